@@ -94,10 +94,10 @@ static kd_status build_and_wait(tritree_build_memory *memory, tritree_built *bui
 
 static kd_status build_planned(tritree_build_memory *out, tritree_built *built,
                                const tritree_builder_cuda *builder) {
-    const tritree_build_memory asked = *out;
+    const tritree_build_memory memory = *out;
     memset(built, 0, sizeof *built);
     for (uint32_t doubled = 0;; ++doubled) {
-        *out = asked;
+        *out = memory;
         out->build.doubled = doubled;
         KD_TRY(open_planned(out, builder));
         kd_status status = build_and_wait(out, built, builder);
@@ -158,20 +158,20 @@ kd_status tritree_build_check(const tritree_build_cuda *build, const tritree_bui
     return KD_OK;
 }
 
-kd_status tritree_build_result(const tritree_build_memory *from, tritree_built *out) {
+kd_status tritree_build_result(const tritree_build_memory *memory, tritree_built *out) {
     KD_TRY(device_wait());
-    KD_TRY(device_memory_download(out, from->build.built, sizeof *out));
-    return tritree_build_check(&from->build, out);
+    KD_TRY(device_memory_download(out, memory->build.built, sizeof *out));
+    return tritree_build_check(&memory->build, out);
 }
 
-kd_status tritree_build_download(const tritree_build_memory *from, tritree *out,
+kd_status tritree_build_download(const tritree_build_memory *memory, tritree *out,
                                  const tritree_input *input) {
     memset(out, 0, sizeof *out);
     tritree_built built;
     memset(&built, 0, sizeof built);
-    KD_TRY(tritree_build_result(from, &built));
+    KD_TRY(tritree_build_result(memory, &built));
     out->input = *input;
-    out->options = from->build.options;
+    out->options = memory->build.options;
     out->box = built.box;
     out->node_count = built.node_count;
     out->reference_count = built.reference_count;
@@ -179,9 +179,9 @@ kd_status tritree_build_download(const tritree_build_memory *from, tritree *out,
     kd_status status = KD_OK;
     KD_TRY_GOTO(KD_RESERVE(out->nodes, out->node_count));
     KD_TRY_GOTO(KD_RESERVE(out->references, out->reference_count));
-    KD_TRY_GOTO(device_memory_download(out->nodes, from->build.nodes,
+    KD_TRY_GOTO(device_memory_download(out->nodes, memory->build.nodes,
                                        out->node_count * sizeof *out->nodes));
-    KD_TRY_GOTO(device_memory_download(out->references, from->build.references,
+    KD_TRY_GOTO(device_memory_download(out->references, memory->build.references,
                                        out->reference_count * sizeof *out->references));
     KD_TRY_GOTO(tree_rows_fill(out));
     tritree_take_stock(out);

@@ -73,15 +73,15 @@ KD_FN bool instance_aim(tritree_walk *walk, box3 box, ray cast, float slack, flo
 }
 
 /* Returns the ray in object space, with the same parameter t. */
-KD_FN ray instance_ray_there(const instance *by, ray cast) {
-    const double o[3] = {(double)cast.origin.x - by->to_world.m[0][3],
-                         (double)cast.origin.y - by->to_world.m[1][3],
-                         (double)cast.origin.z - by->to_world.m[2][3]};
+KD_FN ray instance_ray_there(const instance *instance, ray cast) {
+    const double o[3] = {(double)cast.origin.x - instance->to_world.m[0][3],
+                         (double)cast.origin.y - instance->to_world.m[1][3],
+                         (double)cast.origin.z - instance->to_world.m[2][3]};
     const double d[3] = {(double)cast.direction.x, (double)cast.direction.y,
                          (double)cast.direction.z};
     float origin[3], direction[3];
     for (int row = 0; row < 3; ++row) {
-        const double *r = by->back[row];
+        const double *r = instance->back[row];
         origin[row] = (float)(r[0] * o[0] + r[1] * o[1] + r[2] * o[2]);
         direction[row] = (float)(r[0] * d[0] + r[1] * d[1] + r[2] * d[2]);
     }
@@ -91,16 +91,16 @@ KD_FN ray instance_ray_there(const instance *by, ray cast) {
 }
 
 /* Intersects a triangle of a placement. Returns true if it improves the best hit. */
-KD_FN bool instance_triangle_intersect(instance_ray *on, uint32_t number, uint32_t triangle) {
-    const instance *by = on->of->list + number;
-    const uint32_t *corner = on->triangles + 3 * (size_t)triangle;
-    const vec3 a = instance_corner(by, on->positions[corner[0]]);
-    const vec3 b = instance_corner(by, on->positions[corner[1]]);
-    const vec3 c = instance_corner(by, on->positions[corner[2]]);
+KD_FN bool instance_triangle_intersect(instance_ray *ray, uint32_t number, uint32_t triangle) {
+    const instance *instance = ray->of->list + number;
+    const uint32_t *corner = ray->triangles + 3 * (size_t)triangle;
+    const vec3 a = instance_corner(instance, ray->positions[corner[0]]);
+    const vec3 b = instance_corner(instance, ray->positions[corner[1]]);
+    const vec3 c = instance_corner(instance, ray->positions[corner[2]]);
     float t = 0, u = 0, v = 0;
-    if (!triangle_intersect(&on->precomputed, a, b, c, &t, &u, &v)) return false;
-    instance_hit *best = &on->best;
-    if (!(t > on->cast.tmin && t <= best->at.t)) return false;
+    if (!triangle_intersect(&ray->precomputed, a, b, c, &t, &u, &v)) return false;
+    instance_hit *best = &ray->best;
+    if (!(t > ray->cast.tmin && t <= best->at.t)) return false;
     if (t == best->at.t) { /* the end of the interval, or a tie */
         if (best->at.triangle == KD_NONE || best->instance_id == KD_NONE) return false;
         if (number > best->instance_id ||
@@ -125,32 +125,32 @@ typedef struct instance_asked {
 /* Intersects the triangles of a leaf in world space. */
 KD_FN bool instance_leaf_intersect(void *asked, tritree_node leaf) {
     const instance_asked *to = (const instance_asked *)asked;
-    instance_ray *on = to->on;
-    const instanced_shape *shape = on->of->shapes + on->of->list[to->number].shape;
+    instance_ray *ray = to->on;
+    const instanced_shape *shape = ray->of->shapes + ray->of->list[to->number].shape;
     const uint32_t *ids = shape->tree.references + tritree_first(leaf);
     const uint32_t count = tritree_count(leaf);
     bool found = false;
-    for (uint32_t i = 0; i < count && !(found && on->any); ++i)
-        found |= instance_triangle_intersect(on, to->number, shape->first + ids[i]);
+    for (uint32_t i = 0; i < count && !(found && ray->any); ++i)
+        found |= instance_triangle_intersect(ray, to->number, shape->first + ids[i]);
     return found;
 }
 
 /* Traverses one placement's mesh; `box`: that of the leaf. Returns true if `any` found a hit. */
-KD_FN bool instance_cast_one(instance_ray *on, uint32_t number, const box3 *box) {
-    const instance *by = on->of->list + number;
-    const instanced_shape *shape = on->of->shapes + by->shape;
-    const ray there = instance_ray_there(by, on->cast);
-    const float reach = instance_reach(*box, on->cast.origin);
+KD_FN bool instance_cast_one(instance_ray *instance_ray, uint32_t number, const box3 *box) {
+    const instance *instance = instance_ray->of->list + number;
+    const instanced_shape *shape = instance_ray->of->shapes + instance->shape;
+    const ray ray = instance_ray_there(instance, instance_ray->cast);
+    const float reach = instance_reach(*box, instance_ray->cast.origin);
     const float wide = float_max(instance_largest(box->lo), instance_largest(box->hi));
     const float own = float_max(instance_largest(shape->box.lo), instance_largest(shape->box.hi));
-    const float slack = 0x1p-23f * (by->spread * (6 * reach + wide) +
-                                    6 * instance_reach(shape->box, there.origin) + own);
-    const float slack_t = reach / instance_largest(on->cast.direction) * TRITREE_SLACK_T;
+    const float slack = 0x1p-23f * (instance->spread * (6 * reach + wide) +
+                                    6 * instance_reach(shape->box, ray.origin) + own);
+    const float slack_t = reach / instance_largest(instance_ray->cast.direction) * TRITREE_SLACK_T;
     tritree_walk walk;
-    instance_asked asked = {on, number};
-    if (!instance_aim(&walk, shape->box, there, slack, slack_t, on->best.at.t)) return false;
-    return tritree_walk_leaves(shape->tree.nodes, &walk, instance_leaf_intersect, &asked,
-                               &on->best.at.t, on->any, (tritree_counts *)0);
+    instance_asked instance_asked = {instance_ray, number};
+    if (!instance_aim(&walk, shape->box, ray, slack, slack_t, instance_ray->best.at.t)) return false;
+    return tritree_walk_leaves(shape->tree.nodes, &walk, instance_leaf_intersect, &instance_asked,
+                               &instance_ray->best.at.t, instance_ray->any, (tritree_counts *)0);
 }
 
 /* Returns where the ray enters the box; INFINITY if it misses the box. */
@@ -168,29 +168,29 @@ KD_FN float instance_enter(const tritree_walk *walk, const box3 *box, float far)
 /* Continues with `before`, the best hit of the same ray among triangles that are not instanced. */
 KD_FN instance_hit instance_cast(const instance_view *view, const vec3 *positions,
                                  const uint32_t *triangles, ray cast, ray_hit before, bool any) {
-    instance_ray on;
+    instance_ray instance_ray;
     tritree_walk walk;
     uint32_t waiting_nodes[INSTANCE_STACK + 1];
     float waiting_nears[INSTANCE_STACK + 1];
     int waiting = 0;
-    on.of = view;
-    on.positions = positions;
-    on.triangles = triangles;
-    on.cast = cast;
-    on.best.at = before;
-    on.best.instance_id = KD_NONE;
-    on.any = any;
+    instance_ray.of = view;
+    instance_ray.positions = positions;
+    instance_ray.triangles = triangles;
+    instance_ray.cast = cast;
+    instance_ray.best.at = before;
+    instance_ray.best.instance_id = KD_NONE;
+    instance_ray.any = any;
     const box3 whole = view->nodes[0].box;
     const float reach = instance_reach(whole, cast.origin),
                 largest = instance_largest(cast.direction);
     const float slack_t = reach / largest * TRITREE_SLACK_T;
-    if (!instance_aim(&walk, whole, cast, reach * TRITREE_SLACK, slack_t, before.t)) return on.best;
-    on.precomputed = precomputed_ray_make(cast);
+    if (!instance_aim(&walk, whole, cast, reach * TRITREE_SLACK, slack_t, before.t)) return instance_ray.best;
+    instance_ray.precomputed = precomputed_ray_make(cast);
     uint32_t at = 0;
     for (;;) {
         const instance_node *node = view->nodes + at;
         if (node->count == 0) {
-            const float far = on.best.at.t + slack_t;
+            const float far = instance_ray.best.at.t + slack_t;
             uint32_t first = node->first, second = first + 1;
             float first_near = instance_enter(&walk, &view->nodes[first].box, far);
             float second_near = instance_enter(&walk, &view->nodes[second].box, far);
@@ -211,12 +211,12 @@ KD_FN instance_hit instance_cast(const instance_view *view, const vec3 *position
             }
         } else {
             for (uint32_t i = 0; i < node->count; ++i)
-                if (instance_cast_one(&on, view->order[node->first + i], &node->box)) return on.best;
+                if (instance_cast_one(&instance_ray, view->order[node->first + i], &node->box)) return instance_ray.best;
         }
         do {
-            if (waiting == 0) return on.best;
+            if (waiting == 0) return instance_ray.best;
             --waiting;
-        } while (waiting_nears[waiting] > on.best.at.t + slack_t);
+        } while (waiting_nears[waiting] > instance_ray.best.at.t + slack_t);
         at = waiting_nodes[waiting];
     }
 }

@@ -61,8 +61,8 @@ typedef struct instance_view {
 } instance_view;
 
 /* Returns a corner of a shape's triangle in world space. */
-KD_FN vec3 instance_corner(const instance *by, vec3 corner) {
-    return transform_point(&by->to_world, corner);
+KD_FN vec3 instance_corner(const instance *instance, vec3 corner) {
+    return transform_point(&instance->to_world, corner);
 }
 
 /* The trees of instanced meshes: one per mesh, and the top-level tree. */

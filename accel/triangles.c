@@ -41,8 +41,8 @@ kd_status triangles_take_options(kd_triangles_options *out, const kd_triangles_o
     KD_REQUIRE(options->max_depth >= 0, KD_ERROR_USAGE, "`max_depth` is %d; expected 0 or more",
                options->max_depth);
     if (!name_is_auto(options->device)) {
-        device found;
-        KD_TRY(device_find(&found, options->device));
+        device device;
+        KD_TRY(device_find(&device, options->device));
     }
     return KD_OK;
 }
@@ -82,7 +82,7 @@ static kd_status to_host(const void **out, void **owned, const void *given, uint
     return device_stream_wait(NULL);
 }
 
-static kd_status copy_mesh(kd_triangles *to, const kd_triangle_mesh *mesh, bool from_device) {
+static kd_status copy_mesh(kd_triangles *tree, const kd_triangle_mesh *mesh, bool from_device) {
     const uint64_t stride = mesh->stride_bytes ? mesh->stride_bytes : sizeof(vec3);
     const uint64_t vertices = mesh->vertex_count, index_count = 3 * mesh->triangle_count;
     const void *from = mesh->vertices, *indices = mesh->indices;
@@ -94,12 +94,12 @@ static kd_status copy_mesh(kd_triangles *to, const kd_triangle_mesh *mesh, bool 
         if (indices)
             KD_TRY_GOTO(to_host(&indices, &owned[1], indices, index_count * sizeof(uint32_t)));
     }
-    KD_TRY_GOTO(KD_RESERVE(to->positions, vertices));
-    KD_TRY_GOTO(KD_RESERVE(to->triangles, index_count));
+    KD_TRY_GOTO(KD_RESERVE(tree->positions, vertices));
+    KD_TRY_GOTO(KD_RESERVE(tree->triangles, index_count));
     for (uint64_t i = 0; i < vertices; ++i)
-        memcpy(&to->positions[i], (const char *)from + i * stride, sizeof(vec3));
+        memcpy(&tree->positions[i], (const char *)from + i * stride, sizeof(vec3));
     for (uint64_t i = 0; i < index_count; ++i)
-        to->triangles[i] = indices ? ((const uint32_t *)indices)[i] : (uint32_t)i;
+        tree->triangles[i] = indices ? ((const uint32_t *)indices)[i] : (uint32_t)i;
 done:
     memory_free(owned[0]);
     memory_free(owned[1]);
@@ -115,8 +115,8 @@ static kd_status build_on_cpu(kd_triangles *out, const kd_triangle_mesh *mesh,
     KD_TRY(copy_mesh(out, mesh, cuda >= 0));
     const tritree_input input = {out->positions, out->triangles, (uint32_t)mesh->vertex_count,
                                  (uint32_t)mesh->triangle_count};
-    const tritree_options how = out->tree.options;
-    return tritree_open(&out->tree, &input, &how, builder->name, NULL);
+    const tritree_options tree_options = out->tree.options;
+    return tritree_open(&out->tree, &input, &tree_options, builder->name, NULL);
 }
 
 /* Arguments of an open on a device. */
@@ -236,19 +236,19 @@ static void describe_tree(const tritree *tree, kd_triangles_info *info) {
 /* Describes where the tree is. For a tree on a device, what only its nodes tell is 0 if they cannot
    be copied. */
 static void describe_place(const kd_triangles *tree, kd_triangles_info *info) {
-    device where;
-    memset(&where, 0, sizeof where);
+    device device;
+    memset(&device, 0, sizeof device);
     if (tree->cuda) {
         kd_triangles *copy = NULL;
-        device_cuda_describe(&where, tree->cuda->device);
+        device_cuda_describe(&device, tree->cuda->device);
         info->nodes = tree->tree.node_count;
         if (triangles_cuda_fetch(&copy, tree, false) == KD_OK) describe_tree(&copy->tree, info);
         kd_triangles_close(copy);
     } else {
-        device_cpu_describe(&where);
+        device_cpu_describe(&device);
         describe_tree(&tree->tree, info);
     }
-    memcpy(info->device, where.name, sizeof info->device);
+    memcpy(info->device, device.name, sizeof info->device);
     snprintf(info->form, sizeof info->form, "%s",
              tree->cuda ? (tree->cuda->tree.compressed ? "packed" : "nodes")
                       : (tree->tree.wide ? "wide" : "nodes"));

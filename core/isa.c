@@ -42,8 +42,8 @@ isa isa_chosen(void) {
     const isa maximum = limit && strcmp(limit, "base") == 0   ? ISA_BASE
                         : limit && strcmp(limit, "avx2") == 0 ? ISA_AVX2
                                                               : ISA_AVX512;
-    const isa found = isa_of_cpu();
-    return found < maximum ? found : maximum;
+    const isa level = isa_of_cpu();
+    return level < maximum ? level : maximum;
 }
 
 /* The function of the plain name jumps through a pointer, which holds the base version until the

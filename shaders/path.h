@@ -86,8 +86,8 @@ typedef struct path_asked {
     float weight;   /* |cos| w / pdf, or 1 in a medium */
 } path_asked;
 
-KD_FN bool path_asks_nothing(path_asked *asked) {
-    memset(asked, 0, sizeof *asked);
+KD_FN bool path_asks_nothing(path_asked *request) {
+    memset(request, 0, sizeof *request);
     return false;
 }
 
@@ -95,54 +95,54 @@ KD_FN bool path_asks_nothing(path_asked *asked) {
    the BSDF, so the weight is that of multiple importance sampling. Returns false if the
    contribution is zero. */
 KD_FN bool path_ask_at(const scene_view *scene, const surface *at, vec3 wo, uint32_t where,
-                       bool both, rng_block random, path_asked *asked) {
+                       bool both, rng_block random, path_asked *request) {
     const light_sample drawn = light_draw(scene, at->position, path_light_normal(at, wo), random);
     if (!(drawn.pdf_solid_angle > 0) || vec3_is_zero(drawn.radiance))
-        return path_asks_nothing(asked);
+        return path_asks_nothing(request);
     const vec3 f = bsdf_evaluate(at, wo, drawn.direction, BSDF_RADIANCE);
-    if (vec3_is_zero(f)) return path_asks_nothing(asked);
+    if (vec3_is_zero(f)) return path_asks_nothing(request);
     float weight = fabsf(vec3_dot(drawn.direction, at->normal)) / drawn.pdf_solid_angle;
     if (both && !drawn.delta)
         weight *= mis_power(drawn.pdf_solid_angle, bsdf_pdf(at, wo, drawn.direction));
-    asked->cast = light_shadow_ray(at, &drawn);
-    asked->where = medium_beyond_surface(at, wo, drawn.direction, where);
-    asked->sent = vec3_mul(f, drawn.radiance);
-    asked->weight = weight;
+    request->cast = light_shadow_ray(at, &drawn);
+    request->where = medium_beyond_surface(at, wo, drawn.direction, where);
+    request->sent = vec3_mul(f, drawn.radiance);
+    request->weight = weight;
     return true;
 }
 
 /* Samples a light for a point in a medium. `direction`: that of the ray that arrived there. The
    scattering coefficient is not included. both: the caller also samples the phase function. */
 KD_FN bool path_ask_in(const scene_view *scene, vec3 place, uint32_t where, vec3 direction,
-                       bool both, rng_block random, path_asked *asked) {
+                       bool both, rng_block random, path_asked *request) {
     const light_sample drawn = light_draw(scene, place, vec3_all(0), random);
     if (!(drawn.pdf_solid_angle > 0) || vec3_is_zero(drawn.radiance))
-        return path_asks_nothing(asked);
+        return path_asks_nothing(request);
     const float phase =
         medium_phase(medium_of(scene, where)->g, vec3_dot(direction, drawn.direction));
     float weight = phase / drawn.pdf_solid_angle;
     if (both && !drawn.delta) weight *= mis_power(drawn.pdf_solid_angle, phase);
-    asked->cast = drawn.distance < INFINITY ? ray_make(place, vec3_sub(drawn.point, place), 0, 1)
+    request->cast = drawn.distance < INFINITY ? ray_make(place, vec3_sub(drawn.point, place), 0, 1)
                                             : ray_make(place, drawn.direction, 0, INFINITY);
-    asked->where = where;
-    asked->sent = vec3_scale(drawn.radiance, weight);
-    asked->weight = 1;
+    request->where = where;
+    request->sent = vec3_scale(drawn.radiance, weight);
+    request->weight = 1;
     return true;
 }
 
 /* Returns the contribution if the fraction `visible` of the light arrives. */
-KD_FN vec3 path_asked_light(const path_asked *asked, vec3 visible) {
-    return vec3_mul(asked->sent, vec3_scale(visible, asked->weight));
+KD_FN vec3 path_asked_light(const path_asked *request, vec3 visible) {
+    return vec3_mul(request->sent, vec3_scale(visible, request->weight));
 }
 
 /* Returns the direct light of one sampled light at a surface: f |cos| L V w / pdf. */
 KD_FN vec3 path_light(const scene_view *scene, scene_extent extent, const path_options *options,
                       const surface *at, vec3 wo, uint32_t where, rng_block random,
                       uint32_t *rays) {
-    path_asked asked;
-    if (!path_ask_at(scene, at, wo, where, true, random, &asked)) return vec3_all(0);
+    path_asked request;
+    if (!path_ask_at(scene, at, wo, where, true, random, &request)) return vec3_all(0);
     return path_asked_light(
-        &asked, path_transmittance(scene, extent, asked.cast, asked.where, options->cutouts, rays));
+        &request, path_transmittance(scene, extent, request.cast, request.where, options->cutouts, rays));
 }
 
 /* path_light without BSDF sampling: w is 1. */
@@ -167,10 +167,10 @@ KD_FN vec3 path_light_alone(const scene_view *scene, scene_extent extent, bool c
 KD_FN vec3 path_light_in(const scene_view *scene, scene_extent extent, const path_options *options,
                          vec3 place, uint32_t where, vec3 direction, bool both, rng_block random,
                          uint32_t *rays) {
-    path_asked asked;
-    if (!path_ask_in(scene, place, where, direction, both, random, &asked)) return vec3_all(0);
+    path_asked request;
+    if (!path_ask_in(scene, place, where, direction, both, random, &request)) return vec3_all(0);
     return path_asked_light(
-        &asked, path_transmittance(scene, extent, asked.cast, asked.where, options->cutouts, rays));
+        &request, path_transmittance(scene, extent, request.cast, request.where, options->cutouts, rays));
 }
 
 /* Applies options->clamp to a contribution. `indirect`: scattered more than once between the camera
@@ -375,16 +375,16 @@ KD_FN bool path_seeks_light(path_turn turn, const surface *at) {
 /* Samples a light with `random` (dimension PATH_DRAW_LIGHT). Returns false if the contribution is
    zero. */
 KD_FN bool path_ask_by(const scene_view *scene, const path_state *state, path_turn turn,
-                       const surface *at, rng_block random, path_asked *asked) {
+                       const surface *at, rng_block random, path_asked *request) {
     const vec3 direction = state->cast.direction;
     if (turn == PATH_SCATTERS_IN_VOLUME)
-        return path_ask_in(scene, state->place, state->where, direction, true, random, asked);
-    return path_ask_at(scene, at, vec3_negate(direction), state->where, true, random, asked);
+        return path_ask_in(scene, state->place, state->where, direction, true, random, request);
+    return path_ask_at(scene, at, vec3_negate(direction), state->where, true, random, request);
 }
 KD_FN bool path_ask(const scene_view *scene, const path_state *state, path_turn turn,
-                    const surface *at, rng_key key, path_asked *asked) {
+                    const surface *at, rng_key key, path_asked *request) {
     const rng_block random = sobol_draw(key, state->step, PATH_DRAW_LIGHT);
-    return path_ask_by(scene, state, turn, at, random, asked);
+    return path_ask_by(scene, state, turn, at, random, request);
 }
 
 /* Samples the phase function; returns false if the path ends. */
@@ -427,12 +427,12 @@ KD_FN void path_follow(const scene_view *scene, scene_extent extent, const path_
         if (depth == 1 && at.triangle != KD_NONE) result->first = at;
         result->radiance = vec3_add(result->radiance, sent);
         if (path_seeks_light(turn, &at)) {
-            path_asked asked;
+            path_asked request;
             vec3 visible = vec3_all(0);
-            if (path_ask(scene, state, turn, &at, key, &asked))
-                visible = path_transmittance(scene, extent, asked.cast, asked.where,
+            if (path_ask(scene, state, turn, &at, key, &request))
+                visible = path_transmittance(scene, extent, request.cast, request.where,
                                              options->cutouts, &result->rays);
-            const vec3 direct = vec3_mul(state->throughput, path_asked_light(&asked, visible));
+            const vec3 direct = vec3_mul(state->throughput, path_asked_light(&request, visible));
             result->radiance =
                 vec3_add(result->radiance, path_clamped(options, state->scattered > 0, direct));
         }

@@ -42,9 +42,9 @@ KD_FN_HOT vec3 triangle_unit_normal(vec3 a, vec3 b, vec3 c) {
 }
 
 /* Sets position and direction of a triangle's light. */
-KD_FN void light_on_triangle(light *to, vec3 a, vec3 b, vec3 c) {
-    to->position = triangle_point(a, b, c, 1.0f / 3, 1.0f / 3);
-    to->direction = triangle_unit_normal(a, b, c);
+KD_FN void light_on_triangle(light *light, vec3 a, vec3 b, vec3 c) {
+    light->position = triangle_point(a, b, c, 1.0f / 3, 1.0f / 3);
+    light->direction = triangle_unit_normal(a, b, c);
 }
 
 KD_FN void surface_place(surface *at, const scene_view *scene, ray_hit hit, uint32_t instance_id) {
@@ -201,16 +201,16 @@ KD_FN float surface_eta(const surface *at) {
 }
 
 /* Returns a ray that leaves the surface; `tmax` is in lengths of `direction`. */
-KD_FN ray surface_leave(const surface *from, vec3 direction, float tmax) {
-    return ray_make(ray_leave(from->position, from->error, from->geometric, direction), direction,
+KD_FN ray surface_leave(const surface *surface, vec3 direction, float tmax) {
+    return ray_make(ray_leave(surface->position, surface->error, surface->geometric, direction), direction,
                     0, tmax);
 }
 
 /* Returns the shadow ray to `point`, with t from 0 to 1. A point on another surface must have been
    offset from it (ray_leave). */
-KD_FN ray surface_connect(const surface *from, vec3 point) {
-    const vec3 towards = vec3_sub(point, from->position);
-    const vec3 origin = ray_leave(from->position, from->error, from->geometric, towards);
+KD_FN ray surface_connect(const surface *surface, vec3 point) {
+    const vec3 towards = vec3_sub(point, surface->position);
+    const vec3 origin = ray_leave(surface->position, surface->error, surface->geometric, towards);
     return ray_make(origin, vec3_sub(point, origin), 0, 1);
 }
 

@@ -89,9 +89,9 @@ KD_FN_APART bool surface_tangent_frame(const scene_view *scene, ray_hit hit, uin
         side += share[i] * t[3];
     }
     if (instance_id != KD_NONE) {
-        const transform *by = &scene->instances.list[instance_id].to_world;
-        sum = transform_direction(by, sum);
-        if (transform_determinant(by) < 0) side = -side;
+        const transform *transform = &scene->instances.list[instance_id].to_world;
+        sum = transform_direction(transform, sum);
+        if (transform_determinant(transform) < 0) side = -side;
     }
     const vec3 along = vec3_normalize(vec3_along(sum, -vec3_dot(sum, normal), normal));
     if (vec3_is_zero(along)) return false;
@@ -215,13 +215,13 @@ KD_FN vec3 surface_normal_of_map(const scene_view *scene, uint32_t map, surface_
 /* Anisotropic GGX: alpha along the tangent is divided by sqrt(1 - 0.9 anisotropy), alpha across it
    multiplied, as in Burley 2012, "Physically based shading at Disney". `axes`: u and v on the
    surface, if it has texture coordinates. */
-KD_FN void surface_stretch(surface_layers *to, const scene_view *scene, const principled *from,
+KD_FN void surface_stretch(surface_layers *layers, const scene_view *scene, const principled *principled,
                            surface_uv uv, float alpha, const frame3 *axes) {
-    float amount = from->anisotropy, x = float_cos(from->turn), y = float_sin(from->turn);
-    to->alpha_u = to->alpha_v = alpha;
-    to->tangent = vec3_all(0);
-    if (from->anisotropy_map != KD_NONE) {
-        const vec3 texel = surface_sample(scene, from->anisotropy_map, uv);
+    float amount = principled->anisotropy, x = float_cos(principled->turn), y = float_sin(principled->turn);
+    layers->alpha_u = layers->alpha_v = alpha;
+    layers->tangent = vec3_all(0);
+    if (principled->anisotropy_map != KD_NONE) {
+        const vec3 texel = surface_sample(scene, principled->anisotropy_map, uv);
         const float s = 2 * texel.x - 1, t = 2 * texel.y - 1;
         const float turned = x * s - y * t;
         y = y * s + x * t;
@@ -229,11 +229,11 @@ KD_FN void surface_stretch(surface_layers *to, const scene_view *scene, const pr
         amount *= texel.z;
     }
     if (!(amount > 0) || !(alpha > 0)) return;
-    to->tangent = vec3_normalize(vec3_along(vec3_scale(axes->tangent, x), y, axes->bitangent));
-    if (vec3_is_zero(to->tangent)) return;
+    layers->tangent = vec3_normalize(vec3_along(vec3_scale(axes->tangent, x), y, axes->bitangent));
+    if (vec3_is_zero(layers->tangent)) return;
     const float aspect = sqrtf(1 - 0.9f * float_min(amount, 1));
-    to->alpha_u = float_clamp(alpha / aspect, 1e-3f, 1);
-    to->alpha_v = float_max(alpha * aspect, 1e-3f);
+    layers->alpha_u = float_clamp(alpha / aspect, 1e-3f, 1);
+    layers->alpha_v = float_max(alpha * aspect, 1e-3f);
 }
 
 /* Returns the layers at a point. `smooth` is the interpolated normal, without maps; `alpha` and

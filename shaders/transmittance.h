@@ -30,9 +30,9 @@ KD_FN ray_hit scene_go_on(const scene_view *scene, ray cast, ray_hit before,
                           uint32_t *instance_id) {
     *instance_id = KD_NONE;
     if (scene->instances.count == 0) return before;
-    const instance_hit found = scene_instance_cast(scene, cast, before, false);
-    *instance_id = found.instance_id;
-    return found.at;
+    const instance_hit hit = scene_instance_cast(scene, cast, before, false);
+    *instance_id = hit.instance_id;
+    return hit.at;
 }
 KD_FN bool scene_instance_blocks(const scene_view *scene, ray cast) {
     const ray_hit before = {cast.tmax, 0, 0, KD_NONE};
@@ -146,32 +146,32 @@ typedef struct transmittance_walk {
 } transmittance_walk;
 
 KD_FN transmittance_walk transmittance_begin(ray cast, uint32_t where) {
-    transmittance_walk on;
-    on.cast = cast;
-    on.share = vec3_all(1);
-    on.where = where;
-    on.instance_id = KD_NONE;
-    on.layers = 0;
-    return on;
+    transmittance_walk walk;
+    walk.cast = cast;
+    walk.share = vec3_all(1);
+    walk.where = where;
+    walk.instance_id = KD_NONE;
+    walk.layers = 0;
+    return walk;
 }
 
 /* Processes a hit of the ray. Returns true if some light passes and the rest of the ray is to be
    cast; false if on->share is the result. */
-KD_FN bool transmittance_goes_on(const scene_view *scene, transmittance_walk *on, ray_hit hit) {
+KD_FN bool transmittance_goes_on(const scene_view *scene, transmittance_walk *walk, ray_hit hit) {
     const bool free = hit.triangle == KD_NONE;
-    on->share =
-        transmittance_weaken(scene, &on->cast, free ? on->cast.tmax : hit.t, on->where, on->share);
+    walk->share =
+        transmittance_weaken(scene, &walk->cast, free ? walk->cast.tmax : hit.t, walk->where, walk->share);
     if (free) return false;
-    on->share = vec3_scale(on->share, float_clamp(surface_passes(scene, hit), 0, 1));
-    const bool dark = !(vec3_largest(on->share) > 0);
-    if (dark || ++on->layers == PATH_LAYERS) {
-        on->share = vec3_all(0);
+    walk->share = vec3_scale(walk->share, float_clamp(surface_passes(scene, hit), 0, 1));
+    const bool dark = !(vec3_largest(walk->share) > 0);
+    if (dark || ++walk->layers == PATH_LAYERS) {
+        walk->share = vec3_all(0);
         return false;
     }
     if (scene->medium_count)
-        on->where = transmittance_beyond_instance(scene, hit.triangle, on->instance_id,
-                                                  on->cast.direction, on->where);
-    on->cast.tmin = hit.t;
+        walk->where = transmittance_beyond_instance(scene, hit.triangle, walk->instance_id,
+                                                  walk->cast.direction, walk->where);
+    walk->cast.tmin = hit.t;
     return true;
 }
 
@@ -184,11 +184,11 @@ KD_FN vec3 path_transmittance(const scene_view *scene, scene_extent extent, ray 
         if (scene_occluded(scene, extent, cast)) return vec3_all(0);
         return transmittance_weaken(scene, &cast, cast.tmax, where, vec3_all(1));
     }
-    transmittance_walk on = transmittance_begin(cast, where);
+    transmittance_walk walk = transmittance_begin(cast, where);
     do ++*rays;
     while (
-        transmittance_goes_on(scene, &on, scene_closest(scene, extent, on.cast, &on.instance_id)));
-    return on.share;
+        transmittance_goes_on(scene, &walk, scene_closest(scene, extent, walk.cast, &walk.instance_id)));
+    return walk.share;
 }
 
 #endif

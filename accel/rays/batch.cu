@@ -214,22 +214,22 @@ kd_status run_from_host(const tritree_cuda *tree, const trace_batch *batch, void
                         uint64_t piece) {
     cudaStream_t stream = (cudaStream_t)batch->stream;
     ray *rays = (ray *)memory;
-    trace_batch there = *batch;
-    there.rays = rays;
-    there.hits = batch->hits ? (ray_hit *)(rays + piece) : NULL;
-    there.blocked = batch->hits ? NULL : (uint8_t *)(rays + piece);
+    trace_batch trace = *batch;
+    trace.rays = rays;
+    trace.hits = batch->hits ? (ray_hit *)(rays + piece) : NULL;
+    trace.blocked = batch->hits ? NULL : (uint8_t *)(rays + piece);
     ray_batch c = make_batch(tree, batch);
-    place_batch(&c, &there, 0);
+    place_batch(&c, &trace, 0);
     for (uint64_t done = 0; done < batch->count; done += piece) {
         const uint64_t left = batch->count - done, count = left < piece ? left : piece;
         KD_CUDA(cudaMemcpyAsync(rays, batch->rays + done, count * sizeof *rays,
                                 cudaMemcpyHostToDevice, stream));
         KD_TRY(run_piece(tree, batch, &c, NULL, (uint32_t)count));
         if (batch->hits)
-            KD_CUDA(cudaMemcpyAsync(batch->hits + done, there.hits, count * sizeof *batch->hits,
+            KD_CUDA(cudaMemcpyAsync(batch->hits + done, trace.hits, count * sizeof *batch->hits,
                                     cudaMemcpyDeviceToHost, stream));
         else
-            KD_CUDA(cudaMemcpyAsync(batch->blocked + done, there.blocked, count,
+            KD_CUDA(cudaMemcpyAsync(batch->blocked + done, trace.blocked, count,
                                     cudaMemcpyDeviceToHost, stream));
     }
     KD_CUDA(cudaStreamSynchronize(stream));

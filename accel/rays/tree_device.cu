@@ -58,17 +58,17 @@ void lay_out(tritree_cuda *tree, cuda_arena *arena, uint32_t position_count) {
 }
 
 /* cudaMemcpyDefault: the source may be host or device memory. */
-kd_status fill(tritree_cuda *tree, const tritree_view *from, uint32_t position_count,
+kd_status fill(tritree_cuda *tree, const tritree_view *view, uint32_t position_count,
                cudaStream_t stream) {
     const tritree_view *to = &tree->view;
     const struct {
         const void *to, *from;
         uint64_t bytes;
     } parts[] = {
-        {to->nodes, from->nodes, from->node_count * sizeof(tritree_node)},
-        {to->references, from->references, from->reference_count * sizeof(uint32_t)},
-        {to->positions, from->positions, position_count * sizeof(vec3)},
-        {to->triangles, from->triangles, 3 * (uint64_t)from->triangle_count * sizeof(uint32_t)}};
+        {to->nodes, view->nodes, view->node_count * sizeof(tritree_node)},
+        {to->references, view->references, view->reference_count * sizeof(uint32_t)},
+        {to->positions, view->positions, position_count * sizeof(vec3)},
+        {to->triangles, view->triangles, 3 * (uint64_t)view->triangle_count * sizeof(uint32_t)}};
     for (const auto &part : parts)
         if (part.bytes)
             KD_CUDA(

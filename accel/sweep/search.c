@@ -283,11 +283,11 @@ static void search_few(const sweep_bins *bins, const sweep_line *line, const sah
     const int32_t begun = bins->begun[first], open = (int32_t)line->count - bins->ended[first];
     for (uint32_t k = 0; k < planes; k += 2 * LANES)
         try_planes(&minimum, &few, few.begin + k, begun, open, &line->of, costs);
-    sah_split found = {best->cost, 0, axis, true};
+    sah_split split = {best->cost, 0, axis, true};
     for (int lane = 0; lane < LANES; ++lane) {
-        found.cost = minimum.cost[lane];
-        found.position = minimum.position[lane];
-        if (found.cost < INFINITY && sah_split_before(&found, best)) *best = found;
+        split.cost = minimum.cost[lane];
+        split.position = minimum.position[lane];
+        if (split.cost < INFINITY && sah_split_before(&split, best)) *best = split;
     }
 }
 
@@ -303,8 +303,8 @@ static kd_status search_many(sweep_bins *bins, const sweep_line *line, const sah
     walk.end = bins->events + count;
     for (walk.event = bins->events; walk.event < walk.end;)
         try_event(&walk, sweep_event_position(*walk.event));
-    const sah_split found = {walk.minimum, walk.where, axis, true};
-    if (walk.minimum < INFINITY && sah_split_before(&found, best)) *best = found;
+    const sah_split split = {walk.minimum, walk.where, axis, true};
+    if (walk.minimum < INFINITY && sah_split_before(&split, best)) *best = split;
     return KD_OK;
 }
 
@@ -335,10 +335,10 @@ void sweep_try_sides(const sweep_bins *bins, const sweep_line *line, const sah_c
         const uint32_t flat = bins->flat[upper], rest = line->count - flat;
         if (bins->count == 0 || flat == 0) continue;
         const float plane = upper ? line->of.hi : line->of.lo;
-        const sah_split found = {
+        const sah_split split = {
             sah_split_cost(costs, &line->of, plane, upper ? rest : flat, upper ? flat : rest),
             plane, axis, true};
-        if (found.cost < INFINITY && sah_split_before(&found, best)) *best = found;
+        if (split.cost < INFINITY && sah_split_before(&split, best)) *best = split;
     }
 }
 

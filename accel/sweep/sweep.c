@@ -149,14 +149,14 @@ static void set_part(const sweep_rows *rows, uint32_t at, const clip_part *part)
     }
 }
 
-static uint32_t cut_straddler(const sharing *split_work, const clip_split *by, uint32_t left,
+static uint32_t cut_straddler(const sharing *split_work, const clip_split *split, uint32_t left,
                               uint32_t right) {
     const vec3 *at = split_work->work->input->positions;
     const uint32_t *index = split_work->work->input->triangles + 3 * (uint64_t)split_work->left->rows.id[left];
     const float4v corner[3] = {float4v_of(at[index[0]]), float4v_of(at[index[1]]),
                                float4v_of(at[index[2]])};
     clip_part part[2];
-    const uint32_t parts = (uint32_t)clip_halves(by, corner, part);
+    const uint32_t parts = (uint32_t)clip_halves(split, corner, part);
     set_part(&split_work->left->rows, left, &part[0]);
     set_part(&split_work->right->rows, right, &part[1]);
     return parts;
@@ -183,7 +183,7 @@ static void assign(const sharing *split_work, int side, uint32_t to, uint32_t en
 
 static void share_piece(void *context, int i) {
     sharing *split_work = (sharing *)context;
-    const clip_split by = clip_split_make(split_work->node->box, split_work->split->axis, split_work->split->position);
+    const clip_split split = clip_split_make(split_work->node->box, split_work->split->axis, split_work->split->position);
     const uint32_t end = piece_begin(split_work, i + 1);
     uint32_t at[2], last[2], lost[2] = {0, 0};
     for (int side = 0; side < 2; ++side) {
@@ -199,7 +199,7 @@ static void share_piece(void *context, int i) {
             uint32_t place[2];
             for (int side = 0; side < 2; ++side)
                 place[side] = at[side] + (uint32_t)__builtin_popcount(to[side] & below);
-            const uint32_t parts = cut_straddler(split_work, &by, place[0], place[1]);
+            const uint32_t parts = cut_straddler(split_work, &split, place[0], place[1]);
             if (parts == 3) continue;
             for (int side = 0; side < 2; ++side) {
                 if (parts >> side & 1) continue;

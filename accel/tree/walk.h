@@ -135,104 +135,104 @@ typedef struct tritree_device_walk {
 } tritree_device_walk;
 
 /* Returns the ray with its axes permuted, so that kx, ky, kz are 0, 1, 2. */
-TRITREE_DEVICE_FN precomputed_ray precomputed_ray_turned(const precomputed_ray *from) {
-    precomputed_ray turned = *from;
-    turned.origin = vec3_make(vec3_axis(from->origin, from->kx), vec3_axis(from->origin, from->ky),
-                              vec3_axis(from->origin, from->kz));
+TRITREE_DEVICE_FN precomputed_ray precomputed_ray_turned(const precomputed_ray *ray) {
+    precomputed_ray turned = *ray;
+    turned.origin = vec3_make(vec3_axis(ray->origin, ray->kx), vec3_axis(ray->origin, ray->ky),
+                              vec3_axis(ray->origin, ray->kz));
     turned.direction =
-        vec3_make(vec3_axis(from->direction, from->kx), vec3_axis(from->direction, from->ky),
-                  vec3_axis(from->direction, from->kz));
+        vec3_make(vec3_axis(ray->direction, ray->kx), vec3_axis(ray->direction, ray->ky),
+                  vec3_axis(ray->direction, ray->kz));
     turned.kx = 0, turned.ky = 1, turned.kz = 2;
     return turned;
 }
 
 /* Returns false if the ray misses the tree's box; best is then a miss. */
-TRITREE_DEVICE_FN bool tritree_device_begin(tritree_device_walk *on, const box3 *box, bool empty,
+TRITREE_DEVICE_FN bool tritree_device_begin(tritree_device_walk *walk, const box3 *box, bool empty,
                                             ray cast) {
     tritree_view box_only;
     tritree_walk begun;
     box_only.box = *box;
     box_only.reference_count = empty ? 0 : 1;
-    on->best.t = cast.tmax;
-    on->best.u = on->best.v = 0;
-    on->best.triangle = KD_NONE;
+    walk->best.t = cast.tmax;
+    walk->best.u = walk->best.v = 0;
+    walk->best.triangle = KD_NONE;
     if (!tritree_walk_begin(&begun, &box_only, cast)) return false;
     const precomputed_ray precomputed = precomputed_ray_make(cast);
-    on->kz = precomputed.kz;
-    on->with = precomputed_ray_turned(&precomputed);
-    on->tmin = cast.tmin;
-    on->ox = cast.origin.x, on->oy = cast.origin.y, on->oz = cast.origin.z;
-    on->ix = begun.inverse[0], on->iy = begun.inverse[1], on->iz = begun.inverse[2];
-    on->slack = begun.reach * (TRITREE_SLACK * 1.000001f);
-    on->slack_t = begun.slack_t;
-    on->near = begun.near;
-    on->far = begun.far;
-    on->at = 1;
-    on->waiting = 0;
+    walk->kz = precomputed.kz;
+    walk->with = precomputed_ray_turned(&precomputed);
+    walk->tmin = cast.tmin;
+    walk->ox = cast.origin.x, walk->oy = cast.origin.y, walk->oz = cast.origin.z;
+    walk->ix = begun.inverse[0], walk->iy = begun.inverse[1], walk->iz = begun.inverse[2];
+    walk->slack = begun.reach * (TRITREE_SLACK * 1.000001f);
+    walk->slack_t = begun.slack_t;
+    walk->near = begun.near;
+    walk->far = begun.far;
+    walk->at = 1;
+    walk->waiting = 0;
     return true;
 }
 
 /* Descends to the next leaf; pushes far children. */
-TRITREE_DEVICE_FN void tritree_device_descend(tritree_device_walk *on, const uint2 *pairs,
+TRITREE_DEVICE_FN void tritree_device_descend(tritree_device_walk *walk, const uint2 *pairs,
                                               tritree_device_entry *stack) {
-    uint2 node = __ldg(pairs + on->at);
+    uint2 node = __ldg(pairs + walk->at);
     while ((node.y & 3) != TRITREE_LEAF) {
-        const float inverse = node.y & 2 ? on->iz : node.y & 1 ? on->iy : on->ix;
-        const float origin = node.y & 2 ? on->oz : node.y & 1 ? on->oy : on->ox;
+        const float inverse = node.y & 2 ? walk->iz : node.y & 1 ? walk->iy : walk->ix;
+        const float origin = node.y & 2 ? walk->oz : node.y & 1 ? walk->oy : walk->ox;
         const float t = (__uint_as_float(node.x) - origin) * inverse;
-        const float low = fmaf(-on->slack, fabsf(inverse), t);
-        const float high = fmaf(on->slack, fabsf(inverse), t);
+        const float low = fmaf(-walk->slack, fabsf(inverse), t);
+        const float high = fmaf(walk->slack, fabsf(inverse), t);
         const uint32_t closer = (node.y >> 2) + (__float_as_uint(inverse) >> 31);
-        on->at = closer;
-        if (high < on->near) {
-            on->at = closer ^ 1;
-        } else if (!(low > on->far)) {
-            tritree_device_entry *to = stack + on->waiting++;
+        walk->at = closer;
+        if (high < walk->near) {
+            walk->at = closer ^ 1;
+        } else if (!(low > walk->far)) {
+            tritree_device_entry *to = stack + walk->waiting++;
             to->x = __uint_as_float(closer ^ 1);
-            to->y = fmaxf(low, on->near);
-            to->z = on->far;
-            on->far = fminf(high, on->far);
+            to->y = fmaxf(low, walk->near);
+            to->z = walk->far;
+            walk->far = fminf(high, walk->far);
         }
-        node = __ldg(pairs + on->at);
+        node = __ldg(pairs + walk->at);
     }
-    on->at = node.x;
-    on->end = on->at + (node.y >> 2);
+    walk->at = node.x;
+    walk->end = walk->at + (node.y >> 2);
 }
 
 /* Intersects the ray with the triangles of its leaf. Returns true if one of them improves the
    hit. */
-TRITREE_DEVICE_FN bool tritree_device_intersect(tritree_device_walk *on, const float4 *leaf_rows) {
-    const uint32_t kz = (uint32_t)on->kz, kx = kz == 2 ? 0 : kz + 1, ky = kz == 0 ? 2 : kz - 1;
-    precomputed_ray with = on->with;
-    with.kx = 0, with.ky = 1, with.kz = 2; /* repeated where the compiler can see the constants */
+TRITREE_DEVICE_FN bool tritree_device_intersect(tritree_device_walk *walk, const float4 *leaf_rows) {
+    const uint32_t kz = (uint32_t)walk->kz, kx = kz == 2 ? 0 : kz + 1, ky = kz == 0 ? 2 : kz - 1;
+    precomputed_ray ray = walk->with;
+    ray.kx = 0, ray.ky = 1, ray.kz = 2; /* repeated where the compiler can see the constants */
     bool found = false;
 #pragma unroll 1
-    for (; on->at < on->end; ++on->at) {
+    for (; walk->at < walk->end; ++walk->at) {
         /* cannot overflow: a triangle takes 96 bytes, so no device holds 2^32 / 3 of them */
-        uint32_t row = 3 * on->at;
+        uint32_t row = 3 * walk->at;
         TRITREE_DEVICE_CHANGES(row, "+r");
-        TRITREE_DEVICE_CHANGES(with.direction.x, "+f");
-        TRITREE_DEVICE_CHANGES(with.direction.y, "+f");
-        TRITREE_DEVICE_CHANGES(with.direction.z, "+f");
+        TRITREE_DEVICE_CHANGES(ray.direction.x, "+f");
+        TRITREE_DEVICE_CHANGES(ray.direction.y, "+f");
+        TRITREE_DEVICE_CHANGES(ray.direction.z, "+f");
         const float4 x = __ldg(leaf_rows + (row + kx)), y = __ldg(leaf_rows + (row + ky)),
                      z = __ldg(leaf_rows + (row + kz));
-        found |= tritree_triangle_intersect(&with, vec3_make(x.x, y.x, z.x),
+        found |= tritree_triangle_intersect(&ray, vec3_make(x.x, y.x, z.x),
                                             vec3_make(x.y, y.y, z.y), vec3_make(x.z, y.z, z.z),
-                                            __float_as_uint(z.w), on->tmin, &on->best);
+                                            __float_as_uint(z.w), walk->tmin, &walk->best);
     }
     return found;
 }
 
 /* Pops the next subtree that may contain a nearer hit; returns false if there is none. */
-TRITREE_DEVICE_FN bool tritree_device_pop(tritree_device_walk *on,
+TRITREE_DEVICE_FN bool tritree_device_pop(tritree_device_walk *walk,
                                           const tritree_device_entry *stack) {
     do {
-        if (on->waiting == 0) return false;
-        --on->waiting;
-    } while (stack[on->waiting].y > on->best.t + on->slack_t);
-    on->at = __float_as_uint(stack[on->waiting].x);
-    on->near = stack[on->waiting].y;
-    on->far = stack[on->waiting].z;
+        if (walk->waiting == 0) return false;
+        --walk->waiting;
+    } while (stack[walk->waiting].y > walk->best.t + walk->slack_t);
+    walk->at = __float_as_uint(stack[walk->waiting].x);
+    walk->near = stack[walk->waiting].y;
+    walk->far = stack[walk->waiting].z;
     return true;
 }
 
@@ -240,13 +240,13 @@ TRITREE_DEVICE_FN ray_hit tritree_device_cast_here(const tritree_view *tree, ray
     const uint2 *pairs = (const uint2 *)tree->pairs;
     const float4 *leaf_rows = (const float4 *)tree->leaf_rows;
     tritree_device_entry stack[TRITREE_DEVICE_STACK];
-    tritree_device_walk on;
-    if (!tritree_device_begin(&on, &tree->box, tree->reference_count == 0, cast)) return on.best;
+    tritree_device_walk walk;
+    if (!tritree_device_begin(&walk, &tree->box, tree->reference_count == 0, cast)) return walk.best;
     do {
-        tritree_device_descend(&on, pairs, stack);
-        if (tritree_device_intersect(&on, leaf_rows) && any) break;
-    } while (tritree_device_pop(&on, stack));
-    return on.best;
+        tritree_device_descend(&walk, pairs, stack);
+        if (tritree_device_intersect(&walk, leaf_rows) && any) break;
+    } while (tritree_device_pop(&walk, stack));
+    return walk.best;
 }
 
 /* Path tracing kernels cast rays from many places. One shared copy of the traversal with its own
@@ -332,8 +332,8 @@ typedef struct tritree_asked {
 
 /* Tests the triangles of a leaf, from their rows if the tree has rows, else from vertices. */
 KD_FN bool tritree_leaf_intersect(void *asked, tritree_node leaf) {
-    tritree_asked *on = (tritree_asked *)asked;
-    const tritree_view *tree = on->tree;
+    tritree_asked *request = (tritree_asked *)asked;
+    const tritree_view *tree = request->tree;
     const uint32_t *ids = tree->references + tritree_first(leaf);
     const uint32_t count = tritree_count(leaf);
     bool found = false;
@@ -341,32 +341,32 @@ KD_FN bool tritree_leaf_intersect(void *asked, tritree_node leaf) {
         vec3 corner[3];
         if (tree->rows) {
             const triangle_rows *rows = tree->rows + ids[i];
-            if (triangle_rows_missed(rows, &on->precomputed)) continue;
+            if (triangle_rows_missed(rows, &request->precomputed)) continue;
             for (int k = 0; k < 3; ++k) corner[k] = triangle_rows_corner(rows, k);
         } else {
             const uint32_t *index = tree->triangles + 3 * (uint64_t)ids[i];
             for (int k = 0; k < 3; ++k) corner[k] = tree->positions[index[k]];
         }
-        found |= tritree_triangle_intersect(&on->precomputed, corner[0], corner[1], corner[2],
-                                            ids[i], on->tmin, &on->best);
+        found |= tritree_triangle_intersect(&request->precomputed, corner[0], corner[1], corner[2],
+                                            ids[i], request->tmin, &request->best);
     }
     return found;
 }
 
 /* Casts a ray. any: stops at the first hit. */
 KD_FN ray_hit tritree_cast(const tritree_view *tree, ray cast, bool any, tritree_counts *counts) {
-    tritree_asked asked;
+    tritree_asked request;
     tritree_walk walk;
-    asked.tree = tree;
-    asked.tmin = cast.tmin;
-    asked.best.t = cast.tmax;
-    asked.best.u = asked.best.v = 0;
-    asked.best.triangle = KD_NONE;
-    if (!tritree_walk_begin(&walk, tree, cast)) return asked.best;
-    asked.precomputed = precomputed_ray_make(cast);
-    tritree_walk_leaves(tree->nodes, &walk, tritree_leaf_intersect, &asked, &asked.best.t, any,
+    request.tree = tree;
+    request.tmin = cast.tmin;
+    request.best.t = cast.tmax;
+    request.best.u = request.best.v = 0;
+    request.best.triangle = KD_NONE;
+    if (!tritree_walk_begin(&walk, tree, cast)) return request.best;
+    request.precomputed = precomputed_ray_make(cast);
+    tritree_walk_leaves(tree->nodes, &walk, tritree_leaf_intersect, &request, &request.best.t, any,
                         counts);
-    return asked.best;
+    return request.best;
 }
 
 /* The nearest hit in the ray's interval (of equally near hits the one with the smallest id), and

@@ -103,10 +103,10 @@ __global__ __launch_bounds__(COMPRESSED_MAKE_BLOCK) void compressed_large_leaves
             box3_join(&box, other);
         }
         if (lane == 0) {
-            compressed_measure found;
-            const uint64_t plan = compressed_measure_leaf(&found, &c.tree, leaf, box);
-            compressed_store(c.at + at, leaf, plan, found.ids, box);
-            compressed_store_costs(c.costs + at, found.cost);
+            compressed_measure measure;
+            const uint64_t plan = compressed_measure_leaf(&measure, &c.tree, leaf, box);
+            compressed_store(c.at + at, leaf, plan, measure.ids, box);
+            compressed_store_costs(c.costs + at, measure.cost);
         }
         __syncwarp();
     }

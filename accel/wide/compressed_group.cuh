@@ -42,12 +42,12 @@ __device__ __forceinline__ uint32_t compressed_slots(uint32_t first, uint32_t co
 }
 
 /* Descends from a subtree to the lane's child. */
-__device__ __forceinline__ void compressed_descend(const compressed_source &from,
+__device__ __forceinline__ void compressed_descend(const compressed_source &source,
                                                    compressed_child &c) {
     const uint32_t me = compressed_group_lane();
     uint32_t base = 0, slots = COMPRESSED_CHILDREN;
     compressed_head head;
-    c.triangles = compressed_resolve(&from, &c.item, &head);
+    c.triangles = compressed_resolve(&source, &c.item, &head);
     for (bool is_root = true;; is_root = false) {
         const uint64_t plan = head.plan;
         const tritree_node node = head.node;
@@ -70,14 +70,14 @@ __device__ __forceinline__ void compressed_descend(const compressed_source &from
             vec3_set_axis(&c.item.cell.hi, (int)axis, node.split);
         base = high ? base + low : base;
         slots = high ? slots - low : low;
-        c.triangles = compressed_resolve(&from, &c.item, &head);
+        c.triangles = compressed_resolve(&source, &c.item, &head);
     }
     c.is = me == base;
 }
 
 /* Finds the lane's child of an item; `is` is false if the group has no item. All lanes of a warp
    must call it. */
-__device__ __forceinline__ void compressed_child_find(const compressed_source &from,
+__device__ __forceinline__ void compressed_child_find(const compressed_source &source,
                                                       const compressed_item &item, bool is,
                                                       compressed_child &c) {
     const uint32_t me = compressed_group_lane();
@@ -92,7 +92,7 @@ __device__ __forceinline__ void compressed_child_find(const compressed_source &f
             c.triangles = c.item.count <= COMPRESSED_LEAF_MAX ? c.item.count : 0;
         }
     } else if (is) {
-        compressed_descend(from, c);
+        compressed_descend(source, c);
     }
     __syncwarp();
     c.all = compressed_group_ballot(c.is);
@@ -112,14 +112,14 @@ __device__ __forceinline__ uint32_t compressed_group_units(const compressed_chil
 
 /* Computes the bounds of the child; `shares`: it is one of the children that share the triangles of
    a large leaf. */
-__device__ __forceinline__ void compressed_child_box(const compressed_source &from, bool shares,
+__device__ __forceinline__ void compressed_child_box(const compressed_source &source, bool shares,
                                                      compressed_child &c) {
     c.box = box3_empty();
     if (c.is && shares)
         for (uint32_t k = c.item.first; k < c.item.first + c.item.count; ++k)
-            box3_join(&c.box, compressed_cut_id(&from.tree, from.tree.references[k], c.item.cell));
+            box3_join(&c.box, compressed_cut_id(&source.tree, source.tree.references[k], c.item.cell));
     else if (c.is)
-        c.box = from.at[c.item.node].box;
+        c.box = source.at[c.item.node].box;
     __syncwarp();
 }
 
@@ -180,13 +180,13 @@ __device__ __forceinline__ uint32_t compressed_group_orders(const compressed_ite
 }
 
 /* Writes the group's node, whose block of children begins at unit `base`, to shared memory. */
-__device__ __forceinline__ void compressed_group_node(const compressed_source &from,
+__device__ __forceinline__ void compressed_group_node(const compressed_source &source,
                                                       const compressed_child &c, uint32_t place,
                                                       uint32_t base, uint32_t order,
                                                       compressed_node *out) {
     const uint32_t me = compressed_group_lane();
     const uint32_t inner = (uint32_t)__popc(compressed_group_ballot(c.is && c.triangles == 0));
-    float low[3], side = from.min_side;
+    float low[3], side = source.min_side;
     for (int axis = 0; axis < 3; ++axis) {
         low[axis] = compressed_group_min(vec3_axis(c.box.lo, axis));
         const float high = -compressed_group_min(-vec3_axis(c.box.hi, axis));

@@ -45,10 +45,10 @@ typedef struct compressed_record {
 
 /* Intersects the triangle in this row by triangle_intersect, in double precision where needed. */
 static __device__ __noinline__ ray_hit compressed_intersect_row(ray cast, const float4 *row) {
-    const precomputed_ray with = precomputed_ray_make(cast);
+    const precomputed_ray precomputed = precomputed_ray_make(cast);
     const float4 x = __ldg(row), y = __ldg(row + 1), z = __ldg(row + 2);
     ray_hit hit = {0, 0, 0, KD_NONE};
-    if (triangle_intersect(&with, vec3_make(x.x, y.x, z.x), vec3_make(x.y, y.y, z.y),
+    if (triangle_intersect(&precomputed, vec3_make(x.x, y.x, z.x), vec3_make(x.y, y.y, z.y),
                            vec3_make(x.z, y.z, z.z), &hit.t, &hit.u, &hit.v))
         hit.triangle = __float_as_uint(z.w) & ~COMPRESSED_LAST;
     return hit;
@@ -73,18 +73,18 @@ COMPRESSED_FN ray_hit compressed_answer(const tritree_view &tree, float4 o, floa
 }
 
 template <bool any, bool bounded, class work>
-__device__ __forceinline__ void compressed_finish(const compressed_ray<any, bounded> &on,
+__device__ __forceinline__ void compressed_finish(const compressed_ray<any, bounded> &ray,
                                                   const compressed_stack &stack, const work &w,
                                                   uint32_t number) {
-    const bool open = on.best == COMPRESSED_OPEN;
+    const bool open = ray.best == COMPRESSED_OPEN;
     const uint32_t count = open ? COMPRESSED_UNCERTAIN + 1 : stack.uncertain[0];
-    if (count == 0 || (any && !open && on.best != KD_NONE)) {
-        w.store(number, on.nearest, on.u, on.v, on.best);
+    if (count == 0 || (any && !open && ray.best != KD_NONE)) {
+        w.store(number, ray.nearest, ray.u, ray.v, ray.best);
         return;
     }
     compressed_record record;
     record.number = number, record.count = count;
-    record.t = on.nearest, record.u = on.u, record.v = on.v, record.id = on.best;
+    record.t = ray.nearest, record.u = ray.u, record.v = ray.v, record.id = ray.best;
 #pragma unroll 1
     for (uint32_t k = 0; k < COMPRESSED_UNCERTAIN; ++k)
         record.rows[k] = !open && k < count ? stack.uncertain[1 + k] : 0;
@@ -94,23 +94,23 @@ __device__ __forceinline__ void compressed_finish(const compressed_ray<any, boun
 /* Steps through nodes while enough lanes are at one, then visits one leaf per lane. All lanes of
    the warp must call it. */
 template <bool any, bool bounded>
-__device__ __forceinline__ void compressed_turn(compressed_ray<any, bounded> &on,
+__device__ __forceinline__ void compressed_turn(compressed_ray<any, bounded> &ray,
                                                 const compressed_scene &scene,
                                                 compressed_stack &stack) {
     bool steps;
     do {
-        if (!(on.at & COMPRESSED_LEAF_MARK)) {
-            on.step(scene);
-            on.pick(stack);
+        if (!(ray.at & COMPRESSED_LEAF_MARK)) {
+            ray.step(scene);
+            ray.pick(stack);
         }
         __syncwarp();
-        steps = __popc(__ballot_sync(~0u, !(on.at & COMPRESSED_LEAF_MARK))) >= COMPRESSED_STEPS;
+        steps = __popc(__ballot_sync(~0u, !(ray.at & COMPRESSED_LEAF_MARK))) >= COMPRESSED_STEPS;
     } while (steps);
-    if ((int)on.at < -1) { /* at a leaf, not idle */
-        if (on.leaf(scene, stack))
-            on.at = COMPRESSED_IDLE;
+    if ((int)ray.at < -1) { /* at a leaf, not idle */
+        if (ray.leaf(scene, stack))
+            ray.at = COMPRESSED_IDLE;
         else
-            on.pick(stack);
+            ray.pick(stack);
     }
     __syncwarp();
 }
@@ -119,18 +119,18 @@ __device__ __forceinline__ void compressed_turn(compressed_ray<any, bounded> &on
    by at most a sixteenth of the box's sides, the directions by about 25 degrees. All lanes must
    call it. */
 template <bool any, bool bounded>
-__device__ __forceinline__ bool compressed_is_together(const compressed_ray<any, bounded> &on,
+__device__ __forceinline__ bool compressed_is_together(const compressed_ray<any, bounded> &ray,
                                                        const box3 &box) {
-    const bool begun = on.at != COMPRESSED_IDLE;
+    const bool begun = ray.at != COMPRESSED_IDLE;
     const unsigned all = __ballot_sync(~0u, begun);
     const int first = all ? __ffs((int)all) - 1 : 0;
-    const float x = __shfl_sync(~0u, on.dx, first), y = __shfl_sync(~0u, on.dy, first),
-                z = __shfl_sync(~0u, on.dz, first);
-    const float along = x * on.dx + y * on.dy + z * on.dz;
-    const float square = (x * x + y * y + z * z) * (on.dx * on.dx + on.dy * on.dy + on.dz * on.dz);
-    const float off = fabsf(__shfl_sync(~0u, on.ox, first) - on.ox) +
-                      fabsf(__shfl_sync(~0u, on.oy, first) - on.oy) +
-                      fabsf(__shfl_sync(~0u, on.oz, first) - on.oz);
+    const float x = __shfl_sync(~0u, ray.dx, first), y = __shfl_sync(~0u, ray.dy, first),
+                z = __shfl_sync(~0u, ray.dz, first);
+    const float along = x * ray.dx + y * ray.dy + z * ray.dz;
+    const float square = (x * x + y * y + z * z) * (ray.dx * ray.dx + ray.dy * ray.dy + ray.dz * ray.dz);
+    const float off = fabsf(__shfl_sync(~0u, ray.ox, first) - ray.ox) +
+                      fabsf(__shfl_sync(~0u, ray.oy, first) - ray.oy) +
+                      fabsf(__shfl_sync(~0u, ray.oz, first) - ray.oz);
     const float near = (box.hi.x - box.lo.x) + (box.hi.y - box.lo.y) + (box.hi.z - box.lo.z);
     const bool alike = begun && off <= near * 0.0625f && along > 0 && along * along > 0.8f * square;
     return 2 * __popc(__ballot_sync(~0u, alike)) >= __popc(all);
@@ -141,20 +141,20 @@ __device__ __forceinline__ bool compressed_is_together(const compressed_ray<any,
 template <bool any, bool bounded, class work>
 __device__ __forceinline__ void compressed_persistent(const compressed_scene &scene, const work &w,
                                                       bool judges) {
-    compressed_ray<any, bounded> on;
+    compressed_ray<any, bounded> ray;
     compressed_stack stack;
     uint32_t number = KD_NONE;
     bool drained = false; /* there are no more rays */
     int refill = COMPRESSED_REFILL;
-    on.at = COMPRESSED_IDLE;
-    on.waiting = on.hits = 0;
-    on.ox = on.oy = on.oz = on.dx = on.dy = on.dz = 0;
+    ray.at = COMPRESSED_IDLE;
+    ray.waiting = ray.hits = 0;
+    ray.ox = ray.oy = ray.oz = ray.dx = ray.dy = ray.dz = 0;
     for (;;) {
-        const unsigned idle = __ballot_sync(~0u, on.at == COMPRESSED_IDLE);
+        const unsigned idle = __ballot_sync(~0u, ray.at == COMPRESSED_IDLE);
         if (idle == ~0u || (!drained && __popc(idle) >= refill)) {
             bool last = false;
-            if (on.at == COMPRESSED_IDLE) {
-                if (number != KD_NONE) compressed_finish(on, stack, w, number);
+            if (ray.at == COMPRESSED_IDLE) {
+                if (number != KD_NONE) compressed_finish(ray, stack, w, number);
                 number = KD_NONE;
                 if (!drained) {
                     const uint32_t next = w.fetch(idle);
@@ -163,7 +163,7 @@ __device__ __forceinline__ void compressed_persistent(const compressed_scene &sc
                         float4 o, d;
                         number = next;
                         w.load(next, o, d);
-                        on.template begin<false>(scene, o, d);
+                        ray.template begin<false>(scene, o, d);
                         stack.uncertain[0] = 0;
                     }
                 }
@@ -173,12 +173,12 @@ __device__ __forceinline__ void compressed_persistent(const compressed_scene &sc
             __syncwarp();
             if (judges && idle == ~0u)
                 refill =
-                    compressed_is_together(on, scene.box) ? COMPRESSED_TOGETHER : COMPRESSED_REFILL;
-            if (judges && refill == COMPRESSED_TOGETHER && on.at != COMPRESSED_IDLE &&
-                on.misses(scene.box))
-                on.at = COMPRESSED_IDLE;
+                    compressed_is_together(ray, scene.box) ? COMPRESSED_TOGETHER : COMPRESSED_REFILL;
+            if (judges && refill == COMPRESSED_TOGETHER && ray.at != COMPRESSED_IDLE &&
+                ray.misses(scene.box))
+                ray.at = COMPRESSED_IDLE;
         }
-        compressed_turn(on, scene, stack);
+        compressed_turn(ray, scene, stack);
     }
 }
 
@@ -187,28 +187,28 @@ template <bool any, bool bounded, class work>
 __device__ __forceinline__ void compressed_alone(const tritree_view &tree, const work &w,
                                                  uint32_t number) {
     const compressed_scene scene = compressed_scene_of(tree);
-    compressed_ray<any, bounded> on;
+    compressed_ray<any, bounded> ray;
     compressed_stack stack;
-    on.at = COMPRESSED_IDLE;
-    on.waiting = on.hits = 0;
+    ray.at = COMPRESSED_IDLE;
+    ray.waiting = ray.hits = 0;
     if (number != KD_NONE) {
         float4 o, d;
         w.load(number, o, d);
-        on.template begin<true>(scene, o, d);
+        ray.template begin<true>(scene, o, d);
         stack.uncertain[0] = 0;
     }
-    while (__any_sync(~0u, on.at != COMPRESSED_IDLE)) compressed_turn(on, scene, stack);
+    while (__any_sync(~0u, ray.at != COMPRESSED_IDLE)) compressed_turn(ray, scene, stack);
     if (number == KD_NONE) return;
-    const bool open = on.best == COMPRESSED_OPEN;
+    const bool open = ray.best == COMPRESSED_OPEN;
     const uint32_t count = open ? COMPRESSED_UNCERTAIN + 1 : stack.uncertain[0];
-    if (count == 0 || (any && !open && on.best != KD_NONE)) {
-        w.store(number, on.nearest, on.u, on.v, on.best);
+    if (count == 0 || (any && !open && ray.best != KD_NONE)) {
+        w.store(number, ray.nearest, ray.u, ray.v, ray.best);
         return;
     }
     float4 o, d;
     w.load(number, o, d);
-    const ray_hit found = {on.nearest, on.u, on.v, on.best};
-    const ray_hit hit = compressed_answer(tree, o, d, found, stack.uncertain + 1, count, any);
+    const ray_hit nearest = {ray.nearest, ray.u, ray.v, ray.best};
+    const ray_hit hit = compressed_answer(tree, o, d, nearest, stack.uncertain + 1, count, any);
     w.store(number, hit.t, hit.u, hit.v, hit.triangle);
 }
 
@@ -221,8 +221,8 @@ __device__ __forceinline__ void compressed_resolve(const tritree_view &tree, con
         const compressed_record *record = list + k;
         float4 o, d;
         w.load(record->number, o, d);
-        const ray_hit found = {record->t, record->u, record->v, record->id};
-        const ray_hit hit = compressed_answer(tree, o, d, found, record->rows, record->count, any);
+        const ray_hit nearest = {record->t, record->u, record->v, record->id};
+        const ray_hit hit = compressed_answer(tree, o, d, nearest, record->rows, record->count, any);
         w.store(record->number, hit.t, hit.u, hit.v, hit.triangle);
     }
 }

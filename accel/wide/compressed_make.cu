@@ -94,27 +94,27 @@ kd_status make_finer(compressed_cutter *c, void **scratch, cudaStream_t stream) 
     return measure_nodes(c, stream);
 }
 
-kd_status find_items(compressed_maker *m, unsigned blocks, compressed_found *found,
+kd_status find_items(compressed_maker *m, unsigned blocks, compressed_found *compressed_found,
                      cudaStream_t stream) {
     void *arguments[] = {m};
     KD_CUDA(cuda_launch_cooperative(compressed_find_items, blocks, COMPRESSED_MAKE_BLOCK, arguments,
                                     stream));
     KD_CUDA_LAUNCHED("compressed_find_items");
-    KD_CUDA(cudaMemcpyAsync(found, m->found, sizeof *found, cudaMemcpyDeviceToHost, stream));
+    KD_CUDA(cudaMemcpyAsync(compressed_found, m->found, sizeof *compressed_found, cudaMemcpyDeviceToHost, stream));
     KD_CUDA(cudaStreamSynchronize(stream));
     return KD_OK;
 }
 
-kd_status make(compressed_maker *m, void **units, uint64_t *bytes, compressed_found *found,
+kd_status make(compressed_maker *m, void **units, uint64_t *bytes, compressed_found *compressed_found,
                unsigned blocks, cudaStream_t stream) {
-    KD_TRY(find_items(m, blocks, found, stream));
-    if (found->units == 0) return KD_OK;
-    const uint64_t used = COMPRESSED_UNIT * (uint64_t)found->units,
+    KD_TRY(find_items(m, blocks, compressed_found, stream));
+    if (compressed_found->units == 0) return KD_OK;
+    const uint64_t used = COMPRESSED_UNIT * (uint64_t)compressed_found->units,
                    spare = COMPRESSED_UNIT * COMPRESSED_SPARE_UNITS;
     KD_TRY(device_pool_reserve(units, used + spare, stream));
     *bytes = used + spare;
     m->units = (uint8_t *)*units;
-    compressed_write<<<blocks_for(COMPRESSED_GROUP * (uint64_t)found->items), COMPRESSED_MAKE_BLOCK,
+    compressed_write<<<blocks_for(COMPRESSED_GROUP * (uint64_t)compressed_found->items), COMPRESSED_MAKE_BLOCK,
                        0, stream>>>(*m);
     KD_CUDA_LAUNCHED("compressed_write");
     KD_CUDA(cudaMemsetAsync(m->units + used, 0, spare, stream));
@@ -122,7 +122,7 @@ kd_status make(compressed_maker *m, void **units, uint64_t *bytes, compressed_fo
 }
 
 /* Builds the compressed form of the refined tree m->from with the current capacity for items. */
-kd_status pack_within(compressed_maker *m, void **units, uint64_t *bytes, compressed_found *found,
+kd_status pack_within(compressed_maker *m, void **units, uint64_t *bytes, compressed_found *compressed_found,
                       cudaStream_t stream) {
     cuda_arena arena = {NULL, 0};
     unsigned blocks = 0;
@@ -133,7 +133,7 @@ kd_status pack_within(compressed_maker *m, void **units, uint64_t *bytes, compre
     arena.base = (char *)scratch;
     arena.used = 0;
     lay_out_items(m, &arena, blocks);
-    const kd_status status = make(m, units, bytes, found, blocks, stream);
+    const kd_status status = make(m, units, bytes, compressed_found, blocks, stream);
     device_pool_release(scratch, stream);
     return status;
 }
@@ -145,7 +145,7 @@ kd_status pack(const compressed_cutter *c, void **units, uint64_t *bytes, bool *
                cudaStream_t stream) {
     const uint64_t maximum = c->node_capacity / 2 + 2 + c->reference_capacity / 5;
     compressed_maker m;
-    compressed_found found;
+    compressed_found compressed_found;
     memset(&m, 0, sizeof m);
     m.from.tree = c->tree;
     m.from.tree.nodes = NULL;
@@ -158,10 +158,10 @@ kd_status pack(const compressed_cutter *c, void **units, uint64_t *bytes, bool *
     m.item_capacity = (uint32_t)(c->node_capacity / 12 + 1024);
     for (;;) {
         m.item_capacity = (uint32_t)min((uint64_t)m.item_capacity, maximum);
-        KD_TRY(pack_within(&m, units, bytes, &found, stream));
-        *fits = found.fits != 0;
-        if (found.wanted == 0) return KD_OK;
-        m.item_capacity = (uint32_t)min(2 * (uint64_t)found.wanted, maximum);
+        KD_TRY(pack_within(&m, units, bytes, &compressed_found, stream));
+        *fits = compressed_found.fits != 0;
+        if (compressed_found.wanted == 0) return KD_OK;
+        m.item_capacity = (uint32_t)min(2 * (uint64_t)compressed_found.wanted, maximum);
     }
 }
 

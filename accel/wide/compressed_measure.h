@@ -214,13 +214,13 @@ KD_FN box3 compressed_cut_id(const tritree_view *tree, uint32_t id, box3 cell) {
                           tree->positions[corner[2]], cell);
 }
 
-KD_FN void compressed_measure_add(compressed_measure *to, uint32_t id) {
-    if (to->distinct > COMPRESSED_FEW) return;
+KD_FN void compressed_measure_add(compressed_measure *measure, uint32_t id) {
+    if (measure->distinct > COMPRESSED_FEW) return;
     for (uint32_t i = 0; i < COMPRESSED_FEW; ++i)
-        if (i < to->distinct && to->ids[i] == id) return;
+        if (i < measure->distinct && measure->ids[i] == id) return;
     for (uint32_t i = 0; i < COMPRESSED_FEW; ++i)
-        if (i == to->distinct) to->ids[i] = id;
-    ++to->distinct;
+        if (i == measure->distinct) measure->ids[i] = id;
+    ++measure->distinct;
 }
 
 /* Computes the measure of a k-d leaf whose contents lie in `box`; returns its plan. */

@@ -108,10 +108,10 @@ __device__ __forceinline__ unsigned long long compressed_take(unsigned long long
     return __shfl_sync(~0u, first, 0) + before;
 }
 
-__device__ __forceinline__ void compressed_store(compressed_subtree *to, tritree_node node,
+__device__ __forceinline__ void compressed_store(compressed_subtree *subtree, tritree_node node,
                                                  uint64_t plan, const uint32_t *ids,
                                                  const box3 &box) {
-    uint4 *const words = (uint4 *)to;
+    uint4 *const words = (uint4 *)subtree;
     words[0] =
         make_uint4(float_bits(node.split), node.word, (uint32_t)plan, (uint32_t)(plan >> 32));
     words[1] = make_uint4(ids[0], ids[1], ids[2], ids[3]);
@@ -120,9 +120,9 @@ __device__ __forceinline__ void compressed_store(compressed_subtree *to, tritree
     words[3] = make_uint4(float_bits(box.hi.y), float_bits(box.hi.z), 0, 0);
 }
 
-__device__ __forceinline__ void compressed_store_costs(compressed_costs *to, const float *cost) {
-    to->low = make_float4(cost[0], cost[1], cost[2], cost[3]);
-    to->high = make_float4(cost[4], cost[5], cost[6], cost[7]);
+__device__ __forceinline__ void compressed_store_costs(compressed_costs *costs, const float *cost) {
+    costs->low = make_float4(cost[0], cost[1], cost[2], cost[3]);
+    costs->high = make_float4(cost[4], cost[5], cost[6], cost[7]);
 }
 
 enum { COMPRESSED_WINDOW = 128 /* pairs per block, and threads */ };

@@ -37,10 +37,10 @@ typedef struct compressed_head {
     uint64_t plan;
 } compressed_head;
 
-KD_FN compressed_head compressed_head_of(const compressed_source *from, uint32_t node) {
+KD_FN compressed_head compressed_head_of(const compressed_source *source, uint32_t node) {
     compressed_head head;
-    head.node = from->at[node].node;
-    head.plan = from->at[node].plan;
+    head.node = source->at[node].node;
+    head.plan = source->at[node].plan;
     return head;
 }
 
@@ -48,10 +48,10 @@ KD_FN compressed_head compressed_head_of(const compressed_source *from, uint32_t
    triangles, and returns the head of that. Returns its number of triangles if it becomes a leaf; 0
    if it is opened further when it becomes a node. The item's cell stays valid, because only empty
    space is left out. */
-KD_FN uint32_t compressed_resolve(const compressed_source *from, compressed_item *item,
+KD_FN uint32_t compressed_resolve(const compressed_source *source, compressed_item *item,
                                   compressed_head *head) {
     for (;;) {
-        *head = compressed_head_of(from, item->node);
+        *head = compressed_head_of(source, item->node);
         const int kind = compressed_kind(head->plan);
         if (kind != COMPRESSED_LOW && kind != COMPRESSED_HIGH) break;
         item->node = tritree_left(head->node) + (kind == COMPRESSED_HIGH ? 1 : 0);

@@ -227,17 +227,17 @@ struct compressed_leaves {
     uint8_t owner[COMPRESSED_GROUP * COMPRESSED_LEAF_MAX];
 };
 
-__device__ __forceinline__ const uint32_t *compressed_leaf_ids(const compressed_source &from,
+__device__ __forceinline__ const uint32_t *compressed_leaf_ids(const compressed_source &source,
                                                                const compressed_item &item) {
-    if (item.count) return from.tree.references + item.first;
-    const tritree_node node = from.at[item.node].node;
-    if (tritree_is_leaf(node)) return from.tree.references + tritree_first(node);
-    return from.at[item.node].ids;
+    if (item.count) return source.tree.references + item.first;
+    const tritree_node node = source.at[item.node].node;
+    if (tritree_is_leaf(node)) return source.tree.references + tritree_first(node);
+    return source.at[item.node].ids;
 }
 
 /* Lists the triangles of the group's leaves and returns their number. `unit`: that of the lane's
    leaf, if it has one. All lanes of a warp must call it. */
-__device__ __forceinline__ uint32_t compressed_list_triangles(const compressed_source &from,
+__device__ __forceinline__ uint32_t compressed_list_triangles(const compressed_source &source,
                                                               const compressed_child &c,
                                                               uint32_t unit,
                                                               compressed_leaves &out) {
@@ -248,7 +248,7 @@ __device__ __forceinline__ uint32_t compressed_list_triangles(const compressed_s
         if (me >= (uint32_t)step) upto += lower;
     }
     if (mine) {
-        out.ids[me] = compressed_leaf_ids(from, c.item);
+        out.ids[me] = compressed_leaf_ids(source, c.item);
         out.units[me] = unit;
         out.begin[me] = (uint8_t)(upto - mine);
         out.count[me] = (uint8_t)mine;

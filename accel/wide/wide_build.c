@@ -46,23 +46,23 @@ box3 wide_box_cut(box3 box, box3 cell) {
     return box;
 }
 
-void wide_ids_add(wide_ids *to, uint32_t id) {
-    if (to->count == WIDE_OPEN) return;
-    for (uint32_t i = 0; i < to->count; ++i)
-        if (to->ids[i] == id) return;
-    if (to->count < WIDE_LEAF_MAX) to->ids[to->count] = id;
-    ++to->count;
+void wide_ids_add(wide_ids *ids, uint32_t id) {
+    if (ids->count == WIDE_OPEN) return;
+    for (uint32_t i = 0; i < ids->count; ++i)
+        if (ids->ids[i] == id) return;
+    if (ids->count < WIDE_LEAF_MAX) ids->ids[ids->count] = id;
+    ++ids->count;
 }
 
-void wide_ids_collect(wide_ids *to, const tritree_view *tree, uint32_t node) {
+void wide_ids_collect(wide_ids *wide_ids, const tritree_view *tree, uint32_t node) {
     const tritree_node at = tree->nodes[node];
     if (tritree_is_leaf(at)) {
         const uint32_t *ids = tree->references + tritree_first(at);
-        for (uint32_t i = 0; i < tritree_count(at); ++i) wide_ids_add(to, ids[i]);
+        for (uint32_t i = 0; i < tritree_count(at); ++i) wide_ids_add(wide_ids, ids[i]);
         return;
     }
-    wide_ids_collect(to, tree, tritree_left(at));
-    wide_ids_collect(to, tree, tritree_left(at) + 1);
+    wide_ids_collect(wide_ids, tree, tritree_left(at));
+    wide_ids_collect(wide_ids, tree, tritree_left(at) + 1);
 }
 
 static float cost_closed(float area, uint32_t triangles) {
@@ -183,16 +183,16 @@ static void measure_node(const measure *m, uint32_t node, box3 cell, measure *jo
     m->children->boxes[node] = out->box;
 }
 
-static void list_parts(measure *to, uint32_t node, box3 cell, int depth) {
-    const tritree_node at = to->children->tree->nodes[node];
+static void list_parts(measure *measure, uint32_t node, box3 cell, int depth) {
+    const tritree_node at = measure->children->tree->nodes[node];
     if (depth == SPLIT_DEPTH) {
-        to->nodes[to->count] = node;
-        to->boxes[to->count++] = cell;
+        measure->nodes[measure->count] = node;
+        measure->boxes[measure->count++] = cell;
     } else if (!tritree_is_leaf(at)) {
         box3 low, high;
         halve_cell(at, cell, &low, &high);
-        list_parts(to, tritree_left(at), low, depth + 1);
-        list_parts(to, tritree_left(at) + 1, high, depth + 1);
+        list_parts(measure, tritree_left(at), low, depth + 1);
+        list_parts(measure, tritree_left(at) + 1, high, depth + 1);
     }
 }
 

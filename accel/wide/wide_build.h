@@ -39,9 +39,9 @@ kd_status wide_children_open(wide_children *out, const tritree_view *tree, uint3
 void wide_children_close(wide_children *owned);
 uint64_t wide_children_bytes(uint64_t nodes); /* for a tree of that many nodes */
 
-void wide_ids_add(wide_ids *to, uint32_t id);
+void wide_ids_add(wide_ids *ids, uint32_t id);
 /* Adds the triangles of a subtree. */
-void wide_ids_collect(wide_ids *to, const tritree_view *tree, uint32_t node);
+void wide_ids_collect(wide_ids *wide_ids, const tritree_view *tree, uint32_t node);
 box3 wide_box_of(const triangle_rows *rows);
 /* Returns the intersection of a box and a cell. */
 box3 wide_box_cut(box3 box, box3 cell);

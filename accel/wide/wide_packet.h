@@ -77,7 +77,7 @@ VECTOR8_FN void packet_turn(const ray *rays, float8 columns[8]) {
 
 /* Sets up eight rays. Returns false if one is not coherent with the first, whose axes and octant
    are known. */
-VECTOR8_FN bool packet_take(packet_rays *to, const packet *p, const tritree_view *tree,
+VECTOR8_FN bool packet_take(packet_rays *packet_rays, const packet *p, const tritree_view *tree,
                             const ray *rays, const ray *first, float8 o[3]) {
     float8 columns[8], reach = {0};
     packet_turn(rays, columns);
@@ -99,29 +99,29 @@ VECTOR8_FN bool packet_take(packet_rays *to, const packet *p, const tritree_view
         const float8 safe = (float8)((int8)float8_max(float8_abs(d[axis]), minimum) | sign);
         good &= sign == (p->octant >> axis & 1 ? INT32_MIN : 0);
         o[axis] = columns[axis];
-        to->inverse[axis] = 1 / safe;
-        to->back[axis] = (vec3_axis(tree->wide->centre, axis) - columns[axis]) * to->inverse[axis];
+        packet_rays->inverse[axis] = 1 / safe;
+        packet_rays->back[axis] = (vec3_axis(tree->wide->centre, axis) - columns[axis]) * packet_rays->inverse[axis];
     }
-    to->sx = d[kx] / d[kz];
-    to->sy = d[ky] / d[kz];
-    to->sz = 1 / d[kz];
-    to->origin[0] = columns[kx];
-    to->origin[1] = columns[ky];
-    to->origin[2] = columns[kz];
-    to->slack_t = reach / largest * TRITREE_SLACK_T;
-    to->tmin = columns[3];
-    to->t = columns[7];
-    const float8 begin = to->tmin - to->slack_t, limit = to->t + to->slack_t;
+    packet_rays->sx = d[kx] / d[kz];
+    packet_rays->sy = d[ky] / d[kz];
+    packet_rays->sz = 1 / d[kz];
+    packet_rays->origin[0] = columns[kx];
+    packet_rays->origin[1] = columns[ky];
+    packet_rays->origin[2] = columns[kz];
+    packet_rays->slack_t = reach / largest * TRITREE_SLACK_T;
+    packet_rays->tmin = columns[3];
+    packet_rays->t = columns[7];
+    const float8 begin = packet_rays->tmin - packet_rays->slack_t, limit = packet_rays->t + packet_rays->slack_t;
     const int8 ranged = begin <= limit; /* an empty interval never hits */
-    to->begin = float8_select(ranged, begin, float8_all(INFINITY));
-    to->limit = float8_select(ranged, limit, float8_all(-INFINITY));
-    to->u = to->v = float8_all(0);
-    to->triangle = (int8){0} - 1;
-    good &= (reach <= tree->wide->reach) & (to->slack_t < 0x1p50f);
+    packet_rays->begin = float8_select(ranged, begin, float8_all(INFINITY));
+    packet_rays->limit = float8_select(ranged, limit, float8_all(-INFINITY));
+    packet_rays->u = packet_rays->v = float8_all(0);
+    packet_rays->triangle = (int8){0} - 1;
+    good &= (reach <= tree->wide->reach) & (packet_rays->slack_t < 0x1p50f);
     /* Coherence: shears differ by at most 1/8, origins by at most 1/16 of the reach. */
     const float *f = &first->direction.x;
-    good &= (float8_abs(to->sx - f[kx] / f[kz]) <= 0.125f) &
-            (float8_abs(to->sy - f[ky] / f[kz]) <= 0.125f);
+    good &= (float8_abs(packet_rays->sx - f[kx] / f[kz]) <= 0.125f) &
+            (float8_abs(packet_rays->sy - f[ky] / f[kz]) <= 0.125f);
     for (int axis = 0; axis < 3; ++axis)
         good &= float8_abs(columns[axis] - vec3_axis(first->origin, axis)) <= 0.0625f * reach;
     return !int8_any(~good);

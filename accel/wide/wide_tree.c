@@ -136,7 +136,7 @@ static worth finish_node(const wide_tree *out, uint32_t index, const wide_parts 
     uint8_t part_of[WIDE_CHILDREN_MAX], lane_of[WIDE_CHILDREN_MAX];
     const wide_node node = wide_node_at(out, index);
     const double area = wide_area(box);
-    worth own = {0, (double)wide_node_cost};
+    worth value = {0, (double)wide_node_cost};
     double going = 1; /* probability that the ray has not ended yet */
     choose_lanes(values, parts->count, part_of);
     for (uint32_t i = 0; i < 6 * out->children; ++i)
@@ -149,12 +149,12 @@ static worth finish_node(const wide_tree *out, uint32_t index, const wide_parts 
         set_bounds(out, node, (uint32_t)lane, part->box);
         node.words[lane] = words[i];
         const double within = wide_area(part->box), enters = within < area ? within / area : 1;
-        own.cost += going * enters * values[i].cost;
+        value.cost += going * enters * values[i].cost;
         going *= 1 - enters * values[i].stops;
     }
     set_orders(parts, node, out->children, lane_of);
-    own.stops = 1 - going;
-    return own;
+    value.stops = 1 - going;
+    return value;
 }
 
 /* Builds a node and its descendants; returns its value. */
@@ -253,12 +253,12 @@ static void make_top(const wide_maker *m) {
 static void place_roots(const wide_maker *m, place *sum) {
     for (uint32_t i = m->top; i < m->count; ++i) {
         root *r = m->roots + i;
-        const place own = r->from;
+        const place slot = r->from;
         r->from.nodes = sum->nodes;
         r->from.triangles = sum->triangles;
-        sum->nodes += own.nodes;
-        sum->triangles += own.triangles;
-        if (r->level + own.depth > sum->depth) sum->depth = r->level + own.depth;
+        sum->nodes += slot.nodes;
+        sum->triangles += slot.triangles;
+        if (r->level + slot.depth > sum->depth) sum->depth = r->level + slot.depth;
     }
 }
 
@@ -301,18 +301,18 @@ static kd_status make_all(wide_maker *m, bool *fits) {
     return KD_OK;
 }
 
-kd_status wide_tree_make(wide_tree **out, const tritree_view *from, uint32_t children) {
+kd_status wide_tree_make(wide_tree **out, const tritree_view *view, uint32_t children) {
     kd_status status = KD_OK;
     wide_maker m;
     bool made = false;
     *out = NULL;
     memset(&m, 0, sizeof m);
-    if (from->reference_count == 0) return KD_OK;
-    KD_TRY_GOTO(wide_children_open(&m.children, from, children));
+    if (view->reference_count == 0) return KD_OK;
+    KD_TRY_GOTO(wide_children_open(&m.children, view, children));
     if (m.children.kinds[0] == WIDE_EMPTY) goto done;
     KD_TRY_GOTO(KD_RESERVE_ZEROED(m.out, 1));
     m.out->children = children;
-    set_centre(m.out, from->box);
+    set_centre(m.out, view->box);
     KD_TRY_GOTO(make_all(&m, &made));
     if (made) *out = m.out;
 done:
@@ -322,8 +322,8 @@ done:
     return status;
 }
 
-kd_status wide_tree_open(wide_tree **out, const tritree_view *from) {
-    return wide_tree_make(out, from, wide_children_best());
+kd_status wide_tree_open(wide_tree **out, const tritree_view *view) {
+    return wide_tree_make(out, view, wide_children_best());
 }
 
 void wide_tree_close(wide_tree *owned) {

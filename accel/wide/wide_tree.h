@@ -69,10 +69,10 @@ static inline wide_node wide_node_at(const wide_tree *tree, uint32_t index) {
 
 /* Builds the wide form for the current CPU (wide_children_best). *out is NULL if no triangle can be
    hit, or if there are more than 2^28 nodes or triangles in leaves. The result does not depend on
-   the number of threads. `from` must have rows. */
-kd_status wide_tree_open(wide_tree **out, const tritree_view *from);
+   the number of threads. `view` must have rows. */
+kd_status wide_tree_open(wide_tree **out, const tritree_view *view);
 /* The same with 8 or 16 children per node. Rays only traverse trees with wide_children_best(). */
-kd_status wide_tree_make(wide_tree **out, const tritree_view *from, uint32_t children);
+kd_status wide_tree_make(wide_tree **out, const tritree_view *view, uint32_t children);
 void wide_tree_close(wide_tree *owned); /* accepts NULL */
 uint64_t wide_tree_bytes(const wide_tree *tree);
 /* Returns an upper bound of the bytes, including scratch, for a tree with that many nodes and

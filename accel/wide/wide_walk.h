@@ -62,7 +62,7 @@ VECTOR8_FN void wide_stack_empty(wide_ray *ray, uint32_t *words, float *nears) {
 }
 
 /* Setup for triangles, as precomputed_ray_make. */
-VECTOR8_FN void wide_ray_shear(wide_ray *to, const ray *cast, float4v size) {
+VECTOR8_FN void wide_ray_shear(wide_ray *wide_ray, const ray *cast, float4v size) {
     static const uint8_t after[5] = {0, 1, 2, 0, 1};
     static const uint8_t largest[8] = {2, 2, 1, 2, 2, 0, 1, 0}; /* x > y: 1, y > z: 2, x > z: 4 */
     const float4v former = __builtin_shufflevector(size, size, 0, 1, 0, 3);
@@ -71,15 +71,15 @@ VECTOR8_FN void wide_ray_shear(wide_ray *to, const ray *cast, float4v size) {
     const int axes[3] = {after[kz + 1], after[kz + 2], kz};
     const float *origin = &cast->origin.x, *along = &cast->direction.x;
     for (int i = 0; i < 3; ++i) {
-        to->origin[i] = origin[axes[i]];
-        to->rows[i] = (uint16_t)(3 * axes[i]);
+        wide_ray->origin[i] = origin[axes[i]];
+        wide_ray->rows[i] = (uint16_t)(3 * axes[i]);
     }
     const float4v over = {along[axes[0]], along[axes[1]], 1, 1};
-    to->shear = over / along[kz];
+    wide_ray->shear = over / along[kz];
 }
 
 /* Sets up a ray at the root. Returns which traversal can handle it. */
-VECTOR8_FN wide_aim wide_ray_begin(wide_ray *to, const tritree_view *tree, const ray *cast) {
+VECTOR8_FN wide_aim wide_ray_begin(wide_ray *wide_ray, const tritree_view *tree, const ray *cast) {
     const float4v o = float4v_of(cast->origin), d = float4v_of(cast->direction);
     const float4v size = float4v_abs(d);
     const float largest = float_max(size[0], float_max(size[1], size[2]));
@@ -90,24 +90,24 @@ VECTOR8_FN wide_aim wide_ray_begin(wide_ray *to, const tritree_view *tree, const
     const float4v safe =
         (float4v)((int4v)float4v_max(size, float4v_all(largest * 0x1p-26f)) | sign);
     const uint32_t octant = int4v_signs((int4v)d);
-    to->inverse = 1 / safe;
-    to->back = (float4v_of(tree->wide->centre) - o) * to->inverse;
+    wide_ray->inverse = 1 / safe;
+    wide_ray->back = (float4v_of(tree->wide->centre) - o) * wide_ray->inverse;
     for (int axis = 0; axis < 3; ++axis)
-        to->nearer[axis] = (uint16_t)((octant >> axis & 1) * WIDE_LANES);
-    wide_ray_shear(to, cast, size);
-    to->slack_t = reach / largest * TRITREE_SLACK_T;
-    to->octant = (uint16_t)octant;
-    to->tmin = cast->tmin;
-    to->begin = cast->tmin - to->slack_t;
-    to->limit = cast->tmax + to->slack_t;
-    to->best.t = cast->tmax;
-    to->best.u = to->best.v = 0;
-    to->best.triangle = KD_NONE;
-    to->word = 0;
-    to->top = WIDE_FLOOR;
+        wide_ray->nearer[axis] = (uint16_t)((octant >> axis & 1) * WIDE_LANES);
+    wide_ray_shear(wide_ray, cast, size);
+    wide_ray->slack_t = reach / largest * TRITREE_SLACK_T;
+    wide_ray->octant = (uint16_t)octant;
+    wide_ray->tmin = cast->tmin;
+    wide_ray->begin = cast->tmin - wide_ray->slack_t;
+    wide_ray->limit = cast->tmax + wide_ray->slack_t;
+    wide_ray->best.t = cast->tmax;
+    wide_ray->best.u = wide_ray->best.v = 0;
+    wide_ray->best.triangle = KD_NONE;
+    wide_ray->word = 0;
+    wide_ray->top = WIDE_FLOOR;
     /* All further results are then in the range of float, and 1 / direction is accurate. */
-    const bool usual = largest >= 0x1p-90f && largest <= 0x1p90f && to->slack_t < 0x1p50f &&
-                       to->begin <= to->limit;
+    const bool usual = largest >= 0x1p-90f && largest <= 0x1p90f && wide_ray->slack_t < 0x1p50f &&
+                       wide_ray->begin <= wide_ray->limit;
     return !usual ? WIDE_PLAIN : reach <= tree->wide->reach ? WIDE_NEAR : WIDE_FAR;
 }
 

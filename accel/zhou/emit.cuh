@@ -111,9 +111,9 @@ __global__ __launch_bounds__(PLACE_BLOCK) void place_nodes(const state k, uint32
         if (pair == 0 && above == 0) place_node(k, 0, 0, make_uint2(1, 0));
         const uint32_t depth = k.pairs[pair].state >> 2; /* 0 for a hole */
         if (depth <= above || depth > above + step) continue;
-        const raw_pair own = k.pairs[pair];
+        const raw_pair raw = k.pairs[pair];
         uint2 place = make_uint2(0, 0); /* relative to the last pass */
-        uint32_t at = own.parent;
+        uint32_t at = raw.parent;
         for (uint32_t up = depth - 1; up > above; --up) {
             const raw_pair next = k.pairs[at >> 1];
             place.x += 2;
@@ -123,7 +123,7 @@ __global__ __launch_bounds__(PLACE_BLOCK) void place_nodes(const state k, uint32
         const uint2 top = at == 0 ? make_uint2(1, 0) : k.places[at];
         place.x += top.x, place.y += top.y;
         const uint2 left = make_uint2(place.x + 2, place.y);
-        const uint2 right = make_uint2(left.x + 2 * own.left.x, left.y + own.left.y);
+        const uint2 right = make_uint2(left.x + 2 * raw.left.x, left.y + raw.left.y);
         if (depth == above + step) k.places[2 * pair] = left, k.places[2 * pair + 1] = right;
         place_node(k, 2 * pair, place.x, left);
         place_node(k, 2 * pair + 1, place.x + 1, right);

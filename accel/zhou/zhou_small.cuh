@@ -138,7 +138,7 @@ __device__ inline zhou_choice zhou_search(const zhou_device &k, zhou_small_share
     box3 box;
     box.lo = vec3_make(node.lo[0], node.lo[1], node.lo[2]);
     box.hi = vec3_make(node.hi[0], node.hi[1], node.hi[2]);
-    const sah_axis own = zhou_axis_of(box, lane % 3); /* axis lane % 3 */
+    const sah_axis axis_areas = zhou_axis_of(box, lane % 3); /* axis lane % 3 */
     __syncwarp();
     zhou_choice best = zhou_choice_none();
     const float inverse = 1.0f / (float)count;
@@ -148,10 +148,10 @@ __device__ inline zhou_choice zhou_search(const zhou_device &k, zhou_small_share
         const int side = (int)(((float)i + 0.5f) * inverse);
         const int axis = min(side >> 1, 2);
         sah_axis areas;
-        areas.lo = __shfl_sync(WARP_ALL, own.lo, axis);
-        areas.hi = __shfl_sync(WARP_ALL, own.hi, axis);
-        areas.base = __shfl_sync(WARP_ALL, own.base, axis);
-        areas.slope = __shfl_sync(WARP_ALL, own.slope, axis);
+        areas.lo = __shfl_sync(WARP_ALL, axis_areas.lo, axis);
+        areas.hi = __shfl_sync(WARP_ALL, axis_areas.hi, axis);
+        areas.base = __shfl_sync(WARP_ALL, axis_areas.base, axis);
+        areas.slope = __shfl_sync(WARP_ALL, axis_areas.slope, axis);
         if (i >= tries) continue;
         zhou_choice tried;
         tried.from = s.member[i - (uint32_t)side * count];

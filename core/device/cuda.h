@@ -56,9 +56,9 @@ static inline kd_status cuda_shared_max(size_t *bytes) {
    for compute capability 9.0 or later. The device alone does not decide, as a newer device may run
    code compiled for an older one. */
 template <class KERNEL> static kd_status cuda_has_clusters(bool *has, KERNEL kernel) {
-    cudaFuncAttributes found;
-    KD_CUDA(cudaFuncGetAttributes(&found, kernel));
-    *has = found.ptxVersion >= 90;
+    cudaFuncAttributes attributes;
+    KD_CUDA(cudaFuncGetAttributes(&attributes, kernel));
+    *has = attributes.ptxVersion >= 90;
     return KD_OK;
 }
 

@@ -122,9 +122,9 @@ kd_status device_choose(int32_t *out, const char *name, const void *memory, uint
         if (*out < 0 && items >= DEVICE_ITEMS_MIN) *out = 0;
         return KD_OK;
     }
-    device found;
-    KD_TRY(device_find(&found, name));
-    if (found.kind == DEVICE_CUDA) *out = found.index;
+    device device;
+    KD_TRY(device_find(&device, name));
+    if (device.kind == DEVICE_CUDA) *out = device.index;
     return KD_OK;
 }
 
@@ -165,16 +165,16 @@ kd_status caller_stride_check(uint64_t count, uint64_t stride_bytes, uint64_t it
 
 /* Validates each device of the list and initialises the driver on the first one. */
 static kd_status find_devices(const char *names) {
-    device where;
+    device device;
     for (int i = device_list_count(names) - 1; i >= 0; --i) {
         char name[64];
         device_list_name(name, names, i);
-        KD_TRY(device_find(&where, name));
+        KD_TRY(device_find(&device, name));
     }
-    if (where.kind == DEVICE_CPU) return KD_OK;
+    if (device.kind == DEVICE_CPU) return KD_OK;
     int32_t before;
     void *memory = NULL;
-    if (device_enter(where.index, &before) != KD_OK) return KD_OK; /* reported on first use */
+    if (device_enter(device.index, &before) != KD_OK) return KD_OK; /* reported on first use */
     if (device_memory_reserve(&memory, 1) == KD_OK) device_memory_free(memory);
     device_leave(before);
     return KD_OK;
@@ -204,12 +204,12 @@ kd_status context_init_end(context_init *ended, job_control *job) {
 
 static void *retire(void *context) {
     const retiring *retired = (const retiring *)context;
-    device where;
+    device device;
     for (int i = device_list_count(retired->names) - 1; i >= 0; --i) {
         char name[64];
         device_list_name(name, retired->names, i);
-        if (device_find(&where, name) == KD_OK && where.kind == DEVICE_CUDA)
-            device_retire(where.index);
+        if (device_find(&device, name) == KD_OK && device.kind == DEVICE_CUDA)
+            device_retire(device.index);
     }
     return NULL;
 }

@@ -176,17 +176,17 @@ extern "C" void device_marks_close(device_marks *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
-extern "C" kd_status device_marks_record(const device_marks *to, int which, void *stream) {
-    KD_CUDA(cudaEventRecord((cudaEvent_t)to->marks[which], (cudaStream_t)stream));
+extern "C" kd_status device_marks_record(const device_marks *marks, int which, void *stream) {
+    KD_CUDA(cudaEventRecord((cudaEvent_t)marks->marks[which], (cudaStream_t)stream));
     return KD_OK;
 }
 
-extern "C" kd_status device_marks_read(const device_marks *from, double *seconds) {
-    KD_CUDA(cudaEventSynchronize((cudaEvent_t)from->marks[from->count - 1]));
-    for (int i = 0; i + 1 < from->count; ++i) {
+extern "C" kd_status device_marks_read(const device_marks *marks, double *seconds) {
+    KD_CUDA(cudaEventSynchronize((cudaEvent_t)marks->marks[marks->count - 1]));
+    for (int i = 0; i + 1 < marks->count; ++i) {
         float milliseconds = 0;
-        KD_CUDA(cudaEventElapsedTime(&milliseconds, (cudaEvent_t)from->marks[i],
-                                     (cudaEvent_t)from->marks[i + 1]));
+        KD_CUDA(cudaEventElapsedTime(&milliseconds, (cudaEvent_t)marks->marks[i],
+                                     (cudaEvent_t)marks->marks[i + 1]));
         seconds[i] = 1e-3 * (double)milliseconds;
     }
     return KD_OK;

@@ -46,15 +46,15 @@ static void pieces_read(void *context, int64_t begin, int64_t end, int thread) {
 
 /* Copies the bytes instead of mapping the file: if another process truncates a mapped file, reading
    the missing pages raises SIGBUS. */
-mapping_end file_source_read(file_view *view, const mapping_source *from) {
-    const uint64_t pieces = (from->bytes + PIECE_BYTES - 1) / PIECE_BYTES;
-    const mapping_end end = mapping_reserve(&view->mapping, from);
+mapping_end file_source_read(file_view *view, const mapping_source *source) {
+    const uint64_t pieces = (source->bytes + PIECE_BYTES - 1) / PIECE_BYTES;
+    const mapping_end end = mapping_reserve(&view->mapping, source);
     if (end != MAPPING_MADE || pieces == 0) return end;
-    reading reading = {.from = from, .memory = view->mapping};
+    reading reading = {.from = source, .memory = view->mapping};
     view->bytes = (const char *)view->mapping;
-    view->count = (size_t)from->bytes;
+    view->count = (size_t)source->bytes;
     parallel_for((int64_t)pieces, 1, pieces_read, &reading);
-    if (!atomic_load(&reading.reason) && !atomic_load(&reading.is_short) && mapping_is_unchanged(from))
+    if (!atomic_load(&reading.reason) && !atomic_load(&reading.is_short) && mapping_is_unchanged(source))
         return MAPPING_MADE;
     file_close(view);
     errno = atomic_load(&reading.reason);

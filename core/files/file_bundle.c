@@ -63,24 +63,24 @@ void file_bundle_note(const char *path) {
 }
 
 /* Appends a file's record. */
-static kd_status add_file(file_bundle *to, uint64_t *capacity, const char *path) {
+static kd_status add_file(file_bundle *bundle, uint64_t *capacity, const char *path) {
     file_view file;
     kd_status status = KD_OK;
     KD_TRY(file_open(&file, path));
     const uint64_t name = strlen(path) + 1;
     const uint64_t more = sizeof(bundle_record) + rounded(name) + rounded(file.count);
-    if (to->count + more > *capacity) {
-        const uint64_t larger = 2 * *capacity > to->count + more ? 2 * *capacity : to->count + more;
-        KD_TRY_GOTO(KD_GROW(to->bytes, to->count, larger));
+    if (bundle->count + more > *capacity) {
+        const uint64_t larger = 2 * *capacity > bundle->count + more ? 2 * *capacity : bundle->count + more;
+        KD_TRY_GOTO(KD_GROW(bundle->bytes, bundle->count, larger));
         *capacity = larger;
     }
-    char *at = to->bytes + to->count;
+    char *at = bundle->bytes + bundle->count;
     const bundle_record record = {.name = name, .bytes = file.count};
     memset(at, 0, more);
     memcpy(at, &record, sizeof record);
     memcpy(at + sizeof record, path, name);
     if (file.count) memcpy(at + sizeof record + rounded(name), file.bytes, file.count);
-    to->count += more;
+    bundle->count += more;
 done:
     file_close(&file);
     return status;
@@ -99,8 +99,8 @@ kd_status file_bundle_seal(file_bundle *out) {
     return status;
 }
 
-void file_bundle_unpack(const file_bundle *from) {
-    unpacked = from;
+void file_bundle_unpack(const file_bundle *bundle) {
+    unpacked = bundle;
 }
 
 void file_bundle_close(file_bundle *owned) {

@@ -20,7 +20,7 @@ kd_status file_bundle_seal(file_bundle *out);
 /* Makes file_open look in this bundle before the file system. The bundle is borrowed and must not
    move. NULL ends this; views of its files must be closed first. Not thread-safe: no thread may
    open files meanwhile. */
-void file_bundle_unpack(const file_bundle *from);
+void file_bundle_unpack(const file_bundle *bundle);
 void file_bundle_close(file_bundle *owned); /* accepts a zeroed struct */
 
 /* Internal interface for file.c. */

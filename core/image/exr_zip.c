@@ -40,34 +40,34 @@ static void halves_join(unsigned char *to, const unsigned char *from, uint64_t c
 }
 
 static exr_result_t chunk_inflate(exr_decode_pipeline_t *pipeline) {
-    exr_inflate *by = (exr_inflate *)pipeline->decoding_user_data;
+    exr_inflate *inflate = (exr_inflate *)pipeline->decoding_user_data;
     const exr_chunk_info_t *chunk = &pipeline->chunk;
     const uint64_t count = chunk->unpacked_size;
     const bool zipped =
         chunk->compression == EXR_COMPRESSION_ZIP || chunk->compression == EXR_COMPRESSION_ZIPS;
     if (!zipped || chunk->packed_size == count || count < 2 || !pipeline->packed_buffer)
-        return by->usual(pipeline);
-    if (!by->inflater) by->inflater = libdeflate_alloc_decompressor();
-    if (by->capacity < count && KD_GROW(by->bytes, 0, count) == KD_OK) by->capacity = count;
+        return inflate->usual(pipeline);
+    if (!inflate->inflater) inflate->inflater = libdeflate_alloc_decompressor();
+    if (inflate->capacity < count && KD_GROW(inflate->bytes, 0, count) == KD_OK) inflate->capacity = count;
     if (pipeline->unpacked_alloc_size < count) {
         free(pipeline->unpacked_buffer); /* the buffer belongs to the library, which uses malloc by
                                             default */
         pipeline->unpacked_buffer = malloc(count);
         pipeline->unpacked_alloc_size = pipeline->unpacked_buffer ? count : 0;
     }
-    if (!by->inflater || by->capacity < count || !pipeline->unpacked_buffer ||
-        libdeflate_zlib_decompress((struct libdeflate_decompressor *)by->inflater,
-                                   pipeline->packed_buffer, chunk->packed_size, by->bytes, count,
+    if (!inflate->inflater || inflate->capacity < count || !pipeline->unpacked_buffer ||
+        libdeflate_zlib_decompress((struct libdeflate_decompressor *)inflate->inflater,
+                                   pipeline->packed_buffer, chunk->packed_size, inflate->bytes, count,
                                    NULL) != LIBDEFLATE_SUCCESS)
-        return by->usual(pipeline);
-    halves_join((unsigned char *)pipeline->unpacked_buffer, by->bytes, count);
+        return inflate->usual(pipeline);
+    halves_join((unsigned char *)pipeline->unpacked_buffer, inflate->bytes, count);
     return EXR_ERR_SUCCESS;
 }
 
-void exr_inflate_choose(exr_inflate *by, exr_decode_pipeline_t *pipeline) {
+void exr_inflate_choose(exr_inflate *inflate, exr_decode_pipeline_t *pipeline) {
     if (!pipeline->decompress_fn || pipeline->decompress_fn == chunk_inflate) return;
-    by->usual = pipeline->decompress_fn;
-    pipeline->decoding_user_data = by;
+    inflate->usual = pipeline->decompress_fn;
+    pipeline->decoding_user_data = inflate;
     pipeline->decompress_fn = chunk_inflate;
 }
 
@@ -138,19 +138,19 @@ static bool deflater_open(exr_deflater *deflater, uint64_t capacity) {
 
 static void chunks_deflate(void *context, int64_t begin, int64_t end, int thread) {
     exr_round *round = (exr_round *)context;
-    exr_deflater *with = &round->threads[thread];
+    exr_deflater *deflater = &round->threads[thread];
     for (int64_t i = begin; i < end; ++i) {
         unsigned char *to = round->bytes + (uint64_t)i * round->capacity;
-        if (!deflater_open(with, round->capacity)) {
+        if (!deflater_open(deflater, round->capacity)) {
             atomic_store(&round->failed, true);
             status_clear();
             return;
         }
         const uint64_t count = chunk_pack(round, round->first + i, to);
-        halves_split(with->packed, with->split, to, count);
+        halves_split(deflater->packed, deflater->split, to, count);
         const size_t less =
-            libdeflate_zlib_compress(with->by, with->packed, count, with->split, count - 1);
-        if (less) memcpy(to, with->split, less); /* otherwise stored uncompressed */
+            libdeflate_zlib_compress(deflater->by, deflater->packed, count, deflater->split, count - 1);
+        if (less) memcpy(to, deflater->split, less); /* otherwise stored uncompressed */
         round->counts[i] = less ? less : count;
     }
 }
@@ -188,11 +188,11 @@ static kd_status rounds_write(exr_context_t context, const exr_stream *stream, e
     return KD_OK;
 }
 
-kd_status exr_deflate(exr_context_t context, const exr_stream *stream, const image *from) {
-    exr_round round = {.from = from};
+kd_status exr_deflate(exr_context_t context, const exr_stream *stream, const image *image) {
+    exr_round round = {.from = image};
     KD_TRY(exr_written(stream, exr_get_scanlines_per_chunk(context, 0, &round.lines)));
     round.capacity =
-        (uint64_t)from->width * (uint64_t)from->channel_count * sizeof(float) * (uint64_t)round.lines;
+        (uint64_t)image->width * (uint64_t)image->channel_count * sizeof(float) * (uint64_t)round.lines;
     const kd_status status = rounds_write(context, stream, &round);
     for (int i = 0; round.threads && i < PARALLEL_THREADS_MAX; ++i) {
         libdeflate_free_compressor(round.threads[i].by);
@@ -206,8 +206,8 @@ kd_status exr_deflate(exr_context_t context, const exr_stream *stream, const ima
     return status;
 }
 #else
-void exr_inflate_choose(exr_inflate *by, exr_decode_pipeline_t *pipeline) {
-    (void)by;
+void exr_inflate_choose(exr_inflate *inflate, exr_decode_pipeline_t *pipeline) {
+    (void)inflate;
     (void)pipeline;
 }
 

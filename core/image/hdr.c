@@ -65,39 +65,39 @@ typedef struct hdr_row {
     uint8_t *packed; /* capacity for all planes and their run headers */
 } hdr_row;
 
-static void row_write(FILE *to, const image *from, int64_t y, const hdr_row *by) {
-    const size_t width = (size_t)from->width, begin = (size_t)y * width;
+static void row_write(FILE *file, const image *image, int64_t y, const hdr_row *row) {
+    const size_t width = (size_t)image->width, begin = (size_t)y * width;
     const float *rgb[3];
-    for (int c = 0; c < 3; ++c) rgb[c] = image_plane(from, colours[c]) + begin;
+    for (int c = 0; c < 3; ++c) rgb[c] = image_plane(image, colours[c]) + begin;
     for (size_t x = 0; x < width; ++x)
-        pixel_pack(by->pixels + 4 * x, rgb[0][x], rgb[1][x], rgb[2][x]);
+        pixel_pack(row->pixels + 4 * x, rgb[0][x], rgb[1][x], rgb[2][x]);
     if (width < PACKED_MIN || width > PACKED_MAX) {
-        fwrite(by->pixels, 4, width, to);
+        fwrite(row->pixels, 4, width, file);
         return;
     }
-    uint8_t *end = by->packed;
+    uint8_t *end = row->packed;
     *end++ = 2;
     *end++ = 2;
     *end++ = (uint8_t)(width >> 8);
     *end++ = (uint8_t)width;
     for (size_t c = 0; c < 4; ++c) {
-        for (size_t x = 0; x < width; ++x) by->planes[x] = by->pixels[4 * x + c];
-        end = plane_pack(end, by->planes, from->width);
+        for (size_t x = 0; x < width; ++x) row->planes[x] = row->pixels[4 * x + c];
+        end = plane_pack(end, row->planes, image->width);
     }
-    fwrite(by->packed, 1, (size_t)(end - by->packed), to);
+    fwrite(row->packed, 1, (size_t)(end - row->packed), file);
 }
 
-static kd_status hdr_write(const image *from, const image_encoding *encoding, file_output *file) {
+static kd_status hdr_write(const image *image, const image_encoding *encoding, file_output *file) {
     hdr_row row = {NULL, NULL, NULL};
-    const uint64_t width = (uint64_t)from->width;
+    const uint64_t width = (uint64_t)image->width;
     kd_status status = KD_OK;
     (void)encoding;
     KD_TRY_GOTO(KD_RESERVE(row.pixels, 4 * width));
     KD_TRY_GOTO(KD_RESERVE(row.planes, width));
     KD_TRY_GOTO(KD_RESERVE(row.packed, 4 + 5 * width + 4));
-    fprintf(file->stream, "#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y %d +X %d\n", from->height,
-            from->width);
-    for (int64_t y = 0; y < from->height; ++y) row_write(file->stream, from, y, &row);
+    fprintf(file->stream, "#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y %d +X %d\n", image->height,
+            image->width);
+    for (int64_t y = 0; y < image->height; ++y) row_write(file->stream, image, y, &row);
 done:
     memory_free(row.pixels);
     memory_free(row.planes);

@@ -39,27 +39,27 @@ typedef struct line_cursor {
     size_t count;         /* its length without the line terminator */
 } line_cursor;
 
-static bool line_take(line_cursor *from) {
-    const size_t left = (size_t)(from->end - from->at);
-    const char *stop = left ? (const char *)memchr(from->at, '\n', left) : NULL;
+static bool line_take(line_cursor *cursor) {
+    const size_t left = (size_t)(cursor->end - cursor->at);
+    const char *stop = left ? (const char *)memchr(cursor->at, '\n', left) : NULL;
     if (!stop) return false;
-    from->line = from->at;
-    from->count = (size_t)(stop - from->at);
-    from->at = stop + 1;
-    if (from->count && from->line[from->count - 1] == '\r') --from->count;
+    cursor->line = cursor->at;
+    cursor->count = (size_t)(stop - cursor->at);
+    cursor->at = stop + 1;
+    if (cursor->count && cursor->line[cursor->count - 1] == '\r') --cursor->count;
     return true;
 }
 
 /* --- values --- */
 
 /* Returns the value if the line is NAME=VALUE, truncated to the buffer; else NULL. */
-static const char *value_of(const line_cursor *from, const char *name, char text[256]) {
+static const char *value_of(const line_cursor *cursor, const char *name, char text[256]) {
     const size_t length = strlen(name);
-    if (from->count < length + 1 || memcmp(from->line, name, length) || from->line[length] != '=')
+    if (cursor->count < length + 1 || memcmp(cursor->line, name, length) || cursor->line[length] != '=')
         return NULL;
-    size_t count = from->count - length - 1;
+    size_t count = cursor->count - length - 1;
     if (count > 255) count = 255;
-    memcpy(text, from->line + length + 1, count);
+    memcpy(text, cursor->line + length + 1, count);
     text[count] = '\0';
     return text;
 }
@@ -210,37 +210,37 @@ static bool matrix_make(hdr_header *out, const hdr_values *values) {
 
 /* --- lines --- */
 
-static kd_status format_take(hdr_values *to, const char *path, const char *text) {
+static kd_status format_take(hdr_values *values, const char *path, const char *text) {
     const char *name = spaces_skip(text);
-    to->is_xyz = strcmp(name, "32-bit_rle_xyze") == 0;
-    KD_REQUIRE(to->is_xyz || strcmp(name, "32-bit_rle_rgbe") == 0, KD_ERROR_INPUT,
+    values->is_xyz = strcmp(name, "32-bit_rle_xyze") == 0;
+    KD_REQUIRE(values->is_xyz || strcmp(name, "32-bit_rle_rgbe") == 0, KD_ERROR_INPUT,
                "%s: found FORMAT=%.64s, expected 32-bit_rle_rgbe or 32-bit_rle_xyze", path, text);
     return KD_OK;
 }
 
-static kd_status value_take(hdr_values *to, const char *path, const line_cursor *from) {
+static kd_status value_take(hdr_values *values, const char *path, const line_cursor *cursor) {
     char buffer[256];
     const char *text;
     double found[8];
-    if ((text = value_of(from, "FORMAT", buffer))) return format_take(to, path, text);
-    if ((text = value_of(from, "EXPOSURE", buffer))) {
+    if ((text = value_of(cursor, "FORMAT", buffer))) return format_take(values, path, text);
+    if ((text = value_of(cursor, "EXPOSURE", buffer))) {
         KD_REQUIRE(numbers_take(found, 1, text) && found[0] > 0, KD_ERROR_INPUT,
                    "%s: found EXPOSURE=%.64s, expected a positive number", path, text);
-        for (int c = 0; c < 3; ++c) to->factor[c] *= found[0];
-    } else if ((text = value_of(from, "COLORCORR", buffer))) {
+        for (int c = 0; c < 3; ++c) values->factor[c] *= found[0];
+    } else if ((text = value_of(cursor, "COLORCORR", buffer))) {
         KD_REQUIRE(numbers_take(found, 3, text) && found[0] > 0 && found[1] > 0 && found[2] > 0,
                    KD_ERROR_INPUT, "%s: found COLORCORR=%.64s, expected three positive numbers",
                    path, text);
-        for (int c = 0; c < 3; ++c) to->factor[c] *= found[c];
-    } else if ((text = value_of(from, "PRIMARIES", buffer))) {
+        for (int c = 0; c < 3; ++c) values->factor[c] *= found[c];
+    } else if ((text = value_of(cursor, "PRIMARIES", buffer))) {
         KD_REQUIRE(numbers_take(found, 8, text), KD_ERROR_INPUT,
                    "%s: found PRIMARIES=%.64s, expected eight numbers", path, text);
-        memcpy(to->primaries, found, sizeof found);
-        to->has_primaries = memcmp(found, rec709, sizeof found) != 0;
-    } else if ((text = value_of(from, "GAMMA", buffer))) {
+        memcpy(values->primaries, found, sizeof found);
+        values->has_primaries = memcmp(found, rec709, sizeof found) != 0;
+    } else if ((text = value_of(cursor, "GAMMA", buffer))) {
         KD_REQUIRE(numbers_take(found, 1, text), KD_ERROR_INPUT,
                    "%s: found GAMMA=%.64s, expected a number", path, text);
-        to->gamma = found[0];
+        values->gamma = found[0];
     }
     return KD_OK;
 }
@@ -258,11 +258,11 @@ static const char *axis_take(char *axis, bool *falls, int32_t *size, const char 
     return *size > 0 ? at + digits : NULL;
 }
 
-static kd_status resolution_take(hdr_header *out, const char *path, const line_cursor *from) {
+static kd_status resolution_take(hdr_header *out, const char *path, const line_cursor *cursor) {
     char text[128], axes[2] = {0, 0};
     bool falls[2] = {false, false};
-    const size_t count = from->count < sizeof text - 1 ? from->count : sizeof text - 1;
-    memcpy(text, from->line, count);
+    const size_t count = cursor->count < sizeof text - 1 ? cursor->count : sizeof text - 1;
+    memcpy(text, cursor->line, count);
     text[count] = '\0';
     const char *at = axis_take(&axes[0], &falls[0], &out->scanlines, text);
     if (at) at = axis_take(&axes[1], &falls[1], &out->length, at);
@@ -375,34 +375,34 @@ static kd_status scanline_unpack(hdr_scan *scan) {
     return unpack_planes(scan);
 }
 
-static void pixel_convert(float to[3], const uint8_t from[4], const hdr_header *by) {
+static void pixel_convert(float to[3], const uint8_t from[4], const hdr_header *header) {
     float value[3] = {0, 0, 0};
     if (from[3]) {
         const float unit = ldexpf(1, from[3] - (128 + 8));
         for (int c = 0; c < 3; ++c) value[c] = unit * (float)from[c];
     }
     for (int c = 0; c < 3; ++c) {
-        const float *row = by->to_rec709 + 3 * c;
-        to[c] = by->converts ? row[0] * value[0] + row[1] * value[1] + row[2] * value[2] : value[c];
+        const float *row = header->to_rec709 + 3 * c;
+        to[c] = header->converts ? row[0] * value[0] + row[1] * value[1] + row[2] * value[2] : value[c];
     }
 }
 
 /* Stores a scanline at its position in the picture. */
-static void scanline_scatter(float *texels, const hdr_scan *from, const hdr_header *by) {
-    const int64_t width = by->by_columns ? by->scanlines : by->length;
-    const int64_t height = by->by_columns ? by->length : by->scanlines;
-    for (int64_t i = 0; i < from->length; ++i) {
-        int64_t x = by->by_columns ? from->line : i, y = by->by_columns ? i : from->line;
-        if (by->from_right) x = width - 1 - x;
-        if (by->from_bottom) y = height - 1 - y;
-        pixel_convert(texels + 3 * (y * width + x), from->pixels + 4 * i, by);
+static void scanline_scatter(float *texels, const hdr_scan *scan, const hdr_header *header) {
+    const int64_t width = header->by_columns ? header->scanlines : header->length;
+    const int64_t height = header->by_columns ? header->length : header->scanlines;
+    for (int64_t i = 0; i < scan->length; ++i) {
+        int64_t x = header->by_columns ? scan->line : i, y = header->by_columns ? i : scan->line;
+        if (header->from_right) x = width - 1 - x;
+        if (header->from_bottom) y = height - 1 - y;
+        pixel_convert(texels + 3 * (y * width + x), scan->pixels + 4 * i, header);
     }
 }
 
-static kd_status scanlines_read(float *texels, hdr_scan *from, const hdr_header *by) {
-    for (from->line = 0; from->line < from->lines; ++from->line) {
-        KD_TRY(scanline_unpack(from));
-        scanline_scatter(texels, from, by);
+static kd_status scanlines_read(float *texels, hdr_scan *scan, const hdr_header *header) {
+    for (scan->line = 0; scan->line < scan->lines; ++scan->line) {
+        KD_TRY(scanline_unpack(scan));
+        scanline_scatter(texels, scan, header);
     }
     return KD_OK;
 }

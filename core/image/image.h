@@ -21,7 +21,7 @@ typedef struct image {
 } image;
 
 kd_status image_open(image *out, int32_t width, int32_t height); /* without channels */
-kd_status image_add(image *to, const char *name, float **plane); /* zeroed */
+kd_status image_add(image *image, const char *name, float **plane); /* zeroed */
 float *image_plane(const image *image, const char *name);           /* returns NULL if absent */
 void image_close(image *owned);                                  /* accepts a zeroed struct */
 
@@ -32,7 +32,7 @@ typedef struct image_encoding { /* for 8-bit files */
 
 /* Writes the image in the format of the suffix (core/image/formats.h), atomically through a
    temporary file. */
-kd_status image_write(const image *from, const char *path, const image_encoding *encoding);
+kd_status image_write(const image *image, const char *path, const image_encoding *encoding);
 /* Reads an image: 8-bit formats are converted from sRGB to linear, EXR and PFM values are
    unchanged. The result has at least R, G and B. */
 kd_status image_read(image *out, const char *path);

@@ -54,7 +54,7 @@ static void values_range(values_found *range, const float *row, int64_t begin, i
 }
 
 static kd_status values_check(const image_rows *image_rows, const char *which) {
-    values_found found = {0, {-1, -1, -1}};
+    values_found range = {0, {-1, -1, -1}};
     float *rows = NULL;
     const size_t width = (size_t)image_rows->width;
     if (image_rows->packed) return KD_OK;
@@ -64,16 +64,16 @@ static kd_status values_check(const image_rows *image_rows, const char *which) {
     for (int64_t y = 0; y < image_rows->height && status == KD_OK; ++y) {
         status = image_rows_get(image_rows, y, row);
         for (int c = 0; c < 3 && status == KD_OK; ++c)
-            values_range(&found, row[c], y * image_rows->width, image_rows->width, c);
+            values_range(&range, row[c], y * image_rows->width, image_rows->width, c);
     }
     memory_free(rows);
     KD_TRY(status);
-    if (!found.bad) return KD_OK;
-    const int c = found.first[0] >= 0 ? 0 : found.first[1] >= 0 ? 1 : 2;
+    if (!range.bad) return KD_OK;
+    const int c = range.first[0] >= 0 ? 0 : range.first[1] >= 0 ? 1 : 2;
     KD_FAIL(KD_ERROR_INPUT,
             "%s image: %llu values are NaN or infinite, the first in channel %s of pixel (%d, %d)",
-            which, (unsigned long long)found.bad, colours[c], (int)(found.first[c] % image_rows->width),
-            (int)(found.first[c] / image_rows->width));
+            which, (unsigned long long)range.bad, colours[c], (int)(range.first[c] % image_rows->width),
+            (int)(range.first[c] / image_rows->width));
 }
 
 /* --- comparison, by strips with as many additional rows as FLIP's filters need --- */

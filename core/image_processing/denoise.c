@@ -151,11 +151,11 @@ static kd_status run_filters(const denoise_work *work) {
 
 /* Interleaves three planes; *out stays NULL if one is missing. Non-finite values become 0, since
    the filter would spread them. */
-static kd_status planes_join(float **out, const image *from, const char *const names[3]) {
-    const size_t count = (size_t)from->width * (size_t)from->height;
+static kd_status planes_join(float **out, const image *image, const char *const names[3]) {
+    const size_t count = (size_t)image->width * (size_t)image->height;
     const float *planes[3];
     for (int c = 0; c < 3; ++c) {
-        planes[c] = image_plane(from, names[c]);
+        planes[c] = image_plane(image, names[c]);
         if (!planes[c]) return KD_OK;
     }
     KD_TRY(KD_RESERVE(*out, 3 * count));

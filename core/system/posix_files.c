@@ -63,10 +63,10 @@ static size_t read_buffer_bytes(uint64_t bytes) {
     return (capacity + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
 }
 
-mapping_end mapping_reserve(void **memory, const mapping_source *from) {
+mapping_end mapping_reserve(void **memory, const mapping_source *source) {
     *memory = NULL;
-    if (from->bytes == 0) return MAPPING_MADE;
-    const size_t capacity = read_buffer_bytes(from->bytes);
+    if (source->bytes == 0) return MAPPING_MADE;
+    const size_t capacity = read_buffer_bytes(source->bytes);
     void *made = mmap(NULL, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (made == MAP_FAILED) return MAPPING_FAILED;
     if (capacity >= LARGE_PAGE) machine_pages_large(made, capacity);
@@ -74,10 +74,10 @@ mapping_end mapping_reserve(void **memory, const mapping_source *from) {
     return MAPPING_MADE;
 }
 
-bool mapping_read(void *memory, const mapping_source *from, uint64_t begin, uint64_t count) {
+bool mapping_read(void *memory, const mapping_source *source, uint64_t begin, uint64_t count) {
     char *to = (char *)memory;
     while (count > 0) {
-        const ssize_t got = pread((int)from->file, to + begin, (size_t)count, (off_t)begin);
+        const ssize_t got = pread((int)source->file, to + begin, (size_t)count, (off_t)begin);
         if (got < 0 && errno == EINTR) continue;
         if (got == 0) errno = 0;
         if (got <= 0) return false;
@@ -87,13 +87,13 @@ bool mapping_read(void *memory, const mapping_source *from, uint64_t begin, uint
     return true;
 }
 
-bool mapping_is_unchanged(const mapping_source *from) {
+bool mapping_is_unchanged(const mapping_source *source) {
     struct stat info;
     int64_t seconds, nanoseconds;
-    if (fstat((int)from->file, &info) != 0) return false;
+    if (fstat((int)source->file, &info) != 0) return false;
     time_of(&seconds, &nanoseconds, &info);
-    return (uint64_t)info.st_size == from->bytes && seconds == from->seconds &&
-           nanoseconds == from->nanoseconds;
+    return (uint64_t)info.st_size == source->bytes && seconds == source->seconds &&
+           nanoseconds == source->nanoseconds;
 }
 
 void mapping_drop(mapping_source *owned) {

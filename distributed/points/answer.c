@@ -44,24 +44,24 @@ static void merge_runs_close(merge_runs *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
-static kd_status merge_runs_open(merge_runs *out, const parts_asked *asked, int rounds,
+static kd_status merge_runs_open(merge_runs *out, const parts_asked *request, int rounds,
                                  int32_t parts, uint64_t queries) {
     uint64_t *next = NULL;
     kd_status status = KD_OK;
     memset(out, 0, sizeof *out);
     KD_TRY_GOTO(KD_RESERVE_ZEROED(out->begins, queries + 1));
     for (int round = 0; round < rounds; ++round)
-        for (uint64_t q = 0; q < asked[round].begins[parts]; ++q)
-            ++out->begins[asked[round].who[q]];
+        for (uint64_t q = 0; q < request[round].begins[parts]; ++q)
+            ++out->begins[request[round].who[q]];
     out->begins[queries] = scan_exclusive_u64(out->begins, out->begins, queries);
     KD_TRY_GOTO(KD_RESERVE(out->runs, out->begins[queries]));
     KD_TRY_GOTO(KD_RESERVE(next, queries));
     memcpy(next, out->begins, queries * sizeof *next);
     for (int round = 0; round < rounds; ++round)
-        for (uint64_t q = 0; q < asked[round].begins[parts]; ++q) {
-            const merge_run run = {asked[round].offsets[q], asked[round].offsets[q + 1],
-                                   &asked[round]};
-            out->runs[next[asked[round].who[q]]++] = run;
+        for (uint64_t q = 0; q < request[round].begins[parts]; ++q) {
+            const merge_run run = {request[round].offsets[q], request[round].offsets[q + 1],
+                                   &request[round]};
+            out->runs[next[request[round].who[q]]++] = run;
         }
 done:
     memory_free(next);

@@ -148,11 +148,11 @@ struct heard {
     device_guard ids, dist2, counts, offsets;
 };
 
-kd_status send_questions(serving *at, const chunk *from, uint64_t count, kd_points_query *query,
+kd_status send_questions(serving *at, const chunk *chunk, uint64_t count, kd_points_query *query,
                          bool apart) {
-    const parts_call *call = from->call;
+    const parts_call *call = chunk->call;
     const uint64_t scalar = scalar_bytes(call), bytes = count * call->of->dims * scalar;
-    const void *points = from->out.points, *radii = from->out.radii;
+    const void *points = chunk->out.points, *radii = chunk->out.radii;
     if (apart) {
         KD_TRY(at->points.take(bytes));
         KD_TRY(device_copy(at->points.memory, points, bytes, NULL));
@@ -200,13 +200,13 @@ kd_status find_answers(serving *at, const parts_call *call, const kd_points *tre
 }
 
 /* Copies an array from the part's device to the querying one, which is current. */
-kd_status fetch(const void **out, device_guard *here, const device_guard *there, uint64_t bytes,
+kd_status fetch(const void **out, device_guard *here, const device_guard *guard, uint64_t bytes,
                 bool apart) {
-    *out = there->memory;
-    if (!there->memory || !apart) return KD_OK;
+    *out = guard->memory;
+    if (!guard->memory || !apart) return KD_OK;
     KD_TRY(here->take(bytes));
     *out = here->memory;
-    return device_copy(here->memory, there->memory, bytes, NULL);
+    return device_copy(here->memory, guard->memory, bytes, NULL);
 }
 
 kd_status launch_pick(chunk *at, int32_t part, which_round round, uint32_t *asked) {
@@ -223,22 +223,22 @@ kd_status launch_pick(chunk *at, int32_t part, which_round round, uint32_t *aske
     return device_stream_wait(NULL);
 }
 
-kd_status launch_merge(const chunk *at, const answers *from) {
-    const unsigned blocks = blocks_of(from->count);
+kd_status launch_merge(const chunk *at, const answers *results) {
+    const unsigned blocks = blocks_of(results->count);
     if (at->call->kind == POINTS_COUNT)
-        add_counts<<<blocks, BLOCK>>>(at->of, *from);
+        add_counts<<<blocks, BLOCK>>>(at->of, *results);
     else if (at->call->of->scalar == POINT_DOUBLE)
-        merge_answers<double><<<blocks, BLOCK>>>(at->of, *from);
+        merge_answers<double><<<blocks, BLOCK>>>(at->of, *results);
     else
-        merge_answers<float><<<blocks, BLOCK>>>(at->of, *from);
+        merge_answers<float><<<blocks, BLOCK>>>(at->of, *results);
     KD_CUDA_LAUNCHED("merge_answers");
     return device_stream_wait(NULL);
 }
 
 kd_status query_part_on(chunk *at, int32_t part, which_round round) {
     const parts_call *call = at->call;
-    const points_part *asked = &call->of->part[part];
-    const bool apart = asked->device != call->part->device;
+    const points_part *points_part = &call->of->part[part];
+    const bool apart = points_part->device != call->part->device;
     const uint64_t scalar = scalar_bytes(call);
     answers said;
     uint64_t found = 0;
@@ -249,19 +249,19 @@ kd_status query_part_on(chunk *at, int32_t part, which_round round) {
     said.who = at->out.who;
     heard here;
     {
-        serving there;
+        serving serving;
         kd_points_query query;
-        KD_TRY(there.on.enter(asked->device));
-        KD_TRY(send_questions(&there, at, said.count, &query, apart));
-        KD_TRY(find_answers(&there, call, asked->tree, &query, &found));
+        KD_TRY(serving.on.enter(points_part->device));
+        KD_TRY(send_questions(&serving, at, said.count, &query, apart));
+        KD_TRY(find_answers(&serving, call, points_part->tree, &query, &found));
         entered back;
         KD_TRY(back.enter(call->part->device));
-        KD_TRY(fetch((const void **)&said.ids, &here.ids, &there.ids, found * sizeof(uint32_t),
+        KD_TRY(fetch((const void **)&said.ids, &here.ids, &serving.ids, found * sizeof(uint32_t),
                      apart));
-        KD_TRY(fetch(&said.dist2, &here.dist2, &there.dist2, found * scalar, apart));
-        KD_TRY(fetch((const void **)&said.counts, &here.counts, &there.counts,
+        KD_TRY(fetch(&said.dist2, &here.dist2, &serving.dist2, found * scalar, apart));
+        KD_TRY(fetch((const void **)&said.counts, &here.counts, &serving.counts,
                      said.count * sizeof(uint32_t), apart));
-        KD_TRY(fetch((const void **)&said.offsets, &here.offsets, &there.offsets,
+        KD_TRY(fetch((const void **)&said.offsets, &here.offsets, &serving.offsets,
                      (said.count + 1) * sizeof(uint64_t), apart));
         KD_TRY(launch_merge(at, &said));
     }
@@ -378,8 +378,8 @@ kd_status answer_all(const parts_call *call, uint64_t maximum, uint64_t *done) {
 /* Retries with smaller chunks if memory is exhausted. */
 kd_status answer_device(const parts_call *call) {
     uint64_t done = 0;
-    entered on;
-    KD_TRY(on.enter(call->part->device));
+    entered entered;
+    KD_TRY(entered.enter(call->part->device));
     for (uint64_t maximum = ANSWERS_MAX;; maximum /= 4) {
         const kd_status status = answer_all(call, maximum, &done);
         if (status != KD_ERROR_MEMORY || maximum / 4 < ANSWERS_MIN) return status;

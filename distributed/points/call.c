@@ -19,12 +19,12 @@ static void skip_queries(kd_point_array *points, uint64_t begin, uint64_t end) {
     points->count = end - begin;
 }
 
-static kd_status answer_part(void *context, ranks *among) {
+static kd_status answer_part(void *context, ranks *comm) {
     parts_call call = *(const parts_call *)context; /* a copy, still with all queries */
     uint64_t begin = 0, end = 0;
-    call.among = among;
-    call.part = &call.of->part[among->rank];
-    ranks_part(among, among->rank, call.query.points.count, &begin, &end);
+    call.among = comm;
+    call.part = &call.of->part[comm->rank];
+    ranks_part(comm, comm->rank, call.query.points.count, &begin, &end);
     skip_queries(&call.query.points, begin, end);
     skip_queries(&call.hi, begin, end);
     call.query.radii = behind(call.query.radii, begin * point_scalar_bytes(call.of->scalar));
@@ -49,14 +49,14 @@ void parts_rename(uint32_t *ids, uint64_t count, const uint32_t *names) {
 
 /* Executes one device's share of the queries on its copy of all points, writing rows at their final
    positions. */
-static kd_status answer_copy(void *context, ranks *among) {
+static kd_status answer_copy(void *context, ranks *comm) {
     const parts_call *like = (const parts_call *)context;
-    const kd_points *tree = like->of->part[among->rank].tree;
+    const kd_points *tree = like->of->part[comm->rank].tree;
     const uint64_t scalar = point_scalar_bytes(like->of->scalar);
     kd_points_query query = like->query;
     uint64_t begin = 0, end = 0, *offsets = NULL;
     kd_status status = KD_OK;
-    ranks_part(among, among->rank, query.points.count, &begin, &end);
+    ranks_part(comm, comm->rank, query.points.count, &begin, &end);
     skip_queries(&query.points, begin, end);
     query.radii = behind(query.radii, begin * scalar);
     points_rows to = like->out;
@@ -120,12 +120,12 @@ typedef struct own_work {
 } own_work;
 
 /* Executes the queries of the points of one part, in the order of its tree. */
-static kd_status query_self(void *context, ranks *among) {
+static kd_status query_self(void *context, ranks *comm) {
     const own_work *work = (const own_work *)context;
     parts_call call = *work->like;
     const points_parts *parts = call.of;
-    const points_part *part = &parts->part[among->rank];
-    const uint64_t count = parts->all[among->rank].count;
+    const points_part *part = &parts->part[comm->rank];
+    const uint64_t count = parts->all[comm->rank].count;
     void *points = NULL;
     uint32_t *ids = NULL;
     uint64_t *numbers = NULL, *rows = NULL;
@@ -142,7 +142,7 @@ static kd_status query_self(void *context, ranks *among) {
         rows[i] = part->begin + i;
         work->order[rows[i]] = call.names ? call.names[place] : (uint32_t)numbers[i];
     }
-    call.among = among;
+    call.among = comm;
     call.part = part;
     call.query.points = kd_point_array_make(points, count, parts->dims,
                                             parts->scalar == POINT_DOUBLE ? KD_DOUBLE : KD_FLOAT);

@@ -58,7 +58,7 @@ typedef struct parts_asked {
 
 /* Collective: sends this rank's queries, executes those received on this rank's part, and receives
    the results. `own`: this rank's status so far; if any rank has failed, all return its error. */
-kd_status parts_query(parts_call *call, parts_asked *asked, kd_status own);
+kd_status parts_query(parts_call *call, parts_asked *request, kd_status own);
 void parts_asked_close(parts_asked *owned); /* accepts a zeroed struct */
 
 /* --- queries on all parts: the results are those of a single tree ---------------------------- */

@@ -273,11 +273,11 @@ static void name_device(kd_points_options *options, const char *list, int32_t in
 /* Selects the device of a rank's part, -1 for the CPU, and enables access to the memory of the
    others. */
 static kd_status enter(tree_building *build, const char *list, int32_t *previous) {
-    device found;
-    KD_TRY(device_find(&found, build->options.device));
-    if (found.kind != DEVICE_CUDA) return KD_OK;
-    KD_TRY(device_enter(found.index, previous));
-    build->device = found.index;
+    device place;
+    KD_TRY(device_find(&place, build->options.device));
+    if (place.kind != DEVICE_CUDA) return KD_OK;
+    KD_TRY(device_enter(place.index, previous));
+    build->device = place.index;
     for (int32_t r = 0; r < build->among->size; ++r) {
         device other;
         char name[64];
@@ -288,23 +288,23 @@ static kd_status enter(tree_building *build, const char *list, int32_t *previous
     return KD_OK;
 }
 
-static kd_status build_one_tree(void *context, ranks *among) {
+static kd_status build_one_tree(void *context, ranks *comm) {
     const party *given = (const party *)context;
     uint64_t begin = 0, end = 0;
     int32_t previous = 0;
-    tree_building build = {.among = among, .parts = given->out, .device = -1};
-    build.part = &given->out->part[among->rank];
+    tree_building build = {.among = comm, .parts = given->out, .device = -1};
+    build.part = &given->out->part[comm->rank];
     build.options = *given->options;
-    name_device(&build.options, given->options->device, among->rank);
+    name_device(&build.options, given->options->device, comm->rank);
     const bool one = given->array_count == 1;
-    const kd_point_array *from = &given->arrays[one ? 0 : among->rank];
-    ranks_part(among, among->rank, from->count, &begin, &end);
+    const kd_point_array *from = &given->arrays[one ? 0 : comm->rank];
+    ranks_part(comm, comm->rank, from->count, &begin, &end);
     build.share.points = one ? slice_of(from, begin, end) : slice_of(from, 0, from->count);
-    if (given->on_devices) among->copy = copy_bytes;
+    if (given->on_devices) comm->copy = copy_bytes;
     const kd_status entered = enter(&build, given->options->device, &previous);
     const kd_status status = build_trees(&build, entered);
-    if (among->rank == 0)
-        given->out->sent = among->sent; /* representative: the other ranks send
+    if (comm->rank == 0)
+        given->out->sent = comm->sent; /* representative: the other ranks send
                                            about as much */
     tree_building_close(&build);
     if (build.device >= 0) device_leave(previous);
@@ -312,11 +312,11 @@ static kd_status build_one_tree(void *context, ranks *among) {
 }
 
 /* Builds one device's copy of the whole tree. */
-static kd_status copy_one(void *context, ranks *among) {
+static kd_status copy_one(void *context, ranks *comm) {
     const party *given = (const party *)context;
     kd_points_options options = *given->options;
-    name_device(&options, given->options->device, among->rank);
-    return kd_points_open(&given->out->part[among->rank].tree, given->arrays, &options);
+    name_device(&options, given->options->device, comm->rank);
+    return kd_points_open(&given->out->part[comm->rank].tree, given->arrays, &options);
 }
 
 /* If an array in host memory has a point that is not finite, reports its index in the whole
@@ -335,11 +335,11 @@ kd_status parts_open(points_parts *out, const kd_point_array *arrays, uint32_t c
     party given = {.out = out, .arrays = arrays, .array_count = count, .options = options};
     const int32_t size = device_list_count(options->device);
     for (int32_t r = 0; r < size; ++r) { /* initialises devices before threads use them */
-        device found;
+        device device;
         char name[64];
         device_list_name(name, options->device, r);
-        KD_TRY(device_find(&found, name));
-        given.on_devices = given.on_devices || found.kind == DEVICE_CUDA;
+        KD_TRY(device_find(&device, name));
+        given.on_devices = given.on_devices || device.kind == DEVICE_CUDA;
     }
     out->size = size;
     KD_TRY(KD_RESERVE_ZEROED(out->part, (uint64_t)size));

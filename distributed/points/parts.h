@@ -34,7 +34,7 @@ typedef struct points_parts {
     /* communicator between processes; size 0: all parts are in this process */
     ranks shared;
     ranks_calls calls;            /* functions of `shared` */
-    void (*on_close)(void *with); /* called on close; or NULL */
+    void (*on_close)(void *user_data); /* called on close; or NULL */
     /* bytes that this rank has sent since the tree was opened; if all parts are in this process,
        the bytes that rank 0 sent during the build */
     uint64_t sent;

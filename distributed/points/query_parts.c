@@ -56,13 +56,13 @@ static uint64_t what_is_asked(const parts_call *call) {
 }
 
 /* Exchanges the number of queries between all ranks, and checks that they make the same call. */
-static kd_status announce(parts_call *call, const parts_asked *asked, serving *at, kd_status own) {
+static kd_status announce(parts_call *call, const parts_asked *request, serving *at, kd_status own) {
     const uint64_t size = (uint64_t)call->of->size, width = size + TOLD;
     uint64_t *mine = NULL;
     bool same = true;
     KD_TRY(KD_RESERVE_ZEROED(mine, width));
     for (uint64_t p = 0; own == KD_OK && p < size; ++p)
-        mine[p] = asked->begins[p + 1] - asked->begins[p];
+        mine[p] = request->begins[p + 1] - request->begins[p];
     mine[size] = call->end < call->query.points.count;
     mine[size + 1] = what_is_asked(call);
     kd_status status = KD_RESERVE(at->matrix, size * width);
@@ -212,55 +212,55 @@ static kd_status find(const parts_call *call, serving *at) {
 
 /* --- exchange with the other ranks ---------------------------------------------------------- */
 
-static kd_status take_answers(parts_call *call, parts_asked *asked, const serving *at) {
+static kd_status take_answers(parts_call *call, parts_asked *request, const serving *at) {
     const uint64_t size = (uint64_t)call->of->size;
     uint64_t *begins = NULL;
     kd_status status = KD_RESERVE(begins, size + 1);
     for (uint64_t p = 0; status == KD_OK && p <= size; ++p)
-        begins[p] = asked->offsets[asked->begins[p]];
+        begins[p] = request->offsets[request->begins[p]];
     const uint64_t answers = status == KD_OK ? begins[size] : 0;
-    if (status == KD_OK) status = KD_RESERVE(asked->numbers, answers);
+    if (status == KD_OK) status = KD_RESERVE(request->numbers, answers);
     if (status == KD_OK && !parts_query_boxes(call))
-        status = memory_reserve(&asked->dist2, answers, scalar_bytes(call));
+        status = memory_reserve(&request->dist2, answers, scalar_bytes(call));
     status = ranks_agree(call->among, status);
     if (status == KD_OK)
-        status = move(call, at->numbers, at->answer_begins, asked->numbers, begins,
-                      sizeof *asked->numbers);
+        status = move(call, at->numbers, at->answer_begins, request->numbers, begins,
+                      sizeof *request->numbers);
     if (status == KD_OK && !parts_query_boxes(call))
-        status = move(call, at->dist2, at->answer_begins, asked->dist2, begins, scalar_bytes(call));
+        status = move(call, at->dist2, at->answer_begins, request->dist2, begins, scalar_bytes(call));
     memory_free(begins);
     return status;
 }
 
 /* Receives the 32-bit counts and computes the offsets. */
-static kd_status take_counts(parts_call *call, parts_asked *asked, const serving *at) {
-    const uint64_t questions = asked->begins[call->of->size];
+static kd_status take_counts(parts_call *call, parts_asked *request, const serving *at) {
+    const uint64_t questions = request->begins[call->of->size];
     uint32_t *counts = NULL;
     kd_status status = KD_RESERVE(counts, questions);
-    if (status == KD_OK) status = KD_RESERVE(asked->offsets, questions + 1);
+    if (status == KD_OK) status = KD_RESERVE(request->offsets, questions + 1);
     status = ranks_agree(call->among, status);
     if (status == KD_OK)
-        status = move(call, at->counts, at->begins, counts, asked->begins, sizeof *counts);
+        status = move(call, at->counts, at->begins, counts, request->begins, sizeof *counts);
     for (uint64_t q = 0, sum = 0; status == KD_OK && q <= questions; ++q) {
-        asked->offsets[q] = sum;
+        request->offsets[q] = sum;
         if (q < questions) sum += counts[q];
     }
     memory_free(counts);
     return status;
 }
 
-kd_status parts_query(parts_call *call, parts_asked *asked, kd_status own) {
+kd_status parts_query(parts_call *call, parts_asked *request, kd_status own) {
     const uint64_t width = parts_question_width(call) * scalar_bytes(call);
     kd_status status = KD_OK;
     serving at;
     memset(&at, 0, sizeof at);
-    KD_TRY_GOTO(announce(call, asked, &at, own));
+    KD_TRY_GOTO(announce(call, request, &at, own));
     KD_TRY_GOTO(
         ranks_agree(call->among, memory_reserve(&at.scalars, at.begins[call->of->size], width)));
-    KD_TRY_GOTO(move(call, asked->scalars, asked->begins, at.scalars, at.begins, width));
+    KD_TRY_GOTO(move(call, request->scalars, request->begins, at.scalars, at.begins, width));
     KD_TRY_GOTO(ranks_agree(call->among, find(call, &at)));
-    KD_TRY_GOTO(take_counts(call, asked, &at));
-    if (call->kind != POINTS_COUNT) KD_TRY_GOTO(take_answers(call, asked, &at));
+    KD_TRY_GOTO(take_counts(call, request, &at));
+    if (call->kind != POINTS_COUNT) KD_TRY_GOTO(take_answers(call, request, &at));
 done:
     serving_close(&at);
     return status;

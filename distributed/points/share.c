@@ -319,14 +319,14 @@ static kd_status reserve(selecting *selection, uint32_t parts) {
     return KD_RESERVE(selection->bins, (uint64_t)parts * TOP_BINS);
 }
 
-kd_status top_select(top_node *nodes, ranks *among, const point_share *share, const point_box *box,
+kd_status top_select(top_node *nodes, ranks *comm, const point_share *share, const point_box *box,
                      uint64_t count, uint64_t first_number, uint32_t parts) {
     kd_status status = KD_OK;
-    selecting selection = {.among = among, .share = share, .nodes = nodes, .node_count = 1};
+    selecting selection = {.among = comm, .share = share, .nodes = nodes, .node_count = 1};
     const uint64_t maximum = top_nodes(parts);
     selection.first_number = first_number;
     selection.last_number = first_number + (count ? count - 1 : 0);
-    KD_TRY_GOTO(ranks_agree(among, reserve(&selection, parts)));
+    KD_TRY_GOTO(ranks_agree(comm, reserve(&selection, parts)));
     memset(nodes, 0, maximum * sizeof *nodes);
     memset(selection.slots, 0xff, maximum * sizeof *selection.slots);
     nodes[0].last = parts;

@@ -29,9 +29,9 @@ int blocks_for(uint64_t count) {
     return blocks < 1 ? 1 : blocks < BLOCKS_MAX ? (int)blocks : BLOCKS_MAX;
 }
 
-kd_status upload(device_guard *to, const void *from, uint64_t bytes) {
-    KD_TRY(to->take(bytes));
-    return device_copy(to->memory, from, bytes, NULL);
+kd_status upload(device_guard *guard, const void *from, uint64_t bytes) {
+    KD_TRY(guard->take(bytes));
+    return device_copy(guard->memory, from, bytes, NULL);
 }
 
 /* --- the bounding box ----------------------------------------------------------------------- */
@@ -229,21 +229,21 @@ kd_status share_device_reach(int32_t other) {
 
 kd_status share_device_scan(point_box *box, const point_array *points) {
     device_guard split_scratch;
-    scan_box found;
+    scan_box scan;
     *box = point_box_empty();
-    memset(&found, 0xff, sizeof found);
-    KD_TRY(upload(&split_scratch, &found, sizeof found));
+    memset(&scan, 0xff, sizeof scan);
+    KD_TRY(upload(&split_scratch, &scan, sizeof scan));
     scan_slice<<<blocks_for(points->count), BLOCK>>>(*points, (scan_box *)split_scratch.memory);
     KD_CUDA_LAUNCHED("scan_slice");
-    KD_TRY(device_copy(&found, split_scratch.memory, sizeof found, NULL));
+    KD_TRY(device_copy(&scan, split_scratch.memory, sizeof scan, NULL));
     KD_TRY(device_stream_wait(NULL));
-    KD_REQUIRE(found.bad == ~0ull, KD_ERROR_INPUT,
+    KD_REQUIRE(scan.bad == ~0ull, KD_ERROR_INPUT,
                "point %llu of a device's part has a coordinate that is not finite; coordinates "
                "must be finite",
-               (unsigned long long)found.bad);
+               (unsigned long long)scan.bad);
     for (uint32_t axis = 0; points->count && axis < points->dims; ++axis) {
-        point_box_include(box, axis, coordinate_of(found.lo[axis]));
-        point_box_include(box, axis, coordinate_of(~found.not_hi[axis]));
+        point_box_include(box, axis, coordinate_of(scan.lo[axis]));
+        point_box_include(box, axis, coordinate_of(~scan.not_hi[axis]));
     }
     return KD_OK;
 }

@@ -148,12 +148,12 @@ static bool copies_fit(const kd_point_array *points, const kd_points_options *op
     const uint64_t scalar = points->scalar == KD_DOUBLE ? sizeof(double) : sizeof(float);
     const uint64_t each = 8 * points->dims * scalar + 32;
     for (int32_t d = 0; d < device_list_count(options->device); ++d) {
-        device found;
+        device device;
         char name[64];
         device_list_name(name, options->device, d);
-        if (device_find(&found, name) != KD_OK) return false;
+        if (device_find(&device, name) != KD_OK) return false;
         const uint64_t maximum =
-            found.kind == DEVICE_CUDA ? found.memory_bytes / 2 / each : COPIES_MAX;
+            device.kind == DEVICE_CUDA ? device.memory_bytes / 2 / each : COPIES_MAX;
         if (points->count > maximum) return false;
     }
     return true;

@@ -236,22 +236,22 @@ void ranks_abort(const ranks *comm, int32_t code) {
 
 enum { MESSAGE_BYTES = 512 };
 
-static int32_t rank_of(const ranks *among) {
-    return among ? among->rank : 0;
+static int32_t rank_of(const ranks *comm) {
+    return comm ? comm->rank : 0;
 }
 
-static int32_t size_of(const ranks *among) {
-    return ranks_shared(among) ? among->size : 1;
+static int32_t size_of(const ranks *comm) {
+    return ranks_shared(comm) ? comm->size : 1;
 }
 
 /* Distributes the error message of the first failed rank to all ranks. */
-static kd_status fail_as(ranks *among, int32_t first, kd_status failure) {
+static kd_status fail_as(ranks *comm, int32_t first, kd_status failure) {
     char *words = NULL;
-    const int32_t size = size_of(among);
+    const int32_t size = size_of(comm);
     if (size == 1) return failure;
     KD_TRY(KD_RESERVE_ZEROED(words, (uint64_t)size * MESSAGE_BYTES));
-    strncpy(words + (uint64_t)rank_of(among) * MESSAGE_BYTES, kd_last_error(), MESSAGE_BYTES - 1);
-    kd_status status = ranks_all_gather_even(among, words, MESSAGE_BYTES);
+    strncpy(words + (uint64_t)rank_of(comm) * MESSAGE_BYTES, kd_last_error(), MESSAGE_BYTES - 1);
+    kd_status status = ranks_all_gather_even(comm, words, MESSAGE_BYTES);
     if (status == KD_OK)
         status = status_fail(failure, __FILE__, __LINE__, "%.*s", MESSAGE_BYTES - 1,
                              words + first * (int)MESSAGE_BYTES);
@@ -259,18 +259,18 @@ static kd_status fail_as(ranks *among, int32_t first, kd_status failure) {
     return status;
 }
 
-kd_status ranks_agree_on(ranks *among, kd_status own, const uint64_t *numbers, uint32_t width,
+kd_status ranks_agree_on(ranks *comm, kd_status own, const uint64_t *numbers, uint32_t width,
                          uint64_t *all) {
-    const int32_t size = size_of(among);
+    const int32_t size = size_of(comm);
     const uint64_t each = width + 1ull;
     uint64_t *said = NULL;
     int32_t first = -1;
     kd_status failure = KD_OK;
     KD_TRY(KD_RESERVE(said, each * (uint64_t)size));
-    uint64_t *mine = said + each * (uint64_t)rank_of(among);
+    uint64_t *mine = said + each * (uint64_t)rank_of(comm);
     mine[0] = (uint64_t)own;
     if (width) memcpy(mine + 1, numbers, width * sizeof *numbers);
-    kd_status status = ranks_all_gather_even(among, said, each * sizeof *said);
+    kd_status status = ranks_all_gather_even(comm, said, each * sizeof *said);
     for (int32_t r = 0; status == KD_OK && r < size; ++r) {
         const uint64_t *from = said + each * (uint64_t)r;
         if (from[0] != KD_OK && first < 0) {
@@ -280,10 +280,10 @@ kd_status ranks_agree_on(ranks *among, kd_status own, const uint64_t *numbers, u
         if (width) memcpy(all + (uint64_t)r * width, from + 1, width * sizeof *all);
     }
     memory_free(said);
-    if (status == KD_OK && first >= 0) status = fail_as(among, first, failure);
+    if (status == KD_OK && first >= 0) status = fail_as(comm, first, failure);
     return status;
 }
 
-kd_status ranks_agree(ranks *among, kd_status own) {
-    return ranks_agree_on(among, own, NULL, 0, NULL);
+kd_status ranks_agree(ranks *comm, kd_status own) {
+    return ranks_agree_on(comm, own, NULL, 0, NULL);
 }

@@ -23,25 +23,25 @@ typedef struct ranks_calls {
     const char *name; /* "Open MPI v4.1.4, ..." */
     /* Opens a connection, owned by the caller and released by close, and returns the caller's rank
        and the number of ranks. */
-    int (*open)(void **with, int32_t *rank, int32_t *size);
-    void (*close)(void *with);
-    int (*broadcast)(void *with, void *bytes, uint64_t count, int32_t from);
+    int (*open)(void **user_data, int32_t *rank, int32_t *size);
+    void (*close)(void *user_data);
+    int (*broadcast)(void *user_data, void *bytes, uint64_t count, int32_t from);
     /* In place: `bytes` holds the parts of all ranks, rank r's in [begins[r], begins[r + 1]). On
        entry the caller's part is filled in. */
-    int (*all_gather)(void *with, void *bytes, const uint64_t *begins);
-    int (*all_sum)(void *with, int64_t *values, uint64_t count); /* `count` elements; sums wrap */
+    int (*all_gather)(void *user_data, void *bytes, const uint64_t *begins);
+    int (*all_sum)(void *user_data, int64_t *values, uint64_t count); /* `count` elements; sums wrap */
     /* Sends bytes [begins[r], begins[r + 1]) to rank r and receives its part at into +
        into_begins[r]; both arrays have size + 1 entries, and the sizes on both sides must agree. */
-    int (*all_to_all)(void *with, const void *bytes, const uint64_t *begins, void *into,
+    int (*all_to_all)(void *user_data, const void *bytes, const uint64_t *begins, void *into,
                       const uint64_t *into_begins);
     /* Sends to one rank. Messages with the same sender and tag arrive in order. A small message is
        sent without waiting for the receiver. */
-    int (*send)(void *with, int32_t to, int32_t tag, const void *bytes, uint64_t count);
+    int (*send)(void *user_data, int32_t to, int32_t tag, const void *bytes, uint64_t count);
     /* Receives exactly `count` bytes from a rank or from RANKS_ANY; `sender` may be NULL. */
-    int (*receive)(void *with, int32_t from, int32_t tag, void *bytes, uint64_t count,
+    int (*receive)(void *user_data, int32_t from, int32_t tag, void *bytes, uint64_t count,
                    int32_t *sender);
     /* Terminates all ranks, or makes their calls fail. */
-    void (*abort)(void *with, int32_t code);
+    void (*abort)(void *user_data, int32_t code);
 } ranks_calls;
 
 /* The only symbol that the plug-in exports, a ranks_calls. */
@@ -108,15 +108,15 @@ void ranks_part(const ranks *comm, int32_t rank, uint64_t count, uint64_t *begin
 /* Runs `body` as ranks 0 to size - 1, each in a thread, rank 0 in the calling thread, and waits for
    all. If a rank fails, the calls of the others fail; the status and message of the first one to
    fail are returned. */
-typedef kd_status (*ranks_body)(void *context, ranks *among);
+typedef kd_status (*ranks_body)(void *context, ranks *comm);
 kd_status ranks_threads_run(int32_t size, ranks_body body, void *context);
 
 /* Error handling before ranks exchange data: each reports its status, so that no rank waits for one
    that has failed. Collective. Returns KD_OK if `own` is KD_OK on all ranks; otherwise all ranks
    return the status of the first failed rank, with its error message. */
-kd_status ranks_agree(ranks *among, kd_status own);
+kd_status ranks_agree(ranks *comm, kd_status own);
 /* As ranks_agree; also gathers `width` numbers from each rank to `all`, in rank order. */
-kd_status ranks_agree_on(ranks *among, kd_status own, const uint64_t *numbers, uint32_t width,
+kd_status ranks_agree_on(ranks *comm, kd_status own, const uint64_t *numbers, uint32_t width,
                          uint64_t *all);
 
 /* --- data in device memory (nccl.c) -------------------------------------------------------------
@@ -134,9 +134,9 @@ kd_status ranks_nccl_open(ranks *comm, bool on_device);
 void ranks_nccl_close(ranks *comm, bool failed);
 
 /* ranks_all_gather for device memory of the current device, through NCCL or the host. Blocks. */
-kd_status ranks_device_gather(ranks *among, void *bytes, const uint64_t *begins);
+kd_status ranks_device_gather(ranks *comm, void *bytes, const uint64_t *begins);
 /* ranks_all_sum for device memory, likewise. */
-kd_status ranks_device_sum(ranks *among, int64_t *values, uint64_t count);
+kd_status ranks_device_sum(ranks *comm, int64_t *values, uint64_t count);
 
 #ifdef __cplusplus
 }

@@ -10,35 +10,35 @@ enum { SAMPLES_MIN = 16, SAMPLES_MAX = 1024 };
 static const double row_seconds = 0.25; /* maximum time for a row on the slowest rank, because the
                                            last chunk of a pass is one row */
 
-kd_status shared_frame_check(ranks *among, uint64_t identity) {
-    if (!ranks_shared(among)) return KD_OK;
+kd_status shared_frame_check(ranks *comm, uint64_t identity) {
+    if (!ranks_shared(comm)) return KD_OK;
     uint64_t first = identity;
     bool other = false;
-    KD_TRY(ranks_broadcast(among, &first, sizeof first));
-    KD_TRY(ranks_any(among, first != identity, &other));
+    KD_TRY(ranks_broadcast(comm, &first, sizeof first));
+    KD_TRY(ranks_any(comm, first != identity, &other));
     KD_REQUIRE(!other, KD_ERROR_INPUT,
                "the %d ranks do not have the same scene, options and program version; start all "
                "with the same command",
-               among->size);
+               comm->size);
     return KD_OK;
 }
 
-kd_status shared_frame_agree(ranks *among, kd_status status) {
+kd_status shared_frame_agree(ranks *comm, kd_status status) {
     bool any = false;
-    if (!ranks_shared(among) || (status != KD_OK && status != KD_INTERRUPTED)) return status;
-    KD_TRY(ranks_any(among, status == KD_INTERRUPTED, &any));
+    if (!ranks_shared(comm) || (status != KD_OK && status != KD_INTERRUPTED)) return status;
+    KD_TRY(ranks_any(comm, status == KD_INTERRUPTED, &any));
     if (any && status == KD_OK)
         return status_fail(KD_INTERRUPTED, __FILE__, __LINE__, "another rank was interrupted");
     return status;
 }
 
-kd_status shared_frame_resume(ranks *among, frame *frame, film *to) {
-    if (!ranks_shared(among)) return KD_OK;
-    const uint64_t pixels = (uint64_t)to->width * (uint64_t)to->height;
-    KD_TRY(ranks_broadcast(among, &frame->statistics, sizeof frame->statistics));
-    KD_TRY(ranks_broadcast(among, frame->carried, sizeof frame->carried));
-    KD_TRY(ranks_broadcast(among, to->pixels, pixels * sizeof *to->pixels));
-    to->resumed = true;
+kd_status shared_frame_resume(ranks *comm, frame *frame, film *film) {
+    if (!ranks_shared(comm)) return KD_OK;
+    const uint64_t pixels = (uint64_t)film->width * (uint64_t)film->height;
+    KD_TRY(ranks_broadcast(comm, &frame->statistics, sizeof frame->statistics));
+    KD_TRY(ranks_broadcast(comm, frame->carried, sizeof frame->carried));
+    KD_TRY(ranks_broadcast(comm, film->pixels, pixels * sizeof *film->pixels));
+    film->resumed = true;
     return KD_OK;
 }
 
@@ -171,11 +171,11 @@ static kd_status run_passes(shared_pass *pass) {
 
 static kd_status tell_figures(const shared_pass *pass, double waited, uint64_t sent,
                               rank_figures *figures) {
-    rank_figures *own = figures + pass->among->rank;
-    own->seconds = pass->worked;
-    own->waited = pass->among->waited - waited;
-    own->sent = pass->among->sent - sent;
-    own->rows = pass->rows;
+    rank_figures *rank = figures + pass->among->rank;
+    rank->seconds = pass->worked;
+    rank->waited = pass->among->waited - waited;
+    rank->sent = pass->among->sent - sent;
+    rank->rows = pass->rows;
     return ranks_all_gather_even(pass->among, figures, sizeof *figures);
 }
 
@@ -196,24 +196,24 @@ static void pass_close(shared_pass *pass) {
     memory_free(pass->seconds);
 }
 
-kd_status shared_frame_run(frame *frame, const integrator *how, film *to, rank_figures *figures) {
-    const int64_t pixels = (int64_t)to->width * to->height;
+kd_status shared_frame_run(frame *frame, const integrator *integrator, film *film, rank_figures *figures) {
+    const int64_t pixels = (int64_t)film->width * film->height;
     const double waited = frame->among->waited;
     const uint64_t sent = frame->among->sent;
-    shared_pass pass = {.of = frame, .to = to, .among = frame->among, .patience = 1, .keep = keep};
+    shared_pass pass = {.of = frame, .to = film, .among = frame->among, .patience = 1, .keep = keep};
     kd_status status = KD_OK;
-    frame->how = how;
-    pass.samples.samples = (uint32_t)integrator_samples(how, frame->options);
-    pass.samples.begin = film_min_samples(to);
+    frame->how = integrator;
+    pass.samples.samples = (uint32_t)integrator_samples(integrator, frame->options);
+    pass.samples.begin = film_min_samples(film);
     pass.samples.batch = UINT32_MAX;
     if (frame->among->rank == 0 && frame->keeper && frame->keeper->every_seconds > 0)
         pass.pause = timing_now() + frame->keeper->every_seconds;
-    if (!how->pass && !frame->begin_batch) {
+    if (!integrator->pass && !frame->begin_batch) {
         job_stage_begin(frame->job, "render", pixels * pass.samples.samples);
         job_advance(frame->job, pixels * pass.samples.begin);
     }
     KD_TRY_GOTO(pass_open(&pass));
-    if (frame->there) KD_TRY_GOTO(frame_cuda_place_film(frame->there, to));
+    if (frame->there) KD_TRY_GOTO(frame_cuda_place_film(frame->there, film));
     status = run_passes(&pass);
     if (status != KD_OK && status != KD_INTERRUPTED) goto done;
     if (has_bands(frame)) {

@@ -28,13 +28,13 @@ typedef struct beam_making {
     double piece;     /* minimum length of a segment */
 } beam_making;
 
-static beam beam_of(const photon *from) {
+static beam beam_of(const photon *photon) {
     beam made;
-    made.start = from->position;
-    made.length = from->normal.x;
-    made.direction = from->direction;
-    made.medium = from->triangle;
-    made.power = from->power;
+    made.start = photon->position;
+    made.length = photon->normal.x;
+    made.direction = photon->direction;
+    made.medium = photon->triangle;
+    made.power = photon->power;
     return made;
 }
 
@@ -128,18 +128,18 @@ static void widen(box3 *box, const beam_set *beams, const beam_piece *piece) {
 }
 
 /* Builds the nodes of the leaves [begin, end), at least one, from node `at` on. */
-static box3 box_leaves(beam_set *to, uint32_t begin, uint32_t end, uint32_t at) {
-    beam_node *node = &to->nodes[at];
+static box3 box_leaves(beam_set *beams, uint32_t begin, uint32_t end, uint32_t at) {
+    beam_node *node = &beams->nodes[at];
     box3 box = box3_empty();
     node->beyond = at + 2 * (end - begin) - 1;
     node->first = end - begin == 1 ? BEAM_LEAF * begin : KD_NONE;
     if (end - begin == 1) {
-        const uint32_t last = BEAM_LEAF * end < to->piece_count ? BEAM_LEAF * end : to->piece_count;
-        for (uint32_t p = node->first; p < last; ++p) widen(&box, to, &to->pieces[p]);
+        const uint32_t last = BEAM_LEAF * end < beams->piece_count ? BEAM_LEAF * end : beams->piece_count;
+        for (uint32_t p = node->first; p < last; ++p) widen(&box, beams, &beams->pieces[p]);
     } else {
         const uint32_t middle = begin + (end - begin) / 2;
-        box = box_leaves(to, begin, middle, at + 1);
-        box3_join(&box, box_leaves(to, middle, end, at + 2 * (middle - begin)));
+        box = box_leaves(beams, begin, middle, at + 1);
+        box3_join(&box, box_leaves(beams, middle, end, at + 2 * (middle - begin)));
     }
     node->lo = box.lo;
     node->hi = box.hi;

@@ -109,12 +109,12 @@ KD_FN float photon_own_weight(photon_kernel kernel, uint32_t inside) {
 }
 
 KD_FN uint32_t photon_nearest(const photon_map_view *map, vec3 position, uint32_t k,
-                              neighbour *found) {
+                              neighbour *neighbours) {
 #ifndef __CUDA_ARCH__
     if (map->finder)
-        return map->finder(map->index, position, k, map->radius, map->any_order, map->last, found);
+        return map->finder(map->index, position, k, map->radius, map->any_order, map->last, neighbours);
 #endif
-    return pointtree_nearest_k(&map->tree, position, k, map->radius, found);
+    return pointtree_nearest_k(&map->tree, position, k, map->radius, neighbours);
 }
 
 KD_FN void photon_gather(const photon_map_view *map, vec3 position, photon_gathering *out) {
@@ -209,14 +209,14 @@ KD_FN bool estimate_knows(const photon *landed, const estimate_point *at, float 
    Source: Christensen 1999, "Faster photon map global illumination". */
 KD_FN bool photon_precomputed_irradiance(const photon_map_view *map, const estimate_point *at,
                                          vec3 *irradiance) {
-    neighbour found[ESTIMATE_KNOWN_ASKED];
+    neighbour neighbours[ESTIMATE_KNOWN_ASKED];
     if (!map->irradiance) return false;
     for (uint32_t asked = 1; asked <= ESTIMATE_KNOWN_ASKED; asked *= ESTIMATE_KNOWN_ASKED) {
-        const uint32_t count = photon_nearest(map, at->position, asked, found);
+        const uint32_t count = photon_nearest(map, at->position, asked, neighbours);
         for (uint32_t i = 0; i < count; ++i) {
-            const photon *landed = &map->photons[found[i].node];
-            if (!estimate_knows(landed, at, sqrtf(found[i].dist2))) continue;
-            *irradiance = map->irradiance[found[i].node];
+            const photon *landed = &map->photons[neighbours[i].node];
+            if (!estimate_knows(landed, at, sqrtf(neighbours[i].dist2))) continue;
+            *irradiance = map->irradiance[neighbours[i].node];
             return true;
         }
     }

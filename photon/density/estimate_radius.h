@@ -227,17 +227,17 @@ KD_FN vec3 photon_fixed_radiance(const photon_map_view *map, const tile_view *ti
     return photon_sum_radiance(map, tiles, &here, map->radius, &sum);
 }
 
-/* Sum of the power that the photons `found` scatter towards `wo`, for an estimate within
+/* Sum of the power that the photons `neighbours` scatter towards `wo`, for an estimate within
    `radius`. */
 KD_FN flux_sum photon_found_sum(const photon_map_view *map, const surface *at, vec3 wo,
-                                const neighbour *found, uint32_t count, float radius) {
+                                const neighbour *neighbours, uint32_t count, float radius) {
     flux_sum sum = flux_sum_none();
     const estimate_point here = estimate_point_of(at);
     const float per_radius2 = 1 / (radius * radius);
     for (uint32_t i = 0; i < count; ++i) {
-        const photon *landed = &map->photons[found[i].node];
+        const photon *landed = &map->photons[neighbours[i].node];
         if (!estimate_accepts(landed, &here)) continue;
-        const float kernel = photon_kernel_at(map->kernel, found[i].dist2 * per_radius2);
+        const float kernel = photon_kernel_at(map->kernel, neighbours[i].dist2 * per_radius2);
         flux_sum_add(&sum, kernel, photon_scattered(at, wo, landed), map->scale);
     }
     return sum;

@@ -78,13 +78,13 @@ kd_status photon_media_find(photon_media *out, const char *name) {
 }
 
 const photon_lookup_row *photon_lookup_named(const char *name) {
-    photon_lookup found = (photon_lookup)0;
-    return &photon_lookups[photon_lookup_find(&found, name) == KD_OK ? found : 0];
+    photon_lookup lookup = (photon_lookup)0;
+    return &photon_lookups[photon_lookup_find(&lookup, name) == KD_OK ? lookup : 0];
 }
 
 const photon_media_row *photon_media_named(const char *name) {
-    photon_media found = PHOTON_MEDIA_POINTS;
-    return &photon_media_rows[photon_media_find(&found, name) == KD_OK ? found
+    photon_media media = PHOTON_MEDIA_POINTS;
+    return &photon_media_rows[photon_media_find(&media, name) == KD_OK ? media
                                                                        : PHOTON_MEDIA_POINTS];
 }
 

@@ -28,9 +28,9 @@ typedef struct tile_parts {
 } tile_parts;
 
 /* Multiplies the weights by the reachability and openness of each side; parts are about squares of
-   `size`, and the openness model has the range `radius` (scene units). `there`: the scene's copy on
+   `size`, and the openness model has the range `radius` (scene units). `view`: the scene's copy on
    the current device, where the rays are traced; NULL: on the host. */
-kd_status tile_parts_reach(tile_parts *parts, const scene_view *scene, const scene_view *there,
+kd_status tile_parts_reach(tile_parts *parts, const scene_view *scene, const scene_view *view,
                            float radius, float size);
 uint64_t tile_parts_reach_bytes_max(uint64_t parts, uint64_t triangles);
 
@@ -141,12 +141,12 @@ KD_FN bool openness_intersects_light(const scene_view *scene, uint32_t triangle,
 }
 
 /* One of the rays of a point, stratified with a cosine distribution. */
-KD_FN ray openness_ray(const openness_place *from, int which, float length) {
+KD_FN ray openness_ray(const openness_place *place, int which, float length) {
     const vec3 local =
-        sample_cosine_hemisphere(((float)(which / OPENNESS_SIDE) + from->shift[0]) / OPENNESS_SIDE,
-                                 ((float)(which % OPENNESS_SIDE) + from->shift[1]) / OPENNESS_SIDE);
-    const vec3 d = frame3_to_world(&from->axes, local);
-    return ray_make(ray_leave(from->position, from->error, from->axes.normal, d), d, 0, length);
+        sample_cosine_hemisphere(((float)(which / OPENNESS_SIDE) + place->shift[0]) / OPENNESS_SIDE,
+                                 ((float)(which % OPENNESS_SIDE) + place->shift[1]) / OPENNESS_SIDE);
+    const vec3 d = frame3_to_world(&place->axes, local);
+    return ray_make(ray_leave(place->position, place->error, place->axes.normal, d), d, 0, length);
 }
 
 /* Follows a ray that has hit `hit` to the first surface that is opaque and not a light source; the

@@ -83,7 +83,7 @@ KD_FN float probe_lit(const tile_probes *probes, uint32_t probe) {
 
 /* Traces the rays of all probes and propagates light, on the current device, which has the scene.
    Sets `now` and `model` of `host`; its `targets` and `next` are not used. */
-KD_DEVICE_CALL(tile_probes_cuda_follow, (const scene_view *there, const tile_probes *host,
+KD_DEVICE_CALL(tile_probes_cuda_follow, (const scene_view *view, const tile_probes *host,
                                          uint32_t parts, uint32_t face_count));
 /* Upper bound of device memory needed temporarily; 0 without CUDA. */
 KD_DEVICE_ANSWER(uint64_t, tile_probes_cuda_bytes_max, (uint64_t parts, uint64_t triangles), 0);

@@ -193,12 +193,12 @@ static kd_status follow_here(reaching *work) {
 }
 
 /* Runs on the device if there is one with enough memory, otherwise on the host. */
-static kd_status follow(reaching *work, const scene_view *there) {
+static kd_status follow(reaching *work, const scene_view *view) {
     kd_status status = KD_ERROR_MEMORY;
-    if (there)
-        status = tile_probes_cuda_follow(there, &work->probes, work->parts->count,
+    if (view)
+        status = tile_probes_cuda_follow(view, &work->probes, work->parts->count,
                                          work->parts->face_count);
-    if (there && status == KD_ERROR_MEMORY) {
+    if (view && status == KD_ERROR_MEMORY) {
         log_message(LOG_INFO, "%s; surface probes are traced on the CPU instead", kd_last_error());
         status_clear();
     }
@@ -234,7 +234,7 @@ static void tile_probes_close(tile_probes *owned) {
     memory_free(owned->next);
 }
 
-kd_status tile_parts_reach(tile_parts *parts, const scene_view *scene, const scene_view *there,
+kd_status tile_parts_reach(tile_parts *parts, const scene_view *scene, const scene_view *view,
                            float radius, float size) {
     kd_status status = KD_OK;
     reaching work;
@@ -246,7 +246,7 @@ kd_status tile_parts_reach(tile_parts *parts, const scene_view *scene, const sce
     KD_TRY_GOTO(reserve(&work));
     KD_TRY_GOTO(pair_small(&work, size));
     pair_parts(&work, size);
-    KD_TRY_GOTO(follow(&work, there));
+    KD_TRY_GOTO(follow(&work, view));
     weigh_parts(&work);
 done:
     tile_probes_close(&work.probes);

@@ -101,15 +101,15 @@ kd_status follow(probe_work *work, const tile_probes *host) {
 
 } // namespace
 
-extern "C" kd_status tile_probes_cuda_follow(const scene_view *there, const tile_probes *host,
+extern "C" kd_status tile_probes_cuda_follow(const scene_view *view, const tile_probes *host,
                                              uint32_t parts, uint32_t face_count) {
-    const uint32_t triangles = there->mesh.triangle_count;
+    const uint32_t triangles = view->mesh.triangle_count;
     probe_work work;
     cuda_arena arena = {NULL, 0};
     void *memory = NULL;
     if (host->pair_count == 0) return KD_OK;
     memset(&work, 0, sizeof work);
-    work.scene = *there;
+    work.scene = *view;
     work.probes.radius = host->radius;
     work.probes.pair_count = host->pair_count;
     work.count = 2 * host->pair_count;

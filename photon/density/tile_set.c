@@ -291,7 +291,7 @@ static void tile_parts_close(tile_parts *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
-kd_status tile_set_open(tile_set *out, const scene_view *scene, const scene_view *there,
+kd_status tile_set_open(tile_set *out, const scene_view *scene, const scene_view *view,
                         float radius, bool reach, job_control *job) {
     memset(out, 0, sizeof *out);
     KD_REQUIRE(radius > 0 && radius <= FLT_MAX, KD_ERROR_USAGE,
@@ -304,7 +304,7 @@ kd_status tile_set_open(tile_set *out, const scene_view *scene, const scene_view
     KD_TRY_GOTO(KD_RESERVE(parts.weights, parts.count));
     weighing_work weighing = {scene, &parts};
     parallel_for(parts.face_count, WEIGHT_GRAIN, weigh_faces, &weighing);
-    if (reach) KD_TRY_GOTO(tile_parts_reach(&parts, scene, there, radius, size));
+    if (reach) KD_TRY_GOTO(tile_parts_reach(&parts, scene, view, radius, size));
     out->scene = scene;
     out->span = radius;
     KD_TRY_GOTO(tiles_of_parts(out, scene, &parts, radius));
@@ -352,20 +352,20 @@ uint64_t tile_set_bytes_there_max(uint64_t triangles, uint64_t discs) {
     return probing > kept ? probing : kept;
 }
 
-tile_view tile_set_get_view(const tile_set *from) {
+tile_view tile_set_get_view(const tile_set *tiles) {
     tile_view view;
-    view.tiles = from->tiles;
-    view.boxes = from->boxes;
-    view.patches = from->wide_count ? from->patches : NULL;
-    view.wide = from->wide;
-    view.bounded = from->bounded;
-    view.count = from->count;
-    view.box_count = from->box_count;
-    view.scene = from->scene;
-    view.span = from->span;
+    view.tiles = tiles->tiles;
+    view.boxes = tiles->boxes;
+    view.patches = tiles->wide_count ? tiles->patches : NULL;
+    view.wide = tiles->wide;
+    view.bounded = tiles->bounded;
+    view.count = tiles->count;
+    view.box_count = tiles->box_count;
+    view.scene = tiles->scene;
+    view.span = tiles->span;
     return view;
 }
 
-uint64_t tile_set_lookups_bounded(const tile_set *from) {
-    return from->bounded ? __atomic_load_n(from->bounded, __ATOMIC_RELAXED) : 0;
+uint64_t tile_set_lookups_bounded(const tile_set *tiles) {
+    return tiles->bounded ? __atomic_load_n(tiles->bounded, __ATOMIC_RELAXED) : 0;
 }

@@ -43,21 +43,21 @@ typedef struct group_list {
 } group_list;
 
 /* Number of the group's parts that are lit, open and opaque. */
-static uint32_t count_plain(const wide_search *in, const part_group *group) {
+static uint32_t count_plain(const wide_search *search, const part_group *group) {
     uint32_t plain = 0;
     for (uint32_t p = group->first; p < group->first + (1u << 2 * group->depth); ++p)
-        plain += in->parts->weights[p][group->side] == 1;
+        plain += search->parts->weights[p][group->side] == 1;
     return plain;
 }
 
 /* Returns true if balls of the span about all points of a group contain a whole disc and nothing
    else. */
-static bool group_is_wide(const wide_search *in, const tile_face *face, const part_group *group,
+static bool group_is_wide(const wide_search *search, const tile_face *face, const part_group *group,
                           float reach, vec3 middle) {
     const vec3 normal = group->side ? vec3_negate(face->normal) : face->normal;
     tile_lookup lookup = tile_lookup_begin(middle, normal, face->triangle,
-                                           1.001f * in->tiles.span + reach, PHOTON_KERNEL_DISC);
-    if (tile_lookup_at_all(&in->tiles, &lookup, TILE_COSINE) < in->tiles.box_count) return false;
+                                           1.001f * search->tiles.span + reach, PHOTON_KERNEL_DISC);
+    if (tile_lookup_at_all(&search->tiles, &lookup, TILE_COSINE) < search->tiles.box_count) return false;
     if (lookup.modelled) return false;
     return fabsf((float)lookup.lit / TILE_UNITS - KD_PI) <= AREA_ERROR * KD_PI;
 }
@@ -79,42 +79,42 @@ static float group_reach(const part_group *group, vec3 *middle) {
     return reach;
 }
 
-static void search_group(const wide_search *in, const part_group *group) {
-    const uint32_t count = 1u << 2 * group->depth, plain = count_plain(in, group);
-    const tile_face *face = &in->parts->faces[group->face];
+static void search_group(const wide_search *search, const part_group *group) {
+    const uint32_t count = 1u << 2 * group->depth, plain = count_plain(search, group);
+    const tile_face *face = &search->parts->faces[group->face];
     if (plain == 0 || group->depth < GROUP_DEPTH) return;
     vec3 middle;
     const float reach = group_reach(group, &middle);
-    if (plain == count && reach <= GROUP_MAX * in->tiles.span &&
-        group_is_wide(in, face, group, reach, middle)) {
+    if (plain == count && reach <= GROUP_MAX * search->tiles.span &&
+        group_is_wide(search, face, group, reach, middle)) {
         for (uint32_t p = group->first; p < group->first + count; ++p)
-            in->wide[p] |= (uint8_t)(1u << group->side);
+            search->wide[p] |= (uint8_t)(1u << group->side);
         return;
     }
     for (uint32_t child = 0; child < 4; ++child) {
         const part_group part = part_of_group(group, child);
-        search_group(in, &part);
+        search_group(search, &part);
     }
 }
 
 /* Lists the group or, if it is too large to be tested, its subgroups that are not. */
-static void list_groups(group_list *to, const part_group *group) {
+static void list_groups(group_list *list, const part_group *group) {
     vec3 middle;
     if (group->depth < GROUP_DEPTH) return;
-    if (group_reach(group, &middle) <= GROUP_MAX * to->in->tiles.span) {
-        if (to->groups) to->groups[to->count] = *group;
-        ++to->count;
+    if (group_reach(group, &middle) <= GROUP_MAX * list->in->tiles.span) {
+        if (list->groups) list->groups[list->count] = *group;
+        ++list->count;
         return;
     }
     for (uint32_t child = 0; child < 4; ++child) {
         const part_group part = part_of_group(group, child);
-        list_groups(to, &part);
+        list_groups(list, &part);
     }
 }
 
-static void list_faces(group_list *to) {
-    const tile_parts *parts = to->in->parts;
-    to->count = 0;
+static void list_faces(group_list *list) {
+    const tile_parts *parts = list->in->parts;
+    list->count = 0;
     for (uint32_t i = 0; i < parts->face_count; ++i) {
         const tile_face *face = &parts->faces[i];
         part_group whole;
@@ -123,7 +123,7 @@ static void list_faces(group_list *to) {
         whole.depth = face->depth;
         whole.face = i;
         whole.side = 0;
-        list_groups(to, &whole);
+        list_groups(list, &whole);
     }
 }
 
@@ -136,13 +136,13 @@ static void search_groups(void *context, int64_t begin, int64_t end, int thread)
     }
 }
 
-static kd_status search_faces(wide_search *in) {
-    group_list found = {in, NULL, 0};
-    list_faces(&found);
-    KD_TRY(KD_RESERVE(found.groups, found.count));
-    list_faces(&found);
-    parallel_for(found.count, GROUP_GRAIN, search_groups, &found);
-    memory_free(found.groups);
+static kd_status search_faces(wide_search *search) {
+    group_list list = {search, NULL, 0};
+    list_faces(&list);
+    KD_TRY(KD_RESERVE(list.groups, list.count));
+    list_faces(&list);
+    parallel_for(list.count, GROUP_GRAIN, search_groups, &list);
+    memory_free(list.groups);
     return KD_OK;
 }
 
@@ -201,34 +201,34 @@ static bool ball_holds_disc(const tile_view *view, tile_lookup *lookup) {
            fabsf((float)lookup->lit / TILE_UNITS - KD_PI) <= AREA_ERROR * KD_PI;
 }
 
-static bool box_may_be_plane(const plane_search *in, const tile_box *box) {
+static bool box_may_be_plane(const plane_search *search, const tile_box *box) {
     return box->count >= PLANE_MIN && box->cosine > PLANE_COSINE &&
-           box_reach(box) <= PLANE_REACH * in->tiles.span;
+           box_reach(box) <= PLANE_REACH * search->tiles.span;
 }
 
 /* Marks the sides of a box's triangles that have nothing else within the span. */
-static void search_box(const plane_search *in, uint32_t which, uint32_t sides) {
-    const tile_box *box = &in->tiles.boxes[which];
+static void search_box(const plane_search *search, uint32_t which, uint32_t sides) {
+    const tile_box *box = &search->tiles.boxes[which];
     if (box->count < PLANE_MIN) return;
     for (uint32_t side = 0; side < 2; ++side) {
         if (!(sides >> side & 1u)) continue;
-        const uint32_t triangle = in->tiles.tiles[box->begin].triangle & ~TILE_MODELLED;
+        const uint32_t triangle = search->tiles.tiles[box->begin].triangle & ~TILE_MODELLED;
         tile_lookup lookup =
             tile_lookup_begin(box->middle, side ? vec3_negate(box->axis) : box->axis, triangle,
-                              1.001f * in->tiles.span + box_reach(box), PHOTON_KERNEL_DISC);
+                              1.001f * search->tiles.span + box_reach(box), PHOTON_KERNEL_DISC);
         if (!(box->weight[side] > 0))
             sides &= ~(1u << side);
-        else if (ball_holds_disc(&in->tiles, &lookup)) {
+        else if (ball_holds_disc(&search->tiles, &lookup)) {
             for (uint32_t t = box->begin; t < box->begin + box->count; ++t) {
-                const uint32_t part = in->first[in->tiles.tiles[t].triangle & ~TILE_MODELLED];
-                if (part != KD_NONE) in->wide[part] |= (uint8_t)(1u << side);
+                const uint32_t part = search->first[search->tiles.tiles[t].triangle & ~TILE_MODELLED];
+                if (part != KD_NONE) search->wide[part] |= (uint8_t)(1u << side);
             }
             sides &= ~(1u << side);
         }
     }
     if (sides == 0 || box->skip == which + 1) return;
-    search_box(in, which + 1, sides);
-    search_box(in, box->second, sides);
+    search_box(search, which + 1, sides);
+    search_box(search, box->second, sides);
 }
 
 static void search_boxes(void *context, int64_t begin, int64_t end, int thread) {
@@ -238,13 +238,13 @@ static void search_boxes(void *context, int64_t begin, int64_t end, int thread) 
 }
 
 /* Finds the largest boxes that may be planes; only counts them if `boxes` is NULL. */
-static void find_planes(plane_search *in) {
-    in->box_count = 0;
-    for (uint32_t i = 0; i < in->tiles.box_count;) {
-        const tile_box *box = &in->tiles.boxes[i];
-        const bool plane = box_may_be_plane(in, box);
-        if (plane && in->boxes) in->boxes[in->box_count] = i;
-        in->box_count += plane;
+static void find_planes(plane_search *search) {
+    search->box_count = 0;
+    for (uint32_t i = 0; i < search->tiles.box_count;) {
+        const tile_box *box = &search->tiles.boxes[i];
+        const bool plane = box_may_be_plane(search, box);
+        if (plane && search->boxes) search->boxes[search->box_count] = i;
+        search->box_count += plane;
         i = plane || box->count < PLANE_MIN ? box->skip : i + 1;
     }
 }

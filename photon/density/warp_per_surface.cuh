@@ -58,8 +58,8 @@ __device__ __forceinline__ photon photon_of_records(const float4 *records, uint3
     return made;
 }
 
-__device__ __forceinline__ bool is_diffuse(const eye_request *asked) {
-    return asked->at.kind == MATERIAL_DIFFUSE;
+__device__ __forceinline__ bool is_diffuse(const eye_request *request) {
+    return request->at.kind == MATERIAL_DIFFUSE;
 }
 
 /* The surface of a request, and this lane's share of the scattered power. `diffuse`: the surface is
@@ -72,13 +72,13 @@ template <bool diffuse> struct weighing {
     estimate_point here;
     flux_sum sum;
 
-    __device__ __forceinline__ void begin(const eye_request *from) {
-        asked = from;
-        at.geometric = from->at.geometric;
-        at.normal = from->at.normal;
-        at.diffuse = from->at.diffuse;
-        wo = from->wo;
-        here = estimate_point_of(&from->at);
+    __device__ __forceinline__ void begin(const eye_request *request) {
+        asked = request;
+        at.geometric = request->at.geometric;
+        at.normal = request->at.normal;
+        at.diffuse = request->at.diffuse;
+        wo = request->wo;
+        here = estimate_point_of(&request->at);
         sum = flux_sum_none();
     }
 

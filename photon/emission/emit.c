@@ -318,14 +318,14 @@ static kd_status run_batch(photon_list *list, emit_batch *batch, uint64_t *capac
     KD_TRY(emit_share_landed(share, landed, job_cancelled(job), stopped));
     const uint64_t before = list->count, all_before = before + list->others;
     const emit_part counted = {batch->first_path, all_before + share->before, 0, 0};
-    emit_part own = scan_batch(batch, counted), all;
-    KD_TRY(emit_share_parts(share, &own, all_before, &all));
-    sum_ledgers(batch, own.paths);
+    emit_part part = scan_batch(batch, counted), all;
+    KD_TRY(emit_share_parts(share, &part, all_before, &all));
+    sum_ledgers(batch, part.paths);
     const bool apart = batch->order->apart && share->among;
-    if (apart) KD_TRY(begin_run(list, counted.photons, own.photons));
+    if (apart) KD_TRY(begin_run(list, counted.photons, part.photons));
     batch->shift = apart ? counted.photons - before : 0;
-    list->count += apart ? own.photons : all.photons;
-    list->others += apart ? all.photons - own.photons : 0;
+    list->count += apart ? part.photons : all.photons;
+    list->others += apart ? all.photons - part.photons : 0;
     list->emitted += all.paths;
     list->complete = all.complete;
     *done = all.ended;
@@ -335,7 +335,7 @@ static kd_status run_batch(photon_list *list, emit_batch *batch, uint64_t *capac
         *capacity = larger;
     }
     batch->destination = list->photons;
-    const uint32_t pieces = (uint32_t)((own.paths + PIECE_PATHS - 1) / PIECE_PATHS);
+    const uint32_t pieces = (uint32_t)((part.paths + PIECE_PATHS - 1) / PIECE_PATHS);
     parallel_for(pieces, 16, copy_pieces, batch);
     if (!apart) KD_TRY(emit_share_photons(share, list->photons));
     job_advance(job, (int64_t)all.photons);

@@ -110,8 +110,8 @@ __global__ __launch_bounds__(FLAT_BLOCK) void sum_ledgers(const emission_batch b
     const uint32_t end = state->taken_paths;
     for (uint64_t path = blockIdx.x * FLAT_BLOCK + threadIdx.x; path < end;
          path += gridDim.x * FLAT_BLOCK) {
-        const photon_ledger own = whole_ledger(batch.ledger[path]);
-        const ledger_units units = ledger_in_units(&own, batch.scale);
+        const photon_ledger ledger = whole_ledger(batch.ledger[path]);
+        const ledger_units units = ledger_in_units(&ledger, batch.scale);
         ledger_sum_add(&sum, &units, batch.rays[path]);
     }
     for (int i = 0; i < LEDGER_ROWS; ++i) {
@@ -143,12 +143,12 @@ __global__ __launch_bounds__(FLAT_BLOCK) void place_photons(const emission_batch
     const uint32_t begin = blockIdx.x * FLAT_BLOCK;
     const uint32_t count = min((uint32_t)FLAT_BLOCK, state->taken - begin);
     if (threadIdx.x < count) {
-        landed_photon found;
+        landed_photon landed_photon;
         uint4 words[4];
         const uint4 *from = (const uint4 *)(batch.landed + batch.order[begin + threadIdx.x]);
         for (int w = 0; w < 4; ++w) words[w] = from[w];
-        memcpy(&found, words, sizeof found);
-        tile.put(found.at);
+        memcpy(&landed_photon, words, sizeof landed_photon);
+        tile.put(landed_photon.at);
     }
     tile.store(list + (state->count - shift) + begin, count);
 }
@@ -237,26 +237,26 @@ kd_status find_end_behind(const emission_batch *batch, emission_state *state, em
 /* Combines the parts of all ranks; sets what the list uses of this rank's part. */
 kd_status agree_on_end(const emission_batch *batch, emission_state *state, emission_state *told,
                        emit_share *share, uint64_t count, emit_part *all) {
-    emit_part own = {told->taken_paths, told->taken, told->done, told->reached};
-    KD_TRY(emit_share_parts(share, &own, count, all));
+    emit_part part = {told->taken_paths, told->taken, told->done, told->reached};
+    KD_TRY(emit_share_parts(share, &part, count, all));
     if (!share->among) return KD_OK;
-    told->taken_paths = (uint32_t)own.paths;
-    told->taken = (uint32_t)own.photons;
+    told->taken_paths = (uint32_t)part.paths;
+    told->taken = (uint32_t)part.photons;
     KD_TRY(set_state(state, told, batch->stream));
     return KD_OK;
 }
 
 /* Traces the batch; repeats it with a larger heap if photons did not fit. `told` receives the
    state. */
-kd_status trace_batch(photon_emitter_cuda *with, emission_batch *batch, const scene_view *scene,
+kd_status trace_batch(photon_emitter_cuda *emitter, emission_batch *batch, const scene_view *scene,
                       const photon_order *order, emission_state *told, const emit_share *share) {
-    emission_state *state = (emission_state *)with->state.memory;
+    emission_state *state = (emission_state *)emitter->state.memory;
     if (!batch->paths) KD_TRY(tell_state(told, state, batch->stream));
     while (batch->paths) {
         cuda_arena arena = {NULL, 0};
         KD_TRY(lay_out(batch, &arena));
-        KD_TRY(device_buffer_reserve(&with->batch, arena.used));
-        arena.base = (char *)with->batch.memory;
+        KD_TRY(device_buffer_reserve(&emitter->batch, arena.used));
+        arena.base = (char *)emitter->batch.memory;
         arena.used = 0;
         KD_TRY(lay_out(batch, &arena));
         KD_TRY(emit_by_waves(batch, scene, order));
@@ -295,12 +295,12 @@ kd_status take_batch(photon_list_cuda *list, emission_batch *batch, emission_sta
 }
 
 /* Runs one batch on all ranks. */
-kd_status run_batch(photon_list_cuda *list, photon_emitter_cuda *with, emission_batch *batch,
+kd_status run_batch(photon_list_cuda *list, photon_emitter_cuda *emitter, emission_batch *batch,
                     const scene_view *scene, const photon_order *order, emission_state *told,
                     emit_share *share, bool *stopped, job_control *job) {
-    emission_state *state = (emission_state *)with->state.memory;
+    emission_state *state = (emission_state *)emitter->state.memory;
     emit_part all;
-    KD_TRY(trace_batch(with, batch, scene, order, told, share));
+    KD_TRY(trace_batch(emitter, batch, scene, order, told, share));
     KD_TRY(emit_share_landed(share, told->landed, job_cancelled(job), stopped));
     KD_TRY(find_end_behind(batch, state, told, share));
     KD_TRY(agree_on_end(batch, state, told, share, list->count, &all));
@@ -319,9 +319,9 @@ kd_status run_batch(photon_list_cuda *list, photon_emitter_cuda *with, emission_
     return KD_OK;
 }
 
-kd_status finish_list(photon_list_cuda *list, const photon_emitter_cuda *with, emission_state *told,
+kd_status finish_list(photon_list_cuda *list, const photon_emitter_cuda *emitter, emission_state *told,
                       float factor) {
-    emission_state *state = (emission_state *)with->state.memory;
+    emission_state *state = (emission_state *)emitter->state.memory;
     const cudaStream_t stream = (cudaStream_t)device_thread_stream();
     const photon_run all = {0, 0}, *runs = list->runs ? list->runs : &all;
     const uint32_t run_count = list->runs ? list->run_count : list->here > 0;
@@ -347,19 +347,19 @@ void clear_list(photon_list_cuda *list) {
     list->positions = positions;
 }
 
-kd_status reserve_list(photon_list_cuda *list, photon_emitter_cuda *with, uint64_t photons) {
+kd_status reserve_list(photon_list_cuda *list, photon_emitter_cuda *emitter, uint64_t photons) {
     KD_TRY(device_buffer_reserve(&list->photons, photons * sizeof(photon)));
     KD_TRY(device_buffer_reserve(&list->positions, photons * sizeof(vec3)));
-    return device_buffer_reserve(&with->state, sizeof(emission_state));
+    return device_buffer_reserve(&emitter->state, sizeof(emission_state));
 }
 
 /* Number of paths of the next batch, for all ranks: the expected number and a small margin. */
-uint64_t batch_size(const photon_order *order, const photon_emitter_cuda *with,
+uint64_t batch_size(const photon_order *order, const photon_emitter_cuda *emitter,
                     const photon_list_cuda *list) {
     if (order->batch_paths) return order->batch_paths;
     const uint64_t maximum =
         MAX_PATHS * (ranks_shared(order->among) ? (uint64_t)order->among->size : 1);
-    double yield = with->yield;
+    double yield = emitter->yield;
     if (list->emitted) yield = (double)list->count / (double)list->emitted;
     if (!(yield > 0))
         return list->emitted ? 16 * min(list->emitted, FIRST_PATHS)
@@ -370,28 +370,28 @@ uint64_t batch_size(const photon_order *order, const photon_emitter_cuda *with,
 }
 
 /* Distributes the decision of rank 0 on the next batch, and sets this rank's part. */
-kd_status plan_batch(emission_batch *batch, photon_list_cuda *list, const photon_emitter_cuda *with,
+kd_status plan_batch(emission_batch *batch, photon_list_cuda *list, const photon_emitter_cuda *emitter,
                      const photon_order *order, emit_share *share) {
-    uint64_t paths = batch_size(order, with, list);
+    uint64_t paths = batch_size(order, emitter, list);
     list->cut = emit_is_overdue(order, list->emitted);
     KD_TRY(emit_share_plan(share, &paths, &list->cut));
     memset(batch, 0, sizeof *batch);
     batch->first_path = list->emitted + share->first;
     batch->stream = (cudaStream_t)device_thread_stream();
-    batch->landed_count = &((emission_state *)with->state.memory)->landed;
+    batch->landed_count = &((emission_state *)emitter->state.memory)->landed;
     batch->paths = (uint32_t)share->paths;
     batch->capacity =
-        min(batch->paths, with->path_capacity ? with->path_capacity : (uint32_t)EMIT_PATHS_AT_ONCE);
-    const double yield = with->yield > 0 ? with->yield : 2;
+        min(batch->paths, emitter->path_capacity ? emitter->path_capacity : (uint32_t)EMIT_PATHS_AT_ONCE);
+    const double yield = emitter->yield > 0 ? emitter->yield : 2;
     const double estimated = 1.1 * yield * batch->paths + 1024;
     batch->heap_capacity = (uint32_t)(estimated < 0x1p31 ? estimated : 0x1p31);
     return KD_OK;
 }
 
-kd_status finish_emission(photon_list_cuda *list, const photon_emitter_cuda *with,
+kd_status finish_emission(photon_list_cuda *list, const photon_emitter_cuda *emitter,
                           emission_state *told, double scale, emit_share *share) {
     ledger_sum sum;
-    KD_TRY(finish_list(list, with, told, (float)(1 / (double)list->emitted)));
+    KD_TRY(finish_list(list, emitter, told, (float)(1 / (double)list->emitted)));
     for (int i = 0; i < LEDGER_ROWS; ++i) {
         sum.high[i] = (int64_t)told->high[i];
         sum.low[i] = told->low[i];
@@ -403,29 +403,29 @@ kd_status finish_emission(photon_list_cuda *list, const photon_emitter_cuda *wit
     return KD_OK;
 }
 
-kd_status emit_all(photon_list_cuda *list, photon_emitter_cuda *with, const scene_view *scene,
+kd_status emit_all(photon_list_cuda *list, photon_emitter_cuda *emitter, const scene_view *scene,
                    const photon_order *order, emit_share *share, job_control *job) {
     const double scale = ledger_scale(scene->total_power);
     emission_state told;
     bool done = false, stopped = false;
     while (!done) {
         emission_batch batch;
-        KD_TRY(plan_batch(&batch, list, with, order, share));
+        KD_TRY(plan_batch(&batch, list, emitter, order, share));
         if (list->cut) break;
         batch.scale = scale;
-        KD_TRY(run_batch(list, with, &batch, scene, order, &told, share, &stopped, job));
+        KD_TRY(run_batch(list, emitter, &batch, scene, order, &told, share, &stopped, job));
         done = told.done != 0;
-        if (list->count) with->yield = (double)list->count / (double)list->emitted;
+        if (list->count) emitter->yield = (double)list->count / (double)list->emitted;
         if (!done && stopped)
             KD_FAIL(KD_INTERRUPTED, "photon emission was interrupted after %llu of %llu photons",
                     (unsigned long long)list->count, (unsigned long long)order->wanted);
     }
-    return finish_emission(list, with, &told, scale, share);
+    return finish_emission(list, emitter, &told, scale, share);
 }
 
 } // namespace
 
-extern "C" kd_status photon_list_cuda_emit(photon_list_cuda *list, photon_emitter_cuda *with,
+extern "C" kd_status photon_list_cuda_emit(photon_list_cuda *list, photon_emitter_cuda *emitter,
                                            const scene_view *scene, const photon_order *order,
                                            job_control *job) {
     clear_list(list);
@@ -438,17 +438,17 @@ extern "C" kd_status photon_list_cuda_emit(photon_list_cuda *list, photon_emitte
     /* distributed lists are larger on faster ranks */
     const uint64_t own =
         apart ? order->wanted / keepers + order->wanted / keepers / 8 : order->wanted;
-    KD_TRY(reserve_list(list, with, own + LIST_SPARE));
+    KD_TRY(reserve_list(list, emitter, own + LIST_SPARE));
     emission_state begun;
     memset(&begun, 0, sizeof begun);
     begun.wanted = order->wanted;
     begun.longest = emit_paths_max(order);
     begun.minimum = emit_min_landed(order);
-    KD_TRY(set_state((emission_state *)with->state.memory, &begun,
+    KD_TRY(set_state((emission_state *)emitter->state.memory, &begun,
                      (cudaStream_t)device_thread_stream()));
     emit_share share;
     kd_status status = emit_share_open(&share, order->among);
-    if (status == KD_OK) status = emit_all(list, with, scene, order, &share, job);
+    if (status == KD_OK) status = emit_all(list, emitter, scene, order, &share, job);
     emit_share_close(&share);
     return status;
 }
@@ -465,24 +465,24 @@ extern "C" uint64_t photon_list_cuda_bytes(uint64_t photons) {
     return arena.used + (photons + LIST_SPARE) * (sizeof(photon) + sizeof(vec3));
 }
 
-extern "C" kd_status photon_list_cuda_upload(photon_list_cuda *list, const photon_list *from) {
-    photon_emitter_cuda with;
+extern "C" kd_status photon_list_cuda_upload(photon_list_cuda *list, const photon_list *photons) {
+    photon_emitter_cuda emitter;
     emission_state begun;
-    memset(&with, 0, sizeof with);
+    memset(&emitter, 0, sizeof emitter);
     memset(&begun, 0, sizeof begun);
     clear_list(list);
     kd_status status = KD_OK;
-    KD_TRY_GOTO(reserve_list(list, &with, from->count + 1));
+    KD_TRY_GOTO(reserve_list(list, &emitter, photons->count + 1));
     KD_TRY_GOTO(
-        device_memory_upload(list->photons.memory, from->photons, from->count * sizeof(photon)));
-    KD_TRY_GOTO(device_memory_upload(with.state.memory, &begun, sizeof begun));
-    list->count = list->here = from->count;
-    list->emitted = from->emitted;
-    list->rays = from->rays;
-    list->ledger = from->ledger;
-    list->complete = from->complete;
-    KD_TRY_GOTO(finish_list(list, &with, &begun, 1));
+        device_memory_upload(list->photons.memory, photons->photons, photons->count * sizeof(photon)));
+    KD_TRY_GOTO(device_memory_upload(emitter.state.memory, &begun, sizeof begun));
+    list->count = list->here = photons->count;
+    list->emitted = photons->emitted;
+    list->rays = photons->rays;
+    list->ledger = photons->ledger;
+    list->complete = photons->complete;
+    KD_TRY_GOTO(finish_list(list, &emitter, &begun, 1));
 done:
-    photon_emitter_cuda_close(&with);
+    photon_emitter_cuda_close(&emitter);
     return status;
 }

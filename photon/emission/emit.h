@@ -146,10 +146,10 @@ void photon_emitter_cuda_close(photon_emitter_cuda *owned); /* `owned` may be ze
    are faster if its tree has the form for batches. `list` is zeroed or holds an older list, whose
    memory is reused. */
 KD_DEVICE_CALL(photon_list_cuda_emit,
-               (photon_list_cuda * list, photon_emitter_cuda *with, const scene_view *world,
+               (photon_list_cuda * list, photon_emitter_cuda *emitter, const scene_view *world,
                 const photon_order *order, job_control *job));
 /* Copies photons from host memory, e.g. from a file. */
-KD_DEVICE_CALL(photon_list_cuda_upload, (photon_list_cuda * list, const photon_list *from));
+KD_DEVICE_CALL(photon_list_cuda_upload, (photon_list_cuda * list, const photon_list *photons));
 /* After emit_share_parts: exchanges photons with the other ranks, so that each has the whole
    list. */
 kd_status photon_list_cuda_exchange(photon_list_cuda *list, struct emit_share *share);
@@ -157,7 +157,7 @@ kd_status photon_list_cuda_exchange(photon_list_cuda *list, struct emit_share *s
    its index in the list of all ranks. Grows the memory if needed. */
 kd_status photon_list_cuda_begin_run(photon_list_cuda *list, uint64_t place, uint64_t photons);
 /* Copies the list to the host; opens *out. */
-kd_status photon_list_cuda_download(photon_list *out, const photon_list_cuda *from);
+kd_status photon_list_cuda_download(photon_list *out, const photon_list_cuda *list);
 /* Bytes of device memory for emitting and keeping a list if a path yields a quarter of a photon or
    more; 0 without CUDA. */
 KD_DEVICE_ANSWER(uint64_t, photon_list_cuda_bytes, (uint64_t photons), 0);

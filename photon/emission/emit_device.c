@@ -17,21 +17,21 @@ void photon_list_cuda_close(photon_list_cuda *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
-kd_status photon_list_cuda_download(photon_list *out, const photon_list_cuda *from) {
+kd_status photon_list_cuda_download(photon_list *out, const photon_list_cuda *list) {
     memset(out, 0, sizeof *out);
-    KD_TRY(KD_RESERVE(out->photons, from->count));
-    const kd_status status = device_memory_download(out->photons, from->photons.memory,
-                                                    from->count * sizeof *out->photons);
+    KD_TRY(KD_RESERVE(out->photons, list->count));
+    const kd_status status = device_memory_download(out->photons, list->photons.memory,
+                                                    list->count * sizeof *out->photons);
     if (status != KD_OK) {
         photon_list_close(out);
         return status_pass(status, __FILE__, __LINE__, "download");
     }
-    out->count = from->count;
-    out->emitted = from->emitted;
-    out->rays = from->rays;
-    out->ledger = from->ledger;
-    out->complete = from->complete;
-    out->cut = from->cut;
+    out->count = list->count;
+    out->emitted = list->emitted;
+    out->rays = list->rays;
+    out->ledger = list->ledger;
+    out->complete = list->complete;
+    out->cut = list->cut;
     return KD_OK;
 }
 

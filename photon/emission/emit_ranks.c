@@ -2,12 +2,12 @@
 #include "core/job.h"
 #include "core/memory.h"
 
-kd_status emit_share_open(emit_share *out, ranks *among) {
+kd_status emit_share_open(emit_share *out, ranks *comm) {
     memset(out, 0, sizeof *out);
-    if (!ranks_shared(among)) return KD_OK;
-    out->among = among;
-    KD_TRY(KD_RESERVE_ZEROED(out->speed, (uint64_t)among->size));
-    KD_TRY(KD_RESERVE_ZEROED(out->begins, (uint64_t)among->size + 1));
+    if (!ranks_shared(comm)) return KD_OK;
+    out->among = comm;
+    KD_TRY(KD_RESERVE_ZEROED(out->speed, (uint64_t)comm->size));
+    KD_TRY(KD_RESERVE_ZEROED(out->begins, (uint64_t)comm->size + 1));
     return KD_OK;
 }
 
@@ -78,13 +78,13 @@ kd_status emit_share_landed(emit_share *share, uint64_t landed, bool cancelled, 
     return status;
 }
 
-kd_status emit_share_parts(emit_share *share, emit_part *own, uint64_t count, emit_part *all) {
-    *all = *own;
+kd_status emit_share_parts(emit_share *share, emit_part *part, uint64_t count, emit_part *all) {
+    *all = *part;
     if (!share->among) return KD_OK;
     emit_part *parts = NULL;
     const int32_t rank = share->among->rank, size = share->among->size;
     KD_TRY(KD_RESERVE_ZEROED(parts, (uint64_t)size));
-    parts[rank] = *own;
+    parts[rank] = *part;
     const kd_status status = ranks_all_gather_even(share->among, parts, sizeof *parts);
     memset(all, 0, sizeof *all);
     share->begins[0] = count * sizeof(photon);
@@ -96,7 +96,7 @@ kd_status emit_share_parts(emit_share *share, emit_part *own, uint64_t count, em
         all->complete |= parts[r].complete;
         share->begins[r + 1] = share->begins[r] + parts[r].photons * sizeof(photon);
     }
-    *own = parts[rank];
+    *part = parts[rank];
     memory_free(parts);
     return status;
 }

@@ -23,7 +23,7 @@ typedef struct emit_share {
     uint64_t *begins;      /* offset of each rank's photons in the list, bytes; size + 1 values */
 } emit_share;
 
-kd_status emit_share_open(emit_share *out, ranks *among);
+kd_status emit_share_open(emit_share *out, ranks *comm);
 void emit_share_close(emit_share *owned);
 /* Distributes the decision of rank 0: the number of paths of the next batch, or that the deadline
    has passed; then sets this rank's part. */
@@ -38,9 +38,9 @@ typedef struct emit_part {
     /* ended: the list ends in this part; complete: with `wanted` photons */
     uint32_t ended, complete;
 } emit_part;
-/* Combines the parts up to the end of the list; `own` is reduced to what is used of this rank's
+/* Combines the parts up to the end of the list; `part` is reduced to what is used of this rank's
    part. */
-kd_status emit_share_parts(emit_share *share, emit_part *own, uint64_t count, emit_part *all);
+kd_status emit_share_parts(emit_share *share, emit_part *part, uint64_t count, emit_part *all);
 /* All-gather of the photons of a batch, stored from `photons` on; this rank's are in place
    already. */
 kd_status emit_share_photons(emit_share *share, photon *photons);

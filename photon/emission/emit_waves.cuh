@@ -93,44 +93,44 @@ struct wave_photon {
     uint32_t path, landed;
 };
 
-__device__ __forceinline__ void store_photon(const photon_store &to, uint32_t at,
-                                             const wave_photon &on) {
-    const emitted_photon &flying = on.state.flying;
-    store_ray(to.rays, at, flying.cast);
-    to.power[at] = with_fourth(flying.power, flying.wavelength);
-    to.ids[at] = make_uint4(on.path,
-                            on.state.step | on.state.layers << 16 |
-                                (uint32_t)on.state.kind << (16 + EMIT_LAYER_BITS),
-                            on.state.bounce | on.landed << 8 | flying.light << 16, flying.where);
+__device__ __forceinline__ void store_photon(const photon_store &store, uint32_t at,
+                                             const wave_photon &photon) {
+    const emitted_photon &flying = photon.state.flying;
+    store_ray(store.rays, at, flying.cast);
+    store.power[at] = with_fourth(flying.power, flying.wavelength);
+    store.ids[at] = make_uint4(photon.path,
+                            photon.state.step | photon.state.layers << 16 |
+                                (uint32_t)photon.state.kind << (16 + EMIT_LAYER_BITS),
+                            photon.state.bounce | photon.landed << 8 | flying.light << 16, flying.where);
 }
 
-__device__ __forceinline__ wave_photon load_photon(const photon_store &from, uint32_t at,
+__device__ __forceinline__ wave_photon load_photon(const photon_store &store, uint32_t at,
                                                    const emission_batch &batch,
                                                    const photon_emission &emission) {
-    wave_photon on;
-    const float4 power = from.power[at];
-    const uint4 ids = from.ids[at];
-    emitted_photon &flying = on.state.flying;
-    flying.cast = load_stored_ray(from.rays, at);
+    wave_photon photon;
+    const float4 power = store.power[at];
+    const uint4 ids = store.ids[at];
+    emitted_photon &flying = photon.state.flying;
+    flying.cast = load_stored_ray(store.rays, at);
     flying.power = first_three(power);
     flying.wavelength = power.w;
     flying.light = ids.z >> 16;
     flying.where = ids.w;
-    on.path = ids.x;
-    on.landed = ids.z >> 8 & 0xffu;
-    on.state.key = rng_key_make(emission.seed, emission.pass, batch.first_path + ids.x);
-    on.state.kind = (photon_kind)(ids.y >> (16 + EMIT_LAYER_BITS));
-    on.state.bounce = ids.z & 0xffu;
-    on.state.step = ids.y & EMIT_STEP_MAX;
-    on.state.layers = ids.y >> 16 & ((1u << EMIT_LAYER_BITS) - 1);
-    return on;
+    photon.path = ids.x;
+    photon.landed = ids.z >> 8 & 0xffu;
+    photon.state.key = rng_key_make(emission.seed, emission.pass, batch.first_path + ids.x);
+    photon.state.kind = (photon_kind)(ids.y >> (16 + EMIT_LAYER_BITS));
+    photon.state.bounce = ids.z & 0xffu;
+    photon.state.step = ids.y & EMIT_STEP_MAX;
+    photon.state.layers = ids.y >> 16 & ((1u << EMIT_LAYER_BITS) - 1);
+    return photon;
 }
 
 __device__ __forceinline__ void fetch_photon_ahead(const emission_batch &batch,
-                                                   const photon_store &from, uint32_t at) {
-    fetch_ahead(from.rays + 2 * (uint64_t)at);
-    fetch_ahead(from.power + at);
-    fetch_ahead(from.ids + at);
+                                                   const photon_store &store, uint32_t at) {
+    fetch_ahead(store.rays + 2 * (uint64_t)at);
+    fetch_ahead(store.power + at);
+    fetch_ahead(store.ids + at);
     fetch_ahead(batch.hits + at);
 }
 
@@ -159,26 +159,26 @@ __device__ __forceinline__ void keep_ledger(const emission_batch &batch, uint32_
 
 /* Completes a path: records the loss of a photon that was not absorbed, and the counts. */
 template <bool media>
-__device__ __forceinline__ void finish_photon(const emission_batch &batch, const wave_photon &on,
+__device__ __forceinline__ void finish_photon(const emission_batch &batch, const wave_photon &photon,
                                               const photon_ledger &ledger) {
-    photon_path_ledger *to = batch.ledger + on.path;
-    keep_ledger<media>(batch, on.path, ledger);
+    photon_path_ledger *to = batch.ledger + photon.path;
+    keep_ledger<media>(batch, photon.path, ledger);
     if (ledger.escaped != 0) to->escaped = ledger.escaped;
     if (ledger.cut != 0) to->cut = ledger.cut;
-    batch.counts[on.path] = on.landed;
+    batch.counts[photon.path] = photon.landed;
     /* in media, rays were traced to find the medium at the start */
-    batch.rays[on.path] = (media ? batch.rays[on.path] : 0) + on.state.step;
+    batch.rays[photon.path] = (media ? batch.rays[photon.path] : 0) + photon.state.step;
 }
 
-__device__ __forceinline__ photon_ledger whole_ledger(const photon_path_ledger &from) {
+__device__ __forceinline__ photon_ledger whole_ledger(const photon_path_ledger &path_ledger) {
     photon_ledger ledger;
     memset(&ledger, 0, sizeof ledger);
-    ledger.emitted = from.emitted;
-    ledger.absorbed = from.absorbed;
-    ledger.escaped = from.escaped;
-    ledger.ended = from.ended;
-    ledger.cut = from.cut;
-    ledger.media = from.media;
+    ledger.emitted = path_ledger.emitted;
+    ledger.absorbed = path_ledger.absorbed;
+    ledger.escaped = path_ledger.escaped;
+    ledger.ended = path_ledger.ended;
+    ledger.cut = path_ledger.cut;
+    ledger.media = path_ledger.media;
     return ledger;
 }
 
@@ -209,24 +209,24 @@ __global__ __launch_bounds__(EMIT_BEGIN_BLOCK, 4) void emit_begin(
     const uint32_t begin = now->begin, end = now->end, kept = now->kept;
     for (uint32_t path = begin + blockIdx.x * EMIT_BEGIN_BLOCK + threadIdx.x; path < end;
          path += gridDim.x * EMIT_BEGIN_BLOCK) {
-        wave_photon on;
+        wave_photon photon;
         photon_ledger ledger;
-        on.path = path;
-        on.landed = 0;
+        photon.path = path;
+        photon.landed = 0;
         bool flies =
-            photon_path_begin(&scene, &emission, batch.first_path + path, &on.state, &ledger);
-        if (!flies) on.state.step = 0;
+            photon_path_begin(&scene, &emission, batch.first_path + path, &photon.state, &ledger);
+        if (!flies) photon.state.step = 0;
         photon_path_ledger empty = {0, 0, 0, 0, 0, ledger.emitted};
         batch.ledger[path] = empty;
         if (media) batch.rays[path] = ledger.rays;
-        flies = flies && !photon_path_is_over(&wish, &on.state, &ledger);
+        flies = flies && !photon_path_is_over(&wish, &photon.state, &ledger);
         if (!flies) {
-            finish_photon<media>(batch, on, ledger);
-            memset(&on.state, 0, sizeof on.state);
-            on.path = KD_NONE;
-            on.state.flying.cast = ray_make(vec3_all(0), vec3_all(0), 0, -1);
+            finish_photon<media>(batch, photon, ledger);
+            memset(&photon.state, 0, sizeof photon.state);
+            photon.path = KD_NONE;
+            photon.state.flying.cast = ray_make(vec3_all(0), vec3_all(0), 0, -1);
         }
-        store_photon(to, kept + (path - begin), on);
+        store_photon(to, kept + (path - begin), photon);
     }
 }
 
@@ -253,10 +253,10 @@ struct shaded_photon {
 };
 
 /* Appends a photon to the heap. */
-__device__ __forceinline__ void photon_put(const emission_batch &batch, wave_photon &on,
+__device__ __forceinline__ void photon_put(const emission_batch &batch, wave_photon &wave_photon,
                                            const photon &slot) {
     const uint32_t at = take_place(batch.landed_count);
-    const landed_photon made = {slot, on.landed++};
+    const landed_photon made = {slot, wave_photon.landed++};
     uint4 words[4];
     if (at >= batch.heap_capacity) return;
     memcpy(words, &made, sizeof made);
@@ -267,11 +267,11 @@ __device__ __forceinline__ void photon_put(const emission_batch &batch, wave_pho
 template <bool media, bool diffuse>
 __device__ __forceinline__ void
 photon_arrive(const scene_view &scene, const photon_emission &emission, const photon_wish &wish,
-              const emission_batch &batch, const photon_store &from, uint32_t i, shaded_photon &s) {
+              const emission_batch &batch, const photon_store &store, uint32_t i, shaded_photon &s) {
     s.turn = PHOTON_ENDS;
     s.is = false;
     if (i == KD_NONE) return;
-    s.on = load_photon(from, i, batch, emission);
+    s.on = load_photon(store, i, batch, emission);
     if (s.on.path == KD_NONE) return;
     s.is = true;
     s.ledger = load_ledger<media>(batch, s.on.path);
@@ -345,20 +345,20 @@ static __global__ __launch_bounds__(EMIT_FINISH_BLOCK, EMIT_FINISH_EACH) void em
     const photon_wish wish, const __grid_constant__ emission_batch batch, uint32_t wave) {
     const uint32_t count = emit_record_at(batch, wave)->rays;
     for (uint32_t i = spread_first(count); i < count; i += gridDim.x * EMIT_FINISH_BLOCK) {
-        wave_photon on = load_photon(batch.stores[wave % 2], i, batch, emission);
-        if (on.path == KD_NONE) continue;
-        photon_ledger ledger = load_ledger<true>(batch, on.path);
+        wave_photon wave_photon = load_photon(batch.stores[wave % 2], i, batch, emission);
+        if (wave_photon.path == KD_NONE) continue;
+        photon_ledger ledger = load_ledger<true>(batch, wave_photon.path);
         bool flies = true;
         while (flies) {
             photon slot;
             bool stored;
-            flies = photon_path_next(&scene, &wish, &on.state, &slot, &stored, &ledger);
-            if (stored) photon_put(batch, on, slot);
+            flies = photon_path_next(&scene, &wish, &wave_photon.state, &slot, &stored, &ledger);
+            if (stored) photon_put(batch, wave_photon, slot);
         }
         if (scene.medium_count > 0)
-            finish_photon<true>(batch, on, ledger);
+            finish_photon<true>(batch, wave_photon, ledger);
         else
-            finish_photon<false>(batch, on, ledger);
+            finish_photon<false>(batch, wave_photon, ledger);
     }
 }
 

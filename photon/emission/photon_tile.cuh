@@ -24,9 +24,9 @@ template <uint32_t BLOCK> struct photon_tile {
         return made;
     }
     /* Loads `count` consecutive photons. */
-    __device__ __forceinline__ void load(const photon *from, uint32_t count) {
+    __device__ __forceinline__ void load(const photon *photon, uint32_t count) {
         for (uint32_t w = threadIdx.x; w < count * WORDS; w += BLOCK)
-            words[w] = ((const uint32_t *)from)[w];
+            words[w] = ((const uint32_t *)photon)[w];
         __syncthreads();
     }
     /* Loads `count` photons; thread i gets list[ids[i]]. */
@@ -38,10 +38,10 @@ template <uint32_t BLOCK> struct photon_tile {
         }
         __syncthreads();
     }
-    __device__ __forceinline__ void store(photon *to, uint32_t count) const {
+    __device__ __forceinline__ void store(photon *photon, uint32_t count) const {
         __syncthreads();
         for (uint32_t w = threadIdx.x; w < count * WORDS; w += BLOCK)
-            ((uint32_t *)to)[w] = words[w];
+            ((uint32_t *)photon)[w] = words[w];
     }
 };
 

@@ -50,9 +50,9 @@ __device__ __forceinline__ void answer(const irradiance_lookup_work &work, uint3
 __device__ __forceinline__ uint32_t place_of_node(const irradiance_lookup_work &work,
                                                   uint32_t node) {
     const uint32_t level = pointtree_level_of(node);
-    const kandela::segment own =
+    const kandela::segment segment =
         kandela::node_segment(work.tree, level, node - pointtree_level_begin(level));
-    return own.begin + own.left;
+    return segment.begin + segment.left;
 }
 
 struct nearest_photon {
@@ -140,7 +140,7 @@ __global__ __launch_bounds__(32 * WARPS) void refine_precomputed(
 } // namespace
 
 extern "C" kd_status photon_maps_cuda_irradiance_lookup(const photon_maps_cuda *maps,
-                                                        const photon_irradiance_cuda *asked) {
+                                                        const photon_irradiance_cuda *lookup) {
     const photon_map_cuda *map = &maps->map[PHOTON_LIST_GLOBAL];
     irradiance_lookup_work work;
     unsigned blocks = 0;
@@ -150,11 +150,11 @@ extern "C" kd_status photon_maps_cuda_irradiance_lookup(const photon_maps_cuda *
     work.lookup.radius = map->radius;
     work.tree = kandela::layout_of((uint32_t)map->list.count);
     work.irradiance = (const vec3 *)map->irradiance.memory;
-    work.places = (float4 *)asked->places;
-    work.sides = (const float4 *)asked->sides;
-    work.count = asked->count;
-    work.more = asked->more;
-    work.more_count = asked->more_count;
+    work.places = (float4 *)lookup->places;
+    work.sides = (const float4 *)lookup->sides;
+    work.count = lookup->count;
+    work.more = lookup->more;
+    work.more_count = lookup->more_count;
     KD_TRY(cuda_resident_blocks(&blocks, nearest_precomputed, BLOCK));
     nearest_precomputed<<<blocks, BLOCK>>>(work);
     KD_CUDA_LAUNCHED("nearest_precomputed");

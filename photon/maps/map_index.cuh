@@ -5,10 +5,10 @@
 #include "photon/maps/maps_device.h"
 
 static inline gather_index::index map_index_of(const photon_map_cuda *map) {
-    gather_index::index found;
+    gather_index::index index;
     cuda_arena arena = {(char *)map->index.memory, 0};
-    gather_index::lay_out(&found, &arena, (uint32_t)map->list.here, map->along_curve);
-    return found;
+    gather_index::lay_out(&index, &arena, (uint32_t)map->list.here, map->along_curve);
+    return index;
 }
 
 #endif

@@ -253,23 +253,23 @@ extern "C" kd_status photon_maps_cuda_build_trees(photon_maps_cuda *maps,
 
 extern "C" kd_status photon_maps_cuda_gather(const photon_maps_cuda *maps, int which,
                                              uint32_t gather, float radius,
-                                             const photon_gather_cuda *asked) {
+                                             const photon_gather_cuda *request) {
     const photon_map_cuda *map = &maps->map[which];
-    if (asked->count == 0) return KD_OK;
+    if (request->count == 0) return KD_OK;
     if (map->list.here == 0 || !(pointtree_bound2(radius) > 0)) {
-        KD_CUDA(cudaMemsetAsync(asked->sums, 0, asked->count * sizeof *asked->sums));
-        KD_CUDA(cudaMemsetAsync(asked->radii, 0, asked->count * sizeof *asked->radii));
+        KD_CUDA(cudaMemsetAsync(request->sums, 0, request->count * sizeof *request->sums));
+        KD_CUDA(cudaMemsetAsync(request->radii, 0, request->count * sizeof *request->radii));
         return KD_OK;
     }
     gather_work work;
     work.index = map_index_of(map);
-    work.requests = asked->requests;
-    work.count = asked->count;
-    work.packets = asked->packets;
-    work.packet_count = asked->packet_count;
-    work.alone = {asked->alone, asked->alone + asked->count, asked->alone + asked->count + 1};
-    work.sums = asked->sums;
-    work.radii = asked->radii;
+    work.requests = request->requests;
+    work.count = request->count;
+    work.packets = request->packets;
+    work.packet_count = request->packet_count;
+    work.alone = {request->alone, request->alone + request->count, request->alone + request->count + 1};
+    work.sums = request->sums;
+    work.radii = request->radii;
     work.k = gather;
     work.radius = radius;
     work.kernel = maps->kernel;

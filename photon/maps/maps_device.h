@@ -60,10 +60,10 @@ KD_DEVICE_CALL(photon_maps_cuda_build_trees,
 kd_status photon_maps_cuda_find_beams(photon_maps_cuda *maps, const scene_view *scene,
                                       const photon_options *options, job_control *job);
 /* Copies the tiles to the device; the scene is there already. */
-kd_status photon_maps_cuda_tile(photon_maps_cuda *maps, const tile_set *from,
+kd_status photon_maps_cuda_tile(photon_maps_cuda *maps, const tile_set *tiles,
                                 const scene_view *device_scene);
 /* Number of lookups on the device that exceeded the limit of tiles, as tile_set_lookups_bounded. */
-uint64_t photon_maps_cuda_lookups_bounded(const photon_maps_cuda *from); /* `from` may be zeroed */
+uint64_t photon_maps_cuda_lookups_bounded(const photon_maps_cuda *maps); /* `from` may be zeroed */
 /* As photon_maps_precompute; requires `ordered`. */
 KD_DEVICE_CALL(photon_maps_cuda_precompute, (photon_maps_cuda * maps, job_control *job));
 
@@ -79,9 +79,9 @@ kd_status photon_maps_cuda_irradiance(photon_maps_cuda *maps, job_control *job);
 KD_DEVICE_ANSWER(uint64_t, photon_map_cuda_bytes, (uint64_t photons, bool ordered), 0);
 
 /* Returns device pointers for kernels; `photons` is NULL unless they are in tree order. */
-photon_map_view photon_maps_cuda_view(const photon_maps_cuda *from, int which);
+photon_map_view photon_maps_cuda_view(const photon_maps_cuda *maps, int which);
 bool photon_maps_cuda_cut(const photon_maps_cuda *maps);        /* as photon_maps_cut */
-uint64_t photon_maps_cuda_hash(const photon_maps_cuda *from); /* as photon_maps_hash */
+uint64_t photon_maps_cuda_hash(const photon_maps_cuda *maps); /* as photon_maps_hash */
 
 /* A batch of deferred estimates. */
 typedef struct photon_gather_cuda {
@@ -97,12 +97,12 @@ typedef struct photon_gather_cuda {
 /* Answers the requests from the global or the caustic map, by the `gather` nearest photons or, if
    that is 0, by all within `radius`. Asynchronous. */
 KD_DEVICE_CALL(photon_maps_cuda_gather, (const photon_maps_cuda *maps, int which, uint32_t gather,
-                                         float radius, const photon_gather_cuda *asked));
+                                         float radius, const photon_gather_cuda *request));
 /* After photon_maps_cuda_gather: computes the kernel's integral over the tiles, or over the whole
    disc if there are no tiles, of each request whose sum is not 0. `integrals`: device memory, one
    value per request. Asynchronous. */
 KD_DEVICE_CALL(photon_maps_cuda_measure,
-               (const photon_maps_cuda *maps, const photon_gather_cuda *asked, float *integrals));
+               (const photon_maps_cuda *maps, const photon_gather_cuda *gather, float *integrals));
 
 /* Points on diffuse surfaces that use the precomputed irradiance of the nearest photon. */
 typedef struct photon_irradiance_cuda {
@@ -117,7 +117,7 @@ typedef struct photon_irradiance_cuda {
    place by its irradiance and KD_NONE if a photon applies; otherwise leaves it unchanged.
    Asynchronous. */
 KD_DEVICE_CALL(photon_maps_cuda_irradiance_lookup,
-               (const photon_maps_cuda *maps, const photon_irradiance_cuda *asked));
+               (const photon_maps_cuda *maps, const photon_irradiance_cuda *lookup));
 
 #ifdef __cplusplus
 }

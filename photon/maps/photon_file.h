@@ -15,7 +15,7 @@ typedef struct photon_file {
 } photon_file;
 
 /* Writes to a temporary file, then renames it. Builds the trees of lists that have none. */
-kd_status photon_file_write(const char *path, const photon_file *from);
+kd_status photon_file_write(const char *path, const photon_file *file);
 
 /* Maps a file and validates all of it; the lists borrow photons and trees from the mapping. Returns
    KD_ERROR_INPUT, with what was found and what was expected, if the file is not a photon map, has

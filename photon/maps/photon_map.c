@@ -122,17 +122,17 @@ static kd_status choose_radius(float *radius, const pointtree *points, const pho
     const uint32_t gather = options->gather;
     const uint64_t all = points->count;
     if (all == 0) return KD_OK;
-    neighbour *found = NULL;
-    KD_TRY(KD_RESERVE(found, gather));
+    neighbour *neighbours = NULL;
+    KD_TRY(KD_RESERVE(neighbours, gather));
     const pointtree_view tree = pointtree_get_view(points);
     float distances[RADIUS_PROBES];
     const uint64_t probes = all < RADIUS_PROBES ? all : RADIUS_PROBES;
     for (uint64_t i = 0; i < probes; ++i) {
         const vec3 at = tree.points[i * all / probes];
-        const uint32_t count = pointtree_nearest_k(&tree, at, gather, INFINITY, found);
-        distances[i] = sqrtf(found[count - 1].dist2);
+        const uint32_t count = pointtree_nearest_k(&tree, at, gather, INFINITY, neighbours);
+        distances[i] = sqrtf(neighbours[count - 1].dist2);
     }
-    memory_free(found);
+    memory_free(neighbours);
     *radius = photon_radius_of(distances, probes, photon_estimators[options->estimator].one_radius);
     return KD_OK;
 }
@@ -161,15 +161,15 @@ static void read_photons(void *context, int64_t begin, int64_t end, int thread) 
     }
 }
 
-/* `apart`: the ranks over which the map is distributed, or NULL. */
-static kd_status map_read_list(photon_map *map, const photon_list *list, ranks *apart) {
+/* `comm`: the ranks over which the map is distributed, or NULL. */
+static kd_status map_read_list(photon_map *map, const photon_list *list, ranks *comm) {
     list_reading work;
     memset(&work, 0, sizeof work);
     work.list = list;
     parallel_for((int64_t)list->count, ORDER_GRAIN, read_photons, &work);
     uint32_t strongest = atomic_load(&work.strongest);
     map->hash = atomic_load(&work.hash);
-    if (apart) KD_TRY(photon_apart_meet(apart, &map->hash, &strongest));
+    if (comm) KD_TRY(photon_apart_meet(comm, &map->hash, &strongest));
     map->scale = flux_scale(float_from_bits(strongest));
     return KD_OK;
 }
@@ -221,21 +221,21 @@ static void map_take_figures(photon_map *out, photon_list *list) {
 static kd_status map_open(photon_map *out, photon_list *list, const photon_options *options,
                           bool is_apart, job_control *job) {
     kd_status status = KD_OK;
-    ranks *apart = is_apart && ranks_shared(options->among) ? options->among : NULL;
+    ranks *comm = is_apart && ranks_shared(options->among) ? options->among : NULL;
     pointtree whole;
     memset(&whole, 0, sizeof whole);
     map_take_figures(out, list);
     list->runs = out->runs; /* borrowed for the call only */
-    status = map_read_list(out, list, apart);
+    status = map_read_list(out, list, comm);
     list->runs = NULL;
     KD_TRY_GOTO(status);
     job_stage_begin(job, "photon_tree", (int64_t)list->count);
     KD_TRY_GOTO(map_build_tree(out, list, options->lookup, job));
     out->radius = options->radius;
     if (out->radius > 0) goto done;
-    if (apart) KD_TRY_GOTO(photon_apart_whole_tree(&whole, apart, list, out->runs, out->run_count));
-    KD_TRY_GOTO(choose_radius(&out->radius, apart ? &whole : &out->tree, options));
-    if (apart) KD_TRY_GOTO(ranks_broadcast(apart, &out->radius, sizeof out->radius));
+    if (comm) KD_TRY_GOTO(photon_apart_whole_tree(&whole, comm, list, out->runs, out->run_count));
+    KD_TRY_GOTO(choose_radius(&out->radius, comm ? &whole : &out->tree, options));
+    if (comm) KD_TRY_GOTO(ranks_broadcast(comm, &out->radius, sizeof out->radius));
 done:
     pointtree_close(&whole);
     job_stage_end(job);
@@ -437,26 +437,26 @@ photon_map_view photon_map_followed(const photon_map_view *map, photon_last *las
     return view;
 }
 
-photon_map_view photon_maps_global(const photon_maps *from) {
-    return view_of(from, &from->global);
+photon_map_view photon_maps_global(const photon_maps *maps) {
+    return view_of(maps, &maps->global);
 }
 
-photon_map_view photon_maps_caustic(const photon_maps *from) {
-    return view_of(from, &from->caustic);
+photon_map_view photon_maps_caustic(const photon_maps *maps) {
+    return view_of(maps, &maps->caustic);
 }
 
-photon_map_view photon_maps_media(const photon_maps *from) {
-    return view_of(from, &from->media);
+photon_map_view photon_maps_media(const photon_maps *maps) {
+    return view_of(maps, &maps->media);
 }
 
-beam_view photon_maps_beams(const photon_maps *from) {
-    beam_view view = beam_set_get_view(&from->beams, from->kernel, from->media.scale);
-    view.radius = from->media.radius;
+beam_view photon_maps_beams(const photon_maps *maps) {
+    beam_view view = beam_set_get_view(&maps->beams, maps->kernel, maps->media.scale);
+    view.radius = maps->media.radius;
     return view;
 }
 
-tile_view photon_maps_tiles(const photon_maps *from) {
-    return tile_set_get_view(&from->tiles);
+tile_view photon_maps_tiles(const photon_maps *maps) {
+    return tile_set_get_view(&maps->tiles);
 }
 
 void photon_options_limit(photon_options *options, double end) {
@@ -474,9 +474,9 @@ bool photon_maps_cut(const photon_maps *maps) {
     return maps->global.cut || maps->caustic.cut || maps->media.cut;
 }
 
-uint64_t photon_maps_hash(const photon_maps *from) {
+uint64_t photon_maps_hash(const photon_maps *maps) {
     const uint64_t both =
-        hash_combine(from->global.hash, &from->caustic.hash, sizeof from->caustic.hash);
-    if (from->media.count == 0) return both;
-    return hash_combine(both, &from->media.hash, sizeof from->media.hash);
+        hash_combine(maps->global.hash, &maps->caustic.hash, sizeof maps->caustic.hash);
+    if (maps->media.count == 0) return both;
+    return hash_combine(both, &maps->media.hash, sizeof maps->media.hash);
 }

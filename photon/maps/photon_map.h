@@ -87,7 +87,7 @@ kd_status photon_maps_precompute(photon_maps *maps, job_control *job);
 /* Exchanges irradiances of which each rank has computed its ranks_part, by `gather`
    (ranks_all_gather, or ranks_device_gather for device memory). Collective. Returns KD_INTERRUPTED
    on all ranks if the job of one was cancelled. */
-kd_status photon_irradiance_exchange(ranks *among, vec3 *irradiance, uint64_t count,
+kd_status photon_irradiance_exchange(ranks *comm, vec3 *irradiance, uint64_t count,
                                      kd_status (*gather)(struct ranks *, void *, const uint64_t *),
                                      job_control *job);
 /* Makes the emission orders of the lists; the media list is empty if no medium scatters light.
@@ -113,16 +113,16 @@ void photon_maps_close(photon_maps *owned); /* `owned` may be zeroed */
 /* Bytes of one map besides its list, during and after construction. */
 uint64_t photon_map_bytes_max(uint64_t photons);
 
-photon_map_view photon_maps_global(const photon_maps *from);
-photon_map_view photon_maps_caustic(const photon_maps *from);
+photon_map_view photon_maps_global(const photon_maps *maps);
+photon_map_view photon_maps_caustic(const photon_maps *maps);
 /* Returns a view for consecutive lookups of one thread at nearby points, each of which starts from
    the result of the last one. Initialises *last, which must outlive the view. The order of found
    photons differs, so results must be sums that do not depend on the order (flux_sum.h). */
 photon_map_view photon_map_followed(const photon_map_view *map, photon_last *last);
-photon_map_view photon_maps_media(const photon_maps *from);
-beam_view photon_maps_beams(const photon_maps *from);
-tile_view photon_maps_tiles(const photon_maps *from);
-uint64_t photon_maps_hash(const photon_maps *from); /* of all maps */
+photon_map_view photon_maps_media(const photon_maps *maps);
+beam_view photon_maps_beams(const photon_maps *maps);
+tile_view photon_maps_tiles(const photon_maps *maps);
+uint64_t photon_maps_hash(const photon_maps *maps); /* of all maps */
 /* Returns true if some medium scatters light; otherwise the media map stays empty. */
 bool photon_scene_scatters(const scene_view *scene);
 

@@ -33,22 +33,22 @@ static void precompute(void *context, int64_t begin, int64_t end, int thread) {
     job_advance(work->job, end - begin);
 }
 
-kd_status photon_irradiance_exchange(ranks *among, vec3 *irradiance, uint64_t count,
+kd_status photon_irradiance_exchange(ranks *comm, vec3 *irradiance, uint64_t count,
                                      kd_status (*gather)(ranks *, void *, const uint64_t *),
                                      job_control *job) {
     bool stopped = job_cancelled(job);
-    if (ranks_shared(among)) {
+    if (ranks_shared(comm)) {
         uint64_t *begins = NULL, end = 0;
-        KD_TRY(KD_RESERVE(begins, (uint64_t)among->size + 1));
-        for (int32_t r = 0; r < among->size; ++r) {
-            ranks_part(among, r, count, &begins[r], &end);
+        KD_TRY(KD_RESERVE(begins, (uint64_t)comm->size + 1));
+        for (int32_t r = 0; r < comm->size; ++r) {
+            ranks_part(comm, r, count, &begins[r], &end);
             begins[r] *= sizeof *irradiance;
         }
-        begins[among->size] = count * sizeof *irradiance;
-        const kd_status status = gather(among, irradiance, begins);
+        begins[comm->size] = count * sizeof *irradiance;
+        const kd_status status = gather(comm, irradiance, begins);
         memory_free(begins);
         KD_TRY(status);
-        KD_TRY(ranks_any(among, stopped, &stopped));
+        KD_TRY(ranks_any(comm, stopped, &stopped));
     }
     KD_REQUIRE(!stopped, KD_INTERRUPTED, "computing the irradiance was interrupted");
     return KD_OK;

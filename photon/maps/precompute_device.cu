@@ -75,10 +75,10 @@ struct landing {
         flux_sum_add(&sum, photon_kernel_at(work.kernel, s2), landed.power, work.scale);
     }
     /* Adds the photon's own power if the point is a photon. */
-    __device__ __forceinline__ void add_own(const gather_work &work, const photon *own,
+    __device__ __forceinline__ void add_own(const gather_work &work, const photon *photon,
                                             uint32_t inside) {
-        if (own && lane_id() == 0)
-            flux_sum_add(&sum, photon_own_weight(work.kernel, inside), own->power, work.scale);
+        if (photon && lane_id() == 0)
+            flux_sum_add(&sum, photon_own_weight(work.kernel, inside), photon->power, work.scale);
     }
 };
 
@@ -95,17 +95,17 @@ __device__ __forceinline__ uint32_t leave_own(const nearest_places<PARTS> &best,
     return best.count - (uint32_t)__popc(__ballot_sync(ALL, found));
 }
 
-/* `own`: the points are these photons; NULL: they belong to another map. */
+/* `photon`: the points are these photons; NULL: they belong to another map. */
 template <int PARTS>
 __global__ __launch_bounds__(32 * WARPS) void know_nearest(const __grid_constant__ gather_work work,
-                                                           const photon *own,
+                                                           const photon *photon,
                                                            const uint32_t *own_ids) {
     __shared__ nearest_scratch<PARTS> value_scratch[WARPS];
     const uint32_t warp = threadIdx.x / 32, which = blockIdx.x * WARPS + warp;
     if (which >= work.count) return; /* uniform in the warp */
     landing weigh = {estimate_point_of(&work.requests[which].at), flux_sum_none()};
     const nearest_places<PARTS> best = find_nearest(work, value_scratch[warp], weigh.here.position);
-    uint32_t kept = own ? leave_own(best, own_ids[which]) : best.count;
+    uint32_t kept = photon ? leave_own(best, own_ids[which]) : best.count;
     float radius = work.radius;
     if (best.count == work.k && kept) {
         radius = sqrtf(__uint_as_float(best.drop_last()));
@@ -119,33 +119,33 @@ __global__ __launch_bounds__(32 * WARPS) void know_nearest(const __grid_constant
     for (uint32_t at = lane_id(); at < best.count; at += 32)
         if (best.dist2[at] != KD_NONE)
             weigh.add(work, best.place[at], __uint_as_float(best.dist2[at]) * per_radius2);
-    weigh.add_own(work, own ? own + which : NULL, kept);
+    weigh.add_own(work, photon ? photon + which : NULL, kept);
     __syncwarp();
     store_estimate(work, which, weigh.sum, radius);
 }
 
 /* Uses all photons within the radius. */
 __global__ __launch_bounds__(32 * WARPS) void know_within(const __grid_constant__ gather_work work,
-                                                          const photon *own,
+                                                          const photon *photon,
                                                           const uint32_t *own_ids) {
     __shared__ descent paths[WARPS];
     const uint32_t warp = threadIdx.x / 32, which = blockIdx.x * WARPS + warp;
     if (which >= work.count) return; /* uniform in the warp */
     landing weigh = {estimate_point_of(&work.requests[which].at), flux_sum_none()};
-    const uint32_t id = own ? own_ids[which] : 0;
+    const uint32_t id = photon ? own_ids[which] : 0;
     const float bound2 = pointtree_bound2(work.radius), per_bound2 = 1 / bound2;
     const uint32_t bound = __float_as_uint(bound2);
     uint32_t inside = 0;
     gather_index::visit(
         work.index, paths[warp], weigh.here.position, [&] { return bound; },
         [&](uint32_t bits, uint32_t place) {
-            if (bits > bound || (own && work.index.ids[place] == id)) return;
+            if (bits > bound || (photon && work.index.ids[place] == id)) return;
             ++inside;
             weigh.add(work, place, __uint_as_float(bits) * per_bound2);
         });
     __syncwarp();
     inside = __reduce_add_sync(ALL, inside);
-    weigh.add_own(work, own ? own + which : NULL, inside);
+    weigh.add_own(work, photon ? photon + which : NULL, inside);
     __syncwarp();
     store_estimate(work, which, weigh.sum, work.radius);
 }
@@ -170,13 +170,13 @@ __global__ __launch_bounds__(BLOCK) void know(const __grid_constant__ known_part
 
 /* --- host code -------------------------------------------------------------------------------- */
 
-void lay_out_part(known_part *to, cuda_arena *arena, uint32_t count) {
-    to->requests = (eye_request *)cuda_arena_take(arena, count, sizeof(eye_request));
-    to->alone = (uint32_t *)cuda_arena_take(arena, count + 2ull, sizeof(uint32_t));
+void lay_out_part(known_part *part, cuda_arena *arena, uint32_t count) {
+    part->requests = (eye_request *)cuda_arena_take(arena, count, sizeof(eye_request));
+    part->alone = (uint32_t *)cuda_arena_take(arena, count + 2ull, sizeof(uint32_t));
     for (int m = 0; m < 2; ++m) {
-        to->sums[m] = (flux_sum *)cuda_arena_take(arena, count, sizeof(flux_sum));
-        to->radii[m] = (float *)cuda_arena_take(arena, count, sizeof(float));
-        to->integrals[m] = (float *)cuda_arena_take(arena, count, sizeof(float));
+        part->sums[m] = (flux_sum *)cuda_arena_take(arena, count, sizeof(flux_sum));
+        part->radii[m] = (float *)cuda_arena_take(arena, count, sizeof(float));
+        part->integrals[m] = (float *)cuda_arena_take(arena, count, sizeof(float));
     }
 }
 
@@ -199,10 +199,10 @@ kd_status lookup(const photon_maps_cuda *maps, const known_part *part, int which
     work.kernel = view->kernel;
     work.scale = view->scale;
     work.k = view->gather;
-    const photon *own = NULL;
+    const photon *record = NULL;
     const uint32_t *own_ids = NULL;
     if (which == PHOTON_LIST_GLOBAL) {
-        own = view->photons + part->first;
+        record = view->photons + part->first;
         own_ids = view->tree.ids + part->first;
         if (work.k && work.k < ESTIMATE_GATHER_MAX) ++work.k;
     }
@@ -211,16 +211,16 @@ kd_status lookup(const photon_maps_cuda *maps, const known_part *part, int which
         : work.k <= 72  ? know_nearest<4>
         : work.k <= 320 ? know_nearest<12>
                         : know_nearest<40>;
-    kernel<<<blocks_for(part->count, WARPS), 32 * WARPS>>>(work, own, own_ids);
+    kernel<<<blocks_for(part->count, WARPS), 32 * WARPS>>>(work, record, own_ids);
     KD_CUDA_LAUNCHED("know_nearest");
-    photon_gather_cuda asked;
-    memset(&asked, 0, sizeof asked);
-    asked.requests = part->requests;
-    asked.count = part->count;
-    asked.alone = part->alone;
-    asked.sums = work.sums;
-    asked.radii = work.radii;
-    return photon_maps_cuda_measure(maps, &asked, part->integrals[which]);
+    photon_gather_cuda gather;
+    memset(&gather, 0, sizeof gather);
+    gather.requests = part->requests;
+    gather.count = part->count;
+    gather.alone = part->alone;
+    gather.sums = work.sums;
+    gather.radii = work.radii;
+    return photon_maps_cuda_measure(maps, &gather, part->integrals[which]);
 }
 
 kd_status know_part(const photon_maps_cuda *maps, const known_part *part) {

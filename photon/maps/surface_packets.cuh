@@ -154,9 +154,9 @@ struct packet_lane {
     vec3 q;
 
     __device__ __forceinline__ packet_lane(const gather_work &work, uint32_t packet) {
-        const eye_packet own = work.packets[packet];
-        const bool here = lane_id() < own.count;
-        which = own.first + (here ? lane_id() : 0);
+        const eye_packet eye_packet = work.packets[packet];
+        const bool here = lane_id() < eye_packet.count;
+        which = eye_packet.first + (here ? lane_id() : 0);
         all = __ballot_sync(ALL, here);
         diffuse = __all_sync(ALL, is_diffuse(work.requests + which));
         q = work.requests[which].at.position;

@@ -297,7 +297,7 @@ struct walk_step {
 };
 __device__ __forceinline__ walk_step walk_box(const measure_work &work, tile_lookup *lookup,
                                               uint32_t *next, uint32_t *end) {
-    walk_step found = {0, 0};
+    walk_step step = {0, 0};
     tile_box box = box_to_judge(work.tiles.boxes, *next);
     const tile_verdict verdict = tile_box_judge(lookup, &box, TILE_COSINE);
     const bool opens = verdict == TILE_OPEN_BOX, leaf = box.skip == *next + 1;
@@ -305,12 +305,12 @@ __device__ __forceinline__ walk_step walk_box(const measure_work &work, tile_loo
         box_to_take(work.tiles.boxes, *next, &box);
         tile_box_take(lookup, &box);
     }
-    if (opens && leaf) found = {box.begin, box.second};
+    if (opens && leaf) step = {box.begin, box.second};
     if (*end == 0) *end = box.skip;
     ++lookup->tested;
-    lookup->tested += found.count;
+    lookup->tested += step.count;
     *next = opens && !leaf ? *next + 1 : box.skip;
-    return found;
+    return step;
 }
 
 /* Visits all boxes collected for each lookup: one lane per lookup and box. */

@@ -154,23 +154,23 @@ __launch_bounds__(AGAIN_BLOCK) void ask_model(const __grid_constant__ measure_wo
 } // namespace
 
 extern "C" kd_status photon_maps_cuda_measure(const photon_maps_cuda *maps,
-                                              const photon_gather_cuda *asked, float *integrals) {
-    if (asked->count == 0) return KD_OK;
+                                              const photon_gather_cuda *gather, float *integrals) {
+    if (gather->count == 0) return KD_OK;
     measure_work work;
     memset(&work, 0, sizeof work);
     work.tiles = maps->tiles;
-    work.requests = asked->requests;
-    work.count = asked->count;
-    work.packets = asked->packet_count ? asked->packets : NULL;
-    work.packet_count = asked->packet_count ? asked->packet_count : (asked->count + 31) / 32;
-    work.sums = asked->sums;
-    work.radii = asked->radii;
+    work.requests = gather->requests;
+    work.count = gather->count;
+    work.packets = gather->packet_count ? gather->packets : NULL;
+    work.packet_count = gather->packet_count ? gather->packet_count : (gather->count + 31) / 32;
+    work.sums = gather->sums;
+    work.radii = gather->radii;
     work.kernel = maps->kernel;
     work.integrals = integrals;
-    work.left = asked->alone;
-    work.modelled = asked->alone + 1;
-    work.list = asked->alone + 2;
-    KD_CUDA(cudaMemsetAsync(asked->alone, 0, 2 * sizeof(uint32_t)));
+    work.left = gather->alone;
+    work.modelled = gather->alone + 1;
+    work.list = gather->alone + 2;
+    KD_CUDA(cudaMemsetAsync(gather->alone, 0, 2 * sizeof(uint32_t)));
     intersect_all<<<(work.packet_count + WARPS - 1) / WARPS, 32 * WARPS>>>(work);
     KD_CUDA_LAUNCHED("intersect_all");
     again<<<AGAIN_BLOCKS, AGAIN_BLOCK>>>(work);

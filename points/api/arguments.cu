@@ -243,11 +243,11 @@ extern "C" kd_status points_device_find_bad(points_bad *out, const point_array *
     return KD_OK;
 }
 
-extern "C" kd_status points_device_tell_bad(const points_bad *found, const point_array *points,
+extern "C" kd_status points_device_tell_bad(const points_bad *result, const point_array *points,
                                             const point_array *radii) {
-    KD_TRY(tell_bad_point(points, found->point));
-    KD_REQUIRE(found->radius == ~0ull, KD_ERROR_INPUT, "radius %llu is %g; expected 0 or more",
-               (unsigned long long)found->radius, read_scalar(radii, found->radius, 0));
+    KD_TRY(tell_bad_point(points, result->point));
+    KD_REQUIRE(result->radius == ~0ull, KD_ERROR_INPUT, "radius %llu is %g; expected 0 or more",
+               (unsigned long long)result->radius, read_scalar(radii, result->radius, 0));
     return KD_OK;
 }
 

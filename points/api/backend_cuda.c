@@ -34,8 +34,8 @@ static point_query_cuda query_of_layer(const asking *search, uint32_t layer) {
 }
 
 static kd_status rename_of_layer(const asking *call, uint32_t layer, uint32_t *ids, uint64_t count) {
-    const points_cuda *on = layer ? call->tree->dynamic->layers[layer].tree->cuda : call->call.on;
-    return ids && on->renamed ? points_device_rename(ids, count, on->renamed, call->call.stream)
+    const points_cuda *points = layer ? call->tree->dynamic->layers[layer].tree->cuda : call->call.on;
+    return ids && points->renamed ? points_device_rename(ids, count, points->renamed, call->call.stream)
                               : KD_OK;
 }
 

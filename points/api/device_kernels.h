@@ -68,7 +68,7 @@ KD_DEVICE_CALL(dynamic_mark, (const dynamic_layer *layer, const dynamic_ids *ids
                               uint32_t *hit_count, void *stream));
 /* Reads back the result after all layers were marked; synchronises with the stream. */
 KD_DEVICE_CALL(dynamic_marks_read,
-               (dynamic_found * out, dynamic_found *found, const dynamic_ids *ids, void *stream));
+               (dynamic_found * out, dynamic_found *dynamic, const dynamic_ids *ids, void *stream));
 /* Moves the points in `hits` to `tombstones` and sets them to NaN in the leaves, where no search
    finds them. */
 KD_DEVICE_CALL(dynamic_let_go, (const dynamic_layer *layer, void *stream));

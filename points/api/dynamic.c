@@ -62,11 +62,11 @@ bool points_is_whole(const kd_points *tree) {
 
 /* Copies a tree on a device to the host as a single tree. */
 static kd_status fetch_whole(kd_points *copy, const kd_points *tree) {
-    kd_points there;
+    kd_points points;
     if (!points_has_layers(tree)) return points_cuda_fetch(copy, tree);
-    KD_TRY(points_whole_there(&there, tree));
-    const kd_status status = points_cuda_fetch(copy, &there);
-    points_release(&there);
+    KD_TRY(points_whole_there(&points, tree));
+    const kd_status status = points_cuda_fetch(copy, &points);
+    points_release(&points);
     return status;
 }
 

@@ -116,16 +116,16 @@ static kd_status buffer_new_there(point_buffer *out, const kd_points *tree,
     const size_t bytes = tree->tree.dims * point_scalar_bytes(tree->tree.scalar);
     point_array given = point_array_make(points->coordinates, points->count, tree->tree.dims,
                                          tree->tree.scalar),
-                there;
+                array;
     if (points->stride_bytes) given.stride_bytes = points->stride_bytes;
     kd_status status = KD_OK;
     KD_TRY(buffer_open_there(out, tree, points->count));
-    KD_TRY_GOTO(points_cuda_stage(&there, &staged, &given, tree->cuda->device, stream));
-    if (there.stride_bytes == bytes)
+    KD_TRY_GOTO(points_cuda_stage(&array, &staged, &given, tree->cuda->device, stream));
+    if (array.stride_bytes == bytes)
         KD_TRY_GOTO(
-            device_copy(out->coordinates, there.coordinates, points->count * bytes, stream));
+            device_copy(out->coordinates, array.coordinates, points->count * bytes, stream));
     else
-        KD_TRY_GOTO(dynamic_pack(out->coordinates, &there, stream));
+        KD_TRY_GOTO(dynamic_pack(out->coordinates, &array, stream));
     if (points->ids)
         KD_TRY_GOTO(device_copy(out->ids, points->ids, points->count * sizeof *out->ids, stream));
     else

@@ -66,11 +66,11 @@ __global__ void mark_points(const __grid_constant__ dynamic_layer layer, uint32_
     if (word) atomicAdd(hit_count, __popc(word));
 }
 
-__global__ void list_missing(const __grid_constant__ dynamic_ids ids, dynamic_found *found) {
+__global__ void list_missing(const __grid_constant__ dynamic_ids ids, dynamic_found *dynamic_found) {
     const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
     if (i >= ids.count || ids.matched[i] || (i && ids.sorted[i] == ids.sorted[i - 1])) return;
-    atomicAdd(&found->missing, 1u);
-    atomicMin(&found->min_missing, ids.sorted[i]);
+    atomicAdd(&dynamic_found->missing, 1u);
+    atomicMin(&dynamic_found->min_missing, ids.sorted[i]);
 }
 
 __global__ void add_hits(uint32_t *tombstones, const uint32_t *hits, uint32_t words) {
@@ -163,11 +163,11 @@ extern "C" kd_status dynamic_mark(const dynamic_layer *layer, const dynamic_ids 
     return KD_OK;
 }
 
-extern "C" kd_status dynamic_marks_read(dynamic_found *out, dynamic_found *found,
+extern "C" kd_status dynamic_marks_read(dynamic_found *out, dynamic_found *dynamic,
                                         const dynamic_ids *ids, void *stream) {
-    list_missing<<<blocks_for(ids->count), BLOCK, 0, (cudaStream_t)stream>>>(*ids, found);
+    list_missing<<<blocks_for(ids->count), BLOCK, 0, (cudaStream_t)stream>>>(*ids, dynamic);
     KD_CUDA_LAUNCHED("list_missing");
-    KD_TRY(device_copy(out, found, sizeof *out, stream));
+    KD_TRY(device_copy(out, dynamic, sizeof *out, stream));
     return device_stream_wait(stream);
 }
 

@@ -61,20 +61,20 @@ static void buffer_buckets(void *context, int64_t begin, int64_t end, int thread
     }
 }
 
-kd_status buffer_add(point_buffer *to, const kd_points *from, const points_tombstones *tombstones) {
-    const uint32_t count = from->tree.count;
-    uint32_t *places = NULL, next = (uint32_t)to->count;
+kd_status buffer_add(point_buffer *buffer, const kd_points *tree, const points_tombstones *tombstones) {
+    const uint32_t count = tree->tree.count;
+    uint32_t *places = NULL, next = (uint32_t)buffer->count;
     if (count == 0) return KD_OK;
     KD_TRY(KD_RESERVE(places, count));
     for (uint32_t i = 0; i < count; ++i)
         places[i] = tombstones->flags && tombstones->flags[i] ? KD_NONE : next++;
-    buffer_work work = {from, places, to};
-    if (__atomic_load_n(&from->lean, __ATOMIC_ACQUIRE))
-        parallel_for(from->index.shape.leaf_count, BUFFER_GRAIN / LEAF_POINTS, buffer_buckets,
+    buffer_work work = {tree, places, buffer};
+    if (__atomic_load_n(&tree->lean, __ATOMIC_ACQUIRE))
+        parallel_for(tree->index.shape.leaf_count, BUFFER_GRAIN / LEAF_POINTS, buffer_buckets,
                      &work);
     else
         parallel_for(count, BUFFER_GRAIN, buffer_piece, &work);
-    to->count = next;
+    buffer->count = next;
     memory_free(places);
     return KD_OK;
 }

@@ -285,13 +285,13 @@ uint64_t points_bytes_held(const kd_points *tree) {
 
 /* Stores the name of the device; empty on failure. */
 static void describe_place(const kd_points *tree, kd_points_info *info) {
-    device where;
-    memset(&where, 0, sizeof where);
+    device device;
+    memset(&device, 0, sizeof device);
     if (!tree->cuda)
-        device_cpu_describe(&where);
+        device_cpu_describe(&device);
     else
-        (void)device_cuda_describe(&where, tree->cuda->device);
-    memcpy(info->device, where.name, sizeof info->device);
+        (void)device_cuda_describe(&device, tree->cuda->device);
+    memcpy(info->device, device.name, sizeof info->device);
 }
 
 /* Returns the hash of a tree on the host; 0 if memory is exhausted. */

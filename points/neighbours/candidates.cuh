@@ -72,14 +72,14 @@ struct bracket {
     uint32_t lo_count, hi_count; /* counts below lo, and up to hi */
 };
 
-__device__ inline uint32_t bracket_guess(const bracket &in, uint32_t target, int round) {
-    const uint32_t middle = in.lo + (in.hi - in.lo) / 2;
-    if (round >= FALSI_ROUNDS || in.lo >= in.hi) return middle;
+__device__ inline uint32_t bracket_guess(const bracket &bracket, uint32_t target, int round) {
+    const uint32_t middle = bracket.lo + (bracket.hi - bracket.lo) / 2;
+    if (round >= FALSI_ROUNDS || bracket.lo >= bracket.hi) return middle;
     const float part =
-        ((float)target - (float)in.lo_count) / ((float)in.hi_count - (float)in.lo_count);
-    const float lo = __uint_as_float(in.lo), hi = __uint_as_float(in.hi);
+        ((float)target - (float)bracket.lo_count) / ((float)bracket.hi_count - (float)bracket.lo_count);
+    const float lo = __uint_as_float(bracket.lo), hi = __uint_as_float(bracket.hi);
     const uint32_t guess = __float_as_uint(lo + (hi - lo) * part);
-    return max(in.lo, min(guess, in.hi - 1));
+    return max(bracket.lo, min(guess, bracket.hi - 1));
 }
 
 /* Returns the greatest id that is kept among the candidates with dist2 equal to `tie`, so that k

@@ -66,7 +66,7 @@ __device__ inline chunk_nodes nodes_of_chunk(const kandela::layout &tree, uint32
 
 /* Loads the chunk's points and also writes them in level order. Each thread issues all its loads
    at once. */
-__device__ inline void load_chunk(const split_input &in, const chunk_nodes &nodes, uint32_t count,
+__device__ inline void load_chunk(const split_input &input, const chunk_nodes &nodes, uint32_t count,
                                   chunk_shared &sh) {
     uint32_t node[THREAD_KEYS];
     vec3 p[THREAD_KEYS];
@@ -75,14 +75,14 @@ __device__ inline void load_chunk(const split_input &in, const chunk_nodes &node
         node[i] = nodes.node(min(threadIdx.x + SPLIT_THREADS * i, count - 1));
 #pragma unroll
     for (uint32_t i = 0; i < THREAD_KEYS; ++i) {
-        const float *from = in.points + (uint64_t)in.ids[node[i]] * in.stride;
+        const float *from = input.points + (uint64_t)input.ids[node[i]] * input.stride;
         p[i] = vec3_make(from[0], from[1], from[2]);
     }
 #pragma unroll
     for (uint32_t i = 0; i < THREAD_KEYS; ++i) {
         const uint32_t q = threadIdx.x + SPLIT_THREADS * i;
         if (q >= count) continue;
-        float *to = in.nodes + 3ull * node[i];
+        float *to = input.nodes + 3ull * node[i];
         to[0] = p[i].x, to[1] = p[i].y, to[2] = p[i].z;
         sh.axis[0][q] = p[i].x, sh.axis[1][q] = p[i].y, sh.axis[2][q] = p[i].z;
     }
@@ -118,9 +118,9 @@ __device__ inline bounds bounds_of_keys(const chunk_shared &sh,
 }
 
 /* Publishes each warp's box to all warps. */
-__device__ inline void tell_warps(chunk_shared &sh, const bounds &own) {
+__device__ inline void tell_warps(chunk_shared &sh, const bounds &bounds) {
     __syncthreads(); /* previous values have been read */
-    if (threadIdx.x % 32 == 0) sh.of_warps[threadIdx.x / 32] = own;
+    if (threadIdx.x % 32 == 0) sh.of_warps[threadIdx.x / 32] = bounds;
     __syncthreads();
 }
 
@@ -210,36 +210,36 @@ __device__ inline void store_pair(float4 *to, const bounds &a, const bounds &b,
    four. */
 __device__ inline void store_leaves(const view &index, chunk_shared &sh,
                                     const uint32_t (&key)[THREAD_KEYS], uint32_t chunk, int threads,
-                                    const split_boxes &to) {
+                                    const split_boxes &boxes) {
     const uint32_t leaf = threadIdx.x / threads, width = threads * THREAD_KEYS;
     const uint32_t chunk_end = chunk_begin(index, chunk + 1);
     const uint32_t begin = min(chunk_begin(index, chunk) + leaf * width, chunk_end);
     const point_range range = {begin, min(begin + width, chunk_end)};
     const bounds eight = bounds_of_keys(sh, key);
     bounds first = joined(eight, bounds_beside(eight, 1)), second = bounds_beside(first, 2);
-    bounds own = joined(first, second);
+    bounds box = joined(first, second);
     if (threads == 8) {
-        const bounds beside = bounds_beside(own, 4);
-        if (half_width(range.end - range.begin) == 32) first = own, second = beside;
-        own = joined(own, beside);
+        const bounds beside = bounds_beside(box, 4);
+        if (half_width(range.end - range.begin) == 32) first = box, second = beside;
+        box = joined(box, beside);
     }
     const bool stores = leaf < index.chunk_leaves && threadIdx.x % threads == 0;
     uint32_t node = chunk * index.chunk_leaves + leaf;
     if (stores) {
-        to.boxes[2ull * node] = make_float4(own.lo.x, own.lo.y, own.lo.z, own.hi.x);
-        to.boxes[2ull * node + 1] =
-            make_float4(own.hi.y, own.hi.z, __uint_as_float(range.begin), __uint_as_float(range.end));
+        boxes.boxes[2ull * node] = make_float4(box.lo.x, box.lo.y, box.lo.z, box.hi.x);
+        boxes.boxes[2ull * node + 1] =
+            make_float4(box.hi.y, box.hi.z, __uint_as_float(range.begin), __uint_as_float(range.end));
     }
     node += index.pair_count / 2;
-    if (stores) store_pair(to.pairs + 4ull * node, first, second, range);
+    if (stores) store_pair(boxes.pairs + 4ull * node, first, second, range);
     for (uint32_t step = 1; step < index.chunk_leaves; step *= 2) {
         const int far = (int)step * threads;
-        if (far == 32) tell_warps(sh, own);
-        const bounds beside = far < 32 ? bounds_beside(own, far) : warps_beside(sh, far / 32);
+        if (far == 32) tell_warps(sh, box);
+        const bounds beside = far < 32 ? bounds_beside(box, far) : warps_beside(sh, far / 32);
         node = (node - 1) / 2;
         if (stores && leaf % (2 * step) == 0)
-            store_pair(to.pairs + 4ull * node, own, beside, {0, 0});
-        own = joined(own, beside);
+            store_pair(boxes.pairs + 4ull * node, box, beside, {0, 0});
+        box = joined(box, beside);
     }
 }
 

@@ -33,10 +33,10 @@ typedef struct LEAF(query) {
     point_visitor *visitor;
 } LEAF(query);
 
-/* Updates the results with the points of a bucket, as `how` requires. It is a compile-time constant
+/* Updates the results with the points of a bucket, as `visit` requires. It is a compile-time constant
    for up to four axes. */
 LANES_FN void LEAF(visit)(LEAF(query) * query, const leaf_points *leaf, uint32_t dims,
-                          leaf_visit how);
+                          leaf_visit visit);
 
 LANES_FN void LEAF(bind)(LEAF(query) * query, LEAF_REAL bound2, uint32_t id) {
     query->bound2 = bound2;
@@ -205,12 +205,12 @@ LANES_FN uint32_t LEAF(path_begin)(LEAF(path) * path, const LEAF(query) * query,
    meanwhile. The distances of the eight children of each level on the path stay in registers,
    and visited children are struck out there: writing one lane to memory and reading the vector
    back would stall on the store. */
-LANES_FN void LEAF(walk_of)(LEAF(query) * query, leaf_visit how, uint32_t *near, uint32_t dims) {
+LANES_FN void LEAF(walk_of)(LEAF(query) * query, leaf_visit visitor, uint32_t *near, uint32_t dims) {
     const leafindex *index = query->index;
     if (index->shape.count == 0) return;
     if (index->shape.levels == 0) {
         const leaf_points leaf = leafindex_bucket(index, 0);
-        LEAF(visit)(query, &leaf, dims, how);
+        LEAF(visit)(query, &leaf, dims, visitor);
         return;
     }
     LEAF(path) path;
@@ -238,7 +238,7 @@ LANES_FN void LEAF(walk_of)(LEAF(query) * query, leaf_visit how, uint32_t *near,
             if (near) *near = group;
             near = NULL; /* only the first bucket visited, the nearest, sets the hint */
             const leaf_points leaf = LEAF(bucket)(index, child, dims);
-            LEAF(visit)(query, &leaf, dims, how);
+            LEAF(visit)(query, &leaf, dims, visitor);
             continue;
         }
         path.kept[level] = here;
@@ -250,26 +250,26 @@ LANES_FN void LEAF(walk_of)(LEAF(query) * query, leaf_visit how, uint32_t *near,
     }
 }
 
-/* Traversal for five to eight axes: one copy per number of axes. `how` is not a constant here,
+/* Traversal for five to eight axes: one copy per number of axes. `visitor` is not a constant here,
    which would multiply the copies. With many axes, consecutive queries are seldom near each other.
  */
-static void LEAF(walk_many)(LEAF(query) * query, leaf_visit how) {
+static void LEAF(walk_many)(LEAF(query) * query, leaf_visit visitor) {
     switch (query->index->columns) {
-    case 5: LEAF(walk_of)(query, how, NULL, 5); break;
-    case 6: LEAF(walk_of)(query, how, NULL, 6); break;
-    case 7: LEAF(walk_of)(query, how, NULL, 7); break;
-    case 8: LEAF(walk_of)(query, how, NULL, 8); break;
+    case 5: LEAF(walk_of)(query, visitor, NULL, 5); break;
+    case 6: LEAF(walk_of)(query, visitor, NULL, 6); break;
+    case 7: LEAF(walk_of)(query, visitor, NULL, 7); break;
+    case 8: LEAF(walk_of)(query, visitor, NULL, 8); break;
     }
 }
 
-LANES_FN void LEAF(walk)(LEAF(query) * query, leaf_visit how, uint32_t *near) {
+LANES_FN void LEAF(walk)(LEAF(query) * query, leaf_visit visitor, uint32_t *near) {
     const uint32_t dims = query->index->columns;
     if (dims == 3)
-        LEAF(walk_of)(query, how, near, 3);
+        LEAF(walk_of)(query, visitor, near, 3);
     else if (dims == 4)
-        LEAF(walk_of)(query, how, NULL, 4);
+        LEAF(walk_of)(query, visitor, NULL, 4);
     else
-        LEAF(walk_many)(query, how);
+        LEAF(walk_many)(query, visitor);
 }
 
 static uint32_t LEAF(find_within)(const leafindex *index, const LEAF_REAL *at, LEAF_REAL bound2,
@@ -282,9 +282,9 @@ static uint32_t LEAF(find_within)(const leafindex *index, const LEAF_REAL *at, L
     return query.count;
 }
 
-static void LEAF(tell)(const leafindex *index, const LEAF_REAL *at, point_visitor *to) {
+static void LEAF(tell)(const leafindex *index, const LEAF_REAL *at, point_visitor *visitor) {
     LEAF(query) query;
-    LEAF(open)(&query, index, at, LEAF(visitor_bound)(to));
-    query.visitor = to;
+    LEAF(open)(&query, index, at, LEAF(visitor_bound)(visitor));
+    query.visitor = visitor;
     LEAF(walk)(&query, VISIT_TELL, NULL);
 }

@@ -154,17 +154,17 @@ static uint32_t find(const query_work *work, const void *query, double bound2, b
 }
 
 /* Sorts the results and removes the excluded id; returns their number. */
-static uint32_t put_in_order(const query_work *work, const asked_query *asked, void *capacity,
+static uint32_t put_in_order(const query_work *work, const asked_query *query, void *capacity,
                              uint32_t count) {
     uint64_t *keys = (uint64_t *)capacity;
     neighbour_nd *list = (neighbour_nd *)capacity;
     const bool are_keys = finds_keys(work->target);
     if (work->offsets && are_keys) leaf_keys_sort(keys, count);
     if (work->offsets && !are_keys) neighbour_nd_sort(list, count);
-    if (!asked->more) return count;
+    if (!query->more) return count;
     uint32_t kept = 0;
     for (uint32_t i = 0; i < count; ++i) {
-        if ((are_keys ? leaf_key_id(keys[i]) : list[i].id) == asked->skipped) continue;
+        if ((are_keys ? leaf_key_id(keys[i]) : list[i].id) == query->skipped) continue;
         if (are_keys)
             keys[kept++] = keys[i];
         else
@@ -185,22 +185,22 @@ static void put_keys(const query_work *work, uint64_t at, const uint64_t *keys, 
 
 /* Finds and stores the results of one query. Returns KD_NONE if the offsets do not match their
    number. */
-static uint32_t find_row(const query_work *work, const asked_query *asked, void *capacity,
+static uint32_t find_row(const query_work *work, const asked_query *query, void *capacity,
                          uint32_t *near) {
-    const double bound2 = query_bound2(work, asked->at);
-    const uint64_t i = asked->row;
+    const double bound2 = query_bound2(work, query->at);
+    const uint64_t i = query->row;
     const bool within = work->counts || work->offsets;
     uint64_t at = i * work->k;
-    uint32_t wanted = work->counts ? 0 : work->k + asked->more;
+    uint32_t wanted = work->counts ? 0 : work->k + query->more;
     if (work->offsets) {
         at = work->offsets[i];
         if (work->offsets[i + 1] - at > work->target->tree.count) return KD_NONE;
-        wanted = (uint32_t)(work->offsets[i + 1] - at) + asked->more;
+        wanted = (uint32_t)(work->offsets[i + 1] - at) + query->more;
     }
-    uint32_t count = find(work, asked->place, bound2, within, wanted, capacity, near);
-    if (work->counts) return count - asked->more;
+    uint32_t count = find(work, query->place, bound2, within, wanted, capacity, near);
+    if (work->counts) return count - query->more;
     if (work->offsets && count != wanted) return KD_NONE;
-    if (work->offsets || asked->more) count = put_in_order(work, asked, capacity, count);
+    if (work->offsets || query->more) count = put_in_order(work, query, capacity, count);
     if (finds_keys(work->target)) {
         put_keys(work, at, (const uint64_t *)capacity, count);
         return count;
@@ -211,11 +211,11 @@ static uint32_t find_row(const query_work *work, const asked_query *asked, void 
 }
 
 /* Returns the bytes of memory that the results of a query need. */
-static uint64_t scratch_bytes(const query_work *work, const asked_query *asked) {
+static uint64_t scratch_bytes(const query_work *work, const asked_query *query) {
     if (work->counts) return 0;
-    const uint64_t count = work->target->tree.count, i = asked->row;
+    const uint64_t count = work->target->tree.count, i = query->row;
     const uint64_t wanted =
-        (work->offsets ? work->offsets[i + 1] - work->offsets[i] : work->k) + asked->more;
+        (work->offsets ? work->offsets[i + 1] - work->offsets[i] : work->k) + query->more;
     const uint64_t answers = wanted < count ? wanted : count;
     return finds_keys(work->target)
                ? (work->offsets ? answers : leafindex_capacity((uint32_t)answers)) *
@@ -254,39 +254,39 @@ static bool scratch_grow(query_scratch *capacity, query_work *work, uint64_t nee
 
 /* If the previous query in processing order is at the same position, copies its row of nearest
    points. This is frequent for queries on a grid. */
-static bool answer_again(query_work *work, const asked_query *asked, query_scratch *capacity) {
+static bool answer_again(query_work *work, const asked_query *query, query_scratch *capacity) {
     const point_array *points = &work->queries->points;
-    if (work->counts || work->offsets || work->own || asked->more || work->queries->radii ||
+    if (work->counts || work->offsets || work->own || query->more || work->queries->radii ||
         work->queries->bounds2)
         return false;
     const asked_query last = capacity->last;
     const bool again = last.row != UINT64_MAX &&
-                       memcmp(point_array_at(points, asked->at), point_array_at(points, last.at),
+                       memcmp(point_array_at(points, query->at), point_array_at(points, last.at),
                               points->dims * point_scalar_bytes(points->scalar)) == 0;
-    capacity->last = *asked;
+    capacity->last = *query;
     if (!again) return false;
     const uint64_t scalar_bytes = point_scalar_bytes(points->scalar);
-    const uint64_t from = last.row * work->k, to = asked->row * work->k;
+    const uint64_t from = last.row * work->k, to = query->row * work->k;
     char *dist2 = (char *)work->rows.dist2;
     if (work->rows.ids)
         memcpy(work->rows.ids + to, work->rows.ids + from, work->k * sizeof *work->rows.ids);
     if (dist2)
         memcpy(dist2 + to * scalar_bytes, dist2 + from * scalar_bytes, work->k * scalar_bytes);
-    if (work->rows.counts) work->rows.counts[asked->row] = work->rows.counts[last.row];
+    if (work->rows.counts) work->rows.counts[query->row] = work->rows.counts[last.row];
     return true;
 }
 
 /* Processes one query; returns false if memory is exhausted. */
-static bool answer(query_work *work, const asked_query *asked, query_scratch *capacity) {
-    if (answer_again(work, asked, capacity)) return true;
-    if (!scratch_grow(capacity, work, scratch_bytes(work, asked))) return false;
-    const uint32_t count = find_row(work, asked, capacity->at, &capacity->near);
+static bool answer(query_work *work, const asked_query *query, query_scratch *capacity) {
+    if (answer_again(work, query, capacity)) return true;
+    if (!scratch_grow(capacity, work, scratch_bytes(work, query))) return false;
+    const uint32_t count = find_row(work, query, capacity->at, &capacity->near);
     if (count == KD_NONE) atomic_fetch_add(&work->mismatched, 1);
-    if (work->counts) work->counts[asked->row] = count;
+    if (work->counts) work->counts[query->row] = count;
     if (work->counts || work->offsets) return true;
     for (uint32_t missing = count; missing < work->k; ++missing)
-        put_answer(work, asked->row * work->k + missing, KD_NONE, (double)INFINITY);
-    if (work->rows.counts) work->rows.counts[asked->row] = count;
+        put_answer(work, query->row * work->k + missing, KD_NONE, (double)INFINITY);
+    if (work->rows.counts) work->rows.counts[query->row] = count;
     return true;
 }
 
@@ -320,8 +320,8 @@ static void answer_piece(void *context, int64_t begin, int64_t end, int thread) 
     scratch_open(&capacity);
     for (int64_t j = begin; j < end; ++j) {
         const uint64_t i = work->order ? (uint32_t)work->order[j] : (uint64_t)j;
-        const asked_query asked = {point_array_at(&work->queries->points, i), i, i, KD_NONE, 0};
-        if (!answer(work, &asked, &capacity)) break;
+        const asked_query query = {point_array_at(&work->queries->points, i), i, i, KD_NONE, 0};
+        if (!answer(work, &query, &capacity)) break;
     }
     memory_free(capacity.own);
 }
@@ -363,10 +363,10 @@ static void answer_buckets(void *context, int64_t begin, int64_t end, int thread
             const void *place;
             const uint32_t node = nodes[i], *order = work->own->order;
             const uint32_t id = own_point(target, &leaf, i, node, copied, &place);
-            const asked_query asked = {place, node, order ? node : id,
+            const asked_query query = {place, node, order ? node : id,
                                        work->own->skips ? id : KD_NONE, work->own->skips};
             if (order) work->own->order[node] = renamed ? renamed[id] : id;
-            goes_on = answer(work, &asked, &capacity);
+            goes_on = answer(work, &query, &capacity);
         }
     }
     memory_free(capacity.own);
@@ -424,36 +424,36 @@ kd_status point_query_visit(const point_target *targets, uint32_t count,
 /* --- self-queries --------------------------------------------------------------------------- */
 
 /* The tree's points as queries, in node order. */
-static point_queries own_queries(const point_target *target, const point_self_query *own) {
+static point_queries own_queries(const point_target *target, const point_self_query *self_query) {
     const pointtree_nd_view *tree = &target->tree;
     const point_array points =
         point_array_make(tree->coordinates, tree->count, tree->dims, tree->scalar);
-    const point_queries queries = {points, NULL, own->max_radius, NULL, false, own->metric};
+    const point_queries queries = {points, NULL, self_query->max_radius, NULL, false, self_query->metric};
     return queries;
 }
 
-kd_status point_self_nearest(const point_target *target, const point_self_query *own, uint32_t k,
+kd_status point_self_nearest(const point_target *target, const point_self_query *self_query, uint32_t k,
                              const point_rows *out) {
-    const point_queries queries = own_queries(target, own);
-    query_work work = {.target = target, .queries = &queries, .k = k, .rows = *out, .own = own};
+    const point_queries queries = own_queries(target, self_query);
+    query_work work = {.target = target, .queries = &queries, .k = k, .rows = *out, .own = self_query};
     return answer_all(&work, NULL);
 }
 
-kd_status point_self_count_within(const point_target *target, const point_self_query *own,
+kd_status point_self_count_within(const point_target *target, const point_self_query *self_query,
                                   uint64_t *offsets) {
-    const point_queries queries = own_queries(target, own);
-    query_work work = {.target = target, .queries = &queries, .counts = offsets, .own = own};
+    const point_queries queries = own_queries(target, self_query);
+    query_work work = {.target = target, .queries = &queries, .counts = offsets, .own = self_query};
     KD_TRY(answer_all(&work, NULL));
     const uint64_t count = target->tree.count;
     offsets[count] = scan_exclusive_u64(offsets, offsets, count);
     return KD_OK;
 }
 
-kd_status point_self_within(const point_target *target, const point_self_query *own,
+kd_status point_self_within(const point_target *target, const point_self_query *self_query,
                             const uint64_t *offsets, uint32_t *ids, void *dist2) {
     const point_rows rows = {ids, dist2, NULL};
-    const point_queries queries = own_queries(target, own);
+    const point_queries queries = own_queries(target, self_query);
     query_work work = {
-        .target = target, .queries = &queries, .rows = rows, .offsets = offsets, .own = own};
+        .target = target, .queries = &queries, .rows = rows, .offsets = offsets, .own = self_query};
     return answer_all(&work, NULL);
 }

@@ -172,8 +172,8 @@ nearest_kernel threads_kernel(uint32_t k) {
 }
 
 kd_status nearest_of_index(point_query_method method, const point_query_cuda *q,
-                           const asked &queries, const query_handover &to) {
-    const nearest_call<asked> call = {q, queries, {q->ids, (float *)q->dist2, q->counts}, to};
+                           const asked &queries, const query_handover &handover) {
+    const nearest_call<asked> call = {q, queries, {q->ids, (float *)q->dist2, q->counts}, handover};
     if (method != POINT_QUERY_THREADS) return call.launch(method);
     threads_kernel(kernel_k_of(q))<<<(unsigned)blocks_for(queries.count, THREADS_BLOCK),
                                      THREADS_BLOCK, 0, (cudaStream_t)q->stream>>>(

@@ -223,7 +223,7 @@ __device__ inline float kth_dist2(const group_shared<SHAPE> &sh, uint32_t k) {
    be split off from the group. */
 template <class SHAPE, class ASKED>
 __device__ inline bool visit_group(const view &index, const ASKED &queries, group_shared<SHAPE> &sh,
-                                   uint32_t place, vec3 q, bool on, const query_handover &to,
+                                   uint32_t place, vec3 q, bool on, const query_handover &handover,
                                    group_lane &mine) {
     const float limit = mine.bound2;
     home_order homes = home_order_of(index, queries, place, q, on);
@@ -232,7 +232,7 @@ __device__ inline bool visit_group(const view &index, const ASKED &queries, grou
     while (homes.to_come) {
         const bool now = homes.next();
         mine.bound2 = now ? limit : -1.0f;
-        uint32_t bound = max_bound(mine.bound2), patience = to.patience;
+        uint32_t bound = max_bound(mine.bound2), patience = handover.patience;
         visit_leaves(
             index, sh.path, box_of_queries(q, now), true, [&] { return bound; },
             [&](uint32_t leaf, point_range range) {
@@ -261,14 +261,14 @@ __global__ __launch_bounds__(32 * GROUP_WARPS, SHAPE::BLOCKS) void nearest_by_gr
 #pragma unroll 1
     for (uint32_t turn = warp * turns; turn < (warp + 1) * turns; ++turn) {
         if (turn * SHAPE::QUERIES >= queries.count) return;
-        const turn_query own =
+        const turn_query query =
             query_of_turn(queries, turn * SHAPE::QUERIES + lane_id() / SHAPE::LANES);
-        const query_bounds bounds = bounds_of(known, own.q, own.limit, reach_factor);
+        const query_bounds bounds = bounds_of(known, query.q, query.limit, reach_factor);
         group_lane mine = {first, k, bounds.expected};
-        bool on = own.limit >= 0, parts = false;
+        bool on = query.limit >= 0, parts = false;
         uint32_t total;
         for (float tried = bounds.expected;; tried = bounds.sure) {
-            parts |= visit_group(index, queries, sh, own.place, own.q, on, to, mine);
+            parts |= visit_group(index, queries, sh, query.place, query.q, on, to, mine);
             mine = group_shrink(sh, mine, SHAPE::LANES * (SHAPE::SORTED - 1));
             total = group_sum<SHAPE>(column_count(sh, mine));
             on = on && !parts && total < k && tried < bounds.sure;
@@ -280,10 +280,10 @@ __global__ __launch_bounds__(32 * GROUP_WARPS, SHAPE::BLOCKS) void nearest_by_gr
         sort_columns(sh, column_count(sh, mine), key);
         part_from_warp(to, turn * SHAPE::QUERIES + lane_id() / SHAPE::LANES,
                        parts && lane_id() % SHAPE::LANES == 0);
-        store_rows<SHAPE, ASKED::OWN>(out, sh, own.there && !parts ? own.which : KD_NONE,
-                                      row_length, min(total, k) - (k - row_length), own.skipped,
+        store_rows<SHAPE, ASKED::OWN>(out, sh, query.there && !parts ? query.which : KD_NONE,
+                                      row_length, min(total, k) - (k - row_length), query.skipped,
                                       key);
-        known = {own.q, total >= k && !parts ? kth_dist2(sh, k) : INFINITY};
+        known = {query.q, total >= k && !parts ? kth_dist2(sh, k) : INFINITY};
         __syncwarp();
     }
 }

@@ -242,14 +242,14 @@ __device__ inline bool visit_leaf(const view &index, packet_shared &sh, uint32_t
 template <int K, class ASKED>
 __device__ inline bool visit_packet(const view &index, const ASKED &queries, packet_shared &sh,
                                     uint32_t place, vec3 q, bool on, float limit,
-                                    const query_handover &to, packet_lane<K, ASKED::OWN> &mine) {
+                                    const query_handover &handover, packet_lane<K, ASKED::OWN> &mine) {
     if (on) mine.best.open(limit);
     home_order homes = home_order_of(index, queries, place, q, on);
     bool parts = false;
     while (homes.to_come) {
         const bool now = homes.next();
         mine.open(sh, now ? limit : -1.0f);
-        uint32_t bound = max_bound(mine.bound2), patience = to.patience;
+        uint32_t bound = max_bound(mine.bound2), patience = handover.patience;
         const query_box box = box_of_queries(q, now);
         visit_leaves(
             index, sh.path, box, true, [&] { return bound; },
@@ -281,23 +281,23 @@ __global__ __launch_bounds__(32 * PACKET_WARPS, packet_blocks(K)) void nearest_b
 #pragma unroll 1
     for (uint32_t turn = warp * turns; turn < (warp + 1) * turns; ++turn) {
         if (turn * 32 >= queries.count) return;
-        const turn_query own = query_of_turn(queries, turn * 32 + lane_id());
-        const query_bounds bounds = bounds_of(known, own.q, own.limit, reach_factor);
+        const turn_query query = query_of_turn(queries, turn * 32 + lane_id());
+        const query_bounds bounds = bounds_of(known, query.q, query.limit, reach_factor);
         packet_lane<K, ASKED::OWN> mine;
-        if (ASKED::OWN) mine.skipped = own.skipped;
-        mine.best.open(own.limit);
-        bool on = own.limit >= 0, parts = false;
+        if (ASKED::OWN) mine.skipped = query.skipped;
+        mine.best.open(query.limit);
+        bool on = query.limit >= 0, parts = false;
         float tried = bounds.expected;
         for (;;) {
-            parts |= visit_packet(index, queries, sh, own.place, own.q, on, tried, to, mine);
+            parts |= visit_packet(index, queries, sh, query.place, query.q, on, tried, to, mine);
             on = on && !parts && !mine.best.is_full() && tried < bounds.sure;
             if (!__any_sync(ALL_LANES, on)) break;
             tried = bounds.sure;
         }
         part_from_warp(to, turn * 32 + lane_id(), parts);
-        const bool found = own.limit >= 0 && !parts && mine.best.is_full();
-        known = {own.q, found ? mine.best.bound2() : INFINITY};
-        if (own.there && !parts) store_list(out, own.which, k, mine.best, own.limit >= 0);
+        const bool found = query.limit >= 0 && !parts && mine.best.is_full();
+        known = {query.q, found ? mine.best.bound2() : INFINITY};
+        if (query.there && !parts) store_list(out, query.which, k, mine.best, query.limit >= 0);
     }
 }
 

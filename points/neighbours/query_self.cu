@@ -36,7 +36,7 @@ struct plan {
     uint64_t walkers; /* threads */
 };
 
-query_strategy choose(const point_query_cuda *q, const point_self_query *own) {
+query_strategy choose(const point_query_cuda *q, const point_self_query *self_query) {
     const bool walks = q->method == POINT_QUERY_WALK || q->metric || !q->index->points;
     if (walks || q->k > POINT_LEAVES_K_MAX) return {POINT_QUERY_WALK, false};
     if (q->k == 0 || q->method == POINT_QUERY_LEAVES) return {POINT_QUERY_LEAVES, false};
@@ -45,7 +45,7 @@ query_strategy choose(const point_query_cuda *q, const point_self_query *own) {
     if (from && !sorts) return {POINT_QUERY_LEAVES, false};
     if (q->k <= POINT_PACKETS_K_MAX && q->method != POINT_QUERY_GROUPS)
         return {POINT_QUERY_PACKETS, sorts};
-    if (q->k + own->skips <= POINT_GROUPS_K_MAX) return {POINT_QUERY_GROUPS, sorts};
+    if (q->k + self_query->skips <= POINT_GROUPS_K_MAX) return {POINT_QUERY_GROUPS, sorts};
     return {POINT_QUERY_LEAVES, false};
 }
 
@@ -56,14 +56,14 @@ kd_status scan_counts(void *scratch, size_t *bytes, uint64_t *offsets, uint64_t 
 }
 
 kd_status lay_out(plan *p, cuda_arena *arena, const point_query_cuda *q,
-                  const point_self_query *own) {
+                  const point_self_query *self_query) {
     memset(p, 0, sizeof *p);
     const uint64_t count = q->index->tree.count;
-    const query_strategy strategy = choose(q, own);
+    const query_strategy strategy = choose(q, self_query);
     p->method = strategy.method;
     p->sorted = strategy.sorted;
     if (p->sorted && count) KD_TRY(lay_out_sort(&p->sort, arena, q->index, count));
-    const bool finds_others = q->k > 1 || own->skips; /* a point alone finds itself at once */
+    const bool finds_others = q->k > 1 || self_query->skips; /* a point alone finds itself at once */
     const bool parts =
         p->method == POINT_QUERY_GROUPS || (p->method == POINT_QUERY_PACKETS && finds_others);
     p->to = lay_out_handover(arena, q, parts ? PATIENCE_OWN : 0, count, p->sorted && count,
@@ -71,7 +71,7 @@ kd_status lay_out(plan *p, cuda_arena *arena, const point_query_cuda *q,
     if (q->k == 0) KD_TRY(scan_counts(NULL, &p->cub_bytes, NULL, count, 0));
     p->cub = cuda_arena_take(arena, p->cub_bytes, 1);
     if (p->method != POINT_QUERY_WALK || q->k == 0) return KD_OK;
-    const uint64_t list_bytes = ((uint64_t)q->k + own->skips) * sizeof(neighbour_nd);
+    const uint64_t list_bytes = ((uint64_t)q->k + self_query->skips) * sizeof(neighbour_nd);
     const uint64_t capacity = WALK_BYTES / list_bytes > 1024 ? WALK_BYTES / list_bytes : 1024;
     p->walkers =
         blocks_for(count < capacity ? count : capacity, point_walk::BLOCK) * point_walk::BLOCK;
@@ -79,9 +79,9 @@ kd_status lay_out(plan *p, cuda_arena *arena, const point_query_cuda *q,
     return KD_OK;
 }
 
-kd_status begin(plan *p, const point_query_cuda *q, const point_self_query *own) {
+kd_status begin(plan *p, const point_query_cuda *q, const point_self_query *self_query) {
     cuda_arena arena = {(char *)q->scratch, 0};
-    KD_TRY(lay_out(p, &arena, q, own));
+    KD_TRY(lay_out(p, &arena, q, self_query));
     KD_REQUIRE(arena.used <= q->scratch_bytes, KD_ERROR_MEMORY,
                "`scratch_bytes` is %zu; %zu are needed", q->scratch_bytes, arena.used);
     return KD_OK;
@@ -95,23 +95,23 @@ __global__ void list_order(const float4 *points, const uint32_t *ids, uint32_t c
     if (i < count) order[i] = points ? __float_as_uint(points[i].w) : ids[i];
 }
 
-kd_status give_order(const plan *p, const point_query_cuda *q, const point_self_query *own) {
-    if (!own->order) return KD_OK;
+kd_status give_order(const plan *p, const point_query_cuda *q, const point_self_query *self_query) {
+    if (!self_query->order) return KD_OK;
     const point_index_cuda *index = q->index;
     list_order<<<(unsigned)blocks_for(index->tree.count, ORDER_THREADS), ORDER_THREADS, 0,
                  (cudaStream_t)q->stream>>>(
         p->method == POINT_QUERY_WALK ? NULL : (const float4 *)index->points, index->tree.ids,
-        index->tree.count, own->order);
+        index->tree.count, self_query->order);
     KD_CUDA_LAUNCHED("list_order");
     return KD_OK;
 }
 
-asked_own asked_by(const point_query_cuda *q, const point_self_query *own, uint32_t together) {
-    return asked_own_of(view_of(q->index), q->max_radius, own->skips, !own->order, together);
+asked_own asked_by(const point_query_cuda *q, const point_self_query *self_query, uint32_t together) {
+    return asked_own_of(view_of(q->index), q->max_radius, self_query->skips, !self_query->order, together);
 }
 
 /* Sorts the positions of the index along the curve. */
-kd_status sort_own(plan *p, const point_query_cuda *q, const point_self_query *own,
+kd_status sort_own(plan *p, const point_query_cuda *q, const point_self_query *self_query,
                    asked_own *out) {
     const point_index_cuda *index = q->index;
     const uint32_t bits = 3 * p->sort.code.bits;
@@ -119,7 +119,7 @@ kd_status sort_own(plan *p, const point_query_cuda *q, const point_self_query *o
         index->points,       4,    NULL, INFINITY, NULL, index->tree.count, NULL, bits,
         p->sort.code.levels, NULL, 0};
     KD_TRY(sort_queries(&p->sort, index, places, (cudaStream_t)q->stream));
-    *out = asked_own_sorted(view_of(index), q->max_radius, own->skips, !own->order, p->sort.order,
+    *out = asked_own_sorted(view_of(index), q->max_radius, self_query->skips, !self_query->order, p->sort.order,
                             p->sort.codes_sorted, bits);
     return KD_OK;
 }
@@ -209,8 +209,8 @@ __global__ __launch_bounds__(point_walk::BLOCK) void self_fill_by_walk(walkers w
     point_walk::row_sort(row, count);
 }
 
-walkers walkers_of(const point_query_cuda *q, const point_self_query *own) {
-    return {q->index->tree, q->max_radius, own->skips, !own->order};
+walkers walkers_of(const point_query_cuda *q, const point_self_query *self_query) {
+    return {q->index->tree, q->max_radius, self_query->skips, !self_query->order};
 }
 
 template <typename real> point_walk::rows<real> rows_of(const point_query_cuda *q) {
@@ -223,10 +223,10 @@ template <class START> kd_status start_walk(const point_query_cuda *q, const STA
     return is_double ? start(0.0, euclid()) : start(0.0f, euclid());
 }
 
-kd_status nearest_walk(const plan *p, const point_query_cuda *q, const point_self_query *own) {
+kd_status nearest_walk(const plan *p, const point_query_cuda *q, const point_self_query *self_query) {
     return start_walk(q, [&](auto real, const auto &metric) {
         self_nearest_by_walk<<<(unsigned)(p->walkers / point_walk::BLOCK), point_walk::BLOCK, 0,
-                               (cudaStream_t)q->stream>>>(walkers_of(q, own), metric, q->k,
+                               (cudaStream_t)q->stream>>>(walkers_of(q, self_query), metric, q->k,
                                                           p->lists, rows_of<decltype(real)>(q));
         KD_CUDA_LAUNCHED("self_nearest_by_walk");
         return KD_OK;
@@ -237,20 +237,20 @@ unsigned walk_blocks(const point_query_cuda *q) {
     return (unsigned)blocks_for(q->index->tree.count, point_walk::BLOCK);
 }
 
-kd_status count_walk(const point_query_cuda *q, const point_self_query *own, uint64_t *counts) {
+kd_status count_walk(const point_query_cuda *q, const point_self_query *self_query, uint64_t *counts) {
     return start_walk(q, [&](auto, const auto &metric) {
         self_count_by_walk<<<walk_blocks(q), point_walk::BLOCK, 0, (cudaStream_t)q->stream>>>(
-            walkers_of(q, own), metric, counts);
+            walkers_of(q, self_query), metric, counts);
         KD_CUDA_LAUNCHED("self_count_by_walk");
         return KD_OK;
     });
 }
 
-kd_status fill_walk(const point_query_cuda *q, const point_self_query *own,
+kd_status fill_walk(const point_query_cuda *q, const point_self_query *self_query,
                     const uint64_t *offsets) {
     return start_walk(q, [&](auto real, const auto &metric) {
         self_fill_by_walk<<<walk_blocks(q), point_walk::BLOCK, 0, (cudaStream_t)q->stream>>>(
-            walkers_of(q, own), metric, offsets, rows_of<decltype(real)>(q));
+            walkers_of(q, self_query), metric, offsets, rows_of<decltype(real)>(q));
         KD_CUDA_LAUNCHED("self_fill_by_walk");
         return KD_OK;
     });
@@ -258,56 +258,56 @@ kd_status fill_walk(const point_query_cuda *q, const point_self_query *own,
 } // namespace
 
 extern "C" kd_status point_self_cuda_scratch_bytes(size_t *bytes, const point_query_cuda *q,
-                                                   const point_self_query *own) {
+                                                   const point_self_query *self_query) {
     cuda_arena counted = {NULL, 0};
     plan p;
-    KD_TRY(lay_out(&p, &counted, q, own));
+    KD_TRY(lay_out(&p, &counted, q, self_query));
     *bytes = counted.used;
     return KD_OK;
 }
 
 extern "C" kd_status point_self_cuda_nearest(const point_query_cuda *q,
-                                             const point_self_query *own) {
+                                             const point_self_query *self_query) {
     plan p;
-    KD_TRY(begin(&p, q, own));
+    KD_TRY(begin(&p, q, self_query));
     if (q->index->tree.count == 0 || q->k == 0) return KD_OK;
-    KD_TRY(give_order(&p, q, own));
-    if (p.method == POINT_QUERY_WALK) return nearest_walk(&p, q, own);
-    asked_own queries = asked_by(q, own, together_of(p.method, q->k + own->skips));
-    if (p.sorted) KD_TRY(sort_own(&p, q, own, &queries));
+    KD_TRY(give_order(&p, q, self_query));
+    if (p.method == POINT_QUERY_WALK) return nearest_walk(&p, q, self_query);
+    asked_own queries = asked_by(q, self_query, together_of(p.method, q->k + self_query->skips));
+    if (p.sorted) KD_TRY(sort_own(&p, q, self_query, &queries));
     const nearest_call<asked_own> call = {q, queries, {q->ids, (float *)q->dist2, q->counts}, p.to};
     return call.launch(p.method);
 }
 
 extern "C" kd_status point_self_cuda_count_within(const point_query_cuda *q,
-                                                  const point_self_query *own, uint64_t *offsets) {
+                                                  const point_self_query *self_query, uint64_t *offsets) {
     plan p;
-    KD_TRY(begin(&p, q, own));
+    KD_TRY(begin(&p, q, self_query));
     const cudaStream_t stream = (cudaStream_t)q->stream;
     const uint64_t count = q->index->tree.count;
     KD_CUDA(cudaMemsetAsync(offsets + count, 0, sizeof *offsets, stream));
-    if (count && p.method == POINT_QUERY_WALK) KD_TRY(count_walk(q, own, offsets));
+    if (count && p.method == POINT_QUERY_WALK) KD_TRY(count_walk(q, self_query, offsets));
     if (count && p.method != POINT_QUERY_WALK)
         count_by_leaves<<<(unsigned)blocks_for(count, LEAVES_WARPS), 32 * LEAVES_WARPS, 0,
-                          stream>>>(view_of(q->index), asked_by(q, own, 1), offsets);
+                          stream>>>(view_of(q->index), asked_by(q, self_query, 1), offsets);
     KD_CUDA_LAUNCHED("count");
-    if (count) KD_TRY(give_order(&p, q, own));
+    if (count) KD_TRY(give_order(&p, q, self_query));
     return scan_counts(p.cub, &p.cub_bytes, offsets, count, stream);
 }
 
-extern "C" kd_status point_self_cuda_within(const point_query_cuda *q, const point_self_query *own,
+extern "C" kd_status point_self_cuda_within(const point_query_cuda *q, const point_self_query *self_query,
                                             const uint64_t *offsets) {
     KD_REQUIRE(q->ids && q->dist2, KD_ERROR_USAGE,
                "`ids` is %p and `dist2` is %p; neither may be NULL", (void *)q->ids, q->dist2);
     plan p;
-    KD_TRY(begin(&p, q, own));
+    KD_TRY(begin(&p, q, self_query));
     const uint64_t count = q->index->tree.count;
     if (count == 0) return KD_OK;
-    KD_TRY(give_order(&p, q, own));
-    if (p.method == POINT_QUERY_WALK) return fill_walk(q, own, offsets);
+    KD_TRY(give_order(&p, q, self_query));
+    if (p.method == POINT_QUERY_WALK) return fill_walk(q, self_query, offsets);
     const answer_rows out = {q->ids, (float *)q->dist2, NULL};
     fill_by_leaves<<<(unsigned)blocks_for(count, LEAVES_WARPS), 32 * LEAVES_WARPS, 0,
-                     (cudaStream_t)q->stream>>>(view_of(q->index), asked_by(q, own, 1), offsets,
+                     (cudaStream_t)q->stream>>>(view_of(q->index), asked_by(q, self_query, 1), offsets,
                                                 out);
     KD_CUDA_LAUNCHED("fill");
     return KD_OK;

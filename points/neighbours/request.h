@@ -128,12 +128,12 @@ typedef struct point_self_query {
 } point_self_query;
 
 KD_DEVICE_CALL(point_self_cuda_scratch_bytes,
-               (size_t * bytes, const point_query_cuda *query, const point_self_query *own));
+               (size_t * bytes, const point_query_cuda *query, const point_self_query *self_query));
 KD_DEVICE_CALL(point_self_cuda_nearest,
-               (const point_query_cuda *query, const point_self_query *own));
+               (const point_query_cuda *query, const point_self_query *self_query));
 KD_DEVICE_CALL(point_self_cuda_count_within,
-               (const point_query_cuda *query, const point_self_query *own, uint64_t *offsets));
-KD_DEVICE_CALL(point_self_cuda_within, (const point_query_cuda *query, const point_self_query *own,
+               (const point_query_cuda *query, const point_self_query *self_query, uint64_t *offsets));
+KD_DEVICE_CALL(point_self_cuda_within, (const point_query_cuda *query, const point_self_query *self_query,
                                         const uint64_t *offsets));
 
 #ifdef __cplusplus

@@ -57,10 +57,10 @@ __device__ inline void each_within(const pointtree_nd_view &tree, const euclid &
 template <class TAKE>
 __device__ inline void each_within(const pointtree_nd_view &tree, const point_metric &metric,
                                    const void *query, double bound, const TAKE &take) {
-    neighbour_nd found;
+    neighbour_nd nd;
     metric_walk walk = metric_walk_begin(&tree, &metric);
-    while (metric_walk_next(&tree, &metric, query, bound, &walk, &found))
-        take(found.dist2, found.id);
+    while (metric_walk_next(&tree, &metric, query, bound, &walk, &nd))
+        take(nd.dist2, nd.id);
 }
 
 struct asked {

@@ -77,8 +77,8 @@ __device__ inline void visit_leaves(const view &index, descent &path, const quer
                                     const BOUND &bound, const VISIT &visit) {
     int *above = &path.left[0][lane_id()]; /* the next level follows after 32 elements */
     uint32_t level = index.box_levels - 1, group = 0;
-    lane_box own = box_of_lane(index, level, 0, q, many);
-    int left = own.order;
+    lane_box lane_box = box_of_lane(index, level, 0, q, many);
+    int left = lane_box.order;
     for (;;) {
         const int minimum = __reduce_min_sync(ALL_LANES, left);
         if (minimum > (int)bound()) {
@@ -94,12 +94,12 @@ __device__ inline void visit_leaves(const view &index, descent &path, const quer
         if (level > 0) {
             above[32 * level] = left;
             group = box;
-            own = box_of_lane(index, --level, group, q, many);
-            left = own.order;
+            lane_box = box_of_lane(index, --level, group, q, many);
+            left = lane_box.order;
             continue;
         }
-        visit(box, {__shfl_sync(ALL_LANES, own.points.begin, nearest),
-                    __shfl_sync(ALL_LANES, own.points.end, nearest)});
+        visit(box, {__shfl_sync(ALL_LANES, lane_box.points.begin, nearest),
+                    __shfl_sync(ALL_LANES, lane_box.points.end, nearest)});
     }
 }
 
@@ -368,13 +368,13 @@ struct query_handover {
 };
 
 /* Appends the turns of the lanes with `goes` to the list. */
-__device__ inline void part_from_warp(const query_handover &to, uint32_t turn, bool goes) {
+__device__ inline void part_from_warp(const query_handover &handover, uint32_t turn, bool goes) {
     const unsigned all = __ballot_sync(ALL_LANES, goes);
     if (!all) return;
     uint32_t at = 0;
-    if (lane_id() == 0) at = atomicAdd(to.count, (unsigned)__popc(all));
+    if (lane_id() == 0) at = atomicAdd(handover.count, (unsigned)__popc(all));
     at = __shfl_sync(ALL_LANES, at, 0);
-    if (goes) to.turns[at + (uint32_t)__popc(all & ((1u << lane_id()) - 1))] = turn;
+    if (goes) handover.turns[at + (uint32_t)__popc(all & ((1u << lane_id()) - 1))] = turn;
 }
 
 /* One warp per query of the list, launched to start when all kernels that append to it have

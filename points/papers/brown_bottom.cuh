@@ -79,14 +79,14 @@ __device__ inline void unpack(const uint16_t *eight, uint32_t (&out)[ITEMS]) {
 /* Loads the lists as local indices into shared memory; the first list becomes 0, 1, 2, ... */
 template <int K, int HEIGHT>
 __device__ inline void load_lists(bottom_shared<K, HEIGHT> &sh, const stage &s,
-                                  const list_set &from, const segment &own) {
+                                  const list_set &set, const segment &segment) {
     uint16_t *local = (uint16_t *)s.nodes;
     uint32_t point[ITEMS];
 #pragma unroll
     for (int i = 0; i < ITEMS; ++i) {
         const uint32_t at = i * sh.THREADS + threadIdx.x;
-        if (at >= own.count) continue;
-        local[from.list[0][own.begin + at]] = (uint16_t)at;
+        if (at >= segment.count) continue;
+        local[set.list[0][segment.begin + at]] = (uint16_t)at;
         sh.list[0][at] = (uint16_t)at;
     }
     __syncthreads();
@@ -95,12 +95,12 @@ __device__ inline void load_lists(bottom_shared<K, HEIGHT> &sh, const stage &s,
 #pragma unroll
         for (int i = 0; i < ITEMS; ++i) {
             const uint32_t at = i * sh.THREADS + threadIdx.x;
-            point[i] = at < own.count ? from.list[a][own.begin + at] : 0;
+            point[i] = at < segment.count ? set.list[a][segment.begin + at] : 0;
         }
 #pragma unroll
         for (int i = 0; i < ITEMS; ++i) {
             const uint32_t at = i * sh.THREADS + threadIdx.x;
-            if (at < own.count) sh.list[a][at] = local[point[i]];
+            if (at < segment.count) sh.list[a][at] = local[point[i]];
         }
     }
     __syncthreads();
@@ -222,17 +222,17 @@ template <int K> struct tail {
    `members`. */
 template <int LEVELS, int K, int HEIGHT, bool WIDEST, typename real>
 __device__ inline void split_tail(bottom_shared<K, HEIGHT> &sh, const stage &s, const subtree &subtree,
-                                  const tail<K> &from, uint32_t members, uint32_t index, int axis,
+                                  const tail<K> &tail, uint32_t members, uint32_t index, int axis,
                                   const region<real, K> &domain) {
     if (!members) return;
     if (WIDEST) {
         axis = region_widest<real, K>(domain, s.dims);
         s.tree_axes[node_below(subtree, subtree.height - LEVELS, index)] = (uint8_t)axis;
     }
-    uint32_t order = from.order[0];
+    uint32_t order = tail.order[0];
 #pragma unroll
     for (int a = 1; a < K; ++a)
-        if (a == axis) order = from.order[a];
+        if (a == axis) order = tail.order[a];
     uint32_t rank = segment_of(subtree.low, LEVELS, index).left, left = 0, own = 0;
     for (;; order >>= 4) {
         own = order & 7;
@@ -240,7 +240,7 @@ __device__ inline void split_tail(bottom_shared<K, HEIGHT> &sh, const stage &s, 
         if (rank-- == 0) break;
         left |= 1u << own;
     }
-    const uint32_t point = from.points[own], right = members & ~left & ~(1u << own);
+    const uint32_t point = tail.points[own], right = members & ~left & ~(1u << own);
     sh.placed[(index << LEVELS) + (1u << (LEVELS - 1)) - 1] = (uint16_t)point;
     if constexpr (LEVELS > 1) {
         const int next = axis + 1 == (int)s.dims ? 0 : axis + 1;
@@ -250,9 +250,9 @@ __device__ inline void split_tail(bottom_shared<K, HEIGHT> &sh, const stage &s, 
             parts[0] = region_clipped<real, K>(domain, axis, plane, false);
             parts[1] = region_clipped<real, K>(domain, axis, plane, true);
         }
-        split_tail<LEVELS - 1, K, HEIGHT, WIDEST, real>(sh, s, subtree, from, left, 2 * index, next,
+        split_tail<LEVELS - 1, K, HEIGHT, WIDEST, real>(sh, s, subtree, tail, left, 2 * index, next,
                                                         parts[0]);
-        split_tail<LEVELS - 1, K, HEIGHT, WIDEST, real>(sh, s, subtree, from, right, 2 * index + 1, next,
+        split_tail<LEVELS - 1, K, HEIGHT, WIDEST, real>(sh, s, subtree, tail, right, 2 * index + 1, next,
                                                         parts[1]);
     }
 }
@@ -313,15 +313,15 @@ __global__ __launch_bounds__(bottom_shared<K, HEIGHT>::THREADS,
     extern __shared__ __align__(16) char shared[];
     bottom_shared<K, HEIGHT> &sh = *(bottom_shared<K, HEIGHT> *)shared;
     const uint32_t index = first + blockIdx.x;
-    const segment own = list_segment(s.tree, level, index);
+    const segment segment = list_segment(s.tree, level, index);
     /* A sub-tree without points on the last level has one level less, and all its levels are
        full. */
     const uint32_t levels = s.tree.levels - level, upper = (1u << (levels - 1)) - 1;
-    const uint32_t height = own.count > upper ? levels : levels - 1;
+    const uint32_t height = segment.count > upper ? levels : levels - 1;
     if (height == 0) return;
-    const subtree subtree = {level, index, height, own.count - (upper >> (levels - height)),
-                        from.list[0] + own.begin};
-    load_lists(sh, s, from, own);
+    const subtree subtree = {level, index, height, segment.count - (upper >> (levels - height)),
+                        from.list[0] + segment.begin};
+    load_lists(sh, s, from, segment);
     region<real, K> domain = {};
     int axis = (int)(level % s.dims);
     if (WIDEST) {
@@ -338,7 +338,7 @@ __global__ __launch_bounds__(bottom_shared<K, HEIGHT>::THREADS,
     else
         finish_tail<1, K, HEIGHT, WIDEST, real>(sh, s, subtree, axis, domain);
     __syncthreads();
-    store_ids(sh, s, subtree, own.count);
+    store_ids(sh, s, subtree, segment.count);
 }
 
 } // namespace lists

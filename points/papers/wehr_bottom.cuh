@@ -137,22 +137,22 @@ template <int HEIGHT, typename key, typename real>
 __global__ __launch_bounds__(bottom_shared<HEIGHT, key>::THREADS) void finish_chunks(
     chunk_stage s, widest::tree tree, const uint32_t *ids, uint32_t level, uint32_t bits) {
     __shared__ bottom_shared<HEIGHT, key> sh;
-    const segment own = list_segment(s.tree, level, blockIdx.x);
+    const segment range = list_segment(s.tree, level, blockIdx.x);
     /* A sub-tree without points on the last level has one level less, and all its levels are
        full. */
     const uint32_t levels = s.tree.levels - level, upper = (1u << (levels - 1)) - 1;
-    const uint32_t height = own.count > upper ? levels : levels - 1;
+    const uint32_t height = range.count > upper ? levels : levels - 1;
     if (height == 0) return;
     const subtree subtree = {
-        level,          blockIdx.x, own.count, height, own.count - (upper >> (levels - height)),
-        ids + own.begin};
+        level,          blockIdx.x, range.count, height, range.count - (upper >> (levels - height)),
+        ids + range.begin};
     places at;
     const segment root = segment_of(subtree.low, height, 0);
 #pragma unroll
     for (int i = 0; i < POINTS_A_THREAD; ++i) {
         const uint32_t place = threadIdx.x * POINTS_A_THREAD + i;
         sh.order[place] = (uint16_t)place;
-        at.index[i] = place < own.count ? 0 : KD_NONE;
+        at.index[i] = place < range.count ? 0 : KD_NONE;
         at.begin[i] = 0;
         at.count[i] = root.count;
         at.left[i] = root.left;
@@ -168,7 +168,7 @@ __global__ __launch_bounds__(bottom_shared<HEIGHT, key>::THREADS) void finish_ch
         }
         __syncthreads();
         if (segment_of(subtree.low, height - down, 0).count > COUNTED)
-            sort_by_block(sh, at, own.count, bits);
+            sort_by_block(sh, at, range.count, bits);
         else
             sort_by_counting(sh, at);
         descend(sh, s, subtree, down, at);

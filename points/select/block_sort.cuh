@@ -49,19 +49,19 @@ __device__ inline uint32_t spread(float x, float minimum, float maximum, uint32_
     return at < (float)bins ? (uint32_t)at : bins - 1; /* NaN if the range overflows: last bin */
 }
 
-__device__ inline uint32_t spread_ids(const crowd &in, uint32_t bins, uint32_t id) {
-    const float ids = (float)(in.max_id - in.min_id) + 1.0f;
-    return spread((float)(id - in.min_id), 0.0f, ids, bins);
+__device__ inline uint32_t spread_ids(const crowd &crowd, uint32_t bins, uint32_t id) {
+    const float ids = (float)(crowd.max_id - crowd.min_id) + 1.0f;
+    return spread((float)(id - crowd.min_id), 0.0f, ids, bins);
 }
 
 /* Returns the new bin of a point of a crowded bin that begins at `begin` and is subdivided into
    `bins`. */
-__device__ inline uint32_t spread_crowd(const crowd &in, uint32_t begin, uint32_t bins, float x,
+__device__ inline uint32_t spread_crowd(const crowd &crowd, uint32_t begin, uint32_t bins, float x,
                                         const float4 *record) {
-    if (in.minimum != in.maximum)
-        return begin + spread(x, pointtree_float_of_order_bits(in.minimum),
-                              pointtree_float_of_order_bits(in.maximum), bins);
-    return begin + spread_ids(in, bins, record_id(*record));
+    if (crowd.minimum != crowd.maximum)
+        return begin + spread(x, pointtree_float_of_order_bits(crowd.minimum),
+                              pointtree_float_of_order_bits(crowd.maximum), bins);
+    return begin + spread_ids(crowd, bins, record_id(*record));
 }
 
 /* Most values already lie between the extremes and need no atomic operation. */

@@ -177,7 +177,7 @@ __device__ inline tail open_tail(bottom_shared<HEIGHT> &sh, uint32_t slot, uint3
    `members`. */
 template <int LEVELS, int HEIGHT, bool WIDEST>
 __device__ inline void split_tail(bottom_shared<HEIGHT> &sh, const stage &s, const subtree &subtree,
-                                  const tail &from, uint32_t members, uint32_t index, int axis,
+                                  const tail &tail, uint32_t members, uint32_t index, int axis,
                                   const domain &region) {
     if (!members) return;
     if (WIDEST) {
@@ -185,7 +185,7 @@ __device__ inline void split_tail(bottom_shared<HEIGHT> &sh, const stage &s, con
         const uint32_t down = subtree.height - LEVELS;
         s.tree_axes[node_at(subtree.level + down, (subtree.index << down) + index)] = (uint8_t)axis;
     }
-    uint32_t order = axis == 0 ? from.order[0] : axis == 1 ? from.order[1] : from.order[2];
+    uint32_t order = axis == 0 ? tail.order[0] : axis == 1 ? tail.order[1] : tail.order[2];
     uint32_t rank = subtree_segment(subtree.low, LEVELS, index).left, left = 0, pivot = 0;
     for (;; order >>= 4) {
         pivot = order & 7;
@@ -193,15 +193,15 @@ __device__ inline void split_tail(bottom_shared<HEIGHT> &sh, const stage &s, con
         if (rank-- == 0) break;
         left |= 1u << pivot;
     }
-    const uint32_t point = from.points[pivot], right = members & ~left & ~(1u << pivot);
+    const uint32_t point = tail.points[pivot], right = members & ~left & ~(1u << pivot);
     sh.placed[(index << LEVELS) + (1u << (LEVELS - 1)) - 1] = (uint16_t)point;
     if constexpr (LEVELS > 1) {
         const int next = axis == 2 ? 0 : axis + 1;
         const float plane = WIDEST ? record_axis(subtree.records[point], axis) : 0.0f;
-        split_tail<LEVELS - 1, HEIGHT, WIDEST>(sh, s, subtree, from, left, 2 * index, next,
+        split_tail<LEVELS - 1, HEIGHT, WIDEST>(sh, s, subtree, tail, left, 2 * index, next,
                                                WIDEST ? domain_clipped(region, axis, plane, false)
                                                       : region);
-        split_tail<LEVELS - 1, HEIGHT, WIDEST>(sh, s, subtree, from, right, 2 * index + 1, next,
+        split_tail<LEVELS - 1, HEIGHT, WIDEST>(sh, s, subtree, tail, right, 2 * index + 1, next,
                                                WIDEST ? domain_clipped(region, axis, plane, true)
                                                       : region);
     }
@@ -240,17 +240,17 @@ __global__ __launch_bounds__(bottom_shared<HEIGHT>::THREADS,
     const uint32_t level = deep ? roots.level : roots.level - 1;
     const uint32_t index = deep ? blockIdx.x : blockIdx.x - roots.deep / 2;
     const uint32_t node = node_at(level, index);
-    const segment own = node_segment(s.tree, level, index);
+    const segment segment = node_segment(s.tree, level, index);
     /* A sub-tree without points on the last level has one level less, and all its levels are
        full. */
     const uint32_t levels = s.tree.levels - level, upper = (1u << (levels - 1)) - 1;
-    const uint32_t height = own.count > upper ? levels : levels - 1;
+    const uint32_t height = segment.count > upper ? levels : levels - 1;
     if (height == 0) return;
-    const subtree subtree = {level, index, height, own.count - (upper >> (levels - height)),
-                        (deep ? s.records : roots.shallow) + own.begin};
+    const subtree subtree = {level, index, height, segment.count - (upper >> (levels - height)),
+                        (deep ? s.records : roots.shallow) + segment.begin};
     bool ends = false;
 #pragma unroll 1
-    for (int axis = 0; axis < 3; ++axis) ends = sort_axis(sh, subtree.records, own.count, axis, ends);
+    for (int axis = 0; axis < 3; ++axis) ends = sort_axis(sh, subtree.records, segment.count, axis, ends);
     domain region = {};
     if (WIDEST) region = s.nodes.region[node];
     int axis = s.nodes.axis[node];
@@ -263,7 +263,7 @@ __global__ __launch_bounds__(bottom_shared<HEIGHT>::THREADS,
     else
         finish_tail<1, HEIGHT, WIDEST>(sh, s, subtree, axis, region);
     __syncthreads();
-    store_ids(sh, s, subtree, own.count);
+    store_ids(sh, s, subtree, segment.count);
 }
 
 } // namespace kandela

@@ -60,9 +60,9 @@ __device__ inline point_key sampled_key(const aim_shared &sh, int depth, int i) 
 /* Draws a sample of the records that `load` reads, with their coordinates on the axes from that of
    `level` on. */
 template <int CLUSTER, class LOAD>
-__device__ void draw_group_sample(aim_shared &sh, aim_sample &out, const segment &from,
+__device__ void draw_group_sample(aim_shared &sh, aim_sample &out, const segment &segment,
                                   uint32_t level, const LOAD &load) {
-    const strata strata = strata_of(from, CLUSTER * SELECT_THREADS * AIM_DRAWS);
+    const strata strata = strata_of(segment, CLUSTER * SELECT_THREADS * AIM_DRAWS);
     const int axis = level_axis(level), second = level_axis(level + 1);
     const int third = level_axis(level + 2), t = threadIdx.x;
     out.nodes = FULL;
@@ -72,7 +72,7 @@ __device__ void draw_group_sample(aim_shared &sh, aim_sample &out, const segment
             (uint32_t)((i * CLUSTER + block_rank<CLUSTER>()) * SELECT_THREADS + t);
         if (draw >= strata.draws) continue;
         out.nodes &= ~(15u << 4 * i);
-        const float4 record = load(from.begin + draw_from(strata, draw, level));
+        const float4 record = load(segment.begin + draw_from(strata, draw, level));
         sh.bits[0][i][t] = pointtree_order_bits(record_axis(record, axis));
         sh.bits[1][i][t] = pointtree_order_bits(record_axis(record, second));
         sh.bits[2][i][t] = pointtree_order_bits(record_axis(record, third));

@@ -138,18 +138,18 @@ static inline uint32_t column_narrow(const int32_t *from, uint32_t count, int32_
 }
 
 /* Partitions a group of eight records, of which the first `valid` exist. */
-COLUMN_FN void columns_move(const columns_source *from, columns_target *to, column_pivot pivot,
+COLUMN_FN void columns_move(const columns_source *source, columns_target *target, column_pivot pivot,
                             uint32_t columns, uint32_t i, uint32_t valid) {
-    const int32_t *at = from->at + i;
+    const int32_t *at = source->at + i;
     const __m256i there = column_lanes(0, valid), pivot_key = _mm256_set1_epi32(pivot.key);
     __m256i group[COLUMNS_MAX], keys;
     if (valid == COLUMN_LANES) {
-        for (uint32_t c = 0; c < columns; ++c) group[c] = column_load(at + c * from->stride);
-        keys = column_load(at + from->axis * from->stride);
+        for (uint32_t c = 0; c < columns; ++c) group[c] = column_load(at + c * source->stride);
+        keys = column_load(at + source->axis * source->stride);
     } else {
         for (uint32_t c = 0; c < columns; ++c)
-            group[c] = _mm256_maskload_epi32(at + c * from->stride, there);
-        keys = _mm256_maskload_epi32(at + from->axis * from->stride, there);
+            group[c] = _mm256_maskload_epi32(at + c * source->stride, there);
+        keys = _mm256_maskload_epi32(at + source->axis * source->stride, there);
     }
     __m256i before = _mm256_cmpgt_epi32(pivot_key, keys);
     if (pivot.tied) {
@@ -162,24 +162,24 @@ COLUMN_FN void columns_move(const columns_source *from, columns_target *to, colu
     const __m256i order = column_order(mask);
     const uint32_t lefts = (uint32_t)__builtin_popcount(mask), rights = valid - lefts;
     /* so that the lanes for the right side end at right_end */
-    int32_t *left = to->at + to->left, *right = to->at + to->right_end - valid;
-    if (valid == COLUMN_LANES && to->left + COLUMN_LANES <= to->left_end &&
-        to->right + COLUMN_LANES <= to->right_end) {
+    int32_t *left = target->at + target->left, *right = target->at + target->right_end - valid;
+    if (valid == COLUMN_LANES && target->left + COLUMN_LANES <= target->left_end &&
+        target->right + COLUMN_LANES <= target->right_end) {
         for (uint32_t c = 0; c < columns; ++c) {
             const __m256i packed = _mm256_permutevar8x32_epi32(group[c], order);
-            column_store(left + c * from->stride, packed);
-            column_store(right + c * from->stride, packed);
+            column_store(left + c * source->stride, packed);
+            column_store(right + c * source->stride, packed);
         }
     } else {
         const __m256i to_left = column_lanes(0, lefts), to_right = column_lanes(lefts, valid);
         for (uint32_t c = 0; c < columns; ++c) {
             const __m256i packed = _mm256_permutevar8x32_epi32(group[c], order);
-            _mm256_maskstore_epi32(left + c * from->stride, to_left, packed);
-            _mm256_maskstore_epi32(right + c * from->stride, to_right, packed);
+            _mm256_maskstore_epi32(left + c * source->stride, to_left, packed);
+            _mm256_maskstore_epi32(right + c * source->stride, to_right, packed);
         }
     }
-    to->left += lefts;
-    to->right_end -= rights;
+    target->left += lefts;
+    target->right_end -= rights;
 }
 
 COLUMN_FN void columns_partition(columns_source from, columns_target to, column_pivot pivot,
@@ -323,14 +323,14 @@ static inline column_value column_select_tiny(const int32_t *values, uint32_t co
         column_ranks_count(&ranks, count, vectors / 2);
     else
         column_ranks_count(&ranks, count, vectors);
-    column_value found = {0, 0, 0};
-    found.value = count <= COLUMN_TINY / 2 ? column_ranks_value(&ranks, rank, vectors / 2)
+    column_value value = {0, 0, 0};
+    value.value = count <= COLUMN_TINY / 2 ? column_ranks_value(&ranks, rank, vectors / 2)
                                            : column_ranks_value(&ranks, rank, vectors);
     for (uint32_t i = 0; i < COLUMN_TINY; ++i) {
-        found.less += ranks.values[i] < found.value;
-        found.equal += ranks.values[i] == found.value;
+        value.less += ranks.values[i] < value.value;
+        value.equal += ranks.values[i] == value.value;
     }
-    return found;
+    return value;
 }
 
 /* Selects the value of `rank` among `count` values, none of which is INT32_MAX. `scratch` is
@@ -365,8 +365,8 @@ static inline column_value column_select(const int32_t *values, uint32_t count, 
         rank -= below;
         less += below;
         if (bracket[0] == bracket[1]) {
-            const column_value found = {bracket[0], less, kept};
-            return found;
+            const column_value value = {bracket[0], less, kept};
+            return value;
         }
         values = to;
         count = kept;
@@ -408,11 +408,11 @@ static inline void column_ties(const int32_t *keys, const int32_t *ids, int32_t 
    `count` values. */
 static inline column_pivot column_pivot_select(const int32_t *keys, const int32_t *ids,
                                                uint32_t count, uint32_t rank, int32_t *scratch[3]) {
-    const column_value found = column_select(keys, count, rank, scratch);
-    column_pivot pivot = {found.value, 0, found.equal > 1};
+    const column_value value = column_select(keys, count, rank, scratch);
+    column_pivot pivot = {value.value, 0, value.equal > 1};
     if (!pivot.tied) return pivot;
-    column_ties(keys, ids, found.value, found.equal, scratch[2]);
-    pivot.id = column_select(scratch[2], found.equal, rank - found.less, scratch).value;
+    column_ties(keys, ids, value.value, value.equal, scratch[2]);
+    pivot.id = column_select(scratch[2], value.equal, rank - value.less, scratch).value;
     return pivot;
 }
 

@@ -51,14 +51,14 @@ __device__ inline place place_of(const stage &s, uint32_t root, int h) {
     const int levels = group_levels(s, root);
     const int depth = 31 - __clz(h + 1);
     const uint32_t index = (root << depth) + (uint32_t)(h + 1 - (1 << depth));
-    const segment own = node_segment(s.tree, s.physical + depth, index);
-    if (depth == levels) return {own.begin, own.count};
+    const segment range = node_segment(s.tree, s.physical + depth, index);
+    if (depth == levels) return {range.begin, range.count};
     const segment from = node_segment(s.tree, s.physical, root);
     const uint32_t share = list_share(levels, depth);
     uint32_t skipped = 0;
     for (int above = 0; above < depth; ++above) skipped += list_share(levels, above);
-    const uint32_t capacity = share * (own.count / 32);
-    return {from.begin / 2 + skipped * (from.count / 32) + share * ((own.begin - from.begin) / 32),
+    const uint32_t capacity = share * (range.count / 32);
+    return {from.begin / 2 + skipped * (from.count / 32) + share * ((range.begin - from.begin) / 32),
             s.refined ? capacity - capacity / 4 : capacity};
 }
 

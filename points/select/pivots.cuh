@@ -40,9 +40,9 @@ struct strata {
     uint64_t step; /* 32.32 fixed point */
 };
 
-__device__ inline strata strata_of(const segment &from, uint32_t maximum) {
-    const uint32_t draws = min(from.count, maximum);
-    return {draws, ((uint64_t)from.count << 32) / max(draws, 1u)};
+__device__ inline strata strata_of(const segment &segment, uint32_t maximum) {
+    const uint32_t draws = min(segment.count, maximum);
+    return {draws, ((uint64_t)segment.count << 32) / max(draws, 1u)};
 }
 
 __device__ inline uint32_t draw_from(const strata &strata, uint32_t draw, uint32_t level) {
@@ -216,20 +216,20 @@ __global__ void open_region(const __grid_constant__ stage s, bool known, domain 
 template <int CLUSTER, bool INPUT>
 __device__ point_key find_pivot(select_shared &sh, const stage &s, uint32_t level, uint32_t index) {
     const uint32_t node = node_at(level, index);
-    const segment own = node_segment(s.tree, level, index);
+    const segment range = node_segment(s.tree, level, index);
     const segment from = node_segment(s.tree, s.physical, index >> (level - s.physical));
     const uint32_t less = s.nodes.less[node], found = s.nodes.found[node];
-    const bool inside = own.left >= less && own.left - less < found;
+    const bool inside = range.left >= less && range.left - less < found;
     const point_key lo = s.nodes.lo[node];
     if (threadIdx.x == 0)
-        sh.target[0] = inside ? narrowing{lo, s.nodes.hi[node] - lo, own.left - less, found}
-                              : narrowing{0, KEY_MAX, own.left, own.count};
+        sh.target[0] = inside ? narrowing{lo, s.nodes.hi[node] - lo, range.left - less, found}
+                              : narrowing{0, KEY_MAX, range.left, range.count};
     __syncthreads();
     const uint32_t begin = block_rank<CLUSTER>() * SELECT_THREADS + threadIdx.x;
     constexpr uint32_t STEP = CLUSTER * SELECT_THREADS;
     if (inside)
         return select_key<CLUSTER>(sh, [&](const auto &add) {
-            const point_key *candidates = s.candidates + own.begin;
+            const point_key *candidates = s.candidates + range.begin;
             uint32_t i = begin;
             for (; i + 3 * STEP < found; i += 4 * STEP) {
                 const point_key a = candidates[i], b = candidates[i + STEP];

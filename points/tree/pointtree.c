@@ -128,47 +128,47 @@ void pointtree_close(pointtree *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
-pointtree_nd_view pointtree_get_nd_view(const pointtree *from) {
+pointtree_nd_view pointtree_get_nd_view(const pointtree *tree) {
     pointtree_nd_view view;
-    view.coordinates = from->coordinates;
-    view.ids = from->ids;
-    view.axes = from->axes;
-    view.count = from->count;
-    view.dims = from->dims;
-    view.scalar = from->scalar;
-    view.box = from->box;
-    view.order = from->order;
-    view.cells = from->options.cells;
-    view.unique = from->options.unique;
+    view.coordinates = tree->coordinates;
+    view.ids = tree->ids;
+    view.axes = tree->axes;
+    view.count = tree->count;
+    view.dims = tree->dims;
+    view.scalar = tree->scalar;
+    view.box = tree->box;
+    view.order = tree->order;
+    view.cells = tree->options.cells;
+    view.unique = tree->options.unique;
     return view;
 }
 
-void pointtree_link_nodes(const pointtree *from, pointtree_link *out) {
-    for (uint32_t i = 0; i < from->count; ++i) {
-        out[i].id = from->ids[i];
-        out[i].less = 2 * i + 1 < from->count ? 2 * i + 1 : KD_NONE;
-        out[i].greater = 2 * i + 2 < from->count ? 2 * i + 2 : KD_NONE;
+void pointtree_link_nodes(const pointtree *tree, pointtree_link *out) {
+    for (uint32_t i = 0; i < tree->count; ++i) {
+        out[i].id = tree->ids[i];
+        out[i].less = 2 * i + 1 < tree->count ? 2 * i + 1 : KD_NONE;
+        out[i].greater = 2 * i + 2 < tree->count ? 2 * i + 2 : KD_NONE;
     }
 }
 
-pointtree_view pointtree_get_view(const pointtree *from) {
-    assert(from->count == 0 || (from->dims == 3 && from->scalar == POINT_FLOAT));
-    assert(from->options.cells == 0); /* pointtree_walk_next does not support slack */
+pointtree_view pointtree_get_view(const pointtree *tree) {
+    assert(tree->count == 0 || (tree->dims == 3 && tree->scalar == POINT_FLOAT));
+    assert(tree->options.cells == 0); /* pointtree_walk_next does not support slack */
     pointtree_view view;
-    view.points = from->points;
-    view.ids = from->ids;
-    view.axes = from->axes;
-    view.count = from->count;
+    view.points = tree->points;
+    view.ids = tree->ids;
+    view.axes = tree->axes;
+    view.count = tree->count;
     view.box = box3_empty();
-    if (from->count == 0) return view;
+    if (tree->count == 0) return view;
     for (int axis = 0; axis < 3; ++axis) {
-        vec3_set_axis(&view.box.lo, axis, (float)from->box.lo[axis]);
-        vec3_set_axis(&view.box.hi, axis, (float)from->box.hi[axis]);
+        vec3_set_axis(&view.box.lo, axis, (float)tree->box.lo[axis]);
+        vec3_set_axis(&view.box.hi, axis, (float)tree->box.hi[axis]);
     }
     return view;
 }
 
-uint64_t pointtree_hash(const pointtree *from) {
-    const uint64_t hash = hash_bytes(from->ids, from->count * sizeof *from->ids);
-    return from->axes ? hash_combine(hash, from->axes, from->count) : hash;
+uint64_t pointtree_hash(const pointtree *tree) {
+    const uint64_t hash = hash_bytes(tree->ids, tree->count * sizeof *tree->ids);
+    return tree->axes ? hash_combine(hash, tree->axes, tree->count) : hash;
 }

@@ -70,12 +70,12 @@ kd_status pointtree_open_by(pointtree *out, const point_array *points,
                             job_control *job);
 void pointtree_close(pointtree *owned); /* accepts a zeroed struct */
 
-pointtree_nd_view pointtree_get_nd_view(const pointtree *from);
-pointtree_view pointtree_get_view(const pointtree *from); /* requires three floats */
+pointtree_nd_view pointtree_get_nd_view(const pointtree *tree);
+pointtree_view pointtree_get_view(const pointtree *tree); /* requires three floats */
 /* Writes from->count links. */
-void pointtree_link_nodes(const pointtree *from, pointtree_link *out);
+void pointtree_link_nodes(const pointtree *tree, pointtree_link *out);
 /* Returns the XXH3 hash of the ids in tree order and of the axes. */
-uint64_t pointtree_hash(const pointtree *from);
+uint64_t pointtree_hash(const pointtree *tree);
 
 #ifdef __cplusplus
 }

@@ -166,7 +166,7 @@ KD_FN bool metric_step(const pointtree_nd_view *tree, point_norm norm, const dou
    the last one. */
 KD_FN bool metric_walk_next(const pointtree_nd_view *tree, const point_metric *metric,
                             const void *query, double bound, metric_walk *walk,
-                            neighbour_nd *found) {
+                            neighbour_nd *nd) {
     for (;;) {
         if (!walk->walking) {
             if (walk->next == walk->images) return false;
@@ -175,13 +175,13 @@ KD_FN bool metric_walk_next(const pointtree_nd_view *tree, const point_metric *m
         }
         walk->walking = metric_step(tree, metric->norm, walk->image, bound, &walk->walk);
         if (!walk->walking) continue;
-        found->dist2 = metric_distance(tree, metric->norm, walk->image, walk->walk.node);
-        if (!(found->dist2 <= bound)) continue;
+        nd->dist2 = metric_distance(tree, metric->norm, walk->image, walk->walk.node);
+        if (!(nd->dist2 <= bound)) continue;
         if (walk->images > 1 &&
             !metric_image_is_nearest(tree, metric, query, walk, walk->walk.node))
             continue;
-        found->node = walk->walk.node;
-        found->id = tree->ids[found->node];
+        nd->node = walk->walk.node;
+        nd->id = tree->ids[nd->node];
         return true;
     }
 }

@@ -50,19 +50,19 @@ static uint64_t rows_of(nb::handle given, const char *name, uint64_t columns) {
     return taken.rows();
 }
 
-static kd_scene_mesh mesh_of(const given_mesh &from, array keep[4]) {
+static kd_scene_mesh mesh_of(const given_mesh &given_mesh, array keep[4]) {
     kd_scene_mesh mesh = {};
-    const nb::object &indices = std::get<2>(from);
-    mesh.name = std::get<0>(from).c_str();
-    mesh.vertex_count = rows_of(std::get<1>(from), "vertices", 3);
-    mesh.vertices = (const float *)array_data(std::get<1>(from), "vertices", "float32",
+    const nb::object &indices = std::get<2>(given_mesh);
+    mesh.name = std::get<0>(given_mesh).c_str();
+    mesh.vertex_count = rows_of(std::get<1>(given_mesh), "vertices", 3);
+    mesh.vertices = (const float *)array_data(std::get<1>(given_mesh), "vertices", "float32",
                                               3 * mesh.vertex_count, false, &keep[0]);
     mesh.triangle_count = indices.is_none() ? mesh.vertex_count / 3 : rows_of(indices, "faces", 3);
     mesh.indices = (const uint32_t *)array_data(indices, "faces", "uint32|int32",
                                                 3 * mesh.triangle_count, false, &keep[1]);
-    mesh.normals = (const float *)array_data(std::get<3>(from), "normals", "float32",
+    mesh.normals = (const float *)array_data(std::get<3>(given_mesh), "normals", "float32",
                                              3 * mesh.vertex_count, false, &keep[2]);
-    mesh.texcoords = (const float *)array_data(std::get<4>(from), "texcoords", "float32",
+    mesh.texcoords = (const float *)array_data(std::get<4>(given_mesh), "texcoords", "float32",
                                                2 * mesh.vertex_count, false, &keep[3]);
     return mesh;
 }

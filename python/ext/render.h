@@ -10,11 +10,11 @@ struct render_options {
     kd_render_options c;
     std::string photon_map;
     render_options() { kd_render_options_default(&c); }
-    render_options(const render_options &from) { *this = from; }
-    render_options &operator=(const render_options &from) {
-        const bool own = from.c.photon_map == from.photon_map.c_str();
-        c = from.c;
-        photon_map = from.photon_map;
+    render_options(const render_options &options) { *this = options; }
+    render_options &operator=(const render_options &options) {
+        const bool own = options.c.photon_map == options.photon_map.c_str();
+        c = options.c;
+        photon_map = options.photon_map;
         if (own) c.photon_map = photon_map.c_str();
         return *this;
     }

@@ -118,9 +118,9 @@ static void listen_to(listener *hears, kd_progress progress, void *context) {
     hears->job.context = hears;
 }
 
-kd_status kd_render(kd_image **rendered, const kd_scene *from, const kd_render_options *options,
+kd_status kd_render(kd_image **rendered, const kd_scene *scene, const kd_render_options *options,
                     kd_progress progress, void *context) {
-    KD_REQUIRE(rendered && from && options, KD_ERROR_USAGE,
+    KD_REQUIRE(rendered && scene && options, KD_ERROR_USAGE,
                "`image`, `scene` and `options` must not be NULL");
     *rendered = NULL;
     kd_render_options taken;
@@ -130,10 +130,10 @@ kd_status kd_render(kd_image **rendered, const kd_scene *from, const kd_render_o
     listener hears;
     listen_to(&hears, progress, context);
     camera ends[2];
-    scene_cameras_at(from->held, &taken, ends);
-    scene_set_cameras(from->held, &ends[0], &ends[1]);
-    kd_status status = render_resolve_instances(from->held, &taken, 0, RENDER_INSTANCING_AUTO);
-    if (status == KD_OK) status = render_run(&handle->held, from->held, &taken, &hears.job);
+    scene_cameras_at(scene->held, &taken, ends);
+    scene_set_cameras(scene->held, &ends[0], &ends[1]);
+    kd_status status = render_resolve_instances(scene->held, &taken, 0, RENDER_INSTANCING_AUTO);
+    if (status == KD_OK) status = render_run(&handle->held, scene->held, &taken, &hears.job);
     if (status != KD_OK && status != KD_INTERRUPTED) {
         memory_free(handle);
         return status_pass(status, __FILE__, __LINE__, "render_run");
@@ -164,20 +164,20 @@ uint64_t kd_image_hash(const kd_image *image) {
     return image ? image->held.image_hash : 0;
 }
 
-kd_status kd_image_write(const kd_image *from, const char *path, float exposure,
+kd_status kd_image_write(const kd_image *image, const char *path, float exposure,
                          kd_tonemap tonemap) {
-    KD_REQUIRE(from && path, KD_ERROR_USAGE, "`image` and `path` must not be NULL");
+    KD_REQUIRE(image && path, KD_ERROR_USAGE, "`image` and `path` must not be NULL");
     KD_REQUIRE(tonemap >= KD_TONEMAP_LINEAR && tonemap <= KD_TONEMAP_NEUTRAL, KD_ERROR_USAGE,
                "`tonemap` is %d; expected 0 to %d (kd_tonemap)", (int)tonemap,
                (int)KD_TONEMAP_NEUTRAL);
     const image_encoding encoding = {exposure, tonemap};
-    KD_TRY(image_write(&from->held.picture, path, &encoding));
+    KD_TRY(image_write(&image->held.picture, path, &encoding));
     return KD_OK;
 }
 
-kd_status kd_photons_emit(kd_photons **emitted, const kd_scene *from,
+kd_status kd_photons_emit(kd_photons **emitted, const kd_scene *scene,
                           const kd_render_options *options, kd_progress progress, void *context) {
-    KD_REQUIRE(emitted && from && options, KD_ERROR_USAGE,
+    KD_REQUIRE(emitted && scene && options, KD_ERROR_USAGE,
                "`out`, `scene` and `options` must not be NULL");
     *emitted = NULL;
     kd_render_options taken;
@@ -187,7 +187,7 @@ kd_status kd_photons_emit(kd_photons **emitted, const kd_scene *from,
     listener hears;
     listen_to(&hears, progress, context);
     parallel_set_threads(taken.threads);
-    const kd_status status = photons_emit(&handle->held, from->held, &taken, &hears.job);
+    const kd_status status = photons_emit(&handle->held, scene->held, &taken, &hears.job);
     if (status != KD_OK) {
         kd_photons_close(handle);
         return status_pass(status, __FILE__, __LINE__, "photons_emit");
@@ -220,8 +220,8 @@ const kd_photon *kd_photons_list(const kd_photons *photons, kd_photon_map map) {
     return list && list->count ? (const kd_photon *)list->photons : NULL;
 }
 
-kd_status kd_photons_write(const kd_photons *from, const char *path) {
-    KD_REQUIRE(from && path, KD_ERROR_USAGE, "`photons` and `path` must not be NULL");
-    KD_TRY(photon_file_write(path, &from->held));
+kd_status kd_photons_write(const kd_photons *photons, const char *path) {
+    KD_REQUIRE(photons && path, KD_ERROR_USAGE, "`photons` and `path` must not be NULL");
+    KD_TRY(photon_file_write(path, &photons->held));
     return KD_OK;
 }

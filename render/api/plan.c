@@ -21,17 +21,17 @@
 /* References, and also nodes, per triangle of a tree on a device; allowance for small trees. */
 enum { PLANNED_REFERENCES = 8, SMALL_TREE = 1 << 16 };
 
-static void add_to(render_plan *to, bool on_device, const char *name, uint64_t bytes) {
+static void add_to(render_plan *plan, bool on_device, const char *name, uint64_t bytes) {
     if (bytes == 0) return;
-    to->rows[to->count].name = name;
-    to->rows[to->count].bytes = bytes;
-    to->rows[to->count].on_device = on_device;
-    ++to->count;
-    *(on_device ? &to->device_total : &to->total) += bytes;
+    plan->rows[plan->count].name = name;
+    plan->rows[plan->count].bytes = bytes;
+    plan->rows[plan->count].on_device = on_device;
+    ++plan->count;
+    *(on_device ? &plan->device_total : &plan->total) += bytes;
 }
 
-static void add(render_plan *to, const char *name, uint64_t bytes) {
-    add_to(to, false, name, bytes);
+static void add(render_plan *plan, const char *name, uint64_t bytes) {
+    add_to(plan, false, name, bytes);
 }
 
 static uint64_t pixels_of(const kd_render_options *options) {
@@ -45,12 +45,12 @@ static uint64_t state_bytes(const kd_render_options *options) {
 }
 
 /* Photons to store per batch in each map: global, caustic, media. */
-static void photons_of(uint64_t photons[PHOTON_LISTS], const scene_view *from,
+static void photons_of(uint64_t photons[PHOTON_LISTS], const scene_view *view,
                        const kd_render_options *options) {
     const uint64_t batches = (uint64_t)options->batches, same = options->photons;
     const uint64_t given[PHOTON_LISTS] = {same, options->caustic_photons, options->media_photons};
     uint32_t maps = integrator_maps(integrator_find(options->integrator), options);
-    if (!photon_scene_scatters(from)) maps &= ~(1u << PHOTON_LIST_MEDIA);
+    if (!photon_scene_scatters(view)) maps &= ~(1u << PHOTON_LIST_MEDIA);
     for (int l = 0; l < PHOTON_LISTS; ++l) {
         const uint64_t wanted = maps & 1u << l ? (given[l] ? given[l] : same) : 0;
         photons[l] = (wanted + batches - 1) / batches;
@@ -73,8 +73,8 @@ static uint64_t instance_bytes(const instance_view *view) {
 }
 
 /* Trees of instanced meshes: nodes and references. */
-static uint64_t instance_tree_bytes(const scene_view *from) {
-    const uint64_t triangles = from->mesh.stored_count - from->mesh.triangle_count;
+static uint64_t instance_tree_bytes(const scene_view *view) {
+    const uint64_t triangles = view->mesh.stored_count - view->mesh.triangle_count;
     return triangles * PLANNED_REFERENCES * (sizeof(uint32_t) + sizeof(tritree_node));
 }
 
@@ -104,17 +104,17 @@ static uint64_t media_bytes(uint64_t photons, const kd_render_options *options) 
                                                      : photon_map_bytes_max(photons);
 }
 
-static kd_status plan_here(render_plan *out, const scene_view *from,
+static kd_status plan_here(render_plan *out, const scene_view *view,
                            const kd_render_options *options, int32_t rank_count) {
     const tritree_builder *builder = NULL;
     KD_TRY(tritree_builder_choose(&builder, options->builder));
-    add(out, "triangle tree", builder->scratch_bytes(from->mesh.stored_count));
-    add(out, "placements", instance_bytes(&from->instances));
-    add(out, "tree for rays", tritree_widen_bytes_max(builder, from->mesh.stored_count));
+    add(out, "triangle tree", builder->scratch_bytes(view->mesh.stored_count));
+    add(out, "placements", instance_bytes(&view->instances));
+    add(out, "tree for rays", tritree_widen_bytes_max(builder, view->mesh.stored_count));
     add(out, "splats", state_bytes(options));
     uint64_t photons[PHOTON_LISTS], lists = 0, batch = 0, all = 0;
     const bool all_apart = rank_count > 1 && rank_maps_apart(options->maps);
-    photons_of(photons, from, options);
+    photons_of(photons, view, options);
     for (int l = 0; l < PHOTON_LISTS; ++l) {
         const bool apart = all_apart && l != PHOTON_LIST_MEDIA;
         add(out, map_names[l],
@@ -128,7 +128,7 @@ static kd_status plan_here(render_plan *out, const scene_view *from,
     if (all && all_apart) add(out, "looks into maps", looks_apart_bytes(apart_gather(options)));
     if (all)
         add(out, "surface tiles",
-            tile_set_bytes_max(from->mesh.triangle_count, discs_of(photons, options)));
+            tile_set_bytes_max(view->mesh.triangle_count, discs_of(photons, options)));
     return KD_OK;
 }
 
@@ -166,31 +166,31 @@ static uint64_t media_bytes_there(uint64_t photons, const kd_render_options *opt
 
 /* Returns true if the next pass's maps are built during this pass's samples (progressive.c). */
 static bool emits_ahead(const kd_render_options *options, int32_t rank_count) {
-    const integrator *how = integrator_find(options->integrator);
-    return options->maps_ahead && how->pass && rank_count == 1 &&
-           integrator_samples(how, options) > 1 && !(options->time_seconds > 0) &&
+    const integrator *integrator = integrator_find(options->integrator);
+    return options->maps_ahead && integrator->pass && rank_count == 1 &&
+           integrator_samples(integrator, options) > 1 && !(options->time_seconds > 0) &&
            !photon_media_named(options->media)->beams;
 }
 
-static kd_status plan_there(render_plan *out, const scene_view *from,
+static kd_status plan_there(render_plan *out, const scene_view *view,
                             const kd_render_options *options, int32_t rank_count) {
     uint64_t photons[PHOTON_LISTS], scene_bytes = 0, all = 0, ahead = 0;
     /* Integrators that need the global map only look it up inline. */
     const uint32_t maps = integrator_maps(integrator_find(options->integrator), options);
-    const bool ordered = options->final_gather > 0 || photon_scene_scatters(from) ||
+    const bool ordered = options->final_gather > 0 || photon_scene_scatters(view) ||
                          photon_estimator_named(options->estimator)->adaptive ||
                          photon_lookup_named(options->lookup)->walks || maps == MAPS_GLOBAL;
-    KD_TRY(scene_cuda_measure(&scene_bytes, from));
-    scene_bytes += instance_bytes(&from->instances) + instance_tree_bytes(from);
+    KD_TRY(scene_cuda_measure(&scene_bytes, view));
+    scene_bytes += instance_bytes(&view->instances) + instance_tree_bytes(view);
     add_to(out, true, "scene", scene_bytes);
     add_to(out, true, "film", film_bytes_of(pixels_of(options)));
-    KD_TRY(plan_tree_there(out, &from->mesh, options));
+    KD_TRY(plan_tree_there(out, &view->mesh, options));
     if (integrator_find(options->integrator)->launch_bytes || maps)
-        add_to(out, true, "tree for rays", compressed_bytes_max(from->mesh.triangle_count));
+        add_to(out, true, "tree for rays", compressed_bytes_max(view->mesh.triangle_count));
     add_to(out, true, "splats", state_bytes(options));
     add_to(out, true, "paths",
-           integrator_launch_bytes(integrator_find(options->integrator), from, options));
-    photons_of(photons, from, options);
+           integrator_launch_bytes(integrator_find(options->integrator), view, options));
+    photons_of(photons, view, options);
     for (int l = 0; l < PHOTON_LISTS; ++l) {
         KD_REQUIRE(photons[l] <= POINTTREE_COUNT_MAX / 2, KD_ERROR_USAGE,
                    "%llu photons in one map on a device exceed the limit of %u: increase --batches",
@@ -207,27 +207,27 @@ static kd_status plan_there(render_plan *out, const scene_view *from,
         add_to(out, true, "looks of all ranks", looks_apart_there_bytes(pixels_of(options)));
     if (all)
         add_to(out, true, "looks into maps",
-               photon_cuda_lookup_bytes(pixels_of(options), photon_cuda_gathers_by_waves(from)
+               photon_cuda_lookup_bytes(pixels_of(options), photon_cuda_gathers_by_waves(view)
                                                                 ? (uint32_t)options->final_gather
                                                                 : 0));
     if (all)
         add_to(out, true, "surface tiles",
-               tile_set_bytes_there_max(from->mesh.triangle_count, discs_of(photons, options)));
+               tile_set_bytes_there_max(view->mesh.triangle_count, discs_of(photons, options)));
     return KD_OK;
 }
 
-uint64_t render_plan_sent(const scene_view *from, const kd_render_options *options,
+uint64_t render_plan_sent(const scene_view *view, const kd_render_options *options,
                           int32_t rank_count, bool on_devices) {
-    const integrator *how = integrator_find(options->integrator);
+    const integrator *integrator = integrator_find(options->integrator);
     const uint64_t passes =
-        how->pass ? (uint64_t)integrator_samples(how, options) : (uint64_t)options->batches;
+        integrator->pass ? (uint64_t)integrator_samples(integrator, options) : (uint64_t)options->batches;
     uint64_t photons[PHOTON_LISTS], each = 0;
     if (rank_count < 2) return 0;
-    photons_of(photons, from, options);
+    photons_of(photons, view, options);
     for (int l = 0; l < PHOTON_LISTS; ++l) each += photons[l] * sizeof(photon);
     const uint64_t sums = pixels_of(options) * sizeof(film_pixel);
     if (rank_maps_apart(options->maps))
-        return (uint64_t)integrator_samples(how, options) *
+        return (uint64_t)integrator_samples(integrator, options) *
                    (on_devices
                         ? looks_apart_there_sent(pixels_of(options), rank_count)
                         : looks_apart_sent(pixels_of(options), apart_gather(options), rank_count)) +
@@ -236,25 +236,25 @@ uint64_t render_plan_sent(const scene_view *from, const kd_render_options *optio
            sums / (uint64_t)rank_count;
 }
 
-static kd_status make_plan(render_plan *out, const scene_view *from,
+static kd_status make_plan(render_plan *out, const scene_view *view,
                            const kd_render_options *options, int32_t rank_count) {
-    device where;
+    device device;
     memset(out, 0, sizeof *out);
-    KD_TRY(render_choose_device(&where, options));
+    KD_TRY(render_choose_device(&device, options));
     add(out, "film", film_bytes_of(pixels_of(options)));
     add(out, "picture", film_picture_bytes(pixels_of(options)));
-    return where.kind == DEVICE_CUDA ? plan_there(out, from, options, rank_count)
-                                     : plan_here(out, from, options, rank_count);
+    return device.kind == DEVICE_CUDA ? plan_there(out, view, options, rank_count)
+                                     : plan_here(out, view, options, rank_count);
 }
 
-kd_status render_plan_make(render_plan *out, const scene_view *from,
+kd_status render_plan_make(render_plan *out, const scene_view *view,
                            const kd_render_options *options) {
-    return render_plan_make_among(out, from, options, 1);
+    return render_plan_make_among(out, view, options, 1);
 }
 
-kd_status render_plan_make_among(render_plan *out, const scene_view *from,
+kd_status render_plan_make_among(render_plan *out, const scene_view *view,
                                  const kd_render_options *options, int32_t rank_count) {
-    return make_plan(out, from, options, rank_count);
+    return make_plan(out, view, options, rank_count);
 }
 
 /* Returns the device builder that needs the least memory for this mesh; NULL if there is none. */
@@ -277,39 +277,39 @@ static bool fits(const render_plan *plan, uint64_t maximum) {
 }
 
 /* Halves the number of paths in flight until the plan fits, but not below `minimum`. */
-static kd_status fit_paths(render_plan *out, const scene_view *from, kd_render_options *options,
+static kd_status fit_paths(render_plan *out, const scene_view *view, kd_render_options *options,
                            uint64_t maximum, uint64_t minimum) {
-    const integrator *how = integrator_find(options->integrator);
+    const integrator *integrator = integrator_find(options->integrator);
     uint64_t paths = WAVE_PATHS;
-    if (!how->launch_bytes) return KD_OK;
+    if (!integrator->launch_bytes) return KD_OK;
     if (options->device_paths) paths = options->device_paths;
     while (out->device_total > maximum && paths > minimum) {
         paths /= 2;
         options->device_paths = paths;
-        KD_TRY(make_plan(out, from, options, 1));
+        KD_TRY(make_plan(out, view, options, 1));
     }
     return KD_OK;
 }
 
-kd_status render_plan_fit(render_plan *out, const scene_view *from, kd_render_options *options,
+kd_status render_plan_fit(render_plan *out, const scene_view *view, kd_render_options *options,
                           uint64_t maximum) {
     if (maximum > 0) options->maps_ahead = 0; /* no maps are built before they are needed */
-    KD_TRY(make_plan(out, from, options, 1));
+    KD_TRY(make_plan(out, view, options, 1));
     if (maximum == 0 || fits(out, maximum)) return KD_OK;
-    const integrator *how = integrator_find(options->integrator);
-    KD_TRY(fit_paths(out, from, options, maximum, WAVE_PATHS / 8));
-    const tritree_builder_cuda *smallest = smallest_builder(&from->mesh);
+    const integrator *integrator = integrator_find(options->integrator);
+    KD_TRY(fit_paths(out, view, options, maximum, WAVE_PATHS / 8));
+    const tritree_builder_cuda *smallest = smallest_builder(&view->mesh);
     if (out->device_total > maximum && name_is_auto(options->builder) && smallest) {
         snprintf(options->builder, sizeof options->builder, "%s", smallest->name);
-        KD_TRY(make_plan(out, from, options, 1));
+        KD_TRY(make_plan(out, view, options, 1));
     }
-    KD_TRY(fit_paths(out, from, options, maximum, WAVE_PATHS_MIN));
-    const int32_t last = integrator_batches_max(how, options);
+    KD_TRY(fit_paths(out, view, options, maximum, WAVE_PATHS_MIN));
+    const int32_t last = integrator_batches_max(integrator, options);
     while (!fits(out, maximum) && options->batches < last) {
         ++options->batches;
-        KD_TRY(make_plan(out, from, options, 1));
+        KD_TRY(make_plan(out, view, options, 1));
     }
-    const bool by_gather = how->batches_max && !how->pass && last < options->spp;
+    const bool by_gather = integrator->batches_max && !integrator->pass && last < options->spp;
     const bool there = out->device_total > out->total;
     KD_REQUIRE(
         fits(out, maximum), KD_ERROR_MEMORY,
@@ -327,33 +327,33 @@ kd_status render_plan_fit(render_plan *out, const scene_view *from, kd_render_op
 }
 
 /* Returns true if this assignment of photons to ranks fits; records the bytes sent. */
-static bool spread_fits(const scene_view *from, const kd_render_options *options, rank_maps maps,
+static bool spread_fits(const scene_view *view, const kd_render_options *options, rank_maps maps,
                         uint64_t maximum, maps_choice *choice) {
     render_plan plan;
     kd_render_options tried = *options;
-    const integrator *how = integrator_find(options->integrator);
+    const integrator *integrator = integrator_find(options->integrator);
     choice->sent[maps] = 0;
     snprintf(tried.maps, sizeof tried.maps, "%s", rank_maps_name((int)maps));
-    if (maps == RANK_MAPS_APART && !(how->maps && integrator_may_be_apart(how, options)))
+    if (maps == RANK_MAPS_APART && !(integrator->maps && integrator_may_be_apart(integrator, options)))
         return false;
-    if (render_plan_make_among(&plan, from, &tried, choice->rank_count) != KD_OK) {
+    if (render_plan_make_among(&plan, view, &tried, choice->rank_count) != KD_OK) {
         status_clear();
         return false;
     }
-    choice->sent[maps] = render_plan_sent(from, &tried, choice->rank_count, choice->on_devices);
+    choice->sent[maps] = render_plan_sent(view, &tried, choice->rank_count, choice->on_devices);
     return maximum == 0 || fits(&plan, maximum);
 }
 
-kd_status render_plan_fit_among(render_plan *out, const scene_view *from,
+kd_status render_plan_fit_among(render_plan *out, const scene_view *view,
                                 kd_render_options *options, uint64_t maximum, maps_choice *choice) {
     const int32_t asked = options->batches;
-    device where;
-    if (choice->rank_count < 2) return render_plan_fit(out, from, options, maximum);
+    device device;
+    if (choice->rank_count < 2) return render_plan_fit(out, view, options, maximum);
     choice->chosen = rank_maps_find(options->maps);
-    KD_TRY(render_choose_device(&where, options));
-    const bool whole = spread_fits(from, options, RANK_MAPS_WHOLE, maximum, choice);
-    bool apart = spread_fits(from, options, RANK_MAPS_APART, maximum, choice);
-    const bool there = where.kind == DEVICE_CUDA,
+    KD_TRY(render_choose_device(&device, options));
+    const bool whole = spread_fits(view, options, RANK_MAPS_WHOLE, maximum, choice);
+    bool apart = spread_fits(view, options, RANK_MAPS_APART, maximum, choice);
+    const bool there = device.kind == DEVICE_CUDA,
                stays = choice->on_devices && integrator_find(options->integrator)->apart_there &&
                        !photon_lookup_named(options->lookup)->walks;
     /* Distributed photons would force the rendering from the device to the CPU: only if nothing
@@ -362,14 +362,14 @@ kd_status render_plan_fit_among(render_plan *out, const scene_view *from,
     if (choice->chosen == RANK_MAPS_AUTO) choice->chosen = maps_choice_of(choice, whole, apart);
     snprintf(options->maps, sizeof options->maps, "%s", rank_maps_name((int)choice->chosen));
     if (choice->chosen == RANK_MAPS_APART) {
-        KD_TRY(render_plan_make_among(out, from, options, choice->rank_count));
+        KD_TRY(render_plan_make_among(out, view, options, choice->rank_count));
         KD_REQUIRE(maximum == 0 || fits(out, maximum), KD_ERROR_MEMORY,
                    "rendering with distributed photon maps needs %llu bytes, but only %llu are "
                    "allowed: use more ranks, fewer --photons or a --radius",
                    (unsigned long long)out->total, (unsigned long long)maximum);
         return KD_OK;
     }
-    KD_TRY(render_plan_fit(out, from, options, maximum));
+    KD_TRY(render_plan_fit(out, view, options, maximum));
     KD_REQUIRE(options->batches == asked || choice->inexact, KD_ERROR_MEMORY,
                "the photons fit into %llu bytes only in %d batches, which change the image: allow "
                "this by --ranks-inexact or --batches %d, or use more ranks",

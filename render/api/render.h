@@ -64,10 +64,10 @@ bool render_is_on_devices(const kd_render_options *options);
    builder, then with a tree built on the CPU, then with the whole rendering on the CPU; each step
    is logged. Returns KD_INTERRUPTED if the job was cancelled: `out` then holds the partial result,
    which the caller must close as after KD_OK. After other errors `out` is closed. */
-kd_status render_run(render_result *out, const scene *from, const kd_render_options *options,
+kd_status render_run(render_result *out, const scene *scene, const kd_render_options *options,
                      job_control *job);
 /* As render_run, with saving and resuming; `keeping` may be NULL. */
-kd_status render_run_kept(render_result *out, const scene *from, const kd_render_options *options,
+kd_status render_run_kept(render_result *out, const scene *scene, const kd_render_options *options,
                           const render_keeping *keeping, job_control *job);
 void render_close(render_result *owned); /* `owned` may be zeroed */
 
@@ -76,7 +76,7 @@ void render_close(render_result *owned); /* `owned` may be zeroed */
 /* render_run_kept for a list of devices in options->device (device_list_count): starts one thread
    per device, each of which is a rank. A device may be listed more than once, and "cpu" may be one.
  */
-kd_status render_on_devices(render_result *out, const scene *from, const kd_render_options *options,
+kd_status render_on_devices(render_result *out, const scene *scene, const kd_render_options *options,
                             const render_keeping *keeping, job_control *job);
 
 /* --- instances or copies ---------------------------------------------------------------------- */
@@ -94,7 +94,7 @@ const char *render_instancing_name(int index); /* NULL beyond the last */
    limit in bytes; 0: the memory of the machine. Returns KD_ERROR_USAGE if the integrator requires
    copies that exceed the limit. */
 kd_status render_resolve_instances(struct scene *scene, const kd_render_options *options,
-                                   uint64_t maximum, render_instancing how);
+                                   uint64_t maximum, render_instancing instancing);
 
 /* --- photons without an image: `kandela photons` and kd_photons_emit -------------------------- */
 
@@ -103,7 +103,7 @@ struct photon_file;
 /* Emits the photon lists of a scene and stores its hash, as in a photon file. `out` must be zeroed;
    close it by photon_file_close, after an error, too. Expands instances to copies. Stages of the
    job: build, emit. */
-kd_status photons_emit(struct photon_file *out, struct scene *from,
+kd_status photons_emit(struct photon_file *out, struct scene *scene,
                        const kd_render_options *options, job_control *job);
 
 #endif

@@ -11,20 +11,20 @@
 #include <stdio.h>
 #include <string.h>
 
-static void add_number(cJSON *to, const char *name, double value) {
-    cJSON_AddNumberToObject(to, name, value); /* null for NaN and infinity */
+static void add_number(cJSON *json, const char *name, double value) {
+    cJSON_AddNumberToObject(json, name, value); /* null for NaN and infinity */
 }
 
-static void add_count(cJSON *to, const char *name, uint64_t value) {
+static void add_count(cJSON *json, const char *name, uint64_t value) {
     char digits[24];
     snprintf(digits, sizeof digits, "%" PRIu64, value); /* all digits; a double has 53 bits only */
-    cJSON_AddRawToObject(to, name, digits);
+    cJSON_AddRawToObject(json, name, digits);
 }
 
-static void add_hash(cJSON *to, const char *name, uint64_t value) {
+static void add_hash(cJSON *json, const char *name, uint64_t value) {
     char digits[24];
     snprintf(digits, sizeof digits, "%016" PRIx64, value);
-    cJSON_AddStringToObject(to, name, digits);
+    cJSON_AddStringToObject(json, name, digits);
 }
 
 static void add_run(cJSON *root, const stats_input *input) {

@@ -31,9 +31,9 @@ void film_close(film *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
-bool film_add(film *to, int32_t x, int32_t y, const pixel_sample *sample) {
-    const int64_t index = (int64_t)(y - to->y0) * to->width + (x - to->x0);
-    return film_pixel_add(to->pixels + index, sample);
+bool film_add(film *film, int32_t x, int32_t y, const pixel_sample *sample) {
+    const int64_t index = (int64_t)(y - film->y0) * film->width + (x - film->x0);
+    return film_pixel_add(film->pixels + index, sample);
 }
 
 uint32_t film_samples(const film *film, int32_t x, int32_t y) {
@@ -165,13 +165,13 @@ static void resolve_rows(void *context, int64_t begin, int64_t end, int worker) 
         resolve_pixel(work->from->pixels + i, i, work->plane);
 }
 
-kd_status film_resolve(const film *from, image *out) {
-    KD_TRY(image_open(out, from->width, from->height));
-    resolving work = {.from = from};
+kd_status film_resolve(const film *film, image *out) {
+    KD_TRY(image_open(out, film->width, film->height));
+    resolving work = {.from = film};
     kd_status status = KD_OK;
     for (int c = 0; c < CHANNELS; ++c)
         KD_TRY_GOTO(image_add(out, channel_names[c], work.plane + c));
-    parallel_for(from->height, ROWS_GRAIN, resolve_rows, &work);
+    parallel_for(film->height, ROWS_GRAIN, resolve_rows, &work);
     return KD_OK;
 done:
     image_close(out);

@@ -21,7 +21,7 @@ void film_close(film *owned);                          /* `owned` may be zeroed 
 
 /* Adds a sample to pixel (x, y) of the full image. A sample that is not finite is added as black,
    and the function returns false. */
-bool film_add(film *to, int32_t x, int32_t y, const pixel_sample *sample);
+bool film_add(film *film, int32_t x, int32_t y, const pixel_sample *sample);
 
 uint32_t film_samples(const film *film, int32_t x, int32_t y);
 
@@ -39,7 +39,7 @@ kd_status film_mean(float mean[3], const film *film);
 
 /* Divides the sums by the sample counts, into the channels R G B A, Z, N.X N.Y N.Z, Albedo.R
    Albedo.G Albedo.B. Pixels without samples become black and transparent. */
-kd_status film_resolve(const film *from, image *out);
+kd_status film_resolve(const film *film, image *out);
 
 /* Bytes of a film of `pixels` pixels, and of the image that film_resolve makes of it. */
 uint64_t film_bytes_of(uint64_t pixels);
@@ -64,12 +64,12 @@ uint64_t film_picture_bytes(uint64_t pixels);
 uint64_t state_identity(const frame *frame);
 
 /* Writes to a temporary file, then renames it. */
-kd_status state_write(const char *path, const frame *frame, const film *from);
+kd_status state_write(const char *path, const frame *frame, const film *film);
 
 /* Fills film, statistics and carried. Returns KD_ERROR_INPUT, with a message that says what
    differs, if the file is not a state, is damaged, or belongs to another scene, other options or
    another version. */
-kd_status state_read(const char *path, frame *frame, film *to);
+kd_status state_read(const char *path, frame *frame, film *film);
 
 /* Shows the image while it is rendered, in a viewer that supports tev's protocol over TCP.
    Source: tev's src/Ipc.cpp (github.com/Tom94/tev); pbrt-v4 is another client.
@@ -99,7 +99,7 @@ kd_status display_check(const char *address);
 kd_status display_open(display *out, const char *address, const char *title);
 
 /* Sends the current image, at most four times a second unless `last` is set. */
-void display_show(display *to, const film *from, bool last);
+void display_show(display *display, const film *film, bool last);
 
 void display_close(display *owned); /* `owned` may be zeroed */
 

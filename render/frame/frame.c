@@ -120,20 +120,20 @@ static uint32_t camera_sample(const frame *frame, uint32_t sample) {
 /* Takes the requested samples and adds them to the film, each pixel's in the order of sample
    numbers. */
 static void take_samples(const tile_pass *pass, tile_samples *tile) {
-    const integrator *how = pass->of->how;
+    const integrator *integrator = pass->of->how;
     const pixel_view view = integrator_view(pass->of);
-    if (how->samples)
-        how->samples(pass->of, tile->asked, tile->count, tile->found);
+    if (integrator->samples)
+        integrator->samples(pass->of, tile->asked, tile->count, tile->found);
     else
         for (uint32_t i = 0; i < tile->count; ++i)
             tile->found[i] =
-                how->sample(pass->of, tile->asked[i].x, tile->asked[i].y, tile->asked[i].sample);
+                integrator->sample(pass->of, tile->asked[i].x, tile->asked[i].y, tile->asked[i].sample);
     for (uint32_t i = 0; i < tile->count; ++i) {
-        const pixel_request *asked = &tile->asked[i];
+        const pixel_request *request = &tile->asked[i];
         tile->rays += tile->found[i].rays;
-        pixel_weigh(&view, asked->x, asked->y, camera_sample(pass->of, asked->sample),
+        pixel_weigh(&view, request->x, request->y, camera_sample(pass->of, request->sample),
                     &tile->found[i]);
-        if (!film_add(pass->to, asked->x, asked->y, &tile->found[i])) ++tile->nan_samples;
+        if (!film_add(pass->to, request->x, request->y, &tile->found[i])) ++tile->nan_samples;
     }
     tile->count = 0;
 }
@@ -168,12 +168,12 @@ static bool is_done(const tile_pass *pass, int32_t left, int32_t top, int32_t ri
 static void *grow_scratch(tile_samples *tile, few_samples *few, uint64_t wanted) {
     const uint32_t maximum = wanted < TILE_SAMPLES ? (uint32_t)wanted : TILE_SAMPLES;
     memset(tile, 0, sizeof *tile);
-    pixel_sample *found =
+    pixel_sample *sample =
         (pixel_sample *)memory_spare(maximum * (sizeof *tile->found + sizeof *tile->asked));
-    tile->maximum = found ? maximum : FEW_SAMPLES;
-    tile->found = found ? found : few->found;
-    tile->asked = found ? (pixel_request *)(void *)(found + maximum) : few->asked;
-    return found;
+    tile->maximum = sample ? maximum : FEW_SAMPLES;
+    tile->found = sample ? sample : few->found;
+    tile->asked = sample ? (pixel_request *)(void *)(sample + maximum) : few->asked;
+    return sample;
 }
 
 static void render_tile(tile_pass *pass, int64_t tile) {
@@ -244,11 +244,11 @@ static kd_status run_pass(frame *frame, tile_pass *pass) {
 
 /* Launches kernels for the rows [top, bottom), as many rows at a time as one launch takes. With
    `keeping` (may be NULL), saves between launches if the keeper is due. */
-static kd_status take_rows_there(frame *frame, film *to, const frame_pass *pass, int32_t top,
+static kd_status take_rows_there(frame *frame, film *film, const frame_pass *pass, int32_t top,
                                  int32_t bottom, sample_counts *counts, tile_pass *keeping) {
     const uint64_t maximum = frame_cuda_launch_samples(frame->how, frame->options);
-    const int32_t rows = frame_cuda_rows(to->width, to->height, pass->count, maximum);
-    sample_range range = {to->x0, to->y0, to->width, top, 0, pass->begin, pass->count};
+    const int32_t rows = frame_cuda_rows(film->width, film->height, pass->count, maximum);
+    sample_range range = {film->x0, film->y0, film->width, top, 0, pass->begin, pass->count};
     while (range.top < bottom && !frame_is_over(frame, pass->begin)) {
         sample_counts taken = {0, 0};
         range.bottom = bottom - range.top < rows ? bottom : range.top + rows;
@@ -279,13 +279,13 @@ static kd_status run_pass_there(frame *frame, tile_pass *pass) {
     return KD_OK;
 }
 
-kd_status frame_take_rows(frame *frame, film *to, const frame_pass *pass, int32_t top, int32_t bottom,
+kd_status frame_take_rows(frame *frame, film *film, const frame_pass *pass, int32_t top, int32_t bottom,
                           sample_counts *counts) {
-    if (frame->there) return take_rows_there(frame, to, pass, top, bottom, counts, NULL);
+    if (frame->there) return take_rows_there(frame, film, pass, top, bottom, counts, NULL);
     tile_pass tiles = {.of = frame,
-                       .to = to,
+                       .to = film,
                        .samples = *pass,
-                       .across = (to->width + TILE - 1) / TILE,
+                       .across = (film->width + TILE - 1) / TILE,
                        .top = top,
                        .bottom = bottom};
     take_tiles(&tiles);
@@ -316,10 +316,10 @@ bool frame_is_awaited(const frame *frame) {
 
 /* Samples per pixel of a launch on a device that nothing interrupts; 0: no launches of this
    kind. */
-static uint32_t pass_unseen(const frame *frame, const film *to) {
+static uint32_t pass_unseen(const frame *frame, const film *film) {
     if (!frame->there || !frame->how->launch_samples || frame_is_awaited(frame)) return 0;
     const uint64_t whole =
-        frame->how->launch_samples(frame->options) / frame_cuda_tiled_pixels(to->width, to->height);
+        frame->how->launch_samples(frame->options) / frame_cuda_tiled_pixels(film->width, film->height);
     return whole > UINT32_MAX ? UINT32_MAX : (uint32_t)whole;
 }
 
@@ -335,7 +335,7 @@ uint32_t frame_pass_count(const frame *frame, const frame_pass *pass, uint32_t u
     return size < left ? size : left;
 }
 
-kd_status frame_pass_prepare(frame *frame, const film *to, frame_pass *pass) {
+kd_status frame_pass_prepare(frame *frame, const film *film, frame_pass *pass) {
     const uint32_t wanted = batch_of(frame, pass->samples, pass->begin);
     if (frame->how->pass) {
         KD_TRY(frame->how->pass(frame, pass->begin));
@@ -345,50 +345,50 @@ kd_status frame_pass_prepare(frame *frame, const film *to, frame_pass *pass) {
     } else {
         return KD_OK;
     }
-    const int64_t pixels = (int64_t)to->width * to->height;
+    const int64_t pixels = (int64_t)film->width * film->height;
     const uint32_t end = batch_begin(frame, pass->samples, wanted + 1);
     job_stage_begin(frame->job, "render", frame->how->pass ? pixels : pixels * (end - pass->begin));
     return KD_OK;
 }
 
-bool frame_is_on_target(const frame *frame, const frame_pass *pass, const film *to) {
+bool frame_is_on_target(const frame *frame, const frame_pass *pass, const film *film) {
     const double target = frame->options->target_error;
     double error = 0;
     if (!(target > 0) || pass->begin < JUDGED_SAMPLES) return false;
     /* without memory for the estimate, rendering continues */
-    return film_error(&error, to) == KD_OK && error <= target;
+    return film_error(&error, film) == KD_OK && error <= target;
 }
 
-kd_status frame_run(frame *frame, const integrator *how, film *to) {
-    frame->how = how;
-    const uint32_t samples = (uint32_t)integrator_samples(how, frame->options);
-    const int64_t pixels = (int64_t)to->width * to->height;
+kd_status frame_run(frame *frame, const integrator *integrator, film *film) {
+    frame->how = integrator;
+    const uint32_t samples = (uint32_t)integrator_samples(integrator, frame->options);
+    const int64_t pixels = (int64_t)film->width * film->height;
     tile_pass tiles = {
-        .of = frame, .to = to, .across = (to->width + TILE - 1) / TILE, .bottom = to->height};
+        .of = frame, .to = film, .across = (film->width + TILE - 1) / TILE, .bottom = film->height};
     frame_pass *pass = &tiles.samples;
     kd_status status = KD_OK;
     pass->samples = samples;
-    pass->begin = film_min_samples(to);
+    pass->begin = film_min_samples(film);
     pass->batch = UINT32_MAX;
     if (frame->keeper && frame->keeper->every_seconds > 0)
         frame->pause = timing_now() + frame->keeper->every_seconds;
-    if (!how->pass && !frame->begin_batch) job_stage_begin(frame->job, "render", pixels * samples);
+    if (!integrator->pass && !frame->begin_batch) job_stage_begin(frame->job, "render", pixels * samples);
     job_advance(frame->job, pixels * pass->begin);
-    if (frame->there) KD_TRY_GOTO(frame_cuda_place_film(frame->there, to));
-    while (pass->begin < samples && !(frame->on_target = frame_is_on_target(frame, pass, to))) {
-        pass->count = frame_pass_count(frame, pass, pass_unseen(frame, to));
-        KD_TRY_GOTO(frame_pass_prepare(frame, to, pass));
+    if (frame->there) KD_TRY_GOTO(frame_cuda_place_film(frame->there, film));
+    while (pass->begin < samples && !(frame->on_target = frame_is_on_target(frame, pass, film))) {
+        pass->count = frame_pass_count(frame, pass, pass_unseen(frame, film));
+        KD_TRY_GOTO(frame_pass_prepare(frame, film, pass));
         /* do not mix samples of a truncated map into the film */
         if (frame->maps_cut && pass->begin > 0 && !frame->film_cut) break;
         frame->film_cut |= frame->maps_cut;
         KD_TRY_GOTO(frame->there ? run_pass_there(frame, &tiles) : run_pass(frame, &tiles));
-        if (frame->there && frame_is_viewed(frame)) KD_TRY_GOTO(frame_cuda_fetch_film(frame->there, to));
-        if (frame->keeper && frame->keeper->show) frame->keeper->show(frame->keeper->context, to);
+        if (frame->there && frame_is_viewed(frame)) KD_TRY_GOTO(frame_cuda_fetch_film(frame->there, film));
+        if (frame->keeper && frame->keeper->show) frame->keeper->show(frame->keeper->context, film);
         if (pass_is_over(&tiles)) break;
         pass->begin += pass->count;
     }
-    if (frame->there) KD_TRY_GOTO(frame_cuda_fetch_film(frame->there, to));
-    if (pass->begin >= samples) frame->on_target = frame_is_on_target(frame, pass, to);
+    if (frame->there) KD_TRY_GOTO(frame_cuda_fetch_film(frame->there, film));
+    if (pass->begin >= samples) frame->on_target = frame_is_on_target(frame, pass, film);
 done:
     job_stage_end(frame->job);
     if (status != KD_OK) return status;

@@ -43,9 +43,9 @@ typedef struct apart_range {
 /* Callbacks to save or show the film while a frame is rendered. */
 typedef struct frame_keeper {
     double every_seconds;
-    kd_status (*save)(void *context, const struct frame *frame, const struct film *from);
+    kd_status (*save)(void *context, const struct frame *frame, const struct film *film);
     /* Called after each pass, e.g. to update a viewer; may be NULL. */
-    void (*show)(void *context, const struct film *from);
+    void (*show)(void *context, const struct film *film);
     void *context;
 } frame_keeper;
 
@@ -92,7 +92,7 @@ typedef struct integrator {
        Thread-safe. */
     pixel_sample (*sample)(const frame *frame, int32_t x, int32_t y, uint32_t sample);
     /* Takes many samples in one call, where that is faster; NULL: they are taken one by one. */
-    void (*samples)(const frame *frame, const pixel_request *asked, uint32_t count, pixel_sample *out);
+    void (*samples)(const frame *frame, const pixel_request *request, uint32_t count, pixel_sample *out);
     void (*close)(frame *closed); /* frees `state`; may be NULL */
     /* Called before sample number `pass` of every pixel, for methods whose samples differ from pass
        to pass; options->passes is then the number of samples. NULL: samples are independent of each
@@ -103,7 +103,7 @@ typedef struct integrator {
     kd_status (*launch)(const frame *frame, const struct sample_range *range);
     /* Takes a sample of all pixels on the CPU with photons distributed over ranks
        (distributed/render). Collective. Sets *over if some rank is to stop. NULL: not supported. */
-    kd_status (*take_apart)(struct frame *frame, struct film *to, const apart_range *range,
+    kd_status (*take_apart)(struct frame *frame, struct film *film, const apart_range *range,
                             struct sample_counts *counts, bool *over);
     /* Returns true if the options permit distributed photons; NULL: all do. */
     bool (*may_be_apart)(const kd_render_options *options);

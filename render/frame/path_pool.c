@@ -50,16 +50,16 @@ typedef struct path_pool {
 /* Draws random numbers for the paths begin ... end - 1, for the surface `steps` further. */
 static void draw_numbers(const path_pool *p, uint32_t begin, uint32_t end, uint32_t steps,
                          uint32_t dimension, rng_block *out) {
-    sobol_asked asked = {.seed = p->of->seed, .pass = PIXEL_PASS, .dimension = dimension};
+    sobol_asked request = {.seed = p->of->seed, .pass = PIXEL_PASS, .dimension = dimension};
     rng_block drawn[SOBOL_MANY];
     for (uint32_t first = begin; first < end; first += SOBOL_MANY) {
         const uint32_t count = end - first < SOBOL_MANY ? end - first : SOBOL_MANY;
         for (uint32_t i = 0; i < SOBOL_MANY; ++i) {
             const pooled_path *path = p->paths + first + (i < count ? i : 0);
-            asked.path[i] = path->key.path;
-            asked.bounce[i] = path->state.step + steps;
+            request.path[i] = path->key.path;
+            request.bounce[i] = path->state.step + steps;
         }
-        sobol_draw_many(&asked, drawn);
+        sobol_draw_many(&request, drawn);
         memcpy(out + first, drawn, count * sizeof *drawn);
     }
 }
@@ -87,12 +87,12 @@ static void begin_paths(path_pool *p) {
 }
 
 /* Sets the first surface of a sample; keeps the radiance and ray count. */
-static void take_first(const path_pool *p, pixel_sample *to, const ray *cast, const surface *at) {
-    *to = pixel_of_by(p->of, p->sight.axes.normal, cast, at, to->radiance, to->rays);
+static void take_first(const path_pool *p, pixel_sample *sample, const ray *cast, const surface *at) {
+    *sample = pixel_of_by(p->of, p->sight.axes.normal, cast, at, sample->radiance, sample->rays);
 }
 
 static void ask_for_light(path_pool *p, const pooled_path *path, path_turn turn, const surface *at,
-                          rng_block random, pixel_sample *to) {
+                          rng_block random, pixel_sample *sample) {
     pooled_shadow *ask = p->asks + p->shadows;
     if (path_ask_by(p->of->scene, &path->state, turn, at, random, &ask->asked)) {
         ask->throughput = path->state.throughput;
@@ -102,7 +102,7 @@ static void ask_for_light(path_pool *p, const pooled_path *path, path_turn turn,
         return;
     }
     const vec3 none = path_asked_light(&ask->asked, vec3_all(0));
-    to->radiance = vec3_add(to->radiance, vec3_mul(path->state.throughput, none));
+    sample->radiance = vec3_add(sample->radiance, vec3_mul(path->state.throughput, none));
 }
 
 /* Shades the hit of a path's ray; returns true if the path has another ray. */
@@ -146,20 +146,20 @@ static void take_step(path_pool *p) {
 /* Fraction of light transmitted along a shadow ray whose first segment has been traced. */
 static vec3 shadow_share(path_pool *p, uint32_t i, uint32_t *rays) {
     const scene_view *scene = p->of->scene;
-    const path_asked *asked = &p->asks[i].asked;
+    const path_asked *request = &p->asks[i].asked;
     ++*rays;
     if (!p->options->cutouts)
-        return p->blocked[i] || scene_instance_blocks(scene, asked->cast)
+        return p->blocked[i] || scene_instance_blocks(scene, request->cast)
                    ? vec3_all(0)
-                   : transmittance_weaken(scene, &asked->cast, asked->cast.tmax, asked->where,
+                   : transmittance_weaken(scene, &request->cast, request->cast.tmax, request->where,
                                           vec3_all(1));
-    transmittance_walk on = transmittance_begin(asked->cast, asked->where);
-    ray_hit hit = scene_go_on(scene, on.cast, p->hits[i], &on.instance_id);
-    while (transmittance_goes_on(scene, &on, hit)) {
+    transmittance_walk walk = transmittance_begin(request->cast, request->where);
+    ray_hit hit = scene_go_on(scene, walk.cast, p->hits[i], &walk.instance_id);
+    while (transmittance_goes_on(scene, &walk, hit)) {
         ++*rays;
-        hit = scene_closest(scene, SCENE_INSTANCED, on.cast, &on.instance_id);
+        hit = scene_closest(scene, SCENE_INSTANCED, walk.cast, &walk.instance_id);
     }
-    return on.share;
+    return walk.share;
 }
 
 static void cast_shadows(path_pool *p) {
@@ -178,13 +178,13 @@ static void cast_shadows(path_pool *p) {
     }
 }
 
-bool path_pool_take(const pixel_view *view, const path_options *options, const pixel_request *asked,
+bool path_pool_take(const pixel_view *view, const path_options *options, const pixel_request *request,
                     uint32_t count, pixel_sample *samples) {
     path_pool *p = (path_pool *)memory_spare(sizeof *p);
     if (!p) return false;
     p->of = view;
     p->options = options;
-    p->asked = asked;
+    p->asked = request;
     p->samples = samples;
     p->count = count;
     p->next = p->active = 0;

@@ -84,12 +84,12 @@ struct wave_run {
     uint32_t wave;
 };
 
-static inline void lay_out_store(path_store *to, cuda_arena *arena, uint64_t paths) {
-    to->rays = (float4 *)cuda_arena_take(arena, paths, 32);
-    to->throughput = (float4 *)cuda_arena_take(arena, paths, 16);
-    to->from = (float4 *)cuda_arena_take(arena, paths, 16);
-    to->normal = (float4 *)cuda_arena_take(arena, paths, 16);
-    to->ids = (uint4 *)cuda_arena_take(arena, paths, 16);
+static inline void lay_out_store(path_store *store, cuda_arena *arena, uint64_t paths) {
+    store->rays = (float4 *)cuda_arena_take(arena, paths, 32);
+    store->throughput = (float4 *)cuda_arena_take(arena, paths, 16);
+    store->from = (float4 *)cuda_arena_take(arena, paths, 16);
+    store->normal = (float4 *)cuda_arena_take(arena, paths, 16);
+    store->ids = (uint4 *)cuda_arena_take(arena, paths, 16);
 }
 
 /* Lays out the arrays with an element per sample. */

@@ -27,7 +27,7 @@ enum { SHADOW_BLOCK = 128 };
    others. */
 __device__ __forceinline__ vec3 shadow_share(const scene_view &scene, const path_waves &w,
                                              uint32_t i, uint32_t where, uint32_t *rays) {
-    transmittance_walk on = transmittance_begin(load_stored_ray(w.shadow_rays, i), where);
+    transmittance_walk walk = transmittance_begin(load_stored_ray(w.shadow_rays, i), where);
     ++*rays;
     ray_hit hit;
     hit.triangle = KD_NONE;
@@ -35,11 +35,11 @@ __device__ __forceinline__ vec3 shadow_share(const scene_view &scene, const path
         hit = load_stored_hit(w.hits, i);
     else if (w.blocked[i])
         return vec3_all(0);
-    while (transmittance_goes_on(&scene, &on, hit)) {
+    while (transmittance_goes_on(&scene, &walk, hit)) {
         ++*rays;
-        hit = tritree_closest(&scene.tree, on.cast);
+        hit = tritree_closest(&scene.tree, walk.cast);
     }
-    return on.share;
+    return walk.share;
 }
 
 /* Data flow: reads blocked or, with cut-outs, hits, and gain; adds to radiance and counts. */
@@ -53,11 +53,11 @@ __global__ __launch_bounds__(SHADOW_BLOCK,
          i += gridDim.x * SHADOW_BLOCK) {
         const float4 *gain = w.shadow_gain + 3 * (uint64_t)i;
         const float4 sent = gain[0], throughput = gain[1];
-        path_asked asked;
-        asked.sent = first_three(sent);
-        asked.weight = throughput.w;
+        path_asked request;
+        request.sent = first_three(sent);
+        request.weight = throughput.w;
         const vec3 share = shadow_share(scene, w, i, __float_as_uint(gain[2].x), &rays);
-        const vec3 more = vec3_mul(first_three(throughput), path_asked_light(&asked, share));
+        const vec3 more = vec3_mul(first_three(throughput), path_asked_light(&request, share));
         add_radiance(w, __float_as_uint(sent.w), path_clamped(&w.options, gain[2].y > 0, more));
     }
     rays = __reduce_add_sync(0xffffffffu, rays);
@@ -89,15 +89,15 @@ __global__ __launch_bounds__(FINISH_BLOCK,
         if (p.slot == KD_NONE) continue;
         const ray first = p.state.cast;
         const rng_key key = key_of_slot(w, place_of_slot(w, p.slot));
-        path_result found;
-        found.radiance = first_three(w.radiance[p.slot]);
-        found.first.triangle = KD_NONE;
-        found.rays = 0;
+        path_result result;
+        result.radiance = first_three(w.radiance[p.slot]);
+        result.first.triangle = KD_NONE;
+        result.rays = 0;
         p.state.flies = scene.medium_count != 0;
-        path_follow(&scene, SCENE_TREE, &w.options, &p.state, (int32_t)p.depth, key, &found);
-        w.radiance[p.slot] = with_fourth(found.radiance, 0);
-        if (p.depth == 1) store_first(scene, w, p.slot, &first, &found.first);
-        rays += found.rays;
+        path_follow(&scene, SCENE_TREE, &w.options, &p.state, (int32_t)p.depth, key, &result);
+        w.radiance[p.slot] = with_fourth(result.radiance, 0);
+        if (p.depth == 1) store_first(scene, w, p.slot, &first, &result.first);
+        rays += result.rays;
     }
     take_counts(w.counts, rays, 0);
 }

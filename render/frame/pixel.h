@@ -201,24 +201,24 @@ KD_FN void film_pixel_add_vector(float to[3], vec3 value) {
 }
 
 /* Adds a sample; one that is not finite is added as black, and the function returns false. */
-KD_FN bool film_pixel_add(film_pixel *to, const pixel_sample *sample) {
-    ++to->samples;
+KD_FN bool film_pixel_add(film_pixel *pixel, const pixel_sample *sample) {
+    ++pixel->samples;
     const bool finite = vec3_is_finite(sample->radiance);
     if (finite) {
-        to->radiance[0] += (double)sample->radiance.x;
-        to->radiance[1] += (double)sample->radiance.y;
-        to->radiance[2] += (double)sample->radiance.z;
+        pixel->radiance[0] += (double)sample->radiance.x;
+        pixel->radiance[1] += (double)sample->radiance.y;
+        pixel->radiance[2] += (double)sample->radiance.z;
         const double mean =
             ((double)sample->radiance.x + (double)sample->radiance.y + (double)sample->radiance.z) /
             3;
-        to->squares += mean * mean;
+        pixel->squares += mean * mean;
     }
-    to->alpha += sample->alpha;
+    pixel->alpha += sample->alpha;
     if (isfinite(sample->depth)) {
-        ++to->hits;
-        to->depth += sample->depth;
-        film_pixel_add_vector(to->normal, sample->normal);
-        film_pixel_add_vector(to->albedo, sample->albedo);
+        ++pixel->hits;
+        pixel->depth += sample->depth;
+        film_pixel_add_vector(pixel->normal, sample->normal);
+        film_pixel_add_vector(pixel->albedo, sample->albedo);
     }
     return finite;
 }

@@ -34,7 +34,7 @@ kd_status waves_take_paths(const frame *frame, const path_options *options, cons
 /* Sets samples[i] to path_pixel of asked[i] (render/integrators/pixel_methods.h), with the same
    bits, by advancing some hundred paths together. Returns false, and does nothing, if there is not
    enough memory. */
-bool path_pool_take(const pixel_view *view, const path_options *options, const pixel_request *asked,
+bool path_pool_take(const pixel_view *view, const path_options *options, const pixel_request *request,
                     uint32_t count, pixel_sample *samples);
 
 #ifdef __cplusplus

@@ -16,6 +16,6 @@ struct debug_method {
 } // namespace
 
 kd_status debug_launch(const frame *frame, const sample_range *range) {
-    const debug_method how = {*(const debug_pixels *)frame->state};
-    return take_samples_launch(frame, range, how);
+    const debug_method method = {*(const debug_pixels *)frame->state};
+    return take_samples_launch(frame, range, method);
 }

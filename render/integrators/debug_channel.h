@@ -67,11 +67,11 @@ KD_FN pixel_sample debug_pixel(const pixel_view *view, const debug_pixels *shown
     const rng_key key = pixel_key(view, x, y, sample);
     const ray cast = pixel_ray(view, x, y, key);
     const path_result outcome = path_radiance(view->scene, SCENE_TREE, &shown->straight, cast, key);
-    pixel_sample found = pixel_of(view, &cast, &outcome.first, vec3_all(0), outcome.rays);
-    if (outcome.first.triangle == KD_NONE) return found;
-    found.radiance = debug_value(&shown->photons, shown->channel, &outcome.first,
-                                 vec3_negate(cast.direction), found.depth);
-    return found;
+    pixel_sample samples = pixel_of(view, &cast, &outcome.first, vec3_all(0), outcome.rays);
+    if (outcome.first.triangle == KD_NONE) return samples;
+    samples.radiance = debug_value(&shown->photons, shown->channel, &outcome.first,
+                                 vec3_negate(cast.direction), samples.depth);
+    return samples;
 }
 
 #endif

@@ -43,12 +43,12 @@ static pixel_sample path_sample(const frame *frame, int32_t x, int32_t y, uint32
     return path_pixel(&view, SCENE_INSTANCED, (const path_options *)frame->state, x, y, sample);
 }
 
-static void path_samples(const frame *frame, const pixel_request *asked, uint32_t count,
+static void path_samples(const frame *frame, const pixel_request *request, uint32_t count,
                          pixel_sample *out) {
     const pixel_view view = integrator_view(frame);
-    if (path_pool_take(&view, (const path_options *)frame->state, asked, count, out)) return;
+    if (path_pool_take(&view, (const path_options *)frame->state, request, count, out)) return;
     for (uint32_t i = 0; i < count; ++i)
-        out[i] = path_sample(frame, asked[i].x, asked[i].y, asked[i].sample);
+        out[i] = path_sample(frame, request[i].x, request[i].y, request[i].sample);
 }
 
 static void close_state(frame *closed) {

@@ -48,15 +48,15 @@ __global__ __launch_bounds__(TRACE_BLOCK, TAKE_EACH) void trace_light(
 } // namespace
 
 kd_status light_launch(const frame *frame, const sample_range *range) {
-    const light_method how = {light_state_pixels((const light_state *)frame->state)};
-    return take_samples_launch(frame, range, how);
+    const light_method method = {light_state_pixels((const light_state *)frame->state)};
+    return take_samples_launch(frame, range, method);
 }
 
-static kd_status light_state_place(light_state *to, uint64_t sums) {
+static kd_status light_state_place(light_state *state, uint64_t sums) {
     void *memory = NULL;
-    KD_TRY(device_memory_reserve(&memory, sizeof(light_counts) + sums * sizeof *to->sums));
-    to->there = (light_counts *)memory;
-    to->sums = (int64_t *)(to->there + 1);
+    KD_TRY(device_memory_reserve(&memory, sizeof(light_counts) + sums * sizeof *state->sums));
+    state->there = (light_counts *)memory;
+    state->sums = (int64_t *)(state->there + 1);
     return KD_OK;
 }
 
@@ -68,14 +68,14 @@ static void light_state_leave(light_state *owned) {
 
 static kd_status light_state_trace(light_state *state, const scene_view *scene) {
     const size_t sums = 3 * (size_t)state->eye.width * (size_t)state->eye.height;
-    light_counts found;
+    light_counts counts;
     KD_CUDA(cudaMemsetAsync(state->there, 0, sizeof(light_counts) + sums * sizeof *state->sums));
     if (state->own == 0) return KD_OK;
     trace_light<<<(state->own + TRACE_BLOCK - 1) / TRACE_BLOCK, TRACE_BLOCK>>>(*scene, *state);
     KD_CUDA_LAUNCHED("trace_light");
-    KD_TRY(device_memory_download(&found, state->there, sizeof found));
-    state->counts.rays += found.rays;
-    state->counts.cut += found.cut;
+    KD_TRY(device_memory_download(&counts, state->there, sizeof counts));
+    state->counts.rays += counts.rays;
+    state->counts.cut += counts.cut;
     return KD_OK;
 }
 

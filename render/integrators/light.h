@@ -166,7 +166,7 @@ light_pixels light_state_pixels(const light_state *state);
 /* Operations on a CUDA device, defined in light.cu. */
 typedef struct light_device {
     /* Allocates sums and counts in memory of the current device. */
-    kd_status (*place)(light_state *to, uint64_t sums);
+    kd_status (*place)(light_state *state, uint64_t sums);
     void (*leave)(light_state *owned);
     /* Traces the paths of a pass, waits, and adds to `counts`. `scene` holds device pointers. */
     kd_status (*trace)(light_state *state, const scene_view *scene);

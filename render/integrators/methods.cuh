@@ -34,8 +34,8 @@ template <scene_extent extent> struct ambient_method {
 /* Launches a method whose options are the integrator's state. */
 template <class method, class method_options>
 kd_status launch_method(const frame *frame, const sample_range *range) {
-    const method how = {*(const method_options *)frame->state};
-    return take_samples_launch(frame, range, how);
+    const method sampler = {*(const method_options *)frame->state};
+    return take_samples_launch(frame, range, sampler);
 }
 
 #endif

@@ -45,69 +45,69 @@ KD_FN float whitted_mirror_odds(const surface *at, vec3 wo) {
     return opaque_layers_of(at, base.wo).upper_odds;
 }
 
-KD_FN void whitted_push(whitted_tree *tree, const surface *at, const whitted_ray *from,
+KD_FN void whitted_push(whitted_tree *tree, const surface *at, const whitted_ray *ray,
                         const bsdf_sample *drawn, float share) {
     if (vec3_is_zero(drawn->weight) || !(share > 0)) return;
     whitted_ray *next = tree->rays + tree->count++;
     next->cast = surface_leave(at, drawn->direction, INFINITY);
-    next->throughput = vec3_scale(vec3_mul(from->throughput, drawn->weight), share);
-    next->depth = from->depth + 1;
+    next->throughput = vec3_scale(vec3_mul(ray->throughput, drawn->weight), share);
+    next->depth = ray->depth + 1;
     next->where =
-        medium_beyond_surface(at, vec3_negate(from->cast.direction), drawn->direction, from->where);
-    next->wavelength = from->wavelength;
+        medium_beyond_surface(at, vec3_negate(ray->cast.direction), drawn->direction, ray->where);
+    next->wavelength = ray->wavelength;
 }
 
 /* Traces the reflected and the refracted ray. */
-KD_FN void whitted_split(whitted_tree *tree, const surface *at, const whitted_ray *from,
+KD_FN void whitted_split(whitted_tree *tree, const surface *at, const whitted_ray *ray,
                          rng_block random) {
-    const vec3 wo = vec3_negate(from->cast.direction);
+    const vec3 wo = vec3_negate(ray->cast.direction);
     if (at->kind == MATERIAL_PRINCIPLED) { /* specular scattering of layered surfaces is sampled */
         const bsdf_sample drawn = bsdf_draw(at, wo, random, BSDF_RADIANCE);
-        if (drawn.specular && tree->count < WHITTED_RAYS) whitted_push(tree, at, from, &drawn, 1);
+        if (drawn.specular && tree->count < WHITTED_RAYS) whitted_push(tree, at, ray, &drawn, 1);
         return;
     }
     const float odds = whitted_mirror_odds(at, wo);
     const bool glass = at->kind == MATERIAL_GLASS && at->alpha == 0;
     if (!(odds > 0) && !glass) return;
     const bool splits =
-        tree->count + 2 <= WHITTED_RAYS && vec3_largest(from->throughput) >= WHITTED_MIN_SPLIT;
+        tree->count + 2 <= WHITTED_RAYS && vec3_largest(ray->throughput) >= WHITTED_MIN_SPLIT;
     if (glass && !splits) {
         const bsdf_sample drawn = bsdf_draw(at, wo, random, BSDF_RADIANCE);
-        whitted_push(tree, at, from, &drawn, 1);
+        whitted_push(tree, at, ray, &drawn, 1);
         return;
     }
     random.value[2] = 0; /* selects reflection at the upper interface */
     if (odds > 0) {
         const bsdf_sample mirrored = bsdf_draw(at, wo, random, BSDF_RADIANCE);
-        whitted_push(tree, at, from, &mirrored, odds);
+        whitted_push(tree, at, ray, &mirrored, odds);
     }
     if (!glass || !(odds < 1)) return;
     random.value[2] = 0x1.fffffep-1f; /* selects what lies below the interface */
     const bsdf_sample refracted = bsdf_draw(at, wo, random, BSDF_RADIANCE);
-    whitted_push(tree, at, from, &refracted, 1 - odds);
+    whitted_push(tree, at, ray, &refracted, 1 - odds);
 }
 
 /* Returns a path state at the origin of a ray. */
 KD_FN path_state whitted_arrive(const scene_view *scene, const whitted_tree *tree,
-                                const whitted_ray *from) {
-    path_state state = path_begin(from->cast);
-    state.throughput = from->throughput;
+                                const whitted_ray *ray) {
+    path_state state = path_begin(ray->cast);
+    state.throughput = ray->throughput;
     state.step = tree->step;
     state.flies = scene->medium_count > 0;
-    state.where = from->where;
-    state.wavelength = from->wavelength;
+    state.where = ray->where;
+    state.wavelength = ray->wavelength;
     return state;
 }
 
 KD_FN void whitted_visit(const scene_view *scene, scene_extent extent, const path_options *options,
-                         whitted_tree *tree, const whitted_ray *from, rng_key key) {
-    path_state state = whitted_arrive(scene, tree, from);
+                         whitted_tree *tree, const whitted_ray *ray, rng_key key) {
+    path_state state = whitted_arrive(scene, tree, ray);
     const ray_hit hit = path_advance(scene, extent, options, &state, key, &tree->found);
-    const bool last = from->depth + 1 >= options->max_depth;
+    const bool last = ray->depth + 1 >= options->max_depth;
     tree->step = state.step;
     vec3 seen = vec3_all(0);
     if (state.in_volume) {
-        if (from->depth == 0 && hit.triangle != KD_NONE)
+        if (ray->depth == 0 && hit.triangle != KD_NONE)
             tree->found.first = surface_at_instance(scene, &state.cast, hit, state.instance_id);
         if (!last)
             seen = path_light_in(scene, extent, options, state.place, state.where,
@@ -122,10 +122,10 @@ KD_FN void whitted_visit(const scene_view *scene, scene_extent extent, const pat
     }
     const surface at = path_surface(scene, &state, hit, key);
     const vec3 wo = vec3_negate(state.cast.direction);
-    if (from->depth == 0) tree->found.first = at;
+    if (ray->depth == 0) tree->found.first = at;
     seen = path_emission(scene, &state, &at);
     if (!last) {
-        whitted_ray here = *from; /* with the throughput, medium and wavelength on arrival */
+        whitted_ray here = *ray; /* with the throughput, medium and wavelength on arrival */
         here.throughput = state.throughput;
         here.where = state.where;
         here.wavelength = state.wavelength;
@@ -193,8 +193,8 @@ KD_FN pixel_sample path_pixel(const pixel_view *view, scene_extent extent,
                               const path_options *options, int32_t x, int32_t y, uint32_t sample) {
     const rng_key key = pixel_key(view, x, y, sample);
     const ray cast = pixel_ray(view, x, y, key);
-    const path_result found = path_radiance(view->scene, extent, options, cast, key);
-    return pixel_of(view, &cast, &found.first, found.radiance, found.rays);
+    const path_result result = path_radiance(view->scene, extent, options, cast, key);
+    return pixel_of(view, &cast, &result.first, result.radiance, result.rays);
 }
 
 typedef struct whitted_options {
@@ -207,8 +207,8 @@ KD_FN pixel_sample whitted_pixel(const pixel_view *view, scene_extent extent,
                                  uint32_t sample) {
     const rng_key key = pixel_key(view, x, y, sample);
     const ray cast = pixel_ray(view, x, y, key);
-    const path_result found = whitted_radiance(view->scene, extent, &options->path, cast, key);
-    return pixel_of(view, &cast, &found.first, found.radiance, found.rays);
+    const path_result result = whitted_radiance(view->scene, extent, &options->path, cast, key);
+    return pixel_of(view, &cast, &result.first, result.radiance, result.rays);
 }
 
 KD_FN pixel_sample ambient_pixel(const pixel_view *view, scene_extent extent,
@@ -216,9 +216,9 @@ KD_FN pixel_sample ambient_pixel(const pixel_view *view, scene_extent extent,
                                  uint32_t sample) {
     const rng_key key = pixel_key(view, x, y, sample);
     const ray cast = pixel_ray(view, x, y, key);
-    const path_result found =
+    const path_result result =
         ambient_radiance(view->scene, extent, &options->path, cast, key, options->reach);
-    return pixel_of(view, &cast, &found.first, found.radiance, found.rays);
+    return pixel_of(view, &cast, &result.first, result.radiance, result.rays);
 }
 
 /* Light tracing: light sources seen directly, plus the splats of the pixel. */
@@ -232,12 +232,12 @@ KD_FN pixel_sample light_pixel(const pixel_view *view, const light_pixels *splat
                                int32_t y, uint32_t sample) {
     const rng_key key = pixel_key(view, x, y, sample);
     const ray cast = pixel_ray(view, x, y, key);
-    const path_result found = path_radiance(view->scene, SCENE_TREE, &splats->straight, cast, key);
+    const path_result result = path_radiance(view->scene, SCENE_TREE, &splats->straight, cast, key);
     const int64_t *sums = splats->sums + 3 * ((int64_t)y * view->width + x);
     const vec3 sum = vec3_make((float)((double)sums[0] * splats->weight),
                                (float)((double)sums[1] * splats->weight),
                                (float)((double)sums[2] * splats->weight));
-    return pixel_of(view, &cast, &found.first, vec3_add(found.radiance, sum), found.rays);
+    return pixel_of(view, &cast, &result.first, vec3_add(result.radiance, sum), result.rays);
 }
 
 #endif

@@ -162,19 +162,19 @@ KD_FN_APART vec3 eye_volume_light(const scene_view *world, const photon_view *ph
 
 /* Adds the light that a medium scatters into a segment of the ray, estimated at sampled points. */
 KD_FN void eye_add_volume(const scene_view *world, const photon_view *photons, eye_path *path,
-                          const medium *in, float begin, float length) {
+                          const medium *medium, float begin, float length) {
     const path_state *state = &path->state;
     volume_point at;
     at.direction = state->cast.direction;
     at.where = state->where == MEDIUM_FOG ? world->fog : state->where;
-    at.g = in->g;
-    if (vec3_is_zero(in->scattering)) return;
+    at.g = medium->g;
+    if (vec3_is_zero(medium->scattering)) return;
     const rng_block spread = eye_draw(path, PATH_DRAW_MEDIUM);
     const bool both = eye_rays_meet_light(world);
     vec3 sum = vec3_all(0);
     for (uint32_t i = 0; i < path->volume; ++i) {
         const float u = ((float)i + spread.value[0]) / (float)path->volume;
-        const medium_place place = medium_draw_place(in, length, float_min(u, 0x1.fffffep-1f));
+        const medium_place place = medium_draw_place(medium, length, float_min(u, 0x1.fffffep-1f));
         if (!(place.pdf > 0)) continue;
         at.position = ray_at(&state->cast, begin + place.length);
         vec3 direct =
@@ -186,7 +186,7 @@ KD_FN void eye_add_volume(const scene_view *world, const photon_view *photons, e
                                          eye_draw(path, EYE_DRAW_VOLUME + EYE_VOLUME_SEEN + i)));
         const vec3 volume_light =
             photon_volume_radiance(world, &photons->media, &at, &path->found.rays);
-        const vec3 all = vec3_add(vec3_mul(direct, in->scattering), volume_light);
+        const vec3 all = vec3_add(vec3_mul(direct, medium->scattering), volume_light);
         sum = vec3_along(sum, 1 / place.pdf, vec3_mul(place.reaching, all));
     }
     eye_add(path, vec3_scale(sum, 1 / (float)path->volume));
@@ -194,15 +194,15 @@ KD_FN void eye_add_volume(const scene_view *world, const photon_view *photons, e
 
 /* Adds the light that a medium scatters into a segment of the ray, estimated from photon beams. */
 KD_FN void eye_add_beams(const scene_view *world, const photon_view *photons, eye_path *path,
-                         const medium *in, float begin, float length) {
+                         const medium *medium, float begin, float length) {
     const path_state *state = &path->state;
-    beam_flight on;
-    on.origin = ray_at(&state->cast, begin);
-    on.direction = state->cast.direction;
-    on.length = length;
-    on.where = state->where == MEDIUM_FOG ? world->fog : state->where;
-    on.in = in;
-    eye_add(path, beams_radiance(world, &photons->beams, &on, &path->found.rays));
+    beam_flight flight;
+    flight.origin = ray_at(&state->cast, begin);
+    flight.direction = state->cast.direction;
+    flight.length = length;
+    flight.where = state->where == MEDIUM_FOG ? world->fog : state->where;
+    flight.in = medium;
+    eye_add(path, beams_radiance(world, &photons->beams, &flight, &path->found.rays));
 }
 
 /* Handles the segment of the ray up to t = end: adds in-scattered light and attenuates the

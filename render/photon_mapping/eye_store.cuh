@@ -69,20 +69,20 @@ kd_status inline_lookup_slots(const frame *frame, const photon_view *photons, co
 kd_status eye_gather_slots(const frame *frame, const photon_maps_cuda *maps,
                            const photon_view *photons, const eye_slots *slots);
 /* Lays out the arrays for the ends of `rays` gather rays. */
-void lay_out_gather_ends(gather_ends *to, cuda_arena *arena, uint64_t rays);
+void lay_out_gather_ends(gather_ends *ends, cuda_arena *arena, uint64_t rays);
 
 /* Paths without media and cut-outs do not use `layers` and `where`: these store `number`, which
    must be small, and `word` instead. */
-__device__ __forceinline__ void store_eye_path(const path_store &to, uint32_t at, wave_path p,
+__device__ __forceinline__ void store_eye_path(const path_store &store, uint32_t at, wave_path p,
                                                uint32_t number, uint32_t word) {
     p.state.layers = number;
     p.state.where = word;
-    store_path(to, at, p);
+    store_path(store, at, p);
 }
 
-__device__ __forceinline__ wave_path load_eye_path(const path_store &from, uint32_t at,
+__device__ __forceinline__ wave_path load_eye_path(const path_store &store, uint32_t at,
                                                    uint32_t *number, uint32_t *word) {
-    wave_path p = load_path(from, at);
+    wave_path p = load_path(store, at);
     *number = p.state.layers;
     *word = p.state.where;
     p.state.layers = 0;

@@ -115,13 +115,13 @@ static kd_status follow_all(apart_chunk *work) {
 
 /* --- k nearest photons of all ranks ----------------------------------------------------------- */
 
-static uint64_t key_of(const photon_map *map, const neighbour *found) {
-    const uint64_t place = photon_run_place(map->runs, map->run_count, map->tree.ids[found->node]);
-    return (uint64_t)float_bits(found->dist2) << 32 | place;
+static uint64_t key_of(const photon_map *map, const neighbour *neighbours) {
+    const uint64_t place = photon_run_place(map->runs, map->run_count, map->tree.ids[neighbours->node]);
+    return (uint64_t)float_bits(neighbours->dist2) << 32 | place;
 }
 
 static void find_near(const apart_chunk *work, const eye_request *show, uint64_t slot) {
-    neighbour found[ESTIMATE_GATHER_MAX];
+    neighbour neighbours[ESTIMATE_GATHER_MAX];
     const int m = (int)(slot % MAPS);
     near_keys *out = &work->near[slot];
     const uint32_t k = work->view->global.gather;
@@ -129,10 +129,10 @@ static void find_near(const apart_chunk *work, const eye_request *show, uint64_t
     out->nodes = work->nodes + slot * k;
     out->count = work->views[m]->tree.count == 0
                      ? 0
-                     : photon_nearest(work->views[m], show->at.position, k, found);
+                     : photon_nearest(work->views[m], show->at.position, k, neighbours);
     for (uint32_t i = 0; i < out->count; ++i) {
-        out->keys[i] = key_of(work->maps[m], &found[i]);
-        out->nodes[i] = found[i].node;
+        out->keys[i] = key_of(work->maps[m], &neighbours[i]);
+        out->nodes[i] = neighbours[i].node;
     }
 }
 
@@ -189,18 +189,18 @@ static float radius_of(const apart_chunk *work, uint64_t slot) {
 
 /* The k-th photon only sets the radius. */
 static flux_sum near_sum(const apart_chunk *work, const eye_request *show, uint64_t slot) {
-    neighbour found[ESTIMATE_GATHER_MAX];
+    neighbour neighbours[ESTIMATE_GATHER_MAX];
     const near_keys *near = &work->near[slot];
     const uint64_t last = work->hi[slot];
     const float radius = radius_of(work, slot);
     uint32_t count = 0;
     while (count < near->count && near->keys[count] < last) {
-        found[count].dist2 = float_from_bits((uint32_t)(near->keys[count] >> 32));
-        found[count].node = near->nodes[count];
+        neighbours[count].dist2 = float_from_bits((uint32_t)(near->keys[count] >> 32));
+        neighbours[count].node = near->nodes[count];
         ++count;
     }
     if (count == 0 || !(radius > 0)) return flux_sum_none();
-    return photon_found_sum(work->views[slot % MAPS], &show->at, show->wo, found, count, radius);
+    return photon_found_sum(work->views[slot % MAPS], &show->at, show->wo, neighbours, count, radius);
 }
 
 static void lookup_rows(void *context, int64_t begin, int64_t end, int thread) {
@@ -329,15 +329,15 @@ static uint64_t chunk_samples(uint32_t gather) {
     return near < CHUNK_SAMPLES ? near : CHUNK_SAMPLES;
 }
 
-kd_status looks_apart_take(const frame *frame, film *to, const photon_maps *maps,
+kd_status looks_apart_take(const frame *frame, film *film, const photon_maps *maps,
                            const photon_view *view, const apart_range *range, uint32_t period,
                            sample_counts *counts, bool *over) {
-    const uint64_t maximum = chunk_samples(view->global.gather) / (uint64_t)to->width;
+    const uint64_t maximum = chunk_samples(view->global.gather) / (uint64_t)film->width;
     const int32_t rows = maximum < 1 ? 1 : maximum > INT32_MAX ? INT32_MAX : (int32_t)maximum;
     *over = false;
-    for (int32_t top = 0; top < to->height && !*over;) {
+    for (int32_t top = 0; top < film->height && !*over;) {
         apart_chunk work = {.of = frame,
-                            .to = to,
+                            .to = film,
                             .maps = {&maps->global, &maps->caustic},
                             .views = {&view->global, &view->caustic},
                             .view = view,
@@ -346,7 +346,7 @@ kd_status looks_apart_take(const frame *frame, film *to, const photon_maps *maps
                             .camera_sample = period ? range->sample % period : range->sample,
                             .top = top,
                             .range = range};
-        work.rows = to->height - top < rows ? to->height - top : rows;
+        work.rows = film->height - top < rows ? film->height - top : rows;
         atomic_init(&work.rays, 0);
         atomic_init(&work.nan_samples, 0);
         const kd_status status = take_chunk(&work, over);
@@ -355,7 +355,7 @@ kd_status looks_apart_take(const frame *frame, film *to, const photon_maps *maps
         chunk_free(&work);
         KD_TRY(status);
         top += work.rows;
-        job_advance(frame->job, (int64_t)work.rows * to->width);
+        job_advance(frame->job, (int64_t)work.rows * film->width);
     }
     return KD_OK;
 }

@@ -49,14 +49,14 @@ void photon_share_options(photon_options *photon_options, const kd_render_option
     if (photon_options->gather < 2) photon_options->gather = 2;
 }
 
-void photon_limit_time(photon_options *to, const frame *frame, bool first) {
-    memset(to->deadlines, 0, sizeof to->deadlines);
+void photon_limit_time(photon_options *options, const frame *frame, bool first) {
+    memset(options->deadlines, 0, sizeof options->deadlines);
     if (!(frame->deadline > 0)) return;
     /* Precomputing the irradiance at every photon takes about as long as emission. */
     const double share = frame->options->final_gather && frame->options->precompute ? 0.25 : 0.5;
     const double now = timing_now();
-    if (first) photon_options_limit(to, now + share * (frame->deadline - now));
-    for (int i = 0; i < PHOTON_LISTS && !first; ++i) to->deadlines[i] = frame->deadline;
+    if (first) photon_options_limit(options, now + share * (frame->deadline - now));
+    for (int i = 0; i < PHOTON_LISTS && !first; ++i) options->deadlines[i] = frame->deadline;
 }
 
 photon_figures photon_figures_of(const photon_maps *maps) {
@@ -128,11 +128,11 @@ static bool walks_trees(const photon_state *state) {
            photon_lookups[state->options.lookup].walks;
 }
 
-static kd_status maps_from_lists(photon_state *to, const frame *frame,
+static kd_status maps_from_lists(photon_state *state, const frame *frame,
                                  photon_list lists[PHOTON_LISTS]) {
     if (!frame->there)
-        return photon_maps_build_trees(&to->maps, frame->scene, lists, &to->options, frame->job);
-    return photon_cuda_take_lists(&to->there, lists, &to->options, walks_trees(to), frame->job);
+        return photon_maps_build_trees(&state->maps, frame->scene, lists, &state->options, frame->job);
+    return photon_cuda_take_lists(&state->there, lists, &state->options, walks_trees(state), frame->job);
 }
 
 static kd_status photon_identify(frame *frame) {
@@ -142,11 +142,11 @@ static kd_status photon_identify(frame *frame) {
 }
 
 /* Emits the photons, or reads them from the file of --photon-map. */
-static kd_status open_maps(photon_state *to, const frame *frame) {
-    const photon_options *options = &to->options;
+static kd_status open_maps(photon_state *state, const frame *frame) {
+    const photon_options *options = &state->options;
     const char *path = frame->options->photon_map;
-    if (!path && frame->there) return photon_cuda_make_maps(&to->there, frame, options, walks_trees(to));
-    if (!path) return photon_maps_open(&to->maps, frame->scene, options, frame->job);
+    if (!path && frame->there) return photon_cuda_make_maps(&state->there, frame, options, walks_trees(state));
+    if (!path) return photon_maps_open(&state->maps, frame->scene, options, frame->job);
     KD_REQUIRE(
         !photon_media_rows[options->media].beams, KD_ERROR_USAGE,
         "%s: a photon map file contains points of media, but --media is beams; set --media points",
@@ -160,34 +160,34 @@ static kd_status open_maps(photon_state *to, const frame *frame) {
     kd_status status = photon_file_check_scene(&file, path, frame->scene, scene_hash(frame->scene));
     for (int i = 0; i < PHOTON_LISTS && status == KD_OK && frame->options->batches > 1; ++i)
         status = take_share(&file.lists[i], options->pass, (uint32_t)frame->options->batches);
-    if (status == KD_OK) status = maps_from_lists(to, frame, file.lists);
+    if (status == KD_OK) status = maps_from_lists(state, frame, file.lists);
     photon_file_close(&file);
     return status;
 }
 
-static kd_status view_maps(photon_state *to, frame *frame) {
-    if (precomputation_pays(frame->options, to->maps.global.count))
-        KD_TRY(photon_maps_precompute(&to->maps, frame->job));
-    to->view.global = photon_maps_global(&to->maps);
-    to->view.caustic = photon_maps_caustic(&to->maps);
-    to->view.media = photon_maps_media(&to->maps);
-    to->view.beams = photon_maps_beams(&to->maps);
-    to->view.tiles = photon_maps_tiles(&to->maps);
+static kd_status view_maps(photon_state *state, frame *frame) {
+    if (precomputation_pays(frame->options, state->maps.global.count))
+        KD_TRY(photon_maps_precompute(&state->maps, frame->job));
+    state->view.global = photon_maps_global(&state->maps);
+    state->view.caustic = photon_maps_caustic(&state->maps);
+    state->view.media = photon_maps_media(&state->maps);
+    state->view.beams = photon_maps_beams(&state->maps);
+    state->view.tiles = photon_maps_tiles(&state->maps);
     return KD_OK;
 }
 
-static kd_status view_maps_there(photon_state *to, frame *frame) {
-    photon_maps_cuda *maps = &to->there.maps;
+static kd_status view_maps_there(photon_state *state, frame *frame) {
+    photon_maps_cuda *maps = &state->there.maps;
     const float largest =
         float_max(maps->map[PHOTON_LIST_GLOBAL].radius, maps->map[PHOTON_LIST_CAUSTIC].radius);
-    if (largest > 0) KD_TRY(photon_cuda_find_tiles(&to->there, frame, largest));
+    if (largest > 0) KD_TRY(photon_cuda_find_tiles(&state->there, frame, largest));
     if (precomputation_pays(frame->options, maps->map[PHOTON_LIST_GLOBAL].list.count))
         KD_TRY(photon_maps_cuda_precompute(maps, frame->job));
-    to->view.global = photon_maps_cuda_view(maps, PHOTON_LIST_GLOBAL);
-    to->view.caustic = photon_maps_cuda_view(maps, PHOTON_LIST_CAUSTIC);
-    to->view.media = photon_maps_cuda_view(maps, PHOTON_LIST_MEDIA);
-    to->view.beams = maps->beams;
-    to->view.tiles = maps->tiles;
+    state->view.global = photon_maps_cuda_view(maps, PHOTON_LIST_GLOBAL);
+    state->view.caustic = photon_maps_cuda_view(maps, PHOTON_LIST_CAUSTIC);
+    state->view.media = photon_maps_cuda_view(maps, PHOTON_LIST_MEDIA);
+    state->view.beams = maps->beams;
+    state->view.tiles = maps->tiles;
     return KD_OK;
 }
 
@@ -262,7 +262,7 @@ done:
 
 /* Takes the samples of an image tile in one call, so that consecutive lookups are close to each
    other and can start from the result of the last one. */
-static void photon_samples(const frame *frame, const pixel_request *asked, uint32_t count,
+static void photon_samples(const frame *frame, const pixel_request *request, uint32_t count,
                            pixel_sample *out) {
     const photon_state *state = (const photon_state *)frame->state;
     const pixel_view pixels = integrator_view(frame);
@@ -272,24 +272,24 @@ static void photon_samples(const frame *frame, const pixel_request *asked, uint3
     view.caustic = photon_map_followed(&state->view.caustic, &last[PHOTON_LIST_CAUSTIC]);
     view.media = photon_map_followed(&state->view.media, &last[PHOTON_LIST_MEDIA]);
     for (uint32_t i = 0; i < count; ++i) {
-        const rng_key key = pixel_key(&pixels, asked[i].x, asked[i].y, asked[i].sample);
-        const ray cast = pixel_ray(&pixels, asked[i].x, asked[i].y, key);
-        const path_result found = photon_eye_radiance(frame->scene, &view, cast, key);
-        out[i] = pixel_of(&pixels, &cast, &found.first, found.radiance, found.rays);
+        const rng_key key = pixel_key(&pixels, request[i].x, request[i].y, request[i].sample);
+        const ray cast = pixel_ray(&pixels, request[i].x, request[i].y, key);
+        const path_result result = photon_eye_radiance(frame->scene, &view, cast, key);
+        out[i] = pixel_of(&pixels, &cast, &result.first, result.radiance, result.rays);
     }
 }
 
 static pixel_sample photon_sample(const frame *frame, int32_t x, int32_t y, uint32_t sample) {
-    const pixel_request asked = {x, y, sample};
-    pixel_sample found;
-    photon_samples(frame, &asked, 1, &found);
-    return found;
+    const pixel_request request = {x, y, sample};
+    pixel_sample samples;
+    photon_samples(frame, &request, 1, &samples);
+    return samples;
 }
 
-static kd_status photon_take_apart(frame *frame, film *to, const apart_range *range,
+static kd_status photon_take_apart(frame *frame, film *film, const apart_range *range,
                                    struct sample_counts *counts, bool *over) {
     const photon_state *state = (const photon_state *)frame->state;
-    return looks_apart_take(frame, to, &state->maps, &state->view, range, 0, counts, over);
+    return looks_apart_take(frame, film, &state->maps, &state->view, range, 0, counts, over);
 }
 
 /* Final gather and the adaptive estimator need the photons themselves, not sums over them, which is

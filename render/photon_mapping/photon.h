@@ -22,7 +22,7 @@ void photon_share_options(photon_options *photon_options, const kd_render_option
 /* Sets the deadlines of photon emission from the frame's deadline. The first maps get a part of the
    remaining time, since building them and one sample per pixel have to follow; later maps may take
    all of it. */
-void photon_limit_time(photon_options *to, const frame *frame, bool first);
+void photon_limit_time(photon_options *options, const frame *frame, bool first);
 /* Returns the set of maps that a rendering builds (integrator.maps): all of them. */
 uint32_t photon_all_maps(const kd_render_options *options);
 
@@ -73,22 +73,22 @@ void photon_cuda_drop_requests(photon_cuda *device_photons);
 
 /* Emits the photons of a pass and builds their maps. `ordered`: also stores the photons in tree
    order, for kernels that traverse the tree themselves. */
-kd_status photon_cuda_make_maps(photon_cuda *to, const frame *frame, const photon_options *options,
+kd_status photon_cuda_make_maps(photon_cuda *device_photons, const frame *frame, const photon_options *options,
                                 bool ordered);
 /* Updates the orders, made for another pass, to the pass of `options`. */
 void photon_cuda_renew_orders(photon_cuda *device_photons, const photon_options *options);
 /* Builds maps from photon lists in host memory. */
-kd_status photon_cuda_take_lists(photon_cuda *to, const photon_list lists[PHOTON_LISTS],
+kd_status photon_cuda_take_lists(photon_cuda *device_photons, const photon_list lists[PHOTON_LISTS],
                                  const photon_options *options, bool ordered, job_control *job);
 /* Finds the tiles for estimates within `radius` (scene units) and copies them to the device. */
-kd_status photon_cuda_find_tiles(photon_cuda *to, const frame *frame, float radius);
-photon_figures photon_cuda_figures(const photon_cuda *from);
-void photon_cuda_tell_figures(const photon_cuda *from, frame_statistics *to);
+kd_status photon_cuda_find_tiles(photon_cuda *device_photons, const frame *frame, float radius);
+photon_figures photon_cuda_figures(const photon_cuda *device_photons);
+void photon_cuda_tell_figures(const photon_cuda *device_photons, frame_statistics *statistics);
 
 /* Takes the samples of `range`; maps and tiles of `view` are in device memory. Splits the rows into
    parts if memory is short. If `period` is not 0, the camera ray of sample s is that of sample s
    modulo `period`. Collective over the ranks if photons are distributed. */
-KD_DEVICE_CALL(photon_cuda_take, (photon_cuda * with, const frame *frame, const photon_view *view,
+KD_DEVICE_CALL(photon_cuda_take, (photon_cuda * device_photons, const frame *frame, const photon_view *view,
                                   const sample_range *range, uint32_t period));
 
 /* Returns true if final gather rays of this scene are traced as wavefronts: it has neither media
@@ -104,11 +104,11 @@ uint64_t photon_cuda_lookup_bytes(uint64_t pixels, uint32_t final_gather);
 
 /* --- photons distributed over ranks, each with a CUDA device ---------------------------------- */
 
-/* Answers this rank's requests, counted by `asked`, from the photons of all ranks within the fixed
+/* Answers this rank's requests, counted by `counts`, from the photons of all ranks within the fixed
    radii of `view`; the results are in with->sums and with->radii. Collective: a rank without
    requests calls it, too. */
-KD_DEVICE_CALL(looks_apart_there, (photon_cuda * with, struct ranks *among, const photon_view *view,
-                                   const struct eye_asked *asked));
+KD_DEVICE_CALL(looks_apart_there, (photon_cuda * device_photons, struct ranks *comm, const photon_view *view,
+                                   const struct eye_asked *counts));
 /* Bytes of device memory for one lookup request for each of `pixels` pixels of all ranks. */
 uint64_t looks_apart_there_bytes(uint64_t pixels);
 /* Bytes that a rank sends for one lookup request for each of `pixels` pixels. */

@@ -69,61 +69,61 @@ void photon_cuda_renew_orders(photon_cuda *device_photons, const photon_options 
     if (options->volume_photons == 0) device_photons->orders[PHOTON_LIST_MEDIA].wanted = 0;
 }
 
-kd_status photon_cuda_make_maps(photon_cuda *to, const frame *frame, const photon_options *options,
+kd_status photon_cuda_make_maps(photon_cuda *device_photons, const frame *frame, const photon_options *options,
                                 bool ordered) {
     KD_TRY(photon_options_check(options));
-    if (!to->has_orders) KD_TRY(photon_orders_make(to->orders, frame->scene, options));
-    to->has_orders = true;
-    photon_cuda_renew_orders(to, options);
+    if (!device_photons->has_orders) KD_TRY(photon_orders_make(device_photons->orders, frame->scene, options));
+    device_photons->has_orders = true;
+    photon_cuda_renew_orders(device_photons, options);
     KD_TRY(frame_cuda_pack(frame->there));
-    KD_TRY(photon_maps_cuda_emit(&to->maps, &frame->there->scene.view, to->orders, frame->job));
-    KD_TRY(photon_maps_cuda_build_trees(&to->maps, options, ordered, frame->job));
-    return photon_maps_cuda_find_beams(&to->maps, frame->scene, options, frame->job);
+    KD_TRY(photon_maps_cuda_emit(&device_photons->maps, &frame->there->scene.view, device_photons->orders, frame->job));
+    KD_TRY(photon_maps_cuda_build_trees(&device_photons->maps, options, ordered, frame->job));
+    return photon_maps_cuda_find_beams(&device_photons->maps, frame->scene, options, frame->job);
 }
 
-kd_status photon_cuda_take_lists(photon_cuda *to, const photon_list lists[PHOTON_LISTS],
+kd_status photon_cuda_take_lists(photon_cuda *device_photons, const photon_list lists[PHOTON_LISTS],
                                  const photon_options *options, bool ordered, job_control *job) {
-    KD_TRY(photon_maps_cuda_take(&to->maps, lists));
-    return photon_maps_cuda_build_trees(&to->maps, options, ordered, job);
+    KD_TRY(photon_maps_cuda_take(&device_photons->maps, lists));
+    return photon_maps_cuda_build_trees(&device_photons->maps, options, ordered, job);
 }
 
-static kd_status bring_tiles(photon_cuda *to, const frame *frame, float radius) {
-    tile_set found;
-    to->lookups_bounded += photon_maps_cuda_lookups_bounded(&to->maps);
+static kd_status bring_tiles(photon_cuda *device_photons, const frame *frame, float radius) {
+    tile_set tiles;
+    device_photons->lookups_bounded += photon_maps_cuda_lookups_bounded(&device_photons->maps);
     kd_status status =
-        tile_set_open(&found, frame->scene, &frame->there->scene.view, radius, true, frame->job);
-    if (status == KD_OK) status = photon_maps_cuda_tile(&to->maps, &found, &frame->there->scene.view);
-    tile_set_close(&found);
+        tile_set_open(&tiles, frame->scene, &frame->there->scene.view, radius, true, frame->job);
+    if (status == KD_OK) status = photon_maps_cuda_tile(&device_photons->maps, &tiles, &frame->there->scene.view);
+    tile_set_close(&tiles);
     return status;
 }
 
-kd_status photon_cuda_find_tiles(photon_cuda *to, const frame *frame, float radius) {
+kd_status photon_cuda_find_tiles(photon_cuda *device_photons, const frame *frame, float radius) {
     job_stage_begin(frame->job, "surface", 0);
-    const kd_status status = bring_tiles(to, frame, radius);
+    const kd_status status = bring_tiles(device_photons, frame, radius);
     job_stage_end(frame->job);
     return status;
 }
 
-photon_figures photon_cuda_figures(const photon_cuda *from) {
-    const photon_list_cuda *global = &from->maps.map[PHOTON_LIST_GLOBAL].list,
-                           *caustic = &from->maps.map[PHOTON_LIST_CAUSTIC].list;
-    const photon_list_cuda *media = &from->maps.map[PHOTON_LIST_MEDIA].list;
+photon_figures photon_cuda_figures(const photon_cuda *device_photons) {
+    const photon_list_cuda *global = &device_photons->maps.map[PHOTON_LIST_GLOBAL].list,
+                           *caustic = &device_photons->maps.map[PHOTON_LIST_CAUSTIC].list;
+    const photon_list_cuda *media = &device_photons->maps.map[PHOTON_LIST_MEDIA].list;
     photon_figures figures;
     figures.emitted = global->emitted + caustic->emitted + media->emitted;
     figures.rays = global->rays + caustic->rays + media->rays;
     figures.stored = global->count;
     figures.caustics = caustic->count;
     figures.volume_photons = media->count;
-    figures.hash = photon_maps_cuda_hash(&from->maps);
+    figures.hash = photon_maps_cuda_hash(&device_photons->maps);
     figures.ledger = global->ledger;
     return figures;
 }
 
-void photon_cuda_tell_figures(const photon_cuda *from, frame_statistics *to) {
-    to->lookup_seconds = from->seconds[PHOTON_CUDA_LOOKUP];
-    to->gather_seconds = from->seconds[PHOTON_CUDA_GATHER];
-    to->film_seconds = from->seconds[PHOTON_CUDA_FILM];
-    to->lookups_bounded += from->lookups_bounded + photon_maps_cuda_lookups_bounded(&from->maps);
+void photon_cuda_tell_figures(const photon_cuda *device_photons, frame_statistics *statistics) {
+    statistics->lookup_seconds = device_photons->seconds[PHOTON_CUDA_LOOKUP];
+    statistics->gather_seconds = device_photons->seconds[PHOTON_CUDA_GATHER];
+    statistics->film_seconds = device_photons->seconds[PHOTON_CUDA_FILM];
+    statistics->lookups_bounded += device_photons->lookups_bounded + photon_maps_cuda_lookups_bounded(&device_photons->maps);
 }
 
 uint64_t looks_apart_there_sent(uint64_t pixels, int32_t rank_count) {

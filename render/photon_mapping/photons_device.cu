@@ -81,94 +81,94 @@ __launch_bounds__(FILM_BLOCK) void add_to_film(const __grid_constant__ photon_vi
 
 /* --- launches -------------------------------------------------------------------------------- */
 
-kd_status mark(photon_cuda *with, int which) {
-    if (!with->marks[which]) KD_CUDA(cudaEventCreate((cudaEvent_t *)&with->marks[which]));
-    KD_CUDA(cudaEventRecord((cudaEvent_t)with->marks[which]));
+kd_status mark(photon_cuda *device_photons, int which) {
+    if (!device_photons->marks[which]) KD_CUDA(cudaEventCreate((cudaEvent_t *)&device_photons->marks[which]));
+    KD_CUDA(cudaEventRecord((cudaEvent_t)device_photons->marks[which]));
     return KD_OK;
 }
 
 /* Waits for the last event. */
-kd_status add_seconds(photon_cuda *with) {
-    KD_CUDA(cudaEventSynchronize((cudaEvent_t)with->marks[PHOTON_CUDA_STAGES]));
+kd_status add_seconds(photon_cuda *device_photons) {
+    KD_CUDA(cudaEventSynchronize((cudaEvent_t)device_photons->marks[PHOTON_CUDA_STAGES]));
     for (int stage = 0; stage < PHOTON_CUDA_STAGES; ++stage) {
         float milliseconds = 0;
-        KD_CUDA(cudaEventElapsedTime(&milliseconds, (cudaEvent_t)with->marks[stage],
-                                     (cudaEvent_t)with->marks[stage + 1]));
-        with->seconds[stage] += (double)milliseconds / 1000;
+        KD_CUDA(cudaEventElapsedTime(&milliseconds, (cudaEvent_t)device_photons->marks[stage],
+                                     (cudaEvent_t)device_photons->marks[stage + 1]));
+        device_photons->seconds[stage] += (double)milliseconds / 1000;
     }
     return KD_OK;
 }
 
-kd_status reserve_requests(photon_cuda *with, uint32_t capacity) {
-    with->capacity = 0;
-    KD_TRY(device_buffer_reserve(&with->requests, (uint64_t)capacity * sizeof(eye_request)));
-    KD_TRY(device_buffer_reserve(&with->packets, (uint64_t)capacity * sizeof(eye_packet)));
-    KD_TRY(device_buffer_reserve(&with->alone, ((uint64_t)capacity + 2) * sizeof(uint32_t)));
+kd_status reserve_requests(photon_cuda *device_photons, uint32_t capacity) {
+    device_photons->capacity = 0;
+    KD_TRY(device_buffer_reserve(&device_photons->requests, (uint64_t)capacity * sizeof(eye_request)));
+    KD_TRY(device_buffer_reserve(&device_photons->packets, (uint64_t)capacity * sizeof(eye_packet)));
+    KD_TRY(device_buffer_reserve(&device_photons->alone, ((uint64_t)capacity + 2) * sizeof(uint32_t)));
     for (int m = 0; m < 2; ++m) {
-        KD_TRY(device_buffer_reserve(&with->sums[m], (uint64_t)capacity * sizeof(flux_sum)));
-        KD_TRY(device_buffer_reserve(&with->radii[m], (uint64_t)capacity * sizeof(float)));
-        KD_TRY(device_buffer_reserve(&with->integrals[m], (uint64_t)capacity * sizeof(float)));
+        KD_TRY(device_buffer_reserve(&device_photons->sums[m], (uint64_t)capacity * sizeof(flux_sum)));
+        KD_TRY(device_buffer_reserve(&device_photons->radii[m], (uint64_t)capacity * sizeof(float)));
+        KD_TRY(device_buffer_reserve(&device_photons->integrals[m], (uint64_t)capacity * sizeof(float)));
     }
-    with->capacity = capacity;
+    device_photons->capacity = capacity;
     return KD_OK;
 }
 
 /* Traces the paths of one sample of every pixel; repeats with larger buffers if the requests did
    not fit. */
-kd_status take_paths(eye_launch *launch, const eye_slots *slots, eye_asked *asked) {
-    photon_cuda *with = launch->with;
+kd_status take_paths(eye_launch *launch, const eye_slots *slots, eye_asked *counts) {
+    photon_cuda *device_photons = launch->with;
     eye_requests *later = &launch->view.later;
     for (;;) {
-        later->list = launch->later ? (eye_request *)with->requests.memory : NULL;
-        later->packets = (eye_packet *)with->packets.memory;
-        later->asked = (eye_asked *)with->asked.memory;
-        later->capacity = with->capacity;
-        KD_CUDA(cudaMemsetAsync(with->asked.memory, 0, sizeof *asked));
+        later->list = launch->later ? (eye_request *)device_photons->requests.memory : NULL;
+        later->packets = (eye_packet *)device_photons->packets.memory;
+        later->asked = (eye_asked *)device_photons->asked.memory;
+        later->capacity = device_photons->capacity;
+        KD_CUDA(cudaMemsetAsync(device_photons->asked.memory, 0, sizeof *counts));
         KD_TRY((launch->walks ? inline_lookup_slots : eye_ask_slots)(launch->of, &launch->view,
                                                                      slots));
-        KD_CUDA(cudaMemcpy(asked, with->asked.memory, sizeof *asked, cudaMemcpyDeviceToHost));
-        if (asked->requests <= with->capacity) return KD_OK;
-        KD_TRY(reserve_requests(with, asked->requests + asked->requests / 8));
+        KD_CUDA(cudaMemcpy(counts, device_photons->asked.memory, sizeof *counts, cudaMemcpyDeviceToHost));
+        if (counts->requests <= device_photons->capacity) return KD_OK;
+        KD_TRY(reserve_requests(device_photons, counts->requests + counts->requests / 8));
     }
 }
 
-photon_gather_cuda gather_of(const photon_cuda *with, int m, const eye_asked *asked) {
+photon_gather_cuda gather_of(const photon_cuda *device_photons, int m, const eye_asked *counts) {
     photon_gather_cuda gather;
-    gather.requests = (const eye_request *)with->requests.memory;
-    gather.count = asked->requests;
-    gather.packets = (const eye_packet *)with->packets.memory;
-    gather.packet_count = asked->packets;
-    gather.alone = (uint32_t *)with->alone.memory;
-    gather.sums = (flux_sum *)with->sums[m].memory;
-    gather.radii = (float *)with->radii[m].memory;
+    gather.requests = (const eye_request *)device_photons->requests.memory;
+    gather.count = counts->requests;
+    gather.packets = (const eye_packet *)device_photons->packets.memory;
+    gather.packet_count = counts->packets;
+    gather.alone = (uint32_t *)device_photons->alone.memory;
+    gather.sums = (flux_sum *)device_photons->sums[m].memory;
+    gather.radii = (float *)device_photons->radii[m].memory;
     return gather;
 }
 
 /* Performs the lookups of all requests, with integrals over tiles. */
-kd_status run_lookups(const eye_launch *launch, const eye_asked *asked) {
-    photon_cuda *with = launch->with;
+kd_status run_lookups(const eye_launch *launch, const eye_asked *counts) {
+    photon_cuda *device_photons = launch->with;
     const photon_view *view = &launch->view;
-    if (with->apart) KD_TRY(looks_apart_there(with, launch->of->among, view, asked));
+    if (device_photons->apart) KD_TRY(looks_apart_there(device_photons, launch->of->among, view, counts));
     for (int m = view->final_gather ? 1 : 0; m < 2; ++m) {
         const photon_map_view *map = m ? &view->caustic : &view->global;
-        const photon_gather_cuda gather = gather_of(with, m, asked);
-        if (!with->apart)
-            KD_TRY(photon_maps_cuda_gather(&with->maps, m, map->gather, map->radius, &gather));
-        KD_TRY(photon_maps_cuda_measure(&with->maps, &gather, (float *)with->integrals[m].memory));
+        const photon_gather_cuda gather = gather_of(device_photons, m, counts);
+        if (!device_photons->apart)
+            KD_TRY(photon_maps_cuda_gather(&device_photons->maps, m, map->gather, map->radius, &gather));
+        KD_TRY(photon_maps_cuda_measure(&device_photons->maps, &gather, (float *)device_photons->integrals[m].memory));
     }
     return KD_OK;
 }
 
 kd_status add_all_to_film(const eye_launch *launch, const eye_slots *slots) {
-    const photon_cuda *with = launch->with;
+    const photon_cuda *device_photons = launch->with;
     film_work work;
     memset(&work, 0, sizeof work);
     work.slots = *slots;
-    work.shown.requests = (const eye_request *)with->requests.memory;
+    work.shown.requests = (const eye_request *)device_photons->requests.memory;
     for (int m = 0; m < 2; ++m) {
-        work.shown.sums[m] = (const flux_sum *)with->sums[m].memory;
-        work.shown.radii[m] = (const float *)with->radii[m].memory;
-        work.shown.integrals[m] = (const float *)with->integrals[m].memory;
+        work.shown.sums[m] = (const flux_sum *)device_photons->sums[m].memory;
+        work.shown.radii[m] = (const float *)device_photons->radii[m].memory;
+        work.shown.integrals[m] = (const float *)device_photons->integrals[m].memory;
     }
     work.later = launch->later;
     work.counts = launch->of->there->counts;
@@ -181,20 +181,20 @@ kd_status add_all_to_film(const eye_launch *launch, const eye_slots *slots) {
 /* Takes one sample of every slot's pixel. If no lookup is deferred, the time of the paths counts as
    time of lookups, which are most of their work. */
 kd_status take_sample(eye_launch *launch, const eye_slots *slots) {
-    photon_cuda *with = launch->with;
-    eye_asked asked = {0, 0};
-    KD_TRY(mark(with, PHOTON_CUDA_LOOKUP));
-    if (!launch->later) KD_TRY(mark(with, PHOTON_CUDA_GATHER));
-    KD_TRY(take_paths(launch, slots, &asked));
-    if (slots->together) KD_TRY(eye_gather_slots(launch->of, &with->maps, &launch->view, slots));
+    photon_cuda *device_photons = launch->with;
+    eye_asked counts = {0, 0};
+    KD_TRY(mark(device_photons, PHOTON_CUDA_LOOKUP));
+    if (!launch->later) KD_TRY(mark(device_photons, PHOTON_CUDA_GATHER));
+    KD_TRY(take_paths(launch, slots, &counts));
+    if (slots->together) KD_TRY(eye_gather_slots(launch->of, &device_photons->maps, &launch->view, slots));
     if (launch->later) {
-        KD_TRY(mark(with, PHOTON_CUDA_GATHER));
-        KD_TRY(run_lookups(launch, &asked));
+        KD_TRY(mark(device_photons, PHOTON_CUDA_GATHER));
+        KD_TRY(run_lookups(launch, &counts));
     }
-    KD_TRY(mark(with, PHOTON_CUDA_FILM));
+    KD_TRY(mark(device_photons, PHOTON_CUDA_FILM));
     KD_TRY(add_all_to_film(launch, slots));
-    KD_TRY(mark(with, PHOTON_CUDA_STAGES));
-    return add_seconds(with);
+    KD_TRY(mark(device_photons, PHOTON_CUDA_STAGES));
+    return add_seconds(device_photons);
 }
 
 uint64_t pixels_of(const sample_range *range) {
@@ -255,18 +255,18 @@ extern "C" void photon_cuda_drop_marks(photon_cuda *owned) {
     memset(owned->marks, 0, sizeof owned->marks);
 }
 
-extern "C" kd_status photon_cuda_take(photon_cuda *with, const frame *frame, const photon_view *view,
+extern "C" kd_status photon_cuda_take(photon_cuda *device_photons, const frame *frame, const photon_view *view,
                                       const sample_range *range, uint32_t period) {
     /* the adaptive estimator needs photons in order */
     const bool later = !view->caustic.adaptive && !view->caustic.walks;
     const bool gathers_inline = view->final_gather && !photon_cuda_gathers_by_waves(frame->scene);
-    eye_launch launch = {with,  frame,
+    eye_launch launch = {device_photons,  frame,
                          *view, period,
                          later, !later || gathers_inline || photon_scene_scatters(frame->scene)};
     sample_range left = *range;
     for (;;) {
         bool any = pixels_of(&left) > 0;
-        if (with->apart) KD_TRY(ranks_any(frame->among, any, &any));
+        if (device_photons->apart) KD_TRY(ranks_any(frame->among, any, &any));
         if (!any) return KD_OK;
         KD_TRY(take_part(&launch, &left, &left.top));
     }

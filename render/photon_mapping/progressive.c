@@ -62,14 +62,14 @@ static kd_status make_ahead(void *context, job_control *job) {
     return photon_maps_cuda_build_trees(&ahead->maps, &ahead->options, ahead->ordered, job);
 }
 
-/* Starts building the maps of the pass that `options` describe; `there`, the integrator's state on
+/* Starts building the maps of the pass that `options` describe; `device_photons`, the integrator's state on
    the device, has built maps before. Does nothing if a task is already running or memory ran short
    before. If no thread can be started, the maps are built later, when they are needed. */
-static void maps_ahead_begin(maps_ahead *out, photon_cuda *there, const frame *frame,
+static void maps_ahead_begin(maps_ahead *out, photon_cuda *device_photons, const frame *frame,
                              const photon_options *options, bool ordered) {
     if (out->by || out->too_large) return;
-    photon_cuda_renew_orders(there, options);
-    memcpy(out->orders, there->orders, sizeof out->orders);
+    photon_cuda_renew_orders(device_photons, options);
+    memcpy(out->orders, device_photons->orders, sizeof out->orders);
     out->options = *options;
     out->ordered = ordered;
     out->scene = frame->there->scene.view;
@@ -86,25 +86,25 @@ static void exchange_maps(photon_maps_cuda *a, photon_maps_cuda *b) {
 }
 
 /* Waits for the task, if one is running. If it built the maps of the pass that `options` describe,
-   moves them into `to` and sets *taken; otherwise *taken is false and the caller has to build them.
+   moves them into `device_photons` and sets *taken; otherwise *taken is false and the caller has to build them.
    The wait counts as the job's stage "emit". */
-static kd_status maps_ahead_take(maps_ahead *from, photon_cuda *to, const frame *frame,
+static kd_status maps_ahead_take(maps_ahead *ahead, photon_cuda *device_photons, const frame *frame,
                                  const photon_options *options, bool *taken) {
     *taken = false;
-    if (!from->by) return KD_OK;
+    if (!ahead->by) return KD_OK;
     job_stage_begin(frame->job, "emit", 0);
-    const kd_status status = async_end(from->by, frame->job);
+    const kd_status status = async_end(ahead->by, frame->job);
     job_stage_end(frame->job);
-    from->by = NULL;
+    ahead->by = NULL;
     if (status == KD_ERROR_MEMORY) {
         status_clear();
-        photon_maps_cuda_close(&from->maps);
-        from->too_large = true;
+        photon_maps_cuda_close(&ahead->maps);
+        ahead->too_large = true;
         return KD_OK;
     }
     KD_TRY(status);
-    if (from->options.pass != options->pass) return KD_OK;
-    exchange_maps(&from->maps, &to->maps);
+    if (ahead->options.pass != options->pass) return KD_OK;
+    exchange_maps(&ahead->maps, &device_photons->maps);
     *taken = true;
     return KD_OK;
 }
@@ -278,20 +278,20 @@ static void view_maps(progressive_state *state, const frame *frame, uint32_t pas
         progressive_radius_share(pass / (uint32_t)frame->options->batches, (double)frame->options->alpha);
     const double *radius = frame->carried + CARRIED_RADIUS;
     photon_view *view = &state->view;
-    const photon_maps_cuda *there = &state->there.maps;
-    view->global = frame->there ? photon_maps_cuda_view(there, PHOTON_LIST_GLOBAL)
+    const photon_maps_cuda *maps = &state->there.maps;
+    view->global = frame->there ? photon_maps_cuda_view(maps, PHOTON_LIST_GLOBAL)
                              : photon_maps_global(&state->maps);
-    view->caustic = frame->there ? photon_maps_cuda_view(there, PHOTON_LIST_CAUSTIC)
+    view->caustic = frame->there ? photon_maps_cuda_view(maps, PHOTON_LIST_CAUSTIC)
                               : photon_maps_caustic(&state->maps);
-    view->tiles = frame->there ? there->tiles : tile_set_get_view(&state->tiles);
-    view->media = frame->there ? photon_maps_cuda_view(there, PHOTON_LIST_MEDIA)
+    view->tiles = frame->there ? maps->tiles : tile_set_get_view(&state->tiles);
+    view->media = frame->there ? photon_maps_cuda_view(maps, PHOTON_LIST_MEDIA)
                             : photon_maps_media(&state->maps);
     view->global.gather = view->caustic.gather = view->media.gather = 0;
     view->global.adaptive = view->caustic.adaptive = false;
     view->global.radius = (float)(radius[PHOTON_LIST_GLOBAL] * share);
     view->caustic.radius = (float)(radius[PHOTON_LIST_CAUSTIC] * share);
     view->media.radius = (float)(frame->carried[CARRIED_MEDIA_RADIUS] * cbrt(share * share));
-    view->beams = frame->there ? there->beams : photon_maps_beams(&state->maps);
+    view->beams = frame->there ? maps->beams : photon_maps_beams(&state->maps);
     view->beams.radius = (float)(frame->carried[CARRIED_MEDIA_RADIUS] * share * share);
 }
 
@@ -356,8 +356,8 @@ static pixel_sample sample_pass(const frame *frame, int32_t x, int32_t y, uint32
     const pixel_view view = integrator_view(frame);
     const rng_key key = pixel_key(&view, x, y, sample);
     const ray cast = pixel_ray(&view, x, y, pixel_key(&view, x, y, camera_sample));
-    const path_result found = photon_eye_radiance(frame->scene, &state->view, cast, key);
-    return pixel_of(&view, &cast, &found.first, found.radiance, found.rays);
+    const path_result result = photon_eye_radiance(frame->scene, &state->view, cast, key);
+    return pixel_of(&view, &cast, &result.first, result.radiance, result.rays);
 }
 
 static pixel_sample sppm_sample(const frame *frame, int32_t x, int32_t y, uint32_t sample) {
@@ -368,16 +368,16 @@ static pixel_sample ppm_sample(const frame *frame, int32_t x, int32_t y, uint32_
     return sample_pass(frame, x, y, sample, sample % (uint32_t)frame->options->spp);
 }
 
-static kd_status sppm_take_apart(frame *frame, film *to, const apart_range *range,
+static kd_status sppm_take_apart(frame *frame, film *film, const apart_range *range,
                                  struct sample_counts *counts, bool *over) {
     const progressive_state *state = (const progressive_state *)frame->state;
-    return looks_apart_take(frame, to, &state->maps, &state->view, range, 0, counts, over);
+    return looks_apart_take(frame, film, &state->maps, &state->view, range, 0, counts, over);
 }
 
-static kd_status ppm_take_apart(frame *frame, film *to, const apart_range *range,
+static kd_status ppm_take_apart(frame *frame, film *film, const apart_range *range,
                                 struct sample_counts *counts, bool *over) {
     const progressive_state *state = (const progressive_state *)frame->state;
-    return looks_apart_take(frame, to, &state->maps, &state->view, range, (uint32_t)frame->options->spp,
+    return looks_apart_take(frame, film, &state->maps, &state->view, range, (uint32_t)frame->options->spp,
                             counts, over);
 }
 

@@ -79,7 +79,7 @@ static double zenith_chromaticity(const double coefficients[3][4], double t, dou
     return sum;
 }
 
-void clear_sky_open(clear_sky_model *out, const clear_sky *from) {
+void clear_sky_open(clear_sky_model *out, const clear_sky *sky) {
     static const double slopes[3][5] = {{0.1787, -0.3554, -0.0227, 0.1206, -0.0670},
                                         {-0.0193, -0.0665, -0.0004, -0.0641, -0.0033},
                                         {-0.0167, -0.0950, -0.0079, -0.0441, -0.0109}};
@@ -92,8 +92,8 @@ void clear_sky_open(clear_sky_model *out, const clear_sky *from) {
     static const double zenith_y[3][4] = {{0.00275, -0.00610, 0.00317, 0},
                                           {-0.04214, 0.08970, -0.04153, 0.00516},
                                           {0.15346, -0.26756, 0.06670, 0.26688}};
-    const double t = (double)from->turbidity;
-    const double sun[3] = {(double)from->sun.x, (double)from->sun.y, (double)from->sun.z};
+    const double t = (double)sky->turbidity;
+    const double sun[3] = {(double)sky->sun.x, (double)sky->sun.y, (double)sky->sun.z};
     const double length = sqrt(sun[0] * sun[0] + sun[1] * sun[1] + sun[2] * sun[2]);
     memset(out, 0, sizeof *out);
     for (int c = 0; c < 3; ++c) {
@@ -198,12 +198,12 @@ static void sun_add(const picture_work *work) {
 }
 
 /* A Lambertian ground, lit by sky and sun. */
-static void ground_add(const picture_work *work, const clear_sky *from) {
-    const double albedo[3] = {(double)from->ground.x, (double)from->ground.y,
-                              (double)from->ground.z};
+static void ground_add(const picture_work *work, const clear_sky *sky) {
+    const double albedo[3] = {(double)sky->ground.x, (double)sky->ground.y,
+                              (double)sky->ground.z};
     float sent[3];
     for (int c = 0; c < 3; ++c) {
-        double sum = from->disc ? work->model.sun_irradiance[c] * work->model.sun[1] : 0;
+        double sum = sky->disc ? work->model.sun_irradiance[c] * work->model.sun[1] : 0;
         for (int y = 0; y < CLEAR_SKY_HEIGHT / 2; ++y) sum += work->rows[y][c];
         sent[c] = (float)(albedo[c] * sum / pi);
     }
@@ -212,17 +212,17 @@ static void ground_add(const picture_work *work, const clear_sky *from) {
         memcpy(work->floats + 3 * i, sent, sizeof sent);
 }
 
-kd_status clear_sky_picture(float **floats, const clear_sky *from) {
+kd_status clear_sky_picture(float **floats, const clear_sky *sky) {
     picture_work work;
     kd_status status = KD_OK;
     memset(&work, 0, sizeof work);
     *floats = NULL;
-    clear_sky_open(&work.model, from);
+    clear_sky_open(&work.model, sky);
     KD_TRY_GOTO(KD_RESERVE(work.rows, CLEAR_SKY_HEIGHT / 2));
     KD_TRY_GOTO(KD_RESERVE(work.floats, 3 * CLEAR_SKY_WIDTH * CLEAR_SKY_HEIGHT));
     parallel_for(CLEAR_SKY_HEIGHT / 2, 8, sky_rows, &work);
-    ground_add(&work, from);
-    if (from->disc) sun_add(&work);
+    ground_add(&work, sky);
+    if (sky->disc) sun_add(&work);
     *floats = work.floats;
 done:
     memory_free(work.rows);

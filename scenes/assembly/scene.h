@@ -44,28 +44,28 @@ kd_status scene_open_instanced(scene **out, const char *path, const char *enviro
                                kd_render_options *options, job_control *job);
 
 /* Returns a view of the scene's data. The caller builds the tree and fills in `tree`. */
-scene_view scene_get_view(const scene *from);
-camera scene_camera(const scene *from);
+scene_view scene_get_view(const scene *scene);
+camera scene_camera(const scene *scene);
 /* The camera at the end of the exposure, and whether it differs from the one at the beginning. */
-camera scene_camera_end(const scene *from);
-bool scene_camera_moves(const scene *from);
+camera scene_camera_end(const scene *scene);
+bool scene_camera_moves(const scene *scene);
 /* Computes the cameras at options->frame and options->shutter frames later, by interpolating the
    camera's keyframes. Without keyframes, both are the scene's camera. */
-void scene_cameras_at(const scene *from, const kd_render_options *options, camera ends[2]);
-void scene_set_cameras(scene *to, const camera *begin, const camera *end);
+void scene_cameras_at(const scene *scene, const kd_render_options *options, camera ends[2]);
+void scene_set_cameras(scene *scene, const camera *begin, const camera *end);
 /* Returns true if something other than the camera has keyframes, so that each frame needs a scene
    of its own. */
 bool scene_moves(const scene *scene);
 /* Replaces the camera; options of the command line take precedence over the file. */
-void scene_set_camera(scene *to, const camera *view);
+void scene_set_camera(scene *scene, const camera *view);
 /* Finds a camera of the mesh file by name or by 0-based index. Returns KD_ERROR_USAGE with a list
    of the cameras if there is none. */
-kd_status scene_find_camera(const scene *from, const char *wanted, camera *view);
+kd_status scene_find_camera(const scene *scene, const char *wanted, camera *view);
 /* Returns true if the camera is the default one, which frames the bounding box. */
-bool scene_camera_is_default(const scene *from);
+bool scene_camera_is_default(const scene *scene);
 
 /* Makes solid glass of all materials that may be glass (mesh_material.may_be_glass). */
-kd_status scene_take_glass(scene *to);
+kd_status scene_take_glass(scene *scene);
 
 /* Hashes everything that light can interact with: mesh, materials, textures, lights and
    environment, but neither camera nor tree. Photon maps and saved states store it, to detect a

@@ -90,7 +90,7 @@ static double row_share(int32_t y, int32_t height) {
     return 0.5 * (cos(y * step) - cos((y + 1) * step));
 }
 
-static void finish_rows(scene *to, const sky_tables *tables, vec3 *mean) {
+static void finish_rows(scene *scene, const sky_tables *tables, vec3 *mean) {
     const int32_t width = tables->image->width, height = tables->image->height;
     double total = 0, running = 0, colour[3] = {0, 0, 0};
     for (int32_t y = 0; y < height; ++y) {
@@ -98,33 +98,33 @@ static void finish_rows(scene *to, const sky_tables *tables, vec3 *mean) {
         total += share * tables->row_sums[y];
         for (int c = 0; c < 3; ++c) colour[c] += share * tables->colours[y][c] / width;
     }
-    to->row_cdf[0] = 0;
+    scene->row_cdf[0] = 0;
     for (int32_t y = 0; y < height; ++y) {
         running += total > 0 ? row_share(y, height) * tables->row_sums[y] : 1;
-        to->row_cdf[y + 1] = (float)(running / (total > 0 ? total : (double)height));
+        scene->row_cdf[y + 1] = (float)(running / (total > 0 ? total : (double)height));
     }
-    to->row_cdf[height] = 1;
+    scene->row_cdf[height] = 1;
     *mean = vec3_make((float)colour[0], (float)colour[1], (float)colour[2]);
 }
 
-kd_status scene_build_sky_tables(scene *to, vec3 *mean) {
+kd_status scene_build_sky_tables(scene *scene, vec3 *mean) {
     sky_tables tables;
     memset(&tables, 0, sizeof tables);
-    const texture_view *image = &to->textures.views[to->environment.texture];
+    const texture_view *image = &scene->textures.views[scene->environment.texture];
     const uint64_t height = (uint64_t)image->height;
     kd_status status = KD_OK;
     tables.image = image;
-    KD_TRY_GOTO(KD_RESERVE(to->row_cdf, height + 1));
-    KD_TRY_GOTO(KD_RESERVE(to->column_cdf, height * ((uint64_t)image->width + 1)));
+    KD_TRY_GOTO(KD_RESERVE(scene->row_cdf, height + 1));
+    KD_TRY_GOTO(KD_RESERVE(scene->column_cdf, height * ((uint64_t)image->width + 1)));
     KD_TRY_GOTO(KD_RESERVE(tables.row_sums, height));
     KD_TRY_GOTO(KD_RESERVE(tables.colours, height));
-    tables.column_cdf = to->column_cdf;
+    tables.column_cdf = scene->column_cdf;
     parallel_for(image->height, 8, weigh_rows, &tables);
-    finish_rows(to, &tables, mean);
-    to->environment.width = image->width;
-    to->environment.height = image->height;
-    to->environment.row_cdf = to->row_cdf;
-    to->environment.column_cdf = to->column_cdf;
+    finish_rows(scene, &tables, mean);
+    scene->environment.width = image->width;
+    scene->environment.height = image->height;
+    scene->environment.row_cdf = scene->row_cdf;
+    scene->environment.column_cdf = scene->column_cdf;
 done:
     memory_free(tables.row_sums);
     memory_free(tables.colours);
@@ -133,7 +133,7 @@ done:
 
 /* Adds a soft studio light: a broad bright lobe from the upper left in front, a pale sky, a dim
    ground. */
-kd_status scene_add_default_sky(scene *to) {
+kd_status scene_add_default_sky(scene *scene) {
     enum { WIDTH = 128, HEIGHT = 64 };
     const vec3 key = vec3_normalize(vec3_make(-0.55f, 0.75f, 0.6f));
     float *floats = NULL;
@@ -149,7 +149,7 @@ kd_status scene_add_default_sky(scene *to) {
             rgb[1] = 1.02f * sky + 0.98f * lobe;
             rgb[2] = 1.08f * sky + 0.93f * lobe;
         }
-    KD_TRY(texture_store_adopt(&to->textures, floats, WIDTH, HEIGHT, &to->environment.texture));
-    KD_TRY(texture_store_load(&to->textures));
+    KD_TRY(texture_store_adopt(&scene->textures, floats, WIDTH, HEIGHT, &scene->environment.texture));
+    KD_TRY(texture_store_load(&scene->textures));
     return KD_OK;
 }

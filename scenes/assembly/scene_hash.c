@@ -69,35 +69,35 @@ static void run_bytes(const void *context, uint64_t i, void *out) {
     }
 }
 
-static uint64_t add_runs(uint64_t hash, const texture_view *from, uint64_t texels, bool is_sky) {
-    const texel_run run = {from, texels % 16 == 0 ? 16 : 1};
+static uint64_t add_runs(uint64_t hash, const texture_view *view, uint64_t texels, bool is_sky) {
+    const texel_run run = {view, texels % 16 == 0 ? 16 : 1};
     const size_t bytes = run.count * (is_sky ? sizeof(vec3) : 4);
     hash = hash_combine(hash, &texels, sizeof texels);
     return hash_combine_each(hash, texels / run.count, bytes, is_sky ? run_light : run_bytes, &run);
 }
 
-static uint64_t add_texture(uint64_t hash, const texture_view *from, bool is_sky) {
-    const uint64_t texels = (uint64_t)from->width * (uint64_t)from->height;
-    const bool srgb = from->srgb && !is_sky;
-    const int32_t form[4] = {from->width, from->height, srgb, (int32_t)from->clamp};
-    const float place[4] = {from->scale.x, from->scale.y, from->offset.x, from->offset.y};
+static uint64_t add_texture(uint64_t hash, const texture_view *view, bool is_sky) {
+    const uint64_t texels = (uint64_t)view->width * (uint64_t)view->height;
+    const bool srgb = view->srgb && !is_sky;
+    const int32_t form[4] = {view->width, view->height, srgb, (int32_t)view->clamp};
+    const float place[4] = {view->scale.x, view->scale.y, view->offset.x, view->offset.y};
     hash = hash_combine(hash, form, sizeof form);
-    const float shear[2] = {from->shear.x, from->shear.y};
+    const float shear[2] = {view->shear.x, view->shear.y};
     hash = hash_combine(hash, place, sizeof place);
     if (shear[0] != 0 || shear[1] != 0) hash = hash_combine(hash, shear, sizeof shear);
-    if (from->floats) return add(hash, from->floats, texels, 3 * sizeof(float));
-    if (from->is_wide && !is_sky) return add(hash, from->bytes, texels, 2 * from->samples);
-    if (from->samples == 4 && !is_sky) return add(hash, from->bytes, texels, 4);
-    return add_runs(hash, from, texels, is_sky);
+    if (view->floats) return add(hash, view->floats, texels, 3 * sizeof(float));
+    if (view->is_wide && !is_sky) return add(hash, view->bytes, texels, 2 * view->samples);
+    if (view->samples == 4 && !is_sky) return add(hash, view->bytes, texels, 4);
+    return add_runs(hash, view, texels, is_sky);
 }
 
 /* Hashes the energy compensation of rough materials. Without it, photon files written when these
    materials had single scattering would match the scene. */
-static uint64_t add_energy(uint64_t hash, const material *from) {
-    const bool rough = from->roughness > 0 || from->roughness_map != KD_NONE;
-    const bool scatters = from->kind == MATERIAL_GLASS || from->kind == MATERIAL_CONDUCTOR ||
-                          from->kind == MATERIAL_PLASTIC;
-    return rough && scatters ? hash_combine(hash, &from->energy, sizeof from->energy) : hash;
+static uint64_t add_energy(uint64_t hash, const material *material) {
+    const bool rough = material->roughness > 0 || material->roughness_map != KD_NONE;
+    const bool scatters = material->kind == MATERIAL_GLASS || material->kind == MATERIAL_CONDUCTOR ||
+                          material->kind == MATERIAL_PLASTIC;
+    return rough && scatters ? hash_combine(hash, &material->energy, sizeof material->energy) : hash;
 }
 
 /* Position and direction of a triangle light follow from the triangle, so they are left out. */

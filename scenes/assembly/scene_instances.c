@@ -7,23 +7,23 @@
    render/api/plan.c. */
 enum { TREE_BYTES = 900 };
 
-kd_status scene_take_instances(scene *to, scene_draft *from) {
-    const mesh *geometry = &to->geometry;
-    to->parts = from->shapes;
-    to->instances = from->instances;
-    to->shape_count = from->shape_count;
-    to->instance_count = from->instance_count;
-    to->plain_count = geometry->triangle_count;
-    from->shapes = NULL;
-    from->instances = NULL;
-    from->shape_count = from->instance_count = 0;
-    if (to->shape_count == 0) return KD_OK;
-    to->plain_count = to->parts[0].first; /* shapes are the last triangles */
-    KD_TRY(KD_RESERVE_ZEROED(to->shapes, to->shape_count));
-    for (uint32_t i = 0; i < to->shape_count; ++i) {
-        instanced_shape *shape = to->shapes + i;
-        shape->first = to->parts[i].first;
-        shape->count = to->parts[i].count;
+kd_status scene_take_instances(scene *scene, scene_draft *draft) {
+    const mesh *geometry = &scene->geometry;
+    scene->parts = draft->shapes;
+    scene->instances = draft->instances;
+    scene->shape_count = draft->shape_count;
+    scene->instance_count = draft->instance_count;
+    scene->plain_count = geometry->triangle_count;
+    draft->shapes = NULL;
+    draft->instances = NULL;
+    draft->shape_count = draft->instance_count = 0;
+    if (scene->shape_count == 0) return KD_OK;
+    scene->plain_count = scene->parts[0].first; /* shapes are the last triangles */
+    KD_TRY(KD_RESERVE_ZEROED(scene->shapes, scene->shape_count));
+    for (uint32_t i = 0; i < scene->shape_count; ++i) {
+        instanced_shape *shape = scene->shapes + i;
+        shape->first = scene->parts[i].first;
+        shape->count = scene->parts[i].count;
         shape->box = box3_empty();
         for (uint64_t k = 0; k < 3 * (uint64_t)shape->count; ++k)
             box3_include(&shape->box,
@@ -78,13 +78,13 @@ uint64_t scene_copies_bytes(const scene *scene) {
            (scene->geometry.tangents ? sum.normals * 4 * sizeof(float) : 0);
 }
 
-static void copy_tangents(const mesh *from, const draft_shape *part, const transform *by,
+static void copy_tangents(const mesh *from, const draft_shape *part, const transform *transform,
                           mesh *to) {
-    const float side = transform_determinant(by) < 0 ? -1.0f : 1.0f;
+    const float side = transform_determinant(transform) < 0 ? -1.0f : 1.0f;
     for (uint32_t i = 0; i < part->normal_count; ++i) {
         const float *old = from->tangents + 4 * (size_t)(part->normal + i);
         float *made = to->tangents + 4 * (size_t)(to->normal_count + i);
-        const vec3 direction = transform_direction(by, vec3_make(old[0], old[1], old[2]));
+        const vec3 direction = transform_direction(transform, vec3_make(old[0], old[1], old[2]));
         made[0] = direction.x;
         made[1] = direction.y;
         made[2] = direction.z;
@@ -92,60 +92,60 @@ static void copy_tangents(const mesh *from, const draft_shape *part, const trans
     }
 }
 
-/* Appends the transformed copy of one instance to `to`. Its triangles refer to its own vertices. */
-static void copy_one(const scene *scene, const instance *put, mesh *to) {
+/* Appends the transformed copy of one instance to `target`. Its triangles refer to its own vertices. */
+static void copy_one(const scene *scene, const instance *put, mesh *target) {
     const mesh *from = &scene->geometry;
     const draft_shape *part = scene->parts + put->shape;
-    const transform *by = &put->to_world;
+    const transform *transform = &put->to_world;
     for (uint32_t i = 0; i < part->position_count; ++i)
-        to->positions[to->position_count + i] =
+        target->positions[target->position_count + i] =
             instance_corner(put, from->positions[part->position + i]);
     for (uint32_t i = 0; i < part->normal_count; ++i)
-        to->normals[to->normal_count + i] = transform_normal(by, from->normals[part->normal + i]);
-    if (from->tangents) copy_tangents(from, part, by, to);
+        target->normals[target->normal_count + i] = transform_normal(transform, from->normals[part->normal + i]);
+    if (from->tangents) copy_tangents(from, part, transform, target);
     const uint64_t first = 3 * (uint64_t)part->first, count = 3 * (uint64_t)part->count;
-    const uint64_t begin = 3 * (uint64_t)to->triangle_count;
+    const uint64_t begin = 3 * (uint64_t)target->triangle_count;
     for (uint64_t i = 0; i < count; ++i)
-        to->triangles[begin + i] = from->triangles[first + i] - part->position + to->position_count;
+        target->triangles[begin + i] = from->triangles[first + i] - part->position + target->position_count;
     for (uint64_t i = 0; from->normal_indices && i < count; ++i) {
         const uint32_t index = from->normal_indices[first + i];
-        to->normal_indices[begin + i] =
-            index == KD_NONE ? KD_NONE : index - part->normal + to->normal_count;
+        target->normal_indices[begin + i] =
+            index == KD_NONE ? KD_NONE : index - part->normal + target->normal_count;
     }
     if (from->texcoord_indices)
-        memcpy(to->texcoord_indices + begin, from->texcoord_indices + first,
+        memcpy(target->texcoord_indices + begin, from->texcoord_indices + first,
                count * sizeof(uint32_t));
-    memcpy(to->triangle_materials + to->triangle_count, from->triangle_materials + part->first,
+    memcpy(target->triangle_materials + target->triangle_count, from->triangle_materials + part->first,
            part->count * sizeof(uint32_t));
-    to->position_count += part->position_count;
-    to->normal_count += part->normal_count;
-    to->triangle_count += part->count;
+    target->position_count += part->position_count;
+    target->normal_count += part->normal_count;
+    target->triangle_count += part->count;
 }
 
-/* Allocates all arrays of `to`, and copies the vertices and the triangles outside shapes. */
-static kd_status copy_plain(const scene *scene, const copy_counts *more, mesh *to) {
+/* Allocates all arrays of `target`, and copies the vertices and the triangles outside shapes. */
+static kd_status copy_plain(const scene *scene, const copy_counts *more, mesh *target) {
     const mesh *from = &scene->geometry;
     const uint64_t plain = scene->plain_count, triangles = plain + more->triangles;
-    KD_TRY(KD_RESERVE(to->positions, from->position_count + more->positions));
-    KD_TRY(KD_RESERVE(to->triangles, 3 * triangles));
-    KD_TRY(KD_RESERVE(to->triangle_materials, triangles));
-    if (from->normals) KD_TRY(KD_RESERVE(to->normals, from->normal_count + more->normals));
-    if (from->tangents) KD_TRY(KD_RESERVE(to->tangents, 4 * (from->normal_count + more->normals)));
-    if (from->normal_indices) KD_TRY(KD_RESERVE(to->normal_indices, 3 * triangles));
-    if (from->texcoord_indices) KD_TRY(KD_RESERVE(to->texcoord_indices, 3 * triangles));
-    to->position_count = from->position_count;
-    to->normal_count = from->normal_count;
-    to->triangle_count = scene->plain_count;
-    memcpy(to->positions, from->positions, from->position_count * sizeof(vec3));
-    if (from->normals) memcpy(to->normals, from->normals, from->normal_count * sizeof(vec3));
+    KD_TRY(KD_RESERVE(target->positions, from->position_count + more->positions));
+    KD_TRY(KD_RESERVE(target->triangles, 3 * triangles));
+    KD_TRY(KD_RESERVE(target->triangle_materials, triangles));
+    if (from->normals) KD_TRY(KD_RESERVE(target->normals, from->normal_count + more->normals));
+    if (from->tangents) KD_TRY(KD_RESERVE(target->tangents, 4 * (from->normal_count + more->normals)));
+    if (from->normal_indices) KD_TRY(KD_RESERVE(target->normal_indices, 3 * triangles));
+    if (from->texcoord_indices) KD_TRY(KD_RESERVE(target->texcoord_indices, 3 * triangles));
+    target->position_count = from->position_count;
+    target->normal_count = from->normal_count;
+    target->triangle_count = scene->plain_count;
+    memcpy(target->positions, from->positions, from->position_count * sizeof(vec3));
+    if (from->normals) memcpy(target->normals, from->normals, from->normal_count * sizeof(vec3));
     if (from->tangents)
-        memcpy(to->tangents, from->tangents, from->normal_count * 4 * sizeof(float));
-    memcpy(to->triangles, from->triangles, 3 * plain * sizeof(uint32_t));
-    memcpy(to->triangle_materials, from->triangle_materials, plain * sizeof(uint32_t));
+        memcpy(target->tangents, from->tangents, from->normal_count * 4 * sizeof(float));
+    memcpy(target->triangles, from->triangles, 3 * plain * sizeof(uint32_t));
+    memcpy(target->triangle_materials, from->triangle_materials, plain * sizeof(uint32_t));
     if (from->normal_indices)
-        memcpy(to->normal_indices, from->normal_indices, 3 * plain * sizeof(uint32_t));
+        memcpy(target->normal_indices, from->normal_indices, 3 * plain * sizeof(uint32_t));
     if (from->texcoord_indices)
-        memcpy(to->texcoord_indices, from->texcoord_indices, 3 * plain * sizeof(uint32_t));
+        memcpy(target->texcoord_indices, from->texcoord_indices, 3 * plain * sizeof(uint32_t));
     return KD_OK;
 }
 

@@ -140,9 +140,9 @@ kd_status check_interruption(const examination *check) {
     return KD_OK;
 }
 
-static void hear(void *context, const obj_problem *found) {
-    check_note((examination *)context, found->file, found->line, found->kind,
-               found->fatal ? CHECK_ERROR : CHECK_WARNING, "%s", found->what);
+static void hear(void *context, const obj_problem *problem) {
+    check_note((examination *)context, problem->file, problem->line, problem->kind,
+               problem->fatal ? CHECK_ERROR : CHECK_WARNING, "%s", problem->what);
 }
 
 /* Adds the error of a reader, without the file name that precedes it. */
@@ -172,8 +172,8 @@ static kd_status body_read(examination *check) {
     return KD_OK;
 }
 
-static bool emits(const mesh *from, uint64_t triangle) {
-    return !vec3_is_zero(from->materials[from->triangle_materials[triangle]].record.emission);
+static bool emits(const mesh *mesh, uint64_t triangle) {
+    return !vec3_is_zero(mesh->materials[mesh->triangle_materials[triangle]].record.emission);
 }
 
 static void counts_fill(examination *check) {
@@ -197,10 +197,10 @@ static kd_status tree_examine(examination *check) {
     const mesh *body = &check->body;
     const tritree_input input = {body->positions, body->triangles, body->position_count,
                                  body->triangle_count};
-    const tritree_options how = tritree_options_default();
+    const tritree_options options = tritree_options_default();
     tritree tree;
     memset(&tree, 0, sizeof tree);
-    KD_TRY(tritree_open(&tree, &input, &how, "auto", check->job));
+    KD_TRY(tritree_open(&tree, &input, &options, "auto", check->job));
     kd_status status = check_inwards(check, &tree);
     if (status == KD_OK) status = check_intersections(check, &tree);
     tritree_close(&tree);

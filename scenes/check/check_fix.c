@@ -202,10 +202,10 @@ static kd_status line_mend(fixing *fix, const obj_line *line) {
     return KD_OK;
 }
 
-static kd_status walk(fixing *fix, FILE *to) {
+static kd_status walk(fixing *fix, FILE *file) {
     text_cursor cursor = {fix->begin, 0};
     obj_line line;
-    fix->to = to;
+    fix->to = file;
     fix->triangle = 0;
     memset(&fix->seen, 0, sizeof fix->seen);
     while (obj_line_next(&cursor, fix->end, &line)) KD_TRY(line_mend(fix, &line));
@@ -308,46 +308,46 @@ done:
 
 /* Writes a mesh of another format as the text of an OBJ file. */
 
-static void obj_corner_write(FILE *to, const mesh *body, uint64_t corner) {
+static void obj_corner_write(FILE *file, const mesh *body, uint64_t corner) {
     const uint32_t texcoord = body->texcoord_indices ? body->texcoord_indices[corner] : KD_NONE;
     const uint32_t normal = body->normal_indices ? body->normal_indices[corner] : KD_NONE;
-    fprintf(to, " %u", body->triangles[corner] + 1);
-    if (texcoord != KD_NONE) fprintf(to, "/%u", texcoord + 1);
-    if (normal != KD_NONE) fprintf(to, texcoord != KD_NONE ? "/%u" : "//%u", normal + 1);
+    fprintf(file, " %u", body->triangles[corner] + 1);
+    if (texcoord != KD_NONE) fprintf(file, "/%u", texcoord + 1);
+    if (normal != KD_NONE) fprintf(file, texcoord != KD_NONE ? "/%u" : "//%u", normal + 1);
 }
 
-static void name_write(FILE *to, const char *name) {
-    fputs("g ", to);
-    for (; *name; ++name) fputc((unsigned char)*name < ' ' || *name == '\\' ? '_' : *name, to);
-    fputc('\n', to);
+static void name_write(FILE *file, const char *name) {
+    fputs("g ", file);
+    for (; *name; ++name) fputc((unsigned char)*name < ' ' || *name == '\\' ? '_' : *name, file);
+    fputc('\n', file);
 }
 
-static uint32_t vertices_write(FILE *to, const mesh *body) {
+static uint32_t vertices_write(FILE *file, const mesh *body) {
     for (uint32_t i = 0; i < body->position_count; ++i)
-        fprintf(to, "v %.9g %.9g %.9g\n", (double)body->positions[i].x,
+        fprintf(file, "v %.9g %.9g %.9g\n", (double)body->positions[i].x,
                 (double)body->positions[i].y, (double)body->positions[i].z);
     for (uint32_t i = 0; i < body->texcoord_count; ++i)
-        fprintf(to, "vt %.9g %.9g\n", (double)body->texcoords[i].x, (double)body->texcoords[i].y);
+        fprintf(file, "vt %.9g %.9g\n", (double)body->texcoords[i].x, (double)body->texcoords[i].y);
     for (uint32_t i = 0; i < body->normal_count; ++i)
-        fprintf(to, "vn %.9g %.9g %.9g\n", (double)body->normals[i].x, (double)body->normals[i].y,
+        fprintf(file, "vn %.9g %.9g %.9g\n", (double)body->normals[i].x, (double)body->normals[i].y,
                 (double)body->normals[i].z);
     return body->position_count + body->texcoord_count + body->normal_count;
 }
 
-static void mesh_write(FILE *to, const mesh *body, uint32_t *lines) {
-    uint32_t line = vertices_write(to, body);
+static void mesh_write(FILE *file, const mesh *body, uint32_t *lines) {
+    uint32_t line = vertices_write(file, body);
     for (uint64_t i = 0; i < body->triangle_count; ++i) {
         const uint32_t material = body->triangle_materials[i];
         if (body->material_count > 1 && (i == 0 || material != body->triangle_materials[i - 1])) {
-            name_write(to, body->materials[material].name);
+            name_write(file, body->materials[material].name);
             ++line;
         }
-        fputc('f', to);
-        for (uint64_t k = 0; k < 3; ++k) obj_corner_write(to, body, 3 * i + k);
-        fputc('\n', to);
+        fputc('f', file);
+        for (uint64_t k = 0; k < 3; ++k) obj_corner_write(file, body, 3 * i + k);
+        fputc('\n', file);
         lines[i] = ++line;
     }
-    fputs("\n\n", to); /* terminates the text as the parser requires */
+    fputs("\n\n", file); /* terminates the text as the parser requires */
 }
 
 kd_status check_mesh_text(const mesh *body, char **text, uint64_t *bytes, uint32_t **lines) {

@@ -250,30 +250,30 @@ typedef struct expansion {
     int count;
 } expansion;
 
-static void expansion_add(expansion *to, double more) {
+static void expansion_add(expansion *expansion, double more) {
     int kept = 0;
-    for (int i = 0; i < to->count; ++i) {
-        const double a = to->part[i], sum = more + a;
+    for (int i = 0; i < expansion->count; ++i) {
+        const double a = expansion->part[i], sum = more + a;
         const double b = sum - more;
         const double error = (more - (sum - b)) + (a - b);
-        if (error < 0 || error > 0) to->part[kept++] = error;
+        if (error < 0 || error > 0) expansion->part[kept++] = error;
         more = sum;
     }
-    if (more < 0 || more > 0) to->part[kept++] = more;
-    to->count = kept;
+    if (more < 0 || more > 0) expansion->part[kept++] = more;
+    expansion->count = kept;
 }
 
 /* The product of two floats is exact in double. */
-static void add_product(expansion *to, float a, float b, double sign) {
-    expansion_add(to, sign * (double)a * (double)b);
+static void add_product(expansion *expansion, float a, float b, double sign) {
+    expansion_add(expansion, sign * (double)a * (double)b);
 }
 
 /* Product of three floats, exact: the first product is split into halves. */
-static void add_product3(expansion *to, float a, float b, float c, double sign) {
+static void add_product3(expansion *expansion, float a, float b, float c, double sign) {
     const double ab = sign * (double)a * (double)b, wide = 134217729.0 * ab;
     const double high = wide - (wide - ab), low = ab - high;
-    expansion_add(to, low * (double)c);
-    expansion_add(to, high * (double)c);
+    expansion_add(expansion, low * (double)c);
+    expansion_add(expansion, high * (double)c);
 }
 
 static int expansion_sign(const expansion *expansion) {
@@ -305,13 +305,13 @@ bool exact_is_flat(vec3 a, vec3 b, vec3 c) {
 }
 
 /* Adds sign times the determinant of three points. */
-static void add_determinant(expansion *to, vec3 a, vec3 b, vec3 c, double sign) {
-    add_product3(to, a.x, b.y, c.z, sign);
-    add_product3(to, a.y, b.z, c.x, sign);
-    add_product3(to, a.z, b.x, c.y, sign);
-    add_product3(to, a.x, b.z, c.y, -sign);
-    add_product3(to, a.y, b.x, c.z, -sign);
-    add_product3(to, a.z, b.y, c.x, -sign);
+static void add_determinant(expansion *expansion, vec3 a, vec3 b, vec3 c, double sign) {
+    add_product3(expansion, a.x, b.y, c.z, sign);
+    add_product3(expansion, a.y, b.z, c.x, sign);
+    add_product3(expansion, a.z, b.x, c.y, sign);
+    add_product3(expansion, a.x, b.z, c.y, -sign);
+    add_product3(expansion, a.y, b.x, c.z, -sign);
+    add_product3(expansion, a.z, b.y, c.x, -sign);
 }
 
 static int side_exactly(vec3 a, vec3 b, vec3 c, vec3 d) {

@@ -184,9 +184,9 @@ static kd_status edges_examine(junctions *j) {
     return j->status;
 }
 
-static void junction_tell(junctions *j, const junction *found) {
-    const vec3 at = j->of->body.positions[found->place];
-    check_triangle_note(j->of, j->open[found->edge].triangle, "t-junction", CHECK_WARNING,
+static void junction_tell(junctions *j, const junction *junction) {
+    const vec3 at = j->of->body.positions[junction->place];
+    check_triangle_note(j->of, j->open[junction->edge].triangle, "t-junction", CHECK_WARNING,
                         "found the vertex (%g, %g, %g) on an edge, expected the edge to end there",
                         (double)at.x, (double)at.y, (double)at.z);
 }

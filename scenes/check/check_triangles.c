@@ -130,23 +130,23 @@ typedef struct copy_key {
     uint32_t material;
 } copy_key;
 
-static copy_key key_of(const examination *check, const copy_table *in, uint32_t triangle,
+static copy_key key_of(const examination *check, const copy_table *table, uint32_t triangle,
                        bool *orientation) {
     const copy_key key = {sorted_corners(check, triangle, orientation),
-                          in->by_material ? check->body.triangle_materials[triangle] : 0};
+                          table->by_material ? check->body.triangle_materials[triangle] : 0};
     return key;
 }
 
 /* Returns the first triangle with the same key, or adds `triangle` and returns it. */
-static uint32_t find_or_put(const examination *check, copy_table *in, uint32_t triangle) {
+static uint32_t find_or_put(const examination *check, copy_table *table, uint32_t triangle) {
     bool orientation;
-    const copy_key key = key_of(check, in, triangle, &orientation);
-    uint64_t at = hash_bytes(&key, sizeof key) & (in->size - 1);
-    for (; in->slots[at] != KD_NONE; at = (at + 1) & (in->size - 1)) {
-        const copy_key other = key_of(check, in, in->slots[at], &orientation);
-        if (memcmp(&key, &other, sizeof key) == 0) return in->slots[at];
+    const copy_key key = key_of(check, table, triangle, &orientation);
+    uint64_t at = hash_bytes(&key, sizeof key) & (table->size - 1);
+    for (; table->slots[at] != KD_NONE; at = (at + 1) & (table->size - 1)) {
+        const copy_key other = key_of(check, table, table->slots[at], &orientation);
+        if (memcmp(&key, &other, sizeof key) == 0) return table->slots[at];
     }
-    in->slots[at] = triangle;
+    table->slots[at] = triangle;
     return triangle;
 }
 

@@ -18,7 +18,7 @@ static int character_bytes(const unsigned char *at) {
 }
 
 /* File names may have any encoding; JSON requires UTF-8. */
-static bool string_add(cJSON *to, const char *key, const char *text) {
+static bool string_add(cJSON *json, const char *key, const char *text) {
     const size_t bytes = strlen(text) + 1;
     char *clean = (char *)malloc(bytes);
     if (!clean) return false;
@@ -28,7 +28,7 @@ static bool string_add(cJSON *to, const char *key, const char *text) {
         if (length == 0) *c = '?';
         c += length ? length : 1;
     }
-    const bool added = cJSON_AddStringToObject(to, key, clean) != NULL;
+    const bool added = cJSON_AddStringToObject(json, key, clean) != NULL;
     free(clean);
     return added;
 }

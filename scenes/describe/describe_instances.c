@@ -60,12 +60,12 @@ static void step_words(described_step *out, const double from[STEP_NUMBERS]) {
 
 /* Reads one key. `before` is the frame of the previous key. */
 static kd_status read_key(const json_place *at, const cJSON *item, step_kind kind, bool first,
-                          double before, described_step *words, step_kind *own) {
+                          double before, described_step *words, step_kind *step) {
     memset(words, 0, sizeof *words);
     KD_TRY(json_read(at, item, describe_step_key_keys, words));
-    KD_TRY(find_kind(at, item, own));
+    KD_TRY(find_kind(at, item, step));
     if (!json_has(item, "frame")) return json_fail(at, "`frame` is missing");
-    if (!first && *own != kind) return json_fail(at, "all keys of a step must be of the same kind");
+    if (!first && *step != kind) return json_fail(at, "all keys of a step must be of the same kind");
     if (!first && !(words->frame > before))
         return json_fail(at, "`frame` is %g; expected more than %g, the frame of the key before",
                          words->frame, before);
@@ -73,7 +73,7 @@ static kd_status read_key(const json_place *at, const cJSON *item, step_kind kin
 }
 
 /* Reads all keys and interpolates the step at the reader's frame. */
-static kd_status read_keys(describe_reader *in, const json_place *at, const cJSON *list,
+static kd_status read_keys(describe_reader *reader, const json_place *at, const cJSON *list,
                            described_step *words, step_kind *kind) {
     const json_place keys = json_place_key(at, "keys");
     const int count = cJSON_GetArraySize(list);
@@ -87,22 +87,22 @@ static kd_status read_keys(describe_reader *in, const json_place *at, const cJSO
     double *frames = numbers + (size_t)count * STEP_NUMBERS;
     cJSON_ArrayForEach(item, list) {
         const json_place here = json_place_item(&keys, (int)used);
-        step_kind own = STEP_TRANSLATE;
+        step_kind step = STEP_TRANSLATE;
         KD_TRY_GOTO(
-            read_key(&here, item, *kind, used == 0, used ? frames[used - 1] : 0, words, &own));
-        *kind = own;
+            read_key(&here, item, *kind, used == 0, used ? frames[used - 1] : 0, words, &step));
+        *kind = step;
         step_numbers(words, numbers + (size_t)used * STEP_NUMBERS);
         frames[used++] = words->frame;
     }
-    keyframes_at(frames, numbers, used, STEP_NUMBERS, in->frame, at_frame);
+    keyframes_at(frames, numbers, used, STEP_NUMBERS, reader->frame, at_frame);
     step_words(words, at_frame);
-    in->draft->moves = true;
+    reader->draft->moves = true;
 done:
     memory_free(numbers);
     return status;
 }
 
-kd_status describe_step(describe_reader *in, const json_place *at, const cJSON *object,
+kd_status describe_step(describe_reader *reader, const json_place *at, const cJSON *object,
                         transform *step) {
     described_step words;
     step_kind kind = STEP_TRANSLATE;
@@ -111,7 +111,7 @@ kd_status describe_step(describe_reader *in, const json_place *at, const cJSON *
     if (words.keys && cJSON_GetArraySize(object) > 1)
         return json_fail(at, "a step with `keys` must not have other keys");
     if (words.keys)
-        KD_TRY(read_keys(in, at, words.keys, &words, &kind));
+        KD_TRY(read_keys(reader, at, words.keys, &words, &kind));
     else
         KD_TRY(find_kind(at, object, &kind));
     return make_step(at, &words, kind, step);
@@ -128,39 +128,39 @@ typedef struct instancing {
 } instancing;
 
 /* Returns the shape with reversed winding, for mirroring transforms. The first call creates it. */
-static kd_status turned_shape(instancing *to, uint32_t *shape) {
-    scene_draft *draft = to->in->draft;
-    draft_shape turned = draft->shapes[to->shape];
+static kd_status turned_shape(instancing *instancing, uint32_t *shape) {
+    scene_draft *draft = instancing->in->draft;
+    draft_shape turned = draft->shapes[instancing->shape];
     if (turned.turned == KD_NONE) {
-        turned.first = mesh_builder_repeat_turned(&to->in->geometry, turned.first, turned.count);
-        KD_TRY(to->in->geometry.status);
+        turned.first = mesh_builder_repeat_turned(&instancing->in->geometry, turned.first, turned.count);
+        KD_TRY(instancing->in->geometry.status);
         KD_TRY(scene_draft_add_shape(draft, &turned));
-        draft->shapes[to->shape].turned = draft->shape_count - 1;
+        draft->shapes[instancing->shape].turned = draft->shape_count - 1;
     }
-    *shape = draft->shapes[to->shape].turned;
+    *shape = draft->shapes[instancing->shape].turned;
     return KD_OK;
 }
 
-static kd_status put(instancing *to, const json_place *at, const transform *where) {
+static kd_status put(instancing *instancing, const json_place *at, const transform *to_world) {
     instance made;
-    uint32_t shape = to->shape;
-    const transform whole = transform_compose(where, to->pose);
-    if (transform_determinant(&whole) < 0) KD_TRY(turned_shape(to, &shape));
+    uint32_t shape = instancing->shape;
+    const transform whole = transform_compose(to_world, instancing->pose);
+    if (transform_determinant(&whole) < 0) KD_TRY(turned_shape(instancing, &shape));
     if (instance_make(&made, &whole, shape) != KD_OK)
-        return to->file ? json_fail(at, "%s, line %llu of the file: %s", to->file,
-                                    (unsigned long long)to->line, kd_last_error())
+        return instancing->file ? json_fail(at, "%s, line %llu of the file: %s", instancing->file,
+                                    (unsigned long long)instancing->line, kd_last_error())
                         : json_fail(at, "%s", kd_last_error());
-    return scene_draft_add_instance(to->in->draft, &made);
+    return scene_draft_add_instance(instancing->in->draft, &made);
 }
 
-static kd_status put_listed(instancing *to, const json_place *at, const cJSON *list) {
+static kd_status put_listed(instancing *instancing, const json_place *at, const cJSON *list) {
     const cJSON *item = NULL;
     int index = 0;
     cJSON_ArrayForEach(item, list) {
         const json_place here = json_place_item(at, index++);
-        transform where = transform_identity();
-        KD_TRY(describe_transform(to->in, &here, item, &where));
-        KD_TRY(put(to, &here, &where));
+        transform transform = transform_identity();
+        KD_TRY(describe_transform(instancing->in, &here, item, &transform));
+        KD_TRY(put(instancing, &here, &transform));
     }
     return KD_OK;
 }
@@ -179,28 +179,28 @@ static bool read_matrix(text_cursor *cursor, transform *out) {
     return text_at_end(cursor);
 }
 
-static kd_status put_lines(instancing *to, const json_place *at, const char *text, uint64_t bytes) {
+static kd_status put_lines(instancing *instancing, const json_place *at, const char *text, uint64_t bytes) {
     text_cursor cursor = {text, 0};
     while (cursor.at < text + bytes) {
-        transform where;
+        transform transform;
         text_skip_blanks(&cursor);
         if (!text_at_end(&cursor)) {
-            to->line = cursor.line + 1;
-            if (!read_matrix(&cursor, &where))
+            instancing->line = cursor.line + 1;
+            if (!read_matrix(&cursor, &transform))
                 return json_fail(at, "%s, line %llu of the file: expected 12 finite numbers",
-                                 to->file, (unsigned long long)to->line);
-            KD_TRY(put(to, at, &where));
+                                 instancing->file, (unsigned long long)instancing->line);
+            KD_TRY(put(instancing, at, &transform));
         }
         text_skip_comment(&cursor);
     }
     return KD_OK;
 }
 
-static kd_status put_file(instancing *to, const json_place *at, const char *name) {
+static kd_status put_file(instancing *instancing, const json_place *at, const char *name) {
     char *path = NULL, *text = NULL;
     file_view file;
-    to->file = name;
-    KD_TRY(describe_path(to->in, name, &path));
+    instancing->file = name;
+    KD_TRY(describe_path(instancing->in, name, &path));
     kd_status status = file_open(&file, path);
     memory_free(path);
     KD_TRY(status);
@@ -208,14 +208,14 @@ static kd_status put_file(instancing *to, const json_place *at, const char *name
     if (status == KD_OK) {
         memcpy(text, file.bytes, file.count);
         memcpy(text + file.count, "\n\n", 2); /* terminate it as text.h requires */
-        status = put_lines(to, at, text, file.count);
+        status = put_lines(instancing, at, text, file.count);
     }
     memory_free(text);
     file_close(&file);
     return status;
 }
 
-static kd_status put_scattered(instancing *to, const json_place *at, const cJSON *object) {
+static kd_status put_scattered(instancing *instancing, const json_place *at, const cJSON *object) {
     described_scatter words = {.lo = {-1, 0, -1}, .hi = {1, 0, 1}, .scale = {1, 1}, .turned = true};
     KD_TRY(json_read(at, object, describe_scatter_keys, &words));
     if (!json_has(object, "count")) return json_fail(at, "`count` is missing");
@@ -231,25 +231,25 @@ static kd_status put_scattered(instancing *to, const json_place *at, const cJSON
         const double degrees = words.turned ? 360 * (double)form.value[1] : 0;
         const transform turned = transform_rotate(vec3_make(0, 1, 0), degrees);
         const transform formed = transform_compose(&turned, &sized);
-        const transform where = transform_compose(&moved, &formed);
-        KD_TRY(put(to, at, &where));
+        const transform to_world = transform_compose(&moved, &formed);
+        KD_TRY(put(instancing, at, &to_world));
     }
     return KD_OK;
 }
 
-kd_status describe_instances(describe_reader *in, const json_place *at, const described_mesh *words,
+kd_status describe_instances(describe_reader *reader, const json_place *at, const described_mesh *words,
                              const transform *pose, const draft_shape *begin) {
     const json_place list = json_place_key(at, "placements"),
                      random = json_place_key(at, "scatter");
-    const mesh *made = &in->geometry.made;
-    instancing to = {.in = in, .pose = pose, .shape = in->draft->shape_count};
+    const mesh *made = &reader->geometry.made;
+    instancing to = {.in = reader, .pose = pose, .shape = reader->draft->shape_count};
     draft_shape shape = *begin;
     shape.count = made->triangle_count - begin->first;
     shape.position_count = made->position_count - begin->position;
     shape.normal_count = made->normal_count - begin->normal;
     if (words->instances && words->scatter)
         return json_fail(at, "set only one of `placements` and `scatter`");
-    KD_TRY(scene_draft_add_shape(in->draft, &shape));
+    KD_TRY(scene_draft_add_shape(reader->draft, &shape));
     if (words->scatter) return put_scattered(&to, &random, words->scatter);
     if (cJSON_IsString(words->instances))
         return put_file(&to, &list, words->instances->valuestring);

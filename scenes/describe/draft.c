@@ -1,13 +1,13 @@
 #include "scenes/describe/draft.h"
 #include "core/memory.h"
 
-kd_status scene_draft_add_light(scene_draft *to, const light *added) {
-    if (to->light_count == to->light_capacity) {
-        const uint32_t capacity = to->light_capacity ? 2 * to->light_capacity : 8;
-        KD_TRY(KD_GROW(to->lights, to->light_count, capacity));
-        to->light_capacity = capacity;
+kd_status scene_draft_add_light(scene_draft *draft, const light *added) {
+    if (draft->light_count == draft->light_capacity) {
+        const uint32_t capacity = draft->light_capacity ? 2 * draft->light_capacity : 8;
+        KD_TRY(KD_GROW(draft->lights, draft->light_count, capacity));
+        draft->light_capacity = capacity;
     }
-    to->lights[to->light_count++] = *added;
+    draft->lights[draft->light_count++] = *added;
     return KD_OK;
 }
 
@@ -19,21 +19,21 @@ static kd_status double_capacity(uint64_t count, uint64_t *capacity) {
     return KD_OK;
 }
 
-kd_status scene_draft_add_shape(scene_draft *to, const draft_shape *added) {
-    const uint64_t before = to->shape_capacity;
-    KD_TRY(double_capacity(to->shape_count, &to->shape_capacity));
-    if (to->shape_capacity > before)
-        KD_TRY(KD_GROW(to->shapes, to->shape_count, to->shape_capacity));
-    to->shapes[to->shape_count++] = *added;
+kd_status scene_draft_add_shape(scene_draft *draft, const draft_shape *added) {
+    const uint64_t before = draft->shape_capacity;
+    KD_TRY(double_capacity(draft->shape_count, &draft->shape_capacity));
+    if (draft->shape_capacity > before)
+        KD_TRY(KD_GROW(draft->shapes, draft->shape_count, draft->shape_capacity));
+    draft->shapes[draft->shape_count++] = *added;
     return KD_OK;
 }
 
-kd_status scene_draft_add_instance(scene_draft *to, const instance *added) {
-    const uint64_t before = to->instance_capacity;
-    KD_TRY(double_capacity(to->instance_count, &to->instance_capacity));
-    if (to->instance_capacity > before)
-        KD_TRY(KD_GROW(to->instances, to->instance_count, to->instance_capacity));
-    to->instances[to->instance_count++] = *added;
+kd_status scene_draft_add_instance(scene_draft *draft, const instance *added) {
+    const uint64_t before = draft->instance_capacity;
+    KD_TRY(double_capacity(draft->instance_count, &draft->instance_capacity));
+    if (draft->instance_capacity > before)
+        KD_TRY(KD_GROW(draft->instances, draft->instance_count, draft->instance_capacity));
+    draft->instances[draft->instance_count++] = *added;
     return KD_OK;
 }
 

@@ -53,10 +53,10 @@ typedef struct scene_draft {
     bool glows;  /* emission is by textures only: the default sky lights the scene, too */
 } scene_draft;
 
-kd_status scene_draft_add_light(scene_draft *to, const light *added);
+kd_status scene_draft_add_light(scene_draft *draft, const light *added);
 /* Adds a mesh that is visible only through its placements. */
-kd_status scene_draft_add_shape(scene_draft *to, const draft_shape *added);
-kd_status scene_draft_add_instance(scene_draft *to, const instance *added);
+kd_status scene_draft_add_shape(scene_draft *draft, const draft_shape *added);
+kd_status scene_draft_add_instance(scene_draft *draft, const instance *added);
 /* Moves the triangles of shapes after all others, keeping their order. */
 kd_status scene_draft_sort(scene_draft *draft);
 void scene_draft_close(scene_draft *owned); /* accepts a zeroed struct */

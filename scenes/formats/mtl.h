@@ -65,7 +65,7 @@ typedef struct mtl_map_text {
 bool mtl_map_read(text_cursor *cursor, mtl_map_text *read);
 
 /* mtl_record.c: converts an entry to a material. Takes ownership of the entry's paths. */
-void mtl_entry_convert(mtl_entry *entry, mesh_material *into);
+void mtl_entry_convert(mtl_entry *entry, mesh_material *mesh_material);
 /* Returns the (perceptual) GGX roughness of a Phong exponent. */
 float mtl_roughness_of_exponent(float ns);
 

@@ -115,22 +115,22 @@ static void vertices_smooth(smoother *smoother) {
                       v + 1 < into->position_count ? smoother->begin[v + 1] : (uint32_t)used);
 }
 
-kd_status obj_smooth(mesh *into, const obj_chunk *chunks, uint64_t chunk_count, bool *smoothed) {
-    const uint64_t corners = 3 * (uint64_t)into->triangle_count;
-    smoother smoother = {.into = into};
+kd_status obj_smooth(mesh *mesh, const obj_chunk *chunks, uint64_t chunk_count, bool *smoothed) {
+    const uint64_t corners = 3 * (uint64_t)mesh->triangle_count;
+    smoother smoother = {.into = mesh};
     kd_status status = KD_OK;
     *smoothed = false;
-    if (into->normals || corners == 0 || corners >= KD_NONE) return KD_OK;
-    KD_TRY_GOTO(KD_RESERVE_ZEROED(smoother.groups, into->triangle_count));
+    if (mesh->normals || corners == 0 || corners >= KD_NONE) return KD_OK;
+    KD_TRY_GOTO(KD_RESERVE_ZEROED(smoother.groups, mesh->triangle_count));
     if (!groups_fill(&smoother, chunks, chunk_count)) goto done;
-    KD_TRY_GOTO(KD_RESERVE_ZEROED(smoother.begin, (uint64_t)into->position_count + 1));
+    KD_TRY_GOTO(KD_RESERVE_ZEROED(smoother.begin, (uint64_t)mesh->position_count + 1));
     KD_TRY_GOTO(KD_RESERVE(smoother.corners, corners));
     KD_TRY_GOTO(KD_RESERVE(smoother.weighted, corners));
-    KD_TRY_GOTO(KD_RESERVE(into->normals, corners));
-    KD_TRY_GOTO(KD_RESERVE(into->normal_indices, corners));
+    KD_TRY_GOTO(KD_RESERVE(mesh->normals, corners));
+    KD_TRY_GOTO(KD_RESERVE(mesh->normal_indices, corners));
     vertices_smooth(&smoother);
-    if (into->normal_count)
-        KD_TRY_GOTO(KD_GROW(into->normals, into->normal_count, into->normal_count));
+    if (mesh->normal_count)
+        KD_TRY_GOTO(KD_GROW(mesh->normals, mesh->normal_count, mesh->normal_count));
     *smoothed = true;
 done:
     memory_free(smoother.groups);
@@ -173,31 +173,31 @@ static void fan_replace(uint32_t *fan, const polygon_capacity *capacity, uint32_
 }
 
 static kd_status polygon_replace(const obj_polygon *polygon, polygon_capacity *capacity,
-                                 mesh *into) {
+                                 mesh *mesh) {
     const size_t first = 3 * (size_t)polygon->first_triangle;
     const uint32_t count = polygon->corner_count;
     KD_TRY(capacity_grow(capacity, count));
     bool finite = true;
     for (uint32_t i = 0; i < count; ++i) {
-        capacity->points[i] = into->positions[fan_corner(into->triangles + first, i)];
+        capacity->points[i] = mesh->positions[fan_corner(mesh->triangles + first, i)];
         finite = finite && vec3_is_finite(capacity->points[i]);
     }
     if (!finite) { /* mark the polygon; mesh_compact removes it */
-        for (size_t i = 0; i < 3 * (size_t)(count - 2); ++i) into->triangles[first + i] = KD_NONE;
+        for (size_t i = 0; i < 3 * (size_t)(count - 2); ++i) mesh->triangles[first + i] = KD_NONE;
         return KD_OK;
     }
     KD_TRY(polygon_triangulate(capacity->points, count, capacity->triangles));
-    fan_replace(into->triangles + first, capacity, count);
-    if (into->texcoord_indices) fan_replace(into->texcoord_indices + first, capacity, count);
-    if (into->normal_indices) fan_replace(into->normal_indices + first, capacity, count);
+    fan_replace(mesh->triangles + first, capacity, count);
+    if (mesh->texcoord_indices) fan_replace(mesh->texcoord_indices + first, capacity, count);
+    if (mesh->normal_indices) fan_replace(mesh->normal_indices + first, capacity, count);
     return KD_OK;
 }
 
-kd_status obj_chunk_polygons(const obj_chunk *chunk, mesh *into) {
+kd_status obj_chunk_polygons(const obj_chunk *chunk, mesh *mesh) {
     polygon_capacity capacity = {0};
     kd_status status = KD_OK;
     for (uint64_t i = 0; i < chunk->polygon_count; ++i)
-        KD_TRY_GOTO(polygon_replace(&chunk->polygons[i], &capacity, into));
+        KD_TRY_GOTO(polygon_replace(&chunk->polygons[i], &capacity, mesh));
 done:
     memory_free(capacity.points);
     memory_free(capacity.triangles);

@@ -11,7 +11,7 @@ static void motion_tell(gltf_file *gltf) {
               cJSON_GetArraySize(moves));
 }
 
-static kd_status parts_read(gltf_file *gltf, mesh *into) {
+static kd_status parts_read(gltf_file *gltf, mesh *mesh) {
     gltf_nodes nodes = {.list = NULL};
     gltf_materials materials;
     kd_status status = KD_OK;
@@ -20,8 +20,8 @@ static kd_status parts_read(gltf_file *gltf, mesh *into) {
     motion_tell(gltf);
     KD_TRY_GOTO(gltf_nodes_place(gltf, &nodes));
     KD_TRY_GOTO(gltf_materials_read(gltf, &materials));
-    KD_TRY_GOTO(gltf_meshes_read(gltf, &nodes, &materials, into));
-    KD_TRY_GOTO(gltf_stage_read(gltf, &nodes, into));
+    KD_TRY_GOTO(gltf_meshes_read(gltf, &nodes, &materials, mesh));
+    KD_TRY_GOTO(gltf_stage_read(gltf, &nodes, mesh));
 done:
     gltf_nodes_close(&nodes);
     gltf_materials_close(&materials);

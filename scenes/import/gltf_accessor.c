@@ -76,9 +76,9 @@ typedef struct element_form {
     bool normalized;
 } element_form;
 
-static element_form form_of(const gltf_accessor *from) {
-    element_form form = {from->type, from->components, type_bytes(from->type), 0,
-                         0,          from->normalized};
+static element_form form_of(const gltf_accessor *accessor) {
+    element_form form = {accessor->type, accessor->components, type_bytes(accessor->type), 0,
+                         0,          accessor->normalized};
     form.bytes = form.components * form.size;
     if (form.components == 9 && form.size < 4) {
         form.rows = 3;
@@ -156,21 +156,21 @@ static kd_status stretch_find(gltf_file *gltf, const json_place *at, uint32_t vi
 }
 
 /* Locates the elements before sparse substitution; *first is NULL if all are zero. */
-static kd_status base_find(gltf_file *gltf, const json_place *at, const gltf_accessor *from,
+static kd_status base_find(gltf_file *gltf, const json_place *at, const gltf_accessor *accessor,
                            const element_form *form, const unsigned char **first, uint64_t *step) {
-    const cJSON *item = gltf_item(gltf, GLTF_ACCESSORS, from->index);
+    const cJSON *item = gltf_item(gltf, GLTF_ACCESSORS, accessor->index);
     uint32_t view = KD_NONE;
     uint64_t offset = 0;
     *first = NULL;
     KD_TRY(gltf_index(gltf, at, item, "bufferView", GLTF_VIEWS, &view));
     KD_TRY(gltf_count(gltf, at, item, "byteOffset", &offset));
-    if (view != KD_NONE) return stretch_find(gltf, at, view, offset, form, from->count, first, step);
+    if (view != KD_NONE) return stretch_find(gltf, at, view, offset, form, accessor->count, first, step);
     const uint64_t maximum = UNBACKED_MIN + UNBACKED_FACTOR * gltf->bytes_there;
-    if (from->count > maximum)
+    if (accessor->count > maximum)
         return gltf_fail(gltf, "bad-value", at,
                          "found %u elements without a bufferView, expected at most %llu for a file "
                          "of this size",
-                         from->count, (unsigned long long)maximum);
+                         accessor->count, (unsigned long long)maximum);
     return KD_OK;
 }
 
@@ -205,19 +205,19 @@ static kd_status sparse_stretch(gltf_file *gltf, const json_place *at, const cJS
     return stretch_find(gltf, &place, view, offset, form, count, first, step);
 }
 
-static kd_status sparse_find(gltf_file *gltf, const json_place *at, const gltf_accessor *from,
+static kd_status sparse_find(gltf_file *gltf, const json_place *at, const gltf_accessor *accessor,
                              const element_form *form, sparse_part *out) {
     const cJSON *sparse = NULL;
     const json_place place = json_place_key(at, "sparse");
     element_form values = *form;
     memset(out, 0, sizeof *out);
     KD_TRY(
-        gltf_inner(gltf, at, gltf_item(gltf, GLTF_ACCESSORS, from->index), "sparse", false, &sparse));
+        gltf_inner(gltf, at, gltf_item(gltf, GLTF_ACCESSORS, accessor->index), "sparse", false, &sparse));
     if (!sparse) return KD_OK;
     KD_TRY(gltf_count(gltf, &place, sparse, "count", &out->count));
-    if (out->count > from->count)
+    if (out->count > accessor->count)
         return gltf_fail(gltf, "bad-value", &place, "found %llu elements, expected at most %u",
-                         (unsigned long long)out->count, from->count);
+                         (unsigned long long)out->count, accessor->count);
     KD_TRY(sparse_stretch(gltf, &place, sparse, "indices", out->count, &out->form, &out->indices,
                           &out->index_step));
     KD_TRY(sparse_stretch(gltf, &place, sparse, "values", out->count, &values, &out->values,
@@ -225,31 +225,31 @@ static kd_status sparse_find(gltf_file *gltf, const json_place *at, const gltf_a
     for (uint64_t i = 0; i < out->count; ++i) {
         const uint32_t index =
             component_integer(out->indices + i * out->index_step, out->form.type);
-        if (index >= from->count)
+        if (index >= accessor->count)
             return gltf_fail(gltf, "index-range", &place, "found the index %u, expected below %u",
-                             index, from->count);
+                             index, accessor->count);
     }
     return KD_OK;
 }
 
-static uint32_t sparse_index(const sparse_part *from, uint64_t i) {
-    return component_integer(from->indices + i * from->index_step, from->form.type);
+static uint32_t sparse_index(const sparse_part *part, uint64_t i) {
+    return component_integer(part->indices + i * part->index_step, part->form.type);
 }
 
 /* --- whole accessors -------------------------------------------------------------------------- */
 
-kd_status gltf_accessor_floats(gltf_file *gltf, const gltf_accessor *from, float **values) {
-    const json_place at = gltf_place(gltf, GLTF_ACCESSORS, from->index);
-    const element_form form = form_of(from);
+kd_status gltf_accessor_floats(gltf_file *gltf, const gltf_accessor *accessor, float **values) {
+    const json_place at = gltf_place(gltf, GLTF_ACCESSORS, accessor->index);
+    const element_form form = form_of(accessor);
     const uint64_t each = form.components;
     const unsigned char *first = NULL;
     uint64_t step = 0;
     sparse_part sparse;
     *values = NULL;
-    KD_TRY(base_find(gltf, &at, from, &form, &first, &step));
-    KD_TRY(sparse_find(gltf, &at, from, &form, &sparse));
-    KD_TRY(KD_RESERVE_ZEROED(*values, each * from->count));
-    for (uint64_t i = 0; i < from->count && first; ++i)
+    KD_TRY(base_find(gltf, &at, accessor, &form, &first, &step));
+    KD_TRY(sparse_find(gltf, &at, accessor, &form, &sparse));
+    KD_TRY(KD_RESERVE_ZEROED(*values, each * accessor->count));
+    for (uint64_t i = 0; i < accessor->count && first; ++i)
         element_floats(&form, first + i * step, *values + each * i);
     for (uint64_t i = 0; i < sparse.count; ++i)
         element_floats(&form, sparse.values + i * sparse.value_step,
@@ -257,9 +257,9 @@ kd_status gltf_accessor_floats(gltf_file *gltf, const gltf_accessor *from, float
     return KD_OK;
 }
 
-kd_status gltf_accessor_integers(gltf_file *gltf, const gltf_accessor *from, uint32_t **values) {
-    const json_place at = gltf_place(gltf, GLTF_ACCESSORS, from->index);
-    const element_form form = form_of(from);
+kd_status gltf_accessor_integers(gltf_file *gltf, const gltf_accessor *accessor, uint32_t **values) {
+    const json_place at = gltf_place(gltf, GLTF_ACCESSORS, accessor->index);
+    const element_form form = form_of(accessor);
     const uint64_t each = form.components;
     const unsigned char *first = NULL;
     uint64_t step = 0;
@@ -268,10 +268,10 @@ kd_status gltf_accessor_integers(gltf_file *gltf, const gltf_accessor *from, uin
     if (form.type != TYPE_UBYTE && form.type != TYPE_USHORT && form.type != TYPE_UINT)
         return gltf_fail(gltf, "bad-value", &at,
                          "found the component type %d, expected 5121, 5123 or 5125", form.type);
-    KD_TRY(base_find(gltf, &at, from, &form, &first, &step));
-    KD_TRY(sparse_find(gltf, &at, from, &form, &sparse));
-    KD_TRY(KD_RESERVE_ZEROED(*values, each * from->count));
-    for (uint64_t i = 0; i < from->count && first; ++i)
+    KD_TRY(base_find(gltf, &at, accessor, &form, &first, &step));
+    KD_TRY(sparse_find(gltf, &at, accessor, &form, &sparse));
+    KD_TRY(KD_RESERVE_ZEROED(*values, each * accessor->count));
+    for (uint64_t i = 0; i < accessor->count && first; ++i)
         for (uint64_t k = 0; k < each; ++k)
             (*values)[each * i + k] =
                 component_integer(first + i * step + k * form.size, form.type);

@@ -144,59 +144,59 @@ static kd_status packed_read(gltf_file *gltf, const json_place *at, const cJSON 
 }
 
 /* Returns false if the filter does not exist for these elements. */
-static bool filter_undo(const packed_view *from, unsigned char *unpacked) {
-    const bool is_attributes = strcmp(from->mode, "ATTRIBUTES") == 0;
-    if (strcmp(from->filter, "NONE") == 0) return true;
+static bool filter_undo(const packed_view *view, unsigned char *unpacked) {
+    const bool is_attributes = strcmp(view->mode, "ATTRIBUTES") == 0;
+    if (strcmp(view->filter, "NONE") == 0) return true;
     if (!is_attributes) return false;
-    if (strcmp(from->filter, "OCTAHEDRAL") == 0 && (from->stride == 4 || from->stride == 8))
-        meshopt_decodeFilterOct(unpacked, from->count, from->stride);
-    else if (strcmp(from->filter, "QUATERNION") == 0 && from->stride == 8)
-        meshopt_decodeFilterQuat(unpacked, from->count, from->stride);
-    else if (strcmp(from->filter, "EXPONENTIAL") == 0)
-        meshopt_decodeFilterExp(unpacked, from->count, from->stride);
+    if (strcmp(view->filter, "OCTAHEDRAL") == 0 && (view->stride == 4 || view->stride == 8))
+        meshopt_decodeFilterOct(unpacked, view->count, view->stride);
+    else if (strcmp(view->filter, "QUATERNION") == 0 && view->stride == 8)
+        meshopt_decodeFilterQuat(unpacked, view->count, view->stride);
+    else if (strcmp(view->filter, "EXPONENTIAL") == 0)
+        meshopt_decodeFilterExp(unpacked, view->count, view->stride);
     else
         return false;
     return true;
 }
 
-static int packed_decode(const packed_view *from, unsigned char *to) {
-    const unsigned char *bytes = from->from.bytes;
-    const size_t count = from->from.count;
-    if (strcmp(from->mode, "ATTRIBUTES") == 0)
-        return meshopt_decodeVertexBuffer(to, from->count, from->stride, bytes, count);
-    if (strcmp(from->mode, "TRIANGLES") == 0)
-        return meshopt_decodeIndexBuffer(to, from->count, from->stride, bytes, count);
-    return meshopt_decodeIndexSequence(to, from->count, from->stride, bytes, count);
+static int packed_decode(const packed_view *view, unsigned char *to) {
+    const unsigned char *bytes = view->from.bytes;
+    const size_t count = view->from.count;
+    if (strcmp(view->mode, "ATTRIBUTES") == 0)
+        return meshopt_decodeVertexBuffer(to, view->count, view->stride, bytes, count);
+    if (strcmp(view->mode, "TRIANGLES") == 0)
+        return meshopt_decodeIndexBuffer(to, view->count, view->stride, bytes, count);
+    return meshopt_decodeIndexSequence(to, view->count, view->stride, bytes, count);
 }
 
 kd_status gltf_meshopt_unpack(gltf_file *gltf, const json_place *at, const cJSON *packed,
-                              gltf_view *to) {
+                              gltf_view *view) {
     packed_view from;
     memset(&from, 0, sizeof from);
     KD_TRY(packed_read(gltf, at, packed, &from));
-    to->count = from.count * from.stride;
+    view->count = from.count * from.stride;
     /* Allocates at least one byte, because a NULL pointer means that the view is not decoded
        yet. */
-    KD_TRY(KD_RESERVE_ZEROED(to->unpacked, to->count + 1));
+    KD_TRY(KD_RESERVE_ZEROED(view->unpacked, view->count + 1));
     if (from.count == 0) return KD_OK;
-    if (packed_decode(&from, to->unpacked) != 0)
+    if (packed_decode(&from, view->unpacked) != 0)
         return gltf_fail(gltf, "bad-value", at,
                          "found bytes that meshoptimizer cannot decode, expected %llu elements",
                          (unsigned long long)from.count);
-    if (!filter_undo(&from, to->unpacked))
+    if (!filter_undo(&from, view->unpacked))
         return gltf_fail(gltf, "bad-value", at,
                          "found the filter \"%.20s\", which is not defined for such elements",
                          from.filter);
-    gltf->bytes_there += to->count;
+    gltf->bytes_there += view->count;
     return KD_OK;
 }
 
 #else
 
 kd_status gltf_meshopt_unpack(gltf_file *gltf, const json_place *at, const cJSON *packed,
-                              gltf_view *to) {
+                              gltf_view *view) {
     (void)packed;
-    (void)to;
+    (void)view;
     return gltf_fail(
         gltf, "unsupported", at,
         "found data compressed by meshoptimizer, but this build does not have that library");
@@ -204,16 +204,16 @@ kd_status gltf_meshopt_unpack(gltf_file *gltf, const json_place *at, const cJSON
 
 #endif
 
-static kd_status from_uri(gltf_file *gltf, const json_place *at, const char *uri, gltf_buffer *to) {
+static kd_status from_uri(gltf_file *gltf, const json_place *at, const char *uri, gltf_buffer *buffer) {
     const json_place place = json_place_key(at, "uri");
     if (gltf_uri_is_data(uri)) {
-        KD_TRY(gltf_uri_decode(gltf, &place, uri, &to->owned, &to->found.count));
-        to->found.bytes = to->owned;
+        KD_TRY(gltf_uri_decode(gltf, &place, uri, &buffer->owned, &buffer->found.count));
+        buffer->found.bytes = buffer->owned;
         return KD_OK;
     }
     char *path = NULL;
     KD_TRY(gltf_uri_path(gltf, &place, uri, &path));
-    const kd_status status = file_open(&to->file, path);
+    const kd_status status = file_open(&buffer->file, path);
     memory_free(path);
     if (status == KD_ERROR_INPUT) {
         status_clear();
@@ -221,12 +221,12 @@ static kd_status from_uri(gltf_file *gltf, const json_place *at, const char *uri
                          "found \"%.60s\", expected a file that can be read", uri);
     }
     KD_TRY(status);
-    to->found.bytes = (const unsigned char *)to->file.bytes;
-    to->found.count = to->file.count;
+    buffer->found.bytes = (const unsigned char *)buffer->file.bytes;
+    buffer->found.count = buffer->file.count;
     return KD_OK;
 }
 
-static kd_status buffer_open(gltf_file *gltf, uint32_t index, gltf_buffer *to) {
+static kd_status buffer_open(gltf_file *gltf, uint32_t index, gltf_buffer *buffer) {
     const json_place at = gltf_place(gltf, GLTF_BUFFERS, index);
     const cJSON *from = gltf_item(gltf, GLTF_BUFFERS, index);
     const char *uri = NULL;
@@ -234,22 +234,22 @@ static kd_status buffer_open(gltf_file *gltf, uint32_t index, gltf_buffer *to) {
     KD_TRY(gltf_text(gltf, &at, from, "uri", &uri));
     KD_TRY(gltf_count(gltf, &at, from, "byteLength", &said));
     if (uri)
-        KD_TRY(from_uri(gltf, &at, uri, to));
+        KD_TRY(from_uri(gltf, &at, uri, buffer));
     else if (index == 0 && gltf->has_binary)
-        to->found = gltf->binary;
+        buffer->found = gltf->binary;
     else
         return gltf_fail(gltf, "missing-buffer", &at, "`uri` is missing");
-    if (to->found.count < said)
+    if (buffer->found.count < said)
         return gltf_fail(gltf, "truncated", &at, "found %llu bytes, expected the %llu of byteLength",
-                         (unsigned long long)to->found.count, (unsigned long long)said);
-    to->found.count = said;
+                         (unsigned long long)buffer->found.count, (unsigned long long)said);
+    buffer->found.count = said;
     gltf->bytes_there += said;
-    to->is_open = true;
+    buffer->is_open = true;
     return KD_OK;
 }
 
 kd_status gltf_buffer_part(gltf_file *gltf, const json_place *at, uint32_t buffer, uint64_t offset,
-                           uint64_t count, gltf_bytes *found) {
+                           uint64_t count, gltf_bytes *bytes) {
     gltf_buffer *from = &gltf->buffers[buffer];
     if (!from->is_open) KD_TRY(buffer_open(gltf, buffer, from));
     if (offset > from->found.count || count > from->found.count - offset)
@@ -257,24 +257,24 @@ kd_status gltf_buffer_part(gltf_file *gltf, const json_place *at, uint32_t buffe
                          "found bytes %llu to %llu of buffer %u, expected at most its %llu",
                          (unsigned long long)offset, (unsigned long long)(offset + count), buffer,
                          (unsigned long long)from->found.count);
-    found->bytes = from->found.bytes + offset;
-    found->count = count;
+    bytes->bytes = from->found.bytes + offset;
+    bytes->count = count;
     return KD_OK;
 }
 
-kd_status gltf_view_part(gltf_file *gltf, const json_place *at, const cJSON *from,
-                         gltf_bytes *found) {
+kd_status gltf_view_part(gltf_file *gltf, const json_place *at, const cJSON *json,
+                         gltf_bytes *bytes) {
     uint64_t offset = 0, count = 0;
     uint32_t buffer = KD_NONE;
-    KD_TRY(gltf_index(gltf, at, from, "buffer", GLTF_BUFFERS, &buffer));
-    KD_TRY(gltf_count(gltf, at, from, "byteOffset", &offset));
-    KD_TRY(gltf_count(gltf, at, from, "byteLength", &count));
+    KD_TRY(gltf_index(gltf, at, json, "buffer", GLTF_BUFFERS, &buffer));
+    KD_TRY(gltf_count(gltf, at, json, "byteOffset", &offset));
+    KD_TRY(gltf_count(gltf, at, json, "byteLength", &count));
     if (buffer == KD_NONE) return gltf_fail(gltf, "bad-value", at, "`buffer` is missing");
-    KD_TRY(gltf_buffer_part(gltf, at, buffer, offset, count, found));
+    KD_TRY(gltf_buffer_part(gltf, at, buffer, offset, count, bytes));
     return KD_OK;
 }
 
-kd_status gltf_view_bytes(gltf_file *gltf, uint32_t view, gltf_bytes *found, uint32_t *stride) {
+kd_status gltf_view_bytes(gltf_file *gltf, uint32_t view, gltf_bytes *bytes, uint32_t *stride) {
     const json_place at = gltf_place(gltf, GLTF_VIEWS, view);
     const json_place inner = json_place_key(&at, "extensions");
     const json_place place = json_place_key(&inner, "EXT_meshopt_compression");
@@ -284,9 +284,9 @@ kd_status gltf_view_bytes(gltf_file *gltf, uint32_t view, gltf_bytes *found, uin
     KD_TRY(gltf_number(gltf, &at, from, "byteStride", 0, 252, &step));
     *stride = (uint32_t)step;
     KD_TRY(gltf_extension(gltf, &at, from, "EXT_meshopt_compression", &packed));
-    if (!packed) return gltf_view_part(gltf, &at, from, found);
+    if (!packed) return gltf_view_part(gltf, &at, from, bytes);
     if (!kept->unpacked) KD_TRY(gltf_meshopt_unpack(gltf, &place, packed, kept));
-    found->bytes = kept->unpacked;
-    found->count = kept->count;
+    bytes->bytes = kept->unpacked;
+    bytes->count = kept->count;
     return KD_OK;
 }

@@ -67,7 +67,7 @@ static uint32_t u32_at(const char *at) {
 
 /* Reads the chunk at *at and advances *at past it. */
 static kd_status chunk_next(gltf_file *gltf, uint64_t end, uint64_t *at, uint32_t *type,
-                            gltf_bytes *found) {
+                            gltf_bytes *bytes) {
     const uint64_t left = end - *at;
     if (left < CHUNK_HEAD)
         return gltf_fail(gltf, "bad-chunk", &gltf->place,
@@ -81,8 +81,8 @@ static kd_status chunk_next(gltf_file *gltf, uint64_t end, uint64_t *at, uint32_
                          (unsigned long long)*at, (unsigned long long)count,
                          (unsigned long long)(left - CHUNK_HEAD));
     *type = u32_at(gltf->view.bytes + *at + 4);
-    found->bytes = (const unsigned char *)gltf->view.bytes + *at + CHUNK_HEAD;
-    found->count = count;
+    bytes->bytes = (const unsigned char *)gltf->view.bytes + *at + CHUNK_HEAD;
+    bytes->count = count;
     *at += CHUNK_HEAD + count;
     return KD_OK;
 }
@@ -234,10 +234,10 @@ void gltf_file_close(gltf_file *owned) {
 static const double largest_integer = 9007199254740992.0; /* 2^53 */
 
 static kd_status unexpected(gltf_file *gltf, const json_place *at, const char *key,
-                            const cJSON *found, const char *expected) {
+                            const cJSON *json, const char *expected) {
     const json_place place = json_place_key(at, key);
     gltf->kind = "bad-value";
-    return json_unexpected(&place, found, expected);
+    return json_unexpected(&place, json, expected);
 }
 
 static const cJSON *get(const cJSON *object, const char *key) {
@@ -246,9 +246,9 @@ static const cJSON *get(const cJSON *object, const char *key) {
 
 kd_status gltf_number(gltf_file *gltf, const json_place *at, const cJSON *object, const char *key,
                       double minimum, double maximum, double *value) {
-    const cJSON *found = get(object, key);
-    if (!found) return KD_OK;
-    const double number = cJSON_IsNumber(found) ? found->valuedouble : (double)NAN;
+    const cJSON *json = get(object, key);
+    if (!json) return KD_OK;
+    const double number = cJSON_IsNumber(json) ? json->valuedouble : (double)NAN;
     if (number >= minimum && number <= maximum && isfinite(number)) {
         *value = number;
         return KD_OK;
@@ -260,19 +260,19 @@ kd_status gltf_number(gltf_file *gltf, const json_place *at, const cJSON *object
         snprintf(expected, sizeof expected, "a number >= %.9g", minimum);
     else
         snprintf(expected, sizeof expected, "a number");
-    return unexpected(gltf, at, key, found, expected);
+    return unexpected(gltf, at, key, json, expected);
 }
 
 kd_status gltf_numbers(gltf_file *gltf, const json_place *at, const cJSON *object, const char *key,
                        int count, double *values, bool *given) {
-    const cJSON *found = get(object, key), *item = NULL;
-    if (given) *given = found != NULL;
-    if (!found) return KD_OK;
+    const cJSON *json = get(object, key), *item = NULL;
+    if (given) *given = json != NULL;
+    if (!json) return KD_OK;
     char expected[64];
     snprintf(expected, sizeof expected, "a list of %d numbers", count);
-    if (!cJSON_IsArray(found) || cJSON_GetArraySize(found) != count)
-        return unexpected(gltf, at, key, found, expected);
-    cJSON_ArrayForEach(item, found) {
+    if (!cJSON_IsArray(json) || cJSON_GetArraySize(json) != count)
+        return unexpected(gltf, at, key, json, expected);
+    cJSON_ArrayForEach(item, json) {
         if (!cJSON_IsNumber(item) || !isfinite(item->valuedouble))
             return unexpected(gltf, at, key, item, expected);
         *values++ = item->valuedouble;
@@ -293,11 +293,11 @@ kd_status gltf_colour(gltf_file *gltf, const json_place *at, const cJSON *object
 
 kd_status gltf_count(gltf_file *gltf, const json_place *at, const cJSON *object, const char *key,
                      uint64_t *value) {
-    const cJSON *found = get(object, key);
-    if (!found) return KD_OK;
-    const double number = cJSON_IsNumber(found) ? found->valuedouble : -1;
+    const cJSON *json = get(object, key);
+    if (!json) return KD_OK;
+    const double number = cJSON_IsNumber(json) ? json->valuedouble : -1;
     if (!(number >= 0 && number <= largest_integer && number == floor(number)))
-        return unexpected(gltf, at, key, found, "an integer >= 0");
+        return unexpected(gltf, at, key, json, "an integer >= 0");
     *value = (uint64_t)number;
     return KD_OK;
 }
@@ -319,28 +319,28 @@ kd_status gltf_index_of(gltf_file *gltf, const json_place *at, const cJSON *item
 
 kd_status gltf_index(gltf_file *gltf, const json_place *at, const cJSON *object, const char *key,
                      gltf_list list, uint32_t *index) {
-    const cJSON *found = get(object, key);
+    const cJSON *json = get(object, key);
     const json_place place = json_place_key(at, key);
     *index = KD_NONE;
-    if (found) KD_TRY(gltf_index_of(gltf, &place, found, list, index));
+    if (json) KD_TRY(gltf_index_of(gltf, &place, json, list, index));
     return KD_OK;
 }
 
 kd_status gltf_flag(gltf_file *gltf, const json_place *at, const cJSON *object, const char *key,
                     bool *value) {
-    const cJSON *found = get(object, key);
-    if (!found) return KD_OK;
-    if (!cJSON_IsBool(found)) return unexpected(gltf, at, key, found, "true or false");
-    *value = cJSON_IsTrue(found);
+    const cJSON *json = get(object, key);
+    if (!json) return KD_OK;
+    if (!cJSON_IsBool(json)) return unexpected(gltf, at, key, json, "true or false");
+    *value = cJSON_IsTrue(json);
     return KD_OK;
 }
 
 kd_status gltf_text(gltf_file *gltf, const json_place *at, const cJSON *object, const char *key,
                     const char **value) {
-    const cJSON *found = get(object, key);
-    if (!found) return KD_OK;
-    if (!cJSON_IsString(found)) return unexpected(gltf, at, key, found, "a text");
-    *value = found->valuestring;
+    const cJSON *json = get(object, key);
+    if (!json) return KD_OK;
+    if (!cJSON_IsString(json)) return unexpected(gltf, at, key, json, "a text");
+    *value = json->valuestring;
     return KD_OK;
 }
 

@@ -137,20 +137,20 @@ kd_status gltf_uri_path(gltf_file *gltf, const json_place *at, const char *uri, 
 /* --- gltf_buffers.c --------------------------------------------------------------------------- */
 
 /* Returns the bytes of buffer view `view`, decoded if it is compressed. *stride is 0 if unset. */
-kd_status gltf_view_bytes(gltf_file *gltf, uint32_t view, gltf_bytes *found, uint32_t *stride);
+kd_status gltf_view_bytes(gltf_file *gltf, uint32_t view, gltf_bytes *bytes, uint32_t *stride);
 /* Returns bytes [offset, offset + count) of `buffer`. */
 kd_status gltf_buffer_part(gltf_file *gltf, const json_place *at, uint32_t buffer, uint64_t offset,
-                           uint64_t count, gltf_bytes *found);
+                           uint64_t count, gltf_bytes *bytes);
 
 /* Returns the part of a buffer that a buffer view or a compressed view refers to. */
-kd_status gltf_view_part(gltf_file *gltf, const json_place *at, const cJSON *from, gltf_bytes *found);
+kd_status gltf_view_part(gltf_file *gltf, const json_place *at, const cJSON *json, gltf_bytes *bytes);
 
 /* --- gltf_buffers.c --------------------------------------------------------------------------- */
 
 /* Decodes a view by its extension object `packed`. Returns KD_ERROR_INPUT in builds without
    meshoptimizer. */
 kd_status gltf_meshopt_unpack(gltf_file *gltf, const json_place *at, const cJSON *packed,
-                              gltf_view *to);
+                              gltf_view *view);
 
 /* --- gltf_accessor.c -------------------------------------------------------------------------- */
 
@@ -165,8 +165,8 @@ typedef struct gltf_accessor {
 kd_status gltf_accessor_open(gltf_file *gltf, uint32_t index, gltf_accessor *out);
 /* Reads all elements as `components` floats each (freed by memory_free). Normalized integers are
    mapped to [-1, 1] or [0, 1]; the padding of matrices is removed. */
-kd_status gltf_accessor_floats(gltf_file *gltf, const gltf_accessor *from, float **values);
+kd_status gltf_accessor_floats(gltf_file *gltf, const gltf_accessor *accessor, float **values);
 /* The same for unsigned integers. */
-kd_status gltf_accessor_integers(gltf_file *gltf, const gltf_accessor *from, uint32_t **values);
+kd_status gltf_accessor_integers(gltf_file *gltf, const gltf_accessor *accessor, uint32_t **values);
 
 #endif

@@ -12,34 +12,34 @@ typedef struct node_walk {
     uint32_t depth;
 } node_walk;
 
-static kd_status node_push(node_walk *to, const json_place *at, const cJSON *item,
+static kd_status node_push(node_walk *walk, const json_place *at, const cJSON *item,
                            uint32_t parent) {
     uint32_t node = 0;
-    KD_TRY(gltf_index_of(to->of, at, item, GLTF_NODES, &node));
-    if (to->visited[node])
-        return gltf_fail(to->of, "bad-tree", at,
+    KD_TRY(gltf_index_of(walk->of, at, item, GLTF_NODES, &node));
+    if (walk->visited[node])
+        return gltf_fail(walk->of, "bad-tree", at,
                          "found nodes[%u] below itself or below two other nodes, expected a tree",
                          node);
-    to->visited[node] = true;
-    to->waiting[to->depth] = node;
-    to->parents[to->depth++] = parent;
+    walk->visited[node] = true;
+    walk->waiting[walk->depth] = node;
+    walk->parents[walk->depth++] = parent;
     return KD_OK;
 }
 
 /* Pushes the nodes in reverse order, so that the first one is popped first. */
-static kd_status nodes_push(node_walk *to, const json_place *at, const cJSON *list,
+static kd_status nodes_push(node_walk *walk, const json_place *at, const cJSON *list,
                             uint32_t parent) {
-    const uint32_t from = to->depth;
+    const uint32_t from = walk->depth;
     const cJSON *item = NULL;
     int index = 0;
     cJSON_ArrayForEach(item, list) {
         const json_place place = json_place_item(at, index++);
-        KD_TRY(node_push(to, &place, item, parent));
+        KD_TRY(node_push(walk, &place, item, parent));
     }
-    for (uint32_t low = from, high = to->depth; low + 1 < high; ++low) {
-        const uint32_t kept = to->waiting[low];
-        to->waiting[low] = to->waiting[--high];
-        to->waiting[high] = kept;
+    for (uint32_t low = from, high = walk->depth; low + 1 < high; ++low) {
+        const uint32_t kept = walk->waiting[low];
+        walk->waiting[low] = walk->waiting[--high];
+        walk->waiting[high] = kept;
     }
     return KD_OK;
 }
@@ -103,8 +103,8 @@ static kd_status node_place(node_walk *walk, uint32_t node, uint32_t parent) {
 }
 
 /* Pushes all nodes without a parent: the roots of a file without scenes. */
-static kd_status orphans_push(node_walk *to) {
-    gltf_file *gltf = to->of;
+static kd_status orphans_push(node_walk *walk) {
+    gltf_file *gltf = walk->of;
     const uint32_t count = gltf->lists[GLTF_NODES].count;
     bool *named = NULL;
     KD_TRY(KD_RESERVE_ZEROED(named, count));
@@ -119,25 +119,25 @@ static kd_status orphans_push(node_walk *to) {
     }
     for (uint32_t i = count; i-- > 0;) {
         if (named[i]) continue;
-        to->visited[i] = true;
-        to->waiting[to->depth] = i;
-        to->parents[to->depth++] = KD_NONE;
+        walk->visited[i] = true;
+        walk->waiting[walk->depth] = i;
+        walk->parents[walk->depth++] = KD_NONE;
     }
     memory_free(named);
     return KD_OK;
 }
 
-static kd_status roots_push(node_walk *to) {
-    gltf_file *gltf = to->of;
+static kd_status roots_push(node_walk *walk) {
+    gltf_file *gltf = walk->of;
     uint32_t scene = KD_NONE;
     const cJSON *roots = NULL;
     KD_TRY(gltf_index(gltf, &gltf->place, gltf->root, "scene", GLTF_SCENES, &scene));
-    if (scene == KD_NONE && gltf->lists[GLTF_SCENES].count == 0) return orphans_push(to);
+    if (scene == KD_NONE && gltf->lists[GLTF_SCENES].count == 0) return orphans_push(walk);
     if (scene == KD_NONE) scene = 0;
     const json_place at = gltf_place(gltf, GLTF_SCENES, scene);
     const json_place below = json_place_key(&at, "nodes");
     KD_TRY(gltf_inner(gltf, &at, gltf_item(gltf, GLTF_SCENES, scene), "nodes", true, &roots));
-    KD_TRY(nodes_push(to, &below, roots, KD_NONE));
+    KD_TRY(nodes_push(walk, &below, roots, KD_NONE));
     return KD_OK;
 }
 
@@ -168,14 +168,14 @@ static kd_status instance_floats(gltf_file *gltf, const json_place *at, const cJ
     return gltf_accessor_floats(gltf, &from, values);
 }
 
-static transform instance_of(const instance_numbers *from, uint64_t i) {
+static transform instance_of(const instance_numbers *numbers, uint64_t i) {
     double turn[4] = {0, 0, 0, 1};
-    for (uint64_t k = 0; k < 4 && from->turns; ++k) turn[k] = (double)from->turns[4 * i + k];
+    for (uint64_t k = 0; k < 4 && numbers->turns; ++k) turn[k] = (double)numbers->turns[4 * i + k];
     transform made = rotation_of(turn);
     for (uint64_t row = 0; row < 3; ++row) {
-        for (uint64_t k = 0; k < 3 && from->scales; ++k)
-            made.m[row][k] *= (double)from->scales[3 * i + k];
-        made.m[row][3] = from->moves ? (double)from->moves[3 * i + row] : 0;
+        for (uint64_t k = 0; k < 3 && numbers->scales; ++k)
+            made.m[row][k] *= (double)numbers->scales[3 * i + k];
+        made.m[row][3] = numbers->moves ? (double)numbers->moves[3 * i + row] : 0;
     }
     return made;
 }
@@ -253,10 +253,10 @@ void gltf_nodes_close(gltf_nodes *owned) {
 
 static const double pi = 3.14159265358979323846, blender_lumens_a_watt = 683;
 
-static vec3 axis_of(const transform *by, double x, double y, double z) {
+static vec3 axis_of(const transform *transform, double x, double y, double z) {
     double to[3], length = 0;
     for (int row = 0; row < 3; ++row) {
-        to[row] = by->m[row][0] * x + by->m[row][1] * y + by->m[row][2] * z;
+        to[row] = transform->m[row][0] * x + transform->m[row][1] * y + transform->m[row][2] * z;
         length += to[row] * to[row];
     }
     length = sqrt(length);
@@ -264,8 +264,8 @@ static vec3 axis_of(const transform *by, double x, double y, double z) {
     return vec3_make((float)(to[0] / length), (float)(to[1] / length), (float)(to[2] / length));
 }
 
-static vec3 place_of(const transform *by) {
-    return vec3_make((float)by->m[0][3], (float)by->m[1][3], (float)by->m[2][3]);
+static vec3 place_of(const transform *transform) {
+    return vec3_make((float)transform->m[0][3], (float)transform->m[1][3], (float)transform->m[2][3]);
 }
 
 /* --- cameras ---------------------------------------------------------------------------------- */
@@ -292,16 +292,16 @@ static kd_status parallel_read(gltf_file *gltf, const json_place *at, const cJSO
     return KD_OK;
 }
 
-static kd_status camera_read(gltf_file *gltf, const gltf_node *from, mesh_camera *out, bool *usable) {
-    const json_place at = gltf_place(gltf, GLTF_CAMERAS, from->camera);
+static kd_status camera_read(gltf_file *gltf, const gltf_node *node, mesh_camera *out, bool *usable) {
+    const json_place at = gltf_place(gltf, GLTF_CAMERAS, node->camera);
     const json_place lens_place = json_place_key(&at, "perspective");
     const json_place parallel_place = json_place_key(&at, "orthographic");
     const cJSON *lens = NULL, *parallel = NULL;
     double angle = pi / 4;
     *usable = false;
-    KD_TRY(gltf_inner(gltf, &at, gltf_item(gltf, GLTF_CAMERAS, from->camera), "perspective", false,
+    KD_TRY(gltf_inner(gltf, &at, gltf_item(gltf, GLTF_CAMERAS, node->camera), "perspective", false,
                       &lens));
-    KD_TRY(gltf_inner(gltf, &at, gltf_item(gltf, GLTF_CAMERAS, from->camera), "orthographic", false,
+    KD_TRY(gltf_inner(gltf, &at, gltf_item(gltf, GLTF_CAMERAS, node->camera), "orthographic", false,
                       &parallel));
     if (!lens && !parallel) {
         gltf_warn(gltf, "unsupported", &at,
@@ -310,10 +310,10 @@ static kd_status camera_read(gltf_file *gltf, const gltf_node *from, mesh_camera
     }
     if (lens) KD_TRY(gltf_number(gltf, &lens_place, lens, "yfov", 1e-4, 3.1, &angle));
     if (!lens) KD_TRY(parallel_read(gltf, &parallel_place, parallel, &out->view.tall));
-    out->view.eye = place_of(&from->world);
-    const vec3 forward = axis_of(&from->world, 0, 0, -1);
+    out->view.eye = place_of(&node->world);
+    const vec3 forward = axis_of(&node->world, 0, 0, -1);
     out->view.look_at = vec3_add(out->view.eye, forward);
-    out->view.up = axis_of(&from->world, 0, 1, 0);
+    out->view.up = axis_of(&node->world, 0, 1, 0);
     out->view.fov_degrees = (float)(angle * 180 / pi);
     *usable = vec3_is_finite(out->view.eye) && !vec3_is_zero(forward) &&
               !vec3_is_zero(out->view.up) &&
@@ -324,17 +324,17 @@ static kd_status camera_read(gltf_file *gltf, const gltf_node *from, mesh_camera
     return KD_OK;
 }
 
-static kd_status camera_add(gltf_file *gltf, const gltf_node *from, mesh *into) {
+static kd_status camera_add(gltf_file *gltf, const gltf_node *node, mesh *mesh) {
     mesh_camera made;
     bool usable = false;
     memset(&made, 0, sizeof made);
-    KD_TRY(camera_read(gltf, from, &made, &usable));
+    KD_TRY(camera_read(gltf, node, &made, &usable));
     if (!usable) return KD_OK;
-    const char *name = name_of(gltf, from);
-    KD_TRY(KD_GROW(into->cameras, into->camera_count, (uint64_t)into->camera_count + 1));
+    const char *name = name_of(gltf, node);
+    KD_TRY(KD_GROW(mesh->cameras, mesh->camera_count, (uint64_t)mesh->camera_count + 1));
     KD_TRY(KD_RESERVE(made.name, strlen(name) + 1));
     memcpy(made.name, name, strlen(name) + 1);
-    into->cameras[into->camera_count++] = made;
+    mesh->cameras[mesh->camera_count++] = made;
     return KD_OK;
 }
 
@@ -344,11 +344,11 @@ static double watts_a_lumen(const gltf_file *gltf) {
     return gltf_is_blenders(gltf) ? 1 / blender_lumens_a_watt : 1;
 }
 
-static kd_status spot_read(gltf_file *gltf, const json_place *at, const cJSON *from, light *out) {
+static kd_status spot_read(gltf_file *gltf, const json_place *at, const cJSON *json, light *out) {
     const cJSON *spot = NULL;
     const json_place place = json_place_key(at, "spot");
     double inner = 0, outer = pi / 4;
-    KD_TRY(gltf_inner(gltf, at, from, "spot", false, &spot));
+    KD_TRY(gltf_inner(gltf, at, json, "spot", false, &spot));
     if (spot) {
         KD_TRY(gltf_number(gltf, &place, spot, "innerConeAngle", 0, pi / 2, &inner));
         KD_TRY(gltf_number(gltf, &place, spot, "outerConeAngle", 0, pi / 2 + 1e-6, &outer));
@@ -359,13 +359,13 @@ static kd_status spot_read(gltf_file *gltf, const json_place *at, const cJSON *f
     return KD_OK;
 }
 
-static kd_status light_read(gltf_file *gltf, const gltf_node *from, light *out) {
+static kd_status light_read(gltf_file *gltf, const gltf_node *node, light *out) {
     static const struct {
         const char *name;
         light_kind kind;
     } kinds[] = {{"point", LIGHT_POINT}, {"spot", LIGHT_SPOT}, {"directional", LIGHT_DIRECTIONAL}};
-    const json_place at = gltf_place(gltf, GLTF_LIGHTS, from->light);
-    const cJSON *item = gltf_item(gltf, GLTF_LIGHTS, from->light);
+    const json_place at = gltf_place(gltf, GLTF_LIGHTS, node->light);
+    const cJSON *item = gltf_item(gltf, GLTF_LIGHTS, node->light);
     const char *type = "";
     double intensity = 1;
     vec3 colour = vec3_all(1);
@@ -379,18 +379,18 @@ static kd_status light_read(gltf_file *gltf, const gltf_node *from, light *out) 
         return gltf_fail(gltf, "bad-value", &at,
                          "found the type \"%.20s\", expected point, spot or directional", type);
     if (out->kind == LIGHT_SPOT) KD_TRY(spot_read(gltf, &at, item, out));
-    out->position = place_of(&from->world);
-    out->direction = axis_of(&from->world, 0, 0, -1);
+    out->position = place_of(&node->world);
+    out->direction = axis_of(&node->world, 0, 0, -1);
     out->emitted = vec3_scale(colour, (float)(intensity * watts_a_lumen(gltf)));
     return KD_OK;
 }
 
-static kd_status light_add(gltf_file *gltf, const gltf_node *from, mesh *into) {
+static kd_status light_add(gltf_file *gltf, const gltf_node *node, mesh *mesh) {
     light made;
     memset(&made, 0, sizeof made);
     made.triangle = KD_NONE;
-    KD_TRY(light_read(gltf, from, &made));
-    const json_place at = gltf_place(gltf, GLTF_LIGHTS, from->light);
+    KD_TRY(light_read(gltf, node, &made));
+    const json_place at = gltf_place(gltf, GLTF_LIGHTS, node->light);
     const bool usable = vec3_is_finite(made.position) && vec3_is_finite(made.emitted) &&
                         (made.kind == LIGHT_POINT || !vec3_is_zero(made.direction));
     if (!usable) {
@@ -398,16 +398,16 @@ static kd_status light_add(gltf_file *gltf, const gltf_node *from, mesh *into) {
                   "found a node whose transform is singular or not finite; its light is ignored");
         return KD_OK;
     }
-    KD_TRY(KD_GROW(into->lights, into->light_count, (uint64_t)into->light_count + 1));
-    into->lights[into->light_count++] = made;
+    KD_TRY(KD_GROW(mesh->lights, mesh->light_count, (uint64_t)mesh->light_count + 1));
+    mesh->lights[mesh->light_count++] = made;
     return KD_OK;
 }
 
-kd_status gltf_stage_read(gltf_file *gltf, const gltf_nodes *nodes, mesh *into) {
+kd_status gltf_stage_read(gltf_file *gltf, const gltf_nodes *nodes, mesh *mesh) {
     for (uint32_t i = 0; i < nodes->count; ++i) {
         const gltf_node *node = &nodes->list[i];
-        if (node->camera != KD_NONE) KD_TRY(camera_add(gltf, node, into));
-        if (node->light != KD_NONE) KD_TRY(light_add(gltf, node, into));
+        if (node->camera != KD_NONE) KD_TRY(camera_add(gltf, node, mesh));
+        if (node->light != KD_NONE) KD_TRY(light_add(gltf, node, mesh));
     }
     return KD_OK;
 }

@@ -35,7 +35,7 @@ transform gltf_skin_at(const gltf_skin *skin, const float joints[4], const float
 
 /* --- gltf_nodes.c: cameras and lights --- */
 
-kd_status gltf_stage_read(gltf_file *gltf, const gltf_nodes *nodes, mesh *into);
+kd_status gltf_stage_read(gltf_file *gltf, const gltf_nodes *nodes, mesh *mesh);
 
 /* --- gltf_materials.c, gltf_textures.c -------------------------------------------------------- */
 
@@ -71,12 +71,12 @@ typedef struct gltf_surface {
 } gltf_surface;
 
 /* Sets the map `map` to the image of the texture that `key` of `object` refers to, if it exists. */
-kd_status gltf_map_read(gltf_surface *to, const json_place *at, const cJSON *object,
+kd_status gltf_map_read(gltf_surface *surface, const json_place *at, const cJSON *object,
                         const char *key, mesh_map map, mesh_channel channel);
 /* Sets `map` to the image of another map of the material, but with a different channel. */
-kd_status gltf_map_copy(gltf_surface *to, mesh_map from, mesh_map map, mesh_channel channel);
+kd_status gltf_map_copy(gltf_surface *surface, mesh_map from, mesh_map map, mesh_channel channel);
 /* Reads all extensions of a material. */
-kd_status gltf_layers_read(gltf_surface *to);
+kd_status gltf_layers_read(gltf_surface *surface);
 
 /* --- gltf_primitive.c: the properties of a primitive, without its data --- */
 
@@ -95,7 +95,7 @@ typedef struct gltf_primitive {
 } gltf_primitive;
 
 kd_status gltf_primitive_read(gltf_file *gltf, const gltf_materials *materials, const json_place *at,
-                              const cJSON *from, gltf_primitive *out);
+                              const cJSON *json, gltf_primitive *out);
 
 typedef struct gltf_numbers_read { /* Data of a primitive. Owned; NULL if absent. */
     float *positions, *normals, *texcoords, *second, *tangents, *colours, *joints, *weights;
@@ -105,13 +105,13 @@ typedef struct gltf_numbers_read { /* Data of a primitive. Owned; NULL if absent
 /* --- gltf_primitive.c: Draco compression --- */
 
 /* Decodes a primitive; `at` is its JSON path. */
-kd_status gltf_draco_read(gltf_file *gltf, const json_place *at, const gltf_primitive *from,
+kd_status gltf_draco_read(gltf_file *gltf, const json_place *at, const gltf_primitive *primitive,
                           gltf_numbers_read *out);
 
 /* --- gltf_primitive.c: morph targets, applied with the weights of the mesh --- */
 
-kd_status gltf_morphs_apply(gltf_file *gltf, const json_place *at, const gltf_primitive *from,
-                            gltf_numbers_read *to);
+kd_status gltf_morphs_apply(gltf_file *gltf, const json_place *at, const gltf_primitive *primitive,
+                            gltf_numbers_read *read);
 
 /* --- gltf_shapes.c: instanced meshes --- */
 
@@ -131,7 +131,7 @@ typedef struct gltf_shapes {
 kd_status gltf_shapes_find(gltf_file *gltf, const gltf_nodes *nodes, gltf_shapes *out);
 void gltf_shapes_close(gltf_shapes *owned);
 /* Adds the instances to the mesh, which has its parts already. */
-kd_status gltf_shapes_put(const gltf_shapes *from, const gltf_nodes *nodes, mesh *into);
+kd_status gltf_shapes_put(const gltf_shapes *shapes, const gltf_nodes *nodes, mesh *mesh);
 /* Merges equal positions within each part and within the rest. Positions that are not finite,
    which no triangle uses any more, are set to 0; *unusable is set if there are any. */
 kd_status gltf_places_weld(mesh *mesh, bool *unusable);
@@ -140,8 +140,8 @@ void gltf_parts_recount(mesh *mesh);
 
 /* --- gltf_meshes.c --- */
 
-/* Reads all meshes that the nodes refer to into `into`, which takes ownership of the materials. */
+/* Reads all meshes that the nodes refer to into `mesh`, which takes ownership of the materials. */
 kd_status gltf_meshes_read(gltf_file *gltf, const gltf_nodes *nodes, gltf_materials *materials,
-                           mesh *into);
+                           mesh *mesh);
 
 #endif

@@ -13,17 +13,17 @@ static kd_status attribute_find(gltf_file *gltf, const json_place *at, const cJS
                                 const char *key, uint32_t components, uint32_t or_components,
                                 const gltf_primitive *as, uint32_t *index) {
     const json_place place = json_place_key(at, key);
-    gltf_accessor found;
+    gltf_accessor accessor;
     KD_TRY(gltf_index(gltf, at, attributes, key, GLTF_ACCESSORS, index));
     if (*index == KD_NONE) return KD_OK;
-    KD_TRY(gltf_accessor_open(gltf, *index, &found));
-    if (found.components != components && found.components != or_components)
+    KD_TRY(gltf_accessor_open(gltf, *index, &accessor));
+    if (accessor.components != components && accessor.components != or_components)
         return gltf_fail(gltf, "bad-value", &place,
                          "found accessors[%u] of %u components, expected %u", *index,
-                         found.components, components);
-    if (as && found.count < as->vertices)
+                         accessor.components, components);
+    if (as && accessor.count < as->vertices)
         return gltf_fail(gltf, "index-range", &place,
-                         "found %u elements, expected one for each of the %u vertices", found.count,
+                         "found %u elements, expected one for each of the %u vertices", accessor.count,
                          as->vertices);
     return KD_OK;
 }
@@ -53,10 +53,10 @@ static kd_status attributes_read(gltf_file *gltf, const gltf_materials *material
     return KD_OK;
 }
 
-static kd_status mode_read(gltf_file *gltf, const json_place *at, const cJSON *from,
+static kd_status mode_read(gltf_file *gltf, const json_place *at, const cJSON *json,
                            gltf_primitive *out) {
     uint64_t mode = GLTF_TRIANGLES;
-    KD_TRY(gltf_count(gltf, at, from, "mode", &mode));
+    KD_TRY(gltf_count(gltf, at, json, "mode", &mode));
     if (mode > GLTF_FAN)
         return gltf_fail(gltf, "bad-value", at, "found the mode %llu, expected 0 to 6",
                          (unsigned long long)mode);
@@ -75,25 +75,25 @@ static kd_status mode_read(gltf_file *gltf, const json_place *at, const cJSON *f
 }
 
 kd_status gltf_primitive_read(gltf_file *gltf, const gltf_materials *materials, const json_place *at,
-                              const cJSON *from, gltf_primitive *out) {
+                              const cJSON *json, gltf_primitive *out) {
     const cJSON *attributes = NULL;
     const json_place place = json_place_key(at, "attributes");
-    KD_TRY(gltf_index(gltf, at, from, "material", GLTF_MATERIALS, &out->material));
+    KD_TRY(gltf_index(gltf, at, json, "material", GLTF_MATERIALS, &out->material));
     if (out->material == KD_NONE) out->material = materials->count - 1;
-    KD_TRY(gltf_inner(gltf, at, from, "attributes", false, &attributes));
+    KD_TRY(gltf_inner(gltf, at, json, "attributes", false, &attributes));
     out->normal = out->texcoord = out->position = out->colour = KD_NONE;
     out->joints = out->weights = out->second = out->tangent = KD_NONE;
     if (attributes) KD_TRY(attributes_read(gltf, materials, &place, attributes, out));
-    KD_TRY(gltf_extension(gltf, at, from, "KHR_draco_mesh_compression", &out->packed));
-    out->json = from;
+    KD_TRY(gltf_extension(gltf, at, json, "KHR_draco_mesh_compression", &out->packed));
+    out->json = json;
     out->corners = out->vertices;
-    KD_TRY(gltf_index(gltf, at, from, "indices", GLTF_ACCESSORS, &out->indices));
+    KD_TRY(gltf_index(gltf, at, json, "indices", GLTF_ACCESSORS, &out->indices));
     if (out->indices != KD_NONE) {
         gltf_accessor indices;
-        const json_place where = json_place_key(at, "indices");
+        const json_place location = json_place_key(at, "indices");
         KD_TRY(gltf_accessor_open(gltf, out->indices, &indices));
         if (indices.components != 1)
-            return gltf_fail(gltf, "bad-value", &where,
+            return gltf_fail(gltf, "bad-value", &location,
                              "found accessors[%u] of %u components, expected 1", out->indices,
                              indices.components);
         out->corners = indices.count;
@@ -103,7 +103,7 @@ kd_status gltf_primitive_read(gltf_file *gltf, const gltf_materials *materials, 
                   "found indices without POSITION; the primitive is ignored");
         out->corners = 0;
     }
-    KD_TRY(mode_read(gltf, at, from, out));
+    KD_TRY(mode_read(gltf, at, json, out));
     return KD_OK;
 }
 
@@ -126,24 +126,24 @@ static kd_status attribute_take(packed_primitive *primitive, const char *key, ui
                                 float **values) {
     const json_place place = json_place_key(primitive->at, "attributes");
     gltf_accessor meant;
-    draco_attribute *found = NULL;
+    draco_attribute *attribute = NULL;
     uint64_t id = UINT64_MAX;
     if (accessor == KD_NONE) return KD_OK;
     KD_TRY(gltf_accessor_open(primitive->of, accessor, &meant));
     if (!json_has(primitive->attributes, key)) return gltf_accessor_floats(primitive->of, &meant, values);
     KD_TRY(gltf_count(primitive->of, &place, primitive->attributes, key, &id));
     for (uint32_t i = 0; i < primitive->unpacked.attribute_count; ++i)
-        if (primitive->unpacked.attributes[i].id == id) found = &primitive->unpacked.attributes[i];
-    if (!found || !found->values || found->components != meant.components)
+        if (primitive->unpacked.attributes[i].id == id) attribute = &primitive->unpacked.attributes[i];
+    if (!attribute || !attribute->values || attribute->components != meant.components)
         return gltf_fail(primitive->of, "bad-value", &place,
                          "found no compressed %s of %u components, expected one", key,
                          meant.components);
-    const uint64_t count = (uint64_t)primitive->unpacked.point_count * found->components;
+    const uint64_t count = (uint64_t)primitive->unpacked.point_count * attribute->components;
     const double divisor = meant.normalized ? normal_divisor(meant.type) : 1;
     for (uint64_t i = 0; i < count && divisor != 1; ++i)
-        found->values[i] = fmaxf((float)((double)found->values[i] / divisor), -1);
-    *values = found->values;
-    found->values = NULL;
+        attribute->values[i] = fmaxf((float)((double)attribute->values[i] / divisor), -1);
+    *values = attribute->values;
+    attribute->values = NULL;
     return KD_OK;
 }
 
@@ -172,15 +172,15 @@ static kd_status numbers_take(packed_primitive *primitive, gltf_numbers_read *ou
     return KD_OK;
 }
 
-kd_status gltf_draco_read(gltf_file *gltf, const json_place *at, const gltf_primitive *from,
+kd_status gltf_draco_read(gltf_file *gltf, const json_place *at, const gltf_primitive *primitive,
                           gltf_numbers_read *out) {
     const json_place inner = json_place_key(at, "extensions");
     const json_place place = json_place_key(&inner, "KHR_draco_mesh_compression");
-    packed_primitive packed = {.of = gltf, .at = &place, .from = from};
+    packed_primitive packed = {.of = gltf, .at = &place, .from = primitive};
     gltf_bytes bytes = {NULL, 0};
     uint32_t view = KD_NONE, stride = 0;
-    KD_TRY(gltf_inner(gltf, &place, from->packed, "attributes", false, &packed.attributes));
-    KD_TRY(gltf_index(gltf, &place, from->packed, "bufferView", GLTF_VIEWS, &view));
+    KD_TRY(gltf_inner(gltf, &place, primitive->packed, "attributes", false, &packed.attributes));
+    KD_TRY(gltf_index(gltf, &place, primitive->packed, "bufferView", GLTF_VIEWS, &view));
     if (view == KD_NONE) return gltf_fail(gltf, "bad-value", &place, "`bufferView` is missing");
     KD_TRY(gltf_view_bytes(gltf, view, &bytes, &stride));
     char where[1024], text[256];
@@ -214,15 +214,15 @@ static kd_status target_add(gltf_file *gltf, const json_place *at, const cJSON *
     return KD_OK;
 }
 
-kd_status gltf_morphs_apply(gltf_file *gltf, const json_place *at, const gltf_primitive *from,
-                            gltf_numbers_read *to) {
+kd_status gltf_morphs_apply(gltf_file *gltf, const json_place *at, const gltf_primitive *primitive,
+                            gltf_numbers_read *read) {
     const cJSON *weights = NULL, *weight = NULL, *targets = NULL, *target = NULL;
-    const json_place mesh_at = gltf_place(gltf, GLTF_MESHES, from->mesh);
+    const json_place mesh_at = gltf_place(gltf, GLTF_MESHES, primitive->mesh);
     const json_place list_at = json_place_key(at, "targets");
     int index = 0;
-    KD_TRY(gltf_inner(gltf, &mesh_at, gltf_item(gltf, GLTF_MESHES, from->mesh), "weights", true,
+    KD_TRY(gltf_inner(gltf, &mesh_at, gltf_item(gltf, GLTF_MESHES, primitive->mesh), "weights", true,
                       &weights));
-    KD_TRY(gltf_inner(gltf, at, from->json, "targets", true, &targets));
+    KD_TRY(gltf_inner(gltf, at, primitive->json, "targets", true, &targets));
     if (!weights || !targets) return KD_OK;
     weight = weights->child;
     cJSON_ArrayForEach(target, targets) {
@@ -232,10 +232,10 @@ kd_status gltf_morphs_apply(gltf_file *gltf, const json_place *at, const gltf_pr
             return gltf_fail(gltf, "bad-value", &place,
                              "found no target with a weight, expected one");
         if (weight->valuedouble != 0) {
-            KD_TRY(target_add(gltf, &place, target, "POSITION", weight->valuedouble, from->vertices,
-                              to->positions));
-            KD_TRY(target_add(gltf, &place, target, "NORMAL", weight->valuedouble, from->vertices,
-                              to->normals));
+            KD_TRY(target_add(gltf, &place, target, "POSITION", weight->valuedouble, primitive->vertices,
+                              read->positions));
+            KD_TRY(target_add(gltf, &place, target, "NORMAL", weight->valuedouble, primitive->vertices,
+                              read->normals));
         }
         weight = weight->next;
     }

@@ -60,12 +60,12 @@ void gltf_shapes_close(gltf_shapes *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
-kd_status gltf_shapes_put(const gltf_shapes *from, const gltf_nodes *nodes, mesh *into) {
-    KD_TRY(KD_RESERVE(into->puts, from->put_count));
+kd_status gltf_shapes_put(const gltf_shapes *shapes, const gltf_nodes *nodes, mesh *mesh) {
+    KD_TRY(KD_RESERVE(mesh->puts, shapes->put_count));
     for (uint32_t i = 0; i < nodes->count; ++i) {
-        if (from->shape_of[i] == KD_NONE) continue;
-        mesh_put *made = &into->puts[into->put_count++];
-        made->part = from->shape_of[i];
+        if (shapes->shape_of[i] == KD_NONE) continue;
+        mesh_put *made = &mesh->puts[mesh->put_count++];
+        made->part = shapes->shape_of[i];
         made->to_world = nodes->list[i].world;
     }
     return KD_OK;
@@ -80,27 +80,27 @@ typedef struct welding {
 } welding;
 
 /* Merges the positions [first, first + count), which only one part uses. */
-static kd_status run_weld(welding *to, const mesh *mesh, uint32_t first, uint32_t count) {
+static kd_status run_weld(welding *welding, const mesh *mesh, uint32_t first, uint32_t count) {
     uint32_t found = 0;
     vec3 *places = NULL;
     if (count == 0) return KD_OK;
-    KD_TRY(weld_places(mesh->positions + first, count, to->numbers + first, &places, &found));
-    memcpy(to->kept + to->kept_count, places, found * sizeof *places);
-    for (uint32_t i = first; i < first + count; ++i) to->numbers[i] += to->kept_count;
-    to->kept_count += found;
+    KD_TRY(weld_places(mesh->positions + first, count, welding->numbers + first, &places, &found));
+    memcpy(welding->kept + welding->kept_count, places, found * sizeof *places);
+    for (uint32_t i = first; i < first + count; ++i) welding->numbers[i] += welding->kept_count;
+    welding->kept_count += found;
     memory_free(places);
     return KD_OK;
 }
 
-static kd_status runs_weld(welding *to, mesh *mesh) {
+static kd_status runs_weld(welding *welding, mesh *mesh) {
     const uint32_t plain = mesh->part_count ? mesh->parts[0].position : mesh->position_count;
-    KD_TRY(run_weld(to, mesh, 0, plain));
+    KD_TRY(run_weld(welding, mesh, 0, plain));
     for (uint32_t i = 0; i < mesh->part_count; ++i) {
         mesh_part *part = &mesh->parts[i];
-        const uint32_t first = to->kept_count;
-        KD_TRY(run_weld(to, mesh, part->position, part->position_count));
+        const uint32_t first = welding->kept_count;
+        KD_TRY(run_weld(welding, mesh, part->position, part->position_count));
         part->position = first;
-        part->position_count = to->kept_count - first;
+        part->position_count = welding->kept_count - first;
     }
     return KD_OK;
 }

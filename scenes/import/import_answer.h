@@ -12,8 +12,8 @@ typedef kd_status (*import_source)(void *context, void *to, uint64_t bytes);
 
 /* Writes an answer. `error` is used if `status` is not KD_OK; `warnings` are lines, or NULL.
    Returns false on a write error. */
-bool import_answer_write(FILE *to, kd_status status, const char *error, const char *warnings,
-                         const mesh *from);
+bool import_answer_write(FILE *file, kd_status status, const char *error, const char *warnings,
+                         const mesh *mesh);
 
 /* Reads an answer into `out`, which the caller closes by mesh_close; zeroed on failure. Allocates
    at most `max_bytes`. Warnings are logged; the error becomes the status. Returns KD_ERROR_INPUT

@@ -56,9 +56,9 @@ static kd_status answer_take(void *context, void *to, uint64_t bytes) {
 }
 
 /* Converts the way in which the process ended to an error. */
-static kd_status import_error(const import_asked *asked, const char *program, double seconds,
+static kd_status import_error(const import_asked *request, const char *program, double seconds,
                               child_end end, int code) {
-    const char *path = asked->path, *library = asked->library;
+    const char *path = request->path, *library = request->library;
     switch (end) {
     case CHILD_OVERDUE:
         KD_FAIL(
@@ -83,29 +83,29 @@ static double seconds_allowed(uint64_t bytes) {
     return seconds > 0 ? seconds : IMPORT_SECONDS + (double)(bytes >> 20);
 }
 
-kd_status import_program_run(const import_asked *asked, import_taker take, void *to) {
+kd_status import_program_run(const import_asked *request, import_taker take, void *to) {
     char program[PLACE_BYTES], memory[32], limit[32], form[32];
-    const double seconds = seconds_allowed(asked->bytes);
-    const uint64_t maximum = memory_min + memory_a_byte * asked->bytes;
+    const double seconds = seconds_allowed(request->bytes);
+    const uint64_t maximum = memory_min + memory_a_byte * request->bytes;
     KD_REQUIRE(program_find(program), KD_ERROR_INPUT,
                "%s: this format needs kandela-import, which is not next to this program; set "
                "KANDELA_IMPORT to its path",
-               asked->path);
+               request->path);
     snprintf(memory, sizeof memory, "%llu", (unsigned long long)maximum);
     snprintf(limit, sizeof limit, "%.0f", ceil(seconds < 1e9 ? seconds : 1e9));
-    snprintf(form, sizeof form, "%s", asked->form ? asked->form : "");
-    char name[] = "kandela-import", *file = strdup(asked->file);
-    KD_REQUIRE(file, KD_ERROR_MEMORY, "%s: out of memory for its name", asked->path);
-    char *const arguments[] = {name, file, memory, limit, asked->form ? form : NULL, NULL};
-    import_run run = {asked, {-1, -1, -1}, false};
+    snprintf(form, sizeof form, "%s", request->form ? request->form : "");
+    char name[] = "kandela-import", *file = strdup(request->file);
+    KD_REQUIRE(file, KD_ERROR_MEMORY, "%s: out of memory for its name", request->path);
+    char *const arguments[] = {name, file, memory, limit, request->form ? form : NULL, NULL};
+    import_run run = {request, {-1, -1, -1}, false};
     int code = 0;
     kd_status status = child_start(&run.process, program, arguments, seconds);
     if (status == KD_OK) {
-        status = take(to, asked->path, maximum, answer_take, &run);
+        status = take(to, request->path, maximum, answer_take, &run);
         const child_end end = child_close(&run.process, !run.cut_short, &code);
         if (run.cut_short) {
             status_clear();
-            status = import_error(asked, program, seconds, end, code);
+            status = import_error(request, program, seconds, end, code);
         }
     }
     free(file);
@@ -114,13 +114,13 @@ kd_status import_program_run(const import_asked *asked, import_taker take, void 
 
 #else
 
-kd_status import_program_run(const import_asked *asked, import_taker take, void *to) {
+kd_status import_program_run(const import_asked *request, import_taker take, void *to) {
     (void)take;
     (void)to;
     KD_FAIL(KD_ERROR_INPUT,
             "%s: unsupported format; this build reads OBJ, PLY, STL and glTF (others need assimp, "
             "compressed glTF needs Draco)",
-            asked->path);
+            request->path);
 }
 
 #endif
@@ -131,10 +131,10 @@ static kd_status mesh_take(void *to, const char *path, uint64_t max_bytes, impor
 }
 
 /* Resolves the texture paths, which the sandboxed process returns unresolved. */
-static kd_status textures_find(mesh *in, const char *path) {
-    for (uint32_t i = 0; i < in->material_count; ++i)
+static kd_status textures_find(mesh *mesh, const char *path) {
+    for (uint32_t i = 0; i < mesh->material_count; ++i)
         for (int map = 0; map < MESH_MAPS_PLAIN; ++map) {
-            char **map_path = mesh_material_map(&in->materials[i], (mesh_map)map), *found = NULL;
+            char **map_path = mesh_material_map(&mesh->materials[i], (mesh_map)map), *found = NULL;
             const char *expected;
             if (!*map_path) continue;
             const text_span name = {*map_path, strlen(*map_path)};
@@ -152,10 +152,10 @@ kd_status assimp_load(mesh *out, const char *path, job_control *job) {
     memset(out, 0, sizeof *out);
     file_view view; /* assimp's error for a missing file is vague, so open it here first */
     KD_TRY(file_open(&view, path));
-    const import_asked asked = {path, path, "assimp", NULL, view.count, job};
+    const import_asked request = {path, path, "assimp", NULL, view.count, job};
     job_stage_begin(job, "load", (int64_t)view.count);
     file_close(&view);
-    kd_status status = import_program_run(&asked, mesh_take, out);
+    kd_status status = import_program_run(&request, mesh_take, out);
     if (status == KD_OK) status = textures_find(out, path);
     if (status != KD_OK) mesh_close(out);
     KD_TRY(status);
@@ -180,14 +180,14 @@ static kd_status array_take(draco_reader *reader, void **array, uint64_t count, 
     return KD_OK;
 }
 
-static kd_status attribute_take(draco_reader *reader, draco_attribute *to) {
+static kd_status attribute_take(draco_reader *reader, draco_attribute *attribute) {
     uint32_t head[2] = {0, 0};
     KD_TRY(reader->source(reader->from, head, sizeof head));
     KD_REQUIRE(head[1] >= 1 && head[1] <= 16, KD_ERROR_INPUT,
                "%s: found %u components compressed by Draco, expected 1 to 16", reader->path, head[1]);
-    to->id = head[0];
-    to->components = head[1];
-    return array_take(reader, (void **)&to->values, (uint64_t)reader->to->point_count * to->components,
+    attribute->id = head[0];
+    attribute->components = head[1];
+    return array_take(reader, (void **)&attribute->values, (uint64_t)reader->to->point_count * attribute->components,
                       sizeof(float));
 }
 
@@ -227,8 +227,8 @@ kd_status draco_mesh_open(draco_mesh *out, const char *path, const void *bytes, 
     memset(out, 0, sizeof *out);
     const int held = process_file_hold(file, sizeof file, bytes, count);
     KD_REQUIRE(held >= 0, KD_ERROR_RUNTIME, "%s: out of memory to decode it", path);
-    const import_asked asked = {path, file, "Draco", "draco", count, job};
-    const kd_status status = import_program_run(&asked, draco_take, out);
+    const import_asked request = {path, file, "Draco", "draco", count, job};
+    const kd_status status = import_program_run(&request, draco_take, out);
     process_file_release(held);
     if (status != KD_OK) draco_mesh_close(out);
     KD_TRY(status);

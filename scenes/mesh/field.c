@@ -30,11 +30,11 @@ static void throw_triangles(void *context, int64_t begin, int64_t end, int threa
     }
 }
 
-void procedural_soup(mesh_builder *to, uint64_t triangles, uint64_t seed) {
-    soup soup = {&to->made, seed, (float)(2 / sqrt((double)triangles))};
+void procedural_soup(mesh_builder *builder, uint64_t triangles, uint64_t seed) {
+    soup soup = {&builder->made, seed, (float)(2 / sqrt((double)triangles))};
     if (soup.size > 0.5f) soup.size = 0.5f;
-    mesh_builder_extend(to, 3 * triangles, triangles);
-    if (to->status == KD_OK) parallel_for((int64_t)triangles, 4096, throw_triangles, &soup);
+    mesh_builder_extend(builder, 3 * triangles, triangles);
+    if (builder->status == KD_OK) parallel_for((int64_t)triangles, 4096, throw_triangles, &soup);
 }
 
 /* A terrain of 10 x 10 with heights from seven octaves of noise. */
@@ -79,18 +79,18 @@ static void join_cells(void *context, int64_t begin, int64_t end, int thread) {
         }
 }
 
-void procedural_terrain(mesh_builder *to, uint64_t triangles, uint64_t seed) {
+void procedural_terrain(mesh_builder *builder, uint64_t triangles, uint64_t seed) {
     noise hills = {NULL};
     const double k = nearbyint(sqrt((double)triangles / 2));
-    terrain terrain = {&to->made, &hills, k < 1 ? 1 : (uint32_t)k};
+    terrain terrain = {&builder->made, &hills, k < 1 ? 1 : (uint32_t)k};
     const uint64_t points = ((uint64_t)terrain.k + 1) * ((uint64_t)terrain.k + 1);
     material earth = material_default();
     earth.diffuse = vec3_make(0.42f, 0.4f, 0.3f);
-    mesh_builder_material(to, "earth", &earth);
-    mesh_builder_extend(to, points, 2 * (uint64_t)terrain.k * terrain.k);
-    mesh_builder_extend_normals(to, points);
-    if (to->status == KD_OK) to->status = noise_open(&hills, seed);
-    if (to->status == KD_OK) {
+    mesh_builder_material(builder, "earth", &earth);
+    mesh_builder_extend(builder, points, 2 * (uint64_t)terrain.k * terrain.k);
+    mesh_builder_extend_normals(builder, points);
+    if (builder->status == KD_OK) builder->status = noise_open(&hills, seed);
+    if (builder->status == KD_OK) {
         parallel_for((int64_t)terrain.k + 1, 4, raise_rows, &terrain);
         parallel_for((int64_t)terrain.k, 4, join_cells, &terrain);
     }
@@ -152,20 +152,20 @@ static void lay_rows(void *context, int64_t begin, int64_t end, int thread) {
         }
 }
 
-void procedural_cloth(mesh_builder *to, uint64_t triangles, uint64_t seed) {
+void procedural_cloth(mesh_builder *builder, uint64_t triangles, uint64_t seed) {
     material linen = material_default();
     linen.diffuse = vec3_make(0.6f, 0.57f, 0.5f);
-    mesh_builder_material(to, "cloth", &linen);
+    mesh_builder_material(builder, "cloth", &linen);
     const double cells = nearbyint(sqrt((double)triangles / 2));
-    cloth cloth = {&to->made, NULL, 0, 0};
+    cloth cloth = {&builder->made, NULL, 0, 0};
     cloth.across = cells < 1 ? 1 : (uint32_t)cells;
     cloth.along = cloth.across;
     noise wrinkles = {NULL};
     cloth.wrinkles = &wrinkles;
     const uint64_t count = (uint64_t)(cloth.across + 1) * (cloth.along + 1);
-    mesh_builder_extend(to, count, 2 * (uint64_t)cloth.across * cloth.along);
-    mesh_builder_extend_normals(to, count);
-    if (to->status == KD_OK) to->status = noise_open(&wrinkles, seed);
-    if (to->status == KD_OK) parallel_for(cloth.along + 1, 16, lay_rows, &cloth);
+    mesh_builder_extend(builder, count, 2 * (uint64_t)cloth.across * cloth.along);
+    mesh_builder_extend_normals(builder, count);
+    if (builder->status == KD_OK) builder->status = noise_open(&wrinkles, seed);
+    if (builder->status == KD_OK) parallel_for(cloth.along + 1, 16, lay_rows, &cloth);
     noise_close(&wrinkles);
 }

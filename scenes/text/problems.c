@@ -51,16 +51,16 @@ static bool is_heard(const obj_options *options) {
 static void tell(const problem_record *record, const char *file, uint64_t first_line,
                  const obj_options *options) {
     const uint64_t line = first_line + record->line + 1;
-    const obj_problem found = {file, line <= UINT32_MAX ? (uint32_t)line : UINT32_MAX, record->kind,
+    const obj_problem problem = {file, line <= UINT32_MAX ? (uint32_t)line : UINT32_MAX, record->kind,
                                record->what, record->fatal};
     if (is_heard(options))
-        options->problem(options->context, &found);
+        options->problem(options->context, &problem);
     else if (record->fatal && !(options && options->keep_going))
         return;
-    else if (found.line == 0)
-        log_message(LOG_WARNING, "%s: %s", file, found.what);
+    else if (problem.line == 0)
+        log_message(LOG_WARNING, "%s: %s", file, problem.what);
     else
-        log_message(LOG_WARNING, "%s:%u: %s", file, found.line, found.what);
+        log_message(LOG_WARNING, "%s:%u: %s", file, problem.line, problem.what);
 }
 
 kd_status problem_list_tell(const problem_list *list, const char *file, uint64_t first_line,

@@ -19,7 +19,7 @@ typedef struct obj_problem {
 typedef struct obj_options {
     /* Callback for each problem; NULL: warnings go to log_message. A fatal problem is also
        returned as an error. */
-    void (*problem)(void *context, const obj_problem *found);
+    void (*problem)(void *context, const obj_problem *problem);
     void *context;
     bool keep_going; /* a fatal problem does not fail the load; `out` gets all valid data */
     /* If not NULL, *triangle_lines receives an array with the line of each triangle's face (freed

@@ -113,20 +113,20 @@ typedef struct child_list {
 } child_list;
 
 /* Expands parts[0], a subtree that is a node, by its plan; returns the number of parts. */
-KD_FN int oracle_open(const compressed_source *from, compressed_part *parts) {
+KD_FN int oracle_open(const compressed_source *source, compressed_part *parts) {
     compressed_head head;
     int used = 1;
     parts[0].slots = COMPRESSED_CHILDREN;
     for (int at = 0; at < used; ++at) {
         compressed_part *p = parts + at;
-        const uint64_t plan = from->at[p->item.node].plan;
+        const uint64_t plan = source->at[p->item.node].plan;
         const int slots = at == 0 ? COMPRESSED_CHILDREN : compressed_worth(plan, p->slots);
         p->low = p->high = p->lane = COMPRESSED_NOWHERE;
         if (slots == 1 || compressed_kind(plan) == COMPRESSED_EMPTY || p->item.count) continue;
         if (compressed_kind(plan) == COMPRESSED_LEAF &&
-            tritree_is_leaf(from->at[p->item.node].node))
+            tritree_is_leaf(source->at[p->item.node].node))
             continue;
-        const tritree_node node = from->at[p->item.node].node;
+        const tritree_node node = source->at[p->item.node].node;
         const int low_slots = compressed_low_slots(plan, slots);
         p->axis = (uint8_t)tritree_axis(node);
         p->low = (uint8_t)used++;
@@ -137,7 +137,7 @@ KD_FN int oracle_open(const compressed_source *from, compressed_part *parts) {
             child->item.node = tritree_left(node) + (uint32_t)side;
             vec3_set_axis(side ? &child->item.cell.lo : &child->item.cell.hi, p->axis, node.split);
             child->slots = (uint8_t)(side ? slots - low_slots : low_slots);
-            compressed_resolve(from, &child->item, &head);
+            compressed_resolve(source, &child->item, &head);
         }
     }
     return used;
@@ -160,15 +160,15 @@ KD_FN int oracle_list(const compressed_part *parts, uint8_t *list) {
 }
 
 /* Assigns lanes to the parts that are children. */
-KD_FN void take_lanes(const compressed_source *from, compressed_part *parts, child_list *out) {
+KD_FN void take_lanes(const compressed_source *source, compressed_part *parts, child_list *out) {
     uint32_t priority[COMPRESSED_CHILDREN];
     uint8_t list[COMPRESSED_CHILDREN];
     compressed_head head;
     out->count = oracle_list(parts, list);
     for (int i = 0; i < out->count; ++i) {
         compressed_item *item = &parts[list[i]].item;
-        priority[i] = compressed_priority(from->at[item->node].box,
-                                          compressed_resolve(from, item, &head) > 0);
+        priority[i] = compressed_priority(source->at[item->node].box,
+                                          compressed_resolve(source, item, &head) > 0);
     }
     for (int i = 0; i < out->count; ++i) {
         int before = 0;
@@ -178,13 +178,13 @@ KD_FN void take_lanes(const compressed_source *from, compressed_part *parts, chi
         compressed_part *part = &parts[list[i]];
         part->lane = (uint8_t)lane;
         out->items[lane] = part->item;
-        out->boxes[lane] = from->at[part->item.node].box;
-        out->triangles[lane] = compressed_resolve(from, &out->items[lane], &head);
+        out->boxes[lane] = source->at[part->item.node].box;
+        out->triangles[lane] = compressed_resolve(source, &out->items[lane], &head);
     }
 }
 
 /* Distributes the references of a large leaf among children. */
-KD_FN void share_out_leaf(const compressed_source *from, const compressed_item *parent,
+KD_FN void share_out_leaf(const compressed_source *source, const compressed_item *parent,
                           child_list *out) {
     const box3 nothing = box3_empty();
     out->count = (int)compressed_shares(parent->count);
@@ -197,22 +197,22 @@ KD_FN void share_out_leaf(const compressed_source *from, const compressed_item *
         out->boxes[i] = nothing;
         for (uint32_t k = item->first; k < item->first + item->count; ++k)
             box3_join(&out->boxes[i],
-                      compressed_cut_id(&from->tree, from->tree.references[k], parent->cell));
+                      compressed_cut_id(&source->tree, source->tree.references[k], parent->cell));
     }
     for (int octant = 0; octant < 4; ++octant) out->order[octant] = 0x76543210;
 }
 
-KD_FN void oracle_children_find(const compressed_source *from, const compressed_item *item,
+KD_FN void oracle_children_find(const compressed_source *source, const compressed_item *item,
                                 child_list *out) {
     if (item->count) {
-        share_out_leaf(from, item, out);
+        share_out_leaf(source, item, out);
     } else {
         compressed_part parts[COMPRESSED_OPENED];
         compressed_head head;
         parts[0].item = *item;
-        compressed_resolve(from, &parts[0].item, &head);
-        oracle_open(from, parts);
-        take_lanes(from, parts, out);
+        compressed_resolve(source, &parts[0].item, &head);
+        oracle_open(source, parts);
+        take_lanes(source, parts, out);
         for (int octant = 0; octant < 4; ++octant)
             out->order[octant] = compressed_order(parts, octant);
     }
@@ -242,11 +242,11 @@ KD_FN uint32_t oracle_block_units(const child_list *list) {
 }
 
 /* Encodes a node whose children's block begins at unit `base`. */
-KD_FN void oracle_node_make(const compressed_source *from, const child_list *list, uint32_t base,
+KD_FN void oracle_node_make(const compressed_source *source, const child_list *list, uint32_t base,
                             compressed_node *out) {
     box3 box = box3_empty();
     for (int lane = 0; lane < list->count; ++lane) box3_join(&box, list->boxes[lane]);
-    const float side = float_max(vec3_largest(box3_size(box)), from->min_side);
+    const float side = float_max(vec3_largest(box3_size(box)), source->min_side);
     memset(out, 0, sizeof *out);
     out->inv_e = (float)(254.9 / (double)side);
     for (int axis = 0; axis < 3; ++axis) out->p[axis] = vec3_axis(box.lo, axis) + 0.0f; /* no -0 */
@@ -273,11 +273,11 @@ KD_FN void oracle_node_make(const compressed_source *from, const child_list *lis
 }
 
 /* Returns the id of triangle i of a child that is a leaf. */
-KD_FN uint32_t leaf_id(const compressed_source *from, const compressed_item *item, uint32_t i) {
-    if (item->count) return from->tree.references[item->first + i];
-    const tritree_node node = from->at[item->node].node;
-    if (tritree_is_leaf(node)) return from->tree.references[tritree_first(node) + i];
-    return from->at[item->node].ids[i];
+KD_FN uint32_t leaf_id(const compressed_source *source, const compressed_item *item, uint32_t i) {
+    if (item->count) return source->tree.references[item->first + i];
+    const tritree_node node = source->at[item->node].node;
+    if (tritree_is_leaf(node)) return source->tree.references[tritree_first(node) + i];
+    return source->at[item->node].ids[i];
 }
 
 typedef struct maker {
@@ -482,13 +482,13 @@ static inline kd_status make_levels(maker *m) {
     return KD_OK;
 }
 
-static inline kd_status oracle_tree_open(oracle_tree *out, const tritree_view *from) {
+static inline kd_status oracle_tree_open(oracle_tree *out, const tritree_view *view) {
     maker m;
     memset(&m, 0, sizeof m);
     memset(out, 0, sizeof *out);
     m.out = out;
-    if (from->reference_count == 0) return KD_OK;
-    m.tree = *from;
+    if (view->reference_count == 0) return KD_OK;
+    m.tree = *view;
     kd_status status = make_finer(&m);
     if (status == KD_OK) {
         measure_all(&m);

@@ -14,27 +14,27 @@ static void expect_same_bytes(const tritree *tree, const char *name, uint32_t co
                               const char *builder) {
     const tritree_view view = tritree_get_view(tree);
     oracle_tree wanted;
-    tritree_cuda there;
+    tritree_cuda device_tree;
     assert_int_equal(oracle_tree_open(&wanted, &view), KD_OK);
-    assert_int_equal(tritree_cuda_open(&there, tree), KD_OK);
-    const uint64_t before = there.bytes;
-    assert_int_equal(tritree_cuda_pack(&there, NULL), KD_OK);
-    assert_int_equal(there.bytes, before + there.compressed_bytes);
-    assert_int_equal(tritree_cuda_pack(&there, NULL), KD_OK); /* packs only once */
-    assert_int_equal(there.bytes, before + there.compressed_bytes);
+    assert_int_equal(tritree_cuda_open(&device_tree, tree), KD_OK);
+    const uint64_t before = device_tree.bytes;
+    assert_int_equal(tritree_cuda_pack(&device_tree, NULL), KD_OK);
+    assert_int_equal(device_tree.bytes, before + device_tree.compressed_bytes);
+    assert_int_equal(tritree_cuda_pack(&device_tree, NULL), KD_OK); /* packs only once */
+    assert_int_equal(device_tree.bytes, before + device_tree.compressed_bytes);
     const uint64_t bytes = COMPRESSED_UNIT * wanted.unit_count;
-    assert_int_equal(there.compressed_bytes, bytes);
-    assert_true((there.compressed != NULL) == (wanted.units != NULL));
+    assert_int_equal(device_tree.compressed_bytes, bytes);
+    assert_true((device_tree.compressed != NULL) == (wanted.units != NULL));
     uint8_t *made = (uint8_t *)malloc(bytes + 1);
     assert_non_null(made);
-    if (bytes) assert_int_equal(device_memory_download(made, there.compressed, bytes), KD_OK);
+    if (bytes) assert_int_equal(device_memory_download(made, device_tree.compressed, bytes), KD_OK);
     for (uint64_t i = 0; i < bytes; ++i)
         if (made[i] != wanted.units[i])
             fail_msg("%s %u by %s: byte %llu of unit %llu is %u, expected %u", name, count, builder,
                      (unsigned long long)(i % COMPRESSED_UNIT),
                      (unsigned long long)(i / COMPRESSED_UNIT), made[i], wanted.units[i]);
     free(made);
-    tritree_cuda_close(&there);
+    tritree_cuda_close(&device_tree);
     oracle_tree_close(&wanted);
 }
 
@@ -86,26 +86,26 @@ static void a_full_card_says_that_rays_are_slower(void **state) {
     triangle_set set = triangle_set_make(CASE_SOUP, 3000);
     const tritree_options options = tritree_options_default();
     tritree tree;
-    tritree_cuda there;
+    tritree_cuda device_tree;
     uint64_t available = 0;
     void *held = NULL;
     assert_int_equal(tritree_open(&tree, &set.input, &options, "sweep", NULL), KD_OK);
-    assert_int_equal(tritree_cuda_open(&there, &tree), KD_OK);
+    assert_int_equal(tritree_cuda_open(&device_tree, &tree), KD_OK);
     assert_int_equal(device_pool_trim(), KD_OK);
     assert_int_equal(device_memory_free_bytes(&available), KD_OK);
     assert_true(available > 4 << 20); /* less than the scratch memory of the form */
     assert_int_equal(device_memory_reserve(&held, available - (4 << 20)), KD_OK);
     log_set_sink(note_warning, NULL);
     warnings = 0;
-    assert_int_equal(tritree_cuda_pack(&there, NULL), KD_OK);
-    assert_int_equal(tritree_cuda_pack(&there, NULL), KD_OK);
+    assert_int_equal(tritree_cuda_pack(&device_tree, NULL), KD_OK);
+    assert_int_equal(tritree_cuda_pack(&device_tree, NULL), KD_OK);
     assert_int_equal(warnings, 1);
     assert_non_null(strstr(warned, "no compressed tree"));
-    assert_null(there.compressed);
-    assert_true(there.unpacked);
+    assert_null(device_tree.compressed);
+    assert_true(device_tree.unpacked);
     log_set_sink(NULL, NULL);
     device_memory_free(held);
-    tritree_cuda_close(&there);
+    tritree_cuda_close(&device_tree);
     tritree_close(&tree);
     triangle_set_close(&set);
 }

@@ -27,15 +27,15 @@ static void expect_same(const char *what, const kd_near_triangle *want,
 }
 
 static void query_device(const kd_triangles *gpu, const vec3 *points, float maximum,
-                         kd_near_triangle *found) {
+                         kd_near_triangle *nearest) {
     void *from = NULL, *to = NULL;
     assert_int_equal(device_memory_reserve(&from, POINTS * sizeof *points), KD_OK);
-    assert_int_equal(device_memory_reserve(&to, POINTS * sizeof *found), KD_OK);
+    assert_int_equal(device_memory_reserve(&to, POINTS * sizeof *nearest), KD_OK);
     assert_int_equal(device_memory_upload(from, points, POINTS * sizeof *points), KD_OK);
     if (kd_triangles_closest_point(gpu, (const float *)from, POINTS, maximum,
                                    (kd_near_triangle *)to) != KD_OK)
         fail_msg("%s", kd_last_error());
-    assert_int_equal(device_memory_download(found, to, POINTS * sizeof *found), KD_OK);
+    assert_int_equal(device_memory_download(nearest, to, POINTS * sizeof *nearest), KD_OK);
     device_memory_free(from);
     device_memory_free(to);
 }
@@ -72,10 +72,10 @@ static void empty_meshes(void **state) {
     const kd_triangle_mesh mesh = kd_triangle_mesh_make(NULL, 0, NULL, 0);
     kd_triangles *gpu = open_mesh(&mesh, "cuda:0");
     const float point[3] = {1, 2, 3};
-    kd_near_triangle found;
-    if (kd_triangles_closest_point(gpu, point, 1, INFINITY, &found) != KD_OK)
+    kd_near_triangle nearest;
+    if (kd_triangles_closest_point(gpu, point, 1, INFINITY, &nearest) != KD_OK)
         fail_msg("%s", kd_last_error());
-    assert_int_equal(found.triangle, KD_NO_TRIANGLE);
+    assert_int_equal(nearest.triangle, KD_NO_TRIANGLE);
     kd_triangles_close(gpu);
 }
 

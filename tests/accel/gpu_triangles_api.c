@@ -136,19 +136,19 @@ static kd_triangle_mesh strided_there(const triangle_set *set) {
         memcpy(strided[i], &set->positions[set->triangles[i]], sizeof(vec3));
         strided[i][3] = strided[i][4] = NAN;
     }
-    kd_triangle_mesh there =
+    kd_triangle_mesh mesh =
         kd_triangle_mesh_make((float *)to_device(strided, sizeof strided), 1500, NULL, 500);
-    there.stride_bytes = sizeof strided[0];
-    return there;
+    mesh.stride_bytes = sizeof strided[0];
+    return mesh;
 }
 
 static void mesh_on_the_device(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_SOUP, 500);
-    const kd_triangle_mesh mesh = mesh_of(&set), there = strided_there(&set);
-    kd_triangles *cpu = open_mesh(&mesh, "cpu", "auto"), *gpu = open_mesh(&there, "auto", "auto"),
-                 *moved = open_mesh(&there, "auto", "median");
-    device_memory_free((void *)(uintptr_t)there.vertices);
+    const kd_triangle_mesh mesh = mesh_of(&set), triangle_mesh = strided_there(&set);
+    kd_triangles *cpu = open_mesh(&mesh, "cpu", "auto"), *gpu = open_mesh(&triangle_mesh, "auto", "auto"),
+                 *moved = open_mesh(&triangle_mesh, "auto", "median");
+    device_memory_free((void *)(uintptr_t)triangle_mesh.vertices);
     make_rays(&set);
     ask(&of_cpu, cpu, false);
     ask(&of_gpu, gpu, false);

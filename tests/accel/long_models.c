@@ -20,12 +20,12 @@ static bool load(mesh *out, const char *name) {
     return true;
 }
 
-static triangle_set set_of(const mesh *from) {
-    triangle_set set = {from->positions, from->triangles, {0}, 0, {0, 0, 0}};
-    set.input = (tritree_input){from->positions, from->triangles, from->position_count,
-                                from->triangle_count};
+static triangle_set set_of(const mesh *mesh) {
+    triangle_set set = {mesh->positions, mesh->triangles, {0}, 0, {0, 0, 0}};
+    set.input = (tritree_input){mesh->positions, mesh->triangles, mesh->position_count,
+                                mesh->triangle_count};
     box3 box = box3_empty();
-    for (uint32_t i = 0; i < from->position_count; ++i) box3_include(&box, from->positions[i]);
+    for (uint32_t i = 0; i < mesh->position_count; ++i) box3_include(&box, mesh->positions[i]);
     set.size = vec3_largest(box3_size(box));
     set.centre = box3_centre(box);
     return set;

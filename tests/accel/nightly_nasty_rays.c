@@ -16,12 +16,12 @@ typedef struct answers {
     uint8_t *blocked;
 } answers;
 
-static triangle_set set_of(const mesh *from) {
-    triangle_set set = {from->positions, from->triangles, {0}, 0, {0, 0, 0}};
+static triangle_set set_of(const mesh *mesh) {
+    triangle_set set = {mesh->positions, mesh->triangles, {0}, 0, {0, 0, 0}};
     box3 box = box3_empty();
-    set.input = (tritree_input){from->positions, from->triangles, from->position_count,
-                                from->triangle_count};
-    for (uint32_t i = 0; i < from->position_count; ++i) box3_include(&box, from->positions[i]);
+    set.input = (tritree_input){mesh->positions, mesh->triangles, mesh->position_count,
+                                mesh->triangle_count};
+    for (uint32_t i = 0; i < mesh->position_count; ++i) box3_include(&box, mesh->positions[i]);
     set.size = vec3_largest(box3_size(box));
     set.centre = box3_centre(box);
     return set;

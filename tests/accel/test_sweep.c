@@ -14,9 +14,9 @@ static void the_tree_is_the_plain_one(void **state) {
         for (size_t i = 0; i < sizeof counts / sizeof *counts; ++i) {
             triangle_set set = triangle_set_make((case_triangles)which, counts[i]);
             tritree tree, plain;
-            const tritree_options *how = &settings[i % 3];
-            assert_int_equal(tritree_open(&tree, &set.input, how, "sweep", NULL), KD_OK);
-            assert_int_equal(tritree_open(&plain, &set.input, how, "exact", NULL), KD_OK);
+            const tritree_options *options = &settings[i % 3];
+            assert_int_equal(tritree_open(&tree, &set.input, options, "sweep", NULL), KD_OK);
+            assert_int_equal(tritree_open(&plain, &set.input, options, "exact", NULL), KD_OK);
             if (plain.node_count != tree.node_count ||
                 memcmp(plain.nodes, tree.nodes, tree.node_count * sizeof *tree.nodes) != 0 ||
                 plain.reference_count != tree.reference_count ||
@@ -99,10 +99,10 @@ static sah_split try_all_planes(const sweep_line *line, const sah_costs *costs) 
         if (!(line->of.lo < line->of.hi) || (side && planar == 0)) continue;
         const float to_left = sah_split_cost(costs, &line->of, plane, left + planar, right);
         const float to_right = sah_split_cost(costs, &line->of, plane, left, right + planar);
-        const sah_split found = {side ? (plane == line->of.lo ? to_left : to_right)
+        const sah_split split = {side ? (plane == line->of.lo ? to_left : to_right)
                                       : float_min(to_left, to_right),
                                  plane, 0, true};
-        if (sah_split_before(&found, &best)) best = found;
+        if (sah_split_before(&split, &best)) best = split;
     }
     return best;
 }

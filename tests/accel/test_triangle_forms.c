@@ -52,26 +52,26 @@ static pair pair_make(uint32_t i, int shape, float scale) {
 
 /* Transforms corners to the rays' space as accel/wide/wide_packet.h and accel/wide/wide_walk.h
    do. */
-static void shear(triangle8 *eight, int lane, const pair *pair, const precomputed_ray *with) {
+static void shear(triangle8 *eight, int lane, const pair *pair, const precomputed_ray *ray) {
     for (int k = 0; k < 3; ++k) {
-        const float z = vec3_axis(pair->corner[k], with->kz) - vec3_axis(with->origin, with->kz);
+        const float z = vec3_axis(pair->corner[k], ray->kz) - vec3_axis(ray->origin, ray->kz);
         eight->z[k][lane] = z;
         eight->x[k][lane] =
-            vec3_axis(pair->corner[k], with->kx) - vec3_axis(with->origin, with->kx) - with->sx * z;
+            vec3_axis(pair->corner[k], ray->kx) - vec3_axis(ray->origin, ray->kx) - ray->sx * z;
         eight->y[k][lane] =
-            vec3_axis(pair->corner[k], with->ky) - vec3_axis(with->origin, with->ky) - with->sy * z;
+            vec3_axis(pair->corner[k], ray->ky) - vec3_axis(ray->origin, ray->ky) - ray->sy * z;
     }
 }
 
-static void judge(const pair *pair, const precomputed_ray *with, const triangle8 *eight, int lane,
+static void judge(const pair *pair, const precomputed_ray *ray, const triangle8 *eight, int lane,
                   bool missed, tally *sum) {
     float t = 0, u = 0, v = 0;
     const bool hit =
-        triangle_intersect(with, pair->corner[0], pair->corner[1], pair->corner[2], &t, &u, &v);
+        triangle_intersect(ray, pair->corner[0], pair->corner[1], pair->corner[2], &t, &u, &v);
     const triangle_rows rows = triangle_rows_make(pair->corner[0], pair->corner[1], pair->corner[2]);
     const bool good = eight->good[lane] != 0;
 #if defined(__GNUC__)
-    assert_int_equal(triangle_rows_missed(&rows, with), missed);
+    assert_int_equal(triangle_rows_missed(&rows, ray), missed);
 #endif
     if (missed) assert_false(hit);
     if (!missed && good) {
@@ -89,19 +89,19 @@ static tally compare(int shape, float scale) {
     tally sum = {0, 0, 0};
     for (uint32_t first = 0; first < PAIRS; first += LANES) {
         pair pairs[LANES];
-        precomputed_ray with[LANES];
+        precomputed_ray ray[LANES];
         triangle8 eight;
         float8 scales = float8_all(0);
         for (int lane = 0; lane < LANES; ++lane) {
             pairs[lane] = pair_make(first + (uint32_t)lane, shape, scale);
-            with[lane] = precomputed_ray_make(pairs[lane].cast);
-            shear(&eight, lane, &pairs[lane], &with[lane]);
-            scales[lane] = with[lane].sz;
+            ray[lane] = precomputed_ray_make(pairs[lane].cast);
+            shear(&eight, lane, &pairs[lane], &ray[lane]);
+            scales[lane] = ray[lane].sz;
         }
         const int8 missed = triangle8_missed(&eight);
         triangle8_intersect(&eight, scales);
         for (int lane = 0; lane < LANES; ++lane)
-            judge(&pairs[lane], &with[lane], &eight, lane, missed[lane] != 0, &sum);
+            judge(&pairs[lane], &ray[lane], &eight, lane, missed[lane] != 0, &sum);
     }
     return sum;
 }

@@ -17,17 +17,17 @@ CALL(points_open) {
     kd_points_close(made);
     return status;
 }
-static int exchange_nothing(void *with, void *bytes, const uint64_t *begins) {
-    (void)with, (void)bytes, (void)begins;
+static int exchange_nothing(void *user_data, void *bytes, const uint64_t *begins) {
+    (void)user_data, (void)bytes, (void)begins;
     return 0;
 }
-static int sum_nothing(void *with, int64_t *values, uint64_t count) {
-    (void)with, (void)values, (void)count;
+static int sum_nothing(void *user_data, int64_t *values, uint64_t count) {
+    (void)user_data, (void)values, (void)count;
     return 0;
 }
-static int send_nothing(void *with, const void *bytes, const uint64_t *begins, void *into,
+static int send_nothing(void *user_data, const void *bytes, const uint64_t *begins, void *into,
                         const uint64_t *into_begins) {
-    (void)with, (void)bytes, (void)begins, (void)into, (void)into_begins;
+    (void)user_data, (void)bytes, (void)begins, (void)into, (void)into_begins;
     return 1;
 }
 CALL(points_open_shared) { /* a communicator of one process */

@@ -140,17 +140,17 @@ static void change_points(void) {
     kd_points_close(tree);
 }
 
-static int share_nothing(void *with, void *bytes, const uint64_t *begins) {
-    (void)with, (void)bytes, (void)begins;
+static int share_nothing(void *user_data, void *bytes, const uint64_t *begins) {
+    (void)user_data, (void)bytes, (void)begins;
     return 0;
 }
-static int sum_one(void *with, int64_t *values, uint64_t count) {
-    (void)with, (void)values, (void)count;
+static int sum_one(void *user_data, int64_t *values, uint64_t count) {
+    (void)user_data, (void)values, (void)count;
     return 0;
 }
-static int hand_over(void *with, const void *bytes, const uint64_t *begins, void *into,
+static int hand_over(void *user_data, const void *bytes, const uint64_t *begins, void *into,
                      const uint64_t *into_begins) {
-    (void)with;
+    (void)user_data;
     memcpy((char *)into + into_begins[0], (const char *)bytes + begins[0], begins[1] - begins[0]);
     return 0;
 }

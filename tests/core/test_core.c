@@ -188,14 +188,14 @@ static void stages_add_up(void **state) {
 
 static void absent_devices_are_errors(void **state) {
     (void)state;
-    device found;
-    assert_int_equal(device_find(&found, "cpu"), KD_OK);
-    assert_int_equal(found.kind, DEVICE_CPU);
-    assert_int_equal(device_find(&found, "auto"), KD_OK);
-    assert_true(found.kind == DEVICE_CPU || device_cuda_count() > 0);
-    assert_int_equal(device_find(&found, "cuda:99"), KD_ERROR_DEVICE);
-    assert_int_equal(device_find(&found, "cuda:x"), KD_ERROR_DEVICE);
-    assert_int_equal(device_find(&found, "abacus"), KD_ERROR_DEVICE);
+    device device;
+    assert_int_equal(device_find(&device, "cpu"), KD_OK);
+    assert_int_equal(device.kind, DEVICE_CPU);
+    assert_int_equal(device_find(&device, "auto"), KD_OK);
+    assert_true(device.kind == DEVICE_CPU || device_cuda_count() > 0);
+    assert_int_equal(device_find(&device, "cuda:99"), KD_ERROR_DEVICE);
+    assert_int_equal(device_find(&device, "cuda:x"), KD_ERROR_DEVICE);
+    assert_int_equal(device_find(&device, "abacus"), KD_ERROR_DEVICE);
 }
 
 /* Binary code runs on later devices of the same major version, PTX on all later ones. */

@@ -52,16 +52,16 @@ static float ramp(int c, int32_t x, int32_t y) {
 
 /* The definition, in double precision: a tent filter around the output pixel's centre, over the
    input pixels that exist. */
-static double tent_of(const image *from, int c, int32_t width, int32_t height, int32_t x,
+static double tent_of(const image *image, int c, int32_t width, int32_t height, int32_t x,
                       int32_t y) {
-    const double sx = (double)from->width / width, sy = (double)from->height / height;
+    const double sx = (double)image->width / width, sy = (double)image->height / height;
     const double rx = fmax(sx, 1), ry = fmax(sy, 1);
     const double cx = (x + 0.5) * sx - 0.5, cy = (y + 0.5) * sy - 0.5;
     double sum = 0, weights = 0;
-    for (int32_t j = 0; j < from->height; ++j)
-        for (int32_t i = 0; i < from->width; ++i) {
+    for (int32_t j = 0; j < image->height; ++j)
+        for (int32_t i = 0; i < image->width; ++i) {
             const double w = fmax(0, 1 - fabs(i - cx) / rx) * fmax(0, 1 - fabs(j - cy) / ry);
-            sum += w * (double)from->planes[c][j * from->width + i];
+            sum += w * (double)image->planes[c][j * image->width + i];
             weights += w;
         }
     return sum / weights;
@@ -140,8 +140,8 @@ static void crops_keep_pixels(void **state) {
 
 /* --- curves ----------------------------------------------------------------------------------- */
 
-static vec3 curve(float r, float g, float b, kd_tonemap by) {
-    return tonemap_apply(vec3_make(r, g, b), by);
+static vec3 curve(float r, float g, float b, kd_tonemap tonemap) {
+    return tonemap_apply(vec3_make(r, g, b), tonemap);
 }
 
 static bool is_about(float found, double meant, double by) {

@@ -34,9 +34,9 @@ static void file_fill(const char *name, const void *bytes, size_t count) {
     fclose(file);
 }
 
-static void add_channel(image *to, const char *name) {
+static void add_channel(image *image, const char *name) {
     float *plane;
-    assert_int_equal(image_add(to, name, &plane), KD_OK);
+    assert_int_equal(image_add(image, name, &plane), KD_OK);
 }
 
 /* Every channel of random bits: NaNs with payloads, infinities, denormals, both zeros. */

@@ -11,25 +11,25 @@ typedef struct bytes {
     size_t count, capacity;
 } bytes;
 
-static void put(bytes *to, const void *from, size_t count) {
-    if (to->count + count > to->capacity) {
-        to->capacity = 2 * (to->count + count);
-        to->at = (uint8_t *)realloc(to->at, to->capacity);
-        assert_non_null(to->at);
+static void put(bytes *buffer, const void *from, size_t count) {
+    if (buffer->count + count > buffer->capacity) {
+        buffer->capacity = 2 * (buffer->count + count);
+        buffer->at = (uint8_t *)realloc(buffer->at, buffer->capacity);
+        assert_non_null(buffer->at);
     }
-    memcpy(to->at + to->count, from, count);
-    to->count += count;
+    memcpy(buffer->at + buffer->count, from, count);
+    buffer->count += count;
 }
 
-static void put_value(bytes *to, uint32_t value, int size, bool big) {
+static void put_value(bytes *buffer, uint32_t value, int size, bool big) {
     for (int i = 0; i < size; ++i) {
         const uint8_t byte = (uint8_t)(value >> 8 * (big ? size - 1 - i : i));
-        put(to, &byte, 1);
+        put(buffer, &byte, 1);
     }
 }
 
-static void put_zeros(bytes *to, size_t count) {
-    for (size_t i = 0; i < count; ++i) put_value(to, 0, 1, false);
+static void put_zeros(bytes *buffer, size_t count) {
+    for (size_t i = 0; i < count; ++i) put_value(buffer, 0, 1, false);
 }
 
 static file_view view_of(const bytes *buffer) {

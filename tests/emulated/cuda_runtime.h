@@ -133,8 +133,8 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, KERNEL, i
     *blocks = 1;
     return cudaSuccess;
 }
-template <class KERNEL> cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *found, KERNEL) {
-    found->ptxVersion = emulated::capability();
+template <class KERNEL> cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, KERNEL) {
+    attributes->ptxVersion = emulated::capability();
     return cudaSuccess;
 }
 template <class KERNEL> cudaError_t cudaFuncSetAttribute(KERNEL, cudaFuncAttribute, int bytes) {

@@ -382,21 +382,21 @@ void emulated::launch_together(const char *kernel, shape shape, unsigned togethe
     }
     static pthread_mutex_t one_launch = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&one_launch);
-    team with;
-    with.base.resize(together);
-    pthread_barrier_init(&with.barrier, NULL, together);
+    team team;
+    team.base.resize(together);
+    pthread_barrier_init(&team.barrier, NULL, together);
     pthread_mutex_lock(&all.lock);
     all.kernel = kernel;
     all.of = &shape;
     all.body = &body;
-    all.with = &with;
+    all.with = &team;
     all.together = all.working = together;
     ++all.launch;
     hire(together);
     pthread_cond_broadcast(&all.begun);
     while (all.working) pthread_cond_wait(&all.done, &all.lock);
     pthread_mutex_unlock(&all.lock);
-    pthread_barrier_destroy(&with.barrier);
+    pthread_barrier_destroy(&team.barrier);
     pthread_mutex_unlock(&one_launch);
 }
 

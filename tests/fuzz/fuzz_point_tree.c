@@ -31,9 +31,9 @@ static double dist2_of(uint32_t point, uint32_t query, uint32_t dims, point_scal
 }
 
 /* Each result of a query is the nearest of those not returned before it. */
-static void check_row(const answers *found, const point_array *points, uint32_t query, uint32_t k,
+static void check_row(const answers *results, const point_array *points, uint32_t query, uint32_t k,
                       double max_radius) {
-    const uint32_t *ids = found->ids + query * k;
+    const uint32_t *ids = results->ids + query * k;
     const bool is_double = points->scalar == POINT_DOUBLE;
     const double bound =
         is_double ? max_radius * max_radius : (double)((float)max_radius * (float)max_radius);
@@ -50,16 +50,16 @@ static void check_row(const answers *found, const point_array *points, uint32_t 
         FUZZ_REQUIRE(ids[i] == want);
         if (want == KD_NONE) continue;
         const double said =
-            is_double ? found->dist2[query * k + i]
-                      : (double)((const float *)(const void *)found->dist2)[query * k + i];
-        FUZZ_REQUIRE(said == best && i < found->counts[query]);
+            is_double ? results->dist2[query * k + i]
+                      : (double)((const float *)(const void *)results->dist2)[query * k + i];
+        FUZZ_REQUIRE(said == best && i < results->counts[query]);
         taken[want] = true;
     }
 }
 
 static void ask(const point_target *target, const point_array *points, uint32_t k, double radius) {
-    static answers found;
-    const point_rows rows = {found.ids, found.dist2, found.counts};
+    static answers results;
+    const point_rows rows = {results.ids, results.dist2, results.counts};
     const bool is_double = points->scalar == POINT_DOUBLE;
     const point_queries queries = {
         point_array_make(is_double ? (void *)asked_double : (void *)asked, QUERIES, points->dims,
@@ -70,7 +70,7 @@ static void ask(const point_target *target, const point_array *points, uint32_t 
         false,
         NULL};
     FUZZ_REQUIRE(point_query_nearest(target, &queries, k, &rows, NULL) == KD_OK);
-    for (uint32_t query = 0; query < QUERIES; ++query) check_row(&found, points, query, k, radius);
+    for (uint32_t query = 0; query < QUERIES; ++query) check_row(&results, points, query, k, radius);
 }
 
 static void build_and_query(const char *builder, const point_array *points,
@@ -93,8 +93,8 @@ static void build_and_query(const char *builder, const point_array *points,
     pointtree_close(&tree);
 }
 
-static void read_numbers(fuzz_bytes *from, float *floats, double *doubles, uint32_t count) {
-    for (uint32_t i = 0; i < count; ++i) doubles[i] = (double)(floats[i] = fuzz_number(from));
+static void read_numbers(fuzz_bytes *bytes, float *floats, double *doubles, uint32_t count) {
+    for (uint32_t i = 0; i < count; ++i) doubles[i] = (double)(floats[i] = fuzz_number(bytes));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {

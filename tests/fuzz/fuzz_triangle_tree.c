@@ -13,8 +13,8 @@ enum { CORNERS_MAX = 192, RAYS = 16 };
 static vec3 corners[CORNERS_MAX];
 static uint32_t indices[CORNERS_MAX];
 
-static vec3 read_vec3(fuzz_bytes *from) {
-    const float x = fuzz_number(from), y = fuzz_number(from), z = fuzz_number(from);
+static vec3 read_vec3(fuzz_bytes *bytes) {
+    const float x = fuzz_number(bytes), y = fuzz_number(bytes), z = fuzz_number(bytes);
     return vec3_make(x, y, z);
 }
 

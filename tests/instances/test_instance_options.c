@@ -15,21 +15,21 @@ static scene *parse(const char *text, kd_render_options *options) {
     return made;
 }
 
-static uint64_t picture_of(const scene *from, const kd_render_options *options) {
+static uint64_t picture_of(const scene *scene, const kd_render_options *options) {
     render_result result;
-    if (render_run(&result, from, options, NULL) != KD_OK) fail_msg("%s", kd_last_error());
+    if (render_run(&result, scene, options, NULL) != KD_OK) fail_msg("%s", kd_last_error());
     const uint64_t hash = result.image_hash;
     assert_true(result.mean_radiance[0] > 0);
     render_close(&result);
     return hash;
 }
 
-static uint64_t picture(const char *text, const char *method, render_instancing how) {
+static uint64_t picture(const char *text, const char *method, render_instancing instancing) {
     kd_render_options options;
     scene *made = parse(text, &options);
     strcpy(options.integrator, method);
-    if (render_resolve_instances(made, &options, 0, how) != KD_OK) fail_msg("%s", kd_last_error());
-    assert_true((scene_instance_count(made) > 0) == (how == RENDER_INSTANCING_KEEP));
+    if (render_resolve_instances(made, &options, 0, instancing) != KD_OK) fail_msg("%s", kd_last_error());
+    assert_true((scene_instance_count(made) > 0) == (instancing == RENDER_INSTANCING_KEEP));
     const uint64_t hash = picture_of(made, &options);
     scene_close(made);
     return hash;

@@ -50,8 +50,8 @@ static void open_case(instance_case *c, case_triangles which) {
         c->shapes[s] = (instanced_shape){.first = s * half, .count = half, .box = box3_empty()};
     box3 box = box3_empty();
     for (uint32_t i = 0; i < PUT; ++i) {
-        const transform by = transform_of(i, c->own.size);
-        assert_int_equal(instance_make(&c->list[i], &by, i / 3 % 2), KD_OK);
+        const transform transform = transform_of(i, c->own.size);
+        assert_int_equal(instance_make(&c->list[i], &transform, i / 3 % 2), KD_OK);
         for (uint32_t t = 0; t < half; ++t) {
             const uint32_t copy = i * half + t, from = c->list[i].shape * half + t;
             c->of[copy] = from;
@@ -66,8 +66,8 @@ static void open_case(instance_case *c, case_triangles which) {
     c->copies.size = vec3_largest(box3_size(box));
     c->copies.centre = box3_centre(box);
     c->view = (instance_view){.shapes = c->shapes, .list = c->list, .count = PUT, .shape_count = 2};
-    const tritree_options how = tritree_options_default();
-    assert_int_equal(instance_trees_open(&c->trees, &c->view, &c->own.input, &how, "sweep", NULL),
+    const tritree_options options = tritree_options_default();
+    assert_int_equal(instance_trees_open(&c->trees, &c->view, &c->own.input, &options, "sweep", NULL),
                      KD_OK);
 }
 
@@ -103,11 +103,11 @@ static instance_hit walk(const instance_case *c, ray cast, bool any) {
 }
 
 static void expect_same(const instance_case *c, ray cast, const char *name, uint32_t number) {
-    const instance_hit all = test_all(c, cast), found = walk(c, cast, false);
-    if (memcmp(&all, &found, sizeof all) != 0)
+    const instance_hit all = test_all(c, cast), hit = walk(c, cast, false);
+    if (memcmp(&all, &hit, sizeof all) != 0)
         fail_msg("%s, ray %u: triangle %u of placement %u at %a, by the trees %u of %u at %a", name,
-                 number, all.at.triangle, all.instance_id, (double)all.at.t, found.at.triangle,
-                 found.instance_id, (double)found.at.t);
+                 number, all.at.triangle, all.instance_id, (double)all.at.t, hit.at.triangle,
+                 hit.instance_id, (double)hit.at.t);
     assert_true((walk(c, cast, true).at.triangle != KD_NONE) == (all.at.triangle != KD_NONE));
 }
 
@@ -147,14 +147,14 @@ static void test_ties(void **state) {
         assert_int_equal(instance_make(&c.list[i], &unmoved, (i + 1) % 2), KD_OK);
     instance_trees_close(&c.trees);
     c.view = (instance_view){.shapes = c.shapes, .list = c.list, .count = PUT, .shape_count = 2};
-    const tritree_options how = tritree_options_default();
-    assert_int_equal(instance_trees_open(&c.trees, &c.view, &c.own.input, &how, "sweep", NULL),
+    const tritree_options options = tritree_options_default();
+    assert_int_equal(instance_trees_open(&c.trees, &c.view, &c.own.input, &options, "sweep", NULL),
                      KD_OK);
     const ray cast = ray_make(vec3_make(0.25f, 0.25f, 2), vec3_make(0, 0, -1), 0, INFINITY);
-    const instance_hit found = walk(&c, cast, false);
-    assert_int_equal(found.instance_id, 0);
-    assert_int_equal(found.at.triangle, SHAPE_TRIANGLES / 2);
-    ray_hit before = found.at;
+    const instance_hit hit = walk(&c, cast, false);
+    assert_int_equal(hit.instance_id, 0);
+    assert_int_equal(hit.at.triangle, SHAPE_TRIANGLES / 2);
+    ray_hit before = hit.at;
     before.triangle = 5;
     const instance_hit kept =
         instance_cast(&c.view, c.own.positions, c.own.triangles, cast, before, false);
@@ -214,12 +214,12 @@ static void test_nothing_to_hit(void **state) {
     const tritree_input input = {points, corners, 3, 1};
     const instanced_shape shape = {.first = 0, .count = 1};
     const transform unmoved = transform_identity();
-    const tritree_options how = tritree_options_default();
+    const tritree_options options = tritree_options_default();
     instance put;
     instance_trees trees;
     assert_int_equal(instance_make(&put, &unmoved, 0), KD_OK);
     instance_view view = {.shapes = &shape, .list = &put, .count = 1, .shape_count = 1};
-    assert_int_equal(instance_trees_open(&trees, &view, &input, &how, "sweep", NULL), KD_OK);
+    assert_int_equal(instance_trees_open(&trees, &view, &input, &options, "sweep", NULL), KD_OK);
     assert_int_equal(view.count, 0);
     instance_trees_close(&trees);
 }

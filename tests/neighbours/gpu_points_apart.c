@@ -53,27 +53,27 @@ static void apart_close(apart_state *s) {
 }
 
 /* All points are queries: as those of a caller, or as a self-query. */
-static device_answers ask(apart_state *s, point_query_method method, const point_self_query *own,
+static device_answers ask(apart_state *s, point_query_method method, const point_self_query *self_query,
                           uint32_t patience) {
     s->query.method = method;
     s->query.patience = patience;
     s->query.parted = patience ? s->parted : NULL;
-    return answers_of(&s->query, own, s->built.points.count);
+    return answers_of(&s->query, self_query, s->built.points.count);
 }
 
 /* Compares one method with some patience with the reference traversal. Returns how many queries
    left their packet. */
 static uint32_t check(apart_state *s, const char *name, point_query_method method,
-                      const point_self_query *own, uint32_t k, uint32_t patience) {
+                      const point_self_query *self_query, uint32_t k, uint32_t patience) {
     s->query.k = k;
-    device_answers right = ask(s, POINT_QUERY_WALK, own, 0), got = ask(s, method, own, patience);
+    device_answers right = ask(s, POINT_QUERY_WALK, self_query, 0), got = ask(s, method, self_query, patience);
     const uint64_t count = s->built.points.count;
     for (uint64_t i = 0; i < count * k; ++i)
         if (got.ids[i] != right.ids[i] || got.dist2[i] != right.dist2[i] ||
             got.counts[i / k] != right.counts[i / k])
             fail_msg("%s, %u points, method %d, %s, k %u, patience %u, query %u, answer %u: id %u "
                      "at %g, expected %u at %g",
-                     name, (unsigned)count, (int)method, own ? "own" : "asked", k, patience,
+                     name, (unsigned)count, (int)method, self_query ? "own" : "asked", k, patience,
                      (unsigned)(i / k), (unsigned)(i % k), got.ids[i], (double)got.dist2[i],
                      right.ids[i], (double)right.dist2[i]);
     uint32_t parted = 0;

@@ -60,14 +60,14 @@ static kd_render_options options_for(const char *method) {
 static void expect_same_volume(const kd_render_options *options) {
     const char *path = file_in("hazy.json");
     const finished here = run_kept(path, options, "cpu", NULL, NULL);
-    const finished there = run_kept(path, options, "cuda:0", NULL, NULL);
+    const finished result = run_kept(path, options, "cuda:0", NULL, NULL);
     kd_render_options points = *options;
     memset(points.media, 0, sizeof points.media);
     strcpy(points.media, "points");
-    expect_equal(path, options, &here, &there);
-    assert_true(there.frame.volume_stored >= options->media_photons);
+    expect_equal(path, options, &here, &result);
+    assert_true(result.frame.volume_stored >= options->media_photons);
     if (options->passes == 2) /* otherwise both might lack them */
-        assert_true(run_kept(path, &points, "cpu", NULL, NULL).image != there.image);
+        assert_true(run_kept(path, &points, "cpu", NULL, NULL).image != result.image);
 }
 
 static void test_photon(void **state) {
@@ -96,8 +96,8 @@ static void test_radii(void **state) {
         if (gpu_is_emulated() && test_leaves_out(1, 2)) options.radius = float_max(radii[i], 0.2f);
         options.media_photons = gpu_is_emulated() ? beams[i] / 40 + 1 : beams[i];
         const finished here = run_kept(file_in("hazy.json"), &options, "cpu", NULL, NULL);
-        const finished there = run_kept(file_in("hazy.json"), &options, "cuda:0", NULL, NULL);
-        expect_equal("hazy", &options, &here, &there);
+        const finished result = run_kept(file_in("hazy.json"), &options, "cuda:0", NULL, NULL);
+        expect_equal("hazy", &options, &here, &result);
     }
 }
 

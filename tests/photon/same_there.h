@@ -37,30 +37,30 @@ static inline finished run_kept(const char *path, const kd_render_options *optio
 }
 
 static inline void expect_equal(const char *path, const kd_render_options *options,
-                                const finished *here, const finished *there) {
-    const frame_statistics *a = &here->frame, *b = &there->frame;
+                                const finished *here, const finished *result) {
+    const frame_statistics *a = &here->frame, *b = &result->frame;
     assert_int_equal(here->status, KD_OK);
-    assert_int_equal(there->status, KD_OK);
+    assert_int_equal(result->status, KD_OK);
     if (a->photon_hash != b->photon_hash || a->photons_emitted != b->photons_emitted ||
         a->photon_rays != b->photon_rays)
         fail_msg("%s by %s: photons %016llx of %llu, expected %016llx of %llu", path,
                  options->integrator, (unsigned long long)b->photon_hash,
                  (unsigned long long)b->photons_emitted, (unsigned long long)a->photon_hash,
                  (unsigned long long)a->photons_emitted);
-    if (here->image != there->image || a->rays != b->rays || a->nan_samples != b->nan_samples)
+    if (here->image != result->image || a->rays != b->rays || a->nan_samples != b->nan_samples)
         fail_msg("%s by %s: image %016llx, %llu rays, expected %016llx, %llu rays", path,
-                 options->integrator, (unsigned long long)there->image, (unsigned long long)b->rays,
+                 options->integrator, (unsigned long long)result->image, (unsigned long long)b->rays,
                  (unsigned long long)here->image, (unsigned long long)a->rays);
     assert_true(a->watts_emitted == b->watts_emitted && a->watts_absorbed == b->watts_absorbed);
     assert_true(a->watts_escaped == b->watts_escaped && a->watts_ended == b->watts_ended);
     assert_true(a->watts_media == b->watts_media && a->volume_stored == b->volume_stored);
-    assert_true(here->samples == there->samples && a->photons_stored == b->photons_stored);
+    assert_true(here->samples == result->samples && a->photons_stored == b->photons_stored);
 }
 
 static inline void expect_same(const char *path, const kd_render_options *options) {
     const finished here = run_kept(path, options, "cpu", NULL, NULL);
-    const finished there = run_kept(path, options, "cuda:0", NULL, NULL);
-    expect_equal(path, options, &here, &there);
+    const finished result = run_kept(path, options, "cuda:0", NULL, NULL);
+    expect_equal(path, options, &here, &result);
 }
 
 #endif

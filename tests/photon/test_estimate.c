@@ -329,8 +329,8 @@ static void an_even_plane_has_its_irradiance(void **state) {
             plane->map.adaptive = e == PHOTON_ESTIMATOR_ADAPTIVE;
             plane->map.gather = e == PHOTON_ESTIMATOR_FIXED ? 0 : K_LARGE;
             plane->map.radius = e == PHOTON_ESTIMATOR_FIXED ? 0.2f : INFINITY;
-            const strewn_figures found = strewn_measure(plane, -0.5f, 0.5f, 1);
-            assert_near(found.mean, 1, e == PHOTON_ESTIMATOR_ADAPTIVE ? 0.02 : 0.01);
+            const strewn_figures figures = strewn_measure(plane, -0.5f, 0.5f, 1);
+            assert_near(figures.mean, 1, e == PHOTON_ESTIMATOR_ADAPTIVE ? 0.02 : 0.01);
         }
     strewn_close(plane);
 }

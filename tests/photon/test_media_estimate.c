@@ -29,8 +29,8 @@ static void build_walls(void) {
     fog.environment.scene_radius = 4;
     const tritree_input input = {fog.mesh.positions, fog.mesh.triangles, fog.mesh.position_count,
                                  fog.mesh.triangle_count};
-    const tritree_options how = tritree_options_default();
-    assert_int_equal(tritree_open(&walls, &input, &how, "auto", NULL), KD_OK);
+    const tritree_options options = tritree_options_default();
+    assert_int_equal(tritree_open(&walls, &input, &options, "auto", NULL), KD_OK);
     fog.tree = tritree_get_view(&walls);
 }
 

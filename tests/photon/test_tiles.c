@@ -18,18 +18,18 @@ static double plane_integral(photon_kernel kernel, double h) {
     return sum;
 }
 
-static void put_sheet(scene_fixture *to, uint32_t made_of, float left, float height, bool down) {
+static void put_sheet(scene_fixture *fixture, uint32_t made_of, float left, float height, bool down) {
     const vec3 p[4] = {{left, height, 3}, {3, height, 3}, {3, height, -3}, {left, height, -3}};
     if (down)
-        fixture_quad(to, made_of, p[2], p[1], p[0], p[3]);
+        fixture_quad(fixture, made_of, p[2], p[1], p[0], p[3]);
     else
-        fixture_quad(to, made_of, p[0], p[1], p[2], p[3]);
+        fixture_quad(fixture, made_of, p[0], p[1], p[2], p[3]);
 }
 
-static uint32_t veil_of(scene_fixture *to, float opacity) {
+static uint32_t veil_of(scene_fixture *fixture, float opacity) {
     material made = photon_scene_diffuse(0.5f, 0);
     made.opacity = opacity;
-    return fixture_material(to, made);
+    return fixture_material(fixture, made);
 }
 
 /* About (0, 0, 0), facing up; radius 1/2. */
@@ -49,31 +49,31 @@ typedef enum sheet_kind { RUG, STACK, COPIES, VEIL, SHELF, STEEP, GLASS, SHEETS 
 
 /* Adds a sheet over the right half of a floor; returns what it contributes, in units of a plane at
    that height. */
-static double put_kind(scene_fixture *to, sheet_kind kind, photon_kernel kernel) {
-    const uint32_t white = fixture_material(to, photon_scene_diffuse(0.5f, 0));
+static double put_kind(scene_fixture *fixture, sheet_kind kind, photon_kernel kernel) {
+    const uint32_t white = fixture_material(fixture, photon_scene_diffuse(0.5f, 0));
     material clear = material_default();
     clear.kind = MATERIAL_GLASS;
-    put_sheet(to, white, -3, 0, false);
+    put_sheet(fixture, white, -3, 0, false);
     switch (kind) {
-    case RUG: put_sheet(to, white, 0, 0.003f, false); return plane_integral(kernel, 0.006) / 2;
+    case RUG: put_sheet(fixture, white, 0, 0.003f, false); return plane_integral(kernel, 0.006) / 2;
     case STACK:
-        for (int i = 1; i <= 3; ++i) put_sheet(to, white, 0, 0.05f * (float)i, i == 2);
+        for (int i = 1; i <= 3; ++i) put_sheet(fixture, white, 0, 0.05f * (float)i, i == 2);
         return (plane_integral(kernel, 0.1) + plane_integral(kernel, 0.2) +
                 plane_integral(kernel, 0.3)) /
                2;
     case COPIES:
-        put_sheet(to, white, -3, 0, false);
-        put_sheet(to, white, -3, 0, true);
+        put_sheet(fixture, white, -3, 0, false);
+        put_sheet(fixture, white, -3, 0, true);
         return 0;
     case VEIL:
-        put_sheet(to, veil_of(to, 0.4f), -3, 0.1f, false);
+        put_sheet(fixture, veil_of(fixture, 0.4f), -3, 0.1f, false);
         return 0.4 * plane_integral(kernel, 0.2);
-    case SHELF: put_sheet(to, white, -3, 0.4f, true); return plane_integral(kernel, 0.8);
+    case SHELF: put_sheet(fixture, white, -3, 0.4f, true); return plane_integral(kernel, 0.8);
     case STEEP: /* 70 degrees: a different orientation */
-        fixture_quad(to, white, vec3_make(0, 0, 3), vec3_make(1, 2.747f, 3),
+        fixture_quad(fixture, white, vec3_make(0, 0, 3), vec3_make(1, 2.747f, 3),
                      vec3_make(1, 2.747f, -3), vec3_make(0, 0, -3));
         return 0;
-    default: put_sheet(to, fixture_material(to, clear), -3, 0.1f, false); return 0;
+    default: put_sheet(fixture, fixture_material(fixture, clear), -3, 0.1f, false); return 0;
     }
 }
 
@@ -100,14 +100,14 @@ static vec3 drawn(uint32_t which, uint32_t what) {
     return vec3_make(2 * r.value[0] - 1, 2 * r.value[1] - 1, 2 * r.value[2] - 1);
 }
 
-static void put_leaves(scene_fixture *to, uint32_t count, float size) {
-    const uint32_t white = fixture_material(to, photon_scene_diffuse(0.5f, 0));
+static void put_leaves(scene_fixture *fixture, uint32_t count, float size) {
+    const uint32_t white = fixture_material(fixture, photon_scene_diffuse(0.5f, 0));
     for (uint32_t i = 0; i < count; ++i) {
         const vec3 at = drawn(i, 0);
         const frame3 axes = frame3_around(vec3_normalize(drawn(i, 1)));
         const vec3 corner[3] = {at, vec3_along(at, size, axes.tangent),
                                 vec3_along(at, size, axes.bitangent)};
-        fixture_triangle(to, white, corner, NULL);
+        fixture_triangle(fixture, white, corner, NULL);
     }
 }
 

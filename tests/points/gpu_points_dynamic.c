@@ -49,16 +49,16 @@ static void own_points_boxes_walks_and_norms(void **state) {
     const kd_point_array array = array_from(0, true);
     assert_int_equal(kd_points_open(&anew, &array, &options), KD_OK);
     const kd_points *const trees[2] = {changed, anew};
-    kd_points_query query = query_of(), own = query;
+    kd_points_query query = query_of(), points_query = query;
     strcpy(query.method, "walk");
     expect_same_rows(trees, &query, 5);
     strcpy(query.method, "auto");
     query.norm = 1;
     expect_same_rows(trees, &query, 5);
-    own.points.count = 0;
-    own.skip_self = 1;
+    points_query.points.count = 0;
+    points_query.skip_self = 1;
     for (int t = 0; t < 2; ++t)
-        assert_int_equal(kd_points_self_nearest(trees[t], &own, 3, NULL, near[t], NULL, NULL),
+        assert_int_equal(kd_points_self_nearest(trees[t], &points_query, 3, NULL, near[t], NULL, NULL),
                          KD_OK);
     assert_memory_equal(near[0], near[1], there.count * sizeof(uint32_t[3]));
     const float lo[3] = {-0.4f, -0.3f, -0.2f}, hi[3] = {0.5f, 0.6f, 0.7f};

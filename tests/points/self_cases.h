@@ -45,108 +45,108 @@ static double own_coordinate(const self_case *test, uint32_t i, uint32_t axis) {
     return (double)vec3_axis(case_point(test->which, i + axis * test->count, test->count), (int)axis % 3);
 }
 
-static kd_points *own_open(const own_state *own, const char *where) {
-    const self_case *test = own->of;
+static kd_points *own_open(const own_state *state, const char *where) {
+    const self_case *test = state->of;
     kd_points_options options;
     kd_points_options_default(&options);
     snprintf(options.device, sizeof options.device, "%s", where);
     options.split = test->split;
     if (strchr(where, ',')) options.spread = own_spread;
-    kd_point_array points = kd_point_array_make(own->cloud, test->count, test->dims, test->scalar);
-    points.ids = test->named ? own->names : NULL;
+    kd_point_array points = kd_point_array_make(state->cloud, test->count, test->dims, test->scalar);
+    points.ids = test->named ? state->names : NULL;
     kd_points *tree = NULL;
     if (kd_points_open(&tree, &points, &options) != KD_OK) fail_msg("%s", kd_last_error());
     return tree;
 }
 
-static void own_begin(own_state *own, const self_case *test) {
-    memset(own, 0, sizeof *own);
-    own->of = test;
-    own->scalar_bytes = test->scalar == KD_DOUBLE ? 8 : 4;
-    own->cloud = guarded_allocate((uint64_t)test->count * test->dims * own->scalar_bytes);
-    own->names = (uint32_t *)guarded_allocate(test->count * sizeof(uint32_t));
-    own->place_of = (uint32_t *)guarded_allocate((3ull * test->count + 9) * sizeof(uint32_t));
+static void own_begin(own_state *state, const self_case *test) {
+    memset(state, 0, sizeof *state);
+    state->of = test;
+    state->scalar_bytes = test->scalar == KD_DOUBLE ? 8 : 4;
+    state->cloud = guarded_allocate((uint64_t)test->count * test->dims * state->scalar_bytes);
+    state->names = (uint32_t *)guarded_allocate(test->count * sizeof(uint32_t));
+    state->place_of = (uint32_t *)guarded_allocate((3ull * test->count + 9) * sizeof(uint32_t));
     for (uint32_t i = 0; i < test->count; ++i) {
-        own->names[i] = 2 * test->count + 1 - 2 * i;
-        own->place_of[test->named ? own->names[i] : i] = i;
+        state->names[i] = 2 * test->count + 1 - 2 * i;
+        state->place_of[test->named ? state->names[i] : i] = i;
         for (uint32_t axis = 0; axis < test->dims; ++axis) {
             const double x = own_coordinate(test, i, axis);
             if (test->scalar == KD_DOUBLE)
-                ((double *)own->cloud)[(uint64_t)i * test->dims + axis] = x;
+                ((double *)state->cloud)[(uint64_t)i * test->dims + axis] = x;
             else
-                ((float *)own->cloud)[(uint64_t)i * test->dims + axis] = (float)x;
+                ((float *)state->cloud)[(uint64_t)i * test->dims + axis] = (float)x;
         }
     }
-    own->walked = own_open(own, "cpu");
-    own->asked = own_open(own, test->device);
-    kd_points_query_default(&own->query);
-    own->query.skip_self = test->skips;
-    own->query.points = kd_point_array_make(own->cloud, test->count, test->dims, test->scalar);
-    own->order = (uint32_t *)guarded_allocate(test->count * sizeof(uint32_t));
-    own->counts = (uint32_t *)guarded_allocate(test->count * sizeof(uint32_t));
-    own->got_counts = (uint32_t *)guarded_allocate(test->count * sizeof(uint32_t));
+    state->walked = own_open(state, "cpu");
+    state->asked = own_open(state, test->device);
+    kd_points_query_default(&state->query);
+    state->query.skip_self = test->skips;
+    state->query.points = kd_point_array_make(state->cloud, test->count, test->dims, test->scalar);
+    state->order = (uint32_t *)guarded_allocate(test->count * sizeof(uint32_t));
+    state->counts = (uint32_t *)guarded_allocate(test->count * sizeof(uint32_t));
+    state->got_counts = (uint32_t *)guarded_allocate(test->count * sizeof(uint32_t));
 }
 
-static void own_give_rows(own_state *own) {
-    free(own->ids);
-    free(own->got_ids);
-    free(own->dist2);
-    free(own->got_dist2);
+static void own_give_rows(own_state *state) {
+    free(state->ids);
+    free(state->got_ids);
+    free(state->dist2);
+    free(state->got_dist2);
 }
 
-static void own_take_rows(own_state *own, uint64_t answers) {
-    own_give_rows(own);
-    own->ids = (uint32_t *)guarded_allocate(answers * sizeof(uint32_t));
-    own->got_ids = (uint32_t *)guarded_allocate(answers * sizeof(uint32_t));
-    own->dist2 = (char *)guarded_allocate(answers * own->scalar_bytes);
-    own->got_dist2 = (char *)guarded_allocate(answers * own->scalar_bytes);
+static void own_take_rows(own_state *state, uint64_t answers) {
+    own_give_rows(state);
+    state->ids = (uint32_t *)guarded_allocate(answers * sizeof(uint32_t));
+    state->got_ids = (uint32_t *)guarded_allocate(answers * sizeof(uint32_t));
+    state->dist2 = (char *)guarded_allocate(answers * state->scalar_bytes);
+    state->got_dist2 = (char *)guarded_allocate(answers * state->scalar_bytes);
 }
 
-static void own_end(own_state *own) {
-    own_give_rows(own);
-    kd_points_close(own->walked);
-    kd_points_close(own->asked);
-    free(own->cloud);
-    free(own->names);
-    free(own->place_of);
-    free(own->order);
-    free(own->counts);
-    free(own->got_counts);
+static void own_end(own_state *state) {
+    own_give_rows(state);
+    kd_points_close(state->walked);
+    kd_points_close(state->asked);
+    free(state->cloud);
+    free(state->names);
+    free(state->place_of);
+    free(state->order);
+    free(state->counts);
+    free(state->got_counts);
 }
 
 /* Copies one result of a list to the row of expected results. */
-static void own_copy(own_state *own, uint64_t to, const uint32_t *ids, const char *dist2,
+static void own_copy(own_state *state, uint64_t to, const uint32_t *ids, const char *dist2,
                      uint64_t from) {
-    own->ids[to] = ids[from];
-    memcpy(own->dist2 + to * own->scalar_bytes, dist2 + from * own->scalar_bytes,
-           own->scalar_bytes);
+    state->ids[to] = ids[from];
+    memcpy(state->dist2 + to * state->scalar_bytes, dist2 + from * state->scalar_bytes,
+           state->scalar_bytes);
 }
 
-static uint32_t own_name(const own_state *own, uint32_t i) {
-    return own->of->named ? own->names[i] : i;
+static uint32_t own_name(const own_state *state, uint32_t i) {
+    return state->of->named ? state->names[i] : i;
 }
 
-static void own_expect_nearest(own_state *own, uint32_t k) {
-    const uint32_t count = own->of->count, more = k + 1;
+static void own_expect_nearest(own_state *state, uint32_t k) {
+    const uint32_t count = state->of->count, more = k + 1;
     uint32_t *ids = (uint32_t *)guarded_allocate((uint64_t)count * more * sizeof *ids);
-    char *dist2 = (char *)guarded_allocate((uint64_t)count * more * own->scalar_bytes);
+    char *dist2 = (char *)guarded_allocate((uint64_t)count * more * state->scalar_bytes);
     uint32_t *found = (uint32_t *)guarded_allocate(count * sizeof *found);
-    kd_points_query query = own->query;
+    kd_points_query query = state->query;
     snprintf(query.method, sizeof query.method, "walk");
-    assert_int_equal(kd_points_nearest(own->walked, &query, more, ids, dist2, found), KD_OK);
+    assert_int_equal(kd_points_nearest(state->walked, &query, more, ids, dist2, found), KD_OK);
     for (uint32_t i = 0; i < count; ++i) {
         uint32_t made = 0;
         const uint64_t from = (uint64_t)i * more, to = (uint64_t)i * k;
         for (uint32_t j = 0; j < found[i] && made < k; ++j)
-            if (!own->of->skips || ids[from + j] != own_name(own, i))
-                own_copy(own, to + made++, ids, dist2, from + j);
-        own->counts[i] = made;
+            if (!state->of->skips || ids[from + j] != own_name(state, i))
+                own_copy(state, to + made++, ids, dist2, from + j);
+        state->counts[i] = made;
         for (; made < k; ++made) {
-            own->ids[to + made] = KD_NO_POINT;
-            if (own->of->scalar == KD_DOUBLE)
-                ((double *)(void *)own->dist2)[to + made] = (double)INFINITY;
+            state->ids[to + made] = KD_NO_POINT;
+            if (state->of->scalar == KD_DOUBLE)
+                ((double *)(void *)state->dist2)[to + made] = (double)INFINITY;
             else
-                ((float *)(void *)own->dist2)[to + made] = INFINITY;
+                ((float *)(void *)state->dist2)[to + made] = INFINITY;
         }
     }
     free(ids);
@@ -155,71 +155,71 @@ static void own_expect_nearest(own_state *own, uint32_t k) {
 }
 
 /* Compares an actual row with the expected row of its point. */
-static void own_compare(const own_state *own, uint64_t row, uint64_t expected, uint64_t length) {
-    assert_memory_equal(own->got_ids + row, own->ids + expected, length * sizeof(uint32_t));
-    assert_memory_equal(own->got_dist2 + row * own->scalar_bytes,
-                        own->dist2 + expected * own->scalar_bytes, length * own->scalar_bytes);
+static void own_compare(const own_state *state, uint64_t row, uint64_t expected, uint64_t length) {
+    assert_memory_equal(state->got_ids + row, state->ids + expected, length * sizeof(uint32_t));
+    assert_memory_equal(state->got_dist2 + row * state->scalar_bytes,
+                        state->dist2 + expected * state->scalar_bytes, length * state->scalar_bytes);
 }
 
 /* Every point has one row; returns the point of row i. */
-static uint32_t own_row_of(const own_state *own, const uint32_t *order, uint32_t i, char *seen) {
-    const uint32_t point = order ? own->place_of[order[i]] : i;
-    assert_true(point < own->of->count && !seen[point]);
-    assert_true(!order || order[i] == own_name(own, point));
+static uint32_t own_row_of(const own_state *state, const uint32_t *order, uint32_t i, char *seen) {
+    const uint32_t point = order ? state->place_of[order[i]] : i;
+    assert_true(point < state->of->count && !seen[point]);
+    assert_true(!order || order[i] == own_name(state, point));
     seen[point] = 1;
     return point;
 }
 
-static void self_check_nearest(own_state *own, uint32_t k) {
-    const uint32_t count = own->of->count;
-    own_take_rows(own, (uint64_t)count * k);
-    own_expect_nearest(own, k);
+static void self_check_nearest(own_state *state, uint32_t k) {
+    const uint32_t count = state->of->count;
+    own_take_rows(state, (uint64_t)count * k);
+    own_expect_nearest(state, k);
     for (int ordered = 0; ordered < 2; ++ordered) {
-        uint32_t *order = ordered ? own->order : NULL;
+        uint32_t *order = ordered ? state->order : NULL;
         char *seen = (char *)guarded_allocate(count);
-        if (kd_points_self_nearest(own->asked, &own->query, k, order, own->got_ids, own->got_dist2,
-                                   own->got_counts) != KD_OK)
+        if (kd_points_self_nearest(state->asked, &state->query, k, order, state->got_ids, state->got_dist2,
+                                   state->got_counts) != KD_OK)
             fail_msg("%s", kd_last_error());
         for (uint32_t i = 0; i < count; ++i) {
-            const uint32_t point = own_row_of(own, order, i, seen);
-            assert_int_equal(own->got_counts[i], own->counts[point]);
-            own_compare(own, (uint64_t)i * k, (uint64_t)point * k, k);
+            const uint32_t point = own_row_of(state, order, i, seen);
+            assert_int_equal(state->got_counts[i], state->counts[point]);
+            own_compare(state, (uint64_t)i * k, (uint64_t)point * k, k);
         }
         free(seen);
     }
 }
 
-static void self_check_within(own_state *own) {
-    const uint32_t count = own->of->count;
+static void self_check_within(own_state *state) {
+    const uint32_t count = state->of->count;
     uint64_t *all = (uint64_t *)guarded_allocate((count + 1ull) * sizeof *all);
     uint64_t *offsets = (uint64_t *)guarded_allocate((count + 1ull) * sizeof *offsets);
-    assert_int_equal(kd_points_within_count(own->walked, &own->query, all), KD_OK);
+    assert_int_equal(kd_points_within_count(state->walked, &state->query, all), KD_OK);
     uint32_t *ids = (uint32_t *)guarded_allocate(all[count] * sizeof *ids);
-    char *dist2 = (char *)guarded_allocate(all[count] * own->scalar_bytes);
-    assert_int_equal(kd_points_within(own->walked, &own->query, all, ids, dist2), KD_OK);
-    own_take_rows(own, all[count]);
+    char *dist2 = (char *)guarded_allocate(all[count] * state->scalar_bytes);
+    assert_int_equal(kd_points_within(state->walked, &state->query, all, ids, dist2), KD_OK);
+    own_take_rows(state, all[count]);
     for (int ordered = 0; ordered < 2; ++ordered) {
-        uint32_t *order = ordered ? own->order : NULL;
+        uint32_t *order = ordered ? state->order : NULL;
         char *seen = (char *)guarded_allocate(count);
-        if (kd_points_self_within_count(own->asked, &own->query, order, offsets) != KD_OK ||
-            kd_points_self_within(own->asked, &own->query, order, offsets, own->got_ids,
-                                  own->got_dist2) != KD_OK)
+        if (kd_points_self_within_count(state->asked, &state->query, order, offsets) != KD_OK ||
+            kd_points_self_within(state->asked, &state->query, order, offsets, state->got_ids,
+                                  state->got_dist2) != KD_OK)
             fail_msg("%s", kd_last_error());
         for (uint32_t i = 0; i < count; ++i) {
-            const uint32_t point = own_row_of(own, order, i, seen);
+            const uint32_t point = own_row_of(state, order, i, seen);
             uint64_t made = all[point];
             for (uint64_t j = all[point]; j < all[point + 1]; ++j)
-                if (!own->of->skips || ids[j] != own_name(own, point))
-                    own_copy(own, made++, ids, dist2, j);
+                if (!state->of->skips || ids[j] != own_name(state, point))
+                    own_copy(state, made++, ids, dist2, j);
             assert_int_equal(offsets[i + 1] - offsets[i], made - all[point]);
-            own_compare(own, offsets[i], all[point], made - all[point]);
+            own_compare(state, offsets[i], all[point], made - all[point]);
         }
         free(seen);
     }
     if (count > 1 && offsets[count] > 0) { /* offsets of another query */
         offsets[1] = offsets[0] == offsets[1] ? offsets[1] + 1 : offsets[0];
-        assert_int_not_equal(kd_points_self_within(own->asked, &own->query, own->order, offsets,
-                                                   own->got_ids, own->got_dist2),
+        assert_int_not_equal(kd_points_self_within(state->asked, &state->query, state->order, offsets,
+                                                   state->got_ids, state->got_dist2),
                              KD_OK);
     }
     free(all);
@@ -230,22 +230,22 @@ static void self_check_within(own_state *own) {
 
 /* Runs a case: every k that selects another kernel, and a radius that finds about forty points. */
 static void self_check(const self_case *test, const uint32_t *ks) {
-    own_state own;
-    own_begin(&own, test);
-    snprintf(own.query.method, sizeof own.query.method, "%s", test->method);
-    if (own_sorts_from) own.asked->cuda->index.sorts_from = own_sorts_from;
-    for (int i = 0; ks[i]; ++i) self_check_nearest(&own, ks[i]);
+    own_state state;
+    own_begin(&state, test);
+    snprintf(state.query.method, sizeof state.query.method, "%s", test->method);
+    if (own_sorts_from) state.asked->cuda->index.sorts_from = own_sorts_from;
+    for (int i = 0; ks[i]; ++i) self_check_nearest(&state, ks[i]);
     if (test->count > 40) {
         const double side = test->scalar == KD_DOUBLE
-                                ? ((const double *)(const void *)own.dist2)[ks[0] - 1]
-                                : (double)((const float *)(const void *)own.dist2)[ks[0] - 1];
-        own.query.max_radius = 2 * sqrt(side);
-        if (test->count <= 4096 && isfinite(own.query.max_radius)) {
-            self_check_nearest(&own, ks[0]);
-            self_check_within(&own);
+                                ? ((const double *)(const void *)state.dist2)[ks[0] - 1]
+                                : (double)((const float *)(const void *)state.dist2)[ks[0] - 1];
+        state.query.max_radius = 2 * sqrt(side);
+        if (test->count <= 4096 && isfinite(state.query.max_radius)) {
+            self_check_nearest(&state, ks[0]);
+            self_check_within(&state);
         }
     }
-    own_end(&own);
+    own_end(&state);
 }
 
 #endif

@@ -44,13 +44,13 @@ static void selected_is_what_sorting_finds(void **state) {
             const uint32_t count = counts[c], step = count / 40 + 1;
             fill(shape, count);
             for (uint32_t rank = 0; rank < count; rank += step) {
-                const column_value found = column_select(values, count, rank, scratch);
-                assert_int_equal(found.value, sorted[rank]);
-                assert_true(found.less <= rank && rank < found.less + found.equal);
-                assert_true(found.less == 0 || sorted[found.less - 1] < found.value);
-                const uint32_t end = found.less + found.equal;
-                assert_int_equal(sorted[found.less], found.value);
-                assert_true(end == count || sorted[end] > found.value);
+                const column_value value = column_select(values, count, rank, scratch);
+                assert_int_equal(value.value, sorted[rank]);
+                assert_true(value.less <= rank && rank < value.less + value.equal);
+                assert_true(value.less == 0 || sorted[value.less - 1] < value.value);
+                const uint32_t end = value.less + value.equal;
+                assert_int_equal(sorted[value.less], value.value);
+                assert_true(end == count || sorted[end] > value.value);
             }
         }
 }

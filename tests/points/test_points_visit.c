@@ -130,9 +130,9 @@ static uint32_t ids[ASKED * LIMIT];
 static double dist2[ASKED * LIMIT];
 
 static void tell(const kd_points *tree, const kd_points_query *query, kd_points_visitor visit,
-                 ear *to) {
-    memset(to, 0, sizeof *to);
-    if (kd_points_visit(tree, query, visit, to) != KD_OK) fail_msg("%s", kd_last_error());
+                 ear *listener) {
+    memset(listener, 0, sizeof *listener);
+    if (kd_points_visit(tree, query, visit, listener) != KD_OK) fail_msg("%s", kd_last_error());
 }
 
 static void check_all(const visit_case *test, const kd_points *tree, const kd_points_query *query) {

@@ -9,12 +9,12 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-static uint64_t run(const scene *from, kd_render_options options, const char *devices) {
+static uint64_t run(const scene *scene, kd_render_options options, const char *devices) {
     render_result result;
     file_view file;
     const render_keeping keeping = {.state = "ranks.state"};
     strcpy(options.device, devices);
-    if (render_run_kept(&result, from, &options, &keeping, NULL) != KD_OK)
+    if (render_run_kept(&result, scene, &options, &keeping, NULL) != KD_OK)
         fail_msg("%s", kd_last_error());
     render_close(&result);
     assert_int_equal(file_open(&file, keeping.state), KD_OK);

@@ -38,15 +38,15 @@ static _Thread_local operation waiting[OPERATIONS];
 static _Thread_local int waiting_count, in_group;
 atomic_ullong stand_in_bytes;
 
-static void barrier_wait(world *in) {
+static void barrier_wait(world *world) {
     pthread_mutex_lock(&mutex);
-    const uint64_t round = in->round;
-    if (++in->here == in->size) {
-        in->here = 0;
-        ++in->round;
+    const uint64_t round = world->round;
+    if (++world->here == world->size) {
+        world->here = 0;
+        ++world->round;
         pthread_cond_broadcast(&changed);
     }
-    while (in->round == round) pthread_cond_wait(&changed, &mutex);
+    while (world->round == round) pthread_cond_wait(&changed, &mutex);
     pthread_mutex_unlock(&mutex);
 }
 

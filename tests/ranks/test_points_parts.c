@@ -171,20 +171,20 @@ static void arrays_of_their_own(void **state) {
 /* --- several processes, which are threads here ------------------------------------------------ */
 
 /* The slice of rank r; each rank asks all queries. */
-static kd_status query_shared(void *context, ranks *among) {
+static kd_status query_shared(void *context, ranks *comm) {
     both *b = (both *)context;
     const uint64_t bytes = b->of.dims * (b->of.scalar == KD_DOUBLE ? 8u : 4u);
     uint64_t begin = 0, end = 0;
-    ranks_part(among, among->rank, b->of.count, &begin, &end);
+    ranks_part(comm, comm->rank, b->of.count, &begin, &end);
     kd_point_array mine = kd_point_array_make((const char *)b->cloud + begin * bytes, end - begin,
                                               b->of.dims, b->of.scalar);
     const kd_exchange exchange = {sizeof exchange,
-                                  among->with,
-                                  among->rank,
-                                  among->size,
-                                  among->calls->all_gather,
-                                  among->calls->all_sum,
-                                  among->calls->all_to_all,
+                                  comm->with,
+                                  comm->rank,
+                                  comm->size,
+                                  comm->calls->all_gather,
+                                  comm->calls->all_sum,
+                                  comm->calls->all_to_all,
                                   NULL};
     kd_points_options options;
     kd_points_options_default(&options);
@@ -199,7 +199,7 @@ static kd_status query_shared(void *context, ranks *among) {
     if (status == KD_OK && (memcmp(found, ids[0], QUERIES * 6 * sizeof *found) != 0 ||
                             memcmp(sums, offsets[0], sizeof offsets[0]) != 0))
         status = status_fail(KD_ERROR_CHECK, __FILE__, __LINE__, "rank %d has other answers",
-                             among->rank);
+                             comm->rank);
     free(found);
     free(sums);
     kd_points_close(tree);

@@ -42,11 +42,11 @@ static scene *open_scene(const char *name) {
 }
 
 /* Renders and returns the hash of the state file, which it leaves. */
-static uint64_t run(const scene *from, const kd_render_options *options, const char *state,
+static uint64_t run(const scene *scene, const kd_render_options *options, const char *state,
                     bool resume, job_control *job) {
     render_result result;
     const render_keeping keeping = {.state = state, .resume = resume};
-    const kd_status status = render_run_kept(&result, from, options, &keeping, job);
+    const kd_status status = render_run_kept(&result, scene, options, &keeping, job);
     if (status != KD_OK && status != KD_INTERRUPTED) fail_msg("%s", kd_last_error());
     render_close(&result);
     file_view file;

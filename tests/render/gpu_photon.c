@@ -327,9 +327,9 @@ static void test_resumed(void **state) {
 static void expect_same_fog(const kd_render_options *options) {
     const char *path = file_in("foggy.json");
     const finished here = run_kept(path, options, "cpu", NULL, NULL);
-    const finished there = run_kept(path, options, "cuda:0", NULL, NULL);
-    expect_equal(path, options, &here, &there);
-    assert_true(there.frame.volume_stored > 0 && there.frame.watts_media > 0);
+    const finished result = run_kept(path, options, "cuda:0", NULL, NULL);
+    expect_equal(path, options, &here, &result);
+    assert_true(result.frame.volume_stored > 0 && result.frame.watts_media > 0);
 }
 
 static void test_photon_in_fog(void **state) {
@@ -370,9 +370,9 @@ static void put_map(const char *path, const char *scene_path, uint64_t photons) 
     scene_view view = scene_get_view(made);
     const tritree_input input = {view.mesh.positions, view.mesh.triangles, view.mesh.position_count,
                                  view.mesh.triangle_count};
-    const tritree_options how = tritree_options_default();
+    const tritree_options tree_options = tritree_options_default();
     tritree tree;
-    assert_int_equal(tritree_open(&tree, &input, &how, "sweep", NULL), KD_OK);
+    assert_int_equal(tritree_open(&tree, &input, &tree_options, "sweep", NULL), KD_OK);
     view.tree = tritree_get_view(&tree);
     photon_options options = photon_options_default();
     options.photons = options.caustics = options.volume_photons = photons;

@@ -217,8 +217,8 @@ static void test_builders(void **state) {
         kd_render_options options = options_for("path");
         const finished here = run_kept(scene_path(3), &options, "cpu", NULL, NULL);
         strcpy(options.builder, names[b]);
-        const finished there = run_kept(scene_path(3), &options, "cuda", NULL, NULL);
-        assert_true(here.image == there.image && here.frame.rays == there.frame.rays);
+        const finished result = run_kept(scene_path(3), &options, "cuda", NULL, NULL);
+        assert_true(here.image == result.image && here.frame.rays == result.frame.rays);
     }
 }
 
@@ -286,12 +286,12 @@ static void test_time_limit(void **state) {
     kd_render_options options = options_for("path");
     options.spp = 1 << 24;
     options.time_seconds = 0.05;
-    const finished there = run_kept(scene_path(0), &options, "cuda", NULL, NULL);
-    assert_int_equal(there.status, KD_OK);
-    assert_true(there.samples >= 1 && there.samples < 1 << 24);
+    const finished result = run_kept(scene_path(0), &options, "cuda", NULL, NULL);
+    assert_int_equal(result.status, KD_OK);
+    assert_true(result.samples >= 1 && result.samples < 1 << 24);
     options.time_seconds = 0;
-    options.spp = there.samples;
-    if (there.samples < 2000) {
+    options.spp = result.samples;
+    if (result.samples < 2000) {
         const finished here = run_kept(scene_path(0), &options, "cpu", NULL, NULL);
         const finished again = run_kept(scene_path(0), &options, "cuda", NULL, NULL);
         assert_true(here.image == again.image);
@@ -305,8 +305,8 @@ static void test_target_error(void **state) {
     options.spp = 200;
     options.target_error = 0.1;
     expect_same(scene_path(0), &options);
-    const finished there = run_kept(scene_path(0), &options, "cuda", NULL, NULL);
-    assert_true(there.samples > 3 && there.samples < 200);
+    const finished result = run_kept(scene_path(0), &options, "cuda", NULL, NULL);
+    assert_true(result.samples > 3 && result.samples < 200);
 }
 
 int main(void) {

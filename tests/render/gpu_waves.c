@@ -99,15 +99,15 @@ static kd_render_options options_for(int32_t width, int32_t height, int32_t spp)
 }
 
 static void expect_same(const char *path, const kd_render_options *options, const finished *here) {
-    const finished there = run_kept(path, options, "cuda", NULL, NULL);
-    if (here->planes != there.planes || here->rays != there.rays || here->nans != there.nans)
+    const finished result = run_kept(path, options, "cuda", NULL, NULL);
+    if (here->planes != result.planes || here->rays != result.rays || here->nans != result.nans)
         fail_msg("%s, %d x %d, %d samples, %llu paths at a time: %016llx and %016llx, %llu and "
                  "%llu rays",
                  path, options->width, options->height, options->spp,
                  (unsigned long long)options->device_paths, (unsigned long long)here->planes,
-                 (unsigned long long)there.planes, (unsigned long long)here->rays,
-                 (unsigned long long)there.rays);
-    assert_true(here->rays > 0 && here->samples == there.samples);
+                 (unsigned long long)result.planes, (unsigned long long)here->rays,
+                 (unsigned long long)result.rays);
+    assert_true(here->rays > 0 && here->samples == result.samples);
 }
 
 /* --- tests ------------------------------------------------------------------------------------ */
@@ -190,10 +190,10 @@ static void note_stage(void *context, const char *stage, int64_t done, int64_t t
 }
 
 static void *cancel_soon(void *context) {
-    canceller *on = (canceller *)context;
-    while (!atomic_load(&on->renders)) usleep(1000);
+    canceller *listener = (canceller *)context;
+    while (!atomic_load(&listener->renders)) usleep(1000);
     usleep(gpu_is_emulated() ? 300000 : 5000);
-    atomic_store(&on->job.cancelled, true);
+    atomic_store(&listener->job.cancelled, true);
     return NULL;
 }
 
@@ -208,13 +208,13 @@ static void test_interrupted(void **state) {
     snprintf(kept, sizeof kept, "%s", file_in("interrupted.state"));
     render_keeping keeping = {.state = kept};
     pthread_t thread;
-    canceller on;
-    job_init(&on.job);
-    on.job.report = note_stage;
-    on.job.context = &on;
-    atomic_init(&on.renders, false);
-    assert_int_equal(pthread_create(&thread, NULL, cancel_soon, &on), 0);
-    finished last = run_kept(scene_path(0), &options, "cuda", &keeping, &on.job);
+    canceller canceller;
+    job_init(&canceller.job);
+    canceller.job.report = note_stage;
+    canceller.job.context = &canceller;
+    atomic_init(&canceller.renders, false);
+    assert_int_equal(pthread_create(&thread, NULL, cancel_soon, &canceller), 0);
+    finished last = run_kept(scene_path(0), &options, "cuda", &keeping, &canceller.job);
     pthread_join(thread, NULL);
     print_message("interrupted with at least %d samples of 64, %llu rays\n", last.samples,
                   (unsigned long long)last.rays);

@@ -72,8 +72,8 @@ static void expect_energy(const frame_statistics *statistics) {
         fail_msg("%.9g W of %.9g W emitted", end, statistics->watts_emitted);
 }
 
-static render_result shoot(const scene *scene, const kd_render_options *from, const char *name) {
-    kd_render_options options = *from;
+static render_result shoot(const scene *scene, const kd_render_options *render_options, const char *name) {
+    kd_render_options options = *render_options;
     render_result made;
     memset(options.integrator, 0, sizeof options.integrator);
     strcpy(options.integrator, name);

@@ -25,7 +25,7 @@ static inline shot shoot(const scene_fixture *stage, const camera *view,
     scene_view shown = fixture_view(stage);
     const tritree_input input = {shown.mesh.positions, shown.mesh.triangles,
                                  shown.mesh.position_count, shown.mesh.triangle_count};
-    const tritree_options how = tritree_options_default();
+    const tritree_options tree_options = tritree_options_default();
     const int32_t whole[4] = {0, 0, options->width, options->height};
     tritree tree;
     film negative;
@@ -34,17 +34,17 @@ static inline shot shoot(const scene_fixture *stage, const camera *view,
     parallel_set_threads(options->threads);
     frame frame = {.scene = &shown, .options = options, .view = *view, .job = job};
     if (options->time_seconds > 0) frame.deadline = timing_now() + options->time_seconds;
-    const integrator *with = integrator_find(options->integrator);
+    const integrator *integrator = integrator_find(options->integrator);
     taken.status = render_options_check(options); /* as render_run does */
-    if (taken.status == KD_OK) taken.status = tritree_open(&tree, &input, &how, "auto", NULL);
+    if (taken.status == KD_OK) taken.status = tritree_open(&tree, &input, &tree_options, "auto", NULL);
     if (taken.status == KD_OK) {
         shown.tree = tritree_get_view(&tree);
         taken.status = film_open(&negative, options->crop[2] ? options->crop : whole);
     }
-    if (taken.status == KD_OK && with->prepare) taken.status = with->prepare(&frame);
+    if (taken.status == KD_OK && integrator->prepare) taken.status = integrator->prepare(&frame);
     if (taken.status == KD_OK) {
-        taken.status = frame_run(&frame, with, &negative);
-        if (with->close) with->close(&frame);
+        taken.status = frame_run(&frame, integrator, &negative);
+        if (integrator->close) integrator->close(&frame);
         taken.statistics = frame.statistics;
         const kd_status developed = film_resolve(&negative, &taken.picture);
         if (developed != KD_OK) taken.status = developed;

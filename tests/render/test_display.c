@@ -68,44 +68,44 @@ typedef struct packet_reader {
     const uint8_t *at, *end;
 } packet_reader;
 
-static uint32_t take_number(packet_reader *from) {
-    assert_true(from->end - from->at >= 4);
-    const uint8_t *b = from->at;
-    from->at += 4;
+static uint32_t take_number(packet_reader *reader) {
+    assert_true(reader->end - reader->at >= 4);
+    const uint8_t *b = reader->at;
+    reader->at += 4;
     return (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
 }
 
-static uint8_t take_byte(packet_reader *from) {
-    assert_true(from->at < from->end);
-    return *from->at++;
+static uint8_t take_byte(packet_reader *reader) {
+    assert_true(reader->at < reader->end);
+    return *reader->at++;
 }
 
-static void expect_text(packet_reader *from, const char *text) {
+static void expect_text(packet_reader *reader, const char *text) {
     const size_t bytes = strlen(text) + 1;
-    assert_true((size_t)(from->end - from->at) >= bytes);
-    assert_memory_equal(from->at, text, bytes);
-    from->at += bytes;
+    assert_true((size_t)(reader->end - reader->at) >= bytes);
+    assert_memory_equal(reader->at, text, bytes);
+    reader->at += bytes;
 }
 
-static void expect_channels(packet_reader *from) {
+static void expect_channels(packet_reader *reader) {
     static const char *const names[] = {"R", "G", "B", "A"};
-    assert_int_equal(take_number(from), 4);
-    for (int i = 0; i < 4; ++i) expect_text(from, names[i]);
+    assert_int_equal(take_number(reader), 4);
+    for (int i = 0; i < 4; ++i) expect_text(reader, names[i]);
 }
 
 /* Copies a tile into planes of SIDE x SIDE, and counts its pixels. */
-static uint32_t take_tile(packet_reader *from, float *plane[4]) {
-    expect_channels(from);
-    const uint32_t x0 = take_number(from), y0 = take_number(from);
-    const uint32_t width = take_number(from), height = take_number(from);
+static uint32_t take_tile(packet_reader *reader, float *plane[4]) {
+    expect_channels(reader);
+    const uint32_t x0 = take_number(reader), y0 = take_number(reader);
+    const uint32_t width = take_number(reader), height = take_number(reader);
     assert_true(x0 + width <= SIDE && y0 + height <= SIDE);
     for (int c = 0; c < 4; ++c)
         for (uint32_t y = y0; y < y0 + height; ++y)
             for (uint32_t x = x0; x < x0 + width; ++x) {
-                const uint32_t bits = take_number(from);
+                const uint32_t bits = take_number(reader);
                 memcpy(&plane[c][y * SIDE + x], &bits, sizeof bits);
             }
-    assert_ptr_equal(from->at, from->end);
+    assert_ptr_equal(reader->at, reader->end);
     return width * height;
 }
 

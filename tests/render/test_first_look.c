@@ -22,10 +22,10 @@ static void describe(seen *out, const char *path) {
     assert_true(isnan(options.exposure));
     out->view = scene_get_view(out->of);
     const mesh_view *body = &out->view.mesh;
-    const tritree_options how = tritree_options_default();
+    const tritree_options tree_options = tritree_options_default();
     const tritree_input input = {body->positions, body->triangles, body->position_count,
                                  body->triangle_count};
-    assert_int_equal(tritree_open(&out->tree, &input, &how, tritree_builders[0]->name, NULL),
+    assert_int_equal(tritree_open(&out->tree, &input, &tree_options, tritree_builders[0]->name, NULL),
                      KD_OK);
     out->view.tree = tritree_get_view(&out->tree);
 }

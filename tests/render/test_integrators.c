@@ -202,22 +202,22 @@ static void same_sample(const pixel_sample *got, const pixel_sample *want, const
 }
 
 static uint32_t compare_pool(const pixel_view *view, const path_options *options, const char *name) {
-    static pixel_request asked[COUNT];
+    static pixel_request request[COUNT];
     static pixel_sample got[COUNT];
     uint32_t count = 0, seen = 0;
     for (int32_t y = 0; y < HEIGHT; ++y)
         for (int32_t x = 0; x < WIDTH; ++x)
             for (uint32_t s = 0; s < EACH; ++s)
-                asked[count++] = (pixel_request){x, y, s + (uint32_t)x % 2};
+                request[count++] = (pixel_request){x, y, s + (uint32_t)x % 2};
     memset(got, 0x55, sizeof got);
-    path_pool_take(view, options, asked, 0, got);
-    path_pool_take(view, options, asked, 1, got);
-    path_pool_take(view, options, asked + 1, COUNT - 2, got + 1);
-    path_pool_take(view, options, asked + COUNT - 1, 1, got + COUNT - 1);
+    path_pool_take(view, options, request, 0, got);
+    path_pool_take(view, options, request, 1, got);
+    path_pool_take(view, options, request + 1, COUNT - 2, got + 1);
+    path_pool_take(view, options, request + COUNT - 1, 1, got + COUNT - 1);
     for (uint32_t i = 0; i < COUNT; ++i) {
         const pixel_sample want =
-            path_pixel(view, SCENE_INSTANCED, options, asked[i].x, asked[i].y, asked[i].sample);
-        same_sample(got + i, &want, name, asked + i);
+            path_pixel(view, SCENE_INSTANCED, options, request[i].x, request[i].y, request[i].sample);
+        same_sample(got + i, &want, name, request + i);
         seen += vec3_largest(want.radiance) > 0;
     }
     return seen;

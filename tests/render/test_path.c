@@ -135,9 +135,9 @@ static void naive_blocks(const camera *view, double mean[MIXED_BLOCKS]) {
     scene_view scene = fixture_view(&stage);
     const tritree_input input = {scene.mesh.positions, scene.mesh.triangles,
                                  scene.mesh.position_count, scene.mesh.triangle_count};
-    const tritree_options how = tritree_options_default();
+    const tritree_options options = tritree_options_default();
     tritree tree;
-    assert_int_equal(tritree_open(&tree, &input, &how, "auto", NULL), KD_OK);
+    assert_int_equal(tritree_open(&tree, &input, &options, "auto", NULL), KD_OK);
     scene.tree = tritree_get_view(&tree);
     const int pixels = MIXED_BLOCK * MIXED_BLOCK, count = MIXED_SPP * pixels;
     for (int b = 0; b < MIXED_BLOCKS; ++b) {

@@ -108,10 +108,10 @@ static void an_mtl_in_utf16_is_refused_in_its_own_name(void **state) {
     file_put("lit.mtl", utf16, sizeof utf16);
     file_put_text("c.obj", "mtllib lit.mtl\nv 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n");
     assert_int_equal(check_file(&report, file_in("c.obj"), NULL, NULL), KD_OK);
-    const check_problem *found = problem_of(&report, "unreadable");
-    assert_non_null(found);
-    assert_string_equal(found->file, file_in("lit.mtl"));
-    assert_int_equal(found->line, 1);
+    const check_problem *problem = problem_of(&report, "unreadable");
+    assert_non_null(problem);
+    assert_string_equal(problem->file, file_in("lit.mtl"));
+    assert_int_equal(problem->line, 1);
     assert_false(report.renderable);
     assert_int_equal(report.triangles, 1);
     check_close(&report);

@@ -48,7 +48,7 @@ static void mend(const char *name, kd_status status) {
 
 typedef struct injected {
     const char *name;
-    void (*inject)(body *in);
+    void (*inject)(body *body);
     const char *kinds; /* found */
     const char *left;  /* after the repair; NULL: the same */
 } injected;

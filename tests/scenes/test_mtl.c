@@ -4,11 +4,11 @@
 
 static mtl_library made_library;
 
-static kd_status read_text(heard *to, const char *text) {
+static kd_status read_text(heard *log, const char *text) {
     mtl_library_close(&made_library);
-    memset(to, 0, sizeof *to);
+    memset(log, 0, sizeof *log);
     file_put_text("a.mtl", text);
-    const obj_options options = {.problem = hear, .context = to};
+    const obj_options options = {.problem = hear, .context = log};
     return mtl_load(&made_library, file_in("a.mtl"), &options);
 }
 

@@ -36,10 +36,10 @@ static uint64_t hash_of(const char *name) {
     return hash;
 }
 
-static void put_ply(const char *name, const mesh *from, ply_order order) {
+static void put_ply(const char *name, const mesh *mesh, ply_order order) {
     FILE *file = fopen(file_in(name), "wb");
     assert_non_null(file);
-    mesh_write_ply(file, from, order);
+    mesh_write_ply(file, mesh, order);
     assert_int_equal(fclose(file), 0);
 }
 

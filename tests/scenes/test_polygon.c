@@ -24,14 +24,14 @@ static double shoelace(const flat *p, uint32_t count) {
     return sum / 2;
 }
 
-static void check_cut(const flat *p, uint32_t count, const plane *in) {
+static void check_cut(const flat *p, uint32_t count, const plane *plane) {
     vec3 *corners = NULL;
     uint32_t *triangles = NULL, *used = NULL;
     assert_int_equal(KD_RESERVE(corners, count), KD_OK);
     assert_int_equal(KD_RESERVE(triangles, 3 * (uint64_t)(count - 2)), KD_OK);
     assert_int_equal(KD_RESERVE_ZEROED(used, count), KD_OK);
     for (uint32_t i = 0; i < count; ++i)
-        corners[i] = vec3_along(vec3_along(in->origin, (float)p[i].x, in->u), (float)p[i].y, in->v);
+        corners[i] = vec3_along(vec3_along(plane->origin, (float)p[i].x, plane->u), (float)p[i].y, plane->v);
     assert_int_equal(polygon_triangulate(corners, count, triangles), KD_OK);
     double sum = 0, turned = 0;
     const double whole = shoelace(p, count);

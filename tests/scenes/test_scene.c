@@ -384,17 +384,17 @@ static void overrides_change_what_they_name(void **state) {
 
 static void every_shipped_scene_opens(void **state) {
     (void)state;
-    glob_t found;
-    assert_int_equal(glob(KD_TEST_SOURCE_DIR "/scenes/*.json", 0, NULL, &found), 0);
-    assert_true(found.gl_pathc >= 7);
-    for (size_t i = 0; i < found.gl_pathc; ++i) {
-        scene *made = open_path(found.gl_pathv[i]);
+    glob_t matches;
+    assert_int_equal(glob(KD_TEST_SOURCE_DIR "/scenes/*.json", 0, NULL, &matches), 0);
+    assert_true(matches.gl_pathc >= 7);
+    for (size_t i = 0; i < matches.gl_pathc; ++i) {
+        scene *made = open_path(matches.gl_pathv[i]);
         const scene_view view = scene_get_view(made);
         assert_true(view.light_count > 0 && view.lights[0].kind != LIGHT_ENVIRONMENT);
         check_table(&view);
         scene_close(made);
     }
-    globfree(&found);
+    globfree(&matches);
 }
 
 int main(void) {

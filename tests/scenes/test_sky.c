@@ -10,11 +10,11 @@
 #include <math.h>
 
 static texture_view load_one(texture_store *store, const char *path, texture_role role) {
-    const texture_request asked = {
+    const texture_request request = {
         .path = path, .role = role, .scale = vec2_make(1, 1), .wraps = TEXTURE_REPEAT};
     uint32_t index = KD_NONE;
     memset(store, 0, sizeof *store);
-    assert_int_equal(texture_store_add(store, &asked, &index), KD_OK);
+    assert_int_equal(texture_store_add(store, &request, &index), KD_OK);
     assert_int_equal(texture_store_load(store), KD_OK);
     return store->views[index];
 }
@@ -45,11 +45,11 @@ static void exr_files_are_light(void **state) {
         texture_store_close(&store);
     }
     texture_store store;
-    const texture_request asked = {
+    const texture_request request = {
         .path = file_in("bright.exr"), .role = TEXTURE_NORMAL, .scale = vec2_make(1, 1)};
     uint32_t index;
     memset(&store, 0, sizeof store);
-    assert_int_equal(texture_store_add(&store, &asked, &index), KD_OK);
+    assert_int_equal(texture_store_add(&store, &request, &index), KD_OK);
     assert_int_equal(texture_store_load(&store), KD_OK);
     assert_false(store.images[0].loaded);
     assert_non_null(

@@ -27,10 +27,10 @@ static uint64_t hash_of(const char *name) {
     return hash;
 }
 
-static void put(const char *name, const mesh *from, bool as_text) {
+static void put(const char *name, const mesh *mesh, bool as_text) {
     FILE *file = fopen(file_in(name), "wb");
     assert_non_null(file);
-    mesh_write_stl(file, from, as_text);
+    mesh_write_stl(file, mesh, as_text);
     assert_int_equal(fclose(file), 0);
 }
 

@@ -59,23 +59,23 @@ typedef struct kept {
         across[ENERGY_INDICES]; /* in total; the part that is transmitted */
 } kept;
 
-static void kept_add(kept *to, double alpha, double mu, double3 m, double weight) {
+static void kept_add(kept *cell, double alpha, double mu, double3 m, double weight) {
     const double facing = sqrt(1 - mu * mu) * m.x + mu * m.z;
     const double up = 2 * facing * m.z - mu;
     if (!(facing > 0)) return;
     const double bounced = up > 0 ? shadowing(alpha, mu, up) / masking(alpha, mu) : 0;
-    to->metal += weight * bounced;
+    cell->metal += weight * bounced;
     for (int c = 0; c < ENERGY_COATS; ++c)
-        to->coat[c] += weight * bounced * fresnel(facing, (double)energy_coat_index(c));
+        cell->coat[c] += weight * bounced * fresnel(facing, (double)energy_coat_index(c));
     for (int i = 0; i < ENERGY_INDICES; ++i) {
         const double eta = energy_index(i), share = fresnel(facing, eta);
-        if (up > 0) to->glass[i] += weight * share * masking(alpha, up);
+        if (up > 0) cell->glass[i] += weight * share * masking(alpha, up);
         if (share >= 1) continue;
         const double along = facing / eta - sqrt(1 - (1 - facing * facing) / (eta * eta));
         const double down = mu / eta - along * m.z;
         if (!(down > 0)) continue;
-        to->glass[i] += weight * (1 - share) * masking(alpha, down);
-        to->across[i] += weight * (1 - share) * masking(alpha, down);
+        cell->glass[i] += weight * (1 - share) * masking(alpha, down);
+        cell->across[i] += weight * (1 - share) * masking(alpha, down);
     }
 }
 
@@ -326,11 +326,11 @@ static bool open_table(table_file *file, const char *folder) {
     return file->out != NULL;
 }
 
-static void print_table(const table_file *to, const double *values, size_t count) {
-    const size_t across = (size_t)to->across;
+static void print_table(const table_file *file, const double *values, size_t count) {
+    const size_t across = (size_t)file->across;
     for (size_t i = 0; i < count; ++i) {
-        fprintf(to->out, to->shares ? "%.0f," : "%.5ff,", values[i] * (to->shares ? 65536 : 1));
-        if (i % across == across - 1 || i + 1 == count) fputc('\n', to->out);
+        fprintf(file->out, file->shares ? "%.0f," : "%.5ff,", values[i] * (file->shares ? 65536 : 1));
+        if (i % across == across - 1 || i + 1 == count) fputc('\n', file->out);
     }
 }
 

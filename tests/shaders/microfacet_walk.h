@@ -19,9 +19,9 @@ typedef struct walk_numbers {
     rng_block block;
 } walk_numbers;
 
-static float walk_next(walk_numbers *from) {
-    if (from->drawn % 4 == 0) from->block = rng_draw(from->key, from->drawn / 4, 0);
-    return from->block.value[from->drawn++ % 4];
+static float walk_next(walk_numbers *numbers) {
+    if (numbers->drawn % 4 == 0) numbers->block = rng_draw(numbers->key, numbers->drawn / 4, 0);
+    return numbers->block.value[numbers->drawn++ % 4];
 }
 
 /* Computes the height at which light in `direction` from `height` hits a facet; returns false if it

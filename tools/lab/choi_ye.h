@@ -39,7 +39,7 @@ typedef struct choi_column {
 
 /* Returns NULL if this was not measured. */
 const choi_tree *choi_find(const choi_column *column, const char *builder, const char *device_name);
-kd_status choi_measure(const bench_request *request, choi_column *to, const char *path);
+kd_status choi_measure(const bench_request *request, choi_column *column, const char *path);
 double choi_median(const double *seconds, int32_t runs);
 
 /* Prints the tables and figures in `parts` (CHOI_...). */

@@ -106,25 +106,25 @@ static line_fit fit(const double *n, const double *ms, int count) {
     const double cross = c * sxy - sx * sy, tall = c * syy - sy * sy;
     const line_fit none = {0, 0, 0};
     if (!(spread > 0) || !(tall > 0) || !(log_spread > 0)) return none;
-    const line_fit found = {cross / spread, cross * cross / (spread * tall),
+    const line_fit fit = {cross / spread, cross * cross / (spread * tall),
                             (c * lxy - lx * ly) / log_spread};
-    return found;
+    return fit;
 }
 
 static kd_status write_point(const bench_request *request, const choi_column *column,
-                             const choi_tree *from, double published_ms, const char *on) {
-    bench_row row = {.bench = "choi-ye-figure3", .set = "models", .builder = from->builder};
-    row.device = from->device;
+                             const choi_tree *tree, double published_ms, const char *on) {
+    bench_row row = {.bench = "choi-ye-figure3", .set = "models", .builder = tree->builder};
+    row.device = tree->device;
     row.n = row.triangles = column->triangles;
     row.items = (double)column->triangles;
     row.runs = request->runs;
-    memcpy(row.seconds, from->seconds, sizeof row.seconds);
+    memcpy(row.seconds, tree->seconds, sizeof row.seconds);
     row.checked = true;
     row.published = published_ms;
     row.published_on = published_ms > 0 ? on : NULL;
     row.published_unit = "ms";
     if (published_ms > 0)
-        row.ratio = published_ms / column->from->triangles * column->triangles / (from->median * 1e3);
+        row.ratio = published_ms / column->from->triangles * column->triangles / (tree->median * 1e3);
     return bench_write(request, &row);
 }
 
@@ -143,10 +143,10 @@ static kd_status figure_3_of(const bench_request *request, const choi_column *co
         n[used] = c->triangles;
         ms[used++] = from->median * 1e3;
     }
-    const line_fit found = used > 1 ? fit(n, ms, used) : (line_fit){0, 0, 0};
+    const line_fit line = used > 1 ? fit(n, ms, used) : (line_fit){0, 0, 0};
     if (used)
         printf("  ours, %-9s on %-7s %9.4g ms a thousand triangles, R2 %.4f, exponent of n %.3f\n",
-               builder, device_name, found.slope, found.r2, found.exponent);
+               builder, device_name, line.slope, line.r2, line.exponent);
     else
         printf("  ours, %-9s on %-7s no GPU\n", builder, device_name);
     return KD_OK;

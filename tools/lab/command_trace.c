@@ -162,9 +162,9 @@ static kd_status load(tracing *work, const option_line *line) {
     *view = scene_get_view(work->loaded);
     const tritree_input input = {view->mesh.positions, view->mesh.triangles,
                                  view->mesh.position_count, view->mesh.triangle_count};
-    const tritree_options how = {options->sah_traversal_cost, options->sah_intersect_cost,
+    const tritree_options tree_options = {options->sah_traversal_cost, options->sah_intersect_cost,
                                  options->sah_empty_factor, 0};
-    KD_TRY(tritree_open(&work->tree, &input, &how, work->builder, &work->job));
+    KD_TRY(tritree_open(&work->tree, &input, &tree_options, work->builder, &work->job));
     view->tree = tritree_get_view(&work->tree);
     if (scene_camera_is_default(work->loaded) && room_camera_is_room(view))
         values->view = room_camera(view, (float)options->width / (float)options->height);
@@ -175,13 +175,13 @@ typedef struct heat_planes {
     float *nodes, *triangles;
 } heat_planes;
 
-static void add_up(tracing *work, const heat_planes *to, uint64_t first,
+static void add_up(tracing *work, const heat_planes *planes, uint64_t first,
                    const tritree_counts *counts, uint64_t count) {
     const uint64_t width = (uint64_t)work->values.render.width;
     for (uint64_t i = 0; i < count; ++i) {
         const tritree_counts *c = &counts[i];
-        to->nodes[first + i] = (float)c->nodes;
-        to->triangles[first + i] = (float)c->triangles;
+        planes->nodes[first + i] = (float)c->nodes;
+        planes->triangles[first + i] = (float)c->triangles;
         work->mean_nodes += (double)c->nodes;
         work->mean_triangles += (double)c->triangles;
         if (c->triangles > work->max_triangles) work->max_triangles = c->triangles;
@@ -194,7 +194,7 @@ static void add_up(tracing *work, const heat_planes *to, uint64_t first,
 
 enum { BAND = 1 << 16 }; /* rays per batch */
 
-static kd_status cast_picture(tracing *work, const heat_planes *to, ray *rays, ray_hit *hits,
+static kd_status cast_picture(tracing *work, const heat_planes *planes, ray *rays, ray_hit *hits,
                               tritree_counts *counts) {
     const uint64_t width = (uint64_t)work->values.render.width;
     const uint64_t pixels = width * (uint64_t)work->values.render.height;
@@ -204,7 +204,7 @@ static kd_status cast_picture(tracing *work, const heat_planes *to, ray *rays, r
             rays[i] =
                 pixel_ray(work, (int32_t)((first + i) % width), (int32_t)((first + i) / width));
         KD_TRY(trace_closest(&work->view.tree, rays, hits, count, counts, &work->job));
-        add_up(work, to, first, counts, count);
+        add_up(work, planes, first, counts, count);
     }
     work->mean_nodes /= (double)pixels;
     work->mean_triangles /= (double)pixels;
@@ -270,13 +270,13 @@ static void print_text(const tracing *work) {
     }
 }
 
-static void add_vec3(cJSON *to, const char *name, vec3 v) {
+static void add_vec3(cJSON *json, const char *name, vec3 v) {
     const float values[3] = {v.x, v.y, v.z};
-    cJSON_AddItemToObject(to, name, cJSON_CreateFloatArray(values, 3));
+    cJSON_AddItemToObject(json, name, cJSON_CreateFloatArray(values, 3));
 }
 
-static void add_leaves(cJSON *to, const trace_walk *walk) {
-    cJSON *visited = cJSON_AddArrayToObject(to, "visited");
+static void add_leaves(cJSON *json, const trace_walk *walk) {
+    cJSON *visited = cJSON_AddArrayToObject(json, "visited");
     for (uint64_t i = 0; i < walk->counts.leaves; ++i) {
         const trace_leaf *leaf = &walk->leaves[i];
         cJSON *item = cJSON_CreateObject();

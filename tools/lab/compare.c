@@ -89,11 +89,11 @@ kd_status compare_lines(compare_ratio *out, const result_line *const *older, int
     return KD_OK;
 }
 
-/* Finds the lines of `in` that measure the same as `like`; returns their number. */
-static int lines_like(const result_line **out, const results *in, const result_line *like) {
+/* Finds the lines of `results` that measure the same as `like`; returns their number. */
+static int lines_like(const result_line **out, const results *results, const result_line *like) {
     int count = 0;
-    for (int i = 0; i < in->count; ++i)
-        if (results_alike(in->lines + i, like)) out[count++] = in->lines + i;
+    for (int i = 0; i < results->count; ++i)
+        if (results_alike(results->lines + i, like)) out[count++] = results->lines + i;
     return count;
 }
 
@@ -104,11 +104,11 @@ typedef struct tally {
     double limit; /* logarithm of the largest ratio allowed */
 } tally;
 
-static void print_row(const tally *to, const result_line *line, const compare_ratio *row,
+static void print_row(const tally *tally, const result_line *line, const compare_ratio *row,
                       bool changed) {
     char name[NAME];
     results_name(name, sizeof name, line);
-    const double over = row->log_ratio - to->limit;
+    const double over = row->log_ratio - tally->limit;
     const char *verdict = over > SURE_ROW * row->error ? "SLOWER"
                           : over > 0                   ? "perhaps slower: more --runs"
                                                        : "";
@@ -116,35 +116,35 @@ static void print_row(const tally *to, const result_line *line, const compare_ra
            name, verdict[0] ? "  " : "", verdict, changed ? "  ANSWER CHANGED" : "");
 }
 
-static kd_status compare_row(tally *to, const results *older, const results *newer,
+static kd_status compare_row(tally *tally, const results *older, const results *newer,
                              const result_line *line) {
-    const int before = lines_like(to->older, older, line), after = lines_like(to->newer, newer, line);
-    if (to->newer[0] != line) return KD_OK; /* handled with the first line that measures the same */
+    const int before = lines_like(tally->older, older, line), after = lines_like(tally->newer, newer, line);
+    if (tally->newer[0] != line) return KD_OK; /* handled with the first line that measures the same */
     if (before == 0) {
         char name[NAME];
         results_name(name, sizeof name, line);
         printf("     new           %s\n", name);
         return KD_OK;
     }
-    compare_ratio *row = to->rows + to->row_count++;
-    KD_TRY(compare_lines(row, to->older, before, to->newer, after));
+    compare_ratio *row = tally->rows + tally->row_count++;
+    KD_TRY(compare_lines(row, tally->older, before, tally->newer, after));
     const bool changed =
-        line->hash[0] && to->older[0]->hash[0] && strcmp(line->hash, to->older[0]->hash) != 0;
-    print_row(to, line, row, changed);
-    to->changed += changed;
-    to->slower += row->log_ratio - to->limit > SURE_ROW * row->error;
+        line->hash[0] && tally->older[0]->hash[0] && strcmp(line->hash, tally->older[0]->hash) != 0;
+    print_row(tally, line, row, changed);
+    tally->changed += changed;
+    tally->slower += row->log_ratio - tally->limit > SURE_ROW * row->error;
     return KD_OK;
 }
 
-static void print_missing(tally *to, const results *older, const results *newer) {
+static void print_missing(tally *tally, const results *older, const results *newer) {
     for (int i = 0; i < older->count; ++i) {
-        if (lines_like(to->newer, newer, older->lines + i) > 0) continue;
-        lines_like(to->older, older, older->lines + i);
-        if (to->older[0] != older->lines + i) continue;
+        if (lines_like(tally->newer, newer, older->lines + i) > 0) continue;
+        lines_like(tally->older, older, older->lines + i);
+        if (tally->older[0] != older->lines + i) continue;
         char name[NAME];
         results_name(name, sizeof name, older->lines + i);
         printf("    gone           %s\n", name);
-        ++to->missing;
+        ++tally->missing;
     }
 }
 
@@ -177,13 +177,13 @@ static kd_status judge(const tally *tally, double max_regress) {
     return KD_OK;
 }
 
-static kd_status compare_all(tally *to, const results *older, const results *newer) {
-    KD_TRY(KD_RESERVE_ZEROED(to->older, (uint64_t)older->count));
-    KD_TRY(KD_RESERVE_ZEROED(to->newer, (uint64_t)newer->count));
-    KD_TRY(KD_RESERVE(to->rows, (uint64_t)newer->count));
+static kd_status compare_all(tally *tally, const results *older, const results *newer) {
+    KD_TRY(KD_RESERVE_ZEROED(tally->older, (uint64_t)older->count));
+    KD_TRY(KD_RESERVE_ZEROED(tally->newer, (uint64_t)newer->count));
+    KD_TRY(KD_RESERVE(tally->rows, (uint64_t)newer->count));
     puts("   ratio of times, new over old");
-    for (int i = 0; i < newer->count; ++i) KD_TRY(compare_row(to, older, newer, newer->lines + i));
-    print_missing(to, older, newer);
+    for (int i = 0; i < newer->count; ++i) KD_TRY(compare_row(tally, older, newer, newer->lines + i));
+    print_missing(tally, older, newer);
     return KD_OK;
 }
 

@@ -99,15 +99,15 @@ static void print_name(char out[64], const experiment_trial *trial) {
              trial->lookup[0] ? " " : "", trial->lookup);
 }
 
-static kd_status write_line(const experiment *work, FILE *to, const experiment_trial *trial) {
-    fprintf(to, "{\"experiment\":\"%016" PRIx64 "\",\"integrator\":\"%s\",\"estimator\":\"%s\",",
+static kd_status write_line(const experiment *work, FILE *file, const experiment_trial *trial) {
+    fprintf(file, "{\"experiment\":\"%016" PRIx64 "\",\"integrator\":\"%s\",\"estimator\":\"%s\",",
             work->identity, trial->integrator, trial->estimator);
-    fprintf(to, "\"lookup\":\"%s\"", trial->lookup);
+    fprintf(file, "\"lookup\":\"%s\"", trial->lookup);
     for (int i = 0; i < VARY_AXES; ++i)
-        fprintf(to, ",\"%s\":%.9g", experiment_axis_names[i], trial->settings[i]);
-    fprintf(to, ",\"seconds\":%.9g,\"relmse\":%.9g,\"relmse_blocks\":%.9g,\"rmse\":%.9g}\n",
+        fprintf(file, ",\"%s\":%.9g", experiment_axis_names[i], trial->settings[i]);
+    fprintf(file, ",\"seconds\":%.9g,\"relmse\":%.9g,\"relmse_blocks\":%.9g,\"rmse\":%.9g}\n",
             trial->seconds, trial->relmse, trial->block_relmse, trial->rmse);
-    KD_REQUIRE(fflush(to) == 0 && !ferror(to), KD_ERROR_RUNTIME,
+    KD_REQUIRE(fflush(file) == 0 && !ferror(file), KD_ERROR_RUNTIME,
                "%s/experiment.jsonl: cannot write", work->folder);
     return KD_OK;
 }
@@ -232,12 +232,12 @@ static void print_trial(const experiment_trial *trial, bool again) {
 }
 
 /* A trial that is in two ladders is measured once. */
-static void share(experiment *work, const experiment_trial *from) {
+static void share(experiment *work, const experiment_trial *trial) {
     for (int i = 0; i < work->trial_count; ++i) {
         experiment_trial *to = &work->trials[i];
-        if (to->measured || !same_settings(to, from)) continue;
+        if (to->measured || !same_settings(to, trial)) continue;
         const experiment_axis varies = to->varies;
-        *to = *from;
+        *to = *trial;
         to->varies = varies;
     }
 }
@@ -384,9 +384,9 @@ static kd_status read_methods(experiment *out, const char *list) {
 static kd_status read_estimators(experiment *out, const char *list) {
     char part[16];
     for (const char *at = list; *at; ++out->estimator_count) {
-        photon_estimator found;
+        photon_estimator estimator;
         KD_REQUIRE(next_part(&at, part) && out->estimator_count < EXPERIMENT_METHODS &&
-                       photon_estimator_find(&found, part) == KD_OK,
+                       photon_estimator_find(&estimator, part) == KD_OK,
                    KD_ERROR_USAGE, "--estimators %s: expected some of nearest, fixed, adaptive",
                    list);
         snprintf(out->estimators[out->estimator_count], 16, "%s", part);

@@ -50,8 +50,8 @@ static bool is_on(const experiment_trial *trial, int axis) {
 
 /* Collects the curve of one name, of at least two points. `axis` below 0: all trials, against
    seconds. */
-static void add_curve(curves *to, const experiment *work, const char *name, int axis) {
-    plot_point *points = to->points + to->used;
+static void add_curve(curves *curves, const experiment *work, const char *name, int axis) {
+    plot_point *points = curves->points + curves->used;
     int count = 0;
     for (int i = 0; i < work->trial_count; ++i) {
         const experiment_trial *trial = &work->trials[i];
@@ -65,18 +65,18 @@ static void add_curve(curves *to, const experiment *work, const char *name, int 
         points[place] = point;
     }
     if (count < 2) return;
-    if (to->count == PLOT_SERIES) {
-        ++to->left_out;
+    if (curves->count == PLOT_SERIES) {
+        ++curves->left_out;
         return;
     }
-    memcpy(to->names[to->count], name, NAME);
-    to->series[to->count] = (plot_series){to->names[to->count], points, count};
-    ++to->count;
-    to->used += count;
+    memcpy(curves->names[curves->count], name, NAME);
+    curves->series[curves->count] = (plot_series){curves->names[curves->count], points, count};
+    ++curves->count;
+    curves->used += count;
 }
 
-static void gather(curves *to, const experiment *work, int axis) {
-    memset(to, 0, sizeof *to);
+static void gather(curves *curves, const experiment *work, int axis) {
+    memset(curves, 0, sizeof *curves);
     for (int i = 0; i < work->trial_count; ++i) {
         char name[NAME], earlier[NAME];
         bool first = true;
@@ -85,7 +85,7 @@ static void gather(curves *to, const experiment *work, int axis) {
             name_of(earlier, &work->trials[j]);
             first = strcmp(name, earlier) != 0;
         }
-        if (first) add_curve(to, work, name, axis);
+        if (first) add_curve(curves, work, name, axis);
     }
 }
 

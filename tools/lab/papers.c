@@ -92,10 +92,10 @@ paper_table paper_table_make(const bench_request *request, const char *name,
 }
 
 void paper_table_head(const paper_table *table, const char *title) {
-    device where;
-    const bool found = table->on_cuda && device_find(&where, "cuda:0") == KD_OK;
+    device device;
+    const bool found = table->on_cuda && device_find(&device, "cuda:0") == KD_OK;
     printf("%s\npublished on %s; ours on the CPU and on %s\n%-40s", title, table->published_on,
-           found                     ? where.name
+           found                     ? device.name
            : device_cuda_count() > 0 ? "no CUDA device in a quick run"
                                      : "no CUDA device (no GPU here)",
            "case");
@@ -230,16 +230,16 @@ static kd_status build_there(paper_row *row, const bench_cloud *cloud,
 kd_status paper_measure_build(const paper_table *table, paper_row *row, const char *builder,
                               uint64_t count, uint32_t dims, const pointtree_options *options) {
     const uint64_t host = host_memory(), needed = cpu_bytes(builder, count, dims);
-    device where;
+    device device;
     paper_row_begin(row, table, builder, count, dims);
     if (options->split == POINTTREE_WIDEST)
         row->ours[TABLE_CPU].variant = row->ours[TABLE_CUDA].variant = "widest";
     if (table->on_cpu) leave_what_does_not_fit(row, needed, host, TABLE_CPU);
     if (!point_builder_cuda_find(builder) && device_cuda_count() > 0)
         paper_row_leave(row, TABLE_CUDA, "CPU alone");
-    if (row->ours[TABLE_CUDA].runs && device_find(&where, "cuda:0") == KD_OK)
+    if (row->ours[TABLE_CUDA].runs && device_find(&device, "cuda:0") == KD_OK)
         leave_what_does_not_fit(row, count * (dims * sizeof(float) + sizeof(uint32_t)),
-                                where.memory_bytes, TABLE_CUDA);
+                                device.memory_bytes, TABLE_CUDA);
     const bool on_cpu = row->ours[TABLE_CPU].runs > 0, on_cuda = row->ours[TABLE_CUDA].runs > 0;
     bench_cloud cloud;
     if (!on_cpu && !on_cuda) return KD_OK;

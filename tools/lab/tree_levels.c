@@ -113,21 +113,21 @@ static bool cut_box(const line *line, box3 box, double *near, double *far) {
     return *near <= *far;
 }
 
-static void pierce(tree_levels *to, const tritree *tree, const line *line, uint32_t at,
+static void pierce(tree_levels *levels, const tritree *tree, const line *line, uint32_t at,
                    uint32_t level, double near, double far) {
     const tritree_node node = tree->nodes[at];
-    level_of(to, level)->intersected += 1;
+    level_of(levels, level)->intersected += 1;
     if (tritree_is_leaf(node)) return;
     const int axis = tritree_axis(node);
     const double t = ((double)node.split - line->origin[axis]) / line->delta[axis];
     const uint32_t first = tritree_left(node) + (line->delta[axis] < 0), left = tritree_left(node);
     const uint32_t second = first == left ? left + 1 : left;
-    if (near <= t) pierce(to, tree, line, first, level + 1, near, fmin(far, t));
-    if (far >= t) pierce(to, tree, line, second, level + 1, fmax(near, t), far);
+    if (near <= t) pierce(levels, tree, line, first, level + 1, near, fmin(far, t));
+    if (far >= t) pierce(levels, tree, line, second, level + 1, fmax(near, t), far);
 }
 
 /* Traces the same line as a ray up to its hit. */
-static void cast_line(tree_levels *to, const tritree_view *view, const line *line) {
+static void cast_line(tree_levels *levels, const tritree_view *view, const line *line) {
     ray cast;
     memset(&cast, 0, sizeof cast);
     cast.origin = vec3_make((float)line->origin[0], (float)line->origin[1], (float)line->origin[2]);
@@ -136,26 +136,26 @@ static void cast_line(tree_levels *to, const tritree_view *view, const line *lin
     cast.tmax = 1;
     tritree_counts counts = {0, 0, 0};
     tritree_closest_counted(view, cast, &counts);
-    to->nodes_read += (double)counts.nodes;
-    to->leaves_read += (double)counts.leaves;
-    to->triangles_tested += (double)counts.triangles;
+    levels->nodes_read += (double)counts.nodes;
+    levels->leaves_read += (double)counts.leaves;
+    levels->triangles_tested += (double)counts.triangles;
 }
 
-static void cast_lines(tree_levels *to, const tritree *tree, uint64_t lines) {
+static void cast_lines(tree_levels *levels, const tritree *tree, uint64_t lines) {
     const tritree_view view = tritree_get_view(tree);
-    for (uint64_t number = 0; to->lines < lines && number < 64 * lines; ++number) {
+    for (uint64_t number = 0; levels->lines < lines && number < 64 * lines; ++number) {
         const line drawn = draw_line(view.box, number);
         double near, far;
         if (!cut_box(&drawn, view.box, &near, &far)) continue;
-        ++to->lines;
-        pierce(to, tree, &drawn, 0, 0, near, far);
-        cast_line(to, &view, &drawn);
+        ++levels->lines;
+        pierce(levels, tree, &drawn, 0, 0, near, far);
+        cast_line(levels, &view, &drawn);
     }
-    const double each = to->lines ? 1.0 / (double)to->lines : 0;
-    for (uint32_t level = 0; level < to->count; ++level) to->levels[level].intersected *= each;
-    to->nodes_read *= each;
-    to->leaves_read *= each;
-    to->triangles_tested *= each;
+    const double each = levels->lines ? 1.0 / (double)levels->lines : 0;
+    for (uint32_t level = 0; level < levels->count; ++level) levels->levels[level].intersected *= each;
+    levels->nodes_read *= each;
+    levels->leaves_read *= each;
+    levels->triangles_tested *= each;
 }
 
 void tree_levels_measure(tree_levels *out, const tritree *tree, uint64_t lines) {
@@ -248,9 +248,9 @@ static void write_dot(writing *w) {
     fputs("}\n", w->to);
 }
 
-static void write_json(FILE *to, const tritree *tree, const tree_levels *levels) {
+static void write_json(FILE *file, const tritree *tree, const tree_levels *levels) {
     const tritree_statistics *s = &tree->statistics;
-    fprintf(to,
+    fprintf(file,
             "{\n  \"nodes\": %" PRIu64 ", \"leaves\": %" PRIu64 ", \"references\": %" PRIu64
             ", \"depth\": %u, \"sah_cost\": %.9g,\n  \"lines\": %" PRIu64
             ", \"nodes_read\": %.9g, \"leaves_read\": %.9g, \"triangles_tested\": %.9g,\n"
@@ -258,19 +258,19 @@ static void write_json(FILE *to, const tritree *tree, const tree_levels *levels)
             s->nodes, s->leaves, s->references, s->depth, s->sah_cost, levels->lines, levels->nodes_read,
             levels->leaves_read, levels->triangles_tested);
     for (int i = 0; i < LEAF_SIZES; ++i)
-        fprintf(to, "%s%" PRIu64, i ? ", " : "", levels->leaf_sizes[i]);
-    fputs("],\n  \"levels\": [\n", to);
+        fprintf(file, "%s%" PRIu64, i ? ", " : "", levels->leaf_sizes[i]);
+    fputs("],\n  \"levels\": [\n", file);
     for (uint32_t l = 0; l < levels->count; ++l) {
         const tree_level *at = &levels->levels[l];
         fprintf(
-            to,
+            file,
             "    {\"level\": %u, \"nodes\": %" PRIu64 ", \"leaves\": %" PRIu64
             ", \"empty_leaves\": %" PRIu64 ", \"references\": %" PRIu64
             ", \"expected\": %.9g, \"met\": %.9g, \"inner_cost\": %.9g, \"leaf_cost\": %.9g}%s\n",
             l, at->nodes, at->leaves, at->empty_leaves, at->references, at->expected,
             at->intersected, at->inner_cost, at->leaf_cost, l + 1 < levels->count ? "," : "");
     }
-    fputs("  ]\n}\n", to);
+    fputs("  ]\n}\n", file);
 }
 
 bool tree_export_knows(const char *path) {
@@ -304,11 +304,11 @@ typedef struct chart {
     int count;
 } chart;
 
-static bars_row *add_row(chart *to, const char *before, uint32_t number, const char *after) {
-    bars_row *row = &to->rows[to->count];
+static bars_row *add_row(chart *chart, const char *before, uint32_t number, const char *after) {
+    bars_row *row = &chart->rows[chart->count];
     memset(row, 0, sizeof *row);
-    snprintf(to->names[to->count], sizeof to->names[0], "%s%u%s", before, number, after);
-    row->name = to->names[to->count++];
+    snprintf(chart->names[chart->count], sizeof chart->names[0], "%s%u%s", before, number, after);
+    row->name = chart->names[chart->count++];
     return row;
 }
 

@@ -139,11 +139,11 @@ enum { SIX = 6 };
 static const float six[SIX][2] = {{2, 3}, {5, 4}, {9, 6}, {4, 7}, {8, 1}, {7, 2}};
 
 /* Draws the cell of a node, then those of its children. */
-static void draw_node(drawn_segment *to, const pointtree_nd_view *tree, uint32_t node,
+static void draw_node(drawn_segment *line, const pointtree_nd_view *tree, uint32_t node,
                       const double lo[2], const double hi[2]) {
     if (node >= tree->count) return;
     const uint32_t axis = pointtree_nd_axis(tree, node);
-    drawn_segment *segment = to + node;
+    drawn_segment *segment = line + node;
     for (uint32_t a = 0; a < 2; ++a) {
         segment->at[a] = pointtree_nd_coordinate(tree, node, a);
         segment->from[a] = a == axis ? segment->at[a] : lo[a];
@@ -154,7 +154,7 @@ static void draw_node(drawn_segment *to, const pointtree_nd_view *tree, uint32_t
     for (uint32_t right = 0; right < 2; ++right) {
         double part_lo[2] = {lo[0], lo[1]}, part_hi[2] = {hi[0], hi[1]};
         (right ? part_lo : part_hi)[axis] = segment->at[axis];
-        draw_node(to, tree, 2 * node + 1 + right, part_lo, part_hi);
+        draw_node(line, tree, 2 * node + 1 + right, part_lo, part_hi);
     }
 }
 
@@ -260,14 +260,14 @@ static kd_status ask_all(const paper_table *table, const asked_tree *tree, const
                          int on, paper_row (*rows)[QUERY_KINDS]) {
     static const uint32_t ks[QUERY_KINDS] = {1, 4, 8, 20, 50, 4, 8, 20, 50};
     for (int i = 0; i < QUERY_KINDS; ++i) {
-        asked_tree asked = *tree;
+        asked_tree searched = *tree;
         bench_row *ours = &(*rows)[i].ours[on];
-        if (i > 4) asked.query.max_radius = 0.01;
+        if (i > 4) searched.query.max_radius = 0.01;
         *ours = paper_row_ours(table, on, "select", row->count, 4);
         ours->variant = tree->walks ? (i > 4 ? "walk, radius 0.01" : "walk")
                         : i > 4   ? "radius 0.01"
                                   : NULL;
-        if (ours->runs) KD_TRY(time_queries(ours, &asked, ks[i]));
+        if (ours->runs) KD_TRY(time_queries(ours, &searched, ks[i]));
     }
     return KD_OK;
 }

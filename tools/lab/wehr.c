@@ -178,12 +178,12 @@ done:
     return status;
 }
 
-static kd_status upload(bench_cloud *to) {
-    const uint64_t bytes = to->points.count * sizeof(vec3);
-    KD_TRY(device_memory_reserve(&to->memory[1], bytes));
-    to->device_points = to->points;
-    to->device_points.coordinates = to->memory[1];
-    return device_memory_upload(to->memory[1], to->memory[0], bytes);
+static kd_status upload(bench_cloud *cloud) {
+    const uint64_t bytes = cloud->points.count * sizeof(vec3);
+    KD_TRY(device_memory_reserve(&cloud->memory[1], bytes));
+    cloud->device_points = cloud->points;
+    cloud->device_points.coordinates = cloud->memory[1];
+    return device_memory_upload(cloud->memory[1], cloud->memory[0], bytes);
 }
 
 kd_status wehr_cloud_open(wehr_cloud *out, const paper_table *table, wehr_set set, uint64_t count) {
@@ -287,19 +287,19 @@ static kd_status search_cuda(bench_row *row, const pointtree_nd_view *tree, cons
     kd_status status = KD_OK;
     void *points = NULL, *names = NULL, *queries = NULL, *ids = NULL, *dist2 = NULL;
     device_timer timer = {NULL, NULL};
-    pointtree_nd_view there = *tree;
+    pointtree_nd_view view = *tree;
     KD_TRY_GOTO(copy_over(&points, tree->coordinates, tree->count * sizeof(vec3)));
     KD_TRY_GOTO(copy_over(&names, tree->ids, tree->count * sizeof *tree->ids));
     KD_TRY_GOTO(copy_over(&queries, asked, count * sizeof(vec3)));
     KD_TRY_GOTO(device_memory_reserve(&ids, count * sizeof(uint32_t)));
     KD_TRY_GOTO(device_memory_reserve(&dist2, count * sizeof(double)));
-    there.coordinates = points;
-    there.ids = (const uint32_t *)names;
+    view.coordinates = points;
+    view.ids = (const uint32_t *)names;
     KD_TRY_GOTO(device_timer_open(&timer));
     for (int run = -1; run < row->runs; ++run) {
         double seconds = 0;
         KD_TRY_GOTO(device_timer_start(&timer, NULL));
-        KD_TRY_GOTO(point_approximate_cuda(&there, queries, count, QUEUE, (uint32_t *)ids,
+        KD_TRY_GOTO(point_approximate_cuda(&view, queries, count, QUEUE, (uint32_t *)ids,
                                            (double *)dist2, NULL));
         KD_TRY_GOTO(device_timer_stop(&timer, NULL, &seconds));
         if (run >= 0) row->seconds[run] = seconds;

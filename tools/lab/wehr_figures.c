@@ -270,9 +270,9 @@ static kd_status time_levels(bench_row *row, double levels[LEVELS], const wehr_c
     return KD_OK;
 }
 
-static kd_status write_level(const bench_request *request, const bench_row *from, uint64_t chunk,
+static kd_status write_level(const bench_request *request, const bench_row *bench, uint64_t chunk,
                              double seconds, const char *sort) {
-    bench_row row = *from;
+    bench_row row = *bench;
     row.set = "final levels";
     row.variant = sort;
     row.n = chunk;

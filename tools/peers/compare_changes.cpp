@@ -58,19 +58,19 @@ struct Took {
     double all = 0, kernel = 0; // seconds: total; in the kernel
 };
 
-Took now(const Asked &asked) {
+Took now(const Asked &request) {
     timespec t;
     rusage used;
-    clock_gettime(asked.threads > 1 ? CLOCK_MONOTONIC : CLOCK_PROCESS_CPUTIME_ID, &t);
+    clock_gettime(request.threads > 1 ? CLOCK_MONOTONIC : CLOCK_PROCESS_CPUTIME_ID, &t);
     getrusage(RUSAGE_SELF, &used);
     return {double(t.tv_sec) + 1e-9 * double(t.tv_nsec),
             double(used.ru_stime.tv_sec) + 1e-6 * double(used.ru_stime.tv_usec)};
 }
 
-template <class Work> Took time_of(const Asked &asked, const Work &work) {
-    const Took started = now(asked);
+template <class Work> Took time_of(const Asked &request, const Work &work) {
+    const Took started = now(request);
     work();
-    const Took ended = now(asked);
+    const Took ended = now(request);
     return {ended.all - started.all, ended.kernel - started.kernel};
 }
 
@@ -110,14 +110,14 @@ std::vector<uint32_t> ids_from(size_t first, size_t count, size_t step) {
 
 // `named`: points have the given ids; otherwise ids are assigned in order.
 kd_points *open_tree(const Cloud &cloud, const std::vector<uint32_t> &ids, bool named) {
-    Cloud there(3 * ids.size());
+    Cloud device_cloud(3 * ids.size());
     for (size_t i = 0; i < ids.size(); ++i)
         for (size_t axis = 0; axis < 3; ++axis)
-            there[3 * i + axis] = cloud[3 * size_t(ids[i]) + axis];
+            device_cloud[3 * i + axis] = cloud[3 * size_t(ids[i]) + axis];
     kd_points_options options;
     kd_points_options_default(&options);
     std::snprintf(options.device, sizeof options.device, "cpu");
-    kd_point_array points = kd_point_array_make(there.data(), ids.size(), 3, KD_FLOAT);
+    kd_point_array points = kd_point_array_make(device_cloud.data(), ids.size(), 3, KD_FLOAT);
     if (named) points.ids = ids.data();
     kd_points *tree = nullptr;
     demand(kd_points_open(&tree, &points, &options));
@@ -130,7 +130,7 @@ struct Answers {
     double seconds;
 };
 
-Answers visit_points(const Asked &asked, const kd_points *tree, const Cloud &queries) {
+Answers visit_points(const Asked &request, const kd_points *tree, const Cloud &queries) {
     Answers out;
     out.ids.resize(QUERIES * K);
     out.dist2.resize(out.ids.size());
@@ -138,20 +138,20 @@ Answers visit_points(const Asked &asked, const kd_points *tree, const Cloud &que
     kd_points_query_default(&query);
     query.points = kd_point_array_make(queries.data(), QUERIES, 3, KD_FLOAT);
     out.seconds =
-        time_of(asked, [&] {
+        time_of(request, [&] {
             demand(kd_points_nearest(tree, &query, K, out.ids.data(), out.dist2.data(), nullptr));
         }).all;
     return out;
 }
 
 // Squared distances to the eighth neighbour.
-Answers ask_psi(const Asked &asked, PsiTree &tree, const Cloud &queries) {
+Answers ask_psi(const Asked &request, PsiTree &tree, const Cloud &queries) {
     using Near = std::pair<std::reference_wrapper<Point>, Point::dis_type>;
     static Point nobody;
     Answers out;
     out.dist2.resize(QUERIES);
     out.seconds =
-        time_of(asked, [&] {
+        time_of(request, [&] {
             parlay::parallel_for(0, QUERIES, [&](size_t i) {
                 Point at;
                 for (size_t axis = 0; axis < 3; ++axis) at[uint8_t(axis)] = queries[3 * i + axis];
@@ -231,16 +231,16 @@ void remove_batches(Change &change, Took took[2], const std::vector<uint32_t> &g
     }
 }
 
-bool run_share(const Asked &asked, double share) {
-    const size_t batch = size_t(double(asked.points) * share), all = batch * size_t(asked.batches);
-    const size_t points = size_t(asked.points);
+bool run_share(const Asked &request, double share) {
+    const size_t batch = size_t(double(request.points) * share), all = batch * size_t(request.batches);
+    const size_t points = size_t(request.points);
     if (batch == 0) return true;
     const Cloud cloud = random_cloud(points + all, 1), queries = random_cloud(QUERIES, 2);
     std::vector<uint32_t> there = ids_from(0, points, 1);
     Points theirs = psi_points(cloud, there);
     PsiTree peer;
     peer.build(parlay::make_slice(theirs));
-    Change change = {asked, cloud, queries, batch, open_tree(cloud, there, false), peer};
+    Change change = {request, cloud, queries, batch, open_tree(cloud, there, false), peer};
     Took took[2][2];
     insert_batches(change, took[0]);
     there = ids_from(0, points + all, 1);
@@ -259,38 +259,38 @@ bool run_share(const Asked &asked, double share) {
     return change.same;
 }
 
-bool read_line(Asked &asked, int argc, char **argv) {
+bool read_line(Asked &request, int argc, char **argv) {
     for (int i = 1; i < argc; ++i) {
         const std::string word = argv[i];
-        long long *to = word == "--threads"   ? &asked.threads
-                        : word == "--batches" ? &asked.batches
-                                              : &asked.points;
-        if (to != &asked.points && ++i == argc) return false;
+        long long *to = word == "--threads"   ? &request.threads
+                        : word == "--batches" ? &request.batches
+                                              : &request.points;
+        if (to != &request.points && ++i == argc) return false;
         *to = std::atoll(argv[i]);
         if (*to < 1) return false;
     }
-    return asked.threads <= 1024 && asked.points >= 1000 && asked.points <= 1000000000;
+    return request.threads <= 1024 && request.points >= 1000 && request.points <= 1000000000;
 }
 
 } // namespace
 
 int main(int argc, char **argv) {
-    Asked asked;
-    if (!read_line(asked, argc, argv)) {
+    Asked request;
+    if (!read_line(request, argc, argv)) {
         std::fprintf(stderr,
                      "usage: compare_changes [--threads N] [--batches N] [POINTS >= 1000]\n");
         return 2;
     }
-    const std::string threads = std::to_string(asked.threads);
+    const std::string threads = std::to_string(request.threads);
     setenv("PARLAY_NUM_THREADS", threads.c_str(), 1); // read when its first loop starts
     setenv("OMP_NUM_THREADS", threads.c_str(), 1);
     std::printf("%lld points, %lld batches, %lld thread%s, %s time, in turns; ms a batch\n"
                 "%-14s %9s %8s %9s %8s %9s %9s %9s %9s %9s %8s\n",
-                asked.points, asked.batches, asked.threads, asked.threads > 1 ? "s" : "",
-                asked.threads > 1 ? "wall-clock" : "processor", "", "kandela", "kernel", "PSI",
+                request.points, request.batches, request.threads, request.threads > 1 ? "s" : "",
+                request.threads > 1 ? "wall-clock" : "processor", "", "kandela", "kernel", "PSI",
                 "kernel", "x of PSI", "anew, ms", "ask M/s", "PSI's", "anew's", "differ");
     bool same = true;
-    for (double share : shares) same &= run_share(asked, share);
+    for (double share : shares) same &= run_share(request, share);
     if (same) return 0;
     std::fprintf(stderr, "compare_changes: a changed tree answers otherwise than one built anew\n");
     return 6;

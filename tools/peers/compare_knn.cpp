@@ -215,27 +215,27 @@ struct Asked {
     const char *file = nullptr;
 };
 
-bool read_line(Asked &asked, int argc, char **argv) {
+bool read_line(Asked &request, int argc, char **argv) {
     for (int i = 1, next = 1; i < argc; ++i) {
         const std::string word = argv[i];
         const bool takes = word == "--threads" || word == "--k" || word == "--cloud";
         if (takes && ++i == argc) return false;
         if (word == "--alone") {
-            asked.alone = true;
+            request.alone = true;
         } else if (word == "--own") {
-            asked.own = true;
+            request.own = true;
         } else if (word == "--cloud") {
-            asked.file = argv[i];
+            request.file = argv[i];
         } else if (word == "--k") {
-            if (std::sscanf(argv[i], "%u,%u", &asked.k[0], &asked.k[1]) != 2) return false;
+            if (std::sscanf(argv[i], "%u,%u", &request.k[0], &request.k[1]) != 2) return false;
         } else {
             if (!takes && next > 2) return false;
-            asked.given[takes ? 0 : next++] = std::atoll(argv[i]);
+            request.given[takes ? 0 : next++] = std::atoll(argv[i]);
         }
     }
-    const long long *given = asked.given;
-    return given[0] >= 1 && given[0] <= 1024 && asked.k[0] && asked.k[1] && given[2] >= 1 &&
-           given[1] >= (long long)std::max(asked.k[0], asked.k[1]);
+    const long long *given = request.given;
+    return given[0] >= 1 && given[0] <= 1024 && request.k[0] && request.k[1] && given[2] >= 1 &&
+           given[1] >= (long long)std::max(request.k[0], request.k[1]);
 }
 
 // Reads floats x, y, z of at most `maximum` points.
@@ -249,21 +249,21 @@ Cloud cloud_of_file(const char *path, size_t maximum) {
     std::exit(4);
 }
 
-Input input_of(Asked &asked) {
+Input input_of(Asked &request) {
     Input input;
-    const size_t queries = size_t(asked.given[2]);
-    input.own = asked.own;
-    if (!asked.file) {
-        input.cloud = random_cloud(size_t(asked.given[1]), 1);
+    const size_t queries = size_t(request.given[2]);
+    input.own = request.own;
+    if (!request.file) {
+        input.cloud = random_cloud(size_t(request.given[1]), 1);
         input.random = random_cloud(queries, 2);
         input.sorted = along_a_curve(input.random);
         return input;
     }
-    input.cloud = cloud_of_file(asked.file, size_t(asked.given[1]));
-    asked.given[1] = (long long)(input.cloud.size() / 3);
+    input.cloud = cloud_of_file(request.file, size_t(request.given[1]));
+    request.given[1] = (long long)(input.cloud.size() / 3);
     std::mt19937 bits(2);
     std::vector<uint32_t> chosen;
-    for (size_t i = 0; i < queries; ++i) chosen.push_back(uint32_t(bits() % asked.given[1]));
+    for (size_t i = 0; i < queries; ++i) chosen.push_back(uint32_t(bits() % request.given[1]));
     for (bool in_order : {false, true}) {
         if (in_order) std::sort(chosen.begin(), chosen.end());
         for (uint32_t at : chosen)
@@ -296,21 +296,21 @@ Contenders contenders_of(const Input &input, bool alone, int threads) {
 } // namespace
 
 int main(int argc, char **argv) {
-    Asked asked;
-    if (!read_line(asked, argc, argv)) return usage();
-    const int threads = int(asked.given[0]);
+    Asked request;
+    if (!read_line(request, argc, argv)) return usage();
+    const int threads = int(request.given[0]);
     omp_set_num_threads(threads); // OpenMP has read the environment before main
-    const Input input = input_of(asked);
-    const Contenders all = contenders_of(input, asked.alone, threads);
-    const char *second = asked.own ? "own" : "sorted";
+    const Input input = input_of(request);
+    const Contenders all = contenders_of(input, request.alone, threads);
+    const char *second = request.own ? "own" : "sorted";
     std::printf("%lld points, %lld queries, %d thread%s, %s time, least of %d, in turns;\n"
                 "%squeries a second, and the sum of k-th distances\n"
                 "%-16s %11s %5s%2u random %11s %13s%3u random %11s\n",
-                asked.given[1], asked.given[2], threads, threads > 1 ? "s" : "",
+                request.given[1], request.given[2], threads, threads > 1 ? "s" : "",
                 threads > 1 ? "wall-clock" : "processor", TURNS,
-                asked.alone ? "one query a call; " : "", "", "build ms", "k =", asked.k[0], second,
-                "k =", asked.k[1], second);
-    const std::vector<Row> rows = measure(all, input, asked.k, threads);
+                request.alone ? "one query a call; " : "", "", "build ms", "k =", request.k[0], second,
+                "k =", request.k[1], second);
+    const std::vector<Row> rows = measure(all, input, request.k, threads);
     const bool same = print_rows(all, rows, input);
     if (all.size() > 1) print_ratios(rows);
     for (const auto &one : all)

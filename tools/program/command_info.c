@@ -24,17 +24,17 @@ typedef struct info_values {
 } info_values;
 
 static void print_devices(FILE *stream) {
-    device found;
-    device_cpu_describe(&found);
-    fprintf(stream, "Devices:\n  %-10s %s, %.1f GB\n", "cpu", found.name,
-            (double)found.memory_bytes * 1e-9);
+    device device;
+    device_cpu_describe(&device);
+    fprintf(stream, "Devices:\n  %-10s %s, %.1f GB\n", "cpu", device.name,
+            (double)device.memory_bytes * 1e-9);
     for (int i = 0; i < device_cuda_count(); ++i) {
         char name[24];
         snprintf(name, sizeof name, "cuda:%d", i);
-        if (device_cuda_describe(&found, i) == KD_OK)
+        if (device_cuda_describe(&device, i) == KD_OK)
             fprintf(stream, "  %-10s %s, %.1f GB, compute %d.%d, %d multiprocessors\n", name,
-                    found.name, (double)found.memory_bytes * 1e-9, found.major, found.minor,
-                    found.processors);
+                    device.name, (double)device.memory_bytes * 1e-9, device.major, device.minor,
+                    device.processors);
         else
             fprintf(stream, "  %-10s not available: %s\n", name, kd_last_error());
     }

@@ -53,18 +53,18 @@ typedef struct rendering {
 
 /* If a host has several ranks, gives each its own device and a share of the cores, unless the
    options say otherwise. */
-static void rank_place_apply(const ranks *among, kd_render_options *options,
+static void rank_place_apply(const ranks *comm, kd_render_options *options,
                              const option_line *line) {
-    if (!ranks_shared(among)) return;
+    if (!ranks_shared(comm)) return;
     const bool any = strcmp(options->device, "cuda") == 0 || name_is_auto(options->device);
-    const int devices = any && among->locals > 1 ? device_cuda_count() : 0;
+    const int devices = any && comm->locals > 1 ? device_cuda_count() : 0;
     if (devices > 1)
-        snprintf(options->device, sizeof options->device, "cuda:%d", among->local % devices);
+        snprintf(options->device, sizeof options->device, "cuda:%d", comm->local % devices);
     /* A launcher that bound this process to cores has distributed them already. */
     const int cores = cores_count();
-    if (options->threads > 0 || option_line_has(line, "threads") || among->locals < 2) return;
+    if (options->threads > 0 || option_line_has(line, "threads") || comm->locals < 2) return;
     if (cores < machine_cores_online()) return;
-    options->threads = cores / among->locals > 1 ? cores / among->locals : 1;
+    options->threads = cores / comm->locals > 1 ? cores / comm->locals : 1;
 }
 
 static bool is_sequence(const rendering *work) {
@@ -145,17 +145,17 @@ static kd_status set_cameras(rendering *work, const option_line *line,
         work->ends[1] = work->ends[0];
     }
     for (int i = 0; i < 2; ++i) {
-        render_values own = {.view = work->ends[i]};
-        KD_TRY(option_line_apply(line, &own));
-        work->ends[i] = own.view;
-        KD_REQUIRE(!vec3_is_zero(vec3_sub(own.view.look_at, own.view.eye)), KD_ERROR_USAGE,
+        render_values render = {.view = work->ends[i]};
+        KD_TRY(option_line_apply(line, &render));
+        work->ends[i] = render.view;
+        KD_REQUIRE(!vec3_is_zero(vec3_sub(render.view.look_at, render.view.eye)), KD_ERROR_USAGE,
                    "--eye and --look-at are the same point; move one of them");
-        KD_REQUIRE(!vec3_is_zero(own.view.up), KD_ERROR_USAGE, "--up must not be 0,0,0");
+        KD_REQUIRE(!vec3_is_zero(render.view.up), KD_ERROR_USAGE, "--up must not be 0,0,0");
         if (!values->turntable) continue;
         const double gone =
             (double)timed.render.frame - (double)frames[0] + (i ? (double)timed.render.shutter : 0);
         work->ends[i] =
-            sequence_turned(own.view, gone / ((double)frames[1] - (double)frames[0] + 1));
+            sequence_turned(render.view, gone / ((double)frames[1] - (double)frames[0] + 1));
     }
     return KD_OK;
 }
@@ -188,13 +188,13 @@ static kd_status set_options(rendering *work, const option_line *line,
 }
 
 /* Writes all images; also called during rendering. */
-static kd_status write_files(void *context, const render_result *from) {
+static kd_status write_files(void *context, const render_result *result) {
     const rendering *work = (const rendering *)context;
     const image_encoding encoding = {.exposure = work->values.render.exposure,
                                      .tonemap = work->values.render.tonemap};
     const option_list *outputs = &work->values.outputs;
     for (int i = 0; i < outputs->count; ++i)
-        KD_TRY(image_write(&from->picture, outputs->items[i], &encoding));
+        KD_TRY(image_write(&result->picture, outputs->items[i], &encoding));
     return KD_OK;
 }
 
@@ -338,12 +338,12 @@ static kd_status set_keeping(rendering *work, const option_line *line, render_ke
 /* Loads the scene. With several ranks, rank 0 reads the files and sends them to the others, which
    may not have access to them. */
 static kd_status load_scene(rendering *work, kd_render_options *from_file) {
-    ranks *among = &work->among;
+    ranks *comm = &work->among;
     uint64_t count = 0;
-    if (!ranks_shared(among))
+    if (!ranks_shared(comm))
         return scene_open_instanced(&work->loaded, work->path, work->values.environment, from_file,
                                     &work->job);
-    if (among->rank == 0) {
+    if (comm->rank == 0) {
         file_view map;
         file_bundle_pack();
         KD_TRY(scene_open_instanced(&work->loaded, work->path, work->values.environment, from_file,
@@ -355,11 +355,11 @@ static kd_status load_scene(rendering *work, kd_render_options *from_file) {
         KD_TRY(file_bundle_seal(&work->bundle));
     }
     count = work->bundle.count;
-    KD_TRY(ranks_broadcast(among, &count, sizeof count));
-    if (among->rank > 0) KD_TRY(KD_RESERVE(work->bundle.bytes, count));
+    KD_TRY(ranks_broadcast(comm, &count, sizeof count));
+    if (comm->rank > 0) KD_TRY(KD_RESERVE(work->bundle.bytes, count));
     work->bundle.count = count;
-    KD_TRY(ranks_broadcast(among, work->bundle.bytes, count));
-    if (among->rank == 0) {
+    KD_TRY(ranks_broadcast(comm, work->bundle.bytes, count));
+    if (comm->rank == 0) {
         file_bundle_close(&work->bundle);
         return KD_OK;
     }
@@ -453,16 +453,16 @@ static kd_status render(rendering *work, const option_line *line) {
 
 /* Aborts all ranks after a failure of this one, because they would wait for it. If all ranks fail
    alike, only rank 0 should report, so the others wait a while first. */
-static void end_ranks(const ranks *among, kd_status status, bool agreed) {
+static void end_ranks(const ranks *comm, kd_status status, bool agreed) {
     enum { PATIENCE_SECONDS = 2 };
-    if (!ranks_shared(among) || status == KD_OK || (status == KD_INTERRUPTED && agreed)) return;
+    if (!ranks_shared(comm) || status == KD_OK || (status == KD_INTERRUPTED && agreed)) return;
     char message[1200];
-    if (among->rank > 0 && !signals_sleep(PATIENCE_SECONDS))
+    if (comm->rank > 0 && !signals_sleep(PATIENCE_SECONDS))
         signals_leave((int)status); /* interrupted by a signal, because all ranks are being ended */
-    snprintf(message, sizeof message, "rank %d of %d: %s", among->rank, among->size,
+    snprintf(message, sizeof message, "rank %d of %d: %s", comm->rank, comm->size,
              kd_last_error());
     general_error(message);
-    ranks_abort(among, (int32_t)status);
+    ranks_abort(comm, (int32_t)status);
 }
 
 static kd_status run(const option_line *line) {

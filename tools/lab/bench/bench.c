@@ -71,18 +71,18 @@ static void cpu_model(char *out, size_t size) {
 }
 
 static void add_machine(cJSON *line, const char *device_name) {
-    device where;
-    const bool found = device_find(&where, device_name) == KD_OK;
+    device device;
+    const bool found = device_find(&device, device_name) == KD_OK;
     char driver[64];
     driver_version(driver, sizeof driver);
-    if (found && where.kind == DEVICE_CUDA) {
-        cJSON_AddStringToObject(line, "gpu", where.name);
+    if (found && device.kind == DEVICE_CUDA) {
+        cJSON_AddStringToObject(line, "gpu", device.name);
         cJSON_AddStringToObject(line, "driver", driver);
     } else if (found) {
         char model[200], name[256];
         cpu_model(model, sizeof model);
-        snprintf(name, sizeof name, "%s, %d thread%s", model, where.processors,
-                 where.processors == 1 ? "" : "s");
+        snprintf(name, sizeof name, "%s, %d thread%s", model, device.processors,
+                 device.processors == 1 ? "" : "s");
         cJSON_AddStringToObject(line, "cpu", name);
     }
     cJSON_AddStringToObject(line, "commit", KD_COMMIT);

@@ -17,12 +17,12 @@ typedef struct frame_timing {
     uint64_t stored, hash;
 } frame_timing;
 
-static kd_status run_frames(frame_timing *out, const scene *from,
+static kd_status run_frames(frame_timing *out, const scene *scene,
                             const kd_render_options *options) {
     job_control job;
     render_result result;
     job_init(&job);
-    KD_TRY(render_run(&result, from, options, &job));
+    KD_TRY(render_run(&result, scene, options, &job));
     double *seconds = out->seconds;
     seconds[1] = job_seconds(&job, "emit");
     seconds[2] = job_seconds(&job, "photon_tree");

@@ -93,9 +93,9 @@ static kd_status time_stages(bench_row *row, const point_builder_cuda *builder,
     point_build_stages stages;
     point_build_cuda marked = *a;
     double minimum = 0;
-    device where;
+    device device;
     marked.stages = &stages;
-    KD_TRY(device_cuda_describe(&where, 0));
+    KD_TRY(device_cuda_describe(&device, 0));
     KD_TRY_GOTO(point_build_stages_open(&stages));
     for (int run = 0; run < row->runs; ++run) {
         double seconds[POINT_STAGES], whole = 0;
@@ -110,7 +110,7 @@ static kd_status time_stages(bench_row *row, const point_builder_cuda *builder,
     }
     memcpy(row->stage_bytes, stages.bytes, sizeof row->stage_bytes);
     row->stage_names = stages.names;
-    row->bandwidth = where.bandwidth;
+    row->bandwidth = device.bandwidth;
 done:
     point_build_stages_close(&stages);
     return status;

@@ -66,11 +66,11 @@ void bench_growth_print(const bench_growth *growth) {
     fflush(stdout);
 }
 
-kd_status bench_growth_note(bench_growth *to, const bench_request *request, bench_row *row) {
+kd_status bench_growth_note(bench_growth *growth, const bench_request *request, bench_row *row) {
     const double minimum = bench_summarise(row).minimum;
-    if (to->count < BENCH_LIST_MAX && minimum > 0) {
-        to->n[to->count] = (double)row->n;
-        to->seconds[to->count++] = to->per_item ? minimum / row->items : minimum;
+    if (growth->count < BENCH_LIST_MAX && minimum > 0) {
+        growth->n[growth->count] = (double)row->n;
+        growth->seconds[growth->count++] = growth->per_item ? minimum / row->items : minimum;
     }
     return bench_report(request, row);
 }
@@ -150,14 +150,14 @@ static kd_status scale_points(const bench_request *request, const uint64_t *size
         kd_status status =
             cuda ? bench_tree_cuda(&row, &cloud, &options) : bench_tree_cpu(&row, &cloud, &options);
         if (status == KD_OK) status = bench_growth_note(&build, request, &row);
-        bench_row asked = {.bench = "scaling", .set = "8 nearest", .builder = "select"};
-        asked.device = row.device;
-        asked.n = sizes[i];
-        asked.dims = 3;
-        asked.k = NEIGHBOURS;
-        asked.runs = request->runs;
-        if (status == KD_OK) status = ask(&asked, &cloud, cuda);
-        if (status == KD_OK) status = bench_growth_note(&query, request, &asked);
+        bench_row bench = {.bench = "scaling", .set = "8 nearest", .builder = "select"};
+        bench.device = row.device;
+        bench.n = sizes[i];
+        bench.dims = 3;
+        bench.k = NEIGHBOURS;
+        bench.runs = request->runs;
+        if (status == KD_OK) status = ask(&bench, &cloud, cuda);
+        if (status == KD_OK) status = bench_growth_note(&query, request, &bench);
         bench_cloud_close(&cloud);
         KD_TRY(status);
     }

@@ -11,7 +11,7 @@ typedef struct bench_growth {
 } bench_growth;
 
 /* Adds the row's shortest run, and reports the row. */
-kd_status bench_growth_note(bench_growth *to, const bench_request *request, bench_row *row);
+kd_status bench_growth_note(bench_growth *growth, const bench_request *request, bench_row *row);
 /* Prints the exponent of n over all sizes and over the last two, that of theory, and the cause of
    a difference. */
 void bench_growth_print(const bench_growth *growth);

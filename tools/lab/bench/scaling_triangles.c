@@ -57,14 +57,14 @@ static kd_status cast_on_cpu(bench_row *row, const tritree *tree, const bench_ra
 }
 
 static kd_status cast_on_cuda(bench_row *row, const tritree *tree, const bench_rays *rays) {
-    tritree_cuda there = {0};
+    tritree_cuda device_tree = {0};
     ray_hit *hits = NULL;
     ray *from = NULL;
     device_timer timer = {0};
     kd_status status = KD_OK;
     KD_TRY_GOTO(device_timer_open(&timer));
-    KD_TRY_GOTO(tritree_cuda_open(&there, tree));
-    KD_TRY_GOTO(tritree_cuda_pack(&there, NULL));
+    KD_TRY_GOTO(tritree_cuda_open(&device_tree, tree));
+    KD_TRY_GOTO(tritree_cuda_pack(&device_tree, NULL));
     KD_TRY_GOTO(device_memory_reserve((void **)&from, rays->count * sizeof *from));
     KD_TRY_GOTO(device_memory_reserve((void **)&hits, rays->count * sizeof *hits));
     KD_TRY_GOTO(device_memory_upload(from, rays->rays, rays->count * sizeof *from));
@@ -73,7 +73,7 @@ static kd_status cast_on_cuda(bench_row *row, const tritree *tree, const bench_r
     for (int run = -1; run < row->runs; ++run) {
         double seconds;
         KD_TRY_GOTO(device_timer_start(&timer, NULL));
-        KD_TRY_GOTO(trace_cuda(&there, &batch));
+        KD_TRY_GOTO(trace_cuda(&device_tree, &batch));
         KD_TRY_GOTO(device_timer_stop(&timer, NULL, &seconds));
         if (run >= 0) row->seconds[run] = seconds;
     }
@@ -82,13 +82,13 @@ static kd_status cast_on_cuda(bench_row *row, const tritree *tree, const bench_r
 done:
     device_memory_free(hits);
     device_memory_free(from);
-    tritree_cuda_close(&there);
+    tritree_cuda_close(&device_tree);
     device_timer_close(&timer);
     return status;
 }
 
 static kd_status cast(const scale_case *bench, const bench_row *built, const tritree *tree,
-                      bench_growth *to) {
+                      bench_growth *growth) {
     const bool cuda = strcmp(bench->build.device, "cpu") != 0;
     const int32_t side = bench->request->quick ? 128 : cuda ? 2048 : 512;
     const bench_rays_request wanted = {tree, side, side, 1, 0};
@@ -99,7 +99,7 @@ static kd_status cast(const scale_case *bench, const bench_row *built, const tri
     row.hash = 0;
     row.items = (double)rays.count;
     kd_status status = cuda ? cast_on_cuda(&row, tree, &rays) : cast_on_cpu(&row, tree, &rays);
-    if (status == KD_OK) status = bench_growth_note(to, bench->request, &row);
+    if (status == KD_OK) status = bench_growth_note(growth, bench->request, &row);
     bench_rays_close(&rays);
     return status;
 }

@@ -155,16 +155,16 @@ static trace_batch new_batch(const trace_case *bench, const trace_variant *varia
     return batch;
 }
 
-/* Runs the variant once, with results in `to`. */
-static kd_status answer(trace_case *bench, const trace_batch *batch, ray_hit *to) {
+/* Runs the variant once, with results in `hit`. */
+static kd_status answer(trace_case *bench, const trace_batch *batch, ray_hit *hit) {
     KD_TRY(trace_cuda(&bench->on_device, batch));
     KD_TRY(device_wait());
     if (!bench->rays.any)
-        return device_memory_download(to, bench->device_hits, bench->rays.count * sizeof *to);
+        return device_memory_download(hit, bench->device_hits, bench->rays.count * sizeof *hit);
     uint8_t *blocked = NULL;
     KD_TRY(KD_RESERVE(blocked, bench->rays.count));
     const kd_status status = device_memory_download(blocked, bench->device_hits, bench->rays.count);
-    if (status == KD_OK) widen(to, blocked, bench->rays.count);
+    if (status == KD_OK) widen(hit, blocked, bench->rays.count);
     memory_free(blocked);
     return status;
 }
