@@ -27,7 +27,7 @@ typedef struct instance_hit {
 
 /* A ray and its best hit among the instances. */
 typedef struct instance_ray {
-    const instance_view *of;
+    const instance_view *view;
     const vec3 *positions;
     const uint32_t *triangles; /* of the scene */
     ray cast;
@@ -92,7 +92,7 @@ KD_FN ray instance_ray_there(const instance *instance, ray cast) {
 
 /* Intersects a triangle of a placement. Returns true if it improves the best hit. */
 KD_FN bool instance_triangle_intersect(instance_ray *ray, uint32_t number, uint32_t triangle) {
-    const instance *instance = ray->of->list + number;
+    const instance *instance = ray->view->list + number;
     const uint32_t *corner = ray->triangles + 3 * (size_t)triangle;
     const vec3 a = instance_corner(instance, ray->positions[corner[0]]);
     const vec3 b = instance_corner(instance, ray->positions[corner[1]]);
@@ -118,15 +118,15 @@ KD_FN bool instance_triangle_intersect(instance_ray *ray, uint32_t number, uint3
 
 /* User data of instance_leaf_intersect: a ray and a placement. */
 typedef struct instance_asked {
-    instance_ray *on;
+    instance_ray *ray;
     uint32_t number;
 } instance_asked;
 
 /* Intersects the triangles of a leaf in world space. */
 KD_FN bool instance_leaf_intersect(void *asked, tritree_node leaf) {
     const instance_asked *to = (const instance_asked *)asked;
-    instance_ray *ray = to->on;
-    const instanced_shape *shape = ray->of->shapes + ray->of->list[to->number].shape;
+    instance_ray *ray = to->ray;
+    const instanced_shape *shape = ray->view->shapes + ray->view->list[to->number].shape;
     const uint32_t *ids = shape->tree.references + tritree_first(leaf);
     const uint32_t count = tritree_count(leaf);
     bool found = false;
@@ -137,8 +137,8 @@ KD_FN bool instance_leaf_intersect(void *asked, tritree_node leaf) {
 
 /* Traverses one placement's mesh; `box`: that of the leaf. Returns true if `any` found a hit. */
 KD_FN bool instance_cast_one(instance_ray *instance_ray, uint32_t number, const box3 *box) {
-    const instance *instance = instance_ray->of->list + number;
-    const instanced_shape *shape = instance_ray->of->shapes + instance->shape;
+    const instance *instance = instance_ray->view->list + number;
+    const instanced_shape *shape = instance_ray->view->shapes + instance->shape;
     const ray ray = instance_ray_there(instance, instance_ray->cast);
     const float reach = instance_reach(*box, instance_ray->cast.origin);
     const float wide = float_max(instance_largest(box->lo), instance_largest(box->hi));
@@ -173,7 +173,7 @@ KD_FN instance_hit instance_cast(const instance_view *view, const vec3 *position
     uint32_t waiting_nodes[INSTANCE_STACK + 1];
     float waiting_nears[INSTANCE_STACK + 1];
     int waiting = 0;
-    instance_ray.of = view;
+    instance_ray.view = view;
     instance_ray.positions = positions;
     instance_ray.triangles = triangles;
     instance_ray.cast = cast;

@@ -44,7 +44,7 @@ typedef struct emitted_photon {
     ray cast;
     vec3 power; /* W, to be divided by the number of photons emitted */
     uint32_t light;
-    uint32_t where;   /* medium at the origin */
+    uint32_t medium;   /* medium at the origin */
     float wavelength; /* micrometres; 0: white */
 } emitted_photon;
 
@@ -257,7 +257,7 @@ KD_FN ray emission_ray_through_targets(const scene_view *scene, const photon_emi
 KD_FN bool light_emit(const scene_view *scene, const photon_emission *emission, uint64_t path,
                       emitted_photon *out) {
     if (scene->light_count == 0 || !(scene->total_power > 0)) return false;
-    out->where = MEDIUM_FOG;
+    out->medium = MEDIUM_FOG;
     out->wavelength = 0;
     float u[EMISSION_DIMENSIONS];
     for (uint32_t d = 0; d < EMISSION_DIMENSIONS; ++d)

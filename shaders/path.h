@@ -66,7 +66,7 @@ typedef struct path_state {
     float wavelength;     /* micrometres; 0: white */
     bool flies;           /* media are sampled; else they are ignored */
     bool in_volume;       /* path_advance ended in a medium, which scatters at `place` */
-    uint32_t where;       /* the current medium */
+    uint32_t medium;       /* the current medium */
     uint32_t instance_id; /* instance that the ray has hit; KD_NONE: not instanced */
     uint32_t layers;      /* cut-outs passed since the last vertex */
     vec3 place;
@@ -81,7 +81,7 @@ KD_FN vec3 path_light_normal(const surface *at, vec3 wo) {
 /* A pending contribution of one light: it counts unless its shadow ray is blocked. */
 typedef struct path_asked {
     ray cast;       /* the shadow ray */
-    uint32_t where; /* the medium where it starts */
+    uint32_t medium; /* the medium where it starts */
     vec3 sent;      /* f L, or in a medium p L w / pdf */
     float weight;   /* |cos| w / pdf, or 1 in a medium */
 } path_asked;
@@ -105,7 +105,7 @@ KD_FN bool path_ask_at(const scene_view *scene, const surface *at, vec3 wo, uint
     if (both && !drawn.delta)
         weight *= mis_power(drawn.pdf_solid_angle, bsdf_pdf(at, wo, drawn.direction));
     request->cast = light_shadow_ray(at, &drawn);
-    request->where = medium_beyond_surface(at, wo, drawn.direction, where);
+    request->medium = medium_beyond_surface(at, wo, drawn.direction, where);
     request->sent = vec3_mul(f, drawn.radiance);
     request->weight = weight;
     return true;
@@ -124,7 +124,7 @@ KD_FN bool path_ask_in(const scene_view *scene, vec3 place, uint32_t where, vec3
     if (both && !drawn.delta) weight *= mis_power(drawn.pdf_solid_angle, phase);
     request->cast = drawn.distance < INFINITY ? ray_make(place, vec3_sub(drawn.point, place), 0, 1)
                                             : ray_make(place, drawn.direction, 0, INFINITY);
-    request->where = where;
+    request->medium = where;
     request->sent = vec3_scale(drawn.radiance, weight);
     request->weight = 1;
     return true;
@@ -142,7 +142,7 @@ KD_FN vec3 path_light(const scene_view *scene, scene_extent extent, const path_o
     path_asked request;
     if (!path_ask_at(scene, at, wo, where, true, random, &request)) return vec3_all(0);
     return path_asked_light(
-        &request, path_transmittance(scene, extent, request.cast, request.where, options->cutouts, rays));
+        &request, path_transmittance(scene, extent, request.cast, request.medium, options->cutouts, rays));
 }
 
 /* path_light without BSDF sampling: w is 1. */
@@ -170,7 +170,7 @@ KD_FN vec3 path_light_in(const scene_view *scene, scene_extent extent, const pat
     path_asked request;
     if (!path_ask_in(scene, place, where, direction, both, random, &request)) return vec3_all(0);
     return path_asked_light(
-        &request, path_transmittance(scene, extent, request.cast, request.where, options->cutouts, rays));
+        &request, path_transmittance(scene, extent, request.cast, request.medium, options->cutouts, rays));
 }
 
 /* Applies options->clamp to a contribution. `indirect`: scattered more than once between the camera
@@ -224,7 +224,7 @@ KD_FN bool path_scatter(path_state *state, const surface *at, vec3 wo, int32_t d
     if (drawn.transmitted) {
         const float eta = surface_eta(at);
         state->eta_scale *= eta * eta;
-        if (at->beyond != MEDIUM_SAME) state->where = at->beyond;
+        if (at->beyond != MEDIUM_SAME) state->medium = at->beyond;
     }
     state->layers = 0;
     if (!path_survives(state, depth, random.value[3])) return false;
@@ -235,7 +235,7 @@ KD_FN bool path_scatter(path_state *state, const surface *at, vec3 wo, int32_t d
 /* Samples the free-flight distance in the current medium. Returns true if the medium scatters
    before t = end. */
 KD_FN bool path_fly(const scene_view *scene, path_state *state, float end, rng_key key) {
-    const medium *in = medium_of(scene, state->where);
+    const medium *in = medium_of(scene, state->medium);
     if (!in) return false;
     const medium_span span = transmittance_span(scene, &state->cast, end);
     const float length = span.end - span.begin; /* directions are unit vectors */
@@ -262,8 +262,8 @@ KD_FN bool path_passes(const scene_view *scene, const path_options *options, pat
     if (!(passes > 0)) return false;
     if (sobol_draw(key, state->step, PATH_DRAW_OPACITY).value[0] >= passes) return false;
     if (state->flies)
-        state->where = transmittance_beyond_instance(scene, hit->triangle, state->instance_id,
-                                                     state->cast.direction, state->where);
+        state->medium = transmittance_beyond_instance(scene, hit->triangle, state->instance_id,
+                                                     state->cast.direction, state->medium);
     state->cast.tmin = hit->t;
     hit->triangle = KD_NONE;
     return state->layers++ < PATH_LAYERS;
@@ -315,7 +315,7 @@ KD_FN path_state path_begin(ray cast) {
     state.step = 0;
     state.wavelength = 0;
     state.flies = state.in_volume = false;
-    state.where = MEDIUM_FOG;
+    state.medium = MEDIUM_FOG;
     state.instance_id = KD_NONE;
     state.layers = 0;
     state.place = cast.origin;
@@ -328,7 +328,7 @@ KD_FN path_state path_begin_in(const scene_view *scene, scene_extent extent, ray
     path_state state = path_begin(cast);
     if (scene->medium_count == 0) return state;
     state.flies = true;
-    state.where = transmittance_around(scene, extent, cast, rays);
+    state.medium = transmittance_around(scene, extent, cast, rays);
     return state;
 }
 
@@ -378,8 +378,8 @@ KD_FN bool path_ask_by(const scene_view *scene, const path_state *state, path_tu
                        const surface *at, rng_block random, path_asked *request) {
     const vec3 direction = state->cast.direction;
     if (turn == PATH_SCATTERS_IN_VOLUME)
-        return path_ask_in(scene, state->place, state->where, direction, true, random, request);
-    return path_ask_at(scene, at, vec3_negate(direction), state->where, true, random, request);
+        return path_ask_in(scene, state->place, state->medium, direction, true, random, request);
+    return path_ask_at(scene, at, vec3_negate(direction), state->medium, true, random, request);
 }
 KD_FN bool path_ask(const scene_view *scene, const path_state *state, path_turn turn,
                     const surface *at, rng_key key, path_asked *request) {
@@ -391,7 +391,7 @@ KD_FN bool path_ask(const scene_view *scene, const path_state *state, path_turn 
 KD_FN bool path_scatter_in(const scene_view *scene, path_state *state, int32_t depth,
                            rng_block random) {
     const vec3 before = state->cast.direction;
-    const float g = medium_of(scene, state->where)->g;
+    const float g = medium_of(scene, state->medium)->g;
     const vec3 after = medium_phase_draw(g, before, random.value[0], random.value[1]);
     state->pdf = medium_phase(g, vec3_dot(before, after));
     state->from = state->place;
@@ -430,7 +430,7 @@ KD_FN void path_follow(const scene_view *scene, scene_extent extent, const path_
             path_asked request;
             vec3 visible = vec3_all(0);
             if (path_ask(scene, state, turn, &at, key, &request))
-                visible = path_transmittance(scene, extent, request.cast, request.where,
+                visible = path_transmittance(scene, extent, request.cast, request.medium,
                                              options->cutouts, &result->rays);
             const vec3 direct = vec3_mul(state->throughput, path_asked_light(&request, visible));
             result->radiance =

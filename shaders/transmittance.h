@@ -140,7 +140,7 @@ KD_FN vec3 transmittance_weaken(const scene_view *scene, const ray *cast, float 
 typedef struct transmittance_walk {
     ray cast;             /* the rest of the ray */
     vec3 share;           /* transmittance so far */
-    uint32_t where;       /* the current medium */
+    uint32_t medium;       /* the current medium */
     uint32_t instance_id; /* instance that the ray has hit; KD_NONE: not instanced */
     int32_t layers;       /* cut-outs passed */
 } transmittance_walk;
@@ -149,7 +149,7 @@ KD_FN transmittance_walk transmittance_begin(ray cast, uint32_t where) {
     transmittance_walk walk;
     walk.cast = cast;
     walk.share = vec3_all(1);
-    walk.where = where;
+    walk.medium = where;
     walk.instance_id = KD_NONE;
     walk.layers = 0;
     return walk;
@@ -160,7 +160,7 @@ KD_FN transmittance_walk transmittance_begin(ray cast, uint32_t where) {
 KD_FN bool transmittance_goes_on(const scene_view *scene, transmittance_walk *walk, ray_hit hit) {
     const bool free = hit.triangle == KD_NONE;
     walk->share =
-        transmittance_weaken(scene, &walk->cast, free ? walk->cast.tmax : hit.t, walk->where, walk->share);
+        transmittance_weaken(scene, &walk->cast, free ? walk->cast.tmax : hit.t, walk->medium, walk->share);
     if (free) return false;
     walk->share = vec3_scale(walk->share, float_clamp(surface_passes(scene, hit), 0, 1));
     const bool dark = !(vec3_largest(walk->share) > 0);
@@ -169,8 +169,8 @@ KD_FN bool transmittance_goes_on(const scene_view *scene, transmittance_walk *wa
         return false;
     }
     if (scene->medium_count)
-        walk->where = transmittance_beyond_instance(scene, hit.triangle, walk->instance_id,
-                                                  walk->cast.direction, walk->where);
+        walk->medium = transmittance_beyond_instance(scene, hit.triangle, walk->instance_id,
+                                                  walk->cast.direction, walk->medium);
     walk->cast.tmin = hit.t;
     return true;
 }

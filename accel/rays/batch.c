@@ -42,9 +42,9 @@ static bool cast_together(const batch *b, int64_t begin, packet_use *use) {
 /* Returns the number of packets to cast in streams next: some if packets recently cost more than
    streams would have. */
 static int packets_apart(packet_use *use) {
-    const bool poor = use->together > use->apart;
+    const bool poor = use->together > use->separate;
     use->together -= use->together / 4; /* exponential decay of old measurements */
-    use->apart -= use->apart / 4;
+    use->separate -= use->separate / 4;
     return poor ? APART : 0;
 }
 

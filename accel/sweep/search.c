@@ -18,10 +18,10 @@ static uint32_t bins_for(uint32_t triangles) {
 }
 
 static void open_bins(sweep_bins *bins, const sweep_line *line) {
-    const float length = line->of.hi - line->of.lo;
+    const float length = line->areas.hi - line->areas.lo;
     memset(bins->flat, 0, sizeof bins->flat);
     bins->count = 0;
-    if (!(line->of.lo < line->of.hi)) return;
+    if (!(line->areas.lo < line->areas.hi)) return;
     bins->count = bins_for(line->count);
     bins->scale = (float)bins->count / length;
     bins->width = length / (float)bins->count;
@@ -38,7 +38,7 @@ static void open_bins(sweep_bins *bins, const sweep_line *line) {
 /* Monotonic: larger positions never map to smaller bins. */
 VECTOR8_FN int8 bins_of(const sweep_bins *bins, const sweep_line *line, float8 at) {
     const float8 last = float8_all((float)(bins->count - 1));
-    return __builtin_convertvector(float8_min((at - line->of.lo) * bins->scale, last), int8);
+    return __builtin_convertvector(float8_min((at - line->areas.lo) * bins->scale, last), int8);
 }
 VECTOR8_FN void count_ends(sweep_bins *bins, const sweep_line *line) {
     uint32_t lower = 0, upper = 0;
@@ -47,8 +47,8 @@ VECTOR8_FN void count_ends(sweep_bins *bins, const sweep_line *line) {
         const uint32_t there = (1u << here) - 1;
         const float8 lo = float8_load(line->lo + k), hi = float8_load(line->hi + k);
         const int8 first = bins_of(bins, line, lo), last = bins_of(bins, line, hi);
-        lower += (uint32_t)__builtin_popcount(int8_bits(hi == line->of.lo) & there);
-        upper += (uint32_t)__builtin_popcount(int8_bits(lo == line->of.hi) & there);
+        lower += (uint32_t)__builtin_popcount(int8_bits(hi == line->areas.lo) & there);
+        upper += (uint32_t)__builtin_popcount(int8_bits(lo == line->areas.hi) & there);
         int32_t begin[LANES], end[LANES];
         memcpy(begin, &first, sizeof begin);
         memcpy(end, &last, sizeof end);
@@ -91,7 +91,7 @@ VECTOR8_FN void bound_bins(sweep_bins *bins, const sweep_line *line, const sah_c
     const float8 zero = float8_all(0), all = float8_all(costs->intersect);
     const float8 reduced = float8_all(costs->intersect * costs->empty_factor);
     const float8 nothing = float8_all(INFINITY), bins8 = float8_all((float)bins->count);
-    const sah_axis *areas = &line->of;
+    const sah_axis *areas = &line->areas;
     for (uint32_t b = 0; b < bins->count; b += LANES) {
         /* A margin of a hundredth of a bin exceeds all rounding errors. */
         const float8 bin = number + (float)b;
@@ -124,7 +124,7 @@ void sweep_bins_count(sweep_bins *bins, const sweep_line *line, const sah_costs 
 /* State of a sweep over sorted events. */
 typedef struct axis_walk {
     const sah_costs *costs;
-    const sah_axis *of;
+    const sah_axis *areas;
     const sweep_event *event, *end;
     uint32_t left, right; /* triangles that have begun; that have not ended */
     float minimum, where;
@@ -136,7 +136,7 @@ typedef struct axis_walk {
 static inline void try_event(axis_walk *walk, float plane) {
     const uint32_t type = sweep_event_type(*walk->event);
     walk->right -= type != EVENT_START;
-    float cost = sah_split_cost(walk->costs, walk->of, plane, walk->left, walk->right);
+    float cost = sah_split_cost(walk->costs, walk->areas, plane, walk->left, walk->right);
     if (type == EVENT_PLANAR) {
         uint32_t planar = 1;
         while (walk->event + 1 < walk->end && sweep_event_position(walk->event[1]) == plane &&
@@ -146,13 +146,13 @@ static inline void try_event(axis_walk *walk, float plane) {
             --walk->right;
         }
         cost = float_min(
-            sah_split_cost(walk->costs, walk->of, plane, walk->left + planar, walk->right),
-            sah_split_cost(walk->costs, walk->of, plane, walk->left, walk->right + planar));
+            sah_split_cost(walk->costs, walk->areas, plane, walk->left + planar, walk->right),
+            sah_split_cost(walk->costs, walk->areas, plane, walk->left, walk->right + planar));
         walk->left += planar - 1;
     }
     walk->left += type != EVENT_END;
     ++walk->event;
-    if (plane > walk->of->lo && plane < walk->of->hi && cost < walk->minimum) {
+    if (plane > walk->areas->lo && plane < walk->areas->hi && cost < walk->minimum) {
         walk->minimum = cost;
         walk->where = plane;
     }
@@ -222,8 +222,8 @@ VECTOR8_FN void collect_few(few_ends *few, const sweep_bins *bins, const sweep_l
         const uint32_t rest = line->count - k;
         const uint32_t there = rest < LANES ? (1u << rest) - 1 : 0xffu;
         const float8 lo = float8_load(line->lo + k), hi = float8_load(line->hi + k);
-        const float8 begin = (lo - line->of.lo) * bins->scale;
-        const float8 end = (hi - line->of.lo) * bins->scale;
+        const float8 begin = (lo - line->areas.lo) * bins->scale;
+        const float8 end = (hi - line->areas.lo) * bins->scale;
         const uint32_t begins = ~int8_bits((begin < from) | (begin >= to)) & there;
         const uint32_t ends = ~int8_bits((end < from) | (end >= to)) & there;
         const uint32_t planars = begins & int8_bits(lo == hi);
@@ -282,7 +282,7 @@ static void search_few(const sweep_bins *bins, const sweep_line *line, const sah
     best8 minimum = {never, never};
     const int32_t begun = bins->begun[first], open = (int32_t)line->count - bins->ended[first];
     for (uint32_t k = 0; k < planes; k += 2 * LANES)
-        try_planes(&minimum, &few, few.begin + k, begun, open, &line->of, costs);
+        try_planes(&minimum, &few, few.begin + k, begun, open, &line->areas, costs);
     sah_split split = {best->cost, 0, axis, true};
     for (int lane = 0; lane < LANES; ++lane) {
         split.cost = minimum.cost[lane];
@@ -297,7 +297,7 @@ static kd_status search_many(sweep_bins *bins, const sweep_line *line, const sah
     KD_TRY(reserve(bins, expected));
     const uint64_t count = collect(bins, line, first, beyond);
     sweep_events_sort(bins->events, bins->scratch, count);
-    axis_walk walk = {.costs = costs, .of = &line->of, .minimum = INFINITY};
+    axis_walk walk = {.costs = costs, .areas = &line->areas, .minimum = INFINITY};
     walk.left = (uint32_t)bins->begun[first];
     walk.right = line->count - (uint32_t)bins->ended[first];
     walk.end = bins->events + count;
@@ -334,9 +334,9 @@ void sweep_try_sides(const sweep_bins *bins, const sweep_line *line, const sah_c
     for (int upper = 0; upper < 2; ++upper) {
         const uint32_t flat = bins->flat[upper], rest = line->count - flat;
         if (bins->count == 0 || flat == 0) continue;
-        const float plane = upper ? line->of.hi : line->of.lo;
+        const float plane = upper ? line->areas.hi : line->areas.lo;
         const sah_split split = {
-            sah_split_cost(costs, &line->of, plane, upper ? rest : flat, upper ? flat : rest),
+            sah_split_cost(costs, &line->areas, plane, upper ? rest : flat, upper ? flat : rest),
             plane, axis, true};
         if (split.cost < INFINITY && sah_split_before(&split, best)) *best = split;
     }

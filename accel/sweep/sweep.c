@@ -93,10 +93,10 @@ static kd_status find_split(sweep *work, const sweep_node *node, sah_split *spli
     /* Planar triangles go to the cheaper side, or to the left at equal cost. Those in the node's
        own side are separated from all others. */
     split->planar_left =
-        split->position == line.of.lo ||
-        (split->position != line.of.hi &&
-         sah_split_cost(&work->costs, &line.of, split->position, sides->left + sides->planar,
-                        sides->right) <= sah_split_cost(&work->costs, &line.of, split->position,
+        split->position == line.areas.lo ||
+        (split->position != line.areas.hi &&
+         sah_split_cost(&work->costs, &line.areas, split->position, sides->left + sides->planar,
+                        sides->right) <= sah_split_cost(&work->costs, &line.areas, split->position,
                                                         sides->left, sides->right + sides->planar));
     return KD_OK;
 }

@@ -137,7 +137,7 @@ enum { SWEEP_BINS_MAX = 1024, SWEEP_BINS_CAPACITY = SWEEP_BINS_MAX + 2 * VECTOR8
 typedef struct sweep_line {
     const float *lo, *hi;
     uint32_t count;
-    sah_axis of;
+    sah_axis areas;
 } sweep_line;
 
 typedef struct sweep_bins {

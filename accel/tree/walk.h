@@ -127,7 +127,7 @@ typedef struct tritree_device_walk {
     float slack_t;    /* error bound of a hit's t */
     float near, far;
     int kz;               /* the axis of the direction's largest component */
-    precomputed_ray with; /* axes permuted: kx, ky, kz are 0, 1, 2 */
+    precomputed_ray ray; /* axes permuted: kx, ky, kz are 0, 1, 2 */
     float tmin;
     ray_hit best;
     uint32_t at, end; /* a node; in a leaf: the remaining references */
@@ -159,7 +159,7 @@ TRITREE_DEVICE_FN bool tritree_device_begin(tritree_device_walk *walk, const box
     if (!tritree_walk_begin(&begun, &box_only, cast)) return false;
     const precomputed_ray precomputed = precomputed_ray_make(cast);
     walk->kz = precomputed.kz;
-    walk->with = precomputed_ray_turned(&precomputed);
+    walk->ray = precomputed_ray_turned(&precomputed);
     walk->tmin = cast.tmin;
     walk->ox = cast.origin.x, walk->oy = cast.origin.y, walk->oz = cast.origin.z;
     walk->ix = begun.inverse[0], walk->iy = begun.inverse[1], walk->iz = begun.inverse[2];
@@ -203,7 +203,7 @@ TRITREE_DEVICE_FN void tritree_device_descend(tritree_device_walk *walk, const u
    hit. */
 TRITREE_DEVICE_FN bool tritree_device_intersect(tritree_device_walk *walk, const float4 *leaf_rows) {
     const uint32_t kz = (uint32_t)walk->kz, kx = kz == 2 ? 0 : kz + 1, ky = kz == 0 ? 2 : kz - 1;
-    precomputed_ray ray = walk->with;
+    precomputed_ray ray = walk->ray;
     ray.kx = 0, ray.ky = 1, ray.kz = 2; /* repeated where the compiler can see the constants */
     bool found = false;
 #pragma unroll 1

@@ -61,7 +61,7 @@ kd_status tree_writer_leaf(tree_writer *writer, uint32_t at, uint32_t count, uin
 
 /* A tree to be appended, in pieces that are copied in parallel. */
 typedef struct appendix {
-    tree_writer *to;
+    tree_writer *writer;
     const tree_writer *part;
     uint32_t at, nodes_before, references_before;
     int pieces;
@@ -74,7 +74,7 @@ static void append_piece(void *context, int piece) {
     const uint64_t end = part->node_count * (i + 1) / pieces;
     for (uint64_t k = part->node_count * i / pieces; k < end; ++k) {
         const tritree_node node = part->nodes[k];
-        tail->to->nodes[k ? tail->nodes_before + k : tail->at] =
+        tail->writer->nodes[k ? tail->nodes_before + k : tail->at] =
             tritree_is_leaf(node)
                 ? tritree_leaf(tritree_first(node) + tail->references_before, tritree_count(node))
                 : tritree_inner(tritree_axis(node), node.split,
@@ -83,7 +83,7 @@ static void append_piece(void *context, int piece) {
     const uint64_t first = part->reference_count * i / pieces;
     const uint64_t count = part->reference_count * (i + 1) / pieces - first;
     if (count)
-        memcpy(tail->to->references + tail->references_before + first, part->references + first,
+        memcpy(tail->writer->references + tail->references_before + first, part->references + first,
                count * sizeof *part->references);
 }
 
@@ -91,7 +91,7 @@ kd_status tree_writer_append(tree_writer *writer, uint32_t at, const tree_writer
                              task_pool *pool) {
     KD_TRY(need_nodes(writer, writer->node_count + part->node_count - 1));
     KD_TRY(need_references(writer, writer->reference_count + part->reference_count));
-    appendix appendix = {.to = writer, .part = part, .at = at};
+    appendix appendix = {.writer = writer, .part = part, .at = at};
     appendix.nodes_before = (uint32_t)writer->node_count - 1; /* the part's root becomes node `at` */
     appendix.references_before = (uint32_t)writer->reference_count;
     appendix.pieces = part->node_count < APPEND_NODES ? 1 : APPEND_PIECES;

@@ -34,7 +34,7 @@ void lay_out_items(compressed_maker *m, cuda_arena *arena, unsigned blocks) {
     m->origins = (uint32_t *)cuda_arena_take(arena, m->item_capacity, sizeof(uint32_t));
     m->places = (uint2 *)cuda_arena_take(arena, m->item_capacity, sizeof(uint2));
     m->sums = (uint2 *)cuda_arena_take(arena, blocks, sizeof(uint2));
-    m->found = (compressed_found *)cuda_arena_take(arena, 1, sizeof(compressed_found));
+    m->results = (compressed_found *)cuda_arena_take(arena, 1, sizeof(compressed_found));
 }
 
 kd_status cut_leaves(const compressed_cutter *c, cudaStream_t stream) {
@@ -100,7 +100,7 @@ kd_status find_items(compressed_maker *m, unsigned blocks, compressed_found *com
     KD_CUDA(cuda_launch_cooperative(compressed_find_items, blocks, COMPRESSED_MAKE_BLOCK, arguments,
                                     stream));
     KD_CUDA_LAUNCHED("compressed_find_items");
-    KD_CUDA(cudaMemcpyAsync(compressed_found, m->found, sizeof *compressed_found, cudaMemcpyDeviceToHost, stream));
+    KD_CUDA(cudaMemcpyAsync(compressed_found, m->results, sizeof *compressed_found, cudaMemcpyDeviceToHost, stream));
     KD_CUDA(cudaStreamSynchronize(stream));
     return KD_OK;
 }
@@ -147,11 +147,11 @@ kd_status pack(const compressed_cutter *c, void **units, uint64_t *bytes, bool *
     compressed_maker m;
     compressed_found compressed_found;
     memset(&m, 0, sizeof m);
-    m.from.tree = c->tree;
-    m.from.tree.nodes = NULL;
-    m.from.tree.references = c->references;
-    m.from.at = c->at;
-    m.from.min_side = compressed_min_side(c->tree.box);
+    m.source.tree = c->tree;
+    m.source.tree.nodes = NULL;
+    m.source.tree.references = c->references;
+    m.source.at = c->at;
+    m.source.min_side = compressed_min_side(c->tree.box);
     m.counts = c->counts;
     m.node_capacity = c->node_capacity;
     m.reference_capacity = c->reference_capacity;

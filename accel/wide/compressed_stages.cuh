@@ -26,7 +26,7 @@ typedef struct compressed_found {
 } compressed_found;
 
 typedef struct compressed_maker {
-    compressed_source from;
+    compressed_source source;
     uint4 *children;   /* three arrays of COMPRESSED_GROUP per item: compressed_child_store */
     uint32_t *origins; /* per item: its index in `children`; undefined for the root */
     /* per item: its unit; that of its block of children, before that their number and units */
@@ -35,7 +35,7 @@ typedef struct compressed_maker {
     uint32_t item_capacity;
     const compressed_cut_counts *counts; /* of the refined tree, which had these capacities: */
     uint64_t node_capacity, reference_capacity;
-    compressed_found *found;
+    compressed_found *results;
     uint8_t *units;
 } compressed_maker;
 
@@ -127,8 +127,8 @@ __device__ __forceinline__ uint2 compressed_find_part(const compressed_maker &m,
         const compressed_item item = compressed_item_of(m, i, is);
         compressed_child child;
         uint32_t inner;
-        compressed_child_find(m.from, item, is, child);
-        compressed_child_box(m.from, item.count > 0, child);
+        compressed_child_find(m.source, item, is, child);
+        compressed_child_box(m.source, item.count > 0, child);
         const uint32_t units = compressed_aligned(compressed_group_units(child, &inner));
         const uint32_t place = compressed_group_place(item, child);
         const uint32_t order = compressed_group_orders(item, child);
@@ -180,7 +180,7 @@ __global__ __launch_bounds__(COMPRESSED_MAKE_BLOCK) void compressed_find_items(
     const bool fits =
         m.counts->nodes <= m.node_capacity && m.counts->references <= m.reference_capacity;
     uint32_t begin = 0, end = fits ? 1 : 0, units = COMPRESSED_NODE_UNITS, depth = 0;
-    if (blockIdx.x == 0 && threadIdx.x == 0) m.places[0].x = m.found->wanted = 0;
+    if (blockIdx.x == 0 && threadIdx.x == 0) m.places[0].x = m.results->wanted = 0;
     grid.sync();
     while (begin < end && depth < COMPRESSED_MAX_DEPTH) {
         const uint32_t part = (end - begin + gridDim.x - 1) / gridDim.x;
@@ -199,7 +199,7 @@ __global__ __launch_bounds__(COMPRESSED_MAKE_BLOCK) void compressed_find_items(
         compressed_sum_before(all, &total);
         if ((uint64_t)units + total.y + COMPRESSED_SPARE_UNITS > COMPRESSED_UNITS_MAX) break;
         if ((uint64_t)end + total.x > m.item_capacity) {
-            if (blockIdx.x == 0 && threadIdx.x == 0) m.found->wanted = end + total.x;
+            if (blockIdx.x == 0 && threadIdx.x == 0) m.results->wanted = end + total.x;
             break;
         }
         compressed_place_part(m, from, to, make_uint2(end + unused.x, units + unused.y));
@@ -208,10 +208,10 @@ __global__ __launch_bounds__(COMPRESSED_MAKE_BLOCK) void compressed_find_items(
         grid.sync();
     }
     if (blockIdx.x == 0 && threadIdx.x == 0) {
-        m.found->items = begin == end ? end : 0;
-        m.found->units = begin == end && fits ? units : 0;
-        m.found->fits = fits;
-        m.found->depth = depth;
+        m.results->items = begin == end ? end : 0;
+        m.results->units = begin == end && fits ? units : 0;
+        m.results->fits = fits;
+        m.results->depth = depth;
     }
 }
 
@@ -271,7 +271,7 @@ __device__ __forceinline__ void
 compressed_write_triangle(const compressed_maker &m, const compressed_leaves &leaves, uint32_t k) {
     const uint32_t leaf = leaves.owner[k], i = k - leaves.begin[leaf];
     const compressed_triangle row =
-        compressed_triangle_make(&m.from.tree, leaves.ids[leaf][i], i + 1 == leaves.count[leaf]);
+        compressed_triangle_make(&m.source.tree, leaves.ids[leaf][i], i + 1 == leaves.count[leaf]);
     uint4 *const to = (uint4 *)m.units + 2 * (uint64_t)leaves.units[leaf] + 3 * i;
     for (int axis = 0; axis < 3; ++axis)
         to[axis] = make_uint4(__float_as_uint(row.axis[axis].corner[0]),
@@ -290,7 +290,7 @@ __global__ __launch_bounds__(COMPRESSED_MAKE_BLOCK) void compressed_write(
     const uint32_t i = blockIdx.x * COMPRESSED_GROUPS + group;
     compressed_child child;
     uint32_t inner = 0, order = 0, place = 0;
-    const bool is = i < m.found->items;
+    const bool is = i < m.results->items;
     const uint2 at = is ? m.places[i] : make_uint2(0, 0);
     const bool shares = compressed_item_of(m, i, is).count > 0;
     child.is = false;
@@ -298,11 +298,11 @@ __global__ __launch_bounds__(COMPRESSED_MAKE_BLOCK) void compressed_write(
     if (is) place = compressed_child_load(m, (uint64_t)COMPRESSED_GROUP * i + me, child, &order);
     __syncwarp();
     child.all = compressed_group_ballot(child.is);
-    compressed_child_box(m.from, shares, child);
+    compressed_child_box(m.source, shares, child);
     const uint32_t end = compressed_group_units(child, &inner);
-    compressed_group_node(m.from, child, place, at.y, order, &made[group].node);
+    compressed_group_node(m.source, child, place, at.y, order, &made[group].node);
     const uint32_t triangles =
-        compressed_list_triangles(m.from, child, at.y + place, leaves[group]);
+        compressed_list_triangles(m.source, child, at.y + place, leaves[group]);
     __syncwarp();
     if (!is) return;
     uint4 *const units = (uint4 *)m.units;

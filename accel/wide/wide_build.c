@@ -18,7 +18,7 @@ typedef struct measure {
     double unit; /* 1 / half area of the tree's box, or 0 */
     uint32_t nodes[PARTS];
     box3 boxes[PARTS];
-    subtree *found; /* PARTS entries */
+    subtree *subtrees; /* PARTS entries */
     uint32_t count, next;
 } measure;
 
@@ -167,7 +167,7 @@ static void measure_node(const measure *m, uint32_t node, box3 cell, measure *jo
                          subtree *out) {
     const tritree_node at = m->children->tree->nodes[node];
     if (join && depth == SPLIT_DEPTH) {
-        *out = join->found[join->next++];
+        *out = join->subtrees[join->next++];
         return;
     }
     if (tritree_is_leaf(at)) {
@@ -200,7 +200,7 @@ static void measure_parts(void *context, int64_t begin, int64_t end, int thread)
     const measure *m = (const measure *)context;
     (void)thread;
     for (int64_t i = begin; i < end; ++i)
-        measure_node(m, m->nodes[i], m->boxes[i], NULL, 0, &m->found[i]);
+        measure_node(m, m->nodes[i], m->boxes[i], NULL, 0, &m->subtrees[i]);
 }
 
 kd_status wide_children_open(wide_children *out, const tritree_view *tree, uint32_t children) {
@@ -209,13 +209,13 @@ kd_status wide_children_open(wide_children *out, const tritree_view *tree, uint3
     subtree whole;
     const double area = wide_area(tree->box);
     memset(out, 0, sizeof *out);
-    m.found = NULL;
+    m.subtrees = NULL;
     out->tree = tree;
     out->children = children;
     KD_TRY_GOTO(KD_RESERVE(out->boxes, tree->node_count));
     KD_TRY_GOTO(KD_RESERVE(out->choices, tree->node_count));
     KD_TRY_GOTO(KD_RESERVE(out->kinds, tree->node_count));
-    KD_TRY_GOTO(KD_RESERVE(m.found, PARTS));
+    KD_TRY_GOTO(KD_RESERVE(m.subtrees, PARTS));
     m.children = out;
     m.unit = area > 0 ? 1 / area : 0;
     m.count = m.next = 0;
@@ -223,7 +223,7 @@ kd_status wide_children_open(wide_children *out, const tritree_view *tree, uint3
     parallel_for(m.count, 1, measure_parts, &m);
     measure_node(&m, 0, tree->box, &m, 0, &whole);
 done:
-    memory_free(m.found);
+    memory_free(m.subtrees);
     if (status != KD_OK) wide_children_close(out);
     return status;
 }

@@ -294,7 +294,7 @@ VECTOR8_FN void packet_visit(packet *p, const wide_tree *tree, const ray *rays,
         const ray *own = rays + VECTOR8_LANES * v;
         const uint32_t hit = (uint32_t)__builtin_popcount(active);
         if (!hit) continue;
-        use->apart += PACKET_LEAF * hit;
+        use->separate += PACKET_LEAF * hit;
         if (PACKET_LEAF * hit < PACKET_TRIANGLE * count) {
             use->together += PACKET_LEAF * hit;
             for (; active; active &= active - 1)
@@ -317,7 +317,7 @@ VECTOR8_FN packet_entry *packet_step(const packet *p, const wide_tree *tree, con
     const uint32_t *order = wide_node_order(node, p->octant);
     _Alignas(64) float nears[WIDE_LANES];
     uint32_t hit = packet_intersect_children(p, node, nears);
-    use->apart += PACKET_STEP * (uint32_t)__builtin_popcount(at->active);
+    use->separate += PACKET_STEP * (uint32_t)__builtin_popcount(at->active);
     use->together += PACKET_STEP + PACKET_CELL * (uint32_t)__builtin_popcount(hit);
     for (uint32_t i = 0; hit; ++i) {
         const uint32_t lane =

@@ -96,9 +96,9 @@ void trace_wide_any(const tritree_view *tree, const ray *rays, const uint32_t *l
                     uint32_t count, uint8_t *blocked);
 
 /* Estimated cycles of casting rays in packets (`together`) and of casting the same rays in a stream
-   (`apart`), from average costs of nodes, children and triangles. */
+   (`separate`), from average costs of nodes, children and triangles. */
 typedef struct packet_use {
-    uint32_t together, apart;
+    uint32_t together, separate;
 } packet_use;
 
 enum { WIDE_PACKET = 16 };

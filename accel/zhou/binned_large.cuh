@@ -43,7 +43,7 @@ struct bin_refinement {
 __device__ __forceinline__ void promise_axis(large_shared &s, const sah_costs &costs, int a,
                                              bin_refinement *refinement) {
     const int lane = threadIdx.x & 31;
-    const sah_axis areas = s.of[a];
+    const sah_axis areas = s.areas[a];
     const uint32_t *begins = s.bins[0][a][0] + lane * BINS_EACH,
                    *ends = s.bins[0][a][1] + lane * BINS_EACH;
     uint32_t sum_begins = 0, sum_ends = 0;
@@ -148,7 +148,7 @@ __device__ __forceinline__ plane_choice choose_part(const large_shared &s, const
                                                     int a, const bin_refinement &refinement) {
     const int first = (threadIdx.x & 31) * BINS_EACH, refined = (int)s.split.refined[a];
     const uint32_t slot = (uint32_t)(first >> refined), count = s.node.count;
-    const sah_axis areas = s.of[a];
+    const sah_axis areas = s.areas[a];
     uint32_t begins[BINS_EACH], ends[BINS_EACH], sum_begins, sum_ends;
     load_bins(s, a, begins, ends, sum_begins, sum_ends);
     const int width = (1 << refined) / BINS_EACH;
@@ -215,7 +215,7 @@ __device__ __forceinline__ void measure_node(large_shared &s) {
     __syncthreads();
     if (threadIdx.x < 3) {
         const int a = threadIdx.x;
-        s.of[a] = sah_axis_of(box_of(s.node), a);
+        s.areas[a] = sah_axis_of(box_of(s.node), a);
         s.scale[a] = bin_scale(s.node.lo[a], s.node.hi[a]);
     }
     __syncthreads();

@@ -35,7 +35,7 @@ __device__ __forceinline__ uint32_t pack_pair(uint32_t low, uint32_t high) {
    the listed sides. All lanes of a warp must call it. */
 __device__ __forceinline__ uint32_t promise_bins(large_shared &s, const sah_costs &costs, int a) {
     const int lane = threadIdx.x & 31;
-    const sah_axis areas = s.of[a];
+    const sah_axis areas = s.areas[a];
     const uint32_t count = s.node.count;
     uint32_t both[BINS_EACH], sum = 0; /* begins, ends */
 #pragma unroll
@@ -104,7 +104,7 @@ __device__ __forceinline__ void try_side(plane_choice &best, const large_shared 
     const int axis = (int)(side >> 9 & 3);
     const uint32_t ref = side & (CHUNK - 1);
     const float plane = side_at(s, side, axis);
-    const sah_axis areas = s.of[axis];
+    const sah_axis areas = s.areas[axis];
     if (!is_candidate(areas, plane, s.lo[axis][ref] == s.hi[axis][ref])) return;
     const int bin = bin_of(plane, s.node.lo[axis], s.scale[axis]);
     const uint32_t capacity = s.bins[1][axis][0][bin], below = s.bins[1][axis][1][bin];
@@ -289,7 +289,7 @@ __device__ inline bool split_whole_once(const binned &k, large_shared &s) {
     clear_bins(s.bins, 1);
     if (threadIdx.x < 3) {
         const int a = threadIdx.x;
-        s.of[a] = sah_axis_of(box_of(s.node), a);
+        s.areas[a] = sah_axis_of(box_of(s.node), a);
         s.scale[a] = bin_scale(s.node.lo[a], s.node.hi[a]);
     }
     load_refs(k, s, s.node.first, s.node.count);

@@ -160,7 +160,7 @@ struct large_shared {
     uint32_t id[CHUNK];
     uint32_t ref_count;
     work node;
-    sah_axis of[3];
+    sah_axis areas[3];
     float scale[3];     /* bins per unit of length */
     bin_counts bins[2]; /* the node's in the first, or those of both children */
     float child_lo[2][3], child_scale[2][3];
@@ -255,7 +255,7 @@ __device__ __forceinline__ void try_edges(plane_choice &best, const sah_costs &c
 __device__ __forceinline__ plane_choice choose_edge(const large_shared &s, const sah_costs &costs,
                                                     int a) {
     const int lane = threadIdx.x & 31;
-    const sah_axis areas = s.of[a];
+    const sah_axis areas = s.areas[a];
     const uint32_t count = s.node.count;
     uint32_t begins[BINS_EACH], ends[BINS_EACH], sum_begins, sum_ends;
     load_bins(s, a, begins, ends, sum_begins, sum_ends);

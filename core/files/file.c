@@ -24,7 +24,7 @@ void file_set_witness(void (*seen)(const char *path, file_identity which)) {
 enum { PIECE_BYTES = 1 << 20 }; /* bytes read by a thread at a time */
 
 typedef struct reading {
-    const mapping_source *from;
+    const mapping_source *source;
     void *memory;
     atomic_int reason;    /* errno of a failed read */
     atomic_bool is_short; /* the file ended early */
@@ -34,8 +34,8 @@ static void pieces_read(void *context, int64_t begin, int64_t end, int thread) {
     reading *job = (reading *)context;
     (void)thread;
     for (int64_t i = begin; i < end; ++i) {
-        const uint64_t first = (uint64_t)i * PIECE_BYTES, left = job->from->bytes - first;
-        if (mapping_read(job->memory, job->from, first, left < PIECE_BYTES ? left : PIECE_BYTES))
+        const uint64_t first = (uint64_t)i * PIECE_BYTES, left = job->source->bytes - first;
+        if (mapping_read(job->memory, job->source, first, left < PIECE_BYTES ? left : PIECE_BYTES))
             continue;
         if (errno)
             atomic_store(&job->reason, errno);
@@ -50,7 +50,7 @@ mapping_end file_source_read(file_view *view, const mapping_source *source) {
     const uint64_t pieces = (source->bytes + PIECE_BYTES - 1) / PIECE_BYTES;
     const mapping_end end = mapping_reserve(&view->mapping, source);
     if (end != MAPPING_MADE || pieces == 0) return end;
-    reading reading = {.from = source, .memory = view->mapping};
+    reading reading = {.source = source, .memory = view->mapping};
     view->bytes = (const char *)view->mapping;
     view->count = (size_t)source->bytes;
     parallel_for((int64_t)pieces, 1, pieces_read, &reading);

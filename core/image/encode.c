@@ -164,7 +164,7 @@ typedef struct meter_cell {
 } meter_cell;
 
 typedef struct meter {
-    const image *of;
+    const struct image *image;
     const float *r, *g, *b, *alpha; /* alpha may be NULL */
     meter_cell *cells;
     size_t count;
@@ -176,7 +176,7 @@ static int by_largest(const void *a, const void *b) {
 }
 
 static meter_cell read_cell(const meter *meter, int32_t left, int32_t top, int32_t side) {
-    const int32_t width = meter->of->width, height = meter->of->height;
+    const int32_t width = meter->image->width, height = meter->image->height;
     const int32_t right = width - left < side ? width : left + side;
     const int32_t bottom = height - top < side ? height : top + side;
     meter_cell cell = {0, 0, 0};
@@ -198,7 +198,7 @@ static meter_cell read_cell(const meter *meter, int32_t left, int32_t top, int32
 }
 
 static kd_status read_cells(meter *meter) {
-    const int32_t width = meter->of->width, height = meter->of->height;
+    const int32_t width = meter->image->width, height = meter->image->height;
     const int32_t longer = width > height ? width : height;
     const int32_t fair = (longer + CELLS_ACROSS - 1) / CELLS_ACROSS;
     const int32_t side = fair > CELL_SIDE ? fair : CELL_SIDE;

@@ -87,12 +87,12 @@ enum {
 
 /* Compression state of a thread. */
 typedef struct exr_deflater {
-    struct libdeflate_compressor *by;
+    struct libdeflate_compressor *compressor;
     unsigned char *packed, *split; /* each of the size of a chunk */
 } exr_deflater;
 
 typedef struct exr_round {
-    const image *from;
+    const struct image *image;
     const float **planes; /* in the order of the file's channels */
     exr_deflater *threads;
     unsigned char *bytes; /* chunk i of this round is at i * room */
@@ -104,7 +104,7 @@ typedef struct exr_round {
 } exr_round;
 
 static uint64_t chunk_pack(const exr_round *round, int64_t chunk, unsigned char *to) {
-    const image *from = round->from;
+    const image *from = round->image;
     const int64_t top = chunk * round->lines;
     const size_t width = (size_t)from->width, line = width * sizeof(float);
     const unsigned char *begin = to;
@@ -129,11 +129,11 @@ static void halves_split(unsigned char *to, unsigned char *between, const unsign
 }
 
 static bool deflater_open(exr_deflater *deflater, uint64_t capacity) {
-    if (deflater->by) return true;
+    if (deflater->compressor) return true;
     if (KD_RESERVE(deflater->packed, capacity) != KD_OK || KD_RESERVE(deflater->split, capacity) != KD_OK)
         return false;
-    deflater->by = libdeflate_alloc_compressor(LEVEL);
-    return deflater->by != NULL;
+    deflater->compressor = libdeflate_alloc_compressor(LEVEL);
+    return deflater->compressor != NULL;
 }
 
 static void chunks_deflate(void *context, int64_t begin, int64_t end, int thread) {
@@ -149,7 +149,7 @@ static void chunks_deflate(void *context, int64_t begin, int64_t end, int thread
         const uint64_t count = chunk_pack(round, round->first + i, to);
         halves_split(deflater->packed, deflater->split, to, count);
         const size_t less =
-            libdeflate_zlib_compress(deflater->by, deflater->packed, count, deflater->split, count - 1);
+            libdeflate_zlib_compress(deflater->compressor, deflater->packed, count, deflater->split, count - 1);
         if (less) memcpy(to, deflater->split, less); /* otherwise stored uncompressed */
         round->counts[i] = less ? less : count;
     }
@@ -158,16 +158,16 @@ static void chunks_deflate(void *context, int64_t begin, int64_t end, int thread
 static kd_status planes_find(exr_context_t context, exr_round *round) {
     const exr_attr_chlist_t *list = NULL;
     KD_REQUIRE(exr_get_channels(context, 0, &list) == EXR_ERR_SUCCESS &&
-                   list->num_channels == round->from->channel_count,
+                   list->num_channels == round->image->channel_count,
                KD_ERROR_RUNTIME, "OpenEXR wrote a header with other channels than the image");
-    KD_TRY(KD_RESERVE(round->planes, (uint64_t)round->from->channel_count));
-    for (int32_t c = 0; c < round->from->channel_count; ++c)
-        round->planes[c] = image_plane(round->from, list->entries[c].name.str);
+    KD_TRY(KD_RESERVE(round->planes, (uint64_t)round->image->channel_count));
+    for (int32_t c = 0; c < round->image->channel_count; ++c)
+        round->planes[c] = image_plane(round->image, list->entries[c].name.str);
     return KD_OK;
 }
 
 static kd_status rounds_write(exr_context_t context, const exr_stream *stream, exr_round *round) {
-    const int64_t count = ((int64_t)round->from->height + round->lines - 1) / round->lines;
+    const int64_t count = ((int64_t)round->image->height + round->lines - 1) / round->lines;
     int64_t together = (int64_t)(ROUND_BYTES / round->capacity);
     if (together < 4 * parallel_threads()) together = 4 * parallel_threads();
     if (together > count) together = count;
@@ -189,13 +189,13 @@ static kd_status rounds_write(exr_context_t context, const exr_stream *stream, e
 }
 
 kd_status exr_deflate(exr_context_t context, const exr_stream *stream, const image *image) {
-    exr_round round = {.from = image};
+    exr_round round = {.image = image};
     KD_TRY(exr_written(stream, exr_get_scanlines_per_chunk(context, 0, &round.lines)));
     round.capacity =
         (uint64_t)image->width * (uint64_t)image->channel_count * sizeof(float) * (uint64_t)round.lines;
     const kd_status status = rounds_write(context, stream, &round);
     for (int i = 0; round.threads && i < PARALLEL_THREADS_MAX; ++i) {
-        libdeflate_free_compressor(round.threads[i].by);
+        libdeflate_free_compressor(round.threads[i].compressor);
         memory_free(round.threads[i].packed);
         memory_free(round.threads[i].split);
     }

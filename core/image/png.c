@@ -35,7 +35,7 @@ typedef struct png_pixels {
 } png_pixels;
 
 typedef struct png_compression {
-    FILE *to;
+    FILE *file;
     const uint8_t *bytes;
     int width, height, samples;
     bool made;
@@ -44,7 +44,7 @@ typedef struct png_compression {
 /* Compresses in memory, so that nothing is written if the run is aborted. */
 static void compress(void *context) {
     png_compression *work = (png_compression *)context;
-    work->made = stbi_write_png_to_func(bytes_put, work->to, work->width, work->height,
+    work->made = stbi_write_png_to_func(bytes_put, work->file, work->width, work->height,
                                         work->samples, work->bytes, work->samples * work->width);
 }
 
@@ -53,16 +53,16 @@ static void choose_filter(void) {
 }
 
 typedef struct png_filtering {
-    const png_pixels *from;
+    const png_pixels *pixels;
     uint8_t *rows; /* each row is preceded by its filter byte */
 } png_filtering;
 
 static void filter_rows(void *context, int64_t begin, int64_t end, int thread) {
     const png_filtering *work = (const png_filtering *)context;
-    const size_t bytes = (size_t)work->from->width * (size_t)work->from->samples;
+    const size_t bytes = (size_t)work->pixels->width * (size_t)work->pixels->samples;
     (void)thread;
     for (int64_t y = begin; y < end; ++y) {
-        const uint8_t *row = work->from->bytes + (size_t)y * bytes;
+        const uint8_t *row = work->pixels->bytes + (size_t)y * bytes;
         uint8_t *to = work->rows + (size_t)y * (bytes + 1);
         *to++ = PNG_FILTER;
         for (size_t i = 0; i < bytes; ++i)

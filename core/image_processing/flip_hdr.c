@@ -40,7 +40,7 @@ static float curve_bright(void) {
 enum { HALVES = 1 << 16 };
 
 typedef struct luminances {
-    const image_rows *of;
+    const image_rows *rows;
     float *row[3];
     uint64_t *upper, *lower; /* histograms of the upper and lower 16 bits */
     uint64_t dark, lit;
@@ -55,9 +55,9 @@ static float luminance_at(const luminances *luminances, size_t x) {
 }
 
 static kd_status count_upper(luminances *luminances) {
-    for (int64_t y = 0; y < luminances->of->height; ++y) {
-        KD_TRY(image_rows_get(luminances->of, y, luminances->row));
-        for (size_t x = 0; x < (size_t)luminances->of->width; ++x) {
+    for (int64_t y = 0; y < luminances->rows->height; ++y) {
+        KD_TRY(image_rows_get(luminances->rows, y, luminances->row));
+        for (size_t x = 0; x < (size_t)luminances->rows->width; ++x) {
             const float luminance = luminance_at(luminances, x);
             luminances->dark += luminance == 0;
             luminances->lit += luminance != 0;
@@ -79,9 +79,9 @@ static uint32_t half_find(const uint64_t *counts, uint64_t *rank) {
 static kd_status ranked(float *out, luminances *luminances, uint64_t rank) {
     const uint32_t upper = half_find(luminances->upper, &rank);
     memset(luminances->lower, 0, HALVES * sizeof *luminances->lower);
-    for (int64_t y = 0; y < luminances->of->height; ++y) {
-        KD_TRY(image_rows_get(luminances->of, y, luminances->row));
-        for (size_t x = 0; x < (size_t)luminances->of->width; ++x) {
+    for (int64_t y = 0; y < luminances->rows->height; ++y) {
+        KD_TRY(image_rows_get(luminances->rows, y, luminances->row));
+        for (size_t x = 0; x < (size_t)luminances->rows->width; ++x) {
             const uint32_t bits = float_bits(luminance_at(luminances, x));
             if (bits >> 16 == upper) ++luminances->lower[bits & (HALVES - 1)];
         }
@@ -114,7 +114,7 @@ static kd_status exposures_of(flip_exposures *out, luminances *luminances) {
 }
 
 kd_status flip_exposures_find(flip_exposures *out, const image_rows *reference) {
-    luminances from = {.of = reference, .upper = NULL};
+    luminances from = {.rows = reference, .upper = NULL};
     const size_t width = (size_t)reference->width;
     float *rows = NULL;
     kd_status status = KD_OK;

@@ -22,7 +22,7 @@ enum { HEAD = 2, ADLER = 4, TAIL = 10 };
 typedef struct packing {
     const uint8_t *bytes;
     uint64_t count;
-    deflated *to;
+    deflated *output;
 } packing;
 
 static void put_big_endian(uint8_t *to, uint32_t value) {
@@ -57,10 +57,10 @@ static uint64_t pack_piece(const packing *work, uint64_t which, struct libdeflat
                            struct libdeflate_decompressor *back, uint8_t unpacked[PIECE]) {
     const uint64_t begin = which * PIECE, left = work->count - begin;
     const size_t count = left < PIECE ? (size_t)left : PIECE;
-    const bool last = which + 1 == work->to->pieces;
+    const bool last = which + 1 == work->output->pieces;
     const uint64_t head = which == 0 ? HEAD : 0;
-    uint8_t *to = work->to->bytes + which * work->to->capacity, *packed = to + head;
-    const size_t capacity = (size_t)(work->to->capacity - head - TAIL - ADLER);
+    uint8_t *to = work->output->bytes + which * work->output->capacity, *packed = to + head;
+    const size_t capacity = (size_t)(work->output->capacity - head - TAIL - ADLER);
     size_t bytes = libdeflate_deflate_compress(compressor, work->bytes + begin, count, packed, capacity);
     if (bytes && !last) bytes = open_end(back, packed, bytes, work->bytes + begin, count, unpacked);
     if (!bytes) return 0;
@@ -80,7 +80,7 @@ static void pack_pieces(void *context, int64_t begin, int64_t end, int thread) {
     uint8_t *unpacked = (uint8_t *)memory_spare(PIECE);
     (void)thread;
     for (int64_t i = begin; i < end && compressor && back && unpacked; ++i)
-        work->to->made[i] = pack_piece(work, (uint64_t)i, compressor, back, unpacked);
+        work->output->made[i] = pack_piece(work, (uint64_t)i, compressor, back, unpacked);
     memory_free(unpacked);
     libdeflate_free_compressor(compressor);
     libdeflate_free_decompressor(back);

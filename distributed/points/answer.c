@@ -27,7 +27,7 @@ enum { MERGE_GRAIN = 256 };
 /* Remaining results of one part for one query. */
 typedef struct merge_run {
     uint64_t at, end;
-    const parts_asked *from;
+    const parts_asked *request;
 } merge_run;
 
 /* The runs of every query of a chunk. Owns its memory. */
@@ -78,10 +78,10 @@ typedef struct merging {
 } merging;
 
 static double dist2_at(const parts_call *call, const merge_run *run) {
-    if (!run->from->dist2) return 0;
-    return point_coordinate((const char *)run->from->dist2 +
-                                run->at * point_scalar_bytes(call->of->scalar),
-                            call->of->scalar, 0);
+    if (!run->request->dist2) return 0;
+    return point_coordinate((const char *)run->request->dist2 +
+                                run->at * point_scalar_bytes(call->parts->scalar),
+                            call->parts->scalar, 0);
 }
 
 /* Returns the run with the least remaining element, or NULL. */
@@ -92,8 +92,8 @@ static merge_run *least_of(const parts_call *call, merge_run *begin, merge_run *
         if (run->at == run->end) continue;
         const double dist2 = dist2_at(call, run);
         if (minimum &&
-            (dist2 > min_dist2 || (dist2 == min_dist2 && run->from->numbers[run->at] >
-                                                             minimum->from->numbers[minimum->at])))
+            (dist2 > min_dist2 || (dist2 == min_dist2 && run->request->numbers[run->at] >
+                                                             minimum->request->numbers[minimum->at])))
             continue;
         minimum = run;
         min_dist2 = dist2;
@@ -104,11 +104,11 @@ static merge_run *least_of(const parts_call *call, merge_run *begin, merge_run *
 static void put(const parts_call *call, uint64_t at, uint64_t number, double dist2) {
     const points_rows *out = &call->out;
     const bool none = number == KD_NO_POINT64;
-    if (call->names && !none) number = call->names[number - call->of->first];
+    if (call->names && !none) number = call->names[number - call->parts->first];
     if (out->wide) out->wide[at] = number;
     if (out->ids) out->ids[at] = none ? KD_NO_POINT : (uint32_t)number;
     if (!out->dist2) return;
-    if (call->of->scalar == POINT_DOUBLE)
+    if (call->parts->scalar == POINT_DOUBLE)
         ((double *)out->dist2)[at] = dist2;
     else
         ((float *)out->dist2)[at] = (float)dist2;
@@ -146,7 +146,7 @@ static void merge_row(merging *work, uint64_t i) {
     while (made < capacity) {
         merge_run *from = least_of(call, begin, end);
         if (!from) break;
-        const uint64_t number = from->from->numbers[from->at];
+        const uint64_t number = from->request->numbers[from->at];
         const double dist2 = dist2_at(call, from);
         ++from->at;
         if (call->self && number == call->self[query]) continue;
@@ -179,11 +179,11 @@ static const void *scalars_at(const kd_point_array *points, uint64_t i) {
 }
 
 static bool box_overlaps(const parts_call *call, uint64_t query, int32_t part) {
-    const point_box *box = &call->of->all[part].box;
+    const point_box *box = &call->parts->all[part].box;
     const void *lo = scalars_at(&call->query.points, query), *hi = scalars_at(&call->hi, query);
-    for (uint32_t axis = 0; axis < call->of->dims; ++axis)
-        if (!(point_coordinate(lo, call->of->scalar, axis) <= box->hi[axis] &&
-              point_coordinate(hi, call->of->scalar, axis) >= box->lo[axis]))
+    for (uint32_t axis = 0; axis < call->parts->dims; ++axis)
+        if (!(point_coordinate(lo, call->parts->scalar, axis) <= box->hi[axis] &&
+              point_coordinate(hi, call->parts->scalar, axis) >= box->lo[axis]))
             return false;
     return true;
 }
@@ -191,7 +191,7 @@ static bool box_overlaps(const parts_call *call, uint64_t query, int32_t part) {
 static bool may_hold(const parts_call *call, uint64_t query, int32_t part, double bound) {
     const part_reach reach = parts_reach(call);
     if (parts_query_boxes(call))
-        return call->of->all[part].count > 0 && box_overlaps(call, query, part);
+        return call->parts->all[part].count > 0 && box_overlaps(call, query, part);
     return reach_may_hold(&reach, scalars_at(&call->query.points, query), part, bound);
 }
 
@@ -203,8 +203,8 @@ static int32_t home_of(const parts_call *call, uint64_t query) {
 static double radius_of(const parts_call *call, uint64_t query) {
     const double own = call->query.radii
                            ? point_coordinate((const char *)call->query.radii +
-                                                  query * point_scalar_bytes(call->of->scalar),
-                                              call->of->scalar, 0)
+                                                  query * point_scalar_bytes(call->parts->scalar),
+                                              call->parts->scalar, 0)
                            : (double)INFINITY;
     return own < call->query.max_radius ? own : call->query.max_radius;
 }
@@ -225,14 +225,14 @@ typedef struct choosing {
 static double bound_of(const choosing *work, uint64_t i) {
     const parts_call *call = work->call;
     const double radius =
-        metric_bound(call->of->scalar, parts_reach(call).norm, radius_of(call, call->begin + i));
+        metric_bound(call->parts->scalar, parts_reach(call).norm, radius_of(call, call->begin + i));
     if (!work->known) return radius;
     const merge_run *run = &work->known->runs[work->known->begins[i]];
     if (work->known->begins[i] == work->known->begins[i + 1] || run->end - run->at < call->k)
         return radius;
-    const double last = point_coordinate((const char *)run->from->dist2 +
-                                             (run->end - 1) * point_scalar_bytes(call->of->scalar),
-                                         call->of->scalar, 0);
+    const double last = point_coordinate((const char *)run->request->dist2 +
+                                             (run->end - 1) * point_scalar_bytes(call->parts->scalar),
+                                         call->parts->scalar, 0);
     return last < radius ? last : radius;
 }
 
@@ -248,8 +248,8 @@ static bool is_asked(const choosing *work, uint64_t i, int32_t part, double *bou
 /* Writes one query for a part: the scalars of the point, and a radius; or two corners. */
 static void write_question(const choosing *work, uint64_t i, double bound, char *to) {
     const parts_call *call = work->call;
-    const uint64_t query = call->begin + i, scalar = point_scalar_bytes(call->of->scalar);
-    const uint64_t bytes = call->of->dims * scalar;
+    const uint64_t query = call->begin + i, scalar = point_scalar_bytes(call->parts->scalar);
+    const uint64_t bytes = call->parts->dims * scalar;
     const kd_point_array *lo = &call->query.points, *hi = &call->hi;
     memcpy(to,
            (const char *)lo->coordinates + query * (lo->stride_bytes ? lo->stride_bytes : bytes),
@@ -276,7 +276,7 @@ static void choose_parts(void *context, int64_t begin, int64_t end, int thread) 
     const choosing *work = (const choosing *)context;
     const uint64_t count = work->call->end - work->call->begin;
     const uint64_t bytes =
-        parts_question_width(work->call) * point_scalar_bytes(work->call->of->scalar);
+        parts_question_width(work->call) * point_scalar_bytes(work->call->parts->scalar);
     (void)thread;
     for (int64_t item = begin; item < end; ++item) {
         const int32_t part = (int32_t)(item / BLOCKS);
@@ -299,7 +299,7 @@ static void choose_parts(void *context, int64_t begin, int64_t end, int thread) 
 static kd_status choose_all(choosing *work) {
     const parts_call *call = work->call;
     parts_asked *out = work->out;
-    const int64_t size = call->of->size, items = size * BLOCKS;
+    const int64_t size = call->parts->size, items = size * BLOCKS;
     KD_TRY(KD_RESERVE(out->begins, (uint64_t)size + 1));
     parallel_for(items, 1, choose_parts, work);
     const uint64_t all = scan_exclusive_u64(work->places, work->places, (uint64_t)items);
@@ -307,7 +307,7 @@ static kd_status choose_all(choosing *work) {
     out->begins[size] = all;
     KD_TRY(KD_RESERVE(out->who, all));
     KD_TRY(memory_reserve(&out->scalars, all * parts_question_width(call),
-                          point_scalar_bytes(call->of->scalar)));
+                          point_scalar_bytes(call->parts->scalar)));
     work->fills = true;
     parallel_for(items, 1, choose_parts, work);
     return KD_OK;
@@ -317,7 +317,7 @@ static kd_status choose(parts_asked *out, const parts_call *call, const int32_t 
                         const merge_runs *known) {
     choosing work = {call, homes, known, out, NULL, false};
     memset(out, 0, sizeof *out);
-    KD_TRY(KD_RESERVE_ZEROED(work.places, (uint64_t)call->of->size * BLOCKS));
+    KD_TRY(KD_RESERVE_ZEROED(work.places, (uint64_t)call->parts->size * BLOCKS));
     const kd_status status = choose_all(&work);
     memory_free(work.places);
     return status;
@@ -370,7 +370,7 @@ static kd_status find_homes(chunk *at, const parts_call *call) {
 /* Second round: searches the other parts, within the distances found at the homes. */
 static kd_status query_other_ranks(parts_call *call, chunk *at, kd_status own) {
     if (own == KD_OK)
-        own = merge_runs_open(&at->known, at->asked, 1, call->of->size, call->end - call->begin);
+        own = merge_runs_open(&at->known, at->asked, 1, call->parts->size, call->end - call->begin);
     if (own == KD_OK) own = choose(&at->asked[1], call, at->homes, &at->known);
     return parts_query(call, &at->asked[1], own);
 }
@@ -381,7 +381,7 @@ static kd_status answer_chunk(parts_call *call, chunk *at, kd_status own) {
         own = nearest ? find_homes(at, call) : choose(&at->asked[0], call, NULL, NULL);
     KD_TRY(parts_query(call, &at->asked[0], own));
     if (nearest) KD_TRY(query_other_ranks(call, at, KD_OK));
-    kd_status merged = merge_runs_open(&at->all, at->asked, nearest ? 2 : 1, call->of->size,
+    kd_status merged = merge_runs_open(&at->all, at->asked, nearest ? 2 : 1, call->parts->size,
                                        call->end - call->begin);
     if (merged == KD_OK) merge_rows(call, &at->all);
     if (merged == KD_OK && at->all.misfit)
@@ -407,7 +407,7 @@ kd_status parts_answer(parts_call *call, kd_status own) {
         merge_runs_close(&at.known);
         merge_runs_close(&at.all);
         memory_free(at.homes);
-        status = ranks_agree(call->among, status);
+        status = ranks_agree(call->comm, status);
     } while (status == KD_OK && call->more);
     return status;
 }

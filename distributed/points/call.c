@@ -22,14 +22,14 @@ static void skip_queries(kd_point_array *points, uint64_t begin, uint64_t end) {
 static kd_status answer_part(void *context, ranks *comm) {
     parts_call call = *(const parts_call *)context; /* a copy, still with all queries */
     uint64_t begin = 0, end = 0;
-    call.among = comm;
-    call.part = &call.of->part[comm->rank];
+    call.comm = comm;
+    call.part = &call.parts->part[comm->rank];
     ranks_part(comm, comm->rank, call.query.points.count, &begin, &end);
     skip_queries(&call.query.points, begin, end);
     skip_queries(&call.hi, begin, end);
-    call.query.radii = behind(call.query.radii, begin * point_scalar_bytes(call.of->scalar));
+    call.query.radii = behind(call.query.radii, begin * point_scalar_bytes(call.parts->scalar));
     call.first_row = begin;
-    return parts_answers_there(call.of, &call) ? answer_device(&call) : parts_answer(&call, KD_OK);
+    return parts_answers_there(call.parts, &call) ? answer_device(&call) : parts_answer(&call, KD_OK);
 }
 
 bool parts_answers_there(const points_parts *parts, const parts_call *call) {
@@ -51,8 +51,8 @@ void parts_rename(uint32_t *ids, uint64_t count, const uint32_t *names) {
    positions. */
 static kd_status answer_copy(void *context, ranks *comm) {
     const parts_call *like = (const parts_call *)context;
-    const kd_points *tree = like->of->part[comm->rank].tree;
-    const uint64_t scalar = point_scalar_bytes(like->of->scalar);
+    const kd_points *tree = like->parts->part[comm->rank].tree;
+    const uint64_t scalar = point_scalar_bytes(like->parts->scalar);
     kd_points_query query = like->query;
     uint64_t begin = 0, end = 0, *offsets = NULL;
     kd_status status = KD_OK;
@@ -95,10 +95,10 @@ static void sum_rows(const parts_call *call, uint64_t count) {
 
 kd_status parts_call_all(points_parts *parts, parts_call *call, kd_status checked) {
     const uint64_t count = call->query.points.count;
-    call->of = parts;
+    call->parts = parts;
     strip(call);
     if (parts_are_shared(parts)) {
-        call->among = &parts->shared;
+        call->comm = &parts->shared;
         call->part = parts->part;
         const kd_status status = parts_answer(call, checked);
         parts->sent = parts->shared.sent;
@@ -123,7 +123,7 @@ typedef struct own_work {
 static kd_status query_self(void *context, ranks *comm) {
     const own_work *work = (const own_work *)context;
     parts_call call = *work->like;
-    const points_parts *parts = call.of;
+    const points_parts *parts = call.parts;
     const points_part *part = &parts->part[comm->rank];
     const uint64_t count = parts->all[comm->rank].count;
     void *points = NULL;
@@ -142,7 +142,7 @@ static kd_status query_self(void *context, ranks *comm) {
         rows[i] = part->begin + i;
         work->order[rows[i]] = call.names ? call.names[place] : (uint32_t)numbers[i];
     }
-    call.among = comm;
+    call.comm = comm;
     call.part = part;
     call.query.points = kd_point_array_make(points, count, parts->dims,
                                             parts->scalar == POINT_DOUBLE ? KD_DOUBLE : KD_FLOAT);
@@ -161,8 +161,8 @@ static kd_status query_self(void *context, ranks *comm) {
 
 /* Executes the self-query on a single device, as each has all points. */
 static kd_status own_of_copy(const parts_call *call, uint32_t *order) {
-    const kd_points *one = call->of->part[0].tree;
-    const uint64_t count = call->of->count;
+    const kd_points *one = call->parts->part[0].tree;
+    const uint64_t count = call->parts->count;
     points_search search = {.kind = call->kind,
                             .asks = POINTS_SELF,
                             .k = call->k,
@@ -179,7 +179,7 @@ static kd_status own_of_copy(const parts_call *call, uint32_t *order) {
 }
 
 kd_status parts_call_self(points_parts *parts, parts_call *call, uint32_t *order, bool skips) {
-    call->of = parts;
+    call->parts = parts;
     strip(call);
     if (parts->copies) return own_of_copy(call, order);
     own_work work = {call, order, skips};

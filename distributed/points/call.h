@@ -11,8 +11,8 @@
 
 /* One rank's share of a collective call; every rank has queries of its own. */
 typedef struct parts_call {
-    const points_parts *of;
-    ranks *among;
+    const points_parts *parts;
+    ranks *comm;
     const points_part *part;
     kd_points_query query; /* validated; its points are this rank's queries, or lower corners */
     kd_point_array hi;     /* upper corners */
@@ -41,7 +41,7 @@ static inline bool parts_query_boxes(const parts_call *call) {
 
 /* Number of scalars per query: a point and its radius, or two corners. */
 static inline uint32_t parts_question_width(const parts_call *call) {
-    return parts_query_boxes(call) ? 2 * call->of->dims : call->of->dims + 1;
+    return parts_query_boxes(call) ? 2 * call->parts->dims : call->parts->dims + 1;
 }
 
 /* This rank's queries to each part and their results. Owns its memory. */
@@ -159,7 +159,7 @@ KD_FN double reach_radius_of(const part_reach *reach, double bound) {
 
 /* The parts' boxes, norm and period of a call. */
 static inline part_reach parts_reach(const parts_call *call) {
-    const points_parts *parts = call->of;
+    const points_parts *parts = call->parts;
     const double norm = call->query.norm;
     part_reach reach;
     reach.all = parts->all;

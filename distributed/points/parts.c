@@ -20,7 +20,7 @@
 
 /* State of one rank while its part is built. */
 typedef struct tree_building {
-    ranks *among;
+    ranks *comm;
     /* fields equal on all ranks are written by rank 0 of a process */
     points_parts *parts;
     points_part *part;
@@ -28,7 +28,7 @@ typedef struct tree_building {
     int32_t device;            /* destination device of the points; -1: host */
     void *staged;              /* copy of the slice if it was in other memory */
     point_share share;
-    part_summary own, *all;
+    part_summary summary, *all;
     top_node *nodes;
     share_split split;
     void *coordinates, *numbers; /* points received */
@@ -39,7 +39,7 @@ typedef struct tree_building {
 } tree_building;
 
 static int32_t size_of(const tree_building *build) {
-    return build->among->size;
+    return build->comm->size;
 }
 
 /* --- memory of the host or of the part's device --------------------------------------------- */
@@ -74,8 +74,8 @@ static kd_status stage(tree_building *build) {
 /* --- the whole input ------------------------------------------------------------------------ */
 
 static kd_status gather_summaries(tree_building *build) {
-    build->all[build->among->rank] = build->own;
-    return ranks_all_gather_even(build->among, build->all, sizeof *build->all);
+    build->all[build->comm->rank] = build->summary;
+    return ranks_all_gather_even(build->comm, build->all, sizeof *build->all);
 }
 
 /* Determines the number of points, their numbers and the bounding box of all slices. */
@@ -83,12 +83,12 @@ static kd_status visit_all(tree_building *build, point_box *box, uint64_t *count
     uint64_t before = 0;
     *count = 0;
     *box = point_box_empty();
-    KD_TRY(ranks_agree(build->among, share_scan(&build->own.box, &build->share)));
-    build->own.count = build->share.points.count;
+    KD_TRY(ranks_agree(build->comm, share_scan(&build->summary.box, &build->share)));
+    build->summary.count = build->share.points.count;
     KD_TRY(gather_summaries(build));
     for (int32_t r = 0; r < size_of(build); ++r) {
         const part_summary *one = &build->all[r];
-        if (r < build->among->rank) before += one->count;
+        if (r < build->comm->rank) before += one->count;
         *count += one->count;
         for (uint32_t axis = 0; one->count && axis < POINT_DIMS_MAX; ++axis) {
             if (one->box.lo[axis] < box->lo[axis]) box->lo[axis] = one->box.lo[axis];
@@ -112,13 +112,13 @@ static kd_status learn_counts(tree_building *build) {
     uint64_t *given = NULL;
     KD_TRY(KD_RESERVE(given, (uint64_t)size));
     for (int32_t p = 0; p < size; ++p) given[p] = build->split.begins[p + 1] - build->split.begins[p];
-    const kd_status status = ranks_agree_on(build->among, KD_OK, given, (uint32_t)size, build->matrix);
+    const kd_status status = ranks_agree_on(build->comm, KD_OK, given, (uint32_t)size, build->matrix);
     memory_free(given);
     KD_TRY(status);
     build->begins[0] = 0;
     for (int32_t r = 0; r < size; ++r)
         build->begins[r + 1] =
-            build->begins[r] + build->matrix[(uint64_t)r * (uint64_t)size + (uint64_t)build->among->rank];
+            build->begins[r] + build->matrix[(uint64_t)r * (uint64_t)size + (uint64_t)build->comm->rank];
     return KD_OK;
 }
 
@@ -131,7 +131,7 @@ static kd_status exchange(tree_building *build, const void *from, void *to, uint
         out[r] = build->split.begins[r] * item_bytes;
         in[r] = build->begins[r] * item_bytes;
     }
-    const kd_status status = ranks_all_to_all(build->among, from, out, to, in);
+    const kd_status status = ranks_all_to_all(build->comm, from, out, to, in);
     memory_free(out);
     return status;
 }
@@ -145,10 +145,10 @@ static kd_status reserve_arrived(tree_building *build) {
 
 static kd_status move_points(tree_building *build) {
     const point_array *points = &build->share.points;
-    KD_TRY(ranks_agree(build->among,
+    KD_TRY(ranks_agree(build->comm,
                        share_divide(&build->split, &build->share, build->nodes, (uint32_t)size_of(build))));
     KD_TRY(learn_counts(build));
-    KD_TRY(ranks_agree(build->among, reserve_arrived(build)));
+    KD_TRY(ranks_agree(build->comm, reserve_arrived(build)));
     KD_TRY(exchange(build, build->split.coordinates, build->coordinates,
                     points->dims * point_scalar_bytes(points->scalar)));
     KD_TRY(exchange(build, build->split.numbers, build->numbers, share_number_bytes(build->share.wide)));
@@ -166,8 +166,8 @@ static kd_status build_part(tree_building *build) {
     point_share arrived = build->share;
     arrived.points = point_array_make(build->coordinates, array.count, points->dims, points->scalar);
     if (!build->share.wide) array.ids = (const uint32_t *)build->numbers;
-    KD_TRY(share_scan(&build->own.box, &arrived));
-    build->own.count = array.count;
+    KD_TRY(share_scan(&build->summary.box, &arrived));
+    build->summary.count = array.count;
     KD_TRY(kd_points_open(&build->part->tree, &array, &build->options));
     if (!build->share.wide) return KD_OK;
     if (build->device >= 0) {
@@ -197,7 +197,7 @@ static kd_status check_kinds(tree_building *build, kd_status own) {
     const uint64_t mine[] = {points->dims, points->scalar, build->parts->first};
     uint64_t *all = NULL;
     KD_TRY(KD_RESERVE(all, 3 * (uint64_t)size_of(build)));
-    kd_status status = ranks_agree_on(build->among, own, mine, 3, all);
+    kd_status status = ranks_agree_on(build->comm, own, mine, 3, all);
     for (int32_t r = 1; status == KD_OK && r < size_of(build); ++r)
         if (memcmp(all, all + (size_t)r * 3, sizeof mine) != 0)
             status = status_fail(KD_ERROR_USAGE, __FILE__, __LINE__,
@@ -216,16 +216,16 @@ static kd_status build_trees(tree_building *build, kd_status own) {
     if (own == KD_OK) own = stage(build);
     KD_TRY(check_kinds(build, own));
     KD_TRY(visit_all(build, &box, &count));
-    KD_TRY(top_select(build->nodes, build->among, &build->share, &box, count, build->parts->first,
+    KD_TRY(top_select(build->nodes, build->comm, &build->share, &box, count, build->parts->first,
                       (uint32_t)size_of(build)));
     KD_TRY(move_points(build));
     const double top_seconds = timing_now() - began;
-    KD_TRY(ranks_agree(build->among, build_part(build)));
+    KD_TRY(ranks_agree(build->comm, build_part(build)));
     KD_TRY(gather_summaries(build));
     build->part->begin = 0;
     build->part->device = build->device;
-    for (int32_t r = 0; r < build->among->rank; ++r) build->part->begin += build->all[r].count;
-    if (build->among->rank != 0 && !parts_are_shared(build->parts)) return KD_OK;
+    for (int32_t r = 0; r < build->comm->rank; ++r) build->part->begin += build->all[r].count;
+    if (build->comm->rank != 0 && !parts_are_shared(build->parts)) return KD_OK;
     build->parts->all = build->all;
     build->all = NULL;
     build->parts->count = count;
@@ -278,7 +278,7 @@ static kd_status enter(tree_building *build, const char *list, int32_t *previous
     if (place.kind != DEVICE_CUDA) return KD_OK;
     KD_TRY(device_enter(place.index, previous));
     build->device = place.index;
-    for (int32_t r = 0; r < build->among->size; ++r) {
+    for (int32_t r = 0; r < build->comm->size; ++r) {
         device other;
         char name[64];
         device_list_name(name, list, r);
@@ -292,7 +292,7 @@ static kd_status build_one_tree(void *context, ranks *comm) {
     const party *given = (const party *)context;
     uint64_t begin = 0, end = 0;
     int32_t previous = 0;
-    tree_building build = {.among = comm, .parts = given->out, .device = -1};
+    tree_building build = {.comm = comm, .parts = given->out, .device = -1};
     build.part = &given->out->part[comm->rank];
     build.options = *given->options;
     name_device(&build.options, given->options->device, comm->rank);
@@ -353,7 +353,7 @@ kd_status parts_open(points_parts *out, const kd_point_array *arrays, uint32_t c
 
 kd_status parts_open_shared(points_parts *out, const kd_point_array *points,
                             const kd_points_options *options, kd_status checked) {
-    tree_building build = {.among = &out->shared, .parts = out, .device = -1};
+    tree_building build = {.comm = &out->shared, .parts = out, .device = -1};
     out->size = out->shared.size;
     if (checked == KD_OK) checked = KD_RESERVE_ZEROED(out->part, 1);
     build.part = out->part;
@@ -380,7 +380,7 @@ void parts_close(points_parts *owned) {
     memory_free(owned->all);
     owned->part = NULL;
     owned->all = NULL;
-    if (owned->on_close) owned->on_close(owned->shared.with);
+    if (owned->on_close) owned->on_close(owned->shared.user_data);
     owned->on_close = NULL;
 }
 

@@ -38,7 +38,7 @@ static void serving_close(serving *owned) {
 }
 
 static uint64_t scalar_bytes(const parts_call *call) {
-    return point_scalar_bytes(call->of->scalar);
+    return point_scalar_bytes(call->parts->scalar);
 }
 
 /* Hash of all arguments that must be equal on all ranks. */
@@ -57,7 +57,7 @@ static uint64_t what_is_asked(const parts_call *call) {
 
 /* Exchanges the number of queries between all ranks, and checks that they make the same call. */
 static kd_status announce(parts_call *call, const parts_asked *request, serving *at, kd_status own) {
-    const uint64_t size = (uint64_t)call->of->size, width = size + TOLD;
+    const uint64_t size = (uint64_t)call->parts->size, width = size + TOLD;
     uint64_t *mine = NULL;
     bool same = true;
     KD_TRY(KD_RESERVE_ZEROED(mine, width));
@@ -69,14 +69,14 @@ static kd_status announce(parts_call *call, const parts_asked *request, serving 
     if (status == KD_OK) status = KD_RESERVE(at->begins, size + 1);
     if (status == KD_OK) status = KD_RESERVE(at->answer_begins, size + 1);
     if (status == KD_OK)
-        status = ranks_agree_on(call->among, own, mine, (uint32_t)width, at->matrix);
+        status = ranks_agree_on(call->comm, own, mine, (uint32_t)width, at->matrix);
     memory_free(mine);
     KD_TRY(status);
     call->more = false;
     at->begins[0] = 0;
     for (uint64_t r = 0; r < size; ++r) {
         const uint64_t *told = at->matrix + r * width;
-        at->begins[r + 1] = at->begins[r] + told[call->among->rank];
+        at->begins[r + 1] = at->begins[r] + told[call->comm->rank];
         call->more = call->more || told[size];
         same = same && told[size + 1] == at->matrix[size + 1];
     }
@@ -89,14 +89,14 @@ static kd_status announce(parts_call *call, const parts_asked *request, serving 
 /* Exchanges items with the given ranges of items per rank. */
 static kd_status move(parts_call *call, const void *from, const uint64_t *from_begins, void *to,
                       const uint64_t *to_begins, uint64_t bytes) {
-    const uint64_t size = (uint64_t)call->of->size;
+    const uint64_t size = (uint64_t)call->parts->size;
     uint64_t *out = NULL;
     KD_TRY(KD_RESERVE(out, 2 * (size + 1)));
     for (uint64_t r = 0; r <= size; ++r) {
         out[r] = from_begins[r] * bytes;
         out[size + 1 + r] = to_begins[r] * bytes;
     }
-    const kd_status status = ranks_all_to_all(call->among, from, out, to, out + size + 1);
+    const kd_status status = ranks_all_to_all(call->comm, from, out, to, out + size + 1);
     memory_free(out);
     return status;
 }
@@ -115,8 +115,8 @@ static kd_status take_radii(const parts_call *call, serving *at, uint64_t count)
 
 static kd_points_query question(const parts_call *call, const serving *at, uint64_t count) {
     kd_points_query query = call->query;
-    query.points = kd_point_array_make(at->scalars, count, call->of->dims,
-                                       call->of->scalar == POINT_DOUBLE ? KD_DOUBLE : KD_FLOAT);
+    query.points = kd_point_array_make(at->scalars, count, call->parts->dims,
+                                       call->parts->scalar == POINT_DOUBLE ? KD_DOUBLE : KD_FLOAT);
     query.points.stride_bytes = parts_question_width(call) * scalar_bytes(call);
     query.radii = at->radii;
     query.scratch = NULL;
@@ -188,7 +188,7 @@ done:
 
 /* Executes all queries received, and determines the number of results for each rank. */
 static kd_status find(const parts_call *call, serving *at) {
-    const uint64_t count = at->begins[call->of->size];
+    const uint64_t count = at->begins[call->parts->size];
     const bool boxes = parts_query_boxes(call);
     KD_TRY(KD_RESERVE(at->offsets, count + 1));
     if (!boxes) KD_TRY(take_radii(call, at, count));
@@ -200,20 +200,20 @@ static kd_status find(const parts_call *call, serving *at) {
                             .k = call->k,
                             .out = {.sums = at->offsets}};
     if (boxes && count)
-        search.hi.coordinates = (const char *)at->scalars + call->of->dims * scalar_bytes(call);
+        search.hi.coordinates = (const char *)at->scalars + call->parts->dims * scalar_bytes(call);
     if (call->kind != POINTS_NEAREST) KD_TRY(points_search_tree(call->part->tree, &search, &query));
     if (call->kind != POINTS_COUNT) KD_TRY(find_rows(call, at, &search, count));
     if (!at->counts) KD_TRY(KD_RESERVE(at->counts, count));
     for (uint64_t i = 0; i < count; ++i)
         at->counts[i] = (uint32_t)(at->offsets[i + 1] - at->offsets[i]);
-    for (int32_t r = 0; r <= call->of->size; ++r) at->answer_begins[r] = at->offsets[at->begins[r]];
+    for (int32_t r = 0; r <= call->parts->size; ++r) at->answer_begins[r] = at->offsets[at->begins[r]];
     return KD_OK;
 }
 
 /* --- exchange with the other ranks ---------------------------------------------------------- */
 
 static kd_status take_answers(parts_call *call, parts_asked *request, const serving *at) {
-    const uint64_t size = (uint64_t)call->of->size;
+    const uint64_t size = (uint64_t)call->parts->size;
     uint64_t *begins = NULL;
     kd_status status = KD_RESERVE(begins, size + 1);
     for (uint64_t p = 0; status == KD_OK && p <= size; ++p)
@@ -222,7 +222,7 @@ static kd_status take_answers(parts_call *call, parts_asked *request, const serv
     if (status == KD_OK) status = KD_RESERVE(request->numbers, answers);
     if (status == KD_OK && !parts_query_boxes(call))
         status = memory_reserve(&request->dist2, answers, scalar_bytes(call));
-    status = ranks_agree(call->among, status);
+    status = ranks_agree(call->comm, status);
     if (status == KD_OK)
         status = move(call, at->numbers, at->answer_begins, request->numbers, begins,
                       sizeof *request->numbers);
@@ -234,11 +234,11 @@ static kd_status take_answers(parts_call *call, parts_asked *request, const serv
 
 /* Receives the 32-bit counts and computes the offsets. */
 static kd_status take_counts(parts_call *call, parts_asked *request, const serving *at) {
-    const uint64_t questions = request->begins[call->of->size];
+    const uint64_t questions = request->begins[call->parts->size];
     uint32_t *counts = NULL;
     kd_status status = KD_RESERVE(counts, questions);
     if (status == KD_OK) status = KD_RESERVE(request->offsets, questions + 1);
-    status = ranks_agree(call->among, status);
+    status = ranks_agree(call->comm, status);
     if (status == KD_OK)
         status = move(call, at->counts, at->begins, counts, request->begins, sizeof *counts);
     for (uint64_t q = 0, sum = 0; status == KD_OK && q <= questions; ++q) {
@@ -256,9 +256,9 @@ kd_status parts_query(parts_call *call, parts_asked *request, kd_status own) {
     memset(&at, 0, sizeof at);
     KD_TRY_GOTO(announce(call, request, &at, own));
     KD_TRY_GOTO(
-        ranks_agree(call->among, memory_reserve(&at.scalars, at.begins[call->of->size], width)));
+        ranks_agree(call->comm, memory_reserve(&at.scalars, at.begins[call->parts->size], width)));
     KD_TRY_GOTO(move(call, request->scalars, request->begins, at.scalars, at.begins, width));
-    KD_TRY_GOTO(ranks_agree(call->among, find(call, &at)));
+    KD_TRY_GOTO(ranks_agree(call->comm, find(call, &at)));
     KD_TRY_GOTO(take_counts(call, request, &at));
     if (call->kind != POINTS_COUNT) KD_TRY_GOTO(take_answers(call, request, &at));
 done:

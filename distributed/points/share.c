@@ -174,7 +174,7 @@ void share_split_close(share_split *owned) {
    Invariants: all ranks see the same sums and so select the same planes. */
 
 typedef struct selecting {
-    ranks *among;
+    ranks *comm;
     const point_share *share;
     top_node *nodes;
     point_box *boxes; /* region of each node */
@@ -301,9 +301,9 @@ static kd_status select_level(selecting *selection, uint32_t begin, uint32_t end
     for (uint32_t at = begin; at < end; ++at)
         if (selection->nodes[at].last - selection->nodes[at].first > 1) begin_node(selection, at);
     while (selection->bracket_count) {
-        KD_TRY(ranks_agree(selection->among, share_count(selection->share, selection->nodes, selection->node_count, selection->slots,
+        KD_TRY(ranks_agree(selection->comm, share_count(selection->share, selection->nodes, selection->node_count, selection->slots,
                                                   selection->brackets, selection->bracket_count, selection->bins)));
-        KD_TRY(ranks_all_sum(selection->among, selection->bins, (uint64_t)selection->bracket_count * TOP_BINS));
+        KD_TRY(ranks_all_sum(selection->comm, selection->bins, (uint64_t)selection->bracket_count * TOP_BINS));
         keep_open(selection);
     }
     return KD_OK;
@@ -322,7 +322,7 @@ static kd_status reserve(selecting *selection, uint32_t parts) {
 kd_status top_select(top_node *nodes, ranks *comm, const point_share *share, const point_box *box,
                      uint64_t count, uint64_t first_number, uint32_t parts) {
     kd_status status = KD_OK;
-    selecting selection = {.among = comm, .share = share, .nodes = nodes, .node_count = 1};
+    selecting selection = {.comm = comm, .share = share, .nodes = nodes, .node_count = 1};
     const uint64_t maximum = top_nodes(parts);
     selection.first_number = first_number;
     selection.last_number = first_number + (count ? count - 1 : 0);

@@ -183,7 +183,7 @@ static kd_status open(kd_points *out, const kd_point_array *points, uint32_t cou
     if (parts->copies) parts->count = points->count;
     out->spread = (points_spread){.count = parts->count,
                                   .first = parts->first,
-                                  .apart = !parts->copies,
+                                  .distributed = !parts->copies,
                                   .shared = parts_are_shared(parts),
                                   .wide = parts->wide};
     describe_whole(out, points, options);
@@ -281,7 +281,7 @@ static void take_exchange(points_parts *parts, const kd_exchange *exchange) {
     parts->calls.all_sum = exchange->all_sum;
     parts->calls.all_to_all = exchange->all_to_all;
     parts->shared.calls = &parts->calls;
-    parts->shared.with = exchange->with;
+    parts->shared.user_data = exchange->user_data;
     parts->shared.rank = exchange->rank;
     parts->shared.size = exchange->size;
     parts->on_close = exchange->close;
@@ -405,7 +405,7 @@ static kd_status bring(host_arrays *arrays, const kd_points *tree, points_search
 }
 
 static parts_call call_of(const kd_points *tree, const points_search *search) {
-    const parts_call call = {.of = tree->parts,
+    const parts_call call = {.parts = tree->parts,
                              .query = search->query,
                              .hi = search->hi,
                              .kind = search->kind,

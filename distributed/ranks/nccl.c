@@ -45,7 +45,7 @@ typedef struct nccl_calls {
 struct ranks_nccl {
     void *library;
     nccl_calls calls;
-    nccl_communicator with;
+    nccl_communicator communicator;
     int version;
     bool begun; /* NCCL may have started threads, so the library must not be unloaded */
 };
@@ -98,12 +98,12 @@ static kd_status join(struct ranks_nccl *nccl, ranks *comm, bool *joined, const 
     KD_TRY(ranks_any(comm, error != 0, &failed));
     if (!failed) {
         KD_TRY(ranks_broadcast(comm, &id, sizeof id));
-        error = nccl->calls.init_rank(&nccl->with, comm->size, id, comm->rank);
+        error = nccl->calls.init_rank(&nccl->communicator, comm->size, id, comm->rank);
         KD_TRY(ranks_any(comm, error != 0, &failed));
     }
     *joined = !failed;
     if (error) *why = nccl->calls.error_string(error);
-    if (failed && nccl->with) nccl->calls.abort(nccl->with);
+    if (failed && nccl->communicator) nccl->calls.abort(nccl->communicator);
     return KD_OK;
 }
 
@@ -138,13 +138,13 @@ static bool ranks_linked(const ranks *comm) {
 
 void ranks_nccl_close(ranks *comm, bool failed) {
     if (!ranks_linked(comm)) return;
-    (failed ? comm->nccl->calls.abort : comm->nccl->calls.destroy)(comm->nccl->with);
+    (failed ? comm->nccl->calls.abort : comm->nccl->calls.destroy)(comm->nccl->communicator);
     drop(comm->nccl);
     comm->nccl = NULL;
 }
 
 static kd_status tell(const ranks *comm, int error, const char *what) {
-    if (error == 0) comm->nccl->calls.async_error(comm->nccl->with, &error);
+    if (error == 0) comm->nccl->calls.async_error(comm->nccl->communicator, &error);
     KD_REQUIRE(error == 0, KD_ERROR_RUNTIME, "rank %d of %d: NCCL failed (%s): %s", comm->rank,
                comm->size, what, comm->nccl->calls.error_string(error));
     return KD_OK;
@@ -160,7 +160,7 @@ static kd_status link_gather(ranks *comm, void *bytes, const uint64_t *begins) {
         char *part = (char *)bytes + begins[r];
         const uint64_t count = begins[r + 1] - begins[r];
         if (count == 0 || error) continue;
-        error = calls->broadcast(part, part, count, NCCL_UINT8, r, comm->nccl->with, NULL);
+        error = calls->broadcast(part, part, count, NCCL_UINT8, r, comm->nccl->communicator, NULL);
     }
     const int ended = calls->group_end();
     comm->waited += timing_now() - begun;
@@ -171,7 +171,7 @@ static kd_status link_gather(ranks *comm, void *bytes, const uint64_t *begins) {
 static kd_status link_sum(ranks *comm, int64_t *values, uint64_t count) {
     const double begun = timing_now();
     const int error = comm->nccl->calls.all_reduce(values, values, count, NCCL_INT64, NCCL_SUM,
-                                                 comm->nccl->with, NULL);
+                                                 comm->nccl->communicator, NULL);
     comm->waited += timing_now() - begun;
     comm->sent += count * sizeof *values;
     return tell(comm, error, "sum");

@@ -23,7 +23,7 @@ static kd_status count_call(ranks *comm, double begun, uint64_t sent, int failed
 kd_status ranks_broadcast(ranks *comm, void *bytes, uint64_t count) {
     if (!ranks_shared(comm) || count == 0) return KD_OK;
     const double begun = timing_now();
-    const int failed = comm->calls->broadcast(comm->with, bytes, count, 0);
+    const int failed = comm->calls->broadcast(comm->user_data, bytes, count, 0);
     return count_call(comm, begun, comm->rank == 0 ? count : 0, failed, "broadcast", count);
 }
 
@@ -31,7 +31,7 @@ kd_status ranks_all_gather(ranks *comm, void *bytes, const uint64_t *begins) {
     if (!ranks_shared(comm) || begins[comm->size] == begins[0]) return KD_OK;
     const double begun = timing_now();
     const uint64_t own = begins[comm->rank + 1] - begins[comm->rank];
-    const int failed = comm->calls->all_gather(comm->with, bytes, begins);
+    const int failed = comm->calls->all_gather(comm->user_data, bytes, begins);
     return count_call(comm, begun, own, failed, "all-gather", begins[comm->size] - begins[0]);
 }
 
@@ -49,7 +49,7 @@ kd_status ranks_all_sum(ranks *comm, int64_t *values, uint64_t count) {
     if (!ranks_shared(comm) || count == 0) return KD_OK;
     const double begun = timing_now();
     const uint64_t bytes = count * sizeof *values;
-    const int failed = comm->calls->all_sum(comm->with, values, count);
+    const int failed = comm->calls->all_sum(comm->user_data, values, count);
     return count_call(comm, begun, bytes, failed, "sum", bytes);
 }
 
@@ -72,14 +72,14 @@ kd_status ranks_all_to_all(ranks *comm, const void *bytes, const uint64_t *begin
     const double begun = timing_now();
     const uint64_t all = begins[comm->size] - begins[0];
     const uint64_t others = all - (begins[comm->rank + 1] - begins[comm->rank]);
-    const int failed = comm->calls->all_to_all(comm->with, bytes, begins, into, into_begins);
+    const int failed = comm->calls->all_to_all(comm->user_data, bytes, begins, into, into_begins);
     return count_call(comm, begun, others, failed, "exchange", all);
 }
 
 kd_status ranks_send(ranks *comm, int32_t to, int32_t tag, const void *bytes, uint64_t count) {
     if (!ranks_shared(comm)) return KD_OK;
     const double begun = timing_now();
-    const int failed = comm->calls->send(comm->with, to, tag, bytes, count);
+    const int failed = comm->calls->send(comm->user_data, to, tag, bytes, count);
     return count_call(comm, begun, count, failed, "message", count);
 }
 
@@ -87,7 +87,7 @@ kd_status ranks_receive(ranks *comm, int32_t from, int32_t tag, void *bytes, uin
                         int32_t *sender) {
     if (!ranks_shared(comm)) return KD_OK;
     const double begun = timing_now();
-    const int failed = comm->calls->receive(comm->with, from, tag, bytes, count, sender);
+    const int failed = comm->calls->receive(comm->user_data, from, tag, bytes, count, sender);
     return count_call(comm, begun, 0, failed, "message", count);
 }
 
@@ -188,7 +188,7 @@ static kd_status plugin_load(ranks *out, const char *path) {
         out->calls && out->calls->version == RANKS_VERSION, KD_ERROR_DEVICE,
         "%s: not an MPI plug-in of version %d; use the one from the same build as this program",
         path, RANKS_VERSION);
-    KD_REQUIRE(out->calls->open(&out->with, &out->rank, &out->size) == 0, KD_ERROR_DEVICE,
+    KD_REQUIRE(out->calls->open(&out->user_data, &out->rank, &out->size) == 0, KD_ERROR_DEVICE,
                "%s: MPI cannot be initialised with MPI_THREAD_SERIALIZED", path);
     KD_REQUIRE(out->size <= RANKS_MAX, KD_ERROR_USAGE,
                "started with %d ranks; supported: at most %d", out->size, RANKS_MAX);
@@ -224,12 +224,12 @@ kd_status ranks_open(ranks *out) {
 
 /* Does not unload the plug-in, since MPI leaves handlers installed. */
 void ranks_close(ranks *owned) {
-    if (owned->calls && owned->library) owned->calls->close(owned->with);
+    if (owned->calls && owned->library) owned->calls->close(owned->user_data);
     memset(owned, 0, sizeof *owned);
 }
 
 void ranks_abort(const ranks *comm, int32_t code) {
-    if (comm && comm->calls) comm->calls->abort(comm->with, code);
+    if (comm && comm->calls) comm->calls->abort(comm->user_data, code);
 }
 
 /* --- agreement on errors --------------------------------------------------------------------- */

@@ -53,7 +53,7 @@ typedef struct ranks {
     int32_t rank, size;    /* 0 and 1 without other ranks */
     int32_t local, locals; /* the same on this machine; 0 and 1 if unknown */
     const ranks_calls *calls;
-    void *with;
+    void *user_data;
     void *library;           /* handle of the plug-in */
     struct ranks_nccl *nccl; /* NCCL communicator for device memory (nccl.c); NULL: data pass
                                 through host memory */

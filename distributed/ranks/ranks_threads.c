@@ -21,7 +21,7 @@ typedef struct message {
 typedef struct barrier {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    int32_t size, here;
+    int32_t size, arrived;
     uint64_t round;
     bool broken;
     void **places; /* the pointer published by each rank for the current call */
@@ -35,7 +35,7 @@ typedef struct member {
     barrier *at;
     ranks_body body;
     void *context;
-    ranks among;
+    ranks comm;
     pthread_t thread;
     kd_status status;
 } member;
@@ -44,8 +44,8 @@ typedef struct member {
 static int barrier_wait(barrier *at) {
     pthread_mutex_lock(&at->mutex);
     const uint64_t round = at->round;
-    if (++at->here == at->size) {
-        at->here = 0;
+    if (++at->arrived == at->size) {
+        at->arrived = 0;
         ++at->round;
         pthread_cond_broadcast(&at->changed);
     }
@@ -56,22 +56,22 @@ static int barrier_wait(barrier *at) {
 }
 
 static int place(member *member, void *bytes) {
-    member->at->places[member->among.rank] = bytes;
+    member->at->places[member->comm.rank] = bytes;
     return barrier_wait(member->at);
 }
 
 static int threads_broadcast(void *user_data, void *bytes, uint64_t count, int32_t from) {
     member *self = (member *)user_data;
     if (place(self, bytes)) return 1;
-    if (self->among.rank != from) memcpy(bytes, self->at->places[from], count);
+    if (self->comm.rank != from) memcpy(bytes, self->at->places[from], count);
     return barrier_wait(self->at);
 }
 
 static int threads_all_gather(void *user_data, void *bytes, const uint64_t *begins) {
     member *self = (member *)user_data;
     if (place(self, bytes)) return 1;
-    for (int32_t r = 0; r < self->among.size; ++r)
-        if (r != self->among.rank)
+    for (int32_t r = 0; r < self->comm.size; ++r)
+        if (r != self->comm.rank)
             memcpy((char *)bytes + begins[r], (char *)self->at->places[r] + begins[r],
                    begins[r + 1] - begins[r]);
     return barrier_wait(self->at);
@@ -82,12 +82,12 @@ static int threads_all_sum(void *user_data, int64_t *values, uint64_t count) {
     member *self = (member *)user_data;
     uint64_t begin, end;
     if (place(self, values)) return 1;
-    ranks_part(&self->among, self->among.rank, count, &begin, &end);
+    ranks_part(&self->comm, self->comm.rank, count, &begin, &end);
     for (uint64_t i = begin; i < end; ++i) {
         uint64_t sum = 0;
-        for (int32_t r = 0; r < self->among.size; ++r)
+        for (int32_t r = 0; r < self->comm.size; ++r)
             sum += (uint64_t)((const int64_t *)self->at->places[r])[i];
-        for (int32_t r = 0; r < self->among.size; ++r)
+        for (int32_t r = 0; r < self->comm.size; ++r)
             ((int64_t *)self->at->places[r])[i] = (int64_t)sum;
     }
     return barrier_wait(self->at);
@@ -104,13 +104,13 @@ static int threads_all_to_all(void *user_data, const void *bytes, const uint64_t
     message_copy given = {(const char *)bytes, begins};
     int wrong = 0;
     if (place(self, &given)) return 1;
-    const int32_t rank = self->among.rank;
-    for (int32_t r = 0; r < self->among.size; ++r) {
+    const int32_t rank = self->comm.rank;
+    for (int32_t r = 0; r < self->comm.size; ++r) {
         const message_copy *from = (const message_copy *)self->at->places[r];
         const uint64_t count = from->begins[rank + 1] - from->begins[rank];
         wrong |= count != into_begins[r + 1] - into_begins[r];
         if (!wrong)
-            wrong = ranks_copy(&self->among, (char *)into + into_begins[r],
+            wrong = ranks_copy(&self->comm, (char *)into + into_begins[r],
                                from->bytes + from->begins[rank], count);
     }
     return barrier_wait(self->at) || wrong;
@@ -123,7 +123,7 @@ static int threads_send(void *user_data, int32_t to, int32_t tag, const void *by
     if (KD_RESERVE(buffer, sizeof(message) + count) != KD_OK) return 1;
     message *made = (message *)(void *)buffer;
     made->next = NULL;
-    made->from = self->among.rank;
+    made->from = self->comm.rank;
     made->to = to;
     made->tag = tag;
     made->count = count;
@@ -156,7 +156,7 @@ static int threads_receive(void *user_data, int32_t from, int32_t tag, void *byt
     barrier *at = self->at;
     message *message = NULL;
     pthread_mutex_lock(&at->mutex);
-    while (!at->broken && !(message = take_message(at, from, self->among.rank, tag)))
+    while (!at->broken && !(message = take_message(at, from, self->comm.rank, tag)))
         pthread_cond_wait(&at->changed, &at->mutex);
     pthread_mutex_unlock(&at->mutex);
     if (!message) return 1;
@@ -173,7 +173,7 @@ static void threads_abort(void *user_data, int32_t code) {
     pthread_mutex_lock(&at->mutex);
     if (!at->broken) {
         at->broken = true;
-        at->failed = self->among.rank;
+        at->failed = self->comm.rank;
         at->why = (kd_status)code;
         strncpy(at->words, kd_last_error(), sizeof at->words - 1);
     }
@@ -193,7 +193,7 @@ static const ranks_calls threads_calls = {.version = RANKS_VERSION,
 
 static void *run_member(void *context) {
     member *self = (member *)context;
-    self->status = self->body(self->context, &self->among);
+    self->status = self->body(self->context, &self->comm);
     if (self->status != KD_OK && self->status != KD_INTERRUPTED)
         threads_abort(self, (int32_t)self->status);
     return NULL;
@@ -231,10 +231,10 @@ kd_status ranks_threads_run(int32_t size, ranks_body body, void *context) {
         one->at = &at;
         one->body = body;
         one->context = context;
-        one->among.rank = r;
-        one->among.size = size;
-        one->among.calls = &threads_calls;
-        one->among.with = one;
+        one->comm.rank = r;
+        one->comm.size = size;
+        one->comm.calls = &threads_calls;
+        one->comm.user_data = one;
     }
     KD_TRY_GOTO(run_members(&at, members));
 done:

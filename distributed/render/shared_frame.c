@@ -50,17 +50,17 @@ typedef struct pass_plan {
 } pass_plan;
 
 static void flush_counts(shared_pass *pass) {
-    pass->of->statistics.rays += pass->counts.rays;
-    pass->of->statistics.nan_samples += pass->counts.nan_samples;
+    pass->frame->statistics.rays += pass->counts.rays;
+    pass->frame->statistics.nan_samples += pass->counts.nan_samples;
     memset(&pass->counts, 0, sizeof pass->counts);
 }
 
 /* Saves the film of rank 0, which is complete except for chunks being rendered. */
 static kd_status keep(shared_pass *pass) {
-    const frame_keeper *keeper = pass->of->keeper;
+    const frame_keeper *keeper = pass->frame->keeper;
     const double begun = timing_now();
     flush_counts(pass);
-    KD_TRY(keeper->save(keeper->context, pass->of, pass->to));
+    KD_TRY(keeper->save(keeper->context, pass->frame, pass->film));
     const double ended = timing_now(), took = ended - begun;
     pass->pause = ended + (keeper->every_seconds > took ? keeper->every_seconds : took);
     return KD_OK;
@@ -70,24 +70,24 @@ static kd_status keep(shared_pass *pass) {
    few at first, so that speeds become known and there is a picture to save, then as many as keep a
    row below row_seconds. */
 static uint32_t unseen_samples(const shared_pass *pass) {
-    if (pass->samples.begin == 0 || frame_is_awaited(pass->of)) return 0;
+    if (pass->samples.begin == 0 || frame_is_awaited(pass->frame)) return 0;
     const double slowest = row_scheduler_slowest(&pass->scheduler);
-    const double count = slowest * row_seconds / pass->to->width;
+    const double count = slowest * row_seconds / pass->film->width;
     return count < SAMPLES_MIN ? SAMPLES_MIN : count < SAMPLES_MAX ? (uint32_t)count : SAMPLES_MAX;
 }
 
 static kd_status plan_pass(shared_pass *pass, pass_plan *plan, bool over) {
-    frame *frame = pass->of;
+    frame *frame = pass->frame;
     frame_pass *samples = &pass->samples;
     memset(plan, 0, sizeof *plan);
-    if (pass->among->rank == 0) {
+    if (pass->comm->rank == 0) {
         plan->begin = samples->begin;
-        plan->target = frame_is_on_target(frame, samples, pass->to);
+        plan->target = frame_is_on_target(frame, samples, pass->film);
         plan->end = over || plan->target || samples->begin >= samples->samples;
         plan->save = !plan->end && pass->pause > 0 && timing_now() >= pass->pause;
         if (!plan->end) plan->count = frame_pass_count(frame, samples, unseen_samples(pass));
     }
-    KD_TRY(ranks_broadcast(pass->among, plan, sizeof *plan));
+    KD_TRY(ranks_broadcast(pass->comm, plan, sizeof *plan));
     samples->begin = plan->begin;
     samples->count = plan->count;
     frame->on_target = plan->target != 0;
@@ -96,7 +96,7 @@ static kd_status plan_pass(shared_pass *pass, pass_plan *plan, bool over) {
 
 /* Returns true if a band of rows stays with its rank between passes. */
 static bool has_bands(const frame *frame) {
-    return frame->how->pass || frame->apart;
+    return frame->integrator->pass || frame->distributed;
 }
 
 /* --- passes ----------------------------------------------------------------------------------- */
@@ -109,11 +109,11 @@ typedef struct rank_report {
 /* Collective. Exchanges the times of all ranks, and whether one of them must stop. */
 static kd_status report(shared_pass *pass, bool *over) {
     rank_report *all = NULL;
-    const int32_t size = pass->among->size, rank = pass->among->rank;
+    const int32_t size = pass->comm->size, rank = pass->comm->rank;
     KD_TRY(KD_RESERVE_ZEROED(all, (uint64_t)size));
     all[rank].seconds = pass->seconds[rank];
-    all[rank].over = frame_is_over(pass->of, pass->samples.begin);
-    const kd_status status = ranks_all_gather_even(pass->among, all, sizeof *all);
+    all[rank].over = frame_is_over(pass->frame, pass->samples.begin);
+    const kd_status status = ranks_all_gather_even(pass->comm, all, sizeof *all);
     *over = false;
     for (int32_t r = 0; r < size; ++r) {
         pass->seconds[r] = all[r].seconds;
@@ -125,40 +125,40 @@ static kd_status report(shared_pass *pass, bool *over) {
 
 /* Between two passes: rebalances the bands and shows the film to the viewer. */
 static kd_status between_passes(shared_pass *pass, bool viewed, bool *over) {
-    const bool bands = has_bands(pass->of);
+    const bool bands = has_bands(pass->frame);
     KD_TRY(report(pass, over));
     if (bands && !*over) KD_TRY(pass_split_again(pass));
     if (!viewed) return KD_OK;
     if (bands) KD_TRY(pass_collect(pass));
-    const frame_keeper *keeper = pass->of->keeper;
-    if (pass->among->rank == 0 && keeper && keeper->show) keeper->show(keeper->context, pass->to);
+    const frame_keeper *keeper = pass->frame->keeper;
+    if (pass->comm->rank == 0 && keeper && keeper->show) keeper->show(keeper->context, pass->film);
     return KD_OK;
 }
 
 static kd_status run_pass(shared_pass *pass, const pass_plan *plan, bool *truncated) {
-    frame *frame = pass->of;
+    frame *frame = pass->frame;
     const bool bands = has_bands(frame);
     if (plan->save && bands) {
         KD_TRY(pass_collect(pass));
-        if (pass->among->rank == 0) KD_TRY(keep(pass));
+        if (pass->comm->rank == 0) KD_TRY(keep(pass));
     }
-    const double begun = timing_now(), waited = pass->among->waited;
-    kd_status status = frame_pass_prepare(frame, pass->to, &pass->samples);
-    pass->worked += timing_now() - begun - (pass->among->waited - waited);
-    status = shared_frame_agree(pass->among, status);
+    const double begun = timing_now(), waited = pass->comm->waited;
+    kd_status status = frame_pass_prepare(frame, pass->film, &pass->samples);
+    pass->worked += timing_now() - begun - (pass->comm->waited - waited);
+    status = shared_frame_agree(pass->comm, status);
     KD_TRY(status);
     *truncated = frame->maps_cut && pass->samples.begin > 0 && !frame->film_cut;
     if (*truncated) return KD_OK;
     frame->film_cut |= frame->maps_cut;
-    KD_TRY(frame->apart ? pass_apart(pass) : bands ? pass_by_bands(pass) : pass_by_chunks(pass));
+    KD_TRY(frame->distributed ? pass_apart(pass) : bands ? pass_by_bands(pass) : pass_by_chunks(pass));
     pass->samples.begin += pass->samples.count;
     return KD_OK;
 }
 
 static kd_status run_passes(shared_pass *pass) {
-    int32_t viewed = frame_is_viewed(pass->of);
+    int32_t viewed = frame_is_viewed(pass->frame);
     bool over = false, truncated = false;
-    KD_TRY(ranks_broadcast(pass->among, &viewed, sizeof viewed));
+    KD_TRY(ranks_broadcast(pass->comm, &viewed, sizeof viewed));
     while (!truncated) {
         pass_plan plan;
         KD_TRY(between_passes(pass, viewed && pass->samples.begin > 0, &over));
@@ -171,21 +171,21 @@ static kd_status run_passes(shared_pass *pass) {
 
 static kd_status tell_figures(const shared_pass *pass, double waited, uint64_t sent,
                               rank_figures *figures) {
-    rank_figures *rank = figures + pass->among->rank;
+    rank_figures *rank = figures + pass->comm->rank;
     rank->seconds = pass->worked;
-    rank->waited = pass->among->waited - waited;
-    rank->sent = pass->among->sent - sent;
+    rank->waited = pass->comm->waited - waited;
+    rank->sent = pass->comm->sent - sent;
     rank->rows = pass->rows;
-    return ranks_all_gather_even(pass->among, figures, sizeof *figures);
+    return ranks_all_gather_even(pass->comm, figures, sizeof *figures);
 }
 
 static kd_status pass_open(shared_pass *pass) {
-    const uint64_t size = (uint64_t)pass->among->size;
-    KD_TRY(row_scheduler_open(&pass->scheduler, pass->among->size));
+    const uint64_t size = (uint64_t)pass->comm->size;
+    KD_TRY(row_scheduler_open(&pass->scheduler, pass->comm->size));
     KD_TRY(KD_RESERVE(pass->bounds, size + 1));
     KD_TRY(KD_RESERVE(pass->old, size + 1));
     KD_TRY(KD_RESERVE_ZEROED(pass->seconds, size));
-    split_even(pass->bounds, pass->among->size, pass->to->height);
+    split_even(pass->bounds, pass->comm->size, pass->film->height);
     return KD_OK;
 }
 
@@ -198,22 +198,22 @@ static void pass_close(shared_pass *pass) {
 
 kd_status shared_frame_run(frame *frame, const integrator *integrator, film *film, rank_figures *figures) {
     const int64_t pixels = (int64_t)film->width * film->height;
-    const double waited = frame->among->waited;
-    const uint64_t sent = frame->among->sent;
-    shared_pass pass = {.of = frame, .to = film, .among = frame->among, .patience = 1, .keep = keep};
+    const double waited = frame->comm->waited;
+    const uint64_t sent = frame->comm->sent;
+    shared_pass pass = {.frame = frame, .film = film, .comm = frame->comm, .patience = 1, .keep = keep};
     kd_status status = KD_OK;
-    frame->how = integrator;
+    frame->integrator = integrator;
     pass.samples.samples = (uint32_t)integrator_samples(integrator, frame->options);
     pass.samples.begin = film_min_samples(film);
     pass.samples.batch = UINT32_MAX;
-    if (frame->among->rank == 0 && frame->keeper && frame->keeper->every_seconds > 0)
+    if (frame->comm->rank == 0 && frame->keeper && frame->keeper->every_seconds > 0)
         pass.pause = timing_now() + frame->keeper->every_seconds;
     if (!integrator->pass && !frame->begin_batch) {
         job_stage_begin(frame->job, "render", pixels * pass.samples.samples);
         job_advance(frame->job, pixels * pass.samples.begin);
     }
     KD_TRY_GOTO(pass_open(&pass));
-    if (frame->there) KD_TRY_GOTO(frame_cuda_place_film(frame->there, film));
+    if (frame->device_frame) KD_TRY_GOTO(frame_cuda_place_film(frame->device_frame, film));
     status = run_passes(&pass);
     if (status != KD_OK && status != KD_INTERRUPTED) goto done;
     if (has_bands(frame)) {
@@ -225,7 +225,7 @@ kd_status shared_frame_run(frame *frame, const integrator *integrator, film *fil
     if (told != KD_OK) status = told;
     if (status == KD_OK) {
         const bool cancelled = job_cancelled(frame->job);
-        status = shared_frame_agree(frame->among, cancelled ? KD_INTERRUPTED : KD_OK);
+        status = shared_frame_agree(frame->comm, cancelled ? KD_INTERRUPTED : KD_OK);
     }
 done:
     job_stage_end(frame->job);

@@ -5,10 +5,10 @@
 #include "distributed/render/shared_frame.h"
 
 typedef struct shared_pass {
-    frame *of;
-    film *to;
+    struct frame *frame;
+    struct film *film;
     frame_pass samples;
-    ranks *among;
+    ranks *comm;
     row_scheduler scheduler; /* on rank 0 */
     int32_t *bounds, *old;   /* bands of the ranks, size + 1 entries each */
     double *seconds;         /* time of each rank in the previous pass */

@@ -29,8 +29,8 @@
 typedef struct beam_flight {
     vec3 origin, direction; /* unit, away from the camera */
     float length;
-    uint32_t where; /* index of the medium */
-    const medium *in;
+    uint32_t medium_index; /* index of the medium */
+    const struct medium *medium;
 } beam_flight;
 
 /* Lines are treated as parallel if the sine of their angle is below this. */
@@ -92,7 +92,7 @@ KD_FN float beam_weight(const scene_view *world, const beam_view *beams, vec3 fr
 
 /* Power of a beam that reaches the camera, after t on the ray and s on the beam. */
 KD_FN vec3 beam_reaching(const beam_flight *flight, const beam *lit, float t, float s) {
-    return vec3_mul(lit->power, medium_transmittance(flight->in, t + s));
+    return vec3_mul(lit->power, medium_transmittance(flight->medium, t + s));
 }
 
 /* Contribution of a segment of a nearly parallel beam: the kernel over its disc, along the segment.
@@ -100,7 +100,7 @@ KD_FN vec3 beam_reaching(const beam_flight *flight, const beam *lit, float t, fl
 KD_FN void beam_add_parallel(const beam_view *beams, const beam_flight *flight, const beam *lit,
                              const beam_piece *piece, flux_sum *sum) {
     const float radius = beams->radius, step = (piece->end - piece->begin) / BEAM_PARALLEL_STEPS;
-    const float phase = medium_phase(flight->in->g, -vec3_dot(lit->direction, flight->direction));
+    const float phase = medium_phase(flight->medium->g, -vec3_dot(lit->direction, flight->direction));
     const float scale = step * phase / (2 * KD_PI * photon_kernel_sector(beams->kernel) * radius);
     for (int i = 0; i < BEAM_PARALLEL_STEPS; ++i) {
         const float s = piece->begin + ((float)i + 0.5f) * step;
@@ -124,7 +124,7 @@ KD_FN void beam_add_crossed(const scene_view *world, const beam_view *beams, con
     const vec3 from = vec3_along(flight->origin, t, flight->direction);
     const float kernel = beam_weight(world, beams, from, to, fabsf(at->u) / sine, rays);
     if (!(kernel > 0)) return;
-    const float phase = medium_phase(flight->in->g, -vec3_dot(lit->direction, flight->direction));
+    const float phase = medium_phase(flight->medium->g, -vec3_dot(lit->direction, flight->direction));
     flux_sum_add(sum, kernel * phase / sine, beam_reaching(flight, lit, t, s), beams->scale);
 }
 
@@ -133,7 +133,7 @@ KD_FN void beam_add(const scene_view *world, const beam_view *beams, const beam_
                     const beam_piece *piece, flux_sum *sum, uint32_t *rays) {
     const beam *lit = &beams->beams[piece->beam];
     const beam_crossing at = beam_cross(flight, lit);
-    if (lit->medium != flight->where) return;
+    if (lit->medium != flight->medium_index) return;
     if (!(at.sine2 >= BEAM_PARALLEL * BEAM_PARALLEL))
         beam_add_parallel(beams, flight, lit, piece, sum);
     else if (beam_crosses(&at, beams->radius, flight, piece))
@@ -205,7 +205,7 @@ KD_FN_APART vec3 beams_radiance(const scene_view *world, const beam_view *beams,
     if (beams->node_count == 0 || !(beams->radius > 0)) return vec3_all(0);
     const flux_sum sum = beams_sum(world, beams, flight, rays);
     if (flux_sum_is_zero(&sum)) return vec3_all(0);
-    return vec3_mul(flux_sum_scaled(&sum, beams->scale, 1 / beams->radius), flight->in->scattering);
+    return vec3_mul(flux_sum_scaled(&sum, beams->scale, 1 / beams->radius), flight->medium->scattering);
 }
 
 #endif

@@ -20,7 +20,7 @@ enum { PIECES_FREE = 1 << 19, PIECES_EACH = 16 };
 #define SLACK_SHARE 4e-5f
 
 typedef struct beam_making {
-    beam_set *to;
+    beam_set *beams;
     beam_piece *cut; /* in the order of beams */
     vec3 *middles;
     pointtree order;
@@ -87,7 +87,7 @@ static uint64_t pieces_max(uint64_t beams) {
 
 /* Cuts all beams into segments; there are at most pieces_max. */
 static kd_status cut_beams(beam_making *work) {
-    beam_set *to = work->to;
+    beam_set *to = work->beams;
     double lengths = 0;
     uint64_t count = 0, made = 0;
     for (uint32_t i = 0; i < to->count; ++i) lengths += (double)to->beams[i].length;
@@ -117,7 +117,7 @@ static kd_status cut_beams(beam_making *work) {
 static void put_in_order(beam_making *work, uint64_t node) {
     if (node >= work->order.count) return;
     put_in_order(work, 2 * node + 1);
-    work->to->pieces[work->ordered++] = work->cut[work->order.ids[node]];
+    work->beams->pieces[work->ordered++] = work->cut[work->order.ids[node]];
     put_in_order(work, 2 * node + 2);
 }
 
@@ -147,7 +147,7 @@ static box3 box_leaves(beam_set *beams, uint32_t begin, uint32_t end, uint32_t a
 }
 
 static kd_status make_tree(beam_making *work, job_control *job) {
-    beam_set *to = work->to;
+    beam_set *to = work->beams;
     const uint32_t leaves = (to->piece_count + BEAM_LEAF - 1) / BEAM_LEAF;
     KD_TRY(pointtree_open(&work->order, work->middles, to->piece_count, NULL, NULL, job));
     KD_TRY(KD_RESERVE(to->pieces, to->piece_count));
@@ -164,7 +164,7 @@ kd_status beam_set_open(beam_set *out, const photon *photons, uint64_t count,
     beam_making work;
     memset(out, 0, sizeof *out);
     memset(&work, 0, sizeof work);
-    work.to = out;
+    work.beams = out;
     if (count == 0) return KD_OK;
     KD_TRY(KD_RESERVE(out->beams, count));
     out->count = (uint32_t)count;

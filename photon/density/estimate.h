@@ -88,10 +88,10 @@ KD_FN float estimate_integral(const tile_view *tiles, const estimate_point *at, 
 
 /* Photons of one estimate. */
 typedef struct photon_gathering {
-    neighbour found[ESTIMATE_GATHER_MAX];
+    neighbour neighbours[ESTIMATE_GATHER_MAX];
     uint32_t count; /* number of photons counted */
     float radius;
-    uint32_t own; /* node of the photon at whose position the estimate is made, not in `found`;
+    uint32_t own; /* node of the photon at whose position the estimate is made, not in `neighbours`;
                      KD_NONE: none */
 } photon_gathering;
 
@@ -119,23 +119,23 @@ KD_FN uint32_t photon_nearest(const photon_map_view *map, vec3 position, uint32_
 
 KD_FN void photon_gather(const photon_map_view *map, vec3 position, photon_gathering *out) {
     out->own = KD_NONE;
-    out->count = photon_nearest(map, position, map->gather, out->found);
+    out->count = photon_nearest(map, position, map->gather, out->neighbours);
     out->radius = map->radius;
-    if (out->count == map->gather) out->radius = sqrtf(out->found[--out->count].dist2);
+    if (out->count == map->gather) out->radius = sqrtf(out->neighbours[--out->count].dist2);
 }
 
 /* Gathers the photons for an estimate at a photon of the map: the k nearest others; the photon
    itself is weighted separately. */
 KD_FN void photon_gather_others(const photon_map_view *map, uint32_t node, photon_gathering *out) {
     const uint32_t wanted = map->gather < ESTIMATE_GATHER_MAX ? map->gather + 1 : map->gather;
-    const uint32_t count = photon_nearest(map, map->photons[node].position, wanted, out->found);
+    const uint32_t count = photon_nearest(map, map->photons[node].position, wanted, out->neighbours);
     uint32_t kept = 0;
     for (uint32_t i = 0; i < count; ++i)
-        if (out->found[i].node != node) out->found[kept++] = out->found[i];
+        if (out->neighbours[i].node != node) out->neighbours[kept++] = out->neighbours[i];
     out->own = node;
     out->count = kept;
     out->radius = map->radius;
-    if (count == wanted && kept) out->radius = sqrtf(out->found[--out->count].dist2);
+    if (count == wanted && kept) out->radius = sqrtf(out->neighbours[--out->count].dist2);
 }
 
 /* Factor of kernel value times photon power (W) in the flux density (W/m^2). */
@@ -154,9 +154,9 @@ KD_FN vec3 photon_gathering_irradiance(const photon_map_view *map, const tile_vi
     flux_sum sum = flux_sum_none();
     const float per_radius2 = 1 / (gathered->radius * gathered->radius);
     for (uint32_t i = 0; i < gathered->count; ++i) {
-        const photon *landed = &map->photons[gathered->found[i].node];
+        const photon *landed = &map->photons[gathered->neighbours[i].node];
         if (!estimate_accepts(landed, at)) continue;
-        const float kernel = photon_kernel_at(map->kernel, gathered->found[i].dist2 * per_radius2);
+        const float kernel = photon_kernel_at(map->kernel, gathered->neighbours[i].dist2 * per_radius2);
         flux_sum_add(&sum, kernel, landed->power, map->scale);
     }
     if (gathered->own != KD_NONE)

@@ -35,11 +35,11 @@ KD_FN adapt_estimate adapt_estimate_of(const photon_map_view *map, const tile_vi
     float squares = 0;
     const float per_radius2 = 1 / (radius * radius);
     for (uint32_t i = 0; i < count; ++i) {
-        const photon *landed = &map->photons[gathered->found[i].node];
+        const photon *landed = &map->photons[gathered->neighbours[i].node];
         if (!estimate_accepts(landed, at)) continue;
         const float watts = (landed->power.x + landed->power.y + landed->power.z) / 3;
         const float weighted =
-            watts * photon_kernel_at(map->kernel, gathered->found[i].dist2 * per_radius2);
+            watts * photon_kernel_at(map->kernel, gathered->neighbours[i].dist2 * per_radius2);
         made.mean += weighted;
         squares += weighted * weighted;
         ++made.counted;
@@ -67,7 +67,7 @@ KD_FN void photon_gathering_adapt(const photon_map_view *map, const tile_view *t
     for (float wish = ADAPT_MIN;; wish *= ADAPT_GROWTH) {
         const bool last = wish >= (float)gathered->count;
         const uint32_t count = last ? gathered->count : (uint32_t)wish;
-        const float radius = last ? gathered->radius : sqrtf(gathered->found[count].dist2);
+        const float radius = last ? gathered->radius : sqrtf(gathered->neighbours[count].dist2);
         if (radius > 0) {
             const adapt_estimate now = adapt_estimate_of(map, tiles, at, gathered, count, radius);
             if (now.counted >= ADAPT_MIN) { /* fewer photons do not allow a noise estimate */

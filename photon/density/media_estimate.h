@@ -22,14 +22,14 @@
 typedef struct volume_point {
     vec3 position;
     vec3 direction; /* of the ray, away from the camera; light is scattered against it */
-    uint32_t where; /* index of the medium */
+    uint32_t medium; /* index of the medium */
     float g;
 } volume_point;
 
 KD_FN void volume_add(const photon_map_view *map, const volume_point *at, uint32_t node, float s2,
                       flux_sum *sum) {
     const photon *near = &map->photons[node];
-    if (near->triangle != at->where) return;
+    if (near->triangle != at->medium) return;
     const float phase = medium_phase(at->g, -vec3_dot(near->direction, at->direction));
     flux_sum_add(sum, photon_kernel_at(map->kernel, s2) * phase, near->power, map->scale);
 }
@@ -44,13 +44,13 @@ enum { VOLUME_DIRECTIONS = 8, VOLUME_LAYERS = 16 };
 KD_FN float volume_stretches(const scene_view *world, const volume_point *at, photon_kernel kernel,
                              ray cast, uint32_t *rays) {
     const float radius = cast.tmax;
-    uint32_t where = at->where;
+    uint32_t where = at->medium;
     float share = 0;
     for (int layer = 0; layer < VOLUME_LAYERS; ++layer) {
         ++*rays;
         const ray_hit hit = tritree_closest(&world->tree, cast);
         const bool free = hit.triangle == KD_NONE;
-        if ((where == MEDIUM_FOG ? world->fog : where) == at->where) {
+        if ((where == MEDIUM_FOG ? world->fog : where) == at->medium) {
             const medium_span span = transmittance_span(world, &cast, free ? radius : hit.t);
             share += photon_kernel_reach(kernel, float_min(span.end / radius, 1)) -
                      photon_kernel_reach(kernel, float_min(span.begin / radius, 1));
@@ -104,7 +104,7 @@ KD_FN vec3 photon_volume_radiance(const scene_view *world, const photon_map_view
         if (gathered.count == 0 || !(gathered.radius > 0)) return vec3_all(0);
         const float per_radius2 = 1 / (gathered.radius * gathered.radius);
         for (uint32_t i = 0; i < gathered.count; ++i)
-            volume_add(map, at, gathered.found[i].node, gathered.found[i].dist2 * per_radius2,
+            volume_add(map, at, gathered.neighbours[i].node, gathered.neighbours[i].dist2 * per_radius2,
                        &sum);
         return volume_sum_density(world, map, at, &sum, gathered.radius, rays);
     }

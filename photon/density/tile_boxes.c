@@ -195,7 +195,7 @@ static uint32_t boxes_max(uint32_t tiles) {
 /* A subtree that another thread may build. */
 typedef struct box_branch {
     task base;
-    const box_builder *with;
+    const box_builder *builder;
     uint32_t index, begin, count, end;
 } box_branch;
 
@@ -203,14 +203,14 @@ static uint32_t build_box(const box_builder *builder, uint32_t index, uint32_t b
 
 static void build_branch(task *self) {
     box_branch *branch = (box_branch *)(void *)self;
-    branch->end = build_box(branch->with, branch->index, branch->begin, branch->count);
+    branch->end = build_box(branch->builder, branch->index, branch->begin, branch->count);
 }
 
 /* Moves a subtree's boxes to their final position; returns the index after the last. */
 static uint32_t move_branch(const box_branch *branch, uint32_t to) {
     const uint32_t count = branch->end - branch->index, by = branch->index - to;
-    tile_box *boxes = branch->with->boxes + to;
-    memmove(boxes, branch->with->boxes + branch->index, count * sizeof *boxes);
+    tile_box *boxes = branch->builder->boxes + to;
+    memmove(boxes, branch->builder->boxes + branch->index, count * sizeof *boxes);
     for (uint32_t i = 0; i < count && by; ++i) {
         if (boxes[i].count > TILE_LEAF) boxes[i].second -= by;
         boxes[i].skip -= by;
@@ -227,7 +227,7 @@ static uint32_t build_parts(const box_builder *builder, uint32_t index, uint32_t
         memset(&other, 0, sizeof other);
         other.base.run = build_branch;
         other.base.kind = TASK_BRANCH;
-        other.with = builder;
+        other.builder = builder;
         other.index = index + 1 + boxes_max(first);
         other.begin = begin + first;
         other.count = second;
@@ -258,14 +258,14 @@ static uint32_t build_box(const box_builder *builder, uint32_t index, uint32_t b
 }
 
 typedef struct whole_build {
-    box_builder with;
+    box_builder builder;
     uint32_t tiles, boxes;
 } whole_build;
 
 static void build_all(task_pool *pool, void *context) {
     whole_build *build = (whole_build *)context;
-    build->with.pool = pool;
-    build->boxes = build_box(&build->with, 0, 0, build->tiles);
+    build->builder.pool = pool;
+    build->boxes = build_box(&build->builder, 0, 0, build->tiles);
 }
 
 kd_status tile_boxes_open(tile_box **out, uint32_t *box_count, tile *tiles, uint32_t count,
@@ -274,9 +274,9 @@ kd_status tile_boxes_open(tile_box **out, uint32_t *box_count, tile *tiles, uint
     *box_count = 0;
     if (count == 0) return KD_OK;
     whole_build build = {{tiles, NULL, 1 / scale, NULL}, count, 0};
-    KD_TRY(KD_RESERVE(build.with.boxes, (uint64_t)count + count / 4 + 4));
+    KD_TRY(KD_RESERVE(build.builder.boxes, (uint64_t)count + count / 4 + 4));
     task_pool_run(build_all, &build);
-    *out = build.with.boxes;
+    *out = build.builder.boxes;
     *box_count = build.boxes;
     return KD_OK;
 }

@@ -37,7 +37,7 @@ typedef struct part_group {
 /* Groups, searched by several threads; the two sides of a group by the same thread, which writes
    their byte. */
 typedef struct group_list {
-    wide_search *in;
+    wide_search *search;
     part_group *groups; /* NULL: count only */
     uint32_t count;
 } group_list;
@@ -101,7 +101,7 @@ static void search_group(const wide_search *search, const part_group *group) {
 static void list_groups(group_list *list, const part_group *group) {
     vec3 middle;
     if (group->depth < GROUP_DEPTH) return;
-    if (group_reach(group, &middle) <= GROUP_MAX * list->in->tiles.span) {
+    if (group_reach(group, &middle) <= GROUP_MAX * list->search->tiles.span) {
         if (list->groups) list->groups[list->count] = *group;
         ++list->count;
         return;
@@ -113,7 +113,7 @@ static void list_groups(group_list *list, const part_group *group) {
 }
 
 static void list_faces(group_list *list) {
-    const tile_parts *parts = list->in->parts;
+    const tile_parts *parts = list->search->parts;
     list->count = 0;
     for (uint32_t i = 0; i < parts->face_count; ++i) {
         const tile_face *face = &parts->faces[i];
@@ -132,7 +132,7 @@ static void search_groups(void *context, int64_t begin, int64_t end, int thread)
     const group_list *list = (const group_list *)context;
     for (int64_t i = begin; i < end; ++i) {
         part_group group = list->groups[i];
-        for (group.side = 0; group.side < 2; ++group.side) search_group(list->in, &group);
+        for (group.side = 0; group.side < 2; ++group.side) search_group(list->search, &group);
     }
 }
 

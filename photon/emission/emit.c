@@ -321,7 +321,7 @@ static kd_status run_batch(photon_list *list, emit_batch *batch, uint64_t *capac
     emit_part part = scan_batch(batch, counted), all;
     KD_TRY(emit_share_parts(share, &part, all_before, &all));
     sum_ledgers(batch, part.paths);
-    const bool apart = batch->order->apart && share->among;
+    const bool apart = batch->order->distributed && share->comm;
     if (apart) KD_TRY(begin_run(list, counted.photons, part.photons));
     batch->shift = apart ? counted.photons - before : 0;
     list->count += apart ? part.photons : all.photons;
@@ -349,8 +349,8 @@ bool emit_is_overdue(const photon_order *order, uint64_t emitted) {
 kd_status photon_list_open(photon_list *out, const scene_view *scene, const photon_order *order,
                            job_control *job) {
     memset(out, 0, sizeof *out);
-    const bool apart = order->apart && ranks_shared(order->among);
-    const uint64_t keepers = apart ? (uint64_t)order->among->size : 1;
+    const bool apart = order->distributed && ranks_shared(order->comm);
+    const uint64_t keepers = apart ? (uint64_t)order->comm->size : 1;
     KD_REQUIRE(order->wanted / keepers <= POINTTREE_COUNT_MAX / 2, KD_ERROR_USAGE,
                "%llu photons requested; one map supports at most %u",
                (unsigned long long)order->wanted, POINTTREE_COUNT_MAX / 2);
@@ -362,11 +362,11 @@ kd_status photon_list_open(photon_list *out, const scene_view *scene, const phot
     batch.order = order;
     batch.ledger_scale = ledger_scale(scene->total_power);
     batch.paths_max = order->batch_paths ? order->batch_paths : BATCH_PATHS;
-    if (ranks_shared(order->among) && !order->batch_paths)
-        batch.paths_max *= (uint32_t)(order->among->size < 64 ? order->among->size : 64);
+    if (ranks_shared(order->comm) && !order->batch_paths)
+        batch.paths_max *= (uint32_t)(order->comm->size < 64 ? order->comm->size : 64);
     uint64_t capacity = order->wanted / keepers + LIST_SPARE;
     bool done = false, stopped = false;
-    KD_TRY_GOTO(emit_share_open(&batch.share, order->among));
+    KD_TRY_GOTO(emit_share_open(&batch.share, order->comm));
     KD_TRY_GOTO(KD_RESERVE(out->photons, capacity));
     while (!done) {
         KD_TRY_GOTO(run_batch(out, &batch, &capacity, &done, &stopped, job));

@@ -221,7 +221,7 @@ kd_status lay_out(emission_batch *batch, cuda_arena *arena) {
    For a single process that is done already. */
 kd_status find_end_behind(const emission_batch *batch, emission_state *state, emission_state *told,
                           const emit_share *share) {
-    if (!share->among) return KD_OK;
+    if (!share->comm) return KD_OK;
     told->count += share->before;
     told->emitted += share->first;
     KD_TRY(set_state(state, told, batch->stream));
@@ -239,7 +239,7 @@ kd_status agree_on_end(const emission_batch *batch, emission_state *state, emiss
                        emit_share *share, uint64_t count, emit_part *all) {
     emit_part part = {told->taken_paths, told->taken, told->done, told->reached};
     KD_TRY(emit_share_parts(share, &part, count, all));
-    if (!share->among) return KD_OK;
+    if (!share->comm) return KD_OK;
     told->taken_paths = (uint32_t)part.paths;
     told->taken = (uint32_t)part.photons;
     KD_TRY(set_state(state, told, batch->stream));
@@ -261,7 +261,7 @@ kd_status trace_batch(photon_emitter_cuda *emitter, emission_batch *batch, const
         KD_TRY(lay_out(batch, &arena));
         KD_TRY(emit_by_waves(batch, scene, order));
         KD_TRY(scan_counts(batch, batch->cub));
-        if (!share->among) {
+        if (!share->comm) {
             find_end<<<1, 1, 0, batch->stream>>>(*batch, state);
             KD_CUDA_LAUNCHED("find_end");
         }
@@ -278,7 +278,7 @@ kd_status take_batch(photon_list_cuda *list, emission_batch *batch, emission_sta
                      const emission_state *told, bool apart) {
     if (told->taken_paths == 0) return KD_OK;
     if (apart) KD_TRY(photon_list_cuda_begin_run(list, told->count, told->taken));
-    const uint64_t shift = apart ? told->count - list->here : 0;
+    const uint64_t shift = apart ? told->count - list->local_count : 0;
     const unsigned wanted = blocks_for(told->taken_paths), blocks = wanted < 512u ? wanted : 512u;
     sum_ledgers<<<blocks, FLAT_BLOCK, 0, batch->stream>>>(*batch, state);
     KD_CUDA_LAUNCHED("sum_ledgers");
@@ -304,14 +304,14 @@ kd_status run_batch(photon_list_cuda *list, photon_emitter_cuda *emitter, emissi
     KD_TRY(emit_share_landed(share, told->landed, job_cancelled(job), stopped));
     KD_TRY(find_end_behind(batch, state, told, share));
     KD_TRY(agree_on_end(batch, state, told, share, list->count, &all));
-    const bool apart = order->apart && share->among;
+    const bool apart = order->distributed && share->comm;
     KD_TRY(take_batch(list, batch, state, told, apart));
     if (!apart) KD_TRY(photon_list_cuda_exchange(list, share));
     begin_next_batch<<<1, 1, 0, batch->stream>>>(state, list->count + all.photons,
                                                  list->emitted + all.paths);
     KD_CUDA_LAUNCHED("begin_next_batch");
     list->count += all.photons;
-    list->here += apart ? told->taken : all.photons;
+    list->local_count += apart ? told->taken : all.photons;
     list->emitted += all.paths;
     list->complete = all.complete != 0;
     told->done = all.ended;
@@ -324,10 +324,10 @@ kd_status finish_list(photon_list_cuda *list, const photon_emitter_cuda *emitter
     emission_state *state = (emission_state *)emitter->state.memory;
     const cudaStream_t stream = (cudaStream_t)device_thread_stream();
     const photon_run all = {0, 0}, *runs = list->runs ? list->runs : &all;
-    const uint32_t run_count = list->runs ? list->run_count : list->here > 0;
+    const uint32_t run_count = list->runs ? list->run_count : list->local_count > 0;
     for (uint32_t r = 0; r < run_count; ++r) {
         const uint64_t begin = runs[r].begin,
-                       end = r + 1 < run_count ? runs[r + 1].begin : list->here;
+                       end = r + 1 < run_count ? runs[r + 1].begin : list->local_count;
         finish_photons<<<blocks_for(end - begin), FLAT_BLOCK, 0, stream>>>(
             (photon *)list->photons.memory + begin, (vec3 *)list->positions.memory + begin,
             (uint32_t)(end - begin), runs[r].place, factor, state);
@@ -358,7 +358,7 @@ uint64_t batch_size(const photon_order *order, const photon_emitter_cuda *emitte
                     const photon_list_cuda *list) {
     if (order->batch_paths) return order->batch_paths;
     const uint64_t maximum =
-        MAX_PATHS * (ranks_shared(order->among) ? (uint64_t)order->among->size : 1);
+        MAX_PATHS * (ranks_shared(order->comm) ? (uint64_t)order->comm->size : 1);
     double yield = emitter->yield;
     if (list->emitted) yield = (double)list->count / (double)list->emitted;
     if (!(yield > 0))
@@ -429,8 +429,8 @@ extern "C" kd_status photon_list_cuda_emit(photon_list_cuda *list, photon_emitte
                                            const scene_view *scene, const photon_order *order,
                                            job_control *job) {
     clear_list(list);
-    const bool apart = order->apart && ranks_shared(order->among);
-    const uint64_t keepers = apart ? (uint64_t)order->among->size : 1;
+    const bool apart = order->distributed && ranks_shared(order->comm);
+    const uint64_t keepers = apart ? (uint64_t)order->comm->size : 1;
     KD_REQUIRE(order->wanted / keepers <= POINTTREE_COUNT_MAX / 2, KD_ERROR_USAGE,
                "%llu photons requested; one map supports at most %u",
                (unsigned long long)order->wanted, POINTTREE_COUNT_MAX / 2);
@@ -447,7 +447,7 @@ extern "C" kd_status photon_list_cuda_emit(photon_list_cuda *list, photon_emitte
     KD_TRY(set_state((emission_state *)emitter->state.memory, &begun,
                      (cudaStream_t)device_thread_stream()));
     emit_share share;
-    kd_status status = emit_share_open(&share, order->among);
+    kd_status status = emit_share_open(&share, order->comm);
     if (status == KD_OK) status = emit_all(list, emitter, scene, order, &share, job);
     emit_share_close(&share);
     return status;
@@ -476,7 +476,7 @@ extern "C" kd_status photon_list_cuda_upload(photon_list_cuda *list, const photo
     KD_TRY_GOTO(
         device_memory_upload(list->photons.memory, photons->photons, photons->count * sizeof(photon)));
     KD_TRY_GOTO(device_memory_upload(emitter.state.memory, &begun, sizeof begun));
-    list->count = list->here = photons->count;
+    list->count = list->local_count = photons->count;
     list->emitted = photons->emitted;
     list->rays = photons->rays;
     list->ledger = photons->ledger;

@@ -36,8 +36,8 @@ kd_status photon_list_cuda_download(photon_list *out, const photon_list_cuda *li
 }
 
 kd_status photon_list_cuda_exchange(photon_list_cuda *list, emit_share *share) {
-    if (!share->among) return KD_OK;
-    return ranks_device_gather(share->among, list->photons.memory, share->begins);
+    if (!share->comm) return KD_OK;
+    return ranks_device_gather(share->comm, list->photons.memory, share->begins);
 }
 
 /* Enlarges a buffer and keeps the bytes used. */
@@ -57,11 +57,11 @@ static kd_status grow(device_buffer *buffer, uint64_t used, uint64_t bytes) {
 
 kd_status photon_list_cuda_begin_run(photon_list_cuda *list, uint64_t place, uint64_t photons) {
     if (photons == 0) return KD_OK;
-    const uint64_t all = list->here + photons, capacity = all + all / 8;
+    const uint64_t all = list->local_count + photons, capacity = all + all / 8;
     KD_TRY(KD_GROW(list->runs, list->run_count, (uint64_t)list->run_count + 1));
-    list->runs[list->run_count++] = (photon_run){list->here, place};
+    list->runs[list->run_count++] = (photon_run){list->local_count, place};
     if (all * sizeof(photon) > list->photons.bytes)
-        KD_TRY(grow(&list->photons, list->here * sizeof(photon), capacity * sizeof(photon)));
+        KD_TRY(grow(&list->photons, list->local_count * sizeof(photon), capacity * sizeof(photon)));
     if (all * sizeof(vec3) <= list->positions.bytes) return KD_OK;
     return device_buffer_reserve(&list->positions, capacity * sizeof(vec3)); /* filled later */
 }

@@ -101,7 +101,7 @@ __device__ __forceinline__ void store_photon(const photon_store &store, uint32_t
     store.ids[at] = make_uint4(photon.path,
                             photon.state.step | photon.state.layers << 16 |
                                 (uint32_t)photon.state.kind << (16 + EMIT_LAYER_BITS),
-                            photon.state.bounce | photon.landed << 8 | flying.light << 16, flying.where);
+                            photon.state.bounce | photon.landed << 8 | flying.light << 16, flying.medium);
 }
 
 __device__ __forceinline__ wave_photon load_photon(const photon_store &store, uint32_t at,
@@ -115,7 +115,7 @@ __device__ __forceinline__ wave_photon load_photon(const photon_store &store, ui
     flying.power = first_three(power);
     flying.wavelength = power.w;
     flying.light = ids.z >> 16;
-    flying.where = ids.w;
+    flying.medium = ids.w;
     photon.path = ids.x;
     photon.landed = ids.z >> 8 & 0xffu;
     photon.state.key = rng_key_make(emission.seed, emission.pass, batch.first_path + ids.x);

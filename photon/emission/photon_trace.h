@@ -86,7 +86,7 @@ KD_FN void photon_recolour(emitted_photon *flying, vec3 power, photon_ledger *le
    cast.origin. */
 KD_FN bool photon_fly(const scene_view *scene, emitted_photon *flying, float end, rng_key key,
                       uint32_t step, photon_ledger *ledger) {
-    const medium *in = medium_of(scene, flying->where);
+    const medium *in = medium_of(scene, flying->medium);
     if (!in) return false;
     const medium_span span = transmittance_span(scene, &flying->cast, end);
     const float length = span.end - span.begin; /* ray directions are unit vectors */
@@ -119,8 +119,8 @@ KD_FN bool photon_passes(const scene_view *scene, emitted_photon *flying, rng_ke
     const float passes = surface_passes(scene, *hit);
     if (!(passes > 0) || rng_draw(key, step, PHOTON_DRAW_OPACITY).value[0] >= passes) return false;
     if (scene->medium_count > 0)
-        flying->where =
-            transmittance_beyond(scene, hit->triangle, flying->cast.direction, flying->where);
+        flying->medium =
+            transmittance_beyond(scene, hit->triangle, flying->cast.direction, flying->medium);
     flying->cast.tmin = hit->t;
     hit->triangle = KD_NONE;
     return ++*layers < PHOTON_LAYERS;
@@ -145,7 +145,7 @@ KD_FN void photon_interact(const scene_view *scene, emitted_photon *flying, ray_
 KD_FN void photon_scatter(const scene_view *scene, emitted_photon *flying, rng_key key,
                           uint32_t step) {
     const rng_block random = rng_draw(key, step, PHOTON_DRAW_SCATTER);
-    const float g = medium_of(scene, flying->where)->g;
+    const float g = medium_of(scene, flying->medium)->g;
     const vec3 after =
         medium_phase_draw(g, flying->cast.direction, random.value[0], random.value[1]);
     flying->cast = ray_make(flying->cast.origin, after, 0, INFINITY);
@@ -166,7 +166,7 @@ KD_FN bool photon_path_begin(const scene_view *scene, const photon_emission *emi
     memset(ledger, 0, sizeof *ledger);
     if (!light_emit(scene, emission, path, &state->flying)) return false;
     if (scene->medium_count > 0)
-        state->flying.where =
+        state->flying.medium =
             transmittance_around(scene, SCENE_TREE, state->flying.cast, &ledger->rays);
     state->key = rng_key_make(emission->seed, emission->pass, path);
     state->kind = PHOTON_DIRECT;
@@ -198,7 +198,7 @@ KD_FN bool photon_path_scatter(const photon_wish *wish, const surface *at, bool 
         photon_roulette(flying->power, scattered,
                         rng_draw(state->key, state->step, PHOTON_DRAW_ROULETTE).value[0], ledger);
     if (vec3_is_zero(flying->power)) return false;
-    if (next.transmitted && at->beyond != MEDIUM_SAME) flying->where = at->beyond;
+    if (next.transmitted && at->beyond != MEDIUM_SAME) flying->medium = at->beyond;
     flying->cast = surface_leave(at, next.direction, INFINITY);
     return true;
 }
@@ -245,7 +245,7 @@ KD_FN bool photon_path_shines(const scene_view *scene, const photon_wish *wish,
                               const photon_path *state, ray_hit hit, photon *slot) {
     const emitted_photon *flying = &state->flying;
     if (!wish->beams || !(wish->in_media >> state->kind & 1u)) return false;
-    const medium *in = medium_of(scene, flying->where);
+    const medium *in = medium_of(scene, flying->medium);
     if (!in || state->step > PHOTON_BEAMS_MAX || vec3_is_zero(in->scattering)) return false;
     const float end = hit.triangle == KD_NONE ? INFINITY : hit.t;
     const medium_span span = transmittance_span(scene, &flying->cast, end);
@@ -257,7 +257,7 @@ KD_FN bool photon_path_shines(const scene_view *scene, const photon_wish *wish,
     slot->power = flying->power;
     slot->direction = flying->cast.direction;
     slot->normal = vec3_make(length, 0, 0);
-    slot->triangle = flying->where == MEDIUM_FOG ? scene->fog : flying->where;
+    slot->triangle = flying->medium == MEDIUM_FOG ? scene->fog : flying->medium;
     slot->path = (uint32_t)state->key.path;
     slot->light = (uint16_t)flying->light;
     slot->bounce = (uint8_t)state->bounce;
@@ -279,7 +279,7 @@ KD_FN bool photon_path_lands(const scene_view *scene, const photon_wish *wish, p
     slot->position = flying->cast.origin;
     slot->power = flying->power;
     slot->direction = slot->normal = flying->cast.direction;
-    slot->triangle = flying->where == MEDIUM_FOG ? scene->fog : flying->where;
+    slot->triangle = flying->medium == MEDIUM_FOG ? scene->fog : flying->medium;
     slot->path = (uint32_t)state->key.path;
     slot->light = (uint16_t)flying->light;
     slot->bounce = (uint8_t)state->bounce;

@@ -47,8 +47,8 @@ static kd_status emit_list(void *context, job_control *unheard) {
     emission->map->has_tree = false;
     KD_TRY(photon_list_cuda_emit(&emission->map->list, &emission->map->emitter, emission->device_scene, emission->order,
                                  emission->job));
-    if (emission->order->apart && ranks_shared(emission->order->among))
-        KD_TRY(exchange_list(&emission->map->list, emission->order->among));
+    if (emission->order->distributed && ranks_shared(emission->order->comm))
+        KD_TRY(exchange_list(&emission->map->list, emission->order->comm));
     return KD_OK;
 }
 
@@ -87,7 +87,7 @@ kd_status photon_maps_cuda_emit(photon_maps_cuda *out, const scene_view *device_
     int64_t wanted = 0;
     for (int l = 0; l < PHOTON_LISTS; ++l) {
         lists[l] = (list_emission){&out->map[l], device_scene, &orders[l], job};
-        alone = alone && !ranks_shared(orders[l].among);
+        alone = alone && !ranks_shared(orders[l].comm);
         wanted += (int64_t)orders[l].wanted;
     }
     job_stage_begin(job, "emit", wanted);
@@ -195,11 +195,11 @@ photon_map_view photon_maps_cuda_view(const photon_maps_cuda *maps, int which) {
     photon_map_view view;
     memset(&view, 0, sizeof view);
     const bool beams = which == PHOTON_LIST_MEDIA && photon_media_rows[maps->media].beams;
-    if (map->list.here && !beams) {
+    if (map->list.local_count && !beams) {
         view.photons = (const photon *)map->ordered.memory;
         view.tree.points = (const vec3 *)map->ordered_points.memory;
         view.tree.ids = (const uint32_t *)map->ids.memory;
-        view.tree.count = (uint32_t)map->list.here;
+        view.tree.count = (uint32_t)map->list.local_count;
     }
     view.radius = map->radius;
     view.gather = photon_estimators[maps->estimator].one_radius ? 0 : maps->gather;
@@ -227,6 +227,6 @@ uint64_t photon_maps_cuda_hash(const photon_maps_cuda *maps) {
 
 kd_status photon_maps_cuda_irradiance(photon_maps_cuda *maps, job_control *job) {
     photon_map_cuda *map = &maps->map[PHOTON_LIST_GLOBAL];
-    return photon_irradiance_exchange(maps->among, (vec3 *)map->irradiance.memory, map->list.count,
+    return photon_irradiance_exchange(maps->comm, (vec3 *)map->irradiance.memory, map->list.count,
                                       ranks_device_gather, job);
 }

@@ -56,7 +56,7 @@ void (*nearest_kernel(uint32_t k))(gather_work) {
 
 /* Builds the tree, or validates the one that came with the photons. */
 kd_status make_tree(photon_map_cuda *map) {
-    const uint64_t count = map->list.here;
+    const uint64_t count = map->list.local_count;
     point_build_cuda build;
     memset(&build, 0, sizeof build);
     build.points = point_array_make(map->list.positions.memory, count, 3, POINT_FLOAT);
@@ -90,7 +90,7 @@ kd_status sort_along_curve(photon_map_cuda *map, const gather_index::index *inde
 }
 
 kd_status make_index(photon_map_cuda *map, gather_index::index *index) {
-    const uint32_t count = (uint32_t)map->list.here;
+    const uint32_t count = (uint32_t)map->list.local_count;
     cuda_arena arena = {NULL, 0};
     gather_index::lay_out(index, &arena, count, map->along_curve);
     KD_TRY(device_buffer_reserve(&map->index, arena.used));
@@ -174,7 +174,7 @@ kd_status choose_radius(photon_map_cuda *map, const photon_options *options,
 }
 
 kd_status order(photon_map_cuda *map) {
-    const uint64_t count = map->list.here;
+    const uint64_t count = map->list.local_count;
     KD_TRY(device_buffer_reserve(&map->ordered, count * sizeof(photon)));
     KD_TRY(device_buffer_reserve(&map->ordered_points, count * sizeof(vec3)));
     order_photons<<<blocks_for(count), BLOCK, 0, (cudaStream_t)device_thread_stream()>>>(
@@ -197,7 +197,7 @@ kd_status build_map_tree(photon_map_cuda *map, const photon_options *options, bo
     const bool probed = !(options->radius > 0);
     gather_index::index index;
     begin_map(map, options);
-    if (map->list.here == 0) return KD_OK;
+    if (map->list.local_count == 0) return KD_OK;
     if (ordered || probed || map->has_tree) KD_TRY(make_tree(map));
     map->along_curve = along_curve;
     KD_TRY(make_index(map, &index));
@@ -232,7 +232,7 @@ extern "C" kd_status photon_maps_cuda_build_trees(photon_maps_cuda *maps,
                                                   const photon_options *options, bool ordered,
                                                   job_control *job) {
     KD_TRY(photon_options_check(options));
-    maps->among = options->among;
+    maps->comm = options->comm;
     maps->gather = options->gather;
     maps->kernel = options->kernel;
     maps->estimator = options->estimator;
@@ -256,7 +256,7 @@ extern "C" kd_status photon_maps_cuda_gather(const photon_maps_cuda *maps, int w
                                              const photon_gather_cuda *request) {
     const photon_map_cuda *map = &maps->map[which];
     if (request->count == 0) return KD_OK;
-    if (map->list.here == 0 || !(pointtree_bound2(radius) > 0)) {
+    if (map->list.local_count == 0 || !(pointtree_bound2(radius) > 0)) {
         KD_CUDA(cudaMemsetAsync(request->sums, 0, request->count * sizeof *request->sums));
         KD_CUDA(cudaMemsetAsync(request->radii, 0, request->count * sizeof *request->radii));
         return KD_OK;

@@ -32,7 +32,7 @@ typedef struct photon_maps_cuda {
     device_buffer beam_memory; /* beams, their segments, boxes */
     tile_view tiles;           /* device pointers */
     beam_view beams;           /* in media, instead of the photons of their map; device pointers */
-    struct ranks *among;       /* photon_options.among */
+    struct ranks *comm;       /* photon_options.among */
     uint32_t gather;
     photon_kernel kernel;
     photon_estimator estimator;

@@ -221,7 +221,7 @@ static void map_take_figures(photon_map *out, photon_list *list) {
 static kd_status map_open(photon_map *out, photon_list *list, const photon_options *options,
                           bool is_apart, job_control *job) {
     kd_status status = KD_OK;
-    ranks *comm = is_apart && ranks_shared(options->among) ? options->among : NULL;
+    ranks *comm = is_apart && ranks_shared(options->comm) ? options->comm : NULL;
     pointtree whole;
     memset(&whole, 0, sizeof whole);
     map_take_figures(out, list);
@@ -277,8 +277,8 @@ static photon_order order_make(const photon_options *options, uint32_t kinds, ui
         options->max_depth < PHOTON_DEPTH_MAX ? options->max_depth : PHOTON_DEPTH_MAX;
     order.wanted = wanted;
     order.batch_paths = options->batch_paths;
-    order.among = options->among;
-    order.apart = options->apart;
+    order.comm = options->comm;
+    order.distributed = options->distributed;
     return order;
 }
 
@@ -308,7 +308,7 @@ static kd_status caustic_order(photon_order *out, const scene_view *scene,
 static photon_order media_order(const scene_view *scene, const photon_options *options) {
     photon_order order =
         order_make(options, 0, photon_scene_scatters(scene) ? options->volume_photons : 0);
-    order.apart = false; /* lookups in media need all photons */
+    order.distributed = false; /* lookups in media need all photons */
     order.wish.in_media = 1u << PHOTON_CAUSTIC | 1u << PHOTON_INDIRECT;
     order.wish.beams = photon_media_rows[options->media].beams;
     order.emission =
@@ -378,13 +378,13 @@ kd_status photon_maps_build_trees(photon_maps *out, const scene_view *scene,
     memset(out, 0, sizeof *out);
     kd_status status = KD_OK;
     KD_TRY_GOTO(photon_options_check(options));
-    out->among = options->among;
+    out->comm = options->comm;
     out->gather = options->gather;
     out->kernel = options->kernel;
     out->estimator = options->estimator;
     out->lookup = options->lookup;
-    KD_TRY_GOTO(map_open(&out->global, &lists[PHOTON_LIST_GLOBAL], options, options->apart, job));
-    KD_TRY_GOTO(map_open(&out->caustic, &lists[PHOTON_LIST_CAUSTIC], options, options->apart, job));
+    KD_TRY_GOTO(map_open(&out->global, &lists[PHOTON_LIST_GLOBAL], options, options->distributed, job));
+    KD_TRY_GOTO(map_open(&out->caustic, &lists[PHOTON_LIST_CAUSTIC], options, options->distributed, job));
     photon_list *volume_photons = &lists[PHOTON_LIST_MEDIA];
     status = photon_media_rows[options->media].beams
                  ? map_open_beams(&out->media, &out->beams, volume_photons, scene, options, job)

@@ -33,8 +33,8 @@ typedef struct photon_options {
     uint32_t batch_paths;           /* 0: default. Does not affect the result */
     double deadlines[PHOTON_LISTS]; /* of each list: photon_order.deadline */
     bool tiles;   /* find the tiles; false if the caller has them from another pass */
-    ranks *among; /* ranks that build the maps together: photon_order.among */
-    bool apart;   /* distributed: each rank keeps its photons of the global and the caustic map */
+    ranks *comm; /* ranks that build the maps together: photon_order.among */
+    bool distributed;   /* distributed: each rank keeps its photons of the global and the caustic map */
 } photon_options;
 
 typedef struct photon_map {
@@ -64,7 +64,7 @@ typedef struct photon_maps {
     photon_kernel kernel;
     photon_estimator estimator;
     photon_lookup lookup;
-    ranks *among; /* photon_options.among */
+    ranks *comm; /* photon_options.among */
 } photon_maps;
 
 photon_options photon_options_default(void);

@@ -63,12 +63,12 @@ kd_status photon_maps_precompute(photon_maps *maps, job_control *job) {
     const tile_view tiles = photon_maps_tiles(maps);
     const photon_map_view caustic = photon_maps_caustic(maps);
     uint64_t first = 0, end = 0;
-    ranks_part(maps->among, maps->among ? maps->among->rank : 0, map->count, &first, &end);
+    ranks_part(maps->comm, maps->comm ? maps->comm->rank : 0, map->count, &first, &end);
     precomputation work = {&view, &caustic, &tiles, irradiance, first, job};
     job_stage_begin(job, "photon_tree", (int64_t)map->count);
     parallel_for((int64_t)(end - first), PRECOMPUTE_GRAIN, precompute, &work);
     const kd_status status =
-        photon_irradiance_exchange(maps->among, irradiance, map->count, ranks_all_gather, job);
+        photon_irradiance_exchange(maps->comm, irradiance, map->count, ranks_all_gather, job);
     job_stage_end(job);
     if (status == KD_OK)
         map->irradiance = irradiance;

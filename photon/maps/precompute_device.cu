@@ -66,12 +66,12 @@ __global__ __launch_bounds__(BLOCK) void take_places(const __grid_constant__ kno
 
 /* Sum of the photons around a point, a share per lane. */
 struct landing {
-    estimate_point here;
+    estimate_point point;
     flux_sum sum;
 
     __device__ __forceinline__ void add(const gather_work &work, uint32_t place, float s2) {
         const photon landed = photon_of_records(work.index.records, place);
-        if (!estimate_accepts(&landed, &here)) return;
+        if (!estimate_accepts(&landed, &point)) return;
         flux_sum_add(&sum, photon_kernel_at(work.kernel, s2), landed.power, work.scale);
     }
     /* Adds the photon's own power if the point is a photon. */
@@ -104,7 +104,7 @@ __global__ __launch_bounds__(32 * WARPS) void know_nearest(const __grid_constant
     const uint32_t warp = threadIdx.x / 32, which = blockIdx.x * WARPS + warp;
     if (which >= work.count) return; /* uniform in the warp */
     landing weigh = {estimate_point_of(&work.requests[which].at), flux_sum_none()};
-    const nearest_places<PARTS> best = find_nearest(work, value_scratch[warp], weigh.here.position);
+    const nearest_places<PARTS> best = find_nearest(work, value_scratch[warp], weigh.point.position);
     uint32_t kept = photon ? leave_own(best, own_ids[which]) : best.count;
     float radius = work.radius;
     if (best.count == work.k && kept) {
@@ -137,7 +137,7 @@ __global__ __launch_bounds__(32 * WARPS) void know_within(const __grid_constant_
     const uint32_t bound = __float_as_uint(bound2);
     uint32_t inside = 0;
     gather_index::visit(
-        work.index, paths[warp], weigh.here.position, [&] { return bound; },
+        work.index, paths[warp], weigh.point.position, [&] { return bound; },
         [&](uint32_t bits, uint32_t place) {
             if (bits > bound || (photon && work.index.ids[place] == id)) return;
             ++inside;
@@ -281,9 +281,9 @@ extern "C" kd_status photon_maps_cuda_precompute(photon_maps_cuda *maps, job_con
     job_stage_begin(job, "photon_tree", (int64_t)map->list.count);
     kd_status status = device_buffer_reserve(&map->irradiance, map->list.count * sizeof(vec3));
     uint64_t first, end;
-    ranks_part(maps->among, maps->among ? maps->among->rank : 0, map->list.count, &first, &end);
+    ranks_part(maps->comm, maps->comm ? maps->comm->rank : 0, map->list.count, &first, &end);
     if (status == KD_OK && end > first) status = know_range(maps, first, end);
-    if (status == KD_OK && ranks_shared(maps->among))
+    if (status == KD_OK && ranks_shared(maps->comm))
         status = photon_maps_cuda_irradiance(maps, job);
     map->known = status == KD_OK;
     job_stage_end(job);

@@ -45,7 +45,7 @@ struct together {
     unsigned members; /* mask of lanes */
     vec3 centre;
     float spread; /* largest distance of a member from the centre */
-    float apart;  /* distance of this lane's surface from the centre */
+    float centre_distance;  /* distance of this lane's surface from the centre */
     bool joins;   /* this lane is a member */
 };
 
@@ -79,10 +79,10 @@ __device__ __forceinline__ vec3 of_lane(vec3 own, unsigned lane) {
 __device__ __forceinline__ together join(unsigned left, unsigned middle, vec3 q, float near) {
     together group;
     group.centre = of_lane(q, middle);
-    group.apart = sqrtf(pointtree_dist2(group.centre, q));
-    group.joins = (left >> lane_id() & 1u) && (group.apart <= near || lane_id() == middle);
+    group.centre_distance = sqrtf(pointtree_dist2(group.centre, q));
+    group.joins = (left >> lane_id() & 1u) && (group.centre_distance <= near || lane_id() == middle);
     group.members = __ballot_sync(ALL, group.joins);
-    group.spread = __uint_as_float(__reduce_max_sync(ALL, group.joins ? __float_as_uint(group.apart) : 0));
+    group.spread = __uint_as_float(__reduce_max_sync(ALL, group.joins ? __float_as_uint(group.centre_distance) : 0));
     return group;
 }
 

@@ -199,9 +199,9 @@ extern "C" kd_status points_device_scan_begin(points_scan *out, const point_arra
     *out = {NULL, NULL};
     if (points->count == 0) return KD_OK;
     KD_TRY(device_staging_take(&out->staging));
-    KD_TRY(device_pool_reserve(&out->there, sizeof(scan_result), stream));
-    KD_CUDA(start_scan((scan_result *)out->there, points, (cudaStream_t)stream));
-    KD_CUDA(cudaMemcpyAsync(out->staging, out->there, sizeof(scan_result), cudaMemcpyDeviceToHost,
+    KD_TRY(device_pool_reserve(&out->device_copy, sizeof(scan_result), stream));
+    KD_CUDA(start_scan((scan_result *)out->device_copy, points, (cudaStream_t)stream));
+    KD_CUDA(cudaMemcpyAsync(out->staging, out->device_copy, sizeof(scan_result), cudaMemcpyDeviceToHost,
                             (cudaStream_t)stream));
     return KD_OK;
 }
@@ -213,7 +213,7 @@ extern "C" kd_status points_device_scan_end(points_scan *scan, point_box *box,
     if (!scan->staging) return KD_OK;
     const cudaError_t error = cudaStreamSynchronize((cudaStream_t)stream);
     memcpy(&host, scan->staging, sizeof host);
-    device_pool_release(scan->there, stream);
+    device_pool_release(scan->device_copy, stream);
     device_staging_give(scan->staging);
     *scan = {NULL, NULL};
     KD_CUDA(error);

@@ -75,7 +75,7 @@ typedef struct prepared_query {
     point_target target;
     point_queries queries;
     point_metric metric;
-    void *scratch, *own; /* own: to be freed */
+    void *scratch, *owned; /* owned: to be freed */
 } prepared_query;
 
 static kd_status prepare(prepared_query *out, const kd_points *tree, const kd_points_query *query) {
@@ -92,8 +92,8 @@ static kd_status prepare(prepared_query *out, const kd_points *tree, const kd_po
                "`scratch_bytes` is %llu; at least %llu are needed",
                (unsigned long long)query->scratch_bytes, (unsigned long long)needed);
     if (query->scratch || needed == 0) return KD_OK;
-    KD_TRY(memory_reserve(&out->own, needed, 1));
-    out->scratch = out->own;
+    KD_TRY(memory_reserve(&out->owned, needed, 1));
+    out->scratch = out->owned;
     return KD_OK;
 }
 
@@ -116,7 +116,7 @@ kd_status points_query_one(const kd_points *tree, const points_search *search,
                                        ready.scratch)
             : point_query_within(&ready.target, &ready.queries, search->offsets, rows.ids,
                                  rows.dist2, ready.scratch);
-    memory_free(ready.own);
+    memory_free(ready.owned);
     return status;
 }
 
@@ -133,7 +133,7 @@ kd_status points_visit(const kd_points *tree, const points_search *search,
     KD_TRY(prepare(&ready, tree, &search->query));
     const kd_status status =
         point_query_visit(targets, count, &ready.queries, visitor, ready.scratch);
-    memory_free(ready.own);
+    memory_free(ready.owned);
     return status;
 }
 

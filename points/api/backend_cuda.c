@@ -11,7 +11,7 @@ typedef struct asking {
     points_call call;
     const kd_points *tree;
     const points_search *search;
-    point_self_query own; /* for POINTS_SELF */
+    point_self_query self_query; /* for POINTS_SELF */
     point_boxes boxes;    /* for POINTS_BOXES, accessible to the device */
     uint64_t rows;        /* number of queries, boxes, or points of a self-query */
 } asking;
@@ -59,7 +59,7 @@ static kd_status give_scratch(asking *call) {
     size_t maximum = 0;
     if (call->search->asks == POINTS_BOXES) return KD_OK;
     if (call->search->asks == POINTS_SELF)
-        KD_TRY(point_self_cuda_scratch_bytes(&maximum, q, &call->own));
+        KD_TRY(point_self_cuda_scratch_bytes(&maximum, q, &call->self_query));
     for (uint32_t l = 0; call->search->asks == POINTS_QUERIES && l < layers_of(call); ++l) {
         const point_query_cuda layer = query_of_layer(call, l);
         size_t bytes = 0;
@@ -135,7 +135,7 @@ static kd_status begin(asking *request, const kd_points *tree, const points_sear
     request->tree = tree;
     request->search = search;
     request->rows = search->asks == POINTS_SELF ? points_live_count(tree) : search->query.points.count;
-    memset(&request->own, 0, sizeof request->own);
+    memset(&request->self_query, 0, sizeof request->self_query);
     KD_TRY(points_call_begin(call, tree, query));
     if (search->asks == POINTS_QUERIES) KD_TRY(bring_queries(request));
     call->query.k = search->kind == POINTS_NEAREST ? search->k : 0;
@@ -149,8 +149,8 @@ static kd_status begin(asking *request, const kd_points *tree, const points_sear
         KD_TRY(bring_points(call, &request->boxes.lo));
         return bring_points(call, &request->boxes.hi);
     }
-    request->own.skips = query->skip_self != 0;
-    return points_call_bring_out(call, (void **)&request->own.order, search->order,
+    request->self_query.skips = query->skip_self != 0;
+    return points_call_bring_out(call, (void **)&request->self_query.order, search->order,
                                  (uint64_t)call->on->index.tree.count * sizeof *search->order,
                                  false);
 }
@@ -158,8 +158,8 @@ static kd_status begin(asking *request, const kd_points *tree, const points_sear
 /* Converts input indices to the caller's ids in the requested order array. */
 static kd_status rename_order(const asking *search) {
     const points_call *call = &search->call;
-    return search->own.order && call->on->renamed
-               ? points_device_rename(search->own.order, call->on->index.tree.count, call->on->renamed,
+    return search->self_query.order && call->on->renamed
+               ? points_device_rename(search->self_query.order, call->on->index.tree.count, call->on->renamed,
                                       call->stream)
                : KD_OK;
 }
@@ -212,7 +212,7 @@ static kd_status nearest(const kd_points *tree, const points_search *search) {
         KD_TRY_GOTO(points_call_take(call, (void **)&q->counts, request.rows * sizeof *q->counts));
     KD_TRY_GOTO(check_queries(&request));
     KD_TRY_GOTO(give_scratch(&request));
-    KD_TRY_GOTO(search->asks == POINTS_SELF ? point_self_cuda_nearest(q, &request.own)
+    KD_TRY_GOTO(search->asks == POINTS_SELF ? point_self_cuda_nearest(q, &request.self_query)
                                             : point_query_cuda_nearest(q));
     KD_TRY_GOTO(rename_order(&request));
     KD_TRY_GOTO(rename_of_layer(&request, 0, q->ids, answers));
@@ -251,7 +251,7 @@ static kd_status count_to(asking *search, uint64_t *offsets, uint64_t **own) {
         return points_device_count_boxes(&call->query.index->tree, &search->boxes, offsets,
                                          call->stream);
     return search->search->asks == POINTS_SELF
-               ? point_self_cuda_count_within(&call->query, &search->own, offsets)
+               ? point_self_cuda_count_within(&call->query, &search->self_query, offsets)
                : count_layers(search, offsets, *own);
 }
 
@@ -310,7 +310,7 @@ static kd_status fill_one(asking *search, const uint64_t *offsets, uint64_t answ
                       : KD_OK;
     if (!q->ids) KD_TRY(points_call_take(call, (void **)&q->ids, answers * sizeof *q->ids));
     if (!q->dist2) KD_TRY(points_call_take(call, &q->dist2, answers * scalar));
-    KD_TRY(search->search->asks == POINTS_SELF ? point_self_cuda_within(q, &search->own, offsets)
+    KD_TRY(search->search->asks == POINTS_SELF ? point_self_cuda_within(q, &search->self_query, offsets)
                                            : point_query_cuda_within(q, offsets));
     return rename_of_layer(search, 0, q->ids, answers);
 }

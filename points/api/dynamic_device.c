@@ -157,7 +157,7 @@ kd_status points_insert_there(kd_points *tree, const kd_point_array *points) {
 typedef struct marks {
     void *memory; /* a single allocation of the pool */
     dynamic_ids ids;
-    dynamic_found *there, found;
+    dynamic_found *device_result, result;
     uint32_t *given; /* the caller's ids */
     dynamic_layer layers[LAYERS_MAX];
     void *stream;
@@ -177,7 +177,7 @@ static uint64_t lay_out(marks *work, const points_dynamic *dynamic, char *base) 
     work->ids.sorted = (uint32_t *)take(base, &used, ids_bytes);
     work->ids.matched = (uint32_t *)take(base, &used, ids_bytes);
     work->ids.filter = (uint32_t *)take(base, &used, DYNAMIC_FILTER_BITS / 8);
-    work->there = (dynamic_found *)take(base, &used, sizeof *work->there);
+    work->device_result = (dynamic_found *)take(base, &used, sizeof *work->device_result);
     for (int l = 0; l < dynamic->count; ++l) {
         work->layers[l] = layer_of(&dynamic->layers[l]);
         work->layers[l].hits = (uint32_t *)take(
@@ -190,28 +190,28 @@ static uint64_t lay_out(marks *work, const points_dynamic *dynamic, char *base) 
 static kd_status mark(marks *work, const points_dynamic *dynamic, const uint32_t *ids) {
     KD_TRY(device_pool_reserve(&work->memory, lay_out(work, dynamic, NULL), work->stream));
     (void)lay_out(work, dynamic, (char *)work->memory);
-    memset(&work->found, 0, sizeof work->found);
-    work->found.min_missing = KD_NONE;
-    KD_TRY(device_copy(work->there, &work->found, sizeof work->found, work->stream));
+    memset(&work->result, 0, sizeof work->result);
+    work->result.min_missing = KD_NONE;
+    KD_TRY(device_copy(work->device_result, &work->result, sizeof work->result, work->stream));
     KD_TRY(device_copy(work->given, ids, work->ids.count * sizeof *ids, work->stream));
     KD_TRY(dynamic_ids_open(&work->ids, work->given, work->stream));
     for (int l = 0; l < dynamic->count; ++l)
-        KD_TRY(dynamic_mark(&work->layers[l], &work->ids, &work->there->hits[l], work->stream));
-    KD_TRY(dynamic_marks_read(&work->found, work->there, &work->ids, work->stream));
-    KD_REQUIRE(work->found.missing == 0, KD_ERROR_INPUT, "`ids`: no point has the id %u",
-               work->found.min_missing);
+        KD_TRY(dynamic_mark(&work->layers[l], &work->ids, &work->device_result->hits[l], work->stream));
+    KD_TRY(dynamic_marks_read(&work->result, work->device_result, &work->ids, work->stream));
+    KD_REQUIRE(work->result.missing == 0, KD_ERROR_INPUT, "`ids`: no point has the id %u",
+               work->result.min_missing);
     return KD_OK;
 }
 
 static kd_status let_go(marks *work, points_dynamic *dynamic) {
     for (int l = 0; l < dynamic->count; ++l)
-        if (work->found.hits[l])
+        if (work->result.hits[l])
             KD_TRY(points_cuda_open_tombstones(dynamic->layers[l].tree->cuda, work->stream));
     for (int l = 0; l < dynamic->count; ++l) {
-        if (!work->found.hits[l]) continue;
+        if (!work->result.hits[l]) continue;
         work->layers[l].tombstones = dynamic->layers[l].tree->cuda->tombstones;
         KD_TRY(dynamic_let_go(&work->layers[l], work->stream));
-        dynamic->layers[l].tombstones.count += work->found.hits[l];
+        dynamic->layers[l].tombstones.count += work->result.hits[l];
     }
     return device_stream_wait(work->stream);
 }

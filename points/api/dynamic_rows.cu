@@ -41,7 +41,7 @@ __global__ void merge_nearest(dynamic_rows first, dynamic_rows second, uint64_t 
 }
 
 struct all_rows {
-    dynamic_rows of[DYNAMIC_LAYERS_MAX];
+    dynamic_rows rows[DYNAMIC_LAYERS_MAX];
     int layers;
 };
 
@@ -51,19 +51,19 @@ __global__ void merge_within(dynamic_rows out, const __grid_constant__ all_rows 
     const uint64_t i = (uint64_t)blockIdx.x * BLOCK + threadIdx.x;
     if (i >= count) return;
     uint64_t at[DYNAMIC_LAYERS_MAX];
-    for (int l = 0; l < rows.layers; ++l) at[l] = rows.of[l].offsets[i];
+    for (int l = 0; l < rows.layers; ++l) at[l] = rows.rows[l].offsets[i];
     for (uint64_t made = out.offsets[i]; made < out.offsets[i + 1]; ++made) {
         int minimum = -1;
         real min_dist2 = 0;
         for (int l = 0; l < rows.layers; ++l) {
-            if (at[l] == rows.of[l].offsets[i + 1]) continue;
-            const real dist2 = ((const real *)rows.of[l].dist2)[at[l]];
+            if (at[l] == rows.rows[l].offsets[i + 1]) continue;
+            const real dist2 = ((const real *)rows.rows[l].dist2)[at[l]];
             if (minimum >= 0 && !(dist2 < min_dist2)) continue;
             minimum = l;
             min_dist2 = dist2;
         }
         if (minimum < 0) return;
-        if (out.ids) out.ids[made] = rows.of[minimum].ids[at[minimum]];
+        if (out.ids) out.ids[made] = rows.rows[minimum].ids[at[minimum]];
         if (out.dist2) ((real *)out.dist2)[made] = min_dist2;
         ++at[minimum];
     }
@@ -99,7 +99,7 @@ extern "C" kd_status dynamic_merge_within(const dynamic_rows *out, const dynamic
                                           void *stream) {
     all_rows all = {};
     if (count == 0) return KD_OK;
-    for (int l = 0; l < layers; ++l) all.of[l] = rows[l];
+    for (int l = 0; l < layers; ++l) all.rows[l] = rows[l];
     all.layers = layers;
     (scalar == POINT_DOUBLE
          ? merge_within<double>

@@ -23,23 +23,23 @@ done:
 }
 
 typedef struct buffer_work {
-    const kd_points *from;
+    const kd_points *tree;
     const uint32_t *places; /* for each index of the tree its position in the buffer; KD_NONE:
                                removed */
-    point_buffer *to;
+    point_buffer *buffer;
 } buffer_work;
 
 static void buffer_put(const buffer_work *work, uint32_t index, const void *at, size_t bytes) {
     const uint32_t place = work->places[index];
     if (place == KD_NONE) return;
-    memcpy((char *)work->to->coordinates + place * bytes, at, bytes);
-    work->to->ids[place] = points_id_of(work->from, index);
+    memcpy((char *)work->buffer->coordinates + place * bytes, at, bytes);
+    work->buffer->ids[place] = points_id_of(work->tree, index);
 }
 
 static void buffer_piece(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     const buffer_work *work = (const buffer_work *)context;
-    const pointtree *tree = &work->from->tree;
+    const pointtree *tree = &work->tree->tree;
     const size_t bytes = tree->dims * point_scalar_bytes(tree->scalar);
     for (int64_t node = begin; node < end; ++node)
         buffer_put(work, tree->ids[node], (const char *)tree->coordinates + (uint64_t)node * bytes,
@@ -50,9 +50,9 @@ static void buffer_piece(void *context, int64_t begin, int64_t end, int thread) 
 static void buffer_buckets(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     const buffer_work *work = (const buffer_work *)context;
-    const size_t bytes = work->from->tree.dims * sizeof(float);
+    const size_t bytes = work->tree->tree.dims * sizeof(float);
     for (int64_t s = begin; s < end; ++s) {
-        const leaf_points leaf = leafindex_bucket(&work->from->index, (uint32_t)s);
+        const leaf_points leaf = leafindex_bucket(&work->tree->index, (uint32_t)s);
         for (int i = 0; i < leaf.places && leaf.id[i] != KD_NONE; ++i) {
             const float *x = (const float *)leaf.at + i;
             const float at[3] = {x[0], x[leaf.places], x[2 * leaf.places]};

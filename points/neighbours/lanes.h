@@ -81,9 +81,9 @@ static inline int32_t lanes_min_plain(const int32_t lanes[LEAF_GROUP]) {
     }
 LANES_POINTS_PLAIN(lanes_points_plain, float)
 
-/* The nearest point of a bucket in the order (dist2, id), if any is within bound2 (`there`). */
+/* The nearest point of a bucket in the order (dist2, id), if any is within bound2 (`valid`). */
 typedef struct lanes_one {
-    bool there;
+    bool valid;
     float dist2;
     uint32_t id;
 } lanes_one;
@@ -363,7 +363,7 @@ LANES_FN lanes_one lanes_closest(const leaf_points *leaf, const float *query, ui
     uint32_t at = 0;
     for (int half = 0; half < 2; ++half) /* NaN of unused slots equals nothing */
         at |= (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(d[half], all, _CMP_EQ_OQ)) << 8 * half;
-    one.there = true;
+    one.valid = true;
     one.dist2 = _mm_cvtss_f32(minimum);
     one.id = leaf->id[__builtin_ctz(at)];
     for (at &= at - 1; at; at &= at - 1) {

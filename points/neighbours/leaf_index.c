@@ -336,7 +336,7 @@ uint64_t leafindex_bytes_of(uint64_t count, bool places) {
 /* --- restoring the tree --------------------------------------------------------------------- */
 
 typedef struct restoring {
-    const leafindex *from;
+    const leafindex *index;
     float *coordinates;
     uint32_t *ids;
 } restoring;
@@ -344,11 +344,11 @@ typedef struct restoring {
 static void restore_piece(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     const restoring *work = (const restoring *)context;
-    const uint32_t dims = work->from->dims;
+    const uint32_t dims = work->index->dims;
     for (int64_t s = begin; s < end; ++s) {
         uint32_t nodes[LEAF_POINTS];
-        const uint32_t filled = leaf_members(&work->from->shape, (uint32_t)s, nodes);
-        const leaf_points leaf = leafindex_bucket(work->from, (uint32_t)s);
+        const uint32_t filled = leaf_members(&work->index->shape, (uint32_t)s, nodes);
+        const leaf_points leaf = leafindex_bucket(work->index, (uint32_t)s);
         const float *column = (const float *)leaf.at;
         for (uint32_t i = 0; work->ids && i < filled; ++i) work->ids[nodes[i]] = leaf.id[i];
         for (uint32_t axis = 0; work->coordinates && axis < dims; ++axis, column += leaf.places)

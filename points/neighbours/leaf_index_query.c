@@ -124,7 +124,7 @@ LANES_FN void take_list(float_query *query, const leaf_points *leaf, const float
 /* k = 1: the bound itself is the result. */
 LANES_FN void visit_closest(float_query *query, const leaf_points *leaf, uint32_t dims) {
     const lanes_one one = lanes_closest(leaf, query->at, dims, query->bound2);
-    if (!one.there || leaf_key(one.dist2, one.id) > bound_key(query)) return;
+    if (!one.valid || leaf_key(one.dist2, one.id) > bound_key(query)) return;
     float_bind(query, one.dist2, one.id);
     query->count = 1;
 }

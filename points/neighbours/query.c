@@ -22,7 +22,7 @@ typedef struct query_work {
     const uint64_t *offsets; /* NULL: nearest */
     uint64_t *counts;        /* only these are requested; or NULL */
     /* self-query, in tree order; or NULL */
-    const point_self_query *own;
+    const point_self_query *self_query;
     const point_visitor *visitor; /* called instead of filling rows; or NULL */
     uint32_t targets;             /* number of trees, for a visitor */
     _Atomic uint64_t unmet_bytes; /* size of a failed allocation */
@@ -226,7 +226,7 @@ static uint64_t scratch_bytes(const query_work *work, const asked_query *query) 
 /* Buffer for the results of one query: on the stack, or allocated when it grows. */
 typedef struct query_scratch {
     uint64_t on_stack[SCRATCH_ON_STACK], bytes;
-    void *at, *own;
+    void *at, *owned;
     uint32_t near;    /* search hint: where the previous query started */
     asked_query last; /* the previous query; row UINT64_MAX: none */
 } query_scratch;
@@ -234,20 +234,20 @@ typedef struct query_scratch {
 static void scratch_open(query_scratch *capacity) {
     capacity->bytes = sizeof capacity->on_stack;
     capacity->at = capacity->on_stack;
-    capacity->own = NULL;
+    capacity->owned = NULL;
     capacity->near = 0;
     capacity->last.row = UINT64_MAX;
 }
 
 static bool scratch_grow(query_scratch *capacity, query_work *work, uint64_t needed) {
     if (needed <= capacity->bytes) return true;
-    memory_free(capacity->own);
-    if (memory_reserve(&capacity->own, needed, 1) != KD_OK) {
+    memory_free(capacity->owned);
+    if (memory_reserve(&capacity->owned, needed, 1) != KD_OK) {
         atomic_store(&work->unmet_bytes, needed);
-        capacity->own = NULL;
+        capacity->owned = NULL;
         return false;
     }
-    capacity->at = capacity->own;
+    capacity->at = capacity->owned;
     capacity->bytes = needed;
     return true;
 }
@@ -256,7 +256,7 @@ static bool scratch_grow(query_scratch *capacity, query_work *work, uint64_t nee
    points. This is frequent for queries on a grid. */
 static bool answer_again(query_work *work, const asked_query *query, query_scratch *capacity) {
     const point_array *points = &work->queries->points;
-    if (work->counts || work->offsets || work->own || query->more || work->queries->radii ||
+    if (work->counts || work->offsets || work->self_query || query->more || work->queries->radii ||
         work->queries->bounds2)
         return false;
     const asked_query last = capacity->last;
@@ -323,7 +323,7 @@ static void answer_piece(void *context, int64_t begin, int64_t end, int thread) 
         const asked_query query = {point_array_at(&work->queries->points, i), i, i, KD_NONE, 0};
         if (!answer(work, &query, &capacity)) break;
     }
-    memory_free(capacity.own);
+    memory_free(capacity.owned);
 }
 
 /* Returns the id of the i-th point of a bucket, which belongs to a tree node, and its position;
@@ -361,20 +361,20 @@ static void answer_buckets(void *context, int64_t begin, int64_t end, int thread
         for (uint32_t i = 0; goes_on && i < filled; ++i) {
             float copied[3];
             const void *place;
-            const uint32_t node = nodes[i], *order = work->own->order;
+            const uint32_t node = nodes[i], *order = work->self_query->order;
             const uint32_t id = own_point(target, &leaf, i, node, copied, &place);
             const asked_query query = {place, node, order ? node : id,
-                                       work->own->skips ? id : KD_NONE, work->own->skips};
-            if (order) work->own->order[node] = renamed ? renamed[id] : id;
+                                       work->self_query->skips ? id : KD_NONE, work->self_query->skips};
+            if (order) work->self_query->order[node] = renamed ? renamed[id] : id;
             goes_on = answer(work, &query, &capacity);
         }
     }
-    memory_free(capacity.own);
+    memory_free(capacity.owned);
 }
 
 static kd_status answer_all(query_work *work, void *scratch) {
     order_queries(work, scratch);
-    if (work->own)
+    if (work->self_query)
         parallel_for(leaf_shape_of(work->target->tree.count).leaf_count, QUERY_GRAIN / LEAF_POINTS,
                      answer_buckets, work);
     else
@@ -435,14 +435,14 @@ static point_queries own_queries(const point_target *target, const point_self_qu
 kd_status point_self_nearest(const point_target *target, const point_self_query *self_query, uint32_t k,
                              const point_rows *out) {
     const point_queries queries = own_queries(target, self_query);
-    query_work work = {.target = target, .queries = &queries, .k = k, .rows = *out, .own = self_query};
+    query_work work = {.target = target, .queries = &queries, .k = k, .rows = *out, .self_query = self_query};
     return answer_all(&work, NULL);
 }
 
 kd_status point_self_count_within(const point_target *target, const point_self_query *self_query,
                                   uint64_t *offsets) {
     const point_queries queries = own_queries(target, self_query);
-    query_work work = {.target = target, .queries = &queries, .counts = offsets, .own = self_query};
+    query_work work = {.target = target, .queries = &queries, .counts = offsets, .self_query = self_query};
     KD_TRY(answer_all(&work, NULL));
     const uint64_t count = target->tree.count;
     offsets[count] = scan_exclusive_u64(offsets, offsets, count);
@@ -454,6 +454,6 @@ kd_status point_self_within(const point_target *target, const point_self_query *
     const point_rows rows = {ids, dist2, NULL};
     const point_queries queries = own_queries(target, self_query);
     query_work work = {
-        .target = target, .queries = &queries, .rows = rows, .offsets = offsets, .own = self_query};
+        .target = target, .queries = &queries, .rows = rows, .offsets = offsets, .self_query = self_query};
     return answer_all(&work, NULL);
 }

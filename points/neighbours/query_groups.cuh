@@ -280,7 +280,7 @@ __global__ __launch_bounds__(32 * GROUP_WARPS, SHAPE::BLOCKS) void nearest_by_gr
         sort_columns(sh, column_count(sh, mine), key);
         part_from_warp(to, turn * SHAPE::QUERIES + lane_id() / SHAPE::LANES,
                        parts && lane_id() % SHAPE::LANES == 0);
-        store_rows<SHAPE, ASKED::OWN>(out, sh, query.there && !parts ? query.which : KD_NONE,
+        store_rows<SHAPE, ASKED::OWN>(out, sh, query.valid && !parts ? query.which : KD_NONE,
                                       row_length, min(total, k) - (k - row_length), query.skipped,
                                       key);
         known = {query.q, total >= k && !parts ? kth_dist2(sh, k) : INFINITY};

@@ -45,7 +45,7 @@ __device__ inline float most_of(float x, bool on) {
 /* One query of a packet. Excess lanes duplicate the last query and are masked off by a negative
    limit. */
 struct turn_query {
-    bool there;
+    bool valid;
     uint32_t place, which; /* position in processing order; index in the caller's order */
     vec3 q;
     float limit; /* bound on dist2; negative: inactive */
@@ -55,11 +55,11 @@ struct turn_query {
 
 __device__ inline turn_query query_of_turn(const asked &queries, uint32_t own) {
     turn_query query;
-    query.there = own < queries.count;
-    query.place = query.there ? own : queries.count - 1;
+    query.valid = own < queries.count;
+    query.place = query.valid ? own : queries.count - 1;
     query.which = queries.order ? queries.order[query.place] : query.place;
     query.q = asked_point(queries, query.which);
-    query.limit = query.there ? asked_bound2(queries, query.which, query.q) : -1.0f;
+    query.limit = query.valid ? asked_bound2(queries, query.which, query.q) : -1.0f;
     query.skipped = KD_NONE;
     return query;
 }
@@ -67,7 +67,7 @@ __device__ inline turn_query query_of_turn(const asked &queries, uint32_t own) {
 __device__ inline turn_query query_of_turn(const asked_own &queries, uint32_t own) {
     const own_query query = own_query_of(queries, own);
     return {
-        query.there,  query.place, query.row, query.q, query.there ? pointtree_bound2(queries.max_radius) : -1.0f,
+        query.valid,  query.place, query.row, query.q, query.valid ? pointtree_bound2(queries.max_radius) : -1.0f,
         query.skipped};
 }
 
@@ -297,7 +297,7 @@ __global__ __launch_bounds__(32 * PACKET_WARPS, packet_blocks(K)) void nearest_b
         part_from_warp(to, turn * 32 + lane_id(), parts);
         const bool found = query.limit >= 0 && !parts && mine.best.is_full();
         known = {query.q, found ? mine.best.bound2() : INFINITY};
-        if (query.there && !parts) store_list(out, query.which, k, mine.best, query.limit >= 0);
+        if (query.valid && !parts) store_list(out, query.which, k, mine.best, query.limit >= 0);
     }
 }
 

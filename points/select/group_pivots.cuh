@@ -19,7 +19,7 @@ namespace kandela {
 struct resolved {
     group_node node;
     int levels;
-    segment own;
+    struct segment segment;
     bool listed;
     uint32_t begin, count, less;
 };
@@ -54,7 +54,7 @@ __device__ void open_settling(resolve_shared<THREADS> &sh, const stage &s, resol
     node.count = s.refined ? counts[GROUP_PLACES + top] : sh.filled[top];
     node.begin = list.begin;
     node.listed = sh.filled[top] <= first.capacity && node.count <= list.capacity &&
-                node.own.left >= node.less && node.own.left - node.less < node.count;
+                node.segment.left >= node.less && node.segment.left - node.less < node.count;
     if (node.listed) return;
     const segment from = node_segment(s.tree, s.physical, root);
     node.begin = from.begin;
@@ -127,15 +127,15 @@ __global__ __launch_bounds__(THREADS,
     resolved entry = {};
     entry.node = group_node_of(s, index, depth);
     entry.levels = group_levels(s, entry.node.root);
-    entry.own = node_segment(s.tree, entry.node.level, index);
+    entry.segment = node_segment(s.tree, entry.node.level, index);
     open_settling<CLUSTER>(sh, s, entry);
     const int axis = level_axis(entry.node.level);
     const uint32_t node = node_at(entry.node.level, index);
     if (threadIdx.x == 0) {
         const point_key lo = s.nodes.lo[node];
         sh.target[0] = entry.listed
-                           ? narrowing{lo, s.nodes.hi[node] - lo, entry.own.left - entry.less, entry.count}
-                           : narrowing{0, KEY_MAX, entry.own.left, entry.own.count};
+                           ? narrowing{lo, s.nodes.hi[node] - lo, entry.segment.left - entry.less, entry.count}
+                           : narrowing{0, KEY_MAX, entry.segment.left, entry.segment.count};
     }
     sync_cluster<CLUSTER>(); /* counters must be loaded before other blocks count there */
     const point_key pivot = select_key<CLUSTER>(sh, [&](const auto &add) {

@@ -118,13 +118,13 @@ static void say_retreat(const char *from, const char *to) {
     status_clear();
 }
 
-/* A tree to be built on the host or, if `there` is not NULL, on a device. */
+/* A tree to be built on the host or, if `device_frame` is not NULL, on a device. */
 typedef struct wanted_tree {
-    frame_cuda *there;
+    frame_cuda *device_frame;
     tritree *tree;
     const scene_view *view;
     const kd_render_options *options;
-    tritree_options how;
+    tritree_options tree_options;
     const char *builder; /* out: the builder used */
     job_control *job;
 } wanted_tree;
@@ -136,18 +136,18 @@ static kd_status attempt_tree(void *context, const tritree_builder_cuda *row) {
     kd_status status = KD_OK;
     if (row) {
         tree->builder = row->name;
-        status = frame_cuda_place_scene(tree->there, tree->view, NULL, &tree->how, row->name, tree->tree);
+        status = frame_cuda_place_scene(tree->device_frame, tree->view, NULL, &tree->tree_options, row->name, tree->tree);
         if (status != KD_ERROR_MEMORY) return status;
         tritree_close(tree->tree);
-        frame_cuda_remove_scene(tree->there);
+        frame_cuda_remove_scene(tree->device_frame);
         return status;
     }
     const tritree_builder *builder = NULL;
     KD_TRY(tritree_builder_choose(&builder, tree->options->builder));
     tree->builder = builder->name;
-    KD_TRY(build_here(tree->tree, tree->view, &tree->how, builder->name, tree->job));
-    if (tree->there)
-        KD_TRY(frame_cuda_place_scene(tree->there, tree->view, tree->tree, &tree->how, NULL, NULL));
+    KD_TRY(build_here(tree->tree, tree->view, &tree->tree_options, builder->name, tree->job));
+    if (tree->device_frame)
+        KD_TRY(frame_cuda_place_scene(tree->device_frame, tree->view, tree->tree, &tree->tree_options, NULL, NULL));
     return KD_OK;
 }
 
@@ -272,7 +272,7 @@ static kd_status keep_state(const render_saving *saving, const frame *frame, con
         return status;
     }
     const bool cut = status == KD_INTERRUPTED ||
-                     (int32_t)film_min_samples(film) < integrator_samples(frame->how, frame->options);
+                     (int32_t)film_min_samples(film) < integrator_samples(frame->integrator, frame->options);
     if (keeping->state_if_cut && !keeping->resume && !saving->saved && !cut) return status;
     job_stage_begin(frame->job, "save", 0);
     const kd_status kept = state_write(keeping->state, frame, film);
@@ -285,13 +285,13 @@ static kd_status keep_state(const render_saving *saving, const frame *frame, con
 static kd_status shoot(render_result *out, render_trees *trees, scene_view *view, frame *frame,
                        film *film, const render_saving *saving, bool camera_is_default) {
     const render_keeping *keeping = saving->keeping;
-    ranks *comm = frame->among;
-    KD_TRY(shared_frame_agree(comm, make_tree(out, frame->there, trees, view, frame->options, frame->job)));
+    ranks *comm = frame->comm;
+    KD_TRY(shared_frame_agree(comm, make_tree(out, frame->device_frame, trees, view, frame->options, frame->job)));
     if (camera_is_default && view->instances.count == 0 && room_camera_is_room(view)) {
         frame->view = room_camera(view, (float)frame->options->width / (float)frame->options->height);
         log_message(LOG_INFO, "the scene is an interior; the default camera is inside");
     }
-    const integrator *integrator = frame->how;
+    const integrator *integrator = frame->integrator;
     if (integrator->identify) KD_TRY(integrator->identify(frame));
     if (ranks_shared(comm)) KD_TRY(shared_frame_check(comm, state_identity(frame)));
     if (keeping->resume && keeping->state) KD_TRY(state_read(keeping->state, frame, film));
@@ -313,13 +313,13 @@ static kd_status open_figures(render_result *out, const ranks *comm) {
     out->rank_count = comm->size;
     KD_TRY(KD_RESERVE_ZEROED(out->ranks, (uint64_t)comm->size));
     rank_figures *figures = out->ranks + comm->rank;
-    snprintf(figures->device, sizeof figures->device, "%.127s", out->where.name);
+    snprintf(figures->device, sizeof figures->device, "%.127s", out->device_used.name);
     return KD_OK;
 }
 
 /* Produces the image, on rank 0 only. */
 static kd_status finish(render_saving *saving, const frame *frame, const film *film) {
-    if (frame->among && frame->among->rank > 0) return KD_OK;
+    if (frame->comm && frame->comm->rank > 0) return KD_OK;
     if (saving->keeping->display) display_show(&saving->viewer, film, true);
     job_stage_begin(frame->job, "develop", 0);
     const kd_status status = develop(saving->out, film, frame, saving->started);
@@ -340,17 +340,17 @@ static kd_status open_device(frame *frame, frame_cuda *device_frame, const devic
         const kd_status status = frame_cuda_open(device_frame, device);
         job_stage_end(frame->job);
         KD_TRY(status);
-        frame->there = device_frame;
+        frame->device_frame = device_frame;
     }
-    return ranks_nccl_open(frame->among, frame->there != NULL);
+    return ranks_nccl_open(frame->comm, frame->device_frame != NULL);
 }
 
 /* CPU and GPU ranks exchange different data for distributed photons and cannot be combined. */
 static kd_status check_apart(const frame *frame) {
     bool cpus = false, devices = false;
-    if (!frame->apart) return KD_OK;
-    KD_TRY(ranks_any(frame->among, !frame->there, &cpus));
-    KD_TRY(ranks_any(frame->among, frame->there != NULL, &devices));
+    if (!frame->distributed) return KD_OK;
+    KD_TRY(ranks_any(frame->comm, !frame->device_frame, &cpus));
+    KD_TRY(ranks_any(frame->comm, frame->device_frame != NULL, &devices));
     KD_REQUIRE(!cpus || !devices, KD_ERROR_USAGE,
                "distributed photon maps do not support ranks on CPUs and on CUDA devices together: "
                "set --device, or --ranks-maps whole");
@@ -359,10 +359,10 @@ static kd_status check_apart(const frame *frame) {
 
 /* Releases the device as soon as it is no longer needed. */
 static void leave_device(frame *frame, frame_cuda *device_frame, const render_keeping *keeping) {
-    if (!frame->there || !keeping->done_with || ranks_shared(frame->among)) return;
+    if (!frame->device_frame || !keeping->done_with || ranks_shared(frame->comm)) return;
     job_stage_begin(frame->job, "free", 0);
     frame_cuda_close(device_frame);
-    frame->there = NULL;
+    frame->device_frame = NULL;
     retiring_begin(keeping->done_with, frame->options->device);
     job_stage_end(frame->job);
 }
@@ -374,7 +374,7 @@ static kd_status run_on(const device *device, render_result *out, const scene *s
     memset(out, 0, sizeof *out);
     KD_TRY(check_options(options, crop));
     KD_TRY(check_scene(scene, options));
-    out->where = *device;
+    out->device_used = *device;
     parallel_set_threads(options->threads);
     scene_view view = scene_get_view(scene);
     out->triangle_count = view.mesh.stored_count;
@@ -385,11 +385,11 @@ static kd_status run_on(const device *device, render_result *out, const scene *s
     const frame_keeper keeper = {keeping->every_seconds, save_frame,
                                  keeping->display ? show_frame : NULL, &saving};
     frame frame = {.scene = &view,
-                .how = integrator_find(options->integrator),
+                .integrator = integrator_find(options->integrator),
                 .keeper = &keeper,
                 .options = options,
-                .among = keeping->among,
-                .apart = ranks_shared(keeping->among) && rank_maps_apart(options->maps),
+                .comm = keeping->comm,
+                .distributed = ranks_shared(keeping->comm) && rank_maps_apart(options->maps),
                 .deadline = options->time_seconds > 0 ? started + options->time_seconds : 0,
                 .job = job};
     render_trees trees;
@@ -403,8 +403,8 @@ static kd_status run_on(const device *device, render_result *out, const scene *s
     status = film_open(&negative, crop);
     job_stage_end(job);
     KD_TRY_GOTO(status);
-    if (ranks_shared(frame.among)) KD_TRY_GOTO(open_figures(out, frame.among));
-    KD_TRY_GOTO(open_device(&frame, &device_frame, &out->where));
+    if (ranks_shared(frame.comm)) KD_TRY_GOTO(open_figures(out, frame.comm));
+    KD_TRY_GOTO(open_device(&frame, &device_frame, &out->device_used));
     KD_TRY_GOTO(check_apart(&frame));
     status = shoot(out, &trees, &view, &frame, &negative, &saving, scene_camera_is_default(scene));
     if (status == KD_OK || status == KD_INTERRUPTED) {
@@ -413,7 +413,7 @@ static kd_status run_on(const device *device, render_result *out, const scene *s
         if (developed != KD_OK) status = developed;
     }
 done:
-    ranks_nccl_close(frame.among, status != KD_OK && status != KD_INTERRUPTED);
+    ranks_nccl_close(frame.comm, status != KD_OK && status != KD_INTERRUPTED);
     if (keeping->display) display_close(&saving.viewer);
     job_stage_begin(job, "free", 0);
     frame_cuda_close(&device_frame);
@@ -447,7 +447,7 @@ kd_status render_run_kept(render_result *out, const scene *scene, const kd_rende
     KD_TRY(chosen);
     const kd_status status = run_on(&device, out, scene, options, keeping, started, job);
     const bool full = status == KD_ERROR_MEMORY && device.kind == DEVICE_CUDA;
-    if (!full || ranks_shared(keeping->among) || !name_is_auto(options->device)) return status;
+    if (!full || ranks_shared(keeping->comm) || !name_is_auto(options->device)) return status;
     kd_render_options here = *options;
     /* the option names a builder of devices only */
     if (!tritree_builder_find(here.builder)) strcpy(here.builder, "auto");

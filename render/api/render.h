@@ -14,7 +14,7 @@
 
 typedef struct render_result {
     image picture; /* R G B A, Z, N.X N.Y N.Z, Albedo.R Albedo.G Albedo.B */
-    device where;
+    device device_used;
     char tree_builder[32];
     tritree_statistics tree;
     uint64_t tree_hash;
@@ -50,7 +50,7 @@ typedef struct render_keeping {
     /* Ranks that render together (distributed/render). Collective, with the same scene and options
        on all ranks. State files and the image belong to rank 0; the result of other ranks has no
        image. NULL: a single process. */
-    ranks *among;
+    ranks *comm;
 } render_keeping;
 
 /* Selects the device to render on. "auto" is the first CUDA device if there is one and the

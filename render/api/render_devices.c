@@ -4,7 +4,7 @@
 
 typedef struct device_party {
     render_result *out; /* the result of rank 0 */
-    const scene *from;
+    const struct scene *scene;
     const kd_render_options *options;
     const render_keeping *keeping;
     job_control *job;
@@ -18,12 +18,12 @@ static kd_status render_one(void *context, ranks *comm) {
     memset(options.device, 0, sizeof options.device);
     strncpy(options.device, name, sizeof options.device - 1);
     render_keeping keeping = *party->keeping;
-    keeping.among = comm;
+    keeping.comm = comm;
     if (comm->rank == 0)
-        return render_run_kept(party->out, party->from, &options, &keeping, party->job);
-    const render_keeping nothing = {.resume = keeping.resume, .among = comm};
+        return render_run_kept(party->out, party->scene, &options, &keeping, party->job);
+    const render_keeping nothing = {.resume = keeping.resume, .comm = comm};
     render_result unseen;
-    const kd_status status = render_run_kept(&unseen, party->from, &options, &nothing, NULL);
+    const kd_status status = render_run_kept(&unseen, party->scene, &options, &nothing, NULL);
     if (status == KD_OK || status == KD_INTERRUPTED) render_close(&unseen);
     return status;
 }
@@ -31,7 +31,7 @@ static kd_status render_one(void *context, ranks *comm) {
 kd_status render_on_devices(render_result *out, const scene *scene, const kd_render_options *options,
                             const render_keeping *keeping, job_control *job) {
     device_party party = {out, scene, options, keeping, job};
-    KD_REQUIRE(!ranks_shared(keeping->among), KD_ERROR_USAGE,
+    KD_REQUIRE(!ranks_shared(keeping->comm), KD_ERROR_USAGE,
                "--device is %s; with several ranks, each rank supports one device",
                options->device);
     return ranks_threads_run(device_list_count(options->device), render_one, &party);

@@ -32,7 +32,7 @@ static void add_run(cJSON *root, const stats_input *input) {
     cJSON_AddStringToObject(root, "version", kd_version());
     cJSON_AddStringToObject(root, "hash_kind", "xxh3-64");
     cJSON_AddStringToObject(root, "outcome", input->outcome);
-    cJSON_AddStringToObject(root, "device", input->result->where.name);
+    cJSON_AddStringToObject(root, "device", input->result->device_used.name);
     add_count(root, "threads", (uint64_t)parallel_threads());
     static const char *const stages[] = {"context", "load",    "plan",        "build",   "hash",
                                          "film",    "emit",    "photon_tree", "surface", "render",

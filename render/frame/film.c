@@ -72,7 +72,7 @@ uint32_t film_min_samples(const film *film) {
 enum { ROW_SUMS = 3 };
 
 typedef struct row_summing {
-    const film *of;
+    const struct film *film;
     void (*add)(const film_pixel *, double sums[ROW_SUMS]);
     double *rows; /* ROW_SUMS values per row */
 } row_summing;
@@ -81,9 +81,9 @@ static void sum_rows(void *context, int64_t begin, int64_t end, int worker) {
     const row_summing *work = (const row_summing *)context;
     (void)worker;
     for (int64_t y = begin; y < end; ++y) {
-        const film_pixel *row = work->of->pixels + y * work->of->width;
+        const film_pixel *row = work->film->pixels + y * work->film->width;
         double sums[ROW_SUMS] = {0};
-        for (int32_t x = 0; x < work->of->width; ++x) work->add(row + x, sums);
+        for (int32_t x = 0; x < work->film->width; ++x) work->add(row + x, sums);
         memcpy(work->rows + ROW_SUMS * y, sums, sizeof sums);
     }
 }
@@ -153,21 +153,21 @@ static void resolve_pixel(const film_pixel *pixel, int64_t at, float *const plan
 }
 
 typedef struct resolving {
-    const film *from;
+    const struct film *film;
     float *plane[CHANNELS];
 } resolving;
 
 static void resolve_rows(void *context, int64_t begin, int64_t end, int worker) {
     resolving *work = (resolving *)context;
-    const int64_t width = work->from->width;
+    const int64_t width = work->film->width;
     (void)worker;
     for (int64_t i = begin * width; i < end * width; ++i)
-        resolve_pixel(work->from->pixels + i, i, work->plane);
+        resolve_pixel(work->film->pixels + i, i, work->plane);
 }
 
 kd_status film_resolve(const film *film, image *out) {
     KD_TRY(image_open(out, film->width, film->height));
-    resolving work = {.from = film};
+    resolving work = {.film = film};
     kd_status status = KD_OK;
     for (int c = 0; c < CHANNELS; ++c)
         KD_TRY_GOTO(image_add(out, channel_names[c], work.plane + c));

@@ -13,8 +13,8 @@ enum { TILE = 16, PASS_MAX = 16, TILE_SAMPLES = TILE * TILE * PASS_MAX, JUDGED_S
 enum { FEW_SAMPLES = 32 };
 
 typedef struct tile_pass {
-    frame *of;
-    film *to;
+    struct frame *frame;
+    struct film *film;
     frame_pass samples;
     int32_t across;      /* tiles per row */
     int32_t top, bottom; /* rows of the film, [top, bottom) */
@@ -92,71 +92,71 @@ bool frame_is_waited_for(const frame *frame, uint32_t begin) {
 }
 
 static bool pass_is_over(const tile_pass *pass) {
-    return frame_is_over(pass->of, pass->samples.begin);
+    return frame_is_over(pass->frame, pass->samples.begin);
 }
 
 /* Samples of a tile to be taken in one call. */
 typedef struct tile_samples {
-    pixel_request *asked;
-    pixel_sample *found;
+    pixel_request *requests;
+    pixel_sample *samples;
     uint32_t count, maximum;
     uint64_t rays, nan_samples;
 } tile_samples;
 
 /* Fallback on the stack if memory for a whole tile cannot be allocated. */
 typedef struct few_samples {
-    pixel_request asked[FEW_SAMPLES];
-    pixel_sample found[FEW_SAMPLES];
+    pixel_request requests[FEW_SAMPLES];
+    pixel_sample samples[FEW_SAMPLES];
 } few_samples;
 
 /* Returns the sample number that the camera ray is drawn by: ppm reuses the camera rays of its
    first spp samples. */
 static uint32_t camera_sample(const frame *frame, uint32_t sample) {
     const bool again =
-        frame->how->pass && frame->how->counts_samples && frame->how->counts_samples(frame->options);
+        frame->integrator->pass && frame->integrator->counts_samples && frame->integrator->counts_samples(frame->options);
     return again ? sample % (uint32_t)frame->options->spp : sample;
 }
 
 /* Takes the requested samples and adds them to the film, each pixel's in the order of sample
    numbers. */
 static void take_samples(const tile_pass *pass, tile_samples *tile) {
-    const integrator *integrator = pass->of->how;
-    const pixel_view view = integrator_view(pass->of);
+    const integrator *integrator = pass->frame->integrator;
+    const pixel_view view = integrator_view(pass->frame);
     if (integrator->samples)
-        integrator->samples(pass->of, tile->asked, tile->count, tile->found);
+        integrator->samples(pass->frame, tile->requests, tile->count, tile->samples);
     else
         for (uint32_t i = 0; i < tile->count; ++i)
-            tile->found[i] =
-                integrator->sample(pass->of, tile->asked[i].x, tile->asked[i].y, tile->asked[i].sample);
+            tile->samples[i] =
+                integrator->sample(pass->frame, tile->requests[i].x, tile->requests[i].y, tile->requests[i].sample);
     for (uint32_t i = 0; i < tile->count; ++i) {
-        const pixel_request *request = &tile->asked[i];
-        tile->rays += tile->found[i].rays;
-        pixel_weigh(&view, request->x, request->y, camera_sample(pass->of, request->sample),
-                    &tile->found[i]);
-        if (!film_add(pass->to, request->x, request->y, &tile->found[i])) ++tile->nan_samples;
+        const pixel_request *request = &tile->requests[i];
+        tile->rays += tile->samples[i].rays;
+        pixel_weigh(&view, request->x, request->y, camera_sample(pass->frame, request->sample),
+                    &tile->samples[i]);
+        if (!film_add(pass->film, request->x, request->y, &tile->samples[i])) ++tile->nan_samples;
     }
     tile->count = 0;
 }
 
 /* Requests the samples of this pass that the pixel lacks; a resumed film may have some of them. */
 static void render_pixel(const tile_pass *pass, int32_t x, int32_t y, tile_samples *tile) {
-    const uint32_t done = film_samples(pass->to, x, y), first = pass->samples.begin;
+    const uint32_t done = film_samples(pass->film, x, y), first = pass->samples.begin;
     for (uint32_t s = done > first ? done : first; s < first + pass->samples.count; ++s) {
-        tile->asked[tile->count++] = (pixel_request){x, y, s};
+        tile->requests[tile->count++] = (pixel_request){x, y, s};
         if (tile->count == tile->maximum) take_samples(pass, tile);
     }
 }
 
 /* Returns true if the keeper is due and there is something new to save. */
 static bool wants_pause(const tile_pass *pass) {
-    return atomic_load(&pass->fresh) > 0 && keeper_waits(pass->of);
+    return atomic_load(&pass->fresh) > 0 && keeper_waits(pass->frame);
 }
 
 /* Returns true if all pixels of the rectangle have the samples of this pass. An interrupted run
    with a different tiling may have left part of a pass. */
 static bool is_done(const tile_pass *pass, int32_t left, int32_t top, int32_t right,
                     int32_t bottom) {
-    const film *to = pass->to;
+    const film *to = pass->film;
     const uint32_t end = pass->samples.begin + pass->samples.count;
     for (int32_t y = top; y < bottom; ++y)
         for (int32_t x = left; x < right; ++x)
@@ -169,10 +169,10 @@ static void *grow_scratch(tile_samples *tile, few_samples *few, uint64_t wanted)
     const uint32_t maximum = wanted < TILE_SAMPLES ? (uint32_t)wanted : TILE_SAMPLES;
     memset(tile, 0, sizeof *tile);
     pixel_sample *sample =
-        (pixel_sample *)memory_spare(maximum * (sizeof *tile->found + sizeof *tile->asked));
+        (pixel_sample *)memory_spare(maximum * (sizeof *tile->samples + sizeof *tile->requests));
     tile->maximum = sample ? maximum : FEW_SAMPLES;
-    tile->found = sample ? sample : few->found;
-    tile->asked = sample ? (pixel_request *)(void *)(sample + maximum) : few->asked;
+    tile->samples = sample ? sample : few->samples;
+    tile->requests = sample ? (pixel_request *)(void *)(sample + maximum) : few->requests;
     return sample;
 }
 
@@ -182,7 +182,7 @@ static void render_tile(tile_pass *pass, int64_t tile) {
         atomic_store(&pass->paused, true);
         return;
     }
-    const film *to = pass->to;
+    const film *to = pass->film;
     const int32_t left = (int32_t)(tile % pass->across) * TILE;
     const int32_t top = pass->top + (int32_t)(tile / pass->across) * TILE;
     const int32_t right = left + TILE < to->width ? left + TILE : to->width;
@@ -199,7 +199,7 @@ static void render_tile(tile_pass *pass, int64_t tile) {
     atomic_fetch_add(&pass->rays, taken.rays);
     atomic_fetch_add(&pass->nan_samples, taken.nan_samples);
     atomic_fetch_add(&pass->fresh, 1);
-    job_advance(pass->of->job, (int64_t)(right - left) * (bottom - top) * pass->samples.count);
+    job_advance(pass->frame->job, (int64_t)(right - left) * (bottom - top) * pass->samples.count);
 }
 
 static void render_tiles(void *context, int64_t begin, int64_t end, int thread) {
@@ -218,8 +218,8 @@ static kd_status keep(frame *frame, tile_pass *pass) {
     const frame_keeper *keeper = frame->keeper;
     const double begun = timing_now();
     if (!keeper || !(keeper->every_seconds > 0) || begun < frame->pause) return KD_OK;
-    if (frame->there) KD_TRY(frame_cuda_fetch_film(frame->there, pass->to));
-    KD_TRY(keeper->save(keeper->context, frame, pass->to));
+    if (frame->device_frame) KD_TRY(frame_cuda_fetch_film(frame->device_frame, pass->film));
+    KD_TRY(keeper->save(keeper->context, frame, pass->film));
     const double ended = timing_now(), took = ended - begun;
     frame->pause = ended + (keeper->every_seconds > took ? keeper->every_seconds : took);
     atomic_store(&pass->fresh, 0);
@@ -246,13 +246,13 @@ static kd_status run_pass(frame *frame, tile_pass *pass) {
    `keeping` (may be NULL), saves between launches if the keeper is due. */
 static kd_status take_rows_there(frame *frame, film *film, const frame_pass *pass, int32_t top,
                                  int32_t bottom, sample_counts *counts, tile_pass *keeping) {
-    const uint64_t maximum = frame_cuda_launch_samples(frame->how, frame->options);
+    const uint64_t maximum = frame_cuda_launch_samples(frame->integrator, frame->options);
     const int32_t rows = frame_cuda_rows(film->width, film->height, pass->count, maximum);
     sample_range range = {film->x0, film->y0, film->width, top, 0, pass->begin, pass->count};
     while (range.top < bottom && !frame_is_over(frame, pass->begin)) {
         sample_counts taken = {0, 0};
         range.bottom = bottom - range.top < rows ? bottom : range.top + rows;
-        KD_TRY(frame_cuda_take(frame, frame->how, &range, &taken));
+        KD_TRY(frame_cuda_take(frame, frame->integrator, &range, &taken));
         counts->rays += taken.rays;
         counts->nan_samples += taken.nan_samples;
         if (keeping && taken.rays) { /* samples were taken since the last save */
@@ -263,7 +263,7 @@ static kd_status take_rows_there(frame *frame, film *film, const frame_pass *pas
             KD_TRY(keep(frame, keeping));
         }
         /* stopped early to let the keeper save; repeat these rows */
-        if (frame->there->stopped) continue;
+        if (frame->device_frame->stopped) continue;
         job_advance(frame->job, (int64_t)(range.bottom - range.top) * range.width * range.count);
         range.top = range.bottom;
     }
@@ -273,7 +273,7 @@ static kd_status take_rows_there(frame *frame, film *film, const frame_pass *pas
 /* As run_pass, on a device. */
 static kd_status run_pass_there(frame *frame, tile_pass *pass) {
     sample_counts counts = {0, 0};
-    KD_TRY(take_rows_there(frame, pass->to, &pass->samples, 0, pass->to->height, &counts, pass));
+    KD_TRY(take_rows_there(frame, pass->film, &pass->samples, 0, pass->film->height, &counts, pass));
     frame->statistics.rays += counts.rays;
     frame->statistics.nan_samples += counts.nan_samples;
     return KD_OK;
@@ -281,9 +281,9 @@ static kd_status run_pass_there(frame *frame, tile_pass *pass) {
 
 kd_status frame_take_rows(frame *frame, film *film, const frame_pass *pass, int32_t top, int32_t bottom,
                           sample_counts *counts) {
-    if (frame->there) return take_rows_there(frame, film, pass, top, bottom, counts, NULL);
-    tile_pass tiles = {.of = frame,
-                       .to = film,
+    if (frame->device_frame) return take_rows_there(frame, film, pass, top, bottom, counts, NULL);
+    tile_pass tiles = {.frame = frame,
+                       .film = film,
                        .samples = *pass,
                        .across = (film->width + TILE - 1) / TILE,
                        .top = top,
@@ -317,16 +317,16 @@ bool frame_is_awaited(const frame *frame) {
 /* Samples per pixel of a launch on a device that nothing interrupts; 0: no launches of this
    kind. */
 static uint32_t pass_unseen(const frame *frame, const film *film) {
-    if (!frame->there || !frame->how->launch_samples || frame_is_awaited(frame)) return 0;
+    if (!frame->device_frame || !frame->integrator->launch_samples || frame_is_awaited(frame)) return 0;
     const uint64_t whole =
-        frame->how->launch_samples(frame->options) / frame_cuda_tiled_pixels(film->width, film->height);
+        frame->integrator->launch_samples(frame->options) / frame_cuda_tiled_pixels(film->width, film->height);
     return whole > UINT32_MAX ? UINT32_MAX : (uint32_t)whole;
 }
 
 /* Passes end at powers of two, since each such prefix of the Sobol' sequence is well
    distributed. */
 uint32_t frame_pass_count(const frame *frame, const frame_pass *pass, uint32_t unseen) {
-    if (frame->how->pass) return 1;
+    if (frame->integrator->pass) return 1;
     const uint32_t batch = batch_of(frame, pass->samples, pass->begin);
     const uint32_t left = batch_begin(frame, pass->samples, batch + 1) - pass->begin;
     const uint32_t begun = pass->begin ? pass->begin : 1;
@@ -337,8 +337,8 @@ uint32_t frame_pass_count(const frame *frame, const frame_pass *pass, uint32_t u
 
 kd_status frame_pass_prepare(frame *frame, const film *film, frame_pass *pass) {
     const uint32_t wanted = batch_of(frame, pass->samples, pass->begin);
-    if (frame->how->pass) {
-        KD_TRY(frame->how->pass(frame, pass->begin));
+    if (frame->integrator->pass) {
+        KD_TRY(frame->integrator->pass(frame, pass->begin));
     } else if (frame->begin_batch && wanted != pass->batch) {
         KD_TRY(frame->begin_batch(frame, wanted));
         pass->batch = wanted;
@@ -347,7 +347,7 @@ kd_status frame_pass_prepare(frame *frame, const film *film, frame_pass *pass) {
     }
     const int64_t pixels = (int64_t)film->width * film->height;
     const uint32_t end = batch_begin(frame, pass->samples, wanted + 1);
-    job_stage_begin(frame->job, "render", frame->how->pass ? pixels : pixels * (end - pass->begin));
+    job_stage_begin(frame->job, "render", frame->integrator->pass ? pixels : pixels * (end - pass->begin));
     return KD_OK;
 }
 
@@ -360,11 +360,11 @@ bool frame_is_on_target(const frame *frame, const frame_pass *pass, const film *
 }
 
 kd_status frame_run(frame *frame, const integrator *integrator, film *film) {
-    frame->how = integrator;
+    frame->integrator = integrator;
     const uint32_t samples = (uint32_t)integrator_samples(integrator, frame->options);
     const int64_t pixels = (int64_t)film->width * film->height;
     tile_pass tiles = {
-        .of = frame, .to = film, .across = (film->width + TILE - 1) / TILE, .bottom = film->height};
+        .frame = frame, .film = film, .across = (film->width + TILE - 1) / TILE, .bottom = film->height};
     frame_pass *pass = &tiles.samples;
     kd_status status = KD_OK;
     pass->samples = samples;
@@ -374,20 +374,20 @@ kd_status frame_run(frame *frame, const integrator *integrator, film *film) {
         frame->pause = timing_now() + frame->keeper->every_seconds;
     if (!integrator->pass && !frame->begin_batch) job_stage_begin(frame->job, "render", pixels * samples);
     job_advance(frame->job, pixels * pass->begin);
-    if (frame->there) KD_TRY_GOTO(frame_cuda_place_film(frame->there, film));
+    if (frame->device_frame) KD_TRY_GOTO(frame_cuda_place_film(frame->device_frame, film));
     while (pass->begin < samples && !(frame->on_target = frame_is_on_target(frame, pass, film))) {
         pass->count = frame_pass_count(frame, pass, pass_unseen(frame, film));
         KD_TRY_GOTO(frame_pass_prepare(frame, film, pass));
         /* do not mix samples of a truncated map into the film */
         if (frame->maps_cut && pass->begin > 0 && !frame->film_cut) break;
         frame->film_cut |= frame->maps_cut;
-        KD_TRY_GOTO(frame->there ? run_pass_there(frame, &tiles) : run_pass(frame, &tiles));
-        if (frame->there && frame_is_viewed(frame)) KD_TRY_GOTO(frame_cuda_fetch_film(frame->there, film));
+        KD_TRY_GOTO(frame->device_frame ? run_pass_there(frame, &tiles) : run_pass(frame, &tiles));
+        if (frame->device_frame && frame_is_viewed(frame)) KD_TRY_GOTO(frame_cuda_fetch_film(frame->device_frame, film));
         if (frame->keeper && frame->keeper->show) frame->keeper->show(frame->keeper->context, film);
         if (pass_is_over(&tiles)) break;
         pass->begin += pass->count;
     }
-    if (frame->there) KD_TRY_GOTO(frame_cuda_fetch_film(frame->there, film));
+    if (frame->device_frame) KD_TRY_GOTO(frame_cuda_fetch_film(frame->device_frame, film));
     if (pass->begin >= samples) frame->on_target = frame_is_on_target(frame, pass, film);
 done:
     job_stage_end(frame->job);

@@ -137,11 +137,11 @@ kd_status frame_cuda_take(const frame *frame, const integrator *integrator, cons
                           sample_counts *counts) {
     const sample_counts none = {0, 0};
     sample_counts sample;
-    frame->there->stopped = false;
+    frame->device_frame->stopped = false;
     KD_TRY(integrator->launch(frame, range));
     KD_TRY(device_wait());
-    KD_TRY(device_memory_download(&sample, frame->there->counts, sizeof sample));
-    KD_TRY(device_memory_upload(frame->there->counts, &none, sizeof none));
+    KD_TRY(device_memory_download(&sample, frame->device_frame->counts, sizeof sample));
+    KD_TRY(device_memory_upload(frame->device_frame->counts, &none, sizeof none));
     counts->rays += sample.rays;
     counts->nan_samples += sample.nan_samples;
     return KD_OK;

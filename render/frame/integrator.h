@@ -54,7 +54,7 @@ enum { FRAME_CARRIED = 16 };
 typedef struct frame {
     const scene_view *scene;
     const kd_render_options *options;
-    const struct integrator *how;
+    const struct integrator *integrator;
     camera view, view_end;         /* at shutter opening and, if `moves`, at shutter closing */
     bool moves;                    /* the camera moves while the shutter is open */
     void *state;                   /* private data of the integrator, e.g. photon maps */
@@ -63,11 +63,11 @@ typedef struct frame {
     frame_statistics statistics;
     job_control *job;
     const frame_keeper *keeper; /* NULL: nothing is saved while rendering */
-    struct ranks *among; /* the ranks that render this frame together (distributed/render); NULL:
+    struct ranks *comm; /* the ranks that render this frame together (distributed/render); NULL:
                             one process */
-    bool apart;          /* photons stay at the ranks that traced them (take_apart) */
+    bool distributed;          /* photons stay at the ranks that traced them (take_apart) */
     double pause;        /* timing_now() from which the keeper is to save the film; 0: never */
-    struct frame_cuda *there; /* the copy on the CUDA device (frame.h); NULL: the CPU renders */
+    struct frame_cuda *device_frame; /* the copy on the CUDA device (frame.h); NULL: the CPU renders */
     bool on_target;           /* options->target_error was reached */
     /* timing_now() after which only the first sample per pixel is taken; 0: none */
     double deadline;

@@ -78,7 +78,7 @@ static_assert(sizeof wave_record::ray_cursor == TRITREE_CUDA_CURSOR * sizeof(uin
 
 /* State of a launch. */
 struct wave_run {
-    const frame *of;
+    const struct frame *frame;
     path_waves work;
     bool general;
     uint32_t wave;
@@ -124,7 +124,7 @@ template <class KERNEL>
 kd_status start(const wave_run *run, KERNEL kernel, int block, const char *name) {
     unsigned blocks = 0;
     KD_TRY(cuda_resident_blocks(&blocks, kernel, block));
-    kernel<<<blocks, block>>>(run->of->there->scene.view, run->work, run->wave);
+    kernel<<<blocks, block>>>(run->frame->device_frame->scene.view, run->work, run->wave);
     KD_CUDA_LAUNCHED(name);
     return KD_OK;
 }
@@ -148,7 +148,7 @@ static inline kd_status cast_paths(const wave_run *run) {
     rays.coherent = run->wave == 0;
     rays.bounded = false;
     place_scratch(run, &rays);
-    return trace_counted_cuda(&run->of->there->tree, &rays);
+    return trace_counted_cuda(&run->frame->device_frame->tree, &rays);
 }
 
 static inline kd_status cast_shadows(const wave_run *run) {
@@ -162,7 +162,7 @@ static inline kd_status cast_shadows(const wave_run *run) {
     rays.coherent = false;
     rays.bounded = true;
     place_scratch(run, &rays);
-    return trace_counted_cuda(&run->of->there->tree, &rays);
+    return trace_counted_cuda(&run->frame->device_frame->tree, &rays);
 }
 
 /* Adds the contributions of unoccluded shadow rays. Data flow: reads blocked and gain; adds to

@@ -145,7 +145,7 @@ __device__ __forceinline__ void store_path(const path_store &store, uint32_t at,
     store.normal[at] = with_fourth(s.from_normal, s.wavelength);
     store.ids[at] =
         make_uint4(p.slot, (s.step & 0xffffu) | s.layers << 16 | (uint32_t)s.specular << 31,
-                   p.depth | scattered << 24, s.where);
+                   p.depth | scattered << 24, s.medium);
 }
 
 __device__ __forceinline__ wave_path load_path(const path_store &store, uint32_t at) {
@@ -160,7 +160,7 @@ __device__ __forceinline__ wave_path load_path(const path_store &store, uint32_t
     p.state.layers = ids.y >> 16 & 0x7fffu;
     p.state.specular = ids.y >> 31;
     p.state.scattered = (int32_t)(ids.z >> 24);
-    p.state.where = ids.w;
+    p.state.medium = ids.w;
     p.slot = ids.x;
     p.depth = ids.z & DEPTH_MAX;
     return p;
@@ -257,7 +257,7 @@ __device__ __forceinline__ void store_shadow(const path_waves &w, uint32_t at,
         to[0] = with_fourth(request.sent, __uint_as_float(path.slot));
         to[1] = with_fourth(path.state.throughput, request.weight);
         to[2] =
-            make_float4(__uint_as_float(request.where), path.state.scattered > 0 ? 1.0f : 0.0f, 0, 0);
+            make_float4(__uint_as_float(request.medium), path.state.scattered > 0 ? 1.0f : 0.0f, 0, 0);
         return;
     }
     const vec3 gain =

@@ -134,7 +134,7 @@ enum { POLL_EVERY = 4, RESERVE_TRIES = 8 };
 /* Reserves memory, with fewer paths in flight if the device is short of it. */
 kd_status reserve(wave_run *run) {
     path_waves *w = &run->work;
-    device_buffer *memory = &run->of->there->work;
+    device_buffer *memory = &run->frame->device_frame->work;
     kd_status status = KD_OK;
     for (int tried = 0; tried < RESERVE_TRIES; ++tried) {
         cuda_arena arena = {NULL, 0};
@@ -156,7 +156,7 @@ kd_status run_open(wave_run *out, const frame *frame, const path_options *option
                    const sample_range *range) {
     path_waves *w = &out->work;
     memset(out, 0, sizeof *out);
-    out->of = frame;
+    out->frame = frame;
     out->general = waves_are_general(frame->scene);
     w->view = integrator_view(frame);
     w->view.scene = NULL;
@@ -164,8 +164,8 @@ kd_status run_open(wave_run *out, const frame *frame, const path_options *option
     w->options = *options;
     if (w->options.max_depth > DEPTH_MAX) w->options.max_depth = DEPTH_MAX;
     assert(options->scatterings <= SCATTERED_MAX || options->scatterings == INT32_MAX);
-    w->pixels = frame->there->pixels;
-    w->counts = frame->there->counts;
+    w->pixels = frame->device_frame->pixels;
+    w->counts = frame->device_frame->counts;
     w->across = (uint32_t)(range->width + 7) / 8;
     const uint64_t tiled = frame_cuda_tiled_pixels(range->width, range->bottom - range->top);
     const uint64_t paths = waves_samples(frame->options) / WAVE_SAMPLES_EACH;
@@ -176,7 +176,7 @@ kd_status run_open(wave_run *out, const frame *frame, const path_options *option
     w->slots = (uint32_t)(tiled * range->count);
     w->capacity = paths < w->slots ? (uint32_t)paths : w->slots;
     KD_TRY(reserve(out));
-    KD_TRY(tritree_cuda_pack(&frame->there->tree, NULL));
+    KD_TRY(tritree_cuda_pack(&frame->device_frame->tree, NULL));
     KD_CUDA(cudaMemsetAsync(w->ring, 0, WAVE_RING * sizeof(wave_record)));
     return KD_OK;
 }
@@ -203,7 +203,7 @@ template <bool general> kd_status run_wave(const wave_run *run) {
 /* The launch does not end for a save before there is something new to save. */
 bool is_to_end(const wave_run *run, const wave_record *seen) {
     const uint32_t begin = run->work.range.begin;
-    return seen->fresh ? frame_is_waited_for(run->of, begin) : frame_is_over(run->of, begin);
+    return seen->fresh ? frame_is_waited_for(run->frame, begin) : frame_is_over(run->frame, begin);
 }
 
 /* Runs wavefronts until all samples have been started, or the film is waited for, and few paths are
@@ -239,6 +239,6 @@ extern "C" kd_status waves_take_paths(const frame *frame, const path_options *op
     wave_record seen;
     KD_TRY(run_open(&run, frame, options, range));
     KD_TRY(run_waves(&run, &seen));
-    frame->there->stopped = seen.end < run.work.slots;
+    frame->device_frame->stopped = seen.end < run.work.slots;
     return end_waves(&run);
 }

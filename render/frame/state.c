@@ -40,7 +40,7 @@ static uint64_t camera_hash(uint64_t hash, const camera *view) {
    such as time limits and the number of threads. */
 static uint64_t options_hash(const frame *frame) {
     const kd_render_options *options = frame->options;
-    const bool counted = frame->how->counts_samples && frame->how->counts_samples(options);
+    const bool counted = frame->integrator->counts_samples && frame->integrator->counts_samples(options);
     const int32_t period = counted ? options->spp : 0;
     uint64_t hash = render_options_hash(0, options);
     hash = hash_combine(hash, &period, sizeof period);

@@ -67,11 +67,11 @@ kd_status take_samples_launch(const frame *frame, const sample_range *range, con
     sample_work work;
     work.view = integrator_view(frame);
     work.range = *range;
-    work.pixels = frame->there->pixels;
-    work.counts = frame->there->counts;
+    work.pixels = frame->device_frame->pixels;
+    work.counts = frame->device_frame->counts;
     const dim3 blocks((unsigned)((range->width + TAKE_WIDTH - 1) / TAKE_WIDTH),
                       (unsigned)((range->bottom - range->top + TAKE_HEIGHT - 1) / TAKE_HEIGHT));
-    take_samples<<<blocks, TAKE_BLOCK>>>(frame->there->scene.view, work, sampler);
+    take_samples<<<blocks, TAKE_BLOCK>>>(frame->device_frame->scene.view, work, sampler);
     KD_CUDA_LAUNCHED("take_samples");
     return KD_OK;
 }

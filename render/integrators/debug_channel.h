@@ -27,8 +27,8 @@ KD_FN float debug_density(const photon_map_view *map, const tile_view *tiles, co
     const float scale = photon_gathering_scale(map, tiles, &here, &gathered);
     float sum = 0;
     for (uint32_t i = 0; i < gathered.count; ++i) {
-        const float s2 = gathered.found[i].dist2 / (gathered.radius * gathered.radius);
-        if (estimate_accepts(&map->photons[gathered.found[i].node], &here))
+        const float s2 = gathered.neighbours[i].dist2 / (gathered.radius * gathered.radius);
+        if (estimate_accepts(&map->photons[gathered.neighbours[i].node], &here))
             sum += photon_kernel_at(map->kernel, s2);
     }
     return scale > 0 ? sum * scale : 0;

@@ -48,7 +48,7 @@ static kd_status light_prepare(frame *prepared) {
                "0, or use another integrator",
                (double)prepared->view.lens_radius);
     KD_TRY(KD_RESERVE_ZEROED(state, 1));
-    const kd_status status = prepared->there ? on_device->place(state, 3 * pixels)
+    const kd_status status = prepared->device_frame ? on_device->place(state, 3 * pixels)
                                              : KD_RESERVE_ZEROED(state->sums, 3 * pixels);
     if (status != KD_OK) {
         memory_free(state);
@@ -78,7 +78,7 @@ static void light_close(frame *closed) {
         log_message(LOG_WARNING,
                     "%llu splats very near to the camera were clamped to the range of the sums",
                     (unsigned long long)state->counts.cut);
-    if (state->there)
+    if (state->device_counts)
         on_device->leave(state);
     else
         memory_free(state->sums);
@@ -114,7 +114,7 @@ static void trace_paths(void *context, int64_t begin, int64_t end, int thread) {
 }
 
 static kd_status trace_pass(frame *frame, light_state *state) {
-    if (frame->there) return on_device->trace(state, &frame->there->scene.view);
+    if (frame->device_frame) return on_device->trace(state, &frame->device_frame->scene.view);
     light_work work = {state, frame->scene};
     memset(state->sums, 0,
            3 * (size_t)state->eye.width * (size_t)state->eye.height * sizeof *state->sums);
@@ -126,10 +126,10 @@ static kd_status trace_pass(frame *frame, light_state *state) {
 static kd_status add_ranks(const frame *frame, light_state *state) {
     int64_t counts[2] = {(int64_t)state->counts.rays, (int64_t)state->counts.cut};
     const uint64_t count = 3 * (uint64_t)state->eye.width * (uint64_t)state->eye.height;
-    if (!ranks_shared(frame->among)) return KD_OK;
-    KD_TRY(frame->there ? ranks_device_sum(frame->among, state->sums, count)
-                     : ranks_all_sum(frame->among, state->sums, count));
-    KD_TRY(ranks_all_sum(frame->among, counts, 2));
+    if (!ranks_shared(frame->comm)) return KD_OK;
+    KD_TRY(frame->device_frame ? ranks_device_sum(frame->comm, state->sums, count)
+                     : ranks_all_sum(frame->comm, state->sums, count));
+    KD_TRY(ranks_all_sum(frame->comm, counts, 2));
     state->counts.rays = (uint64_t)counts[0];
     state->counts.cut = (uint64_t)counts[1];
     return KD_OK;
@@ -144,7 +144,7 @@ static kd_status light_pass(frame *frame, uint32_t pass) {
                                            0.5f * vec3_length(box3_size(scene->box)), false);
     photon_emission_scramble(&state->emission);
     uint64_t begin, end, cut = state->counts.cut;
-    ranks_part(frame->among, frame->among ? frame->among->rank : 0, state->paths, &begin, &end);
+    ranks_part(frame->comm, frame->comm ? frame->comm->rank : 0, state->paths, &begin, &end);
     state->first = (uint32_t)begin;
     state->own = (uint32_t)(end - begin);
     state->counts.cut = 0;

@@ -41,8 +41,8 @@ __global__ __launch_bounds__(TRACE_BLOCK, TAKE_EACH) void trace_light(
     rays = __reduce_add_sync(0xffffffffu, rays);
     cut = __reduce_add_sync(0xffffffffu, cut);
     if (threadIdx.x % 32 != 0) return;
-    atomicAdd((unsigned long long *)&state.there->rays, (unsigned long long)rays);
-    if (cut) atomicAdd((unsigned long long *)&state.there->cut, (unsigned long long)cut);
+    atomicAdd((unsigned long long *)&state.device_counts->rays, (unsigned long long)rays);
+    if (cut) atomicAdd((unsigned long long *)&state.device_counts->cut, (unsigned long long)cut);
 }
 
 } // namespace
@@ -55,25 +55,25 @@ kd_status light_launch(const frame *frame, const sample_range *range) {
 static kd_status light_state_place(light_state *state, uint64_t sums) {
     void *memory = NULL;
     KD_TRY(device_memory_reserve(&memory, sizeof(light_counts) + sums * sizeof *state->sums));
-    state->there = (light_counts *)memory;
-    state->sums = (int64_t *)(state->there + 1);
+    state->device_counts = (light_counts *)memory;
+    state->sums = (int64_t *)(state->device_counts + 1);
     return KD_OK;
 }
 
 static void light_state_leave(light_state *owned) {
-    device_memory_free(owned->there);
-    owned->there = NULL;
+    device_memory_free(owned->device_counts);
+    owned->device_counts = NULL;
     owned->sums = NULL;
 }
 
 static kd_status light_state_trace(light_state *state, const scene_view *scene) {
     const size_t sums = 3 * (size_t)state->eye.width * (size_t)state->eye.height;
     light_counts counts;
-    KD_CUDA(cudaMemsetAsync(state->there, 0, sizeof(light_counts) + sums * sizeof *state->sums));
+    KD_CUDA(cudaMemsetAsync(state->device_counts, 0, sizeof(light_counts) + sums * sizeof *state->sums));
     if (state->own == 0) return KD_OK;
     trace_light<<<(state->own + TRACE_BLOCK - 1) / TRACE_BLOCK, TRACE_BLOCK>>>(*scene, *state);
     KD_CUDA_LAUNCHED("trace_light");
-    KD_TRY(device_memory_download(&counts, state->there, sizeof counts));
+    KD_TRY(device_memory_download(&counts, state->device_counts, sizeof counts));
     state->counts.rays += counts.rays;
     state->counts.cut += counts.cut;
     return KD_OK;

@@ -102,10 +102,10 @@ KD_FN bool light_path_splat_in(const scene_view *scene, const light_eye *eye, li
     if (!light_eye_project(eye, place, out, &per_area)) return false;
     const vec3 photon_state = vec3_sub(eye->view.eye, place);
     const float phase =
-        medium_phase(medium_of(scene, flying->where)->g,
+        medium_phase(medium_of(scene, flying->medium)->g,
                      vec3_dot(flying->cast.direction, vec3_normalize(photon_state)));
     const vec3 passing = path_transmittance(scene, SCENE_TREE, ray_make(place, photon_state, 0, 1),
-                                            flying->where, eye->cutouts, &path->rays);
+                                            flying->medium, eye->cutouts, &path->rays);
     out->radiance = vec3_scale(vec3_mul(flying->power, passing), phase * per_area);
     return vec3_largest(out->radiance) > 0 && vec3_is_finite(out->radiance);
 }
@@ -124,7 +124,7 @@ KD_FN bool light_path_splat(const scene_view *scene, const light_eye *eye, light
     if (vec3_is_zero(out->radiance)) return false;
     const uint32_t where =
         medium_beyond_surface(at, vec3_negate(path->photon_state.flying.cast.direction), wo,
-                              path->photon_state.flying.where);
+                              path->photon_state.flying.medium);
     const vec3 visible = path_transmittance(scene, SCENE_TREE, surface_connect(at, eye->view.eye),
                                             where, eye->cutouts, &path->rays);
     const float cosine = fabsf(vec3_dot(wo, at->geometric));
@@ -158,7 +158,7 @@ typedef struct light_state {
     uint32_t paths;        /* per pass */
     uint32_t first, own;   /* the part of the pass's paths that this rank traces */
     light_counts counts;   /* not yet added to the statistics */
-    light_counts *there;   /* `counts` in device memory; NULL: on the CPU */
+    light_counts *device_counts;   /* `counts` in device memory; NULL: on the CPU */
 } light_state;
 
 light_pixels light_state_pixels(const light_state *state);

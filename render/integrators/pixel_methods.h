@@ -26,7 +26,7 @@ typedef struct whitted_ray {
     ray cast;
     vec3 throughput;
     int32_t depth;  /* surfaces before this ray */
-    uint32_t where; /* the medium, as in path_state */
+    uint32_t medium; /* the medium, as in path_state */
     float wavelength;
 } whitted_ray;
 
@@ -34,7 +34,7 @@ typedef struct whitted_tree {
     whitted_ray rays[WHITTED_RAYS]; /* stack of pending rays */
     uint32_t count;
     uint32_t step; /* surfaces so far on all branches: the step of the random numbers */
-    path_result found;
+    path_result result;
 } whitted_tree;
 
 /* Probability with which bsdf_draw selects the smooth upper interface; 0: there is none. */
@@ -52,8 +52,8 @@ KD_FN void whitted_push(whitted_tree *tree, const surface *at, const whitted_ray
     next->cast = surface_leave(at, drawn->direction, INFINITY);
     next->throughput = vec3_scale(vec3_mul(ray->throughput, drawn->weight), share);
     next->depth = ray->depth + 1;
-    next->where =
-        medium_beyond_surface(at, vec3_negate(ray->cast.direction), drawn->direction, ray->where);
+    next->medium =
+        medium_beyond_surface(at, vec3_negate(ray->cast.direction), drawn->direction, ray->medium);
     next->wavelength = ray->wavelength;
 }
 
@@ -94,7 +94,7 @@ KD_FN path_state whitted_arrive(const scene_view *scene, const whitted_tree *tre
     state.throughput = ray->throughput;
     state.step = tree->step;
     state.flies = scene->medium_count > 0;
-    state.where = ray->where;
+    state.medium = ray->medium;
     state.wavelength = ray->wavelength;
     return state;
 }
@@ -102,65 +102,65 @@ KD_FN path_state whitted_arrive(const scene_view *scene, const whitted_tree *tre
 KD_FN void whitted_visit(const scene_view *scene, scene_extent extent, const path_options *options,
                          whitted_tree *tree, const whitted_ray *ray, rng_key key) {
     path_state state = whitted_arrive(scene, tree, ray);
-    const ray_hit hit = path_advance(scene, extent, options, &state, key, &tree->found);
+    const ray_hit hit = path_advance(scene, extent, options, &state, key, &tree->result);
     const bool last = ray->depth + 1 >= options->max_depth;
     tree->step = state.step;
     vec3 seen = vec3_all(0);
     if (state.in_volume) {
         if (ray->depth == 0 && hit.triangle != KD_NONE)
-            tree->found.first = surface_at_instance(scene, &state.cast, hit, state.instance_id);
+            tree->result.first = surface_at_instance(scene, &state.cast, hit, state.instance_id);
         if (!last)
-            seen = path_light_in(scene, extent, options, state.place, state.where,
+            seen = path_light_in(scene, extent, options, state.place, state.medium,
                                  state.cast.direction, false,
-                                 sobol_draw(key, state.step, PATH_DRAW_LIGHT), &tree->found.rays);
-        tree->found.radiance = vec3_add(tree->found.radiance, vec3_mul(state.throughput, seen));
+                                 sobol_draw(key, state.step, PATH_DRAW_LIGHT), &tree->result.rays);
+        tree->result.radiance = vec3_add(tree->result.radiance, vec3_mul(state.throughput, seen));
         return;
     }
     if (hit.triangle == KD_NONE) {
-        tree->found.radiance = vec3_add(tree->found.radiance, path_sky(scene, &state));
+        tree->result.radiance = vec3_add(tree->result.radiance, path_sky(scene, &state));
         return;
     }
     const surface at = path_surface(scene, &state, hit, key);
     const vec3 wo = vec3_negate(state.cast.direction);
-    if (ray->depth == 0) tree->found.first = at;
+    if (ray->depth == 0) tree->result.first = at;
     seen = path_emission(scene, &state, &at);
     if (!last) {
         whitted_ray here = *ray; /* with the throughput, medium and wavelength on arrival */
         here.throughput = state.throughput;
-        here.where = state.where;
+        here.medium = state.medium;
         here.wavelength = state.wavelength;
         if (!surface_is_specular(&at))
             seen = vec3_add(
                 seen,
                 vec3_mul(here.throughput,
-                         path_light_alone(scene, extent, options->cutouts, &at, wo, state.where,
+                         path_light_alone(scene, extent, options->cutouts, &at, wo, state.medium,
                                           sobol_draw(key, state.step, PATH_DRAW_LIGHT),
-                                          &tree->found.rays)));
+                                          &tree->result.rays)));
         whitted_split(tree, &at, &here, sobol_draw(key, state.step, PATH_DRAW_SCATTER));
     }
-    tree->found.radiance = vec3_add(tree->found.radiance, seen);
+    tree->result.radiance = vec3_add(tree->result.radiance, seen);
 }
 
 /* `cast` has a unit direction; key.path is sobol_path(pixel, sample). */
 KD_FN path_result whitted_radiance(const scene_view *scene, scene_extent extent,
                                    const path_options *options, ray cast, rng_key key) {
     whitted_tree tree;
-    memset(&tree.found, 0, sizeof tree.found);
-    tree.found.first.triangle = KD_NONE;
+    memset(&tree.result, 0, sizeof tree.result);
+    tree.result.first.triangle = KD_NONE;
     tree.step = 0;
     tree.count = 1;
     tree.rays[0].cast = cast;
     tree.rays[0].throughput = vec3_all(1);
     tree.rays[0].depth = 0;
     tree.rays[0].wavelength = 0;
-    tree.rays[0].where = scene->medium_count > 0
-                             ? transmittance_around(scene, extent, cast, &tree.found.rays)
+    tree.rays[0].medium = scene->medium_count > 0
+                             ? transmittance_around(scene, extent, cast, &tree.result.rays)
                              : MEDIUM_FOG;
     while (tree.count > 0) {
         const whitted_ray next = tree.rays[--tree.count];
         whitted_visit(scene, extent, options, &tree, &next, key);
     }
-    return tree.found;
+    return tree.result;
 }
 
 /* Ambient occlusion: the fraction of a uniform white sky visible from the first surface, ignoring

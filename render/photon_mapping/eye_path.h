@@ -40,7 +40,7 @@ typedef enum lookup_mode { LOOKUP_INLINE, LOOKUP_DEFERRED } lookup_mode;
 typedef struct eye_requests {
     eye_request *list;   /* NULL: lookups run inline */
     eye_packet *packets; /* used on devices only */
-    eye_asked *asked;    /* counts of both; may exceed the capacity */
+    eye_asked *counts;    /* counts of both; may exceed the capacity */
     uint32_t capacity;   /* capacity of each */
 } eye_requests;
 
@@ -60,7 +60,7 @@ typedef struct photon_view {
 typedef struct eye_path {
     rng_key key;
     path_state state;
-    path_result found;
+    path_result result;
     int32_t depth;   /* number of surface intersections */
     bool emission;   /* emission of the next surface or of the sky is added */
     uint32_t volume; /* points to sample in media on each segment */
@@ -71,8 +71,8 @@ typedef struct eye_path {
 } eye_path;
 
 KD_FN void eye_add(eye_path *path, vec3 radiance) {
-    path->found.radiance =
-        vec3_add(path->found.radiance, vec3_mul(path->state.throughput, radiance));
+    path->result.radiance =
+        vec3_add(path->result.radiance, vec3_mul(path->state.throughput, radiance));
 }
 
 KD_FN rng_block eye_draw(const eye_path *path, uint32_t dimension) {
@@ -85,8 +85,8 @@ KD_FN_APART void eye_add_direct(const scene_view *world, const photon_view *phot
                                 const surface *at, vec3 wo, bool both) {
     const rng_block random = eye_draw(path, PATH_DRAW_LIGHT);
     const path_options *options = &photons->path;
-    const uint32_t where = path->state.where;
-    uint32_t *rays = &path->found.rays;
+    const uint32_t where = path->state.medium;
+    uint32_t *rays = &path->result.rays;
     eye_add(path, both ? path_light(world, SCENE_TREE, options, at, wo, where, random, rays)
                        : path_light_alone(world, SCENE_TREE, options->cutouts, at, wo, where,
                                           random, rays));
@@ -101,7 +101,7 @@ KD_FN_APART vec3 photon_map_radiance(const photon_map_view *map, const tile_view
     photon_gather_at(map, tiles, &here, &gathered);
     if (gathered.count == 0 || !(gathered.radius > 0)) return vec3_all(0);
     const flux_sum sum =
-        photon_found_sum(map, at, wo, gathered.found, gathered.count, gathered.radius);
+        photon_found_sum(map, at, wo, gathered.neighbours, gathered.count, gathered.radius);
     return photon_sum_radiance(map, tiles, &here, gathered.radius, &sum);
 }
 
@@ -129,8 +129,8 @@ KD_FN bool eye_passes(const scene_view *world, const path_options *options, path
     const uint32_t hit_triangle = hit->triangle, layers = state->layers;
     const bool goes_on = path_passes(world, options, state, key, hit);
     if (state->layers > layers)
-        state->where =
-            transmittance_beyond(world, hit_triangle, state->cast.direction, state->where);
+        state->medium =
+            transmittance_beyond(world, hit_triangle, state->cast.direction, state->medium);
     return goes_on;
 }
 
@@ -145,12 +145,12 @@ KD_FN_APART vec3 eye_volume_light(const scene_view *world, const photon_view *ph
     (void)path_scatter_in(world, &state, 1, random); /* too early for roulette */
     ray_hit hit;
     do {
-        ++path->found.rays;
+        ++path->result.rays;
         ++state.step;
         hit = tritree_closest(&world->tree, state.cast);
         const float end = hit.triangle == KD_NONE ? INFINITY : hit.t;
         state.throughput =
-            transmittance_weaken(world, &state.cast, end, state.where, state.throughput);
+            transmittance_weaken(world, &state.cast, end, state.medium, state.throughput);
     } while (eye_passes(world, &photons->path, &state, path->key, &hit));
     if (state.layers > PATH_LAYERS) return vec3_all(0);
     if (hit.triangle == KD_NONE) return path_sky(world, &state);
@@ -166,7 +166,7 @@ KD_FN void eye_add_volume(const scene_view *world, const photon_view *photons, e
     const path_state *state = &path->state;
     volume_point at;
     at.direction = state->cast.direction;
-    at.where = state->where == MEDIUM_FOG ? world->fog : state->where;
+    at.medium = state->medium == MEDIUM_FOG ? world->fog : state->medium;
     at.g = medium->g;
     if (vec3_is_zero(medium->scattering)) return;
     const rng_block spread = eye_draw(path, PATH_DRAW_MEDIUM);
@@ -178,14 +178,14 @@ KD_FN void eye_add_volume(const scene_view *world, const photon_view *photons, e
         if (!(place.pdf > 0)) continue;
         at.position = ray_at(&state->cast, begin + place.length);
         vec3 direct =
-            path_light_in(world, SCENE_TREE, &photons->path, at.position, at.where, at.direction,
-                          both, eye_draw(path, EYE_DRAW_VOLUME + i), &path->found.rays);
+            path_light_in(world, SCENE_TREE, &photons->path, at.position, at.medium, at.direction,
+                          both, eye_draw(path, EYE_DRAW_VOLUME + i), &path->result.rays);
         if (both)
             direct = vec3_add(
                 direct, eye_volume_light(world, photons, path, &at,
                                          eye_draw(path, EYE_DRAW_VOLUME + EYE_VOLUME_SEEN + i)));
         const vec3 volume_light =
-            photon_volume_radiance(world, &photons->media, &at, &path->found.rays);
+            photon_volume_radiance(world, &photons->media, &at, &path->result.rays);
         const vec3 all = vec3_add(vec3_mul(direct, medium->scattering), volume_light);
         sum = vec3_along(sum, 1 / place.pdf, vec3_mul(place.reaching, all));
     }
@@ -200,9 +200,9 @@ KD_FN void eye_add_beams(const scene_view *world, const photon_view *photons, ey
     flight.origin = ray_at(&state->cast, begin);
     flight.direction = state->cast.direction;
     flight.length = length;
-    flight.where = state->where == MEDIUM_FOG ? world->fog : state->where;
-    flight.in = medium;
-    eye_add(path, beams_radiance(world, &photons->beams, &flight, &path->found.rays));
+    flight.medium_index = state->medium == MEDIUM_FOG ? world->fog : state->medium;
+    flight.medium = medium;
+    eye_add(path, beams_radiance(world, &photons->beams, &flight, &path->result.rays));
 }
 
 /* Handles the segment of the ray up to t = end: adds in-scattered light and attenuates the
@@ -210,7 +210,7 @@ KD_FN void eye_add_beams(const scene_view *world, const photon_view *photons, ey
 KD_FN void eye_fly(const scene_view *world, const photon_view *photons, lookup_mode mode,
                    eye_path *path, float end) {
     path_state *state = &path->state;
-    const medium *in = medium_of(world, state->where);
+    const medium *in = medium_of(world, state->medium);
     if (!in) return;
     const medium_span span = transmittance_span(world, &state->cast, end);
     const float length = span.end - span.begin; /* ray directions are unit vectors */
@@ -227,10 +227,10 @@ KD_FN ray_hit eye_advance(const scene_view *world, const photon_view *photons, l
                           eye_path *path) {
     path_state *state = &path->state;
     if (world->medium_count == 0)
-        return path_advance(world, SCENE_TREE, &photons->path, state, path->key, &path->found);
+        return path_advance(world, SCENE_TREE, &photons->path, state, path->key, &path->result);
     ray_hit hit;
     do {
-        ++path->found.rays;
+        ++path->result.rays;
         ++state->step;
         hit = tritree_closest(&world->tree, state->cast);
         eye_fly(world, photons, mode, path, hit.triangle == KD_NONE ? INFINITY : hit.t);
@@ -247,14 +247,14 @@ KD_FN_APART bool eye_next(const scene_view *world, const photon_view *photons, l
     const ray_hit hit = eye_advance(world, photons, mode, path);
     if (hit.triangle == KD_NONE) {
         if (path->emission)
-            path->found.radiance = vec3_add(path->found.radiance, path_sky(world, &path->state));
+            path->result.radiance = vec3_add(path->result.radiance, path_sky(world, &path->state));
         return false;
     }
     *at = path_surface(world, &path->state, hit, path->key);
     *travelled += hit.t; /* ray directions are unit vectors */
     if (path->emission)
-        path->found.radiance =
-            vec3_add(path->found.radiance, path_emission(world, &path->state, at));
+        path->result.radiance =
+            vec3_add(path->result.radiance, path_emission(world, &path->state, at));
     return true;
 }
 
@@ -315,7 +315,7 @@ KD_FN void eye_gather(const scene_view *world, const photon_view *photons, looku
     vec3 sum = vec3_all(0);
     for (uint32_t i = 0; i < rays; ++i) {
         eye_path part = *path;
-        part.found.radiance = vec3_all(0);
+        part.result.radiance = vec3_all(0);
         /* without final gather, the maps hold the light scattered in media */
         part.volume = photons->final_gather ? EYE_VOLUME_GATHERED : 0;
         /* The gather rays of all samples of a pixel are points of one low-discrepancy sequence. */
@@ -331,10 +331,10 @@ KD_FN void eye_gather(const scene_view *world, const photon_view *photons, looku
             else
                 eye_next(world, photons, mode, &part, &hit_triangle, &travelled);
         }
-        sum = vec3_add(sum, part.found.radiance);
-        path->found.rays = part.found.rays;
+        sum = vec3_add(sum, part.result.radiance);
+        path->result.rays = part.result.rays;
     }
-    path->found.radiance = vec3_along(path->found.radiance, 1 / (float)rays, sum);
+    path->result.radiance = vec3_along(path->result.radiance, 1 / (float)rays, sum);
 }
 
 #ifdef __CUDACC__
@@ -358,9 +358,9 @@ __device__ inline uint32_t eye_ask(const eye_requests *later, const surface *at,
     const int lane = threadIdx.x & 31, leader = __ffs(lanes) - 1;
     uint32_t place = 0;
     if (lane == leader) {
-        const eye_packet packet = {atomicAdd(&later->asked->requests, (uint32_t)__popc(lanes)),
+        const eye_packet packet = {atomicAdd(&later->counts->requests, (uint32_t)__popc(lanes)),
                                    (uint32_t)__popc(lanes)};
-        const uint32_t number = atomicAdd(&later->asked->packets, 1u);
+        const uint32_t number = atomicAdd(&later->counts->packets, 1u);
         if (number < later->capacity) later->packets[number] = packet;
         place = packet.first;
     }
@@ -385,7 +385,7 @@ __device__ inline uint32_t eye_ask(const eye_requests *later, const surface *at,
    thread-safe. */
 static inline void eye_note(const eye_requests *later, const surface *at, vec3 wo,
                             vec3 throughput) {
-    const uint32_t place = later->asked->requests++;
+    const uint32_t place = later->counts->requests++;
     if (place >= later->capacity) return;
     eye_request *made = later->list + place;
     made->at = *at;
@@ -435,7 +435,7 @@ KD_FN void eye_follow(const scene_view *world, const photon_view *photons, looku
     surface at;
     float travelled = 0;
     while (eye_next(world, photons, mode, path, &at, &travelled)) {
-        if (path->depth == 1) path->found.first = at;
+        if (path->depth == 1) path->result.first = at;
         const vec3 wo = vec3_negate(path->state.cast.direction);
         if (surface_holds_photons(&at)) {
             eye_lookup(world, photons, mode, path, &at, wo);
@@ -454,7 +454,7 @@ KD_FN eye_path eye_begin(ray cast, rng_key key) {
     path.key = key;
     path.state = path_begin(cast);
     path.volume = EYE_VOLUME_SEEN;
-    path.found.first.triangle = KD_NONE;
+    path.result.first.triangle = KD_NONE;
     path.first_request = path.last_request = KD_NONE;
     path.emission = true;
     return path;
@@ -464,7 +464,7 @@ KD_FN eye_path eye_begin(ray cast, rng_key key) {
 KD_FN eye_path eye_begin_in(const scene_view *world, ray cast, rng_key key) {
     eye_path path = eye_begin(cast, key);
     if (world->medium_count > 0)
-        path.state.where = transmittance_around(world, SCENE_TREE, cast, &path.found.rays);
+        path.state.medium = transmittance_around(world, SCENE_TREE, cast, &path.result.rays);
     return path;
 }
 
@@ -481,8 +481,8 @@ KD_FN eye_path photon_eye_path(const scene_view *world, const photon_view *photo
 KD_FN path_result photon_eye_radiance(const scene_view *world, const photon_view *photons, ray cast,
                                       rng_key key) {
     eye_path path = photon_eye_path(world, photons, LOOKUP_INLINE, cast, key);
-    path.found.radiance = vec3_add(path.found.radiance, path.gathered);
-    return path.found;
+    path.result.radiance = vec3_add(path.result.radiance, path.gathered);
+    return path.result;
 }
 
 #endif

@@ -76,7 +76,7 @@ void lay_out_gather_ends(gather_ends *ends, cuda_arena *arena, uint64_t rays);
 __device__ __forceinline__ void store_eye_path(const path_store &store, uint32_t at, wave_path p,
                                                uint32_t number, uint32_t word) {
     p.state.layers = number;
-    p.state.where = word;
+    p.state.medium = word;
     store_path(store, at, p);
 }
 
@@ -84,9 +84,9 @@ __device__ __forceinline__ wave_path load_eye_path(const path_store &store, uint
                                                    uint32_t *number, uint32_t *word) {
     wave_path p = load_path(store, at);
     *number = p.state.layers;
-    *word = p.state.where;
+    *word = p.state.medium;
     p.state.layers = 0;
-    p.state.where = MEDIUM_FOG;
+    p.state.medium = MEDIUM_FOG;
     p.state.flies = false;
     return p;
 }
@@ -110,7 +110,7 @@ kd_status start_eye(const wave_run *run, const photon_view *photons, const eye_s
                     KERNEL kernel, int block, const char *name) {
     unsigned blocks = 0;
     KD_TRY(cuda_resident_blocks(&blocks, kernel, block));
-    kernel<<<blocks, block>>>(run->of->there->scene.view, *photons, *slots, run->wave);
+    kernel<<<blocks, block>>>(run->frame->device_frame->scene.view, *photons, *slots, run->wave);
     KD_CUDA_LAUNCHED(name);
     return KD_OK;
 }

@@ -95,16 +95,16 @@ __device__ __noinline__ void eye_lookup_and_mirror(const scene_view *scene,
     eye_path path = eye_begin(shaded->path.state.cast, shaded->key);
     path.state = shaded->path.state;
     path.depth = (int32_t)shaded->path.depth;
-    path.found.radiance = first_three(w.radiance[slot]);
+    path.result.radiance = first_three(w.radiance[slot]);
     path.last_request = shaded->last_request;
     path.first_request = slots->first_request[slot];
     eye_lookup(scene, photons, LOOKUP_DEFERRED, &path, &shaded->at, eye_of(*shaded));
     shaded->goes_on = eye_mirrored(&path, &shaded->at, eye_of(*shaded));
     shaded->path.state = path.state;
     shaded->last_request = path.last_request;
-    w.radiance[slot] = with_fourth(path.found.radiance, 0);
+    w.radiance[slot] = with_fourth(path.result.radiance, 0);
     slots->first_request[slot] = path.first_request;
-    atomicAdd((unsigned long long *)&w.counts->rays, (unsigned long long)path.found.rays);
+    atomicAdd((unsigned long long *)&w.counts->rays, (unsigned long long)path.result.rays);
     shaded->is_there = false;
 }
 
@@ -130,7 +130,7 @@ eye_ask_for_light(const scene_view &scene, const photon_view &photons, const eye
     as_listed<diffuse>(shaded.at);
     path_asked request;
     const bool both = !shaded.lands || (int32_t)shaded.path.depth < photons.path.max_depth;
-    const bool asks = path_ask_at(&scene, &shaded.at, eye_of(shaded), state.where, both,
+    const bool asks = path_ask_at(&scene, &shaded.at, eye_of(shaded), state.medium, both,
                                   sobol_draw(shaded.key, state.step, PATH_DRAW_LIGHT), &request);
     /* what is certain to be added is 0, or NaN */
     add_radiance(w, shaded.path.slot,
@@ -235,7 +235,7 @@ __device__ __forceinline__ bool eye_resume(const eye_slots &slots, const path_st
     rest->path = eye_begin(rest->first, key_of_slot(w, place_of_slot(w, slot)));
     rest->path.state = rest->stored.state;
     rest->path.depth = (int32_t)rest->stored.depth - 1;
-    rest->path.found.radiance = first_three(w.radiance[slot]);
+    rest->path.result.radiance = first_three(w.radiance[slot]);
     rest->path.last_request = last_request;
     rest->path.first_request = slots.first_request[slot];
     return true;
@@ -268,10 +268,10 @@ __launch_bounds__(finish_block(all), all ? EYE_ALL_EACH : EYE_FINISH_EACH) void 
             (void)eye_next(&scene, &photons, LOOKUP_DEFERRED, &rest.path, &hit_surface, &travelled);
         }
         const uint32_t slot = rest.stored.slot;
-        w.radiance[slot] = with_fourth(rest.path.found.radiance, 0);
+        w.radiance[slot] = with_fourth(rest.path.result.radiance, 0);
         slots.first_request[slot] = rest.path.first_request;
-        if (rest.stored.depth == 1) store_first(scene, w, slot, &rest.first, &rest.path.found.first);
-        rays += rest.path.found.rays;
+        if (rest.stored.depth == 1) store_first(scene, w, slot, &rest.first, &rest.path.result.first);
+        rays += rest.path.result.rays;
     }
     take_counts(w.counts, rays, 0);
 }
@@ -335,7 +335,7 @@ kd_status eye_slots_open(eye_slots *out, const frame *frame, const sample_range 
     w->view.scene = NULL;
     w->range = *range;
     w->range.count = 1;
-    w->pixels = frame->there->pixels;
+    w->pixels = frame->device_frame->pixels;
     w->across = (uint32_t)(range->width + 7) / 8;
     w->tiled = (uint32_t)frame_cuda_tiled_pixels(range->width, range->bottom - range->top);
     w->slots = w->tiled;
@@ -344,23 +344,23 @@ kd_status eye_slots_open(eye_slots *out, const frame *frame, const sample_range 
     out->together = together;
     cuda_arena arena = {NULL, 0};
     lay_out_slots(out, &arena);
-    KD_TRY(device_buffer_reserve(&frame->there->work, arena.used));
-    arena.base = (char *)frame->there->work.memory;
+    KD_TRY(device_buffer_reserve(&frame->device_frame->work, arena.used));
+    arena.base = (char *)frame->device_frame->work.memory;
     arena.used = 0;
     lay_out_slots(out, &arena);
-    return frame_cuda_pack(frame->there);
+    return frame_cuda_pack(frame->device_frame);
 }
 
 kd_status eye_ask_slots(const frame *frame, const photon_view *photons, const eye_slots *slots) {
     wave_run run;
-    run.of = frame;
+    run.frame = frame;
     run.work = slots->waves;
     run.general = false;
     run.wave = 0;
     KD_CUDA(cudaMemsetAsync(run.work.counts, 0, sizeof *run.work.counts));
     if (!slots->by_waves) {
         const unsigned blocks = (run.work.slots + EYE_ALL_BLOCK - 1) / EYE_ALL_BLOCK;
-        eye_finish<true><<<blocks, EYE_ALL_BLOCK>>>(frame->there->scene.view, *photons, *slots, 0);
+        eye_finish<true><<<blocks, EYE_ALL_BLOCK>>>(frame->device_frame->scene.view, *photons, *slots, 0);
         KD_CUDA_LAUNCHED("eye_finish of all");
         return KD_OK;
     }

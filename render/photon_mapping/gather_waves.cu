@@ -220,7 +220,7 @@ __device__ __forceinline__ void gather_ask(const scene_view &scene, const eye_sl
     const path_state &state = shaded.path.state;
     path_asked request;
     as_listed<diffuse>(shaded.at);
-    const bool asks = path_ask_at(&scene, &shaded.at, gather_eye(shaded), state.where, shaded.near,
+    const bool asks = path_ask_at(&scene, &shaded.at, gather_eye(shaded), state.medium, shaded.near,
                                   sobol_draw(shaded.key, state.step, PATH_DRAW_LIGHT), &request);
     add_radiance(w, shaded.path.slot,
                  vec3_mul(state.throughput, path_asked_light(&request, vec3_all(0))));
@@ -434,7 +434,7 @@ kd_status eye_gather_slots(const frame *frame, const photon_maps_cuda *maps,
     unsigned blocks = 0;
     wave_run run;
     rays.waves.radiance = slots->part;
-    run.of = frame;
+    run.frame = frame;
     run.general = false;
     KD_TRY(cuda_resident_blocks(&blocks, gather_sum, GATHER_BLOCK));
     const uint32_t numbers = photons->final_gather;

@@ -19,12 +19,12 @@ __global__ __launch_bounds__(WALK_BLOCK, WALK_EACH) void inline_lookup(
     if (slot < w.slots && slot_begins(slots, slot, &cast)) {
         const rng_key key = key_of_slot(w, place_of_slot(w, slot));
         const eye_path path = photon_eye_path(&scene, &photons, LOOKUP_INLINE, cast, key);
-        const vec3 radiance = path.found.radiance;
+        const vec3 radiance = path.result.radiance;
         w.radiance[slot] =
             with_fourth(photons.later.list ? radiance : vec3_add(radiance, path.gathered), 0);
         slots.first_request[slot] = path.first_request;
-        store_first(scene, w, slot, &cast, &path.found.first);
-        rays = path.found.rays;
+        store_first(scene, w, slot, &cast, &path.result.first);
+        rays = path.result.rays;
     }
     take_counts(w.counts, rays, 0);
 }
@@ -34,7 +34,7 @@ __global__ __launch_bounds__(WALK_BLOCK, WALK_EACH) void inline_lookup(
 kd_status inline_lookup_slots(const frame *frame, const photon_view *photons, const eye_slots *slots) {
     KD_CUDA(cudaMemsetAsync(slots->waves.counts, 0, sizeof *slots->waves.counts));
     inline_lookup<<<(slots->waves.slots + WALK_BLOCK - 1) / WALK_BLOCK, WALK_BLOCK>>>(
-        frame->there->scene.view, *photons, *slots);
+        frame->device_frame->scene.view, *photons, *slots);
     KD_CUDA_LAUNCHED("inline_lookup");
     return KD_OK;
 }

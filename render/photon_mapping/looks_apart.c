@@ -17,7 +17,7 @@ enum { CHUNK_SAMPLES = 1 << 16, CHUNK_KEYS = 1 << 22, MAPS = 2, CHANNELS = 3, KE
 /* Lookups of the paths of a row. */
 typedef struct row_lookups {
     eye_request *list;
-    eye_asked asked;
+    eye_asked counts;
     uint32_t capacity; /* capacity of `list` */
     uint64_t before;   /* number of lookups in earlier rows of the chunk */
     pixel_sample *samples;
@@ -33,12 +33,12 @@ typedef struct near_keys {
 } near_keys;
 
 typedef struct apart_chunk {
-    const frame *of;
-    film *to;
+    const struct frame *frame;
+    struct film *film;
     const photon_map *maps[MAPS]; /* global, caustic */
     const photon_map_view *views[MAPS];
     const photon_view *view;
-    ranks *among;
+    ranks *comm;
     uint32_t sample, camera_sample;
     int32_t top, rows;
     const apart_range *range;
@@ -62,36 +62,36 @@ static uint32_t capacity_for(uint32_t requests) {
 /* Traces a path; repeats it with a larger list if the lookups did not fit. */
 static kd_status follow(const apart_chunk *work, row_lookups *row, int32_t x, int32_t y,
                         pixel_sample *out) {
-    const pixel_view eye = integrator_view(work->of);
+    const pixel_view eye = integrator_view(work->frame);
     photon_view view = *work->view;
-    const uint32_t before = row->asked.requests;
+    const uint32_t before = row->counts.requests;
     for (;;) {
         view.later.list = row->list;
-        view.later.asked = &row->asked;
+        view.later.counts = &row->counts;
         view.later.capacity = row->capacity;
         const rng_key key = pixel_key(&eye, x, y, work->sample);
         const ray cast = pixel_ray(&eye, x, y, pixel_key(&eye, x, y, work->camera_sample));
-        const eye_path path = photon_eye_path(work->of->scene, &view, LOOKUP_INLINE, cast, key);
-        *out = pixel_of(&eye, &cast, &path.found.first, path.found.radiance, path.found.rays);
-        if (row->asked.requests <= row->capacity) return KD_OK;
-        const uint32_t capacity = capacity_for(row->asked.requests);
+        const eye_path path = photon_eye_path(work->frame->scene, &view, LOOKUP_INLINE, cast, key);
+        *out = pixel_of(&eye, &cast, &path.result.first, path.result.radiance, path.result.rays);
+        if (row->counts.requests <= row->capacity) return KD_OK;
+        const uint32_t capacity = capacity_for(row->counts.requests);
         KD_TRY(KD_GROW(row->list, before, capacity));
         row->capacity = capacity;
-        row->asked.requests = before;
+        row->counts.requests = before;
     }
 }
 
 static kd_status follow_row(const apart_chunk *work, row_lookups *row, int32_t y) {
-    const int32_t width = work->to->width;
+    const int32_t width = work->film->width;
     row->capacity = capacity_for((uint32_t)width);
     KD_TRY(KD_RESERVE(row->list, row->capacity));
     KD_TRY(KD_RESERVE(row->samples, (uint64_t)width));
     KD_TRY(KD_RESERVE(row->first, (uint64_t)width + 1));
     for (int32_t x = 0; x < width; ++x) {
-        row->first[x] = row->asked.requests;
-        KD_TRY(follow(work, row, work->to->x0 + x, work->to->y0 + y, &row->samples[x]));
+        row->first[x] = row->counts.requests;
+        KD_TRY(follow(work, row, work->film->x0 + x, work->film->y0 + y, &row->samples[x]));
     }
-    row->first[width] = row->asked.requests;
+    row->first[width] = row->counts.requests;
     return KD_OK;
 }
 
@@ -108,7 +108,7 @@ static kd_status follow_all(apart_chunk *work) {
     for (int32_t r = 0; r < work->rows; ++r) {
         KD_TRY(work->row[r].status);
         work->row[r].before = work->lookups;
-        work->lookups += work->row[r].asked.requests;
+        work->lookups += work->row[r].counts.requests;
     }
     return KD_RESERVE_ZEROED(work->sums, work->lookups * MAPS * CHANNELS + 1);
 }
@@ -167,7 +167,7 @@ static kd_status find_last_keys(apart_chunk *work) {
     memset(work->hi, 0xff, slots * sizeof *work->hi);
     for (int bit = 0; bit < KEY_BITS; ++bit) {
         parallel_for((int64_t)slots, 1024, count_slots, work);
-        KD_TRY(ranks_all_sum(work->among, work->counted, slots));
+        KD_TRY(ranks_all_sum(work->comm, work->counted, slots));
         for (uint64_t s = 0; s < slots; ++s) {
             const uint64_t middle = work->lo[s] + (work->hi[s] - work->lo[s]) / 2;
             if (work->counted[s] >= k)
@@ -207,7 +207,7 @@ static void lookup_rows(void *context, int64_t begin, int64_t end, int thread) {
     const apart_chunk *work = (const apart_chunk *)context;
     (void)thread;
     for (int64_t r = begin; r < end; ++r)
-        for (uint32_t i = 0; i < work->row[r].asked.requests; ++i)
+        for (uint32_t i = 0; i < work->row[r].counts.requests; ++i)
             for (int m = 0; m < MAPS; ++m) {
                 const eye_request *show = &work->row[r].list[i];
                 const uint64_t slot = (work->row[r].before + i) * MAPS + (uint64_t)m;
@@ -222,7 +222,7 @@ static void find_rows(void *context, int64_t begin, int64_t end, int thread) {
     const apart_chunk *work = (const apart_chunk *)context;
     (void)thread;
     for (int64_t r = begin; r < end; ++r)
-        for (uint32_t i = 0; i < work->row[r].asked.requests; ++i)
+        for (uint32_t i = 0; i < work->row[r].counts.requests; ++i)
             for (int m = 0; m < MAPS; ++m)
                 find_near(work, &work->row[r].list[i],
                           (work->row[r].before + i) * MAPS + (uint64_t)m);
@@ -247,8 +247,8 @@ static kd_status sum_all(apart_chunk *work, bool *over) {
     static_assert(sizeof(flux_sum) == CHANNELS * sizeof(int64_t), "summed as numbers");
     const uint64_t last = work->lookups * MAPS * CHANNELS;
     parallel_for(work->rows, 1, lookup_rows, work);
-    work->sums[last] = frame_is_over(work->of, work->sample);
-    KD_TRY(ranks_all_sum(work->among, work->sums, last + 1));
+    work->sums[last] = frame_is_over(work->frame, work->sample);
+    KD_TRY(ranks_all_sum(work->comm, work->sums, last + 1));
     *over = work->sums[last] != 0;
     return KD_OK;
 }
@@ -265,8 +265,8 @@ static vec3 shown(const apart_chunk *work, const eye_request *show, uint64_t slo
 }
 
 static void add_row(apart_chunk *work, const row_lookups *row, int32_t y) {
-    film *to = work->to;
-    const pixel_view eye = integrator_view(work->of);
+    film *to = work->film;
+    const pixel_view eye = integrator_view(work->frame);
     uint64_t rays = 0, nans = 0;
     for (int32_t x = 0; x < to->width; ++x) {
         pixel_sample *sample = &row->samples[x];
@@ -336,12 +336,12 @@ kd_status looks_apart_take(const frame *frame, film *film, const photon_maps *ma
     const int32_t rows = maximum < 1 ? 1 : maximum > INT32_MAX ? INT32_MAX : (int32_t)maximum;
     *over = false;
     for (int32_t top = 0; top < film->height && !*over;) {
-        apart_chunk work = {.of = frame,
-                            .to = film,
+        apart_chunk work = {.frame = frame,
+                            .film = film,
                             .maps = {&maps->global, &maps->caustic},
                             .views = {&view->global, &view->caustic},
                             .view = view,
-                            .among = frame->among,
+                            .comm = frame->comm,
                             .sample = range->sample,
                             .camera_sample = period ? range->sample % period : range->sample,
                             .top = top,

@@ -20,7 +20,7 @@ enum { CARRIED_BATCHES };
 typedef struct photon_state {
     photon_options options; /* of one batch */
     photon_maps maps;       /* of the current batch */
-    photon_cuda there;      /* the maps on a CUDA device, instead of `maps` */
+    photon_cuda device_photons;      /* the maps on a CUDA device, instead of `maps` */
     photon_view view;
 } photon_state;
 
@@ -130,9 +130,9 @@ static bool walks_trees(const photon_state *state) {
 
 static kd_status maps_from_lists(photon_state *state, const frame *frame,
                                  photon_list lists[PHOTON_LISTS]) {
-    if (!frame->there)
+    if (!frame->device_frame)
         return photon_maps_build_trees(&state->maps, frame->scene, lists, &state->options, frame->job);
-    return photon_cuda_take_lists(&state->there, lists, &state->options, walks_trees(state), frame->job);
+    return photon_cuda_take_lists(&state->device_photons, lists, &state->options, walks_trees(state), frame->job);
 }
 
 static kd_status photon_identify(frame *frame) {
@@ -145,7 +145,7 @@ static kd_status photon_identify(frame *frame) {
 static kd_status open_maps(photon_state *state, const frame *frame) {
     const photon_options *options = &state->options;
     const char *path = frame->options->photon_map;
-    if (!path && frame->there) return photon_cuda_make_maps(&state->there, frame, options, walks_trees(state));
+    if (!path && frame->device_frame) return photon_cuda_make_maps(&state->device_photons, frame, options, walks_trees(state));
     if (!path) return photon_maps_open(&state->maps, frame->scene, options, frame->job);
     KD_REQUIRE(
         !photon_media_rows[options->media].beams, KD_ERROR_USAGE,
@@ -177,10 +177,10 @@ static kd_status view_maps(photon_state *state, frame *frame) {
 }
 
 static kd_status view_maps_there(photon_state *state, frame *frame) {
-    photon_maps_cuda *maps = &state->there.maps;
+    photon_maps_cuda *maps = &state->device_photons.maps;
     const float largest =
         float_max(maps->map[PHOTON_LIST_GLOBAL].radius, maps->map[PHOTON_LIST_CAUSTIC].radius);
-    if (largest > 0) KD_TRY(photon_cuda_find_tiles(&state->there, frame, largest));
+    if (largest > 0) KD_TRY(photon_cuda_find_tiles(&state->device_photons, frame, largest));
     if (precomputation_pays(frame->options, maps->map[PHOTON_LIST_GLOBAL].list.count))
         KD_TRY(photon_maps_cuda_precompute(maps, frame->job));
     state->view.global = photon_maps_cuda_view(maps, PHOTON_LIST_GLOBAL);
@@ -200,14 +200,14 @@ static kd_status begin_batch(frame *frame, uint32_t batch) {
     photon_limit_time(&state->options, frame, batch == 0);
     KD_TRY(open_maps(state, frame));
     frame->maps_cut =
-        frame->there ? photon_maps_cuda_cut(&state->there.maps) : photon_maps_cut(&state->maps);
-    KD_TRY(frame->there ? view_maps_there(state, frame) : view_maps(state, frame));
+        frame->device_frame ? photon_maps_cuda_cut(&state->device_photons.maps) : photon_maps_cut(&state->maps);
+    KD_TRY(frame->device_frame ? view_maps_there(state, frame) : view_maps(state, frame));
     /* Near a surface, gather rays go on within the radius that an estimate typically has. */
     state->view.near = (photon_estimators[state->options.estimator].one_radius ? 1 : 0.5f) *
                        state->view.global.radius;
     frame->statistics.radius = (double)state->view.near;
     const photon_figures figures =
-        frame->there ? photon_cuda_figures(&state->there) : photon_figures_of(&state->maps);
+        frame->device_frame ? photon_cuda_figures(&state->device_photons) : photon_figures_of(&state->maps);
     note_statistics(frame, &figures, batch);
     return KD_OK;
 }
@@ -223,10 +223,10 @@ static int32_t photon_batches_max(const kd_render_options *options) {
 static void photon_close(frame *closed) {
     photon_state *state = (photon_state *)closed->state;
     if (!state) return;
-    photon_cuda_tell_figures(&state->there, &closed->statistics);
+    photon_cuda_tell_figures(&state->device_photons, &closed->statistics);
     closed->statistics.lookups_bounded += tile_set_lookups_bounded(&state->maps.tiles);
     photon_maps_close(&state->maps);
-    photon_cuda_close(&state->there);
+    photon_cuda_close(&state->device_photons);
     memory_free(state);
     closed->state = NULL;
 }
@@ -246,8 +246,8 @@ static kd_status photon_prepare(frame *prepared) {
                                options->batches, photon_batches_max(options), BATCH_GATHER_MIN);
     if (status != KD_OK) goto done;
     photon_share_options(&state->options, options);
-    state->options.among = prepared->among;
-    state->options.apart = prepared->apart;
+    state->options.comm = prepared->comm;
+    state->options.distributed = prepared->distributed;
     state->view.path.max_depth = options->max_depth;
     state->view.path.scatterings = INT32_MAX;
     state->view.path.cutouts = integrator_has_cutouts(prepared->scene);
@@ -301,7 +301,7 @@ static bool photon_may_be_apart(const kd_render_options *options) {
 
 static kd_status photon_launch(const frame *frame, const struct sample_range *range) {
     photon_state *state = (photon_state *)frame->state;
-    return photon_cuda_take(&state->there, frame, &state->view, range, 0);
+    return photon_cuda_take(&state->device_photons, frame, &state->view, range, 0);
 }
 
 uint32_t photon_all_maps(const kd_render_options *options) {

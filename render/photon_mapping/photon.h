@@ -51,7 +51,7 @@ typedef struct lookups_received {
 
 typedef struct photon_cuda {
     photon_maps_cuda maps;
-    bool apart; /* photons of the global and caustic map stay at the ranks that traced them */
+    bool distributed; /* photons of the global and caustic map stay at the ranks that traced them */
     lookups_received received;
     photon_order orders[PHOTON_LISTS]; /* of the previous pass */
     bool has_orders;
@@ -59,7 +59,7 @@ typedef struct photon_cuda {
     device_buffer packets;  /* eye_packet, each a run of requests */
     device_buffer alone;    /* indices of the requests that no packet answers */
     device_buffer sums[2], radii[2], integrals[2];
-    device_buffer asked; /* one eye_asked: counts of requests and packets */
+    device_buffer request_counts; /* one eye_asked: counts of requests and packets */
     uint32_t capacity;   /* capacity of `requests` and of `packets` */
     /* cudaEvent_t: one before each stage, one after the last */
     void *marks[PHOTON_CUDA_STAGES + 1];

@@ -18,7 +18,7 @@ void photon_cuda_close(photon_cuda *owned) {
     photon_cuda_drop_marks(owned);
     photon_maps_cuda_close(&owned->maps);
     photon_cuda_drop_requests(owned);
-    device_buffer_free(&owned->asked);
+    device_buffer_free(&owned->request_counts);
     device_buffer_free(&owned->received.requests);
     device_buffer_free(&owned->received.packets);
     device_buffer_free(&owned->received.alone);
@@ -63,7 +63,7 @@ uint64_t photon_cuda_lookup_bytes(uint64_t pixels, uint32_t final_gather) {
 
 void photon_cuda_renew_orders(photon_cuda *device_photons, const photon_options *options) {
     photon_orders_renew(device_photons->orders, options);
-    device_photons->orders[PHOTON_LIST_GLOBAL].apart = device_photons->orders[PHOTON_LIST_CAUSTIC].apart = device_photons->apart;
+    device_photons->orders[PHOTON_LIST_GLOBAL].distributed = device_photons->orders[PHOTON_LIST_CAUSTIC].distributed = device_photons->distributed;
     if (options->photons == 0) device_photons->orders[PHOTON_LIST_GLOBAL].wanted = 0;
     if (options->caustics == 0) device_photons->orders[PHOTON_LIST_CAUSTIC].wanted = 0;
     if (options->volume_photons == 0) device_photons->orders[PHOTON_LIST_MEDIA].wanted = 0;
@@ -75,8 +75,8 @@ kd_status photon_cuda_make_maps(photon_cuda *device_photons, const frame *frame,
     if (!device_photons->has_orders) KD_TRY(photon_orders_make(device_photons->orders, frame->scene, options));
     device_photons->has_orders = true;
     photon_cuda_renew_orders(device_photons, options);
-    KD_TRY(frame_cuda_pack(frame->there));
-    KD_TRY(photon_maps_cuda_emit(&device_photons->maps, &frame->there->scene.view, device_photons->orders, frame->job));
+    KD_TRY(frame_cuda_pack(frame->device_frame));
+    KD_TRY(photon_maps_cuda_emit(&device_photons->maps, &frame->device_frame->scene.view, device_photons->orders, frame->job));
     KD_TRY(photon_maps_cuda_build_trees(&device_photons->maps, options, ordered, frame->job));
     return photon_maps_cuda_find_beams(&device_photons->maps, frame->scene, options, frame->job);
 }
@@ -91,8 +91,8 @@ static kd_status bring_tiles(photon_cuda *device_photons, const frame *frame, fl
     tile_set tiles;
     device_photons->lookups_bounded += photon_maps_cuda_lookups_bounded(&device_photons->maps);
     kd_status status =
-        tile_set_open(&tiles, frame->scene, &frame->there->scene.view, radius, true, frame->job);
-    if (status == KD_OK) status = photon_maps_cuda_tile(&device_photons->maps, &tiles, &frame->there->scene.view);
+        tile_set_open(&tiles, frame->scene, &frame->device_frame->scene.view, radius, true, frame->job);
+    if (status == KD_OK) status = photon_maps_cuda_tile(&device_photons->maps, &tiles, &frame->device_frame->scene.view);
     tile_set_close(&tiles);
     return status;
 }

@@ -24,8 +24,8 @@ enum { FILM_BLOCK = 128, PART_ROWS = 4 /* of a tile of slots */ };
 
 /* State shared by all parts of a launch. */
 struct eye_launch {
-    photon_cuda *with;
-    const frame *of;
+    photon_cuda *photons;
+    const struct frame *frame;
     photon_view view;
     uint32_t period; /* period of the camera rays; 0: none */
     bool later;      /* lookups at surfaces the camera sees are deferred */
@@ -116,17 +116,17 @@ kd_status reserve_requests(photon_cuda *device_photons, uint32_t capacity) {
 /* Traces the paths of one sample of every pixel; repeats with larger buffers if the requests did
    not fit. */
 kd_status take_paths(eye_launch *launch, const eye_slots *slots, eye_asked *counts) {
-    photon_cuda *device_photons = launch->with;
+    photon_cuda *device_photons = launch->photons;
     eye_requests *later = &launch->view.later;
     for (;;) {
         later->list = launch->later ? (eye_request *)device_photons->requests.memory : NULL;
         later->packets = (eye_packet *)device_photons->packets.memory;
-        later->asked = (eye_asked *)device_photons->asked.memory;
+        later->counts = (eye_asked *)device_photons->request_counts.memory;
         later->capacity = device_photons->capacity;
-        KD_CUDA(cudaMemsetAsync(device_photons->asked.memory, 0, sizeof *counts));
-        KD_TRY((launch->walks ? inline_lookup_slots : eye_ask_slots)(launch->of, &launch->view,
+        KD_CUDA(cudaMemsetAsync(device_photons->request_counts.memory, 0, sizeof *counts));
+        KD_TRY((launch->walks ? inline_lookup_slots : eye_ask_slots)(launch->frame, &launch->view,
                                                                      slots));
-        KD_CUDA(cudaMemcpy(counts, device_photons->asked.memory, sizeof *counts, cudaMemcpyDeviceToHost));
+        KD_CUDA(cudaMemcpy(counts, device_photons->request_counts.memory, sizeof *counts, cudaMemcpyDeviceToHost));
         if (counts->requests <= device_photons->capacity) return KD_OK;
         KD_TRY(reserve_requests(device_photons, counts->requests + counts->requests / 8));
     }
@@ -146,13 +146,13 @@ photon_gather_cuda gather_of(const photon_cuda *device_photons, int m, const eye
 
 /* Performs the lookups of all requests, with integrals over tiles. */
 kd_status run_lookups(const eye_launch *launch, const eye_asked *counts) {
-    photon_cuda *device_photons = launch->with;
+    photon_cuda *device_photons = launch->photons;
     const photon_view *view = &launch->view;
-    if (device_photons->apart) KD_TRY(looks_apart_there(device_photons, launch->of->among, view, counts));
+    if (device_photons->distributed) KD_TRY(looks_apart_there(device_photons, launch->frame->comm, view, counts));
     for (int m = view->final_gather ? 1 : 0; m < 2; ++m) {
         const photon_map_view *map = m ? &view->caustic : &view->global;
         const photon_gather_cuda gather = gather_of(device_photons, m, counts);
-        if (!device_photons->apart)
+        if (!device_photons->distributed)
             KD_TRY(photon_maps_cuda_gather(&device_photons->maps, m, map->gather, map->radius, &gather));
         KD_TRY(photon_maps_cuda_measure(&device_photons->maps, &gather, (float *)device_photons->integrals[m].memory));
     }
@@ -160,7 +160,7 @@ kd_status run_lookups(const eye_launch *launch, const eye_asked *counts) {
 }
 
 kd_status add_all_to_film(const eye_launch *launch, const eye_slots *slots) {
-    const photon_cuda *device_photons = launch->with;
+    const photon_cuda *device_photons = launch->photons;
     film_work work;
     memset(&work, 0, sizeof work);
     work.slots = *slots;
@@ -171,7 +171,7 @@ kd_status add_all_to_film(const eye_launch *launch, const eye_slots *slots) {
         work.shown.integrals[m] = (const float *)device_photons->integrals[m].memory;
     }
     work.later = launch->later;
-    work.counts = launch->of->there->counts;
+    work.counts = launch->frame->device_frame->counts;
     add_to_film<<<(slots->waves.slots + FILM_BLOCK - 1) / FILM_BLOCK, FILM_BLOCK>>>(launch->view,
                                                                                     work);
     KD_CUDA_LAUNCHED("add_to_film");
@@ -181,12 +181,12 @@ kd_status add_all_to_film(const eye_launch *launch, const eye_slots *slots) {
 /* Takes one sample of every slot's pixel. If no lookup is deferred, the time of the paths counts as
    time of lookups, which are most of their work. */
 kd_status take_sample(eye_launch *launch, const eye_slots *slots) {
-    photon_cuda *device_photons = launch->with;
+    photon_cuda *device_photons = launch->photons;
     eye_asked counts = {0, 0};
     KD_TRY(mark(device_photons, PHOTON_CUDA_LOOKUP));
     if (!launch->later) KD_TRY(mark(device_photons, PHOTON_CUDA_GATHER));
     KD_TRY(take_paths(launch, slots, &counts));
-    if (slots->together) KD_TRY(eye_gather_slots(launch->of, &device_photons->maps, &launch->view, slots));
+    if (slots->together) KD_TRY(eye_gather_slots(launch->frame, &device_photons->maps, &launch->view, slots));
     if (launch->later) {
         KD_TRY(mark(device_photons, PHOTON_CUDA_GATHER));
         KD_TRY(run_lookups(launch, &counts));
@@ -204,14 +204,14 @@ uint64_t pixels_of(const sample_range *range) {
 kd_status try_part(const eye_launch *launch, const sample_range *part, eye_slots *slots) {
     const uint64_t pixels = pixels_of(part);
     const bool gathers = !launch->walks && launch->view.final_gather;
-    const bool by_waves = !launch->walks && !waves_are_general(launch->of->scene);
+    const bool by_waves = !launch->walks && !waves_are_general(launch->frame->scene);
     uint32_t together =
         gathers ? photon_cuda_gathers_together(pixels, launch->view.final_gather) : 0;
-    KD_TRY(device_buffer_reserve(&launch->with->asked, sizeof(eye_asked)));
-    if (launch->with->capacity < pixels)
-        KD_TRY(reserve_requests(launch->with, (uint32_t)(pixels + pixels / 8)));
+    KD_TRY(device_buffer_reserve(&launch->photons->request_counts, sizeof(eye_asked)));
+    if (launch->photons->capacity < pixels)
+        KD_TRY(reserve_requests(launch->photons, (uint32_t)(pixels + pixels / 8)));
     for (;; together /= 2) {
-        const kd_status status = eye_slots_open(slots, launch->of, part, by_waves, together);
+        const kd_status status = eye_slots_open(slots, launch->frame, part, by_waves, together);
         if (status != KD_ERROR_MEMORY || together < 2) return status;
         status_clear();
     }
@@ -224,7 +224,7 @@ kd_status reserve_part(const eye_launch *launch, sample_range *part, eye_slots *
         const kd_status status = try_part(launch, part, slots);
         if (status != KD_ERROR_MEMORY || rows <= PART_ROWS) return status;
         status_clear();
-        photon_cuda_drop_requests(launch->with); /* whatever of them has found room */
+        photon_cuda_drop_requests(launch->photons); /* whatever of them has found room */
         part->bottom = part->top + (rows / 2 + PART_ROWS - 1) / PART_ROWS * PART_ROWS;
     }
 }
@@ -241,7 +241,7 @@ kd_status take_part(eye_launch *launch, const sample_range *left, int32_t *done)
         slots.waves.range.begin = s;
         slots.camera_sample = launch->period ? s % launch->period : s;
         KD_TRY(any ? take_sample(launch, &slots)
-                   : looks_apart_there(launch->with, launch->of->among, &launch->view, &none));
+                   : looks_apart_there(launch->photons, launch->frame->comm, &launch->view, &none));
     }
     *done = part.bottom;
     return KD_OK;
@@ -266,7 +266,7 @@ extern "C" kd_status photon_cuda_take(photon_cuda *device_photons, const frame *
     sample_range left = *range;
     for (;;) {
         bool any = pixels_of(&left) > 0;
-        if (device_photons->apart) KD_TRY(ranks_any(frame->among, any, &any));
+        if (device_photons->distributed) KD_TRY(ranks_any(frame->comm, any, &any));
         if (!any) return KD_OK;
         KD_TRY(take_part(&launch, &left, &left.top));
     }

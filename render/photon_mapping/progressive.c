@@ -52,7 +52,7 @@ typedef struct maps_ahead {
     photon_order orders[PHOTON_LISTS];
     scene_view scene; /* device pointers */
     bool ordered;     /* as for photon_cuda_make_maps */
-    async_task *by;   /* the asynchronous task that builds the maps; NULL: none is running */
+    async_task *task;   /* the asynchronous task that builds the maps; NULL: none is running */
     bool too_large;   /* device memory does not suffice for the maps of two passes */
 } maps_ahead;
 
@@ -67,14 +67,14 @@ static kd_status make_ahead(void *context, job_control *job) {
    before. If no thread can be started, the maps are built later, when they are needed. */
 static void maps_ahead_begin(maps_ahead *out, photon_cuda *device_photons, const frame *frame,
                              const photon_options *options, bool ordered) {
-    if (out->by || out->too_large) return;
+    if (out->task || out->too_large) return;
     photon_cuda_renew_orders(device_photons, options);
     memcpy(out->orders, device_photons->orders, sizeof out->orders);
     out->options = *options;
     out->ordered = ordered;
-    out->scene = frame->there->scene.view;
+    out->scene = frame->device_frame->scene.view;
     /* built later, when needed */
-    if (async_begin(&out->by, make_ahead, out) != KD_OK) status_clear();
+    if (async_begin(&out->task, make_ahead, out) != KD_OK) status_clear();
 }
 
 static void exchange_maps(photon_maps_cuda *a, photon_maps_cuda *b) {
@@ -91,11 +91,11 @@ static void exchange_maps(photon_maps_cuda *a, photon_maps_cuda *b) {
 static kd_status maps_ahead_take(maps_ahead *ahead, photon_cuda *device_photons, const frame *frame,
                                  const photon_options *options, bool *taken) {
     *taken = false;
-    if (!ahead->by) return KD_OK;
+    if (!ahead->task) return KD_OK;
     job_stage_begin(frame->job, "emit", 0);
-    const kd_status status = async_end(ahead->by, frame->job);
+    const kd_status status = async_end(ahead->task, frame->job);
     job_stage_end(frame->job);
-    ahead->by = NULL;
+    ahead->task = NULL;
     if (status == KD_ERROR_MEMORY) {
         status_clear();
         photon_maps_cuda_close(&ahead->maps);
@@ -110,7 +110,7 @@ static kd_status maps_ahead_take(maps_ahead *ahead, photon_cuda *device_photons,
 }
 
 static void maps_ahead_close(maps_ahead *owned) {
-    async_drop(owned->by);
+    async_drop(owned->task);
     photon_maps_cuda_close(&owned->maps);
     memset(owned, 0, sizeof *owned);
 }
@@ -122,7 +122,7 @@ typedef struct progressive_state {
     photon_maps maps; /* of the current pass; empty on a CUDA device */
     tile_set tiles;
     bool tiled;        /* the tiles have been found, on the host or on the device */
-    photon_cuda there; /* maps and tiles on a CUDA device, instead of the two above */
+    photon_cuda device_photons; /* maps and tiles on a CUDA device, instead of the two above */
     maps_ahead ahead;  /* maps of the next pass on the device */
     bool has_capacity; /* a launch has allocated the device buffers for samples */
     photon_view view;
@@ -130,7 +130,7 @@ typedef struct progressive_state {
 
 static kd_status check_apart(const frame *frame, const photon_options *photons) {
     KD_REQUIRE(
-        !frame->apart || !frame->there || !photon_lookups[photons->lookup].walks, KD_ERROR_USAGE,
+        !frame->distributed || !frame->device_frame || !photon_lookups[photons->lookup].walks, KD_ERROR_USAGE,
         "--lookup %s does not support distributed photon maps on CUDA devices; use auto or leaves",
         photon_lookups[photons->lookup].name);
     return KD_OK;
@@ -151,7 +151,7 @@ static kd_status progressive_prepare(frame *prepared) {
                   options->passes, (double)options->alpha);
     if (status != KD_OK) goto done;
     photon_share_options(&state->photons, options);
-    state->photons.among = prepared->among;
+    state->photons.comm = prepared->comm;
     KD_TRY_GOTO(check_apart(prepared, &state->photons));
     state->photons.tiles = false;
     state->photons.estimator = PHOTON_ESTIMATOR_NEAREST; /* only fixed radii are used */
@@ -168,12 +168,12 @@ done:
 static void progressive_close(frame *closed) {
     progressive_state *state = (progressive_state *)closed->state;
     if (!state) return;
-    photon_cuda_tell_figures(&state->there, &closed->statistics);
+    photon_cuda_tell_figures(&state->device_photons, &closed->statistics);
     closed->statistics.lookups_bounded += tile_set_lookups_bounded(&state->tiles);
     photon_maps_close(&state->maps);
     tile_set_close(&state->tiles);
     maps_ahead_close(&state->ahead);
-    photon_cuda_close(&state->there);
+    photon_cuda_close(&state->device_photons);
     memory_free(state);
     closed->state = NULL;
 }
@@ -242,10 +242,10 @@ static bool walks_trees(const progressive_state *state) {
 static kd_status make_maps_there(progressive_state *state, frame *frame, bool first) {
     double *radius = frame->carried + CARRIED_RADIUS;
     bool made;
-    KD_TRY(maps_ahead_take(&state->ahead, &state->there, frame, &state->photons, &made));
+    KD_TRY(maps_ahead_take(&state->ahead, &state->device_photons, frame, &state->photons, &made));
     if (!made)
-        KD_TRY(photon_cuda_make_maps(&state->there, frame, &state->photons, walks_trees(state)));
-    const photon_map_cuda *maps = state->there.maps.map;
+        KD_TRY(photon_cuda_make_maps(&state->device_photons, frame, &state->photons, walks_trees(state)));
+    const photon_map_cuda *maps = state->device_photons.maps.map;
     for (int m = 0; m < 2 && first; ++m)
         radius[m] = first_radius(frame->options, maps[m].list.count, maps[m].radius);
     const photon_map_cuda *media = &maps[PHOTON_LIST_MEDIA];
@@ -265,8 +265,8 @@ static kd_status find_tiles_here(progressive_state *state, const frame *frame, f
 /* The tiles depend on the scene only, so they are found once. */
 static kd_status find_tiles(progressive_state *state, frame *frame, float radius) {
     if (state->tiled) return KD_OK;
-    if (frame->there)
-        KD_TRY(photon_cuda_find_tiles(&state->there, frame, radius));
+    if (frame->device_frame)
+        KD_TRY(photon_cuda_find_tiles(&state->device_photons, frame, radius));
     else
         KD_TRY(find_tiles_here(state, frame, radius));
     state->tiled = true;
@@ -278,20 +278,20 @@ static void view_maps(progressive_state *state, const frame *frame, uint32_t pas
         progressive_radius_share(pass / (uint32_t)frame->options->batches, (double)frame->options->alpha);
     const double *radius = frame->carried + CARRIED_RADIUS;
     photon_view *view = &state->view;
-    const photon_maps_cuda *maps = &state->there.maps;
-    view->global = frame->there ? photon_maps_cuda_view(maps, PHOTON_LIST_GLOBAL)
+    const photon_maps_cuda *maps = &state->device_photons.maps;
+    view->global = frame->device_frame ? photon_maps_cuda_view(maps, PHOTON_LIST_GLOBAL)
                              : photon_maps_global(&state->maps);
-    view->caustic = frame->there ? photon_maps_cuda_view(maps, PHOTON_LIST_CAUSTIC)
+    view->caustic = frame->device_frame ? photon_maps_cuda_view(maps, PHOTON_LIST_CAUSTIC)
                               : photon_maps_caustic(&state->maps);
-    view->tiles = frame->there ? maps->tiles : tile_set_get_view(&state->tiles);
-    view->media = frame->there ? photon_maps_cuda_view(maps, PHOTON_LIST_MEDIA)
+    view->tiles = frame->device_frame ? maps->tiles : tile_set_get_view(&state->tiles);
+    view->media = frame->device_frame ? photon_maps_cuda_view(maps, PHOTON_LIST_MEDIA)
                             : photon_maps_media(&state->maps);
     view->global.gather = view->caustic.gather = view->media.gather = 0;
     view->global.adaptive = view->caustic.adaptive = false;
     view->global.radius = (float)(radius[PHOTON_LIST_GLOBAL] * share);
     view->caustic.radius = (float)(radius[PHOTON_LIST_CAUSTIC] * share);
     view->media.radius = (float)(frame->carried[CARRIED_MEDIA_RADIUS] * cbrt(share * share));
-    view->beams = frame->there ? maps->beams : photon_maps_beams(&state->maps);
+    view->beams = frame->device_frame ? maps->beams : photon_maps_beams(&state->maps);
     view->beams.radius = (float)(frame->carried[CARRIED_MEDIA_RADIUS] * share * share);
 }
 
@@ -309,16 +309,16 @@ static void leave_out_empty(photon_options *options, const frame *frame) {
    first launch to allocate the sample buffers, since the samples take precedence when memory is
    short. */
 static void emit_ahead(progressive_state *state, const frame *frame, uint32_t pass) {
-    const uint32_t passes = (uint32_t)integrator_samples(frame->how, frame->options);
+    const uint32_t passes = (uint32_t)integrator_samples(frame->integrator, frame->options);
     const bool timed = frame->deadline > 0 || (frame->job && frame->job->deadline > 0);
-    if (!frame->there || !frame->options->maps_ahead || !state->has_capacity || timed || frame->maps_cut ||
+    if (!frame->device_frame || !frame->options->maps_ahead || !state->has_capacity || timed || frame->maps_cut ||
         pass + 1 >= passes)
         return;
-    if (ranks_shared(frame->among) || photon_media_rows[state->photons.media].beams) return;
+    if (ranks_shared(frame->comm) || photon_media_rows[state->photons.media].beams) return;
     photon_options next = state->photons;
     next.pass = pass + 1;
     leave_out_empty(&next, frame);
-    maps_ahead_begin(&state->ahead, &state->there, frame, &next, walks_trees(state));
+    maps_ahead_begin(&state->ahead, &state->device_photons, frame, &next, walks_trees(state));
 }
 
 static kd_status progressive_pass(frame *frame, uint32_t pass) {
@@ -329,20 +329,20 @@ static kd_status progressive_pass(frame *frame, uint32_t pass) {
     options->pass = pass;
     /* On a device, the initial radii are derived from the photons of all ranks, so the first pass
        keeps all of them on each rank; photons are distributed from the next pass on. */
-    options->apart = frame->apart && !(frame->there && first && !(frame->options->radius > 0));
-    state->there.apart = options->apart && frame->there;
+    options->distributed = frame->distributed && !(frame->device_frame && first && !(frame->options->radius > 0));
+    state->device_photons.distributed = options->distributed && frame->device_frame;
     photon_limit_time(options, frame, pass == 0);
     if (!first) leave_out_empty(options, frame);
-    KD_TRY(frame->there ? make_maps_there(state, frame, first) : make_maps(state, frame, first));
+    KD_TRY(frame->device_frame ? make_maps_there(state, frame, first) : make_maps(state, frame, first));
     frame->maps_cut =
-        frame->there ? photon_maps_cuda_cut(&state->there.maps) : photon_maps_cut(&state->maps);
+        frame->device_frame ? photon_maps_cuda_cut(&state->device_photons.maps) : photon_maps_cut(&state->maps);
     const float largest = (float)(radius[PHOTON_LIST_GLOBAL] > radius[PHOTON_LIST_CAUSTIC]
                                       ? radius[PHOTON_LIST_GLOBAL]
                                       : radius[PHOTON_LIST_CAUSTIC]);
     if (largest > 0) KD_TRY(find_tiles(state, frame, largest));
     view_maps(state, frame, pass);
     const photon_figures figures =
-        frame->there ? photon_cuda_figures(&state->there) : photon_figures_of(&state->maps);
+        frame->device_frame ? photon_cuda_figures(&state->device_photons) : photon_figures_of(&state->maps);
     note_statistics(frame, &figures, pass);
     emit_ahead(state, frame, pass);
     return KD_OK;
@@ -383,7 +383,7 @@ static kd_status ppm_take_apart(frame *frame, film *film, const apart_range *ran
 
 static kd_status take_there(const frame *frame, const struct sample_range *range, uint32_t period) {
     progressive_state *state = (progressive_state *)frame->state;
-    KD_TRY(photon_cuda_take(&state->there, frame, &state->view, range, period));
+    KD_TRY(photon_cuda_take(&state->device_photons, frame, &state->view, range, period));
     state->has_capacity = true;
     return KD_OK;
 }

@@ -43,25 +43,25 @@ static uint64_t add_instance(uint64_t hash, const instance_view *view) {
    equal hashes: a sky as the decoded floats, other textures as RGBA bytes, where the alpha of a
    scalar map repeats its value. Several texels per update: each update has a fixed cost. */
 typedef struct texel_run {
-    const texture_view *of;
+    const texture_view *view;
     uint64_t count;
 } texel_run;
 
 static void run_light(const void *context, uint64_t i, void *out) {
     const texel_run *run = (const texel_run *)context;
-    const uint64_t width = (uint64_t)run->of->width;
+    const uint64_t width = (uint64_t)run->view->width;
     vec3 *shown = (vec3 *)out;
     for (uint64_t t = i * run->count; t < (i + 1) * run->count; ++t)
-        *shown++ = texture_texel(run->of, (int32_t)(t % width), (int32_t)(t / width));
+        *shown++ = texture_texel(run->view, (int32_t)(t % width), (int32_t)(t / width));
 }
 
 static void run_bytes(const void *context, uint64_t i, void *out) {
     const texel_run *run = (const texel_run *)context;
-    const uint32_t samples = run->of->samples, next = samples > 2;
-    const bool is_value = samples == 1 && !run->of->srgb;
+    const uint32_t samples = run->view->samples, next = samples > 2;
+    const bool is_value = samples == 1 && !run->view->srgb;
     uint8_t *to = (uint8_t *)out;
     for (uint64_t t = i * run->count; t < (i + 1) * run->count; ++t) {
-        const uint8_t *at = run->of->bytes + samples * t;
+        const uint8_t *at = run->view->bytes + samples * t;
         *to++ = at[0];
         *to++ = at[next];
         *to++ = at[2 * next];

@@ -245,7 +245,7 @@ static kd_status open_bytes(file_view *out, const texture_store *store, const ch
    decoded at a time as fit into the rest of the budget. */
 
 typedef struct texture_reading {
-    texture_store *of;
+    texture_store *store;
     uint64_t capacity, used; /* bytes for decoding: limit, and in use */
     pthread_mutex_t lock;
     pthread_cond_t given;
@@ -269,7 +269,7 @@ static kd_status measure(texture_image *image, const file_view *file) {
 }
 
 static void measure_images(void *context, int64_t begin, int64_t end, int thread) {
-    texture_store *store = ((texture_reading *)context)->of;
+    texture_store *store = ((texture_reading *)context)->store;
     (void)thread;
     for (int64_t i = begin; i < end; ++i) {
         texture_image *image = &store->images[i];
@@ -284,7 +284,7 @@ static void measure_images(void *context, int64_t begin, int64_t end, int thread
 
 /* Sets to->room to the budget left for decoding, which is at least the largest single need. */
 static kd_status check_budget(texture_reading *reading) {
-    const texture_store *store = reading->of;
+    const texture_store *store = reading->store;
     const uint64_t share = machine_bytes() / 4;
     const uint64_t budget = store->budget ? store->budget : share ? share : UINT64_MAX;
     uint64_t kept = 0, passing = 0, texels = 0;
@@ -324,7 +324,7 @@ static void budget_return(texture_reading *reading, uint64_t bytes) {
 
 static void read_images(void *context, int64_t begin, int64_t end, int thread) {
     texture_reading *reading = (texture_reading *)context;
-    texture_store *store = reading->of;
+    texture_store *store = reading->store;
     (void)thread;
     for (int64_t i = begin; i < end; ++i) {
         texture_image *image = &store->images[i];

@@ -82,7 +82,7 @@ static void note_keep(examination *check, const char *file, uint32_t line, const
     problem->line = line;
     problem->kind = kind;
     problem->severity = severity;
-    if (text_copy(&problem->file, file) != KD_OK || text_copy(&problem->what, what) != KD_OK)
+    if (text_copy(&problem->file, file) != KD_OK || text_copy(&problem->message, what) != KD_OK)
         check->status = KD_ERROR_MEMORY;
 }
 
@@ -142,7 +142,7 @@ kd_status check_interruption(const examination *check) {
 
 static void hear(void *context, const obj_problem *problem) {
     check_note((examination *)context, problem->file, problem->line, problem->kind,
-               problem->fatal ? CHECK_ERROR : CHECK_WARNING, "%s", problem->what);
+               problem->fatal ? CHECK_ERROR : CHECK_WARNING, "%s", problem->message);
 }
 
 /* Adds the error of a reader, without the file name that precedes it. */
@@ -278,7 +278,7 @@ kd_status check_file(check_report *out, const char *path, const char *fixed, job
 void check_close(check_report *owned) {
     for (uint64_t i = 0; i < owned->problem_count; ++i) {
         memory_free(owned->problems[i].file);
-        memory_free(owned->problems[i].what);
+        memory_free(owned->problems[i].message);
     }
     memory_free(owned->problems);
     memset(owned, 0, sizeof *owned);

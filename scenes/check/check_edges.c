@@ -115,7 +115,7 @@ kd_status check_edges(examination *check) {
 }
 
 typedef struct windings {
-    examination *of;
+    examination *check;
     uint32_t *parent;
     uint8_t *parity;   /* winding relative to the parent */
     uint8_t *one_side; /* of roots: the shell is not orientable */
@@ -152,7 +152,7 @@ static void pair_join(windings *w, uint32_t a, uint32_t b, uint8_t differ) {
 }
 
 static void pairs_join(windings *w) {
-    const examination *check = w->of;
+    const examination *check = w->check;
     for (uint64_t begin = 0, end; begin < check->half_count; begin = end) {
         end = check_edge_end(check, begin);
         if (end - begin != 2) continue;
@@ -163,7 +163,7 @@ static void pairs_join(windings *w) {
 }
 
 static void sides_count(windings *w) {
-    examination *check = w->of;
+    examination *check = w->check;
     for (uint32_t i = 0; i < check->body.triangle_count; ++i) {
         uint8_t parity = 0;
         check->shell[i] = KD_NONE;
@@ -175,7 +175,7 @@ static void sides_count(windings *w) {
 }
 
 static void sides_tell(windings *w) {
-    examination *check = w->of;
+    examination *check = w->check;
     for (uint32_t i = 0; i < check->body.triangle_count; ++i) {
         uint8_t parity = 0;
         const uint32_t root = check->shell[i];
@@ -204,7 +204,7 @@ kd_status check_orientation(examination *check) {
     windings w;
     kd_status status;
     memset(&w, 0, sizeof w);
-    w.of = check;
+    w.check = check;
     KD_TRY_GOTO(KD_RESERVE(check->shell, count));
     KD_TRY_GOTO(KD_RESERVE(w.parent, count));
     KD_TRY_GOTO(KD_RESERVE_ZEROED(w.parity, count));

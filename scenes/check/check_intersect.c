@@ -18,7 +18,7 @@ typedef struct partner_cell {
 } partner_cell;
 
 typedef struct cutting {
-    const examination *of;
+    const examination *check;
     const tritree *tree;
     partner_cell *partner; /* per triangle: the first preceding triangle that it intersects */
     uint64_t pairs_max;    /* leaves with more pairs are skipped */
@@ -164,12 +164,12 @@ static void leaf_examine(cutting *c, tritree_node node) {
     const uint32_t *ids = c->tree->references + tritree_first(node);
     const uint32_t count = tritree_count(node);
     for (uint32_t i = 0; i < count; ++i) {
-        if (job_cancelled(c->of->job)) return;
-        if (c->of->marks[ids[i]] & CHECK_IDLE) continue;
-        const corner3 a = corners_of(c->of, ids[i]);
+        if (job_cancelled(c->check->job)) return;
+        if (c->check->marks[ids[i]] & CHECK_IDLE) continue;
+        const corner3 a = corners_of(c->check, ids[i]);
         for (uint32_t j = i + 1; j < count; ++j) {
-            if (c->of->marks[ids[j]] & CHECK_IDLE) continue;
-            const corner3 b = corners_of(c->of, ids[j]);
+            if (c->check->marks[ids[j]] & CHECK_IDLE) continue;
+            const corner3 b = corners_of(c->check, ids[j]);
             if (!pair_cuts(&a, &b)) continue;
             const bool rising = ids[i] < ids[j];
             partner_keep(c, rising ? ids[j] : ids[i], rising ? ids[i] : ids[j]);
@@ -190,7 +190,7 @@ static void nodes_body(void *context, int64_t begin, int64_t end, int thread) {
 /* Finds the largest power of two such that skipping leaves with more pairs keeps the total within
    the limit. Returns the number of pairs. */
 static uint64_t bound_find(cutting *c) {
-    const uint64_t maximum = CHECK_WORK + CHECK_PAIRS_EACH * (uint64_t)c->of->body.triangle_count;
+    const uint64_t maximum = CHECK_WORK + CHECK_PAIRS_EACH * (uint64_t)c->check->body.triangle_count;
     uint64_t pairs_of[65] = {0}, sum = 0; /* indexed by the number of bits of (pairs - 1) */
     for (uint64_t i = 0; i < c->tree->node_count; ++i) {
         const uint64_t pairs = leaf_pairs(c->tree->nodes[i]);
@@ -231,7 +231,7 @@ static void pairs_tell(examination *check, const cutting *c) {
 kd_status check_intersections(examination *check, const tritree *tree) {
     cutting c;
     memset(&c, 0, sizeof c);
-    c.of = check;
+    c.check = check;
     c.tree = tree;
     KD_TRY(KD_RESERVE(c.partner, check->body.triangle_count));
     for (uint32_t i = 0; i < check->body.triangle_count; ++i)

@@ -16,7 +16,7 @@
 static const double hole_share = 0.05;
 
 typedef struct bodies {
-    examination *of;
+    examination *check;
     const tritree *tree;
     double *volume, *area, *open; /* per shell, indexed by its first triangle */
     uint8_t *buffer;              /* per shell: it contains another one */
@@ -55,7 +55,7 @@ static double double_area_of(const examination *check, uint64_t triangle) {
 
 /* Computes six times the volume and twice the area, with the winding of the majority. */
 static void shells_measure(bodies *b) {
-    const examination *check = b->of;
+    const examination *check = b->check;
     for (uint32_t i = 0; i < check->body.triangle_count; ++i) {
         const uint32_t shell = check->shell[i];
         if (shell == KD_NONE) continue;
@@ -70,7 +70,7 @@ static void shells_measure(bodies *b) {
 
 /* Adds lids over the holes: fans around a point of each boundary loop. */
 static kd_status lids_measure(bodies *b) {
-    const examination *check = b->of;
+    const examination *check = b->check;
     const vec3 *p = check->body.positions;
     uint32_t *loop = NULL;
     wide3 *lid = NULL;
@@ -97,7 +97,7 @@ done:
 }
 
 static bool is_body(const bodies *b, uint32_t shell) {
-    return !(b->of->marks[shell] & CHECK_ONE_SIDED) &&
+    return !(b->check->marks[shell] & CHECK_ONE_SIDED) &&
            b->open[shell] <= hole_share * b->area[shell];
 }
 
@@ -123,8 +123,8 @@ static void keep_hit(bodies *b, uint32_t triangle) {
    the edge. */
 static int side_of(const bodies *b, uint32_t from, uint32_t to) {
     const bool turned = from > to;
-    const vec3 p = b->of->body.positions[turned ? to : from];
-    const vec3 q = b->of->body.positions[turned ? from : to];
+    const vec3 p = b->check->body.positions[turned ? to : from];
+    const vec3 q = b->check->body.positions[turned ? from : to];
     const double area = ((double)q.x - (double)p.x) * (b->from[1] - (double)p.y) -
                         ((double)q.y - (double)p.y) * (b->from[0] - (double)p.x);
     return (area >= 0) != turned ? 1 : -1;
@@ -132,7 +132,7 @@ static int side_of(const bodies *b, uint32_t from, uint32_t to) {
 
 /* Returns 1 if the ray leaves through the triangle's front, -1 if it enters, 0 if it misses. */
 static int test_triangle(const bodies *b, uint32_t triangle) {
-    const examination *check = b->of;
+    const examination *check = b->check;
     const int side = side_of(b, check_place(check, triangle, 0), check_place(check, triangle, 1));
     for (int k = 1; k < 3; ++k)
         if (side_of(b, check_place(check, triangle, k), check_place(check, triangle, (k + 1) % 3)) !=
@@ -155,7 +155,7 @@ static void node_walk(bodies *b, uint32_t at) {
             const uint32_t *ids = b->tree->references + tritree_first(node);
             b->ray_tests += tritree_count(node) + 1;
             for (uint32_t i = 0; i < tritree_count(node); ++i)
-                if (!(b->of->marks[ids[i]] & CHECK_IDLE) && test_triangle(b, ids[i]) != 0)
+                if (!(b->check->marks[ids[i]] & CHECK_IDLE) && test_triangle(b, ids[i]) != 0)
                     keep_hit(b, ids[i]);
             return;
         }
@@ -179,7 +179,7 @@ static int number_order(const void *a, const void *b) {
 /* Computes the winding number of all other bodies around a point of the shell, and marks bodies
    that contain it. */
 static kd_status surroundings_test(bodies *b, uint32_t shell, int *winding) {
-    const examination *check = b->of;
+    const examination *check = b->check;
     uint64_t *sorted = NULL;
     static const double weight[3] = {0.31, 0.33, 0.36};
     memset(b->from, 0, sizeof b->from);
@@ -214,12 +214,12 @@ static kd_status surroundings_test(bodies *b, uint32_t shell, int *winding) {
 /* --- what is a fault -------------------------------------------------------------------------- */
 
 static void lamps_mark(bodies *b) {
-    const mesh *body = &b->of->body;
+    const mesh *body = &b->check->body;
     for (uint64_t i = 0; i < body->triangle_count; ++i) {
         const material *made = &body->materials[body->triangle_materials[i]].record;
-        if (b->of->shell[i] != KD_NONE &&
+        if (b->check->shell[i] != KD_NONE &&
             (!vec3_is_zero(made->emission) || material_bounds_media(made)))
-            b->buffer[b->of->shell[i]] = 1; /* check_shells.c reports glass */
+            b->buffer[b->check->shell[i]] = 1; /* check_shells.c reports glass */
     }
 }
 
@@ -228,7 +228,7 @@ static bool is_beyond(const bodies *b) {
 }
 
 static kd_status shells_judge(bodies *b) {
-    examination *check = b->of;
+    examination *check = b->check;
     int32_t *winding = NULL;
     KD_TRY(KD_RESERVE(winding, b->shell_count));
     kd_status status = KD_OK;
@@ -266,7 +266,7 @@ kd_status check_inwards(examination *check, const tritree *tree) {
     bool any = false;
     kd_status status;
     memset(&b, 0, sizeof b);
-    b.of = check;
+    b.check = check;
     b.tree = tree;
     KD_TRY_GOTO(KD_RESERVE_ZEROED(b.volume, count));
     KD_TRY_GOTO(KD_RESERVE_ZEROED(b.area, count));

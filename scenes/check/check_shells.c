@@ -14,7 +14,7 @@ typedef struct shell_edge {
 } shell_edge;
 
 typedef struct shells {
-    examination *of;
+    examination *check;
     uint32_t *triangles; /* triangles with a glass material */
     uint32_t *root;      /* union-find over `triangles` */
     shell_edge *edges;   /* 3 per triangle */
@@ -44,7 +44,7 @@ static bool is_glass(const examination *check, uint64_t triangle) {
 }
 
 static void edges_gather(shells *s) {
-    const examination *check = s->of;
+    const examination *check = s->check;
     for (uint32_t i = 0; i < s->count; ++i) {
         const uint32_t triangle = s->triangles[i];
         for (int k = 0; k < 3; ++k) {
@@ -87,14 +87,14 @@ static void shells_measure(shells *s) {
         for (size_t i = begin; i < end; ++i) balance += s->edges[i].orientation;
         if (balance != 0) ++s->open[root_of(s->root, s->edges[begin].triangle)];
     }
-    const vec3 *p = s->of->body.positions;
+    const vec3 *p = s->check->body.positions;
     for (uint32_t i = 0; i < s->count; ++i) {
         const uint32_t root = root_of(s->root, i);
         /* relative to a corner of the shell, to avoid cancellation far from the origin */
-        const vec3 o = p[check_corner(s->of, s->triangles[root], 0)];
+        const vec3 o = p[check_corner(s->check, s->triangles[root], 0)];
         double v[3][3];
         for (int k = 0; k < 3; ++k) {
-            const vec3 c = p[check_corner(s->of, s->triangles[i], k)];
+            const vec3 c = p[check_corner(s->check, s->triangles[i], k)];
             v[k][0] = (double)c.x - (double)o.x;
             v[k][1] = (double)c.y - (double)o.y;
             v[k][2] = (double)c.z - (double)o.z;
@@ -106,7 +106,7 @@ static void shells_measure(shells *s) {
 }
 
 static void shells_tell(shells *s) {
-    examination *check = s->of;
+    examination *check = s->check;
     for (uint32_t i = 0; i < s->count; ++i) {
         if (root_of(s->root, i) != i) continue;
         const uint32_t triangle = s->triangles[i];
@@ -126,7 +126,7 @@ static void shells_tell(shells *s) {
 }
 
 static kd_status shells_examine(shells *s) {
-    const examination *check = s->of;
+    const examination *check = s->check;
     KD_TRY(KD_RESERVE(s->triangles, s->count));
     KD_TRY(KD_RESERVE(s->root, s->count));
     KD_TRY(KD_RESERVE(s->edges, 3 * (uint64_t)s->count));
@@ -145,7 +145,7 @@ static kd_status shells_examine(shells *s) {
 
 kd_status check_shells(examination *check) {
     shells s = {0};
-    s.of = check;
+    s.check = check;
     for (uint32_t i = 0; i < check->body.triangle_count; ++i) s.count += is_glass(check, i);
     if (s.count == 0) return KD_OK;
     const kd_status status = shells_examine(&s);

@@ -12,7 +12,7 @@ static const double bent_share = 0.01;
 enum { PAIRS_MAX = 1 << 27 };
 
 typedef struct text_walk {
-    examination *of;
+    examination *check;
     obj_seen seen;
     obj_ring ring;
     uint64_t pairs_left;
@@ -29,12 +29,12 @@ static void normal_examine(text_walk *w, const obj_line *line) {
     }
     const vec3 normal = vec3_make(values[0], values[1], values[2]);
     if (!vec3_is_finite(normal) || !vec3_is_zero(vec3_normalize(normal))) return;
-    check_note(w->of, w->of->path, line->line, "zero-normal", CHECK_WARNING,
+    check_note(w->check, w->check->path, line->line, "zero-normal", CHECK_WARNING,
                "found a normal of length 0, expected a direction; it is ignored");
 }
 
 static vec3 corner_at(const text_walk *w, uint64_t i) {
-    return w->of->body.positions[w->ring.position[i % w->ring.count]];
+    return w->check->body.positions[w->ring.position[i % w->ring.count]];
 }
 
 /* Newell's normal, and the sum of absolute contributions: a self-crossing polygon may have a zero
@@ -101,14 +101,14 @@ static void shape_examine(text_walk *w, uint32_t line) {
     if (size[2] >= size[axis]) axis = 2;
     if (!(size[axis] > 0)) return;
     if (is_crossed(w, (axis + 1) % 3, (axis + 2) % 3)) {
-        check_note(w->of, w->of->path, line, "crossed-polygon", CHECK_WARNING,
+        check_note(w->check, w->check->path, line, "crossed-polygon", CHECK_WARNING,
                    "found a polygon of %llu corners whose edges cross, expected a simple one",
                    (unsigned long long)w->ring.count);
         return;
     }
     const double share = bend(w, normal);
     if (share > bent_share)
-        check_note(w->of, w->of->path, line, "bent-polygon", CHECK_NOTE,
+        check_note(w->check, w->check->path, line, "bent-polygon", CHECK_NOTE,
                    "found a polygon of %llu corners that deviates from its plane by up to %.2g %% "
                    "of its size, expected a planar one",
                    (unsigned long long)w->ring.count, 100 * share);
@@ -122,11 +122,11 @@ static kd_status face_examine(text_walk *w, const obj_line *line) {
     KD_TRY(obj_ring_read(&w->ring, line->rest, &w->seen));
     if (!w->ring.sound || w->ring.count < 4) return KD_OK;
     for (uint64_t i = 0; i < w->ring.count; ++i)
-        if (w->ring.position[i] >= w->of->body.position_count) return KD_OK;
+        if (w->ring.position[i] >= w->check->body.position_count) return KD_OK;
     for (uint64_t i = 0; i < w->ring.count; ++i)
         if (same_place(corner_at(w, i), corner_at(w, i + 1))) {
             check_note(
-                w->of, w->of->path, line->line, "repeated-corner", CHECK_WARNING,
+                w->check, w->check->path, line->line, "repeated-corner", CHECK_WARNING,
                 "found a polygon with two equal consecutive vertices, expected different ones");
             break;
         }
@@ -137,8 +137,8 @@ static kd_status face_examine(text_walk *w, const obj_line *line) {
 static kd_status element_examine(text_walk *w, const char *rest) {
     KD_TRY(obj_ring_read(&w->ring, rest, &w->seen));
     for (uint64_t i = 0; i < w->ring.count; ++i)
-        if (w->ring.position[i] < w->of->body.position_count)
-            w->of->used[w->ring.position[i]] = CHECK_USED_ELSEWHERE;
+        if (w->ring.position[i] < w->check->body.position_count)
+            w->check->used[w->ring.position[i]] = CHECK_USED_ELSEWHERE;
     return KD_OK;
 }
 
@@ -148,8 +148,8 @@ static kd_status line_examine(text_walk *w, const obj_line *line) {
         KD_TRY(face_examine(w, line));
     } else if (line->kind == STATEMENT_NORMAL) {
         normal_examine(w, line);
-    } else if (line->kind == STATEMENT_POSITION && w->seen.positions < w->of->body.position_count) {
-        w->of->position_lines[w->seen.positions] = line->line;
+    } else if (line->kind == STATEMENT_POSITION && w->seen.positions < w->check->body.position_count) {
+        w->check->position_lines[w->seen.positions] = line->line;
     } else if (obj_line_is_element(line, &rest)) {
         KD_TRY(element_examine(w, rest));
     }
@@ -164,7 +164,7 @@ kd_status check_text(examination *check) {
     text_cursor cursor = {NULL, 0};
     obj_line line;
     memset(&w, 0, sizeof w);
-    w.of = check;
+    w.check = check;
     w.pairs_left = PAIRS_MAX;
     kd_status status;
     KD_TRY_GOTO(obj_text_read(&text, &cursor.at, &end, check->path));

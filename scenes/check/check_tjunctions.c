@@ -21,7 +21,7 @@ typedef struct junction {
 } junction;
 
 typedef struct junctions {
-    examination *of;
+    examination *check;
     check_half *open; /* edges with one triangle */
     uint64_t open_count;
     uint32_t *places; /* their vertices, as a k-d tree; the median of each range splits it */
@@ -38,14 +38,14 @@ typedef struct junctions {
 } junctions;
 
 static double coordinate(const junctions *j, uint64_t i, int axis) {
-    return (double)vec3_axis(j->of->body.positions[j->places[i]], axis);
+    return (double)vec3_axis(j->check->body.positions[j->places[i]], axis);
 }
 
 /* --- the tree of vertices --------------------------------------------------------------------- */
 
 static int widest_axis(const junctions *j, uint64_t begin, uint64_t end) {
     box3 box = box3_empty();
-    for (uint64_t i = begin; i < end; ++i) box3_include(&box, j->of->body.positions[j->places[i]]);
+    for (uint64_t i = begin; i < end; ++i) box3_include(&box, j->check->body.positions[j->places[i]]);
     return box3_longest_axis(box);
 }
 
@@ -100,7 +100,7 @@ static void junction_keep(junctions *j, uint32_t place, double t) {
 
 static void place_examine(junctions *j, uint32_t place) {
     const check_half *edge = &j->open[j->edge];
-    const vec3 at = j->of->body.positions[place];
+    const vec3 at = j->check->body.positions[place];
     const double m[3] = {(double)at.x - j->from[0], (double)at.y - j->from[1],
                          (double)at.z - j->from[2]};
     double t = 0, distance2 = 0;
@@ -115,7 +115,7 @@ static void place_examine(junctions *j, uint32_t place) {
     if (distance2 > j->near * j->near) return;
     /* a vertex of the edge's own triangle (a sliver) is not a T-junction */
     for (int k = 0; k < 3; ++k)
-        if (check_place(j->of, edge->triangle, k) == place) return;
+        if (check_place(j->check, edge->triangle, k) == place) return;
     junction_keep(j, place, t);
 }
 
@@ -157,8 +157,8 @@ static void edge_walk(junctions *j, uint64_t begin, uint64_t end, double t0, dou
 }
 
 static void edge_examine(junctions *j, uint64_t edge) {
-    const vec3 a = j->of->body.positions[j->open[edge].from];
-    const vec3 b = j->of->body.positions[j->open[edge].to];
+    const vec3 a = j->check->body.positions[j->open[edge].from];
+    const vec3 b = j->check->body.positions[j->open[edge].to];
     double largest = 0;
     j->edge = edge;
     j->length2 = 0;
@@ -176,17 +176,17 @@ static void edge_examine(junctions *j, uint64_t edge) {
 
 static kd_status edges_examine(junctions *j) {
     for (uint64_t i = 0; i < j->open_count && is_within_bounds(j); ++i) {
-        KD_TRY(check_interruption(j->of));
+        KD_TRY(check_interruption(j->check));
         edge_examine(j, i);
         if (j->status != KD_OK) break;
     }
-    j->of->report->tests = j->tests;
+    j->check->report->tests = j->tests;
     return j->status;
 }
 
 static void junction_tell(junctions *j, const junction *junction) {
-    const vec3 at = j->of->body.positions[junction->place];
-    check_triangle_note(j->of, j->open[junction->edge].triangle, "t-junction", CHECK_WARNING,
+    const vec3 at = j->check->body.positions[junction->place];
+    check_triangle_note(j->check, j->open[junction->edge].triangle, "t-junction", CHECK_WARNING,
                         "found the vertex (%g, %g, %g) on an edge, expected the edge to end there",
                         (double)at.x, (double)at.y, (double)at.z);
 }
@@ -194,7 +194,7 @@ static void junction_tell(junctions *j, const junction *junction) {
 static void junctions_tell(junctions *j) {
     for (uint64_t i = 0; i < j->found_count; ++i) junction_tell(j, &j->found[i]);
     if (!is_within_bounds(j))
-        check_note(j->of, j->of->path, 0, "t-junctions-unfinished", CHECK_NOTE,
+        check_note(j->check, j->check->path, 0, "t-junctions-unfinished", CHECK_NOTE,
                    "found too many vertices along open edges to check all of them for T-junctions; "
                    "some reported holes may be T-junctions");
 }
@@ -225,7 +225,7 @@ static void edges_cut(junctions *j, check_half *pieces) {
 
 /* Removes pairs of coincident pieces, which close each other. */
 static kd_status rim_make(junctions *j) {
-    examination *check = j->of;
+    examination *check = j->check;
     const uint64_t count = j->open_count + j->found_count;
     check_half *pieces = NULL;
     uint64_t *keys = NULL;
@@ -254,7 +254,7 @@ done:
 }
 
 static kd_status open_gather(junctions *j) {
-    const examination *check = j->of;
+    const examination *check = j->check;
     uint8_t *seen = NULL;
     KD_TRY(KD_RESERVE_ZEROED(seen, check->body.position_count));
     for (uint64_t begin = 0, end; begin < check->half_count; begin = end) {
@@ -285,7 +285,7 @@ kd_status check_tjunctions(examination *check) {
     junctions j;
     kd_status status;
     memset(&j, 0, sizeof j);
-    j.of = check;
+    j.check = check;
     const uint64_t count = open_edges(check);
     KD_TRY_GOTO(KD_RESERVE(j.open, count));
     KD_TRY_GOTO(KD_RESERVE(j.places, 2 * count));

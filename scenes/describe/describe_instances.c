@@ -120,7 +120,7 @@ kd_status describe_step(describe_reader *reader, const json_place *at, const cJS
 enum { SCATTER_PASS = 0x73636174 }; /* rng_key.pass */
 
 typedef struct instancing {
-    describe_reader *in;
+    describe_reader *reader;
     const transform *pose;
     uint32_t shape;   /* index in the draft */
     const char *file; /* file of matrices; NULL: none */
@@ -129,11 +129,11 @@ typedef struct instancing {
 
 /* Returns the shape with reversed winding, for mirroring transforms. The first call creates it. */
 static kd_status turned_shape(instancing *instancing, uint32_t *shape) {
-    scene_draft *draft = instancing->in->draft;
+    scene_draft *draft = instancing->reader->draft;
     draft_shape turned = draft->shapes[instancing->shape];
     if (turned.turned == KD_NONE) {
-        turned.first = mesh_builder_repeat_turned(&instancing->in->geometry, turned.first, turned.count);
-        KD_TRY(instancing->in->geometry.status);
+        turned.first = mesh_builder_repeat_turned(&instancing->reader->geometry, turned.first, turned.count);
+        KD_TRY(instancing->reader->geometry.status);
         KD_TRY(scene_draft_add_shape(draft, &turned));
         draft->shapes[instancing->shape].turned = draft->shape_count - 1;
     }
@@ -150,7 +150,7 @@ static kd_status put(instancing *instancing, const json_place *at, const transfo
         return instancing->file ? json_fail(at, "%s, line %llu of the file: %s", instancing->file,
                                     (unsigned long long)instancing->line, kd_last_error())
                         : json_fail(at, "%s", kd_last_error());
-    return scene_draft_add_instance(instancing->in->draft, &made);
+    return scene_draft_add_instance(instancing->reader->draft, &made);
 }
 
 static kd_status put_listed(instancing *instancing, const json_place *at, const cJSON *list) {
@@ -159,7 +159,7 @@ static kd_status put_listed(instancing *instancing, const json_place *at, const 
     cJSON_ArrayForEach(item, list) {
         const json_place here = json_place_item(at, index++);
         transform transform = transform_identity();
-        KD_TRY(describe_transform(instancing->in, &here, item, &transform));
+        KD_TRY(describe_transform(instancing->reader, &here, item, &transform));
         KD_TRY(put(instancing, &here, &transform));
     }
     return KD_OK;
@@ -200,7 +200,7 @@ static kd_status put_file(instancing *instancing, const json_place *at, const ch
     char *path = NULL, *text = NULL;
     file_view file;
     instancing->file = name;
-    KD_TRY(describe_path(instancing->in, name, &path));
+    KD_TRY(describe_path(instancing->reader, name, &path));
     kd_status status = file_open(&file, path);
     memory_free(path);
     KD_TRY(status);
@@ -242,7 +242,7 @@ kd_status describe_instances(describe_reader *reader, const json_place *at, cons
     const json_place list = json_place_key(at, "placements"),
                      random = json_place_key(at, "scatter");
     const mesh *made = &reader->geometry.made;
-    instancing to = {.in = reader, .pose = pose, .shape = reader->draft->shape_count};
+    instancing to = {.reader = reader, .pose = pose, .shape = reader->draft->shape_count};
     draft_shape shape = *begin;
     shape.count = made->triangle_count - begin->first;
     shape.position_count = made->position_count - begin->position;

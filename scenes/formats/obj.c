@@ -121,7 +121,7 @@ static void polygon_body(void *context, int64_t begin, int64_t end, int thread) 
     (void)thread;
     obj_reader *from = (obj_reader *)context;
     for (int64_t i = begin; i < end; ++i) {
-        const kd_status status = obj_chunk_polygons(&from->chunks[i], from->target.into);
+        const kd_status status = obj_chunk_polygons(&from->chunks[i], from->target.mesh);
         if (status != KD_OK) atomic_store(&from->failed, (int)status);
     }
 }
@@ -161,7 +161,7 @@ static kd_status totals_sum(obj_reader *reader) {
 }
 
 static kd_status arrays_reserve(obj_reader *reader) {
-    mesh *into = reader->target.into;
+    mesh *into = reader->target.mesh;
     const obj_counts *totals = &reader->target.totals;
     KD_TRY(KD_RESERVE(into->positions, totals->positions));
     if (totals->normals) KD_TRY(KD_RESERVE(into->normals, totals->normals));
@@ -225,7 +225,7 @@ static kd_status passes_run(obj_reader *reader) {
     KD_TRY(pass(reader, parse_body, "parse"));
     KD_TRY(problems_tell(reader));
     KD_TRY(pass(reader, polygon_body, "cut its polygons"));
-    mesh *into = reader->target.into;
+    mesh *into = reader->target.mesh;
     KD_TRY(KD_RESERVE(into->triangle_materials, into->triangle_count));
     KD_TRY(obj_materials(into, reader->chunks, reader->chunk_count, reader->path, reader->options));
     mesh_faults faults = faults_found(reader);
@@ -241,7 +241,7 @@ kd_status obj_load(mesh *out, const char *path, const obj_options *options, job_
     from.path = path;
     from.options = options;
     from.job = job;
-    from.target.into = out;
+    from.target.mesh = out;
     memset(out, 0, sizeof *out);
     if (options && options->triangle_lines) *options->triangle_lines = NULL;
     KD_TRY(file_open(&from.file, path));

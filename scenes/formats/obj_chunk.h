@@ -45,7 +45,7 @@ typedef struct obj_chunk {
 
 /* The output of pass 2. normal_indices and texcoord_indices may be NULL. */
 typedef struct obj_target {
-    mesh *into;
+    struct mesh *mesh;
     uint32_t *triangle_lines; /* 1-based; may be NULL */
     obj_counts totals;
 } obj_target;

@@ -110,7 +110,7 @@ static void position_read(parser *parser) {
                     "found the vertex %g %g %g, expected finite numbers; its faces are skipped",
                     (double)position.x, (double)position.y, (double)position.z);
     }
-    parser->target->into->positions[parser->positions++] = position;
+    parser->target->mesh->positions[parser->positions++] = position;
 }
 
 static void texcoord_read(parser *parser) {
@@ -125,7 +125,7 @@ static void texcoord_read(parser *parser) {
             "found the texture coordinates %g %g, expected finite numbers; they are ignored",
             (double)texcoord.x, (double)texcoord.y);
     }
-    parser->target->into->texcoords[parser->texcoords++] = texcoord;
+    parser->target->mesh->texcoords[parser->texcoords++] = texcoord;
 }
 
 static void normal_read(parser *parser) {
@@ -141,7 +141,7 @@ static void normal_read(parser *parser) {
                         "found the normal %g %g %g, expected finite numbers; it is ignored",
                         (double)normal.x, (double)normal.y, (double)normal.z);
     }
-    parser->target->into->normals[parser->normals++] = unit;
+    parser->target->mesh->normals[parser->normals++] = unit;
 }
 
 /* Converts an index of the file: 1-based, or negative, counting back from the last element read.
@@ -205,7 +205,7 @@ static bool corner_read(parser *parser, uint64_t line, corner *read) {
 
 static void triangle_write(parser *parser, const corner *a, const corner *b, const corner *c,
                            uint64_t line) {
-    mesh *into = parser->target->into;
+    mesh *into = parser->target->mesh;
     const uint64_t at = 3 * parser->triangle;
     assert(parser->triangle < parser->chunk->before.triangles + parser->chunk->counts.triangles);
     into->triangles[at] = a->position;
@@ -279,7 +279,7 @@ static void face_read(parser *parser) {
 
 /* Marks the triangles that pass 1 counted but malformed faces did not produce. */
 static void unusable_fill(parser *parser) {
-    mesh *into = parser->target->into;
+    mesh *into = parser->target->mesh;
     const uint64_t end = parser->chunk->before.triangles + parser->chunk->counts.triangles;
     parser->chunk->unusable_triangles = end - parser->triangle;
     for (uint64_t i = 3 * parser->triangle; i < 3 * end; ++i) {

@@ -10,7 +10,7 @@
 #include "scenes/mesh/mesh_cleanup.h"
 
 typedef struct smoother {
-    mesh *into;
+    struct mesh *mesh;
     uint32_t *groups;  /* smoothing group of each triangle; 0: flat */
     uint32_t *begin;   /* first corner of each vertex in `corners`, position_count + 1 */
     uint32_t *corners; /* corners sorted by vertex */
@@ -27,7 +27,7 @@ static bool groups_fill(smoother *smoother, const obj_chunk *chunks, uint64_t ch
         for (uint64_t e = 0; e < events; ++e) {
             const obj_event *event = c < chunk_count ? &chunks[c].events[e] : NULL;
             if (event && !event->is_group) continue;
-            const uint64_t end = event ? event->triangle : smoother->into->triangle_count;
+            const uint64_t end = event ? event->triangle : smoother->mesh->triangle_count;
             any = any || (current && end > begin);
             for (; begin < end; ++begin) smoother->groups[begin] = current;
             if (event) current = event->group;
@@ -43,7 +43,7 @@ static float angle_between(vec3 a, vec3 b) {
 /* Computes the weighted normals of a triangle's corners. Flat and unusable triangles get weight
    0. */
 static void corners_weigh(smoother *smoother, uint64_t triangle) {
-    const mesh *from = smoother->into;
+    const mesh *from = smoother->mesh;
     const uint32_t *corner = from->triangles + 3 * triangle;
     vec3 *to = smoother->weighted + 3 * triangle;
     to[0] = to[1] = to[2] = vec3_all(0);
@@ -62,7 +62,7 @@ static void corners_weigh(smoother *smoother, uint64_t triangle) {
 
 /* Counting sort of the corners by vertex; stable, in file order. */
 static void corners_sort(smoother *smoother) {
-    const mesh *from = smoother->into;
+    const mesh *from = smoother->mesh;
     const uint64_t count = 3 * (uint64_t)from->triangle_count;
     for (uint64_t i = 0; i < count; ++i)
         if (smoother->groups[i / 3]) ++smoother->begin[from->triangles[i] + 1];
@@ -78,7 +78,7 @@ static void corners_sort(smoother *smoother) {
 
 /* Computes one normal for each group among a vertex's corners from `first` to `last`. */
 static void vertex_smooth(const smoother *smoother, uint32_t first, uint32_t last) {
-    mesh *into = smoother->into;
+    mesh *into = smoother->mesh;
     for (uint32_t i = first; i < last; ++i) {
         const uint32_t corner = smoother->corners[i], group = smoother->groups[corner / 3];
         if (into->normal_indices[corner] != KD_NONE || isnan(smoother->weighted[corner].x)) continue;
@@ -101,7 +101,7 @@ static void vertex_smooth(const smoother *smoother, uint32_t first, uint32_t las
 }
 
 static void vertices_smooth(smoother *smoother) {
-    mesh *into = smoother->into;
+    mesh *into = smoother->mesh;
     const uint64_t count = 3 * (uint64_t)into->triangle_count;
     uint64_t used = 0;
     for (uint64_t t = 0; t < into->triangle_count; ++t) corners_weigh(smoother, t);
@@ -117,7 +117,7 @@ static void vertices_smooth(smoother *smoother) {
 
 kd_status obj_smooth(mesh *mesh, const obj_chunk *chunks, uint64_t chunk_count, bool *smoothed) {
     const uint64_t corners = 3 * (uint64_t)mesh->triangle_count;
-    smoother smoother = {.into = mesh};
+    smoother smoother = {.mesh = mesh};
     kd_status status = KD_OK;
     *smoothed = false;
     if (mesh->normals || corners == 0 || corners >= KD_NONE) return KD_OK;

@@ -29,7 +29,7 @@ static void position_take(ply_reader *reader, ply_piece *piece, const ply_row *r
                     "found the vertex %g %g %g, expected finite numbers; its faces are skipped",
                     (double)position.x, (double)position.y, (double)position.z);
     }
-    reader->target.into->positions[index] = position;
+    reader->target.mesh->positions[index] = position;
 }
 
 static void normal_take(ply_reader *reader, ply_piece *piece, const ply_row *row, uint64_t index,
@@ -41,7 +41,7 @@ static void normal_take(ply_reader *reader, ply_piece *piece, const ply_row *row
         ply_problem(&reader->file, &piece->problems, false, "nan", at, line,
                     "found the normal %g %g %g, expected finite numbers; it is ignored",
                     (double)normal.x, (double)normal.y, (double)normal.z);
-    reader->target.into->normals[index] = unit;
+    reader->target.mesh->normals[index] = unit;
 }
 
 static void texcoord_take(ply_reader *reader, ply_piece *piece, const ply_row *row, uint64_t index,
@@ -54,11 +54,11 @@ static void texcoord_take(ply_reader *reader, ply_piece *piece, const ply_row *r
             "found the texture coordinates %g %g, expected finite numbers; they are ignored",
             (double)texcoord.x, (double)texcoord.y);
     }
-    reader->target.into->texcoords[index] = texcoord;
+    reader->target.mesh->texcoords[index] = texcoord;
 }
 
 static void vertices_read(ply_reader *reader, ply_piece *piece) {
-    const mesh *into = reader->target.into;
+    const mesh *into = reader->target.mesh;
     ply_row row = {0};
     const char *at = piece->begin;
     uint64_t line = piece->line;
@@ -140,7 +140,7 @@ static kd_status totals_sum(ply_reader *reader, uint64_t *vertices, uint64_t *tr
     KD_REQUIRE(*vertices <= maximum && *triangles <= maximum && faces <= maximum, KD_ERROR_INPUT,
                "%s: found %llu vertices and %llu triangles, expected less than 2^32 of each",
                reader->file.path, (unsigned long long)*vertices, (unsigned long long)*triangles);
-    reader->target.into->face_count = (uint32_t)faces;
+    reader->target.mesh->face_count = (uint32_t)faces;
     return KD_OK;
 }
 
@@ -151,7 +151,7 @@ static bool has_all(const ply_element *element, ply_role first, uint32_t count) 
 
 static kd_status arrays_reserve(ply_reader *reader) {
     const ply_element *element = reader->file.header.vertices;
-    mesh *into = reader->target.into;
+    mesh *into = reader->target.mesh;
     uint64_t vertices, triangles;
     KD_TRY(totals_sum(reader, &vertices, &triangles));
     KD_TRY(KD_RESERVE(into->positions, vertices));
@@ -201,14 +201,14 @@ static mesh_faults faults_found(const ply_reader *reader) {
         faults.normal = faults.normal || piece->bad_normal;
         faults.texcoord = faults.texcoord || piece->bad_texcoord;
     }
-    faults.uses_normals = reader->target.into->normal_indices && reader->target.into->triangle_count;
+    faults.uses_normals = reader->target.mesh->normal_indices && reader->target.mesh->triangle_count;
     faults.uses_texcoords =
-        reader->target.into->texcoord_indices && reader->target.into->triangle_count;
+        reader->target.mesh->texcoord_indices && reader->target.mesh->triangle_count;
     return faults;
 }
 
 static kd_status rows_read(ply_reader *reader) {
-    mesh *into = reader->target.into;
+    mesh *into = reader->target.mesh;
     KD_TRY(ply_cut(&reader->file));
     if (ply_is_text(&reader->file)) KD_TRY(pass(reader, count_body));
     KD_TRY(arrays_reserve(reader));
@@ -238,7 +238,7 @@ kd_status ply_load(mesh *out, const char *path, const obj_options *options, job_
     memset(out, 0, sizeof *out);
     from.file.path = path;
     from.file.piece_bytes = options ? options->chunk_bytes : 0;
-    from.target.into = out;
+    from.target.mesh = out;
     from.options = options;
     from.job = job;
     if (options && options->triangle_lines) *options->triangle_lines = NULL;

@@ -121,14 +121,14 @@ static void lines_count(void *context, int64_t begin, int64_t end, int thread) {
 
 /* Position while cutting a text. */
 typedef struct text_cutter {
-    ply_file *from;
+    ply_file *file;
     uint32_t element;
     uint64_t row, line; /* row within the element; line within the file */
 } text_cutter;
 
 /* Returns the element of the next row, or NULL after the last row. */
 static const ply_element *element_now(text_cutter *cutter) {
-    const ply_header *header = &cutter->from->header;
+    const ply_header *header = &cutter->file->header;
     for (; cutter->element < header->element_count; ++cutter->element, cutter->row = 0) {
         const ply_element *element = &header->elements[cutter->element];
         if (element->property_count && cutter->row < element->count) return element;
@@ -157,7 +157,7 @@ static const char *empty_lines_over(const char *at, uint64_t *line) {
 }
 
 static kd_status chunk_cut(text_cutter *cutter, text_span text, line_counts counts) {
-    ply_file *from = cutter->from;
+    ply_file *from = cutter->file;
     const char *at = text.begin;
     uint64_t line = cutter->line, left = counts.rows;
     while (left > 0) {

@@ -6,9 +6,9 @@
 #include "scenes/text/paths.h"
 
 typedef struct face_writer {
-    const ply_file *from;
+    const ply_file *file;
     ply_piece *piece;
-    const ply_target *to;
+    const ply_target *target;
     uint64_t triangle, last; /* next triangle to write; end of the piece's range */
     vec3 *points;            /* buffers for the largest polygon so far */
     uint32_t *cut;
@@ -16,14 +16,14 @@ typedef struct face_writer {
 } face_writer;
 
 static void triangle_write(face_writer *writer, const int64_t corners[3], uint64_t line) {
-    const ply_target *to = writer->to;
+    const ply_target *to = writer->target;
     const uint64_t at = 3 * writer->triangle;
     if (writer->triangle == writer->last) return;
     for (uint64_t k = 0; k < 3; ++k) {
         const uint32_t corner = (uint32_t)corners[k];
-        to->into->triangles[at + k] = corner;
-        if (to->into->normal_indices) to->into->normal_indices[at + k] = corner;
-        if (to->into->texcoord_indices) to->into->texcoord_indices[at + k] = corner;
+        to->mesh->triangles[at + k] = corner;
+        if (to->mesh->normal_indices) to->mesh->normal_indices[at + k] = corner;
+        if (to->mesh->texcoord_indices) to->mesh->texcoord_indices[at + k] = corner;
     }
     if (to->lines) to->lines[writer->triangle] = (uint32_t)(line + 1);
     ++writer->triangle;
@@ -32,16 +32,16 @@ static void triangle_write(face_writer *writer, const int64_t corners[3], uint64
 static bool corners_are_sound(face_writer *writer, const ply_row *row, const char *at,
                               uint64_t line) {
     const bool restarts = writer->piece->element->kind == PLY_STRIPS;
-    const uint32_t count = writer->to->into->position_count;
+    const uint32_t count = writer->target->mesh->position_count;
     for (uint64_t i = 0; i < row->corner_count; ++i) {
         const int64_t corner = row->corners[i];
         if ((corner >= 0 && corner < count) || (restarts && corner == -1)) continue;
         if (count)
-            ply_problem(writer->from, &writer->piece->problems, true, "index-range", at, line,
+            ply_problem(writer->file, &writer->piece->problems, true, "index-range", at, line,
                         "found the vertex index %lld, expected 0 to %u", (long long)corner,
                         count - 1);
         else
-            ply_problem(writer->from, &writer->piece->problems, true, "index-range", at, line,
+            ply_problem(writer->file, &writer->piece->problems, true, "index-range", at, line,
                         "found the vertex index %lld in a file without vertices",
                         (long long)corner);
         return false;
@@ -65,7 +65,7 @@ static void polygon_write(face_writer *writer, const ply_row *row, uint64_t line
     const uint64_t count = row->corner_count;
     if (!polygon_capacity(writer, count)) return;
     for (uint64_t i = 0; i < count; ++i) {
-        writer->points[i] = writer->to->into->positions[row->corners[i]];
+        writer->points[i] = writer->target->mesh->positions[row->corners[i]];
         if (!vec3_is_finite(writer->points[i])) return;
     }
     writer->piece->status = polygon_triangulate(writer->points, (uint32_t)count, writer->cut);
@@ -79,7 +79,7 @@ static void polygon_write(face_writer *writer, const ply_row *row, uint64_t line
 
 static void face_write(face_writer *writer, const ply_row *row, const char *at, uint64_t line) {
     if (row->corner_count < 3)
-        ply_problem(writer->from, &writer->piece->problems, false, "short-face", at, line,
+        ply_problem(writer->file, &writer->piece->problems, false, "short-face", at, line,
                     "found a face of %llu corner%s, expected three or more; it is skipped",
                     (unsigned long long)row->corner_count, row->corner_count == 1 ? "" : "s");
     else if (row->corner_count == 3)
@@ -97,15 +97,15 @@ static void strip_write(face_writer *writer, const ply_row *row, uint64_t line) 
 
 /* Marks the triangles that were counted but malformed faces did not produce. */
 static void unusable_fill(face_writer *writer) {
-    mesh *into = writer->to->into;
+    mesh *into = writer->target->mesh;
     writer->piece->unusable = writer->last - writer->triangle;
     for (uint64_t i = 3 * writer->triangle; i < 3 * writer->last; ++i) {
         into->triangles[i] = KD_NONE;
         if (into->normal_indices) into->normal_indices[i] = KD_NONE;
         if (into->texcoord_indices) into->texcoord_indices[i] = KD_NONE;
     }
-    for (uint64_t i = writer->triangle; i < writer->last && writer->to->lines; ++i)
-        writer->to->lines[i] = 0;
+    for (uint64_t i = writer->triangle; i < writer->last && writer->target->lines; ++i)
+        writer->target->lines[i] = 0;
 }
 
 void ply_faces_read(const ply_file *file, ply_piece *piece, const ply_target *target) {
@@ -113,9 +113,9 @@ void ply_faces_read(const ply_file *file, ply_piece *piece, const ply_target *ta
     ply_row row;
     memset(&writer, 0, sizeof writer);
     memset(&row, 0, sizeof row);
-    writer.from = file;
+    writer.file = file;
     writer.piece = piece;
-    writer.to = target;
+    writer.target = target;
     writer.triangle = piece->first_triangle;
     writer.last = piece->first_triangle + piece->triangles;
     const char *at = piece->begin;
@@ -168,7 +168,7 @@ static float unit_clamp(float value) {
 static vec3 triangle_colour(const ply_target *target, uint64_t triangle, float scale) {
     vec3 sum = vec3_all(0);
     for (uint64_t k = 0; k < 3; ++k)
-        sum = vec3_add(sum, target->colours[target->into->triangles[3 * triangle + k]]);
+        sum = vec3_add(sum, target->colours[target->mesh->triangles[3 * triangle + k]]);
     return vec3_scale(sum, scale / 3);
 }
 
@@ -195,15 +195,15 @@ static kd_status cells_fill(const ply_target *target, float scale, colour_cell *
     double *linear = NULL;
     KD_TRY(KD_RESERVE(linear, LEVELS + 1));
     levels_fill(linear);
-    for (uint64_t i = 0; i < target->into->triangle_count; ++i) {
-        if (target->into->triangles[3 * i] == KD_NONE) continue;
+    for (uint64_t i = 0; i < target->mesh->triangle_count; ++i) {
+        if (target->mesh->triangles[3 * i] == KD_NONE) continue;
         const vec3 colour = triangle_colour(target, i, scale);
         const uint32_t cell = cell_of(colour);
         cells[cell].sum[0] += linear[level_of(colour.x)];
         cells[cell].sum[1] += linear[level_of(colour.y)];
         cells[cell].sum[2] += linear[level_of(colour.z)];
         ++cells[cell].triangles;
-        target->into->triangle_materials[i] = cell;
+        target->mesh->triangle_materials[i] = cell;
     }
     memory_free(linear);
     return KD_OK;
@@ -229,10 +229,10 @@ static kd_status colours_take(const ply_file *file, const ply_target *target, mt
     KD_TRY_GOTO(cells_fill(target, colour_scale(file), cells));
     for (uint32_t i = 0; i < CELLS; ++i)
         if (cells[i].triangles) KD_TRY_GOTO(cell_material(library, i, &cells[i]));
-    for (uint64_t i = 0; i < target->into->triangle_count; ++i)
-        target->into->triangle_materials[i] = target->into->triangles[3 * i] == KD_NONE
+    for (uint64_t i = 0; i < target->mesh->triangle_count; ++i)
+        target->mesh->triangle_materials[i] = target->mesh->triangles[3 * i] == KD_NONE
                                               ? 0
-                                              : cells[target->into->triangle_materials[i]].material;
+                                              : cells[target->mesh->triangle_materials[i]].material;
 done:
     memory_free(cells);
     return status;
@@ -262,17 +262,17 @@ static kd_status library_fill(const ply_file *file, const ply_target *target, mt
     if (target->colours) KD_TRY(colours_take(file, target, library));
     if (library->count) return KD_OK;
     KD_TRY(mtl_library_add(library, plain, &index));
-    if (target->into->texcoord_indices) KD_TRY(texture_take(file, &library->materials[index], options));
+    if (target->mesh->texcoord_indices) KD_TRY(texture_take(file, &library->materials[index], options));
     return KD_OK;
 }
 
 kd_status ply_materials(const ply_file *file, const ply_target *target, const obj_options *options) {
     mtl_library library = {0};
     kd_status status = KD_OK;
-    if (target->into->triangle_count) status = library_fill(file, target, &library, options);
+    if (target->mesh->triangle_count) status = library_fill(file, target, &library, options);
     if (status == KD_OK) {
-        target->into->materials = library.materials;
-        target->into->material_count = library.count;
+        target->mesh->materials = library.materials;
+        target->mesh->material_count = library.count;
         library.materials = NULL;
         library.count = 0;
     }

@@ -43,7 +43,7 @@ static const struct {
 
 /* Parses the header line by line. */
 typedef struct header_reader {
-    ply_header *into;
+    ply_header *header;
     problem_list *problems;
     const char *at; /* position in the copy, which is terminated by line ends */
     uint64_t line;
@@ -89,7 +89,7 @@ static ply_role role_of(const ply_element *element, text_span name, const ply_pr
 }
 
 static kd_status property_add(header_reader *reader, const ply_property *added) {
-    ply_header *into = reader->into;
+    ply_header *into = reader->header;
     if (into->property_count == into->property_capacity) {
         const uint32_t capacity = into->property_capacity ? 2 * into->property_capacity : 16;
         KD_TRY(KD_GROW(into->properties, into->property_count, capacity));
@@ -108,7 +108,7 @@ static kd_status property_add(header_reader *reader, const ply_property *added) 
 static kd_status property_read(header_reader *reader) {
     ply_property read = {PLY_INT8, PLY_INT8, PLY_NOTHING, false};
     const char *begin = reader->at;
-    if (reader->into->element_count == 0) {
+    if (reader->header->element_count == 0) {
         fail_here(reader, word_next(reader), "an element before its properties");
         return KD_OK;
     }
@@ -118,7 +118,7 @@ static kd_status property_read(header_reader *reader) {
     if (!type_read(reader, &read.type)) return KD_OK;
     const text_span name = word_next(reader);
     if (name.count == 0) fail_here(reader, name, "the property's name");
-    read.role = role_of(&reader->into->elements[reader->into->element_count - 1], name, &read);
+    read.role = role_of(&reader->header->elements[reader->header->element_count - 1], name, &read);
     if ((read.is_list && ply_type_is_real(read.count_type)) ||
         (read.role == PLY_CORNERS && ply_type_is_real(read.type)))
         fail_here(reader, name, "a list of whole numbers, counted by whole numbers");
@@ -133,7 +133,7 @@ static ply_kind kind_of(text_span name) {
 
 /* Parses: element NAME COUNT */
 static kd_status element_read(header_reader *reader) {
-    ply_header *into = reader->into;
+    ply_header *into = reader->header;
     ply_element read;
     int64_t count = 0;
     memset(&read, 0, sizeof read);
@@ -161,20 +161,20 @@ static kd_status element_read(header_reader *reader) {
 static void format_read(header_reader *reader) {
     const text_span form = word_next(reader), version = word_next(reader);
     if (text_is_like(form, "ascii"))
-        reader->into->form = PLY_ASCII;
+        reader->header->form = PLY_ASCII;
     else if (text_is_like(form, "binary_little_endian"))
-        reader->into->form = PLY_LITTLE;
+        reader->header->form = PLY_LITTLE;
     else if (text_is_like(form, "binary_big_endian"))
-        reader->into->form = PLY_BIG;
+        reader->header->form = PLY_BIG;
     else
         fail_here(reader, form, "ascii, binary_little_endian or binary_big_endian");
     if (!text_is(version, "1.0")) fail_here(reader, version, "version 1.0");
 }
 
 static void comment_read(header_reader *reader) {
-    if (!text_is_like(word_next(reader), "TextureFile") || reader->into->texture.count) return;
+    if (!text_is_like(word_next(reader), "TextureFile") || reader->header->texture.count) return;
     text_cursor cursor = {text_blanks_over(reader->at), reader->line};
-    reader->into->texture = text_rest(&cursor);
+    reader->header->texture = text_rest(&cursor);
 }
 
 static kd_status line_read(header_reader *reader) {
@@ -212,7 +212,7 @@ static uint64_t header_bytes(const file_view *view) {
 
 /* Checks that all mandatory parts are present, and finds the vertices. */
 static void header_require(header_reader *reader) {
-    ply_header *into = reader->into;
+    ply_header *into = reader->header;
     const uint32_t place = 1u << PLY_X | 1u << PLY_Y | 1u << PLY_Z;
     if (into->form == PLY_UNKNOWN)
         problem_add(reader->problems, true, "malformed", reader->line,
@@ -235,7 +235,7 @@ static void header_require(header_reader *reader) {
 }
 
 static kd_status lines_read(header_reader *reader) {
-    const char *end = reader->into->text + reader->into->bytes;
+    const char *end = reader->header->text + reader->header->bytes;
     while (reader->at < end) {
         const char *line = reader->at;
         text_cursor cursor = {text_blanks_over(line), 0};
@@ -245,7 +245,7 @@ static kd_status lines_read(header_reader *reader) {
         ++reader->line;
     }
     header_require(reader);
-    reader->into->lines = reader->line + 1;
+    reader->header->lines = reader->line + 1;
     return KD_OK;
 }
 

@@ -173,7 +173,7 @@ static inline bool ply_strip_next(ply_strip *strip, int64_t corner, int64_t tria
 }
 
 typedef struct ply_target {
-    mesh *into;      /* its positions have been read */
+    struct mesh *mesh;      /* its positions have been read */
     uint32_t *lines; /* line of each triangle, 1-based; or NULL */
     vec3 *colours;   /* per vertex, in the units of the file; owned; or NULL */
 } ply_target;

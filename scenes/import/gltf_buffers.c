@@ -207,8 +207,8 @@ kd_status gltf_meshopt_unpack(gltf_file *gltf, const json_place *at, const cJSON
 static kd_status from_uri(gltf_file *gltf, const json_place *at, const char *uri, gltf_buffer *buffer) {
     const json_place place = json_place_key(at, "uri");
     if (gltf_uri_is_data(uri)) {
-        KD_TRY(gltf_uri_decode(gltf, &place, uri, &buffer->owned, &buffer->found.count));
-        buffer->found.bytes = buffer->owned;
+        KD_TRY(gltf_uri_decode(gltf, &place, uri, &buffer->owned, &buffer->bytes.count));
+        buffer->bytes.bytes = buffer->owned;
         return KD_OK;
     }
     char *path = NULL;
@@ -221,8 +221,8 @@ static kd_status from_uri(gltf_file *gltf, const json_place *at, const char *uri
                          "found \"%.60s\", expected a file that can be read", uri);
     }
     KD_TRY(status);
-    buffer->found.bytes = (const unsigned char *)buffer->file.bytes;
-    buffer->found.count = buffer->file.count;
+    buffer->bytes.bytes = (const unsigned char *)buffer->file.bytes;
+    buffer->bytes.count = buffer->file.count;
     return KD_OK;
 }
 
@@ -236,13 +236,13 @@ static kd_status buffer_open(gltf_file *gltf, uint32_t index, gltf_buffer *buffe
     if (uri)
         KD_TRY(from_uri(gltf, &at, uri, buffer));
     else if (index == 0 && gltf->has_binary)
-        buffer->found = gltf->binary;
+        buffer->bytes = gltf->binary;
     else
         return gltf_fail(gltf, "missing-buffer", &at, "`uri` is missing");
-    if (buffer->found.count < said)
+    if (buffer->bytes.count < said)
         return gltf_fail(gltf, "truncated", &at, "found %llu bytes, expected the %llu of byteLength",
-                         (unsigned long long)buffer->found.count, (unsigned long long)said);
-    buffer->found.count = said;
+                         (unsigned long long)buffer->bytes.count, (unsigned long long)said);
+    buffer->bytes.count = said;
     gltf->bytes_there += said;
     buffer->is_open = true;
     return KD_OK;
@@ -252,12 +252,12 @@ kd_status gltf_buffer_part(gltf_file *gltf, const json_place *at, uint32_t buffe
                            uint64_t count, gltf_bytes *bytes) {
     gltf_buffer *from = &gltf->buffers[buffer];
     if (!from->is_open) KD_TRY(buffer_open(gltf, buffer, from));
-    if (offset > from->found.count || count > from->found.count - offset)
+    if (offset > from->bytes.count || count > from->bytes.count - offset)
         return gltf_fail(gltf, "index-range", at,
                          "found bytes %llu to %llu of buffer %u, expected at most its %llu",
                          (unsigned long long)offset, (unsigned long long)(offset + count), buffer,
-                         (unsigned long long)from->found.count);
-    bytes->bytes = from->found.bytes + offset;
+                         (unsigned long long)from->bytes.count);
+    bytes->bytes = from->bytes.bytes + offset;
     bytes->count = count;
     return KD_OK;
 }

@@ -37,7 +37,7 @@ typedef struct gltf_bytes { /* A valid range of bytes; borrowed. */
 } gltf_bytes;
 
 typedef struct gltf_buffer {
-    gltf_bytes found;
+    gltf_bytes bytes;
     file_view file;       /* if it is a file next to the glTF file */
     unsigned char *owned; /* if it is a data URI */
     bool is_open;

@@ -8,13 +8,13 @@
 static kd_status number(gltf_surface *surface, const json_place *at, const cJSON *json, const char *key,
                         float maximum, float *value) {
     double read = (double)*value;
-    KD_TRY(gltf_number(surface->of, at, json, key, 0, (double)maximum, &read));
+    KD_TRY(gltf_number(surface->gltf, at, json, key, 0, (double)maximum, &read));
     *value = (float)read;
     return KD_OK;
 }
 
 static kd_status coat_read(gltf_surface *surface, const json_place *at, const cJSON *json) {
-    principled *layers = &surface->to->layers;
+    principled *layers = &surface->material->layers;
     KD_TRY(number(surface, at, json, "clearcoatFactor", 1, &layers->coat));
     KD_TRY(number(surface, at, json, "clearcoatRoughnessFactor", 1, &layers->coat_roughness));
     if (!(layers->coat > 0)) return KD_OK;
@@ -27,9 +27,9 @@ static kd_status coat_read(gltf_surface *surface, const json_place *at, const cJ
 }
 
 static kd_status specular_read(gltf_surface *surface, const json_place *at, const cJSON *json) {
-    principled *layers = &surface->to->layers;
+    principled *layers = &surface->material->layers;
     KD_TRY(number(surface, at, json, "specularFactor", 1, &layers->specular));
-    KD_TRY(gltf_colour(surface->of, at, json, "specularColorFactor", &layers->specular_tint));
+    KD_TRY(gltf_colour(surface->gltf, at, json, "specularColorFactor", &layers->specular_tint));
     KD_TRY(gltf_map_read(surface, at, json, "specularTexture", MESH_MAP_SPECULAR, MESH_CHANNEL_ALPHA));
     KD_TRY(gltf_map_read(surface, at, json, "specularColorTexture", MESH_MAP_SPECULAR_TINT,
                          MESH_CHANNEL_USUAL));
@@ -37,9 +37,9 @@ static kd_status specular_read(gltf_surface *surface, const json_place *at, cons
 }
 
 static kd_status sheen_read(gltf_surface *surface, const json_place *at, const cJSON *json) {
-    principled *layers = &surface->to->layers;
+    principled *layers = &surface->material->layers;
     layers->sheen_roughness = 0;
-    KD_TRY(gltf_colour(surface->of, at, json, "sheenColorFactor", &layers->sheen));
+    KD_TRY(gltf_colour(surface->gltf, at, json, "sheenColorFactor", &layers->sheen));
     KD_TRY(number(surface, at, json, "sheenRoughnessFactor", 1, &layers->sheen_roughness));
     layers->sheen = vec3_min(layers->sheen, vec3_all(1));
     if (vec3_is_zero(layers->sheen)) return KD_OK;
@@ -67,20 +67,20 @@ static kd_status anisotropy_read(gltf_surface *surface, const json_place *at, co
     float strength = 0;
     double turn = 0;
     KD_TRY(number(surface, at, json, "anisotropyStrength", 1, &strength));
-    KD_TRY(gltf_number(surface->of, at, json, "anisotropyRotation", -1e6, 1e6, &turn));
+    KD_TRY(gltf_number(surface->gltf, at, json, "anisotropyRotation", -1e6, 1e6, &turn));
     if (!(strength > 0)) return KD_OK;
     KD_TRY(
         gltf_map_read(surface, at, json, "anisotropyTexture", MESH_MAP_ANISOTROPY, MESH_CHANNEL_USUAL));
-    surface->to->layers.turn = (float)turn;
-    anisotropy_convert(surface->to, strength, gltf_is_blenders(surface->of));
+    surface->material->layers.turn = (float)turn;
+    anisotropy_convert(surface->material, strength, gltf_is_blenders(surface->gltf));
     return KD_OK;
 }
 
 static kd_status transmission_read(gltf_surface *surface, const json_place *at, const cJSON *json) {
-    KD_TRY(number(surface, at, json, "transmissionFactor", 1, &surface->to->layers.transmission));
-    if (!(surface->to->layers.transmission > 0)) return KD_OK;
-    surface->to->record.flags |= MATERIAL_THIN; /* unless KHR_materials_volume is present */
-    surface->to->may_be_glass = true;           /* Blender exports no volume even for solid glass */
+    KD_TRY(number(surface, at, json, "transmissionFactor", 1, &surface->material->layers.transmission));
+    if (!(surface->material->layers.transmission > 0)) return KD_OK;
+    surface->material->record.flags |= MATERIAL_THIN; /* unless KHR_materials_volume is present */
+    surface->material->may_be_glass = true;           /* Blender exports no volume even for solid glass */
     KD_TRY(gltf_map_read(surface, at, json, "transmissionTexture", MESH_MAP_TRANSMISSION,
                          MESH_CHANNEL_RED));
     return KD_OK;
@@ -90,12 +90,12 @@ static kd_status transmission_read(gltf_surface *surface, const json_place *at, 
 static kd_status volume_read(gltf_surface *surface, const json_place *at, const cJSON *json) {
     double thickness = 0, distance = 0;
     vec3 left = vec3_all(1);
-    KD_TRY(gltf_number(surface->of, at, json, "thicknessFactor", 0, 1e30, &thickness));
-    KD_TRY(gltf_number(surface->of, at, json, "attenuationDistance", 0, 1e30, &distance));
-    KD_TRY(gltf_colour(surface->of, at, json, "attenuationColor", &left));
+    KD_TRY(gltf_number(surface->gltf, at, json, "thicknessFactor", 0, 1e30, &thickness));
+    KD_TRY(gltf_number(surface->gltf, at, json, "attenuationDistance", 0, 1e30, &distance));
+    KD_TRY(gltf_colour(surface->gltf, at, json, "attenuationColor", &left));
     if (!(thickness > 0)) return KD_OK;
-    surface->to->record.flags &= (uint8_t)~MATERIAL_THIN;
-    surface->to->may_be_glass = false;
+    surface->material->record.flags &= (uint8_t)~MATERIAL_THIN;
+    surface->material->may_be_glass = false;
     left = vec3_max(vec3_min(left, vec3_all(1)), vec3_all(1e-6f));
     if (!(distance > 1e-20) || vec3_luminance(left) >= 1) return KD_OK;
     gltf_materials *all = surface->all;
@@ -105,25 +105,25 @@ static kd_status volume_read(gltf_surface *surface, const json_place *at, const 
                                 (float)(-log((double)left.y) / distance),
                                 (float)(-log((double)left.z) / distance));
     KD_TRY(KD_GROW(all->media, all->medium_count, (uint64_t)all->medium_count + 1));
-    surface->to->record.medium = all->medium_count;
+    surface->material->record.medium = all->medium_count;
     all->media[all->medium_count++] = made;
     return KD_OK;
 }
 
 /* An index of 0 means total reflection: it is replaced by the largest supported index. */
 static kd_status ior_read(gltf_surface *surface, const json_place *at, const cJSON *json) {
-    double index = (double)surface->to->record.ior;
-    KD_TRY(gltf_number(surface->of, at, json, "ior", 0, 1e6, &index));
-    surface->to->record.ior = float_clamp((float)(index > 0 ? index : 10), 1, 10);
+    double index = (double)surface->material->record.ior;
+    KD_TRY(gltf_number(surface->gltf, at, json, "ior", 0, 1e6, &index));
+    surface->material->record.ior = float_clamp((float)(index > 0 ? index : 10), 1, 10);
     return KD_OK;
 }
 
 /* Converts dispersion, which is 20 / Abbe number, to Cauchy's A and B by the F, d and C lines. */
 static kd_status dispersion_read(gltf_surface *surface, const json_place *at, const cJSON *json) {
     const double f = 0.4861327, d = 0.5875618, c = 0.6562725; /* wavelengths in micrometres */
-    material *made = &surface->to->record;
+    material *made = &surface->material->record;
     double said = 0;
-    KD_TRY(gltf_number(surface->of, at, json, "dispersion", 0, 1e3, &said));
+    KD_TRY(gltf_number(surface->gltf, at, json, "dispersion", 0, 1e3, &said));
     if (!(said > 0)) return KD_OK;
     const double b = ((double)made->ior - 1) * said / 20 / (1 / (f * f) - 1 / (c * c));
     made->dispersion = DISPERSION_CAUCHY;
@@ -131,7 +131,7 @@ static kd_status dispersion_read(gltf_surface *surface, const json_place *at, co
     made->index_terms[1] = (float)b;
     if (spectrum_index_is_sound(made)) return KD_OK;
     made->dispersion = DISPERSION_NONE;
-    gltf_warn(surface->of, "unsupported", at,
+    gltf_warn(surface->gltf, "unsupported", at,
               "found a dispersion of %g, for which no refractive index exists; it is ignored",
               said);
     return KD_OK;
@@ -139,14 +139,14 @@ static kd_status dispersion_read(gltf_surface *surface, const json_place *at, co
 
 static kd_status strength_read(gltf_surface *surface, const json_place *at, const cJSON *json) {
     double strength = 1;
-    KD_TRY(gltf_number(surface->of, at, json, "emissiveStrength", 0, 1e12, &strength));
-    surface->to->record.emission = vec3_scale(surface->to->record.emission, (float)strength);
+    KD_TRY(gltf_number(surface->gltf, at, json, "emissiveStrength", 0, 1e12, &strength));
+    surface->material->record.emission = vec3_scale(surface->material->record.emission, (float)strength);
     return KD_OK;
 }
 
 /* The base colour is displayed independent of lighting. */
 static kd_status unlit_read(gltf_surface *surface, const json_place *at, const cJSON *json) {
-    mesh_material *made = surface->to;
+    mesh_material *made = surface->material;
     (void)at;
     (void)json;
     made->record.kind = MATERIAL_DIFFUSE;
@@ -164,9 +164,9 @@ static kd_status unlit_read(gltf_surface *surface, const json_place *at, const c
 /* The deprecated specular-glossiness model, approximated by a dielectric of the diffuse colour. */
 static kd_status glossiness_read(gltf_surface *surface, const json_place *at, const cJSON *json) {
     double base[4] = {1, 1, 1, 1}, glossiness = 1;
-    material *made = &surface->to->record;
-    KD_TRY(gltf_numbers(surface->of, at, json, "diffuseFactor", 4, base, NULL));
-    KD_TRY(gltf_number(surface->of, at, json, "glossinessFactor", 0, 1, &glossiness));
+    material *made = &surface->material->record;
+    KD_TRY(gltf_numbers(surface->gltf, at, json, "diffuseFactor", 4, base, NULL));
+    KD_TRY(gltf_number(surface->gltf, at, json, "glossinessFactor", 0, 1, &glossiness));
     made->diffuse = vec3_make(float_clamp((float)base[0], 0, 1), float_clamp((float)base[1], 0, 1),
                               float_clamp((float)base[2], 0, 1));
     made->opacity = float_clamp((float)base[3], 0, 1);
@@ -183,13 +183,13 @@ typedef struct layer_row {
 
 /* Warns of extensions that no row reads, since the appearance differs. */
 static void others_tell(gltf_surface *surface, const layer_row *rows, size_t count) {
-    const cJSON *item = NULL, *all = cJSON_GetObjectItemCaseSensitive(surface->from, "extensions");
+    const cJSON *item = NULL, *all = cJSON_GetObjectItemCaseSensitive(surface->json, "extensions");
     if (!cJSON_IsObject(all)) return;
     cJSON_ArrayForEach(item, all) {
         size_t i = 0;
         while (i < count && (!item->string || strcmp(rows[i].name, item->string) != 0)) ++i;
         if (i == count && item->string)
-            gltf_warn(surface->of, "unsupported", &surface->place,
+            gltf_warn(surface->gltf, "unsupported", &surface->place,
                       "found the extension %.60s, which is not supported and is ignored",
                       item->string);
     }
@@ -213,7 +213,7 @@ kd_status gltf_layers_read(gltf_surface *surface) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         const json_place at = json_place_key(&inner, rows[i].name);
         const cJSON *from = NULL;
-        KD_TRY(gltf_extension(surface->of, &surface->place, surface->from, rows[i].name, &from));
+        KD_TRY(gltf_extension(surface->gltf, &surface->place, surface->json, rows[i].name, &from));
         if (from) KD_TRY(rows[i].read(surface, &at, from));
     }
     return KD_OK;
@@ -240,18 +240,18 @@ static kd_status name_give(name_table *taken, const char *said, uint32_t index, 
 /* MASK scales the opacity so that alphaCutoff maps to the fixed threshold MATERIAL_MASK_AT. */
 static kd_status alpha_read(gltf_surface *surface) {
     const char *mode = "OPAQUE";
-    material *made = &surface->to->record;
+    material *made = &surface->material->record;
     double cutoff = 0.5;
-    KD_TRY(gltf_text(surface->of, &surface->place, surface->from, "alphaMode", &mode));
-    KD_TRY(gltf_number(surface->of, &surface->place, surface->from, "alphaCutoff", 0, 1e6, &cutoff));
+    KD_TRY(gltf_text(surface->gltf, &surface->place, surface->json, "alphaMode", &mode));
+    KD_TRY(gltf_number(surface->gltf, &surface->place, surface->json, "alphaCutoff", 0, 1e6, &cutoff));
     if (strcmp(mode, "OPAQUE") == 0) {
         made->opacity = 1;
         return KD_OK;
     }
     if (strcmp(mode, "MASK") != 0 && strcmp(mode, "BLEND") != 0)
-        return gltf_fail(surface->of, "bad-value", &surface->place,
+        return gltf_fail(surface->gltf, "bad-value", &surface->place,
                          "found the alphaMode \"%.20s\", expected OPAQUE, MASK or BLEND", mode);
-    surface->all->blends[surface->to - surface->all->made] = true;
+    surface->all->blends[surface->material - surface->all->made] = true;
     const mesh_map base = made->flags & MATERIAL_UNLIT ? MESH_MAP_EMISSION : MESH_MAP_DIFFUSE;
     KD_TRY(gltf_map_copy(surface, base, MESH_MAP_OPACITY, MESH_CHANNEL_ALPHA));
     if (strcmp(mode, "BLEND") == 0) return KD_OK;
@@ -263,13 +263,13 @@ static kd_status alpha_read(gltf_surface *surface) {
 static kd_status base_read(gltf_surface *surface) {
     const cJSON *pbr = NULL;
     const json_place at = json_place_key(&surface->place, "pbrMetallicRoughness");
-    material *made = &surface->to->record;
+    material *made = &surface->material->record;
     double base[4] = {1, 1, 1, 1}, metallic = 1, roughness = 1;
-    KD_TRY(gltf_inner(surface->of, &surface->place, surface->from, "pbrMetallicRoughness", false, &pbr));
+    KD_TRY(gltf_inner(surface->gltf, &surface->place, surface->json, "pbrMetallicRoughness", false, &pbr));
     if (pbr) {
-        KD_TRY(gltf_numbers(surface->of, &at, pbr, "baseColorFactor", 4, base, NULL));
-        KD_TRY(gltf_number(surface->of, &at, pbr, "metallicFactor", 0, 1, &metallic));
-        KD_TRY(gltf_number(surface->of, &at, pbr, "roughnessFactor", 0, 1, &roughness));
+        KD_TRY(gltf_numbers(surface->gltf, &at, pbr, "baseColorFactor", 4, base, NULL));
+        KD_TRY(gltf_number(surface->gltf, &at, pbr, "metallicFactor", 0, 1, &metallic));
+        KD_TRY(gltf_number(surface->gltf, &at, pbr, "roughnessFactor", 0, 1, &roughness));
         KD_TRY(
             gltf_map_read(surface, &at, pbr, "baseColorTexture", MESH_MAP_DIFFUSE, MESH_CHANNEL_USUAL));
         KD_TRY(gltf_map_read(surface, &at, pbr, "metallicRoughnessTexture", MESH_MAP_ROUGHNESS,
@@ -288,25 +288,25 @@ static kd_status normal_read(gltf_surface *surface) {
     const cJSON *info = NULL;
     const json_place at = json_place_key(&surface->place, "normalTexture");
     double scale = 1;
-    KD_TRY(gltf_inner(surface->of, &surface->place, surface->from, "normalTexture", false, &info));
+    KD_TRY(gltf_inner(surface->gltf, &surface->place, surface->json, "normalTexture", false, &info));
     if (!info) return KD_OK;
-    KD_TRY(gltf_number(surface->of, &at, info, "scale", -1e6, 1e6, &scale));
-    KD_TRY(gltf_map_read(surface, &surface->place, surface->from, "normalTexture", MESH_MAP_NORMAL,
+    KD_TRY(gltf_number(surface->gltf, &at, info, "scale", -1e6, 1e6, &scale));
+    KD_TRY(gltf_map_read(surface, &surface->place, surface->json, "normalTexture", MESH_MAP_NORMAL,
                          MESH_CHANNEL_USUAL));
-    surface->to->layers.normal_scale = (float)scale;
+    surface->material->layers.normal_scale = (float)scale;
     return KD_OK;
 }
 
 static kd_status surface_read(gltf_surface *surface) {
     bool two_sided = false;
-    surface->to->record.kind = MATERIAL_PRINCIPLED; /* the base colour is an albedo */
+    surface->material->record.kind = MATERIAL_PRINCIPLED; /* the base colour is an albedo */
     KD_TRY(base_read(surface));
     KD_TRY(normal_read(surface));
-    KD_TRY(gltf_colour(surface->of, &surface->place, surface->from, "emissiveFactor", &surface->to->record.emission));
-    KD_TRY(gltf_map_read(surface, &surface->place, surface->from, "emissiveTexture", MESH_MAP_EMISSION,
+    KD_TRY(gltf_colour(surface->gltf, &surface->place, surface->json, "emissiveFactor", &surface->material->record.emission));
+    KD_TRY(gltf_map_read(surface, &surface->place, surface->json, "emissiveTexture", MESH_MAP_EMISSION,
                          MESH_CHANNEL_USUAL));
-    KD_TRY(gltf_flag(surface->of, &surface->place, surface->from, "doubleSided", &two_sided));
-    surface->to->record.two_sided = two_sided ? 1 : 0;
+    KD_TRY(gltf_flag(surface->gltf, &surface->place, surface->json, "doubleSided", &two_sided));
+    surface->material->record.two_sided = two_sided ? 1 : 0;
     KD_TRY(gltf_layers_read(surface));
     KD_TRY(alpha_read(surface));
     return KD_OK;
@@ -337,14 +337,14 @@ static kd_status all_read(gltf_file *gltf, gltf_materials *out, name_table *name
                            KD_NONE,
                            KD_NONE};
         const char *name = "default";
-        mesh_material_default(to.to);
+        mesh_material_default(to.material);
         ++out->count;
-        if (to.from) KD_TRY(gltf_text(gltf, &to.place, to.from, "name", &name));
-        KD_TRY(name_give(names, name, i, &to.to->name));
+        if (to.json) KD_TRY(gltf_text(gltf, &to.place, to.json, "name", &name));
+        KD_TRY(name_give(names, name, i, &to.material->name));
         KD_TRY(surface_read(&to));
         out->texcoords[i] = to.texcoord == KD_NONE ? 0 : to.texcoord;
         out->seconds[i] = to.second;
-        out->turns[i] = needs_tangents(to.to);
+        out->turns[i] = needs_tangents(to.material);
     }
     return KD_OK;
 }

@@ -21,11 +21,11 @@ typedef struct gltf_draw {             /* An instance of a primitive. */
 } gltf_draw;
 
 typedef struct mesh_writer {
-    gltf_file *of;
+    gltf_file *gltf;
     const gltf_nodes *nodes;
     const gltf_materials *materials;
     gltf_shapes shapes;
-    mesh *into;
+    struct mesh *mesh;
     gltf_primitive *primitives;
     uint32_t *mesh_first; /* first primitive of each mesh; the last entry is their total number */
     gltf_draw *draws;
@@ -33,7 +33,7 @@ typedef struct mesh_writer {
     bool has_normals, has_colours, has_second, has_tangents;
     mesh_faults faults;
     /* State while writing one primitive. */
-    const gltf_primitive *from;
+    const gltf_primitive *primitive;
     const gltf_draw *draw;
     gltf_numbers_read read;
     uint32_t colour_components;
@@ -45,12 +45,12 @@ typedef struct mesh_writer {
 /* --- counting --------------------------------------------------------------------------------- */
 
 static kd_status primitives_of(mesh_writer *writer, uint32_t number) {
-    const json_place at = gltf_place(writer->of, GLTF_MESHES, number);
+    const json_place at = gltf_place(writer->gltf, GLTF_MESHES, number);
     const json_place list_place = json_place_key(&at, "primitives");
     const cJSON *list = NULL, *item = NULL;
     uint32_t index = 0;
     KD_TRY(
-        gltf_inner(writer->of, &at, gltf_item(writer->of, GLTF_MESHES, number), "primitives", true, &list));
+        gltf_inner(writer->gltf, &at, gltf_item(writer->gltf, GLTF_MESHES, number), "primitives", true, &list));
     KD_TRY(KD_GROW(writer->primitives, writer->primitive_count,
                    (uint64_t)writer->primitive_count + (uint64_t)cJSON_GetArraySize(list)));
     cJSON_ArrayForEach(item, list) {
@@ -60,14 +60,14 @@ static kd_status primitives_of(mesh_writer *writer, uint32_t number) {
         made->mesh = number;
         made->index = index++;
         made->first_draw = KD_NONE;
-        KD_TRY(gltf_primitive_read(writer->of, writer->materials, &place, item, made));
+        KD_TRY(gltf_primitive_read(writer->gltf, writer->materials, &place, item, made));
     }
     return KD_OK;
 }
 
 /* Lists the primitives of meshes that some node refers to. */
 static kd_status primitives_list(mesh_writer *writer) {
-    const uint32_t meshes = writer->of->lists[GLTF_MESHES].count;
+    const uint32_t meshes = writer->gltf->lists[GLTF_MESHES].count;
     bool *shown = NULL;
     kd_status status = KD_OK;
     KD_TRY_GOTO(KD_RESERVE_ZEROED(shown, meshes));
@@ -117,7 +117,7 @@ static mesh_totals draws_walk(mesh_writer *writer) {
         const mesh_totals before = sum;
         draws_of(writer, &sum, writer->shapes.shapes[i].mesh, 0, i);
         if (!writer->draws) continue;
-        mesh_part *part = &writer->into->parts[i];
+        mesh_part *part = &writer->mesh->parts[i];
         part->first = (uint32_t)before.triangles;
         part->count = (uint32_t)(sum.triangles - before.triangles);
         part->position = part->normal = (uint32_t)before.vertices;
@@ -137,7 +137,7 @@ static mesh_totals draws_walk(mesh_writer *writer) {
 }
 
 static kd_status arrays_reserve(mesh_writer *writer) {
-    mesh *into = writer->into;
+    mesh *into = writer->mesh;
     const mesh_totals sum = draws_walk(writer);
     const uint64_t maximum = KD_NONE - 1;
     KD_REQUIRE(sum.vertices <= maximum && sum.triangles <= maximum && sum.texcoords <= maximum &&
@@ -145,7 +145,7 @@ static kd_status arrays_reserve(mesh_writer *writer) {
                KD_ERROR_INPUT,
                "%s: found %llu vertices and %llu triangles with all instances, expected less than "
                "2^32 of each",
-               writer->of->path, (unsigned long long)sum.vertices, (unsigned long long)sum.triangles);
+               writer->gltf->path, (unsigned long long)sum.vertices, (unsigned long long)sum.triangles);
     KD_TRY(KD_RESERVE(writer->draws, sum.draws));
     writer->draw_count = (uint32_t)sum.draws;
     KD_TRY(KD_RESERVE(into->parts, writer->shapes.count));
@@ -178,7 +178,7 @@ static void tangent_write(const mesh_writer *writer, const transform *world, int
     const float *from = writer->read.tangents + 4 * i;
     const vec3 direction = transform_direction(world, vec3_make(from[0], from[1], from[2]));
     const vec3 unit = vec3_normalize(direction);
-    float *made = writer->into->tangents + 4 * at;
+    float *made = writer->mesh->tangents + 4 * at;
     if (!vec3_is_finite(unit) || vec3_is_zero(unit) || !(fabsf(from[3]) <= FLT_MAX)) return;
     made[0] = unit.x;
     made[1] = unit.y;
@@ -197,13 +197,13 @@ static void vertices_body(void *context, int64_t begin, int64_t end, int thread)
         const float *p = to->read.positions + 3 * i,
                     *n = to->read.normals ? to->read.normals + 3 * i : NULL;
         const size_t at = to->draw->first_vertex + (size_t)i;
-        to->into->positions[at] = transform_point(world, vec3_make(p[0], p[1], p[2]));
+        to->mesh->positions[at] = transform_point(world, vec3_make(p[0], p[1], p[2]));
         if (!to->has_normals) continue;
         if (to->read.tangents) tangent_write(to, world, i, at);
-        to->into->normals[at] = vec3_all(0);
+        to->mesh->normals[at] = vec3_all(0);
         if (!n) continue;
         const vec3 unit = transform_normal(world, vec3_make(n[0], n[1], n[2]));
-        if (vec3_is_finite(unit)) to->into->normals[at] = unit;
+        if (vec3_is_finite(unit)) to->mesh->normals[at] = unit;
     }
 }
 
@@ -211,7 +211,7 @@ static uint32_t corner_of(const mesh_writer *writer, uint32_t triangle, uint32_t
     static const uint32_t odd[3] = {0, 2, 1}, fan[3] = {1, 2, 0};
     uint32_t corner = 0;
     if (writer->turned && k) k = 3 - k;
-    switch (writer->from->mode) {
+    switch (writer->primitive->mode) {
     case GLTF_STRIP: corner = triangle + (triangle % 2 ? odd[k] : k); break;
     case GLTF_FAN: corner = k == 2 ? 0 : triangle + fan[k]; break;
     default: corner = 3 * triangle + k; break;
@@ -222,8 +222,8 @@ static uint32_t corner_of(const mesh_writer *writer, uint32_t triangle, uint32_t
 static void triangles_body(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     mesh_writer *to = (mesh_writer *)context;
-    mesh *into = to->into;
-    const gltf_primitive *from = to->from;
+    mesh *into = to->mesh;
+    const gltf_primitive *from = to->primitive;
     for (int64_t i = begin; i < end; ++i) {
         const size_t triangle = to->draw->first_triangle + (size_t)i;
         bool sound = true;
@@ -247,27 +247,27 @@ static void triangles_body(void *context, int64_t begin, int64_t end, int thread
 static kd_status floats_of(mesh_writer *writer, uint32_t accessor, float **values) {
     gltf_accessor from;
     if (accessor == KD_NONE) return KD_OK;
-    KD_TRY(gltf_accessor_open(writer->of, accessor, &from));
-    KD_TRY(gltf_accessor_floats(writer->of, &from, values));
+    KD_TRY(gltf_accessor_open(writer->gltf, accessor, &from));
+    KD_TRY(gltf_accessor_floats(writer->gltf, &from, values));
     return KD_OK;
 }
 
 static kd_status indices_of(mesh_writer *writer, const json_place *at) {
-    const gltf_primitive *from = writer->from;
+    const gltf_primitive *from = writer->primitive;
     gltf_accessor indices;
     if (from->indices == KD_NONE) return KD_OK;
-    KD_TRY(gltf_accessor_open(writer->of, from->indices, &indices));
-    KD_TRY(gltf_accessor_integers(writer->of, &indices, &writer->read.indices));
+    KD_TRY(gltf_accessor_open(writer->gltf, from->indices, &indices));
+    KD_TRY(gltf_accessor_integers(writer->gltf, &indices, &writer->read.indices));
     for (uint32_t i = 0; i < from->corners; ++i)
         if (writer->read.indices[i] >= from->vertices)
-            return gltf_fail(writer->of, "index-range", at, "found the index %u, expected below %u",
+            return gltf_fail(writer->gltf, "index-range", at, "found the index %u, expected below %u",
                              writer->read.indices[i], from->vertices);
     return KD_OK;
 }
 
 /* Counts values that are not finite, and warns once per primitive. */
 static void soundness_judge(mesh_writer *writer, const json_place *at) {
-    const gltf_primitive *from = writer->from;
+    const gltf_primitive *from = writer->primitive;
     uint64_t places = 0, directions = 0, coordinates = 0;
     for (uint64_t i = 0; i < 3 * (uint64_t)from->vertices; ++i) {
         places += isfinite(writer->read.positions[i]) ? 0u : 1u;
@@ -276,11 +276,11 @@ static void soundness_judge(mesh_writer *writer, const json_place *at) {
     for (uint64_t i = 0; i < 2 * (uint64_t)from->vertices && writer->read.texcoords; ++i)
         coordinates += isfinite(writer->read.texcoords[i]) ? 0u : 1u;
     if (places)
-        gltf_warn(writer->of, "nan", at,
+        gltf_warn(writer->gltf, "nan", at,
                   "found %llu coordinates that are not finite; their triangles are skipped",
                   (unsigned long long)places);
     if (directions + coordinates)
-        gltf_warn(writer->of, "nan", at,
+        gltf_warn(writer->gltf, "nan", at,
                   "found %llu numbers of normals and texture coordinates that are not finite; they "
                   "are ignored",
                   (unsigned long long)(directions + coordinates));
@@ -302,24 +302,24 @@ static vec2 second_of(const mesh_writer *writer, uint32_t vertex, vec2 first) {
 
 /* Flips v, which points down in glTF. Ignores the vertex opacity of opaque materials. */
 static void texcoords_write(mesh_writer *writer) {
-    const gltf_primitive *from = writer->from;
+    const gltf_primitive *from = writer->primitive;
     const bool is_opaque = !writer->materials->blends[from->material];
     if (!writer->read.texcoords && !writer->read.colours) return;
     for (uint32_t i = 0; i < from->vertices; ++i) {
         const size_t at = from->first_texcoord + (size_t)i;
         const float *uv = writer->read.texcoords ? writer->read.texcoords + 2 * (size_t)i : NULL;
-        writer->into->texcoords[at] = uv ? vec2_make(uv[0], 1 - uv[1]) : vec2_make(0, 0);
+        writer->mesh->texcoords[at] = uv ? vec2_make(uv[0], 1 - uv[1]) : vec2_make(0, 0);
         if (writer->has_second)
-            writer->into->texcoords_second[at] = second_of(writer, i, writer->into->texcoords[at]);
+            writer->mesh->texcoords_second[at] = second_of(writer, i, writer->mesh->texcoords[at]);
         for (uint32_t k = 0; k < 4 && writer->has_colours; ++k)
-            writer->into->colours[4 * at + k] = k == 3 && is_opaque ? 1 : colour_of(writer, i, k);
+            writer->mesh->colours[4 * at + k] = k == 3 && is_opaque ? 1 : colour_of(writer, i, k);
     }
 }
 
 static kd_status numbers_read(mesh_writer *writer, const json_place *at) {
-    const gltf_primitive *from = writer->from;
+    const gltf_primitive *from = writer->primitive;
     const json_place indices = json_place_key(at, "indices");
-    if (from->packed) return gltf_draco_read(writer->of, at, from, &writer->read);
+    if (from->packed) return gltf_draco_read(writer->gltf, at, from, &writer->read);
     KD_TRY(floats_of(writer, from->position, &writer->read.positions));
     KD_TRY(floats_of(writer, from->normal, &writer->read.normals));
     KD_TRY(floats_of(writer, from->texcoord, &writer->read.texcoords));
@@ -332,15 +332,15 @@ static kd_status numbers_read(mesh_writer *writer, const json_place *at) {
 }
 
 static kd_status primitive_load(mesh_writer *writer) {
-    const json_place mesh_place = gltf_place(writer->of, GLTF_MESHES, writer->from->mesh);
+    const json_place mesh_place = gltf_place(writer->gltf, GLTF_MESHES, writer->primitive->mesh);
     const json_place list = json_place_key(&mesh_place, "primitives");
-    const json_place at = json_place_item(&list, (int)writer->from->index);
+    const json_place at = json_place_item(&list, (int)writer->primitive->index);
     gltf_accessor colours = {.components = 0};
-    if (writer->from->position == KD_NONE) return KD_OK;
-    if (writer->from->colour != KD_NONE) KD_TRY(gltf_accessor_open(writer->of, writer->from->colour, &colours));
+    if (writer->primitive->position == KD_NONE) return KD_OK;
+    if (writer->primitive->colour != KD_NONE) KD_TRY(gltf_accessor_open(writer->gltf, writer->primitive->colour, &colours));
     writer->colour_components = colours.components;
     KD_TRY(numbers_read(writer, &at));
-    KD_TRY(gltf_morphs_apply(writer->of, &at, writer->from, &writer->read));
+    KD_TRY(gltf_morphs_apply(writer->gltf, &at, writer->primitive, &writer->read));
     soundness_judge(writer, &at);
     return KD_OK;
 }
@@ -354,17 +354,17 @@ static kd_status draw_write(mesh_writer *writer, const gltf_draw *draw) {
     writer->turned =
         own ? writer->shapes.shapes[draw->shape].turned : transform_determinant(&node->world) < 0;
     if (!own && node->skin != KD_NONE && writer->read.joints && writer->read.weights) {
-        KD_TRY(gltf_skin_open(writer->of, writer->nodes, node->skin, &writer->skin));
+        KD_TRY(gltf_skin_open(writer->gltf, writer->nodes, node->skin, &writer->skin));
         writer->turned = writer->skin.bone_count && transform_determinant(&writer->skin.bones[0]) < 0;
     }
-    parallel_for(writer->from->vertices, GRAIN, vertices_body, writer);
-    parallel_for(writer->from->triangles, GRAIN, triangles_body, writer);
+    parallel_for(writer->primitive->vertices, GRAIN, vertices_body, writer);
+    parallel_for(writer->primitive->triangles, GRAIN, triangles_body, writer);
     gltf_skin_close(&writer->skin);
     return KD_OK;
 }
 
 static kd_status primitive_write(mesh_writer *writer, const gltf_primitive *primitive) {
-    writer->from = primitive;
+    writer->primitive = primitive;
     kd_status status = primitive_load(writer);
     if (status == KD_OK) texcoords_write(writer);
     for (uint32_t d = primitive->first_draw; d != KD_NONE && status == KD_OK; d = writer->draws[d].next)
@@ -397,22 +397,22 @@ static void materials_hand_over(gltf_materials *materials, mesh *mesh) {
 }
 
 static kd_status mesh_write(mesh_writer *writer) {
-    KD_TRY(gltf_shapes_find(writer->of, writer->nodes, &writer->shapes));
+    KD_TRY(gltf_shapes_find(writer->gltf, writer->nodes, &writer->shapes));
     KD_TRY(primitives_list(writer));
     KD_TRY(arrays_reserve(writer));
     for (uint32_t i = 0; i < writer->primitive_count; ++i) {
-        KD_REQUIRE(!job_cancelled(writer->of->job), KD_INTERRUPTED, "%s: interrupted while reading",
-                   writer->of->path);
+        KD_REQUIRE(!job_cancelled(writer->gltf->job), KD_INTERRUPTED, "%s: interrupted while reading",
+                   writer->gltf->path);
         KD_TRY(primitive_write(writer, &writer->primitives[i]));
     }
-    KD_TRY(gltf_places_weld(writer->into, &writer->faults.unusable));
-    gltf_parts_recount(writer->into);
-    return gltf_shapes_put(&writer->shapes, writer->nodes, writer->into);
+    KD_TRY(gltf_places_weld(writer->mesh, &writer->faults.unusable));
+    gltf_parts_recount(writer->mesh);
+    return gltf_shapes_put(&writer->shapes, writer->nodes, writer->mesh);
 }
 
 kd_status gltf_meshes_read(gltf_file *gltf, const gltf_nodes *nodes, gltf_materials *materials,
                            mesh *mesh) {
-    mesh_writer to = {.of = gltf, .nodes = nodes, .materials = materials, .into = mesh};
+    mesh_writer to = {.gltf = gltf, .nodes = nodes, .materials = materials, .mesh = mesh};
     const kd_status status = mesh_write(&to);
     memory_free(to.primitives);
     memory_free(to.mesh_first);

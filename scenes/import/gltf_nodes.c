@@ -4,7 +4,7 @@
 #include "scenes/import/gltf_parts.h"
 
 typedef struct node_walk {
-    gltf_file *of;
+    gltf_file *gltf;
     gltf_nodes *out;
     uint32_t *waiting,
         *parents; /* stack of nodes, and the placement of each one's parent or KD_NONE */
@@ -15,9 +15,9 @@ typedef struct node_walk {
 static kd_status node_push(node_walk *walk, const json_place *at, const cJSON *item,
                            uint32_t parent) {
     uint32_t node = 0;
-    KD_TRY(gltf_index_of(walk->of, at, item, GLTF_NODES, &node));
+    KD_TRY(gltf_index_of(walk->gltf, at, item, GLTF_NODES, &node));
     if (walk->visited[node])
-        return gltf_fail(walk->of, "bad-tree", at,
+        return gltf_fail(walk->gltf, "bad-tree", at,
                          "found nodes[%u] below itself or below two other nodes, expected a tree",
                          node);
     walk->visited[node] = true;
@@ -80,7 +80,7 @@ static kd_status local_of(gltf_file *gltf, const json_place *at, const cJSON *no
 }
 
 static kd_status node_place(node_walk *walk, uint32_t node, uint32_t parent) {
-    gltf_file *file = walk->of;
+    gltf_file *file = walk->gltf;
     const json_place at = gltf_place(file, GLTF_NODES, node);
     const json_place below = json_place_key(&at, "children");
     const cJSON *from = gltf_item(file, GLTF_NODES, node), *lamp = NULL, *children = NULL;
@@ -104,7 +104,7 @@ static kd_status node_place(node_walk *walk, uint32_t node, uint32_t parent) {
 
 /* Pushes all nodes without a parent: the roots of a file without scenes. */
 static kd_status orphans_push(node_walk *walk) {
-    gltf_file *gltf = walk->of;
+    gltf_file *gltf = walk->gltf;
     const uint32_t count = gltf->lists[GLTF_NODES].count;
     bool *named = NULL;
     KD_TRY(KD_RESERVE_ZEROED(named, count));
@@ -128,7 +128,7 @@ static kd_status orphans_push(node_walk *walk) {
 }
 
 static kd_status roots_push(node_walk *walk) {
-    gltf_file *gltf = walk->of;
+    gltf_file *gltf = walk->gltf;
     uint32_t scene = KD_NONE;
     const cJSON *roots = NULL;
     KD_TRY(gltf_index(gltf, &gltf->place, gltf->root, "scene", GLTF_SCENES, &scene));
@@ -217,7 +217,7 @@ done:
 
 kd_status gltf_nodes_place(gltf_file *gltf, gltf_nodes *out) {
     const uint32_t count = gltf->lists[GLTF_NODES].count;
-    node_walk walk = {.of = gltf, .out = out};
+    node_walk walk = {.gltf = gltf, .out = out};
     kd_status status = KD_OK;
     KD_TRY_GOTO(KD_RESERVE(out->list, count));
     KD_TRY_GOTO(KD_RESERVE(out->list_index_of, count));

@@ -61,11 +61,11 @@ void gltf_materials_close(gltf_materials *owned);
 
 /* State while reading one material. */
 typedef struct gltf_surface {
-    gltf_file *of;
+    gltf_file *gltf;
     gltf_materials *all;
-    const cJSON *from;
+    const cJSON *json;
     json_place place;
-    mesh_material *to;
+    mesh_material *material;
     uint32_t texcoord; /* TEXCOORD set of its maps; KD_NONE: no map so far */
     uint32_t second;   /* second TEXCOORD set; KD_NONE: none so far */
 } gltf_surface;

@@ -108,10 +108,10 @@ kd_status gltf_primitive_read(gltf_file *gltf, const gltf_materials *materials, 
 }
 
 typedef struct packed_primitive {
-    gltf_file *of;
-    const json_place *at; /* of the extension */
+    gltf_file *gltf;
+    const json_place *place; /* of the extension */
     const cJSON *attributes;
-    const gltf_primitive *from;
+    const gltf_primitive *primitive;
     draco_mesh unpacked;
 } packed_primitive;
 
@@ -124,18 +124,18 @@ static double normal_divisor(int32_t type) { /* divisor of a normalized integer 
    the Draco data are read from the accessor. */
 static kd_status attribute_take(packed_primitive *primitive, const char *key, uint32_t accessor,
                                 float **values) {
-    const json_place place = json_place_key(primitive->at, "attributes");
+    const json_place place = json_place_key(primitive->place, "attributes");
     gltf_accessor meant;
     draco_attribute *attribute = NULL;
     uint64_t id = UINT64_MAX;
     if (accessor == KD_NONE) return KD_OK;
-    KD_TRY(gltf_accessor_open(primitive->of, accessor, &meant));
-    if (!json_has(primitive->attributes, key)) return gltf_accessor_floats(primitive->of, &meant, values);
-    KD_TRY(gltf_count(primitive->of, &place, primitive->attributes, key, &id));
+    KD_TRY(gltf_accessor_open(primitive->gltf, accessor, &meant));
+    if (!json_has(primitive->attributes, key)) return gltf_accessor_floats(primitive->gltf, &meant, values);
+    KD_TRY(gltf_count(primitive->gltf, &place, primitive->attributes, key, &id));
     for (uint32_t i = 0; i < primitive->unpacked.attribute_count; ++i)
         if (primitive->unpacked.attributes[i].id == id) attribute = &primitive->unpacked.attributes[i];
     if (!attribute || !attribute->values || attribute->components != meant.components)
-        return gltf_fail(primitive->of, "bad-value", &place,
+        return gltf_fail(primitive->gltf, "bad-value", &place,
                          "found no compressed %s of %u components, expected one", key,
                          meant.components);
     const uint64_t count = (uint64_t)primitive->unpacked.point_count * attribute->components;
@@ -148,14 +148,14 @@ static kd_status attribute_take(packed_primitive *primitive, const char *key, ui
 }
 
 static kd_status numbers_take(packed_primitive *primitive, gltf_numbers_read *out) {
-    const gltf_primitive *from = primitive->from;
+    const gltf_primitive *from = primitive->primitive;
     char texcoord[32], second[32];
     snprintf(texcoord, sizeof texcoord, "TEXCOORD_%u", from->texcoord_set);
     snprintf(second, sizeof second, "TEXCOORD_%u", from->second_set);
     if (primitive->unpacked.point_count != from->vertices ||
         3 * (uint64_t)primitive->unpacked.triangle_count != from->corners || from->mode != GLTF_TRIANGLES)
         return gltf_fail(
-            primitive->of, "bad-value", primitive->at,
+            primitive->gltf, "bad-value", primitive->place,
             "found %u compressed points and %u triangles, expected the %u and %u of the accessors",
             primitive->unpacked.point_count, primitive->unpacked.triangle_count, from->vertices,
             from->corners / 3);
@@ -176,7 +176,7 @@ kd_status gltf_draco_read(gltf_file *gltf, const json_place *at, const gltf_prim
                           gltf_numbers_read *out) {
     const json_place inner = json_place_key(at, "extensions");
     const json_place place = json_place_key(&inner, "KHR_draco_mesh_compression");
-    packed_primitive packed = {.of = gltf, .at = &place, .from = primitive};
+    packed_primitive packed = {.gltf = gltf, .place = &place, .primitive = primitive};
     gltf_bytes bytes = {NULL, 0};
     uint32_t view = KD_NONE, stride = 0;
     KD_TRY(gltf_inner(gltf, &place, primitive->packed, "attributes", false, &packed.attributes));

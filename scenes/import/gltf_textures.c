@@ -17,7 +17,7 @@ static kd_status picture_add(gltf_surface *surface, uint32_t image, unsigned cha
     char name[WHERE_BYTES];
     mesh_picture made = {NULL, owned, from.count};
     kd_status status = KD_OK;
-    snprintf(name, sizeof name, "%s: images[%u]", surface->of->path, image);
+    snprintf(name, sizeof name, "%s: images[%u]", surface->gltf->path, image);
     KD_TRY_GOTO(KD_GROW(all->pictures, all->picture_count, (uint64_t)all->picture_count + 1));
     if (!made.bytes) {
         KD_TRY_GOTO(KD_RESERVE(made.bytes, from.count));
@@ -46,11 +46,11 @@ static const char *foreign_kind(gltf_bytes from) {
 static kd_status image_from_file(gltf_surface *surface, uint32_t image, const json_place *at,
                                  const char *uri) {
     char **path = &surface->all->image_paths[image];
-    KD_TRY(gltf_uri_path(surface->of, at, uri, path));
+    KD_TRY(gltf_uri_path(surface->gltf, at, uri, path));
     if (file_is_there(*path)) return KD_OK;
     memory_free(*path);
     *path = NULL;
-    gltf_warn(surface->of, "missing-texture", at, "found the texture \"%.60s\", but no such file exists",
+    gltf_warn(surface->gltf, "missing-texture", at, "found the texture \"%.60s\", but no such file exists",
               uri);
     return KD_OK;
 }
@@ -60,7 +60,7 @@ static kd_status image_from_bytes(gltf_surface *surface, uint32_t image, const j
     const char *kind = foreign_kind(from);
     if (kind) {
         memory_free(owned);
-        gltf_warn(surface->of, "unusable-texture", at,
+        gltf_warn(surface->gltf, "unusable-texture", at,
                   "found an image in %s, expected PNG or JPEG; it is ignored", kind);
         return KD_OK;
     }
@@ -68,7 +68,7 @@ static kd_status image_from_bytes(gltf_surface *surface, uint32_t image, const j
 }
 
 static kd_status image_find(gltf_surface *surface, uint32_t image) {
-    gltf_file *gltf = surface->of;
+    gltf_file *gltf = surface->gltf;
     const json_place at = gltf_place(gltf, GLTF_IMAGES, image);
     const json_place uri_at = json_place_key(&at, "uri");
     const cJSON *from = gltf_item(gltf, GLTF_IMAGES, image);
@@ -123,7 +123,7 @@ static kd_status others_tell(gltf_file *gltf, const json_place *at, const cJSON 
 /* Sets *image to the image of a texture, or KD_NONE if none can be used, and the wrap modes. */
 static kd_status texture_read(gltf_surface *surface, uint32_t texture, uint32_t *image,
                               mesh_map_form *form) {
-    gltf_file *gltf = surface->of;
+    gltf_file *gltf = surface->gltf;
     const json_place at = gltf_place(gltf, GLTF_TEXTURES, texture);
     const cJSON *from = gltf_item(gltf, GLTF_TEXTURES, texture);
     uint32_t sampler = KD_NONE;
@@ -145,12 +145,12 @@ static kd_status transform_read(gltf_surface *surface, const json_place *at, con
     const cJSON *moved = NULL;
     double offset[2] = {0, 0}, scale[2] = {1, 1}, turn = 0;
     const double maximum = 1e6;
-    KD_TRY(gltf_extension(surface->of, at, info, "KHR_texture_transform", &moved));
+    KD_TRY(gltf_extension(surface->gltf, at, info, "KHR_texture_transform", &moved));
     if (moved) {
-        KD_TRY(gltf_numbers(surface->of, at, moved, "offset", 2, offset, NULL));
-        KD_TRY(gltf_numbers(surface->of, at, moved, "scale", 2, scale, NULL));
-        KD_TRY(gltf_number(surface->of, at, moved, "rotation", -maximum, maximum, &turn));
-        KD_TRY(gltf_count(surface->of, at, moved, "texCoord", texcoord));
+        KD_TRY(gltf_numbers(surface->gltf, at, moved, "offset", 2, offset, NULL));
+        KD_TRY(gltf_numbers(surface->gltf, at, moved, "scale", 2, scale, NULL));
+        KD_TRY(gltf_number(surface->gltf, at, moved, "rotation", -maximum, maximum, &turn));
+        KD_TRY(gltf_count(surface->gltf, at, moved, "texCoord", texcoord));
     }
     const double c = cos(turn), s = sin(turn);
     const double m[2][3] = {{c * scale[0], s * scale[1], offset[0]},
@@ -164,7 +164,7 @@ static kd_status transform_read(gltf_surface *surface, const json_place *at, con
     form->offset[1] = (float)(1 - m[1][1] - m[1][2]);
     for (int i = 0; i < 2; ++i)
         if (!isfinite(form->scale[i]) || !isfinite(form->shear[i]) || !isfinite(form->offset[i]))
-            return gltf_fail(surface->of, "bad-value", at,
+            return gltf_fail(surface->gltf, "bad-value", at,
                              "found a texture transform that is not finite");
     return KD_OK;
 }
@@ -173,7 +173,7 @@ static kd_status transform_read(gltf_surface *surface, const json_place *at, con
 
 static kd_status path_give(gltf_surface *surface, uint32_t image, mesh_map map) {
     gltf_materials *all = surface->all;
-    char **path = mesh_material_map(surface->to, map);
+    char **path = mesh_material_map(surface->material, map);
     if (!all->image_paths[image] && !all->image_missing[image]) {
         KD_TRY(image_find(surface, image));
         all->image_missing[image] = !all->image_paths[image];
@@ -184,7 +184,7 @@ static kd_status path_give(gltf_surface *surface, uint32_t image, mesh_map map) 
 
 kd_status gltf_map_read(gltf_surface *surface, const json_place *at, const cJSON *object,
                         const char *key, mesh_map map, mesh_channel channel) {
-    gltf_file *gltf = surface->of;
+    gltf_file *gltf = surface->gltf;
     const cJSON *info = NULL;
     const json_place place = json_place_key(at, key);
     mesh_map_form form;
@@ -210,16 +210,16 @@ kd_status gltf_map_read(gltf_surface *surface, const json_place *at, const cJSON
                   (unsigned long long)texcoord, surface->texcoord, surface->second);
         return KD_OK;
     }
-    surface->to->forms[map] = form;
+    surface->material->forms[map] = form;
     KD_TRY(path_give(surface, image, map));
     return KD_OK;
 }
 
 kd_status gltf_map_copy(gltf_surface *surface, mesh_map from, mesh_map map, mesh_channel channel) {
-    const char *path = *mesh_material_map(surface->to, from);
-    char **copy = mesh_material_map(surface->to, map);
+    const char *path = *mesh_material_map(surface->material, from);
+    char **copy = mesh_material_map(surface->material, map);
     if (!path || *copy) return KD_OK;
-    surface->to->forms[map] = surface->to->forms[from];
-    surface->to->forms[map].channel = (uint8_t)channel;
+    surface->material->forms[map] = surface->material->forms[from];
+    surface->material->forms[map].channel = (uint8_t)channel;
     return text_copy(copy, path);
 }

@@ -69,7 +69,7 @@ bool import_answer_write(FILE *file, kd_status status, const char *error, const 
 /* --- reading --------------------------------------------------------------------------------- */
 
 typedef struct answer_reader {
-    mesh *into;
+    struct mesh *mesh;
     const char *path;
     import_source source;
     void *context;
@@ -194,9 +194,9 @@ static kd_status material_take(answer_reader *reader, mesh_material *mesh_materi
 
 static kd_status materials_take(answer_reader *reader, uint32_t count) {
     if (count > reader->left / sizeof(mesh_material)) return unsound(reader, "too many materials");
-    KD_TRY(KD_RESERVE_ZEROED(reader->into->materials, count));
-    reader->into->material_count = count;
-    for (uint32_t i = 0; i < count; ++i) KD_TRY(material_take(reader, &reader->into->materials[i]));
+    KD_TRY(KD_RESERVE_ZEROED(reader->mesh->materials, count));
+    reader->mesh->material_count = count;
+    for (uint32_t i = 0; i < count; ++i) KD_TRY(material_take(reader, &reader->mesh->materials[i]));
     return KD_OK;
 }
 
@@ -208,7 +208,7 @@ static bool indices_are_below(const uint32_t *indices, uint64_t count, uint32_t 
 }
 
 static kd_status mesh_judge(const answer_reader *reader) {
-    const mesh *read = reader->into;
+    const mesh *read = reader->mesh;
     const uint64_t corners = 3 * (uint64_t)read->triangle_count;
     if (!indices_are_below(read->triangles, corners, read->position_count, false) ||
         !indices_are_below(read->normal_indices, corners, read->normal_count, true) ||
@@ -227,7 +227,7 @@ static kd_status mesh_judge(const answer_reader *reader) {
 }
 
 static kd_status mesh_take(answer_reader *reader, const answer_head *head) {
-    mesh *into = reader->into;
+    mesh *into = reader->mesh;
     const uint64_t corners = 3 * (uint64_t)head->triangles;
     const uint64_t normals = head->has_normal_indices ? corners : 0;
     const uint64_t texcoords = head->has_texcoord_indices ? corners : 0;

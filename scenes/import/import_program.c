@@ -29,7 +29,7 @@ static bool program_find(char found[PLACE_BYTES]) {
 /* --- the answer --- */
 
 typedef struct import_run {
-    const import_asked *asked;
+    const import_asked *request;
     child process;
     bool cut_short; /* the answer was truncated */
 } import_run;
@@ -38,8 +38,8 @@ static kd_status answer_take(void *context, void *to, uint64_t bytes) {
     import_run *run = (import_run *)context;
     char *next = (char *)to;
     while (bytes > 0) {
-        KD_REQUIRE(!job_cancelled(run->asked->job), KD_INTERRUPTED, "%s: interrupted while reading",
-                   run->asked->path);
+        KD_REQUIRE(!job_cancelled(run->request->job), KD_INTERRUPTED, "%s: interrupted while reading",
+                   run->request->path);
         const ssize_t got = read(run->process.answer, next, bytes < INT_MAX ? bytes : INT_MAX);
         if (got > 0) {
             next += got;
@@ -49,7 +49,7 @@ static kd_status answer_take(void *context, void *to, uint64_t bytes) {
         } else {
             run->cut_short = true;
             KD_FAIL(KD_ERROR_INPUT, "%s: kandela-import ended before sending all data",
-                    run->asked->path);
+                    run->request->path);
         }
     }
     return KD_OK;
@@ -163,7 +163,7 @@ kd_status assimp_load(mesh *out, const char *path, job_control *job) {
 }
 
 typedef struct draco_reader {
-    draco_mesh *to;
+    draco_mesh *mesh;
     const char *path;
     uint64_t left; /* remaining allocation limit, in bytes */
     import_source source;
@@ -187,13 +187,13 @@ static kd_status attribute_take(draco_reader *reader, draco_attribute *attribute
                "%s: found %u components compressed by Draco, expected 1 to 16", reader->path, head[1]);
     attribute->id = head[0];
     attribute->components = head[1];
-    return array_take(reader, (void **)&attribute->values, (uint64_t)reader->to->point_count * attribute->components,
+    return array_take(reader, (void **)&attribute->values, (uint64_t)reader->mesh->point_count * attribute->components,
                       sizeof(float));
 }
 
 static kd_status all_take(draco_reader *reader) {
     draco_answer_head head;
-    draco_mesh *to = reader->to;
+    draco_mesh *to = reader->mesh;
     KD_TRY(reader->source(reader->from, &head, sizeof head));
     KD_REQUIRE(head.magic == DRACO_ANSWER_MAGIC, KD_ERROR_INPUT,
                "%s: kandela-import sent invalid data", reader->path);

@@ -159,7 +159,7 @@ enum { NODE_DEPTH = 512 };
 
 typedef struct importer {
     const struct aiScene *scene;
-    mesh *into;
+    struct mesh *mesh;
     /* first pass: counts; second pass: written so far */
     uint64_t positions, normals, texcoords, triangles, faces;
     uint64_t left_out; /* faces with a corner that is out of range or not finite */
@@ -203,7 +203,7 @@ static bool is_mirrored(const struct aiMatrix4x4 *m) {
 }
 
 static void vertices_write(importer *importer, const struct aiMesh *source, const struct aiMatrix4x4 *m) {
-    mesh *into = importer->into;
+    mesh *into = importer->mesh;
     for (unsigned i = 0; i < source->mNumVertices; ++i) {
         into->positions[importer->positions + i] = point_of(m, &source->mVertices[i]);
         if (source->mNormals) into->normals[importer->normals + i] = normal_of(m, &source->mNormals[i]);
@@ -218,7 +218,7 @@ static void vertices_write(importer *importer, const struct aiMesh *source, cons
 
 static void triangle_write(importer *importer, const struct aiMesh *source, const struct aiFace *face,
                            const uint32_t cut[3], bool mirrored) {
-    mesh *into = importer->into;
+    mesh *into = importer->mesh;
     for (int k = 0; k < 3; ++k) {
         const uint32_t corner = face->mIndices[cut[mirrored && k ? 3 - k : k]];
         const uint64_t at = 3 * importer->triangles + (uint64_t)k;
@@ -240,7 +240,7 @@ static kd_status face_write(importer *importer, const struct aiMesh *mesh, const
                             bool mirrored) {
     for (unsigned k = 0; k < face->mNumIndices; ++k) {
         const bool sound = face->mIndices[k] < mesh->mNumVertices;
-        if (sound) importer->corners[k] = importer->into->positions[importer->positions + face->mIndices[k]];
+        if (sound) importer->corners[k] = importer->mesh->positions[importer->positions + face->mIndices[k]];
         if (!sound || !vec3_is_finite(importer->corners[k])) {
             ++importer->left_out;
             return KD_OK;
@@ -292,7 +292,7 @@ static kd_status scene_visit(importer *importer) {
 }
 
 static kd_status arrays_reserve(importer *importer) {
-    mesh *into = importer->into;
+    mesh *into = importer->mesh;
     const uint64_t maximum = KD_NONE - 1;
     KD_REQUIRE(importer->positions <= maximum && importer->triangles <= maximum, KD_ERROR_INPUT,
                "found %llu vertices and %llu triangles, expected less than 2^32 of each",
@@ -329,7 +329,7 @@ static void positions_mend(mesh *mesh) {
 }
 
 static kd_status scene_take(importer *importer, const char *path) {
-    mesh *into = importer->into;
+    mesh *into = importer->mesh;
     KD_TRY(import_materials(into, importer->scene, path));
     KD_TRY(scene_visit(importer));
     KD_TRY(arrays_reserve(importer));
@@ -430,7 +430,7 @@ static struct aiFile *file_begin(struct aiFileIO *files, const char *path, const
 kd_status import_scene(mesh *out, const char *path, const file_view *file) {
     memset(out, 0, sizeof *out);
     importer to = {0};
-    to.into = out;
+    to.mesh = out;
     /* aiProcess_ValidateDataStructure is not used, because it rejects point clouds and empty
        meshes; all data is validated during conversion. */
     memory_files all = {path, file};

@@ -7,7 +7,7 @@
 
 typedef struct procedural_generator {
     const char *name;
-    const char *what;   /* one line for --help */
+    const char *description;   /* one line for --help */
     uint64_t triangles; /* default number of triangles */
     bool closed;        /* all its surfaces are watertight, front faces outwards */
     bool inside;        /* the default camera is placed inside */

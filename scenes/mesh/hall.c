@@ -13,7 +13,7 @@ static const float hall_wall = 0.25f; /* half the thickness of the arcade wall *
 static const float hall_sky = 0.14f;  /* half angle of the skylight, radians */
 
 typedef struct hall {
-    mesh_builder *to;
+    mesh_builder *builder;
     uint32_t detail;
     uint32_t stone, light_stone, floor_dark, floor_light, banners[3], sky;
 } hall;
@@ -25,7 +25,7 @@ static uint32_t add_material(mesh_builder *builder, const char *name, float r, f
 }
 
 static void add_materials(hall *hall) {
-    mesh_builder *to = hall->to;
+    mesh_builder *to = hall->builder;
     material sky = material_default();
     hall->stone = add_material(to, "stone", 0.62f, 0.56f, 0.47f);
     hall->light_stone = add_material(to, "plaster", 0.76f, 0.73f, 0.67f);
@@ -45,13 +45,13 @@ static vec3 lerp3(vec3 a, vec3 b, float t) {
 
 static void box(const hall *hall, vec3 lo, vec3 hi) {
     const transform unmoved = transform_identity();
-    mesh_builder_box(hall->to, lo, hi, &unmoved);
+    mesh_builder_box(hall->builder, lo, hi, &unmoved);
 }
 
 static void add(const hall *hall, vec3 (*at)(const void *, float, float), const void *context,
                 uint32_t columns, uint32_t rows) {
     const patch shape = {at, context, columns, rows, vec2_make(1, 1)};
-    patch_add(hall->to, &shape);
+    patch_add(hall->builder, &shape);
 }
 
 /* --- columns ---------------------------------------------------------------------------------- */
@@ -79,7 +79,7 @@ static void add_column(const hall *hall, float x, float z) {
     const uint32_t d = hall->detail, around = d < 4 ? 8 * d : 20 * ((6 * d + 19) / 20);
     const column shaft = {vec3_make(x, 0, z), 0.3f, 2.8f, false};
     const column capital = {vec3_make(x, 0, z), 2.8f, 3.25f, true};
-    hall->to->material = hall->stone;
+    hall->builder->material = hall->stone;
     box(hall, vec3_make(x - 0.45f, 0, z - 0.45f), vec3_make(x + 0.45f, 0.22f, z + 0.45f));
     box(hall, vec3_make(x - 0.38f, 0.22f, z - 0.38f), vec3_make(x + 0.38f, 0.3f, z + 0.38f));
     add(hall, column_at, &shaft, around, 2 * d);
@@ -119,17 +119,17 @@ static void add_arcade(const hall *hall, float start, float side) {
     const float near = middle + hall_wall, far = middle - hall_wall;
     const arch front = {centre, {near, far}}, back = {centre, {far, near}};
     const uint32_t d = hall->detail;
-    hall->to->material = hall->light_stone;
+    hall->builder->material = hall->light_stone;
     add(hall, spandrel_at, &front, 4 * d, d);
     add(hall, spandrel_at, &back, 4 * d, d);
-    hall->to->material = hall->stone;
+    hall->builder->material = hall->stone;
     add(hall, soffit_at, &front, 4 * d, 1 + d / 4);
-    hall->to->material = hall->light_stone;
+    hall->builder->material = hall->light_stone;
     const float half = hall_bay / 2 - hall_arch_radius;
     box(hall, vec3_make(start, hall_springing, far), vec3_make(start + half, hall_wall_top, near));
     box(hall, vec3_make(start + hall_bay - half, hall_springing, far),
         vec3_make(start + hall_bay, hall_wall_top, near));
-    hall->to->material = hall->stone; /* cornice under the vault */
+    hall->builder->material = hall->stone; /* cornice under the vault */
     box(hall, vec3_make(start, hall_wall_top - 0.25f, middle - 0.35f),
         vec3_make(start + hall_bay, hall_wall_top, middle + 0.35f));
 }
@@ -153,13 +153,13 @@ static void add_vault(const hall *hall, float start) {
     const float end = start + hall_bay, ridge = KD_PI / 2;
     const vault east = {{start, end}, {0, ridge - hall_sky}, hall_half_nave};
     const vault west = {{start, end}, {ridge + hall_sky, KD_PI}, hall_half_nave};
-    hall->to->material = hall->light_stone;
+    hall->builder->material = hall->light_stone;
     add(hall, vault_at, &east, 2 * d, 3 * d);
     add(hall, vault_at, &west, 2 * d, 3 * d);
-    hall->to->material = hall->sky;
+    hall->builder->material = hall->sky;
     const float y = hall_wall_top + hall_half_nave * cosf(hall_sky);
     const float z = hall_half_nave * sinf(hall_sky);
-    mesh_builder_quad(hall->to, vec3_make(start, y, -z), vec3_make(end, y, -z), vec3_make(end, y, z),
+    mesh_builder_quad(hall->builder, vec3_make(start, y, -z), vec3_make(end, y, -z), vec3_make(end, y, z),
                       vec3_make(start, y, z), vec2_make(1, 1));
 }
 
@@ -173,7 +173,7 @@ static vec3 rib_flank_at(const void *context, float u, float v) {
 
 static void add_rib(const hall *hall, float x) {
     const uint32_t d = hall->detail;
-    hall->to->material = hall->stone;
+    hall->builder->material = hall->stone;
     for (int half = 0; half < 2; ++half) {
         const float ridge = KD_PI / 2;
         const float from = half ? ridge + hall_sky : 0, until = half ? KD_PI : ridge - hall_sky;
@@ -204,7 +204,7 @@ static void add_ends(const hall *hall) {
     for (int end = 0; end < 2; ++end) {
         const float x = end ? hall_half_length : -hall_half_length, s = end ? 1.0f : -1.0f;
         const float w = hall_half_width, top = hall_wall_top;
-        mesh_builder_quad(hall->to, vec3_make(x, 0, s * -w), vec3_make(x, 0, s * w),
+        mesh_builder_quad(hall->builder, vec3_make(x, 0, s * -w), vec3_make(x, 0, s * w),
                           vec3_make(x, top, s * w), vec3_make(x, top, s * -w), vec2_make(1, 1));
         add(hall, gable_at, &x, 4 * hall->detail, 1);
     }
@@ -214,9 +214,9 @@ static void add_sides(const hall *hall, float side) {
     const float l = hall_half_length, w = side * hall_half_width, top = hall_aisle_top;
     const float inner = side * (hall_half_nave + hall_wall), s = side;
     const vec2 uv = vec2_make(1, 1);
-    mesh_builder_quad(hall->to, vec3_make(s * l, 0, w), vec3_make(s * -l, 0, w),
+    mesh_builder_quad(hall->builder, vec3_make(s * l, 0, w), vec3_make(s * -l, 0, w),
                       vec3_make(s * -l, top, w), vec3_make(s * l, top, w), uv);
-    mesh_builder_quad(hall->to, vec3_make(s * l, top, w), vec3_make(s * -l, top, w),
+    mesh_builder_quad(hall->builder, vec3_make(s * l, top, w), vec3_make(s * -l, top, w),
                       vec3_make(s * -l, top, inner), vec3_make(s * l, top, inner), uv);
     for (int i = 0; i <= HALL_BAYS; ++i) {
         const float x = -hall_half_length + hall_bay * (float)i;
@@ -233,8 +233,8 @@ static void add_floor(const hall *hall) {
         for (uint32_t j = 0; j < HALL_TILES_Z * n; ++j) {
             const float x = (float)i * step - hall_half_length;
             const float z = (float)j * step - hall_half_width;
-            hall->to->material = (i / n + j / n) % 2 ? hall->floor_dark : hall->floor_light;
-            mesh_builder_quad(hall->to, vec3_make(x, 0, z + step), vec3_make(x + step, 0, z + step),
+            hall->builder->material = (i / n + j / n) % 2 ? hall->floor_dark : hall->floor_light;
+            mesh_builder_quad(hall->builder, vec3_make(x, 0, z + step), vec3_make(x + step, 0, z + step),
                               vec3_make(x + step, 0, z), vec3_make(x, 0, z), vec2_make(1, 1));
         }
 }
@@ -254,9 +254,9 @@ static vec3 banner_at(const void *context, float u, float v) {
 static void add_banner(const hall *hall, int bay, float side) {
     const float x = -hall_half_length + hall_bay * ((float)bay + 0.5f);
     const vec3 middle = vec3_make(x, 4.7f, side * (hall_half_nave - 0.05f));
-    hall->to->material = hall->banners[(bay + (side > 0)) % 3];
+    hall->builder->material = hall->banners[(bay + (side > 0)) % 3];
     add(hall, banner_at, &middle, 3 * hall->detail, 3 * hall->detail);
-    hall->to->material = hall->stone;
+    hall->builder->material = hall->stone;
     box(hall, vec3_make(x - 0.8f, 4.68f, middle.z - 0.03f),
         vec3_make(x + 0.8f, 4.74f, middle.z + 0.03f));
 }
@@ -265,16 +265,16 @@ void procedural_hall(mesh_builder *builder, uint64_t triangles, uint64_t seed) {
     (void)seed;
     hall in;
     memset(&in, 0, sizeof in);
-    in.to = builder;
+    in.builder = builder;
     /* the hall has about 1280 detail^2 triangles */
     const double detail = nearbyint(sqrt((double)triangles / 1280));
     in.detail = detail < 1 ? 1 : (uint32_t)detail;
     add_materials(&in);
     add_floor(&in);
-    in.to->material = in.light_stone;
+    in.builder->material = in.light_stone;
     add_ends(&in);
     for (int side = -1; side <= 1; side += 2) {
-        in.to->material = in.light_stone;
+        in.builder->material = in.light_stone;
         add_sides(&in, (float)side);
         for (int i = 0; i <= HALL_BAYS; ++i)
             add_column(&in, -hall_half_length + hall_bay * (float)i, (float)side * hall_half_nave);

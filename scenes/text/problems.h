@@ -12,7 +12,7 @@ typedef struct obj_problem {
     uint32_t line;    /* 1-based; 0: the whole file */
     /* static identifier: "missing-mtl", "missing-texture", "index-range", "nan", ... */
     const char *kind;
-    const char *what; /* one clause: what was found, what was expected */
+    const char *message; /* one clause: what was found, what was expected */
     bool fatal;       /* the file cannot be used */
 } obj_problem;
 
@@ -35,7 +35,7 @@ typedef struct problem_record {
     uint64_t line; /* 0-based, relative to the text of the list */
     const char *kind;
     bool fatal;
-    char what[PROBLEM_TEXT];
+    char message[PROBLEM_TEXT];
 } problem_record;
 
 typedef struct problem_list {

@@ -95,11 +95,11 @@ static sah_split try_all_planes(const sweep_line *line, const sah_costs *costs) 
             right += line->hi[k] > plane;
             planar += line->lo[k] == plane && line->hi[k] == plane;
         }
-        const bool side = plane == line->of.lo || plane == line->of.hi;
-        if (!(line->of.lo < line->of.hi) || (side && planar == 0)) continue;
-        const float to_left = sah_split_cost(costs, &line->of, plane, left + planar, right);
-        const float to_right = sah_split_cost(costs, &line->of, plane, left, right + planar);
-        const sah_split split = {side ? (plane == line->of.lo ? to_left : to_right)
+        const bool side = plane == line->areas.lo || plane == line->areas.hi;
+        if (!(line->areas.lo < line->areas.hi) || (side && planar == 0)) continue;
+        const float to_left = sah_split_cost(costs, &line->areas, plane, left + planar, right);
+        const float to_right = sah_split_cost(costs, &line->areas, plane, left, right + planar);
+        const sah_split split = {side ? (plane == line->areas.lo ? to_left : to_right)
                                       : float_min(to_left, to_right),
                                  plane, 0, true};
         if (sah_split_before(&split, &best)) best = split;

@@ -156,7 +156,7 @@ static void packets_answer_as_single_rays_do(void **state) {
         triangle_set_close(&set);
     }
     assert_true(together > 2000 && hit > 2000);
-    assert_true(use.together > 0 && use.apart > 0);
+    assert_true(use.together > 0 && use.separate > 0);
 }
 
 /* Rays through the wide tree, alone and in streams, return the reference traversal's results, bit

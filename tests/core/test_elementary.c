@@ -22,7 +22,7 @@ static double units_off(float found, double expected) {
 
 typedef struct elementary_case {
     const char *name;
-    float (*found)(float x);
+    float (*function)(float x);
     double (*expected)(double x);
     float lo, hi; /* of |x| */
     double units; /* allowed error */
@@ -71,7 +71,7 @@ static void all_ranges(void **state) {
                 x = float_from_bits(float_bits(quarter) + near % 4);
             }
             if (fabsf(x) < test->lo || fabsf(x) > test->hi) continue;
-            const double off = units_off(test->found(x), test->expected((double)x));
+            const double off = units_off(test->function(x), test->expected((double)x));
             if (!(off <= worst)) worst = off, worst_at = x;
         }
         print_message("%s: %.3f units at %a\n", test->name, worst, (double)worst_at);

@@ -295,19 +295,19 @@ struct crew {
     unsigned hired, working;
     uint64_t launch; /* number of the present one */
     const char *kernel;
-    const shape *of;
+    const struct shape *shape;
     const std::function<void()> *body;
-    team *with;
+    struct team *team;
     unsigned together;
 };
 crew all = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER};
 
 void run_share(unsigned rank) {
-    mine = all.with;
+    mine = all.team;
     mine->base[rank] = (char *)__builtin_thread_pointer();
     pthread_barrier_wait(&mine->barrier);
-    for (unsigned block = rank; block < all.of->grid.x; block += all.together) {
-        run_block(all.kernel, *all.of, block, *all.body);
+    for (unsigned block = rank; block < all.shape->grid.x; block += all.together) {
+        run_block(all.kernel, *all.shape, block, *all.body);
         pthread_barrier_wait(&mine->barrier);
     }
 }
@@ -387,9 +387,9 @@ void emulated::launch_together(const char *kernel, shape shape, unsigned togethe
     pthread_barrier_init(&team.barrier, NULL, together);
     pthread_mutex_lock(&all.lock);
     all.kernel = kernel;
-    all.of = &shape;
+    all.shape = &shape;
     all.body = &body;
-    all.with = &team;
+    all.team = &team;
     all.together = all.working = together;
     ++all.launch;
     hire(together);

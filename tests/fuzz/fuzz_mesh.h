@@ -26,7 +26,7 @@ static inline void mesh_require(const mesh *mesh) {
 }
 
 static inline void count_problem(void *context, const obj_problem *problem) {
-    FUZZ_REQUIRE(problem->what && problem->kind);
+    FUZZ_REQUIRE(problem->message && problem->kind);
     ++*(int *)context;
 }
 

@@ -135,7 +135,7 @@ static void maps_by_two_sets_of_coordinates(void **state) {
     const obj_options options = {.problem = hear, .context = &ears};
     assert_int_equal(gltf_load(&read, file_in("three.glb"), &options, NULL), KD_OK);
     assert_int_equal(ears.count, 1);
-    assert_non_null(strstr(ears.what[0], "found TEXCOORD_2, but other maps of the material use "
+    assert_non_null(strstr(ears.messages[0], "found TEXCOORD_2, but other maps of the material use "
                                          "TEXCOORD_0 and TEXCOORD_1; it is ignored"));
     mesh_close(&read);
 }
@@ -266,7 +266,7 @@ static void extensions_that_are_not_read_are_said(void **state) {
     mesh read;
     assert_int_equal(gltf_load(&read, file_in("film.glb"), &options, NULL), KD_OK);
     assert_int_equal(ears.count, 1);
-    assert_non_null(strstr(ears.what[0],
+    assert_non_null(strstr(ears.messages[0],
                            "materials[0]: found the extension KHR_materials_iridescence, which is "
                            "not supported and is ignored"));
     mesh_close(&read);

@@ -33,8 +33,8 @@ static transform transform_of(uint32_t i, float size) {
 typedef struct instance_case {
     triangle_set own; /* two shapes: its first and its second half */
     triangle_set copies;
-    uint32_t of[PUT * SHAPE_TRIANGLES]; /* the shape's triangle of each copied triangle */
-    uint32_t by[PUT * SHAPE_TRIANGLES]; /* and its placement */
+    uint32_t shape_triangle[PUT * SHAPE_TRIANGLES]; /* the shape's triangle of each copied triangle */
+    uint32_t instance_of[PUT * SHAPE_TRIANGLES]; /* and its placement */
     instance list[PUT];
     instanced_shape shapes[2];
     instance_view view;
@@ -54,8 +54,8 @@ static void open_case(instance_case *c, case_triangles which) {
         assert_int_equal(instance_make(&c->list[i], &transform, i / 3 % 2), KD_OK);
         for (uint32_t t = 0; t < half; ++t) {
             const uint32_t copy = i * half + t, from = c->list[i].shape * half + t;
-            c->of[copy] = from;
-            c->by[copy] = i;
+            c->shape_triangle[copy] = from;
+            c->instance_of[copy] = i;
             for (uint32_t k = 0; k < 3; ++k) {
                 const vec3 at = instance_corner(&c->list[i], c->own.positions[3 * from + k]);
                 c->copies.positions[3 * copy + k] = at;
@@ -88,12 +88,12 @@ static instance_hit test_all(const instance_case *c, ray cast) {
     const precomputed_ray precomputed = precomputed_ray_make(cast);
     for (uint32_t i = 0; i < c->copies.input.triangle_count; ++i) {
         const vec3 *p = c->copies.positions + 3 * (size_t)i;
-        if (is_flat(&c->own, c->of[i]) || is_flat(&c->copies, i)) continue;
+        if (is_flat(&c->own, c->shape_triangle[i]) || is_flat(&c->copies, i)) continue;
         tritree_triangle_intersect(&precomputed, p[0], p[1], p[2], i, cast.tmin, &best.at);
     }
     if (best.at.triangle == KD_NONE) return best;
-    best.instance_id = c->by[best.at.triangle];
-    best.at.triangle = c->of[best.at.triangle];
+    best.instance_id = c->instance_of[best.at.triangle];
+    best.at.triangle = c->shape_triangle[best.at.triangle];
     return best;
 }
 
@@ -176,8 +176,8 @@ static uint32_t count_boxes(const instance_case *c, uint32_t at, box3 around, ui
         seen[put] = 1;
         box3 whole = node->box;
         for (uint32_t t = 0; t < c->copies.input.triangle_count; ++t)
-            for (uint32_t k = 0; k < 3 && c->by[t] == put; ++k)
-                if (!is_flat(&c->own, c->of[t]))
+            for (uint32_t k = 0; k < 3 && c->instance_of[t] == put; ++k)
+                if (!is_flat(&c->own, c->shape_triangle[t]))
                     box3_include(&whole, c->copies.positions[3 * t + k]);
         assert_memory_equal(&whole, &node->box, sizeof whole);
     }

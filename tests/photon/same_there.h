@@ -27,7 +27,7 @@ static inline finished run_kept(const char *path, const kd_render_options *optio
         end.image = result.image_hash;
         end.frame = result.frame;
         end.samples = result.samples_done;
-        assert_int_equal(result.where.kind, strcmp(where, "cpu") == 0 ? DEVICE_CPU : DEVICE_CUDA);
+        assert_int_equal(result.device_used.kind, strcmp(where, "cpu") == 0 ? DEVICE_CPU : DEVICE_CUDA);
         render_close(&result);
     } else {
         print_message("%s\n", kd_last_error());

@@ -50,8 +50,8 @@ static beam_flight flight_of(vec3 origin, vec3 direction, float length) {
     made.origin = origin;
     made.direction = direction;
     made.length = length;
-    made.where = 0;
-    made.in = &fog.media[0];
+    made.medium_index = 0;
+    made.medium = &fog.media[0];
     return made;
 }
 

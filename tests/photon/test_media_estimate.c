@@ -204,7 +204,7 @@ static void photons_scatter_by_their_phase_function(void **state) {
     expect_near((double)volume_at(&map, &at).x / even / forwards, 1, 1e-4);
     at.direction = vec3_make(0, 0, 1);
     expect_near((double)volume_at(&map, &at).x / even / backwards, 1, 1e-4);
-    at.where = 1;
+    at.medium = 1;
     assert_true(volume_at(&map, &at).x == 0);
     remove_walls();
 }

@@ -86,13 +86,13 @@ static double metric_apart(const metric_case *test, const kd_points_query *query
 }
 
 typedef struct metric_answer {
-    double apart;
+    double difference;
     uint32_t place;
 } metric_answer;
 
 static int metric_before(const void *a, const void *b) {
     const metric_answer *x = (const metric_answer *)a, *y = (const metric_answer *)b;
-    if (x->apart != y->apart) return x->apart < y->apart ? -1 : 1;
+    if (x->difference != y->difference) return x->difference < y->difference ? -1 : 1;
     return x->place < y->place ? -1 : 1;
 }
 
@@ -106,8 +106,8 @@ static uint32_t metric_brute_force(const metric_case *test, const kd_points_quer
     const double bound = query->norm == 2 ? metric_scalar(test, radius * radius) : radius;
     for (uint32_t i = 0; i < test->count; ++i) {
         if (i == left_out) continue;
-        metric_all[made].apart = metric_apart(test, query, x, metric_cloud[i]);
-        within += metric_all[made].apart <= bound;
+        metric_all[made].difference = metric_apart(test, query, x, metric_cloud[i]);
+        within += metric_all[made].difference <= bound;
         metric_all[made++].place = i;
     }
     qsort(metric_all, made, sizeof *metric_all, metric_before);
@@ -119,7 +119,7 @@ static void metric_expect(const metric_case *test, const uint32_t *ids, const vo
     for (uint32_t j = 0; j < count; ++j) {
         const uint32_t place = metric_all[j].place;
         assert_int_equal(ids[at + j], test->named ? metric_names[place] : place);
-        assert_true(metric_value(test, dist2, at + j) == metric_all[j].apart);
+        assert_true(metric_value(test, dist2, at + j) == metric_all[j].difference);
     }
 }
 
@@ -225,7 +225,7 @@ static void metric_check(const metric_case *test) {
     query.skip_self = test->count % 3 == 0;
     metric_check_asked(test, tree, &query);
     if (test->count) {
-        const double reach = metric_all[test->count / 4].apart;
+        const double reach = metric_all[test->count / 4].difference;
         query.max_radius = test->norm == 2 ? sqrt(reach) : reach;
         metric_check_asked(test, tree, &query);
         metric_check_own(test, tree, &query);

@@ -313,7 +313,7 @@ static void compare_lanes(int which, uint32_t round, int count, uint32_t dims) {
     for (int i = 0; i < 3; ++i) {
         const lanes_one one = lanes_closest(&leaf, query, dims, bounds[i]);
         const lanes_one plain = lanes_closest_plain(&leaf, query, dims, bounds[i]);
-        assert_true(one.there == plain.there && one.id == plain.id);
+        assert_true(one.valid == plain.valid && one.id == plain.id);
         assert_true(float_bits(one.dist2) == float_bits(plain.dist2));
         collected_keys_equal_plain_ones(&leaf, query, dims, bounds[i]);
     }

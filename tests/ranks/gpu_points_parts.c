@@ -58,7 +58,7 @@ static void arrays_on_a_device(void **state) {
     ok(device_memory_reserve(&cloud, count * 12));
     ok(device_memory_upload(cloud, b.cloud, count * 12));
     ok(device_memory_reserve(&asked, QUERIES * 12));
-    ok(device_memory_upload(asked, b.asked, QUERIES * 12));
+    ok(device_memory_upload(asked, b.queries, QUERIES * 12));
     ok(device_memory_reserve(&there, QUERIES * K * sizeof(uint32_t)));
     ok(device_memory_reserve(&far, QUERIES * K * sizeof(float)));
     ok(device_memory_reserve(&rows, (QUERIES + 1) * sizeof(uint64_t)));

@@ -10,13 +10,13 @@
 enum { RANKS = 16, OPERATIONS = 64 };
 
 typedef struct world {
-    int size, here, joined, left;
+    int size, arrived, joined, left;
     uint64_t round;
     const void *given[RANKS];
 } world;
 
 typedef struct communicator {
-    world *in;
+    struct world *world;
     int rank;
 } communicator;
 
@@ -29,7 +29,7 @@ typedef struct operation {
     void *to;
     size_t bytes;
     int root; /* -1: a sum */
-    communicator *of;
+    struct communicator *communicator;
 } operation;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -41,8 +41,8 @@ atomic_ullong stand_in_bytes;
 static void barrier_wait(world *world) {
     pthread_mutex_lock(&mutex);
     const uint64_t round = world->round;
-    if (++world->here == world->size) {
-        world->here = 0;
+    if (++world->arrived == world->size) {
+        world->arrived = 0;
         ++world->round;
         pthread_cond_broadcast(&changed);
     }
@@ -51,11 +51,11 @@ static void barrier_wait(world *world) {
 }
 
 static void run(const operation *one) {
-    world *in = one->of->in;
-    in->given[one->of->rank] = one->from;
+    world *in = one->communicator->world;
+    in->given[one->communicator->rank] = one->from;
     barrier_wait(in);
     if (one->root >= 0) {
-        if (one->of->rank != one->root) memcpy(one->to, in->given[one->root], one->bytes);
+        if (one->communicator->rank != one->root) memcpy(one->to, in->given[one->root], one->bytes);
         barrier_wait(in);
         return;
     }
@@ -103,21 +103,21 @@ int ncclCommInitRank(communicator **out, int size, id from, int rank) {
         free(made);
         return 5;
     }
-    made->in = in;
+    made->world = in;
     made->rank = rank;
     pthread_mutex_lock(&mutex);
-    made->in->size = size;
+    made->world->size = size;
     pthread_mutex_unlock(&mutex);
     *out = made;
-    barrier_wait(made->in);
+    barrier_wait(made->world);
     return 0;
 }
 
 int ncclCommDestroy(communicator *communicator) {
     pthread_mutex_lock(&mutex);
-    const int last = ++communicator->in->left == communicator->in->size;
+    const int last = ++communicator->world->left == communicator->world->size;
     pthread_mutex_unlock(&mutex);
-    if (last) free(communicator->in);
+    if (last) free(communicator->world);
     free(communicator);
     return 0;
 }

@@ -24,8 +24,8 @@ typedef struct parts_case {
 } parts_case;
 
 typedef struct both {
-    parts_case of;
-    void *cloud, *asked, *radii, *lo, *hi;
+    parts_case test;
+    void *cloud, *queries, *radii, *lo, *hi;
     uint32_t *names;
     kd_points *one, *parts;
     kd_points_query query;
@@ -53,13 +53,13 @@ static kd_points *open_on(const both *b, const char *devices) {
     kd_points_options options;
     kd_points_options_default(&options);
     snprintf(options.device, sizeof options.device, "%s", devices);
-    options.split = b->of.split;
-    if (strchr(devices, ',') || b->of.first_id) {
-        options.spread = b->of.spread;
-        options.first_id = strchr(devices, ',') ? b->of.first_id : 0;
+    options.split = b->test.split;
+    if (strchr(devices, ',') || b->test.first_id) {
+        options.spread = b->test.spread;
+        options.first_id = strchr(devices, ',') ? b->test.first_id : 0;
     }
-    kd_point_array points = kd_point_array_make(b->cloud, b->of.count, b->of.dims, b->of.scalar);
-    points.ids = b->of.named ? b->names : NULL;
+    kd_point_array points = kd_point_array_make(b->cloud, b->test.count, b->test.dims, b->test.scalar);
+    points.ids = b->test.named ? b->names : NULL;
     kd_points *tree = NULL;
     if (kd_points_open(&tree, &points, &options) != KD_OK) fail_msg("%s", kd_last_error());
     return tree;
@@ -67,11 +67,11 @@ static kd_points *open_on(const both *b, const char *devices) {
 
 static void begin(both *b, const parts_case *test) {
     memset(b, 0, sizeof *b);
-    b->of = *test;
+    b->test = *test;
     const uint64_t scalar = test->scalar == KD_DOUBLE ? 8 : 4;
     b->cloud = parts_allocate((uint64_t)test->count * test->dims * scalar);
     b->names = (uint32_t *)parts_allocate(test->count * sizeof(uint32_t));
-    b->asked = parts_allocate(QUERIES * test->dims * scalar);
+    b->queries = parts_allocate(QUERIES * test->dims * scalar);
     b->lo = parts_allocate(QUERIES * test->dims * scalar);
     b->hi = parts_allocate(QUERIES * test->dims * scalar);
     b->radii = parts_allocate(QUERIES * scalar);
@@ -96,7 +96,7 @@ static void begin(both *b, const parts_case *test) {
             const double x = coordinate_of(test->which, like, test->count, axis);
             const double aside = i % 3 ? b->reach * ((double)(i * (axis + 3) % 11) - 5) / 4 : 0;
             const uint64_t at = (uint64_t)i * test->dims + axis;
-            put_scalar(b->asked, test->scalar, at, x + aside);
+            put_scalar(b->queries, test->scalar, at, x + aside);
             put_scalar(b->lo, test->scalar, at, i % 9 ? x - b->reach * i / 90 : -(double)INFINITY);
             put_scalar(b->hi, test->scalar, at, i % 8 ? x + b->reach * i / 70 : (double)INFINITY);
         }
@@ -104,7 +104,7 @@ static void begin(both *b, const parts_case *test) {
     b->one = open_on(b, "cpu");
     b->parts = open_on(b, test->devices);
     kd_points_query_default(&b->query);
-    b->query.points = kd_point_array_make(b->asked, QUERIES, test->dims, test->scalar);
+    b->query.points = kd_point_array_make(b->queries, QUERIES, test->dims, test->scalar);
 }
 
 static void end(both *b) {
@@ -112,7 +112,7 @@ static void end(both *b) {
     kd_points_close(b->parts);
     free(b->cloud);
     free(b->names);
-    free(b->asked);
+    free(b->queries);
     free(b->lo);
     free(b->hi);
     free(b->radii);
@@ -130,13 +130,13 @@ static void ok(kd_status status) {
 
 /* Ids of a single tree are indices, those of parts are numbered from first_id on. */
 static void expect_rows(const both *b, uint64_t answers) {
-    const uint64_t scalar = b->of.scalar == KD_DOUBLE ? 8 : 4;
+    const uint64_t scalar = b->test.scalar == KD_DOUBLE ? 8 : 4;
     for (uint64_t i = 0; i < answers; ++i) {
         const uint64_t expected =
-            ids[0][i] == KD_NO_POINT64 || b->of.named ? ids[0][i] : ids[0][i] + b->of.first_id;
+            ids[0][i] == KD_NO_POINT64 || b->test.named ? ids[0][i] : ids[0][i] + b->test.first_id;
         if (ids[1][i] != expected)
             fail_msg("%s of %u, %u dims, on %s: answer %llu is %llu, expected %llu",
-                     case_points_name(b->of.which), b->of.count, b->of.dims, b->of.devices,
+                     case_points_name(b->test.which), b->test.count, b->test.dims, b->test.devices,
                      (unsigned long long)i, (unsigned long long)ids[1][i],
                      (unsigned long long)expected);
     }
@@ -144,7 +144,7 @@ static void expect_rows(const both *b, uint64_t answers) {
 }
 
 static bool is_wide(const both *b) {
-    return b->of.first_id + b->of.count > KD_NO_POINT;
+    return b->test.first_id + b->test.count > KD_NO_POINT;
 }
 
 static void check_nearest(const both *b, uint32_t k) {
@@ -175,8 +175,8 @@ static void check_within(const both *b) {
 
 static void check_boxes(const both *b) {
     const kd_points *trees[] = {b->one, b->parts};
-    const kd_point_array lo = kd_point_array_make(b->lo, QUERIES, b->of.dims, b->of.scalar);
-    const kd_point_array hi = kd_point_array_make(b->hi, QUERIES, b->of.dims, b->of.scalar);
+    const kd_point_array lo = kd_point_array_make(b->lo, QUERIES, b->test.dims, b->test.scalar);
+    const kd_point_array hi = kd_point_array_make(b->hi, QUERIES, b->test.dims, b->test.scalar);
     for (int t = 0; t < 2; ++t) ok(kd_points_in_box_count(trees[t], &lo, &hi, offsets[t]));
     assert_memory_equal(offsets[1], offsets[0], sizeof offsets[0]);
     if (offsets[0][QUERIES] > CAPACITY) return;
@@ -200,11 +200,11 @@ static void check_whole(const both *b) {
     kd_points_info one, parts;
     kd_points_describe(b->one, &one);
     kd_points_describe(b->parts, &parts);
-    assert_true(one.hash == parts.hash && parts.count == b->of.count);
-    assert_memory_equal(one.lo, parts.lo, b->of.dims * sizeof(double));
-    assert_memory_equal(one.hi, parts.hi, b->of.dims * sizeof(double));
+    assert_true(one.hash == parts.hash && parts.count == b->test.count);
+    assert_memory_equal(one.lo, parts.lo, b->test.dims * sizeof(double));
+    assert_memory_equal(one.hi, parts.hi, b->test.dims * sizeof(double));
     assert_true(parts.parts > 1 && one.parts == 1);
-    assert_string_equal(parts.device, b->of.devices);
+    assert_string_equal(parts.device, b->test.devices);
     if (!parts.copies) expect_even(b->parts->parts, 0, (int32_t)parts.parts, parts.count);
 }
 

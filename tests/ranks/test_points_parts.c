@@ -94,7 +94,7 @@ static void files_and_changes(void **state) {
     kd_points_close(b.parts);
     ok(kd_points_load(&b.parts, file, &options));
     kd_points *trees[] = {b.one, b.parts};
-    const kd_point_array more = kd_point_array_make(b.asked, QUERIES, 3, KD_FLOAT);
+    const kd_point_array more = kd_point_array_make(b.queries, QUERIES, 3, KD_FLOAT);
     for (int t = 0; t < 2; ++t) {
         uint32_t first = 0;
         ok(kd_points_insert(trees[t], &more, &first));
@@ -132,7 +132,7 @@ static void work_is_divided(void **state) {
     assert_true(info.sent > 0 && info.sent < COUNT / 4 * 16 + 40 * 2 * 2048 * 8);
     check_nearest(&b, 8);
     kd_points_close(b.parts);
-    b.of.spread = KD_POINTS_SPREAD_AUTO;
+    b.test.spread = KD_POINTS_SPREAD_AUTO;
     b.parts = open_on(&b, test.devices);
     kd_points_describe(b.parts, &info);
     assert_int_equal(info.copies, 1);
@@ -173,13 +173,13 @@ static void arrays_of_their_own(void **state) {
 /* The slice of rank r; each rank asks all queries. */
 static kd_status query_shared(void *context, ranks *comm) {
     both *b = (both *)context;
-    const uint64_t bytes = b->of.dims * (b->of.scalar == KD_DOUBLE ? 8u : 4u);
+    const uint64_t bytes = b->test.dims * (b->test.scalar == KD_DOUBLE ? 8u : 4u);
     uint64_t begin = 0, end = 0;
-    ranks_part(comm, comm->rank, b->of.count, &begin, &end);
+    ranks_part(comm, comm->rank, b->test.count, &begin, &end);
     kd_point_array mine = kd_point_array_make((const char *)b->cloud + begin * bytes, end - begin,
-                                              b->of.dims, b->of.scalar);
+                                              b->test.dims, b->test.scalar);
     const kd_exchange exchange = {sizeof exchange,
-                                  comm->with,
+                                  comm->user_data,
                                   comm->rank,
                                   comm->size,
                                   comm->calls->all_gather,
@@ -189,7 +189,7 @@ static kd_status query_shared(void *context, ranks *comm) {
     kd_points_options options;
     kd_points_options_default(&options);
     strcpy(options.device, "cpu");
-    options.first_id = b->of.first_id;
+    options.first_id = b->test.first_id;
     kd_points *tree = NULL;
     KD_TRY(kd_points_open_shared(&tree, &mine, &options, &exchange));
     uint64_t *found = (uint64_t *)guarded_allocate(QUERIES * 6 * sizeof *found);

@@ -10,7 +10,7 @@
 #include <math.h>
 
 typedef struct seen {
-    scene *of;
+    struct scene *scene;
     tritree tree;
     scene_view view;
 } seen;
@@ -18,9 +18,9 @@ typedef struct seen {
 static void describe(seen *out, const char *path) {
     kd_render_options options;
     kd_render_options_default(&options);
-    assert_int_equal(scene_open(&out->of, path, &options, NULL), KD_OK);
+    assert_int_equal(scene_open(&out->scene, path, &options, NULL), KD_OK);
     assert_true(isnan(options.exposure));
-    out->view = scene_get_view(out->of);
+    out->view = scene_get_view(out->scene);
     const mesh_view *body = &out->view.mesh;
     const tritree_options tree_options = tritree_options_default();
     const tritree_input input = {body->positions, body->triangles, body->position_count,
@@ -32,7 +32,7 @@ static void describe(seen *out, const char *path) {
 
 static void camera_away(seen *owned) {
     tritree_close(&owned->tree);
-    scene_close(owned->of);
+    scene_close(owned->scene);
 }
 
 static void rooms_are_seen_from_inside(void **state) {
@@ -86,7 +86,7 @@ static void bodies_wound_inwards_are_seen_from_outside(void **state) {
         reversed_put("reversed.obj", paths[i]);
         describe(&body, "reversed.obj");
         if (room_camera_is_room(&body.view)) fail_msg("%s, reversed, is a room", paths[i]);
-        assert_true(scene_camera(body.of).eye.z > body.view.box.hi.z);
+        assert_true(scene_camera(body.scene).eye.z > body.view.box.hi.z);
         camera_away(&body);
     }
     remove("reversed.obj");
@@ -96,13 +96,13 @@ static void a_chosen_camera_stays(void **state) {
     (void)state;
     seen shown;
     describe(&shown, "gen:sphere:1000");
-    camera view = scene_camera(shown.of);
-    assert_true(scene_camera_is_default(shown.of));
-    scene_set_camera(shown.of, &view);
-    assert_true(scene_camera_is_default(shown.of));
+    camera view = scene_camera(shown.scene);
+    assert_true(scene_camera_is_default(shown.scene));
+    scene_set_camera(shown.scene, &view);
+    assert_true(scene_camera_is_default(shown.scene));
     view.eye.x += 1;
-    scene_set_camera(shown.of, &view);
-    assert_false(scene_camera_is_default(shown.of));
+    scene_set_camera(shown.scene, &view);
+    assert_false(scene_camera_is_default(shown.scene));
     camera_away(&shown);
 }
 

@@ -48,7 +48,7 @@ static inline void file_put_text(const char *name, const char *text) {
 enum { HEARD = 64 };
 
 typedef struct heard {
-    char files[HEARD][128], kinds[HEARD][32], what[HEARD][256];
+    char files[HEARD][128], kinds[HEARD][32], messages[HEARD][256];
     uint32_t lines[HEARD];
     int count, fatal;
 } heard;
@@ -58,7 +58,7 @@ static inline void hear(void *context, const obj_problem *problem) {
     if (to->count < HEARD) {
         snprintf(to->files[to->count], sizeof to->files[0], "%s", problem->file);
         snprintf(to->kinds[to->count], sizeof to->kinds[0], "%s", problem->kind);
-        snprintf(to->what[to->count], sizeof to->what[0], "%s", problem->what);
+        snprintf(to->messages[to->count], sizeof to->messages[0], "%s", problem->message);
         to->lines[to->count] = problem->line;
     }
     ++to->count;

@@ -30,7 +30,7 @@ static void a_sound_mesh_has_no_problems(void **state) {
     check_text(&report, TETRAHEDRON("glass") LAMP);
     for (uint64_t i = 0; i < report.problem_count; ++i)
         if (strcmp(report.problems[i].kind, "hole") != 0)
-            print_error("%s\n", report.problems[i].what);
+            print_error("%s\n", report.problems[i].message);
     assert_int_equal(report.problems_found, 1); /* the lamp is an open sheet */
     assert_int_equal(problem_of(&report, "hole")->severity, CHECK_NOTE);
     assert_int_equal(report.vertices, 7);

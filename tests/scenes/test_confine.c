@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 typedef struct attempt {
-    const char *what;
+    const char *message;
     long (*run)(void); /* -1 with EPERM: refused */
 } attempt;
 
@@ -225,7 +225,7 @@ static void every_attempt_is_refused(void **state) {
     assert_true(WIFEXITED(status));
     const int code = WEXITSTATUS(status);
     if (code == NO_FILTERS) skip();
-    if (code < ATTEMPTS) fail_msg("it could %s", attempts[code].what);
+    if (code < ATTEMPTS) fail_msg("it could %s", attempts[code].message);
     assert_int_equal(code, FINE);
     close(held[0]);
     close(held[1]);

@@ -143,7 +143,7 @@ static void lines_are_told(void **state) {
     inject_hole(&made);
     body_put("b.obj", &made, 1);
     assert_int_equal(check_file(&report, file_in("b.obj"), NULL, NULL), KD_OK);
-    assert_non_null(strstr(problem_of(&report, "hole")->what, "3 open edges"));
+    assert_non_null(strstr(problem_of(&report, "hole")->message, "3 open edges"));
     check_close(&report);
 }
 
@@ -219,7 +219,7 @@ static void what_a_rendering_refuses_is_an_error(void **state) {
     body_put("b.obj", &made, 1e19);
     assert_int_equal(check_file(&report, file_in("b.obj"), NULL, NULL), KD_OK);
     assert_false(report.renderable);
-    assert_non_null(strstr(problem_of(&report, "refused")->what, "exceeds the range of float"));
+    assert_non_null(strstr(problem_of(&report, "refused")->message, "exceeds the range of float"));
     unlink(file_in("d.obj"));
     mend("b.obj", KD_ERROR_INPUT);
     assert_int_not_equal(access(file_in("d.obj"), F_OK), 0);
@@ -432,7 +432,7 @@ static void the_bunny_has_five_holes(void **state) {
     uint32_t edges = 0;
     for (uint64_t i = 0; i < report.problem_count; ++i) {
         unsigned of_one = 0;
-        if (sscanf(report.problems[i].what, "found a boundary of %u", &of_one) == 1)
+        if (sscanf(report.problems[i].message, "found a boundary of %u", &of_one) == 1)
             edges += of_one;
     }
     assert_int_equal(edges, 223);

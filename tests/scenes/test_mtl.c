@@ -18,7 +18,7 @@ static const mesh_material *material_of(const char *lines) {
     heard to;
     snprintf(text, sizeof text, "newmtl m\n%s", lines);
     assert_int_equal(read_text(&to, text), KD_OK);
-    if (to.count) print_error("%s: %s\n", lines, to.what[0]);
+    if (to.count) print_error("%s: %s\n", lines, to.messages[0]);
     assert_int_equal(to.count, 0);
     assert_int_equal(made_library.count, 1);
     return &made_library.materials[0];

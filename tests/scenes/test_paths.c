@@ -138,7 +138,7 @@ static void libraries_find_no_texture_outside(void **state) {
     assert_int_equal(to[1].count, 2);
     assert_string_equal(to[0].kinds[0], to[1].kinds[0]);
     for (int k = 0; k < 2; ++k)
-        if (!strstr(to[1].what[k], "--allow-outside")) fail_msg("%s", to[1].what[k]);
+        if (!strstr(to[1].messages[k], "--allow-outside")) fail_msg("%s", to[1].messages[k]);
 }
 
 int main(void) {

@@ -12,7 +12,7 @@ typedef struct picture {
 } picture;
 
 typedef struct filter {
-    struct device *of;
+    struct device *device;
     picture input, output, albedo, normal;
     bool hdr, clean, is_colour;
 } filter;
@@ -65,7 +65,7 @@ void oidnReleaseDevice(device *device) {
 filter *oidnNewFilter(device *device, const char *type) {
     filter *made = (filter *)calloc(1, sizeof *made);
     if (!made) return NULL;
-    made->of = device;
+    made->device = device;
     if (strcmp(type, "RT") != 0 || !device->committed || device->threads < 1) device->error = 1;
     return made;
 }
@@ -74,7 +74,7 @@ void oidnSetSharedFilterImage(filter *filter, const char *name, void *pixels, in
                               size_t height, size_t offset, size_t pixel_bytes, size_t row_bytes) {
     const picture given = {(float *)pixels, width * height};
     const bool output = strcmp(name, "output") == 0;
-    if (format != 3 || offset || pixel_bytes || row_bytes) filter->of->error = 1;
+    if (format != 3 || offset || pixel_bytes || row_bytes) filter->device->error = 1;
     if (strcmp(name, "color") == 0) filter->is_colour = true;
     if (strcmp(name, "albedo") == 0) filter->albedo = given;
     if (strcmp(name, "normal") == 0) filter->normal = given;
@@ -89,11 +89,11 @@ void oidnSetFilterBool(filter *filter, const char *name, bool value) {
 
 void oidnCommitFilter(filter *filter) {
     const bool guided = filter->albedo.pixels != NULL;
-    if (filter->is_colour && (!filter->hdr || filter->clean != guided || (guided && !filter->of->albedo_done) ||
-                          (filter->normal.pixels && !filter->of->normal_done)))
-        filter->of->error = 1;
-    if (!filter->is_colour && filter->albedo.pixels) filter->of->albedo_done = true;
-    if (!filter->is_colour && filter->normal.pixels) filter->of->normal_done = true;
+    if (filter->is_colour && (!filter->hdr || filter->clean != guided || (guided && !filter->device->albedo_done) ||
+                          (filter->normal.pixels && !filter->device->normal_done)))
+        filter->device->error = 1;
+    if (!filter->is_colour && filter->albedo.pixels) filter->device->albedo_done = true;
+    if (!filter->is_colour && filter->normal.pixels) filter->device->normal_done = true;
 }
 
 void oidnExecuteFilter(filter *filter) {

@@ -253,8 +253,8 @@ kd_status choi_measure(const bench_request *request, choi_column *column, const 
     KD_TRY(bench_model_open(&model, path));
     column->path = path;
     snprintf(column->name, sizeof column->name, "%s", model.name);
-    if (column->from && strncmp(path, "gen:", 4) == 0)
-        snprintf(column->label, sizeof column->label, "%s (%s)", column->from->name, column->name);
+    if (column->model && strncmp(path, "gen:", 4) == 0)
+        snprintf(column->label, sizeof column->label, "%s (%s)", column->model->name, column->name);
     else
         snprintf(column->label, sizeof column->label, "%s", column->name);
     column->triangles = model.input.triangle_count;
@@ -276,7 +276,7 @@ static kd_status measure_all(const bench_request *request, choi_column *columns,
         const char *stand_in =
             i < PAPER ? (request->quick ? paper[i].quick : paper[i].stand_in) : NULL;
         paths[i] = request->models.count ? request->models.items[i] : stand_in;
-        columns[i].from = request->models.count ? find_paper(paths[i]) : &paper[i];
+        columns[i].model = request->models.count ? find_paper(paths[i]) : &paper[i];
         KD_TRY(choi_measure(request, &columns[i], paths[i]));
     }
     return KD_OK;
@@ -324,8 +324,8 @@ static kd_status write_row(const bench_request *request, const choi_column *colu
     row.primary_rate = tree->primary;
     row.diffuse_rate = tree->diffuse;
     row.published = published_ms;
-    if (published_ms > 0 && column->from)
-        row.ratio = published_ms / column->from->triangles * column->triangles / (tree->median * 1e3);
+    if (published_ms > 0 && column->model)
+        row.ratio = published_ms / column->model->triangles * column->triangles / (tree->median * 1e3);
     row.published_on = published_ms > 0 ? published_on : NULL;
     return bench_write(request, &row);
 }
@@ -336,7 +336,7 @@ static kd_status print_time(const bench_request *request, const choi_column *col
     if (!tree) return KD_OK;
     char what[192], theirs[32] = "-", ratio[32] = "-";
     snprintf(what, sizeof what, "%s, %s on %s", column->label, tree->builder, tree->device);
-    const double ms = tree->median * 1e3, size = column->from ? column->from->triangles : 0;
+    const double ms = tree->median * 1e3, size = column->model ? column->model->triangles : 0;
     const bool same = size > 0 && column->triangles > 0.9 * size && column->triangles < 1.1 * size;
     if (size > 0) {
         snprintf(theirs, sizeof theirs, "%.4g", same ? published_ms : size / published_ms * 1e-3);
@@ -363,7 +363,7 @@ static kd_status print_table_1(const bench_request *request, const choi_column *
     snprintf(devices, sizeof devices, "%s and %s", serial, gpu);
     print_head("Choi and Ye 2020, Table I: construction, serial and on a GPU", devices, "unit");
     for (const choi_column *c = columns; c < columns + count; ++c) {
-        const choi_model none = {0}, *from = c->from ? c->from : &none;
+        const choi_model none = {0}, *from = c->model ? c->model : &none;
         KD_TRY(print_time(request, c, "I", choi_find(c, "sweep", "cpu"), from->serial_ms, serial));
         KD_TRY(print_time(request, c, "I", choi_find(c, "zhou", "cuda:0"), from->gpu_ms, gpu));
         KD_TRY(print_time(request, c, "I", choi_find(c, "binned", "cuda:0"), from->gpu_ms, gpu));
@@ -377,7 +377,7 @@ static kd_status print_table_3(const bench_request *request, const choi_column *
     snprintf(devices, sizeof devices, "%s; ours on %d", eight, parallel_threads());
     print_head("Table III: construction on all cores", devices, "unit");
     for (const choi_column *c = columns; c < columns + count; ++c) {
-        const choi_model none = {0}, *from = c->from ? c->from : &none;
+        const choi_model none = {0}, *from = c->model ? c->model : &none;
         KD_TRY(print_time(request, c, "III", choi_find(c, "parallel", "cpu"), from->threads8_ms,
                           eight));
         KD_TRY(
@@ -399,7 +399,7 @@ static void print_stages(const choi_column *columns, int count) {
                 char what[192], theirs[32] = "-";
                 snprintf(what, sizeof what, "%s, zhou on %s, %s", c->label, from->device,
                          stages[k]);
-                if (c->from) snprintf(theirs, sizeof theirs, "%.4g", c->from->share[k]);
+                if (c->model) snprintf(theirs, sizeof theirs, "%.4g", c->model->share[k]);
                 printf("%-40s %12s %12.3g %6s %8s\n", what, theirs,
                        whole > 0 ? 100 * from->stages[k] / whole : 0, "%", "-");
             }

@@ -27,7 +27,7 @@ typedef struct choi_tree {
 } choi_tree;
 
 typedef struct choi_column {
-    const choi_model *from; /* NULL: a model that is not in the paper */
+    const choi_model *model; /* NULL: a model that is not in the paper */
     char name[64], label[128];
     const char *path;
     uint32_t triangles;

@@ -81,7 +81,7 @@ done:
 
 static kd_status figure_2(const bench_request *request, const choi_column *column) {
     char name[128], path[4096];
-    snprintf(name, sizeof name, "figure-choi-ye-2-%s.png", column->from ? column->from->name : column->name);
+    snprintf(name, sizeof name, "figure-choi-ye-2-%s.png", column->model ? column->model->name : column->name);
     for (char *c = name; *c; ++c)
         if (!isalnum((unsigned char)*c) && *c != '.') *c = '-';
     printf("  %-40s %u triangles\n", column->label, column->triangles);
@@ -124,7 +124,7 @@ static kd_status write_point(const bench_request *request, const choi_column *co
     row.published_on = published_ms > 0 ? on : NULL;
     row.published_unit = "ms";
     if (published_ms > 0)
-        row.ratio = published_ms / column->from->triangles * column->triangles / (tree->median * 1e3);
+        row.ratio = published_ms / column->model->triangles * column->triangles / (tree->median * 1e3);
     return bench_write(request, &row);
 }
 
@@ -136,10 +136,10 @@ static kd_status figure_3_of(const bench_request *request, const choi_column *co
         const choi_tree *from = choi_find(c, builder, device_name);
         if (!from) continue;
         const bool gpu = strcmp(device_name, "cpu") != 0;
-        const double published = !c->from ? 0 : gpu ? c->from->gpu_ms : c->from->serial_ms;
+        const double published = !c->model ? 0 : gpu ? c->model->gpu_ms : c->model->serial_ms;
         KD_TRY(write_point(request, c, from, published,
                            gpu ? "NVIDIA GeForce RTX 2080" : "a CPU, one thread"));
-        if (c->from && strcmp(c->from->name, "fairy") == 0) continue; /* omitted, as in the paper */
+        if (c->model && strcmp(c->model->name, "fairy") == 0) continue; /* omitted, as in the paper */
         n[used] = c->triangles;
         ms[used++] = from->median * 1e3;
     }
@@ -220,12 +220,12 @@ kd_status choi_threads(const bench_request *request, const choi_column *column, 
     const int32_t usual = parallel_threads();
     const int steps = paper_threads(ladder);
     bench_model model;
-    if (column->from)
+    if (column->model)
         printf(
             "Choi and Ye, builders by threads: %s; theirs %.4g ms on one, %.4g ms on eight (%.2f "
             "x)\n",
-            column->label, column->from->serial_ms, column->from->threads8_ms,
-            column->from->serial_ms / column->from->threads8_ms);
+            column->label, column->model->serial_ms, column->model->threads8_ms,
+            column->model->serial_ms / column->model->threads8_ms);
     KD_TRY(bench_model_open(&model, path));
     kd_status status = KD_OK;
     for (const char *const *builder = builders; *builder && status == KD_OK; ++builder) {

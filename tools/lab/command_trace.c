@@ -38,7 +38,7 @@ typedef struct trace_walk {
 typedef struct walking {
     const tritree_view *tree;
     ray cast;
-    tritree_asked asked;
+    tritree_asked request;
     tritree_walk walk;
     trace_walk *out;
     uint64_t capacity; /* capacity of `leaves` */
@@ -47,8 +47,8 @@ typedef struct walking {
 static void visit_leaf(walking *w, trace_leaf at, tritree_node leaf) {
     trace_walk *out = w->out;
     at.triangles = tritree_count(leaf);
-    at.found = tritree_leaf_intersect(&w->asked, leaf);
-    out->hit = w->asked.best;
+    at.found = tritree_leaf_intersect(&w->request, leaf);
+    out->hit = w->request.best;
     assert(out->counts.leaves < w->capacity);
     out->leaves[out->counts.leaves++] = at;
     out->counts.triangles += at.triangles;
@@ -88,15 +88,15 @@ static kd_status trace_walk_open(trace_walk *out, const tritree_view *tree, ray 
     out->hit.t = cast.tmax;
     out->hit.triangle = KD_NONE;
     walking w = {.tree = tree, .cast = cast, .out = out};
-    w.asked.tree = tree;
-    w.asked.tmin = cast.tmin;
-    w.asked.best = out->hit;
+    w.request.tree = tree;
+    w.request.tmin = cast.tmin;
+    w.request.best = out->hit;
     if (!tritree_walk_begin(&w.walk, tree, cast)) return KD_OK;
     tritree_counts counts = {0, 0, 0};
     tritree_closest_counted(tree, cast, &counts);
     w.capacity = counts.leaves;
     KD_TRY(KD_RESERVE(out->leaves, w.capacity));
-    w.asked.precomputed = precomputed_ray_make(cast);
+    w.request.precomputed = precomputed_ray_make(cast);
     const trace_leaf root = {.near = w.walk.near, .far = w.walk.far};
     visit(&w, root);
     assert(memcmp(&counts, &out->counts, sizeof counts) == 0);

@@ -186,7 +186,7 @@ static kd_status print_ours(const paper_table *table, const paper_row *row, int 
 }
 
 kd_status paper_table_row(const paper_table *table, const paper_row *row) {
-    printf("%-40s", row->what);
+    printf("%-40s", row->description);
     for (int i = 0; i < PAPER_OTHERS; ++i)
         if (table->other_on[i])
             print_figure(row->others[i], row->others[i] > 0 ? NULL : row->published_text);

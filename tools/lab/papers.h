@@ -17,7 +17,7 @@ typedef struct paper_table {
 } paper_table;
 
 typedef struct paper_row {
-    const char *what;
+    const char *description;
     double published;           /* 0: none, or a text instead */
     const char *published_text; /* text instead of a number: "<1", "oom"; NULL: none */
     double others[PAPER_OTHERS];

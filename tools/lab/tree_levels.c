@@ -173,7 +173,7 @@ static void colour_of(int rgb[3], uint32_t level) {
 }
 
 typedef struct writing {
-    FILE *to;
+    FILE *file;
     const tritree *tree;
     uint32_t max_level;
     uint64_t boxes;
@@ -192,7 +192,7 @@ static void write_corners(void *context, uint32_t at, uint32_t level, box3 box) 
     (void)at;
     colour_of(rgb, level);
     for (int corner = 0; corner < 8; ++corner)
-        fprintf(w->to, "%.9g %.9g %.9g %d %d %d\n", (double)(corner & 1 ? box.hi : box.lo).x,
+        fprintf(w->file, "%.9g %.9g %.9g %d %d %d\n", (double)(corner & 1 ? box.hi : box.lo).x,
                 (double)(corner & 2 ? box.hi : box.lo).y, (double)(corner & 4 ? box.hi : box.lo).z,
                 rgb[0], rgb[1], rgb[2]);
 }
@@ -206,14 +206,14 @@ static void write_edges(void *context, uint32_t at, uint32_t level, box3 box) {
     for (uint64_t corner = 0; corner < 8; ++corner)
         for (uint64_t axis = 0; axis < 3; ++axis)
             if (!(corner >> axis & 1))
-                fprintf(w->to, "%" PRIu64 " %" PRIu64 " %d %d %d\n", 8 * w->boxes + corner,
+                fprintf(w->file, "%" PRIu64 " %" PRIu64 " %d %d %d\n", 8 * w->boxes + corner,
                         8 * w->boxes + (corner | 1u << axis), rgb[0], rgb[1], rgb[2]);
     ++w->boxes;
 }
 
 static void write_ply(writing *w) {
     tree_visit(w->tree, w->max_level, count_box, w);
-    fprintf(w->to,
+    fprintf(w->file,
             "ply\nformat ascii 1.0\ncomment boxes of a k-d tree's nodes down to level %u\n"
             "element vertex %" PRIu64 "\nproperty float x\nproperty float y\nproperty float z\n"
             "property uchar red\nproperty uchar green\nproperty uchar blue\n"
@@ -230,22 +230,22 @@ static void write_dot_node(void *context, uint32_t at, uint32_t level, box3 box)
     const tritree_node node = w->tree->nodes[at];
     (void)box;
     if (tritree_is_leaf(node)) {
-        fprintf(w->to, "  n%u [shape=box, label=\"%u\"];\n", at, tritree_count(node));
+        fprintf(w->file, "  n%u [shape=box, label=\"%u\"];\n", at, tritree_count(node));
         return;
     }
-    fprintf(w->to, "  n%u [label=\"%c = %.4g\"];\n", at, "xyz"[tritree_axis(node)],
+    fprintf(w->file, "  n%u [label=\"%c = %.4g\"];\n", at, "xyz"[tritree_axis(node)],
             (double)node.split);
     for (uint32_t side = 0; side < 2 && level < w->max_level; ++side)
-        fprintf(w->to, "  n%u -> n%u;\n", at, tritree_left(node) + side);
+        fprintf(w->file, "  n%u -> n%u;\n", at, tritree_left(node) + side);
 }
 
 static void write_dot(writing *w) {
-    fprintf(w->to,
+    fprintf(w->file,
             "// a k-d tree down to level %u: inner nodes with their planes, leaves with their "
             "triangles\ndigraph tree {\n  node [fontname=\"sans-serif\", fontsize=10];\n",
             w->max_level);
     tree_visit(w->tree, w->max_level, write_dot_node, w);
-    fputs("}\n", w->to);
+    fputs("}\n", w->file);
 }
 
 static void write_json(FILE *file, const tritree *tree, const tree_levels *levels) {

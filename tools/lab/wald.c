@@ -37,7 +37,7 @@ static kd_status print_sizes(const bench_request *request, const char *title, co
             if (!paper_wants_size(request, size->count)) continue;
             if (request->quick && size->count > 10000 && !request->sizes.count) continue;
             snprintf(what, sizeof what, "%s, %s, %s points", type, *builder, size->name);
-            paper_row row = {.what = what,
+            paper_row row = {.description = what,
                              .published = size->rtx3090ti,
                              .published_text = size->text,
                              .others = {size->rtx8000, size->a6000}};
@@ -202,7 +202,7 @@ typedef struct query_row {
 typedef struct asked_tree {
     kd_points *tree;
     kd_points_query query;
-    const float *asked; /* host */
+    const float *queries; /* host */
     uint64_t count;     /* of the queries */
     bool walks;         /* uses the paper's algorithm */
     bool on_cuda;
@@ -214,7 +214,7 @@ static kd_status same_answers(const asked_tree *tree, uint32_t k, const float *a
     const uint64_t count = tree->count < CHECKED ? tree->count : CHECKED;
     const uint64_t bytes = count * k * sizeof *found;
     kd_points_query walk = tree->query;
-    walk.points = kd_point_array_make(tree->asked, count, 4, KD_FLOAT);
+    walk.points = kd_point_array_make(tree->queries, count, 4, KD_FLOAT);
     snprintf(walk.method, sizeof walk.method, "walk");
     KD_TRY_GOTO(KD_RESERVE(walked, count * k));
     KD_TRY_GOTO(KD_RESERVE(found, count * k));
@@ -275,7 +275,7 @@ static kd_status ask_all(const paper_table *table, const asked_tree *tree, const
 typedef struct query_case {
     const paper_table *table;
     const query_row *row;
-    const float *points, *asked;
+    const float *points, *queries;
     uint64_t count; /* of the queries */
     const char *method;
     bool walks; /* the paper's algorithm, which is slow on a CPU */
@@ -284,11 +284,11 @@ typedef struct query_case {
 static kd_status ask_device(const query_case *work, int on, paper_row (*rows)[QUERY_KINDS]) {
     kd_status status = KD_OK;
     void *device_asked = NULL;
-    const float *points = work->points, *asked = work->asked;
+    const float *points = work->points, *asked = work->queries;
     const bool slow = on == TABLE_CPU && work->walks;
     const uint64_t asked_count = slow && work->count > WALK_QUERIES ? WALK_QUERIES : work->count;
     const uint64_t bytes = asked_count * 4 * sizeof *asked;
-    asked_tree tree = {.asked = asked, .count = asked_count, .walks = work->walks};
+    asked_tree tree = {.queries = asked, .count = asked_count, .walks = work->walks};
     tree.on_cuda = on == TABLE_CUDA;
     kd_points_options options;
     kd_points_options_default(&options);
@@ -327,7 +327,7 @@ static kd_status print_answers(const query_case *work, paper_row (*rows)[QUERY_K
         char what[64];
         snprintf(what, sizeof what, "%llu points, %s, %s", (unsigned long long)work->row->count,
                  names[i], work->method);
-        (*rows)[i].what = what;
+        (*rows)[i].description = what;
         (*rows)[i].published = work->row->rates[i];
         KD_TRY(paper_table_row(work->table, &(*rows)[i]));
     }

@@ -34,7 +34,7 @@ static kd_status table_1(const bench_request *request) {
             if (!paper_wants_size(request, sizes[i].count)) continue;
             snprintf(what, sizeof what, "%s, %llu points", *builder,
                      (unsigned long long)sizes[i].count);
-            paper_row row = {.what = what, .published = sizes[i].wehr, .others = {sizes[i].hu}};
+            paper_row row = {.description = what, .published = sizes[i].wehr, .others = {sizes[i].hu}};
             KD_TRY(paper_measure_build(&table, &row, *builder, sizes[i].count, 3, &options));
             KD_TRY(paper_table_row(&table, &row));
         }
@@ -77,7 +77,7 @@ static kd_status print_usual(const paper_table *table, const wehr_size *size, co
                              int set) {
     char what[64];
     const pointtree_options options = {POINTTREE_ROUND_ROBIN, false, 0};
-    paper_row row = {.what = what, .published = size->usual[0][set]};
+    paper_row row = {.description = what, .published = size->usual[0][set]};
     paper_row_begin(&row, table, "recursive", cloud->points.points.count, 3);
     if (device_cuda_count() > 0) paper_row_leave(&row, TABLE_CUDA, "CPU alone");
     snprintf(what, sizeof what, "%llu %s, comparison", (unsigned long long)size->count,
@@ -92,7 +92,7 @@ static kd_status print_usual(const paper_table *table, const wehr_size *size, co
 static kd_status print_block(const paper_table *table, const wehr_size *size, const wehr_cloud *cloud,
                              int set, int b) {
     char what[64], variant[32];
-    paper_row row = {.what = what, .published = size->theirs[b][set]};
+    paper_row row = {.description = what, .published = size->theirs[b][set]};
     paper_row_begin(&row, table, "wehr", cloud->points.points.count, 3);
     paper_row_leave(&row, TABLE_CUDA, device_cuda_count() ? "see below" : "no GPU");
     snprintf(what, sizeof what, "%llu %s, TPB %u", (unsigned long long)size->count, set_names[set],
@@ -113,7 +113,7 @@ static kd_status print_device(const paper_table *table, const wehr_size *size,
     double best = size->theirs[0][set];
     for (int b = 1; b < BLOCKS; ++b)
         if (size->theirs[b][set] < best) best = size->theirs[b][set];
-    paper_row row = {.what = what, .published = best};
+    paper_row row = {.description = what, .published = best};
     paper_row_begin(&row, table, "wehr", cloud->points.points.count, 3);
     paper_row_leave(&row, TABLE_CPU, "see above");
     snprintf(what, sizeof what, "%llu %s, blocks of %u, their best", (unsigned long long)size->count,
@@ -334,7 +334,7 @@ static kd_status print_searches(const paper_table *table, uint64_t count, uint64
     snprintf(what, sizeof what, "%llu points, %llu queries", (unsigned long long)count,
              (unsigned long long)queries);
     snprintf(variant, sizeof variant, "%llu searches", (unsigned long long)queries);
-    paper_row row = {.what = what, .published = published};
+    paper_row row = {.description = what, .published = published};
     paper_row_begin(&row, table, "wehr", count, 3);
     memset(&tree, 0, sizeof tree);
     KD_TRY_GOTO(paper_uniform(&points, count, 3, 1));

@@ -197,7 +197,7 @@ static kd_status print_naive(const paper_table *table, const char *sort, uint64_
                              double published, uint32_t insertion) {
     char what[64];
     wehr_cloud cloud;
-    paper_row row = {.what = what, .published = published};
+    paper_row row = {.description = what, .published = published};
     snprintf(what, sizeof what, "%s alone, %llu points", sort, (unsigned long long)count);
     paper_row_begin(&row, table, "wehr", count, 3);
     if (device_cuda_count()) paper_row_leave(&row, TABLE_CUDA, "no such way");
@@ -244,7 +244,7 @@ static kd_status figure_9(const bench_request *request) {
             char what[64];
             if (is_left_out(request, sizes[i])) continue;
             snprintf(what, sizeof what, "%s, %llu points", *builder, (unsigned long long)sizes[i]);
-            paper_row row = {.what = what, .published = published[i]};
+            paper_row row = {.description = what, .published = published[i]};
             KD_TRY(paper_measure_build(&table, &row, *builder, sizes[i], 3, &options));
             KD_TRY(paper_table_row(&table, &row));
         }

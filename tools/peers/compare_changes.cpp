@@ -178,7 +178,7 @@ size_t psi_differs(const Answers &ours, const Answers &theirs) {
 }
 
 struct Change {
-    const Asked &asked;
+    const Asked &request;
     const Cloud &cloud, &queries;
     size_t batch;
     kd_points *tree;
@@ -189,15 +189,15 @@ struct Change {
 // Measures one kind of change; `there`: ids of all points in the trees.
 void print_row(Change &change, const char *what, double share, const Took took[2],
                const std::vector<uint32_t> &there) {
-    const Answers ours = visit_points(change.asked, change.tree, change.queries);
-    const Answers theirs = ask_psi(change.asked, change.peer, change.queries);
+    const Answers ours = visit_points(change.request, change.tree, change.queries);
+    const Answers theirs = ask_psi(change.request, change.peer, change.queries);
     kd_points *anew = nullptr;
-    const double built = time_of(change.asked, [&] { anew = open_tree(change.cloud, there, true); }).all;
-    const Answers expected = visit_points(change.asked, anew, change.queries);
+    const double built = time_of(change.request, [&] { anew = open_tree(change.cloud, there, true); }).all;
+    const Answers expected = visit_points(change.request, anew, change.queries);
     kd_points_close(anew);
     const bool same = ours.ids == expected.ids && ours.dist2 == expected.dist2;
     change.same &= same;
-    const double each = 1e3 / double(change.asked.batches);
+    const double each = 1e3 / double(change.request.batches);
     std::printf("%5g %% %-6s %9.2f %8.2f %9.2f %8.2f %9.2f %9.1f %9.2f %9.2f %9.2f %8zu%s\n",
                 100 * share, what, each * took[0].all, each * took[0].kernel, each * took[1].all,
                 each * took[1].kernel, took[1].all / took[0].all, 1e3 * built,
@@ -208,26 +208,26 @@ void print_row(Change &change, const char *what, double share, const Took took[2
 }
 
 void insert_batches(Change &change, Took took[2]) {
-    for (long long b = 0; b < change.asked.batches; ++b) {
-        const size_t first = size_t(change.asked.points) + size_t(b) * change.batch;
+    for (long long b = 0; b < change.request.batches; ++b) {
+        const size_t first = size_t(change.request.points) + size_t(b) * change.batch;
         const std::vector<uint32_t> ids = ids_from(first, change.batch, 1);
         Points theirs = psi_points(change.cloud, ids);
         const kd_point_array more =
             kd_point_array_make(&change.cloud[3 * first], change.batch, 3, KD_FLOAT);
-        add(took[0], time_of(change.asked, [&] { demand(kd_points_insert(change.tree, &more, nullptr)); }));
-        add(took[1], time_of(change.asked, [&] { change.peer.batch_insert(parlay::make_slice(theirs)); }));
+        add(took[0], time_of(change.request, [&] { demand(kd_points_insert(change.tree, &more, nullptr)); }));
+        add(took[1], time_of(change.request, [&] { change.peer.batch_insert(parlay::make_slice(theirs)); }));
     }
 }
 
 void remove_batches(Change &change, Took took[2], const std::vector<uint32_t> &gone) {
-    for (long long b = 0; b < change.asked.batches; ++b) {
+    for (long long b = 0; b < change.request.batches; ++b) {
         const size_t from = size_t(b) * change.batch;
         const std::vector<uint32_t> ids(gone.begin() + long(from),
                                         gone.begin() + long(from + change.batch));
         Points theirs = psi_points(change.cloud, ids);
         add(took[0],
-            time_of(change.asked, [&] { demand(kd_points_remove(change.tree, ids.data(), ids.size())); }));
-        add(took[1], time_of(change.asked, [&] { change.peer.batch_delete(parlay::make_slice(theirs)); }));
+            time_of(change.request, [&] { demand(kd_points_remove(change.tree, ids.data(), ids.size())); }));
+        add(took[1], time_of(change.request, [&] { change.peer.batch_delete(parlay::make_slice(theirs)); }));
     }
 }
 

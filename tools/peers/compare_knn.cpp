@@ -147,7 +147,7 @@ void take_turns(const Contenders &all, std::vector<Row> &rows, int column, int t
 
 struct Input {
     Cloud cloud, random, sorted; // points; queries
-    bool own;                    // self-queries instead of sorted queries
+    bool self_queries;                    // self-queries instead of sorted queries
 };
 
 std::vector<Row> measure(const Contenders &all, const Input &input, const unsigned k[2],
@@ -156,7 +156,7 @@ std::vector<Row> measure(const Contenders &all, const Input &input, const unsign
     take_turns(all, rows, 0, threads, [](Contender &one, Row &) { one.build(); });
     for (int i = 0; i < 4; ++i)
         take_turns(all, rows, 1 + i, threads, [&](Contender &one, Row &row) {
-            if (i % 2 && input.own)
+            if (i % 2 && input.self_queries)
                 row.own_sum[i / 2] = one.query_self(input.cloud, k[i / 2]);
             else
                 row.sum[i / 2] =
@@ -185,7 +185,7 @@ bool same_sums(const double a[2], const double b[2], int k) {
 
 bool print_rows(const Contenders &all, const std::vector<Row> &rows, const Input &input) {
     const double queries = double(input.random.size() / 3);
-    const double second = input.own ? double(input.cloud.size() / 3) : queries;
+    const double second = input.self_queries ? double(input.cloud.size() / 3) : queries;
     bool same = true;
     for (size_t i = 0; i < all.size(); ++i) {
         const Row &row = rows[i];
@@ -211,7 +211,7 @@ int usage() {
 struct Asked {
     long long given[3] = {1, 1000000, 100000}; // threads, points, queries
     unsigned k[2] = {8, 50};
-    bool alone = false, own = false;
+    bool alone = false, self_queries = false;
     const char *file = nullptr;
 };
 
@@ -223,7 +223,7 @@ bool read_line(Asked &request, int argc, char **argv) {
         if (word == "--alone") {
             request.alone = true;
         } else if (word == "--own") {
-            request.own = true;
+            request.self_queries = true;
         } else if (word == "--cloud") {
             request.file = argv[i];
         } else if (word == "--k") {
@@ -252,7 +252,7 @@ Cloud cloud_of_file(const char *path, size_t maximum) {
 Input input_of(Asked &request) {
     Input input;
     const size_t queries = size_t(request.given[2]);
-    input.own = request.own;
+    input.self_queries = request.self_queries;
     if (!request.file) {
         input.cloud = random_cloud(size_t(request.given[1]), 1);
         input.random = random_cloud(queries, 2);
@@ -302,7 +302,7 @@ int main(int argc, char **argv) {
     omp_set_num_threads(threads); // OpenMP has read the environment before main
     const Input input = input_of(request);
     const Contenders all = contenders_of(input, request.alone, threads);
-    const char *second = request.own ? "own" : "sorted";
+    const char *second = request.self_queries ? "own" : "sorted";
     std::printf("%lld points, %lld queries, %d thread%s, %s time, least of %d, in turns;\n"
                 "%squeries a second, and the sum of k-th distances\n"
                 "%-16s %11s %5s%2u random %11s %13s%3u random %11s\n",

@@ -46,7 +46,7 @@ typedef struct rendering {
     bool rendered;  /* all ranks have finished rendering, or all were interrupted */
     context_init devices;
     retiring done_with; /* releases devices that are not needed any more */
-    ranks among;        /* communicator of the ranks of mpirun, or of this process alone */
+    ranks comm;        /* communicator of the ranks of mpirun, or of this process alone */
     maps_choice choice; /* how the photons are distributed among ranks */
     file_bundle bundle; /* all input files, sent from rank 0 to the others */
 } rendering;
@@ -98,7 +98,7 @@ static kd_status check_frames(rendering *work) {
     work->patterns = work->values.outputs;
     KD_REQUIRE(frames[0] <= frames[1], KD_ERROR_USAGE,
                "--frames %d-%d: the first frame is greater than the last", frames[0], frames[1]);
-    KD_REQUIRE(!is_sequence(work) || !ranks_shared(&work->among), KD_ERROR_USAGE,
+    KD_REQUIRE(!is_sequence(work) || !ranks_shared(&work->comm), KD_ERROR_USAGE,
                "--frames does not work with mpirun; render parts of it in separate runs");
     KD_REQUIRE(is_sequence(work) || !work->values.turntable, KD_ERROR_USAGE,
                "--turntable needs --frames A-B");
@@ -109,14 +109,14 @@ static kd_status check_frames(rendering *work) {
 static kd_status check_line(rendering *work, const option_line *line) {
     kd_render_options_default(&work->values.render);
     KD_TRY(option_line_apply(line, &work->values));
-    if (work->among.rank > 0) work->values.general.quiet = true; /* only rank 0 prints */
+    if (work->comm.rank > 0) work->values.general.quiet = true; /* only rank 0 prints */
     work->values.general.threads = work->values.render.threads;
     general_apply(&work->values.general);
-    rank_place_apply(&work->among, &work->values.render, line);
+    rank_place_apply(&work->comm, &work->values.render, line);
     KD_TRY(command_arguments(line, &command_render, 1, 1));
     work->path = line->arguments[0];
     context_init_begin(&work->devices, work->values.render.device);
-    if (work->among.rank > 0) return KD_OK; /* only rank 0 writes */
+    if (work->comm.rank > 0) return KD_OK; /* only rank 0 writes */
     option_list *outputs = &work->values.outputs;
     if (outputs->count == 0) {
         output_name(work->default_output, sizeof work->default_output, work->path, ".png");
@@ -181,7 +181,7 @@ static kd_status set_options(rendering *work, const option_line *line,
     values->render = chosen.render;
     values->view = work->ends[0];
     values->render.frame = from_file->frame;
-    rank_place_apply(&work->among, &values->render, line);
+    rank_place_apply(&work->comm, &values->render, line);
     parallel_set_threads(values->render.threads);
     scene_set_cameras(work->loaded, &work->ends[0], &work->ends[1]);
     return KD_OK;
@@ -242,7 +242,7 @@ static void say_result(const rendering *work) {
                  result->frame.photons_stored, result->frame.caustics_stored);
     general_note("%s on %s: %u triangles, %s tree of depth %u, %s%d samples per pixel, %.3g M rays "
                  "in %.2f s",
-                 work->values.render.integrator, result->where.name, result->triangle_count,
+                 work->values.render.integrator, result->device_used.name, result->triangle_count,
                  result->tree_builder, result->tree.depth, photons, result->samples_done,
                  (double)result->frame.rays * 1e-6, seconds);
 }
@@ -278,22 +278,22 @@ static kd_status consider_plan(rendering *work) {
     const scene_view view = scene_get_view(work->loaded);
     maps_choice *choice = &work->choice;
     choice->rank_count =
-        ranks_shared(&work->among) ? work->among.size : device_list_count(values->render.device);
+        ranks_shared(&work->comm) ? work->comm.size : device_list_count(values->render.device);
     choice->inexact = values->ranks_inexact;
-    KD_TRY(ranks_measure(&work->among, &choice->bandwidth));
+    KD_TRY(ranks_measure(&work->comm, &choice->bandwidth));
     bool cpus = false;
-    KD_TRY(ranks_any(&work->among, !render_is_on_devices(&values->render), &cpus));
+    KD_TRY(ranks_any(&work->comm, !render_is_on_devices(&values->render), &cpus));
     choice->on_devices = !cpus;
     KD_TRY(render_plan_fit_among(&plan, &view, &values->render, values->max_memory, choice));
     /* rank 0's choice applies to all ranks */
-    KD_TRY(ranks_broadcast(&work->among, &values->render.batches, sizeof values->render.batches));
-    KD_TRY(ranks_broadcast(&work->among, values->render.maps, sizeof values->render.maps));
+    KD_TRY(ranks_broadcast(&work->comm, &values->render.batches, sizeof values->render.batches));
+    KD_TRY(ranks_broadcast(&work->comm, values->render.maps, sizeof values->render.maps));
     const int32_t batches = values->render.batches;
     if (batches > asked && !values->plan)
         general_note("photons are emitted in %d batches of 1/%d each, to use at most %" PRIu64
                      " bytes",
                      batches, batches, values->max_memory);
-    if (!values->plan || work->among.rank > 0) return KD_OK;
+    if (!values->plan || work->comm.rank > 0) return KD_OK;
     for (int i = 0; i < plan.count; ++i)
         printf("%s%-*s %14" PRIu64 "\n", plan.rows[i].on_device ? "device " : "",
                plan.rows[i].on_device ? 18 : 25, plan.rows[i].name, plan.rows[i].bytes);
@@ -313,11 +313,11 @@ static kd_status set_keeping(rendering *work, const option_line *line, render_ke
     const render_values *values = &work->values;
     const bool progressive = integrator_find(values->render.integrator)->pass != NULL;
     memset(keeping, 0, sizeof *keeping);
-    keeping->among = &work->among;
+    keeping->comm = &work->comm;
     keeping->resume = values->resume;
-    if (!is_sequence(work) && !ranks_shared(&work->among) && !values->denoise)
+    if (!is_sequence(work) && !ranks_shared(&work->comm) && !values->denoise)
         keeping->done_with = &work->done_with;
-    if (work->among.rank > 0) return KD_OK;
+    if (work->comm.rank > 0) return KD_OK;
     keeping->display = values->display;
     keeping->title = values->outputs.items[0];
     if (!progressive && !values->resume && !(values->save_seconds > 0)) return KD_OK;
@@ -338,7 +338,7 @@ static kd_status set_keeping(rendering *work, const option_line *line, render_ke
 /* Loads the scene. With several ranks, rank 0 reads the files and sends them to the others, which
    may not have access to them. */
 static kd_status load_scene(rendering *work, kd_render_options *from_file) {
-    ranks *comm = &work->among;
+    ranks *comm = &work->comm;
     uint64_t count = 0;
     if (!ranks_shared(comm))
         return scene_open_instanced(&work->loaded, work->path, work->values.environment, from_file,
@@ -393,7 +393,7 @@ static kd_status render_frame(rendering *work, const option_line *line,
     if (work->values.plan) return KD_OK;
     render_keeping keeping;
     KD_TRY(set_keeping(work, line, &keeping));
-    if (work->among.rank == 0) {
+    if (work->comm.rank == 0) {
         KD_TRY(output_check_input(work->values.render.photon_map));
         KD_TRY(output_check_inputs());
     }
@@ -403,7 +403,7 @@ static kd_status render_frame(rendering *work, const option_line *line,
     if (keeping.done_with) retiring_begin(keeping.done_with, work->values.render.device);
     if (status != KD_OK && status != KD_INTERRUPTED)
         return status_pass(status, __FILE__, __LINE__, "render_run_kept");
-    if (work->among.rank > 0) {
+    if (work->comm.rank > 0) {
         if (status == KD_INTERRUPTED) status_clear();
         return status;
     }
@@ -417,7 +417,7 @@ static kd_status render_frame(rendering *work, const option_line *line,
 
 static void open_progress(rendering *work) {
     const bool silent = work->values.general.quiet && work->values.progress == PROGRESS_AUTO;
-    progress_open(silent || work->among.rank > 0 ? PROGRESS_OFF
+    progress_open(silent || work->comm.rank > 0 ? PROGRESS_OFF
                                                  : (progress_mode)work->values.progress,
                   &work->job);
 }
@@ -470,13 +470,13 @@ static kd_status run(const option_line *line) {
     work.started = timing_now();
     work.first_stops = NAN;
     job_init(&work.job);
-    KD_TRY(ranks_open(&work.among));
+    KD_TRY(ranks_open(&work.comm));
     const kd_status status = render(&work, line);
     if (work.devices.has_thread) pthread_join(work.devices.thread, NULL);
     retiring_end(&work.done_with);
     progress_close();
-    end_ranks(&work.among, status, work.rendered);
-    ranks_close(&work.among);
+    end_ranks(&work.comm, status, work.rendered);
+    ranks_close(&work.comm);
     render_close(&work.result);
     scene_close(work.loaded);
     file_bundle_unpack(NULL);

@@ -104,7 +104,7 @@ static inline kd_status kd_points_open_distributed(kd_points **out, const kd_poi
         return KD_ERROR_RUNTIME;
     }
     exchange.struct_size = sizeof exchange;
-    exchange.with = communicator;
+    exchange.user_data = communicator;
     exchange.rank = (int32_t)rank;
     exchange.size = (int32_t)size;
     exchange.all_gather = kd_mpi_all_gather;

@@ -23,7 +23,7 @@ typedef struct call_case {
     kd_points_query query;
     uint32_t k;
     void *ids, *dist2, *order; /* order: NULL or memory for it */
-    bool own;
+    bool self_query;
 } call_case;
 
 typedef kd_status (*timed_call)(call_case *bench);
@@ -48,7 +48,7 @@ static kd_status open_tree(call_case *bench) {
 }
 
 static kd_status ask(call_case *bench) {
-    return bench->own ? kd_points_self_nearest(bench->tree, &bench->query, bench->k, (uint32_t *)bench->order,
+    return bench->self_query ? kd_points_self_nearest(bench->tree, &bench->query, bench->k, (uint32_t *)bench->order,
                                             (uint32_t *)bench->ids, bench->dist2, NULL)
                    : kd_points_nearest(bench->tree, &bench->query, bench->k, (uint32_t *)bench->ids, bench->dist2,
                                        NULL);
@@ -141,7 +141,7 @@ static kd_status check_own(call_case *bench) {
     kd_status status = KD_OK;
     for (int i = 0; i < 4; ++i) KD_TRY_GOTO(memory_reserve(&rows[i], bytes, 1));
     for (int own = 0; own < 2; ++own) {
-        bench->own = own;
+        bench->self_query = own;
         KD_TRY_GOTO(ask(bench));
         KD_TRY_GOTO(device_memory_download(rows[own], bench->ids, bytes));
         KD_TRY_GOTO(device_memory_download(rows[2 + own], bench->dist2, bytes));
@@ -163,9 +163,9 @@ static kd_status time_joins(call_case *bench, uint32_t k) {
     bench->query.points = kd_point_array_make(bench->device_points, bench->count, 3, KD_FLOAT);
     KD_TRY_GOTO(take_rows(bench, bench->count, false));
     KD_TRY_GOTO(check_own(bench));
-    bench->own = false;
+    bench->self_query = false;
     KD_TRY_GOTO(time_call(bench, ask, "self join", "by a copy", bench->count));
-    bench->own = true;
+    bench->self_query = true;
     KD_TRY_GOTO(time_call(bench, ask, "self join", "own", bench->count));
     KD_TRY_GOTO(device_memory_reserve(&bench->order, bench->count * sizeof(uint32_t)));
     KD_TRY_GOTO(time_call(bench, ask, "self join", "own, cheapest order", bench->count));
@@ -174,7 +174,7 @@ static kd_status time_joins(call_case *bench, uint32_t k) {
     bench->query.skip_self = 1;
     KD_TRY_GOTO(time_call(bench, ask, "self join", "own, without itself", bench->count));
 done:
-    bench->own = false;
+    bench->self_query = false;
     device_memory_free(bench->order);
     bench->order = NULL;
     give_rows(bench, false);

@@ -58,9 +58,9 @@ kd_status bench_stage_open(bench_stage *out, const char *path, const char *devic
     KD_TRY_GOTO(device_find(&device, device_name));
     if (device.kind == DEVICE_CPU) return KD_OK;
     out->on_device = true;
-    KD_TRY_GOTO(frame_cuda_open(&out->there, &device));
-    KD_TRY_GOTO(frame_cuda_place_scene(&out->there, &out->view, &out->tree, &options, NULL, NULL));
-    KD_TRY_GOTO(frame_cuda_pack(&out->there));
+    KD_TRY_GOTO(frame_cuda_open(&out->device_frame, &device));
+    KD_TRY_GOTO(frame_cuda_place_scene(&out->device_frame, &out->view, &out->tree, &options, NULL, NULL));
+    KD_TRY_GOTO(frame_cuda_pack(&out->device_frame));
     return KD_OK;
 done:
     bench_stage_close(out);
@@ -68,7 +68,7 @@ done:
 }
 
 void bench_stage_close(bench_stage *owned) {
-    frame_cuda_close(&owned->there);
+    frame_cuda_close(&owned->device_frame);
     tritree_close(&owned->tree);
     scene_close(owned->loaded);
     memset(owned, 0, sizeof *owned);

@@ -50,7 +50,7 @@ typedef struct knn_case {
 } knn_case;
 
 typedef struct oracle_work {
-    const knn_case *of;
+    const knn_case *bench;
     const uint64_t *offsets;
     const uint32_t *ids;
     const float *dist2;
@@ -69,7 +69,7 @@ static float bound2_of(const knn_case *bench, uint64_t query) {
 static void check_piece(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     oracle_work *work = (oracle_work *)context;
-    const knn_case *bench = work->of;
+    const knn_case *bench = work->bench;
     const uint32_t k = bench->query.k;
     neighbour best[K_MAX];
     for (int64_t i = begin; i < end; ++i) {
@@ -103,7 +103,7 @@ static kd_status check_answers(const knn_case *bench, const char *method) {
         KD_TRY_GOTO(device_memory_download(dist2 + i * k, (const float *)bench->query.dist2 + from,
                                            k * sizeof *dist2));
     }
-    work.of = bench;
+    work.bench = bench;
     work.ids = ids;
     work.dist2 = dist2;
     parallel_for(CHECKED_QUERIES, 1, check_piece, &work);
@@ -191,7 +191,7 @@ done:
 static void check_within_piece(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     oracle_work *work = (oracle_work *)context;
-    const knn_case *bench = work->of;
+    const knn_case *bench = work->bench;
     for (int64_t i = begin; i < end; ++i) {
         const uint64_t which = checked_query(bench, (uint64_t)i);
         const vec3 q = bench->points[bench->count + which];
@@ -226,7 +226,7 @@ static kd_status check_within(const knn_case *bench, const uint64_t *device_offs
     KD_TRY_GOTO(KD_RESERVE(dist2, offsets[rows] + 1));
     KD_TRY_GOTO(device_memory_download(ids, bench->query.ids, offsets[rows] * sizeof *ids));
     KD_TRY_GOTO(device_memory_download(dist2, bench->query.dist2, offsets[rows] * sizeof *dist2));
-    work.of = bench;
+    work.bench = bench;
     work.offsets = offsets;
     work.ids = ids;
     work.dist2 = dist2;

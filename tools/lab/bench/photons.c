@@ -54,7 +54,7 @@ static kd_status run_there(photon_timing *out, const bench_stage *stage, photon_
         photon_orders_renew(orders, &options);
         KD_TRY_GOTO(device_wait());
         const double begin = timing_now();
-        KD_TRY_GOTO(photon_maps_cuda_emit(&maps, &stage->there.scene.view, orders, NULL));
+        KD_TRY_GOTO(photon_maps_cuda_emit(&maps, &stage->device_frame.scene.view, orders, NULL));
         KD_TRY_GOTO(device_wait());
         const double middle = timing_now();
         KD_TRY_GOTO(photon_maps_cuda_build_trees(&maps, &options, false, NULL));

@@ -139,7 +139,7 @@ typedef struct change_case {
     const bench_request *request;
     const char *set, *device;
     vec3 *points;              /* points of the tree, then of the batches, then the queries */
-    void *there, *rows, *gone; /* device memory: the points, rows, ids to remove; NULL on the CPU */
+    void *device_points, *rows, *gone; /* device memory: the points, rows, ids to remove; NULL on the CPU */
     uint64_t count, batch;
     double share;
     kd_points *tree;
@@ -166,7 +166,7 @@ static kd_status report(const change_case *bench, const char *what, double secon
 }
 
 static const vec3 *points_of(const change_case *bench, uint64_t first) {
-    return (bench->there ? (const vec3 *)bench->there : bench->points) + first;
+    return (bench->device_points ? (const vec3 *)bench->device_points : bench->points) + first;
 }
 
 static kd_points_query queries_of(const change_case *bench) {
@@ -262,20 +262,20 @@ static kd_status run_share(change_case *bench, double share) {
     KD_TRY_GOTO(KD_RESERVE(bench->anew_ids, (uint64_t)QUERIES * CHECKED_K));
     KD_TRY_GOTO(bench_set_fill(bench->points, all, bench->set));
     if (strcmp(bench->device, "cpu") != 0) {
-        KD_TRY_GOTO(device_memory_reserve(&bench->there, all * sizeof *bench->points));
+        KD_TRY_GOTO(device_memory_reserve(&bench->device_points, all * sizeof *bench->points));
         KD_TRY_GOTO(device_memory_reserve(&bench->rows, ROW_BYTES));
         KD_TRY_GOTO(device_memory_reserve(&bench->gone, bench->batch * sizeof *bench->ids));
-        KD_TRY_GOTO(device_memory_upload(bench->there, bench->points, all * sizeof *bench->points));
+        KD_TRY_GOTO(device_memory_upload(bench->device_points, bench->points, all * sizeof *bench->points));
     }
     KD_TRY_GOTO(open_tree(&bench->tree, bench, bench->count));
     KD_TRY_GOTO(insert_all(bench));
     KD_TRY_GOTO(remove_all(bench));
 done:
     kd_points_close(bench->tree);
-    device_memory_free(bench->there);
+    device_memory_free(bench->device_points);
     device_memory_free(bench->rows);
     device_memory_free(bench->gone);
-    bench->there = bench->rows = bench->gone = NULL;
+    bench->device_points = bench->rows = bench->gone = NULL;
     memory_free(bench->points);
     memory_free(bench->ids);
     memory_free(bench->anew_ids);

@@ -61,7 +61,7 @@ void bench_growth_print(const bench_growth *growth) {
     printf(
         "scaling %s, %s: n %.4g to %.4g: exponent %.3f (between the last two %.3f), %s has %.3f: "
         "%s\n",
-        growth->what, growth->device, growth->n[0], growth->n[growth->count - 1], measured, at_end, growth->theory, theory,
+        growth->subject, growth->device, growth->n[0], growth->n[growth->count - 1], measured, at_end, growth->theory, theory,
         cause(growth, off, off_at_end));
     fflush(stdout);
 }
@@ -134,8 +134,8 @@ done:
 static kd_status scale_points(const bench_request *request, const uint64_t *sizes, int count,
                               bool cuda) {
     const char *where = cuda ? "cuda:0" : "cpu";
-    bench_growth build = {.what = "point trees", .device = where, .theory = "n log n"};
-    bench_growth query = {.what = "8 nearest", .device = where, .theory = "log n"};
+    bench_growth build = {.subject = "point trees", .device = where, .theory = "n log n"};
+    bench_growth query = {.subject = "8 nearest", .device = where, .theory = "log n"};
     const pointtree_options options = {POINTTREE_ROUND_ROBIN, false, 0};
     query.per_item = true;
     for (int i = 0; i < count; ++i) {

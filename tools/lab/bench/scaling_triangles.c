@@ -150,9 +150,9 @@ kd_status bench_scale_triangles(const bench_request *request, const uint64_t *si
                                 bool cuda) {
     const char *where = cuda ? "cuda:0" : "cpu";
     scale_case bench = {.request = request, .builder = cuda ? "binned" : "parallel"};
-    bench.build = (bench_growth){.what = "triangle trees", .device = where, .theory = "n log n"};
+    bench.build = (bench_growth){.subject = "triangle trees", .device = where, .theory = "n log n"};
     bench.rays = (bench_growth){
-        .what = "diffuse rays", .device = where, .theory = "log n", .per_item = true};
+        .subject = "diffuse rays", .device = where, .theory = "log n", .per_item = true};
     if (request->builders.count) bench.builder = request->builders.items[0];
     for (int i = 0; i < count; ++i) {
         char path[64];
