@@ -123,8 +123,8 @@ typedef struct instance_asked {
 } instance_asked;
 
 /* Intersects the triangles of a leaf in world space. */
-KD_FN bool instance_leaf_intersect(void *asked, tritree_node leaf) {
-    const instance_asked *to = (const instance_asked *)asked;
+KD_FN bool instance_leaf_intersect(void *context, tritree_node leaf) {
+    const instance_asked *to = (const instance_asked *)context;
     instance_ray *ray = to->ray;
     const instanced_shape *shape = ray->view->shapes + ray->view->list[to->number].shape;
     const uint32_t *ids = shape->tree.references + tritree_first(leaf);

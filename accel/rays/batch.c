@@ -53,12 +53,12 @@ static int packets_apart(packet_use *use) {
 static void cast_piece_by_vectors(const batch *b, int64_t begin, int64_t end) {
     uint32_t listed[GRAIN], count = 0;
     packet_use use = {0, 0};
-    int apart = 0;
+    int separate = 0;
     for (int64_t i = begin; i < end;) {
-        if (apart > 0) {
-            --apart;
+        if (separate > 0) {
+            --separate;
         } else if (end - i >= WIDE_PACKET && cast_together(b, i, &use)) {
-            apart = packets_apart(&use);
+            separate = packets_apart(&use);
             i += WIDE_PACKET;
             continue;
         }

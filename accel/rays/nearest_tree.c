@@ -66,12 +66,12 @@ static void split(const making *m, uint32_t begin, uint32_t count) {
     keys_select(keys, count, left - 1);
     for (uint32_t i = 0; i < count; ++i) ids[i] = (uint32_t)keys[i];
     part other = {.m = m, .begin = begin + left, .count = count - left};
-    const bool apart = other.count >= APART_FROM;
+    const bool parallel = other.count >= APART_FROM;
     other.offered.run = run_part;
     other.offered.kind = TASK_BRANCH;
-    if (apart) task_offer(m->pool, &other.offered);
+    if (parallel) task_offer(m->pool, &other.offered);
     split(m, begin, left);
-    if (!apart || !task_join(m->pool, &other.offered)) run_part(&other.offered);
+    if (!parallel || !task_join(m->pool, &other.offered)) run_part(&other.offered);
 }
 
 static void split_all(task_pool *pool, void *context) {

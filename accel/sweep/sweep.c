@@ -232,18 +232,18 @@ static void drop_lost(sweep_node *child) {
 static kd_status share_out(sweep *work, const sweep_node *node, const sah_split *split,
                            const sweep_sides *sides, sweep_node *left, sweep_node *right) {
     sharing split_work = {.work = work, .node = node, .split = split, .left = left, .right = right};
-    const bool apart = work->pool && node->count >= PIECES_TRIANGLES;
-    split_work.pieces = apart ? PIECES_MAX : 1;
+    const bool parallel = work->pool && node->count >= PIECES_TRIANGLES;
+    split_work.pieces = parallel ? PIECES_MAX : 1;
     left->count = sides->left + (split->planar_left ? sides->planar : 0);
     right->count = sides->right + (split->planar_left ? 0 : sides->planar);
-    if (apart) {
+    if (parallel) {
         KD_TRY(rows_push(&work->stack, right->count, &right->rows));
         task_each(work->pool, split_work.pieces, count_piece, &split_work);
         for (int side = 0; side < 2; ++side)
             for (int i = 0; i < split_work.pieces; ++i) split_work.first[side][i + 1] += split_work.first[side][i];
     }
     KD_TRY(rows_push(&work->stack, left->count, &left->rows));
-    task_each(apart ? work->pool : NULL, split_work.pieces, share_piece, &split_work);
+    task_each(parallel ? work->pool : NULL, split_work.pieces, share_piece, &split_work);
     uint32_t lost[2] = {0, 0};
     for (int side = 0; side < 2; ++side)
         for (int i = 0; i < split_work.pieces; ++i) lost[side] += split_work.lost[side][i];

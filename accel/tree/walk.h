@@ -266,7 +266,7 @@ typedef struct tritree_counts {
 
 /* Callback for each leaf that the ray visits: tests the triangles of the leaf and returns true if
    the nearest hit improved. */
-typedef bool (*tritree_leaf_test)(void *asked, tritree_node leaf);
+typedef bool (*tritree_leaf_test)(void *context, tritree_node leaf);
 
 #ifdef __CUDACC__
 #define TRITREE_WALK_FN static __host__ __device__ __forceinline__
@@ -280,7 +280,7 @@ typedef bool (*tritree_leaf_test)(void *asked, tritree_node leaf);
    nearest hit, which `test` updates. any: stops at the first hit, and returns true if there is
    one. */
 TRITREE_WALK_FN bool tritree_walk_leaves(const tritree_node *nodes, const tritree_walk *walk,
-                                         tritree_leaf_test test, void *asked, const float *nearest,
+                                         tritree_leaf_test test, void *context, const float *nearest,
                                          bool any, tritree_counts *counts) {
     tritree_stack_entry stack[TRITREE_MAX_DEPTH + 2];
     int waiting = 0;
@@ -311,7 +311,7 @@ TRITREE_WALK_FN bool tritree_walk_leaves(const tritree_node *nodes, const tritre
             ++counts->leaves;
             counts->triangles += tritree_count(node);
         }
-        if (test(asked, node) && any) return true;
+        if (test(context, node) && any) return true;
         do {
             if (waiting == 0) return false;
             --waiting;
@@ -331,8 +331,8 @@ typedef struct tritree_asked {
 } tritree_asked;
 
 /* Tests the triangles of a leaf, from their rows if the tree has rows, else from vertices. */
-KD_FN bool tritree_leaf_intersect(void *asked, tritree_node leaf) {
-    tritree_asked *request = (tritree_asked *)asked;
+KD_FN bool tritree_leaf_intersect(void *context, tritree_node leaf) {
+    tritree_asked *request = (tritree_asked *)context;
     const tritree_view *tree = request->tree;
     const uint32_t *ids = tree->references + tritree_first(leaf);
     const uint32_t count = tritree_count(leaf);

@@ -58,17 +58,17 @@ kd_status device_cuda_describe(device *out, int index) {
     enum { KNOWN_MAX = 64 };
     static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
     static device known[KNOWN_MAX];
-    static bool there[KNOWN_MAX];
+    static bool valid[KNOWN_MAX];
     if (index < 0 || index >= KNOWN_MAX) return query_capabilities(out, index);
     pthread_mutex_lock(&guard);
-    const bool found = there[index];
+    const bool found = valid[index];
     if (found) *out = known[index];
     pthread_mutex_unlock(&guard);
     if (found) return KD_OK;
     KD_TRY(query_capabilities(out, index));
     pthread_mutex_lock(&guard);
     known[index] = *out;
-    there[index] = true;
+    valid[index] = true;
     pthread_mutex_unlock(&guard);
     return KD_OK;
 }

@@ -21,9 +21,9 @@ kd_status sectioned_file_write(const char *path, const void *header, size_t head
 }
 
 kd_status sectioned_file_header(const file_view *file, const char *path, const char *magic,
-                                const char *what, void *header, size_t header_bytes) {
+                                const char *kind, void *header, size_t header_bytes) {
     KD_REQUIRE(file->count >= header_bytes + sizeof(uint64_t) && memcmp(file->bytes, magic, 8) == 0,
-               KD_ERROR_INPUT, "%s: not a %s", path, what);
+               KD_ERROR_INPUT, "%s: not a %s", path, kind);
     memcpy(header, file->bytes, header_bytes);
     return KD_OK;
 }

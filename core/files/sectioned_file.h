@@ -21,10 +21,10 @@ kd_status sectioned_file_write(const char *path, const void *header, size_t head
                                const file_part *parts, int part_count);
 
 /* Copies the header. Returns KD_ERROR_INPUT if the file does not begin with `magic` (8 bytes) or is
-   too short for header and checksum. `what` names the expected format in messages: "file of
+   too short for header and checksum. `kind` names the expected format in messages: "file of
    points". */
 kd_status sectioned_file_header(const file_view *file, const char *path, const char *magic,
-                                const char *what, void *header, size_t header_bytes);
+                                const char *kind, void *header, size_t header_bytes);
 
 /* Returns KD_ERROR_INPUT unless the file's size equals that of the header, `bytes` of parts and the
    checksum. Must be called before memory is allocated according to the header. */

@@ -42,13 +42,13 @@ static void word_take(pfm_cursor *cursor, char word[32]) {
     word[length] = '\0';
 }
 
-static kd_status size_take(pfm_cursor *cursor, const char *path, const char *what, int32_t *size) {
+static kd_status size_take(pfm_cursor *cursor, const char *path, const char *name, int32_t *size) {
     char word[32];
     word_take(cursor, word);
     const size_t digits = strspn(word, "0123456789");
     KD_REQUIRE(digits && digits < 10 && !word[digits] && atoi(word) > 0, KD_ERROR_INPUT,
                "%s: found the PFM %s \"%s\", expected a whole number from 1 to 999999999", path,
-               what, word);
+               name, word);
     *size = atoi(word);
     return KD_OK;
 }

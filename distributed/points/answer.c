@@ -368,18 +368,18 @@ static kd_status find_homes(chunk *at, const parts_call *call) {
 }
 
 /* Second round: searches the other parts, within the distances found at the homes. */
-static kd_status query_other_ranks(parts_call *call, chunk *at, kd_status own) {
-    if (own == KD_OK)
-        own = merge_runs_open(&at->known, at->asked, 1, call->parts->size, call->end - call->begin);
-    if (own == KD_OK) own = choose(&at->asked[1], call, at->homes, &at->known);
-    return parts_query(call, &at->asked[1], own);
+static kd_status query_other_ranks(parts_call *call, chunk *at, kd_status status) {
+    if (status == KD_OK)
+        status = merge_runs_open(&at->known, at->asked, 1, call->parts->size, call->end - call->begin);
+    if (status == KD_OK) status = choose(&at->asked[1], call, at->homes, &at->known);
+    return parts_query(call, &at->asked[1], status);
 }
 
-static kd_status answer_chunk(parts_call *call, chunk *at, kd_status own) {
+static kd_status answer_chunk(parts_call *call, chunk *at, kd_status status) {
     const bool nearest = call->kind == POINTS_NEAREST;
-    if (own == KD_OK)
-        own = nearest ? find_homes(at, call) : choose(&at->asked[0], call, NULL, NULL);
-    KD_TRY(parts_query(call, &at->asked[0], own));
+    if (status == KD_OK)
+        status = nearest ? find_homes(at, call) : choose(&at->asked[0], call, NULL, NULL);
+    KD_TRY(parts_query(call, &at->asked[0], status));
     if (nearest) KD_TRY(query_other_ranks(call, at, KD_OK));
     kd_status merged = merge_runs_open(&at->all, at->asked, nearest ? 2 : 1, call->parts->size,
                                        call->end - call->begin);
@@ -391,9 +391,9 @@ static kd_status answer_chunk(parts_call *call, chunk *at, kd_status own) {
     return merged;
 }
 
-kd_status parts_answer(parts_call *call, kd_status own) {
-    kd_status status = own;
-    if (own != KD_OK)
+kd_status parts_answer(parts_call *call, kd_status own_status) {
+    kd_status status = own_status;
+    if (own_status != KD_OK)
         call->query.points.count = 0; /* the arguments may be invalid: do not read
                                          them */
     call->end = 0;

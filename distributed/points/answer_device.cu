@@ -149,11 +149,11 @@ struct heard {
 };
 
 kd_status send_questions(serving *at, const chunk *chunk, uint64_t count, kd_points_query *query,
-                         bool apart) {
+                         bool remote) {
     const parts_call *call = chunk->call;
     const uint64_t scalar = scalar_bytes(call), bytes = count * call->parts->dims * scalar;
     const void *points = chunk->out.points, *radii = chunk->out.radii;
-    if (apart) {
+    if (remote) {
         KD_TRY(at->points.take(bytes));
         KD_TRY(device_copy(at->points.memory, points, bytes, NULL));
         points = at->points.memory;
@@ -201,9 +201,9 @@ kd_status find_answers(serving *at, const parts_call *call, const kd_points *tre
 
 /* Copies an array from the part's device to the querying one, which is current. */
 kd_status fetch(const void **out, device_guard *here, const device_guard *guard, uint64_t bytes,
-                bool apart) {
+                bool remote) {
     *out = guard->memory;
-    if (!guard->memory || !apart) return KD_OK;
+    if (!guard->memory || !remote) return KD_OK;
     KD_TRY(here->take(bytes));
     *out = here->memory;
     return device_copy(here->memory, guard->memory, bytes, NULL);
@@ -238,7 +238,7 @@ kd_status launch_merge(const chunk *at, const answers *results) {
 kd_status query_part_on(chunk *at, int32_t part, which_round round) {
     const parts_call *call = at->call;
     const points_part *points_part = &call->parts->part[part];
-    const bool apart = points_part->device != call->part->device;
+    const bool remote = points_part->device != call->part->device;
     const uint64_t scalar = scalar_bytes(call);
     answers said;
     uint64_t found = 0;
@@ -252,17 +252,17 @@ kd_status query_part_on(chunk *at, int32_t part, which_round round) {
         serving serving;
         kd_points_query query;
         KD_TRY(serving.on.enter(points_part->device));
-        KD_TRY(send_questions(&serving, at, said.count, &query, apart));
+        KD_TRY(send_questions(&serving, at, said.count, &query, remote));
         KD_TRY(find_answers(&serving, call, points_part->tree, &query, &found));
         entered back;
         KD_TRY(back.enter(call->part->device));
         KD_TRY(fetch((const void **)&said.ids, &here.ids, &serving.ids, found * sizeof(uint32_t),
-                     apart));
-        KD_TRY(fetch(&said.dist2, &here.dist2, &serving.dist2, found * scalar, apart));
+                     remote));
+        KD_TRY(fetch(&said.dist2, &here.dist2, &serving.dist2, found * scalar, remote));
         KD_TRY(fetch((const void **)&said.counts, &here.counts, &serving.counts,
-                     said.count * sizeof(uint32_t), apart));
+                     said.count * sizeof(uint32_t), remote));
         KD_TRY(fetch((const void **)&said.offsets, &here.offsets, &serving.offsets,
-                     (said.count + 1) * sizeof(uint64_t), apart));
+                     (said.count + 1) * sizeof(uint64_t), remote));
         KD_TRY(launch_merge(at, &said));
     }
     return KD_OK;

@@ -57,14 +57,14 @@ typedef struct parts_asked {
 } parts_asked;
 
 /* Collective: sends this rank's queries, executes those received on this rank's part, and receives
-   the results. `own`: this rank's status so far; if any rank has failed, all return its error. */
-kd_status parts_query(parts_call *call, parts_asked *request, kd_status own);
+   the results. `own_status`: this rank's status so far; if any rank has failed, all return its error. */
+kd_status parts_query(parts_call *call, parts_asked *request, kd_status own_status);
 void parts_asked_close(parts_asked *owned); /* accepts a zeroed struct */
 
 /* --- queries on all parts: the results are those of a single tree ---------------------------- */
 
-/* Collective: executes this rank's queries. `own`: this rank's status so far. */
-kd_status parts_answer(parts_call *call, kd_status own);
+/* Collective: executes this rank's queries. `own_status`: this rank's status so far. */
+kd_status parts_answer(parts_call *call, kd_status own_status);
 
 /* --- all parts on CUDA devices of this process ---------------------------------------------- */
 

@@ -192,12 +192,12 @@ static kd_status reserve(tree_building *build) {
 }
 
 /* Checks that all slices have the same dims, scalar and first id. */
-static kd_status check_kinds(tree_building *build, kd_status own) {
+static kd_status check_kinds(tree_building *build, kd_status own_status) {
     const point_array *points = &build->share.points;
     const uint64_t mine[] = {points->dims, points->scalar, build->parts->first};
     uint64_t *all = NULL;
     KD_TRY(KD_RESERVE(all, 3 * (uint64_t)size_of(build)));
-    kd_status status = ranks_agree_on(build->comm, own, mine, 3, all);
+    kd_status status = ranks_agree_on(build->comm, own_status, mine, 3, all);
     for (int32_t r = 1; status == KD_OK && r < size_of(build); ++r)
         if (memcmp(all, all + (size_t)r * 3, sizeof mine) != 0)
             status = status_fail(KD_ERROR_USAGE, __FILE__, __LINE__,
@@ -208,13 +208,13 @@ static kd_status check_kinds(tree_building *build, kd_status own) {
     return status;
 }
 
-static kd_status build_trees(tree_building *build, kd_status own) {
+static kd_status build_trees(tree_building *build, kd_status status) {
     point_box box;
     uint64_t count = 0;
     const double began = timing_now();
-    if (own == KD_OK) own = reserve(build);
-    if (own == KD_OK) own = stage(build);
-    KD_TRY(check_kinds(build, own));
+    if (status == KD_OK) status = reserve(build);
+    if (status == KD_OK) status = stage(build);
+    KD_TRY(check_kinds(build, status));
     KD_TRY(visit_all(build, &box, &count));
     KD_TRY(top_select(build->nodes, build->comm, &build->share, &box, count, build->parts->first,
                       (uint32_t)size_of(build)));

@@ -56,12 +56,12 @@ static uint64_t what_is_asked(const parts_call *call) {
 }
 
 /* Exchanges the number of queries between all ranks, and checks that they make the same call. */
-static kd_status announce(parts_call *call, const parts_asked *request, serving *at, kd_status own) {
+static kd_status announce(parts_call *call, const parts_asked *request, serving *at, kd_status own_status) {
     const uint64_t size = (uint64_t)call->parts->size, width = size + TOLD;
     uint64_t *mine = NULL;
     bool same = true;
     KD_TRY(KD_RESERVE_ZEROED(mine, width));
-    for (uint64_t p = 0; own == KD_OK && p < size; ++p)
+    for (uint64_t p = 0; own_status == KD_OK && p < size; ++p)
         mine[p] = request->begins[p + 1] - request->begins[p];
     mine[size] = call->end < call->query.points.count;
     mine[size + 1] = what_is_asked(call);
@@ -69,7 +69,7 @@ static kd_status announce(parts_call *call, const parts_asked *request, serving 
     if (status == KD_OK) status = KD_RESERVE(at->begins, size + 1);
     if (status == KD_OK) status = KD_RESERVE(at->answer_begins, size + 1);
     if (status == KD_OK)
-        status = ranks_agree_on(call->comm, own, mine, (uint32_t)width, at->matrix);
+        status = ranks_agree_on(call->comm, own_status, mine, (uint32_t)width, at->matrix);
     memory_free(mine);
     KD_TRY(status);
     call->more = false;
@@ -249,12 +249,12 @@ static kd_status take_counts(parts_call *call, parts_asked *request, const servi
     return status;
 }
 
-kd_status parts_query(parts_call *call, parts_asked *request, kd_status own) {
+kd_status parts_query(parts_call *call, parts_asked *request, kd_status own_status) {
     const uint64_t width = parts_question_width(call) * scalar_bytes(call);
     kd_status status = KD_OK;
     serving at;
     memset(&at, 0, sizeof at);
-    KD_TRY_GOTO(announce(call, request, &at, own));
+    KD_TRY_GOTO(announce(call, request, &at, own_status));
     KD_TRY_GOTO(
         ranks_agree(call->comm, memory_reserve(&at.scalars, at.begins[call->parts->size], width)));
     KD_TRY_GOTO(move(call, request->scalars, request->begins, at.scalars, at.begins, width));

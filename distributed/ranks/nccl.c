@@ -143,10 +143,10 @@ void ranks_nccl_close(ranks *comm, bool failed) {
     comm->nccl = NULL;
 }
 
-static kd_status tell(const ranks *comm, int error, const char *what) {
+static kd_status tell(const ranks *comm, int error, const char *operation) {
     if (error == 0) comm->nccl->calls.async_error(comm->nccl->communicator, &error);
     KD_REQUIRE(error == 0, KD_ERROR_RUNTIME, "rank %d of %d: NCCL failed (%s): %s", comm->rank,
-               comm->size, what, comm->nccl->calls.error_string(error));
+               comm->size, operation, comm->nccl->calls.error_string(error));
     return KD_OK;
 }
 

@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static kd_status count_call(ranks *comm, double begun, uint64_t sent, int failed, const char *what,
+static kd_status count_call(ranks *comm, double begun, uint64_t sent, int failed, const char *operation,
                             uint64_t bytes) {
     comm->waited += timing_now() - begun;
     KD_REQUIRE(!failed, KD_ERROR_RUNTIME,
                "rank %d of %d: the data exchange with the other ranks failed (%s of %llu bytes)",
-               comm->rank, comm->size, what, (unsigned long long)bytes);
+               comm->rank, comm->size, operation, (unsigned long long)bytes);
     comm->sent += sent;
     return KD_OK;
 }
@@ -259,7 +259,7 @@ static kd_status fail_as(ranks *comm, int32_t first, kd_status failure) {
     return status;
 }
 
-kd_status ranks_agree_on(ranks *comm, kd_status own, const uint64_t *numbers, uint32_t width,
+kd_status ranks_agree_on(ranks *comm, kd_status own_status, const uint64_t *numbers, uint32_t width,
                          uint64_t *all) {
     const int32_t size = size_of(comm);
     const uint64_t each = width + 1ull;
@@ -268,7 +268,7 @@ kd_status ranks_agree_on(ranks *comm, kd_status own, const uint64_t *numbers, ui
     kd_status failure = KD_OK;
     KD_TRY(KD_RESERVE(said, each * (uint64_t)size));
     uint64_t *mine = said + each * (uint64_t)rank_of(comm);
-    mine[0] = (uint64_t)own;
+    mine[0] = (uint64_t)own_status;
     if (width) memcpy(mine + 1, numbers, width * sizeof *numbers);
     kd_status status = ranks_all_gather_even(comm, said, each * sizeof *said);
     for (int32_t r = 0; status == KD_OK && r < size; ++r) {
@@ -284,6 +284,6 @@ kd_status ranks_agree_on(ranks *comm, kd_status own, const uint64_t *numbers, ui
     return status;
 }
 
-kd_status ranks_agree(ranks *comm, kd_status own) {
-    return ranks_agree_on(comm, own, NULL, 0, NULL);
+kd_status ranks_agree(ranks *comm, kd_status status) {
+    return ranks_agree_on(comm, status, NULL, 0, NULL);
 }

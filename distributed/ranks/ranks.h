@@ -112,11 +112,11 @@ typedef kd_status (*ranks_body)(void *context, ranks *comm);
 kd_status ranks_threads_run(int32_t size, ranks_body body, void *context);
 
 /* Error handling before ranks exchange data: each reports its status, so that no rank waits for one
-   that has failed. Collective. Returns KD_OK if `own` is KD_OK on all ranks; otherwise all ranks
+   that has failed. Collective. Returns KD_OK if `status` is KD_OK on all ranks; otherwise all ranks
    return the status of the first failed rank, with its error message. */
-kd_status ranks_agree(ranks *comm, kd_status own);
+kd_status ranks_agree(ranks *comm, kd_status status);
 /* As ranks_agree; also gathers `width` numbers from each rank to `all`, in rank order. */
-kd_status ranks_agree_on(ranks *comm, kd_status own, const uint64_t *numbers, uint32_t width,
+kd_status ranks_agree_on(ranks *comm, kd_status own_status, const uint64_t *numbers, uint32_t width,
                          uint64_t *all);
 
 /* --- data in device memory (nccl.c) -------------------------------------------------------------

@@ -252,6 +252,6 @@ rank_maps maps_choice_of(const maps_choice *choice, bool whole_fits, bool apart_
                                                                      : RANK_MAPS_WHOLE;
     if (!(choice->bandwidth > 0)) return RANK_MAPS_WHOLE;
     const double whole = (double)choice->sent[RANK_MAPS_WHOLE] / choice->bandwidth;
-    const double apart = (double)choice->sent[RANK_MAPS_APART] / choice->bandwidth;
-    return whole > unseen_seconds && whole > worth_it * apart ? RANK_MAPS_APART : RANK_MAPS_WHOLE;
+    const double distributed = (double)choice->sent[RANK_MAPS_APART] / choice->bandwidth;
+    return whole > unseen_seconds && whole > worth_it * distributed ? RANK_MAPS_APART : RANK_MAPS_WHOLE;
 }

@@ -49,12 +49,12 @@ typedef struct beam_crossing {
 
 KD_FN beam_crossing beam_cross(const beam_flight *flight, const beam *lit) {
     beam_crossing crossing;
-    const vec3 apart = vec3_sub(lit->start, flight->origin);
+    const vec3 offset = vec3_sub(lit->start, flight->origin);
     crossing.normal = vec3_cross(flight->direction, lit->direction);
     crossing.sine2 = vec3_length2(crossing.normal);
-    crossing.u = vec3_dot(apart, crossing.normal);
-    crossing.t = vec3_dot(vec3_cross(apart, lit->direction), crossing.normal);
-    crossing.s = vec3_dot(vec3_cross(apart, flight->direction), crossing.normal);
+    crossing.u = vec3_dot(offset, crossing.normal);
+    crossing.t = vec3_dot(vec3_cross(offset, lit->direction), crossing.normal);
+    crossing.s = vec3_dot(vec3_cross(offset, flight->direction), crossing.normal);
     return crossing;
 }
 
@@ -105,10 +105,10 @@ KD_FN void beam_add_parallel(const beam_view *beams, const beam_flight *flight, 
     for (int i = 0; i < BEAM_PARALLEL_STEPS; ++i) {
         const float s = piece->begin + ((float)i + 0.5f) * step;
         const vec3 place = vec3_along(lit->start, s, lit->direction);
-        const vec3 apart = vec3_sub(place, flight->origin);
-        const float t = vec3_dot(apart, flight->direction);
+        const vec3 offset = vec3_sub(place, flight->origin);
+        const float t = vec3_dot(offset, flight->direction);
         if (!(t >= 0 && t < flight->length)) continue;
-        const vec3 off = vec3_sub(apart, vec3_scale(flight->direction, t));
+        const vec3 off = vec3_sub(offset, vec3_scale(flight->direction, t));
         const float s2 = vec3_length2(off) / (radius * radius);
         const float weight = photon_kernel_at(beams->kernel, s2) * scale;
         if (weight > 0) flux_sum_add(sum, weight, beam_reaching(flight, lit, t, s), beams->scale);

@@ -37,7 +37,7 @@ const char *photon_media_name(int index) {
 }
 
 /* Finds the index of a name in a table; KD_ERROR_USAGE with a list of all names. */
-static kd_status find(int *out, const char *what, const char *(*name_of)(int index),
+static kd_status find(int *out, const char *kind, const char *(*name_of)(int index),
                       const char *name) {
     char names[128] = "";
     const char *row = NULL;
@@ -46,7 +46,7 @@ static kd_status find(int *out, const char *what, const char *(*name_of)(int ind
         const size_t used = strlen(names);
         snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", row);
     }
-    KD_FAIL(KD_ERROR_USAGE, "unknown %s \"%s\"; expected one of %s", what, name, names);
+    KD_FAIL(KD_ERROR_USAGE, "unknown %s \"%s\"; expected one of %s", kind, name, names);
 }
 
 kd_status photon_kernel_find(photon_kernel *out, const char *name) {

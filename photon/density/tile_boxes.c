@@ -222,8 +222,8 @@ static uint32_t move_branch(const box_branch *branch, uint32_t to) {
 static uint32_t build_parts(const box_builder *builder, uint32_t index, uint32_t begin, uint32_t first,
                             uint32_t second) {
     box_branch other;
-    const bool apart = builder->pool && first >= BRANCH_TILES && second >= BRANCH_TILES;
-    if (apart) {
+    const bool parallel = builder->pool && first >= BRANCH_TILES && second >= BRANCH_TILES;
+    if (parallel) {
         memset(&other, 0, sizeof other);
         other.base.run = build_branch;
         other.base.kind = TASK_BRANCH;
@@ -235,7 +235,7 @@ static uint32_t build_parts(const box_builder *builder, uint32_t index, uint32_t
     }
     const uint32_t next = build_box(builder, index + 1, begin, first);
     builder->boxes[index].second = next;
-    if (apart && task_join(builder->pool, &other.base)) return move_branch(&other, next);
+    if (parallel && task_join(builder->pool, &other.base)) return move_branch(&other, next);
     return build_box(builder, next, begin + first, second);
 }
 

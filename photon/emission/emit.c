@@ -321,11 +321,11 @@ static kd_status run_batch(photon_list *list, emit_batch *batch, uint64_t *capac
     emit_part part = scan_batch(batch, counted), all;
     KD_TRY(emit_share_parts(share, &part, all_before, &all));
     sum_ledgers(batch, part.paths);
-    const bool apart = batch->order->distributed && share->comm;
-    if (apart) KD_TRY(begin_run(list, counted.photons, part.photons));
-    batch->shift = apart ? counted.photons - before : 0;
-    list->count += apart ? part.photons : all.photons;
-    list->others += apart ? all.photons - part.photons : 0;
+    const bool distributed = batch->order->distributed && share->comm;
+    if (distributed) KD_TRY(begin_run(list, counted.photons, part.photons));
+    batch->shift = distributed ? counted.photons - before : 0;
+    list->count += distributed ? part.photons : all.photons;
+    list->others += distributed ? all.photons - part.photons : 0;
     list->emitted += all.paths;
     list->complete = all.complete;
     *done = all.ended;
@@ -337,7 +337,7 @@ static kd_status run_batch(photon_list *list, emit_batch *batch, uint64_t *capac
     batch->destination = list->photons;
     const uint32_t pieces = (uint32_t)((part.paths + PIECE_PATHS - 1) / PIECE_PATHS);
     parallel_for(pieces, 16, copy_pieces, batch);
-    if (!apart) KD_TRY(emit_share_photons(share, list->photons));
+    if (!distributed) KD_TRY(emit_share_photons(share, list->photons));
     job_advance(job, (int64_t)all.photons);
     return KD_OK;
 }
@@ -349,8 +349,8 @@ bool emit_is_overdue(const photon_order *order, uint64_t emitted) {
 kd_status photon_list_open(photon_list *out, const scene_view *scene, const photon_order *order,
                            job_control *job) {
     memset(out, 0, sizeof *out);
-    const bool apart = order->distributed && ranks_shared(order->comm);
-    const uint64_t keepers = apart ? (uint64_t)order->comm->size : 1;
+    const bool distributed = order->distributed && ranks_shared(order->comm);
+    const uint64_t keepers = distributed ? (uint64_t)order->comm->size : 1;
     KD_REQUIRE(order->wanted / keepers <= POINTTREE_COUNT_MAX / 2, KD_ERROR_USAGE,
                "%llu photons requested; one map supports at most %u",
                (unsigned long long)order->wanted, POINTTREE_COUNT_MAX / 2);

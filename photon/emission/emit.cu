@@ -275,10 +275,10 @@ kd_status trace_batch(photon_emitter_cuda *emitter, emission_batch *batch, const
 
 /* Adds the ledgers, and moves photons to the list. */
 kd_status take_batch(photon_list_cuda *list, emission_batch *batch, emission_state *state,
-                     const emission_state *told, bool apart) {
+                     const emission_state *told, bool distributed) {
     if (told->taken_paths == 0) return KD_OK;
-    if (apart) KD_TRY(photon_list_cuda_begin_run(list, told->count, told->taken));
-    const uint64_t shift = apart ? told->count - list->local_count : 0;
+    if (distributed) KD_TRY(photon_list_cuda_begin_run(list, told->count, told->taken));
+    const uint64_t shift = distributed ? told->count - list->local_count : 0;
     const unsigned wanted = blocks_for(told->taken_paths), blocks = wanted < 512u ? wanted : 512u;
     sum_ledgers<<<blocks, FLAT_BLOCK, 0, batch->stream>>>(*batch, state);
     KD_CUDA_LAUNCHED("sum_ledgers");
@@ -304,14 +304,14 @@ kd_status run_batch(photon_list_cuda *list, photon_emitter_cuda *emitter, emissi
     KD_TRY(emit_share_landed(share, told->landed, job_cancelled(job), stopped));
     KD_TRY(find_end_behind(batch, state, told, share));
     KD_TRY(agree_on_end(batch, state, told, share, list->count, &all));
-    const bool apart = order->distributed && share->comm;
-    KD_TRY(take_batch(list, batch, state, told, apart));
-    if (!apart) KD_TRY(photon_list_cuda_exchange(list, share));
+    const bool distributed = order->distributed && share->comm;
+    KD_TRY(take_batch(list, batch, state, told, distributed));
+    if (!distributed) KD_TRY(photon_list_cuda_exchange(list, share));
     begin_next_batch<<<1, 1, 0, batch->stream>>>(state, list->count + all.photons,
                                                  list->emitted + all.paths);
     KD_CUDA_LAUNCHED("begin_next_batch");
     list->count += all.photons;
-    list->local_count += apart ? told->taken : all.photons;
+    list->local_count += distributed ? told->taken : all.photons;
     list->emitted += all.paths;
     list->complete = all.complete != 0;
     told->done = all.ended;
@@ -429,15 +429,15 @@ extern "C" kd_status photon_list_cuda_emit(photon_list_cuda *list, photon_emitte
                                            const scene_view *scene, const photon_order *order,
                                            job_control *job) {
     clear_list(list);
-    const bool apart = order->distributed && ranks_shared(order->comm);
-    const uint64_t keepers = apart ? (uint64_t)order->comm->size : 1;
+    const bool distributed = order->distributed && ranks_shared(order->comm);
+    const uint64_t keepers = distributed ? (uint64_t)order->comm->size : 1;
     KD_REQUIRE(order->wanted / keepers <= POINTTREE_COUNT_MAX / 2, KD_ERROR_USAGE,
                "%llu photons requested; one map supports at most %u",
                (unsigned long long)order->wanted, POINTTREE_COUNT_MAX / 2);
     if (order->wanted == 0 || scene->light_count == 0 || !(scene->total_power > 0)) return KD_OK;
     /* distributed lists are larger on faster ranks */
     const uint64_t own =
-        apart ? order->wanted / keepers + order->wanted / keepers / 8 : order->wanted;
+        distributed ? order->wanted / keepers + order->wanted / keepers / 8 : order->wanted;
     KD_TRY(reserve_list(list, emitter, own + LIST_SPARE));
     emission_state begun;
     memset(&begun, 0, sizeof begun);

@@ -65,7 +65,7 @@ __device__ __forceinline__ nearest_photon find_closest(const irradiance_lookup_w
     float4 stack[STACK]; /* distances along the axes; node */
     uint32_t waiting = 0, node = 0;
     const uint32_t count = work.tree.count;
-    vec3 apart = vec3_all(0);
+    vec3 offset = vec3_all(0);
     nearest_photon best = {pointtree_bound2(work.lookup.radius), KD_NONE, KD_NONE, 0};
     for (;;) {
         const uint32_t place = place_of_node(work, node);
@@ -78,7 +78,7 @@ __device__ __forceinline__ nearest_photon find_closest(const irradiance_lookup_w
         const uint32_t axis = pointtree_level_of(node) % 3;
         const float distance = axis == 0 ? q.x - p.x : axis == 1 ? q.y - p.y : q.z - p.z;
         const uint32_t side = distance > 0, near = 2 * node + 1 + side, far = 2 * node + 2 - side;
-        vec3 beyond = apart;
+        vec3 beyond = offset;
         if (axis == 0) beyond.x = distance;
         if (axis == 1) beyond.y = distance;
         if (axis == 2) beyond.z = distance;
@@ -89,9 +89,9 @@ __device__ __forceinline__ nearest_photon find_closest(const irradiance_lookup_w
         do {
             if (waiting == 0) return best;
             const float4 next = stack[--waiting];
-            apart = xyz(next);
+            offset = xyz(next);
             node = __float_as_uint(next.w);
-        } while (!(vec3_dot(apart, apart) <= best.dist2));
+        } while (!(vec3_dot(offset, offset) <= best.dist2));
     }
 }
 

@@ -61,10 +61,10 @@ static kd_status emit_side_by_side(list_emission lists[PHOTON_LISTS]) {
         if (lists[l].order->wanted && async_begin(&others[l], emit_list, &lists[l]) != KD_OK)
             status_clear(); /* it is emitted after the first list instead */
     for (int l = 0; l < PHOTON_LISTS; ++l) {
-        const kd_status own = others[l]         ? async_end(others[l], NULL)
+        const kd_status own_status = others[l]         ? async_end(others[l], NULL)
                               : status == KD_OK ? emit_list(&lists[l], NULL)
                                                 : KD_OK;
-        if (status == KD_OK) status = own;
+        if (status == KD_OK) status = own_status;
     }
     return status;
 }

@@ -72,16 +72,16 @@ const point_metric *points_metric(point_metric *out, const kd_points_query *quer
 }
 
 kd_status points_check_array(const kd_points *tree, const kd_point_array *points,
-                             const char *what) {
+                             const char *name) {
     const uint32_t dims = tree->tree.dims;
     KD_REQUIRE(points->dims == dims && (int)points->scalar == (int)tree->tree.scalar,
                KD_ERROR_USAGE, "`%s` has %u dimensions and scalar type %d; the tree has %u and %d",
-               what, points->dims, (int)points->scalar, dims, (int)tree->tree.scalar);
+               name, points->dims, (int)points->scalar, dims, (int)tree->tree.scalar);
     KD_REQUIRE(points->coordinates || points->count == 0, KD_ERROR_USAGE,
-               "`%s` must not have NULL coordinates: its `count` is %llu", what,
+               "`%s` must not have NULL coordinates: its `count` is %llu", name,
                (unsigned long long)points->count);
     return caller_stride_check(points->count, points->stride_bytes, dims,
-                               point_scalar_bytes(tree->tree.scalar), what);
+                               point_scalar_bytes(tree->tree.scalar), name);
 }
 
 kd_status points_check_radii(const kd_points *tree, const kd_points_query *query) {

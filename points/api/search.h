@@ -61,9 +61,9 @@ kd_status points_visit(const kd_points *tree, const points_search *search,
 uint64_t points_cpu_scratch_bytes(const kd_points *tree, const kd_points_query *query);
 /* Checks radii in host memory; KD_ERROR_INPUT names the first one that is negative or NaN. */
 kd_status points_check_radii(const kd_points *tree, const kd_points_query *query);
-/* Checks dims, scalar, stride and pointer of an array for this tree; `what` names the array in
+/* Checks dims, scalar, stride and pointer of an array for this tree; `name` names the array in
    error messages, such as "queries". */
-kd_status points_check_array(const kd_points *tree, const kd_point_array *points, const char *what);
+kd_status points_check_array(const kd_points *tree, const kd_point_array *points, const char *name);
 /* Checks that all arrays of the search are aligned and, if `host`, that they are in host memory. */
 kd_status points_check_memory(const kd_points *tree, const points_search *search, bool host);
 

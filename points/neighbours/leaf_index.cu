@@ -117,12 +117,12 @@ __device__ void join_upper_boxes(const view &index, uint32_t level, float4 *boxe
 
 /* Builds the pairs above the boxes of a warp's lanes: one level per step, as many as `count`
    boxes have, at most five. `node` is the node of this lane's box; on return, of the root over
-   all lanes. `there`: this lane has a box. */
-__device__ void join_lanes(bounds &box, uint32_t &node, uint32_t count, bool there, float4 *pairs) {
+   all lanes. `valid`: this lane has a box. */
+__device__ void join_lanes(bounds &box, uint32_t &node, uint32_t count, bool valid, float4 *pairs) {
     for (uint32_t step = 1; step < 32 && step < count; step *= 2) {
         const bounds beside = bounds_beside(box, (int)step);
         node = (node - 1) / 2;
-        if (there && threadIdx.x % (2 * step) == 0)
+        if (valid && threadIdx.x % (2 * step) == 0)
             store_pair(pairs + 4ull * node, box, beside, {0, 0});
         box = joined(box, beside);
     }
@@ -151,16 +151,16 @@ __device__ void join_above(bounds bounds, uint32_t node, float *pairs) {
 __device__ void join_pairs(const view &index, uint32_t first, float4 *pairs) {
     __shared__ bounds of_warps[32];
     const uint32_t warp = threadIdx.x / 32, chunk = first + threadIdx.x;
-    const bool there = chunk < index.chunk_count;
+    const bool valid = chunk < index.chunk_count;
     bounds box = {vec3_all(INFINITY), vec3_all(-INFINITY)};
     uint32_t node = index.chunk_count - 1 + chunk;
-    if (there) {
+    if (valid) {
         const float4 *pair = pairs + 4ull * node;
         const float4 a = pair[0], b = pair[1], c = pair[2];
         box = {vec3_min(xyz(a), vec3_make(b.z, b.w, c.x)),
                vec3_max(vec3_make(a.w, b.x, b.y), vec3_make(c.y, c.z, c.w))};
     }
-    join_lanes(box, node, index.chunk_count, there, pairs);
+    join_lanes(box, node, index.chunk_count, valid, pairs);
     if (threadIdx.x % 32 == 0) of_warps[warp] = box;
     __syncthreads();
     if (warp > 0 || index.chunk_count < 32) return;

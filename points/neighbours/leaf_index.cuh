@@ -204,12 +204,12 @@ struct own_query {
 
 __device__ inline own_query own_query_of(const asked_own &queries, uint32_t turn) {
     const bool later = turn >= queries.first_end;
-    const bool there = turn < queries.count && (!later || turn - queries.first_end >= queries.gap);
-    const uint32_t place = later ? there ? turn - queries.gap : queries.first_end - 1 : turn;
+    const bool valid = turn < queries.count && (!later || turn - queries.first_end >= queries.gap);
+    const uint32_t place = later ? valid ? turn - queries.gap : queries.first_end - 1 : turn;
     const uint32_t at = queries.order ? queries.order[place] : place; /* position in the index */
     const float4 p = queries.points[at];
     const uint32_t id = __float_as_uint(p.w);
-    return {there, place, queries.by_id ? id : at, queries.skips ? id : KD_NONE,
+    return {valid, place, queries.by_id ? id : at, queries.skips ? id : KD_NONE,
             vec3_make(p.x, p.y, p.z)};
 }
 

@@ -55,10 +55,10 @@ __device__ inline void store_list(const answer_rows &out, uint32_t which, uint32
     uint32_t count = 0, id[K], dist2[K];
 #pragma unroll
     for (int i = 0; i < K; ++i) {
-        const bool there = any && (uint32_t)best.key[i] != KD_NONE;
-        id[i] = there ? (uint32_t)best.key[i] : KD_NONE;
-        dist2[i] = there ? (uint32_t)(best.key[i] >> 32) : __float_as_uint(INFINITY);
-        count += there && i < k;
+        const bool valid = any && (uint32_t)best.key[i] != KD_NONE;
+        id[i] = valid ? (uint32_t)best.key[i] : KD_NONE;
+        dist2[i] = valid ? (uint32_t)(best.key[i] >> 32) : __float_as_uint(INFINITY);
+        count += valid && i < k;
     }
     const uint64_t row = (uint64_t)which * k;
     const uintptr_t places = (uintptr_t)out.ids | (uintptr_t)out.dist2;

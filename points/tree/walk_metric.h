@@ -24,8 +24,8 @@ KD_FN double metric_round(point_scalar scalar, double x) {
 }
 
 /* The contribution of one axis: the square of the difference, or its absolute value. */
-KD_FN double metric_part(point_scalar scalar, point_norm norm, double apart) {
-    return norm == POINT_NORM_2 ? pointtree_nd_square(scalar, apart) : fabs(apart);
+KD_FN double metric_part(point_scalar scalar, point_norm norm, double difference) {
+    return norm == POINT_NORM_2 ? pointtree_nd_square(scalar, difference) : fabs(difference);
 }
 
 /* The largest distance within a radius, in the units of `dist2`: squared for the Euclidean norm
@@ -105,11 +105,11 @@ KD_FN bool metric_image_is_nearest(const pointtree_nd_view *tree, const point_me
         const uint32_t own = digits % 3;
         digits /= 3;
         const double at = pointtree_nd_coordinate(tree, node, axis);
-        const double apart = fabs(pointtree_nd_difference(tree->scalar, walk->image[axis], at));
+        const double difference = fabs(pointtree_nd_difference(tree->scalar, walk->image[axis], at));
         for (uint32_t other = 0; other < 3; ++other) {
             const double x = metric_shifted(tree, metric, query, axis, other);
             const double its = fabs(pointtree_nd_difference(tree->scalar, x, at));
-            if (its < apart || (its == apart && other < own)) return false;
+            if (its < difference || (its == difference && other < own)) return false;
         }
     }
     return true;
@@ -119,9 +119,9 @@ KD_FN double metric_distance(const pointtree_nd_view *tree, point_norm norm, con
                              uint32_t node) {
     double all = 0;
     for (uint32_t axis = 0; axis < tree->dims; ++axis) {
-        const double apart = pointtree_nd_difference(tree->scalar, query[axis],
+        const double difference = pointtree_nd_difference(tree->scalar, query[axis],
                                                      pointtree_nd_coordinate(tree, node, axis));
-        all = metric_join(tree->scalar, norm, all, metric_part(tree->scalar, norm, apart));
+        all = metric_join(tree->scalar, norm, all, metric_part(tree->scalar, norm, difference));
     }
     return all;
 }
@@ -150,8 +150,8 @@ KD_FN bool metric_step(const pointtree_nd_view *tree, point_norm norm, const dou
             return true;
         }
         const bool from_near = from == near || (from_parent && near >= tree->count);
-        const double apart = fabs(distance) > slack ? fabs(distance) - slack : 0;
-        if (from_near && far < tree->count && metric_part(tree->scalar, norm, apart) <= bound) {
+        const double difference = fabs(distance) > slack ? fabs(distance) - slack : 0;
+        if (from_near && far < tree->count && metric_part(tree->scalar, norm, difference) <= bound) {
             walk->node = far;
             walk->from = node;
             return true;

@@ -43,11 +43,11 @@ void gate::leave(bool alone) {
     changed.notify_all();
 }
 
-std::shared_ptr<void> gate::enter(bool alone, const char *what) {
+std::shared_ptr<void> gate::enter(bool alone, const char *name) {
     const bool again = std::count(marks().begin(), marks().end(), this) > 0;
     if (again && alone)
         check_said(KD_ERROR_USAGE,
-                   (std::string("the ") + what + " is in use by the call that this one comes from")
+                   (std::string("the ") + name + " is in use by the call that this one comes from")
                        .c_str());
     for (bool entered = false; !entered;) {
         {

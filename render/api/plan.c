@@ -90,9 +90,9 @@ static uint64_t discs_of(const uint64_t photons[PHOTON_LISTS], const kd_render_o
 
 /* Bytes of a photon map; if photons are distributed, those of the rank's share, and of the tree on
    rank 0 that determines the radius. */
-static uint64_t map_bytes(uint64_t photons, bool apart, const kd_render_options *options,
+static uint64_t map_bytes(uint64_t photons, bool distributed, const kd_render_options *options,
                           int32_t rank_count) {
-    if (!apart) return photon_map_bytes_max(photons);
+    if (!distributed) return photon_map_bytes_max(photons);
     const uint64_t keepers = (uint64_t)rank_count;
     const uint64_t own = photon_map_bytes_max((photons + keepers - 1) / keepers);
     return own + (options->radius > 0 ? 0 : photon_apart_tree_bytes(photons));
@@ -116,11 +116,11 @@ static kd_status plan_here(render_plan *out, const scene_view *view,
     const bool all_apart = rank_count > 1 && rank_maps_apart(options->maps);
     photons_of(photons, view, options);
     for (int l = 0; l < PHOTON_LISTS; ++l) {
-        const bool apart = all_apart && l != PHOTON_LIST_MEDIA;
+        const bool distributed = all_apart && l != PHOTON_LIST_MEDIA;
         add(out, map_names[l],
             l == PHOTON_LIST_MEDIA ? media_bytes(photons[l], options)
-                                   : map_bytes(photons[l], apart, options, rank_count));
-        lists += photon_list_bytes(apart ? photons[l] / (uint64_t)rank_count : photons[l]);
+                                   : map_bytes(photons[l], distributed, options, rank_count));
+        lists += photon_list_bytes(distributed ? photons[l] / (uint64_t)rank_count : photons[l]);
         if (photon_batch_bytes(photons[l]) > batch) batch = photon_batch_bytes(photons[l]);
         all += photons[l];
     }
@@ -152,8 +152,8 @@ static kd_status plan_tree_there(render_plan *out, const mesh_view *mesh,
 /* Bytes of a photon map; distributed maps are complete on each rank until their radius is known. */
 static uint64_t map_bytes_there(uint64_t photons, bool ordered, const kd_render_options *options,
                                 int32_t rank_count) {
-    const bool apart = rank_count > 1 && rank_maps_apart(options->maps) && options->radius > 0;
-    const uint64_t keepers = apart ? (uint64_t)rank_count : 1;
+    const bool distributed = rank_count > 1 && rank_maps_apart(options->maps) && options->radius > 0;
+    const uint64_t keepers = distributed ? (uint64_t)rank_count : 1;
     return photon_map_cuda_bytes((photons + keepers - 1) / keepers, ordered);
 }
 
@@ -310,19 +310,19 @@ kd_status render_plan_fit(render_plan *out, const scene_view *view, kd_render_op
         KD_TRY(make_plan(out, view, options, 1));
     }
     const bool by_gather = integrator->batches_max && !integrator->pass && last < options->spp;
-    const bool there = out->device_total > out->total;
+    const bool on_device = out->device_total > out->total;
     KD_REQUIRE(
         fits(out, maximum), KD_ERROR_MEMORY,
         "rendering needs %llu bytes%s%s, but only %llu are allowed: use %sa smaller --resolution "
         "or a --crop%s",
-        (unsigned long long)(there ? out->device_total : out->total), there ? " on the device" : "",
+        (unsigned long long)(on_device ? out->device_total : out->total), on_device ? " on the device" : "",
         last > 1 ? " even in as many batches as the options allow" : "",
         (unsigned long long)maximum,
         by_gather  ? "a larger --gather or --estimator fixed (both allow more batches), fewer "
                      "--photons, "
         : last > 1 ? "fewer --photons, "
                    : "",
-        there ? ", or --device cpu" : "");
+        on_device ? ", or --device cpu" : "");
     return KD_OK;
 }
 
@@ -352,14 +352,14 @@ kd_status render_plan_fit_among(render_plan *out, const scene_view *view,
     choice->chosen = rank_maps_find(options->maps);
     KD_TRY(render_choose_device(&device, options));
     const bool whole = spread_fits(view, options, RANK_MAPS_WHOLE, maximum, choice);
-    bool apart = spread_fits(view, options, RANK_MAPS_APART, maximum, choice);
-    const bool there = device.kind == DEVICE_CUDA,
+    bool distributed = spread_fits(view, options, RANK_MAPS_APART, maximum, choice);
+    const bool on_device = device.kind == DEVICE_CUDA,
                stays = choice->on_devices && integrator_find(options->integrator)->apart_there &&
                        !photon_lookup_named(options->lookup)->walks;
     /* Distributed photons would force the rendering from the device to the CPU: only if nothing
        else fits. */
-    if (there && !stays && (whole || !name_is_auto(options->device))) apart = false;
-    if (choice->chosen == RANK_MAPS_AUTO) choice->chosen = maps_choice_of(choice, whole, apart);
+    if (on_device && !stays && (whole || !name_is_auto(options->device))) distributed = false;
+    if (choice->chosen == RANK_MAPS_AUTO) choice->chosen = maps_choice_of(choice, whole, distributed);
     snprintf(options->maps, sizeof options->maps, "%s", rank_maps_name((int)choice->chosen));
     if (choice->chosen == RANK_MAPS_APART) {
         KD_TRY(render_plan_make_among(out, view, options, choice->rank_count));

@@ -81,11 +81,11 @@ kd_status render_choose_device(device *out, const kd_render_options *options) {
     char first[64];
     device_list_name(first, options->device, 0);
     KD_TRY(device_find(&place, first));
-    const bool apart = rank_maps_apart(options->maps);
-    if (place.kind == DEVICE_CUDA && (!integrator->launch || (apart && !integrator->apart_there))) {
+    const bool distributed = rank_maps_apart(options->maps);
+    if (place.kind == DEVICE_CUDA && (!integrator->launch || (distributed && !integrator->apart_there))) {
         KD_REQUIRE(name_is_auto(options->device), KD_ERROR_DEVICE,
                    "integrator %s%s runs only on the CPU, not on %s: set --device cpu or auto",
-                   options->integrator, apart ? " with distributed photon maps" : "", place.name);
+                   options->integrator, distributed ? " with distributed photon maps" : "", place.name);
         device_cpu_describe(&place);
     }
     *out = place;

@@ -132,12 +132,12 @@ kd_status take_own(photon_cuda *device_photons, const ranks *comm, const photon_
                    own = at->requests[comm->rank + 1] - begin;
     for (int m = 0; own && m < MAPS; ++m) {
         const float radius = map_of(view, m)->radius;
-        const bool there = device_photons->maps.map[m].list.count > 0 && pointtree_bound2(radius) > 0;
+        const bool valid = device_photons->maps.map[m].list.count > 0 && pointtree_bound2(radius) > 0;
         KD_TRY(device_copy(device_photons->sums[m].memory,
                            (flux_sum *)device_photons->received.sums.memory + (uint64_t)m * count + begin,
                            own * sizeof(flux_sum), NULL));
         fill_radii<<<blocks_for(own), BLOCK>>>((float *)device_photons->radii[m].memory, (uint32_t)own,
-                                               there ? radius : 0);
+                                               valid ? radius : 0);
         KD_CUDA_LAUNCHED("fill_radii");
     }
     return KD_OK;

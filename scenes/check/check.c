@@ -65,7 +65,7 @@ static bool kind_is_below_limit(check_report *report, const char *name, check_se
 }
 
 static void note_keep(examination *check, const char *file, uint32_t line, const char *kind,
-                      check_severity severity, const char *what) {
+                      check_severity severity, const char *message) {
     check_report *report = check->report;
     ++report->problems_found;
     if (severity == CHECK_ERROR) report->renderable = false;
@@ -82,47 +82,47 @@ static void note_keep(examination *check, const char *file, uint32_t line, const
     problem->line = line;
     problem->kind = kind;
     problem->severity = severity;
-    if (text_copy(&problem->file, file) != KD_OK || text_copy(&problem->message, what) != KD_OK)
+    if (text_copy(&problem->file, file) != KD_OK || text_copy(&problem->message, message) != KD_OK)
         check->status = KD_ERROR_MEMORY;
 }
 
 void check_note(examination *check, const char *file, uint32_t line, const char *kind,
                 check_severity severity, const char *format, ...) {
-    char what[512];
+    char message[512];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(what, sizeof what, format, arguments);
+    vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    note_keep(check, file, line, kind, severity, what);
+    note_keep(check, file, line, kind, severity, message);
 }
 
 /* Adds a problem with its line; in a format without lines, with the index of the element. */
 static void note_numbered(examination *check, const uint32_t *lines, uint64_t number, const char *noun,
-                          const char *kind, check_severity severity, const char *what) {
+                          const char *kind, check_severity severity, const char *message) {
     char longer[600];
     if (!lines)
-        snprintf(longer, sizeof longer, "%s %llu: %s", noun, (unsigned long long)number, what);
-    note_keep(check, check->path, lines ? lines[number] : 0, kind, severity, lines ? what : longer);
+        snprintf(longer, sizeof longer, "%s %llu: %s", noun, (unsigned long long)number, message);
+    note_keep(check, check->path, lines ? lines[number] : 0, kind, severity, lines ? message : longer);
 }
 
 void check_triangle_note(examination *check, uint64_t triangle, const char *kind,
                          check_severity severity, const char *format, ...) {
-    char what[512];
+    char message[512];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(what, sizeof what, format, arguments);
+    vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    note_numbered(check, check->lines, triangle, "triangle", kind, severity, what);
+    note_numbered(check, check->lines, triangle, "triangle", kind, severity, message);
 }
 
 void check_position_note(examination *check, uint64_t position, const char *kind,
                          check_severity severity, const char *format, ...) {
-    char what[512];
+    char message[512];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(what, sizeof what, format, arguments);
+    vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    note_numbered(check, check->position_lines, position, "vertex", kind, severity, what);
+    note_numbered(check, check->position_lines, position, "vertex", kind, severity, message);
 }
 
 kd_status check_sort(uint64_t *keys, uint32_t *values, uint64_t count, uint64_t largest) {

@@ -76,8 +76,8 @@ typedef struct answer_reader {
     uint64_t left; /* remaining allocation limit, in bytes */
 } answer_reader;
 
-static kd_status unsound(const answer_reader *reader, const char *what) {
-    KD_FAIL(KD_ERROR_INPUT, "%s: kandela-import sent invalid data: %s", reader->path, what);
+static kd_status unsound(const answer_reader *reader, const char *message) {
+    KD_FAIL(KD_ERROR_INPUT, "%s: kandela-import sent invalid data: %s", reader->path, message);
 }
 
 static kd_status take(answer_reader *reader, void *to, uint64_t bytes) {

@@ -13,11 +13,11 @@ static void reserve(mesh_builder *builder, void **array, uint64_t count, uint64_
     if (builder->status == KD_OK) *capacity = larger;
 }
 
-static void check_count(mesh_builder *builder, uint64_t count, const char *what) {
+static void check_count(mesh_builder *builder, uint64_t count, const char *name) {
     if (builder->status == KD_OK && count >= KD_NONE)
         builder->status = status_fail(KD_ERROR_INPUT, __FILE__, __LINE__,
                                  "the mesh has %llu %s; supported: at most 4294967294",
-                                 (unsigned long long)count, what);
+                                 (unsigned long long)count, name);
 }
 
 static void reserve_triangles(mesh_builder *builder, uint64_t more) {

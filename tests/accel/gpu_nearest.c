@@ -17,11 +17,11 @@ static kd_triangles *open_mesh(const kd_triangle_mesh *mesh, const char *where) 
     return tree;
 }
 
-static void expect_same(const char *what, const kd_near_triangle *want,
+static void expect_same(const char *label, const kd_near_triangle *want,
                         const kd_near_triangle *got) {
     for (uint32_t i = 0; i < POINTS; ++i)
         if (memcmp(want + i, got + i, sizeof *want) != 0)
-            fail_msg("%s, point %u: triangle %u at %.9g, expected %u at %.9g", what, i,
+            fail_msg("%s, point %u: triangle %u at %.9g, expected %u at %.9g", label, i,
                      got[i].triangle, (double)got[i].distance, want[i].triangle,
                      (double)want[i].distance);
 }

@@ -39,10 +39,10 @@ static void cast(const tritree_cuda *tree, answers *a, trace_loop loop, uint32_t
     cast_some(tree, a, loop, width, RAYS);
 }
 
-static void same_bits(const answers *a, const char *what, const char *set, uint32_t count) {
+static void same_bits(const answers *a, const char *label, const char *set, uint32_t count) {
     for (uint32_t i = 0; i < RAYS; ++i) {
         if (memcmp(&a->hits[i], &a->wanted[i], sizeof a->hits[i]) != 0)
-            fail_msg("%s, %s %u, ray %u: triangle %u at %.9g, expected %u at %.9g", what, set,
+            fail_msg("%s, %s %u, ray %u: triangle %u at %.9g, expected %u at %.9g", label, set,
                      count, i, a->hits[i].triangle, (double)a->hits[i].t, a->wanted[i].triangle,
                      (double)a->wanted[i].t);
         assert_int_equal(a->blocked[i], a->wanted_blocked[i]);

@@ -68,10 +68,10 @@ static void ask(answers *out, const kd_triangles *tree, bool counted) {
         fail_msg("occluded: %s", kd_last_error());
 }
 
-static void expect_same_answers(const char *what) {
+static void expect_same_answers(const char *label) {
     for (uint32_t i = 0; i < RAYS; ++i) {
         if (memcmp(&of_cpu.hits[i], &of_gpu.hits[i], sizeof of_cpu.hits[i]) != 0)
-            fail_msg("%s, ray %u: triangle %u at %.9g, expected %u at %.9g", what, i,
+            fail_msg("%s, ray %u: triangle %u at %.9g, expected %u at %.9g", label, i,
                      of_gpu.hits[i].triangle, (double)of_gpu.hits[i].t, of_cpu.hits[i].triangle,
                      (double)of_cpu.hits[i].t);
         assert_int_equal(of_cpu.blocked[i], of_gpu.blocked[i]);

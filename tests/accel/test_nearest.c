@@ -43,11 +43,11 @@ static kd_triangles *open_set(const triangle_set *set) {
     return tree;
 }
 
-static void expect_same(const char *what, uint32_t i, const void *found, const near_place *want) {
+static void expect_same(const char *label, uint32_t i, const void *found, const near_place *want) {
     near_place got;
     memcpy(&got, found, sizeof got);
     if (memcmp(&got, want, sizeof got) != 0)
-        fail_msg("%s, point %u: triangle %u, feature %u at %.9g, expected %u, %u at %.9g", what, i,
+        fail_msg("%s, point %u: triangle %u, feature %u at %.9g, expected %u, %u at %.9g", label, i,
                  got.triangle, got.feature, (double)got.distance, want->triangle, want->feature,
                  (double)want->distance);
 }

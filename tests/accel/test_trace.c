@@ -112,12 +112,12 @@ static void fan_out(const triangle_set *set, uint32_t i, ray fan[WIDE_PACKET]) {
     for (uint32_t k = 0; k < WIDE_PACKET; ++k) {
         const rng_block r = rng_draw(rng_key_make(77, k, i), 0, 0);
         const vec3 turn = vec3_make(r.value[0] - 0.5f, r.value[1] - 0.5f, r.value[2] - 0.5f);
-        const float apart = k ? 0.1f * set->size : 0;
+        const float offset = k ? 0.1f * set->size : 0;
         fan[k] = middle;
         if (i % 2)
-            fan[k].direction = vec3_along(middle.direction, apart, turn);
+            fan[k].direction = vec3_along(middle.direction, offset, turn);
         else
-            fan[k].origin = vec3_along(middle.origin, apart, turn);
+            fan[k].origin = vec3_along(middle.origin, offset, turn);
         if (i % 5 == 0 && k > 4 && k % 3)
             fan[k].tmax = k % 3 == 1 ? 0 : NAN; /* an empty interval */
     }

@@ -109,9 +109,9 @@ static void scale_changes_nothing(void **state) {
             assert_int_equal(a.triangle, b.triangle);
             if (a.triangle == KD_NONE) continue;
             /* beyond 2^20 some weights come from double arithmetic */
-            const float apart = abs(exponent) > 20 ? 1e-4f : 0;
-            assert_true(fabsf(a.u - b.u) <= apart && fabsf(a.v - b.v) <= apart);
-            assert_true(fabsf(a.t * scale - b.t) <= apart * b.t);
+            const float offset = abs(exponent) > 20 ? 1e-4f : 0;
+            assert_true(fabsf(a.u - b.u) <= offset && fabsf(a.v - b.v) <= offset);
+            assert_true(fabsf(a.t * scale - b.t) <= offset * b.t);
         }
         tritree_close(&scaled);
         triangle_set_close(&other);

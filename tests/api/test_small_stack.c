@@ -117,9 +117,9 @@ static void *photons_in_thread(void *unused) {
 
 /* --- how much of the stack was used ----------------------------------------------------------- */
 
-static void expect_stack_suffices(const char *what, void *(*run)(void *)) {
+static void expect_stack_suffices(const char *label, void *(*run)(void *)) {
     parallel_set_threads(1);
-    print_message("%s: %zu bytes of stack\n", what, small_stack_call(run, NULL));
+    print_message("%s: %zu bytes of stack\n", label, small_stack_call(run, NULL));
 }
 
 static void points_fit(void **state) {

@@ -22,8 +22,8 @@ template <class T> T from_bits(uint64_t bits) {
     memcpy(&value, &bits, sizeof value);
     return value;
 }
-template <class T> T shuffle(unsigned mask, T value, int from, bool there) {
-    const uint64_t got = sync(SYNC_SHUFFLE, mask, bits_of(value), there ? (unsigned)from : lane());
+template <class T> T shuffle(unsigned mask, T value, int from, bool valid) {
+    const uint64_t got = sync(SYNC_SHUFFLE, mask, bits_of(value), valid ? (unsigned)from : lane());
     return from_bits<T>(got);
 }
 /* Applies `change` to *at, atomically with respect to all concurrent blocks. */

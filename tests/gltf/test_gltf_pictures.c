@@ -146,9 +146,9 @@ static void each_extension_is_seen(void **state) {
         picture_of(text, rows[i].lamp, without);
         snprintf(text, sizeof text, "%s,\"extensions\":{%s}", rows[i].plain, rows[i].with);
         picture_of(text, rows[i].lamp, with);
-        const double apart = difference(without, with);
-        print_message("%-18s %.3f\n", rows[i].name, apart);
-        if (!(apart > 0.02)) fail_msg("%s changes the picture by %g", rows[i].name, apart);
+        const double change = difference(without, with);
+        print_message("%-18s %.3f\n", rows[i].name, change);
+        if (!(change > 0.02)) fail_msg("%s changes the picture by %g", rows[i].name, change);
     }
 }
 

@@ -79,9 +79,9 @@ static uint64_t begin(void) {
 }
 
 /* `taken` is at most `planned`, and at least planned / part. */
-static void expect_planned(const char *what, uint64_t taken, uint64_t planned, uint64_t part) {
+static void expect_planned(const char *label, uint64_t taken, uint64_t planned, uint64_t part) {
     if (taken > planned || part * taken < planned)
-        fail_msg("%s: took %llu bytes, planned %llu", what, (unsigned long long)taken,
+        fail_msg("%s: took %llu bytes, planned %llu", label, (unsigned long long)taken,
                  (unsigned long long)planned);
 }
 

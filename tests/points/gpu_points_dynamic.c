@@ -139,12 +139,12 @@ static void add_many(uint32_t count, case_points from) {
 static void insert_many(kd_points *tree, uint32_t count, case_points from) {
     const uint32_t first = many.count;
     add_many(count, from);
-    static float apart[MANY_MAX][4];
-    for (uint32_t i = 0; i < count; ++i) memcpy(apart[i], many.at[first + i], sizeof *many.at);
-    void *coordinates = to_device(apart, count * sizeof *apart);
+    static float difference[MANY_MAX][4];
+    for (uint32_t i = 0; i < count; ++i) memcpy(difference[i], many.at[first + i], sizeof *many.at);
+    void *coordinates = to_device(difference, count * sizeof *difference);
     void *names = to_device(many.ids + first, count * sizeof *many.ids);
     kd_point_array array = kd_point_array_make(coordinates, count, 3, KD_FLOAT);
-    array.stride_bytes = sizeof *apart;
+    array.stride_bytes = sizeof *difference;
     array.ids = (const uint32_t *)names;
     assert_int_equal(kd_points_insert(tree, &array, NULL), KD_OK);
     device_memory_free(coordinates);

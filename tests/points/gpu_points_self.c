@@ -119,8 +119,8 @@ static void asynchronous_with_scratch(void **state) {
     assert_int_equal(kd_points_open(&tree, &points, &options), KD_OK);
     kd_points_query query;
     kd_points_query_default(&query);
-    void *asked = to_device(cloud, sizeof cloud), *rows = to_device(NULL, sizeof ids);
-    query.points = kd_point_array_make(asked, COUNT, 3, KD_FLOAT);
+    void *queries = to_device(cloud, sizeof cloud), *rows = to_device(NULL, sizeof ids);
+    query.points = kd_point_array_make(queries, COUNT, 3, KD_FLOAT);
     assert_int_equal(kd_points_nearest(tree, &query, K, ids, NULL, NULL), KD_OK);
     query.asynchronous = 1;
     const uint64_t bytes = kd_points_scratch_bytes(tree, &query);
@@ -145,7 +145,7 @@ static void asynchronous_with_scratch(void **state) {
     assert_int_equal(kd_points_nearest(tree, &query, K, (uint32_t *)rows, NULL, NULL),
                      KD_ERROR_INPUT);
     kd_points_close(tree);
-    device_memory_free(asked);
+    device_memory_free(queries);
     device_memory_free(rows);
     device_memory_free(scratch);
 }

@@ -277,8 +277,8 @@ static void compare_lanes(int which, uint32_t round, int count, uint32_t dims) {
     for (uint32_t axis = 0; axis < dims; ++axis) {
         query[axis] = coordinate(which, round, axis);
         wide_query[axis] = (double)query[axis];
-        const float apart = query[axis] - coordinate(which, round + 9, axis);
-        bound2 = axis ? bound2 + apart * apart : apart * apart;
+        const float difference = query[axis] - coordinate(which, round + 9, axis);
+        bound2 = axis ? bound2 + difference * difference : difference * difference;
         for (uint32_t i = 0; i < LEAF_POINTS; ++i) {
             const float a = coordinate(which, round * 32 + i, axis);
             const float b = coordinate(which, round * 32 + 16 + i, axis);

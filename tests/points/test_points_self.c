@@ -68,8 +68,8 @@ static void after_changes(void **state) {
             if (j == point || (j < FIRST && j % 5 == 0)) continue;
             float dist2 = 0;
             for (int axis = 0; axis < 3; ++axis) {
-                const float apart = cloud[point][axis] - cloud[j][axis];
-                dist2 += apart * apart;
+                const float difference = cloud[point][axis] - cloud[j][axis];
+                dist2 += difference * difference;
             }
             if (dist2 < minimum) minimum = dist2, nearest = j;
         }

@@ -53,12 +53,12 @@ static void arrays_on_a_device(void **state) {
         CASE_DUPLICATES,        count, 3, KD_FLOAT, "cuda:0,cuda:0,cuda:0", KD_POINTS_SPREAD_PARTS,
         KD_POINTS_SPLIT_WIDEST, false, 0};
     both b;
-    void *cloud = NULL, *asked = NULL, *there = NULL, *far = NULL, *rows = NULL;
+    void *cloud = NULL, *queries = NULL, *there = NULL, *far = NULL, *rows = NULL;
     begin(&b, &test);
     ok(device_memory_reserve(&cloud, count * 12));
     ok(device_memory_upload(cloud, b.cloud, count * 12));
-    ok(device_memory_reserve(&asked, QUERIES * 12));
-    ok(device_memory_upload(asked, b.queries, QUERIES * 12));
+    ok(device_memory_reserve(&queries, QUERIES * 12));
+    ok(device_memory_upload(queries, b.queries, QUERIES * 12));
     ok(device_memory_reserve(&there, QUERIES * K * sizeof(uint32_t)));
     ok(device_memory_reserve(&far, QUERIES * K * sizeof(float)));
     ok(device_memory_reserve(&rows, (QUERIES + 1) * sizeof(uint64_t)));
@@ -77,7 +77,7 @@ static void arrays_on_a_device(void **state) {
     b.query.max_radius = b.reach;
     ok(kd_points_within_count(b.one, &b.query, offsets[0]));
     b.query.max_radius = (double)INFINITY;
-    b.query.points.coordinates = asked;
+    b.query.points.coordinates = queries;
     ok(kd_points_nearest(b.parts, &b.query, K, (uint32_t *)there, far, NULL));
     ok(device_memory_download(narrow_ids[1], there, QUERIES * K * sizeof(uint32_t)));
     ok(device_memory_download(dist2[1], far, QUERIES * K * sizeof(float)));
@@ -99,7 +99,7 @@ static void arrays_on_a_device(void **state) {
     assert_int_equal(kd_points_open(&none, &whole, &options), KD_ERROR_INPUT);
     assert_null(none);
     device_memory_free(cloud);
-    device_memory_free(asked);
+    device_memory_free(queries);
     device_memory_free(there);
     device_memory_free(far);
     device_memory_free(rows);

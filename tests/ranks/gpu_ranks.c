@@ -151,12 +151,12 @@ static void test_linked_ranks(void **state) {
             const bool linked = form < 2;
             setenv("KANDELA_NCCL", form == 3 ? "/nowhere/libnccl.so" : KD_TEST_NCCL, 1);
             if (form == 2) setenv("KANDELA_STAND_IN_REFUSES", "1", 1);
-            for (int apart = 0; apart <= (m == 0 && form == 0); ++apart) {
+            for (int distributed = 0; distributed <= (m == 0 && form == 0); ++distributed) {
                 const uint64_t before = atomic_load(bytes);
-                strcpy(options.maps, apart ? "apart" : "auto");
+                strcpy(options.maps, distributed ? "apart" : "auto");
                 if (run(made, options, devices) != alone)
                     fail_msg("%s on %s, way %d, apart %d: other bits", methods[m], devices, form,
-                             apart);
+                             distributed);
                 assert_true((atomic_load(bytes) > before) == linked);
             }
             strcpy(options.maps, "auto");

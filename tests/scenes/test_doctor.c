@@ -31,11 +31,11 @@ static void body_put(const char *name, const body *body, double scale) {
     fclose(file);
 }
 
-static void expect_kinds(const char *name, const char *what, const char *kinds) {
+static void expect_kinds(const char *name, const char *label, const char *kinds) {
     check_report report;
     assert_int_equal(check_file(&report, file_in(name), NULL, NULL), KD_OK);
     if (strcmp(kinds_of(&report), kinds) != 0)
-        fail_msg("%s: found \"%s\", expected \"%s\"", what, kinds_of(&report), kinds);
+        fail_msg("%s: found \"%s\", expected \"%s\"", label, kinds_of(&report), kinds);
     check_close(&report);
 }
 

@@ -96,8 +96,8 @@ static void test_rays_leave(void **state) {
         const ray connected = surface_connect(&at, vec3_add(at.position, next));
         const ray both[2] = {left, connected};
         /* a point that lies on the triangle within rounding may be occluded by it */
-        const bool apart = fabsf(vec3_dot(next, at.geometric)) > 16 * at.error;
-        for (int k = 0; k < 1 + apart; ++k) {
+        const bool separated = fabsf(vec3_dot(next, at.geometric)) > 16 * at.error;
+        for (int k = 0; k < 1 + separated; ++k) {
             const precomputed_ray precomputed = precomputed_ray_make(both[k]);
             float t = 0, u = 0, v = 0;
             if (triangle_intersect(&precomputed, stage.positions[0], stage.positions[1],

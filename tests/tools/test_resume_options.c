@@ -173,19 +173,19 @@ static void begin(stage *stage, const render_values *base) {
 
 /* Returns true if resuming is rejected with a reason, or gives the bits of a rendering with these
    options from the start. */
-static bool goes_on(stage *stage, const render_values *changed, const char *what) {
+static bool goes_on(stage *stage, const render_values *changed, const char *label) {
     uint64_t resumed = 0, whole = 0;
     put_state(stage);
     const kd_status status = render_once(stage, changed, true, &resumed);
     if (status != KD_OK) {
         if (status != KD_ERROR_INPUT && status != KD_ERROR_USAGE)
-            fail_msg("%s: %s: %s", stage->base.render.integrator, what, kd_last_error());
+            fail_msg("%s: %s: %s", stage->base.render.integrator, label, kd_last_error());
         ++stage->refused;
         return false;
     }
     assert_int_equal(render_once(stage, changed, false, &whole), KD_OK);
     if (resumed != whole)
-        fail_msg("%s: %s: goes on and is no picture of either", stage->base.render.integrator, what);
+        fail_msg("%s: %s: goes on and is no picture of either", stage->base.render.integrator, label);
     ++stage->accepted;
     return true;
 }
@@ -200,12 +200,12 @@ static void change_row(stage *stage, const option_group *group, const option_row
         render_values changed = stage->base;
         option_given given = {row, texts[i], group->base, false};
         const option_line line = {.given = &given, .given_count = 1};
-        char what[2 * TEXT];
-        snprintf(what, sizeof what, "--%.40s %.*s", row->name, TEXT, texts[i]);
+        char label[2 * TEXT];
+        snprintf(label, sizeof label, "--%.40s %.*s", row->name, TEXT, texts[i]);
         if (option_line_apply(&line, &changed) != KD_OK) fail_msg("%s", kd_last_error());
-        const bool on_and_on = goes_on(stage, &changed, what);
+        const bool on_and_on = goes_on(stage, &changed, label);
         if (row->resume == OPTION_RESUME_FREE && !on_and_on)
-            fail_msg("%s is refused: %s", what, kd_last_error());
+            fail_msg("%s is refused: %s", label, kd_last_error());
     }
 }
 
@@ -221,10 +221,10 @@ static void change_camera(stage *stage) {
     static_assert(sizeof(camera) % sizeof(float) == 0, "a camera is numbers");
     for (size_t i = 0; i < sizeof(camera) / sizeof(float); ++i) {
         render_values changed = stage->base;
-        char what[40];
+        char label[40];
         ((float *)&changed.view)[i] += 0.125f;
-        snprintf(what, sizeof what, "number %zu of the camera", i);
-        goes_on(stage, &changed, what);
+        snprintf(label, sizeof label, "number %zu of the camera", i);
+        goes_on(stage, &changed, label);
     }
 }
 

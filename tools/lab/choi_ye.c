@@ -334,8 +334,8 @@ static kd_status write_row(const bench_request *request, const choi_column *colu
 static kd_status print_time(const bench_request *request, const choi_column *column, const char *table,
                             const choi_tree *tree, double published_ms, const char *published_on) {
     if (!tree) return KD_OK;
-    char what[192], theirs[32] = "-", ratio[32] = "-";
-    snprintf(what, sizeof what, "%s, %s on %s", column->label, tree->builder, tree->device);
+    char label[192], theirs[32] = "-", ratio[32] = "-";
+    snprintf(label, sizeof label, "%s, %s on %s", column->label, tree->builder, tree->device);
     const double ms = tree->median * 1e3, size = column->model ? column->model->triangles : 0;
     const bool same = size > 0 && column->triangles > 0.9 * size && column->triangles < 1.1 * size;
     if (size > 0) {
@@ -343,7 +343,7 @@ static kd_status print_time(const bench_request *request, const choi_column *col
         snprintf(ratio, sizeof ratio, "%.3g", published_ms / size * column->triangles / ms);
     }
     if (size > 0 && same) snprintf(ratio, sizeof ratio, "%.3g", published_ms / ms);
-    printf("%-40s %12s %12.4g %6s %8s\n", what, theirs,
+    printf("%-40s %12s %12.4g %6s %8s\n", label, theirs,
            same || size <= 0 ? ms : column->triangles / ms * 1e-3, same || size <= 0 ? "ms" : "M/s",
            ratio);
     return write_row(request, column, tree, table, published_ms, published_on);
@@ -396,11 +396,11 @@ static void print_stages(const choi_column *columns, int count) {
             double whole = 0;
             for (int k = 0; k < TRITREE_STAGES; ++k) whole += from->stages[k];
             for (int k = 0; k < TRITREE_STAGES; ++k) {
-                char what[192], theirs[32] = "-";
-                snprintf(what, sizeof what, "%s, zhou on %s, %s", c->label, from->device,
+                char label[192], theirs[32] = "-";
+                snprintf(label, sizeof label, "%s, zhou on %s, %s", c->label, from->device,
                          stages[k]);
                 if (c->model) snprintf(theirs, sizeof theirs, "%.4g", c->model->share[k]);
-                printf("%-40s %12s %12.3g %6s %8s\n", what, theirs,
+                printf("%-40s %12s %12.3g %6s %8s\n", label, theirs,
                        whole > 0 ? 100 * from->stages[k] / whole : 0, "%", "-");
             }
         }
@@ -416,9 +416,9 @@ static void print_trees(const bench_request *request, const choi_column *columns
     for (const choi_column *c = columns; c < columns + count; ++c)
         for (int i = 0; i < c->count; ++i) {
             const choi_tree *from = &c->results[i];
-            char what[192];
-            snprintf(what, sizeof what, "%s, %s on %s", c->label, from->builder, from->device);
-            printf("%-40s %9.2f %9.3f %9.2f %6u %12.4g %12.4g %9.4g\n", what, from->sah_cost,
+            char label[192];
+            snprintf(label, sizeof label, "%s, %s on %s", c->label, from->builder, from->device);
+            printf("%-40s %9.2f %9.3f %9.2f %6u %12.4g %12.4g %9.4g\n", label, from->sah_cost,
                    from->sah_cost / c->results[0].sah_cost, from->references, from->depth,
                    from->primary * 1e-6, from->diffuse * 1e-6, from->primary / pixels);
         }

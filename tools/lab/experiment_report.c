@@ -92,11 +92,11 @@ static void gather(curves *curves, const experiment *work, int axis) {
 static kd_status write_plot(const experiment *work, int axis, const char *x_label) {
     static curves gathered; /* static: too large for the stack */
     char file[64], title[96];
-    const char *what = axis < 0 ? "seconds" : experiment_axis_names[axis];
+    const char *label = axis < 0 ? "seconds" : experiment_axis_names[axis];
     gather(&gathered, work, axis);
     if (gathered.count == 0) return KD_OK;
-    snprintf(file, sizeof file, "figure-error-%s", what);
-    snprintf(title, sizeof title, "Error against %s%s", what,
+    snprintf(file, sizeof file, "figure-error-%s", label);
+    snprintf(title, sizeof title, "Error against %s%s", label,
              gathered.left_out ? " (further curves in the table)" : "");
     const plot made = {.title = title,
                        .x_label = x_label,

@@ -32,12 +32,12 @@ static kd_status print_sizes(const bench_request *request, const char *title, co
     paper_table_head(&table, title);
     for (int i = 0; i < count; ++i)
         for (const char *const *builder = builders; *builder; ++builder) {
-            char what[64];
+            char label[64];
             const wald_size *size = sizes + i;
             if (!paper_wants_size(request, size->count)) continue;
             if (request->quick && size->count > 10000 && !request->sizes.count) continue;
-            snprintf(what, sizeof what, "%s, %s, %s points", type, *builder, size->name);
-            paper_row row = {.description = what,
+            snprintf(label, sizeof label, "%s, %s, %s points", type, *builder, size->name);
+            paper_row row = {.description = label,
                              .published = size->rtx3090ti,
                              .published_text = size->text,
                              .others = {size->rtx8000, size->a6000}};
@@ -284,11 +284,11 @@ typedef struct query_case {
 static kd_status ask_device(const query_case *work, int on, paper_row (*rows)[QUERY_KINDS]) {
     kd_status status = KD_OK;
     void *device_asked = NULL;
-    const float *points = work->points, *asked = work->queries;
+    const float *points = work->points, *queries = work->queries;
     const bool slow = on == TABLE_CPU && work->walks;
     const uint64_t asked_count = slow && work->count > WALK_QUERIES ? WALK_QUERIES : work->count;
-    const uint64_t bytes = asked_count * 4 * sizeof *asked;
-    asked_tree tree = {.queries = asked, .count = asked_count, .walks = work->walks};
+    const uint64_t bytes = asked_count * 4 * sizeof *queries;
+    asked_tree tree = {.queries = queries, .count = asked_count, .walks = work->walks};
     tree.on_cuda = on == TABLE_CUDA;
     kd_points_options options;
     kd_points_options_default(&options);
@@ -299,10 +299,10 @@ static kd_status ask_device(const query_case *work, int on, paper_row (*rows)[QU
     snprintf(tree.query.method, sizeof tree.query.method, "%s", work->method);
     if (tree.on_cuda) {
         KD_TRY_GOTO(device_memory_reserve(&device_asked, bytes));
-        KD_TRY_GOTO(device_memory_upload(device_asked, asked, bytes));
+        KD_TRY_GOTO(device_memory_upload(device_asked, queries, bytes));
     }
     tree.query.points =
-        kd_point_array_make(tree.on_cuda ? device_asked : asked, asked_count, 4, KD_FLOAT);
+        kd_point_array_make(tree.on_cuda ? device_asked : queries, asked_count, 4, KD_FLOAT);
     KD_TRY_GOTO(ask_all(work->table, &tree, work->row, on, rows));
 done:
     kd_points_close(tree.tree);
@@ -324,10 +324,10 @@ static kd_status print_answers(const query_case *work, paper_row (*rows)[QUERY_K
                                                    "k 20",        "k 50",         "k 4, r 0.01",
                                                    "k 8, r 0.01", "k 20, r 0.01", "k 50, r 0.01"};
     for (int i = 0; i < QUERY_KINDS; ++i) {
-        char what[64];
-        snprintf(what, sizeof what, "%llu points, %s, %s", (unsigned long long)work->row->count,
+        char label[64];
+        snprintf(label, sizeof label, "%llu points, %s, %s", (unsigned long long)work->row->count,
                  names[i], work->method);
-        (*rows)[i].description = what;
+        (*rows)[i].description = label;
         (*rows)[i].published = work->row->rates[i];
         KD_TRY(paper_table_row(work->table, &(*rows)[i]));
     }
@@ -338,22 +338,22 @@ static kd_status print_queries(const paper_table *table, const query_row *row, u
                                bool walks) {
     static const char *const methods[] = {"auto", "walk"};
     kd_status status = KD_OK;
-    float *points = NULL, *asked = NULL;
+    float *points = NULL, *queries = NULL;
     paper_row rows[QUERY_KINDS];
     memset(rows, 0, sizeof rows);
     for (int i = 0; i < QUERY_KINDS; ++i) paper_row_begin(&rows[i], table, "select", row->count, 4);
     const bool on_cpu = rows[0].ours[TABLE_CPU].runs, on_cuda = rows[0].ours[TABLE_CUDA].runs;
     if (on_cpu || on_cuda) {
         KD_TRY_GOTO(paper_uniform(&points, row->count, 4, 1));
-        KD_TRY_GOTO(paper_uniform(&asked, asked_count, 4, 2));
+        KD_TRY_GOTO(paper_uniform(&queries, asked_count, 4, 2));
     }
-    const query_case work = {table, row, points, asked, asked_count, methods[walks], walks};
+    const query_case work = {table, row, points, queries, asked_count, methods[walks], walks};
     if (on_cpu) KD_TRY_GOTO(ask_device(&work, TABLE_CPU, &rows));
     if (on_cuda) KD_TRY_GOTO(ask_cuda(&work, &rows));
     KD_TRY_GOTO(print_answers(&work, &rows));
 done:
     memory_free(points);
-    memory_free(asked);
+    memory_free(queries);
     return status;
 }
 

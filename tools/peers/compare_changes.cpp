@@ -187,7 +187,7 @@ struct Change {
 };
 
 // Measures one kind of change; `there`: ids of all points in the trees.
-void print_row(Change &change, const char *what, double share, const Took took[2],
+void print_row(Change &change, const char *label, double share, const Took took[2],
                const std::vector<uint32_t> &there) {
     const Answers ours = visit_points(change.request, change.tree, change.queries);
     const Answers theirs = ask_psi(change.request, change.peer, change.queries);
@@ -199,7 +199,7 @@ void print_row(Change &change, const char *what, double share, const Took took[2
     change.same &= same;
     const double each = 1e3 / double(change.request.batches);
     std::printf("%5g %% %-6s %9.2f %8.2f %9.2f %8.2f %9.2f %9.1f %9.2f %9.2f %9.2f %8zu%s\n",
-                100 * share, what, each * took[0].all, each * took[0].kernel, each * took[1].all,
+                100 * share, label, each * took[0].all, each * took[0].kernel, each * took[1].all,
                 each * took[1].kernel, took[1].all / took[0].all, 1e3 * built,
                 1e-6 * double(QUERIES) / ours.seconds, 1e-6 * double(QUERIES) / theirs.seconds,
                 1e-6 * double(QUERIES) / expected.seconds, psi_differs(ours, theirs),

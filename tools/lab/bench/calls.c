@@ -56,11 +56,11 @@ static kd_status ask(call_case *bench) {
 
 /* Times a call. The time of `open_tree` includes closing the tree. Query results were checked
    before; a tree that was opened is queried afterwards. */
-static kd_status time_call(call_case *bench, timed_call call, const char *what, const char *variant,
+static kd_status time_call(call_case *bench, timed_call call, const char *label, const char *variant,
                            uint64_t items) {
     bench_row row = {.bench = "calls",
                      .set = bench->set,
-                     .builder = what,
+                     .builder = label,
                      .device = "cuda:0",
                      .variant = variant,
                      .n = bench->count,

@@ -146,10 +146,10 @@ typedef struct change_case {
     uint32_t *ids, *anew_ids;
 } change_case;
 
-static kd_status report(const change_case *bench, const char *what, double seconds, uint64_t items,
+static kd_status report(const change_case *bench, const char *label, double seconds, uint64_t items,
                         int32_t k) {
     char variant[32];
-    snprintf(variant, sizeof variant, "%s %g %%", what, 100 * bench->share);
+    snprintf(variant, sizeof variant, "%s %g %%", label, 100 * bench->share);
     bench_row row = {.bench = "changes",
                      .set = bench->set,
                      .builder = "auto",
