@@ -148,7 +148,8 @@ KD_FN bool instance_cast_one(instance_ray *instance_ray, uint32_t number, const 
     const float slack_t = reach / instance_largest(instance_ray->cast.direction) * TRITREE_SLACK_T;
     tritree_walk walk;
     instance_asked instance_asked = {instance_ray, number};
-    if (!instance_aim(&walk, shape->box, ray, slack, slack_t, instance_ray->best.at.t)) return false;
+    if (!instance_aim(&walk, shape->box, ray, slack, slack_t, instance_ray->best.at.t))
+        return false;
     return tritree_walk_leaves(shape->tree.nodes, &walk, instance_leaf_intersect, &instance_asked,
                                &instance_ray->best.at.t, instance_ray->any, (tritree_counts *)0);
 }
@@ -184,7 +185,8 @@ KD_FN instance_hit instance_cast(const instance_view *view, const vec3 *position
     const float reach = instance_reach(whole, cast.origin),
                 largest = instance_largest(cast.direction);
     const float slack_t = reach / largest * TRITREE_SLACK_T;
-    if (!instance_aim(&walk, whole, cast, reach * TRITREE_SLACK, slack_t, before.t)) return instance_ray.best;
+    if (!instance_aim(&walk, whole, cast, reach * TRITREE_SLACK, slack_t, before.t))
+        return instance_ray.best;
     instance_ray.precomputed = precomputed_ray_make(cast);
     uint32_t at = 0;
     for (;;) {
@@ -211,7 +213,8 @@ KD_FN instance_hit instance_cast(const instance_view *view, const vec3 *position
             }
         } else {
             for (uint32_t i = 0; i < node->count; ++i)
-                if (instance_cast_one(&instance_ray, view->order[node->first + i], &node->box)) return instance_ray.best;
+                if (instance_cast_one(&instance_ray, view->order[node->first + i], &node->box))
+                    return instance_ray.best;
         }
         do {
             if (waiting == 0) return instance_ray.best;

@@ -141,8 +141,9 @@ static kd_status build_there(opening *opening) {
     int32_t previous = 0;
     /* whose free memory limits the choice of the builder */
     KD_TRY(device_enter(opening->cuda, &previous));
-    const kd_status status = tritree_build_by_turns(opening->options->builder, opening->mesh->vertex_count,
-                                                    opening->mesh->triangle_count, build_on_cuda, opening);
+    const kd_status status =
+        tritree_build_by_turns(opening->options->builder, opening->mesh->vertex_count,
+                               opening->mesh->triangle_count, build_on_cuda, opening);
     device_leave(previous);
     return status;
 }
@@ -215,7 +216,8 @@ void kd_triangles_close(kd_triangles *tree) {
 static uint64_t bytes_held(const kd_triangles *triangles) {
     const tritree *tree = &triangles->tree;
     const uint64_t nearest = triangles_nearest_bytes(triangles);
-    if (triangles->cuda) return sizeof *triangles + sizeof *triangles->cuda + triangles->cuda->tree.bytes + nearest;
+    if (triangles->cuda)
+        return sizeof *triangles + sizeof *triangles->cuda + triangles->cuda->tree.bytes + nearest;
     return sizeof *triangles + nearest + tree->input.position_count * sizeof(vec3) +
            3ull * tree->input.triangle_count * sizeof(uint32_t) +
            tree->input.triangle_count * sizeof(triangle_rows) +
@@ -251,7 +253,7 @@ static void describe_place(const kd_triangles *tree, kd_triangles_info *info) {
     memcpy(info->device, device.name, sizeof info->device);
     snprintf(info->form, sizeof info->form, "%s",
              tree->cuda ? (tree->cuda->tree.compressed ? "packed" : "nodes")
-                      : (tree->tree.wide ? "wide" : "nodes"));
+                        : (tree->tree.wide ? "wide" : "nodes"));
 }
 
 static void describe(const kd_triangles *triangles, kd_triangles_info *info) {

@@ -23,7 +23,8 @@
 KD_FN float principled_alpha(const principled_side *side, vec3 direction) {
     const ggx_ellipse ellipse = side->facets;
     if (ellipse.x == ellipse.y) return ellipse.x;
-    const float mean = ggx_ellipse_mean(ellipse), x = ellipse.x * direction.x, y = ellipse.y * direction.y;
+    const float mean = ggx_ellipse_mean(ellipse), x = ellipse.x * direction.x,
+                y = ellipse.y * direction.y;
     const float straight = mean * mean, low = 1 - direction.z * direction.z;
     return sqrtf(straight + x * x + y * y - straight * low);
 }

@@ -44,7 +44,7 @@ typedef struct emitted_photon {
     ray cast;
     vec3 power; /* W, to be divided by the number of photons emitted */
     uint32_t light;
-    uint32_t medium;   /* medium at the origin */
+    uint32_t medium;  /* medium at the origin */
     float wavelength; /* micrometres; 0: white */
 } emitted_photon;
 

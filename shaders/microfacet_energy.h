@@ -104,7 +104,8 @@ KD_FN_APART vec3 energy_metal_evaluate(float alpha, float cosine_a, float cosine
 KD_FN float energy_seen_alpha(ggx_ellipse ellipse, vec3 direction) {
     const float low = direction.x * direction.x + direction.y * direction.y;
     if (!(low > 0)) return ellipse.y;
-    return sqrtf((float_square(ellipse.x * direction.x) + float_square(ellipse.y * direction.y)) / low);
+    return sqrtf((float_square(ellipse.x * direction.x) + float_square(ellipse.y * direction.y)) /
+                 low);
 }
 
 typedef struct energy_long_place {
@@ -162,12 +163,12 @@ KD_FN float energy_missing_long_mean(ggx_ellipse ellipse) {
    much. */
 KD_FN_APART vec3 energy_long_evaluate(ggx_ellipse ellipse, vec3 a, vec3 b, vec3 reflectance) {
     const float alpha = ggx_ellipse_mean(ellipse), mean = energy_missing_mean(alpha);
-    const vec3 from =
-        vec3_scale(energy_metal_share(alpha, a.z, mean, reflectance), energy_missing_long(ellipse, a));
-    const vec3 to =
-        vec3_scale(energy_metal_share(alpha, b.z, mean, reflectance), energy_missing_long(ellipse, b));
-    const vec3 all =
-        vec3_scale(energy_metal_share_mean(alpha, mean, reflectance), energy_missing_long_mean(ellipse));
+    const vec3 from = vec3_scale(energy_metal_share(alpha, a.z, mean, reflectance),
+                                 energy_missing_long(ellipse, a));
+    const vec3 to = vec3_scale(energy_metal_share(alpha, b.z, mean, reflectance),
+                               energy_missing_long(ellipse, b));
+    const vec3 all = vec3_scale(energy_metal_share_mean(alpha, mean, reflectance),
+                                energy_missing_long_mean(ellipse));
     return vec3_make(energy_ratio(from.x, to.x, all.x), energy_ratio(from.y, to.y, all.y),
                      energy_ratio(from.z, to.z, all.z));
 }

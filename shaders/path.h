@@ -66,7 +66,7 @@ typedef struct path_state {
     float wavelength;     /* micrometres; 0: white */
     bool flies;           /* media are sampled; else they are ignored */
     bool in_volume;       /* path_advance ended in a medium, which scatters at `place` */
-    uint32_t medium;       /* the current medium */
+    uint32_t medium;      /* the current medium */
     uint32_t instance_id; /* instance that the ray has hit; KD_NONE: not instanced */
     uint32_t layers;      /* cut-outs passed since the last vertex */
     vec3 place;
@@ -80,10 +80,10 @@ KD_FN vec3 path_light_normal(const surface *at, vec3 wo) {
 
 /* A pending contribution of one light: it counts unless its shadow ray is blocked. */
 typedef struct path_asked {
-    ray cast;       /* the shadow ray */
+    ray cast;        /* the shadow ray */
     uint32_t medium; /* the medium where it starts */
-    vec3 sent;      /* f L, or in a medium p L w / pdf */
-    float weight;   /* |cos| w / pdf, or 1 in a medium */
+    vec3 sent;       /* f L, or in a medium p L w / pdf */
+    float weight;    /* |cos| w / pdf, or 1 in a medium */
 } path_asked;
 
 KD_FN bool path_asks_nothing(path_asked *request) {
@@ -123,7 +123,7 @@ KD_FN bool path_ask_in(const scene_view *scene, vec3 place, uint32_t where, vec3
     float weight = phase / drawn.pdf_solid_angle;
     if (both && !drawn.delta) weight *= mis_power(drawn.pdf_solid_angle, phase);
     request->cast = drawn.distance < INFINITY ? ray_make(place, vec3_sub(drawn.point, place), 0, 1)
-                                            : ray_make(place, drawn.direction, 0, INFINITY);
+                                              : ray_make(place, drawn.direction, 0, INFINITY);
     request->medium = where;
     request->sent = vec3_scale(drawn.radiance, weight);
     request->weight = 1;
@@ -141,8 +141,8 @@ KD_FN vec3 path_light(const scene_view *scene, scene_extent extent, const path_o
                       uint32_t *rays) {
     path_asked request;
     if (!path_ask_at(scene, at, wo, where, true, random, &request)) return vec3_all(0);
-    return path_asked_light(
-        &request, path_transmittance(scene, extent, request.cast, request.medium, options->cutouts, rays));
+    return path_asked_light(&request, path_transmittance(scene, extent, request.cast,
+                                                         request.medium, options->cutouts, rays));
 }
 
 /* path_light without BSDF sampling: w is 1. */
@@ -169,8 +169,8 @@ KD_FN vec3 path_light_in(const scene_view *scene, scene_extent extent, const pat
                          uint32_t *rays) {
     path_asked request;
     if (!path_ask_in(scene, place, where, direction, both, random, &request)) return vec3_all(0);
-    return path_asked_light(
-        &request, path_transmittance(scene, extent, request.cast, request.medium, options->cutouts, rays));
+    return path_asked_light(&request, path_transmittance(scene, extent, request.cast,
+                                                         request.medium, options->cutouts, rays));
 }
 
 /* Applies options->clamp to a contribution. `indirect`: scattered more than once between the camera
@@ -263,7 +263,7 @@ KD_FN bool path_passes(const scene_view *scene, const path_options *options, pat
     if (sobol_draw(key, state->step, PATH_DRAW_OPACITY).value[0] >= passes) return false;
     if (state->flies)
         state->medium = transmittance_beyond_instance(scene, hit->triangle, state->instance_id,
-                                                     state->cast.direction, state->medium);
+                                                      state->cast.direction, state->medium);
     state->cast.tmin = hit->t;
     hit->triangle = KD_NONE;
     return state->layers++ < PATH_LAYERS;

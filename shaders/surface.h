@@ -202,8 +202,8 @@ KD_FN float surface_eta(const surface *at) {
 
 /* Returns a ray that leaves the surface; `tmax` is in lengths of `direction`. */
 KD_FN ray surface_leave(const surface *surface, vec3 direction, float tmax) {
-    return ray_make(ray_leave(surface->position, surface->error, surface->geometric, direction), direction,
-                    0, tmax);
+    return ray_make(ray_leave(surface->position, surface->error, surface->geometric, direction),
+                    direction, 0, tmax);
 }
 
 /* Returns the shadow ray to `point`, with t from 0 to 1. A point on another surface must have been

@@ -215,9 +215,11 @@ KD_FN vec3 surface_normal_of_map(const scene_view *scene, uint32_t map, surface_
 /* Anisotropic GGX: alpha along the tangent is divided by sqrt(1 - 0.9 anisotropy), alpha across it
    multiplied, as in Burley 2012, "Physically based shading at Disney". `axes`: u and v on the
    surface, if it has texture coordinates. */
-KD_FN void surface_stretch(surface_layers *layers, const scene_view *scene, const principled *principled,
-                           surface_uv uv, float alpha, const frame3 *axes) {
-    float amount = principled->anisotropy, x = float_cos(principled->turn), y = float_sin(principled->turn);
+KD_FN void surface_stretch(surface_layers *layers, const scene_view *scene,
+                           const principled *principled, surface_uv uv, float alpha,
+                           const frame3 *axes) {
+    float amount = principled->anisotropy, x = float_cos(principled->turn),
+          y = float_sin(principled->turn);
     layers->alpha_u = layers->alpha_v = alpha;
     layers->tangent = vec3_all(0);
     if (principled->anisotropy_map != KD_NONE) {

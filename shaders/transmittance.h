@@ -140,7 +140,7 @@ KD_FN vec3 transmittance_weaken(const scene_view *scene, const ray *cast, float 
 typedef struct transmittance_walk {
     ray cast;             /* the rest of the ray */
     vec3 share;           /* transmittance so far */
-    uint32_t medium;       /* the current medium */
+    uint32_t medium;      /* the current medium */
     uint32_t instance_id; /* instance that the ray has hit; KD_NONE: not instanced */
     int32_t layers;       /* cut-outs passed */
 } transmittance_walk;
@@ -159,8 +159,8 @@ KD_FN transmittance_walk transmittance_begin(ray cast, uint32_t where) {
    cast; false if on->share is the result. */
 KD_FN bool transmittance_goes_on(const scene_view *scene, transmittance_walk *walk, ray_hit hit) {
     const bool free = hit.triangle == KD_NONE;
-    walk->share =
-        transmittance_weaken(scene, &walk->cast, free ? walk->cast.tmax : hit.t, walk->medium, walk->share);
+    walk->share = transmittance_weaken(scene, &walk->cast, free ? walk->cast.tmax : hit.t,
+                                       walk->medium, walk->share);
     if (free) return false;
     walk->share = vec3_scale(walk->share, float_clamp(surface_passes(scene, hit), 0, 1));
     const bool dark = !(vec3_largest(walk->share) > 0);
@@ -170,7 +170,7 @@ KD_FN bool transmittance_goes_on(const scene_view *scene, transmittance_walk *wa
     }
     if (scene->medium_count)
         walk->medium = transmittance_beyond_instance(scene, hit.triangle, walk->instance_id,
-                                                  walk->cast.direction, walk->medium);
+                                                     walk->cast.direction, walk->medium);
     walk->cast.tmin = hit.t;
     return true;
 }
@@ -186,8 +186,8 @@ KD_FN vec3 path_transmittance(const scene_view *scene, scene_extent extent, ray 
     }
     transmittance_walk walk = transmittance_begin(cast, where);
     do ++*rays;
-    while (
-        transmittance_goes_on(scene, &walk, scene_closest(scene, extent, walk.cast, &walk.instance_id)));
+    while (transmittance_goes_on(scene, &walk,
+                                 scene_closest(scene, extent, walk.cast, &walk.instance_id)));
     return walk.share;
 }
 

@@ -167,12 +167,14 @@ static inline scene_view fixture_view(const scene_fixture *fixture) {
     view.medium_count = fixture->medium_count;
     view.fog = fixture->fog;
     view.box = box3_empty();
-    for (uint32_t i = 0; i < fixture->vertex_count; ++i) box3_include(&view.box, fixture->positions[i]);
+    for (uint32_t i = 0; i < fixture->vertex_count; ++i)
+        box3_include(&view.box, fixture->positions[i]);
     view.environment.light = fixture->sky;
     view.environment.texture = KD_NONE;
     view.environment.scene_centre = box3_centre(view.box);
     view.environment.scene_radius = 0.5f * vec3_length(box3_size(view.box));
-    for (uint32_t i = 0; i < fixture->light_count; ++i) view.total_power += fixture->lights[i].power;
+    for (uint32_t i = 0; i < fixture->light_count; ++i)
+        view.total_power += fixture->lights[i].power;
     return view;
 }
 

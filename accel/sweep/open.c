@@ -20,7 +20,8 @@ typedef struct opening {
 } opening;
 
 static uint32_t part_begin(const opening *opening, int i) {
-    return (uint32_t)((uint64_t)opening->input->triangle_count * (uint64_t)i / (uint64_t)opening->parts);
+    return (uint32_t)((uint64_t)opening->input->triangle_count * (uint64_t)i /
+                      (uint64_t)opening->parts);
 }
 
 /* Stores the triangles of a range that can be hit, from the range's begin on. */

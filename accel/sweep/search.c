@@ -257,8 +257,8 @@ VECTOR8_FN void try_planes(best8 *best, const few_ends *few, const float *planes
         const int8 before_it = left[k] + begun, behind = open - gone[k];
         float8 cost = sah_split_cost8(costs, areas, plane[k], before_it + planar[k], behind);
         if (few->planars)
-            cost = float8_min(cost,
-                              sah_split_cost8(costs, areas, plane[k], before_it, behind + planar[k]));
+            cost = float8_min(
+                cost, sah_split_cost8(costs, areas, plane[k], before_it, behind + planar[k]));
         const int8 inside = (plane[k] > areas->lo) & (plane[k] < areas->hi);
         const int8 before =
             inside & ((cost < best->cost) | ((cost == best->cost) & (plane[k] < best->position)));

@@ -116,7 +116,8 @@ typedef struct sharing {
 VECTOR8_FN void sides_of(const sharing *split_work, uint32_t k, uint32_t end, uint32_t to[2]) {
     const float position = split_work->split->position;
     const uint32_t there = end - k < LANES ? (1u << (end - k)) - 1 : 0xffu;
-    const uint32_t left = int8_bits(float8_load(split_work->node->rows.lo[split_work->split->axis] + k) < position);
+    const uint32_t left =
+        int8_bits(float8_load(split_work->node->rows.lo[split_work->split->axis] + k) < position);
     const uint32_t right =
         int8_bits(float8_load(split_work->node->rows.hi[split_work->split->axis] + k) > position);
     const uint32_t planar = ~(left | right);
@@ -152,7 +153,8 @@ static void set_part(const sweep_rows *rows, uint32_t at, const clip_part *part)
 static uint32_t cut_straddler(const sharing *split_work, const clip_split *split, uint32_t left,
                               uint32_t right) {
     const vec3 *at = split_work->work->input->positions;
-    const uint32_t *index = split_work->work->input->triangles + 3 * (uint64_t)split_work->left->rows.id[left];
+    const uint32_t *index =
+        split_work->work->input->triangles + 3 * (uint64_t)split_work->left->rows.id[left];
     const float4v corner[3] = {float4v_of(at[index[0]]), float4v_of(at[index[1]]),
                                float4v_of(at[index[2]])};
     clip_part part[2];
@@ -166,7 +168,8 @@ static uint32_t cut_straddler(const sharing *split_work, const clip_split *split
 
 static void assign(const sharing *split_work, int side, uint32_t to, uint32_t end, uint32_t k,
                    uint32_t mask) {
-    const sweep_rows *child = side ? &split_work->right->rows : &split_work->left->rows, *rows = &split_work->node->rows;
+    const sweep_rows *child = side ? &split_work->right->rows : &split_work->left->rows,
+                     *rows = &split_work->node->rows;
     if (end - to >= LANES) {
         rows_give(child, to, rows, k, mask);
         return;
@@ -183,7 +186,8 @@ static void assign(const sharing *split_work, int side, uint32_t to, uint32_t en
 
 static void share_piece(void *context, int i) {
     sharing *split_work = (sharing *)context;
-    const clip_split split = clip_split_make(split_work->node->box, split_work->split->axis, split_work->split->position);
+    const clip_split split = clip_split_make(split_work->node->box, split_work->split->axis,
+                                             split_work->split->position);
     const uint32_t end = piece_begin(split_work, i + 1);
     uint32_t at[2], last[2], lost[2] = {0, 0};
     for (int side = 0; side < 2; ++side) {
@@ -193,7 +197,8 @@ static void share_piece(void *context, int i) {
     for (uint32_t k = piece_begin(split_work, i); k < end; k += LANES) {
         uint32_t to[2];
         sides_of(split_work, k, end, to);
-        for (int side = 0; side < 2; ++side) assign(split_work, side, at[side], last[side], k, to[side]);
+        for (int side = 0; side < 2; ++side)
+            assign(split_work, side, at[side], last[side], k, to[side]);
         for (uint32_t both = to[0] & to[1]; both; both &= both - 1) {
             const uint32_t below = (both & (0u - both)) - 1;
             uint32_t place[2];
@@ -240,7 +245,8 @@ static kd_status share_out(sweep *work, const sweep_node *node, const sah_split 
         KD_TRY(rows_push(&work->stack, right->count, &right->rows));
         task_each(work->pool, split_work.pieces, count_piece, &split_work);
         for (int side = 0; side < 2; ++side)
-            for (int i = 0; i < split_work.pieces; ++i) split_work.first[side][i + 1] += split_work.first[side][i];
+            for (int i = 0; i < split_work.pieces; ++i)
+                split_work.first[side][i + 1] += split_work.first[side][i];
     }
     KD_TRY(rows_push(&work->stack, left->count, &left->rows));
     task_each(parallel ? work->pool : NULL, split_work.pieces, share_piece, &split_work);

@@ -44,7 +44,8 @@ VECTOR8_FN float8 cost_planes(const sah_costs *costs, const sah_axis *areas, con
                               const side_counts *counts, bool planar) {
     const int8 left = counts->left, right = counts->right, in_plane = counts->planar;
     float8 cost = sah_split_cost8(costs, areas, *plane, left + in_plane, right);
-    if (planar) cost = float8_min(cost, sah_split_cost8(costs, areas, *plane, left, right + in_plane));
+    if (planar)
+        cost = float8_min(cost, sah_split_cost8(costs, areas, *plane, left, right + in_plane));
     const int8 inside = (*plane > areas->lo) & (*plane < areas->hi);
     return (float8)((int8)cost | ~inside);
 }
@@ -104,21 +105,25 @@ VECTOR8_FN float cost_own_sides(const small_build *build, const small_node *node
                                 const sah_axis *areas, int axis, plane_costs *costs) {
     uint32_t lower = 0, upper = 0;
     for (uint32_t k = 0; k < node->count; k += LANES) {
-        lower += (uint32_t)__builtin_popcount(int8_bits(float8_load(node->hi[axis] + k) == areas->lo));
-        upper += (uint32_t)__builtin_popcount(int8_bits(float8_load(node->lo[axis] + k) == areas->hi));
+        lower +=
+            (uint32_t)__builtin_popcount(int8_bits(float8_load(node->hi[axis] + k) == areas->lo));
+        upper +=
+            (uint32_t)__builtin_popcount(int8_bits(float8_load(node->lo[axis] + k) == areas->hi));
     }
     costs->lower[axis] = costs->upper[axis] = INFINITY;
     if (!(areas->lo < areas->hi)) return INFINITY;
     if (lower)
-        costs->lower[axis] = sah_split_cost(&build->costs, areas, areas->lo, lower, node->count - lower);
+        costs->lower[axis] =
+            sah_split_cost(&build->costs, areas, areas->lo, lower, node->count - lower);
     if (upper)
-        costs->upper[axis] = sah_split_cost(&build->costs, areas, areas->hi, node->count - upper, upper);
+        costs->upper[axis] =
+            sah_split_cost(&build->costs, areas, areas->hi, node->count - upper, upper);
     return float_min(costs->lower[axis], costs->upper[axis]);
 }
 
 /* Planar triangles go to the cheaper side, or to the left at equal cost. */
-static bool planar_goes_left(const small_build *build, const small_node *node, const sah_axis *areas,
-                             const sah_split *split) {
+static bool planar_goes_left(const small_build *build, const small_node *node,
+                             const sah_axis *areas, const sah_split *split) {
     uint32_t left = 0, right = 0;
     for (uint32_t i = 0; i < node->count; ++i) {
         left += node->lo[split->axis][i] < split->position;
@@ -181,8 +186,9 @@ static __attribute__((noinline)) bool search_planar(const small_build *build,
     float minimum = INFINITY; /* of planes in the node's own sides */
     for (int axis = 0; axis < 3; ++axis) {
         planar[axis] = has_planar(node, axis);
-        const float8 inside = planar[axis] ? cost_axis(build, node, &areas[axis], axis, true, &costs)
-                                           : cost_axis(build, node, &areas[axis], axis, false, &costs);
+        const float8 inside = planar[axis]
+                                  ? cost_axis(build, node, &areas[axis], axis, true, &costs)
+                                  : cost_axis(build, node, &areas[axis], axis, false, &costs);
         least8 = float8_min(inside, least8);
         if (planar[axis])
             minimum = float_min(minimum, cost_own_sides(build, node, &areas[axis], axis, &costs));

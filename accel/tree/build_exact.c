@@ -95,8 +95,9 @@ static void try_plane(const exact_build *build, const exact_ends *ends, const sa
     if ((at_lo && at_hi) || ((at_lo || at_hi) && !planar)) return;
     for (int to_left = 1; to_left >= 0; --to_left) {
         if (to_left ? at_hi : at_lo) continue; /* one child would get everything */
-        const float cost = sah_split_cost(&build->costs, areas, plane, left + (to_left ? planar : 0),
-                                          right + (to_left ? 0 : planar));
+        const float cost =
+            sah_split_cost(&build->costs, areas, plane, left + (to_left ? planar : 0),
+                           right + (to_left ? 0 : planar));
         const bool sooner = cost == best->cost && axis == best->axis && plane < best->position;
         if (!(cost < best->cost || sooner)) continue;
         best->cost = cost;

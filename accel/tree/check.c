@@ -144,7 +144,8 @@ static bool lies_in(const triangle_polygon *polygon, int axis, double plane) {
 static bool is_covered(const coverage *coverage, uint32_t at, const triangle_polygon *part) {
     const tritree_node node = coverage->tree->nodes[at];
     if (tritree_is_leaf(node)) {
-        return names(coverage->tree->references + tritree_first(node), tritree_count(node), coverage->id);
+        return names(coverage->tree->references + tritree_first(node), tritree_count(node),
+                     coverage->id);
     }
     const int axis = tritree_axis(node);
     if (lies_in(part, axis, (double)node.split))
@@ -153,7 +154,8 @@ static bool is_covered(const coverage *coverage, uint32_t at, const triangle_pol
     for (uint32_t side = 0; side < 2; ++side) {
         triangle_polygon piece = *part;
         triangle_polygon_clip(&piece, axis, (double)node.split, side ? 1 : -1);
-        if (polygon_area(&piece) > coverage->negligible && !lies_in(&piece, axis, (double)node.split) &&
+        if (polygon_area(&piece) > coverage->negligible &&
+            !lies_in(&piece, axis, (double)node.split) &&
             !is_covered(coverage, tritree_left(node) + side, &piece))
             return false;
     }

@@ -126,7 +126,7 @@ typedef struct tritree_device_walk {
     float slack;      /* of a plane, for 1 / direction = 1 */
     float slack_t;    /* error bound of a hit's t */
     float near, far;
-    int kz;               /* the axis of the direction's largest component */
+    int kz;              /* the axis of the direction's largest component */
     precomputed_ray ray; /* axes permuted: kx, ky, kz are 0, 1, 2 */
     float tmin;
     ray_hit best;
@@ -201,7 +201,8 @@ TRITREE_DEVICE_FN void tritree_device_descend(tritree_device_walk *walk, const u
 
 /* Intersects the ray with the triangles of its leaf. Returns true if one of them improves the
    hit. */
-TRITREE_DEVICE_FN bool tritree_device_intersect(tritree_device_walk *walk, const float4 *leaf_rows) {
+TRITREE_DEVICE_FN bool tritree_device_intersect(tritree_device_walk *walk,
+                                                const float4 *leaf_rows) {
     const uint32_t kz = (uint32_t)walk->kz, kx = kz == 2 ? 0 : kz + 1, ky = kz == 0 ? 2 : kz - 1;
     precomputed_ray ray = walk->ray;
     ray.kx = 0, ray.ky = 1, ray.kz = 2; /* repeated where the compiler can see the constants */
@@ -241,7 +242,8 @@ TRITREE_DEVICE_FN ray_hit tritree_device_cast_here(const tritree_view *tree, ray
     const float4 *leaf_rows = (const float4 *)tree->leaf_rows;
     tritree_device_entry stack[TRITREE_DEVICE_STACK];
     tritree_device_walk walk;
-    if (!tritree_device_begin(&walk, &tree->box, tree->reference_count == 0, cast)) return walk.best;
+    if (!tritree_device_begin(&walk, &tree->box, tree->reference_count == 0, cast))
+        return walk.best;
     do {
         tritree_device_descend(&walk, pairs, stack);
         if (tritree_device_intersect(&walk, leaf_rows) && any) break;
@@ -280,8 +282,8 @@ typedef bool (*tritree_leaf_test)(void *context, tritree_node leaf);
    nearest hit, which `test` updates. any: stops at the first hit, and returns true if there is
    one. */
 TRITREE_WALK_FN bool tritree_walk_leaves(const tritree_node *nodes, const tritree_walk *walk,
-                                         tritree_leaf_test test, void *context, const float *nearest,
-                                         bool any, tritree_counts *counts) {
+                                         tritree_leaf_test test, void *context,
+                                         const float *nearest, bool any, tritree_counts *counts) {
     tritree_stack_entry stack[TRITREE_MAX_DEPTH + 2];
     int waiting = 0;
     tritree_node node = nodes[0];

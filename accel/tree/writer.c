@@ -92,7 +92,8 @@ kd_status tree_writer_append(tree_writer *writer, uint32_t at, const tree_writer
     KD_TRY(need_nodes(writer, writer->node_count + part->node_count - 1));
     KD_TRY(need_references(writer, writer->reference_count + part->reference_count));
     appendix appendix = {.writer = writer, .part = part, .at = at};
-    appendix.nodes_before = (uint32_t)writer->node_count - 1; /* the part's root becomes node `at` */
+    appendix.nodes_before =
+        (uint32_t)writer->node_count - 1; /* the part's root becomes node `at` */
     appendix.references_before = (uint32_t)writer->reference_count;
     appendix.pieces = part->node_count < APPEND_NODES ? 1 : APPEND_PIECES;
     task_each(pool, appendix.pieces, append_piece, &appendix);

@@ -117,7 +117,8 @@ __device__ __forceinline__ void compressed_child_box(const compressed_source &so
     c.box = box3_empty();
     if (c.is && shares)
         for (uint32_t k = c.item.first; k < c.item.first + c.item.count; ++k)
-            box3_join(&c.box, compressed_cut_id(&source.tree, source.tree.references[k], c.item.cell));
+            box3_join(&c.box,
+                      compressed_cut_id(&source.tree, source.tree.references[k], c.item.cell));
     else if (c.is)
         c.box = source.at[c.item.node].box;
     __syncwarp();

@@ -127,7 +127,8 @@ __device__ __forceinline__ bool compressed_is_together(const compressed_ray<any,
     const float x = __shfl_sync(~0u, ray.dx, first), y = __shfl_sync(~0u, ray.dy, first),
                 z = __shfl_sync(~0u, ray.dz, first);
     const float along = x * ray.dx + y * ray.dy + z * ray.dz;
-    const float square = (x * x + y * y + z * z) * (ray.dx * ray.dx + ray.dy * ray.dy + ray.dz * ray.dz);
+    const float square =
+        (x * x + y * y + z * z) * (ray.dx * ray.dx + ray.dy * ray.dy + ray.dz * ray.dz);
     const float off = fabsf(__shfl_sync(~0u, ray.ox, first) - ray.ox) +
                       fabsf(__shfl_sync(~0u, ray.oy, first) - ray.oy) +
                       fabsf(__shfl_sync(~0u, ray.oz, first) - ray.oz);
@@ -172,8 +173,8 @@ __device__ __forceinline__ void compressed_persistent(const compressed_scene &sc
             drained = drained || __any_sync(~0u, last);
             __syncwarp();
             if (judges && idle == ~0u)
-                refill =
-                    compressed_is_together(ray, scene.box) ? COMPRESSED_TOGETHER : COMPRESSED_REFILL;
+                refill = compressed_is_together(ray, scene.box) ? COMPRESSED_TOGETHER
+                                                                : COMPRESSED_REFILL;
             if (judges && refill == COMPRESSED_TOGETHER && ray.at != COMPRESSED_IDLE &&
                 ray.misses(scene.box))
                 ray.at = COMPRESSED_IDLE;
@@ -222,7 +223,8 @@ __device__ __forceinline__ void compressed_resolve(const tritree_view &tree, con
         float4 o, d;
         w.load(record->number, o, d);
         const ray_hit nearest = {record->t, record->u, record->v, record->id};
-        const ray_hit hit = compressed_answer(tree, o, d, nearest, record->rows, record->count, any);
+        const ray_hit hit =
+            compressed_answer(tree, o, d, nearest, record->rows, record->count, any);
         w.store(record->number, hit.t, hit.u, hit.v, hit.triangle);
     }
 }

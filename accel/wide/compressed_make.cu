@@ -100,13 +100,14 @@ kd_status find_items(compressed_maker *m, unsigned blocks, compressed_found *com
     KD_CUDA(cuda_launch_cooperative(compressed_find_items, blocks, COMPRESSED_MAKE_BLOCK, arguments,
                                     stream));
     KD_CUDA_LAUNCHED("compressed_find_items");
-    KD_CUDA(cudaMemcpyAsync(compressed_found, m->results, sizeof *compressed_found, cudaMemcpyDeviceToHost, stream));
+    KD_CUDA(cudaMemcpyAsync(compressed_found, m->results, sizeof *compressed_found,
+                            cudaMemcpyDeviceToHost, stream));
     KD_CUDA(cudaStreamSynchronize(stream));
     return KD_OK;
 }
 
-kd_status make(compressed_maker *m, void **units, uint64_t *bytes, compressed_found *compressed_found,
-               unsigned blocks, cudaStream_t stream) {
+kd_status make(compressed_maker *m, void **units, uint64_t *bytes,
+               compressed_found *compressed_found, unsigned blocks, cudaStream_t stream) {
     KD_TRY(find_items(m, blocks, compressed_found, stream));
     if (compressed_found->units == 0) return KD_OK;
     const uint64_t used = COMPRESSED_UNIT * (uint64_t)compressed_found->units,
@@ -114,16 +115,16 @@ kd_status make(compressed_maker *m, void **units, uint64_t *bytes, compressed_fo
     KD_TRY(device_pool_reserve(units, used + spare, stream));
     *bytes = used + spare;
     m->units = (uint8_t *)*units;
-    compressed_write<<<blocks_for(COMPRESSED_GROUP * (uint64_t)compressed_found->items), COMPRESSED_MAKE_BLOCK,
-                       0, stream>>>(*m);
+    compressed_write<<<blocks_for(COMPRESSED_GROUP * (uint64_t)compressed_found->items),
+                       COMPRESSED_MAKE_BLOCK, 0, stream>>>(*m);
     KD_CUDA_LAUNCHED("compressed_write");
     KD_CUDA(cudaMemsetAsync(m->units + used, 0, spare, stream));
     return KD_OK;
 }
 
 /* Builds the compressed form of the refined tree m->from with the current capacity for items. */
-kd_status pack_within(compressed_maker *m, void **units, uint64_t *bytes, compressed_found *compressed_found,
-                      cudaStream_t stream) {
+kd_status pack_within(compressed_maker *m, void **units, uint64_t *bytes,
+                      compressed_found *compressed_found, cudaStream_t stream) {
     cuda_arena arena = {NULL, 0};
     unsigned blocks = 0;
     void *scratch = NULL;

@@ -136,11 +136,15 @@ __device__ __forceinline__ compressed_measure compressed_recall(const compressed
     const float4 first = __ldcg(&c.costs[at].low), second = __ldcg(&c.costs[at].high);
     compressed_measure measure;
     measure.distinct = compressed_distinct(head.z);
-    measure.box.lo = vec3_make(float_from_bits(low.x), float_from_bits(low.y), float_from_bits(low.z));
-    measure.box.hi = vec3_make(float_from_bits(low.w), float_from_bits(high.x), float_from_bits(high.y));
+    measure.box.lo =
+        vec3_make(float_from_bits(low.x), float_from_bits(low.y), float_from_bits(low.z));
+    measure.box.hi =
+        vec3_make(float_from_bits(low.w), float_from_bits(high.x), float_from_bits(high.y));
     measure.ids[0] = ids.x, measure.ids[1] = ids.y, measure.ids[2] = ids.z, measure.ids[3] = ids.w;
-    measure.cost[0] = first.x, measure.cost[1] = first.y, measure.cost[2] = first.z, measure.cost[3] = first.w;
-    measure.cost[4] = second.x, measure.cost[5] = second.y, measure.cost[6] = second.z, measure.cost[7] = second.w;
+    measure.cost[0] = first.x, measure.cost[1] = first.y, measure.cost[2] = first.z,
+    measure.cost[3] = first.w;
+    measure.cost[4] = second.x, measure.cost[5] = second.y, measure.cost[6] = second.z,
+    measure.cost[7] = second.w;
     return measure;
 }
 

@@ -25,11 +25,14 @@ VECTOR8_FN int8 triangle8_missed(triangle8 *triangle) {
     triangle->wa = x[2] * y[1] - y[2] * x[1];
     triangle->wb = x[0] * y[2] - y[0] * x[2];
     triangle->wc = x[1] * y[0] - y[1] * x[0];
-    const float8 sa = float8_abs(triangle->wa), sb = float8_abs(triangle->wb), sc = float8_abs(triangle->wc);
+    const float8 sa = float8_abs(triangle->wa), sb = float8_abs(triangle->wb),
+                 sc = float8_abs(triangle->wc);
     const float8 smallest = float8_min(sa, float8_min(sb, sc)),
                  largest = float8_max(sa, float8_max(sb, sc));
     triangle->safe = (smallest > 0x1p-80f) & (largest < 0x1p80f);
-    const int8 signs = (((int8)triangle->wa ^ (int8)triangle->wb) | ((int8)triangle->wa ^ (int8)triangle->wc)) >> 31;
+    const int8 signs =
+        (((int8)triangle->wa ^ (int8)triangle->wb) | ((int8)triangle->wa ^ (int8)triangle->wc)) >>
+        31;
     return triangle->safe & signs;
 }
 

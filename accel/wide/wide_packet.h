@@ -100,7 +100,8 @@ VECTOR8_FN bool packet_take(packet_rays *packet_rays, const packet *p, const tri
         good &= sign == (p->octant >> axis & 1 ? INT32_MIN : 0);
         o[axis] = columns[axis];
         packet_rays->inverse[axis] = 1 / safe;
-        packet_rays->back[axis] = (vec3_axis(tree->wide->centre, axis) - columns[axis]) * packet_rays->inverse[axis];
+        packet_rays->back[axis] =
+            (vec3_axis(tree->wide->centre, axis) - columns[axis]) * packet_rays->inverse[axis];
     }
     packet_rays->sx = d[kx] / d[kz];
     packet_rays->sy = d[ky] / d[kz];
@@ -111,7 +112,8 @@ VECTOR8_FN bool packet_take(packet_rays *packet_rays, const packet *p, const tri
     packet_rays->slack_t = reach / largest * TRITREE_SLACK_T;
     packet_rays->tmin = columns[3];
     packet_rays->t = columns[7];
-    const float8 begin = packet_rays->tmin - packet_rays->slack_t, limit = packet_rays->t + packet_rays->slack_t;
+    const float8 begin = packet_rays->tmin - packet_rays->slack_t,
+                 limit = packet_rays->t + packet_rays->slack_t;
     const int8 ranged = begin <= limit; /* an empty interval never hits */
     packet_rays->begin = float8_select(ranged, begin, float8_all(INFINITY));
     packet_rays->limit = float8_select(ranged, limit, float8_all(-INFINITY));
@@ -219,7 +221,8 @@ packet_intersect_alone(packet_rays *packet_rays, const ray *rays, const float *l
                        uint32_t i, uint32_t alone, bool any) {
     for (; alone; alone &= alone - 1) {
         const int k = __builtin_ctz(alone);
-        ray_hit best = {packet_rays->t[k], packet_rays->u[k], packet_rays->v[k], (uint32_t)packet_rays->triangle[k]};
+        ray_hit best = {packet_rays->t[k], packet_rays->u[k], packet_rays->v[k],
+                        (uint32_t)packet_rays->triangle[k]};
         if (!wide_intersect_alone(rays + k, leaf, count, i, &best)) continue;
         packet_rays->t[k] = best.t;
         packet_rays->u[k] = best.u;
@@ -246,14 +249,15 @@ VECTOR8_FN void packet_intersect(packet_rays *packet_rays, const packet *p, cons
     const int32_t id = (int32_t)float_bits(leaf[9 * count + i]);
     const int8 lane = {1, 2, 4, 8, 16, 32, 64, 128};
     const int8 there = ((lane & (int32_t)active) != 0) & eight.good;
-    const int8 nearer = (eight.t < packet_rays->t) | ((eight.t == packet_rays->t) & (id < packet_rays->triangle));
+    const int8 nearer =
+        (eight.t < packet_rays->t) | ((eight.t == packet_rays->t) & (id < packet_rays->triangle));
     const int8 better = there & (eight.t > packet_rays->tmin) & nearer;
     packet_rays->t = float8_select(better, eight.t, packet_rays->t);
     packet_rays->u = float8_select(better, eight.u, packet_rays->u);
     packet_rays->v = float8_select(better, eight.v, packet_rays->v);
     packet_rays->triangle = int8_select(better, (int8){0} + id, packet_rays->triangle);
-    packet_rays->limit =
-        float8_select(better, any ? float8_all(-INFINITY) : eight.t + packet_rays->slack_t, packet_rays->limit);
+    packet_rays->limit = float8_select(
+        better, any ? float8_all(-INFINITY) : eight.t + packet_rays->slack_t, packet_rays->limit);
     const uint32_t alone = active & ~int8_bits(eight.good);
     if (__builtin_expect(alone != 0, 0))
         packet_intersect_alone(packet_rays, rays, leaf, count, i, alone, any);
@@ -268,7 +272,8 @@ VECTOR8_FN void packet_visit_alone(packet_rays *packet_rays, const packet *p, co
         alone.rows[i] = p->rows[i];
     }
     const float4v shear = {packet_rays->sx[k], packet_rays->sy[k], packet_rays->sz[k], 0};
-    const ray_hit best = {packet_rays->t[k], packet_rays->u[k], packet_rays->v[k], (uint32_t)packet_rays->triangle[k]};
+    const ray_hit best = {packet_rays->t[k], packet_rays->u[k], packet_rays->v[k],
+                          (uint32_t)packet_rays->triangle[k]};
     alone.shear = shear;
     alone.tmin = packet_rays->tmin[k];
     alone.best = best;
@@ -350,7 +355,8 @@ VECTOR8_FN bool wide_cast_packet(const tritree_view *tree, const ray rays[WIDE_P
     for (int v = 0; v < PACKET_VECTORS; ++v)
         for (int i = 0; i < VECTOR8_LANES; ++i) {
             const packet_rays *packet_rays = &p.rays[v];
-            const ray_hit hit = {packet_rays->t[i], packet_rays->u[i], packet_rays->v[i], (uint32_t)packet_rays->triangle[i]};
+            const ray_hit hit = {packet_rays->t[i], packet_rays->u[i], packet_rays->v[i],
+                                 (uint32_t)packet_rays->triangle[i]};
             hits[VECTOR8_LANES * v + i] = hit;
         }
     return true;

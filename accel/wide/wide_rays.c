@@ -153,7 +153,8 @@ VECTOR8_FN bool begin_next(const wide_batch *b, uint32_t *next, wide_ray *walk, 
 
 VECTOR8_FN void join_list(wide_lists *lists, wide_lengths *lengths, wide_ray *walk) {
     const uint32_t leaf = (walk->word & WIDE_COUNT_MASK) != 0, over = walk->word == WIDE_OVER;
-    lists->nodes[lengths->nodes] = lists->leaves[lengths->leaves] = lists->over[lengths->over] = walk;
+    lists->nodes[lengths->nodes] = lists->leaves[lengths->leaves] = lists->over[lengths->over] =
+        walk;
     lengths->nodes += !(leaf | over);
     lengths->leaves += leaf;
     lengths->over += over;
@@ -175,8 +176,8 @@ VECTOR8_FN void expect_nodes(const wide_tree *tree, wide_ray *const *walks, uint
 }
 
 /* Stores the results of finished rays and replaces them by new ones. */
-VECTOR8_FN void end_walks(const wide_batch *b, uint32_t *next, wide_lists *lists, wide_lengths *lengths,
-                          bool any) {
+VECTOR8_FN void end_walks(const wide_batch *b, uint32_t *next, wide_lists *lists,
+                          wide_lengths *lengths, bool any) {
     for (uint32_t i = 0; i < lengths->over; ++i) {
         wide_ray *walk = lists->over[i];
         if (any)

@@ -160,8 +160,9 @@ __device__ __forceinline__ plane_choice choose_part(const large_shared &s, const
         ended += refinement.ended[a][slot];
         const int part = ((int)refinement.bin[a][slot] << refined) + (first & ((1 << refined) - 1));
         const float share = 1.0f / (float)(BINS << refined);
-        try_edges(best, costs, areas, begins, ends, begun, ended, count,
-                  [&](int i) { return areas.lo + (areas.hi - areas.lo) * ((float)(part + i) * share); });
+        try_edges(best, costs, areas, begins, ends, begun, ended, count, [&](int i) {
+            return areas.lo + (areas.hi - areas.lo) * ((float)(part + i) * share);
+        });
     }
     return best_of_lanes<32>(best);
 }

@@ -48,7 +48,8 @@ __device__ __forceinline__ uint32_t promise_bins(large_shared &s, const sah_cost
 #pragma unroll
     for (int i = 0; i < BINS_EACH; ++i) {
         const int bin = lane * BINS_EACH + i;
-        const float edge = bin_edge(areas.lo, areas.hi, bin), next = bin_edge(areas.lo, areas.hi, bin + 1);
+        const float edge = bin_edge(areas.lo, areas.hi, bin),
+                    next = bin_edge(areas.lo, areas.hi, bin + 1);
         const uint32_t begun = below & 0xffff, right = count - (below >> 16) - (both[i] >> 16);
         listed[i] = bin_bound(costs, areas, edge, next, begun, right) < s.split.cost
                         ? (both[i] & 0xffff) + (both[i] >> 16)

@@ -136,9 +136,9 @@ try_own_sides(plane_choice &best, const lane_refs<EACH> &refs, const float (&lo)
         if (!refs.has(j) || plane != hi[j] || lower == upper) continue;
         const uint32_t packed = counts[j][0];
         const uint32_t left = packed & 1023, right = packed >> 10 & 1023, in = packed >> 20;
-        const plane_choice tried = {
-            cost_of(costs, areas, plane, lower ? left + in : left, lower ? right : right + in, count),
-            plane, (uint32_t)axis | (lower ? 0u : 4u)};
+        const plane_choice tried = {cost_of(costs, areas, plane, lower ? left + in : left,
+                                            lower ? right : right + in, count),
+                                    plane, (uint32_t)axis | (lower ? 0u : 4u)};
         if (is_better(tried, best)) best = tried;
     }
 }
@@ -146,8 +146,8 @@ try_own_sides(plane_choice &best, const lane_refs<EACH> &refs, const float (&lo)
 /* Tries both sides of the lane's references on one axis. */
 template <int LANES, int EACH>
 __device__ __forceinline__ void try_axis(plane_choice &best, const lane_refs<EACH> &refs, int axis,
-                                         const sah_axis &areas, const sah_costs &costs, uint32_t count,
-                                         uint32_t maximum) {
+                                         const sah_axis &areas, const sah_costs &costs,
+                                         uint32_t count, uint32_t maximum) {
     float lo[EACH], hi[EACH];
     uint32_t counts[EACH][2] = {};
     bool flat = false;

@@ -210,8 +210,8 @@ __device__ __forceinline__ void count_bins(bin_counts &bins, const float *lo, co
 
 /* Returns a lower bound of the cost of planes in a bin, if `begun` references begin below it and
    `right` end above it. */
-__device__ __forceinline__ float bin_bound(const sah_costs &costs, const sah_axis &areas, float edge,
-                                           float next, uint32_t begun, uint32_t right) {
+__device__ __forceinline__ float bin_bound(const sah_costs &costs, const sah_axis &areas,
+                                           float edge, float next, uint32_t begun, uint32_t right) {
     const float expected = (areas.base + areas.slope * (edge - areas.lo)) * (float)begun +
                            (areas.base + areas.slope * (areas.hi - next)) * (float)right;
     const float factor = begun == 0 || right == 0 ? costs.empty_factor : 1;
@@ -235,10 +235,10 @@ __device__ __forceinline__ void load_bins(const large_shared &s, int a,
 /* Tries the edges where a lane's bins begin; `begun` and `ended` are the counts below the first of
    them; edge_of(i) is the edge of its bin i. */
 template <class edges>
-__device__ __forceinline__ void try_edges(plane_choice &best, const sah_costs &costs,
-                                          const sah_axis &areas, const uint32_t (&begins)[BINS_EACH],
-                                          const uint32_t (&ends)[BINS_EACH], uint32_t begun,
-                                          uint32_t ended, uint32_t count, edges edge_of) {
+__device__ __forceinline__ void
+try_edges(plane_choice &best, const sah_costs &costs, const sah_axis &areas,
+          const uint32_t (&begins)[BINS_EACH], const uint32_t (&ends)[BINS_EACH], uint32_t begun,
+          uint32_t ended, uint32_t count, edges edge_of) {
 #pragma unroll
     for (int i = 0; i < BINS_EACH; ++i) {
         const float edge = edge_of(i);

@@ -207,7 +207,8 @@ kd_status zhou_large_step(zhou_build *build, const zhou_node *node, const zhou_p
     for (int i = 0; i < division.chunk_count; ++i) {
         const uint64_t maximum = (uint64_t)division.chunk_count, k = (uint64_t)i;
         division.chunks[i].first = (uint32_t)(node->count * k / maximum);
-        division.chunks[i].count = (uint32_t)(node->count * (k + 1) / maximum) - division.chunks[i].first;
+        division.chunks[i].count =
+            (uint32_t)(node->count * (k + 1) / maximum) - division.chunks[i].first;
     }
     task_each(build->pool, division.chunk_count, count_chunk, &division);
     const uint32_t left = add_up(&division, 0), right = add_up(&division, 1);

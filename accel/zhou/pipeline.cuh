@@ -77,7 +77,8 @@ __device__ __forceinline__ void set_up_box(set_up_shared &s, const int minimum[3
     const bool is_hi = threadIdx.x >= 3;
     const int *values = s.box[threadIdx.x];
     int best = values[0];
-    for (int w = 1; w < SET_UP_WARPS; ++w) best = is_hi ? max(best, values[w]) : min(best, values[w]);
+    for (int w = 1; w < SET_UP_WARPS; ++w)
+        best = is_hi ? max(best, values[w]) : min(best, values[w]);
     if (is_hi)
         atomicMax(&box_hi[threadIdx.x - 3], best);
     else

@@ -30,7 +30,8 @@ const char *device_code_lacks(const char *code, int capability) {
         const int architecture = (int)strtol(at, &end, 10);
         if (end == at) break;
         const bool later = *end == '+';
-        if (architecture <= capability && (later || architecture / 10 == capability / 10)) return NULL;
+        if (architecture <= capability && (later || architecture / 10 == capability / 10))
+            return NULL;
         at = end + (later ? 1 : 0);
         while (*at == ' ') ++at;
     }

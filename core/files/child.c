@@ -124,7 +124,7 @@ kd_status child_start(child *out, const char *path, char *const *arguments, doub
     }
     const double maximum = 1e9;
     const watch watch = {path, arguments, answer[1], leash[0],
-                      now_ms() + (int64_t)(1000 * (seconds < maximum ? seconds : maximum))};
+                         now_ms() + (int64_t)(1000 * (seconds < maximum ? seconds : maximum))};
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     /* no flags: a full copy without shared resources, and no signal to the parent when it ends */

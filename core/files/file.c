@@ -54,7 +54,8 @@ mapping_end file_source_read(file_view *view, const mapping_source *source) {
     view->bytes = (const char *)view->mapping;
     view->count = (size_t)source->bytes;
     parallel_for((int64_t)pieces, 1, pieces_read, &reading);
-    if (!atomic_load(&reading.reason) && !atomic_load(&reading.is_short) && mapping_is_unchanged(source))
+    if (!atomic_load(&reading.reason) && !atomic_load(&reading.is_short) &&
+        mapping_is_unchanged(source))
         return MAPPING_MADE;
     file_close(view);
     errno = atomic_load(&reading.reason);

@@ -70,7 +70,8 @@ static kd_status add_file(file_bundle *bundle, uint64_t *capacity, const char *p
     const uint64_t name = strlen(path) + 1;
     const uint64_t more = sizeof(bundle_record) + rounded(name) + rounded(file.count);
     if (bundle->count + more > *capacity) {
-        const uint64_t larger = 2 * *capacity > bundle->count + more ? 2 * *capacity : bundle->count + more;
+        const uint64_t larger =
+            2 * *capacity > bundle->count + more ? 2 * *capacity : bundle->count + more;
         KD_TRY_GOTO(KD_GROW(bundle->bytes, bundle->count, larger));
         *capacity = larger;
     }

@@ -91,7 +91,7 @@ kd_status image_encode(uint8_t **bytes, int *samples, const image *image,
     *samples = covered ? 4 : 3;
     KD_TRY(KD_RESERVE(*bytes, count * (size_t)*samples));
     encode_work work = {
-        *bytes,  image_plane(image, "R"),    image_plane(image, "G"), image_plane(image, "B"),
+        *bytes,  image_plane(image, "R"),   image_plane(image, "G"), image_plane(image, "B"),
         covered, exp2f(encoding->exposure), encoding->tonemap};
     pthread_once(&steps_once, steps_make);
     parallel_for((int64_t)count, ENCODE_GRAIN, pixels_encode, &work);
@@ -119,7 +119,8 @@ void image_texels_decode(float *const planes[4], const picture *picture, uint64_
         const float covered = alpha ? (float)alpha / (float)white : 1;
         for (int32_t c = 0; c < 3; ++c)
             planes[c][i] =
-                covered * linear[picture_value(picture, texel + (uint64_t)picture_sample(picture, c))];
+                covered *
+                linear[picture_value(picture, texel + (uint64_t)picture_sample(picture, c))];
         if (planes[3]) planes[3][i] = (float)alpha / (float)white;
     }
 }
@@ -128,7 +129,8 @@ static bool alpha_is_opaque(const picture *picture) {
     const int32_t alpha = picture_sample(picture, 3);
     const uint64_t count = (uint64_t)picture->info.width * (uint64_t)picture->info.height;
     for (uint64_t i = 0; alpha >= 0 && i < count; ++i)
-        if (picture_value(picture, i * (uint64_t)picture->samples + (uint64_t)alpha) < picture_white(picture))
+        if (picture_value(picture, i * (uint64_t)picture->samples + (uint64_t)alpha) <
+            picture_white(picture))
             return false;
     return true;
 }
@@ -230,7 +232,8 @@ static double highlight(const meter *meter) {
 static double key(const meter *meter, double maximum) {
     double sum = 0, weights = 0;
     for (size_t i = 0; i < meter->count; ++i) {
-        const double found = meter->cells[i].luminance, luminance = found < maximum ? found : maximum;
+        const double found = meter->cells[i].luminance,
+                     luminance = found < maximum ? found : maximum;
         const double weight = meter->cells[i].covered * sqrt(luminance);
         if (!(weight > 0)) continue;
         sum += weight * log2(luminance);

@@ -78,7 +78,8 @@ static kd_status compression_check(const exr_reader *reader, const exr_attr_chli
     exr_compression_t compression;
     const char *path = reader->stream.path;
     KD_TRY(understood(reader, exr_get_compression(reader->context, 0, &compression)));
-    KD_REQUIRE(compression != EXR_COMPRESSION_DWAA && compression != EXR_COMPRESSION_DWAB, KD_ERROR_INPUT,
+    KD_REQUIRE(compression != EXR_COMPRESSION_DWAA && compression != EXR_COMPRESSION_DWAB,
+               KD_ERROR_INPUT,
                "%s: %s compression is not supported; expected none, RLE, ZIPS, ZIP, PIZ, PXR24, or "
                "B44 of half channels",
                path, compression == EXR_COMPRESSION_DWAA ? "DWAA" : "DWAB");
@@ -366,8 +367,9 @@ kd_status exr_written(const exr_stream *stream, exr_result_t code) {
 static kd_status header_write(exr_context_t context, const exr_stream *stream, const image *image) {
     int part = 0;
     KD_TRY(exr_written(stream, exr_add_part(context, "image", EXR_STORAGE_SCANLINE, &part)));
-    KD_TRY(exr_written(stream, exr_initialize_required_attr_simple(
-                                   context, part, image->width, image->height, EXR_COMPRESSION_ZIP)));
+    KD_TRY(exr_written(stream,
+                       exr_initialize_required_attr_simple(context, part, image->width,
+                                                           image->height, EXR_COMPRESSION_ZIP)));
     for (int32_t c = 0; c < image->channel_count; ++c)
         KD_TRY(exr_written(stream, exr_add_channel(context, part, image->names[c], EXR_PIXEL_FLOAT,
                                                    EXR_PERCEPTUALLY_LOGARITHMIC, 1, 1)));
@@ -431,8 +433,8 @@ static kd_status exr_write(const image *image, const image_encoding *encoding, f
     initializer.write_fn = bytes_write;
     initializer.zip_level = 4; /* 10 % less work than 6, 15 % more than 1; sizes within 0.5 % */
     exr_context_t context = NULL;
-    KD_TRY(
-        exr_written(&stream, exr_start_write(&context, file->path, EXR_WRITE_FILE_DIRECTLY, &initializer)));
+    KD_TRY(exr_written(
+        &stream, exr_start_write(&context, file->path, EXR_WRITE_FILE_DIRECTLY, &initializer)));
     kd_status status = KD_OK;
     KD_TRY_GOTO(header_write(context, &stream, image));
     KD_TRY_GOTO(exr_deflate(context, &stream, image));

@@ -48,7 +48,8 @@ static exr_result_t chunk_inflate(exr_decode_pipeline_t *pipeline) {
     if (!zipped || chunk->packed_size == count || count < 2 || !pipeline->packed_buffer)
         return inflate->usual(pipeline);
     if (!inflate->inflater) inflate->inflater = libdeflate_alloc_decompressor();
-    if (inflate->capacity < count && KD_GROW(inflate->bytes, 0, count) == KD_OK) inflate->capacity = count;
+    if (inflate->capacity < count && KD_GROW(inflate->bytes, 0, count) == KD_OK)
+        inflate->capacity = count;
     if (pipeline->unpacked_alloc_size < count) {
         free(pipeline->unpacked_buffer); /* the buffer belongs to the library, which uses malloc by
                                             default */
@@ -57,8 +58,8 @@ static exr_result_t chunk_inflate(exr_decode_pipeline_t *pipeline) {
     }
     if (!inflate->inflater || inflate->capacity < count || !pipeline->unpacked_buffer ||
         libdeflate_zlib_decompress((struct libdeflate_decompressor *)inflate->inflater,
-                                   pipeline->packed_buffer, chunk->packed_size, inflate->bytes, count,
-                                   NULL) != LIBDEFLATE_SUCCESS)
+                                   pipeline->packed_buffer, chunk->packed_size, inflate->bytes,
+                                   count, NULL) != LIBDEFLATE_SUCCESS)
         return inflate->usual(pipeline);
     halves_join((unsigned char *)pipeline->unpacked_buffer, inflate->bytes, count);
     return EXR_ERR_SUCCESS;
@@ -130,7 +131,8 @@ static void halves_split(unsigned char *to, unsigned char *between, const unsign
 
 static bool deflater_open(exr_deflater *deflater, uint64_t capacity) {
     if (deflater->compressor) return true;
-    if (KD_RESERVE(deflater->packed, capacity) != KD_OK || KD_RESERVE(deflater->split, capacity) != KD_OK)
+    if (KD_RESERVE(deflater->packed, capacity) != KD_OK ||
+        KD_RESERVE(deflater->split, capacity) != KD_OK)
         return false;
     deflater->compressor = libdeflate_alloc_compressor(LEVEL);
     return deflater->compressor != NULL;
@@ -148,8 +150,8 @@ static void chunks_deflate(void *context, int64_t begin, int64_t end, int thread
         }
         const uint64_t count = chunk_pack(round, round->first + i, to);
         halves_split(deflater->packed, deflater->split, to, count);
-        const size_t less =
-            libdeflate_zlib_compress(deflater->compressor, deflater->packed, count, deflater->split, count - 1);
+        const size_t less = libdeflate_zlib_compress(deflater->compressor, deflater->packed, count,
+                                                     deflater->split, count - 1);
         if (less) memcpy(to, deflater->split, less); /* otherwise stored uncompressed */
         round->counts[i] = less ? less : count;
     }
@@ -183,7 +185,8 @@ static kd_status rounds_write(exr_context_t context, const exr_stream *stream, e
         for (int64_t i = 0; i < here; ++i)
             KD_TRY(exr_written(stream, exr_write_scanline_chunk(
                                            context, 0, (int)((round->first + i) * round->lines),
-                                           round->bytes + (uint64_t)i * round->capacity, round->counts[i])));
+                                           round->bytes + (uint64_t)i * round->capacity,
+                                           round->counts[i])));
     }
     return KD_OK;
 }
@@ -191,8 +194,8 @@ static kd_status rounds_write(exr_context_t context, const exr_stream *stream, e
 kd_status exr_deflate(exr_context_t context, const exr_stream *stream, const image *image) {
     exr_round round = {.image = image};
     KD_TRY(exr_written(stream, exr_get_scanlines_per_chunk(context, 0, &round.lines)));
-    round.capacity =
-        (uint64_t)image->width * (uint64_t)image->channel_count * sizeof(float) * (uint64_t)round.lines;
+    round.capacity = (uint64_t)image->width * (uint64_t)image->channel_count * sizeof(float) *
+                     (uint64_t)round.lines;
     const kd_status status = rounds_write(context, stream, &round);
     for (int i = 0; round.threads && i < PARALLEL_THREADS_MAX; ++i) {
         libdeflate_free_compressor(round.threads[i].compressor);

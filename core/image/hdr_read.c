@@ -55,7 +55,8 @@ static bool line_take(line_cursor *cursor) {
 /* Returns the value if the line is NAME=VALUE, truncated to the buffer; else NULL. */
 static const char *value_of(const line_cursor *cursor, const char *name, char text[256]) {
     const size_t length = strlen(name);
-    if (cursor->count < length + 1 || memcmp(cursor->line, name, length) || cursor->line[length] != '=')
+    if (cursor->count < length + 1 || memcmp(cursor->line, name, length) ||
+        cursor->line[length] != '=')
         return NULL;
     size_t count = cursor->count - length - 1;
     if (count > 255) count = 255;
@@ -194,7 +195,8 @@ static bool matrix_make(hdr_header *out, const hdr_values *values) {
     }
     if (!values->is_xyz && values->has_primaries) {
         matrix to_xyz;
-        if (!xyz_of_primaries(to_xyz, values->primaries) || !whites_adapt(adapted, values->primaries + 6))
+        if (!xyz_of_primaries(to_xyz, values->primaries) ||
+            !whites_adapt(adapted, values->primaries + 6))
             return false;
         matrix_multiply(made, made, adapted);
         matrix_multiply(made, made, to_xyz);
@@ -364,13 +366,13 @@ static kd_status unpack_pixels(hdr_scan *scan) {
 
 static kd_status scanline_unpack(hdr_scan *scan) {
     const uint8_t *from = scan->at;
-    if (scan->length < PACKED_MIN || scan->length > PACKED_MAX || scan->end - from < 4 || from[0] != 2 ||
-        from[1] != 2 || from[2] >= 128)
+    if (scan->length < PACKED_MIN || scan->length > PACKED_MAX || scan->end - from < 4 ||
+        from[0] != 2 || from[1] != 2 || from[2] >= 128)
         return unpack_pixels(scan);
     const int32_t length = from[2] << 8 | from[3];
     KD_REQUIRE(length == scan->length, KD_ERROR_INPUT,
-               "%s: damaged: scanline %d of %d has %d pixels; expected %d", scan->path, scan->line + 1,
-               scan->lines, length, scan->length);
+               "%s: damaged: scanline %d of %d has %d pixels; expected %d", scan->path,
+               scan->line + 1, scan->lines, length, scan->length);
     scan->at += 4;
     return unpack_planes(scan);
 }
@@ -383,7 +385,8 @@ static void pixel_convert(float to[3], const uint8_t from[4], const hdr_header *
     }
     for (int c = 0; c < 3; ++c) {
         const float *row = header->to_rec709 + 3 * c;
-        to[c] = header->converts ? row[0] * value[0] + row[1] * value[1] + row[2] * value[2] : value[c];
+        to[c] =
+            header->converts ? row[0] * value[0] + row[1] * value[1] + row[2] * value[2] : value[c];
     }
 }
 

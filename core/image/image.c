@@ -38,7 +38,8 @@ kd_status image_add(image *image, const char *name, float **plane) {
     KD_REQUIRE(*name && strlen(name) < sizeof image->names[0], KD_ERROR_USAGE,
                "the channel name \"%s\" must have 1 to %zu characters", name,
                sizeof image->names[0] - 1);
-    KD_REQUIRE(!image_plane(image, name), KD_ERROR_USAGE, "the image already has a channel %s", name);
+    KD_REQUIRE(!image_plane(image, name), KD_ERROR_USAGE, "the image already has a channel %s",
+               name);
     KD_TRY(KD_RESERVE(*plane, (uint64_t)count));
     large_pages_prefer(*plane, (uint64_t)count * sizeof **plane);
     parallel_for(count, CLEAR_GRAIN, clear_pixels, *plane);
@@ -167,8 +168,8 @@ uint64_t image_hash(const image *image) {
     for (int i = 0; i < 3; ++i) {
         const float *plane = image_plane(image, colours[i]);
         if (plane)
-            hash =
-                hash_combine(hash, plane, (size_t)image->width * (size_t)image->height * sizeof *plane);
+            hash = hash_combine(hash, plane,
+                                (size_t)image->width * (size_t)image->height * sizeof *plane);
     }
     return hash;
 }

@@ -20,10 +20,10 @@ typedef struct image {
     double render_seconds;
 } image;
 
-kd_status image_open(image *out, int32_t width, int32_t height); /* without channels */
+kd_status image_open(image *out, int32_t width, int32_t height);    /* without channels */
 kd_status image_add(image *image, const char *name, float **plane); /* zeroed */
 float *image_plane(const image *image, const char *name);           /* returns NULL if absent */
-void image_close(image *owned);                                  /* accepts a zeroed struct */
+void image_close(image *owned);                                     /* accepts a zeroed struct */
 
 typedef struct image_encoding { /* for 8-bit files */
     float exposure;             /* stops; NAN selects image_exposure() */

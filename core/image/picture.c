@@ -230,7 +230,8 @@ kd_status picture_inspect(picture_info *out, const char *path, const file_view *
     if (out->kind != PICTURE_UNKNOWN) KD_TRY(stb_run(inspect, &decoding, INSPECTED_BYTES, path));
     KD_REQUIRE(decoding.is_known, KD_ERROR_INPUT,
                "%s: unknown image format; expected PNG, JPEG, TGA, BMP or HDR", path);
-    if (decoding.height < 0 && decoding.height > INT_MIN) decoding.height = -decoding.height; /* top-down BMP */
+    if (decoding.height < 0 && decoding.height > INT_MIN)
+        decoding.height = -decoding.height; /* top-down BMP */
     out->width = decoding.width;
     out->height = decoding.height;
     out->channels = decoding.channels;
@@ -295,12 +296,13 @@ kd_status picture_open(picture *out, const char *path, const file_view *file, pi
     decoding.form = form;
     decoding.is_wide = out->info.is_wide;
     KD_TRY(stb_run(decode, &decoding, budget(&out->info, file, form), path));
-    KD_REQUIRE(decoding.texels, KD_ERROR_INPUT, "%s: damaged image: %s", path, stbi_failure_reason());
+    KD_REQUIRE(decoding.texels, KD_ERROR_INPUT, "%s: damaged image: %s", path,
+               stbi_failure_reason());
     out->texels = decoding.texels;
     out->samples = decoding.channels;
     out->sample_bytes = form == PICTURE_DEEP && out->info.is_wide ? 2 : 1;
-    KD_REQUIRE(decoding.width == out->info.width && decoding.height == out->info.height, KD_ERROR_INPUT,
-               "%s: damaged image: found two different sizes", path);
+    KD_REQUIRE(decoding.width == out->info.width && decoding.height == out->info.height,
+               KD_ERROR_INPUT, "%s: damaged image: found two different sizes", path);
     KD_REQUIRE(decoding.channels >= 1 && decoding.channels <= 4, KD_ERROR_INPUT,
                "%s: found %d channels, expected 1 to 4", path, decoding.channels);
     return KD_OK;

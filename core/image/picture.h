@@ -57,7 +57,7 @@ static inline uint32_t picture_white(const picture *picture) {
 }
 static inline uint32_t picture_value(const picture *picture, uint64_t index) {
     return picture->sample_bytes == 2 ? ((const uint16_t *)picture->texels)[index]
-                                 : ((const uint8_t *)picture->texels)[index];
+                                      : ((const uint8_t *)picture->texels)[index];
 }
 
 /* Reads and validates the properties of a file without decoding it. Returns KD_ERROR_INPUT with the

@@ -89,7 +89,7 @@ static void write_chunks(FILE *file, const png_pixels *pixels, const deflated *p
     uint8_t header[13] = {0};
     big_endian_put(header, (uint32_t)pixels->width);
     big_endian_put(header + 4, (uint32_t)pixels->height);
-    header[8] = 8;                          /* bits per sample */
+    header[8] = 8;                            /* bits per sample */
     header[9] = pixels->samples == 4 ? 6 : 2; /* colour type: truecolour, with or without alpha */
     fwrite(signature, 1, sizeof signature, file);
     chunk_write(file, "IHDR", header, sizeof header);
@@ -115,7 +115,7 @@ static kd_status write_by_pieces(const png_pixels *pixels, FILE *file, bool *wri
 }
 
 static kd_status write_by_stb(const png_pixels *pixels, const file_output *file) {
-    png_compression work = {file->stream, pixels->bytes,   pixels->width,
+    png_compression work = {file->stream,   pixels->bytes,   pixels->width,
                             pixels->height, pixels->samples, false};
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, choose_filter);

@@ -138,7 +138,8 @@ static unsigned char *deflated(const unsigned char *bytes, int count, int *out_c
     unsigned char *out = (unsigned char *)stb_take(capacity);
     struct libdeflate_compressor *compressor = out ? libdeflate_alloc_compressor(LEVEL) : NULL;
     size_t made = 0;
-    if (compressor) made = libdeflate_zlib_compress(compressor, bytes, (size_t)count, out, capacity);
+    if (compressor)
+        made = libdeflate_zlib_compress(compressor, bytes, (size_t)count, out, capacity);
     libdeflate_free_compressor(compressor);
     if (made == 0 || made > INT_MAX) {
         stb_give(out);

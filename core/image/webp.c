@@ -69,9 +69,10 @@ static kd_status webp_open(picture *out, const char *path, const file_view *file
     WebPBitstreamFeatures webpbitstreamfeatures;
     uint8_t *texels = NULL;
     memset(out, 0, sizeof *out);
-    KD_REQUIRE(WebPGetFeatures(bytes, file->count, &webpbitstreamfeatures) == VP8_STATUS_OK, KD_ERROR_INPUT,
-               "%s: not a WebP file", path);
-    const uint64_t pixels = (uint64_t)webpbitstreamfeatures.width * (uint64_t)webpbitstreamfeatures.height;
+    KD_REQUIRE(WebPGetFeatures(bytes, file->count, &webpbitstreamfeatures) == VP8_STATUS_OK,
+               KD_ERROR_INPUT, "%s: not a WebP file", path);
+    const uint64_t pixels =
+        (uint64_t)webpbitstreamfeatures.width * (uint64_t)webpbitstreamfeatures.height;
     KD_REQUIRE(pixels && 4 * pixels <= free_bytes + expansion * file->count, KD_ERROR_INPUT,
                "%s: damaged: found a size of %d x %d pixels in a file of only %zu bytes", path,
                webpbitstreamfeatures.width, webpbitstreamfeatures.height, file->count);
@@ -84,8 +85,9 @@ static kd_status webp_open(picture *out, const char *path, const file_view *file
     KD_TRY(KD_RESERVE(texels, size));
     out->texels = texels;
     out->reserved = true;
-    KD_REQUIRE(webpbitstreamfeatures.has_alpha ? WebPDecodeRGBAInto(bytes, file->count, texels, size, stride)
-                               : WebPDecodeRGBInto(bytes, file->count, texels, size, stride),
+    KD_REQUIRE(webpbitstreamfeatures.has_alpha
+                   ? WebPDecodeRGBAInto(bytes, file->count, texels, size, stride)
+                   : WebPDecodeRGBInto(bytes, file->count, texels, size, stride),
                KD_ERROR_INPUT, "%s: damaged WebP file", path);
     return KD_OK;
 }

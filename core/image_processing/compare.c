@@ -45,7 +45,8 @@ typedef struct values_found {
     int64_t first[3]; /* index of the first non-finite pixel of each channel; -1: none */
 } values_found;
 
-static void values_range(values_found *range, const float *row, int64_t begin, int32_t width, int c) {
+static void values_range(values_found *range, const float *row, int64_t begin, int32_t width,
+                         int c) {
     for (int32_t x = 0; x < width; ++x) {
         if (isfinite(row[x])) continue;
         ++range->bad;
@@ -72,8 +73,8 @@ static kd_status values_check(const image_rows *image_rows, const char *which) {
     const int c = range.first[0] >= 0 ? 0 : range.first[1] >= 0 ? 1 : 2;
     KD_FAIL(KD_ERROR_INPUT,
             "%s image: %llu values are NaN or infinite, the first in channel %s of pixel (%d, %d)",
-            which, (unsigned long long)range.bad, colours[c], (int)(range.first[c] % image_rows->width),
-            (int)(range.first[c] / image_rows->width));
+            which, (unsigned long long)range.bad, colours[c],
+            (int)(range.first[c] % image_rows->width), (int)(range.first[c] / image_rows->width));
 }
 
 /* --- comparison, by strips with as many additional rows as FLIP's filters need --- */
@@ -95,7 +96,8 @@ typedef struct compare_strip {
 /* Returns the value of a pixel in memory that the metric averages. */
 static double pixel_term(const compare_strip *strip, int64_t i) {
     double sum = 0, largest = 0;
-    if (strip->metric == COMPARE_FLIP || strip->metric == COMPARE_FLIP_HDR) return (double)strip->error[i];
+    if (strip->metric == COMPARE_FLIP || strip->metric == COMPARE_FLIP_HDR)
+        return (double)strip->error[i];
     for (int c = 0; c < 3; ++c) {
         const double a = (double)strip->planes_a[c][i], b = (double)strip->planes_b[c][i];
         const double distance = fabs(a - b);
@@ -149,7 +151,8 @@ static kd_status strip_compare(compare_strip *strip) {
     parallel_for(rows, 4, rows_fetch, strip);
     KD_REQUIRE(atomic_load(&strip->status) == KD_OK, (kd_status)atomic_load(&strip->status),
                "out of memory for rows of an image");
-    if (strip->metric == COMPARE_FLIP) KD_TRY(flip_errors(strip->error, &test, &reference, width, rows));
+    if (strip->metric == COMPARE_FLIP)
+        KD_TRY(flip_errors(strip->error, &test, &reference, width, rows));
     if (strip->metric == COMPARE_FLIP_HDR)
         KD_TRY(flip_errors_hdr(strip->error, &test, &reference, width, rows, strip->exposures));
     parallel_for(strip->end - strip->begin, 16, rows_compare, strip);
@@ -190,7 +193,8 @@ static kd_status strips_compare(compare_strip *strip, float *all, int64_t rows, 
 static kd_status errors_find(double *value, float *all, const image_rows *a, const image_rows *b,
                              compare_metric metric) {
     flip_exposures exposures;
-    compare_strip strip = {.a = a, .b = b, .metric = metric, .exposures = &exposures, .row_sum = NULL};
+    compare_strip strip = {
+        .a = a, .b = b, .metric = metric, .exposures = &exposures, .row_sum = NULL};
     const int64_t height = a->height, fitting = STRIP_PIXELS / a->width;
     int64_t rows = fitting < STRIP_ROWS ? STRIP_ROWS : fitting;
     if (rows > height) rows = height;

@@ -272,13 +272,14 @@ typedef struct flip_comparison {
 static void errors_combine(void *context, int64_t begin, int64_t end, int thread) {
     const flip_comparison *comparison = (const flip_comparison *)context;
     (void)thread;
-    for (size_t i = (size_t)(begin * comparison->width); i < (size_t)(end * comparison->width); ++i) {
-        const float colour =
-            colour_error(lab_seen(&comparison->test, i), lab_seen(&comparison->reference, i), comparison->largest);
+    for (size_t i = (size_t)(begin * comparison->width); i < (size_t)(end * comparison->width);
+         ++i) {
+        const float colour = colour_error(lab_seen(&comparison->test, i),
+                                          lab_seen(&comparison->reference, i), comparison->largest);
         const float edges = fabsf(comparison->test.edges[i] - comparison->reference.edges[i]);
         const float points = fabsf(comparison->test.points[i] - comparison->reference.points[i]);
         const float feature = sqrtf(sqrtf(0.5f) * float_max(edges, points)); /* q_f = 1/2 */
-        comparison->error[i] = powf(colour, 1 - float_min(feature, 1));              /* section 4.3 */
+        comparison->error[i] = powf(colour, 1 - float_min(feature, 1));      /* section 4.3 */
     }
 }
 

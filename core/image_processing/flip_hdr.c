@@ -49,8 +49,8 @@ typedef struct luminances {
 
 /* Returns 0 for luminances below FLT_MIN. */
 static float luminance_at(const luminances *luminances, size_t x) {
-    const float luminance =
-        vec3_luminance(vec3_make(luminances->row[0][x], luminances->row[1][x], luminances->row[2][x]));
+    const float luminance = vec3_luminance(
+        vec3_make(luminances->row[0][x], luminances->row[1][x], luminances->row[2][x]));
     return luminance >= FLT_MIN ? float_min(luminance, FLT_MAX) : 0;
 }
 
@@ -131,7 +131,8 @@ done:
 
 /* --- errors --- */
 
-static flip_picture picture_show(float *to, const flip_picture *picture, size_t count, float stops) {
+static flip_picture picture_show(float *to, const flip_picture *picture, size_t count,
+                                 float stops) {
     flip_picture shown;
     for (size_t c = 0; c < 3; ++c) {
         float *plane = to + c * count;

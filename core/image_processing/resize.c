@@ -136,8 +136,10 @@ kd_status image_resize(image *picture, int32_t width, int32_t height) {
     memset(&down, 0, sizeof down);
     memset(&made, 0, sizeof made);
     kd_status status = KD_OK;
-    KD_TRY_GOTO(taps_open(&across, picture->width, side_of(width, height, picture->width, picture->height)));
-    KD_TRY_GOTO(taps_open(&down, picture->height, side_of(height, width, picture->height, picture->width)));
+    KD_TRY_GOTO(taps_open(&across, picture->width,
+                          side_of(width, height, picture->width, picture->height)));
+    KD_TRY_GOTO(
+        taps_open(&down, picture->height, side_of(height, width, picture->height, picture->width)));
     KD_TRY_GOTO(image_open(&made, across.to, down.to));
     memcpy(made.world_to_camera, picture->world_to_camera, sizeof made.world_to_camera);
     made.samples_per_pixel = picture->samples_per_pixel;

@@ -22,21 +22,24 @@ KD_FN void transform_cofactors(const transform *transform, double c[3][3]) {
     for (int i = 0; i < 3; ++i)
         for (int j = 0; j < 3; ++j) {
             const int r = (i + 1) % 3, s = (i + 2) % 3, p = (j + 1) % 3, q = (j + 2) % 3;
-            c[i][j] = transform->m[r][p] * transform->m[s][q] - transform->m[r][q] * transform->m[s][p];
+            c[i][j] =
+                transform->m[r][p] * transform->m[s][q] - transform->m[r][q] * transform->m[s][p];
         }
 }
 
 KD_FN double transform_determinant(const transform *transform) {
     double c[3][3];
     transform_cofactors(transform, c);
-    return transform->m[0][0] * c[0][0] + transform->m[0][1] * c[0][1] + transform->m[0][2] * c[0][2];
+    return transform->m[0][0] * c[0][0] + transform->m[0][1] * c[0][1] +
+           transform->m[0][2] * c[0][2];
 }
 
 KD_FN vec3 transform_point(const transform *transform, vec3 point) {
     const double x = (double)point.x, y = (double)point.y, z = (double)point.z;
     double to[3];
     for (int row = 0; row < 3; ++row)
-        to[row] = transform->m[row][0] * x + transform->m[row][1] * y + transform->m[row][2] * z + transform->m[row][3];
+        to[row] = transform->m[row][0] * x + transform->m[row][1] * y + transform->m[row][2] * z +
+                  transform->m[row][3];
     return vec3_make((float)to[0], (float)to[1], (float)to[2]);
 }
 

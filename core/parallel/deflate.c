@@ -30,11 +30,11 @@ static void put_big_endian(uint8_t *to, uint32_t value) {
 }
 
 /* Returns true if the packed bytes decompress to the piece and none of them is left over. */
-static bool unpacks(struct libdeflate_decompressor *decompressor, const uint8_t *packed, size_t bytes,
-                    const uint8_t *piece, size_t count, uint8_t *unpacked) {
+static bool unpacks(struct libdeflate_decompressor *decompressor, const uint8_t *packed,
+                    size_t bytes, const uint8_t *piece, size_t count, uint8_t *unpacked) {
     size_t read = 0, made = 0;
-    return libdeflate_deflate_decompress_ex(decompressor, packed, bytes, unpacked, count, &read, &made) ==
-               LIBDEFLATE_SUCCESS &&
+    return libdeflate_deflate_decompress_ex(decompressor, packed, bytes, unpacked, count, &read,
+                                            &made) == LIBDEFLATE_SUCCESS &&
            read == bytes && made == count && memcmp(unpacked, piece, count) == 0;
 }
 
@@ -47,13 +47,15 @@ static size_t open_end(struct libdeflate_decompressor *decompressor, uint8_t *pa
     for (size_t more = 0; more < 2; ++more) {
         const size_t added = TAIL - 1 + more;
         memcpy(packed + bytes, tail + 1 - more, added);
-        if (unpacks(decompressor, packed, bytes + added, piece, count, unpacked)) return bytes + 4 + more;
+        if (unpacks(decompressor, packed, bytes + added, piece, count, unpacked))
+            return bytes + 4 + more;
     }
     return 0;
 }
 
 /* Returns the size of the packed piece in bytes, or 0 on failure. */
-static uint64_t pack_piece(const packing *work, uint64_t which, struct libdeflate_compressor *compressor,
+static uint64_t pack_piece(const packing *work, uint64_t which,
+                           struct libdeflate_compressor *compressor,
                            struct libdeflate_decompressor *back, uint8_t unpacked[PIECE]) {
     const uint64_t begin = which * PIECE, left = work->count - begin;
     const size_t count = left < PIECE ? (size_t)left : PIECE;
@@ -61,7 +63,8 @@ static uint64_t pack_piece(const packing *work, uint64_t which, struct libdeflat
     const uint64_t head = which == 0 ? HEAD : 0;
     uint8_t *to = work->output->bytes + which * work->output->capacity, *packed = to + head;
     const size_t capacity = (size_t)(work->output->capacity - head - TAIL - ADLER);
-    size_t bytes = libdeflate_deflate_compress(compressor, work->bytes + begin, count, packed, capacity);
+    size_t bytes =
+        libdeflate_deflate_compress(compressor, work->bytes + begin, count, packed, capacity);
     if (bytes && !last) bytes = open_end(back, packed, bytes, work->bytes + begin, count, unpacked);
     if (!bytes) return 0;
     if (which == 0) { /* zlib header: deflate, window of 32 KB, fastest level */

@@ -55,7 +55,8 @@ mapping_end mapping_find(mapping_source *out, const char *path) {
 mapping_end mapping_reserve(void **memory, const mapping_source *source) {
     *memory = NULL;
     if (source->bytes == 0) return MAPPING_MADE;
-    const HANDLE object = CreateFileMappingW((HANDLE)source->file, NULL, PAGE_WRITECOPY, 0, 0, NULL);
+    const HANDLE object =
+        CreateFileMappingW((HANDLE)source->file, NULL, PAGE_WRITECOPY, 0, 0, NULL);
     if (object) {
         *memory = MapViewOfFile(object, FILE_MAP_COPY, 0, 0, 0);
         CloseHandle(object); /* the view keeps the object alive */

@@ -91,9 +91,9 @@ static merge_run *least_of(const parts_call *call, merge_run *begin, merge_run *
     for (merge_run *run = begin; run < end; ++run) {
         if (run->at == run->end) continue;
         const double dist2 = dist2_at(call, run);
-        if (minimum &&
-            (dist2 > min_dist2 || (dist2 == min_dist2 && run->request->numbers[run->at] >
-                                                             minimum->request->numbers[minimum->at])))
+        if (minimum && (dist2 > min_dist2 ||
+                        (dist2 == min_dist2 &&
+                         run->request->numbers[run->at] > minimum->request->numbers[minimum->at])))
             continue;
         minimum = run;
         min_dist2 = dist2;
@@ -230,9 +230,10 @@ static double bound_of(const choosing *work, uint64_t i) {
     const merge_run *run = &work->known->runs[work->known->begins[i]];
     if (work->known->begins[i] == work->known->begins[i + 1] || run->end - run->at < call->k)
         return radius;
-    const double last = point_coordinate((const char *)run->request->dist2 +
-                                             (run->end - 1) * point_scalar_bytes(call->parts->scalar),
-                                         call->parts->scalar, 0);
+    const double last =
+        point_coordinate((const char *)run->request->dist2 +
+                             (run->end - 1) * point_scalar_bytes(call->parts->scalar),
+                         call->parts->scalar, 0);
     return last < radius ? last : radius;
 }
 
@@ -370,7 +371,8 @@ static kd_status find_homes(chunk *at, const parts_call *call) {
 /* Second round: searches the other parts, within the distances found at the homes. */
 static kd_status query_other_ranks(parts_call *call, chunk *at, kd_status status) {
     if (status == KD_OK)
-        status = merge_runs_open(&at->known, at->asked, 1, call->parts->size, call->end - call->begin);
+        status =
+            merge_runs_open(&at->known, at->asked, 1, call->parts->size, call->end - call->begin);
     if (status == KD_OK) status = choose(&at->asked[1], call, at->homes, &at->known);
     return parts_query(call, &at->asked[1], status);
 }

@@ -58,15 +58,18 @@ __device__ uint32_t row_capacity(const asking &call, uint64_t i) {
 
 __global__ void find_homes(asking call) {
     const uint64_t i = (uint64_t)blockIdx.x * BLOCK + threadIdx.x;
-    if (i < call.points.count) call.homes[i] = reach_home(&call.reach, point_array_at(&call.points, i));
+    if (i < call.points.count)
+        call.homes[i] = reach_home(&call.reach, point_array_at(&call.points, i));
 }
 
 /* Returns whether a query has to search the part, and within which radius. */
 template <class S>
-__device__ bool is_asked(const asking &call, uint64_t i, int32_t part, which_round round, S *radius) {
+__device__ bool is_asked(const asking &call, uint64_t i, int32_t part, which_round round,
+                         S *radius) {
     const point_scalar scalar = call.reach.scalar;
     const double own = radius_of<S>(call, i);
-    if (call.radii && !(((const S *)call.radii)[i] >= 0)) atomicOr(call.flags, (uint32_t)BAD_RADIUS);
+    if (call.radii && !(((const S *)call.radii)[i] >= 0))
+        atomicOr(call.flags, (uint32_t)BAD_RADIUS);
     if (round != ROUND_ALL && (call.homes[i] == part) != (round == ROUND_HOME)) return false;
     double bound = metric_bound(scalar, call.reach.norm, own), near = own;
     if (round == ROUND_OTHERS && call.fill[i] == call.k) {
@@ -80,7 +83,8 @@ __device__ bool is_asked(const asking &call, uint64_t i, int32_t part, which_rou
 
 /* Compacts the selected queries; their order does not matter, but those of a block stay
    together. */
-template <class S> __global__ void pick(asking call, questions out, int32_t part, which_round round) {
+template <class S>
+__global__ void pick(asking call, questions out, int32_t part, which_round round) {
     __shared__ uint32_t asked, first;
     const uint64_t i = (uint64_t)blockIdx.x * BLOCK + threadIdx.x;
     if (threadIdx.x == 0) asked = 0;

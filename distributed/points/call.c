@@ -29,7 +29,8 @@ static kd_status answer_part(void *context, ranks *comm) {
     skip_queries(&call.hi, begin, end);
     call.query.radii = behind(call.query.radii, begin * point_scalar_bytes(call.parts->scalar));
     call.first_row = begin;
-    return parts_answers_there(call.parts, &call) ? answer_device(&call) : parts_answer(&call, KD_OK);
+    return parts_answers_there(call.parts, &call) ? answer_device(&call)
+                                                  : parts_answer(&call, KD_OK);
 }
 
 bool parts_answers_there(const points_parts *parts, const parts_call *call) {
@@ -129,7 +130,8 @@ static kd_status query_self(void *context, ranks *comm) {
     void *points = NULL;
     uint32_t *ids = NULL;
     uint64_t *numbers = NULL, *rows = NULL;
-    kd_status status = memory_reserve(&points, count * parts->dims, point_scalar_bytes(parts->scalar));
+    kd_status status =
+        memory_reserve(&points, count * parts->dims, point_scalar_bytes(parts->scalar));
     if (status == KD_OK) status = KD_RESERVE(ids, count);
     if (status == KD_OK) status = KD_RESERVE(numbers, count);
     if (status == KD_OK) status = KD_RESERVE(rows, count);

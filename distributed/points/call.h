@@ -57,7 +57,8 @@ typedef struct parts_asked {
 } parts_asked;
 
 /* Collective: sends this rank's queries, executes those received on this rank's part, and receives
-   the results. `own_status`: this rank's status so far; if any rank has failed, all return its error. */
+   the results. `own_status`: this rank's status so far; if any rank has failed, all return its
+   error. */
 kd_status parts_query(parts_call *call, parts_asked *request, kd_status own_status);
 void parts_asked_close(parts_asked *owned); /* accepts a zeroed struct */
 
@@ -120,8 +121,8 @@ KD_FN double reach_distance(const part_reach *reach, const void *point, int32_t 
         const double below = pointtree_nd_difference(reach->scalar, box->lo[axis], x);
         const double above = pointtree_nd_difference(reach->scalar, x, box->hi[axis]);
         const double outside = below > 0 ? below : above > 0 ? above : 0;
-        minimum =
-            metric_join(reach->scalar, reach->norm, minimum, metric_part(reach->scalar, reach->norm, outside));
+        minimum = metric_join(reach->scalar, reach->norm, minimum,
+                              metric_part(reach->scalar, reach->norm, outside));
     }
     return minimum;
 }

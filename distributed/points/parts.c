@@ -46,7 +46,7 @@ static int32_t size_of(const tree_building *build) {
 
 static kd_status take(const tree_building *build, void **out, uint64_t count, uint64_t bytes) {
     return build->device < 0 ? memory_reserve(out, count, bytes)
-                          : device_memory_reserve(out, count ? count * bytes : 1);
+                             : device_memory_reserve(out, count ? count * bytes : 1);
 }
 
 static void give(const tree_building *build, void *owned) {
@@ -111,14 +111,17 @@ static kd_status learn_counts(tree_building *build) {
     const int32_t size = size_of(build);
     uint64_t *given = NULL;
     KD_TRY(KD_RESERVE(given, (uint64_t)size));
-    for (int32_t p = 0; p < size; ++p) given[p] = build->split.begins[p + 1] - build->split.begins[p];
-    const kd_status status = ranks_agree_on(build->comm, KD_OK, given, (uint32_t)size, build->matrix);
+    for (int32_t p = 0; p < size; ++p)
+        given[p] = build->split.begins[p + 1] - build->split.begins[p];
+    const kd_status status =
+        ranks_agree_on(build->comm, KD_OK, given, (uint32_t)size, build->matrix);
     memory_free(given);
     KD_TRY(status);
     build->begins[0] = 0;
     for (int32_t r = 0; r < size; ++r)
         build->begins[r + 1] =
-            build->begins[r] + build->matrix[(uint64_t)r * (uint64_t)size + (uint64_t)build->comm->rank];
+            build->begins[r] +
+            build->matrix[(uint64_t)r * (uint64_t)size + (uint64_t)build->comm->rank];
     return KD_OK;
 }
 
@@ -139,19 +142,21 @@ static kd_status exchange(tree_building *build, const void *from, void *to, uint
 static kd_status reserve_arrived(tree_building *build) {
     const point_array *points = &build->share.points;
     const uint64_t count = build->begins[size_of(build)];
-    KD_TRY(take(build, &build->coordinates, count * points->dims, point_scalar_bytes(points->scalar)));
+    KD_TRY(
+        take(build, &build->coordinates, count * points->dims, point_scalar_bytes(points->scalar)));
     return take(build, &build->numbers, count, share_number_bytes(build->share.wide));
 }
 
 static kd_status move_points(tree_building *build) {
     const point_array *points = &build->share.points;
-    KD_TRY(ranks_agree(build->comm,
-                       share_divide(&build->split, &build->share, build->nodes, (uint32_t)size_of(build))));
+    KD_TRY(ranks_agree(build->comm, share_divide(&build->split, &build->share, build->nodes,
+                                                 (uint32_t)size_of(build))));
     KD_TRY(learn_counts(build));
     KD_TRY(ranks_agree(build->comm, reserve_arrived(build)));
     KD_TRY(exchange(build, build->split.coordinates, build->coordinates,
                     points->dims * point_scalar_bytes(points->scalar)));
-    KD_TRY(exchange(build, build->split.numbers, build->numbers, share_number_bytes(build->share.wide)));
+    KD_TRY(exchange(build, build->split.numbers, build->numbers,
+                    share_number_bytes(build->share.wide)));
     share_split_close(&build->split);
     return KD_OK;
 }
@@ -164,7 +169,8 @@ static kd_status build_part(tree_building *build) {
         kd_point_array_make(build->coordinates, build->begins[size_of(build)], points->dims,
                             points->scalar == POINT_DOUBLE ? KD_DOUBLE : KD_FLOAT);
     point_share arrived = build->share;
-    arrived.points = point_array_make(build->coordinates, array.count, points->dims, points->scalar);
+    arrived.points =
+        point_array_make(build->coordinates, array.count, points->dims, points->scalar);
     if (!build->share.wide) array.ids = (const uint32_t *)build->numbers;
     KD_TRY(share_scan(&build->summary.box, &arrived));
     build->summary.count = array.count;
@@ -407,8 +413,8 @@ kd_status parts_fetch(const points_parts *parts, void *coordinates) {
         KD_TRY_GOTO(kd_points_download(parts->part[p].tree, points, ids, NULL));
         for (uint64_t i = 0; i < count; ++i) {
             const uint64_t number = parts->wide ? parts->part[p].numbers[ids[i]] : ids[i];
-            memcpy((char *)coordinates + (number - parts->first) * bytes, (char *)points + i * bytes,
-                   bytes);
+            memcpy((char *)coordinates + (number - parts->first) * bytes,
+                   (char *)points + i * bytes, bytes);
         }
         memory_free(points);
         memory_free(ids);

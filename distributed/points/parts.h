@@ -33,7 +33,7 @@ typedef struct points_parts {
     point_scalar scalar;
     /* communicator between processes; size 0: all parts are in this process */
     ranks shared;
-    ranks_calls calls;            /* functions of `shared` */
+    ranks_calls calls;                 /* functions of `shared` */
     void (*on_close)(void *user_data); /* called on close; or NULL */
     /* bytes that this rank has sent since the tree was opened; if all parts are in this process,
        the bytes that rank 0 sent during the build */
@@ -49,7 +49,7 @@ kd_status parts_open(points_parts *out, const kd_point_array *arrays, uint32_t c
    rank's status so far. */
 kd_status parts_open_shared(points_parts *out, const kd_point_array *points,
                             const kd_points_options *options, kd_status checked);
-void parts_close(points_parts *owned);        /* accepts a zeroed struct */
+void parts_close(points_parts *owned);           /* accepts a zeroed struct */
 uint64_t parts_bytes(const points_parts *parts); /* held in this process */
 
 static inline bool parts_are_shared(const points_parts *parts) {

@@ -56,7 +56,8 @@ static uint64_t what_is_asked(const parts_call *call) {
 }
 
 /* Exchanges the number of queries between all ranks, and checks that they make the same call. */
-static kd_status announce(parts_call *call, const parts_asked *request, serving *at, kd_status own_status) {
+static kd_status announce(parts_call *call, const parts_asked *request, serving *at,
+                          kd_status own_status) {
     const uint64_t size = (uint64_t)call->parts->size, width = size + TOLD;
     uint64_t *mine = NULL;
     bool same = true;
@@ -206,7 +207,8 @@ static kd_status find(const parts_call *call, serving *at) {
     if (!at->counts) KD_TRY(KD_RESERVE(at->counts, count));
     for (uint64_t i = 0; i < count; ++i)
         at->counts[i] = (uint32_t)(at->offsets[i + 1] - at->offsets[i]);
-    for (int32_t r = 0; r <= call->parts->size; ++r) at->answer_begins[r] = at->offsets[at->begins[r]];
+    for (int32_t r = 0; r <= call->parts->size; ++r)
+        at->answer_begins[r] = at->offsets[at->begins[r]];
     return KD_OK;
 }
 
@@ -227,7 +229,8 @@ static kd_status take_answers(parts_call *call, parts_asked *request, const serv
         status = move(call, at->numbers, at->answer_begins, request->numbers, begins,
                       sizeof *request->numbers);
     if (status == KD_OK && !parts_query_boxes(call))
-        status = move(call, at->dist2, at->answer_begins, request->dist2, begins, scalar_bytes(call));
+        status =
+            move(call, at->dist2, at->answer_begins, request->dist2, begins, scalar_bytes(call));
     memory_free(begins);
     return status;
 }

@@ -221,7 +221,8 @@ static void begin_node(selecting *selection, uint32_t at) {
     bracket->axis = node->axis;
     /* as balanced as possible, without a product that may overflow */
     const uint64_t count = selection->counts[at];
-    selection->wanted[selection->bracket_count] = count / parts * half + count % parts * half / parts;
+    selection->wanted[selection->bracket_count] =
+        count / parts * half + count % parts * half / parts;
     if (count) {
         bracket->lo = key_of(selection, selection->boxes[at].lo[node->axis]);
         bracket->hi = key_of(selection, selection->boxes[at].hi[node->axis]);
@@ -231,7 +232,8 @@ static void begin_node(selecting *selection, uint32_t at) {
 }
 
 /* Stores the plane of a node and creates its children. */
-static void end_node(selecting *selection, const top_bracket *bracket, uint64_t key, uint64_t number) {
+static void end_node(selecting *selection, const top_bracket *bracket, uint64_t key,
+                     uint64_t number) {
     const uint32_t at = bracket->node, left = selection->node_count;
     top_node *node = &selection->nodes[at];
     const uint32_t parts = node->last - node->first, half = (parts + 1) / 2;
@@ -249,7 +251,8 @@ static void end_node(selecting *selection, const top_bracket *bracket, uint64_t 
         selection->boxes[left + side] = selection->boxes[at];
         selection->slots[left + side] = UINT32_MAX;
         if (count)
-            point_box_clip(&selection->boxes[left + side], node->axis, coordinate_of(selection, key), side != 0);
+            point_box_clip(&selection->boxes[left + side], node->axis,
+                           coordinate_of(selection, key), side != 0);
     }
     selection->slots[at] = UINT32_MAX;
     node->left = left;
@@ -285,7 +288,8 @@ static void keep_open(selecting *selection) {
         uint64_t number = 0;
         const bool empty = selection->counts[selection->brackets[b].node] == 0;
         if (empty || narrow(selection, b, &number)) {
-            end_node(selection, &selection->brackets[b], empty ? 0 : selection->brackets[b].key, number);
+            end_node(selection, &selection->brackets[b], empty ? 0 : selection->brackets[b].key,
+                     number);
             continue;
         }
         selection->brackets[kept] = selection->brackets[b];
@@ -301,9 +305,12 @@ static kd_status select_level(selecting *selection, uint32_t begin, uint32_t end
     for (uint32_t at = begin; at < end; ++at)
         if (selection->nodes[at].last - selection->nodes[at].first > 1) begin_node(selection, at);
     while (selection->bracket_count) {
-        KD_TRY(ranks_agree(selection->comm, share_count(selection->share, selection->nodes, selection->node_count, selection->slots,
-                                                  selection->brackets, selection->bracket_count, selection->bins)));
-        KD_TRY(ranks_all_sum(selection->comm, selection->bins, (uint64_t)selection->bracket_count * TOP_BINS));
+        KD_TRY(ranks_agree(selection->comm,
+                           share_count(selection->share, selection->nodes, selection->node_count,
+                                       selection->slots, selection->brackets,
+                                       selection->bracket_count, selection->bins)));
+        KD_TRY(ranks_all_sum(selection->comm, selection->bins,
+                             (uint64_t)selection->bracket_count * TOP_BINS));
         keep_open(selection);
     }
     return KD_OK;

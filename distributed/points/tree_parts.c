@@ -78,8 +78,8 @@ static kd_status host_arrays_points(host_arrays *arrays, kd_point_array *points)
 static kd_status host_arrays_end(host_arrays *arrays, kd_status status) {
     for (int i = 0; i < arrays->count; ++i) {
         if (status == KD_OK && arrays->taken[i].to)
-            status =
-                device_copy(arrays->taken[i].to, arrays->taken[i].host, arrays->taken[i].bytes, arrays->stream);
+            status = device_copy(arrays->taken[i].to, arrays->taken[i].host, arrays->taken[i].bytes,
+                                 arrays->stream);
         if (status == KD_OK && arrays->taken[i].to) status = device_stream_wait(arrays->stream);
         memory_free(arrays->taken[i].host);
     }

@@ -171,7 +171,7 @@ static kd_status link_gather(ranks *comm, void *bytes, const uint64_t *begins) {
 static kd_status link_sum(ranks *comm, int64_t *values, uint64_t count) {
     const double begun = timing_now();
     const int error = comm->nccl->calls.all_reduce(values, values, count, NCCL_INT64, NCCL_SUM,
-                                                 comm->nccl->communicator, NULL);
+                                                   comm->nccl->communicator, NULL);
     comm->waited += timing_now() - begun;
     comm->sent += count * sizeof *values;
     return tell(comm, error, "sum");

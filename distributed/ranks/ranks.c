@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static kd_status count_call(ranks *comm, double begun, uint64_t sent, int failed, const char *operation,
-                            uint64_t bytes) {
+static kd_status count_call(ranks *comm, double begun, uint64_t sent, int failed,
+                            const char *operation, uint64_t bytes) {
     comm->waited += timing_now() - begun;
     KD_REQUIRE(!failed, KD_ERROR_RUNTIME,
                "rank %d of %d: the data exchange with the other ranks failed (%s of %llu bytes)",

@@ -29,7 +29,8 @@ typedef struct ranks_calls {
     /* In place: `bytes` holds the parts of all ranks, rank r's in [begins[r], begins[r + 1]). On
        entry the caller's part is filled in. */
     int (*all_gather)(void *user_data, void *bytes, const uint64_t *begins);
-    int (*all_sum)(void *user_data, int64_t *values, uint64_t count); /* `count` elements; sums wrap */
+    int (*all_sum)(void *user_data, int64_t *values,
+                   uint64_t count); /* `count` elements; sums wrap */
     /* Sends bytes [begins[r], begins[r + 1]) to rank r and receives its part at into +
        into_begins[r]; both arrays have size + 1 entries, and the sizes on both sides must agree. */
     int (*all_to_all)(void *user_data, const void *bytes, const uint64_t *begins, void *into,

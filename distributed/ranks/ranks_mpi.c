@@ -73,7 +73,8 @@ failed:
 static void mpi_close(void *user_data) {
     connection *self = (connection *)user_data;
     MPI_Request request;
-    if (MPI_Ibarrier(self->world, &request) == MPI_SUCCESS) wait_for(&request, MPI_STATUS_IGNORE, 0);
+    if (MPI_Ibarrier(self->world, &request) == MPI_SUCCESS)
+        wait_for(&request, MPI_STATUS_IGNORE, 0);
     MPI_Comm_free(&self->world);
     if (self->opened) MPI_Finalize();
     free(self);
@@ -104,7 +105,8 @@ static int mpi_all_gather(void *user_data, void *bytes, const uint64_t *begins) 
     int failed = 0;
     if (all > PIECE) {
         for (int r = 0; r < self->size && !failed; ++r)
-            failed = mpi_broadcast(user_data, (char *)bytes + begins[r], begins[r + 1] - begins[r], r);
+            failed =
+                mpi_broadcast(user_data, (char *)bytes + begins[r], begins[r + 1] - begins[r], r);
         return failed;
     }
     int *counts = (int *)malloc(2 * (size_t)self->size * sizeof *counts);
@@ -143,11 +145,11 @@ static int swap_piece(connection *connection, const char *out, int out_count, in
     MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
     int failed = 0;
     if (in_count)
-        failed |= MPI_Irecv(in, in_count, MPI_BYTE, from, SWAP_TAG, connection->world, &requests[0]) !=
-                  MPI_SUCCESS;
+        failed |= MPI_Irecv(in, in_count, MPI_BYTE, from, SWAP_TAG, connection->world,
+                            &requests[0]) != MPI_SUCCESS;
     if (out_count)
-        failed |= MPI_Isend(out, out_count, MPI_BYTE, to, SWAP_TAG, connection->world, &requests[1]) !=
-                  MPI_SUCCESS;
+        failed |= MPI_Isend(out, out_count, MPI_BYTE, to, SWAP_TAG, connection->world,
+                            &requests[1]) != MPI_SUCCESS;
     for (int i = 0; i < 2 && !failed; ++i)
         failed |=
             requests[i] != MPI_REQUEST_NULL &&
@@ -166,7 +168,8 @@ static int mpi_all_to_all(void *user_data, const void *bytes, const uint64_t *be
         while (out < begins[to + 1] || in < into_begins[from + 1]) {
             const int give = piece_of(begins[to + 1] - out);
             const int take = piece_of(into_begins[from + 1] - in);
-            if (swap_piece(self, (const char *)bytes + out, give, to, (char *)into + in, take, from))
+            if (swap_piece(self, (const char *)bytes + out, give, to, (char *)into + in, take,
+                           from))
                 return 1;
             out += (uint64_t)give;
             in += (uint64_t)take;

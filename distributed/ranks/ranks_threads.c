@@ -98,8 +98,8 @@ typedef struct message_copy {
     const uint64_t *begins;
 } message_copy;
 
-static int threads_all_to_all(void *user_data, const void *bytes, const uint64_t *begins, void *into,
-                              const uint64_t *into_begins) {
+static int threads_all_to_all(void *user_data, const void *bytes, const uint64_t *begins,
+                              void *into, const uint64_t *into_begins) {
     member *self = (member *)user_data;
     message_copy given = {(const char *)bytes, begins};
     int wrong = 0;
@@ -116,7 +116,8 @@ static int threads_all_to_all(void *user_data, const void *bytes, const uint64_t
     return barrier_wait(self->at) || wrong;
 }
 
-static int threads_send(void *user_data, int32_t to, int32_t tag, const void *bytes, uint64_t count) {
+static int threads_send(void *user_data, int32_t to, int32_t tag, const void *bytes,
+                        uint64_t count) {
     member *self = (member *)user_data;
     barrier *at = self->at;
     char *buffer = NULL;

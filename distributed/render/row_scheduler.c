@@ -58,7 +58,8 @@ void row_scheduler_note(row_scheduler *scheduler, int32_t rank, int32_t rows, do
 double row_scheduler_slowest(const row_scheduler *scheduler) {
     double slowest = 0;
     for (int32_t r = 0; r < scheduler->size; ++r)
-        if (scheduler->speed[r] > 0 && (!(slowest > 0) || scheduler->speed[r] < slowest)) slowest = scheduler->speed[r];
+        if (scheduler->speed[r] > 0 && (!(slowest > 0) || scheduler->speed[r] < slowest))
+            slowest = scheduler->speed[r];
     return slowest;
 }
 

@@ -150,7 +150,9 @@ static kd_status run_pass(shared_pass *pass, const pass_plan *plan, bool *trunca
     *truncated = frame->maps_cut && pass->samples.begin > 0 && !frame->film_cut;
     if (*truncated) return KD_OK;
     frame->film_cut |= frame->maps_cut;
-    KD_TRY(frame->distributed ? pass_apart(pass) : bands ? pass_by_bands(pass) : pass_by_chunks(pass));
+    KD_TRY(frame->distributed ? pass_apart(pass)
+           : bands            ? pass_by_bands(pass)
+                              : pass_by_chunks(pass));
     pass->samples.begin += pass->samples.count;
     return KD_OK;
 }
@@ -196,11 +198,13 @@ static void pass_close(shared_pass *pass) {
     memory_free(pass->seconds);
 }
 
-kd_status shared_frame_run(frame *frame, const integrator *integrator, film *film, rank_figures *figures) {
+kd_status shared_frame_run(frame *frame, const integrator *integrator, film *film,
+                           rank_figures *figures) {
     const int64_t pixels = (int64_t)film->width * film->height;
     const double waited = frame->comm->waited;
     const uint64_t sent = frame->comm->sent;
-    shared_pass pass = {.frame = frame, .film = film, .comm = frame->comm, .patience = 1, .keep = keep};
+    shared_pass pass = {
+        .frame = frame, .film = film, .comm = frame->comm, .patience = 1, .keep = keep};
     kd_status status = KD_OK;
     frame->integrator = integrator;
     pass.samples.samples = (uint32_t)integrator_samples(integrator, frame->options);
@@ -249,9 +253,10 @@ rank_maps maps_choice_of(const maps_choice *choice, bool whole_fits, bool apart_
     if (!whole_fits || !apart_fits) return apart_fits ? RANK_MAPS_APART : RANK_MAPS_WHOLE;
     if (choice->on_devices)
         return choice->sent[RANK_MAPS_APART] < choice->sent[RANK_MAPS_WHOLE] ? RANK_MAPS_APART
-                                                                     : RANK_MAPS_WHOLE;
+                                                                             : RANK_MAPS_WHOLE;
     if (!(choice->bandwidth > 0)) return RANK_MAPS_WHOLE;
     const double whole = (double)choice->sent[RANK_MAPS_WHOLE] / choice->bandwidth;
     const double distributed = (double)choice->sent[RANK_MAPS_APART] / choice->bandwidth;
-    return whole > unseen_seconds && whole > worth_it * distributed ? RANK_MAPS_APART : RANK_MAPS_WHOLE;
+    return whole > unseen_seconds && whole > worth_it * distributed ? RANK_MAPS_APART
+                                                                    : RANK_MAPS_WHOLE;
 }

@@ -25,7 +25,8 @@ kd_status shared_frame_resume(ranks *comm, frame *frame, film *film);
 /* frame_run on all ranks of of->among, collectively. Afterwards the film of rank 0 is complete; its
    keeper saves it at intervals. Returns KD_INTERRUPTED on all ranks if the job of one was
    cancelled. Fills `figures` (an entry per rank). */
-kd_status shared_frame_run(frame *frame, const integrator *integrator, film *film, rank_figures *figures);
+kd_status shared_frame_run(frame *frame, const integrator *integrator, film *film,
+                           rank_figures *figures);
 
 /* Choice between replicated photon maps, in which each rank has all photons, and distributed ones,
    in which each rank keeps the photons that it has traced. Both give the same picture, so the

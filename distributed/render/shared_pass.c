@@ -47,11 +47,13 @@ static void next_chunk(scheduler_thread *scheduler_thread, int32_t rank, chunk_m
     memset(out, 0, sizeof *out);
     out->summed = is_summed(scheduler_thread->pass);
     pthread_mutex_lock(&scheduler_thread->mutex);
-    if (!scheduler_thread->over) row_scheduler_next(&scheduler_thread->pass->scheduler, rank, &out->top, &out->bottom);
+    if (!scheduler_thread->over)
+        row_scheduler_next(&scheduler_thread->pass->scheduler, rank, &out->top, &out->bottom);
     pthread_mutex_unlock(&scheduler_thread->mutex);
 }
 
-static void note_chunk(scheduler_thread *scheduler_thread, int32_t rank, const chunk_message *done) {
+static void note_chunk(scheduler_thread *scheduler_thread, int32_t rank,
+                       const chunk_message *done) {
     shared_pass *pass = scheduler_thread->pass;
     pthread_mutex_lock(&scheduler_thread->mutex);
     row_scheduler_note(&pass->scheduler, rank, done->bottom - done->top, done->seconds);
@@ -76,8 +78,9 @@ static kd_status take_answer(scheduler_thread *scheduler_thread, int32_t *sender
                           rows_bytes(to, done.top, done.bottom), NULL);
         pthread_mutex_unlock(&scheduler_thread->mutex);
         KD_TRY(status);
-        job_advance(scheduler_thread->pass->frame->job,
-                    (int64_t)(done.bottom - done.top) * to->width * scheduler_thread->pass->samples.count);
+        job_advance(scheduler_thread->pass->frame->job, (int64_t)(done.bottom - done.top) *
+                                                            to->width *
+                                                            scheduler_thread->pass->samples.count);
     }
     note_chunk(scheduler_thread, *sender, &done);
     return KD_OK;
@@ -94,8 +97,8 @@ static kd_status answer_all(scheduler_thread *scheduler_thread) {
         if (next.bottom == next.top)
             --asking;
         else if (next.summed)
-            KD_TRY(ranks_send(&scheduler_thread->comm, sender, TAG_CHUNK_ROWS, rows_at(to, next.top),
-                              rows_bytes(to, next.top, next.bottom)));
+            KD_TRY(ranks_send(&scheduler_thread->comm, sender, TAG_CHUNK_ROWS,
+                              rows_at(to, next.top), rows_bytes(to, next.top, next.bottom)));
     }
     return KD_OK;
 }
@@ -103,7 +106,8 @@ static kd_status answer_all(scheduler_thread *scheduler_thread) {
 static void *run_scheduler(void *context) {
     scheduler_thread *thread = (scheduler_thread *)context;
     thread->status = answer_all(thread);
-    if (thread->status != KD_OK) snprintf(thread->words, sizeof thread->words, "%s", kd_last_error());
+    if (thread->status != KD_OK)
+        snprintf(thread->words, sizeof thread->words, "%s", kd_last_error());
     return NULL;
 }
 
@@ -115,7 +119,8 @@ static kd_status take_chunk(shared_pass *pass, chunk_message *chunk) {
     if (frame->device_frame && chunk->summed)
         KD_TRY(frame_cuda_place_rows(frame->device_frame, pass->film, chunk->top, chunk->bottom));
     KD_TRY(frame_take_rows(frame, pass->film, &pass->samples, chunk->top, chunk->bottom, &counts));
-    if (frame->device_frame) KD_TRY(frame_cuda_fetch_rows(frame->device_frame, pass->film, chunk->top, chunk->bottom));
+    if (frame->device_frame)
+        KD_TRY(frame_cuda_fetch_rows(frame->device_frame, pass->film, chunk->top, chunk->bottom));
     chunk->rays = counts.rays;
     chunk->nan_samples = counts.nan_samples;
     chunk->seconds = timing_now() - begun;
@@ -148,8 +153,7 @@ static kd_status work_here(scheduler_thread *scheduler_thread) {
 }
 
 static kd_status schedule_and_work(shared_pass *pass) {
-    scheduler_thread made = {
-        .pass = pass, .comm = *pass->comm, .mutex = PTHREAD_MUTEX_INITIALIZER};
+    scheduler_thread made = {.pass = pass, .comm = *pass->comm, .mutex = PTHREAD_MUTEX_INITIALIZER};
     const film *to = pass->film;
     row_scheduler_begin(&pass->scheduler, to->height, (double)to->width * pass->samples.count);
     made.comm.sent = 0;
@@ -200,7 +204,8 @@ kd_status pass_by_bands(shared_pass *pass) {
     const int32_t top = pass->bounds[rank], bottom = pass->bounds[rank + 1];
     const double begun = timing_now();
     if (bottom > top)
-        KD_TRY(frame_take_rows(pass->frame, pass->film, &pass->samples, top, bottom, &pass->counts));
+        KD_TRY(
+            frame_take_rows(pass->frame, pass->film, &pass->samples, top, bottom, &pass->counts));
     pass->seconds[rank] = timing_now() - begun;
     pass->worked += pass->seconds[rank];
     pass->rows += (uint64_t)(bottom - top);
@@ -223,8 +228,8 @@ static kd_status pass_apart_there(shared_pass *pass) {
     const film *to = pass->film;
     const int32_t rank = pass->comm->rank, longest = longest_band(pass);
     const int32_t top = pass->bounds[rank], bottom = pass->bounds[rank + 1];
-    const int32_t rows =
-        frame_cuda_rows(to->width, to->height, 1, frame_cuda_launch_samples(frame->integrator, frame->options));
+    const int32_t rows = frame_cuda_rows(
+        to->width, to->height, 1, frame_cuda_launch_samples(frame->integrator, frame->options));
     const double begun = timing_now(), waited = pass->comm->waited;
     for (uint32_t s = 0; s < pass->samples.count; ++s)
         for (int32_t at = 0; at < longest; at += rows) {
@@ -267,8 +272,8 @@ kd_status pass_collect(shared_pass *pass) {
     KD_TRY_GOTO(KD_RESERVE(begins, (uint64_t)size + 1));
     for (int32_t r = 0; r <= size; ++r) begins[r] = (uint64_t)pass->bounds[r] * row;
     if (frame->device_frame)
-        KD_TRY_GOTO(
-            frame_cuda_fetch_rows(frame->device_frame, to, pass->bounds[rank], pass->bounds[rank + 1]));
+        KD_TRY_GOTO(frame_cuda_fetch_rows(frame->device_frame, to, pass->bounds[rank],
+                                          pass->bounds[rank + 1]));
     KD_TRY_GOTO(ranks_all_gather(pass->comm, to->pixels, begins));
     KD_TRY_GOTO(ranks_all_sum(pass->comm, counts, 2));
     frame->statistics.rays += (uint64_t)counts[0];

@@ -33,7 +33,7 @@ extern "C" {
    Offsets and sizes are in bytes and may exceed 2^31. */
 typedef struct kd_exchange {
     size_t struct_size; /* sizeof(kd_exchange) */
-    void *user_data;         /* user data, the first argument of each function */
+    void *user_data;    /* user data, the first argument of each function */
     int32_t rank, size; /* number of this process, 0 to size - 1; number of processes */
     /* All-gather in place: the part of process r is bytes[begins[r]] up to bytes[begins[r + 1]]; on
        entry each process has filled its own part, on return all parts are complete. */

@@ -100,7 +100,8 @@ KD_FN vec3 beam_reaching(const beam_flight *flight, const beam *lit, float t, fl
 KD_FN void beam_add_parallel(const beam_view *beams, const beam_flight *flight, const beam *lit,
                              const beam_piece *piece, flux_sum *sum) {
     const float radius = beams->radius, step = (piece->end - piece->begin) / BEAM_PARALLEL_STEPS;
-    const float phase = medium_phase(flight->medium->g, -vec3_dot(lit->direction, flight->direction));
+    const float phase =
+        medium_phase(flight->medium->g, -vec3_dot(lit->direction, flight->direction));
     const float scale = step * phase / (2 * KD_PI * photon_kernel_sector(beams->kernel) * radius);
     for (int i = 0; i < BEAM_PARALLEL_STEPS; ++i) {
         const float s = piece->begin + ((float)i + 0.5f) * step;
@@ -116,15 +117,16 @@ KD_FN void beam_add_parallel(const beam_view *beams, const beam_flight *flight, 
 }
 
 /* Contribution of a beam at a crossing. */
-KD_FN void beam_add_crossed(const scene_view *world, const beam_view *beams, const beam_flight *flight,
-                            const beam *lit, const beam_crossing *at, flux_sum *sum,
-                            uint32_t *rays) {
+KD_FN void beam_add_crossed(const scene_view *world, const beam_view *beams,
+                            const beam_flight *flight, const beam *lit, const beam_crossing *at,
+                            flux_sum *sum, uint32_t *rays) {
     const float sine = sqrtf(at->sine2), t = at->t / at->sine2, s = at->s / at->sine2;
     const vec3 to = vec3_scale(at->normal, (at->u < 0 ? -1.0f : 1.0f) / sine);
     const vec3 from = vec3_along(flight->origin, t, flight->direction);
     const float kernel = beam_weight(world, beams, from, to, fabsf(at->u) / sine, rays);
     if (!(kernel > 0)) return;
-    const float phase = medium_phase(flight->medium->g, -vec3_dot(lit->direction, flight->direction));
+    const float phase =
+        medium_phase(flight->medium->g, -vec3_dot(lit->direction, flight->direction));
     flux_sum_add(sum, kernel * phase / sine, beam_reaching(flight, lit, t, s), beams->scale);
 }
 
@@ -205,7 +207,8 @@ KD_FN_APART vec3 beams_radiance(const scene_view *world, const beam_view *beams,
     if (beams->node_count == 0 || !(beams->radius > 0)) return vec3_all(0);
     const flux_sum sum = beams_sum(world, beams, flight, rays);
     if (flux_sum_is_zero(&sum)) return vec3_all(0);
-    return vec3_mul(flux_sum_scaled(&sum, beams->scale, 1 / beams->radius), flight->medium->scattering);
+    return vec3_mul(flux_sum_scaled(&sum, beams->scale, 1 / beams->radius),
+                    flight->medium->scattering);
 }
 
 #endif

@@ -134,7 +134,8 @@ static box3 box_leaves(beam_set *beams, uint32_t begin, uint32_t end, uint32_t a
     node->beyond = at + 2 * (end - begin) - 1;
     node->first = end - begin == 1 ? BEAM_LEAF * begin : KD_NONE;
     if (end - begin == 1) {
-        const uint32_t last = BEAM_LEAF * end < beams->piece_count ? BEAM_LEAF * end : beams->piece_count;
+        const uint32_t last =
+            BEAM_LEAF * end < beams->piece_count ? BEAM_LEAF * end : beams->piece_count;
         for (uint32_t p = node->first; p < last; ++p) widen(&box, beams, &beams->pieces[p]);
     } else {
         const uint32_t middle = begin + (end - begin) / 2;

@@ -112,7 +112,8 @@ KD_FN uint32_t photon_nearest(const photon_map_view *map, vec3 position, uint32_
                               neighbour *neighbours) {
 #ifndef __CUDA_ARCH__
     if (map->finder)
-        return map->finder(map->index, position, k, map->radius, map->any_order, map->last, neighbours);
+        return map->finder(map->index, position, k, map->radius, map->any_order, map->last,
+                           neighbours);
 #endif
     return pointtree_nearest_k(&map->tree, position, k, map->radius, neighbours);
 }
@@ -128,7 +129,8 @@ KD_FN void photon_gather(const photon_map_view *map, vec3 position, photon_gathe
    itself is weighted separately. */
 KD_FN void photon_gather_others(const photon_map_view *map, uint32_t node, photon_gathering *out) {
     const uint32_t wanted = map->gather < ESTIMATE_GATHER_MAX ? map->gather + 1 : map->gather;
-    const uint32_t count = photon_nearest(map, map->photons[node].position, wanted, out->neighbours);
+    const uint32_t count =
+        photon_nearest(map, map->photons[node].position, wanted, out->neighbours);
     uint32_t kept = 0;
     for (uint32_t i = 0; i < count; ++i)
         if (out->neighbours[i].node != node) out->neighbours[kept++] = out->neighbours[i];
@@ -156,7 +158,8 @@ KD_FN vec3 photon_gathering_irradiance(const photon_map_view *map, const tile_vi
     for (uint32_t i = 0; i < gathered->count; ++i) {
         const photon *landed = &map->photons[gathered->neighbours[i].node];
         if (!estimate_accepts(landed, at)) continue;
-        const float kernel = photon_kernel_at(map->kernel, gathered->neighbours[i].dist2 * per_radius2);
+        const float kernel =
+            photon_kernel_at(map->kernel, gathered->neighbours[i].dist2 * per_radius2);
         flux_sum_add(&sum, kernel, landed->power, map->scale);
     }
     if (gathered->own != KD_NONE)

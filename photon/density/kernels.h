@@ -217,8 +217,8 @@ KD_FN float kernel_gaussian_own(float k) {
 KD_FN void kernel_gaussian_plane(kernel_plane *plane) {
     plane->fade = float_exp(-KERNEL_GAUSSIAN_C * plane->h * plane->h);
     plane->sector =
-        0.5f * KERNEL_GAUSSIAN_A * plane->rim2 +
-        0.5f * KERNEL_GAUSSIAN_B / KERNEL_GAUSSIAN_C * (plane->fade - float_exp(-KERNEL_GAUSSIAN_C));
+        0.5f * KERNEL_GAUSSIAN_A * plane->rim2 + 0.5f * KERNEL_GAUSSIAN_B / KERNEL_GAUSSIAN_C *
+                                                     (plane->fade - float_exp(-KERNEL_GAUSSIAN_C));
 }
 /* Integral of the kernel from the centre of the unit disc out to a line at distance h >= 0, over
    the angle from the line's foot to t. Out to distance p the integral per radian is
@@ -382,9 +382,11 @@ KD_FN float kernel_plane_beyond(const kernel_plane *plane, bool within, float d,
     const float first = within ? from : float_max(from, -chord);
     const float last = within ? to : float_min(to, chord);
     if (!(first < last)) return 0;
-    const float angle = within && !kernel_plane_bent(plane) ? 0 : kernel_plane_angle(d, first, last);
+    const float angle =
+        within && !kernel_plane_bent(plane) ? 0 : kernel_plane_angle(d, first, last);
     const float sector = within ? 0 : plane->sector * angle;
-    return d > KERNEL_LINE_LOW ? sector - kernel_plane_to_line(plane, d, first, last, angle) : sector;
+    return d > KERNEL_LINE_LOW ? sector - kernel_plane_to_line(plane, d, first, last, angle)
+                               : sector;
 }
 
 /* A side of a triangle relative to the foot. */
@@ -426,7 +428,8 @@ KD_FN float triangle_kernel_integral(photon_kernel kernel, vec3 a, vec3 b, vec3 
         const float d = fabsf(side->turn), from = side->begin, to = from + side->length;
         float beyond = kernel_plane_beyond(&plane, within, d, from, to);
         if (corner && !within)
-            beyond = d > KERNEL_LINE_LOW ? beyond - plane.sector * kernel_plane_angle(d, from, to) : 0;
+            beyond =
+                d > KERNEL_LINE_LOW ? beyond - plane.sector * kernel_plane_angle(d, from, to) : 0;
         sum += side->turn < 0 ? beyond : -beyond;
     }
     return float_max(sum, 0);

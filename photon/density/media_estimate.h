@@ -21,7 +21,7 @@
 /* A point on a ray in a medium. */
 typedef struct volume_point {
     vec3 position;
-    vec3 direction; /* of the ray, away from the camera; light is scattered against it */
+    vec3 direction;  /* of the ray, away from the camera; light is scattered against it */
     uint32_t medium; /* index of the medium */
     float g;
 } volume_point;
@@ -104,8 +104,8 @@ KD_FN vec3 photon_volume_radiance(const scene_view *world, const photon_map_view
         if (gathered.count == 0 || !(gathered.radius > 0)) return vec3_all(0);
         const float per_radius2 = 1 / (gathered.radius * gathered.radius);
         for (uint32_t i = 0; i < gathered.count; ++i)
-            volume_add(map, at, gathered.neighbours[i].node, gathered.neighbours[i].dist2 * per_radius2,
-                       &sum);
+            volume_add(map, at, gathered.neighbours[i].node,
+                       gathered.neighbours[i].dist2 * per_radius2, &sum);
         return volume_sum_density(world, map, at, &sum, gathered.radius, rays);
     }
     const float bound2 = pointtree_bound2(map->radius);

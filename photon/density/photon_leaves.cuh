@@ -91,7 +91,9 @@ __launch_bounds__(INDEX_BLOCK) void place_in_order(const photon *list, const uin
     __shared__ uint32_t ids[INDEX_BLOCK];
     const uint32_t begin = blockIdx.x * INDEX_BLOCK, place = begin + threadIdx.x;
     const bool is = place < tree.count;
-    const uint32_t id = !is ? 0 : tree_ids ? tree_ids[node_of_place(tree, place)] : index.ids[place];
+    const uint32_t id = !is        ? 0
+                        : tree_ids ? tree_ids[node_of_place(tree, place)]
+                                   : index.ids[place];
     ids[threadIdx.x] = id;
     __syncthreads();
     scratch.gather(list, ids, min((uint32_t)INDEX_BLOCK, tree.count - begin));
@@ -115,8 +117,9 @@ __device__ __forceinline__ float warp_max(float x) {
 }
 
 /* One warp per box: bounds the photons of a leaf, or 32 boxes of the level below. */
-static __global__ __launch_bounds__(INDEX_BLOCK) void bound_boxes(const __grid_constant__ index index,
-                                                                  uint32_t level) {
+static __global__
+__launch_bounds__(INDEX_BLOCK) void bound_boxes(const __grid_constant__ index index,
+                                                uint32_t level) {
     const uint32_t box = (blockIdx.x * INDEX_BLOCK + threadIdx.x) / 32;
     if (box >= index.box_count[level]) return;
     vec3 lo = vec3_all(INFINITY), hi = vec3_all(-INFINITY);
@@ -204,7 +207,8 @@ __device__ __forceinline__ void visit(const index &index, descent &path, vec3 q,
         const uint32_t end = leaf_begin(index, box + 1);
         for (uint32_t at = leaf_begin(index, box) + lane_id(); at - lane_id() < end; at += 32) {
             uint32_t dist2 = KD_NONE;
-            if (at < end) dist2 = __float_as_uint(pointtree_dist2(q, xyz(__ldg(index.points + at))));
+            if (at < end)
+                dist2 = __float_as_uint(pointtree_dist2(q, xyz(__ldg(index.points + at))));
             take(dist2, at);
         }
     }

@@ -37,7 +37,9 @@ static float coordinate_of(const box_builder *builder, uint32_t which, int coord
 static int find_widest(const tile_spread *spread, float *middle) {
     int widest = 0;
     for (int c = 1; c < COORDINATES; ++c)
-        if (spread->maximum[c] - spread->minimum[c] > spread->maximum[widest] - spread->minimum[widest]) widest = c;
+        if (spread->maximum[c] - spread->minimum[c] >
+            spread->maximum[widest] - spread->minimum[widest])
+            widest = c;
     *middle = 0.5f * (spread->minimum[widest] + spread->maximum[widest]);
     return widest;
 }
@@ -60,8 +62,8 @@ static uint32_t part_at(const box_builder *builder, uint32_t begin, uint32_t cou
 
 /* Hoare's selection: partitions so that nothing before `middle` is larger than anything from
    there on. */
-static void select_middle(const box_builder *builder, uint32_t begin, uint32_t count, uint32_t middle,
-                          int coordinate) {
+static void select_middle(const box_builder *builder, uint32_t begin, uint32_t count,
+                          uint32_t middle, int coordinate) {
     int64_t low = begin, high = (int64_t)begin + count - 1;
     while (low < high) {
         const float pivot = coordinate_of(builder, (uint32_t)(low + (high - low) / 2), coordinate);
@@ -118,7 +120,8 @@ static void add_tile(box_sums *sums, const tile *tile) {
     for (int a = 0; a < 3; ++a) {
         n[a] = (double)vec3_axis(tile->normal, a);
         sums->axis[a] += area * n[a];
-        for (int k = 0; k < 3; ++k) sums->middle[a] += area / 3 * (double)vec3_axis(tile->corner[k], a);
+        for (int k = 0; k < 3; ++k)
+            sums->middle[a] += area / 3 * (double)vec3_axis(tile->corner[k], a);
         sums->odd[a] += apart * n[a];
         sums->square[a] += both * n[a] * n[a];
     }
@@ -175,7 +178,8 @@ static void fill_box(const box_builder *builder, tile_box *box, tile_spread *spr
 static bool tile_is_large(const box_builder *builder, const tile *tile) {
     float side2 = 0;
     for (int k = 0; k < 3; ++k)
-        side2 = float_max(side2, vec3_length2(vec3_sub(tile->corner[(k + 1) % 3], tile->corner[k])));
+        side2 =
+            float_max(side2, vec3_length2(vec3_sub(tile->corner[(k + 1) % 3], tile->corner[k])));
     return sqrtf(side2) * builder->per_scale > TILE_LARGE;
 }
 
@@ -199,7 +203,8 @@ typedef struct box_branch {
     uint32_t index, begin, count, end;
 } box_branch;
 
-static uint32_t build_box(const box_builder *builder, uint32_t index, uint32_t begin, uint32_t count);
+static uint32_t build_box(const box_builder *builder, uint32_t index, uint32_t begin,
+                          uint32_t count);
 
 static void build_branch(task *self) {
     box_branch *branch = (box_branch *)(void *)self;
@@ -219,8 +224,8 @@ static uint32_t move_branch(const box_branch *branch, uint32_t to) {
 }
 
 /* Builds the two children of box `index`; returns the index after the last. */
-static uint32_t build_parts(const box_builder *builder, uint32_t index, uint32_t begin, uint32_t first,
-                            uint32_t second) {
+static uint32_t build_parts(const box_builder *builder, uint32_t index, uint32_t begin,
+                            uint32_t first, uint32_t second) {
     box_branch other;
     const bool parallel = builder->pool && first >= BRANCH_TILES && second >= BRANCH_TILES;
     if (parallel) {
@@ -240,7 +245,8 @@ static uint32_t build_parts(const box_builder *builder, uint32_t index, uint32_t
 }
 
 /* Builds box `index` and its subtree; returns the index after the last. */
-static uint32_t build_box(const box_builder *builder, uint32_t index, uint32_t begin, uint32_t count) {
+static uint32_t build_box(const box_builder *builder, uint32_t index, uint32_t begin,
+                          uint32_t count) {
     tile_box *box = &builder->boxes[index];
     tile_spread spread;
     box->begin = begin;

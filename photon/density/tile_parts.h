@@ -142,9 +142,9 @@ KD_FN bool openness_intersects_light(const scene_view *scene, uint32_t triangle,
 
 /* One of the rays of a point, stratified with a cosine distribution. */
 KD_FN ray openness_ray(const openness_place *place, int which, float length) {
-    const vec3 local =
-        sample_cosine_hemisphere(((float)(which / OPENNESS_SIDE) + place->shift[0]) / OPENNESS_SIDE,
-                                 ((float)(which % OPENNESS_SIDE) + place->shift[1]) / OPENNESS_SIDE);
+    const vec3 local = sample_cosine_hemisphere(
+        ((float)(which / OPENNESS_SIDE) + place->shift[0]) / OPENNESS_SIDE,
+        ((float)(which % OPENNESS_SIDE) + place->shift[1]) / OPENNESS_SIDE);
     const vec3 d = frame3_to_world(&place->axes, local);
     return ray_make(ray_leave(place->position, place->error, place->axes.normal, d), d, 0, length);
 }

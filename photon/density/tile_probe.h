@@ -31,7 +31,8 @@ typedef struct tile_probes {
     uint32_t pair_count;
 } tile_probes;
 
-KD_FN openness_place probe_place(const scene_view *scene, const tile_probes *probes, uint32_t probe) {
+KD_FN openness_place probe_place(const scene_view *scene, const tile_probes *probes,
+                                 uint32_t probe) {
     const probe_pair *pair = &probes->pairs[probe / 2];
     const tile_face *face = &probes->faces[pair->face];
     vec2 corner[3];

@@ -57,7 +57,8 @@ static bool group_is_wide(const wide_search *search, const tile_face *face, cons
     const vec3 normal = group->side ? vec3_negate(face->normal) : face->normal;
     tile_lookup lookup = tile_lookup_begin(middle, normal, face->triangle,
                                            1.001f * search->tiles.span + reach, PHOTON_KERNEL_DISC);
-    if (tile_lookup_at_all(&search->tiles, &lookup, TILE_COSINE) < search->tiles.box_count) return false;
+    if (tile_lookup_at_all(&search->tiles, &lookup, TILE_COSINE) < search->tiles.box_count)
+        return false;
     if (lookup.modelled) return false;
     return fabsf((float)lookup.lit / TILE_UNITS - KD_PI) <= AREA_ERROR * KD_PI;
 }
@@ -220,7 +221,8 @@ static void search_box(const plane_search *search, uint32_t which, uint32_t side
             sides &= ~(1u << side);
         else if (ball_holds_disc(&search->tiles, &lookup)) {
             for (uint32_t t = box->begin; t < box->begin + box->count; ++t) {
-                const uint32_t part = search->first[search->tiles.tiles[t].triangle & ~TILE_MODELLED];
+                const uint32_t part =
+                    search->first[search->tiles.tiles[t].triangle & ~TILE_MODELLED];
                 if (part != KD_NONE) search->wide[part] |= (uint8_t)(1u << side);
             }
             sides &= ~(1u << side);

@@ -267,7 +267,8 @@ KD_FN void tile_see(const tile_lookup *lookup, const tile *tile, vec3 p[3]) {
 
 /* Returns true, and the integral, if a tile does not need the closed form: it is out of reach, or
    it is small, lies away from the kernel's peak and rim, and some of its points are in reach. */
-KD_FN bool tile_is_smooth(const tile_lookup *lookup, const tile *tile, const vec3 p[3], float *part) {
+KD_FN bool tile_is_smooth(const tile_lookup *lookup, const tile *tile, const vec3 p[3],
+                          float *part) {
     const vec3 lo = vec3_min(vec3_min(p[0], p[1]), p[2]), hi = vec3_max(vec3_max(p[0], p[1]), p[2]);
     const vec3 away = vec3_max(vec3_max(lo, vec3_negate(hi)), vec3_all(0));
     *part = 0;
@@ -277,7 +278,8 @@ KD_FN bool tile_is_smooth(const tile_lookup *lookup, const tile *tile, const vec
         float_max(vec3_length2(vec3_sub(p[2], p[1])), vec3_length2(vec3_sub(p[0], p[2]))));
     if (longest2 < TILE_SMALL * TILE_SMALL) {
         const vec3 middle = vec3_scale(vec3_add(vec3_add(p[0], p[1]), p[2]), 1.0f / 3);
-        *part = photon_kernel_at(lookup->kernel, vec3_length2(middle)) * tile->area / lookup->bound2;
+        *part =
+            photon_kernel_at(lookup->kernel, vec3_length2(middle)) * tile->area / lookup->bound2;
         return true;
     }
     if (!(longest2 < TILE_SMOOTH * TILE_SMOOTH)) return false;

@@ -111,7 +111,8 @@ static void consider_axis(aim_cut *best, const aim_cluster *cluster, const mesh_
 }
 
 /* Splits `cluster`, moving the upper part to `upper`; returns false if no split pays. */
-static bool cluster_cut(aim_cluster *cluster, aim_cluster *upper, const mesh_view *mesh, uint32_t *ids) {
+static bool cluster_cut(aim_cluster *cluster, aim_cluster *upper, const mesh_view *mesh,
+                        uint32_t *ids) {
     const float radius2 = float_square(cluster->sphere.radius);
     aim_cut best = {0, 0, INFINITY};
     for (int axis = 0; axis < 3; ++axis) consider_axis(&best, cluster, mesh, ids, axis);

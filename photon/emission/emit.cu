@@ -319,8 +319,8 @@ kd_status run_batch(photon_list_cuda *list, photon_emitter_cuda *emitter, emissi
     return KD_OK;
 }
 
-kd_status finish_list(photon_list_cuda *list, const photon_emitter_cuda *emitter, emission_state *told,
-                      float factor) {
+kd_status finish_list(photon_list_cuda *list, const photon_emitter_cuda *emitter,
+                      emission_state *told, float factor) {
     emission_state *state = (emission_state *)emitter->state.memory;
     const cudaStream_t stream = (cudaStream_t)device_thread_stream();
     const photon_run all = {0, 0}, *runs = list->runs ? list->runs : &all;
@@ -370,8 +370,9 @@ uint64_t batch_size(const photon_order *order, const photon_emitter_cuda *emitte
 }
 
 /* Distributes the decision of rank 0 on the next batch, and sets this rank's part. */
-kd_status plan_batch(emission_batch *batch, photon_list_cuda *list, const photon_emitter_cuda *emitter,
-                     const photon_order *order, emit_share *share) {
+kd_status plan_batch(emission_batch *batch, photon_list_cuda *list,
+                     const photon_emitter_cuda *emitter, const photon_order *order,
+                     emit_share *share) {
     uint64_t paths = batch_size(order, emitter, list);
     list->cut = emit_is_overdue(order, list->emitted);
     KD_TRY(emit_share_plan(share, &paths, &list->cut));
@@ -380,8 +381,8 @@ kd_status plan_batch(emission_batch *batch, photon_list_cuda *list, const photon
     batch->stream = (cudaStream_t)device_thread_stream();
     batch->landed_count = &((emission_state *)emitter->state.memory)->landed;
     batch->paths = (uint32_t)share->paths;
-    batch->capacity =
-        min(batch->paths, emitter->path_capacity ? emitter->path_capacity : (uint32_t)EMIT_PATHS_AT_ONCE);
+    batch->capacity = min(batch->paths, emitter->path_capacity ? emitter->path_capacity
+                                                               : (uint32_t)EMIT_PATHS_AT_ONCE);
     const double yield = emitter->yield > 0 ? emitter->yield : 2;
     const double estimated = 1.1 * yield * batch->paths + 1024;
     batch->heap_capacity = (uint32_t)(estimated < 0x1p31 ? estimated : 0x1p31);
@@ -473,8 +474,8 @@ extern "C" kd_status photon_list_cuda_upload(photon_list_cuda *list, const photo
     clear_list(list);
     kd_status status = KD_OK;
     KD_TRY_GOTO(reserve_list(list, &emitter, photons->count + 1));
-    KD_TRY_GOTO(
-        device_memory_upload(list->photons.memory, photons->photons, photons->count * sizeof(photon)));
+    KD_TRY_GOTO(device_memory_upload(list->photons.memory, photons->photons,
+                                     photons->count * sizeof(photon)));
     KD_TRY_GOTO(device_memory_upload(emitter.state.memory, &begun, sizeof begun));
     list->count = list->local_count = photons->count;
     list->emitted = photons->emitted;

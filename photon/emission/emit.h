@@ -50,8 +50,9 @@ typedef struct photon_order {
     uint64_t wanted;      /* number of photons to store, at most POINTTREE_COUNT_MAX / 2 */
     uint32_t batch_paths; /* paths traced at a time; 0: default. Does not affect the result */
     double deadline;      /* timing_now() after which no paths are started; 0: none */
-    ranks *comm;         /* ranks that trace the paths together; NULL: a single process */
-    bool distributed; /* each rank keeps the photons that it traced; otherwise all get the whole list */
+    ranks *comm;          /* ranks that trace the paths together; NULL: a single process */
+    bool distributed;     /* each rank keeps the photons that it traced; otherwise all get the whole
+                             list */
 } photon_order;
 
 /* Index, in the list of all ranks, of this rank's photon `own`. */
@@ -124,9 +125,9 @@ typedef struct photon_list_cuda {
     device_buffer photons;   /* in the order (path, bounce) */
     device_buffer positions; /* vec3 each, from which the tree is built */
     uint64_t count, emitted, rays;
-    uint64_t local_count;      /* photons in this memory: all, unless the list is distributed */
-    photon_run *runs;   /* distributed lists: runs of these photons, ascending; otherwise NULL */
-    uint32_t run_count; /* host memory */
+    uint64_t local_count; /* photons in this memory: all, unless the list is distributed */
+    photon_run *runs;     /* distributed lists: runs of these photons, ascending; otherwise NULL */
+    uint32_t run_count;   /* host memory */
     photon_ledger ledger;
     bool complete, cut;
     uint64_t hash;   /* sum of photon_hash */

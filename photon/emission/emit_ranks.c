@@ -67,7 +67,8 @@ kd_status emit_share_landed(emit_share *share, uint64_t landed, bool cancelled, 
     KD_TRY(KD_RESERVE_ZEROED(parts, (uint64_t)size));
     parts[rank].landed = landed;
     parts[rank].cancelled = cancelled;
-    parts[rank].speed = seconds > 0 && share->paths ? (double)share->paths / seconds : share->speed[rank];
+    parts[rank].speed =
+        seconds > 0 && share->paths ? (double)share->paths / seconds : share->speed[rank];
     const kd_status status = ranks_all_gather_even(share->comm, parts, sizeof *parts);
     for (int32_t r = 0; r < size && status == KD_OK; ++r) {
         *stopped |= parts[r].cancelled != 0;

@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 typedef struct emit_share {
-    ranks *comm;          /* NULL: a single process */
+    ranks *comm;           /* NULL: a single process */
     double *speed;         /* of each rank, paths per second; NULL: not known */
     uint64_t first, paths; /* this rank's part of the batch */
     uint64_t before;       /* photons stored in the parts of lower ranks */

@@ -98,10 +98,11 @@ __device__ __forceinline__ void store_photon(const photon_store &store, uint32_t
     const emitted_photon &flying = photon.state.flying;
     store_ray(store.rays, at, flying.cast);
     store.power[at] = with_fourth(flying.power, flying.wavelength);
-    store.ids[at] = make_uint4(photon.path,
-                            photon.state.step | photon.state.layers << 16 |
-                                (uint32_t)photon.state.kind << (16 + EMIT_LAYER_BITS),
-                            photon.state.bounce | photon.landed << 8 | flying.light << 16, flying.medium);
+    store.ids[at] =
+        make_uint4(photon.path,
+                   photon.state.step | photon.state.layers << 16 |
+                       (uint32_t)photon.state.kind << (16 + EMIT_LAYER_BITS),
+                   photon.state.bounce | photon.landed << 8 | flying.light << 16, flying.medium);
 }
 
 __device__ __forceinline__ wave_photon load_photon(const photon_store &store, uint32_t at,
@@ -159,8 +160,8 @@ __device__ __forceinline__ void keep_ledger(const emission_batch &batch, uint32_
 
 /* Completes a path: records the loss of a photon that was not absorbed, and the counts. */
 template <bool media>
-__device__ __forceinline__ void finish_photon(const emission_batch &batch, const wave_photon &photon,
-                                              const photon_ledger &ledger) {
+__device__ __forceinline__ void
+finish_photon(const emission_batch &batch, const wave_photon &photon, const photon_ledger &ledger) {
     photon_path_ledger *to = batch.ledger + photon.path;
     keep_ledger<media>(batch, photon.path, ledger);
     if (ledger.escaped != 0) to->escaped = ledger.escaped;
@@ -267,7 +268,8 @@ __device__ __forceinline__ void photon_put(const emission_batch &batch, wave_pho
 template <bool media, bool diffuse>
 __device__ __forceinline__ void
 photon_arrive(const scene_view &scene, const photon_emission &emission, const photon_wish &wish,
-              const emission_batch &batch, const photon_store &store, uint32_t i, shaded_photon &s) {
+              const emission_batch &batch, const photon_store &store, uint32_t i,
+              shaded_photon &s) {
     s.turn = PHOTON_ENDS;
     s.is = false;
     if (i == KD_NONE) return;

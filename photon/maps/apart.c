@@ -92,7 +92,8 @@ static kd_status gather_positions(arrivals *arrivals, ranks *comm, const photon_
         KD_TRY(KD_RESERVE(arrivals->came, arrivals->all));
         KD_TRY(KD_RESERVE(arrivals->runs, arrivals->all_runs));
     }
-    KD_TRY(bring_to_first(comm, arrivals->own, sizeof *arrivals->own, arrivals->counts, 2, arrivals->came));
+    KD_TRY(bring_to_first(comm, arrivals->own, sizeof *arrivals->own, arrivals->counts, 2,
+                          arrivals->came));
     memory_free(arrivals->own);
     arrivals->own = NULL;
     return bring_to_first(comm, runs, sizeof *runs, arrivals->counts + 1, 2, arrivals->runs);

@@ -45,8 +45,8 @@ static kd_status emit_list(void *context, job_control *unheard) {
     const list_emission *emission = (const list_emission *)context;
     (void)unheard;
     emission->map->has_tree = false;
-    KD_TRY(photon_list_cuda_emit(&emission->map->list, &emission->map->emitter, emission->device_scene, emission->order,
-                                 emission->job));
+    KD_TRY(photon_list_cuda_emit(&emission->map->list, &emission->map->emitter,
+                                 emission->device_scene, emission->order, emission->job));
     if (emission->order->distributed && ranks_shared(emission->order->comm))
         KD_TRY(exchange_list(&emission->map->list, emission->order->comm));
     return KD_OK;
@@ -62,8 +62,8 @@ static kd_status emit_side_by_side(list_emission lists[PHOTON_LISTS]) {
             status_clear(); /* it is emitted after the first list instead */
     for (int l = 0; l < PHOTON_LISTS; ++l) {
         const kd_status own_status = others[l]         ? async_end(others[l], NULL)
-                              : status == KD_OK ? emit_list(&lists[l], NULL)
-                                                : KD_OK;
+                                     : status == KD_OK ? emit_list(&lists[l], NULL)
+                                                       : KD_OK;
         if (status == KD_OK) status = own_status;
     }
     return status;

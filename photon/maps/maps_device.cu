@@ -267,7 +267,8 @@ extern "C" kd_status photon_maps_cuda_gather(const photon_maps_cuda *maps, int w
     work.count = request->count;
     work.packets = request->packets;
     work.packet_count = request->packet_count;
-    work.alone = {request->alone, request->alone + request->count, request->alone + request->count + 1};
+    work.alone = {request->alone, request->alone + request->count,
+                  request->alone + request->count + 1};
     work.sums = request->sums;
     work.radii = request->radii;
     work.k = gather;

@@ -32,7 +32,7 @@ typedef struct photon_maps_cuda {
     device_buffer beam_memory; /* beams, their segments, boxes */
     tile_view tiles;           /* device pointers */
     beam_view beams;           /* in media, instead of the photons of their map; device pointers */
-    struct ranks *comm;       /* photon_options.among */
+    struct ranks *comm;        /* photon_options.among */
     uint32_t gather;
     photon_kernel kernel;
     photon_estimator estimator;
@@ -80,7 +80,7 @@ KD_DEVICE_ANSWER(uint64_t, photon_map_cuda_bytes, (uint64_t photons, bool ordere
 
 /* Returns device pointers for kernels; `photons` is NULL unless they are in tree order. */
 photon_map_view photon_maps_cuda_view(const photon_maps_cuda *maps, int which);
-bool photon_maps_cuda_cut(const photon_maps_cuda *maps);        /* as photon_maps_cut */
+bool photon_maps_cuda_cut(const photon_maps_cuda *maps);      /* as photon_maps_cut */
 uint64_t photon_maps_cuda_hash(const photon_maps_cuda *maps); /* as photon_maps_hash */
 
 /* A batch of deferred estimates. */

@@ -78,15 +78,15 @@ static __global__ __launch_bounds__(BLOCK) void code_places(const __grid_constan
     const float scale = side > 0 ? (float)(1u << AXIS_BITS) / side : 0;
     const vec3 p = sort.places[i];
     sort.codes[i] = spread(cell_of(p.x, lo[0], scale)) << 2 |
-                  spread(cell_of(p.y, lo[1], scale)) << 1 | spread(cell_of(p.z, lo[2], scale));
+                    spread(cell_of(p.y, lo[1], scale)) << 1 | spread(cell_of(p.z, lo[2], scale));
     sort.numbers[i] = i;
 }
 
 /* With scratch == NULL, only sets of->cub_bytes to the memory that the sort needs. */
 inline kd_status sort_codes(sorting *sort, void *scratch, uint32_t *order, cudaStream_t stream) {
-    KD_CUDA(cub::DeviceRadixSort::SortPairs(scratch, sort->cub_bytes, sort->codes, sort->codes_sorted,
-                                            sort->numbers, order, sort->count, 0, 3 * (int)AXIS_BITS,
-                                            stream));
+    KD_CUDA(cub::DeviceRadixSort::SortPairs(scratch, sort->cub_bytes, sort->codes,
+                                            sort->codes_sorted, sort->numbers, order, sort->count,
+                                            0, 3 * (int)AXIS_BITS, stream));
     return KD_OK;
 }
 

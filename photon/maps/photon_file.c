@@ -233,8 +233,8 @@ void photon_file_close(photon_file *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
-kd_status photon_file_check_scene(const photon_file *file, const char *path, const scene_view *scene,
-                                  uint64_t scene_hash_found) {
+kd_status photon_file_check_scene(const photon_file *file, const char *path,
+                                  const scene_view *scene, uint64_t scene_hash_found) {
     KD_REQUIRE(file->scene == scene_hash_found, KD_ERROR_INPUT,
                "%s: the photon map belongs to another scene (hash %016llx; this scene has %016llx)",
                path, (unsigned long long)file->scene, (unsigned long long)scene_hash_found);

@@ -118,7 +118,8 @@ float photon_radius_of(float *distances, uint64_t count, bool fixed) {
 /* Sets the radius to twice the median distance to the k-th neighbour, measured at photons: the disc
    has the right size where light is dense, and sparse light far from all photons is not spread over
    the scene. For a fixed radius, to the median itself. */
-static kd_status choose_radius(float *radius, const pointtree *points, const photon_options *options) {
+static kd_status choose_radius(float *radius, const pointtree *points,
+                               const photon_options *options) {
     const uint32_t gather = options->gather;
     const uint64_t all = points->count;
     if (all == 0) return KD_OK;
@@ -383,8 +384,10 @@ kd_status photon_maps_build_trees(photon_maps *out, const scene_view *scene,
     out->kernel = options->kernel;
     out->estimator = options->estimator;
     out->lookup = options->lookup;
-    KD_TRY_GOTO(map_open(&out->global, &lists[PHOTON_LIST_GLOBAL], options, options->distributed, job));
-    KD_TRY_GOTO(map_open(&out->caustic, &lists[PHOTON_LIST_CAUSTIC], options, options->distributed, job));
+    KD_TRY_GOTO(
+        map_open(&out->global, &lists[PHOTON_LIST_GLOBAL], options, options->distributed, job));
+    KD_TRY_GOTO(
+        map_open(&out->caustic, &lists[PHOTON_LIST_CAUSTIC], options, options->distributed, job));
     photon_list *volume_photons = &lists[PHOTON_LIST_MEDIA];
     status = photon_media_rows[options->media].beams
                  ? map_open_beams(&out->media, &out->beams, volume_photons, scene, options, job)
@@ -460,7 +463,8 @@ tile_view photon_maps_tiles(const photon_maps *maps) {
 }
 
 void photon_options_limit(photon_options *options, double end) {
-    const uint64_t wanted[PHOTON_LISTS] = {options->photons, options->caustics, options->volume_photons};
+    const uint64_t wanted[PHOTON_LISTS] = {options->photons, options->caustics,
+                                           options->volume_photons};
     const double now = timing_now();
     int lists = 0, done = 0;
     for (int i = 0; i < PHOTON_LISTS; ++i) lists += wanted[i] > 0;

@@ -32,9 +32,10 @@ typedef struct photon_options {
     photon_media media;             /* contents of the media map */
     uint32_t batch_paths;           /* 0: default. Does not affect the result */
     double deadlines[PHOTON_LISTS]; /* of each list: photon_order.deadline */
-    bool tiles;   /* find the tiles; false if the caller has them from another pass */
-    ranks *comm; /* ranks that build the maps together: photon_order.among */
-    bool distributed;   /* distributed: each rank keeps its photons of the global and the caustic map */
+    bool tiles;       /* find the tiles; false if the caller has them from another pass */
+    ranks *comm;      /* ranks that build the maps together: photon_order.among */
+    bool distributed; /* distributed: each rank keeps its photons of the global and the caustic map
+                       */
 } photon_options;
 
 typedef struct photon_map {

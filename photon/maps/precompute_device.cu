@@ -104,7 +104,8 @@ __global__ __launch_bounds__(32 * WARPS) void know_nearest(const __grid_constant
     const uint32_t warp = threadIdx.x / 32, which = blockIdx.x * WARPS + warp;
     if (which >= work.count) return; /* uniform in the warp */
     landing weigh = {estimate_point_of(&work.requests[which].at), flux_sum_none()};
-    const nearest_places<PARTS> best = find_nearest(work, value_scratch[warp], weigh.point.position);
+    const nearest_places<PARTS> best =
+        find_nearest(work, value_scratch[warp], weigh.point.position);
     uint32_t kept = photon ? leave_own(best, own_ids[which]) : best.count;
     float radius = work.radius;
     if (best.count == work.k && kept) {

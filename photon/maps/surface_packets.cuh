@@ -44,9 +44,9 @@ template <uint32_t CAPACITY> struct packet_list {
 struct together {
     unsigned members; /* mask of lanes */
     vec3 centre;
-    float spread; /* largest distance of a member from the centre */
-    float centre_distance;  /* distance of this lane's surface from the centre */
-    bool joins;   /* this lane is a member */
+    float spread;          /* largest distance of a member from the centre */
+    float centre_distance; /* distance of this lane's surface from the centre */
+    bool joins;            /* this lane is a member */
 };
 
 __device__ __forceinline__ float warp_sum(float value) {
@@ -80,9 +80,11 @@ __device__ __forceinline__ together join(unsigned left, unsigned middle, vec3 q,
     together group;
     group.centre = of_lane(q, middle);
     group.centre_distance = sqrtf(pointtree_dist2(group.centre, q));
-    group.joins = (left >> lane_id() & 1u) && (group.centre_distance <= near || lane_id() == middle);
+    group.joins =
+        (left >> lane_id() & 1u) && (group.centre_distance <= near || lane_id() == middle);
     group.members = __ballot_sync(ALL, group.joins);
-    group.spread = __uint_as_float(__reduce_max_sync(ALL, group.joins ? __float_as_uint(group.centre_distance) : 0));
+    group.spread = __uint_as_float(
+        __reduce_max_sync(ALL, group.joins ? __float_as_uint(group.centre_distance) : 0));
     return group;
 }
 
@@ -233,7 +235,8 @@ __launch_bounds__(32 * WARPS,
         const unsigned middle = middle_lane(left, lane.q);
         const together group = join(left, middle, lane.q, NEAR * work.radius);
         left &= ~group.members;
-        if (__popc(group.members) < TOGETHER_MIN || !within_of_all(work, scratch[warp], lane, group))
+        if (__popc(group.members) < TOGETHER_MIN ||
+            !within_of_all(work, scratch[warp], lane, group))
             leave_alone(work, lane.which, group.members);
     }
     if (left) leave_alone(work, lane.which, left);

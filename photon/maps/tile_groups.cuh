@@ -266,7 +266,8 @@ static __device__ __noinline__ void intersect_rough(const tile *tiles, photon_ke
 
 /* Visits each lane's tiles for its lookup; collects those that need the closed form. */
 __device__ __forceinline__ void intersect_tiles(const measure_work &work, pending_scratch &scratch,
-                                                lookup_group *group, uint32_t begin, uint32_t count) {
+                                                lookup_group *group, uint32_t begin,
+                                                uint32_t count) {
     for (uint32_t t = 0; __any_sync(ALL, t < count); ++t) {
         bool rough = false;
         if (t < count) {
@@ -281,7 +282,8 @@ __device__ __forceinline__ void intersect_tiles(const measure_work &work, pendin
             if (weight != 0 && !rough) tile_add(&group->lookup, &tile, weight, part);
         }
         const unsigned all = __ballot_sync(ALL, rough);
-        if (rough) scratch.rough[group->rough + before_me(all)] = (begin + t) << LOOKUP_BITS | group->own;
+        if (rough)
+            scratch.rough[group->rough + before_me(all)] = (begin + t) << LOOKUP_BITS | group->own;
         group->rough += (uint32_t)__popc(all);
         __syncwarp();
         if (group->rough >= 32) {
@@ -352,8 +354,8 @@ __device__ __forceinline__ bool intersect_group(const measure_work &work, pendin
         atomicAdd(&scratch.candidates[group->own], group->lookup.tested);
     }
     __syncwarp();
-    const bool all =
-        __all_sync(ALL, !group->is_valid || scratch.candidates[group->own] + group->passed <= SURELY);
+    const bool all = __all_sync(ALL, !group->is_valid ||
+                                         scratch.candidates[group->own] + group->passed <= SURELY);
     __syncwarp(); /* all lanes have read before sums are cleared for the halves */
     return all;
 }

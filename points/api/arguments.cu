@@ -201,8 +201,8 @@ extern "C" kd_status points_device_scan_begin(points_scan *out, const point_arra
     KD_TRY(device_staging_take(&out->staging));
     KD_TRY(device_pool_reserve(&out->device_copy, sizeof(scan_result), stream));
     KD_CUDA(start_scan((scan_result *)out->device_copy, points, (cudaStream_t)stream));
-    KD_CUDA(cudaMemcpyAsync(out->staging, out->device_copy, sizeof(scan_result), cudaMemcpyDeviceToHost,
-                            (cudaStream_t)stream));
+    KD_CUDA(cudaMemcpyAsync(out->staging, out->device_copy, sizeof(scan_result),
+                            cudaMemcpyDeviceToHost, (cudaStream_t)stream));
     return KD_OK;
 }
 

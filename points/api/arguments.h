@@ -17,7 +17,8 @@ KD_DEVICE_CALL(points_device_scan, (point_box * box, const point_array *points, 
 /* As points_device_scan in two steps: begin enqueues the work, end waits for it. A scan that was
    begun must be ended, even after an error. */
 typedef struct points_scan {
-    void *staging, *device_copy; /* `device_copy`: copy on the device. NULL, NULL: nothing was begun */
+    void *staging,
+        *device_copy; /* `device_copy`: copy on the device. NULL, NULL: nothing was begun */
 } points_scan;
 KD_DEVICE_CALL(points_device_scan_begin,
                (points_scan * out, const point_array *points, void *stream));

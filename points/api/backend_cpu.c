@@ -162,17 +162,18 @@ static kd_status query_self_cpu(const kd_points *tree, const points_search *sear
     point_metric metric;
     const point_rows rows = rows_of(search);
     const point_self_query self_query = {.skips = search->query.skip_self != 0,
-                                  .order = search->order,
-                                  .max_radius = search->query.max_radius,
-                                  .metric = points_metric(&metric, &search->query)};
+                                         .order = search->order,
+                                         .max_radius = search->query.max_radius,
+                                         .metric = points_metric(&metric, &search->query)};
     KD_TRY(whole_open(&whole, tree));
     kd_status status = points_target(&target, whole.tree, &search->query);
     if (status == KD_OK)
-        status = search->kind == POINTS_NEAREST
-                     ? point_self_nearest(&target, &self_query, search->k, &rows)
-                 : search->kind == POINTS_COUNT
-                     ? point_self_count_within(&target, &self_query, search->out.sums)
-                     : point_self_within(&target, &self_query, search->offsets, rows.ids, rows.dist2);
+        status =
+            search->kind == POINTS_NEAREST
+                ? point_self_nearest(&target, &self_query, search->k, &rows)
+            : search->kind == POINTS_COUNT
+                ? point_self_count_within(&target, &self_query, search->out.sums)
+                : point_self_within(&target, &self_query, search->offsets, rows.ids, rows.dist2);
     whole_close(&whole);
     return status;
 }

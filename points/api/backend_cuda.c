@@ -12,14 +12,15 @@ typedef struct asking {
     const kd_points *tree;
     const points_search *search;
     point_self_query self_query; /* for POINTS_SELF */
-    point_boxes boxes;    /* for POINTS_BOXES, accessible to the device */
-    uint64_t rows;        /* number of queries, boxes, or points of a self-query */
+    point_boxes boxes;           /* for POINTS_BOXES, accessible to the device */
+    uint64_t rows;               /* number of queries, boxes, or points of a self-query */
 } asking;
 
 /* --- layers: the tree itself, and those inserted later -------------------------------------- */
 
 static uint32_t layers_of(const asking *call) {
-    const bool one = call->call.whole || !call->tree->dynamic || call->search->asks != POINTS_QUERIES;
+    const bool one =
+        call->call.whole || !call->tree->dynamic || call->search->asks != POINTS_QUERIES;
     return one ? 1 : (uint32_t)call->tree->dynamic->count;
 }
 
@@ -33,10 +34,13 @@ static point_query_cuda query_of_layer(const asking *search, uint32_t layer) {
     return call.query;
 }
 
-static kd_status rename_of_layer(const asking *call, uint32_t layer, uint32_t *ids, uint64_t count) {
-    const points_cuda *points = layer ? call->tree->dynamic->layers[layer].tree->cuda : call->call.on;
-    return ids && points->renamed ? points_device_rename(ids, count, points->renamed, call->call.stream)
-                              : KD_OK;
+static kd_status rename_of_layer(const asking *call, uint32_t layer, uint32_t *ids,
+                                 uint64_t count) {
+    const points_cuda *points =
+        layer ? call->tree->dynamic->layers[layer].tree->cuda : call->call.on;
+    return ids && points->renamed
+               ? points_device_rename(ids, count, points->renamed, call->call.stream)
+               : KD_OK;
 }
 
 /* Returns whether a single tree has to be built first: only the leaves know about removed points,
@@ -134,7 +138,8 @@ static kd_status begin(asking *request, const kd_points *tree, const points_sear
     const kd_points_query *query = &search->query;
     request->tree = tree;
     request->search = search;
-    request->rows = search->asks == POINTS_SELF ? points_live_count(tree) : search->query.points.count;
+    request->rows =
+        search->asks == POINTS_SELF ? points_live_count(tree) : search->query.points.count;
     memset(&request->self_query, 0, sizeof request->self_query);
     KD_TRY(points_call_begin(call, tree, query));
     if (search->asks == POINTS_QUERIES) KD_TRY(bring_queries(request));
@@ -159,8 +164,8 @@ static kd_status begin(asking *request, const kd_points *tree, const points_sear
 static kd_status rename_order(const asking *search) {
     const points_call *call = &search->call;
     return search->self_query.order && call->on->renamed
-               ? points_device_rename(search->self_query.order, call->on->index.tree.count, call->on->renamed,
-                                      call->stream)
+               ? points_device_rename(search->self_query.order, call->on->index.tree.count,
+                                      call->on->renamed, call->stream)
                : KD_OK;
 }
 
@@ -310,8 +315,9 @@ static kd_status fill_one(asking *search, const uint64_t *offsets, uint64_t answ
                       : KD_OK;
     if (!q->ids) KD_TRY(points_call_take(call, (void **)&q->ids, answers * sizeof *q->ids));
     if (!q->dist2) KD_TRY(points_call_take(call, &q->dist2, answers * scalar));
-    KD_TRY(search->search->asks == POINTS_SELF ? point_self_cuda_within(q, &search->self_query, offsets)
-                                           : point_query_cuda_within(q, offsets));
+    KD_TRY(search->search->asks == POINTS_SELF
+               ? point_self_cuda_within(q, &search->self_query, offsets)
+               : point_query_cuda_within(q, offsets));
     return rename_of_layer(search, 0, q->ids, answers);
 }
 
@@ -335,7 +341,8 @@ static kd_status fill(const kd_points *tree, const points_search *search) {
                                       answers * sizeof *q->ids, false));
     KD_TRY_GOTO(points_call_bring_out(call, &q->dist2, search->out.dist2, answers * scalar, false));
     if (answers > 0)
-        KD_TRY_GOTO(own ? fill_layers(&request, right, own, answers) : fill_one(&request, right, answers));
+        KD_TRY_GOTO(own ? fill_layers(&request, right, own, answers)
+                        : fill_one(&request, right, answers));
     KD_TRY_GOTO(rename_order(&request));
 done:
     return points_call_end(call, status);

@@ -119,7 +119,8 @@ kd_status points_may_change(const kd_points *tree);
 kd_status buffer_open(point_buffer *out, const pointtree *like, uint64_t maximum);
 void buffer_close(point_buffer *owned);
 /* Appends all remaining points of a tree on the CPU to the buffer. */
-kd_status buffer_add(point_buffer *buffer, const kd_points *tree, const points_tombstones *tombstones);
+kd_status buffer_add(point_buffer *buffer, const kd_points *tree,
+                     const points_tombstones *tombstones);
 /* Collects all layers from `first` on, followed by `more` points (or NULL), in one pile. */
 kd_status buffer_layers(point_buffer *out, const points_dynamic *dynamic, int first,
                         const point_buffer *more);

@@ -196,7 +196,8 @@ static kd_status mark(marks *work, const points_dynamic *dynamic, const uint32_t
     KD_TRY(device_copy(work->given, ids, work->ids.count * sizeof *ids, work->stream));
     KD_TRY(dynamic_ids_open(&work->ids, work->given, work->stream));
     for (int l = 0; l < dynamic->count; ++l)
-        KD_TRY(dynamic_mark(&work->layers[l], &work->ids, &work->device_result->hits[l], work->stream));
+        KD_TRY(dynamic_mark(&work->layers[l], &work->ids, &work->device_result->hits[l],
+                            work->stream));
     KD_TRY(dynamic_marks_read(&work->result, work->device_result, &work->ids, work->stream));
     KD_REQUIRE(work->result.missing == 0, KD_ERROR_INPUT, "`ids`: no point has the id %u",
                work->result.min_missing);

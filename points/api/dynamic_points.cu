@@ -66,7 +66,8 @@ __global__ void mark_points(const __grid_constant__ dynamic_layer layer, uint32_
     if (word) atomicAdd(hit_count, __popc(word));
 }
 
-__global__ void list_missing(const __grid_constant__ dynamic_ids ids, dynamic_found *dynamic_found) {
+__global__ void list_missing(const __grid_constant__ dynamic_ids ids,
+                             dynamic_found *dynamic_found) {
     const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
     if (i >= ids.count || ids.matched[i] || (i && ids.sorted[i] == ids.sorted[i - 1])) return;
     atomicAdd(&dynamic_found->missing, 1u);

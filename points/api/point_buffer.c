@@ -61,7 +61,8 @@ static void buffer_buckets(void *context, int64_t begin, int64_t end, int thread
     }
 }
 
-kd_status buffer_add(point_buffer *buffer, const kd_points *tree, const points_tombstones *tombstones) {
+kd_status buffer_add(point_buffer *buffer, const kd_points *tree,
+                     const points_tombstones *tombstones) {
     const uint32_t count = tree->tree.count;
     uint32_t *places = NULL, next = (uint32_t)buffer->count;
     if (count == 0) return KD_OK;
@@ -80,8 +81,9 @@ kd_status buffer_add(point_buffer *buffer, const kd_points *tree, const points_t
 }
 
 kd_point_array buffer_array(const point_buffer *buffer) {
-    kd_point_array array = kd_point_array_make(buffer->coordinates, buffer->count, buffer->dims,
-                                               buffer->scalar == POINT_DOUBLE ? KD_DOUBLE : KD_FLOAT);
+    kd_point_array array =
+        kd_point_array_make(buffer->coordinates, buffer->count, buffer->dims,
+                            buffer->scalar == POINT_DOUBLE ? KD_DOUBLE : KD_FLOAT);
     array.ids = buffer->ids;
     return array;
 }

@@ -15,7 +15,7 @@ struct points_backend;
 /* Properties of a distributed tree that the query functions need. */
 typedef struct points_spread {
     uint64_t count, first; /* number of points in all; id of the first one */
-    bool distributed;            /* no device has all points */
+    bool distributed;      /* no device has all points */
     bool shared;           /* the parts belong to several processes */
     bool wide;             /* its ids take 64 bits */
 } points_spread;

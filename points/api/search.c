@@ -247,7 +247,8 @@ kd_status points_search_tree(const kd_points *tree, points_search *search,
     KD_REQUIRE(search->kind != POINTS_FILL || search->offsets, KD_ERROR_USAGE,
                "`offsets` must not be NULL");
     if (search->checked == KD_OK) search->checked = check(tree, search, query);
-    if (tree->parts && (!search->out.wide || tree->spread.distributed)) return dispatch(tree, search);
+    if (tree->parts && (!search->out.wide || tree->spread.distributed))
+        return dispatch(tree, search);
     KD_TRY(search->checked);
     if (!search->out.wide) return dispatch(tree, search);
     wide_ids wide;

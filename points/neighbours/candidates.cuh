@@ -75,8 +75,8 @@ struct bracket {
 __device__ inline uint32_t bracket_guess(const bracket &bracket, uint32_t target, int round) {
     const uint32_t middle = bracket.lo + (bracket.hi - bracket.lo) / 2;
     if (round >= FALSI_ROUNDS || bracket.lo >= bracket.hi) return middle;
-    const float part =
-        ((float)target - (float)bracket.lo_count) / ((float)bracket.hi_count - (float)bracket.lo_count);
+    const float part = ((float)target - (float)bracket.lo_count) /
+                       ((float)bracket.hi_count - (float)bracket.lo_count);
     const float lo = __uint_as_float(bracket.lo), hi = __uint_as_float(bracket.hi);
     const uint32_t guess = __float_as_uint(lo + (hi - lo) * part);
     return max(bracket.lo, min(guess, bracket.hi - 1));

@@ -142,7 +142,7 @@ __device__ void join_above(bounds bounds, uint32_t node, float *pairs) {
         __threadfence();
         const volatile float *other = pairs + 16ull * parent + 6 * (1 - right);
         bounds = joined(bounds, {vec3_make(other[0], other[1], other[2]),
-                           vec3_make(other[3], other[4], other[5])});
+                                 vec3_make(other[3], other[4], other[5])});
         node = parent;
     }
 }

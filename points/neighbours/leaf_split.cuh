@@ -66,8 +66,8 @@ __device__ inline chunk_nodes nodes_of_chunk(const kandela::layout &tree, uint32
 
 /* Loads the chunk's points and also writes them in level order. Each thread issues all its loads
    at once. */
-__device__ inline void load_chunk(const split_input &input, const chunk_nodes &nodes, uint32_t count,
-                                  chunk_shared &sh) {
+__device__ inline void load_chunk(const split_input &input, const chunk_nodes &nodes,
+                                  uint32_t count, chunk_shared &sh) {
     uint32_t node[THREAD_KEYS];
     vec3 p[THREAD_KEYS];
 #pragma unroll
@@ -227,8 +227,8 @@ __device__ inline void store_leaves(const view &index, chunk_shared &sh,
     uint32_t node = chunk * index.chunk_leaves + leaf;
     if (stores) {
         boxes.boxes[2ull * node] = make_float4(box.lo.x, box.lo.y, box.lo.z, box.hi.x);
-        boxes.boxes[2ull * node + 1] =
-            make_float4(box.hi.y, box.hi.z, __uint_as_float(range.begin), __uint_as_float(range.end));
+        boxes.boxes[2ull * node + 1] = make_float4(box.hi.y, box.hi.z, __uint_as_float(range.begin),
+                                                   __uint_as_float(range.end));
     }
     node += index.pair_count / 2;
     if (stores) store_pair(boxes.pairs + 4ull * node, first, second, range);

@@ -33,8 +33,8 @@ typedef struct LEAF(query) {
     point_visitor *visitor;
 } LEAF(query);
 
-/* Updates the results with the points of a bucket, as `visit` requires. It is a compile-time constant
-   for up to four axes. */
+/* Updates the results with the points of a bucket, as `visit` requires. It is a compile-time
+   constant for up to four axes. */
 LANES_FN void LEAF(visit)(LEAF(query) * query, const leaf_points *leaf, uint32_t dims,
                           leaf_visit visit);
 
@@ -205,7 +205,8 @@ LANES_FN uint32_t LEAF(path_begin)(LEAF(path) * path, const LEAF(query) * query,
    meanwhile. The distances of the eight children of each level on the path stay in registers,
    and visited children are struck out there: writing one lane to memory and reading the vector
    back would stall on the store. */
-LANES_FN void LEAF(walk_of)(LEAF(query) * query, leaf_visit visitor, uint32_t *near, uint32_t dims) {
+LANES_FN void LEAF(walk_of)(LEAF(query) * query, leaf_visit visitor, uint32_t *near,
+                            uint32_t dims) {
     const leafindex *index = query->index;
     if (index->shape.count == 0) return;
     if (index->shape.levels == 0) {

@@ -364,7 +364,8 @@ static void answer_buckets(void *context, int64_t begin, int64_t end, int thread
             const uint32_t node = nodes[i], *order = work->self_query->order;
             const uint32_t id = own_point(target, &leaf, i, node, copied, &place);
             const asked_query query = {place, node, order ? node : id,
-                                       work->self_query->skips ? id : KD_NONE, work->self_query->skips};
+                                       work->self_query->skips ? id : KD_NONE,
+                                       work->self_query->skips};
             if (order) work->self_query->order[node] = renamed ? renamed[id] : id;
             goes_on = answer(work, &query, &capacity);
         }
@@ -428,21 +429,24 @@ static point_queries own_queries(const point_target *target, const point_self_qu
     const pointtree_nd_view *tree = &target->tree;
     const point_array points =
         point_array_make(tree->coordinates, tree->count, tree->dims, tree->scalar);
-    const point_queries queries = {points, NULL, self_query->max_radius, NULL, false, self_query->metric};
+    const point_queries queries = {points, NULL,  self_query->max_radius,
+                                   NULL,   false, self_query->metric};
     return queries;
 }
 
-kd_status point_self_nearest(const point_target *target, const point_self_query *self_query, uint32_t k,
-                             const point_rows *out) {
+kd_status point_self_nearest(const point_target *target, const point_self_query *self_query,
+                             uint32_t k, const point_rows *out) {
     const point_queries queries = own_queries(target, self_query);
-    query_work work = {.target = target, .queries = &queries, .k = k, .rows = *out, .self_query = self_query};
+    query_work work = {
+        .target = target, .queries = &queries, .k = k, .rows = *out, .self_query = self_query};
     return answer_all(&work, NULL);
 }
 
 kd_status point_self_count_within(const point_target *target, const point_self_query *self_query,
                                   uint64_t *offsets) {
     const point_queries queries = own_queries(target, self_query);
-    query_work work = {.target = target, .queries = &queries, .counts = offsets, .self_query = self_query};
+    query_work work = {
+        .target = target, .queries = &queries, .counts = offsets, .self_query = self_query};
     KD_TRY(answer_all(&work, NULL));
     const uint64_t count = target->tree.count;
     offsets[count] = scan_exclusive_u64(offsets, offsets, count);
@@ -453,7 +457,10 @@ kd_status point_self_within(const point_target *target, const point_self_query *
                             const uint64_t *offsets, uint32_t *ids, void *dist2) {
     const point_rows rows = {ids, dist2, NULL};
     const point_queries queries = own_queries(target, self_query);
-    query_work work = {
-        .target = target, .queries = &queries, .rows = rows, .offsets = offsets, .self_query = self_query};
+    query_work work = {.target = target,
+                       .queries = &queries,
+                       .rows = rows,
+                       .offsets = offsets,
+                       .self_query = self_query};
     return answer_all(&work, NULL);
 }

@@ -66,9 +66,12 @@ __device__ inline turn_query query_of_turn(const asked &queries, uint32_t own) {
 
 __device__ inline turn_query query_of_turn(const asked_own &queries, uint32_t own) {
     const own_query query = own_query_of(queries, own);
-    return {
-        query.valid,  query.place, query.row, query.q, query.valid ? pointtree_bound2(queries.max_radius) : -1.0f,
-        query.skipped};
+    return {query.valid,
+            query.place,
+            query.row,
+            query.q,
+            query.valid ? pointtree_bound2(queries.max_radius) : -1.0f,
+            query.skipped};
 }
 
 /* The bounding box of the active lanes' queries. */
@@ -242,7 +245,8 @@ __device__ inline bool visit_leaf(const view &index, packet_shared &sh, uint32_t
 template <int K, class ASKED>
 __device__ inline bool visit_packet(const view &index, const ASKED &queries, packet_shared &sh,
                                     uint32_t place, vec3 q, bool on, float limit,
-                                    const query_handover &handover, packet_lane<K, ASKED::OWN> &mine) {
+                                    const query_handover &handover,
+                                    packet_lane<K, ASKED::OWN> &mine) {
     if (on) mine.best.open(limit);
     home_order homes = home_order_of(index, queries, place, q, on);
     bool parts = false;

@@ -63,7 +63,8 @@ kd_status lay_out(plan *p, cuda_arena *arena, const point_query_cuda *q,
     p->method = strategy.method;
     p->sorted = strategy.sorted;
     if (p->sorted && count) KD_TRY(lay_out_sort(&p->sort, arena, q->index, count));
-    const bool finds_others = q->k > 1 || self_query->skips; /* a point alone finds itself at once */
+    const bool finds_others =
+        q->k > 1 || self_query->skips; /* a point alone finds itself at once */
     const bool parts =
         p->method == POINT_QUERY_GROUPS || (p->method == POINT_QUERY_PACKETS && finds_others);
     p->to = lay_out_handover(arena, q, parts ? PATIENCE_OWN : 0, count, p->sorted && count,
@@ -106,8 +107,10 @@ kd_status give_order(const plan *p, const point_query_cuda *q, const point_self_
     return KD_OK;
 }
 
-asked_own asked_by(const point_query_cuda *q, const point_self_query *self_query, uint32_t together) {
-    return asked_own_of(view_of(q->index), q->max_radius, self_query->skips, !self_query->order, together);
+asked_own asked_by(const point_query_cuda *q, const point_self_query *self_query,
+                   uint32_t together) {
+    return asked_own_of(view_of(q->index), q->max_radius, self_query->skips, !self_query->order,
+                        together);
 }
 
 /* Sorts the positions of the index along the curve. */
@@ -119,8 +122,8 @@ kd_status sort_own(plan *p, const point_query_cuda *q, const point_self_query *s
         index->points,       4,    NULL, INFINITY, NULL, index->tree.count, NULL, bits,
         p->sort.code.levels, NULL, 0};
     KD_TRY(sort_queries(&p->sort, index, places, (cudaStream_t)q->stream));
-    *out = asked_own_sorted(view_of(index), q->max_radius, self_query->skips, !self_query->order, p->sort.order,
-                            p->sort.codes_sorted, bits);
+    *out = asked_own_sorted(view_of(index), q->max_radius, self_query->skips, !self_query->order,
+                            p->sort.order, p->sort.codes_sorted, bits);
     return KD_OK;
 }
 
@@ -151,8 +154,10 @@ __device__ uint64_t row_of(const walkers &walk_kernels, uint64_t node) {
 }
 
 template <typename real, class METRIC>
-__global__ __launch_bounds__(point_walk::BLOCK) void self_nearest_by_walk(
-    walkers walk_kernels, METRIC metric, uint32_t k, neighbour_nd *lists, point_walk::rows<real> out) {
+__global__
+__launch_bounds__(point_walk::BLOCK) void self_nearest_by_walk(walkers walk_kernels, METRIC metric,
+                                                               uint32_t k, neighbour_nd *lists,
+                                                               point_walk::rows<real> out) {
     const uint64_t thread = (uint64_t)blockIdx.x * point_walk::BLOCK + threadIdx.x;
     const uint32_t found = k + walk_kernels.skips;
     neighbour_nd *list = lists + thread * found;
@@ -160,8 +165,8 @@ __global__ __launch_bounds__(point_walk::BLOCK) void self_nearest_by_walk(
     const uint64_t step = (uint64_t)gridDim.x * point_walk::BLOCK;
     for (uint64_t node = thread; node < walk_kernels.tree.count; node += step) {
         const uint32_t own = walk_kernels.tree.ids[node];
-        const uint32_t held =
-            point_walk::nearest_of(walk_kernels.tree, metric, node_point(walk_kernels.tree, node), found, bound2, list);
+        const uint32_t held = point_walk::nearest_of(
+            walk_kernels.tree, metric, node_point(walk_kernels.tree, node), found, bound2, list);
         const uint64_t row = row_of(walk_kernels, node) * k;
         uint32_t made = 0;
         for (uint32_t j = 0; j < held && made < k; ++j) {
@@ -179,17 +184,20 @@ __global__ __launch_bounds__(point_walk::BLOCK) void self_nearest_by_walk(
 }
 
 template <class METRIC>
-__global__ __launch_bounds__(point_walk::BLOCK) void self_count_by_walk(walkers walk_kernels, METRIC metric,
+__global__ __launch_bounds__(point_walk::BLOCK) void self_count_by_walk(walkers walk_kernels,
+                                                                        METRIC metric,
                                                                         uint64_t *counts) {
     const uint64_t node = (uint64_t)blockIdx.x * point_walk::BLOCK + threadIdx.x;
     if (node >= walk_kernels.tree.count) return;
     const double bound2 = bound_of(metric, walk_kernels.tree.scalar, walk_kernels.max_radius);
     const void *query = node_point(walk_kernels.tree, node);
-    counts[row_of(walk_kernels, node)] = point_walk::count_of(walk_kernels.tree, metric, query, bound2) - walk_kernels.skips;
+    counts[row_of(walk_kernels, node)] =
+        point_walk::count_of(walk_kernels.tree, metric, query, bound2) - walk_kernels.skips;
 }
 
 template <typename real, class METRIC>
-__global__ __launch_bounds__(point_walk::BLOCK) void self_fill_by_walk(walkers walk_kernels, METRIC metric,
+__global__ __launch_bounds__(point_walk::BLOCK) void self_fill_by_walk(walkers walk_kernels,
+                                                                       METRIC metric,
                                                                        const uint64_t *offsets,
                                                                        point_walk::rows<real> out) {
     const uint64_t node = (uint64_t)blockIdx.x * point_walk::BLOCK + threadIdx.x;
@@ -223,7 +231,8 @@ template <class START> kd_status start_walk(const point_query_cuda *q, const STA
     return is_double ? start(0.0, euclid()) : start(0.0f, euclid());
 }
 
-kd_status nearest_walk(const plan *p, const point_query_cuda *q, const point_self_query *self_query) {
+kd_status nearest_walk(const plan *p, const point_query_cuda *q,
+                       const point_self_query *self_query) {
     return start_walk(q, [&](auto real, const auto &metric) {
         self_nearest_by_walk<<<(unsigned)(p->walkers / point_walk::BLOCK), point_walk::BLOCK, 0,
                                (cudaStream_t)q->stream>>>(walkers_of(q, self_query), metric, q->k,
@@ -237,7 +246,8 @@ unsigned walk_blocks(const point_query_cuda *q) {
     return (unsigned)blocks_for(q->index->tree.count, point_walk::BLOCK);
 }
 
-kd_status count_walk(const point_query_cuda *q, const point_self_query *self_query, uint64_t *counts) {
+kd_status count_walk(const point_query_cuda *q, const point_self_query *self_query,
+                     uint64_t *counts) {
     return start_walk(q, [&](auto, const auto &metric) {
         self_count_by_walk<<<walk_blocks(q), point_walk::BLOCK, 0, (cudaStream_t)q->stream>>>(
             walkers_of(q, self_query), metric, counts);
@@ -280,7 +290,8 @@ extern "C" kd_status point_self_cuda_nearest(const point_query_cuda *q,
 }
 
 extern "C" kd_status point_self_cuda_count_within(const point_query_cuda *q,
-                                                  const point_self_query *self_query, uint64_t *offsets) {
+                                                  const point_self_query *self_query,
+                                                  uint64_t *offsets) {
     plan p;
     KD_TRY(begin(&p, q, self_query));
     const cudaStream_t stream = (cudaStream_t)q->stream;
@@ -295,7 +306,8 @@ extern "C" kd_status point_self_cuda_count_within(const point_query_cuda *q,
     return scan_counts(p.cub, &p.cub_bytes, offsets, count, stream);
 }
 
-extern "C" kd_status point_self_cuda_within(const point_query_cuda *q, const point_self_query *self_query,
+extern "C" kd_status point_self_cuda_within(const point_query_cuda *q,
+                                            const point_self_query *self_query,
                                             const uint64_t *offsets) {
     KD_REQUIRE(q->ids && q->dist2, KD_ERROR_USAGE,
                "`ids` is %p and `dist2` is %p; neither may be NULL", (void *)q->ids, q->dist2);
@@ -307,8 +319,8 @@ extern "C" kd_status point_self_cuda_within(const point_query_cuda *q, const poi
     if (p.method == POINT_QUERY_WALK) return fill_walk(q, self_query, offsets);
     const answer_rows out = {q->ids, (float *)q->dist2, NULL};
     fill_by_leaves<<<(unsigned)blocks_for(count, LEAVES_WARPS), 32 * LEAVES_WARPS, 0,
-                     (cudaStream_t)q->stream>>>(view_of(q->index), asked_by(q, self_query, 1), offsets,
-                                                out);
+                     (cudaStream_t)q->stream>>>(view_of(q->index), asked_by(q, self_query, 1),
+                                                offsets, out);
     KD_CUDA_LAUNCHED("fill");
     return KD_OK;
 }

@@ -132,9 +132,11 @@ KD_DEVICE_CALL(point_self_cuda_scratch_bytes,
 KD_DEVICE_CALL(point_self_cuda_nearest,
                (const point_query_cuda *query, const point_self_query *self_query));
 KD_DEVICE_CALL(point_self_cuda_count_within,
-               (const point_query_cuda *query, const point_self_query *self_query, uint64_t *offsets));
-KD_DEVICE_CALL(point_self_cuda_within, (const point_query_cuda *query, const point_self_query *self_query,
-                                        const uint64_t *offsets));
+               (const point_query_cuda *query, const point_self_query *self_query,
+                uint64_t *offsets));
+KD_DEVICE_CALL(point_self_cuda_within,
+               (const point_query_cuda *query, const point_self_query *self_query,
+                const uint64_t *offsets));
 
 #ifdef __cplusplus
 }

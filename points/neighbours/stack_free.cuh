@@ -59,8 +59,7 @@ __device__ inline void each_within(const pointtree_nd_view &tree, const point_me
                                    const void *query, double bound, const TAKE &take) {
     neighbour_nd nd;
     metric_walk walk = metric_walk_begin(&tree, &metric);
-    while (metric_walk_next(&tree, &metric, query, bound, &walk, &nd))
-        take(nd.dist2, nd.id);
+    while (metric_walk_next(&tree, &metric, query, bound, &walk, &nd)) take(nd.dist2, nd.id);
 }
 
 struct asked {

@@ -78,8 +78,8 @@ __device__ inline void unpack(const uint16_t *eight, uint32_t (&out)[ITEMS]) {
 
 /* Loads the lists as local indices into shared memory; the first list becomes 0, 1, 2, ... */
 template <int K, int HEIGHT>
-__device__ inline void load_lists(bottom_shared<K, HEIGHT> &sh, const stage &s,
-                                  const list_set &set, const segment &segment) {
+__device__ inline void load_lists(bottom_shared<K, HEIGHT> &sh, const stage &s, const list_set &set,
+                                  const segment &segment) {
     uint16_t *local = (uint16_t *)s.nodes;
     uint32_t point[ITEMS];
 #pragma unroll
@@ -179,8 +179,9 @@ __device__ inline void split_other_list(bottom_shared<K, HEIGHT> &sh, int a, con
 
 /* One level with `height` > 3 levels remaining: all slots of a thread belong to one node. */
 template <int K, int HEIGHT, bool WIDEST, typename real>
-__device__ inline void split_level(bottom_shared<K, HEIGHT> &sh, const stage &s, const subtree &subtree,
-                                   uint32_t height, int &axis, region<real, K> &domain) {
+__device__ inline void split_level(bottom_shared<K, HEIGHT> &sh, const stage &s,
+                                   const subtree &subtree, uint32_t height, int &axis,
+                                   region<real, K> &domain) {
     slots at;
     at.slot = threadIdx.x * ITEMS;
     at.index = at.slot >> height;
@@ -221,9 +222,9 @@ template <int K> struct tail {
 /* Builds the `index`-th node of the block with LEVELS levels, over the points in the bit set
    `members`. */
 template <int LEVELS, int K, int HEIGHT, bool WIDEST, typename real>
-__device__ inline void split_tail(bottom_shared<K, HEIGHT> &sh, const stage &s, const subtree &subtree,
-                                  const tail<K> &tail, uint32_t members, uint32_t index, int axis,
-                                  const region<real, K> &domain) {
+__device__ inline void split_tail(bottom_shared<K, HEIGHT> &sh, const stage &s,
+                                  const subtree &subtree, const tail<K> &tail, uint32_t members,
+                                  uint32_t index, int axis, const region<real, K> &domain) {
     if (!members) return;
     if (WIDEST) {
         axis = region_widest<real, K>(domain, s.dims);
@@ -252,15 +253,16 @@ __device__ inline void split_tail(bottom_shared<K, HEIGHT> &sh, const stage &s, 
         }
         split_tail<LEVELS - 1, K, HEIGHT, WIDEST, real>(sh, s, subtree, tail, left, 2 * index, next,
                                                         parts[0]);
-        split_tail<LEVELS - 1, K, HEIGHT, WIDEST, real>(sh, s, subtree, tail, right, 2 * index + 1, next,
-                                                        parts[1]);
+        split_tail<LEVELS - 1, K, HEIGHT, WIDEST, real>(sh, s, subtree, tail, right, 2 * index + 1,
+                                                        next, parts[1]);
     }
 }
 
 /* Builds the remaining levels over this thread's points, which form one sub-tree. */
 template <int LEVELS, int K, int HEIGHT, bool WIDEST, typename real>
-__device__ inline void finish_tail(bottom_shared<K, HEIGHT> &sh, const stage &s, const subtree &subtree,
-                                   int axis, const region<real, K> &domain) {
+__device__ inline void finish_tail(bottom_shared<K, HEIGHT> &sh, const stage &s,
+                                   const subtree &subtree, int axis,
+                                   const region<real, K> &domain) {
     const uint32_t slot = threadIdx.x * ITEMS, index = slot >> LEVELS;
     if (slot >= 1u << subtree.height) return;
     const uint32_t count = segment_of(subtree.low, LEVELS, index).count;
@@ -274,8 +276,8 @@ __device__ inline void finish_tail(bottom_shared<K, HEIGHT> &sh, const stage &s,
         for (uint32_t i = 0; a < (int)s.dims && i < count; ++i)
             from.order[a] |= (uint32_t)sh.side[sh.list[a][slot + i]] << 4 * i;
     }
-    split_tail<LEVELS, K, HEIGHT, WIDEST, real>(sh, s, subtree, from, (1u << count) - 1, index, axis,
-                                                domain);
+    split_tail<LEVELS, K, HEIGHT, WIDEST, real>(sh, s, subtree, from, (1u << count) - 1, index,
+                                                axis, domain);
 }
 
 template <int K, int HEIGHT, typename real>
@@ -320,7 +322,7 @@ __global__ __launch_bounds__(bottom_shared<K, HEIGHT>::THREADS,
     const uint32_t height = segment.count > upper ? levels : levels - 1;
     if (height == 0) return;
     const subtree subtree = {level, index, height, segment.count - (upper >> (levels - height)),
-                        from.list[0] + segment.begin};
+                             from.list[0] + segment.begin};
     load_lists(sh, s, from, segment);
     region<real, K> domain = {};
     int axis = (int)(level % s.dims);

@@ -60,7 +60,8 @@ template <int BITS> __global__ __launch_bounds__(MOVE_THREADS) void count_digits
         tag[r] = first + 32 * r < segment.count ? s.tags[point[r]] : PLACED;
 #pragma unroll
     for (int r = 0; r < MOVE_ROUNDS; ++r) {
-        if (first + 32 * r < segment.count) s.moving[segment.begin + first + 32 * r] = (uint8_t)tag[r];
+        if (first + 32 * r < segment.count)
+            s.moving[segment.begin + first + 32 * r] = (uint8_t)tag[r];
         unsigned ballot[BITS], active;
         vote<BITS>(ballot, active, tag[r], !(tag[r] & PLACED));
         count += __popc(lanes_with<BITS>(ballot, active, lane));

@@ -143,9 +143,12 @@ __global__ __launch_bounds__(bottom_shared<HEIGHT, key>::THREADS) void finish_ch
     const uint32_t levels = s.tree.levels - level, upper = (1u << (levels - 1)) - 1;
     const uint32_t height = range.count > upper ? levels : levels - 1;
     if (height == 0) return;
-    const subtree subtree = {
-        level,          blockIdx.x, range.count, height, range.count - (upper >> (levels - height)),
-        ids + range.begin};
+    const subtree subtree = {level,
+                             blockIdx.x,
+                             range.count,
+                             height,
+                             range.count - (upper >> (levels - height)),
+                             ids + range.begin};
     places at;
     const segment root = segment_of(subtree.low, height, 0);
 #pragma unroll

@@ -160,7 +160,8 @@ __global__ __launch_bounds__(THREADS) void distribute(chunk_stage s, chunk_pass 
         const uint32_t to = sh.to[digit] + i - sh.first[digit];
         p.ids_to[segment.begin + to] = sh.id[i];
         p.values_to[segment.begin + to] = sh.value[i];
-        if (p.last && to == segment.left) s.tree_ids[pointtree_level_begin(p.level) + index] = sh.id[i];
+        if (p.last && to == segment.left)
+            s.tree_ids[pointtree_level_begin(p.level) + index] = sh.id[i];
     }
 }
 

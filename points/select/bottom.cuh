@@ -119,8 +119,9 @@ __device__ inline void scan_segment(bottom_shared<HEIGHT> &sh, uint32_t height, 
 
 /* One level with `height` > 3 levels remaining: all slots of a thread belong to one node. */
 template <int HEIGHT, bool WIDEST>
-__device__ inline void split_level(bottom_shared<HEIGHT> &sh, const stage &s, const subtree &subtree,
-                                   uint32_t height, int &axis, domain &region) {
+__device__ inline void split_level(bottom_shared<HEIGHT> &sh, const stage &s,
+                                   const subtree &subtree, uint32_t height, int &axis,
+                                   domain &region) {
     const uint32_t slot = threadIdx.x * ITEMS, index = slot >> height;
     const uint32_t offset = slot - (index << height), middle = 1u << (height - 1);
     const bool across_warps = (1u << height) > 32 * ITEMS;
@@ -143,8 +144,8 @@ __device__ inline void split_level(bottom_shared<HEIGHT> &sh, const stage &s, co
     scatter(third, slot, offset, middle, sides_third, before_third, entry_third);
     if (WIDEST && count) {
         const uint32_t pivot = sh.placed[(index << height) + middle - 1];
-        region =
-            domain_clipped(region, axis, record_axis(subtree.records[pivot], axis), offset >= middle);
+        region = domain_clipped(region, axis, record_axis(subtree.records[pivot], axis),
+                                offset >= middle);
         axis = domain_widest(region);
     } else if (!WIDEST) {
         axis = axis == 2 ? 0 : axis + 1;
@@ -209,13 +210,14 @@ __device__ inline void split_tail(bottom_shared<HEIGHT> &sh, const stage &s, con
 
 /* Builds the remaining levels over this thread's points, which form one sub-tree. */
 template <int LEVELS, int HEIGHT, bool WIDEST>
-__device__ inline void finish_tail(bottom_shared<HEIGHT> &sh, const stage &s, const subtree &subtree,
-                                   int axis, const domain &region) {
+__device__ inline void finish_tail(bottom_shared<HEIGHT> &sh, const stage &s,
+                                   const subtree &subtree, int axis, const domain &region) {
     const uint32_t slot = threadIdx.x * ITEMS, index = slot >> LEVELS;
     if (slot >= 1u << subtree.height) return;
     const uint32_t count = subtree_segment(subtree.low, LEVELS, index).count;
     const tail from = open_tail(sh, slot, count);
-    split_tail<LEVELS, HEIGHT, WIDEST>(sh, s, subtree, from, (1u << count) - 1, index, axis, region);
+    split_tail<LEVELS, HEIGHT, WIDEST>(sh, s, subtree, from, (1u << count) - 1, index, axis,
+                                       region);
 }
 
 /* Writes the ids: the pivots are in order, the tree in level order. */
@@ -247,15 +249,17 @@ __global__ __launch_bounds__(bottom_shared<HEIGHT>::THREADS,
     const uint32_t height = segment.count > upper ? levels : levels - 1;
     if (height == 0) return;
     const subtree subtree = {level, index, height, segment.count - (upper >> (levels - height)),
-                        (deep ? s.records : roots.shallow) + segment.begin};
+                             (deep ? s.records : roots.shallow) + segment.begin};
     bool ends = false;
 #pragma unroll 1
-    for (int axis = 0; axis < 3; ++axis) ends = sort_axis(sh, subtree.records, segment.count, axis, ends);
+    for (int axis = 0; axis < 3; ++axis)
+        ends = sort_axis(sh, subtree.records, segment.count, axis, ends);
     domain region = {};
     if (WIDEST) region = s.nodes.region[node];
     int axis = s.nodes.axis[node];
 #pragma unroll 1
-    for (uint32_t h = height; h > 3; --h) split_level<HEIGHT, WIDEST>(sh, s, subtree, h, axis, region);
+    for (uint32_t h = height; h > 3; --h)
+        split_level<HEIGHT, WIDEST>(sh, s, subtree, h, axis, region);
     if (height >= 3)
         finish_tail<3, HEIGHT, WIDEST>(sh, s, subtree, axis, region);
     else if (height == 2)

@@ -124,7 +124,8 @@ __device__ void aim_end(aim_shared &sh, const segment &segment, float sigmas) {
         maximum = max(maximum, in_block<CLUSTER>(sh.maximum, rank)[node]);
     }
     const uint32_t sampled = count_of_node<CLUSTER>(sh, node);
-    const float m = (float)sampled, n = (float)max(segment.count, 1u), q = ((float)segment.left + 0.5f) / n;
+    const float m = (float)sampled, n = (float)max(segment.count, 1u),
+                q = ((float)segment.left + 0.5f) / n;
     const float own = m * q * (1.0f - q) * fmaxf(0.0f, 1.0f - m / n), part = fmaxf(q, 1.0f - q);
     float doubt = 0, error = 0;
     if (DEPTH) {
@@ -177,8 +178,8 @@ template <int DEPTH, int CLUSTER> __device__ void split_samples(aim_shared &sh, 
     __syncthreads();
 }
 
-/* Finds the brackets of a root's nodes at one depth, which begin at node `first` of `level`; `segment`
-   is the segment of the node whose end this thread handles. */
+/* Finds the brackets of a root's nodes at one depth, which begin at node `first` of `level`;
+   `segment` is the segment of the node whose end this thread handles. */
 template <int DEPTH, int CLUSTER>
 __device__ void aim_depth(aim_shared &sh, const stage &s, uint32_t level, uint32_t first,
                           const segment &segment, float sigmas, const aim_sample &drawn) {
@@ -225,7 +226,8 @@ template <int DEPTH, int CLUSTER>
 __device__ void aim_level(aim_shared &sh, const stage &s, uint32_t root, float sigmas,
                           const aim_sample &drawn) {
     const uint32_t level = s.physical + DEPTH, first = root << DEPTH;
-    const segment segment = node_segment(s.tree, level, first + (threadIdx.x / 2 & ((1u << DEPTH) - 1)));
+    const segment segment =
+        node_segment(s.tree, level, first + (threadIdx.x / 2 & ((1u << DEPTH) - 1)));
     aim_depth<DEPTH, CLUSTER>(sh, s, level, first, segment, sigmas, drawn);
 }
 
@@ -271,9 +273,11 @@ __global__ __launch_bounds__(SELECT_THREADS, 1) void aim_lists(const __grid_cons
     uint32_t less = 0;
     for (int h = 2 * node.place + 1; h < (2 << group_levels(s, node.root)) - 1; ++h)
         if (is_under(h, 2 * node.place + 1)) less += counts[h];
-    const segment segment = {list.begin, min(counts[node.place], list.capacity), left - min(less, left)};
+    const segment segment = {list.begin, min(counts[node.place], list.capacity),
+                             left - min(less, left)};
     aim_sample drawn;
-    draw_group_sample<CLUSTER>(sh, drawn, segment, node.level, [&](uint32_t i) { return s.lists[i]; });
+    draw_group_sample<CLUSTER>(sh, drawn, segment, node.level,
+                               [&](uint32_t i) { return s.lists[i]; });
     aim_depth<0, CLUSTER>(sh, s, node.level, node.index, segment, sigmas, drawn);
     sync_cluster<CLUSTER>();
 }

@@ -138,8 +138,8 @@ static inline uint32_t column_narrow(const int32_t *from, uint32_t count, int32_
 }
 
 /* Partitions a group of eight records, of which the first `valid` exist. */
-COLUMN_FN void columns_move(const columns_source *source, columns_target *target, column_pivot pivot,
-                            uint32_t columns, uint32_t i, uint32_t valid) {
+COLUMN_FN void columns_move(const columns_source *source, columns_target *target,
+                            column_pivot pivot, uint32_t columns, uint32_t i, uint32_t valid) {
     const int32_t *at = source->at + i;
     const __m256i there = column_lanes(0, valid), pivot_key = _mm256_set1_epi32(pivot.key);
     __m256i group[COLUMNS_MAX], keys;

@@ -54,7 +54,7 @@ __device__ void open_settling(resolve_shared<THREADS> &sh, const stage &s, resol
     node.count = s.refined ? counts[GROUP_PLACES + top] : sh.filled[top];
     node.begin = list.begin;
     node.listed = sh.filled[top] <= first.capacity && node.count <= list.capacity &&
-                node.segment.left >= node.less && node.segment.left - node.less < node.count;
+                  node.segment.left >= node.less && node.segment.left - node.less < node.count;
     if (node.listed) return;
     const segment from = node_segment(s.tree, s.physical, root);
     node.begin = from.begin;
@@ -133,9 +133,10 @@ __global__ __launch_bounds__(THREADS,
     const uint32_t node = node_at(entry.node.level, index);
     if (threadIdx.x == 0) {
         const point_key lo = s.nodes.lo[node];
-        sh.target[0] = entry.listed
-                           ? narrowing{lo, s.nodes.hi[node] - lo, entry.segment.left - entry.less, entry.count}
-                           : narrowing{0, KEY_MAX, entry.segment.left, entry.segment.count};
+        sh.target[0] =
+            entry.listed
+                ? narrowing{lo, s.nodes.hi[node] - lo, entry.segment.left - entry.less, entry.count}
+                : narrowing{0, KEY_MAX, entry.segment.left, entry.segment.count};
     }
     sync_cluster<CLUSTER>(); /* counters must be loaded before other blocks count there */
     const point_key pivot = select_key<CLUSTER>(sh, [&](const auto &add) {

@@ -58,7 +58,8 @@ __device__ inline place place_of(const stage &s, uint32_t root, int h) {
     uint32_t skipped = 0;
     for (int above = 0; above < depth; ++above) skipped += list_share(levels, above);
     const uint32_t capacity = share * (range.count / 32);
-    return {from.begin / 2 + skipped * (from.count / 32) + share * ((range.begin - from.begin) / 32),
+    return {from.begin / 2 + skipped * (from.count / 32) +
+                share * ((range.begin - from.begin) / 32),
             s.refined ? capacity - capacity / 4 : capacity};
 }
 

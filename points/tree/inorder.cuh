@@ -113,7 +113,8 @@ struct domain {
 };
 
 __device__ inline int domain_widest(const domain &region) {
-    const float x = region.hi[0] - region.lo[0], y = region.hi[1] - region.lo[1], z = region.hi[2] - region.lo[2];
+    const float x = region.hi[0] - region.lo[0], y = region.hi[1] - region.lo[1],
+                z = region.hi[2] - region.lo[2];
     return y > x ? (z > y ? 2 : 1) : (z > x ? 2 : 0);
 }
 

@@ -18,7 +18,8 @@ typedef struct point_visitor {
 static inline void point_visitor_tell(point_visitor *visitor, uint32_t id, double dist2) {
     if (!(dist2 <= visitor->bound)) return;
     const uint64_t name = visitor->renamed ? visitor->renamed[id] : id;
-    const double wanted = visitor->hear(visitor->context, visitor->query, name, dist2, visitor->bound);
+    const double wanted =
+        visitor->hear(visitor->context, visitor->query, name, dist2, visitor->bound);
     if (!(wanted >= visitor->bound)) visitor->bound = wanted >= 0 ? wanted : -1;
 }
 
@@ -41,7 +42,8 @@ static inline void pointtree_tell(const pointtree_nd_view *tree, const point_met
     }
     pointtree_nd_walk walk = pointtree_nd_walk_begin();
     while (pointtree_nd_walk_next(tree, query, visitor->bound, &walk))
-        point_visitor_tell(visitor, tree->ids[walk.node], pointtree_nd_dist2(tree, query, walk.node));
+        point_visitor_tell(visitor, tree->ids[walk.node],
+                           pointtree_nd_dist2(tree, query, walk.node));
 }
 
 #endif

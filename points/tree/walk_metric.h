@@ -105,7 +105,8 @@ KD_FN bool metric_image_is_nearest(const pointtree_nd_view *tree, const point_me
         const uint32_t own = digits % 3;
         digits /= 3;
         const double at = pointtree_nd_coordinate(tree, node, axis);
-        const double difference = fabs(pointtree_nd_difference(tree->scalar, walk->image[axis], at));
+        const double difference =
+            fabs(pointtree_nd_difference(tree->scalar, walk->image[axis], at));
         for (uint32_t other = 0; other < 3; ++other) {
             const double x = metric_shifted(tree, metric, query, axis, other);
             const double its = fabs(pointtree_nd_difference(tree->scalar, x, at));
@@ -119,8 +120,8 @@ KD_FN double metric_distance(const pointtree_nd_view *tree, point_norm norm, con
                              uint32_t node) {
     double all = 0;
     for (uint32_t axis = 0; axis < tree->dims; ++axis) {
-        const double difference = pointtree_nd_difference(tree->scalar, query[axis],
-                                                     pointtree_nd_coordinate(tree, node, axis));
+        const double difference = pointtree_nd_difference(
+            tree->scalar, query[axis], pointtree_nd_coordinate(tree, node, axis));
         all = metric_join(tree->scalar, norm, all, metric_part(tree->scalar, norm, difference));
     }
     return all;
@@ -151,7 +152,8 @@ KD_FN bool metric_step(const pointtree_nd_view *tree, point_norm norm, const dou
         }
         const bool from_near = from == near || (from_parent && near >= tree->count);
         const double difference = fabs(distance) > slack ? fabs(distance) - slack : 0;
-        if (from_near && far < tree->count && metric_part(tree->scalar, norm, difference) <= bound) {
+        if (from_near && far < tree->count &&
+            metric_part(tree->scalar, norm, difference) <= bound) {
             walk->node = far;
             walk->from = node;
             return true;
@@ -165,8 +167,7 @@ KD_FN bool metric_step(const pointtree_nd_view *tree, point_norm norm, const dou
 /* Finds the next point within `bound`, which may shrink from call to call; returns false after
    the last one. */
 KD_FN bool metric_walk_next(const pointtree_nd_view *tree, const point_metric *metric,
-                            const void *query, double bound, metric_walk *walk,
-                            neighbour_nd *nd) {
+                            const void *query, double bound, metric_walk *walk, neighbour_nd *nd) {
     for (;;) {
         if (!walk->walking) {
             if (walk->next == walk->images) return false;

@@ -79,8 +79,8 @@ template <typename id> static const char *ids_name() {
 
 template <typename id, kd_status (*call)(const kd_points *, const kd_points_query *, uint32_t, id *,
                                          void *, uint32_t *)>
-static void nearest(const points_handle &handle, const points_query &query, uint32_t k, nb::handle ids,
-                    nb::handle dist2, nb::handle counts) {
+static void nearest(const points_handle &handle, const points_query &query, uint32_t k,
+                    nb::handle ids, nb::handle dist2, nb::handle counts) {
     const points_use tree(handle);
     std::vector<array> keep(3);
     const uint64_t count = query.c.points.count,
@@ -153,7 +153,8 @@ static void closest(const points_handle &handle, const points_query &query, nb::
 }
 
 /* Offsets of each piece begin at 0; the last offset of the previous piece is added to them. */
-static void within_count(const points_handle &handle, const points_query &query, nb::handle offsets) {
+static void within_count(const points_handle &handle, const points_query &query,
+                         nb::handle offsets) {
     const points_use tree(handle);
     array keep;
     const uint64_t count = query.c.points.count;
@@ -246,8 +247,8 @@ static void self_nearest(const points_handle &handle, const points_query &query,
     });
 }
 
-static void self_within_count(const points_handle &handle, const points_query &query, nb::handle order,
-                              nb::handle offsets) {
+static void self_within_count(const points_handle &handle, const points_query &query,
+                              nb::handle order, nb::handle offsets) {
     const points_use tree(handle);
     std::vector<array> keep(2);
     const uint64_t count = kd_points_count(tree.c);
@@ -281,8 +282,8 @@ static void self_within(const points_handle &handle, const points_query &query, 
     });
 }
 
-static void in_box_count(const points_handle &handle, const point_arrays &lo, const point_arrays &hi,
-                         nb::handle offsets) {
+static void in_box_count(const points_handle &handle, const point_arrays &lo,
+                         const point_arrays &hi, nb::handle offsets) {
     const points_use tree(handle);
     array keep;
     uint64_t *to =

@@ -22,8 +22,8 @@ static scene_handle *make_scene(function make, render_options &options) {
     };
     const auto task = std::make_shared<making>();
     task->options = options;
-    check_heard([=](const std::atomic<bool> &) { return make(&task->scene, &task->options.c); }, true,
-                nullptr);
+    check_heard([=](const std::atomic<bool> &) { return make(&task->scene, &task->options.c); },
+                true, nullptr);
     options = task->options;
     kd_scene *made = task->scene;
     task->scene = nullptr;

@@ -152,7 +152,8 @@ static kd_status plan_tree_there(render_plan *out, const mesh_view *mesh,
 /* Bytes of a photon map; distributed maps are complete on each rank until their radius is known. */
 static uint64_t map_bytes_there(uint64_t photons, bool ordered, const kd_render_options *options,
                                 int32_t rank_count) {
-    const bool distributed = rank_count > 1 && rank_maps_apart(options->maps) && options->radius > 0;
+    const bool distributed =
+        rank_count > 1 && rank_maps_apart(options->maps) && options->radius > 0;
     const uint64_t keepers = distributed ? (uint64_t)rank_count : 1;
     return photon_map_cuda_bytes((photons + keepers - 1) / keepers, ordered);
 }
@@ -219,8 +220,8 @@ static kd_status plan_there(render_plan *out, const scene_view *view,
 uint64_t render_plan_sent(const scene_view *view, const kd_render_options *options,
                           int32_t rank_count, bool on_devices) {
     const integrator *integrator = integrator_find(options->integrator);
-    const uint64_t passes =
-        integrator->pass ? (uint64_t)integrator_samples(integrator, options) : (uint64_t)options->batches;
+    const uint64_t passes = integrator->pass ? (uint64_t)integrator_samples(integrator, options)
+                                             : (uint64_t)options->batches;
     uint64_t photons[PHOTON_LISTS], each = 0;
     if (rank_count < 2) return 0;
     photons_of(photons, view, options);
@@ -244,7 +245,7 @@ static kd_status make_plan(render_plan *out, const scene_view *view,
     add(out, "film", film_bytes_of(pixels_of(options)));
     add(out, "picture", film_picture_bytes(pixels_of(options)));
     return device.kind == DEVICE_CUDA ? plan_there(out, view, options, rank_count)
-                                     : plan_here(out, view, options, rank_count);
+                                      : plan_here(out, view, options, rank_count);
 }
 
 kd_status render_plan_make(render_plan *out, const scene_view *view,
@@ -315,7 +316,8 @@ kd_status render_plan_fit(render_plan *out, const scene_view *view, kd_render_op
         fits(out, maximum), KD_ERROR_MEMORY,
         "rendering needs %llu bytes%s%s, but only %llu are allowed: use %sa smaller --resolution "
         "or a --crop%s",
-        (unsigned long long)(on_device ? out->device_total : out->total), on_device ? " on the device" : "",
+        (unsigned long long)(on_device ? out->device_total : out->total),
+        on_device ? " on the device" : "",
         last > 1 ? " even in as many batches as the options allow" : "",
         (unsigned long long)maximum,
         by_gather  ? "a larger --gather or --estimator fixed (both allow more batches), fewer "
@@ -334,7 +336,8 @@ static bool spread_fits(const scene_view *view, const kd_render_options *options
     const integrator *integrator = integrator_find(options->integrator);
     choice->sent[maps] = 0;
     snprintf(tried.maps, sizeof tried.maps, "%s", rank_maps_name((int)maps));
-    if (maps == RANK_MAPS_APART && !(integrator->maps && integrator_may_be_apart(integrator, options)))
+    if (maps == RANK_MAPS_APART &&
+        !(integrator->maps && integrator_may_be_apart(integrator, options)))
         return false;
     if (render_plan_make_among(&plan, view, &tried, choice->rank_count) != KD_OK) {
         status_clear();
@@ -359,7 +362,8 @@ kd_status render_plan_fit_among(render_plan *out, const scene_view *view,
     /* Distributed photons would force the rendering from the device to the CPU: only if nothing
        else fits. */
     if (on_device && !stays && (whole || !name_is_auto(options->device))) distributed = false;
-    if (choice->chosen == RANK_MAPS_AUTO) choice->chosen = maps_choice_of(choice, whole, distributed);
+    if (choice->chosen == RANK_MAPS_AUTO)
+        choice->chosen = maps_choice_of(choice, whole, distributed);
     snprintf(options->maps, sizeof options->maps, "%s", rank_maps_name((int)choice->chosen));
     if (choice->chosen == RANK_MAPS_APART) {
         KD_TRY(render_plan_make_among(out, view, options, choice->rank_count));

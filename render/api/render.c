@@ -35,11 +35,12 @@ static kd_status check_options(const kd_render_options *options, int32_t crop[4]
     KD_REQUIRE(options->batches == 1 || integrator->batches_max, KD_ERROR_USAGE,
                "--batches is %d, but integrator %s does not support batches; expected 1",
                options->batches, integrator->name);
-    KD_REQUIRE(integrator->pass == NULL || options->passes <= INT32_MAX / options->batches, KD_ERROR_USAGE,
-               "%d passes of %d batches are too many; lower --passes or --batches", options->passes,
-               options->batches);
+    KD_REQUIRE(integrator->pass == NULL || options->passes <= INT32_MAX / options->batches,
+               KD_ERROR_USAGE, "%d passes of %d batches are too many; lower --passes or --batches",
+               options->passes, options->batches);
     KD_REQUIRE(
-        !rank_maps_apart(options->maps) || integrator_may_be_apart(integrator, options), KD_ERROR_USAGE,
+        !rank_maps_apart(options->maps) || integrator_may_be_apart(integrator, options),
+        KD_ERROR_USAGE,
         "integrator %s does not support distributed photon maps with these options; use sppm, ppm, "
         "or photon without final gathering, adaptive estimates and photon map files",
         integrator->name);
@@ -82,10 +83,12 @@ kd_status render_choose_device(device *out, const kd_render_options *options) {
     device_list_name(first, options->device, 0);
     KD_TRY(device_find(&place, first));
     const bool distributed = rank_maps_apart(options->maps);
-    if (place.kind == DEVICE_CUDA && (!integrator->launch || (distributed && !integrator->apart_there))) {
+    if (place.kind == DEVICE_CUDA &&
+        (!integrator->launch || (distributed && !integrator->apart_there))) {
         KD_REQUIRE(name_is_auto(options->device), KD_ERROR_DEVICE,
                    "integrator %s%s runs only on the CPU, not on %s: set --device cpu or auto",
-                   options->integrator, distributed ? " with distributed photon maps" : "", place.name);
+                   options->integrator, distributed ? " with distributed photon maps" : "",
+                   place.name);
         device_cpu_describe(&place);
     }
     *out = place;
@@ -136,7 +139,8 @@ static kd_status attempt_tree(void *context, const tritree_builder_cuda *row) {
     kd_status status = KD_OK;
     if (row) {
         tree->builder = row->name;
-        status = frame_cuda_place_scene(tree->device_frame, tree->view, NULL, &tree->tree_options, row->name, tree->tree);
+        status = frame_cuda_place_scene(tree->device_frame, tree->view, NULL, &tree->tree_options,
+                                        row->name, tree->tree);
         if (status != KD_ERROR_MEMORY) return status;
         tritree_close(tree->tree);
         frame_cuda_remove_scene(tree->device_frame);
@@ -147,7 +151,8 @@ static kd_status attempt_tree(void *context, const tritree_builder_cuda *row) {
     tree->builder = builder->name;
     KD_TRY(build_here(tree->tree, tree->view, &tree->tree_options, builder->name, tree->job));
     if (tree->device_frame)
-        KD_TRY(frame_cuda_place_scene(tree->device_frame, tree->view, tree->tree, &tree->tree_options, NULL, NULL));
+        KD_TRY(frame_cuda_place_scene(tree->device_frame, tree->view, tree->tree,
+                                      &tree->tree_options, NULL, NULL));
     return KD_OK;
 }
 
@@ -157,8 +162,8 @@ static kd_status build_tree(const char **builder, frame_cuda *device_frame, trit
     wanted_tree wanted_tree = {device_frame, tree, view, options, tree_options(options), "", job};
     const kd_status status =
         device_frame ? tritree_build_by_turns(options->builder, view->mesh.position_count,
-                                       view->mesh.triangle_count, attempt_tree, &wanted_tree)
-              : attempt_tree(&wanted_tree, NULL);
+                                              view->mesh.triangle_count, attempt_tree, &wanted_tree)
+                     : attempt_tree(&wanted_tree, NULL);
     *builder = wanted_tree.builder;
     return status;
 }
@@ -271,8 +276,9 @@ static kd_status keep_state(const render_saving *saving, const frame *frame, con
             keeping->state);
         return status;
     }
-    const bool cut = status == KD_INTERRUPTED ||
-                     (int32_t)film_min_samples(film) < integrator_samples(frame->integrator, frame->options);
+    const bool cut =
+        status == KD_INTERRUPTED ||
+        (int32_t)film_min_samples(film) < integrator_samples(frame->integrator, frame->options);
     if (keeping->state_if_cut && !keeping->resume && !saving->saved && !cut) return status;
     job_stage_begin(frame->job, "save", 0);
     const kd_status kept = state_write(keeping->state, frame, film);
@@ -286,9 +292,11 @@ static kd_status shoot(render_result *out, render_trees *trees, scene_view *view
                        film *film, const render_saving *saving, bool camera_is_default) {
     const render_keeping *keeping = saving->keeping;
     ranks *comm = frame->comm;
-    KD_TRY(shared_frame_agree(comm, make_tree(out, frame->device_frame, trees, view, frame->options, frame->job)));
+    KD_TRY(shared_frame_agree(
+        comm, make_tree(out, frame->device_frame, trees, view, frame->options, frame->job)));
     if (camera_is_default && view->instances.count == 0 && room_camera_is_room(view)) {
-        frame->view = room_camera(view, (float)frame->options->width / (float)frame->options->height);
+        frame->view =
+            room_camera(view, (float)frame->options->width / (float)frame->options->height);
         log_message(LOG_INFO, "the scene is an interior; the default camera is inside");
     }
     const integrator *integrator = frame->integrator;
@@ -300,7 +308,7 @@ static kd_status shoot(render_result *out, render_trees *trees, scene_view *view
     kd_status status = shared_frame_agree(comm, prepared);
     if (status == KD_OK)
         status = ranks_shared(comm) ? shared_frame_run(frame, integrator, film, out->ranks)
-                                     : frame_run(frame, integrator, film);
+                                    : frame_run(frame, integrator, film);
     else if (prepared != KD_OK)
         return status;
     job_stage_begin(frame->job, "free", 0);
@@ -385,13 +393,13 @@ static kd_status run_on(const device *device, render_result *out, const scene *s
     const frame_keeper keeper = {keeping->every_seconds, save_frame,
                                  keeping->display ? show_frame : NULL, &saving};
     frame frame = {.scene = &view,
-                .integrator = integrator_find(options->integrator),
-                .keeper = &keeper,
-                .options = options,
-                .comm = keeping->comm,
-                .distributed = ranks_shared(keeping->comm) && rank_maps_apart(options->maps),
-                .deadline = options->time_seconds > 0 ? started + options->time_seconds : 0,
-                .job = job};
+                   .integrator = integrator_find(options->integrator),
+                   .keeper = &keeper,
+                   .options = options,
+                   .comm = keeping->comm,
+                   .distributed = ranks_shared(keeping->comm) && rank_maps_apart(options->maps),
+                   .deadline = options->time_seconds > 0 ? started + options->time_seconds : 0,
+                   .job = job};
     render_trees trees;
     frame_cuda device_frame;
     film negative;

@@ -76,8 +76,9 @@ void render_close(render_result *owned); /* `owned` may be zeroed */
 /* render_run_kept for a list of devices in options->device (device_list_count): starts one thread
    per device, each of which is a rank. A device may be listed more than once, and "cpu" may be one.
  */
-kd_status render_on_devices(render_result *out, const scene *scene, const kd_render_options *options,
-                            const render_keeping *keeping, job_control *job);
+kd_status render_on_devices(render_result *out, const scene *scene,
+                            const kd_render_options *options, const render_keeping *keeping,
+                            job_control *job);
 
 /* --- instances or copies ---------------------------------------------------------------------- */
 

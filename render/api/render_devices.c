@@ -28,8 +28,9 @@ static kd_status render_one(void *context, ranks *comm) {
     return status;
 }
 
-kd_status render_on_devices(render_result *out, const scene *scene, const kd_render_options *options,
-                            const render_keeping *keeping, job_control *job) {
+kd_status render_on_devices(render_result *out, const scene *scene,
+                            const kd_render_options *options, const render_keeping *keeping,
+                            job_control *job) {
     device_party party = {out, scene, options, keeping, job};
     KD_REQUIRE(!ranks_shared(keeping->comm), KD_ERROR_USAGE,
                "--device is %s; with several ranks, each rank supports one device",

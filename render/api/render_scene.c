@@ -24,7 +24,8 @@ kd_status render_resolve_instances(scene *scene, const kd_render_options *option
     if (count == 0) return KD_OK;
     KD_REQUIRE(method, KD_ERROR_USAGE, "no integrator is called \"%s\"", options->integrator);
     device_cpu_describe(&here);
-    const uint64_t bytes = scene_copies_bytes(scene), capacity = maximum ? maximum : here.memory_bytes;
+    const uint64_t bytes = scene_copies_bytes(scene),
+                   capacity = maximum ? maximum : here.memory_bytes;
     KD_REQUIRE(method->instances || instancing != RENDER_INSTANCING_KEEP, KD_ERROR_USAGE,
                "integrator %s does not support instances without copies", method->name);
     KD_REQUIRE(method->instances || capacity == 0 || bytes <= capacity, KD_ERROR_USAGE,
@@ -32,8 +33,8 @@ kd_status render_resolve_instances(scene *scene, const kd_render_options *option
                "are available; some integrators, such as path, need no copies",
                method->name, count, (unsigned long long)bytes, (unsigned long long)capacity);
     const bool small = bytes <= capacity / COPIES_SHARE;
-    if (method->instances &&
-        (instancing == RENDER_INSTANCING_KEEP || (instancing == RENDER_INSTANCING_AUTO && !small))) {
+    if (method->instances && (instancing == RENDER_INSTANCING_KEEP ||
+                              (instancing == RENDER_INSTANCING_AUTO && !small))) {
         log_message(LOG_INFO, "%u instances, without copies", count);
         return KD_OK;
     }
@@ -60,8 +61,10 @@ kd_status photons_emit(photon_file *out, scene *scene, const kd_render_options *
     photon_options options = photon_options_default();
     options.seed = render_options->seed;
     options.photons = render_options->photons;
-    options.caustics = render_options->caustic_photons ? render_options->caustic_photons : render_options->photons;
-    options.volume_photons = render_options->media_photons ? render_options->media_photons : render_options->photons;
+    options.caustics =
+        render_options->caustic_photons ? render_options->caustic_photons : render_options->photons;
+    options.volume_photons =
+        render_options->media_photons ? render_options->media_photons : render_options->photons;
     options.max_depth = (uint32_t)render_options->max_depth;
     out->scene = scene_hash(&view);
     KD_TRY_GOTO(photon_lists_open(out->lists, &view, &options, job));

@@ -30,7 +30,8 @@ int32_t integrator_batches_max(const integrator *integrator, const kd_render_opt
 }
 
 bool integrator_may_be_apart(const integrator *integrator, const kd_render_options *options) {
-    return integrator->take_apart && (!integrator->may_be_apart || integrator->may_be_apart(options));
+    return integrator->take_apart &&
+           (!integrator->may_be_apart || integrator->may_be_apart(options));
 }
 
 uint32_t integrator_maps(const integrator *integrator, const kd_render_options *options) {
@@ -112,8 +113,8 @@ typedef struct few_samples {
 /* Returns the sample number that the camera ray is drawn by: ppm reuses the camera rays of its
    first spp samples. */
 static uint32_t camera_sample(const frame *frame, uint32_t sample) {
-    const bool again =
-        frame->integrator->pass && frame->integrator->counts_samples && frame->integrator->counts_samples(frame->options);
+    const bool again = frame->integrator->pass && frame->integrator->counts_samples &&
+                       frame->integrator->counts_samples(frame->options);
     return again ? sample % (uint32_t)frame->options->spp : sample;
 }
 
@@ -126,8 +127,8 @@ static void take_samples(const tile_pass *pass, tile_samples *tile) {
         integrator->samples(pass->frame, tile->requests, tile->count, tile->samples);
     else
         for (uint32_t i = 0; i < tile->count; ++i)
-            tile->samples[i] =
-                integrator->sample(pass->frame, tile->requests[i].x, tile->requests[i].y, tile->requests[i].sample);
+            tile->samples[i] = integrator->sample(pass->frame, tile->requests[i].x,
+                                                  tile->requests[i].y, tile->requests[i].sample);
     for (uint32_t i = 0; i < tile->count; ++i) {
         const pixel_request *request = &tile->requests[i];
         tile->rays += tile->samples[i].rays;
@@ -273,14 +274,15 @@ static kd_status take_rows_there(frame *frame, film *film, const frame_pass *pas
 /* As run_pass, on a device. */
 static kd_status run_pass_there(frame *frame, tile_pass *pass) {
     sample_counts counts = {0, 0};
-    KD_TRY(take_rows_there(frame, pass->film, &pass->samples, 0, pass->film->height, &counts, pass));
+    KD_TRY(
+        take_rows_there(frame, pass->film, &pass->samples, 0, pass->film->height, &counts, pass));
     frame->statistics.rays += counts.rays;
     frame->statistics.nan_samples += counts.nan_samples;
     return KD_OK;
 }
 
-kd_status frame_take_rows(frame *frame, film *film, const frame_pass *pass, int32_t top, int32_t bottom,
-                          sample_counts *counts) {
+kd_status frame_take_rows(frame *frame, film *film, const frame_pass *pass, int32_t top,
+                          int32_t bottom, sample_counts *counts) {
     if (frame->device_frame) return take_rows_there(frame, film, pass, top, bottom, counts, NULL);
     tile_pass tiles = {.frame = frame,
                        .film = film,
@@ -317,9 +319,10 @@ bool frame_is_awaited(const frame *frame) {
 /* Samples per pixel of a launch on a device that nothing interrupts; 0: no launches of this
    kind. */
 static uint32_t pass_unseen(const frame *frame, const film *film) {
-    if (!frame->device_frame || !frame->integrator->launch_samples || frame_is_awaited(frame)) return 0;
-    const uint64_t whole =
-        frame->integrator->launch_samples(frame->options) / frame_cuda_tiled_pixels(film->width, film->height);
+    if (!frame->device_frame || !frame->integrator->launch_samples || frame_is_awaited(frame))
+        return 0;
+    const uint64_t whole = frame->integrator->launch_samples(frame->options) /
+                           frame_cuda_tiled_pixels(film->width, film->height);
     return whole > UINT32_MAX ? UINT32_MAX : (uint32_t)whole;
 }
 
@@ -347,7 +350,8 @@ kd_status frame_pass_prepare(frame *frame, const film *film, frame_pass *pass) {
     }
     const int64_t pixels = (int64_t)film->width * film->height;
     const uint32_t end = batch_begin(frame, pass->samples, wanted + 1);
-    job_stage_begin(frame->job, "render", frame->integrator->pass ? pixels : pixels * (end - pass->begin));
+    job_stage_begin(frame->job, "render",
+                    frame->integrator->pass ? pixels : pixels * (end - pass->begin));
     return KD_OK;
 }
 
@@ -363,8 +367,10 @@ kd_status frame_run(frame *frame, const integrator *integrator, film *film) {
     frame->integrator = integrator;
     const uint32_t samples = (uint32_t)integrator_samples(integrator, frame->options);
     const int64_t pixels = (int64_t)film->width * film->height;
-    tile_pass tiles = {
-        .frame = frame, .film = film, .across = (film->width + TILE - 1) / TILE, .bottom = film->height};
+    tile_pass tiles = {.frame = frame,
+                       .film = film,
+                       .across = (film->width + TILE - 1) / TILE,
+                       .bottom = film->height};
     frame_pass *pass = &tiles.samples;
     kd_status status = KD_OK;
     pass->samples = samples;
@@ -372,7 +378,8 @@ kd_status frame_run(frame *frame, const integrator *integrator, film *film) {
     pass->batch = UINT32_MAX;
     if (frame->keeper && frame->keeper->every_seconds > 0)
         frame->pause = timing_now() + frame->keeper->every_seconds;
-    if (!integrator->pass && !frame->begin_batch) job_stage_begin(frame->job, "render", pixels * samples);
+    if (!integrator->pass && !frame->begin_batch)
+        job_stage_begin(frame->job, "render", pixels * samples);
     job_advance(frame->job, pixels * pass->begin);
     if (frame->device_frame) KD_TRY_GOTO(frame_cuda_place_film(frame->device_frame, film));
     while (pass->begin < samples && !(frame->on_target = frame_is_on_target(frame, pass, film))) {
@@ -382,7 +389,8 @@ kd_status frame_run(frame *frame, const integrator *integrator, film *film) {
         if (frame->maps_cut && pass->begin > 0 && !frame->film_cut) break;
         frame->film_cut |= frame->maps_cut;
         KD_TRY_GOTO(frame->device_frame ? run_pass_there(frame, &tiles) : run_pass(frame, &tiles));
-        if (frame->device_frame && frame_is_viewed(frame)) KD_TRY_GOTO(frame_cuda_fetch_film(frame->device_frame, film));
+        if (frame->device_frame && frame_is_viewed(frame))
+            KD_TRY_GOTO(frame_cuda_fetch_film(frame->device_frame, film));
         if (frame->keeper && frame->keeper->show) frame->keeper->show(frame->keeper->context, film);
         if (pass_is_over(&tiles)) break;
         pass->begin += pass->count;

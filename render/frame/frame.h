@@ -39,18 +39,22 @@ kd_status frame_cuda_open(frame_cuda *out, const device *device);
 /* Builds the tree on the device by the builder `builder` of tritree_builders_cuda, or copies
    `host_tree` to it if that is not NULL; then copies the scene. If `built` is not NULL, it receives
    a copy of the tree in host memory. */
-kd_status frame_cuda_place_scene(frame_cuda *device_frame, const scene_view *host, const tritree *host_tree,
-                                 const tritree_options *options, const char *builder, tritree *built);
+kd_status frame_cuda_place_scene(frame_cuda *device_frame, const scene_view *host,
+                                 const tritree *host_tree, const tritree_options *options,
+                                 const char *builder, tritree *built);
 /* Converts the tree, and the scene's view of it, to the form used for batches of rays. Does nothing
    if that is done already. */
 kd_status frame_cuda_pack(frame_cuda *device_frame);
-void frame_cuda_remove_scene(frame_cuda *device_frame); /* frees scene and tree; either may be missing */
+void frame_cuda_remove_scene(
+    frame_cuda *device_frame); /* frees scene and tree; either may be missing */
 /* Copy the film's sums, if it has any, to the device and back. */
 kd_status frame_cuda_place_film(frame_cuda *device_frame, const film *film);
 kd_status frame_cuda_fetch_film(const frame_cuda *device_frame, film *film);
 /* The same for the rows [top, bottom). */
-kd_status frame_cuda_place_rows(frame_cuda *device_frame, const film *film, int32_t top, int32_t bottom);
-kd_status frame_cuda_fetch_rows(const frame_cuda *device_frame, film *film, int32_t top, int32_t bottom);
+kd_status frame_cuda_place_rows(frame_cuda *device_frame, const film *film, int32_t top,
+                                int32_t bottom);
+kd_status frame_cuda_fetch_rows(const frame_cuda *device_frame, film *film, int32_t top,
+                                int32_t bottom);
 void frame_cuda_close(frame_cuda *owned); /* `owned` may be zeroed */
 
 /* Samples [begin, begin + count) of the pixels in the film's rows [top, bottom). Samples that a
@@ -72,8 +76,8 @@ int32_t frame_cuda_rows(int32_t width, int32_t height, uint32_t count, uint64_t 
 
 /* Takes the samples, waits for completion, and adds rays and discarded samples to `counts`. If
    of->there->stopped is set, some samples were left out. */
-kd_status frame_cuda_take(const frame *frame, const integrator *integrator, const sample_range *range,
-                          sample_counts *counts);
+kd_status frame_cuda_take(const frame *frame, const integrator *integrator,
+                          const sample_range *range, sample_counts *counts);
 
 /* Runs the stage "render" of of->watched, starting with the first sample that the film lacks. Adds
    rays and non-finite samples to of->statistics. Returns KD_INTERRUPTED if the job was cancelled.
@@ -118,8 +122,8 @@ bool frame_is_on_target(const frame *frame, const frame_pass *pass, const film *
 /* Takes the samples of a pass for the film's rows [top, bottom), skipping those that a pixel
    already has; on a CUDA device, into the film in device memory. Ends early if the frame is over.
    Adds to `counts`. */
-kd_status frame_take_rows(frame *frame, film *film, const frame_pass *pass, int32_t top, int32_t bottom,
-                          sample_counts *counts);
+kd_status frame_take_rows(frame *frame, film *film, const frame_pass *pass, int32_t top,
+                          int32_t bottom, sample_counts *counts);
 
 #ifdef __cplusplus
 }

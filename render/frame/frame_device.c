@@ -62,8 +62,8 @@ static kd_status take_tree(tritree_cuda *out, const tritree_build_memory *memory
     return device_wait();
 }
 
-static kd_status build_there(frame_cuda *device_frame, const scene_view *host, const tritree_options *options,
-                             const char *builder, tritree *built) {
+static kd_status build_there(frame_cuda *device_frame, const scene_view *host,
+                             const tritree_options *options, const char *builder, tritree *built) {
     const tritree_input input = {host->mesh.positions, host->mesh.triangles,
                                  host->mesh.position_count, host->mesh.triangle_count};
     const tritree_builder_cuda *row = tritree_builder_cuda_find(builder);
@@ -79,8 +79,9 @@ done:
     return status;
 }
 
-kd_status frame_cuda_place_scene(frame_cuda *device_frame, const scene_view *host, const tritree *host_tree,
-                                 const tritree_options *options, const char *builder, tritree *built) {
+kd_status frame_cuda_place_scene(frame_cuda *device_frame, const scene_view *host,
+                                 const tritree *host_tree, const tritree_options *options,
+                                 const char *builder, tritree *built) {
     if (host_tree)
         KD_TRY(tritree_cuda_open(&device_frame->tree, host_tree));
     else
@@ -107,13 +108,15 @@ kd_status frame_cuda_fetch_film(const frame_cuda *device_frame, film *film) {
     return device_memory_download(film->pixels, device_frame->pixels, film_bytes(film));
 }
 
-kd_status frame_cuda_place_rows(frame_cuda *device_frame, const film *film, int32_t top, int32_t bottom) {
+kd_status frame_cuda_place_rows(frame_cuda *device_frame, const film *film, int32_t top,
+                                int32_t bottom) {
     const int64_t begin = (int64_t)top * film->width, end = (int64_t)bottom * film->width;
     return device_memory_upload(device_frame->pixels + begin, film->pixels + begin,
                                 (uint64_t)(end - begin) * sizeof *film->pixels);
 }
 
-kd_status frame_cuda_fetch_rows(const frame_cuda *device_frame, film *film, int32_t top, int32_t bottom) {
+kd_status frame_cuda_fetch_rows(const frame_cuda *device_frame, film *film, int32_t top,
+                                int32_t bottom) {
     const int64_t begin = (int64_t)top * film->width, end = (int64_t)bottom * film->width;
     return device_memory_download(film->pixels + begin, device_frame->pixels + begin,
                                   (uint64_t)(end - begin) * sizeof *film->pixels);
@@ -133,8 +136,8 @@ int32_t frame_cuda_rows(int32_t width, int32_t height, uint32_t count, uint64_t 
     return rows <= 8 ? 8 : rows > (uint64_t)height ? height : (int32_t)rows;
 }
 
-kd_status frame_cuda_take(const frame *frame, const integrator *integrator, const sample_range *range,
-                          sample_counts *counts) {
+kd_status frame_cuda_take(const frame *frame, const integrator *integrator,
+                          const sample_range *range, sample_counts *counts) {
     const sample_counts none = {0, 0};
     sample_counts sample;
     frame->device_frame->stopped = false;

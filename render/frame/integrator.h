@@ -65,10 +65,11 @@ typedef struct frame {
     const frame_keeper *keeper; /* NULL: nothing is saved while rendering */
     struct ranks *comm; /* the ranks that render this frame together (distributed/render); NULL:
                             one process */
-    bool distributed;          /* photons stay at the ranks that traced them (take_apart) */
-    double pause;        /* timing_now() from which the keeper is to save the film; 0: never */
-    struct frame_cuda *device_frame; /* the copy on the CUDA device (frame.h); NULL: the CPU renders */
-    bool on_target;           /* options->target_error was reached */
+    bool distributed;   /* photons stay at the ranks that traced them (take_apart) */
+    double pause;       /* timing_now() from which the keeper is to save the film; 0: never */
+    struct frame_cuda
+        *device_frame; /* the copy on the CUDA device (frame.h); NULL: the CPU renders */
+    bool on_target;    /* options->target_error was reached */
     /* timing_now() after which only the first sample per pixel is taken; 0: none */
     double deadline;
     /* maps_cut: the deadline truncated the current maps, so they hold fewer photons than requested.
@@ -92,7 +93,8 @@ typedef struct integrator {
        Thread-safe. */
     pixel_sample (*sample)(const frame *frame, int32_t x, int32_t y, uint32_t sample);
     /* Takes many samples in one call, where that is faster; NULL: they are taken one by one. */
-    void (*samples)(const frame *frame, const pixel_request *request, uint32_t count, pixel_sample *out);
+    void (*samples)(const frame *frame, const pixel_request *request, uint32_t count,
+                    pixel_sample *out);
     void (*close)(frame *closed); /* frees `state`; may be NULL */
     /* Called before sample number `pass` of every pixel, for methods whose samples differ from pass
        to pass; options->passes is then the number of samples. NULL: samples are independent of each

@@ -87,7 +87,8 @@ static void begin_paths(path_pool *p) {
 }
 
 /* Sets the first surface of a sample; keeps the radiance and ray count. */
-static void take_first(const path_pool *p, pixel_sample *sample, const ray *cast, const surface *at) {
+static void take_first(const path_pool *p, pixel_sample *sample, const ray *cast,
+                       const surface *at) {
     *sample = pixel_of_by(p->view, p->sight.axes.normal, cast, at, sample->radiance, sample->rays);
 }
 
@@ -151,8 +152,8 @@ static vec3 shadow_share(path_pool *p, uint32_t i, uint32_t *rays) {
     if (!p->options->cutouts)
         return p->blocked[i] || scene_instance_blocks(scene, request->cast)
                    ? vec3_all(0)
-                   : transmittance_weaken(scene, &request->cast, request->cast.tmax, request->medium,
-                                          vec3_all(1));
+                   : transmittance_weaken(scene, &request->cast, request->cast.tmax,
+                                          request->medium, vec3_all(1));
     transmittance_walk walk = transmittance_begin(request->cast, request->medium);
     ray_hit hit = scene_go_on(scene, walk.cast, p->hits[i], &walk.instance_id);
     while (transmittance_goes_on(scene, &walk, hit)) {
@@ -178,8 +179,8 @@ static void cast_shadows(path_pool *p) {
     }
 }
 
-bool path_pool_take(const pixel_view *view, const path_options *options, const pixel_request *request,
-                    uint32_t count, pixel_sample *samples) {
+bool path_pool_take(const pixel_view *view, const path_options *options,
+                    const pixel_request *request, uint32_t count, pixel_sample *samples) {
     path_pool *p = (path_pool *)memory_spare(sizeof *p);
     if (!p) return false;
     p->view = view;

@@ -136,7 +136,8 @@ struct wave_path {
     uint32_t depth; /* surfaces, including the one that its ray will hit */
 };
 
-__device__ __forceinline__ void store_path(const path_store &store, uint32_t at, const wave_path &p) {
+__device__ __forceinline__ void store_path(const path_store &store, uint32_t at,
+                                           const wave_path &p) {
     const path_state &s = p.state;
     const uint32_t scattered = s.scattered < SCATTERED_MAX ? (uint32_t)s.scattered : SCATTERED_MAX;
     store_ray(store.rays, at, s.cast);
@@ -223,7 +224,8 @@ struct shaded_path {
 
 template <bool general, bool diffuse>
 __device__ __forceinline__ void shade_arrive(const scene_view &scene, const path_waves &w,
-                                             const path_store &store, uint32_t i, shaded_path &path) {
+                                             const path_store &store, uint32_t i,
+                                             shaded_path &path) {
     path.turn = PATH_ENDS;
     if (i == KD_NONE) return;
     path.path = load_path(store, i);
@@ -238,8 +240,8 @@ __device__ __forceinline__ void shade_arrive(const scene_view &scene, const path
         return;
     }
     vec3 sent;
-    const path_turn turn =
-        path_arrive(&scene, &w.options, &state, (int32_t)path.path.depth, hit, path.key, &path.at, &sent);
+    const path_turn turn = path_arrive(&scene, &w.options, &state, (int32_t)path.path.depth, hit,
+                                       path.key, &path.at, &sent);
     /* the last condition is for the optimiser */
     path.turn = general || turn != PATH_SCATTERS_IN_VOLUME ? turn : PATH_ENDS;
     as_listed<diffuse>(path.at);
@@ -256,8 +258,8 @@ __device__ __forceinline__ void store_shadow(const path_waves &w, uint32_t at,
         float4 *to = w.shadow_gain + 3 * (uint64_t)at;
         to[0] = with_fourth(request.sent, __uint_as_float(path.slot));
         to[1] = with_fourth(path.state.throughput, request.weight);
-        to[2] =
-            make_float4(__uint_as_float(request.medium), path.state.scattered > 0 ? 1.0f : 0.0f, 0, 0);
+        to[2] = make_float4(__uint_as_float(request.medium), path.state.scattered > 0 ? 1.0f : 0.0f,
+                            0, 0);
         return;
     }
     const vec3 gain =
@@ -286,7 +288,8 @@ __device__ __forceinline__ void shade_ask(const scene_view &scene, const path_wa
 template <bool general, bool diffuse>
 __device__ __forceinline__ bool shade_go_on(const scene_view &scene, shaded_path &path) {
     if (general && path.turn == PATH_PASSES) return true;
-    if (path.turn != PATH_SCATTERS && !(general && path.turn == PATH_SCATTERS_IN_VOLUME)) return false;
+    if (path.turn != PATH_SCATTERS && !(general && path.turn == PATH_SCATTERS_IN_VOLUME))
+        return false;
     const path_turn turn = general ? path.turn : PATH_SCATTERS;
     const int32_t depth = (int32_t)path.path.depth++;
     as_listed<diffuse>(path.at);

@@ -140,7 +140,8 @@ KD_FN ray pixel_ray_by(const pixel_view *view, const camera_sight *sight, int32_
         random.value[0] = place.x;
         random.value[1] = place.y;
     }
-    if (!view->moves) return camera_ray_by(&view->eye, sight, view->width, view->height, x, y, random);
+    if (!view->moves)
+        return camera_ray_by(&view->eye, sight, view->width, view->height, x, y, random);
     const float time = sobol_draw(key, 0, PATH_DRAW_TIME).value[0];
     const camera eye = camera_between(&view->eye, &view->eye_end, time);
     return camera_ray(&eye, view->width, view->height, x, y, random);

@@ -40,7 +40,8 @@ static uint64_t camera_hash(uint64_t hash, const camera *view) {
    such as time limits and the number of threads. */
 static uint64_t options_hash(const frame *frame) {
     const kd_render_options *options = frame->options;
-    const bool counted = frame->integrator->counts_samples && frame->integrator->counts_samples(options);
+    const bool counted =
+        frame->integrator->counts_samples && frame->integrator->counts_samples(options);
     const int32_t period = counted ? options->spp : 0;
     uint64_t hash = render_options_hash(0, options);
     hash = hash_combine(hash, &period, sizeof period);
@@ -72,7 +73,8 @@ static state_header header_of(const frame *frame, const film *film) {
 }
 
 uint64_t state_identity(const frame *frame) {
-    const uint64_t parts[3] = {text_hash(0, kd_version()), scene_hash(frame->scene), options_hash(frame)};
+    const uint64_t parts[3] = {text_hash(0, kd_version()), scene_hash(frame->scene),
+                               options_hash(frame)};
     return hash_bytes(parts, sizeof parts);
 }
 

@@ -63,7 +63,8 @@ __global__ __launch_bounds__(TAKE_BLOCK,
 }
 
 template <class method>
-kd_status take_samples_launch(const frame *frame, const sample_range *range, const method &sampler) {
+kd_status take_samples_launch(const frame *frame, const sample_range *range,
+                              const method &sampler) {
     sample_work work;
     work.view = integrator_view(frame);
     work.range = *range;

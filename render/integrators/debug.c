@@ -6,9 +6,9 @@
 #include "render/photon_mapping/photon.h"
 
 typedef struct debug_state {
-    debug_pixels shown; /* must be the first member: debug.cu casts the state to it */
-    photon_maps maps;   /* built only for channels that use photons */
-    photon_cuda device_photons;  /* used instead of `maps` on a CUDA device */
+    debug_pixels shown;         /* must be the first member: debug.cu casts the state to it */
+    photon_maps maps;           /* built only for channels that use photons */
+    photon_cuda device_photons; /* used instead of `maps` on a CUDA device */
 } debug_state;
 
 /* `name` is known to be valid. */
@@ -37,8 +37,10 @@ static kd_status make_maps(debug_state *state, frame *frame, const photon_option
 static kd_status make_maps_there(debug_state *state, frame *frame, const photon_options *options) {
     const photon_map_cuda *global = &state->device_photons.maps.map[PHOTON_LIST_GLOBAL];
     KD_TRY(photon_cuda_make_maps(&state->device_photons, frame, options, true));
-    if (global->radius > 0) KD_TRY(photon_cuda_find_tiles(&state->device_photons, frame, global->radius));
-    state->shown.photons.global = photon_maps_cuda_view(&state->device_photons.maps, PHOTON_LIST_GLOBAL);
+    if (global->radius > 0)
+        KD_TRY(photon_cuda_find_tiles(&state->device_photons, frame, global->radius));
+    state->shown.photons.global =
+        photon_maps_cuda_view(&state->device_photons.maps, PHOTON_LIST_GLOBAL);
     state->shown.photons.tiles = state->device_photons.maps.tiles;
     frame->statistics.photons_stored = global->list.count;
     frame->statistics.photons_emitted = global->list.emitted;
@@ -68,7 +70,7 @@ static kd_status debug_prepare(frame *prepared) {
         options.estimator = PHOTON_ESTIMATOR_NEAREST;
     if (state->shown.channel >= DEBUG_DENSITY)
         KD_TRY_GOTO(prepared->device_frame ? make_maps_there(state, prepared, &options)
-                                    : make_maps(state, prepared, &options));
+                                           : make_maps(state, prepared, &options));
     state->shown.straight.max_depth = state->shown.straight.scatterings = 1;
     state->shown.straight.cutouts = integrator_has_cutouts(prepared->scene);
     return KD_OK;

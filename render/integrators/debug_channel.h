@@ -70,7 +70,7 @@ KD_FN pixel_sample debug_pixel(const pixel_view *view, const debug_pixels *shown
     pixel_sample samples = pixel_of(view, &cast, &outcome.first, vec3_all(0), outcome.rays);
     if (outcome.first.triangle == KD_NONE) return samples;
     samples.radiance = debug_value(&shown->photons, shown->channel, &outcome.first,
-                                 vec3_negate(cast.direction), samples.depth);
+                                   vec3_negate(cast.direction), samples.depth);
     return samples;
 }
 

@@ -96,12 +96,14 @@ static kd_status whitted_prepare(frame *prepared) {
 
 static pixel_sample whitted_sample(const frame *frame, int32_t x, int32_t y, uint32_t sample) {
     const pixel_view view = integrator_view(frame);
-    return whitted_pixel(&view, SCENE_INSTANCED, (const whitted_options *)frame->state, x, y, sample);
+    return whitted_pixel(&view, SCENE_INSTANCED, (const whitted_options *)frame->state, x, y,
+                         sample);
 }
 
 static pixel_sample ambient_sample(const frame *frame, int32_t x, int32_t y, uint32_t sample) {
     const pixel_view view = integrator_view(frame);
-    return ambient_pixel(&view, SCENE_INSTANCED, (const whitted_options *)frame->state, x, y, sample);
+    return ambient_pixel(&view, SCENE_INSTANCED, (const whitted_options *)frame->state, x, y,
+                         sample);
 }
 
 const integrator integrator_whitted = {.name = "whitted",

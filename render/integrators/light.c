@@ -49,7 +49,7 @@ static kd_status light_prepare(frame *prepared) {
                (double)prepared->view.lens_radius);
     KD_TRY(KD_RESERVE_ZEROED(state, 1));
     const kd_status status = prepared->device_frame ? on_device->place(state, 3 * pixels)
-                                             : KD_RESERVE_ZEROED(state->sums, 3 * pixels);
+                                                    : KD_RESERVE_ZEROED(state->sums, 3 * pixels);
     if (status != KD_OK) {
         memory_free(state);
         return status_pass(status, __FILE__, __LINE__, "sums of splats");
@@ -128,7 +128,7 @@ static kd_status add_ranks(const frame *frame, light_state *state) {
     const uint64_t count = 3 * (uint64_t)state->eye.width * (uint64_t)state->eye.height;
     if (!ranks_shared(frame->comm)) return KD_OK;
     KD_TRY(frame->device_frame ? ranks_device_sum(frame->comm, state->sums, count)
-                     : ranks_all_sum(frame->comm, state->sums, count));
+                               : ranks_all_sum(frame->comm, state->sums, count));
     KD_TRY(ranks_all_sum(frame->comm, counts, 2));
     state->counts.rays = (uint64_t)counts[0];
     state->counts.cut = (uint64_t)counts[1];

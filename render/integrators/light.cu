@@ -69,7 +69,8 @@ static void light_state_leave(light_state *owned) {
 static kd_status light_state_trace(light_state *state, const scene_view *scene) {
     const size_t sums = 3 * (size_t)state->eye.width * (size_t)state->eye.height;
     light_counts counts;
-    KD_CUDA(cudaMemsetAsync(state->device_counts, 0, sizeof(light_counts) + sums * sizeof *state->sums));
+    KD_CUDA(cudaMemsetAsync(state->device_counts, 0,
+                            sizeof(light_counts) + sums * sizeof *state->sums));
     if (state->own == 0) return KD_OK;
     trace_light<<<(state->own + TRACE_BLOCK - 1) / TRACE_BLOCK, TRACE_BLOCK>>>(*scene, *state);
     KD_CUDA_LAUNCHED("trace_light");

@@ -158,7 +158,7 @@ typedef struct light_state {
     uint32_t paths;        /* per pass */
     uint32_t first, own;   /* the part of the pass's paths that this rank traces */
     light_counts counts;   /* not yet added to the statistics */
-    light_counts *device_counts;   /* `counts` in device memory; NULL: on the CPU */
+    light_counts *device_counts; /* `counts` in device memory; NULL: on the CPU */
 } light_state;
 
 light_pixels light_state_pixels(const light_state *state);

@@ -25,7 +25,7 @@ enum { WHITTED_RAYS = 32 };
 typedef struct whitted_ray {
     ray cast;
     vec3 throughput;
-    int32_t depth;  /* surfaces before this ray */
+    int32_t depth;   /* surfaces before this ray */
     uint32_t medium; /* the medium, as in path_state */
     float wavelength;
 } whitted_ray;
@@ -154,8 +154,8 @@ KD_FN path_result whitted_radiance(const scene_view *scene, scene_extent extent,
     tree.rays[0].depth = 0;
     tree.rays[0].wavelength = 0;
     tree.rays[0].medium = scene->medium_count > 0
-                             ? transmittance_around(scene, extent, cast, &tree.result.rays)
-                             : MEDIUM_FOG;
+                              ? transmittance_around(scene, extent, cast, &tree.result.rays)
+                              : MEDIUM_FOG;
     while (tree.count > 0) {
         const whitted_ray next = tree.rays[--tree.count];
         whitted_visit(scene, extent, options, &tree, &next, key);

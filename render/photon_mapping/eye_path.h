@@ -40,7 +40,7 @@ typedef enum lookup_mode { LOOKUP_INLINE, LOOKUP_DEFERRED } lookup_mode;
 typedef struct eye_requests {
     eye_request *list;   /* NULL: lookups run inline */
     eye_packet *packets; /* used on devices only */
-    eye_asked *counts;    /* counts of both; may exceed the capacity */
+    eye_asked *counts;   /* counts of both; may exceed the capacity */
     uint32_t capacity;   /* capacity of each */
 } eye_requests;
 

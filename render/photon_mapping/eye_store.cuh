@@ -57,14 +57,15 @@ struct eye_slots {
 /* Reserves device memory for the slots of `range`, one sample per pixel, with or without
    wavefronts, and for `together` final gather rays per slot; 0: no final gather. The caller sets
    the sample number (waves.range.begin) and camera_sample. */
-kd_status eye_slots_open(eye_slots *out, const frame *frame, const sample_range *range, bool by_waves,
-                         uint32_t together);
+kd_status eye_slots_open(eye_slots *out, const frame *frame, const sample_range *range,
+                         bool by_waves, uint32_t together);
 /* Traces the paths of all slots as photon_eye_path does with LOOKUP_DEFERRED; requests go to
    `photons->later`. Clears waves.counts and counts there. */
 kd_status eye_ask_slots(const frame *frame, const photon_view *photons, const eye_slots *slots);
 /* As eye_ask_slots, with LOOKUP_INLINE; lookups at surfaces that the camera sees are requests if
    `photons->later` has a list. */
-kd_status inline_lookup_slots(const frame *frame, const photon_view *photons, const eye_slots *slots);
+kd_status inline_lookup_slots(const frame *frame, const photon_view *photons,
+                              const eye_slots *slots);
 /* Adds the final gather, once all requests are complete. */
 kd_status eye_gather_slots(const frame *frame, const photon_maps_cuda *maps,
                            const photon_view *photons, const eye_slots *slots);

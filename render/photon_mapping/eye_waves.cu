@@ -62,7 +62,8 @@ __device__ __forceinline__ vec3 eye_of(const eye_shaded &shaded) {
 
 template <bool diffuse>
 __device__ __forceinline__ void eye_arrive(const scene_view &scene, const path_waves &w,
-                                           const path_store &store, uint32_t i, eye_shaded &shaded) {
+                                           const path_store &store, uint32_t i,
+                                           eye_shaded &shaded) {
     shaded.is_there = shaded.lands = shaded.goes_on = false;
     shaded.path.depth = 0;
     if (i == KD_NONE) return;
@@ -74,7 +75,8 @@ __device__ __forceinline__ void eye_arrive(const scene_view &scene, const path_w
     ++state.step;
     shaded.at.triangle = KD_NONE;
     if (hit.triangle == KD_NONE) {
-        if (shaded.path.depth == 1) store_first(scene, w, shaded.path.slot, &state.cast, &shaded.at);
+        if (shaded.path.depth == 1)
+            store_first(scene, w, shaded.path.slot, &state.cast, &shaded.at);
         add_radiance(w, shaded.path.slot, path_sky(&scene, &state));
         return;
     }
@@ -122,7 +124,8 @@ eye_ask_for_light(const scene_view &scene, const photon_view &photons, const eye
     }
     if (shaded.lands) {
         const uint32_t last = shaded.last_request;
-        shaded.last_request = eye_ask(&photons.later, &shaded.at, eye_of(shaded), state.throughput, last);
+        shaded.last_request =
+            eye_ask(&photons.later, &shaded.at, eye_of(shaded), state.throughput, last);
         if (last == KD_NONE) slots.first_request[shaded.path.slot] = shaded.last_request;
     } else if (surface_is_specular(&shaded.at)) {
         return;
@@ -143,7 +146,8 @@ template <bool diffuse>
 __device__ __forceinline__ bool eye_goes_on(const photon_view &photons, const eye_slots &slots,
                                             eye_shaded &shaded) {
     path_state &state = shaded.path.state;
-    if (shaded.is_there && shaded.lands && photons.final_gather) { /* gather rays start here later */
+    if (shaded.is_there && shaded.lands &&
+        photons.final_gather) { /* gather rays start here later */
         store_eye_path(slots.landed, shaded.path.slot, shaded.path, 0, 0);
         return false;
     }
@@ -153,7 +157,7 @@ __device__ __forceinline__ bool eye_goes_on(const photon_view &photons, const ey
             sobol_draw(shaded.key, state.step, shaded.lands ? EYE_DRAW_GATHER : PATH_DRAW_SCATTER);
         as_listed<diffuse>(shaded.at);
         shaded.goes_on = path_scatter(&state, &shaded.at, eye_of(shaded), depth, random) &&
-                     !(shaded.lands && state.specular);
+                         !(shaded.lands && state.specular);
         if (shaded.lands) shaded.part = EYE_DRAWN_HALF;
     }
     return shaded.goes_on && depth < photons.path.max_depth;
@@ -183,7 +187,9 @@ __launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) 
         __syncthreads();
         const bool goes_on = eye_goes_on<diffuse>(photons, slots, shaded);
         __syncthreads();
-        if (goes_on) store_eye_path(to, take_place(&next->rays), shaded.path, shaded.part, shaded.last_request);
+        if (goes_on)
+            store_eye_path(to, take_place(&next->rays), shaded.path, shaded.part,
+                           shaded.last_request);
     };
     shade_chunks(w.kinds, &now->kinds, cursor, diffuse ? 0 : 1, diffuse ? 1 : (uint32_t)WAVE_LISTS,
                  fetch, shade);
@@ -270,7 +276,8 @@ __launch_bounds__(finish_block(all), all ? EYE_ALL_EACH : EYE_FINISH_EACH) void 
         const uint32_t slot = rest.stored.slot;
         w.radiance[slot] = with_fourth(rest.path.result.radiance, 0);
         slots.first_request[slot] = rest.path.first_request;
-        if (rest.stored.depth == 1) store_first(scene, w, slot, &rest.first, &rest.path.result.first);
+        if (rest.stored.depth == 1)
+            store_first(scene, w, slot, &rest.first, &rest.path.result.first);
         rays += rest.path.result.rays;
     }
     take_counts(w.counts, rays, 0);
@@ -327,8 +334,8 @@ void lay_out_slots(eye_slots *eye_slots, cuda_arena *arena) {
 
 } // namespace
 
-kd_status eye_slots_open(eye_slots *out, const frame *frame, const sample_range *range, bool by_waves,
-                         uint32_t together) {
+kd_status eye_slots_open(eye_slots *out, const frame *frame, const sample_range *range,
+                         bool by_waves, uint32_t together) {
     path_waves *w = &out->waves;
     memset(out, 0, sizeof *out);
     w->view = integrator_view(frame);
@@ -360,7 +367,8 @@ kd_status eye_ask_slots(const frame *frame, const photon_view *photons, const ey
     KD_CUDA(cudaMemsetAsync(run.work.counts, 0, sizeof *run.work.counts));
     if (!slots->by_waves) {
         const unsigned blocks = (run.work.slots + EYE_ALL_BLOCK - 1) / EYE_ALL_BLOCK;
-        eye_finish<true><<<blocks, EYE_ALL_BLOCK>>>(frame->device_frame->scene.view, *photons, *slots, 0);
+        eye_finish<true>
+            <<<blocks, EYE_ALL_BLOCK>>>(frame->device_frame->scene.view, *photons, *slots, 0);
         KD_CUDA_LAUNCHED("eye_finish of all");
         return KD_OK;
     }

@@ -204,11 +204,12 @@ __device__ __forceinline__ void gather_arrive(const scene_view &scene, const pho
     shaded.at = path_surface(&scene, &state, hit, shaded.key);
     as_listed<diffuse>(shaded.at);
     shaded.travelled += hit.t;
-    if (shaded.emission) add_radiance(w, shaded.path.slot, path_emission(&scene, &state, &shaded.at));
+    if (shaded.emission)
+        add_radiance(w, shaded.path.slot, path_emission(&scene, &state, &shaded.at));
     shaded.is_there = true;
     shaded.lands = surface_holds_photons(&shaded.at);
-    shaded.near =
-        shaded.lands && shaded.travelled < photons.near && (int32_t)shaded.path.depth < photons.path.max_depth;
+    shaded.near = shaded.lands && shaded.travelled < photons.near &&
+                  (int32_t)shaded.path.depth < photons.path.max_depth;
 }
 
 /* Samples a light for direct light. */
@@ -242,9 +243,11 @@ __device__ __forceinline__ void gather_lookup(const photon_view &photons, const 
         store_known(slots, take_place(&slots.ends.tally->known), end);
     }
     __syncthreads();
-    if (shaded.near) gather_ask_maps<false>(slots.ends, &shaded.at, gather_eye(shaded), throughput, slot);
+    if (shaded.near)
+        gather_ask_maps<false>(slots.ends, &shaded.at, gather_eye(shaded), throughput, slot);
     __syncthreads();
-    if (far && !known) gather_ask_maps<true>(slots.ends, &shaded.at, gather_eye(shaded), throughput, slot);
+    if (far && !known)
+        gather_ask_maps<true>(slots.ends, &shaded.at, gather_eye(shaded), throughput, slot);
 }
 
 /* Returns true if the ray continues, through a specular surface or from a point that is too
@@ -322,7 +325,7 @@ __global__ __launch_bounds__(GATHER_BLOCK) void gather_sum(const __grid_constant
 kd_status answer_known(const photon_maps_cuda *maps, const eye_slots *slots) {
     const gather_ends *ends = &slots->ends;
     const photon_irradiance_cuda lookup = {ends->known, ends->known + slots->waves.capacity,
-                                          &ends->tally->known, ends->more, &ends->tally->more};
+                                           &ends->tally->known, ends->more, &ends->tally->more};
     unsigned blocks = 0;
     KD_TRY(photon_maps_cuda_irradiance_lookup(maps, &lookup));
     KD_TRY(cuda_resident_blocks(&blocks, gather_known, KNOWN_BLOCK));

@@ -31,7 +31,8 @@ __global__ __launch_bounds__(WALK_BLOCK, WALK_EACH) void inline_lookup(
 
 } // namespace
 
-kd_status inline_lookup_slots(const frame *frame, const photon_view *photons, const eye_slots *slots) {
+kd_status inline_lookup_slots(const frame *frame, const photon_view *photons,
+                              const eye_slots *slots) {
     KD_CUDA(cudaMemsetAsync(slots->waves.counts, 0, sizeof *slots->waves.counts));
     inline_lookup<<<(slots->waves.slots + WALK_BLOCK - 1) / WALK_BLOCK, WALK_BLOCK>>>(
         frame->device_frame->scene.view, *photons, *slots);

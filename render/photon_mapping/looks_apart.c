@@ -116,7 +116,8 @@ static kd_status follow_all(apart_chunk *work) {
 /* --- k nearest photons of all ranks ----------------------------------------------------------- */
 
 static uint64_t key_of(const photon_map *map, const neighbour *neighbours) {
-    const uint64_t place = photon_run_place(map->runs, map->run_count, map->tree.ids[neighbours->node]);
+    const uint64_t place =
+        photon_run_place(map->runs, map->run_count, map->tree.ids[neighbours->node]);
     return (uint64_t)float_bits(neighbours->dist2) << 32 | place;
 }
 
@@ -200,7 +201,8 @@ static flux_sum near_sum(const apart_chunk *work, const eye_request *show, uint6
         ++count;
     }
     if (count == 0 || !(radius > 0)) return flux_sum_none();
-    return photon_found_sum(work->views[slot % MAPS], &show->at, show->wo, neighbours, count, radius);
+    return photon_found_sum(work->views[slot % MAPS], &show->at, show->wo, neighbours, count,
+                            radius);
 }
 
 static void lookup_rows(void *context, int64_t begin, int64_t end, int thread) {

@@ -90,8 +90,10 @@ kd_status bring_all(ranks *comm, device_buffer *list, const uint64_t *begins, ui
 kd_status bring_requests(photon_cuda *device_photons, ranks *comm, const places *at) {
     lookups_received *received = &device_photons->received;
     const uint64_t first = at->packets[comm->rank], packets = at->packets[comm->rank + 1] - first;
-    KD_TRY(put_own(&received->requests, &device_photons->requests, at->requests, comm, sizeof(eye_request)));
-    KD_TRY(put_own(&received->packets, &device_photons->packets, at->packets, comm, sizeof(eye_packet)));
+    KD_TRY(put_own(&received->requests, &device_photons->requests, at->requests, comm,
+                   sizeof(eye_request)));
+    KD_TRY(put_own(&received->packets, &device_photons->packets, at->packets, comm,
+                   sizeof(eye_packet)));
     if (packets) {
         shift_packets<<<blocks_for(packets), BLOCK>>>(
             (eye_packet *)received->packets.memory + first, (uint32_t)packets,
@@ -108,7 +110,8 @@ const photon_map_view *map_of(const photon_view *view, int m) {
 }
 
 /* Answers all requests from this rank's photons, then reduces the sums over the ranks. */
-kd_status sum_all(photon_cuda *device_photons, ranks *comm, const photon_view *view, const places *at) {
+kd_status sum_all(photon_cuda *device_photons, ranks *comm, const photon_view *view,
+                  const places *at) {
     lookups_received *received = &device_photons->received;
     const uint64_t count = at->requests[comm->size];
     photon_gather_cuda gather;
@@ -120,7 +123,8 @@ kd_status sum_all(photon_cuda *device_photons, ranks *comm, const photon_view *v
     gather.radii = (float *)received->radii.memory;
     for (int m = 0; m < MAPS; ++m) {
         gather.sums = (flux_sum *)received->sums.memory + (uint64_t)m * count;
-        KD_TRY(photon_maps_cuda_gather(&device_photons->maps, m, 0, map_of(view, m)->radius, &gather));
+        KD_TRY(
+            photon_maps_cuda_gather(&device_photons->maps, m, 0, map_of(view, m)->radius, &gather));
     }
     KD_TRY(device_wait());
     return ranks_device_sum(comm, (int64_t *)received->sums.memory, MAPS * CHANNELS * count);
@@ -132,18 +136,21 @@ kd_status take_own(photon_cuda *device_photons, const ranks *comm, const photon_
                    own = at->requests[comm->rank + 1] - begin;
     for (int m = 0; own && m < MAPS; ++m) {
         const float radius = map_of(view, m)->radius;
-        const bool valid = device_photons->maps.map[m].list.count > 0 && pointtree_bound2(radius) > 0;
+        const bool valid =
+            device_photons->maps.map[m].list.count > 0 && pointtree_bound2(radius) > 0;
         KD_TRY(device_copy(device_photons->sums[m].memory,
-                           (flux_sum *)device_photons->received.sums.memory + (uint64_t)m * count + begin,
+                           (flux_sum *)device_photons->received.sums.memory + (uint64_t)m * count +
+                               begin,
                            own * sizeof(flux_sum), NULL));
-        fill_radii<<<blocks_for(own), BLOCK>>>((float *)device_photons->radii[m].memory, (uint32_t)own,
-                                               valid ? radius : 0);
+        fill_radii<<<blocks_for(own), BLOCK>>>((float *)device_photons->radii[m].memory,
+                                               (uint32_t)own, valid ? radius : 0);
         KD_CUDA_LAUNCHED("fill_radii");
     }
     return KD_OK;
 }
 
-kd_status show(photon_cuda *device_photons, ranks *comm, const photon_view *view, const places *at) {
+kd_status show(photon_cuda *device_photons, ranks *comm, const photon_view *view,
+               const places *at) {
     KD_REQUIRE(at->requests[comm->size] < UINT32_MAX, KD_ERROR_USAGE,
                "%llu lookups at once exceed the limit of 2^32 for distributed photon maps: use a "
                "smaller --resolution or a --crop",
@@ -157,8 +164,8 @@ kd_status show(photon_cuda *device_photons, ranks *comm, const photon_view *view
 
 } // namespace
 
-extern "C" kd_status looks_apart_there(photon_cuda *device_photons, ranks *comm, const photon_view *view,
-                                       const eye_asked *counts) {
+extern "C" kd_status looks_apart_there(photon_cuda *device_photons, ranks *comm,
+                                       const photon_view *view, const eye_asked *counts) {
     places at = {NULL, NULL};
     KD_TRY(find_places(&at, comm, counts));
     const kd_status status = show(device_photons, comm, view, &at);

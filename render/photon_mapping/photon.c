@@ -18,9 +18,9 @@
 enum { CARRIED_BATCHES };
 
 typedef struct photon_state {
-    photon_options options; /* of one batch */
-    photon_maps maps;       /* of the current batch */
-    photon_cuda device_photons;      /* the maps on a CUDA device, instead of `maps` */
+    photon_options options;     /* of one batch */
+    photon_maps maps;           /* of the current batch */
+    photon_cuda device_photons; /* the maps on a CUDA device, instead of `maps` */
     photon_view view;
 } photon_state;
 
@@ -131,8 +131,10 @@ static bool walks_trees(const photon_state *state) {
 static kd_status maps_from_lists(photon_state *state, const frame *frame,
                                  photon_list lists[PHOTON_LISTS]) {
     if (!frame->device_frame)
-        return photon_maps_build_trees(&state->maps, frame->scene, lists, &state->options, frame->job);
-    return photon_cuda_take_lists(&state->device_photons, lists, &state->options, walks_trees(state), frame->job);
+        return photon_maps_build_trees(&state->maps, frame->scene, lists, &state->options,
+                                       frame->job);
+    return photon_cuda_take_lists(&state->device_photons, lists, &state->options,
+                                  walks_trees(state), frame->job);
 }
 
 static kd_status photon_identify(frame *frame) {
@@ -145,7 +147,8 @@ static kd_status photon_identify(frame *frame) {
 static kd_status open_maps(photon_state *state, const frame *frame) {
     const photon_options *options = &state->options;
     const char *path = frame->options->photon_map;
-    if (!path && frame->device_frame) return photon_cuda_make_maps(&state->device_photons, frame, options, walks_trees(state));
+    if (!path && frame->device_frame)
+        return photon_cuda_make_maps(&state->device_photons, frame, options, walks_trees(state));
     if (!path) return photon_maps_open(&state->maps, frame->scene, options, frame->job);
     KD_REQUIRE(
         !photon_media_rows[options->media].beams, KD_ERROR_USAGE,
@@ -199,15 +202,15 @@ static kd_status begin_batch(frame *frame, uint32_t batch) {
     state->options.pass = batch;
     photon_limit_time(&state->options, frame, batch == 0);
     KD_TRY(open_maps(state, frame));
-    frame->maps_cut =
-        frame->device_frame ? photon_maps_cuda_cut(&state->device_photons.maps) : photon_maps_cut(&state->maps);
+    frame->maps_cut = frame->device_frame ? photon_maps_cuda_cut(&state->device_photons.maps)
+                                          : photon_maps_cut(&state->maps);
     KD_TRY(frame->device_frame ? view_maps_there(state, frame) : view_maps(state, frame));
     /* Near a surface, gather rays go on within the radius that an estimate typically has. */
     state->view.near = (photon_estimators[state->options.estimator].one_radius ? 1 : 0.5f) *
                        state->view.global.radius;
     frame->statistics.radius = (double)state->view.near;
-    const photon_figures figures =
-        frame->device_frame ? photon_cuda_figures(&state->device_photons) : photon_figures_of(&state->maps);
+    const photon_figures figures = frame->device_frame ? photon_cuda_figures(&state->device_photons)
+                                                       : photon_figures_of(&state->maps);
     note_statistics(frame, &figures, batch);
     return KD_OK;
 }

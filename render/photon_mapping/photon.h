@@ -60,7 +60,7 @@ typedef struct photon_cuda {
     device_buffer alone;    /* indices of the requests that no packet answers */
     device_buffer sums[2], radii[2], integrals[2];
     device_buffer request_counts; /* one eye_asked: counts of requests and packets */
-    uint32_t capacity;   /* capacity of `requests` and of `packets` */
+    uint32_t capacity;            /* capacity of `requests` and of `packets` */
     /* cudaEvent_t: one before each stage, one after the last */
     void *marks[PHOTON_CUDA_STAGES + 1];
     double seconds[PHOTON_CUDA_STAGES];
@@ -73,8 +73,8 @@ void photon_cuda_drop_requests(photon_cuda *device_photons);
 
 /* Emits the photons of a pass and builds their maps. `ordered`: also stores the photons in tree
    order, for kernels that traverse the tree themselves. */
-kd_status photon_cuda_make_maps(photon_cuda *device_photons, const frame *frame, const photon_options *options,
-                                bool ordered);
+kd_status photon_cuda_make_maps(photon_cuda *device_photons, const frame *frame,
+                                const photon_options *options, bool ordered);
 /* Updates the orders, made for another pass, to the pass of `options`. */
 void photon_cuda_renew_orders(photon_cuda *device_photons, const photon_options *options);
 /* Builds maps from photon lists in host memory. */
@@ -88,8 +88,9 @@ void photon_cuda_tell_figures(const photon_cuda *device_photons, frame_statistic
 /* Takes the samples of `range`; maps and tiles of `view` are in device memory. Splits the rows into
    parts if memory is short. If `period` is not 0, the camera ray of sample s is that of sample s
    modulo `period`. Collective over the ranks if photons are distributed. */
-KD_DEVICE_CALL(photon_cuda_take, (photon_cuda * device_photons, const frame *frame, const photon_view *view,
-                                  const sample_range *range, uint32_t period));
+KD_DEVICE_CALL(photon_cuda_take,
+               (photon_cuda * device_photons, const frame *frame, const photon_view *view,
+                const sample_range *range, uint32_t period));
 
 /* Returns true if final gather rays of this scene are traced as wavefronts: it has neither media
    nor cut-outs, and no surface both stores photons and mirrors. */
@@ -107,8 +108,8 @@ uint64_t photon_cuda_lookup_bytes(uint64_t pixels, uint32_t final_gather);
 /* Answers this rank's requests, counted by `counts`, from the photons of all ranks within the fixed
    radii of `view`; the results are in with->sums and with->radii. Collective: a rank without
    requests calls it, too. */
-KD_DEVICE_CALL(looks_apart_there, (photon_cuda * device_photons, struct ranks *comm, const photon_view *view,
-                                   const struct eye_asked *counts));
+KD_DEVICE_CALL(looks_apart_there, (photon_cuda * device_photons, struct ranks *comm,
+                                   const photon_view *view, const struct eye_asked *counts));
 /* Bytes of device memory for one lookup request for each of `pixels` pixels of all ranks. */
 uint64_t looks_apart_there_bytes(uint64_t pixels);
 /* Bytes that a rank sends for one lookup request for each of `pixels` pixels. */

@@ -63,20 +63,23 @@ uint64_t photon_cuda_lookup_bytes(uint64_t pixels, uint32_t final_gather) {
 
 void photon_cuda_renew_orders(photon_cuda *device_photons, const photon_options *options) {
     photon_orders_renew(device_photons->orders, options);
-    device_photons->orders[PHOTON_LIST_GLOBAL].distributed = device_photons->orders[PHOTON_LIST_CAUSTIC].distributed = device_photons->distributed;
+    device_photons->orders[PHOTON_LIST_GLOBAL].distributed =
+        device_photons->orders[PHOTON_LIST_CAUSTIC].distributed = device_photons->distributed;
     if (options->photons == 0) device_photons->orders[PHOTON_LIST_GLOBAL].wanted = 0;
     if (options->caustics == 0) device_photons->orders[PHOTON_LIST_CAUSTIC].wanted = 0;
     if (options->volume_photons == 0) device_photons->orders[PHOTON_LIST_MEDIA].wanted = 0;
 }
 
-kd_status photon_cuda_make_maps(photon_cuda *device_photons, const frame *frame, const photon_options *options,
-                                bool ordered) {
+kd_status photon_cuda_make_maps(photon_cuda *device_photons, const frame *frame,
+                                const photon_options *options, bool ordered) {
     KD_TRY(photon_options_check(options));
-    if (!device_photons->has_orders) KD_TRY(photon_orders_make(device_photons->orders, frame->scene, options));
+    if (!device_photons->has_orders)
+        KD_TRY(photon_orders_make(device_photons->orders, frame->scene, options));
     device_photons->has_orders = true;
     photon_cuda_renew_orders(device_photons, options);
     KD_TRY(frame_cuda_pack(frame->device_frame));
-    KD_TRY(photon_maps_cuda_emit(&device_photons->maps, &frame->device_frame->scene.view, device_photons->orders, frame->job));
+    KD_TRY(photon_maps_cuda_emit(&device_photons->maps, &frame->device_frame->scene.view,
+                                 device_photons->orders, frame->job));
     KD_TRY(photon_maps_cuda_build_trees(&device_photons->maps, options, ordered, frame->job));
     return photon_maps_cuda_find_beams(&device_photons->maps, frame->scene, options, frame->job);
 }
@@ -90,9 +93,11 @@ kd_status photon_cuda_take_lists(photon_cuda *device_photons, const photon_list 
 static kd_status bring_tiles(photon_cuda *device_photons, const frame *frame, float radius) {
     tile_set tiles;
     device_photons->lookups_bounded += photon_maps_cuda_lookups_bounded(&device_photons->maps);
-    kd_status status =
-        tile_set_open(&tiles, frame->scene, &frame->device_frame->scene.view, radius, true, frame->job);
-    if (status == KD_OK) status = photon_maps_cuda_tile(&device_photons->maps, &tiles, &frame->device_frame->scene.view);
+    kd_status status = tile_set_open(&tiles, frame->scene, &frame->device_frame->scene.view, radius,
+                                     true, frame->job);
+    if (status == KD_OK)
+        status =
+            photon_maps_cuda_tile(&device_photons->maps, &tiles, &frame->device_frame->scene.view);
     tile_set_close(&tiles);
     return status;
 }
@@ -123,7 +128,8 @@ void photon_cuda_tell_figures(const photon_cuda *device_photons, frame_statistic
     statistics->lookup_seconds = device_photons->seconds[PHOTON_CUDA_LOOKUP];
     statistics->gather_seconds = device_photons->seconds[PHOTON_CUDA_GATHER];
     statistics->film_seconds = device_photons->seconds[PHOTON_CUDA_FILM];
-    statistics->lookups_bounded += device_photons->lookups_bounded + photon_maps_cuda_lookups_bounded(&device_photons->maps);
+    statistics->lookups_bounded +=
+        device_photons->lookups_bounded + photon_maps_cuda_lookups_bounded(&device_photons->maps);
 }
 
 uint64_t looks_apart_there_sent(uint64_t pixels, int32_t rank_count) {

@@ -82,7 +82,8 @@ __launch_bounds__(FILM_BLOCK) void add_to_film(const __grid_constant__ photon_vi
 /* --- launches -------------------------------------------------------------------------------- */
 
 kd_status mark(photon_cuda *device_photons, int which) {
-    if (!device_photons->marks[which]) KD_CUDA(cudaEventCreate((cudaEvent_t *)&device_photons->marks[which]));
+    if (!device_photons->marks[which])
+        KD_CUDA(cudaEventCreate((cudaEvent_t *)&device_photons->marks[which]));
     KD_CUDA(cudaEventRecord((cudaEvent_t)device_photons->marks[which]));
     return KD_OK;
 }
@@ -101,13 +102,19 @@ kd_status add_seconds(photon_cuda *device_photons) {
 
 kd_status reserve_requests(photon_cuda *device_photons, uint32_t capacity) {
     device_photons->capacity = 0;
-    KD_TRY(device_buffer_reserve(&device_photons->requests, (uint64_t)capacity * sizeof(eye_request)));
-    KD_TRY(device_buffer_reserve(&device_photons->packets, (uint64_t)capacity * sizeof(eye_packet)));
-    KD_TRY(device_buffer_reserve(&device_photons->alone, ((uint64_t)capacity + 2) * sizeof(uint32_t)));
+    KD_TRY(
+        device_buffer_reserve(&device_photons->requests, (uint64_t)capacity * sizeof(eye_request)));
+    KD_TRY(
+        device_buffer_reserve(&device_photons->packets, (uint64_t)capacity * sizeof(eye_packet)));
+    KD_TRY(
+        device_buffer_reserve(&device_photons->alone, ((uint64_t)capacity + 2) * sizeof(uint32_t)));
     for (int m = 0; m < 2; ++m) {
-        KD_TRY(device_buffer_reserve(&device_photons->sums[m], (uint64_t)capacity * sizeof(flux_sum)));
-        KD_TRY(device_buffer_reserve(&device_photons->radii[m], (uint64_t)capacity * sizeof(float)));
-        KD_TRY(device_buffer_reserve(&device_photons->integrals[m], (uint64_t)capacity * sizeof(float)));
+        KD_TRY(
+            device_buffer_reserve(&device_photons->sums[m], (uint64_t)capacity * sizeof(flux_sum)));
+        KD_TRY(
+            device_buffer_reserve(&device_photons->radii[m], (uint64_t)capacity * sizeof(float)));
+        KD_TRY(device_buffer_reserve(&device_photons->integrals[m],
+                                     (uint64_t)capacity * sizeof(float)));
     }
     device_photons->capacity = capacity;
     return KD_OK;
@@ -126,7 +133,8 @@ kd_status take_paths(eye_launch *launch, const eye_slots *slots, eye_asked *coun
         KD_CUDA(cudaMemsetAsync(device_photons->request_counts.memory, 0, sizeof *counts));
         KD_TRY((launch->walks ? inline_lookup_slots : eye_ask_slots)(launch->frame, &launch->view,
                                                                      slots));
-        KD_CUDA(cudaMemcpy(counts, device_photons->request_counts.memory, sizeof *counts, cudaMemcpyDeviceToHost));
+        KD_CUDA(cudaMemcpy(counts, device_photons->request_counts.memory, sizeof *counts,
+                           cudaMemcpyDeviceToHost));
         if (counts->requests <= device_photons->capacity) return KD_OK;
         KD_TRY(reserve_requests(device_photons, counts->requests + counts->requests / 8));
     }
@@ -148,13 +156,16 @@ photon_gather_cuda gather_of(const photon_cuda *device_photons, int m, const eye
 kd_status run_lookups(const eye_launch *launch, const eye_asked *counts) {
     photon_cuda *device_photons = launch->photons;
     const photon_view *view = &launch->view;
-    if (device_photons->distributed) KD_TRY(looks_apart_there(device_photons, launch->frame->comm, view, counts));
+    if (device_photons->distributed)
+        KD_TRY(looks_apart_there(device_photons, launch->frame->comm, view, counts));
     for (int m = view->final_gather ? 1 : 0; m < 2; ++m) {
         const photon_map_view *map = m ? &view->caustic : &view->global;
         const photon_gather_cuda gather = gather_of(device_photons, m, counts);
         if (!device_photons->distributed)
-            KD_TRY(photon_maps_cuda_gather(&device_photons->maps, m, map->gather, map->radius, &gather));
-        KD_TRY(photon_maps_cuda_measure(&device_photons->maps, &gather, (float *)device_photons->integrals[m].memory));
+            KD_TRY(photon_maps_cuda_gather(&device_photons->maps, m, map->gather, map->radius,
+                                           &gather));
+        KD_TRY(photon_maps_cuda_measure(&device_photons->maps, &gather,
+                                        (float *)device_photons->integrals[m].memory));
     }
     return KD_OK;
 }
@@ -186,7 +197,8 @@ kd_status take_sample(eye_launch *launch, const eye_slots *slots) {
     KD_TRY(mark(device_photons, PHOTON_CUDA_LOOKUP));
     if (!launch->later) KD_TRY(mark(device_photons, PHOTON_CUDA_GATHER));
     KD_TRY(take_paths(launch, slots, &counts));
-    if (slots->together) KD_TRY(eye_gather_slots(launch->frame, &device_photons->maps, &launch->view, slots));
+    if (slots->together)
+        KD_TRY(eye_gather_slots(launch->frame, &device_photons->maps, &launch->view, slots));
     if (launch->later) {
         KD_TRY(mark(device_photons, PHOTON_CUDA_GATHER));
         KD_TRY(run_lookups(launch, &counts));
@@ -255,14 +267,15 @@ extern "C" void photon_cuda_drop_marks(photon_cuda *owned) {
     memset(owned->marks, 0, sizeof owned->marks);
 }
 
-extern "C" kd_status photon_cuda_take(photon_cuda *device_photons, const frame *frame, const photon_view *view,
-                                      const sample_range *range, uint32_t period) {
+extern "C" kd_status photon_cuda_take(photon_cuda *device_photons, const frame *frame,
+                                      const photon_view *view, const sample_range *range,
+                                      uint32_t period) {
     /* the adaptive estimator needs photons in order */
     const bool later = !view->caustic.adaptive && !view->caustic.walks;
     const bool gathers_inline = view->final_gather && !photon_cuda_gathers_by_waves(frame->scene);
-    eye_launch launch = {device_photons,  frame,
-                         *view, period,
-                         later, !later || gathers_inline || photon_scene_scatters(frame->scene)};
+    eye_launch launch = {
+        device_photons, frame, *view,
+        period,         later, !later || gathers_inline || photon_scene_scatters(frame->scene)};
     sample_range left = *range;
     for (;;) {
         bool any = pixels_of(&left) > 0;

@@ -52,7 +52,7 @@ typedef struct maps_ahead {
     photon_order orders[PHOTON_LISTS];
     scene_view scene; /* device pointers */
     bool ordered;     /* as for photon_cuda_make_maps */
-    async_task *task;   /* the asynchronous task that builds the maps; NULL: none is running */
+    async_task *task; /* the asynchronous task that builds the maps; NULL: none is running */
     bool too_large;   /* device memory does not suffice for the maps of two passes */
 } maps_ahead;
 
@@ -62,9 +62,9 @@ static kd_status make_ahead(void *context, job_control *job) {
     return photon_maps_cuda_build_trees(&ahead->maps, &ahead->options, ahead->ordered, job);
 }
 
-/* Starts building the maps of the pass that `options` describe; `device_photons`, the integrator's state on
-   the device, has built maps before. Does nothing if a task is already running or memory ran short
-   before. If no thread can be started, the maps are built later, when they are needed. */
+/* Starts building the maps of the pass that `options` describe; `device_photons`, the integrator's
+   state on the device, has built maps before. Does nothing if a task is already running or memory
+   ran short before. If no thread can be started, the maps are built later, when they are needed. */
 static void maps_ahead_begin(maps_ahead *out, photon_cuda *device_photons, const frame *frame,
                              const photon_options *options, bool ordered) {
     if (out->task || out->too_large) return;
@@ -86,8 +86,8 @@ static void exchange_maps(photon_maps_cuda *a, photon_maps_cuda *b) {
 }
 
 /* Waits for the task, if one is running. If it built the maps of the pass that `options` describe,
-   moves them into `device_photons` and sets *taken; otherwise *taken is false and the caller has to build them.
-   The wait counts as the job's stage "emit". */
+   moves them into `device_photons` and sets *taken; otherwise *taken is false and the caller has to
+   build them. The wait counts as the job's stage "emit". */
 static kd_status maps_ahead_take(maps_ahead *ahead, photon_cuda *device_photons, const frame *frame,
                                  const photon_options *options, bool *taken) {
     *taken = false;
@@ -121,16 +121,17 @@ typedef struct progressive_state {
     photon_options photons;
     photon_maps maps; /* of the current pass; empty on a CUDA device */
     tile_set tiles;
-    bool tiled;        /* the tiles have been found, on the host or on the device */
+    bool tiled;                 /* the tiles have been found, on the host or on the device */
     photon_cuda device_photons; /* maps and tiles on a CUDA device, instead of the two above */
-    maps_ahead ahead;  /* maps of the next pass on the device */
-    bool has_capacity; /* a launch has allocated the device buffers for samples */
+    maps_ahead ahead;           /* maps of the next pass on the device */
+    bool has_capacity;          /* a launch has allocated the device buffers for samples */
     photon_view view;
 } progressive_state;
 
 static kd_status check_apart(const frame *frame, const photon_options *photons) {
     KD_REQUIRE(
-        !frame->distributed || !frame->device_frame || !photon_lookups[photons->lookup].walks, KD_ERROR_USAGE,
+        !frame->distributed || !frame->device_frame || !photon_lookups[photons->lookup].walks,
+        KD_ERROR_USAGE,
         "--lookup %s does not support distributed photon maps on CUDA devices; use auto or leaves",
         photon_lookups[photons->lookup].name);
     return KD_OK;
@@ -244,7 +245,8 @@ static kd_status make_maps_there(progressive_state *state, frame *frame, bool fi
     bool made;
     KD_TRY(maps_ahead_take(&state->ahead, &state->device_photons, frame, &state->photons, &made));
     if (!made)
-        KD_TRY(photon_cuda_make_maps(&state->device_photons, frame, &state->photons, walks_trees(state)));
+        KD_TRY(photon_cuda_make_maps(&state->device_photons, frame, &state->photons,
+                                     walks_trees(state)));
     const photon_map_cuda *maps = state->device_photons.maps.map;
     for (int m = 0; m < 2 && first; ++m)
         radius[m] = first_radius(frame->options, maps[m].list.count, maps[m].radius);
@@ -257,7 +259,8 @@ static kd_status make_maps_there(progressive_state *state, frame *frame, bool fi
 
 static kd_status find_tiles_here(progressive_state *state, const frame *frame, float radius) {
     job_stage_begin(frame->job, "surface", 0);
-    const kd_status status = tile_set_open(&state->tiles, frame->scene, NULL, radius, true, frame->job);
+    const kd_status status =
+        tile_set_open(&state->tiles, frame->scene, NULL, radius, true, frame->job);
     job_stage_end(frame->job);
     return status;
 }
@@ -274,18 +277,18 @@ static kd_status find_tiles(progressive_state *state, frame *frame, float radius
 }
 
 static void view_maps(progressive_state *state, const frame *frame, uint32_t pass) {
-    const double share =
-        progressive_radius_share(pass / (uint32_t)frame->options->batches, (double)frame->options->alpha);
+    const double share = progressive_radius_share(pass / (uint32_t)frame->options->batches,
+                                                  (double)frame->options->alpha);
     const double *radius = frame->carried + CARRIED_RADIUS;
     photon_view *view = &state->view;
     const photon_maps_cuda *maps = &state->device_photons.maps;
     view->global = frame->device_frame ? photon_maps_cuda_view(maps, PHOTON_LIST_GLOBAL)
-                             : photon_maps_global(&state->maps);
+                                       : photon_maps_global(&state->maps);
     view->caustic = frame->device_frame ? photon_maps_cuda_view(maps, PHOTON_LIST_CAUSTIC)
-                              : photon_maps_caustic(&state->maps);
+                                        : photon_maps_caustic(&state->maps);
     view->tiles = frame->device_frame ? maps->tiles : tile_set_get_view(&state->tiles);
     view->media = frame->device_frame ? photon_maps_cuda_view(maps, PHOTON_LIST_MEDIA)
-                            : photon_maps_media(&state->maps);
+                                      : photon_maps_media(&state->maps);
     view->global.gather = view->caustic.gather = view->media.gather = 0;
     view->global.adaptive = view->caustic.adaptive = false;
     view->global.radius = (float)(radius[PHOTON_LIST_GLOBAL] * share);
@@ -311,8 +314,8 @@ static void leave_out_empty(photon_options *options, const frame *frame) {
 static void emit_ahead(progressive_state *state, const frame *frame, uint32_t pass) {
     const uint32_t passes = (uint32_t)integrator_samples(frame->integrator, frame->options);
     const bool timed = frame->deadline > 0 || (frame->job && frame->job->deadline > 0);
-    if (!frame->device_frame || !frame->options->maps_ahead || !state->has_capacity || timed || frame->maps_cut ||
-        pass + 1 >= passes)
+    if (!frame->device_frame || !frame->options->maps_ahead || !state->has_capacity || timed ||
+        frame->maps_cut || pass + 1 >= passes)
         return;
     if (ranks_shared(frame->comm) || photon_media_rows[state->photons.media].beams) return;
     photon_options next = state->photons;
@@ -329,20 +332,22 @@ static kd_status progressive_pass(frame *frame, uint32_t pass) {
     options->pass = pass;
     /* On a device, the initial radii are derived from the photons of all ranks, so the first pass
        keeps all of them on each rank; photons are distributed from the next pass on. */
-    options->distributed = frame->distributed && !(frame->device_frame && first && !(frame->options->radius > 0));
+    options->distributed =
+        frame->distributed && !(frame->device_frame && first && !(frame->options->radius > 0));
     state->device_photons.distributed = options->distributed && frame->device_frame;
     photon_limit_time(options, frame, pass == 0);
     if (!first) leave_out_empty(options, frame);
-    KD_TRY(frame->device_frame ? make_maps_there(state, frame, first) : make_maps(state, frame, first));
-    frame->maps_cut =
-        frame->device_frame ? photon_maps_cuda_cut(&state->device_photons.maps) : photon_maps_cut(&state->maps);
+    KD_TRY(frame->device_frame ? make_maps_there(state, frame, first)
+                               : make_maps(state, frame, first));
+    frame->maps_cut = frame->device_frame ? photon_maps_cuda_cut(&state->device_photons.maps)
+                                          : photon_maps_cut(&state->maps);
     const float largest = (float)(radius[PHOTON_LIST_GLOBAL] > radius[PHOTON_LIST_CAUSTIC]
                                       ? radius[PHOTON_LIST_GLOBAL]
                                       : radius[PHOTON_LIST_CAUSTIC]);
     if (largest > 0) KD_TRY(find_tiles(state, frame, largest));
     view_maps(state, frame, pass);
-    const photon_figures figures =
-        frame->device_frame ? photon_cuda_figures(&state->device_photons) : photon_figures_of(&state->maps);
+    const photon_figures figures = frame->device_frame ? photon_cuda_figures(&state->device_photons)
+                                                       : photon_figures_of(&state->maps);
     note_statistics(frame, &figures, pass);
     emit_ahead(state, frame, pass);
     return KD_OK;
@@ -377,8 +382,8 @@ static kd_status sppm_take_apart(frame *frame, film *film, const apart_range *ra
 static kd_status ppm_take_apart(frame *frame, film *film, const apart_range *range,
                                 struct sample_counts *counts, bool *over) {
     const progressive_state *state = (const progressive_state *)frame->state;
-    return looks_apart_take(frame, film, &state->maps, &state->view, range, (uint32_t)frame->options->spp,
-                            counts, over);
+    return looks_apart_take(frame, film, &state->maps, &state->view, range,
+                            (uint32_t)frame->options->spp, counts, over);
 }
 
 static kd_status take_there(const frame *frame, const struct sample_range *range, uint32_t period) {

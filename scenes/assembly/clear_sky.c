@@ -69,13 +69,16 @@ static void sun_open(clear_sky_model *out, double turbidity) {
 
 static double perez(const double coefficients[5], double cosine, double angle) {
     return (1 + coefficients[0] * exp(coefficients[1] / fmax(cosine, 1e-3))) *
-           (1 + coefficients[2] * exp(coefficients[3] * angle) + coefficients[4] * cos(angle) * cos(angle));
+           (1 + coefficients[2] * exp(coefficients[3] * angle) +
+            coefficients[4] * cos(angle) * cos(angle));
 }
 
 static double zenith_chromaticity(const double coefficients[3][4], double t, double a) {
     double sum = 0;
     for (int i = 0; i < 3; ++i)
-        sum = sum * t + ((coefficients[i][0] * a + coefficients[i][1]) * a + coefficients[i][2]) * a + coefficients[i][3];
+        sum = sum * t +
+              ((coefficients[i][0] * a + coefficients[i][1]) * a + coefficients[i][2]) * a +
+              coefficients[i][3];
     return sum;
 }
 
@@ -169,9 +172,9 @@ static double sun_share(const clear_sky_model *sky, int64_t x, int64_t y, double
             double direction[3];
             texel_direction(direction, (double)x + (i + 0.5) / POINTS,
                             (double)y + (j + 0.5) / POINTS);
-            inside +=
-                direction[0] * sky->sun[0] + direction[1] * sky->sun[1] + direction[2] * sky->sun[2] >
-                cosine;
+            inside += direction[0] * sky->sun[0] + direction[1] * sky->sun[1] +
+                          direction[2] * sky->sun[2] >
+                      cosine;
         }
     return (double)inside / (POINTS * POINTS);
 }
@@ -199,8 +202,7 @@ static void sun_add(const picture_work *work) {
 
 /* A Lambertian ground, lit by sky and sun. */
 static void ground_add(const picture_work *work, const clear_sky *sky) {
-    const double albedo[3] = {(double)sky->ground.x, (double)sky->ground.y,
-                              (double)sky->ground.z};
+    const double albedo[3] = {(double)sky->ground.x, (double)sky->ground.y, (double)sky->ground.z};
     float sent[3];
     for (int c = 0; c < 3; ++c) {
         double sum = sky->disc ? work->model.sun_irradiance[c] * work->model.sun[1] : 0;

@@ -31,7 +31,8 @@ static kd_status measure_box(scene *scene) {
         if (i < 3 * (uint64_t)scene->plain_count) box3_include(&scene->box, at);
     }
     for (uint64_t i = 0; i < geometry->position_count && geometry->triangle_count == 0; ++i)
-        if (vec3_is_finite(geometry->positions[i])) box3_include(&scene->box, geometry->positions[i]);
+        if (vec3_is_finite(geometry->positions[i]))
+            box3_include(&scene->box, geometry->positions[i]);
     for (uint64_t i = 0; i < geometry->triangle_count; ++i)
         KD_REQUIRE(geometry->triangle_materials[i] < geometry->material_count, KD_ERROR_INPUT,
                    "triangle %llu has material index %u; the mesh has %u materials",
@@ -50,7 +51,8 @@ kd_status scene_assemble_parts(scene *scene, scene_draft *draft, const kd_render
     scene->textures.budget = options->max_texture_memory;
     KD_TRY(scene_take_instances(scene, draft));
     KD_TRY(measure_box(scene));
-    KD_REQUIRE(!box3_is_empty(scene->box), KD_ERROR_INPUT, "the scene has no triangles and no points");
+    KD_REQUIRE(!box3_is_empty(scene->box), KD_ERROR_INPUT,
+               "the scene has no triangles and no points");
     if (scene->geometry.triangle_count == 0)
         log_message(LOG_WARNING,
                     "the scene has no triangles; the image shows only the environment");

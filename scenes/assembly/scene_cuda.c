@@ -35,7 +35,8 @@ static void place_mesh(upload *upload, mesh_view *mesh) {
     mesh->tangents = PLACE(upload, float, mesh->tangents, 4 * (uint64_t)mesh->normal_count);
     mesh->normal_indices = PLACE(upload, uint32_t, mesh->normal_indices, corners);
     mesh->texcoord_indices = PLACE(upload, uint32_t, mesh->texcoord_indices, corners);
-    mesh->triangle_materials = PLACE(upload, uint32_t, mesh->triangle_materials, mesh->stored_count);
+    mesh->triangle_materials =
+        PLACE(upload, uint32_t, mesh->triangle_materials, mesh->stored_count);
 }
 
 /* Copies shapes with the nodes of their trees, placements, and the top-level tree. `moved` has
@@ -58,8 +59,8 @@ static void place_instances(upload *upload, instance_view *view, const instance_
 static void place_lights(upload *upload, scene_view *view) {
     environment_view *sky = &view->environment;
     view->lights = PLACE(upload, light, view->lights, view->light_count);
-    view->light_cdf =
-        PLACE(upload, float, view->light_cdf, view->light_count ? (uint64_t)view->light_count + 1 : 0);
+    view->light_cdf = PLACE(upload, float, view->light_cdf,
+                            view->light_count ? (uint64_t)view->light_count + 1 : 0);
     view->triangle_lights = PLACE(upload, uint32_t, view->triangle_lights, view->mesh.stored_count);
     if (!sky->row_cdf) return;
     const uint64_t rows = (uint64_t)sky->height, columns = (uint64_t)sky->width;

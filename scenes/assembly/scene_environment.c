@@ -149,7 +149,8 @@ kd_status scene_add_default_sky(scene *scene) {
             rgb[1] = 1.02f * sky + 0.98f * lobe;
             rgb[2] = 1.08f * sky + 0.93f * lobe;
         }
-    KD_TRY(texture_store_adopt(&scene->textures, floats, WIDTH, HEIGHT, &scene->environment.texture));
+    KD_TRY(
+        texture_store_adopt(&scene->textures, floats, WIDTH, HEIGHT, &scene->environment.texture));
     KD_TRY(texture_store_load(&scene->textures));
     return KD_OK;
 }

@@ -95,9 +95,11 @@ static uint64_t add_texture(uint64_t hash, const texture_view *view, bool is_sky
    materials had single scattering would match the scene. */
 static uint64_t add_energy(uint64_t hash, const material *material) {
     const bool rough = material->roughness > 0 || material->roughness_map != KD_NONE;
-    const bool scatters = material->kind == MATERIAL_GLASS || material->kind == MATERIAL_CONDUCTOR ||
+    const bool scatters = material->kind == MATERIAL_GLASS ||
+                          material->kind == MATERIAL_CONDUCTOR ||
                           material->kind == MATERIAL_PLASTIC;
-    return rough && scatters ? hash_combine(hash, &material->energy, sizeof material->energy) : hash;
+    return rough && scatters ? hash_combine(hash, &material->energy, sizeof material->energy)
+                             : hash;
 }
 
 /* Position and direction of a triangle light follow from the triangle, so they are left out. */
@@ -118,7 +120,8 @@ uint64_t scene_hash(const scene_view *view) {
     const environment_view *sky = &view->environment;
     uint64_t hash = add_mesh(0, &view->mesh);
     hash = add(hash, view->materials, view->material_count, sizeof *view->materials);
-    for (uint32_t i = 0; i < view->material_count; ++i) hash = add_energy(hash, view->materials + i);
+    for (uint32_t i = 0; i < view->material_count; ++i)
+        hash = add_energy(hash, view->materials + i);
     if (view->layers) hash = add(hash, view->layers, view->material_count, sizeof *view->layers);
     if (view->instances.count) hash = add_instance(hash, &view->instances);
     hash = add_lights(hash, view);

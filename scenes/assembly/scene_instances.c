@@ -44,7 +44,8 @@ box3 scene_instance_box(const scene *scene) {
 bool scene_instance_emits(const scene *scene) {
     const mesh *geometry = &scene->geometry;
     for (uint32_t i = scene->plain_count; i < geometry->triangle_count; ++i)
-        if (vec3_largest(scene->materials[geometry->triangle_materials[i]].emission) > 0) return true;
+        if (vec3_largest(scene->materials[geometry->triangle_materials[i]].emission) > 0)
+            return true;
     return false;
 }
 
@@ -92,7 +93,8 @@ static void copy_tangents(const mesh *from, const draft_shape *part, const trans
     }
 }
 
-/* Appends the transformed copy of one instance to `target`. Its triangles refer to its own vertices. */
+/* Appends the transformed copy of one instance to `target`. Its triangles refer to its own
+ * vertices. */
 static void copy_one(const scene *scene, const instance *put, mesh *target) {
     const mesh *from = &scene->geometry;
     const draft_shape *part = scene->parts + put->shape;
@@ -101,12 +103,14 @@ static void copy_one(const scene *scene, const instance *put, mesh *target) {
         target->positions[target->position_count + i] =
             instance_corner(put, from->positions[part->position + i]);
     for (uint32_t i = 0; i < part->normal_count; ++i)
-        target->normals[target->normal_count + i] = transform_normal(transform, from->normals[part->normal + i]);
+        target->normals[target->normal_count + i] =
+            transform_normal(transform, from->normals[part->normal + i]);
     if (from->tangents) copy_tangents(from, part, transform, target);
     const uint64_t first = 3 * (uint64_t)part->first, count = 3 * (uint64_t)part->count;
     const uint64_t begin = 3 * (uint64_t)target->triangle_count;
     for (uint64_t i = 0; i < count; ++i)
-        target->triangles[begin + i] = from->triangles[first + i] - part->position + target->position_count;
+        target->triangles[begin + i] =
+            from->triangles[first + i] - part->position + target->position_count;
     for (uint64_t i = 0; from->normal_indices && i < count; ++i) {
         const uint32_t index = from->normal_indices[first + i];
         target->normal_indices[begin + i] =
@@ -115,8 +119,8 @@ static void copy_one(const scene *scene, const instance *put, mesh *target) {
     if (from->texcoord_indices)
         memcpy(target->texcoord_indices + begin, from->texcoord_indices + first,
                count * sizeof(uint32_t));
-    memcpy(target->triangle_materials + target->triangle_count, from->triangle_materials + part->first,
-           part->count * sizeof(uint32_t));
+    memcpy(target->triangle_materials + target->triangle_count,
+           from->triangle_materials + part->first, part->count * sizeof(uint32_t));
     target->position_count += part->position_count;
     target->normal_count += part->normal_count;
     target->triangle_count += part->count;
@@ -130,7 +134,8 @@ static kd_status copy_plain(const scene *scene, const copy_counts *more, mesh *t
     KD_TRY(KD_RESERVE(target->triangles, 3 * triangles));
     KD_TRY(KD_RESERVE(target->triangle_materials, triangles));
     if (from->normals) KD_TRY(KD_RESERVE(target->normals, from->normal_count + more->normals));
-    if (from->tangents) KD_TRY(KD_RESERVE(target->tangents, 4 * (from->normal_count + more->normals)));
+    if (from->tangents)
+        KD_TRY(KD_RESERVE(target->tangents, 4 * (from->normal_count + more->normals)));
     if (from->normal_indices) KD_TRY(KD_RESERVE(target->normal_indices, 3 * triangles));
     if (from->texcoord_indices) KD_TRY(KD_RESERVE(target->texcoord_indices, 3 * triangles));
     target->position_count = from->position_count;
@@ -209,7 +214,8 @@ kd_status scene_copy_instances(scene *scene) {
     kd_status status = copy_plain(scene, &more, &made);
     if (status == KD_OK) status = grow_lights(scene, scene->plain_count + more.triangles);
     if (status == KD_OK) {
-        for (uint32_t i = 0; i < scene->instance_count; ++i) copy_one(scene, scene->instances + i, &made);
+        for (uint32_t i = 0; i < scene->instance_count; ++i)
+            copy_one(scene, scene->instances + i, &made);
         exchange(&scene->geometry, &made);
         drop_instance(scene);
     }

@@ -194,7 +194,7 @@ static kd_status load_sky(scene *scene, const scene_draft *draft) {
         return texture_store_load(in);
     }
     const texture_request request = {draft->sky_image, TEXTURE_SKY,     vec2_make(1, 1),
-                                   vec2_make(0, 0), vec2_make(0, 0), TEXTURE_REPEAT};
+                                     vec2_make(0, 0),  vec2_make(0, 0), TEXTURE_REPEAT};
     KD_TRY(texture_store_add(in, &request, index));
     KD_TRY(texture_store_load(in));
     const texture_image *image = &in->images[in->view_images[*index]];

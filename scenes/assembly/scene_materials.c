@@ -26,9 +26,9 @@ static kd_status request(scene *scene, mesh_material *material, mesh_map map, te
     request.scale = pair_of(form->placed ? form->scale : material->map_scale);
     request.offset = pair_of(form->placed ? form->offset : material->map_offset);
     if (form->placed) request.shear = pair_of(form->shear);
-    request.wraps = form->placed      ? texture_wraps(form->wrap[0], form->wrap[1])
-                  : material->map_clamp ? TEXTURE_HOLD
-                                    : TEXTURE_REPEAT;
+    request.wraps = form->placed          ? texture_wraps(form->wrap[0], form->wrap[1])
+                    : material->map_clamp ? TEXTURE_HOLD
+                                          : TEXTURE_REPEAT;
     if (form->second) request.wraps |= TEXTURE_SECOND;
     return texture_store_add(&scene->textures, &request, index);
 }
@@ -69,13 +69,13 @@ static const map_row layer_rows[] = {
 
 /* If one image has both colour and opacity, opacity is its alpha channel only. */
 static texture_role opacity_role(const mesh_material *material) {
-    const bool same =
-        material->diffuse_map && material->opacity_map && strcmp(material->diffuse_map, material->opacity_map) == 0;
+    const bool same = material->diffuse_map && material->opacity_map &&
+                      strcmp(material->diffuse_map, material->opacity_map) == 0;
     return same ? TEXTURE_ALPHA : TEXTURE_OPACITY;
 }
 
-static kd_status rows_build(scene *scene, mesh_material *material, const map_row *rows, size_t count,
-                            void *record) {
+static kd_status rows_build(scene *scene, mesh_material *material, const map_row *rows,
+                            size_t count, void *record) {
     for (size_t i = 0; i < count; ++i)
         KD_TRY(request(scene, material, rows[i].map, rows[i].usual,
                        (uint32_t *)(void *)((char *)record + rows[i].offset)));

@@ -42,10 +42,10 @@ static kd_status add_view(texture_store *store, uint32_t image, const texture_vi
                           uint32_t *index) {
     for (uint32_t i = 0; i < store->view_count; ++i) {
         const texture_view *v = &store->views[i];
-        if (store->view_images[i] == image && v->clamp == view->clamp && v->scale.x == view->scale.x &&
-            v->scale.y == view->scale.y && v->offset.x == view->offset.x &&
-            v->offset.y == view->offset.y && v->shear.x == view->shear.x &&
-            v->shear.y == view->shear.y) {
+        if (store->view_images[i] == image && v->clamp == view->clamp &&
+            v->scale.x == view->scale.x && v->scale.y == view->scale.y &&
+            v->offset.x == view->offset.x && v->offset.y == view->offset.y &&
+            v->shear.x == view->shear.x && v->shear.y == view->shear.y) {
             *index = i;
             return KD_OK;
         }
@@ -309,7 +309,8 @@ static kd_status check_budget(texture_reading *reading) {
 
 static void budget_take(texture_reading *reading, uint64_t bytes) {
     pthread_mutex_lock(&reading->lock);
-    while (reading->used && (reading->used > reading->capacity || bytes > reading->capacity - reading->used))
+    while (reading->used &&
+           (reading->used > reading->capacity || bytes > reading->capacity - reading->used))
         pthread_cond_wait(&reading->given, &reading->lock);
     reading->used += bytes;
     pthread_mutex_unlock(&reading->lock);

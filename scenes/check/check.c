@@ -97,12 +97,14 @@ void check_note(examination *check, const char *file, uint32_t line, const char 
 }
 
 /* Adds a problem with its line; in a format without lines, with the index of the element. */
-static void note_numbered(examination *check, const uint32_t *lines, uint64_t number, const char *noun,
-                          const char *kind, check_severity severity, const char *message) {
+static void note_numbered(examination *check, const uint32_t *lines, uint64_t number,
+                          const char *noun, const char *kind, check_severity severity,
+                          const char *message) {
     char longer[600];
     if (!lines)
         snprintf(longer, sizeof longer, "%s %llu: %s", noun, (unsigned long long)number, message);
-    note_keep(check, check->path, lines ? lines[number] : 0, kind, severity, lines ? message : longer);
+    note_keep(check, check->path, lines ? lines[number] : 0, kind, severity,
+              lines ? message : longer);
 }
 
 void check_triangle_note(examination *check, uint64_t triangle, const char *kind,
@@ -164,7 +166,8 @@ static void reader_gave_up(examination *check) {
 
 static kd_status body_read(examination *check) {
     const obj_options options = {hear, check, true, &check->lines, 0, false};
-    check->is_obj = !procedural_is_path(check->path) && mesh_reader_find(check->path)->load == obj_load;
+    check->is_obj =
+        !procedural_is_path(check->path) && mesh_reader_find(check->path)->load == obj_load;
     const kd_status status = mesh_load(&check->body, check->path, &options, check->job);
     if (status != KD_ERROR_INPUT) return status;
     reader_gave_up(check);

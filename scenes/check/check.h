@@ -19,7 +19,7 @@ typedef struct check_problem {
     char *file;       /* owned by the report */
     uint32_t line;    /* 1-based; 0: the whole file, or a format without lines */
     const char *kind; /* static identifier, listed in the README: "index-range", "nan", ... */
-    char *message;       /* one clause: what was found, what was expected; owned by the report */
+    char *message;    /* one clause: what was found, what was expected; owned by the report */
     check_severity severity;
 } check_problem;
 

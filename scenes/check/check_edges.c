@@ -61,8 +61,10 @@ static void fans_join(examination *check, uint32_t *fan) {
         const uint32_t high = (uint32_t)check->edge_keys[begin];
         const uint32_t first = check->edge_halves[begin];
         for (uint64_t i = begin + 1; i < end; ++i) {
-            check_join(fan, corner_of(check, first, low), corner_of(check, check->edge_halves[i], low));
-            check_join(fan, corner_of(check, first, high), corner_of(check, check->edge_halves[i], high));
+            check_join(fan, corner_of(check, first, low),
+                       corner_of(check, check->edge_halves[i], low));
+            check_join(fan, corner_of(check, first, high),
+                       corner_of(check, check->edge_halves[i], high));
         }
     }
 }

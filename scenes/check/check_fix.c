@@ -25,7 +25,7 @@ typedef struct fixing {
     obj_ring ring;
     obj_seen seen;
     uint64_t triangle; /* first triangle of the next face */
-    FILE *file;          /* NULL in the first pass */
+    FILE *file;        /* NULL in the first pass */
     /* prefix of library paths if the new file is in another directory, else NULL */
     const char *folder;
 } fixing;
@@ -287,7 +287,8 @@ kd_status check_fix(examination *check, const char *to) {
     memset(&fix, 0, sizeof fix);
     fix.check = check;
     char from[PLACE_BYTES], there[PLACE_BYTES];
-    if (check->is_obj && folder_of(from, check->path) && folder_of(there, to) && strcmp(from, there) != 0)
+    if (check->is_obj && folder_of(from, check->path) && folder_of(there, to) &&
+        strcmp(from, there) != 0)
         fix.folder = from;
     KD_TRY_GOTO(source_read(&fix, &made_lines));
     KD_TRY_GOTO(vertices_number(&fix));

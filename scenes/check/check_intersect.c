@@ -87,7 +87,8 @@ static bool shadows_part(const corner3 *a, const corner3 *b, int axis) {
 }
 
 static int widest_axis(const corner3 *corners) {
-    const vec3 u = vec3_sub(corners->p[1], corners->p[0]), v = vec3_sub(corners->p[2], corners->p[0]);
+    const vec3 u = vec3_sub(corners->p[1], corners->p[0]),
+               v = vec3_sub(corners->p[2], corners->p[0]);
     double best = -1;
     int axis = 0;
     for (int k = 0; k < 3; ++k) {
@@ -190,7 +191,8 @@ static void nodes_body(void *context, int64_t begin, int64_t end, int thread) {
 /* Finds the largest power of two such that skipping leaves with more pairs keeps the total within
    the limit. Returns the number of pairs. */
 static uint64_t bound_find(cutting *c) {
-    const uint64_t maximum = CHECK_WORK + CHECK_PAIRS_EACH * (uint64_t)c->check->body.triangle_count;
+    const uint64_t maximum =
+        CHECK_WORK + CHECK_PAIRS_EACH * (uint64_t)c->check->body.triangle_count;
     uint64_t pairs_of[65] = {0}, sum = 0; /* indexed by the number of bits of (pairs - 1) */
     for (uint64_t i = 0; i < c->tree->node_count; ++i) {
         const uint64_t pairs = leaf_pairs(c->tree->nodes[i]);

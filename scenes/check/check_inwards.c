@@ -61,7 +61,8 @@ static void shells_measure(bodies *b) {
         if (shell == KD_NONE) continue;
         if (shell == i) b->shells[b->shell_count++] = i;
         const vec3 o = check_point(check, shell, 0), a = check_point(check, i, 0);
-        const wide3 ab = apart(check_point(check, i, 1), a), ac = apart(check_point(check, i, 2), a);
+        const wide3 ab = apart(check_point(check, i, 1), a),
+                    ac = apart(check_point(check, i, 2), a);
         const wide3 normal = cross(ab, ac);
         b->volume[shell] += double_area_of(check, i) * dot(apart(a, o), normal);
         b->area[shell] += sqrt(dot(normal, normal));
@@ -89,7 +90,8 @@ static kd_status lids_measure(bodies *b) {
         for (int k = 0; k < 3; ++k) lid[loop[i]].x[k] += area * normal.x[k];
     }
     for (uint64_t i = 0; i < check->rim_count; ++i)
-        if (loop[i] == i) b->open[check->shell[check->rim[i].triangle]] += sqrt(dot(lid[i], lid[i]));
+        if (loop[i] == i)
+            b->open[check->shell[check->rim[i].triangle]] += sqrt(dot(lid[i], lid[i]));
 done:
     memory_free(loop);
     memory_free(lid);
@@ -135,8 +137,8 @@ static int test_triangle(const bodies *b, uint32_t triangle) {
     const examination *check = b->check;
     const int side = side_of(b, check_place(check, triangle, 0), check_place(check, triangle, 1));
     for (int k = 1; k < 3; ++k)
-        if (side_of(b, check_place(check, triangle, k), check_place(check, triangle, (k + 1) % 3)) !=
-            side)
+        if (side_of(b, check_place(check, triangle, k),
+                    check_place(check, triangle, (k + 1) % 3)) != side)
             return 0;
     const vec3 a = check_point(check, triangle, 0);
     const wide3 normal =
@@ -255,7 +257,8 @@ static kd_status shells_judge(bodies *b) {
             b->volume[shell] / 6);
     }
     for (uint64_t i = 0; status == KD_OK && i < check->body.triangle_count; ++i)
-        if (check->shell[i] != KD_NONE && wrong[check->shell[i]] == 2) check->marks[i] |= CHECK_INWARDS;
+        if (check->shell[i] != KD_NONE && wrong[check->shell[i]] == 2)
+            check->marks[i] |= CHECK_INWARDS;
     memory_free(winding);
     return status;
 }

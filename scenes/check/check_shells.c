@@ -40,7 +40,8 @@ static int edge_order(const void *a, const void *b) {
 }
 
 static bool is_glass(const examination *check, uint64_t triangle) {
-    return check->body.materials[check->body.triangle_materials[triangle]].record.kind == MATERIAL_GLASS;
+    return check->body.materials[check->body.triangle_materials[triangle]].record.kind ==
+           MATERIAL_GLASS;
 }
 
 static void edges_gather(shells *s) {

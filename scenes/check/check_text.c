@@ -148,7 +148,8 @@ static kd_status line_examine(text_walk *w, const obj_line *line) {
         KD_TRY(face_examine(w, line));
     } else if (line->kind == STATEMENT_NORMAL) {
         normal_examine(w, line);
-    } else if (line->kind == STATEMENT_POSITION && w->seen.positions < w->check->body.position_count) {
+    } else if (line->kind == STATEMENT_POSITION &&
+               w->seen.positions < w->check->body.position_count) {
         w->check->position_lines[w->seen.positions] = line->line;
     } else if (obj_line_is_element(line, &rest)) {
         KD_TRY(element_examine(w, rest));

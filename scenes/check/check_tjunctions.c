@@ -45,7 +45,8 @@ static double coordinate(const junctions *j, uint64_t i, int axis) {
 
 static int widest_axis(const junctions *j, uint64_t begin, uint64_t end) {
     box3 box = box3_empty();
-    for (uint64_t i = begin; i < end; ++i) box3_include(&box, j->check->body.positions[j->places[i]]);
+    for (uint64_t i = begin; i < end; ++i)
+        box3_include(&box, j->check->body.positions[j->places[i]]);
     return box3_longest_axis(box);
 }
 

@@ -63,8 +63,9 @@ static void flats_find(examination *check) {
     const uint64_t count = check->body.triangle_count;
     for (uint64_t begin = 0, end; begin < count; begin = end) {
         bool flat = true;
-        for (end = begin; end < count && (end == begin || (check->lines && check->lines[end] != 0 &&
-                                                           check->lines[end] == check->lines[begin]));
+        for (end = begin;
+             end < count && (end == begin || (check->lines && check->lines[end] != 0 &&
+                                              check->lines[end] == check->lines[begin]));
              ++end) {
             if (exact_is_flat(check_point(check, end, 0), check_point(check, end, 1),
                               check_point(check, end, 2)))
@@ -73,10 +74,10 @@ static void flats_find(examination *check) {
                 flat = false;
         }
         if (flat)
-            check_triangle_note(check, begin, "zero-area", CHECK_WARNING,
-                                "found a face without area (corners %u %u %u)",
-                                check_corner(check, begin, 0) + 1, check_corner(check, begin, 1) + 1,
-                                check_corner(check, begin, 2) + 1);
+            check_triangle_note(
+                check, begin, "zero-area", CHECK_WARNING,
+                "found a face without area (corners %u %u %u)", check_corner(check, begin, 0) + 1,
+                check_corner(check, begin, 1) + 1, check_corner(check, begin, 2) + 1);
     }
 }
 

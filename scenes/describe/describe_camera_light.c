@@ -184,7 +184,8 @@ kd_status describe_light(describe_reader *reader, const json_place *at, const cJ
     default: KD_TRY(read_area(reader, at, object, &words)); return KD_OK;
     }
     if (vec3_is_zero(made.emitted))
-        log_message(LOG_WARNING, "%s: lights[%d] is black and emits no light", reader->path, at->index);
+        log_message(LOG_WARNING, "%s: lights[%d] is black and emits no light", reader->path,
+                    at->index);
     KD_TRY(scene_draft_add_light(reader->draft, &made));
     return KD_OK;
 }

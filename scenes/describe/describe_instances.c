@@ -65,7 +65,8 @@ static kd_status read_key(const json_place *at, const cJSON *item, step_kind kin
     KD_TRY(json_read(at, item, describe_step_key_keys, words));
     KD_TRY(find_kind(at, item, step));
     if (!json_has(item, "frame")) return json_fail(at, "`frame` is missing");
-    if (!first && *step != kind) return json_fail(at, "all keys of a step must be of the same kind");
+    if (!first && *step != kind)
+        return json_fail(at, "all keys of a step must be of the same kind");
     if (!first && !(words->frame > before))
         return json_fail(at, "`frame` is %g; expected more than %g, the frame of the key before",
                          words->frame, before);
@@ -132,7 +133,8 @@ static kd_status turned_shape(instancing *instancing, uint32_t *shape) {
     scene_draft *draft = instancing->reader->draft;
     draft_shape turned = draft->shapes[instancing->shape];
     if (turned.turned == KD_NONE) {
-        turned.first = mesh_builder_repeat_turned(&instancing->reader->geometry, turned.first, turned.count);
+        turned.first =
+            mesh_builder_repeat_turned(&instancing->reader->geometry, turned.first, turned.count);
         KD_TRY(instancing->reader->geometry.status);
         KD_TRY(scene_draft_add_shape(draft, &turned));
         draft->shapes[instancing->shape].turned = draft->shape_count - 1;
@@ -148,8 +150,8 @@ static kd_status put(instancing *instancing, const json_place *at, const transfo
     if (transform_determinant(&whole) < 0) KD_TRY(turned_shape(instancing, &shape));
     if (instance_make(&made, &whole, shape) != KD_OK)
         return instancing->file ? json_fail(at, "%s, line %llu of the file: %s", instancing->file,
-                                    (unsigned long long)instancing->line, kd_last_error())
-                        : json_fail(at, "%s", kd_last_error());
+                                            (unsigned long long)instancing->line, kd_last_error())
+                                : json_fail(at, "%s", kd_last_error());
     return scene_draft_add_instance(instancing->reader->draft, &made);
 }
 
@@ -179,7 +181,8 @@ static bool read_matrix(text_cursor *cursor, transform *out) {
     return text_at_end(cursor);
 }
 
-static kd_status put_lines(instancing *instancing, const json_place *at, const char *text, uint64_t bytes) {
+static kd_status put_lines(instancing *instancing, const json_place *at, const char *text,
+                           uint64_t bytes) {
     text_cursor cursor = {text, 0};
     while (cursor.at < text + bytes) {
         transform transform;
@@ -237,8 +240,9 @@ static kd_status put_scattered(instancing *instancing, const json_place *at, con
     return KD_OK;
 }
 
-kd_status describe_instances(describe_reader *reader, const json_place *at, const described_mesh *words,
-                             const transform *pose, const draft_shape *begin) {
+kd_status describe_instances(describe_reader *reader, const json_place *at,
+                             const described_mesh *words, const transform *pose,
+                             const draft_shape *begin) {
     const json_place list = json_place_key(at, "placements"),
                      random = json_place_key(at, "scatter");
     const mesh *made = &reader->geometry.made;

@@ -180,7 +180,8 @@ static kd_status read_sky(describe_reader *reader, const json_place *at, const c
     return KD_OK;
 }
 
-static kd_status read_environment(describe_reader *reader, const json_place *at, const cJSON *object) {
+static kd_status read_environment(describe_reader *reader, const json_place *at,
+                                  const cJSON *object) {
     described_environment words;
     memset(&words, 0, sizeof words);
     words.radiance = vec3_all(1);
@@ -219,7 +220,8 @@ static kd_status read_list(describe_reader *reader, const json_place *at, const 
     return KD_OK;
 }
 
-static kd_status read_scene(describe_reader *reader, const cJSON *root, kd_render_options *options) {
+static kd_status read_scene(describe_reader *reader, const cJSON *root,
+                            kd_render_options *options) {
     const json_place file = json_place_file(reader->path);
     const json_place materials = json_place_key(&file, "materials");
     const json_place media = json_place_key(&file, "media"), fog = json_place_key(&file, "fog");

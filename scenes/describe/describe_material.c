@@ -82,9 +82,11 @@ static kd_status read_media(const describe_reader *reader, const json_place *at,
                             const described_material *words) {
     const json_place behind = json_place_key(at, "medium");
     const json_place before = json_place_key(at, "medium_outside");
-    if (words->medium) KD_TRY(describe_medium_find(reader, &behind, words->medium, &material->medium));
+    if (words->medium)
+        KD_TRY(describe_medium_find(reader, &behind, words->medium, &material->medium));
     if (words->medium_outside)
-        KD_TRY(describe_medium_find(reader, &before, words->medium_outside, &material->medium_outside));
+        KD_TRY(describe_medium_find(reader, &before, words->medium_outside,
+                                    &material->medium_outside));
     return KD_OK;
 }
 
@@ -220,7 +222,8 @@ kd_status describe_material(describe_reader *reader, const json_place *at, const
     if (base == KD_NONE) {
         KD_TRY(add_default(reader, "inline", index));
     } else {
-        *index = mesh_builder_copy_material(&reader->geometry, &reader->geometry.made.materials[base]);
+        *index =
+            mesh_builder_copy_material(&reader->geometry, &reader->geometry.made.materials[base]);
         KD_TRY(reader->geometry.status);
     }
     KD_TRY(change(reader, at, value, *index));
@@ -246,8 +249,8 @@ kd_status describe_media(describe_reader *reader, const json_place *at, const cJ
     return KD_OK;
 }
 
-kd_status describe_medium_find(const describe_reader *reader, const json_place *at, const char *name,
-                               uint32_t *index) {
+kd_status describe_medium_find(const describe_reader *reader, const json_place *at,
+                               const char *name, uint32_t *index) {
     const char *best = NULL;
     const cJSON *item = NULL;
     uint32_t number = 0;

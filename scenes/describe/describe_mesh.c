@@ -57,7 +57,8 @@ static kd_status copy_given(mesh *out, const kd_scene_mesh *scene_mesh) {
     mesh_builder_extend(&part, scene_mesh->vertex_count, scene_mesh->triangle_count);
     if (scene_mesh->normals) mesh_builder_extend_normals(&part, scene_mesh->vertex_count);
     for (uint64_t i = 0; scene_mesh->texcoords && i < scene_mesh->vertex_count; ++i)
-        mesh_builder_texcoord(&part, vec2_make(scene_mesh->texcoords[2 * i], scene_mesh->texcoords[2 * i + 1]));
+        mesh_builder_texcoord(
+            &part, vec2_make(scene_mesh->texcoords[2 * i], scene_mesh->texcoords[2 * i + 1]));
     if (part.status == KD_OK) {
         const uint64_t bytes = scene_mesh->vertex_count * sizeof(vec3);
         if (bytes) memcpy(part.made.positions, scene_mesh->vertices, bytes);
@@ -149,7 +150,8 @@ static kd_status read_sphere(describe_reader *reader, const json_place *at, cons
     return KD_OK;
 }
 
-static kd_status read_file(describe_reader *reader, const json_place *at, const char *name, mesh *out) {
+static kd_status read_file(describe_reader *reader, const json_place *at, const char *name,
+                           mesh *out) {
     if (procedural_is_path(name)) {
         const procedural_generator *row = NULL;
         KD_TRY(procedural_find(&row, name));
@@ -168,8 +170,8 @@ static kd_status read_file(describe_reader *reader, const json_place *at, const 
     return KD_OK;
 }
 
-static kd_status read_part(describe_reader *reader, const json_place *at, const described_mesh *words,
-                           mesh *out) {
+static kd_status read_part(describe_reader *reader, const json_place *at,
+                           const described_mesh *words, mesh *out) {
     const int sources = (words->file != NULL) + (words->quad != NULL) + (words->box != NULL) +
                         (words->sphere != NULL);
     const json_place file = json_place_key(at, "file"), quad = json_place_key(at, "quad");
@@ -196,7 +198,8 @@ static kd_status read_part(describe_reader *reader, const json_place *at, const 
 
 /* --- what they are made of -------------------------------------------------------------------- */
 
-static void replace_material(describe_reader *reader, uint64_t first, uint32_t old, uint32_t replaced) {
+static void replace_material(describe_reader *reader, uint64_t first, uint32_t old,
+                             uint32_t replaced) {
     mesh *made = &reader->geometry.made;
     for (uint64_t i = first; i < made->triangle_count; ++i)
         if (old == KD_NONE || made->triangle_materials[i] == old)
@@ -249,8 +252,8 @@ static kd_status adopt_media(describe_reader *reader, const json_place *at, mesh
     if (part->camera_count || part->light_count) {
         char place[128];
         json_place_text(place, sizeof place, at);
-        log_message(LOG_INFO, "%s: %s: %u cameras and %u lights of the file are ignored", reader->path,
-                    place, part->camera_count, part->light_count);
+        log_message(LOG_INFO, "%s: %s: %u cameras and %u lights of the file are ignored",
+                    reader->path, place, part->camera_count, part->light_count);
     }
     if (part->medium_count == 0) return KD_OK;
     KD_TRY(KD_GROW(draft->media, first, (uint64_t)first + part->medium_count));

@@ -36,8 +36,8 @@ kd_status describe_material(describe_reader *reader, const json_place *at, const
 /* describe_material.c */
 kd_status describe_media(describe_reader *reader, const json_place *at, const cJSON *map);
 /* Finds a medium by name. */
-kd_status describe_medium_find(const describe_reader *reader, const json_place *at, const char *name,
-                               uint32_t *index);
+kd_status describe_medium_find(const describe_reader *reader, const json_place *at,
+                               const char *name, uint32_t *index);
 /* describe_mesh.c */
 kd_status describe_mesh(describe_reader *reader, const json_place *at, const cJSON *object);
 /* describe_instances.c */
@@ -47,8 +47,9 @@ kd_status describe_transform(describe_reader *reader, const json_place *at, cons
                              transform *placed);
 /* describe_instances.c: makes a shape of everything added to the geometry since `begin`, and
    instances it at the transforms of the entry, applied after `pose`. */
-kd_status describe_instances(describe_reader *reader, const json_place *at, const described_mesh *words,
-                             const transform *pose, const draft_shape *begin);
+kd_status describe_instances(describe_reader *reader, const json_place *at,
+                             const described_mesh *words, const transform *pose,
+                             const draft_shape *begin);
 /* describe_camera_light.c */
 kd_status describe_camera(describe_reader *reader, const json_place *at, const cJSON *object);
 /* describe_json.c */

@@ -55,7 +55,8 @@ kd_status scene_draft_sort(scene_draft *draft) {
     if (draft->shape_count == 0) return KD_OK;
     KD_TRY(KD_RESERVE(from, count));
     for (uint32_t i = 0; i < count;) { /* shapes are sorted by their triangles */
-        while (shape < draft->shape_count && i >= draft->shapes[shape].first + draft->shapes[shape].count)
+        while (shape < draft->shape_count &&
+               i >= draft->shapes[shape].first + draft->shapes[shape].count)
             ++shape;
         const bool placed = shape < draft->shape_count && i >= draft->shapes[shape].first;
         if (placed)

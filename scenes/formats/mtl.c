@@ -145,7 +145,8 @@ static kd_status material_begin(mtl_reader *reader, uint64_t line) {
 
 /* Reads up to `maximum` numbers. Returns false if a word is not a number or not finite, which it
    reports. */
-static bool numbers_read(mtl_reader *reader, text_span key, float *values, int *count, int maximum) {
+static bool numbers_read(mtl_reader *reader, text_span key, float *values, int *count,
+                         int maximum) {
     for (*count = 0; *count < maximum; ++*count) {
         text_skip_blanks(&reader->cursor);
         if (text_at_end(&reader->cursor) && *count > 0) return true;
@@ -236,7 +237,8 @@ static void left_out_tell(mtl_reader *reader, text_span key, bool *told, uint64_
 static kd_status map_read(mtl_reader *reader, text_span key, mtl_map which, uint64_t line) {
     mtl_map_text read;
     const char *expected;
-    if (which == MTL_MAP_EXPONENT && !reader->blender) { /* an image of exponents, not of roughness */
+    if (which == MTL_MAP_EXPONENT &&
+        !reader->blender) { /* an image of exponents, not of roughness */
         left_out_tell(reader, key, &reader->exponent_told, line);
         return KD_OK;
     }

@@ -58,8 +58,9 @@ static const char *line_begin_find(const char *begin, const char *at, const char
    terminated. */
 static kd_status text_split(obj_reader *reader) {
     const char *begin = reader->file.bytes, *end = begin + reader->file.count;
-    const int64_t bytes =
-        reader->options && reader->options->chunk_bytes ? reader->options->chunk_bytes : CHUNK_BYTES;
+    const int64_t bytes = reader->options && reader->options->chunk_bytes
+                              ? reader->options->chunk_bytes
+                              : CHUNK_BYTES;
     begin += text_bom_bytes(begin, reader->file.count);
     while (begin < end) {
         const char *nominal = end - begin > bytes ? begin + bytes : end - 1;
@@ -188,8 +189,8 @@ static kd_status problems_tell(const obj_reader *reader) {
                  chunk->counts.normals + chunk->counts.faces;
         unknown += chunk->unknown;
         if (first == KD_OK || (reader->options && reader->options->problem)) {
-            const kd_status status =
-                problem_list_tell(&chunk->problems, reader->path, chunk->before.lines, reader->options);
+            const kd_status status = problem_list_tell(&chunk->problems, reader->path,
+                                                       chunk->before.lines, reader->options);
             if (first == KD_OK) first = status;
         }
     }

@@ -246,7 +246,8 @@ static kd_status materials_read(material_reader *reader, mesh *mesh, const obj_c
                                 uint64_t chunk_count) {
     for (uint64_t c = 0; c < chunk_count; ++c)
         for (uint64_t e = 0; e < chunks[c].event_count; ++e)
-            if (chunks[c].events[e].is_library) KD_TRY(libraries_load(reader, &chunks[c].events[e]));
+            if (chunks[c].events[e].is_library)
+                KD_TRY(libraries_load(reader, &chunks[c].events[e]));
     KD_TRY(triangles_fill(reader, mesh, chunks, chunk_count));
     mesh->materials = reader->library.materials;
     mesh->material_count = reader->library.count;

@@ -195,8 +195,8 @@ static bool corner_read(parser *parser, uint64_t line, corner *read) {
     }
     parser->cursor.at = at;
     read->texcoord = read->normal = KD_NONE;
-    return index_resolve(parser, position, parser->positions, totals->positions, "vertex", false, line,
-                         &read->position) &&
+    return index_resolve(parser, position, parser->positions, totals->positions, "vertex", false,
+                         line, &read->position) &&
            (!has_texcoord || index_resolve(parser, texcoord, parser->texcoords, totals->texcoords,
                                            "texture coordinate", true, line, &read->texcoord)) &&
            (!has_normal || index_resolve(parser, normal, parser->normals, totals->normals, "normal",

@@ -66,7 +66,8 @@ static void corners_sort(smoother *smoother) {
     const uint64_t count = 3 * (uint64_t)from->triangle_count;
     for (uint64_t i = 0; i < count; ++i)
         if (smoother->groups[i / 3]) ++smoother->begin[from->triangles[i] + 1];
-    for (uint32_t v = 0; v < from->position_count; ++v) smoother->begin[v + 1] += smoother->begin[v];
+    for (uint32_t v = 0; v < from->position_count; ++v)
+        smoother->begin[v + 1] += smoother->begin[v];
     for (uint64_t i = count; i-- > 0;)
         if (smoother->groups[i / 3]) {
             /* begin[v + 1] counts down to the first corner of v */
@@ -81,7 +82,8 @@ static void vertex_smooth(const smoother *smoother, uint32_t first, uint32_t las
     mesh *into = smoother->mesh;
     for (uint32_t i = first; i < last; ++i) {
         const uint32_t corner = smoother->corners[i], group = smoother->groups[corner / 3];
-        if (into->normal_indices[corner] != KD_NONE || isnan(smoother->weighted[corner].x)) continue;
+        if (into->normal_indices[corner] != KD_NONE || isnan(smoother->weighted[corner].x))
+            continue;
         vec3 sum = vec3_all(0);
         for (uint32_t j = i; j < last; ++j)
             if (smoother->groups[smoother->corners[j] / 3] == group)
@@ -90,7 +92,8 @@ static void vertex_smooth(const smoother *smoother, uint32_t first, uint32_t las
         if (vec3_is_zero(normal)) {
             /* the group has no normal at this vertex; skip its other corners, too */
             for (uint32_t j = i; j < last; ++j)
-                if (smoother->groups[smoother->corners[j] / 3] == group) smoother->weighted[smoother->corners[j]].x = NAN;
+                if (smoother->groups[smoother->corners[j] / 3] == group)
+                    smoother->weighted[smoother->corners[j]].x = NAN;
             continue;
         }
         for (uint32_t j = i; j < last; ++j)

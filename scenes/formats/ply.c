@@ -182,8 +182,8 @@ static kd_status problems_tell(ply_reader *reader) {
     const uint64_t first_line = ply_is_text(&reader->file) ? 0 : PROBLEM_NO_LINES;
     kd_status first = KD_OK;
     for (uint64_t i = 0; i <= reader->file.piece_count; ++i) {
-        const problem_list *list =
-            i < reader->file.piece_count ? &reader->file.pieces[i].problems : &reader->file.problems;
+        const problem_list *list = i < reader->file.piece_count ? &reader->file.pieces[i].problems
+                                                                : &reader->file.problems;
         if (first != KD_OK && !(reader->options && reader->options->problem)) break;
         const kd_status status =
             problem_list_tell(list, reader->file.path, first_line, reader->options);
@@ -201,7 +201,8 @@ static mesh_faults faults_found(const ply_reader *reader) {
         faults.normal = faults.normal || piece->bad_normal;
         faults.texcoord = faults.texcoord || piece->bad_texcoord;
     }
-    faults.uses_normals = reader->target.mesh->normal_indices && reader->target.mesh->triangle_count;
+    faults.uses_normals =
+        reader->target.mesh->normal_indices && reader->target.mesh->triangle_count;
     faults.uses_texcoords =
         reader->target.mesh->texcoord_indices && reader->target.mesh->triangle_count;
     return faults;
@@ -225,7 +226,8 @@ static kd_status file_read(ply_reader *reader) {
     problem_list problems = {0};
     kd_status status = ply_header_read(&reader->file.header, &reader->file.view, &problems);
     const bool fatal = problems.fatal;
-    if (status == KD_OK) status = problem_list_tell(&problems, reader->file.path, 0, reader->options);
+    if (status == KD_OK)
+        status = problem_list_tell(&problems, reader->file.path, 0, reader->options);
     problem_list_close(&problems);
     KD_TRY(status);
     if (!fatal) KD_TRY(rows_read(reader));

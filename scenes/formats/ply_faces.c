@@ -222,7 +222,8 @@ static kd_status cell_material(mtl_library *library, uint32_t at, colour_cell *c
     return KD_OK;
 }
 
-static kd_status colours_take(const ply_file *file, const ply_target *target, mtl_library *library) {
+static kd_status colours_take(const ply_file *file, const ply_target *target,
+                              mtl_library *library) {
     colour_cell *cells = NULL;
     kd_status status = KD_OK;
     KD_TRY(KD_RESERVE_ZEROED(cells, CELLS));
@@ -230,15 +231,17 @@ static kd_status colours_take(const ply_file *file, const ply_target *target, mt
     for (uint32_t i = 0; i < CELLS; ++i)
         if (cells[i].triangles) KD_TRY_GOTO(cell_material(library, i, &cells[i]));
     for (uint64_t i = 0; i < target->mesh->triangle_count; ++i)
-        target->mesh->triangle_materials[i] = target->mesh->triangles[3 * i] == KD_NONE
-                                              ? 0
-                                              : cells[target->mesh->triangle_materials[i]].material;
+        target->mesh->triangle_materials[i] =
+            target->mesh->triangles[3 * i] == KD_NONE
+                ? 0
+                : cells[target->mesh->triangle_materials[i]].material;
 done:
     memory_free(cells);
     return status;
 }
 
-static kd_status texture_take(const ply_file *file, mesh_material *material, const obj_options *options) {
+static kd_status texture_take(const ply_file *file, mesh_material *material,
+                              const obj_options *options) {
     const text_span name = file->header.texture;
     const char *expected;
     if (name.count == 0) return KD_OK;
@@ -262,11 +265,13 @@ static kd_status library_fill(const ply_file *file, const ply_target *target, mt
     if (target->colours) KD_TRY(colours_take(file, target, library));
     if (library->count) return KD_OK;
     KD_TRY(mtl_library_add(library, plain, &index));
-    if (target->mesh->texcoord_indices) KD_TRY(texture_take(file, &library->materials[index], options));
+    if (target->mesh->texcoord_indices)
+        KD_TRY(texture_take(file, &library->materials[index], options));
     return KD_OK;
 }
 
-kd_status ply_materials(const ply_file *file, const ply_target *target, const obj_options *options) {
+kd_status ply_materials(const ply_file *file, const ply_target *target,
+                        const obj_options *options) {
     mtl_library library = {0};
     kd_status status = KD_OK;
     if (target->mesh->triangle_count) status = library_fill(file, target, &library, options);

@@ -58,8 +58,8 @@ static text_span word_next(header_reader *reader) {
 
 static void fail_here(header_reader *reader, text_span span, const char *expected) {
     if (span.count)
-        problem_add(reader->problems, true, "malformed", reader->line, "found \"%.*s\", expected %s",
-                    text_shown(span), span.begin, expected);
+        problem_add(reader->problems, true, "malformed", reader->line,
+                    "found \"%.*s\", expected %s", text_shown(span), span.begin, expected);
     else
         problem_add(reader->problems, true, "malformed", reader->line,
                     "found the end of the line, expected %s", expected);
@@ -80,10 +80,12 @@ static ply_role role_of(const ply_element *element, text_span name, const ply_pr
     if (element->kind == PLY_FACES || element->kind == PLY_STRIPS) {
         const bool named = text_is_like(name, "vertex_indices") ||
                            text_is_like(name, "vertex_index") || text_is_like(name, "vertices");
-        return named && property->is_list && !ply_has(element, PLY_CORNERS) ? PLY_CORNERS : PLY_NOTHING;
+        return named && property->is_list && !ply_has(element, PLY_CORNERS) ? PLY_CORNERS
+                                                                            : PLY_NOTHING;
     }
     for (size_t i = 0; i < sizeof roles / sizeof *roles; ++i)
-        if (element->kind == PLY_VERTICES && !property->is_list && text_is_like(name, roles[i].name))
+        if (element->kind == PLY_VERTICES && !property->is_list &&
+            text_is_like(name, roles[i].name))
             return ply_has(element, roles[i].role) ? PLY_NOTHING : roles[i].role;
     return PLY_NOTHING;
 }

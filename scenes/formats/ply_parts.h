@@ -173,9 +173,9 @@ static inline bool ply_strip_next(ply_strip *strip, int64_t corner, int64_t tria
 }
 
 typedef struct ply_target {
-    struct mesh *mesh;      /* its positions have been read */
-    uint32_t *lines; /* line of each triangle, 1-based; or NULL */
-    vec3 *colours;   /* per vertex, in the units of the file; owned; or NULL */
+    struct mesh *mesh; /* its positions have been read */
+    uint32_t *lines;   /* line of each triangle, 1-based; or NULL */
+    vec3 *colours;     /* per vertex, in the units of the file; owned; or NULL */
 } ply_target;
 
 /* Reads the piece's triangles. Polygons are triangulated as in OBJ. An index out of range is a

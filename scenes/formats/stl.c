@@ -69,8 +69,9 @@ static kd_status bytes_cut(stl_reader *reader) {
     const uint64_t said = u32_at(reader->view.bytes + 80);
     const uint64_t there = (reader->view.count - STL_HEADER) / STL_FACET;
     const uint64_t facets = said < there ? said : there;
-    const uint64_t bytes =
-        reader->options && reader->options->chunk_bytes ? reader->options->chunk_bytes : PIECE_BYTES;
+    const uint64_t bytes = reader->options && reader->options->chunk_bytes
+                               ? reader->options->chunk_bytes
+                               : PIECE_BYTES;
     const uint64_t step = bytes / STL_FACET + 1;
     if (there < said)
         problem_add(&reader->problems, true, "truncated", 0,
@@ -95,13 +96,15 @@ static kd_status bytes_cut(stl_reader *reader) {
 
 static kd_status text_cut(stl_reader *reader) {
     const uint64_t mark = text_bom_bytes(reader->view.bytes, reader->view.count);
-    const uint64_t bytes =
-        reader->options && reader->options->chunk_bytes ? reader->options->chunk_bytes : PIECE_BYTES;
-    KD_TRY(text_chunks_cut(&reader->chunks, reader->view.bytes + mark, reader->view.count - mark, bytes,
-                           stl_text_begins));
+    const uint64_t bytes = reader->options && reader->options->chunk_bytes
+                               ? reader->options->chunk_bytes
+                               : PIECE_BYTES;
+    KD_TRY(text_chunks_cut(&reader->chunks, reader->view.bytes + mark, reader->view.count - mark,
+                           bytes, stl_text_begins));
     reader->piece_count = reader->chunks.count;
     KD_TRY(KD_RESERVE_ZEROED(reader->pieces, reader->piece_count));
-    for (uint64_t i = 0; i < reader->piece_count; ++i) reader->pieces[i].bytes = reader->chunks.spans[i];
+    for (uint64_t i = 0; i < reader->piece_count; ++i)
+        reader->pieces[i].bytes = reader->chunks.spans[i];
     return KD_OK;
 }
 
@@ -210,7 +213,8 @@ static kd_status problems_tell(stl_reader *reader) {
         const problem_list *list = is_piece ? &reader->pieces[i].problems : &reader->problems;
         if (first != KD_OK && !(reader->options && reader->options->problem)) break;
         const kd_status status = problem_list_tell(
-            list, reader->path, is_piece && reader->is_text ? line : PROBLEM_NO_LINES, reader->options);
+            list, reader->path, is_piece && reader->is_text ? line : PROBLEM_NO_LINES,
+            reader->options);
         if (first == KD_OK) first = status;
         if (is_piece) line += reader->pieces[i].line_count;
     }
@@ -246,8 +250,8 @@ static kd_status facets_read(stl_reader *reader, mesh *mesh) {
                reader->path);
     uint64_t facets = 0;
     for (uint64_t i = 0; i < reader->piece_count; ++i) {
-        KD_REQUIRE(reader->pieces[i].status == KD_OK, KD_ERROR_MEMORY, "%s: out of memory to read it",
-                   reader->path);
+        KD_REQUIRE(reader->pieces[i].status == KD_OK, KD_ERROR_MEMORY,
+                   "%s: out of memory to read it", reader->path);
         facets += reader->pieces[i].facets;
     }
     whole_judge(reader);

@@ -111,7 +111,8 @@ static void polygon_add(stl_parser *parser) {
         piece->status = polygon_triangulate(parser->corners, (uint32_t)parser->count, parser->cut);
     for (uint64_t i = 0; i + 2 < parser->count && piece->status == KD_OK; ++i) {
         const uint32_t *cut = &parser->cut[3 * i];
-        triangle_add(parser, parser->corners[cut[0]], parser->corners[cut[1]], parser->corners[cut[2]]);
+        triangle_add(parser, parser->corners[cut[0]], parser->corners[cut[1]],
+                     parser->corners[cut[2]]);
     }
 }
 

@@ -77,8 +77,9 @@ typedef struct element_form {
 } element_form;
 
 static element_form form_of(const gltf_accessor *accessor) {
-    element_form form = {accessor->type, accessor->components, type_bytes(accessor->type), 0,
-                         0,          accessor->normalized};
+    element_form form = {
+        accessor->type,      accessor->components, type_bytes(accessor->type), 0, 0,
+        accessor->normalized};
     form.bytes = form.components * form.size;
     if (form.components == 9 && form.size < 4) {
         form.rows = 3;
@@ -164,7 +165,8 @@ static kd_status base_find(gltf_file *gltf, const json_place *at, const gltf_acc
     *first = NULL;
     KD_TRY(gltf_index(gltf, at, item, "bufferView", GLTF_VIEWS, &view));
     KD_TRY(gltf_count(gltf, at, item, "byteOffset", &offset));
-    if (view != KD_NONE) return stretch_find(gltf, at, view, offset, form, accessor->count, first, step);
+    if (view != KD_NONE)
+        return stretch_find(gltf, at, view, offset, form, accessor->count, first, step);
     const uint64_t maximum = UNBACKED_MIN + UNBACKED_FACTOR * gltf->bytes_there;
     if (accessor->count > maximum)
         return gltf_fail(gltf, "bad-value", at,
@@ -211,8 +213,8 @@ static kd_status sparse_find(gltf_file *gltf, const json_place *at, const gltf_a
     const json_place place = json_place_key(at, "sparse");
     element_form values = *form;
     memset(out, 0, sizeof *out);
-    KD_TRY(
-        gltf_inner(gltf, at, gltf_item(gltf, GLTF_ACCESSORS, accessor->index), "sparse", false, &sparse));
+    KD_TRY(gltf_inner(gltf, at, gltf_item(gltf, GLTF_ACCESSORS, accessor->index), "sparse", false,
+                      &sparse));
     if (!sparse) return KD_OK;
     KD_TRY(gltf_count(gltf, &place, sparse, "count", &out->count));
     if (out->count > accessor->count)
@@ -257,7 +259,8 @@ kd_status gltf_accessor_floats(gltf_file *gltf, const gltf_accessor *accessor, f
     return KD_OK;
 }
 
-kd_status gltf_accessor_integers(gltf_file *gltf, const gltf_accessor *accessor, uint32_t **values) {
+kd_status gltf_accessor_integers(gltf_file *gltf, const gltf_accessor *accessor,
+                                 uint32_t **values) {
     const json_place at = gltf_place(gltf, GLTF_ACCESSORS, accessor->index);
     const element_form form = form_of(accessor);
     const uint64_t each = form.components;

@@ -204,7 +204,8 @@ kd_status gltf_meshopt_unpack(gltf_file *gltf, const json_place *at, const cJSON
 
 #endif
 
-static kd_status from_uri(gltf_file *gltf, const json_place *at, const char *uri, gltf_buffer *buffer) {
+static kd_status from_uri(gltf_file *gltf, const json_place *at, const char *uri,
+                          gltf_buffer *buffer) {
     const json_place place = json_place_key(at, "uri");
     if (gltf_uri_is_data(uri)) {
         KD_TRY(gltf_uri_decode(gltf, &place, uri, &buffer->owned, &buffer->bytes.count));
@@ -240,7 +241,8 @@ static kd_status buffer_open(gltf_file *gltf, uint32_t index, gltf_buffer *buffe
     else
         return gltf_fail(gltf, "missing-buffer", &at, "`uri` is missing");
     if (buffer->bytes.count < said)
-        return gltf_fail(gltf, "truncated", &at, "found %llu bytes, expected the %llu of byteLength",
+        return gltf_fail(gltf, "truncated", &at,
+                         "found %llu bytes, expected the %llu of byteLength",
                          (unsigned long long)buffer->bytes.count, (unsigned long long)said);
     buffer->bytes.count = said;
     gltf->bytes_there += said;

@@ -353,8 +353,8 @@ kd_status gltf_inner(gltf_file *gltf, const json_place *at, const cJSON *object,
     return KD_OK;
 }
 
-kd_status gltf_extension(gltf_file *gltf, const json_place *at, const cJSON *object, const char *name,
-                         const cJSON **inner) {
+kd_status gltf_extension(gltf_file *gltf, const json_place *at, const cJSON *object,
+                         const char *name, const cJSON **inner) {
     const cJSON *all = NULL;
     const json_place place = json_place_key(at, "extensions");
     *inner = NULL;

@@ -73,8 +73,8 @@ kd_status gltf_file_open(gltf_file *gltf);
 void gltf_file_close(gltf_file *owned);
 
 /* Returns KD_ERROR_INPUT "file: place: ..." and sets the kind of the problem (a static string). */
-kd_status gltf_fail(gltf_file *gltf, const char *kind, const json_place *at, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+kd_status gltf_fail(gltf_file *gltf, const char *kind, const json_place *at, const char *format,
+                    ...) __attribute__((format(printf, 4, 5)));
 /* Adds a warning, which is reported when the file has been read. */
 void gltf_warn(gltf_file *gltf, const char *kind, const json_place *at, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
@@ -120,8 +120,8 @@ kd_status gltf_text(gltf_file *gltf, const json_place *at, const cJSON *object, 
 kd_status gltf_inner(gltf_file *gltf, const json_place *at, const cJSON *object, const char *key,
                      bool is_list, const cJSON **inner);
 /* The extension `name` of the object, or NULL. */
-kd_status gltf_extension(gltf_file *gltf, const json_place *at, const cJSON *object, const char *name,
-                         const cJSON **inner);
+kd_status gltf_extension(gltf_file *gltf, const json_place *at, const cJSON *object,
+                         const char *name, const cJSON **inner);
 
 /* --- gltf_buffers.c --------------------------------------------------------------------------- */
 
@@ -143,7 +143,8 @@ kd_status gltf_buffer_part(gltf_file *gltf, const json_place *at, uint32_t buffe
                            uint64_t count, gltf_bytes *bytes);
 
 /* Returns the part of a buffer that a buffer view or a compressed view refers to. */
-kd_status gltf_view_part(gltf_file *gltf, const json_place *at, const cJSON *json, gltf_bytes *bytes);
+kd_status gltf_view_part(gltf_file *gltf, const json_place *at, const cJSON *json,
+                         gltf_bytes *bytes);
 
 /* --- gltf_buffers.c --------------------------------------------------------------------------- */
 

@@ -5,8 +5,8 @@
 #include "shaders/material.h"
 #include <stdio.h>
 
-static kd_status number(gltf_surface *surface, const json_place *at, const cJSON *json, const char *key,
-                        float maximum, float *value) {
+static kd_status number(gltf_surface *surface, const json_place *at, const cJSON *json,
+                        const char *key, float maximum, float *value) {
     double read = (double)*value;
     KD_TRY(gltf_number(surface->gltf, at, json, key, 0, (double)maximum, &read));
     *value = (float)read;
@@ -30,7 +30,8 @@ static kd_status specular_read(gltf_surface *surface, const json_place *at, cons
     principled *layers = &surface->material->layers;
     KD_TRY(number(surface, at, json, "specularFactor", 1, &layers->specular));
     KD_TRY(gltf_colour(surface->gltf, at, json, "specularColorFactor", &layers->specular_tint));
-    KD_TRY(gltf_map_read(surface, at, json, "specularTexture", MESH_MAP_SPECULAR, MESH_CHANNEL_ALPHA));
+    KD_TRY(
+        gltf_map_read(surface, at, json, "specularTexture", MESH_MAP_SPECULAR, MESH_CHANNEL_ALPHA));
     KD_TRY(gltf_map_read(surface, at, json, "specularColorTexture", MESH_MAP_SPECULAR_TINT,
                          MESH_CHANNEL_USUAL));
     return KD_OK;
@@ -43,7 +44,8 @@ static kd_status sheen_read(gltf_surface *surface, const json_place *at, const c
     KD_TRY(number(surface, at, json, "sheenRoughnessFactor", 1, &layers->sheen_roughness));
     layers->sheen = vec3_min(layers->sheen, vec3_all(1));
     if (vec3_is_zero(layers->sheen)) return KD_OK;
-    KD_TRY(gltf_map_read(surface, at, json, "sheenColorTexture", MESH_MAP_SHEEN, MESH_CHANNEL_USUAL));
+    KD_TRY(
+        gltf_map_read(surface, at, json, "sheenColorTexture", MESH_MAP_SHEEN, MESH_CHANNEL_USUAL));
     KD_TRY(gltf_map_read(surface, at, json, "sheenRoughnessTexture", MESH_MAP_SHEEN_ROUGHNESS,
                          MESH_CHANNEL_ALPHA));
     return KD_OK;
@@ -69,18 +71,19 @@ static kd_status anisotropy_read(gltf_surface *surface, const json_place *at, co
     KD_TRY(number(surface, at, json, "anisotropyStrength", 1, &strength));
     KD_TRY(gltf_number(surface->gltf, at, json, "anisotropyRotation", -1e6, 1e6, &turn));
     if (!(strength > 0)) return KD_OK;
-    KD_TRY(
-        gltf_map_read(surface, at, json, "anisotropyTexture", MESH_MAP_ANISOTROPY, MESH_CHANNEL_USUAL));
+    KD_TRY(gltf_map_read(surface, at, json, "anisotropyTexture", MESH_MAP_ANISOTROPY,
+                         MESH_CHANNEL_USUAL));
     surface->material->layers.turn = (float)turn;
     anisotropy_convert(surface->material, strength, gltf_is_blenders(surface->gltf));
     return KD_OK;
 }
 
 static kd_status transmission_read(gltf_surface *surface, const json_place *at, const cJSON *json) {
-    KD_TRY(number(surface, at, json, "transmissionFactor", 1, &surface->material->layers.transmission));
+    KD_TRY(number(surface, at, json, "transmissionFactor", 1,
+                  &surface->material->layers.transmission));
     if (!(surface->material->layers.transmission > 0)) return KD_OK;
     surface->material->record.flags |= MATERIAL_THIN; /* unless KHR_materials_volume is present */
-    surface->material->may_be_glass = true;           /* Blender exports no volume even for solid glass */
+    surface->material->may_be_glass = true; /* Blender exports no volume even for solid glass */
     KD_TRY(gltf_map_read(surface, at, json, "transmissionTexture", MESH_MAP_TRANSMISSION,
                          MESH_CHANNEL_RED));
     return KD_OK;
@@ -140,7 +143,8 @@ static kd_status dispersion_read(gltf_surface *surface, const json_place *at, co
 static kd_status strength_read(gltf_surface *surface, const json_place *at, const cJSON *json) {
     double strength = 1;
     KD_TRY(gltf_number(surface->gltf, at, json, "emissiveStrength", 0, 1e12, &strength));
-    surface->material->record.emission = vec3_scale(surface->material->record.emission, (float)strength);
+    surface->material->record.emission =
+        vec3_scale(surface->material->record.emission, (float)strength);
     return KD_OK;
 }
 
@@ -172,7 +176,8 @@ static kd_status glossiness_read(gltf_surface *surface, const json_place *at, co
     made->opacity = float_clamp((float)base[3], 0, 1);
     made->roughness = (float)(1 - glossiness);
     made->metallic = 0;
-    KD_TRY(gltf_map_read(surface, at, json, "diffuseTexture", MESH_MAP_DIFFUSE, MESH_CHANNEL_USUAL));
+    KD_TRY(
+        gltf_map_read(surface, at, json, "diffuseTexture", MESH_MAP_DIFFUSE, MESH_CHANNEL_USUAL));
     return KD_OK;
 }
 
@@ -243,7 +248,8 @@ static kd_status alpha_read(gltf_surface *surface) {
     material *made = &surface->material->record;
     double cutoff = 0.5;
     KD_TRY(gltf_text(surface->gltf, &surface->place, surface->json, "alphaMode", &mode));
-    KD_TRY(gltf_number(surface->gltf, &surface->place, surface->json, "alphaCutoff", 0, 1e6, &cutoff));
+    KD_TRY(
+        gltf_number(surface->gltf, &surface->place, surface->json, "alphaCutoff", 0, 1e6, &cutoff));
     if (strcmp(mode, "OPAQUE") == 0) {
         made->opacity = 1;
         return KD_OK;
@@ -265,13 +271,14 @@ static kd_status base_read(gltf_surface *surface) {
     const json_place at = json_place_key(&surface->place, "pbrMetallicRoughness");
     material *made = &surface->material->record;
     double base[4] = {1, 1, 1, 1}, metallic = 1, roughness = 1;
-    KD_TRY(gltf_inner(surface->gltf, &surface->place, surface->json, "pbrMetallicRoughness", false, &pbr));
+    KD_TRY(gltf_inner(surface->gltf, &surface->place, surface->json, "pbrMetallicRoughness", false,
+                      &pbr));
     if (pbr) {
         KD_TRY(gltf_numbers(surface->gltf, &at, pbr, "baseColorFactor", 4, base, NULL));
         KD_TRY(gltf_number(surface->gltf, &at, pbr, "metallicFactor", 0, 1, &metallic));
         KD_TRY(gltf_number(surface->gltf, &at, pbr, "roughnessFactor", 0, 1, &roughness));
-        KD_TRY(
-            gltf_map_read(surface, &at, pbr, "baseColorTexture", MESH_MAP_DIFFUSE, MESH_CHANNEL_USUAL));
+        KD_TRY(gltf_map_read(surface, &at, pbr, "baseColorTexture", MESH_MAP_DIFFUSE,
+                             MESH_CHANNEL_USUAL));
         KD_TRY(gltf_map_read(surface, &at, pbr, "metallicRoughnessTexture", MESH_MAP_ROUGHNESS,
                              MESH_CHANNEL_GREEN));
         KD_TRY(gltf_map_copy(surface, MESH_MAP_ROUGHNESS, MESH_MAP_METALLIC, MESH_CHANNEL_BLUE));
@@ -288,7 +295,8 @@ static kd_status normal_read(gltf_surface *surface) {
     const cJSON *info = NULL;
     const json_place at = json_place_key(&surface->place, "normalTexture");
     double scale = 1;
-    KD_TRY(gltf_inner(surface->gltf, &surface->place, surface->json, "normalTexture", false, &info));
+    KD_TRY(
+        gltf_inner(surface->gltf, &surface->place, surface->json, "normalTexture", false, &info));
     if (!info) return KD_OK;
     KD_TRY(gltf_number(surface->gltf, &at, info, "scale", -1e6, 1e6, &scale));
     KD_TRY(gltf_map_read(surface, &surface->place, surface->json, "normalTexture", MESH_MAP_NORMAL,
@@ -302,9 +310,10 @@ static kd_status surface_read(gltf_surface *surface) {
     surface->material->record.kind = MATERIAL_PRINCIPLED; /* the base colour is an albedo */
     KD_TRY(base_read(surface));
     KD_TRY(normal_read(surface));
-    KD_TRY(gltf_colour(surface->gltf, &surface->place, surface->json, "emissiveFactor", &surface->material->record.emission));
-    KD_TRY(gltf_map_read(surface, &surface->place, surface->json, "emissiveTexture", MESH_MAP_EMISSION,
-                         MESH_CHANNEL_USUAL));
+    KD_TRY(gltf_colour(surface->gltf, &surface->place, surface->json, "emissiveFactor",
+                       &surface->material->record.emission));
+    KD_TRY(gltf_map_read(surface, &surface->place, surface->json, "emissiveTexture",
+                         MESH_MAP_EMISSION, MESH_CHANNEL_USUAL));
     KD_TRY(gltf_flag(surface->gltf, &surface->place, surface->json, "doubleSided", &two_sided));
     surface->material->record.two_sided = two_sided ? 1 : 0;
     KD_TRY(gltf_layers_read(surface));

@@ -49,8 +49,8 @@ static kd_status primitives_of(mesh_writer *writer, uint32_t number) {
     const json_place list_place = json_place_key(&at, "primitives");
     const cJSON *list = NULL, *item = NULL;
     uint32_t index = 0;
-    KD_TRY(
-        gltf_inner(writer->gltf, &at, gltf_item(writer->gltf, GLTF_MESHES, number), "primitives", true, &list));
+    KD_TRY(gltf_inner(writer->gltf, &at, gltf_item(writer->gltf, GLTF_MESHES, number), "primitives",
+                      true, &list));
     KD_TRY(KD_GROW(writer->primitives, writer->primitive_count,
                    (uint64_t)writer->primitive_count + (uint64_t)cJSON_GetArraySize(list)));
     cJSON_ArrayForEach(item, list) {
@@ -145,7 +145,8 @@ static kd_status arrays_reserve(mesh_writer *writer) {
                KD_ERROR_INPUT,
                "%s: found %llu vertices and %llu triangles with all instances, expected less than "
                "2^32 of each",
-               writer->gltf->path, (unsigned long long)sum.vertices, (unsigned long long)sum.triangles);
+               writer->gltf->path, (unsigned long long)sum.vertices,
+               (unsigned long long)sum.triangles);
     KD_TRY(KD_RESERVE(writer->draws, sum.draws));
     writer->draw_count = (uint32_t)sum.draws;
     KD_TRY(KD_RESERVE(into->parts, writer->shapes.count));
@@ -260,8 +261,9 @@ static kd_status indices_of(mesh_writer *writer, const json_place *at) {
     KD_TRY(gltf_accessor_integers(writer->gltf, &indices, &writer->read.indices));
     for (uint32_t i = 0; i < from->corners; ++i)
         if (writer->read.indices[i] >= from->vertices)
-            return gltf_fail(writer->gltf, "index-range", at, "found the index %u, expected below %u",
-                             writer->read.indices[i], from->vertices);
+            return gltf_fail(writer->gltf, "index-range", at,
+                             "found the index %u, expected below %u", writer->read.indices[i],
+                             from->vertices);
     return KD_OK;
 }
 
@@ -337,7 +339,8 @@ static kd_status primitive_load(mesh_writer *writer) {
     const json_place at = json_place_item(&list, (int)writer->primitive->index);
     gltf_accessor colours = {.components = 0};
     if (writer->primitive->position == KD_NONE) return KD_OK;
-    if (writer->primitive->colour != KD_NONE) KD_TRY(gltf_accessor_open(writer->gltf, writer->primitive->colour, &colours));
+    if (writer->primitive->colour != KD_NONE)
+        KD_TRY(gltf_accessor_open(writer->gltf, writer->primitive->colour, &colours));
     writer->colour_components = colours.components;
     KD_TRY(numbers_read(writer, &at));
     KD_TRY(gltf_morphs_apply(writer->gltf, &at, writer->primitive, &writer->read));
@@ -355,7 +358,8 @@ static kd_status draw_write(mesh_writer *writer, const gltf_draw *draw) {
         own ? writer->shapes.shapes[draw->shape].turned : transform_determinant(&node->world) < 0;
     if (!own && node->skin != KD_NONE && writer->read.joints && writer->read.weights) {
         KD_TRY(gltf_skin_open(writer->gltf, writer->nodes, node->skin, &writer->skin));
-        writer->turned = writer->skin.bone_count && transform_determinant(&writer->skin.bones[0]) < 0;
+        writer->turned =
+            writer->skin.bone_count && transform_determinant(&writer->skin.bones[0]) < 0;
     }
     parallel_for(writer->primitive->vertices, GRAIN, vertices_body, writer);
     parallel_for(writer->primitive->triangles, GRAIN, triangles_body, writer);
@@ -367,7 +371,8 @@ static kd_status primitive_write(mesh_writer *writer, const gltf_primitive *prim
     writer->primitive = primitive;
     kd_status status = primitive_load(writer);
     if (status == KD_OK) texcoords_write(writer);
-    for (uint32_t d = primitive->first_draw; d != KD_NONE && status == KD_OK; d = writer->draws[d].next)
+    for (uint32_t d = primitive->first_draw; d != KD_NONE && status == KD_OK;
+         d = writer->draws[d].next)
         status = draw_write(writer, &writer->draws[d]);
     gltf_skin_close(&writer->skin); /* in case draw_write failed */
     memory_free(writer->read.positions);
@@ -401,8 +406,8 @@ static kd_status mesh_write(mesh_writer *writer) {
     KD_TRY(primitives_list(writer));
     KD_TRY(arrays_reserve(writer));
     for (uint32_t i = 0; i < writer->primitive_count; ++i) {
-        KD_REQUIRE(!job_cancelled(writer->gltf->job), KD_INTERRUPTED, "%s: interrupted while reading",
-                   writer->gltf->path);
+        KD_REQUIRE(!job_cancelled(writer->gltf->job), KD_INTERRUPTED,
+                   "%s: interrupted while reading", writer->gltf->path);
         KD_TRY(primitive_write(writer, &writer->primitives[i]));
     }
     KD_TRY(gltf_places_weld(writer->mesh, &writer->faults.unusable));

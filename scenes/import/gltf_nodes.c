@@ -109,9 +109,8 @@ static kd_status orphans_push(node_walk *walk) {
     bool *named = NULL;
     KD_TRY(KD_RESERVE_ZEROED(named, count));
     for (uint32_t i = 0; i < count; ++i) {
-        const cJSON *item = NULL,
-                    *children =
-                        cJSON_GetObjectItemCaseSensitive(gltf_item(gltf, GLTF_NODES, i), "children");
+        const cJSON *item = NULL, *children = cJSON_GetObjectItemCaseSensitive(
+                                      gltf_item(gltf, GLTF_NODES, i), "children");
         cJSON_ArrayForEach(item, children) {
             const double number = cJSON_IsNumber(item) ? item->valuedouble : -1;
             if (number >= 0 && number < count) named[(uint32_t)number] = true;
@@ -190,8 +189,8 @@ static kd_status instances_place(gltf_file *gltf, gltf_nodes *out, uint32_t hold
     const cJSON *inner = NULL, *attributes = NULL;
     instance_numbers all = {NULL, NULL, NULL, KD_NONE};
     kd_status status = KD_OK;
-    KD_TRY(gltf_extension(gltf, &node_at, gltf_item(gltf, GLTF_NODES, node), "EXT_mesh_gpu_instancing",
-                          &inner));
+    KD_TRY(gltf_extension(gltf, &node_at, gltf_item(gltf, GLTF_NODES, node),
+                          "EXT_mesh_gpu_instancing", &inner));
     if (!inner || out->list[holder].mesh == KD_NONE) return KD_OK;
     KD_TRY(gltf_inner(gltf, &at, inner, "attributes", false, &attributes));
     if (!attributes) return KD_OK;
@@ -265,7 +264,8 @@ static vec3 axis_of(const transform *transform, double x, double y, double z) {
 }
 
 static vec3 place_of(const transform *transform) {
-    return vec3_make((float)transform->m[0][3], (float)transform->m[1][3], (float)transform->m[2][3]);
+    return vec3_make((float)transform->m[0][3], (float)transform->m[1][3],
+                     (float)transform->m[2][3]);
 }
 
 /* --- cameras ---------------------------------------------------------------------------------- */
@@ -292,7 +292,8 @@ static kd_status parallel_read(gltf_file *gltf, const json_place *at, const cJSO
     return KD_OK;
 }
 
-static kd_status camera_read(gltf_file *gltf, const gltf_node *node, mesh_camera *out, bool *usable) {
+static kd_status camera_read(gltf_file *gltf, const gltf_node *node, mesh_camera *out,
+                             bool *usable) {
     const json_place at = gltf_place(gltf, GLTF_CAMERAS, node->camera);
     const json_place lens_place = json_place_key(&at, "perspective");
     const json_place parallel_place = json_place_key(&at, "orthographic");

@@ -94,8 +94,8 @@ typedef struct gltf_primitive {
     uint32_t first_draw;     /* KD_NONE: no node refers to it */
 } gltf_primitive;
 
-kd_status gltf_primitive_read(gltf_file *gltf, const gltf_materials *materials, const json_place *at,
-                              const cJSON *json, gltf_primitive *out);
+kd_status gltf_primitive_read(gltf_file *gltf, const gltf_materials *materials,
+                              const json_place *at, const cJSON *json, gltf_primitive *out);
 
 typedef struct gltf_numbers_read { /* Data of a primitive. Owned; NULL if absent. */
     float *positions, *normals, *texcoords, *second, *tangents, *colours, *joints, *weights;

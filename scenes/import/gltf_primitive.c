@@ -23,8 +23,8 @@ static kd_status attribute_find(gltf_file *gltf, const json_place *at, const cJS
                          accessor.components, components);
     if (as && accessor.count < as->vertices)
         return gltf_fail(gltf, "index-range", &place,
-                         "found %u elements, expected one for each of the %u vertices", accessor.count,
-                         as->vertices);
+                         "found %u elements, expected one for each of the %u vertices",
+                         accessor.count, as->vertices);
     return KD_OK;
 }
 
@@ -74,8 +74,8 @@ static kd_status mode_read(gltf_file *gltf, const json_place *at, const cJSON *j
     return KD_OK;
 }
 
-kd_status gltf_primitive_read(gltf_file *gltf, const gltf_materials *materials, const json_place *at,
-                              const cJSON *json, gltf_primitive *out) {
+kd_status gltf_primitive_read(gltf_file *gltf, const gltf_materials *materials,
+                              const json_place *at, const cJSON *json, gltf_primitive *out) {
     const cJSON *attributes = NULL;
     const json_place place = json_place_key(at, "attributes");
     KD_TRY(gltf_index(gltf, at, json, "material", GLTF_MATERIALS, &out->material));
@@ -130,10 +130,12 @@ static kd_status attribute_take(packed_primitive *primitive, const char *key, ui
     uint64_t id = UINT64_MAX;
     if (accessor == KD_NONE) return KD_OK;
     KD_TRY(gltf_accessor_open(primitive->gltf, accessor, &meant));
-    if (!json_has(primitive->attributes, key)) return gltf_accessor_floats(primitive->gltf, &meant, values);
+    if (!json_has(primitive->attributes, key))
+        return gltf_accessor_floats(primitive->gltf, &meant, values);
     KD_TRY(gltf_count(primitive->gltf, &place, primitive->attributes, key, &id));
     for (uint32_t i = 0; i < primitive->unpacked.attribute_count; ++i)
-        if (primitive->unpacked.attributes[i].id == id) attribute = &primitive->unpacked.attributes[i];
+        if (primitive->unpacked.attributes[i].id == id)
+            attribute = &primitive->unpacked.attributes[i];
     if (!attribute || !attribute->values || attribute->components != meant.components)
         return gltf_fail(primitive->gltf, "bad-value", &place,
                          "found no compressed %s of %u components, expected one", key,
@@ -153,7 +155,8 @@ static kd_status numbers_take(packed_primitive *primitive, gltf_numbers_read *ou
     snprintf(texcoord, sizeof texcoord, "TEXCOORD_%u", from->texcoord_set);
     snprintf(second, sizeof second, "TEXCOORD_%u", from->second_set);
     if (primitive->unpacked.point_count != from->vertices ||
-        3 * (uint64_t)primitive->unpacked.triangle_count != from->corners || from->mode != GLTF_TRIANGLES)
+        3 * (uint64_t)primitive->unpacked.triangle_count != from->corners ||
+        from->mode != GLTF_TRIANGLES)
         return gltf_fail(
             primitive->gltf, "bad-value", primitive->place,
             "found %u compressed points and %u triangles, expected the %u and %u of the accessors",
@@ -187,7 +190,8 @@ kd_status gltf_draco_read(gltf_file *gltf, const json_place *at, const gltf_prim
     json_place_text(text, sizeof text, &place);
     snprintf(where, sizeof where, "%.700s: %s", gltf->path, text);
     gltf->kind = "unsupported";
-    kd_status status = draco_mesh_open(&packed.unpacked, where, bytes.bytes, bytes.count, gltf->job);
+    kd_status status =
+        draco_mesh_open(&packed.unpacked, where, bytes.bytes, bytes.count, gltf->job);
     if (status == KD_OK) status = numbers_take(&packed, out);
     draco_mesh_close(&packed.unpacked);
     KD_TRY(status);
@@ -220,8 +224,8 @@ kd_status gltf_morphs_apply(gltf_file *gltf, const json_place *at, const gltf_pr
     const json_place mesh_at = gltf_place(gltf, GLTF_MESHES, primitive->mesh);
     const json_place list_at = json_place_key(at, "targets");
     int index = 0;
-    KD_TRY(gltf_inner(gltf, &mesh_at, gltf_item(gltf, GLTF_MESHES, primitive->mesh), "weights", true,
-                      &weights));
+    KD_TRY(gltf_inner(gltf, &mesh_at, gltf_item(gltf, GLTF_MESHES, primitive->mesh), "weights",
+                      true, &weights));
     KD_TRY(gltf_inner(gltf, at, primitive->json, "targets", true, &targets));
     if (!weights || !targets) return KD_OK;
     weight = weights->child;
@@ -232,10 +236,10 @@ kd_status gltf_morphs_apply(gltf_file *gltf, const json_place *at, const gltf_pr
             return gltf_fail(gltf, "bad-value", &place,
                              "found no target with a weight, expected one");
         if (weight->valuedouble != 0) {
-            KD_TRY(target_add(gltf, &place, target, "POSITION", weight->valuedouble, primitive->vertices,
-                              read->positions));
-            KD_TRY(target_add(gltf, &place, target, "NORMAL", weight->valuedouble, primitive->vertices,
-                              read->normals));
+            KD_TRY(target_add(gltf, &place, target, "POSITION", weight->valuedouble,
+                              primitive->vertices, read->positions));
+            KD_TRY(target_add(gltf, &place, target, "NORMAL", weight->valuedouble,
+                              primitive->vertices, read->normals));
         }
         weight = weight->next;
     }

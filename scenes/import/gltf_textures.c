@@ -50,8 +50,8 @@ static kd_status image_from_file(gltf_surface *surface, uint32_t image, const js
     if (file_is_there(*path)) return KD_OK;
     memory_free(*path);
     *path = NULL;
-    gltf_warn(surface->gltf, "missing-texture", at, "found the texture \"%.60s\", but no such file exists",
-              uri);
+    gltf_warn(surface->gltf, "missing-texture", at,
+              "found the texture \"%.60s\", but no such file exists", uri);
     return KD_OK;
 }
 
@@ -107,15 +107,17 @@ static kd_status wrap_read(gltf_file *gltf, const json_place *at, const cJSON *s
 }
 
 /* Warns of alternative images in formats that cannot be decoded. */
-static kd_status others_tell(gltf_file *gltf, const json_place *at, const cJSON *json, bool has_one) {
+static kd_status others_tell(gltf_file *gltf, const json_place *at, const cJSON *json,
+                             bool has_one) {
     static const char *const names[2][2] = {{"KHR_texture_basisu", "KTX2"},
                                             {"EXT_texture_webp", "WebP"}};
     for (int i = 0; i < 2; ++i) {
         const cJSON *other = NULL;
         KD_TRY(gltf_extension(gltf, at, json, names[i][0], &other));
         if (other)
-            gltf_warn(gltf, "unusable-texture", at, "found an image in %s, which is not supported%s",
-                      names[i][1], has_one ? "; the alternative is used" : "; it is ignored");
+            gltf_warn(gltf, "unusable-texture", at,
+                      "found an image in %s, which is not supported%s", names[i][1],
+                      has_one ? "; the alternative is used" : "; it is ignored");
     }
     return KD_OK;
 }
@@ -202,7 +204,8 @@ kd_status gltf_map_read(gltf_surface *surface, const json_place *at, const cJSON
     if (image == KD_NONE) return KD_OK;
     if (surface->texcoord == KD_NONE) surface->texcoord = texcoord < 64 ? (uint32_t)texcoord : 0;
     form.second = surface->texcoord != texcoord;
-    if (form.second && surface->second == KD_NONE) surface->second = texcoord < 64 ? (uint32_t)texcoord : 0;
+    if (form.second && surface->second == KD_NONE)
+        surface->second = texcoord < 64 ? (uint32_t)texcoord : 0;
     if (form.second && surface->second != texcoord) {
         gltf_warn(gltf, "unsupported", &place,
                   "found TEXCOORD_%llu, but other maps of the material use TEXCOORD_%u and "

@@ -86,7 +86,8 @@ static kd_status take(answer_reader *reader, void *to, uint64_t bytes) {
 }
 
 /* Allocates and reads an array; NULL if `count` is 0. */
-static kd_status array_take(answer_reader *reader, void **array, uint64_t count, size_t item_bytes) {
+static kd_status array_take(answer_reader *reader, void **array, uint64_t count,
+                            size_t item_bytes) {
     if (count == 0) return KD_OK;
     if (count > reader->left / item_bytes) return unsound(reader, "more than its memory limit");
     reader->left -= count * item_bytes;
@@ -186,9 +187,11 @@ static kd_status material_take(answer_reader *reader, mesh_material *mesh_materi
     KD_TRY(name_take(reader, &mesh_material->name));
     for (int map = 0; map < MESH_MAPS_PLAIN; ++map)
         KD_TRY(name_take(reader, mesh_material_map(mesh_material, (mesh_map)map)));
-    bool sound = record_take(&read, &mesh_material->record) && layers_take(&layers, &mesh_material->layers) && mesh_material->name;
+    bool sound = record_take(&read, &mesh_material->record) &&
+                 layers_take(&layers, &mesh_material->layers) && mesh_material->name;
     for (int k = 0; k < 2; ++k)
-        sound = sound && isfinite(mesh_material->map_scale[k]) && isfinite(mesh_material->map_offset[k]);
+        sound = sound && isfinite(mesh_material->map_scale[k]) &&
+                isfinite(mesh_material->map_offset[k]);
     return sound ? KD_OK : unsound(reader, "a material index out of range");
 }
 
@@ -238,7 +241,8 @@ static kd_status mesh_take(answer_reader *reader, const answer_head *head) {
     KD_TRY(array_take(reader, (void **)&into->triangles, corners, sizeof(uint32_t)));
     KD_TRY(array_take(reader, (void **)&into->normal_indices, normals, sizeof(uint32_t)));
     KD_TRY(array_take(reader, (void **)&into->texcoord_indices, texcoords, sizeof(uint32_t)));
-    KD_TRY(array_take(reader, (void **)&into->triangle_materials, head->triangles, sizeof(uint32_t)));
+    KD_TRY(
+        array_take(reader, (void **)&into->triangle_materials, head->triangles, sizeof(uint32_t)));
     into->position_count = head->positions;
     into->normal_count = head->normals;
     into->texcoord_count = head->texcoords;

@@ -15,7 +15,7 @@ static bool attribute_put(FILE *file, draco::PointAttribute *attribute, uint32_t
     for (uint32_t i = 0; i < points; ++i) {
         const draco::AttributeValueIndex at = attribute->mapped_index(draco::PointIndex(i));
         if (!attribute->ConvertValue<float>(at, static_cast<int8_t>(components),
-                                       values.data() + static_cast<size_t>(i) * components))
+                                            values.data() + static_cast<size_t>(i) * components))
             return false;
     }
     return put(file, head, sizeof head) && put(file, values.data(), values.size() * sizeof(float));

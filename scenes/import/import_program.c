@@ -38,8 +38,8 @@ static kd_status answer_take(void *context, void *to, uint64_t bytes) {
     import_run *run = (import_run *)context;
     char *next = (char *)to;
     while (bytes > 0) {
-        KD_REQUIRE(!job_cancelled(run->request->job), KD_INTERRUPTED, "%s: interrupted while reading",
-                   run->request->path);
+        KD_REQUIRE(!job_cancelled(run->request->job), KD_INTERRUPTED,
+                   "%s: interrupted while reading", run->request->path);
         const ssize_t got = read(run->process.answer, next, bytes < INT_MAX ? bytes : INT_MAX);
         if (got > 0) {
             next += got;
@@ -140,8 +140,8 @@ static kd_status textures_find(mesh *mesh, const char *path) {
             const text_span name = {*map_path, strlen(*map_path)};
             KD_TRY(path_find(path, name, &found, &expected));
             if (!found)
-                log_message(LOG_WARNING, "%s: found the texture \"%s\", expected %s", path, *map_path,
-                            expected);
+                log_message(LOG_WARNING, "%s: found the texture \"%s\", expected %s", path,
+                            *map_path, expected);
             memory_free(*map_path);
             *map_path = found;
         }
@@ -184,11 +184,12 @@ static kd_status attribute_take(draco_reader *reader, draco_attribute *attribute
     uint32_t head[2] = {0, 0};
     KD_TRY(reader->source(reader->from, head, sizeof head));
     KD_REQUIRE(head[1] >= 1 && head[1] <= 16, KD_ERROR_INPUT,
-               "%s: found %u components compressed by Draco, expected 1 to 16", reader->path, head[1]);
+               "%s: found %u components compressed by Draco, expected 1 to 16", reader->path,
+               head[1]);
     attribute->id = head[0];
     attribute->components = head[1];
-    return array_take(reader, (void **)&attribute->values, (uint64_t)reader->mesh->point_count * attribute->components,
-                      sizeof(float));
+    return array_take(reader, (void **)&attribute->values,
+                      (uint64_t)reader->mesh->point_count * attribute->components, sizeof(float));
 }
 
 static kd_status all_take(draco_reader *reader) {
@@ -204,14 +205,16 @@ static kd_status all_take(draco_reader *reader) {
                "%s: found bytes that Draco cannot decode, expected a mesh", reader->path);
     to->point_count = head.points;
     to->triangle_count = head.triangles;
-    KD_TRY(array_take(reader, (void **)&to->indices, 3 * (uint64_t)head.triangles, sizeof(uint32_t)));
+    KD_TRY(
+        array_take(reader, (void **)&to->indices, 3 * (uint64_t)head.triangles, sizeof(uint32_t)));
     for (uint64_t i = 0; i < 3 * (uint64_t)head.triangles; ++i)
         KD_REQUIRE(to->indices[i] < to->point_count, KD_ERROR_INPUT,
                    "%s: found the index %u compressed by Draco, expected below %u", reader->path,
                    to->indices[i], to->point_count);
     KD_TRY(KD_RESERVE_ZEROED(to->attributes, head.attributes));
     to->attribute_count = head.attributes;
-    for (uint32_t i = 0; i < head.attributes; ++i) KD_TRY(attribute_take(reader, &to->attributes[i]));
+    for (uint32_t i = 0; i < head.attributes; ++i)
+        KD_TRY(attribute_take(reader, &to->attributes[i]));
     return KD_OK;
 }
 

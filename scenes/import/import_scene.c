@@ -20,8 +20,8 @@ static float number_of(const struct aiMaterial *material, const char *key, unsig
                : otherwise;
 }
 
-static bool colour_of(const struct aiMaterial *material, const char *key, unsigned type, unsigned index,
-                      vec3 *colour) {
+static bool colour_of(const struct aiMaterial *material, const char *key, unsigned type,
+                      unsigned index, vec3 *colour) {
     struct aiColor4D read;
     if (aiGetMaterialColor(material, key, type, index, &read) != aiReturn_SUCCESS) return false;
     *colour = vec3_make((float)read.r, (float)read.g, (float)read.b);
@@ -52,10 +52,11 @@ static void numbers_fill(const struct aiMaterial *material, mtl_entry *entry) {
     }
 }
 
-static kd_status map_find(const struct aiMaterial *material, enum aiTextureType type, const char *path,
-                          char **found) {
+static kd_status map_find(const struct aiMaterial *material, enum aiTextureType type,
+                          const char *path, char **found) {
     struct aiString name;
-    if (*found || aiGetMaterialString(material, AI_MATKEY_TEXTURE(type, 0), &name) != aiReturn_SUCCESS)
+    if (*found ||
+        aiGetMaterialString(material, AI_MATKEY_TEXTURE(type, 0), &name) != aiReturn_SUCCESS)
         return KD_OK;
     if (name.data[0] == '*') {
         log_message(
@@ -106,7 +107,8 @@ static kd_status maps_find(const struct aiMaterial *material, const char *path, 
 }
 
 /* Adds a material with its name, or "material" if it has none; appends a number if it is taken. */
-static kd_status name_add(mtl_library *library, const struct aiMaterial *material, uint32_t *index) {
+static kd_status name_add(mtl_library *library, const struct aiMaterial *material,
+                          uint32_t *index) {
     struct aiString name;
     char text[512];
     if (aiGetMaterialString(material, AI_MATKEY_NAME, &name) != aiReturn_SUCCESS || !name.data[0])
@@ -202,11 +204,13 @@ static bool is_mirrored(const struct aiMatrix4x4 *m) {
     return vec3_dot(a, vec3_cross(b, c)) < 0;
 }
 
-static void vertices_write(importer *importer, const struct aiMesh *source, const struct aiMatrix4x4 *m) {
+static void vertices_write(importer *importer, const struct aiMesh *source,
+                           const struct aiMatrix4x4 *m) {
     mesh *into = importer->mesh;
     for (unsigned i = 0; i < source->mNumVertices; ++i) {
         into->positions[importer->positions + i] = point_of(m, &source->mVertices[i]);
-        if (source->mNormals) into->normals[importer->normals + i] = normal_of(m, &source->mNormals[i]);
+        if (source->mNormals)
+            into->normals[importer->normals + i] = normal_of(m, &source->mNormals[i]);
         if (source->mTextureCoords[0]) {
             const struct aiVector3D *uv = &source->mTextureCoords[0][i];
             const bool finite = isfinite((float)uv->x) && isfinite((float)uv->y);
@@ -216,8 +220,8 @@ static void vertices_write(importer *importer, const struct aiMesh *source, cons
     }
 }
 
-static void triangle_write(importer *importer, const struct aiMesh *source, const struct aiFace *face,
-                           const uint32_t cut[3], bool mirrored) {
+static void triangle_write(importer *importer, const struct aiMesh *source,
+                           const struct aiFace *face, const uint32_t cut[3], bool mirrored) {
     mesh *into = importer->mesh;
     for (int k = 0; k < 3; ++k) {
         const uint32_t corner = face->mIndices[cut[mirrored && k ? 3 - k : k]];
@@ -236,11 +240,13 @@ static void triangle_write(importer *importer, const struct aiMesh *source, cons
         source->mMaterialIndex < into->material_count ? source->mMaterialIndex : 0;
 }
 
-static kd_status face_write(importer *importer, const struct aiMesh *mesh, const struct aiFace *face,
-                            bool mirrored) {
+static kd_status face_write(importer *importer, const struct aiMesh *mesh,
+                            const struct aiFace *face, bool mirrored) {
     for (unsigned k = 0; k < face->mNumIndices; ++k) {
         const bool sound = face->mIndices[k] < mesh->mNumVertices;
-        if (sound) importer->corners[k] = importer->mesh->positions[importer->positions + face->mIndices[k]];
+        if (sound)
+            importer->corners[k] =
+                importer->mesh->positions[importer->positions + face->mIndices[k]];
         if (!sound || !vec3_is_finite(importer->corners[k])) {
             ++importer->left_out;
             return KD_OK;
@@ -253,7 +259,8 @@ static kd_status face_write(importer *importer, const struct aiMesh *mesh, const
 }
 
 /* Counts or writes one mesh of one node. */
-static kd_status mesh_visit(importer *importer, const struct aiMesh *mesh, const struct aiMatrix4x4 *m) {
+static kd_status mesh_visit(importer *importer, const struct aiMesh *mesh,
+                            const struct aiMatrix4x4 *m) {
     if (importer->writing) vertices_write(importer, mesh, m);
     const bool mirrored = is_mirrored(m);
     for (unsigned f = 0; f < mesh->mNumFaces && mesh->mFaces; ++f) {
@@ -287,8 +294,11 @@ static kd_status node_visit(importer *importer, const struct aiNode *node,
 static kd_status scene_visit(importer *importer) {
     struct aiMatrix4x4 identity;
     aiIdentityMatrix4(&identity);
-    importer->positions = importer->normals = importer->texcoords = importer->triangles = importer->faces = 0;
-    return importer->scene->mRootNode ? node_visit(importer, importer->scene->mRootNode, &identity, 0) : KD_OK;
+    importer->positions = importer->normals = importer->texcoords = importer->triangles =
+        importer->faces = 0;
+    return importer->scene->mRootNode
+               ? node_visit(importer, importer->scene->mRootNode, &identity, 0)
+               : KD_OK;
 }
 
 static kd_status arrays_reserve(importer *importer) {

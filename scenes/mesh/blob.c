@@ -68,7 +68,8 @@ static void set_triangle(const cube_sphere *sphere, uint64_t triangle, uint32_t 
     for (uint64_t corner = 0; corner < 3; ++corner) {
         const uint64_t slot = 3 * (sphere->first_triangle + triangle) + corner;
         sphere->made->triangles[slot] = sphere->first_position + numbers[corner];
-        if (!sphere->bumps) sphere->made->normal_indices[slot] = sphere->first_normal + numbers[corner];
+        if (!sphere->bumps)
+            sphere->made->normal_indices[slot] = sphere->first_normal + numbers[corner];
     }
 }
 
@@ -109,7 +110,8 @@ static void add_cube_sphere(mesh_builder *builder, cube_sphere *sphere) {
     sphere->first_triangle = builder->made.triangle_count;
     mesh_builder_extend(builder, points, 12 * (uint64_t)k * k);
     if (!sphere->bumps) mesh_builder_extend_normals(builder, points);
-    if (builder->status == KD_OK) builder->status = KD_RESERVE(sphere->coordinates, (uint64_t)k + 1);
+    if (builder->status == KD_OK)
+        builder->status = KD_RESERVE(sphere->coordinates, (uint64_t)k + 1);
     if (builder->status != KD_OK) return;
     for (uint32_t i = 0; i <= k; ++i) {
         const double turn = 2.0 * i / k - 1; /* ends and middle are exact, both halves symmetric */

@@ -24,7 +24,8 @@ static void throw_triangles(void *context, int64_t begin, int64_t end, int threa
         for (uint32_t corner = 0; corner < 3; ++corner) {
             const rng_block r = rng_draw(key, 0, 1 + corner);
             const vec3 offset = vec3_make(r.value[0] - 0.5f, r.value[1] - 0.5f, r.value[2] - 0.5f);
-            triangles->made->positions[3 * i + corner] = vec3_along(centre, triangles->size, offset);
+            triangles->made->positions[3 * i + corner] =
+                vec3_along(centre, triangles->size, offset);
             triangles->made->triangles[3 * i + corner] = (uint32_t)(3 * i + corner);
         }
     }
@@ -121,7 +122,8 @@ static vec3 cloth_at(const cloth *cloth, float u, float t) {
     const vec3 base = vec3_make(half_width * u, bend * (1 - float_cos(turn)) + hung,
                                 front - float_min(t, flat) - bend * float_sin(turn));
     const float grow = smooth_step((t - 1.3f) / 2.2f);
-    const float x = u + 0.09f * noise_octaves(cloth->wrinkles, vec3_make(1.3f * u, 0.4f * t, 4), 1, 2);
+    const float x =
+        u + 0.09f * noise_octaves(cloth->wrinkles, vec3_make(1.3f * u, 0.4f * t, 4), 1, 2);
     const float folds =
         float_sin(11 * x) + 0.55f * float_sin(23 * x + 1.3f) + 0.3f * float_sin(37 * x + 0.4f);
     const float lying =
@@ -139,8 +141,10 @@ static void lay_rows(void *context, int64_t begin, int64_t end, int thread) {
         for (uint32_t column = 0; column <= sheet->across; ++column) {
             const float u = 2 * (float)column / (float)sheet->across - 1;
             const float t = length * (float)row / (float)sheet->along;
-            const vec3 sideways = vec3_sub(cloth_at(sheet, u + step, t), cloth_at(sheet, u - step, t));
-            const vec3 onwards = vec3_sub(cloth_at(sheet, u, t + step), cloth_at(sheet, u, t - step));
+            const vec3 sideways =
+                vec3_sub(cloth_at(sheet, u + step, t), cloth_at(sheet, u - step, t));
+            const vec3 onwards =
+                vec3_sub(cloth_at(sheet, u, t + step), cloth_at(sheet, u, t - step));
             const uint32_t i = row * side + column;
             sheet->made->positions[i] = cloth_at(sheet, u, t);
             sheet->made->normals[i] = vec3_normalize(vec3_cross(sideways, onwards));
@@ -148,7 +152,8 @@ static void lay_rows(void *context, int64_t begin, int64_t end, int thread) {
             const uint32_t corners[6] = {i, i + 1, i + side, i + side, i + 1, i + side + 1};
             const uint64_t first = 6 * ((uint64_t)row * sheet->across + column);
             for (uint32_t k = 0; k < 6; ++k)
-                sheet->made->triangles[first + k] = sheet->made->normal_indices[first + k] = corners[k];
+                sheet->made->triangles[first + k] = sheet->made->normal_indices[first + k] =
+                    corners[k];
         }
 }
 

@@ -7,10 +7,10 @@
 
 typedef struct procedural_generator {
     const char *name;
-    const char *description;   /* one line for --help */
-    uint64_t triangles; /* default number of triangles */
-    bool closed;        /* all its surfaces are watertight, front faces outwards */
-    bool inside;        /* the default camera is placed inside */
+    const char *description; /* one line for --help */
+    uint64_t triangles;      /* default number of triangles */
+    bool closed;             /* all its surfaces are watertight, front faces outwards */
+    bool inside;             /* the default camera is placed inside */
     void (*make)(mesh_builder *builder, uint64_t triangles, uint64_t seed);
 } procedural_generator;
 

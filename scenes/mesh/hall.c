@@ -144,8 +144,8 @@ typedef struct vault {
 static vec3 vault_at(const void *context, float u, float v) {
     const vault *shape = (const vault *)context;
     const float turn = shape->turns[0] + v * (shape->turns[1] - shape->turns[0]);
-    return vec3_make(shape->x[0] + u * (shape->x[1] - shape->x[0]), hall_wall_top + shape->radius * sinf(turn),
-                     shape->radius * cosf(turn));
+    return vec3_make(shape->x[0] + u * (shape->x[1] - shape->x[0]),
+                     hall_wall_top + shape->radius * sinf(turn), shape->radius * cosf(turn));
 }
 
 static void add_vault(const hall *hall, float start) {
@@ -159,8 +159,8 @@ static void add_vault(const hall *hall, float start) {
     hall->builder->material = hall->sky;
     const float y = hall_wall_top + hall_half_nave * cosf(hall_sky);
     const float z = hall_half_nave * sinf(hall_sky);
-    mesh_builder_quad(hall->builder, vec3_make(start, y, -z), vec3_make(end, y, -z), vec3_make(end, y, z),
-                      vec3_make(start, y, z), vec2_make(1, 1));
+    mesh_builder_quad(hall->builder, vec3_make(start, y, -z), vec3_make(end, y, -z),
+                      vec3_make(end, y, z), vec3_make(start, y, z), vec2_make(1, 1));
 }
 
 /* The flank of a rib across the nave, from the springing to the skylight. */
@@ -221,7 +221,8 @@ static void add_sides(const hall *hall, float side) {
     for (int i = 0; i <= HALL_BAYS; ++i) {
         const float x = -hall_half_length + hall_bay * (float)i;
         const float a = w - side * 0.2f;
-        box(hall, vec3_make(x - 0.3f, 0, float_min(a, w)), vec3_make(x + 0.3f, top, float_max(a, w)));
+        box(hall, vec3_make(x - 0.3f, 0, float_min(a, w)),
+            vec3_make(x + 0.3f, top, float_max(a, w)));
     }
 }
 
@@ -234,8 +235,9 @@ static void add_floor(const hall *hall) {
             const float x = (float)i * step - hall_half_length;
             const float z = (float)j * step - hall_half_width;
             hall->builder->material = (i / n + j / n) % 2 ? hall->floor_dark : hall->floor_light;
-            mesh_builder_quad(hall->builder, vec3_make(x, 0, z + step), vec3_make(x + step, 0, z + step),
-                              vec3_make(x + step, 0, z), vec3_make(x, 0, z), vec2_make(1, 1));
+            mesh_builder_quad(hall->builder, vec3_make(x, 0, z + step),
+                              vec3_make(x + step, 0, z + step), vec3_make(x + step, 0, z),
+                              vec3_make(x, 0, z), vec2_make(1, 1));
         }
 }
 

@@ -9,9 +9,10 @@ void mesh_material_default(mesh_material *made) {
 }
 
 char **mesh_material_map(mesh_material *material, mesh_map map) {
-    char **const plain[MESH_MAPS_PLAIN] = {&material->diffuse_map, &material->specular_map,  &material->emission_map,
-                                           &material->opacity_map, &material->roughness_map, &material->metallic_map,
-                                           &material->normal_map,  &material->bump_map};
+    char **const plain[MESH_MAPS_PLAIN] = {&material->diffuse_map,   &material->specular_map,
+                                           &material->emission_map,  &material->opacity_map,
+                                           &material->roughness_map, &material->metallic_map,
+                                           &material->normal_map,    &material->bump_map};
     return map < MESH_MAPS_PLAIN ? plain[map] : &material->layer_maps[map - MESH_MAPS_PLAIN];
 }
 

@@ -16,8 +16,8 @@ static void reserve(mesh_builder *builder, void **array, uint64_t count, uint64_
 static void check_count(mesh_builder *builder, uint64_t count, const char *name) {
     if (builder->status == KD_OK && count >= KD_NONE)
         builder->status = status_fail(KD_ERROR_INPUT, __FILE__, __LINE__,
-                                 "the mesh has %llu %s; supported: at most 4294967294",
-                                 (unsigned long long)count, name);
+                                      "the mesh has %llu %s; supported: at most 4294967294",
+                                      (unsigned long long)count, name);
 }
 
 static void reserve_triangles(mesh_builder *builder, uint64_t more) {
@@ -27,12 +27,14 @@ static void reserve_triangles(mesh_builder *builder, uint64_t more) {
     if (count + more <= builder->triangle_capacity) return;
     uint64_t capacities[4] = {3 * builder->triangle_capacity, 3 * builder->triangle_capacity,
                               3 * builder->triangle_capacity, builder->triangle_capacity};
-    reserve(builder, (void **)&made->triangles, 3 * count, 3 * more, &capacities[0], sizeof(uint32_t));
+    reserve(builder, (void **)&made->triangles, 3 * count, 3 * more, &capacities[0],
+            sizeof(uint32_t));
     reserve(builder, (void **)&made->normal_indices, 3 * count, 3 * more, &capacities[1],
             sizeof(uint32_t));
     reserve(builder, (void **)&made->texcoord_indices, 3 * count, 3 * more, &capacities[2],
             sizeof(uint32_t));
-    reserve(builder, (void **)&made->triangle_materials, count, more, &capacities[3], sizeof(uint32_t));
+    reserve(builder, (void **)&made->triangle_materials, count, more, &capacities[3],
+            sizeof(uint32_t));
     if (builder->status == KD_OK)
         builder->triangle_capacity =
             capacities[3] < capacities[0] / 3 ? capacities[3] : capacities[0] / 3;
@@ -40,20 +42,20 @@ static void reserve_triangles(mesh_builder *builder, uint64_t more) {
 
 static void reserve_positions(mesh_builder *builder, uint64_t more) {
     check_count(builder, builder->made.position_count + more, "vertices");
-    reserve(builder, (void **)&builder->made.positions, builder->made.position_count, more, &builder->position_capacity,
-            sizeof(vec3));
+    reserve(builder, (void **)&builder->made.positions, builder->made.position_count, more,
+            &builder->position_capacity, sizeof(vec3));
 }
 
 static void reserve_normals(mesh_builder *builder, uint64_t more) {
     check_count(builder, builder->made.normal_count + more, "normals");
-    reserve(builder, (void **)&builder->made.normals, builder->made.normal_count, more, &builder->normal_capacity,
-            sizeof(vec3));
+    reserve(builder, (void **)&builder->made.normals, builder->made.normal_count, more,
+            &builder->normal_capacity, sizeof(vec3));
 }
 
 static void reserve_texcoords(mesh_builder *builder, uint64_t more) {
     check_count(builder, builder->made.texcoord_count + more, "texture coordinates");
-    reserve(builder, (void **)&builder->made.texcoords, builder->made.texcoord_count, more, &builder->texcoord_capacity,
-            sizeof(vec2));
+    reserve(builder, (void **)&builder->made.texcoords, builder->made.texcoord_count, more,
+            &builder->texcoord_capacity, sizeof(vec2));
 }
 
 /* Every triangle needs a material: adds a default one if there is none yet. */
@@ -71,7 +73,8 @@ void mesh_builder_extend(mesh_builder *builder, uint64_t positions, uint64_t tri
     const uint64_t first = builder->made.triangle_count;
     memset(builder->made.normal_indices + 3 * first, 0xff, 3 * triangles * sizeof(uint32_t));
     memset(builder->made.texcoord_indices + 3 * first, 0xff, 3 * triangles * sizeof(uint32_t));
-    for (uint64_t i = 0; i < triangles; ++i) builder->made.triangle_materials[first + i] = builder->material;
+    for (uint64_t i = 0; i < triangles; ++i)
+        builder->made.triangle_materials[first + i] = builder->material;
     builder->made.position_count += (uint32_t)positions;
     builder->made.triangle_count += (uint32_t)triangles;
 }
@@ -120,7 +123,8 @@ static mesh_corner plain_corner(mesh_builder *builder, vec3 position) {
 }
 
 void mesh_builder_flat_triangle(mesh_builder *builder, vec3 a, vec3 b, vec3 c) {
-    const mesh_corner p = plain_corner(builder, a), q = plain_corner(builder, b), r = plain_corner(builder, c);
+    const mesh_corner p = plain_corner(builder, a), q = plain_corner(builder, b),
+                      r = plain_corner(builder, c);
     mesh_builder_triangle(builder, p, q, r);
 }
 
@@ -174,10 +178,10 @@ static void name_keep(mesh_builder *builder, const char *name, uint32_t index) {
 }
 
 static mesh_material *add_material(mesh_builder *builder, const char *name) {
-    reserve(builder, (void **)&builder->made.materials, builder->made.material_count, 1, &builder->material_capacity,
-            sizeof(mesh_material));
-    reserve(builder, (void **)&builder->copies, builder->made.material_count, 1, &builder->copies_capacity,
-            sizeof(uint32_t));
+    reserve(builder, (void **)&builder->made.materials, builder->made.material_count, 1,
+            &builder->material_capacity, sizeof(mesh_material));
+    reserve(builder, (void **)&builder->copies, builder->made.material_count, 1,
+            &builder->copies_capacity, sizeof(uint32_t));
     char *copy = copy_text(builder, name);
     if (copy) name_keep(builder, copy, builder->made.material_count);
     if (builder->status != KD_OK) {
@@ -233,8 +237,8 @@ uint32_t mesh_builder_copy_material(mesh_builder *builder, const mesh_material *
 /* Extends the colours to `count` texture coordinates; new ones are white. */
 static void whiten(mesh_builder *builder, uint64_t count) {
     if (count <= builder->colour_count) return;
-    reserve(builder, (void **)&builder->made.colours, builder->colour_count, count - builder->colour_count,
-            &builder->colour_capacity, 4 * sizeof(float));
+    reserve(builder, (void **)&builder->made.colours, builder->colour_count,
+            count - builder->colour_count, &builder->colour_capacity, 4 * sizeof(float));
     if (builder->status != KD_OK) return;
     for (uint64_t i = 4 * builder->colour_count; i < 4 * count; ++i) builder->made.colours[i] = 1;
     builder->colour_count = count;
@@ -252,10 +256,11 @@ static void append_colours(mesh_builder *builder, const mesh *part, uint64_t fir
 /* Extends the second texture coordinates to `count`; new ones equal the first set. */
 static void repeat_texcoords(mesh_builder *builder, uint64_t count) {
     if (count <= builder->second_count) return;
-    reserve(builder, (void **)&builder->made.texcoords_second, builder->second_count, count - builder->second_count,
-            &builder->second_capacity, sizeof(vec2));
+    reserve(builder, (void **)&builder->made.texcoords_second, builder->second_count,
+            count - builder->second_count, &builder->second_capacity, sizeof(vec2));
     if (builder->status != KD_OK) return;
-    memcpy(builder->made.texcoords_second + builder->second_count, builder->made.texcoords + builder->second_count,
+    memcpy(builder->made.texcoords_second + builder->second_count,
+           builder->made.texcoords + builder->second_count,
            (size_t)(count - builder->second_count) * sizeof(vec2));
     builder->second_count = count;
 }
@@ -271,8 +276,8 @@ static void append_second(mesh_builder *builder, const mesh *part, uint64_t firs
 /* Extends the tangents to `count` normals; new ones are zero (no tangent). */
 static void clear_tangents(mesh_builder *builder, uint64_t count) {
     if (count <= builder->tangent_count) return;
-    reserve(builder, (void **)&builder->made.tangents, builder->tangent_count, count - builder->tangent_count,
-            &builder->tangent_capacity, 4 * sizeof(float));
+    reserve(builder, (void **)&builder->made.tangents, builder->tangent_count,
+            count - builder->tangent_count, &builder->tangent_capacity, 4 * sizeof(float));
     if (builder->status != KD_OK) return;
     memset(builder->made.tangents + 4 * builder->tangent_count, 0,
            (size_t)(count - builder->tangent_count) * 4 * sizeof(float));
@@ -395,7 +400,8 @@ static void swap_corners(uint32_t *indices, uint64_t triangles) {
 }
 
 void mesh_turn(mesh *mesh) {
-    for (uint32_t i = 0; i < mesh->normal_count; ++i) mesh->normals[i] = vec3_negate(mesh->normals[i]);
+    for (uint32_t i = 0; i < mesh->normal_count; ++i)
+        mesh->normals[i] = vec3_negate(mesh->normals[i]);
     for (uint32_t i = 0; i < mesh->normal_count && mesh->tangents; ++i)
         mesh->tangents[4 * (size_t)i + 3] = -mesh->tangents[4 * (size_t)i + 3];
     swap_corners(mesh->triangles, mesh->triangle_count);

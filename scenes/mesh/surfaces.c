@@ -100,8 +100,10 @@ static vec3 normal_at(const patch *patch, float u, float v) {
     const float du = 0.25f / (float)patch->columns, dv = 0.25f / (float)patch->rows;
     const float u0 = float_max(u - du, 0), u1 = float_min(u + du, 1);
     const float v0 = float_max(v - dv, 0), v1 = float_min(v + dv, 1);
-    const vec3 along_u = vec3_sub(patch->at(patch->context, u1, v), patch->at(patch->context, u0, v));
-    const vec3 along_v = vec3_sub(patch->at(patch->context, u, v1), patch->at(patch->context, u, v0));
+    const vec3 along_u =
+        vec3_sub(patch->at(patch->context, u1, v), patch->at(patch->context, u0, v));
+    const vec3 along_v =
+        vec3_sub(patch->at(patch->context, u, v1), patch->at(patch->context, u, v0));
     const vec3 normal = vec3_normalize(vec3_cross(along_u, along_v));
     return vec3_is_zero(normal) ? vec3_make(0, 1, 0) : normal;
 }

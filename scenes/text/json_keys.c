@@ -81,7 +81,7 @@ static void describe_found(char *text, size_t bytes, const cJSON *json) {
                  cJSON_IsObject(json)  ? "an object"
                  : cJSON_IsTrue(json)  ? "true"
                  : cJSON_IsFalse(json) ? "false"
-                                        : "null");
+                                       : "null");
 }
 
 kd_status json_unexpected(const json_place *at, const cJSON *json, const char *expected) {

@@ -51,8 +51,8 @@ static bool is_heard(const obj_options *options) {
 static void tell(const problem_record *record, const char *file, uint64_t first_line,
                  const obj_options *options) {
     const uint64_t line = first_line + record->line + 1;
-    const obj_problem problem = {file, line <= UINT32_MAX ? (uint32_t)line : UINT32_MAX, record->kind,
-                               record->message, record->fatal};
+    const obj_problem problem = {file, line <= UINT32_MAX ? (uint32_t)line : UINT32_MAX,
+                                 record->kind, record->message, record->fatal};
     if (is_heard(options))
         options->problem(options->context, &problem);
     else if (record->fatal && !(options && options->keep_going))

@@ -13,7 +13,7 @@ typedef struct obj_problem {
     /* static identifier: "missing-mtl", "missing-texture", "index-range", "nan", ... */
     const char *kind;
     const char *message; /* one clause: what was found, what was expected */
-    bool fatal;       /* the file cannot be used */
+    bool fatal;          /* the file cannot be used */
 } obj_problem;
 
 typedef struct obj_options {

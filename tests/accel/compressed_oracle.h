@@ -237,7 +237,7 @@ KD_FN uint32_t oracle_block_units(const child_list *list) {
     uint32_t units = 0;
     for (int i = 0; i < list->count; ++i)
         units += list->triangles[i] ? compressed_leaf_units(list->triangles[i])
-                                  : (uint32_t)COMPRESSED_NODE_UNITS;
+                                    : (uint32_t)COMPRESSED_NODE_UNITS;
     return compressed_aligned(units);
 }
 

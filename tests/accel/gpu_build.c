@@ -221,16 +221,18 @@ static void builders_take_turns(void **state) {
     assert_string_equal(builds.names[1], "zhou");
     assert_string_equal(builds.names[2], "cpu");
     builds = (attempts){.answers = {KD_ERROR_INPUT}};
-    assert_int_equal(tritree_build_by_turns("auto", 100, 200, note_attempt, &builds), KD_ERROR_INPUT);
+    assert_int_equal(tritree_build_by_turns("auto", 100, 200, note_attempt, &builds),
+                     KD_ERROR_INPUT);
     assert_int_equal(builds.count, 1);
     builds = (attempts){.answers = {KD_ERROR_MEMORY}};
-    assert_int_equal(tritree_build_by_turns("zhou", 100, 200, note_attempt, &builds), KD_ERROR_MEMORY);
+    assert_int_equal(tritree_build_by_turns("zhou", 100, 200, note_attempt, &builds),
+                     KD_ERROR_MEMORY);
     assert_int_equal(builds.count, 1);
     assert_string_equal(builds.names[0], "zhou");
     builds = (attempts){.answers = {KD_OK}};
-    assert_int_equal(
-        tritree_build_by_turns("auto", 100, TRITREE_CUDA_TRIANGLES_MAX + 1ull, note_attempt, &builds),
-        KD_OK);
+    assert_int_equal(tritree_build_by_turns("auto", 100, TRITREE_CUDA_TRIANGLES_MAX + 1ull,
+                                            note_attempt, &builds),
+                     KD_OK);
     assert_int_equal(builds.count, 1);
     assert_string_equal(builds.names[0], "cpu");
     builds = (attempts){.answers = {KD_OK}};

@@ -146,7 +146,8 @@ static void mesh_on_the_device(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_SOUP, 500);
     const kd_triangle_mesh mesh = mesh_of(&set), triangle_mesh = strided_there(&set);
-    kd_triangles *cpu = open_mesh(&mesh, "cpu", "auto"), *gpu = open_mesh(&triangle_mesh, "auto", "auto"),
+    kd_triangles *cpu = open_mesh(&mesh, "cpu", "auto"),
+                 *gpu = open_mesh(&triangle_mesh, "auto", "auto"),
                  *moved = open_mesh(&triangle_mesh, "auto", "median");
     device_memory_free((void *)(uintptr_t)triangle_mesh.vertices);
     make_rays(&set);

@@ -62,7 +62,8 @@ static void query_set(case_triangles which, uint32_t count, float reach) {
     for (uint32_t i = 0; i < POINTS; ++i) points[i] = nearest_point_case(&set, i);
     points[8].y = NAN;
     points[16].x = -INFINITY;
-    assert_int_equal(kd_triangles_closest_point(tree, &points[0].x, POINTS, maximum, nearest), KD_OK);
+    assert_int_equal(kd_triangles_closest_point(tree, &points[0].x, POINTS, maximum, nearest),
+                     KD_OK);
     assert_int_equal(nearest_tree_open(&plain, set.positions, set.triangles, count), KD_OK);
     for (uint32_t i = 0; i < POINTS; ++i) {
         const near_place want = brute_force(&set, points[i], maximum);

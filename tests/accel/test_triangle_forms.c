@@ -68,7 +68,8 @@ static void judge(const pair *pair, const precomputed_ray *ray, const triangle8 
     float t = 0, u = 0, v = 0;
     const bool hit =
         triangle_intersect(ray, pair->corner[0], pair->corner[1], pair->corner[2], &t, &u, &v);
-    const triangle_rows rows = triangle_rows_make(pair->corner[0], pair->corner[1], pair->corner[2]);
+    const triangle_rows rows =
+        triangle_rows_make(pair->corner[0], pair->corner[1], pair->corner[2]);
     const bool good = eight->good[lane] != 0;
 #if defined(__GNUC__)
     assert_int_equal(triangle_rows_missed(&rows, ray), missed);

@@ -69,7 +69,8 @@ static void check_orders(const wide_tree *wide, wide_node node, uint32_t childre
 }
 
 /* Children lie inside their parent. */
-static uint32_t check_node(const visit *visit, wide_node node, const float lo[3], const float hi[3]) {
+static uint32_t check_node(const visit *visit, wide_node node, const float lo[3],
+                           const float hi[3]) {
     const wide_tree *wide = visit->wide;
     uint32_t children = 0;
     while (children < wide->children && node.words[children]) ++children;
@@ -87,7 +88,8 @@ static uint32_t check_node(const visit *visit, wide_node node, const float lo[3]
     return children;
 }
 
-static void walk(visit *visit, uint32_t index, uint32_t depth, const float lo[3], const float hi[3]) {
+static void walk(visit *visit, uint32_t index, uint32_t depth, const float lo[3],
+                 const float hi[3]) {
     const wide_tree *wide = visit->wide;
     assert_true(index < wide->node_count);
     assert_false(visit->node_seen[index]);

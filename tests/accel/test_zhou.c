@@ -79,7 +79,9 @@ static zhou_choice plain_search(const plain *p, const zhou_part *parts, uint32_t
                 right += in_plane ? side % 2 == 0 : hi > tried.plane;
                 own += in_plane && tried.plane == (side % 2 ? areas.lo : areas.hi);
             }
-            if (!(tried.plane > areas.lo && tried.plane < areas.hi) && !(own && areas.lo < areas.hi)) continue;
+            if (!(tried.plane > areas.lo && tried.plane < areas.hi) &&
+                !(own && areas.lo < areas.hi))
+                continue;
             tried.cost = sah_split_cost(&p->costs, &areas, tried.plane, left, right);
             if (tried.cost < best.cost ||
                 (tried.cost == best.cost && tried.side == best.side && tried.plane < best.plane))

@@ -281,9 +281,10 @@ void run_block(const char *kernel, const shape &shape, unsigned block,
 }
 
 bool refused(const shape &shape) {
-    const bool wrong = shape.grid.x == 0 || shape.grid.y == 0 || shape.block.x * shape.block.y == 0 ||
-                       shape.block.x * shape.block.y > 1024 || shape.grid.y > 65535 || shape.grid.z != 1 ||
-                       shape.block.z != 1 || shape.shared > shared_max();
+    const bool wrong = shape.grid.x == 0 || shape.grid.y == 0 ||
+                       shape.block.x * shape.block.y == 0 || shape.block.x * shape.block.y > 1024 ||
+                       shape.grid.y > 65535 || shape.grid.z != 1 || shape.block.z != 1 ||
+                       shape.shared > shared_max();
     if (wrong) last_error = cudaErrorInvalidConfiguration;
     return wrong;
 }

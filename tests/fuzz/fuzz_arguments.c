@@ -134,8 +134,9 @@ static void fuzz_triangles(fuzz_bytes *bytes) {
     kd_triangles_options options;
     kd_triangles_options_default(&options);
     strcpy(options.device, "cpu");
-    kd_triangle_mesh mesh = {(const float *)(void *)numbers, any_count(bytes), any_stride(bytes, 12),
-                             fuzz_byte(bytes) % 2 ? indices : NULL, any_count(bytes)};
+    kd_triangle_mesh mesh = {(const float *)(void *)numbers, any_count(bytes),
+                             any_stride(bytes, 12), fuzz_byte(bytes) % 2 ? indices : NULL,
+                             any_count(bytes)};
     const uint64_t stride = mesh.stride_bytes ? mesh.stride_bytes : 12;
     bool honest = fits(mesh.vertex_count, stride, 12);
     if (!honest && !cannot_be(mesh.vertex_count, stride, 12)) {
@@ -172,7 +173,8 @@ static void fuzz_scene(fuzz_bytes *bytes) {
     kd_image *image = NULL;
     kd_render_options options;
     kd_scene_mesh mesh = {
-        "a", (const float *)(void *)numbers, any_count(bytes), indices, any_count(bytes), NULL, NULL};
+        "a", (const float *)(void *)numbers, any_count(bytes), indices, any_count(bytes), NULL,
+        NULL};
     const bool can = mesh.vertex_count <= CAPACITY && mesh.triangle_count <= CAPACITY;
     if (!can && !cannot_be(mesh.vertex_count, 12, 12) && mesh.vertex_count > CAPACITY) return;
     if (!can && !cannot_be(mesh.triangle_count, 12, 12) && mesh.triangle_count > CAPACITY) return;

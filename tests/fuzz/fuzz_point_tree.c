@@ -70,7 +70,8 @@ static void ask(const point_target *target, const point_array *points, uint32_t 
         false,
         NULL};
     FUZZ_REQUIRE(point_query_nearest(target, &queries, k, &rows, NULL) == KD_OK);
-    for (uint32_t query = 0; query < QUERIES; ++query) check_row(&results, points, query, k, radius);
+    for (uint32_t query = 0; query < QUERIES; ++query)
+        check_row(&results, points, query, k, radius);
 }
 
 static void build_and_query(const char *builder, const point_array *points,

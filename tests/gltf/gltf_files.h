@@ -37,8 +37,9 @@ static inline int gltf_put_view(gltf_maker *maker, const void *bytes, size_t cou
     while (maker->bytes % 4) maker->bin[maker->bytes++] = 0;
     assert_true(maker->bytes + count <= GLTF_BIN);
     memcpy(maker->bin + maker->bytes, bytes, count);
-    gltf_say(maker->views, sizeof maker->views, "%s{\"buffer\":0,\"byteOffset\":%zu,\"byteLength\":%zu",
-             maker->view_count ? "," : "", maker->bytes, count);
+    gltf_say(maker->views, sizeof maker->views,
+             "%s{\"buffer\":0,\"byteOffset\":%zu,\"byteLength\":%zu", maker->view_count ? "," : "",
+             maker->bytes, count);
     if (stride) gltf_say(maker->views, sizeof maker->views, ",\"byteStride\":%d", stride);
     gltf_say(maker->views, sizeof maker->views, "}");
     maker->bytes += count;
@@ -56,8 +57,8 @@ static inline int gltf_put_accessor(gltf_maker *maker, int view, int offset, int
 }
 
 /* Appends a view and an accessor of its tightly packed values. */
-static inline int gltf_put(gltf_maker *maker, const void *values, int type, int components, int count,
-                           const char *more) {
+static inline int gltf_put(gltf_maker *maker, const void *values, int type, int components,
+                           int count, const char *more) {
     static const char *const kinds[] = {"", "SCALAR", "VEC2", "VEC3", "VEC4"};
     const size_t bytes = (size_t)(gltf_type_bytes(type) * components * count);
     return gltf_put_accessor(maker, gltf_put_view(maker, values, bytes, 0), 0, type, count,
@@ -132,7 +133,8 @@ static inline size_t glb_make(unsigned char *to, const char *text, const unsigne
 static inline void gltf_write_glb(const char *name, const gltf_maker *maker, const char *rest) {
     static unsigned char whole[GLTF_TEXT + GLTF_BIN];
     gltf_text_make(gltf_text_buffer, maker, rest, "");
-    file_put(name, (const char *)whole, glb_make(whole, gltf_text_buffer, maker->bin, maker->bytes));
+    file_put(name, (const char *)whole,
+             glb_make(whole, gltf_text_buffer, maker->bin, maker->bytes));
 }
 
 /* --- a box ------------------------------------------------------------------------------------ */

@@ -136,7 +136,7 @@ static void maps_by_two_sets_of_coordinates(void **state) {
     assert_int_equal(gltf_load(&read, file_in("three.glb"), &options, NULL), KD_OK);
     assert_int_equal(ears.count, 1);
     assert_non_null(strstr(ears.messages[0], "found TEXCOORD_2, but other maps of the material use "
-                                         "TEXCOORD_0 and TEXCOORD_1; it is ignored"));
+                                             "TEXCOORD_0 and TEXCOORD_1; it is ignored"));
     mesh_close(&read);
 }
 

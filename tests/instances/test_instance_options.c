@@ -28,7 +28,8 @@ static uint64_t picture(const char *text, const char *method, render_instancing 
     kd_render_options options;
     scene *made = parse(text, &options);
     strcpy(options.integrator, method);
-    if (render_resolve_instances(made, &options, 0, instancing) != KD_OK) fail_msg("%s", kd_last_error());
+    if (render_resolve_instances(made, &options, 0, instancing) != KD_OK)
+        fail_msg("%s", kd_last_error());
     assert_true((scene_instance_count(made) > 0) == (instancing == RENDER_INSTANCING_KEEP));
     const uint64_t hash = picture_of(made, &options);
     scene_close(made);

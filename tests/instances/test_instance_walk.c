@@ -33,7 +33,8 @@ static transform transform_of(uint32_t i, float size) {
 typedef struct instance_case {
     triangle_set own; /* two shapes: its first and its second half */
     triangle_set copies;
-    uint32_t shape_triangle[PUT * SHAPE_TRIANGLES]; /* the shape's triangle of each copied triangle */
+    uint32_t
+        shape_triangle[PUT * SHAPE_TRIANGLES];   /* the shape's triangle of each copied triangle */
     uint32_t instance_of[PUT * SHAPE_TRIANGLES]; /* and its placement */
     instance list[PUT];
     instanced_shape shapes[2];
@@ -67,8 +68,8 @@ static void open_case(instance_case *c, case_triangles which) {
     c->copies.centre = box3_centre(box);
     c->view = (instance_view){.shapes = c->shapes, .list = c->list, .count = PUT, .shape_count = 2};
     const tritree_options options = tritree_options_default();
-    assert_int_equal(instance_trees_open(&c->trees, &c->view, &c->own.input, &options, "sweep", NULL),
-                     KD_OK);
+    assert_int_equal(
+        instance_trees_open(&c->trees, &c->view, &c->own.input, &options, "sweep", NULL), KD_OK);
 }
 
 static void close_case(instance_case *c) {

@@ -31,10 +31,11 @@ static inline device_answers answers_of(point_query_cuda *q, const point_self_qu
     q->dist2 = to_device(NULL, rows);
     q->counts = (uint32_t *)to_device(NULL, count * sizeof(uint32_t));
     assert_int_equal(self_query ? point_self_cuda_scratch_bytes(&q->scratch_bytes, q, self_query)
-                         : point_query_cuda_scratch_bytes(&q->scratch_bytes, q),
+                                : point_query_cuda_scratch_bytes(&q->scratch_bytes, q),
                      KD_OK);
     q->scratch = to_device(NULL, q->scratch_bytes);
-    assert_int_equal(self_query ? point_self_cuda_nearest(q, self_query) : point_query_cuda_nearest(q), KD_OK);
+    assert_int_equal(
+        self_query ? point_self_cuda_nearest(q, self_query) : point_query_cuda_nearest(q), KD_OK);
     assert_int_equal(device_memory_download(a.ids, q->ids, rows), KD_OK);
     assert_int_equal(device_memory_download(a.dist2, q->dist2, rows), KD_OK);
     assert_int_equal(device_memory_download(a.counts, q->counts, count * sizeof(uint32_t)), KD_OK);

@@ -153,7 +153,8 @@ static void check_upper(const index_copy *copy) {
             corners right = nothing();
             for (uint32_t i = 32 * box; i < 32 * box + 32 && i < index->box_count[level - 1]; ++i) {
                 corners child;
-                memcpy(&child, copy->boxes + 8ull * (index->box_begin[level - 1] + i), sizeof child);
+                memcpy(&child, copy->boxes + 8ull * (index->box_begin[level - 1] + i),
+                       sizeof child);
                 right = around(right, &child);
             }
             expect_corners(copy->boxes + 8ull * (index->box_begin[level] + box), &right);

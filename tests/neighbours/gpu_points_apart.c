@@ -53,8 +53,8 @@ static void apart_close(apart_state *s) {
 }
 
 /* All points are queries: as those of a caller, or as a self-query. */
-static device_answers ask(apart_state *s, point_query_method method, const point_self_query *self_query,
-                          uint32_t patience) {
+static device_answers ask(apart_state *s, point_query_method method,
+                          const point_self_query *self_query, uint32_t patience) {
     s->query.method = method;
     s->query.patience = patience;
     s->query.parted = patience ? s->parted : NULL;
@@ -66,7 +66,8 @@ static device_answers ask(apart_state *s, point_query_method method, const point
 static uint32_t check(apart_state *s, const char *name, point_query_method method,
                       const point_self_query *self_query, uint32_t k, uint32_t patience) {
     s->query.k = k;
-    device_answers right = ask(s, POINT_QUERY_WALK, self_query, 0), got = ask(s, method, self_query, patience);
+    device_answers right = ask(s, POINT_QUERY_WALK, self_query, 0),
+                   got = ask(s, method, self_query, patience);
     const uint64_t count = s->built.points.count;
     for (uint64_t i = 0; i < count * k; ++i)
         if (got.ids[i] != right.ids[i] || got.dist2[i] != right.dist2[i] ||
@@ -111,9 +112,9 @@ static void rows_stay(void **state) {
                     if (gpu_leaves_out(number, 3)) continue;
                     const point_self_query self_query = {.skips = own == 2};
                     s.query.max_radius = number % 4 ? (double)INFINITY : 0.05;
-                    parted +=
-                        check(&s, case_points_name((case_points)set), strategies[strategy].method,
-                              own ? &self_query : NULL, strategies[strategy].k, patience[number % 3]);
+                    parted += check(&s, case_points_name((case_points)set),
+                                    strategies[strategy].method, own ? &self_query : NULL,
+                                    strategies[strategy].k, patience[number % 3]);
                 }
             apart_close(&s);
         }
@@ -146,8 +147,8 @@ static void equal_points_stay_together(void **state) {
     for (int strategy = 0; strategy < STRATEGIES; ++strategy) {
         const point_self_query self_query = {.skips = true};
         if (gpu_leaves_out((uint32_t)strategy, 3)) continue;
-        assert_true(check(&s, "equal", strategies[strategy].method, &self_query, strategies[strategy].k,
-                          1) <= s.index.chunk_count);
+        assert_true(check(&s, "equal", strategies[strategy].method, &self_query,
+                          strategies[strategy].k, 1) <= s.index.chunk_count);
     }
     apart_close(&s);
 }

@@ -114,8 +114,8 @@ static int by_dist2(const void *a, const void *b) {
 }
 
 /* The definition, over all photons. */
-static flux_sum brute_force(const stage *stage, const eye_request *request, uint32_t k, float radius,
-                            float *found_radius) {
+static flux_sum brute_force(const stage *stage, const eye_request *request, uint32_t k,
+                            float radius, float *found_radius) {
     const uint32_t count = (uint32_t)stage->lists[PHOTON_LIST_GLOBAL].count;
     const float bound2 = pointtree_bound2(radius);
     const estimate_point here = estimate_point_of(&request->at);
@@ -137,7 +137,8 @@ static flux_sum brute_force(const stage *stage, const eye_request *request, uint
     for (uint32_t i = 0; i<within && * found_radius> 0; ++i) {
         const photon *landed = &stage->lists[PHOTON_LIST_GLOBAL].photons[neighbours[i].id];
         if (!estimate_accepts(landed, &here)) continue;
-        const float s2 = k > 0 ? neighbours[i].dist2 * per_radius2 : neighbours[i].dist2 * (1 / bound2);
+        const float s2 =
+            k > 0 ? neighbours[i].dist2 * per_radius2 : neighbours[i].dist2 * (1 / bound2);
         flux_sum_add(&sum, photon_kernel_at((photon_kernel)stage->maps.kernel, s2),
                      photon_scattered(&request->at, request->wo, landed),
                      stage->maps.map[PHOTON_LIST_GLOBAL].scale);

@@ -75,7 +75,8 @@ static inline void photon_scene_put_balls(scene_fixture *fixture) {
     mirror.specular = vec3_all(0.9f);
     const uint32_t white = fixture_material(fixture, photon_scene_diffuse(0.7f, 0));
     const uint32_t lamp = fixture_material(fixture, photon_scene_diffuse(0, 10));
-    const uint32_t ball = fixture_material(fixture, glass), shiny = fixture_material(fixture, mirror);
+    const uint32_t ball = fixture_material(fixture, glass),
+                   shiny = fixture_material(fixture, mirror);
     const vec3 p[8] = {{0, 0, 0}, {1, 0, 0}, {1, 0, 1}, {0, 0, 1},
                        {0, 1, 0}, {1, 1, 0}, {1, 1, 1}, {0, 1, 1}};
     fixture_quad(fixture, white, p[3], p[2], p[1], p[0]); /* floor, up */

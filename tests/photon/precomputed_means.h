@@ -29,7 +29,8 @@ static void strew(strewn *cloud, uint64_t seed) {
         const rng_block r = rng_draw(rng_key_make(seed, 0, i), 0, 0);
         cloud->positions[i] = vec3_make(2 * r.value[0] - 1, 2 * r.value[1] - 1, 0);
     }
-    assert_int_equal(pointtree_open(&cloud->tree, cloud->positions, STREWN, NULL, NULL, NULL), KD_OK);
+    assert_int_equal(pointtree_open(&cloud->tree, cloud->positions, STREWN, NULL, NULL, NULL),
+                     KD_OK);
     memset(&cloud->map, 0, sizeof cloud->map);
     cloud->map.tree = pointtree_get_view(&cloud->tree);
     for (uint32_t i = 0; i < STREWN; ++i) {

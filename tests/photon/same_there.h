@@ -27,7 +27,8 @@ static inline finished run_kept(const char *path, const kd_render_options *optio
         end.image = result.image_hash;
         end.frame = result.frame;
         end.samples = result.samples_done;
-        assert_int_equal(result.device_used.kind, strcmp(where, "cpu") == 0 ? DEVICE_CPU : DEVICE_CUDA);
+        assert_int_equal(result.device_used.kind,
+                         strcmp(where, "cpu") == 0 ? DEVICE_CPU : DEVICE_CUDA);
         render_close(&result);
     } else {
         print_message("%s\n", kd_last_error());
@@ -49,8 +50,9 @@ static inline void expect_equal(const char *path, const kd_render_options *optio
                  (unsigned long long)a->photons_emitted);
     if (here->image != result->image || a->rays != b->rays || a->nan_samples != b->nan_samples)
         fail_msg("%s by %s: image %016llx, %llu rays, expected %016llx, %llu rays", path,
-                 options->integrator, (unsigned long long)result->image, (unsigned long long)b->rays,
-                 (unsigned long long)here->image, (unsigned long long)a->rays);
+                 options->integrator, (unsigned long long)result->image,
+                 (unsigned long long)b->rays, (unsigned long long)here->image,
+                 (unsigned long long)a->rays);
     assert_true(a->watts_emitted == b->watts_emitted && a->watts_absorbed == b->watts_absorbed);
     assert_true(a->watts_escaped == b->watts_escaped && a->watts_ended == b->watts_ended);
     assert_true(a->watts_media == b->watts_media && a->volume_stored == b->volume_stored);

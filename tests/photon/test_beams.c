@@ -127,11 +127,11 @@ static void a_beam_along_the_ray_is_finite(void **state) {
             double sum = 0;
             for (int i = 0; i < STEPS; ++i) { /* rings about the beam */
                 const float off = ((float)i + 0.5f) / STEPS * radius;
-                const beam_flight flight = flight_of(vec3_make(0.5f - 0.45f * side, 0.5f + off, 0.5f),
-                                                 vec3_make(side, 0, 0), 0.9f);
+                const beam_flight flight = flight_of(
+                    vec3_make(0.5f - 0.45f * side, 0.5f + off, 0.5f), vec3_make(side, 0, 0), 0.9f);
                 uint32_t rays = 0;
-                sum += (double)beams_radiance(&fog, &view, &flight, &rays).x * 2 * M_PI * (double)off *
-                       (double)radius / STEPS;
+                sum += (double)beams_radiance(&fog, &view, &flight, &rays).x * 2 * M_PI *
+                       (double)off * (double)radius / STEPS;
             }
             expect_near(sum * 4 * M_PI / 1e-4 / 0.8, 1,
                         5e-3); /* length times scattering coefficient */

@@ -18,7 +18,8 @@ static double plane_integral(photon_kernel kernel, double h) {
     return sum;
 }
 
-static void put_sheet(scene_fixture *fixture, uint32_t made_of, float left, float height, bool down) {
+static void put_sheet(scene_fixture *fixture, uint32_t made_of, float left, float height,
+                      bool down) {
     const vec3 p[4] = {{left, height, 3}, {3, height, 3}, {3, height, -3}, {left, height, -3}};
     if (down)
         fixture_quad(fixture, made_of, p[2], p[1], p[0], p[3]);

@@ -85,9 +85,9 @@ static void same_nodes(const build_case *test, const device_tree *tree, const po
             fail_msg(
                 "%s, %s, %u points, %u dims, scalar %d, split %d, unique %d, cells %g: node %u "
                 "holds %u, expected %u",
-                test->builder->name, case_points_name(test->set), test->count, test->dims, (int)test->scalar,
-                (int)test->options.split, test->options.unique, test->options.cells, i, ids[i],
-                oracle->ids[i]);
+                test->builder->name, case_points_name(test->set), test->count, test->dims,
+                (int)test->scalar, (int)test->options.split, test->options.unique,
+                test->options.cells, i, ids[i], oracle->ids[i]);
     if (test->options.split == POINTTREE_WIDEST) {
         assert_int_equal(device_memory_download(axes, tree->arguments.axes, oracle->count), KD_OK);
         assert_memory_equal(axes, oracle->axes, oracle->count);
@@ -106,8 +106,9 @@ static void compare(const build_case *test) {
     assert_int_equal(pointtree_open_nd(&oracle, &array, &test->options, name, NULL), KD_OK);
     device_tree tree;
     device_tree_open(&tree, test, points, &oracle.box);
-    assert_int_equal(test->parameters.block ? build_wehr_cuda_with(&tree.arguments, &test->parameters)
-                     : test->groups.large   ? build_select_cuda_with(&tree.arguments, &test->groups)
+    assert_int_equal(test->parameters.block
+                         ? build_wehr_cuda_with(&tree.arguments, &test->parameters)
+                     : test->groups.large ? build_select_cuda_with(&tree.arguments, &test->groups)
                                           : test->builder->build(&tree.arguments),
                      KD_OK);
     assert_int_equal(device_wait(), KD_OK);
@@ -242,9 +243,10 @@ static void kandela_goes_by_groups(void **state) {
                 for (int sigma = 0; sigma < 3; ++sigma) {
                     if (gpu_leaves_out((uint32_t)(5 * set + 3 * i + sigma) + group, 19)) continue;
                     if (counts[i] > maximum) continue;
-                    build_case test = case_of(point_builders_cuda[0], (case_points)set, counts[i], 0);
+                    build_case test =
+                        case_of(point_builders_cuda[0], (case_points)set, counts[i], 0);
                     test.groups = (select_parameters){1, group, 20000u << 2 * ((i + sigma) % 3),
-                                                    sigmas[sigma]};
+                                                      sigmas[sigma]};
                     if (group == 0) test.options.split = (pointtree_split)(i % 2);
                     compare(&test);
                 }
@@ -257,7 +259,8 @@ static void sabotage_is_found(void **state) {
     vec3 *points = (vec3 *)make_points(&test);
     pointtree oracle;
     device_tree tree;
-    assert_int_equal(pointtree_open(&oracle, points, 1000, &test.options, "recursive", NULL), KD_OK);
+    assert_int_equal(pointtree_open(&oracle, points, 1000, &test.options, "recursive", NULL),
+                     KD_OK);
     device_tree_open(&tree, &test, points, &oracle.box);
     const point_build_cuda *a = &tree.arguments;
     for (int wrong = 0; wrong < 4; ++wrong) {

@@ -58,8 +58,8 @@ static void own_points_boxes_walks_and_norms(void **state) {
     points_query.points.count = 0;
     points_query.skip_self = 1;
     for (int t = 0; t < 2; ++t)
-        assert_int_equal(kd_points_self_nearest(trees[t], &points_query, 3, NULL, near[t], NULL, NULL),
-                         KD_OK);
+        assert_int_equal(
+            kd_points_self_nearest(trees[t], &points_query, 3, NULL, near[t], NULL, NULL), KD_OK);
     assert_memory_equal(near[0], near[1], there.count * sizeof(uint32_t[3]));
     const float lo[3] = {-0.4f, -0.3f, -0.2f}, hi[3] = {0.5f, 0.6f, 0.7f};
     const kd_point_array lower = kd_point_array_make(lo, 1, 3, KD_FLOAT);

@@ -16,15 +16,15 @@ static void three_floats(void **state) {
                 if (gpu_leaves_out(number, 47) || counts[c] > gpu_size(70000, 1500)) continue;
                 if (counts[c] > 10000 && which != CASE_UNIFORM) continue;
                 const self_case test = {"cuda:0",
-                                      counts[c],
-                                      3,
-                                      KD_FLOAT,
-                                      (case_points)which,
-                                      number % 3 ? KD_POINTS_SPLIT_WIDEST
-                                                 : KD_POINTS_SPLIT_ROUND_ROBIN,
-                                      number % 4 > 1,
-                                      skips != 0,
-                                      number % 5 ? "auto" : "leaves"};
+                                        counts[c],
+                                        3,
+                                        KD_FLOAT,
+                                        (case_points)which,
+                                        number % 3 ? KD_POINTS_SPLIT_WIDEST
+                                                   : KD_POINTS_SPLIT_ROUND_ROBIN,
+                                        number % 4 > 1,
+                                        skips != 0,
+                                        number % 5 ? "auto" : "leaves"};
                 self_check(&test, gpu_is_emulated() ? few : ks);
             }
 }
@@ -39,14 +39,15 @@ static void sorted_along_the_curve(void **state) {
         for (uint32_t c = 0; c < 5; ++c, ++number) {
             if (gpu_leaves_out(number, 17) || counts[c] > gpu_size(4096, 1500)) continue;
             const self_case test = {"cuda:0",
-                                  counts[c],
-                                  3,
-                                  KD_FLOAT,
-                                  (case_points)which,
-                                  number % 3 ? KD_POINTS_SPLIT_WIDEST : KD_POINTS_SPLIT_ROUND_ROBIN,
-                                  number % 4 > 1,
-                                  number % 2 != 0,
-                                  "auto"};
+                                    counts[c],
+                                    3,
+                                    KD_FLOAT,
+                                    (case_points)which,
+                                    number % 3 ? KD_POINTS_SPLIT_WIDEST
+                                               : KD_POINTS_SPLIT_ROUND_ROBIN,
+                                    number % 4 > 1,
+                                    number % 2 != 0,
+                                    "auto"};
             own_sorts_from = number % 5 ? 1 : counts[c] + 1;
             self_check(&test, ks);
         }
@@ -82,14 +83,14 @@ static void other_points(void **state) {
     static const uint32_t ks[] = {2, 9, 40, 0};
     for (uint32_t variant = 0; variant < 8 * 2 * 2; ++variant) {
         const self_case test = {"cuda:0",
-                              gpu_size(2000, 200) + variant,
-                              1 + variant % 8,
-                              variant / 8 % 2 ? KD_DOUBLE : KD_FLOAT,
-                              variant % 3 ? CASE_UNIFORM : CASE_DUPLICATES,
-                              KD_POINTS_SPLIT_WIDEST,
-                              variant % 2 == 1,
-                              variant / 16 != 0,
-                              variant % 5 ? "auto" : "walk"};
+                                gpu_size(2000, 200) + variant,
+                                1 + variant % 8,
+                                variant / 8 % 2 ? KD_DOUBLE : KD_FLOAT,
+                                variant % 3 ? CASE_UNIFORM : CASE_DUPLICATES,
+                                KD_POINTS_SPLIT_WIDEST,
+                                variant % 2 == 1,
+                                variant / 16 != 0,
+                                variant % 5 ? "auto" : "walk"};
         self_check(&test, ks);
     }
 }

@@ -79,8 +79,8 @@ static double metric_apart(const metric_case *test, const kd_points_query *query
             minimum = fmin(minimum, fabs(metric_scalar(test, image - y[axis])));
         }
         if (query->norm == 2) minimum = metric_scalar(test, minimum * minimum);
-        all =
-            query->norm == (double)INFINITY ? fmax(all, minimum) : metric_scalar(test, all + minimum);
+        all = query->norm == (double)INFINITY ? fmax(all, minimum)
+                                              : metric_scalar(test, all + minimum);
     }
     return all;
 }
@@ -213,7 +213,8 @@ static void metric_check(const metric_case *test) {
     kd_points_options_default(&options);
     snprintf(options.device, sizeof options.device, "%s", test->device);
     options.split = test->count % 2 ? KD_POINTS_SPLIT_ROUND_ROBIN : KD_POINTS_SPLIT_WIDEST;
-    kd_point_array points = metric_array(test, cloud, (const double(*)[8])metric_cloud, test->count);
+    kd_point_array points =
+        metric_array(test, cloud, (const double(*)[8])metric_cloud, test->count);
     points.ids = test->named ? metric_names : NULL;
     kd_points *tree = NULL;
     if (kd_points_open(&tree, &points, &options) != KD_OK) fail_msg("%s", kd_last_error());
@@ -221,7 +222,8 @@ static void metric_check(const metric_case *test) {
     kd_points_query_default(&query);
     query.points = metric_array(test, asked, (const double(*)[8])metric_asked, METRIC_ASKED);
     query.norm = test->norm;
-    for (uint32_t axis = 0; axis < test->dims; ++axis) query.period[axis] = metric_period(test, axis);
+    for (uint32_t axis = 0; axis < test->dims; ++axis)
+        query.period[axis] = metric_period(test, axis);
     query.skip_self = test->count % 3 == 0;
     metric_check_asked(test, tree, &query);
     if (test->count) {
@@ -246,13 +248,13 @@ static void metric_check_all(const char *where, uint32_t one_in, const uint32_t 
                     if (number % one_in || (dims > 4 && strategy % 2)) continue;
                     const uint32_t axes = dims > 3 ? 3 : dims;
                     const metric_case test = {where,
-                                            counts[number / one_in % 4],
-                                            dims,
-                                            strategy / 2 ? KD_DOUBLE : KD_FLOAT,
-                                            (case_points)which,
-                                            number % 5 == 1,
-                                            metric_norms[norm],
-                                            strategy % 2 ? (1u << axes) - 1 - (number % 2) : 0};
+                                              counts[number / one_in % 4],
+                                              dims,
+                                              strategy / 2 ? KD_DOUBLE : KD_FLOAT,
+                                              (case_points)which,
+                                              number % 5 == 1,
+                                              metric_norms[norm],
+                                              strategy % 2 ? (1u << axes) - 1 - (number % 2) : 0};
                     metric_check(&test);
                 }
 }

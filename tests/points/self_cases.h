@@ -42,7 +42,8 @@ static void *guarded_allocate(uint64_t bytes) {
 static double own_coordinate(const self_case *test, uint32_t i, uint32_t axis) {
     const vec3 p = case_point(test->which, i, test->count);
     if (axis < 3) return (double)vec3_axis(p, (int)axis);
-    return (double)vec3_axis(case_point(test->which, i + axis * test->count, test->count), (int)axis % 3);
+    return (double)vec3_axis(case_point(test->which, i + axis * test->count, test->count),
+                             (int)axis % 3);
 }
 
 static kd_points *own_open(const own_state *state, const char *where) {
@@ -52,7 +53,8 @@ static kd_points *own_open(const own_state *state, const char *where) {
     snprintf(options.device, sizeof options.device, "%s", where);
     options.split = test->split;
     if (strchr(where, ',')) options.spread = own_spread;
-    kd_point_array points = kd_point_array_make(state->cloud, test->count, test->dims, test->scalar);
+    kd_point_array points =
+        kd_point_array_make(state->cloud, test->count, test->dims, test->scalar);
     points.ids = test->named ? state->names : NULL;
     kd_points *tree = NULL;
     if (kd_points_open(&tree, &points, &options) != KD_OK) fail_msg("%s", kd_last_error());
@@ -158,7 +160,8 @@ static void own_expect_nearest(own_state *state, uint32_t k) {
 static void own_compare(const own_state *state, uint64_t row, uint64_t expected, uint64_t length) {
     assert_memory_equal(state->got_ids + row, state->ids + expected, length * sizeof(uint32_t));
     assert_memory_equal(state->got_dist2 + row * state->scalar_bytes,
-                        state->dist2 + expected * state->scalar_bytes, length * state->scalar_bytes);
+                        state->dist2 + expected * state->scalar_bytes,
+                        length * state->scalar_bytes);
 }
 
 /* Every point has one row; returns the point of row i. */
@@ -177,8 +180,8 @@ static void self_check_nearest(own_state *state, uint32_t k) {
     for (int ordered = 0; ordered < 2; ++ordered) {
         uint32_t *order = ordered ? state->order : NULL;
         char *seen = (char *)guarded_allocate(count);
-        if (kd_points_self_nearest(state->device_tree, &state->query, k, order, state->got_ids, state->got_dist2,
-                                   state->got_counts) != KD_OK)
+        if (kd_points_self_nearest(state->device_tree, &state->query, k, order, state->got_ids,
+                                   state->got_dist2, state->got_counts) != KD_OK)
             fail_msg("%s", kd_last_error());
         for (uint32_t i = 0; i < count; ++i) {
             const uint32_t point = own_row_of(state, order, i, seen);
@@ -201,7 +204,8 @@ static void self_check_within(own_state *state) {
     for (int ordered = 0; ordered < 2; ++ordered) {
         uint32_t *order = ordered ? state->order : NULL;
         char *seen = (char *)guarded_allocate(count);
-        if (kd_points_self_within_count(state->device_tree, &state->query, order, offsets) != KD_OK ||
+        if (kd_points_self_within_count(state->device_tree, &state->query, order, offsets) !=
+                KD_OK ||
             kd_points_self_within(state->device_tree, &state->query, order, offsets, state->got_ids,
                                   state->got_dist2) != KD_OK)
             fail_msg("%s", kd_last_error());
@@ -218,8 +222,8 @@ static void self_check_within(own_state *state) {
     }
     if (count > 1 && offsets[count] > 0) { /* offsets of another query */
         offsets[1] = offsets[0] == offsets[1] ? offsets[1] + 1 : offsets[0];
-        assert_int_not_equal(kd_points_self_within(state->device_tree, &state->query, state->order, offsets,
-                                                   state->got_ids, state->got_dist2),
+        assert_int_not_equal(kd_points_self_within(state->device_tree, &state->query, state->order,
+                                                   offsets, state->got_ids, state->got_dist2),
                              KD_OK);
     }
     free(all);

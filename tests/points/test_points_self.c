@@ -10,14 +10,15 @@ static void rows_are_those_of_a_copy(void **state) {
         for (uint32_t c = 0; c < 6; ++c) {
             const uint32_t mixed = variant * 7 + c * 3;
             const self_case test = {"cpu",
-                                  counts[c],
-                                  1 + variant % 8,
-                                  variant / 8 % 2 ? KD_DOUBLE : KD_FLOAT,
-                                  (case_points)(variant / 16),
-                                  mixed % 3 ? KD_POINTS_SPLIT_WIDEST : KD_POINTS_SPLIT_ROUND_ROBIN,
-                                  mixed % 2 == 1,
-                                  mixed % 5 > 1,
-                                  mixed % 4 ? "auto" : "walk"};
+                                    counts[c],
+                                    1 + variant % 8,
+                                    variant / 8 % 2 ? KD_DOUBLE : KD_FLOAT,
+                                    (case_points)(variant / 16),
+                                    mixed % 3 ? KD_POINTS_SPLIT_WIDEST
+                                              : KD_POINTS_SPLIT_ROUND_ROBIN,
+                                    mixed % 2 == 1,
+                                    mixed % 5 > 1,
+                                    mixed % 4 ? "auto" : "walk"};
             self_check(&test, ks);
         }
 }
@@ -28,8 +29,8 @@ static void large_trees(void **state) {
     for (uint32_t dims = 2; dims <= 3; ++dims)
         for (int skips = 0; skips < 2; ++skips) {
             const self_case test = {"cpu",    4000,           dims,
-                                  KD_FLOAT, CASE_CLUSTERED, KD_POINTS_SPLIT_WIDEST,
-                                  false,    skips != 0,     "auto"};
+                                    KD_FLOAT, CASE_CLUSTERED, KD_POINTS_SPLIT_WIDEST,
+                                    false,    skips != 0,     "auto"};
             self_check(&test, ks);
         }
 }

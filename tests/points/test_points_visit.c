@@ -164,7 +164,8 @@ static void check_nearest_even(const visit_case *test, const kd_points *tree,
 }
 
 /* Single queries, backwards, unsorted and on many threads: the same sums. */
-static void check_order(const visit_case *test, const kd_points *tree, const kd_points_query *query) {
+static void check_order(const visit_case *test, const kd_points *tree,
+                        const kd_points_query *query) {
     const uint64_t bytes = test->dims * (test->scalar == KD_DOUBLE ? 8u : 4u);
     kd_points_query one = *query;
     one.points.count = 1;
@@ -210,14 +211,14 @@ static void what_is_told_is_what_is_listed(void **state) {
         for (uint32_t c = 0; c < 5; ++c) {
             const uint32_t mixed = variant * 5 + c * 3;
             const visit_case test = {counts[c],
-                                   1 + variant % 8,
-                                   variant / 8 % 2 ? KD_DOUBLE : KD_FLOAT,
-                                   (case_points)(variant / 16),
-                                   mixed % 3 ? "auto" : "walk",
-                                   mixed % 2 == 1,
-                                   false,
-                                   2,
-                                   false};
+                                     1 + variant % 8,
+                                     variant / 8 % 2 ? KD_DOUBLE : KD_FLOAT,
+                                     (case_points)(variant / 16),
+                                     mixed % 3 ? "auto" : "walk",
+                                     mixed % 2 == 1,
+                                     false,
+                                     2,
+                                     false};
             check_case(&test);
         }
 }
@@ -226,14 +227,14 @@ static void of_trees_that_changed(void **state) {
     (void)state;
     for (uint32_t variant = 0; variant < 8 * 2 * CASE_POINT_SETS; ++variant) {
         const visit_case test = {200,
-                               1 + variant % 8,
-                               variant / 8 % 2 ? KD_DOUBLE : KD_FLOAT,
-                               (case_points)(variant / 16),
-                               "auto",
-                               variant % 3 == 1,
-                               true,
-                               2,
-                               false};
+                                 1 + variant % 8,
+                                 variant / 8 % 2 ? KD_DOUBLE : KD_FLOAT,
+                                 (case_points)(variant / 16),
+                                 "auto",
+                                 variant % 3 == 1,
+                                 true,
+                                 2,
+                                 false};
         check_case(&test);
     }
 }
@@ -243,16 +244,16 @@ static void of_other_norms_and_periods(void **state) {
     for (uint32_t variant = 0; variant < 3 * 2 * CASE_POINT_SETS; ++variant)
         for (uint32_t strategy = 0; strategy < 4; ++strategy) {
             const visit_case test = {150,
-                                   1 + variant % 3,
-                                   variant / 3 % 2 ? KD_DOUBLE : KD_FLOAT,
-                                   (case_points)(variant / 6),
-                                   "auto",
-                                   variant % 2 == 1,
-                                   false,
-                                   strategy % 3 == 0   ? 2
-                                   : strategy % 3 == 1 ? 1
-                                                       : (double)INFINITY,
-                                   strategy % 2 == 1 || strategy == 0};
+                                     1 + variant % 3,
+                                     variant / 3 % 2 ? KD_DOUBLE : KD_FLOAT,
+                                     (case_points)(variant / 6),
+                                     "auto",
+                                     variant % 2 == 1,
+                                     false,
+                                     strategy % 3 == 0   ? 2
+                                     : strategy % 3 == 1 ? 1
+                                                         : (double)INFINITY,
+                                     strategy % 2 == 1 || strategy == 0};
             if (test.which != CASE_HUGE && test.which != CASE_WILD) check_case(&test);
         }
 }

@@ -13,14 +13,14 @@ static void answers_are_those_of_one_tree(void **state) {
     for (uint32_t variant = 0; variant < CASE_POINT_SETS * 3; ++variant) {
         if (gpu_leaves_out(variant, 4)) continue;
         const parts_case test = {(case_points)(variant % CASE_POINT_SETS),
-                               sizes[variant / CASE_POINT_SETS],
-                               variant % 2 ? 3 : 1 + variant % 8,
-                               variant % 3 ? KD_FLOAT : KD_DOUBLE,
-                               device_lists[variant % 3],
-                               variant % 5 ? KD_POINTS_SPREAD_PARTS : KD_POINTS_SPREAD_COPIES,
-                               variant % 7 ? KD_POINTS_SPLIT_WIDEST : KD_POINTS_SPLIT_ROUND_ROBIN,
-                               variant % 6 == 1,
-                               variant % 15 == 8 ? 1ull << 35 : 0};
+                                 sizes[variant / CASE_POINT_SETS],
+                                 variant % 2 ? 3 : 1 + variant % 8,
+                                 variant % 3 ? KD_FLOAT : KD_DOUBLE,
+                                 device_lists[variant % 3],
+                                 variant % 5 ? KD_POINTS_SPREAD_PARTS : KD_POINTS_SPREAD_COPIES,
+                                 variant % 7 ? KD_POINTS_SPLIT_WIDEST : KD_POINTS_SPLIT_ROUND_ROBIN,
+                                 variant % 6 == 1,
+                                 variant % 15 == 8 ? 1ull << 35 : 0};
         check_all(&test);
     }
 }
@@ -31,14 +31,14 @@ static void all_points_ask(void **state) {
     for (uint32_t which = 0; which < CASE_POINT_SETS; ++which) {
         if (gpu_leaves_out(which, 3)) continue;
         const self_case test = {device_lists[which % 3],
-                              gpu_size(600, 50),
-                              which % 2 ? 3 : 4,
-                              KD_FLOAT,
-                              (case_points)which,
-                              KD_POINTS_SPLIT_WIDEST,
-                              which % 4 == 1,
-                              which % 5 > 1,
-                              "auto"};
+                                gpu_size(600, 50),
+                                which % 2 ? 3 : 4,
+                                KD_FLOAT,
+                                (case_points)which,
+                                KD_POINTS_SPLIT_WIDEST,
+                                which % 4 == 1,
+                                which % 5 > 1,
+                                "auto"};
         own_spread = which % 4 ? KD_POINTS_SPREAD_PARTS : KD_POINTS_SPREAD_COPIES;
         self_check(&test, ks);
     }

@@ -147,8 +147,8 @@ int ncclGroupEnd(void) {
     return 0;
 }
 
-int ncclBroadcast(const void *from, void *to, size_t count, int type, int root, communicator *communicator,
-                  void *stream) {
+int ncclBroadcast(const void *from, void *to, size_t count, int type, int root,
+                  communicator *communicator, void *stream) {
     (void)stream;
     const operation one = {from, to, type == 4 ? 8 * count : count, root, communicator};
     return take(one);

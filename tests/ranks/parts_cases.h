@@ -58,7 +58,8 @@ static kd_points *open_on(const both *b, const char *devices) {
         options.spread = b->test.spread;
         options.first_id = strchr(devices, ',') ? b->test.first_id : 0;
     }
-    kd_point_array points = kd_point_array_make(b->cloud, b->test.count, b->test.dims, b->test.scalar);
+    kd_point_array points =
+        kd_point_array_make(b->cloud, b->test.count, b->test.dims, b->test.scalar);
     points.ids = b->test.named ? b->names : NULL;
     kd_points *tree = NULL;
     if (kd_points_open(&tree, &points, &options) != KD_OK) fail_msg("%s", kd_last_error());
@@ -83,7 +84,8 @@ static void begin(both *b, const parts_case *test) {
     }
     double size = 0;
     for (uint32_t i = 0; i < 64; ++i) /* distances between points */
-        size += fabs(coordinate_of(test->which, i, 64, 0) - coordinate_of(test->which, i + 64, 64, 0));
+        size +=
+            fabs(coordinate_of(test->which, i, 64, 0) - coordinate_of(test->which, i + 64, 64, 0));
     b->reach = size / 64;
     for (uint32_t i = 0; i < QUERIES;
          ++i) { /* every third query is a point, the others lie next to one */
@@ -185,7 +187,8 @@ static void check_boxes(const both *b) {
 }
 
 /* Every node of the upper levels divides its points in proportion to the parts on each side. */
-static void expect_even(const points_parts *points_parts, int32_t first, int32_t last, uint64_t count) {
+static void expect_even(const points_parts *points_parts, int32_t first, int32_t last,
+                        uint64_t count) {
     const uint64_t parts = (uint64_t)(last - first), half = (parts + 1) / 2;
     if (parts == 1) {
         assert_int_equal(points_parts->all[first].count, count);

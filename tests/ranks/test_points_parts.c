@@ -18,14 +18,14 @@ static void answers_are_those_of_one_tree(void **state) {
         if ((variant * 2654435761u >> 16) % 3) continue; /* a pseudo-random third of all variants */
         if (test_leaves_out(variant * 2654435761u >> 20, 3)) continue;
         const parts_case test = {(case_points)(variant % CASE_POINT_SETS),
-                               sizes[variant / CASE_POINT_SETS % 7],
-                               1 + mixed % 8,
-                               variant % 3 ? KD_FLOAT : KD_DOUBLE,
-                               device_lists[variant / (CASE_POINT_SETS * 7)],
-                               variant % 5 ? KD_POINTS_SPREAD_PARTS : KD_POINTS_SPREAD_COPIES,
-                               variant % 4 ? KD_POINTS_SPLIT_WIDEST : KD_POINTS_SPLIT_ROUND_ROBIN,
-                               variant % 6 == 1,
-                               0};
+                                 sizes[variant / CASE_POINT_SETS % 7],
+                                 1 + mixed % 8,
+                                 variant % 3 ? KD_FLOAT : KD_DOUBLE,
+                                 device_lists[variant / (CASE_POINT_SETS * 7)],
+                                 variant % 5 ? KD_POINTS_SPREAD_PARTS : KD_POINTS_SPREAD_COPIES,
+                                 variant % 4 ? KD_POINTS_SPLIT_WIDEST : KD_POINTS_SPLIT_ROUND_ROBIN,
+                                 variant % 6 == 1,
+                                 0};
         check_all(&test);
     }
 }
@@ -38,14 +38,14 @@ static void three_floats(void **state) {
         for (uint32_t f = 0; f < 4; ++f) {
             if (test_leaves_out(which + f, 3)) continue;
             const parts_case test = {(case_points)which,
-                                   1500,
-                                   3,
-                                   which % 2 ? KD_DOUBLE : KD_FLOAT,
-                                   device_lists[f],
-                                   KD_POINTS_SPREAD_PARTS,
-                                   KD_POINTS_SPLIT_WIDEST,
-                                   false,
-                                   firsts[f]};
+                                     1500,
+                                     3,
+                                     which % 2 ? KD_DOUBLE : KD_FLOAT,
+                                     device_lists[f],
+                                     KD_POINTS_SPREAD_PARTS,
+                                     KD_POINTS_SPLIT_WIDEST,
+                                     false,
+                                     firsts[f]};
             check_all(&test);
         }
 }
@@ -57,14 +57,14 @@ static void all_points_ask(void **state) {
     for (uint32_t variant = 0; variant < 2 * CASE_POINT_SETS * 4; ++variant) {
         if (test_leaves_out(variant * 2654435761u >> 20, 3)) continue;
         const self_case test = {device_lists[variant % 4],
-                              sizes[variant / (2 * CASE_POINT_SETS)],
-                              1 + variant * 5 % 8,
-                              variant % 3 ? KD_FLOAT : KD_DOUBLE,
-                              (case_points)(variant / 2 % CASE_POINT_SETS),
-                              KD_POINTS_SPLIT_WIDEST,
-                              variant % 4 == 1,
-                              variant % 5 > 1,
-                              "auto"};
+                                sizes[variant / (2 * CASE_POINT_SETS)],
+                                1 + variant * 5 % 8,
+                                variant % 3 ? KD_FLOAT : KD_DOUBLE,
+                                (case_points)(variant / 2 % CASE_POINT_SETS),
+                                KD_POINTS_SPLIT_WIDEST,
+                                variant % 4 == 1,
+                                variant % 5 > 1,
+                                "auto"};
         own_spread = variant % 2 ? KD_POINTS_SPREAD_PARTS : KD_POINTS_SPREAD_COPIES;
         self_check(&test, ks);
     }
@@ -210,14 +210,14 @@ static void processes_share_a_tree(void **state) {
     (void)state;
     for (uint32_t which = 0; which < CASE_POINT_SETS; ++which) {
         const parts_case test = {(case_points)which,
-                               200 + which,
-                               1 + which % 5,
-                               which % 2 ? KD_DOUBLE : KD_FLOAT,
-                               "cpu,cpu",
-                               KD_POINTS_SPREAD_PARTS,
-                               KD_POINTS_SPLIT_WIDEST,
-                               false,
-                               which % 3 ? 0 : 1ull << 36};
+                                 200 + which,
+                                 1 + which % 5,
+                                 which % 2 ? KD_DOUBLE : KD_FLOAT,
+                                 "cpu,cpu",
+                                 KD_POINTS_SPREAD_PARTS,
+                                 KD_POINTS_SPLIT_WIDEST,
+                                 false,
+                                 which % 3 ? 0 : 1ull << 36};
         both b;
         begin(&b, &test);
         b.query.max_radius = b.reach;

@@ -66,13 +66,15 @@ static void write_texture(void) {
 }
 
 static void expect_energy(const frame_statistics *statistics) {
-    const double end = statistics->watts_absorbed + statistics->watts_media + statistics->watts_escaped + statistics->watts_ended;
+    const double end = statistics->watts_absorbed + statistics->watts_media +
+                       statistics->watts_escaped + statistics->watts_ended;
     assert_true(statistics->watts_emitted > 0);
     if (!(fabs(end - statistics->watts_emitted) <= 1e-6 * statistics->watts_emitted))
         fail_msg("%.9g W of %.9g W emitted", end, statistics->watts_emitted);
 }
 
-static render_result shoot(const scene *scene, const kd_render_options *render_options, const char *name) {
+static render_result shoot(const scene *scene, const kd_render_options *render_options,
+                           const char *name) {
     kd_render_options options = *render_options;
     render_result made;
     memset(options.integrator, 0, sizeof options.integrator);

@@ -36,7 +36,8 @@ static inline shot shoot(const scene_fixture *stage, const camera *view,
     if (options->time_seconds > 0) frame.deadline = timing_now() + options->time_seconds;
     const integrator *integrator = integrator_find(options->integrator);
     taken.status = render_options_check(options); /* as render_run does */
-    if (taken.status == KD_OK) taken.status = tritree_open(&tree, &input, &tree_options, "auto", NULL);
+    if (taken.status == KD_OK)
+        taken.status = tritree_open(&tree, &input, &tree_options, "auto", NULL);
     if (taken.status == KD_OK) {
         shown.tree = tritree_get_view(&tree);
         taken.status = film_open(&negative, options->crop[2] ? options->crop : whole);

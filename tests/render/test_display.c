@@ -24,7 +24,8 @@ static void *viewer_listen(void *context) {
     viewer *client = (viewer *)context;
     const int talk = accept(client->listener, NULL, NULL);
     while (talk >= 0 && client->bytes < client->leaves_after) {
-        const ssize_t part = read(talk, client->heard + client->bytes, client->leaves_after - client->bytes);
+        const ssize_t part =
+            read(talk, client->heard + client->bytes, client->leaves_after - client->bytes);
         if (part <= 0) break;
         client->bytes += (size_t)part;
     }

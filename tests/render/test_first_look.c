@@ -25,8 +25,8 @@ static void describe(seen *out, const char *path) {
     const tritree_options tree_options = tritree_options_default();
     const tritree_input input = {body->positions, body->triangles, body->position_count,
                                  body->triangle_count};
-    assert_int_equal(tritree_open(&out->tree, &input, &tree_options, tritree_builders[0]->name, NULL),
-                     KD_OK);
+    assert_int_equal(
+        tritree_open(&out->tree, &input, &tree_options, tritree_builders[0]->name, NULL), KD_OK);
     out->view.tree = tritree_get_view(&out->tree);
 }
 

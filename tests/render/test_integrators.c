@@ -201,7 +201,8 @@ static void same_sample(const pixel_sample *got, const pixel_sample *want, const
                  want->rays);
 }
 
-static uint32_t compare_pool(const pixel_view *view, const path_options *options, const char *name) {
+static uint32_t compare_pool(const pixel_view *view, const path_options *options,
+                             const char *name) {
     static pixel_request request[COUNT];
     static pixel_sample got[COUNT];
     uint32_t count = 0, seen = 0;
@@ -215,8 +216,8 @@ static uint32_t compare_pool(const pixel_view *view, const path_options *options
     path_pool_take(view, options, request + 1, COUNT - 2, got + 1);
     path_pool_take(view, options, request + COUNT - 1, 1, got + COUNT - 1);
     for (uint32_t i = 0; i < COUNT; ++i) {
-        const pixel_sample want =
-            path_pixel(view, SCENE_INSTANCED, options, request[i].x, request[i].y, request[i].sample);
+        const pixel_sample want = path_pixel(view, SCENE_INSTANCED, options, request[i].x,
+                                             request[i].y, request[i].sample);
         same_sample(got + i, &want, name, request + i);
         seen += vec3_largest(want.radiance) > 0;
     }
@@ -236,11 +237,11 @@ static void prove(const char *path) {
     assert_int_equal(tritree_open(&tree, &input, &build, "auto", NULL), KD_OK);
     view.tree = tritree_get_view(&tree);
     const pixel_view pixels = {.scene = &view,
-                           .eye = scene_camera(made),
-                           .width = WIDTH,
-                           .height = HEIGHT,
-                           .filter = PIXEL_FILTER_BOX,
-                           .seed = 7};
+                               .eye = scene_camera(made),
+                               .width = WIDTH,
+                               .height = HEIGHT,
+                               .filter = PIXEL_FILTER_BOX,
+                               .seed = 7};
     const bool cutouts = integrator_has_cutouts(&view);
     const path_options strategies[] = {
         {20, INT32_MAX, cutouts, 0}, {1, INT32_MAX, cutouts, 0}, {9, 1, cutouts, 0.5f}};

@@ -28,8 +28,8 @@ static void the_picture_is_the_same_but_for_noise(void **state) {
     render(&result, 32, 0, 0);
     assert_true(kept.image_hash != result.image_hash); /* it was used */
     double apart = -1;
-    assert_int_equal(compare_images(&apart, &kept.picture, &result.picture, COMPARE_RELMSE, 4, NULL),
-                     KD_OK);
+    assert_int_equal(
+        compare_images(&apart, &kept.picture, &result.picture, COMPARE_RELMSE, 4, NULL), KD_OK);
     assert_true(apart < 0.002);
     for (int c = 0; c < 3; ++c)
         assert_float_equal(kept.mean_radiance[c], result.mean_radiance[c],

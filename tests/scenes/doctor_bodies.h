@@ -95,7 +95,8 @@ static inline void inject_nothing(body *body) {
     (void)body;
 }
 static inline void body_remove(body *body, uint32_t triangle) {
-    memcpy(body->triangles[triangle], body->triangles[--body->triangle_count], sizeof body->triangles[0]);
+    memcpy(body->triangles[triangle], body->triangles[--body->triangle_count],
+           sizeof body->triangles[0]);
 }
 static inline void inject_hole(body *body) {
     body_remove(body, BODY_FAULT);
@@ -167,7 +168,8 @@ static inline void inject_sliver(body *body) {
     body_triangle(body, c, a, m);
 }
 /* Adds a tetrahedron facing outward. */
-static inline void body_add_tetrahedron(body *body, uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
+static inline void body_add_tetrahedron(body *body, uint32_t a, uint32_t b, uint32_t c,
+                                        uint32_t d) {
     const vec3 o = body->positions[a], p = vec3_sub(body->positions[b], o);
     const vec3 q = vec3_sub(body->positions[c], o), r = vec3_sub(body->positions[d], o);
     const uint32_t first = body->triangle_count;

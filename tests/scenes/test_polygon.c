@@ -31,7 +31,8 @@ static void check_cut(const flat *p, uint32_t count, const plane *plane) {
     assert_int_equal(KD_RESERVE(triangles, 3 * (uint64_t)(count - 2)), KD_OK);
     assert_int_equal(KD_RESERVE_ZEROED(used, count), KD_OK);
     for (uint32_t i = 0; i < count; ++i)
-        corners[i] = vec3_along(vec3_along(plane->origin, (float)p[i].x, plane->u), (float)p[i].y, plane->v);
+        corners[i] =
+            vec3_along(vec3_along(plane->origin, (float)p[i].x, plane->u), (float)p[i].y, plane->v);
     assert_int_equal(polygon_triangulate(corners, count, triangles), KD_OK);
     double sum = 0, turned = 0;
     const double whole = shoelace(p, count);

@@ -129,7 +129,8 @@ static void interfaces_of_the_glass_meet(void **state) {
 }
 
 static void check_sound(const mesh *mesh) {
-    for (uint64_t i = 0; i < mesh->position_count; ++i) assert_true(vec3_is_finite(mesh->positions[i]));
+    for (uint64_t i = 0; i < mesh->position_count; ++i)
+        assert_true(vec3_is_finite(mesh->positions[i]));
     for (uint64_t i = 0; i < mesh->normal_count; ++i)
         assert_true(fabsf(vec3_length2(mesh->normals[i]) - 1) < 1e-4f);
     for (uint64_t i = 0; i < 3 * (uint64_t)mesh->triangle_count; ++i) {

@@ -288,7 +288,7 @@ static void same_images_are_read_once(void **state) {
     memset(&store, 0, sizeof store);
     put_png("grey.png", 1, 1, 3, grey);
     texture_request request = {file_in("grey.png"), TEXTURE_COLOUR,  vec2_make(1, 1),
-                             vec2_make(0, 0),     vec2_make(0, 0), TEXTURE_REPEAT};
+                               vec2_make(0, 0),     vec2_make(0, 0), TEXTURE_REPEAT};
     for (int i = 0; i < 4; ++i) {
         if (i == 2) request.scale.x = 2;
         if (i == 3) request.role = TEXTURE_GREY;

@@ -164,7 +164,8 @@ static void fill_single(int row) {
         const kept record = kept_of(alpha, mu);
         for (int c = 0; c < ENERGY_COATS; ++c)
             coat[c][row][k] =
-                (coat_cosine_of(record.coat[c] / record.metal, (double)energy_coat_index(c)) - mu) / alpha;
+                (coat_cosine_of(record.coat[c] / record.metal, (double)energy_coat_index(c)) - mu) /
+                alpha;
     }
     const int steps = 64; /* of the mean over mu^2 */
     for (int k = 0; k < steps; ++k) {
@@ -329,7 +330,8 @@ static bool open_table(table_file *file, const char *folder) {
 static void print_table(const table_file *file, const double *values, size_t count) {
     const size_t across = (size_t)file->across;
     for (size_t i = 0; i < count; ++i) {
-        fprintf(file->out, file->shares ? "%.0f," : "%.5ff,", values[i] * (file->shares ? 65536 : 1));
+        fprintf(file->out, file->shares ? "%.0f," : "%.5ff,",
+                values[i] * (file->shares ? 65536 : 1));
         if (i % across == across - 1 || i + 1 == count) fputc('\n', file->out);
     }
 }

@@ -70,8 +70,9 @@ filter *oidnNewFilter(device *device, const char *type) {
     return made;
 }
 
-void oidnSetSharedFilterImage(filter *filter, const char *name, void *pixels, int format, size_t width,
-                              size_t height, size_t offset, size_t pixel_bytes, size_t row_bytes) {
+void oidnSetSharedFilterImage(filter *filter, const char *name, void *pixels, int format,
+                              size_t width, size_t height, size_t offset, size_t pixel_bytes,
+                              size_t row_bytes) {
     const picture given = {(float *)pixels, width * height};
     const bool output = strcmp(name, "output") == 0;
     if (format != 3 || offset || pixel_bytes || row_bytes) filter->device->error = 1;
@@ -89,8 +90,9 @@ void oidnSetFilterBool(filter *filter, const char *name, bool value) {
 
 void oidnCommitFilter(filter *filter) {
     const bool guided = filter->albedo.pixels != NULL;
-    if (filter->is_colour && (!filter->hdr || filter->clean != guided || (guided && !filter->device->albedo_done) ||
-                          (filter->normal.pixels && !filter->device->normal_done)))
+    if (filter->is_colour &&
+        (!filter->hdr || filter->clean != guided || (guided && !filter->device->albedo_done) ||
+         (filter->normal.pixels && !filter->device->normal_done)))
         filter->device->error = 1;
     if (!filter->is_colour && filter->albedo.pixels) filter->device->albedo_done = true;
     if (!filter->is_colour && filter->normal.pixels) filter->device->normal_done = true;
@@ -99,7 +101,8 @@ void oidnCommitFilter(filter *filter) {
 void oidnExecuteFilter(filter *filter) {
     for (size_t c = 0; c < 3; ++c) {
         double sum = 0;
-        for (size_t i = 0; i < filter->input.count; ++i) sum += (double)filter->input.pixels[3 * i + c];
+        for (size_t i = 0; i < filter->input.count; ++i)
+            sum += (double)filter->input.pixels[3 * i + c];
         for (size_t i = 0; i < filter->output.count; ++i)
             filter->output.pixels[3 * i + c] = (float)(sum / (double)filter->input.count);
     }

@@ -185,7 +185,8 @@ static bool goes_on(stage *stage, const render_values *changed, const char *labe
     }
     assert_int_equal(render_once(stage, changed, false, &whole), KD_OK);
     if (resumed != whole)
-        fail_msg("%s: %s: goes on and is no picture of either", stage->base.render.integrator, label);
+        fail_msg("%s: %s: goes on and is no picture of either", stage->base.render.integrator,
+                 label);
     ++stage->accepted;
     return true;
 }

@@ -50,7 +50,8 @@ static const choi_model paper[] = {
 };
 enum { PAPER = sizeof paper / sizeof *paper };
 
-const choi_tree *choi_find(const choi_column *column, const char *builder, const char *device_name) {
+const choi_tree *choi_find(const choi_column *column, const char *builder,
+                           const char *device_name) {
     for (int i = 0; i < column->count; ++i)
         if (strcmp(column->results[i].builder, builder) == 0 &&
             strcmp(column->results[i].device, device_name) == 0)
@@ -165,8 +166,8 @@ static kd_status take_tree(const bench_request *request, choi_column *column, ch
     KD_TRY(cast(request, tree, "diffuse", &out->diffuse, &diffuse));
     out->hits = hash_combine(primary, &diffuse, sizeof diffuse);
     KD_REQUIRE(out->hits == column->results[0].hits || out == column->results, KD_ERROR_CHECK,
-               "%s: rays hit different triangles in the trees of %s and %s", column->name, out->builder,
-               column->results[0].builder);
+               "%s: rays hit different triangles in the trees of %s and %s", column->name,
+               out->builder, column->results[0].builder);
     return KD_OK;
 }
 
@@ -264,7 +265,8 @@ kd_status choi_measure(const bench_request *request, choi_column *column, const 
     KD_TRY_GOTO(build_on_cpu(request, &model, column, "zhou"));
     if (bench_wants_cuda(request))
         for (const tritree_builder_cuda *const *row = tritree_builders_cuda; *row; ++row)
-            if (column->count < CHOI_RESULTS) KD_TRY_GOTO(build_on_cuda(request, &model, column, *row));
+            if (column->count < CHOI_RESULTS)
+                KD_TRY_GOTO(build_on_cuda(request, &model, column, *row));
 done:
     bench_model_close(&model);
     return status;
@@ -325,14 +327,16 @@ static kd_status write_row(const bench_request *request, const choi_column *colu
     row.diffuse_rate = tree->diffuse;
     row.published = published_ms;
     if (published_ms > 0 && column->model)
-        row.ratio = published_ms / column->model->triangles * column->triangles / (tree->median * 1e3);
+        row.ratio =
+            published_ms / column->model->triangles * column->triangles / (tree->median * 1e3);
     row.published_on = published_ms > 0 ? published_on : NULL;
     return bench_write(request, &row);
 }
 
 /* Compares times if the model has the paper's size, else triangles per second. */
-static kd_status print_time(const bench_request *request, const choi_column *column, const char *table,
-                            const choi_tree *tree, double published_ms, const char *published_on) {
+static kd_status print_time(const bench_request *request, const choi_column *column,
+                            const char *table, const choi_tree *tree, double published_ms,
+                            const char *published_on) {
     if (!tree) return KD_OK;
     char label[192], theirs[32] = "-", ratio[32] = "-";
     snprintf(label, sizeof label, "%s, %s on %s", column->label, tree->builder, tree->device);

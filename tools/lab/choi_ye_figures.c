@@ -81,7 +81,8 @@ done:
 
 static kd_status figure_2(const bench_request *request, const choi_column *column) {
     char name[128], path[4096];
-    snprintf(name, sizeof name, "figure-choi-ye-2-%s.png", column->model ? column->model->name : column->name);
+    snprintf(name, sizeof name, "figure-choi-ye-2-%s.png",
+             column->model ? column->model->name : column->name);
     for (char *c = name; *c; ++c)
         if (!isalnum((unsigned char)*c) && *c != '.') *c = '-';
     printf("  %-40s %u triangles\n", column->label, column->triangles);
@@ -107,7 +108,7 @@ static line_fit fit(const double *n, const double *ms, int count) {
     const line_fit none = {0, 0, 0};
     if (!(spread > 0) || !(tall > 0) || !(log_spread > 0)) return none;
     const line_fit fit = {cross / spread, cross * cross / (spread * tall),
-                            (c * lxy - lx * ly) / log_spread};
+                          (c * lxy - lx * ly) / log_spread};
     return fit;
 }
 
@@ -124,7 +125,8 @@ static kd_status write_point(const bench_request *request, const choi_column *co
     row.published_on = published_ms > 0 ? on : NULL;
     row.published_unit = "ms";
     if (published_ms > 0)
-        row.ratio = published_ms / column->model->triangles * column->triangles / (tree->median * 1e3);
+        row.ratio =
+            published_ms / column->model->triangles * column->triangles / (tree->median * 1e3);
     return bench_write(request, &row);
 }
 
@@ -139,7 +141,8 @@ static kd_status figure_3_of(const bench_request *request, const choi_column *co
         const double published = !c->model ? 0 : gpu ? c->model->gpu_ms : c->model->serial_ms;
         KD_TRY(write_point(request, c, from, published,
                            gpu ? "NVIDIA GeForce RTX 2080" : "a CPU, one thread"));
-        if (c->model && strcmp(c->model->name, "fairy") == 0) continue; /* omitted, as in the paper */
+        if (c->model && strcmp(c->model->name, "fairy") == 0)
+            continue; /* omitted, as in the paper */
         n[used] = c->triangles;
         ms[used++] = from->median * 1e3;
     }

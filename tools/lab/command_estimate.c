@@ -212,8 +212,9 @@ static kd_status write_table(const laboratory *work) {
         for (int r = 0; r < work->rung_count; ++r) {
             const contender *contender = &work->contenders[c];
             const measurement *m = &contender->rungs[r];
-            fprintf(output.stream, "%s,%s,%d,%.9g,%.6g,%.9g,%.9g,%.9g\n", contender->name, contender->kernel,
-                    m->gather, m->radius, m->seconds, m->relmse, m->block_relmse, m->rmse);
+            fprintf(output.stream, "%s,%s,%d,%.9g,%.6g,%.9g,%.9g,%.9g\n", contender->name,
+                    contender->kernel, m->gather, m->radius, m->seconds, m->relmse, m->block_relmse,
+                    m->rmse);
         }
     KD_TRY(file_output_commit(&output));
     puts(path);

@@ -163,7 +163,7 @@ static kd_status load(tracing *work, const option_line *line) {
     const tritree_input input = {view->mesh.positions, view->mesh.triangles,
                                  view->mesh.position_count, view->mesh.triangle_count};
     const tritree_options tree_options = {options->sah_traversal_cost, options->sah_intersect_cost,
-                                 options->sah_empty_factor, 0};
+                                          options->sah_empty_factor, 0};
     KD_TRY(tritree_open(&work->tree, &input, &tree_options, work->builder, &work->job));
     view->tree = tritree_get_view(&work->tree);
     if (scene_camera_is_default(work->loaded) && room_camera_is_room(view))

@@ -92,7 +92,7 @@ static kd_status trace_lines(xray *work, const option_line *line) {
     const tritree_input input = {view.mesh.positions, view.mesh.triangles, view.mesh.position_count,
                                  view.mesh.triangle_count};
     const tritree_options tree_options = {options->sah_traversal_cost, options->sah_intersect_cost,
-                                 options->sah_empty_factor, 0};
+                                          options->sah_empty_factor, 0};
     KD_TRY(tritree_open(&work->tree, &input, &tree_options, options->builder, &work->job));
     tree_levels_measure(&work->levels, &work->tree, (uint64_t)values->lines);
     print_summary(work, path);

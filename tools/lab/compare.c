@@ -118,8 +118,10 @@ static void print_row(const tally *tally, const result_line *line, const compare
 
 static kd_status compare_row(tally *tally, const results *older, const results *newer,
                              const result_line *line) {
-    const int before = lines_like(tally->older, older, line), after = lines_like(tally->newer, newer, line);
-    if (tally->newer[0] != line) return KD_OK; /* handled with the first line that measures the same */
+    const int before = lines_like(tally->older, older, line),
+              after = lines_like(tally->newer, newer, line);
+    if (tally->newer[0] != line)
+        return KD_OK; /* handled with the first line that measures the same */
     if (before == 0) {
         char name[NAME];
         results_name(name, sizeof name, line);
@@ -169,11 +171,13 @@ static kd_status judge(const tally *tally, double max_regress) {
     printf("%8.3f +- %5.3f  mean of %d rows\n", exp(mean.log_ratio),
            exp(mean.log_ratio) * mean.error, tally->row_count);
     fflush(stdout);
-    KD_REQUIRE(tally->changed == 0, KD_ERROR_CHECK, "the results of %d rows changed", tally->changed);
+    KD_REQUIRE(tally->changed == 0, KD_ERROR_CHECK, "the results of %d rows changed",
+               tally->changed);
     KD_REQUIRE(tally->slower == 0, KD_ERROR_CHECK, "%d of %d rows are more than %g %% slower",
                tally->slower, tally->row_count, 100 * max_regress);
     KD_REQUIRE(mean.log_ratio - tally->limit <= SURE_MEAN * mean.error, KD_ERROR_CHECK,
-               "the mean of %d rows is more than %g %% slower", tally->row_count, 100 * max_regress);
+               "the mean of %d rows is more than %g %% slower", tally->row_count,
+               100 * max_regress);
     return KD_OK;
 }
 
@@ -182,7 +186,8 @@ static kd_status compare_all(tally *tally, const results *older, const results *
     KD_TRY(KD_RESERVE_ZEROED(tally->newer, (uint64_t)newer->count));
     KD_TRY(KD_RESERVE(tally->rows, (uint64_t)newer->count));
     puts("   ratio of times, new over old");
-    for (int i = 0; i < newer->count; ++i) KD_TRY(compare_row(tally, older, newer, newer->lines + i));
+    for (int i = 0; i < newer->count; ++i)
+        KD_TRY(compare_row(tally, older, newer, newer->lines + i));
     print_missing(tally, older, newer);
     return KD_OK;
 }

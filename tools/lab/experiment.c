@@ -95,8 +95,8 @@ static kd_status add_method(experiment *work, const integrator *row) {
 /* --- lines of JSON, written and read back ----------------------------------------------------- */
 
 static void print_name(char out[64], const experiment_trial *trial) {
-    snprintf(out, 64, "%s%s%s%s%s", trial->integrator, trial->estimator[0] ? " " : "", trial->estimator,
-             trial->lookup[0] ? " " : "", trial->lookup);
+    snprintf(out, 64, "%s%s%s%s%s", trial->integrator, trial->estimator[0] ? " " : "",
+             trial->estimator, trial->lookup[0] ? " " : "", trial->lookup);
 }
 
 static kd_status write_line(const experiment *work, FILE *file, const experiment_trial *trial) {
@@ -130,9 +130,9 @@ static bool is_near(double a, double b) {
 static bool is_of(const experiment *work, const cJSON *line, const experiment_trial *trial) {
     char identity[32];
     snprintf(identity, sizeof identity, "%016" PRIx64, work->identity);
-    bool same = has_text(line, "experiment", identity) &&
-                has_text(line, "integrator", trial->integrator) &&
-                has_text(line, "estimator", trial->estimator) && has_text(line, "lookup", trial->lookup);
+    bool same =
+        has_text(line, "experiment", identity) && has_text(line, "integrator", trial->integrator) &&
+        has_text(line, "estimator", trial->estimator) && has_text(line, "lookup", trial->lookup);
     for (int i = 0; i < VARY_AXES && same; ++i)
         same = is_near(number_of(line, experiment_axis_names[i]), trial->settings[i]);
     return same;
@@ -192,8 +192,10 @@ static kd_render_options options_of(const experiment *work, const experiment_tri
     PUT(options.integrator, trial->integrator);
     if (trial->estimator[0]) PUT(options.estimator, trial->estimator);
     options.spp = (int32_t)trial->settings[VARY_SAMPLES];
-    if (trial->settings[VARY_PHOTONS] > 0) options.photons = (uint64_t)trial->settings[VARY_PHOTONS];
-    if (trial->settings[VARY_NEIGHBOURS] > 0) options.gather = (int32_t)trial->settings[VARY_NEIGHBOURS];
+    if (trial->settings[VARY_PHOTONS] > 0)
+        options.photons = (uint64_t)trial->settings[VARY_PHOTONS];
+    if (trial->settings[VARY_NEIGHBOURS] > 0)
+        options.gather = (int32_t)trial->settings[VARY_NEIGHBOURS];
     options.radius = (float)trial->settings[VARY_RADIUS];
     if (trial->settings[VARY_PASSES] > 0) options.passes = (int32_t)trial->settings[VARY_PASSES];
     if (trial->settings[VARY_ALPHA] > 0) options.alpha = (float)trial->settings[VARY_ALPHA];
@@ -210,7 +212,8 @@ static kd_status measure(const experiment *work, experiment_trial *trial, FILE *
     KD_TRY(status);
     trial->seconds = timing_now() - started - (job_seconds(work->job, "build") - built);
     const image *truth = work->reference;
-    kd_status judged = compare_images(&trial->relmse, &seen.picture, truth, COMPARE_RELMSE, 1, NULL);
+    kd_status judged =
+        compare_images(&trial->relmse, &seen.picture, truth, COMPARE_RELMSE, 1, NULL);
     if (judged == KD_OK)
         judged =
             compare_images(&trial->block_relmse, &seen.picture, truth, COMPARE_RELMSE, BLOCK, NULL);

@@ -7,8 +7,8 @@
 enum { NAME = 64 };
 
 static void name_of(char out[NAME], const experiment_trial *trial) {
-    snprintf(out, NAME, "%s%s%s%s%s", trial->integrator, trial->estimator[0] ? " " : "", trial->estimator,
-             trial->lookup[0] ? " " : "", trial->lookup);
+    snprintf(out, NAME, "%s%s%s%s%s", trial->integrator, trial->estimator[0] ? " " : "",
+             trial->estimator, trial->lookup[0] ? " " : "", trial->lookup);
 }
 
 static kd_status path_of(char out[4096], const experiment *work, const char *name) {
@@ -31,8 +31,8 @@ static kd_status write_table(const experiment *work) {
         fprintf(output.stream, "%s,%s,%s,%s", trial->integrator, trial->estimator, trial->lookup,
                 experiment_axis_names[trial->varies]);
         for (int i = 0; i < VARY_AXES; ++i) fprintf(output.stream, ",%.9g", trial->settings[i]);
-        fprintf(output.stream, ",%.6g,%.9g,%.9g,%.9g\n", trial->seconds, trial->relmse, trial->block_relmse,
-                trial->rmse);
+        fprintf(output.stream, ",%.6g,%.9g,%.9g,%.9g\n", trial->seconds, trial->relmse,
+                trial->block_relmse, trial->rmse);
     }
     return file_output_commit(&output);
 }

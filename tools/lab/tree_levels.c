@@ -152,7 +152,8 @@ static void cast_lines(tree_levels *levels, const tritree *tree, uint64_t lines)
         cast_line(levels, &view, &drawn);
     }
     const double each = levels->lines ? 1.0 / (double)levels->lines : 0;
-    for (uint32_t level = 0; level < levels->count; ++level) levels->levels[level].intersected *= each;
+    for (uint32_t level = 0; level < levels->count; ++level)
+        levels->levels[level].intersected *= each;
     levels->nodes_read *= each;
     levels->leaves_read *= each;
     levels->triangles_tested *= each;
@@ -255,8 +256,8 @@ static void write_json(FILE *file, const tritree *tree, const tree_levels *level
             ", \"depth\": %u, \"sah_cost\": %.9g,\n  \"lines\": %" PRIu64
             ", \"nodes_read\": %.9g, \"leaves_read\": %.9g, \"triangles_tested\": %.9g,\n"
             "  \"leaf_sizes\": [",
-            s->nodes, s->leaves, s->references, s->depth, s->sah_cost, levels->lines, levels->nodes_read,
-            levels->leaves_read, levels->triangles_tested);
+            s->nodes, s->leaves, s->references, s->depth, s->sah_cost, levels->lines,
+            levels->nodes_read, levels->leaves_read, levels->triangles_tested);
     for (int i = 0; i < LEAF_SIZES; ++i)
         fprintf(file, "%s%" PRIu64, i ? ", " : "", levels->leaf_sizes[i]);
     fputs("],\n  \"levels\": [\n", file);

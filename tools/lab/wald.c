@@ -203,8 +203,8 @@ typedef struct asked_tree {
     kd_points *tree;
     kd_points_query query;
     const float *queries; /* host */
-    uint64_t count;     /* of the queries */
-    bool walks;         /* uses the paper's algorithm */
+    uint64_t count;       /* of the queries */
+    bool walks;           /* uses the paper's algorithm */
     bool on_cuda;
 } asked_tree;
 
@@ -239,7 +239,7 @@ static kd_status time_queries(bench_row *row, const asked_tree *tree, uint32_t k
     row->k = (int32_t)k;
     row->items = (double)tree->count;
     KD_TRY_GOTO(tree->on_cuda ? device_memory_reserve((void **)&answers, bytes)
-                            : memory_reserve((void **)&answers, bytes, 1));
+                              : memory_reserve((void **)&answers, bytes, 1));
     KD_TRY_GOTO(kd_points_nearest(tree->tree, &tree->query, k, NULL, answers, NULL));
     KD_TRY_GOTO(same_answers(tree, k, answers));
     row->checked = true;
@@ -265,8 +265,8 @@ static kd_status ask_all(const paper_table *table, const asked_tree *tree, const
         if (i > 4) searched.query.max_radius = 0.01;
         *ours = paper_row_ours(table, on, "select", row->count, 4);
         ours->variant = tree->walks ? (i > 4 ? "walk, radius 0.01" : "walk")
-                        : i > 4   ? "radius 0.01"
-                                  : NULL;
+                        : i > 4     ? "radius 0.01"
+                                    : NULL;
         if (ours->runs) KD_TRY(time_queries(ours, &searched, ks[i]));
     }
     return KD_OK;

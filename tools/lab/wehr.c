@@ -34,7 +34,8 @@ static kd_status table_1(const bench_request *request) {
             if (!paper_wants_size(request, sizes[i].count)) continue;
             snprintf(label, sizeof label, "%s, %llu points", *builder,
                      (unsigned long long)sizes[i].count);
-            paper_row row = {.description = label, .published = sizes[i].wehr, .others = {sizes[i].hu}};
+            paper_row row = {
+                .description = label, .published = sizes[i].wehr, .others = {sizes[i].hu}};
             KD_TRY(paper_measure_build(&table, &row, *builder, sizes[i].count, 3, &options));
             KD_TRY(paper_table_row(&table, &row));
         }
@@ -73,8 +74,8 @@ static const wehr_size cloud_sizes[] = {
      {{3245, 0, 0}, {3249, 0, 0}, {3251, 0, 0}, {3249, 0, 0}}}};
 
 /* The paper's CPU build ("comparison"), beside the plain recursive build. */
-static kd_status print_usual(const paper_table *table, const wehr_size *size, const wehr_cloud *cloud,
-                             int set) {
+static kd_status print_usual(const paper_table *table, const wehr_size *size,
+                             const wehr_cloud *cloud, int set) {
     char label[64];
     const pointtree_options options = {POINTTREE_ROUND_ROBIN, false, 0};
     paper_row row = {.description = label, .published = size->usual[0][set]};
@@ -89,14 +90,14 @@ static kd_status print_usual(const paper_table *table, const wehr_size *size, co
 }
 
 /* The paper's block sizes, on the CPU; blocks on a device are larger. */
-static kd_status print_block(const paper_table *table, const wehr_size *size, const wehr_cloud *cloud,
-                             int set, int b) {
+static kd_status print_block(const paper_table *table, const wehr_size *size,
+                             const wehr_cloud *cloud, int set, int b) {
     char label[64], variant[32];
     paper_row row = {.description = label, .published = size->theirs[b][set]};
     paper_row_begin(&row, table, "wehr", cloud->points.points.count, 3);
     paper_row_leave(&row, TABLE_CUDA, device_cuda_count() ? "see below" : "no GPU");
-    snprintf(label, sizeof label, "%llu %s, TPB %u", (unsigned long long)size->count, set_names[set],
-             blocks[b]);
+    snprintf(label, sizeof label, "%llu %s, TPB %u", (unsigned long long)size->count,
+             set_names[set], blocks[b]);
     snprintf(variant, sizeof variant, "blocks of %u", blocks[b]);
     row.ours[TABLE_CPU].set = cloud->name;
     row.ours[TABLE_CPU].variant = variant;
@@ -116,8 +117,8 @@ static kd_status print_device(const paper_table *table, const wehr_size *size,
     paper_row row = {.description = label, .published = best};
     paper_row_begin(&row, table, "wehr", cloud->points.points.count, 3);
     paper_row_leave(&row, TABLE_CPU, "see above");
-    snprintf(label, sizeof label, "%llu %s, blocks of %u, their best", (unsigned long long)size->count,
-             set_names[set], block);
+    snprintf(label, sizeof label, "%llu %s, blocks of %u, their best",
+             (unsigned long long)size->count, set_names[set], block);
     snprintf(variant, sizeof variant, "blocks of %u", block);
     row.ours[TABLE_CUDA].set = cloud->name;
     row.ours[TABLE_CUDA].variant = variant;
@@ -282,8 +283,8 @@ static kd_status check_searches(const pointtree_nd_view *tree, const float *quer
     return KD_OK;
 }
 
-static kd_status search_cuda(bench_row *row, const pointtree_nd_view *tree, const float *query_points,
-                             uint64_t count) {
+static kd_status search_cuda(bench_row *row, const pointtree_nd_view *tree,
+                             const float *query_points, uint64_t count) {
     kd_status status = KD_OK;
     void *points = NULL, *names = NULL, *queries = NULL, *ids = NULL, *dist2 = NULL;
     device_timer timer = {NULL, NULL};
@@ -318,8 +319,8 @@ done:
 
 enum { QUERIES = 4 };
 
-static kd_status search(bench_row *row, int on, const pointtree_nd_view *view, const float *query_points,
-                        uint64_t queries) {
+static kd_status search(bench_row *row, int on, const pointtree_nd_view *view,
+                        const float *query_points, uint64_t queries) {
     row->items = (double)queries;
     return on == TABLE_CPU ? search_cpu(row, view, query_points, queries)
                            : search_cuda(row, view, query_points, queries);

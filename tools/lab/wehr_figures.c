@@ -243,7 +243,8 @@ static kd_status figure_9(const bench_request *request) {
         for (const char *const *builder = builders; *builder; ++builder) {
             char label[64];
             if (is_left_out(request, sizes[i])) continue;
-            snprintf(label, sizeof label, "%s, %llu points", *builder, (unsigned long long)sizes[i]);
+            snprintf(label, sizeof label, "%s, %llu points", *builder,
+                     (unsigned long long)sizes[i]);
             paper_row row = {.description = label, .published = published[i]};
             KD_TRY(paper_measure_build(&table, &row, *builder, sizes[i], 3, &options));
             KD_TRY(paper_table_row(&table, &row));

@@ -214,8 +214,8 @@ static bool all_give(const tritree_input *input, const ray *cast, ray_hit ours) 
     for (uint32_t i = 0; i < input->triangle_count; ++i) {
         const uint32_t *index = input->triangles + 3 * (uint64_t)i;
         const vec3 *p = input->positions;
-        tritree_triangle_intersect(&precomputed, p[index[0]], p[index[1]], p[index[2]], i, cast->tmin,
-                                   &best);
+        tritree_triangle_intersect(&precomputed, p[index[0]], p[index[1]], p[index[2]], i,
+                                   cast->tmin, &best);
     }
     return memcmp(&best, &ours, sizeof best) == 0;
 }
@@ -255,7 +255,8 @@ static agreement compare_answers(const tritree *tree, const ray_library *library
         if (neither ||
             (a.triangle == b.triangle && fabsf(a.t - b.t) <= 1e-5f * float_max(a.t, b.t))) {
             /* a result "blocked" without any hit is wrong */
-            ++*(set->any && ours->blocked[i] != theirs->blocked[i] ? &agreement.wrong : &agreement.same);
+            ++*(set->any && ours->blocked[i] != theirs->blocked[i] ? &agreement.wrong
+                                                                   : &agreement.same);
             continue;
         }
         const bool ours_nearer = b.triangle == KD_NONE || (both && a.t < b.t);
@@ -308,7 +309,8 @@ static kd_status report_set(const tritree *tree, const bench_rays *set,
                                      set->set);
             continue;
         }
-        const agreement agreed = compare_answers(tree, &libraries[c], set, &results[0], &results[c]);
+        const agreement agreed =
+            compare_answers(tree, &libraries[c], set, &results[0], &results[c]);
         printf("  ours %.2f x, alone %.2f x; %llu same, %llu rounded, %llu tied, %llu grazing, "
                "%llu theirs, %llu wrong\n",
                seconds[c] / seconds[0], seconds[c] / seconds[1], (unsigned long long)agreed.same,

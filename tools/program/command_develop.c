@@ -46,7 +46,8 @@ static kd_status change(image *image, const option_line *line, const develop_val
     /* before cropping, so that the surroundings of the crop are used */
     if (values->denoise) KD_TRY(denoise_image(image));
     if (option_line_has(line, "crop")) KD_TRY(image_crop(image, values->crop));
-    if (option_line_has(line, "resize")) KD_TRY(image_resize(image, values->size[0], values->size[1]));
+    if (option_line_has(line, "resize"))
+        KD_TRY(image_resize(image, values->size[0], values->size[1]));
     return KD_OK;
 }
 

@@ -46,7 +46,7 @@ typedef struct rendering {
     bool rendered;  /* all ranks have finished rendering, or all were interrupted */
     context_init devices;
     retiring done_with; /* releases devices that are not needed any more */
-    ranks comm;        /* communicator of the ranks of mpirun, or of this process alone */
+    ranks comm;         /* communicator of the ranks of mpirun, or of this process alone */
     maps_choice choice; /* how the photons are distributed among ranks */
     file_bundle bundle; /* all input files, sent from rank 0 to the others */
 } rendering;
@@ -418,7 +418,7 @@ static kd_status render_frame(rendering *work, const option_line *line,
 static void open_progress(rendering *work) {
     const bool silent = work->values.general.quiet && work->values.progress == PROGRESS_AUTO;
     progress_open(silent || work->comm.rank > 0 ? PROGRESS_OFF
-                                                 : (progress_mode)work->values.progress,
+                                                : (progress_mode)work->values.progress,
                   &work->job);
 }
 
@@ -459,8 +459,7 @@ static void end_ranks(const ranks *comm, kd_status status, bool agreed) {
     char message[1200];
     if (comm->rank > 0 && !signals_sleep(PATIENCE_SECONDS))
         signals_leave((int)status); /* interrupted by a signal, because all ranks are being ended */
-    snprintf(message, sizeof message, "rank %d of %d: %s", comm->rank, comm->size,
-             kd_last_error());
+    snprintf(message, sizeof message, "rank %d of %d: %s", comm->rank, comm->size, kd_last_error());
     general_error(message);
     ranks_abort(comm, (int32_t)status);
 }

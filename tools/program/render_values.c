@@ -220,7 +220,8 @@ void render_values_quicken(kd_render_options *options) {
 }
 
 /* Appends ", 4 spp instead of 64" if the numbers differ. */
-static void add_reduced(char *text, size_t bytes, uint64_t full, uint64_t quick, const char *label) {
+static void add_reduced(char *text, size_t bytes, uint64_t full, uint64_t quick,
+                        const char *label) {
     const size_t used = strlen(text);
     if (full != quick)
         snprintf(text + used, bytes - used, "%s %" PRIu64 " %s instead of %" PRIu64,

@@ -99,7 +99,8 @@ static inline kd_status kd_points_open_distributed(kd_points **out, const kd_poi
         free(communicator);
         return KD_ERROR_RUNTIME;
     }
-    if (MPI_Comm_rank(*communicator, &rank) != MPI_SUCCESS || MPI_Comm_size(*communicator, &size) != MPI_SUCCESS) {
+    if (MPI_Comm_rank(*communicator, &rank) != MPI_SUCCESS ||
+        MPI_Comm_size(*communicator, &size) != MPI_SUCCESS) {
         kd_mpi_close(communicator);
         return KD_ERROR_RUNTIME;
     }

@@ -35,7 +35,8 @@ KD_FN void kernel_toy_plane(kernel_plane *plane) {
     plane->sector *= 1.1f;
 #endif
 }
-KD_FN float kernel_toy_to_line(const kernel_plane *plane, float d, float from, float to, float angle) {
+KD_FN float kernel_toy_to_line(const kernel_plane *plane, float d, float from, float to,
+                               float angle) {
     return KERNEL_TOY_HALF(to_line(plane, d, from, to, angle));
 }
 KD_FN bool kernel_toy_bent(const kernel_plane *plane) {

@@ -38,7 +38,8 @@ static kd_status open_oracle(call_case *bench) {
 }
 
 static kd_status open_tree(call_case *bench) {
-    const kd_point_array points = kd_point_array_make(bench->device_points, bench->count, 3, KD_FLOAT);
+    const kd_point_array points =
+        kd_point_array_make(bench->device_points, bench->count, 3, KD_FLOAT);
     kd_points_options options;
     kd_points_options_default(&options);
     snprintf(options.device, sizeof options.device, "cuda:0");
@@ -48,16 +49,17 @@ static kd_status open_tree(call_case *bench) {
 }
 
 static kd_status ask(call_case *bench) {
-    return bench->self_query ? kd_points_self_nearest(bench->tree, &bench->query, bench->k, (uint32_t *)bench->order,
-                                            (uint32_t *)bench->ids, bench->dist2, NULL)
-                   : kd_points_nearest(bench->tree, &bench->query, bench->k, (uint32_t *)bench->ids, bench->dist2,
-                                       NULL);
+    return bench->self_query ? kd_points_self_nearest(bench->tree, &bench->query, bench->k,
+                                                      (uint32_t *)bench->order,
+                                                      (uint32_t *)bench->ids, bench->dist2, NULL)
+                             : kd_points_nearest(bench->tree, &bench->query, bench->k,
+                                                 (uint32_t *)bench->ids, bench->dist2, NULL);
 }
 
 /* Times a call. The time of `open_tree` includes closing the tree. Query results were checked
    before; a tree that was opened is queried afterwards. */
-static kd_status time_call(call_case *bench, timed_call call, const char *label, const char *variant,
-                           uint64_t items) {
+static kd_status time_call(call_case *bench, timed_call call, const char *label,
+                           const char *variant, uint64_t items) {
     bench_row row = {.bench = "calls",
                      .set = bench->set,
                      .builder = label,
@@ -101,7 +103,8 @@ static kd_status check_rows(call_case *bench, uint64_t queries, bool host) {
     for (int i = 0; i < 4; ++i) KD_TRY_GOTO(memory_reserve(&rows[i], bytes, 1));
     kd_points_query query = bench->query;
     query.points = kd_point_array_make(bench->points + bench->count, queries, 3, KD_FLOAT);
-    KD_TRY_GOTO(kd_points_nearest(bench->oracle, &query, bench->k, (uint32_t *)rows[0], rows[1], NULL));
+    KD_TRY_GOTO(
+        kd_points_nearest(bench->oracle, &query, bench->k, (uint32_t *)rows[0], rows[1], NULL));
     KD_TRY_GOTO(ask(bench));
     if (host) {
         memcpy(rows[2], bench->ids, bytes);
@@ -111,9 +114,10 @@ static kd_status check_rows(call_case *bench, uint64_t queries, bool host) {
         KD_TRY_GOTO(device_memory_download(rows[3], bench->dist2, bytes));
     }
     if (memcmp(rows[0], rows[2], bytes) != 0 || memcmp(rows[1], rows[3], bytes) != 0)
-        status = status_fail(KD_ERROR_CHECK, __FILE__, __LINE__,
-                             "%s, %llu points, %llu queries: the results differ from the CPU's",
-                             bench->set, (unsigned long long)bench->count, (unsigned long long)queries);
+        status =
+            status_fail(KD_ERROR_CHECK, __FILE__, __LINE__,
+                        "%s, %llu points, %llu queries: the results differ from the CPU's",
+                        bench->set, (unsigned long long)bench->count, (unsigned long long)queries);
 done:
     for (int i = 0; i < 4; ++i) memory_free(rows[i]);
     return status;
@@ -189,7 +193,8 @@ static kd_status run_case(call_case *bench) {
     KD_TRY_GOTO(KD_RESERVE(bench->points, all));
     KD_TRY_GOTO(bench_set_fill(bench->points, all, bench->set));
     KD_TRY_GOTO(device_memory_reserve(&bench->device_points, all * sizeof *bench->points));
-    KD_TRY_GOTO(device_memory_upload(bench->device_points, bench->points, all * sizeof *bench->points));
+    KD_TRY_GOTO(
+        device_memory_upload(bench->device_points, bench->points, all * sizeof *bench->points));
     KD_TRY_GOTO(open_oracle(bench));
     KD_TRY_GOTO(time_call(bench, open_tree, "open", "and the one before closed", bench->count));
     for (int i = 0; i < 4; ++i) {
@@ -216,8 +221,8 @@ kd_status bench_calls(const bench_request *request) {
     for (int s = 0; s < sets; ++s)
         for (int i = 0; i < sizes; ++i) {
             call_case bench = {.request = request,
-                            .set = request->sets.count ? request->sets.items[s] : usual[s],
-                            .count = request->quick ? 20000 : 1000000};
+                               .set = request->sets.count ? request->sets.items[s] : usual[s],
+                               .count = request->quick ? 20000 : 1000000};
             if (request->sizes.count) KD_TRY(bench_count(&bench.count, &request->sizes, i));
             KD_REQUIRE(bench.count >= 1 && bench.count < 1u << 30, KD_ERROR_USAGE,
                        "the size is %llu; expected 1 to 2^30", (unsigned long long)bench.count);

@@ -59,7 +59,8 @@ kd_status bench_stage_open(bench_stage *out, const char *path, const char *devic
     if (device.kind == DEVICE_CPU) return KD_OK;
     out->on_device = true;
     KD_TRY_GOTO(frame_cuda_open(&out->device_frame, &device));
-    KD_TRY_GOTO(frame_cuda_place_scene(&out->device_frame, &out->view, &out->tree, &options, NULL, NULL));
+    KD_TRY_GOTO(
+        frame_cuda_place_scene(&out->device_frame, &out->view, &out->tree, &options, NULL, NULL));
     KD_TRY_GOTO(frame_cuda_pack(&out->device_frame));
     return KD_OK;
 done:

@@ -63,7 +63,8 @@ static uint64_t checked_query(const knn_case *bench, uint64_t i) {
 
 static float bound2_of(const knn_case *bench, uint64_t query) {
     const float maximum = (float)bench->query.max_radius;
-    return pointtree_bound2(bench->radii && bench->radii[query] < maximum ? bench->radii[query] : maximum);
+    return pointtree_bound2(bench->radii && bench->radii[query] < maximum ? bench->radii[query]
+                                                                          : maximum);
 }
 
 static void check_piece(void *context, int64_t begin, int64_t end, int thread) {
@@ -162,7 +163,8 @@ static kd_status call_nearest(void *query) {
 
 static kd_status time_method(knn_case *bench, const knn_method *method) {
     point_query_cuda *q = &bench->query;
-    bench_row row = {.bench = "knn", .set = bench->set, .builder = method->name, .device = "cuda:0"};
+    bench_row row = {
+        .bench = "knn", .set = bench->set, .builder = method->name, .device = "cuda:0"};
     row.n = bench->count;
     row.dims = 3;
     row.k = (int32_t)q->k;
@@ -233,10 +235,11 @@ static kd_status check_within(const knn_case *bench, const uint64_t *device_offs
     parallel_for(CHECKED_QUERIES, 1, check_within_piece, &work);
     for (uint64_t i = 0; i < CHECKED_QUERIES; ++i)
         if (work.wrong[i]) {
-            status = status_fail(KD_ERROR_CHECK, __FILE__, __LINE__,
-                                 "within %g, %s %llu points: query %llu differs from brute force",
-                                 bench->query.max_radius, bench->set, (unsigned long long)bench->count,
-                                 (unsigned long long)checked_query(bench, i));
+            status =
+                status_fail(KD_ERROR_CHECK, __FILE__, __LINE__,
+                            "within %g, %s %llu points: query %llu differs from brute force",
+                            bench->query.max_radius, bench->set, (unsigned long long)bench->count,
+                            (unsigned long long)checked_query(bench, i));
             goto done;
         }
 done:
@@ -339,7 +342,8 @@ done:
 
 static kd_status call_index(void *context) {
     knn_case *bench = (knn_case *)context;
-    return point_index_cuda_open(&bench->index, &bench->tree, bench->index_memory, bench->index_bytes);
+    return point_index_cuda_open(&bench->index, &bench->tree, bench->index_memory,
+                                 bench->index_bytes);
 }
 
 /* Measures the time to build the leaf index, which queries need in addition to the tree. */
@@ -403,7 +407,8 @@ static kd_status run_radii(knn_case *bench) {
     for (uint64_t i = 0; i < bench->query_count; ++i)
         bench->radii[i] = (float)bench->request->radius * (float)(i % 101) / 100;
     KD_TRY_GOTO(device_memory_reserve(&device_radii, bench->query_count * sizeof(float)));
-    KD_TRY_GOTO(device_memory_upload(device_radii, bench->radii, bench->query_count * sizeof(float)));
+    KD_TRY_GOTO(
+        device_memory_upload(device_radii, bench->radii, bench->query_count * sizeof(float)));
     bench->query.radii = device_radii;
     bench->variant = "radii";
     KD_TRY_GOTO(run_counts(bench));

@@ -138,8 +138,9 @@ static const double shares[SHARES] = {0.001, 0.01, 0.1};
 typedef struct change_case {
     const bench_request *request;
     const char *set, *device;
-    vec3 *points;              /* points of the tree, then of the batches, then the queries */
-    void *device_points, *rows, *gone; /* device memory: the points, rows, ids to remove; NULL on the CPU */
+    vec3 *points; /* points of the tree, then of the batches, then the queries */
+    void *device_points, *rows,
+        *gone; /* device memory: the points, rows, ids to remove; NULL on the CPU */
     uint64_t count, batch;
     double share;
     kd_points *tree;
@@ -172,13 +173,14 @@ static const vec3 *points_of(const change_case *bench, uint64_t first) {
 static kd_points_query queries_of(const change_case *bench) {
     kd_points_query query;
     kd_points_query_default(&query);
-    query.points =
-        kd_point_array_make(points_of(bench, bench->count + BATCHES * bench->batch), QUERIES, 3, KD_FLOAT);
+    query.points = kd_point_array_make(points_of(bench, bench->count + BATCHES * bench->batch),
+                                       QUERIES, 3, KD_FLOAT);
     return query;
 }
 
 /* The faster of two: the first includes memory allocation. */
-static kd_status ask(double *seconds, const change_case *bench, const kd_points *tree, uint32_t *ids) {
+static kd_status ask(double *seconds, const change_case *bench, const kd_points *tree,
+                     uint32_t *ids) {
     const kd_points_query query = queries_of(bench);
     uint32_t *const rows = bench->rows ? (uint32_t *)bench->rows : ids;
     for (int turn = 0; turn < 2; ++turn) {
@@ -229,7 +231,8 @@ static kd_status insert_all(change_case *bench) {
 
 /* Removes as many points as were inserted, sampled uniformly from the initial points. */
 static kd_status remove_all(change_case *bench) {
-    const uint64_t step = bench->count / (BATCHES * bench->batch) ? bench->count / (BATCHES * bench->batch) : 1;
+    const uint64_t step =
+        bench->count / (BATCHES * bench->batch) ? bench->count / (BATCHES * bench->batch) : 1;
     uint64_t next = 0, removed = 0;
     double took = 0;
     uint32_t *gone = NULL;
@@ -237,10 +240,12 @@ static kd_status remove_all(change_case *bench) {
     KD_TRY(KD_RESERVE(gone, bench->batch));
     for (int b = 0; b < BATCHES && next < bench->count; ++b) {
         uint64_t size = 0;
-        for (; size < bench->batch && next < bench->count; next += step) gone[size++] = (uint32_t)next;
+        for (; size < bench->batch && next < bench->count; next += step)
+            gone[size++] = (uint32_t)next;
         if (bench->gone) KD_TRY_GOTO(device_memory_upload(bench->gone, gone, size * sizeof *gone));
         const double started = timing_now();
-        KD_TRY_GOTO(kd_points_remove(bench->tree, bench->gone ? (uint32_t *)bench->gone : gone, size));
+        KD_TRY_GOTO(
+            kd_points_remove(bench->tree, bench->gone ? (uint32_t *)bench->gone : gone, size));
         took += timing_now() - started;
         removed += size;
     }
@@ -265,7 +270,8 @@ static kd_status run_share(change_case *bench, double share) {
         KD_TRY_GOTO(device_memory_reserve(&bench->device_points, all * sizeof *bench->points));
         KD_TRY_GOTO(device_memory_reserve(&bench->rows, ROW_BYTES));
         KD_TRY_GOTO(device_memory_reserve(&bench->gone, bench->batch * sizeof *bench->ids));
-        KD_TRY_GOTO(device_memory_upload(bench->device_points, bench->points, all * sizeof *bench->points));
+        KD_TRY_GOTO(
+            device_memory_upload(bench->device_points, bench->points, all * sizeof *bench->points));
     }
     KD_TRY_GOTO(open_tree(&bench->tree, bench, bench->count));
     KD_TRY_GOTO(insert_all(bench));
@@ -292,9 +298,10 @@ kd_status bench_changes(const bench_request *request) {
         for (int i = 0; i < sizes; ++i)
             for (int s = 0; s < SHARES; ++s) {
                 change_case bench = {.request = request,
-                                  .set = request->sets.count ? request->sets.items[0] : "uniform",
-                                  .device = devices[d],
-                                  .count = request->quick ? 20000 : 1000000};
+                                     .set =
+                                         request->sets.count ? request->sets.items[0] : "uniform",
+                                     .device = devices[d],
+                                     .count = request->quick ? 20000 : 1000000};
                 if (!bench_wants(&request->devices, bench.device)) continue;
                 if (d == 1 && device_cuda_count() == 0) continue;
                 if (request->sizes.count) KD_TRY(bench_count(&bench.count, &request->sizes, i));

@@ -61,8 +61,8 @@ void bench_growth_print(const bench_growth *growth) {
     printf(
         "scaling %s, %s: n %.4g to %.4g: exponent %.3f (between the last two %.3f), %s has %.3f: "
         "%s\n",
-        growth->subject, growth->device, growth->n[0], growth->n[growth->count - 1], measured, at_end, growth->theory, theory,
-        cause(growth, off, off_at_end));
+        growth->subject, growth->device, growth->n[0], growth->n[growth->count - 1], measured,
+        at_end, growth->theory, theory, cause(growth, off, off_at_end));
     fflush(stdout);
 }
 

@@ -5,7 +5,7 @@
 
 typedef struct bench_growth {
     const char *subject, *device, *theory; /* "point trees", "cuda:0", "n log n" */
-    bool per_item;                      /* theory is log n per item; otherwise n log n in total */
+    bool per_item; /* theory is log n per item; otherwise n log n in total */
     double n[BENCH_LIST_MAX], seconds[BENCH_LIST_MAX];
     int count;
 } bench_growth;

@@ -159,7 +159,8 @@ kd_status bench_scale_triangles(const bench_request *request, const uint64_t *si
         bench_model model;
         snprintf(path, sizeof path, "gen:blob:%llu", (unsigned long long)sizes[i]);
         KD_TRY(bench_model_open(&model, path));
-        const kd_status status = cuda ? scale_on_cuda(&bench, &model) : scale_on_cpu(&bench, &model);
+        const kd_status status =
+            cuda ? scale_on_cuda(&bench, &model) : scale_on_cpu(&bench, &model);
         bench_model_close(&model);
         if (cuda && status == KD_ERROR_MEMORY) {
             printf("scaling triangle trees %s cuda:0 n %llu: out of memory\n", bench.builder,

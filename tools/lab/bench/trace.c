@@ -129,7 +129,8 @@ static kd_status check_oracle(trace_case *bench) {
 static bench_row new_row(const trace_case *bench, const char *device_name, const char *variant,
                          char *set, size_t capacity) {
     snprintf(set, capacity, "%s %s", bench->model, bench->rays.set);
-    bench_row row = {.bench = "trace", .set = set, .builder = bench->builder, .device = device_name};
+    bench_row row = {
+        .bench = "trace", .set = set, .builder = bench->builder, .device = device_name};
     row.variant = variant;
     row.n = bench->rays.count;
     row.items = (double)bench->rays.count;
@@ -151,7 +152,8 @@ static trace_batch new_batch(const trace_case *bench, const trace_variant *varia
     batch.loop = variant->loop;
     batch.measured = variant->loop == TRACE_AUTO;
     batch.on_device = true;
-    batch.width = variant->width == NO_WIDTH || variant->width == WITHOUT_IT ? 0 : bench->rays.width;
+    batch.width =
+        variant->width == NO_WIDTH || variant->width == WITHOUT_IT ? 0 : bench->rays.width;
     return batch;
 }
 
@@ -226,10 +228,11 @@ static kd_status run_on_cpu(trace_case *bench) {
     for (int run = -1; run < row.runs; ++run) {
         const double started = timing_now();
         if (bench->rays.any)
-            KD_TRY(trace_occluded(&view, bench->rays.rays, (uint8_t *)bench->hits, bench->rays.count, NULL,
-                                  NULL));
+            KD_TRY(trace_occluded(&view, bench->rays.rays, (uint8_t *)bench->hits,
+                                  bench->rays.count, NULL, NULL));
         else
-            KD_TRY(trace_closest(&view, bench->rays.rays, bench->hits, bench->rays.count, NULL, NULL));
+            KD_TRY(
+                trace_closest(&view, bench->rays.rays, bench->hits, bench->rays.count, NULL, NULL));
         if (run >= 0) row.seconds[run] = timing_now() - started;
     }
     if (bench->rays.any)
@@ -314,7 +317,8 @@ static kd_status run_tree(const bench_request *request, const bench_model *model
     tritree tree;
     const bool cuda = bench_wants_cuda(request);
     KD_TRY(build_tree(&tree, request, &model->input, builder, cuda));
-    trace_case bench = {.request = request, .tree = &tree, .model = model->name, .builder = builder};
+    trace_case bench = {
+        .request = request, .tree = &tree, .model = model->name, .builder = builder};
     kd_status status = KD_OK;
     KD_TRY_GOTO(tritree_check(&tree));
     if (cuda) KD_TRY_GOTO(tritree_cuda_open(&bench.on_device, &tree));
