@@ -152,7 +152,7 @@ template <bool any> struct batch_work {
         else
             store_hit(c, number, t, u, v, id);
     }
-    __device__ __forceinline__ void deferred(const compressed_record &record) const {
+    __device__ __forceinline__ void defer(const compressed_record &record) const {
         const uint32_t place = atomicAdd(c.cursor + CURSOR_DEFERRED, 1u);
         if (place < list.capacity)
             list.records[place] = record;

@@ -47,8 +47,8 @@ template <bool any> struct counted_work {
                                           uint32_t id) const {
         all.store(number, t, u, v, id);
     }
-    __device__ __forceinline__ void deferred(const compressed_record &record) const {
-        all.deferred(record);
+    __device__ __forceinline__ void defer(const compressed_record &record) const {
+        all.defer(record);
     }
 };
 

@@ -96,7 +96,7 @@ __launch_bounds__(INDEX_BLOCK) void place_in_order(const photon *list, const uin
                                    : index.ids[place];
     ids[threadIdx.x] = id;
     __syncthreads();
-    scratch.gather(list, ids, min((uint32_t)INDEX_BLOCK, tree.count - begin));
+    tile.gather(list, ids, min((uint32_t)INDEX_BLOCK, tree.count - begin));
     if (!is) return;
     const photon from = tile.get();
     const vec3 p = from.position, power = from.power, d = from.direction, n = from.normal;

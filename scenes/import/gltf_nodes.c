@@ -239,7 +239,7 @@ done:
 }
 
 void gltf_nodes_close(gltf_nodes *owned) {
-    memory_free(owned->node);
+    memory_free(owned->list);
     memory_free(owned->list_index_of);
     memset(owned, 0, sizeof *owned);
 }

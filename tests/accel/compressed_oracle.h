@@ -79,11 +79,8 @@ KD_FN box3 oracle_leaf_box(const tritree_view *tree, tritree_node leaf, box3 cel
 /* Collects the boxes of the triangles `which` of the leaf with these references. */
 KD_FN void oracle_few_make(oracle_few *out, const tritree_view *tree, const uint32_t *ids,
                            uint32_t which, box3 cell) {
-    out->which = which;
-    out->count = 0;
-    out->flat = false;
-    out->cell = cell;
-    out->box = box3_empty();
+    out->which = which, out->count = 0, out->flat = false;
+    out->cell = cell, out->box = box3_empty();
     for (uint32_t i = 0; compressed_has_next(which, &i); ++i) {
         const box3 box = compressed_cut_id(tree, ids[i], cell);
         if (compressed_is_flat(box)) out->flat = true;
@@ -123,10 +120,8 @@ KD_FN int oracle_open(const compressed_source *source, compressed_part *parts) {
         const int slots = at == 0 ? COMPRESSED_CHILDREN : compressed_worth(plan, p->slots);
         p->low = p->high = p->lane = COMPRESSED_NOWHERE;
         if (slots == 1 || compressed_kind(plan) == COMPRESSED_EMPTY || p->item.count) continue;
-        if (compressed_kind(plan) == COMPRESSED_LEAF &&
-            tritree_is_leaf(source->at[p->item.node].node))
-            continue;
         const tritree_node node = source->at[p->item.node].node;
+        if (compressed_kind(plan) == COMPRESSED_LEAF && tritree_is_leaf(node)) continue;
         const int low_slots = compressed_low_slots(plan, slots);
         p->axis = (uint8_t)tritree_axis(node);
         p->low = (uint8_t)used++;
@@ -285,18 +280,16 @@ typedef struct maker {
     compressed_source from; /* views the finer tree, whose arrays follow */
     compressed_subtree *at;
     uint32_t *references;
-    uint64_t node_capacity, reference_capacity;
+    uint64_t node_capacity, reference_capacity, item_capacity, unit_capacity;
     compressed_item *items; /* level by level */
     uint32_t *places;       /* the unit of each item's node */
-    uint64_t item_capacity, unit_capacity;
     oracle_tree *out;
 } maker;
 
 /* Adds two nodes; *left: the first. */
 static inline kd_status add_pair(maker *m, uint32_t *left) {
     tritree_view *to = &m->from.tree;
-    KD_REQUIRE(to->node_count < COMPRESSED_UNITS_MAX - 2, KD_ERROR_MEMORY,
-               "splitting large leaves makes more nodes than the compressed tree can have");
+    KD_REQUIRE(to->node_count < COMPRESSED_UNITS_MAX - 2, KD_ERROR_MEMORY, "too many nodes");
     if (to->node_count + 2 > m->node_capacity) {
         KD_TRY(KD_GROW(m->at, m->node_capacity, 2 * m->node_capacity + 2));
         m->node_capacity = 2 * m->node_capacity + 2;
