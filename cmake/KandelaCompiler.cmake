@@ -17,7 +17,7 @@ target_compile_options(kd_common INTERFACE $<$<COMPILE_LANGUAGE:C>:${KD_WARNINGS
 if(KD_WERROR)
   target_compile_options(kd_common INTERFACE $<$<COMPILE_LANGUAGE:C>:-Werror>)
 endif()
-# A call of the library has 128 KB of stack (include/kandela/status.h), so no function of a directory takes more than 20 KB:
+# A call of the library has 128 KB of stack (include/kandela/status.h), so no function takes more than 20 KB:
 # what is larger comes from the heap (core/memory.h). Frames of an optimised build alone say something.
 set(KD_FRAME_WARNINGS)
 if(KD_WERROR AND NOT KD_SANITIZE AND CMAKE_BUILD_TYPE MATCHES "^(Release|RelWithDebInfo)$"

@@ -28,7 +28,7 @@ struct points_use {
     std::shared_ptr<void> entered;
     kd_points *c;
     explicit points_use(const points_handle &handle, bool alone = false)
-        : tree(of), entered(of->door.enter(alone, "tree")), c(of->c) {
+        : tree(handle), entered(handle->door.enter(alone, "tree")), c(handle->c) {
         if (!c) check_said(KD_ERROR_USAGE, "the tree is closed");
     }
     const points_tree *operator->() const { return tree.get(); }

@@ -32,7 +32,7 @@ struct scene_use {
     const gate *door;
     std::shared_ptr<void> entered;
     explicit scene_use(const scene_handle &handle)
-        : c(of.use("scene")), door(&of.door), entered(of.door.enter(true, "scene")) {}
+        : c(handle.use("scene")), door(&handle.door), entered(handle.door.enter(true, "scene")) {}
 };
 
 /* Returns a capsule by which an array keeps a library object alive. */

@@ -175,7 +175,7 @@ static void damage_is_refused(void **state) {
         refused(&made, "resolution");
     }
     made = begun("", "-Y 999999999 +X 999999999");
-    refused(&made, "do not fit into a file of");
+    refused(&made, "in a file of only");
     made = begun("FORMAT=32-bit_rle_luv\n", "-Y 1 +X 8");
     refused(&made, "FORMAT");
     made = begun("EXPOSURE=bright\n", "-Y 1 +X 8");

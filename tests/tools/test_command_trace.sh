@@ -27,8 +27,8 @@ assert sum(leaf['hit'] for leaf in v) >= 1 and r['hit']['t'] > 0
 assert all(abs(p - o - r['hit']['t'] * d) < 1e-4
            for p, o, d in zip(r['hit']['position'], r['origin'], r['direction']))
 p = r['picture']
-assert 1 <= p['mean_nodes'] <= p['max_nodes'] >= r['nodes']
-print('%d,%d %d' % (*p['most_nodes_pixel'], p['max_nodes']))
+assert 1 <= p['mean_nodes'] <= p['most_nodes'] >= r['nodes']
+print('%d,%d %d' % (*p['most_nodes_pixel'], p['most_nodes']))
 P
 read -r pixel most <worst
 expect_exit 0 "${trace[@]}" --pixel "$pixel" --json
