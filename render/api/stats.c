@@ -112,7 +112,7 @@ static void add_light(cJSON *root, const render_result *result) {
     add_count(photons, "media_stored", figures->volume_stored);
     add_count(photons, "rays", figures->photon_rays);
     add_number(photons, "radius", figures->radius);
-    add_count(photons, "looks_bounded", figures->lookups_bounded);
+    add_count(photons, "lookups_bounded", figures->lookups_bounded);
     add_hash(photons, "hash", figures->photon_hash);
     cJSON *energy = cJSON_AddObjectToObject(root, "energy_watts");
     add_number(energy, "emitted", figures->watts_emitted);
