@@ -142,7 +142,8 @@ void lay_out_zhou(zhou_device *k, cuda_arena *arena, uint64_t n, uint32_t double
     }
     k->pool = k->parts[0];
     k->places = (uint2 *)k->level_nodes[0]; /* no longer needed then, and larger */
-    static_assert(sizeof(zhou_node) >= 8 * sizeof(uint2), "raw_room is 8 times level_room at most");
+    static_assert(sizeof(zhou_node) >= 8 * sizeof(uint2),
+                  "raw_capacity is 8 times level_capacity at most");
     take(&k->roots, arena, k->root_capacity);
     take(&k->raw, arena, k->raw_capacity);
     take(&k->pairs, arena, k->raw_capacity / 2);
