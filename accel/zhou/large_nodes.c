@@ -57,7 +57,7 @@ kd_status zhou_first_parts(zhou_part **parts, uint32_t *count, const tritree_inp
     }
     KD_TRY_GOTO(KD_RESERVE(of.parts, *count));
     *parts = of.parts;
-    parallel_for(n, TRIANGLES_AT_ONCE, start_piece, &of);
+    if (*count > 0) parallel_for(n, TRIANGLES_AT_ONCE, start_piece, &of);
 done:
     memory_free(of.counts);
     return status;

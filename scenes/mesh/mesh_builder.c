@@ -65,11 +65,12 @@ void mesh_builder_extend(mesh_builder *to, uint64_t positions, uint64_t triangle
     room_for_positions(to, positions);
     room_for_triangles(to, triangles);
     if (to->status != KD_OK) return;
+    to->made.position_count += (uint32_t)positions;
+    if (triangles == 0) return; /* the arrays may be NULL */
     const uint64_t first = to->made.triangle_count;
     memset(to->made.normal_indices + 3 * first, 0xff, 3 * triangles * sizeof(uint32_t));
     memset(to->made.texcoord_indices + 3 * first, 0xff, 3 * triangles * sizeof(uint32_t));
     for (uint64_t i = 0; i < triangles; ++i) to->made.triangle_materials[first + i] = to->material;
-    to->made.position_count += (uint32_t)positions;
     to->made.triangle_count += (uint32_t)triangles;
 }
 
@@ -353,6 +354,8 @@ uint32_t mesh_builder_append(mesh_builder *to, const mesh *part, const transform
     if (to->status != KD_OK) return 0;
     made->normal_count += part->normal_count;
     made->texcoord_count += part->texcoord_count;
+    made->face_count += part->face_count;
+    if (part->triangle_count == 0) return base.material_count; /* the arrays may be NULL */
     const bool turned = transform_determinant(placed) < 0;
     const uint64_t first = 3 * (uint64_t)base.triangle_count, count = part->triangle_count;
     append_indices(made->triangles + first, part->triangles, count, base.position_count, turned);
@@ -365,7 +368,6 @@ uint32_t mesh_builder_append(mesh_builder *to, const mesh *part, const transform
     for (uint64_t i = 0; i < count; ++i)
         made->triangle_materials[base.triangle_count + i] =
             part->triangle_materials[i] + base.material_count;
-    made->face_count += part->face_count;
     return base.material_count;
 }
 
