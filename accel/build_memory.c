@@ -16,14 +16,14 @@ static uint64_t rounded(uint64_t bytes) {
 
 /* Computes the sizes of the parts of a planned build's memory; returns their sum. */
 enum { BUILD_PARTS = 6 };
-static uint64_t measure(const tritree_build_memory *of, uint64_t bytes[BUILD_PARTS]) {
-    const tritree_build_cuda *build = &of->build;
+static uint64_t measure(const tritree_build_memory *memory, uint64_t bytes[BUILD_PARTS]) {
+    const tritree_build_cuda *build = &memory->build;
     const tritree_input *input = &build->input;
     uint64_t all = 0;
-    bytes[0] = of->pooled ? 0 : rounded(input->position_count * sizeof(vec3));
-    bytes[1] = of->pooled ? 0 : rounded(3 * (uint64_t)input->triangle_count * sizeof(uint32_t));
-    bytes[2] = rounded(build->node_room * sizeof(tritree_node));
-    bytes[3] = rounded(build->reference_room * sizeof(uint32_t));
+    bytes[0] = memory->pooled ? 0 : rounded(input->position_count * sizeof(vec3));
+    bytes[1] = memory->pooled ? 0 : rounded(3 * (uint64_t)input->triangle_count * sizeof(uint32_t));
+    bytes[2] = rounded(build->node_capacity * sizeof(tritree_node));
+    bytes[3] = rounded(build->reference_capacity * sizeof(uint32_t));
     bytes[4] = rounded(sizeof(tritree_built));
     bytes[5] = build->scratch_bytes;
     for (int i = 0; i < BUILD_PARTS; ++i) all += bytes[i];
@@ -94,14 +94,14 @@ static kd_status build_and_wait(tritree_build_memory *memory, tritree_built *bui
 
 static kd_status build_planned(tritree_build_memory *out, tritree_built *built,
                                const tritree_builder_cuda *builder) {
-    const tritree_build_memory asked = *out;
+    const tritree_build_memory memory = *out;
     memset(built, 0, sizeof *built);
     for (uint32_t doubled = 0;; ++doubled) {
-        *out = asked;
+        *out = memory;
         out->build.doubled = doubled;
         KD_TRY(open_planned(out, builder));
         kd_status status = build_and_wait(out, built, builder);
-        if (status == KD_OK && built->exhausted && doubled < TRITREE_DOUBLED_MOST) {
+        if (status == KD_OK && built->exhausted && doubled < TRITREE_DOUBLED_MAX) {
             tritree_build_memory_close(out);
             continue;
         }
@@ -145,8 +145,8 @@ void tritree_build_memory_close(tritree_build_memory *owned) {
 }
 
 kd_status tritree_build_check(const tritree_build_cuda *build, const tritree_built *built) {
-    const uint64_t planned = build->scratch_bytes + build->node_room * sizeof(tritree_node) +
-                             build->reference_room * sizeof(uint32_t);
+    const uint64_t planned = build->scratch_bytes + build->node_capacity * sizeof(tritree_node) +
+                             build->reference_capacity * sizeof(uint32_t);
     KD_REQUIRE(!built->exhausted || !built->needed_bytes, KD_ERROR_MEMORY,
                "building the tree of %u triangles needs %llu bytes, more than the planned %llu",
                build->input.triangle_count, (unsigned long long)built->needed_bytes,
@@ -158,20 +158,20 @@ kd_status tritree_build_check(const tritree_build_cuda *build, const tritree_bui
     return KD_OK;
 }
 
-kd_status tritree_build_result(const tritree_build_memory *from, tritree_built *out) {
+kd_status tritree_build_result(const tritree_build_memory *memory, tritree_built *out) {
     KD_TRY(device_wait());
-    KD_TRY(device_memory_download(out, from->build.built, sizeof *out));
-    return tritree_build_check(&from->build, out);
+    KD_TRY(device_memory_download(out, memory->build.built, sizeof *out));
+    return tritree_build_check(&memory->build, out);
 }
 
-kd_status tritree_build_download(const tritree_build_memory *from, tritree *out,
+kd_status tritree_build_download(const tritree_build_memory *memory, tritree *out,
                                  const tritree_input *input) {
     memset(out, 0, sizeof *out);
     tritree_built built;
     memset(&built, 0, sizeof built);
-    KD_TRY(tritree_build_result(from, &built));
+    KD_TRY(tritree_build_result(memory, &built));
     out->input = *input;
-    out->options = from->build.options;
+    out->options = memory->build.options;
     out->box = built.box;
     out->node_count = built.node_count;
     out->reference_count = built.reference_count;
@@ -179,9 +179,9 @@ kd_status tritree_build_download(const tritree_build_memory *from, tritree *out,
     kd_status status = KD_OK;
     KD_TRY_GOTO(KD_RESERVE(out->nodes, out->node_count));
     KD_TRY_GOTO(KD_RESERVE(out->references, out->reference_count));
-    KD_TRY_GOTO(device_memory_download(out->nodes, from->build.nodes,
+    KD_TRY_GOTO(device_memory_download(out->nodes, memory->build.nodes,
                                        out->node_count * sizeof *out->nodes));
-    KD_TRY_GOTO(device_memory_download(out->references, from->build.references,
+    KD_TRY_GOTO(device_memory_download(out->references, memory->build.references,
                                        out->reference_count * sizeof *out->references));
     KD_TRY_GOTO(tree_rows_fill(out));
     tritree_take_stock(out);
@@ -199,7 +199,7 @@ static const uint64_t sure_bytes = (uint64_t)4 << 30;
 /* Returns true if builder and tree fit into the free memory, as far as is known. */
 static bool is_worth_trying(const tritree_builder_cuda *row, uint64_t positions,
                             uint64_t triangles) {
-    if (triangles > TRITREE_CUDA_TRIANGLES_MOST) return false;
+    if (triangles > TRITREE_CUDA_TRIANGLES_MAX) return false;
     const uint64_t needed =
         tritree_build_memory_bytes(row, (uint32_t)positions, (uint32_t)triangles) +
         triangles * TREE_BYTES_EACH;

@@ -36,9 +36,9 @@ void tritree_build_memory_close(tritree_build_memory *owned); /* accepts a zeroe
 /* Returns KD_ERROR_MEMORY if a capacity was exceeded, with the bytes needed if they are known. */
 kd_status tritree_build_check(const tritree_build_cuda *build, const tritree_built *built);
 /* Synchronises the device, copies the result to *out and checks it as tritree_build_check. */
-kd_status tritree_build_result(const tritree_build_memory *from, tritree_built *out);
+kd_status tritree_build_result(const tritree_build_memory *memory, tritree_built *out);
 /* Copies the tree to the host, statistics included. `input` is in host memory. */
-kd_status tritree_build_download(const tritree_build_memory *from, tritree *out,
+kd_status tritree_build_download(const tritree_build_memory *memory, tritree *out,
                                  const tritree_input *input);
 
 /* Callback that attempts to build a tree on the current device: with a CUDA builder `row`, or, if

@@ -58,7 +58,7 @@ kd_status tritree_builder_choose(const tritree_builder **out, const char *name) 
 }
 
 kd_status tritree_open(tritree *out, const tritree_input *input, const tritree_options *options,
-                       const char *builder, job *watched) {
+                       const char *builder, job_control *job) {
     memset(out, 0, sizeof *out);
     const tritree_builder *row = NULL;
     KD_TRY(tritree_builder_choose(&row, builder));
@@ -68,7 +68,7 @@ kd_status tritree_open(tritree *out, const tritree_input *input, const tritree_o
     kd_status status = KD_OK;
     const double started = timing_now();
     KD_TRY_GOTO(tritree_check_triangles(out));
-    KD_TRY_GOTO(row->build(out, input, options, watched));
+    KD_TRY_GOTO(row->build(out, input, options, job));
     KD_TRY_GOTO(tree_rows_fill(out));
     out->statistics.build_seconds = timing_now() - started;
     tritree_take_stock(out);
@@ -90,9 +90,9 @@ kd_status tritree_adopt(tritree *read) {
     return tritree_widen(read);
 }
 
-uint64_t tritree_widen_bytes_most(const tritree_builder *builder, uint64_t triangles) {
+uint64_t tritree_widen_bytes_max(const tritree_builder *builder, uint64_t triangles) {
     const uint64_t references = triangles * builder->references;
-    return wide_tree_bytes_most(references, references, wide_cells_best());
+    return wide_tree_bytes_max(references, references, wide_children_best());
 }
 
 kd_status tritree_widen(tritree *tree) {

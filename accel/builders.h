@@ -39,7 +39,7 @@ const tritree_builder_cuda *tritree_builder_cuda_find(const char *name);
    infinity and indices out of range are KD_ERROR_INPUT, with the number of the triangle. `input`
    must outlive the tree. */
 kd_status tritree_open(tritree *out, const tritree_input *input, const tritree_options *options,
-                       const char *builder, job *watched);
+                       const char *builder, job_control *job);
 /* Completes a tree that was read from a file. The caller has set nodes, references, their counts,
    input, options and statistics, which need not be valid: all invariants are checked. The caller
    must close the tree even on failure. */
@@ -51,7 +51,7 @@ void tritree_close(tritree *owned); /* accepts a zeroed tree */
 kd_status tritree_widen(tritree *tree);
 /* Returns an upper bound of the bytes of the wide form, including scratch, for the number of
    references that the builder expects. */
-uint64_t tritree_widen_bytes_most(const tritree_builder *builder, uint64_t triangles);
+uint64_t tritree_widen_bytes_max(const tritree_builder *builder, uint64_t triangles);
 
 #ifdef __cplusplus
 }

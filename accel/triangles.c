@@ -41,8 +41,8 @@ kd_status triangles_take_options(kd_triangles_options *out, const kd_triangles_o
     KD_REQUIRE(options->max_depth >= 0, KD_ERROR_USAGE, "`max_depth` is %d; expected 0 or more",
                options->max_depth);
     if (!name_is_auto(options->device)) {
-        device found;
-        KD_TRY(device_find(&found, options->device));
+        device device;
+        KD_TRY(device_find(&device, options->device));
     }
     return KD_OK;
 }
@@ -82,7 +82,7 @@ static kd_status to_host(const void **out, void **owned, const void *given, uint
     return device_stream_wait(NULL);
 }
 
-static kd_status copy_mesh(kd_triangles *to, const kd_triangle_mesh *mesh, bool from_device) {
+static kd_status copy_mesh(kd_triangles *tree, const kd_triangle_mesh *mesh, bool from_device) {
     const uint64_t stride = mesh->stride_bytes ? mesh->stride_bytes : sizeof(vec3);
     const uint64_t vertices = mesh->vertex_count, index_count = 3 * mesh->triangle_count;
     const void *from = mesh->vertices, *indices = mesh->indices;
@@ -94,12 +94,12 @@ static kd_status copy_mesh(kd_triangles *to, const kd_triangle_mesh *mesh, bool 
         if (indices)
             KD_TRY_GOTO(to_host(&indices, &owned[1], indices, index_count * sizeof(uint32_t)));
     }
-    KD_TRY_GOTO(KD_RESERVE(to->positions, vertices));
-    KD_TRY_GOTO(KD_RESERVE(to->triangles, index_count));
+    KD_TRY_GOTO(KD_RESERVE(tree->positions, vertices));
+    KD_TRY_GOTO(KD_RESERVE(tree->triangles, index_count));
     for (uint64_t i = 0; i < vertices; ++i)
-        memcpy(&to->positions[i], (const char *)from + i * stride, sizeof(vec3));
+        memcpy(&tree->positions[i], (const char *)from + i * stride, sizeof(vec3));
     for (uint64_t i = 0; i < index_count; ++i)
-        to->triangles[i] = indices ? ((const uint32_t *)indices)[i] : (uint32_t)i;
+        tree->triangles[i] = indices ? ((const uint32_t *)indices)[i] : (uint32_t)i;
 done:
     memory_free(owned[0]);
     memory_free(owned[1]);
@@ -115,8 +115,8 @@ static kd_status build_on_cpu(kd_triangles *out, const kd_triangle_mesh *mesh,
     KD_TRY(copy_mesh(out, mesh, cuda >= 0));
     const tritree_input input = {out->positions, out->triangles, (uint32_t)mesh->vertex_count,
                                  (uint32_t)mesh->triangle_count};
-    const tritree_options how = out->tree.options;
-    return tritree_open(&out->tree, &input, &how, builder->name, NULL);
+    const tritree_options tree_options = out->tree.options;
+    return tritree_open(&out->tree, &input, &tree_options, builder->name, NULL);
 }
 
 /* Arguments of an open on a device. */
@@ -128,21 +128,22 @@ typedef struct opening {
 } opening;
 
 static kd_status build_on_cuda(void *context, const tritree_builder_cuda *row) {
-    const opening *of = (const opening *)context;
+    const opening *arguments = (const opening *)context;
     if (row) {
-        snprintf(of->out->builder, sizeof of->out->builder, "%s", row->name);
-        return triangles_cuda_build(of->out, of->mesh, row, of->cuda);
+        snprintf(arguments->out->builder, sizeof arguments->out->builder, "%s", row->name);
+        return triangles_cuda_build(arguments->out, arguments->mesh, row, arguments->cuda);
     }
-    KD_TRY(build_on_cpu(of->out, of->mesh, of->options, of->cuda));
-    return triangles_cuda_adopt(of->out, of->cuda);
+    KD_TRY(build_on_cpu(arguments->out, arguments->mesh, arguments->options, arguments->cuda));
+    return triangles_cuda_adopt(arguments->out, arguments->cuda);
 }
 
-static kd_status build_there(opening *of) {
+static kd_status build_there(opening *opening) {
     int32_t previous = 0;
     /* whose free memory limits the choice of the builder */
-    KD_TRY(device_enter(of->cuda, &previous));
-    const kd_status status = tritree_build_by_turns(of->options->builder, of->mesh->vertex_count,
-                                                    of->mesh->triangle_count, build_on_cuda, of);
+    KD_TRY(device_enter(opening->cuda, &previous));
+    const kd_status status =
+        tritree_build_by_turns(opening->options->builder, opening->mesh->vertex_count,
+                               opening->mesh->triangle_count, build_on_cuda, opening);
     device_leave(previous);
     return status;
 }
@@ -164,8 +165,8 @@ kd_status kd_triangles_open(kd_triangles **out, const kd_triangle_mesh *mesh,
     opened->stream = options->stream;
     opened->tree.options = (tritree_options){options->traversal_cost, options->intersect_cost,
                                              options->empty_factor, options->max_depth};
-    opening of = {opened, mesh, options, cuda};
-    if (cuda >= 0) status = build_there(&of);
+    opening opening = {opened, mesh, options, cuda};
+    if (cuda >= 0) status = build_there(&opening);
     if (cuda < 0 || device_retreats(options->device, status, mesh->vertices)) {
         triangles_drop_host(opened);
         status = build_on_cpu(opened, mesh, options, -1);
@@ -212,11 +213,12 @@ void kd_triangles_close(kd_triangles *tree) {
     memory_free(tree);
 }
 
-static uint64_t bytes_held(const kd_triangles *of) {
-    const tritree *tree = &of->tree;
-    const uint64_t nearest = triangles_nearest_bytes(of);
-    if (of->cuda) return sizeof *of + sizeof *of->cuda + of->cuda->tree.bytes + nearest;
-    return sizeof *of + nearest + tree->input.position_count * sizeof(vec3) +
+static uint64_t bytes_held(const kd_triangles *triangles) {
+    const tritree *tree = &triangles->tree;
+    const uint64_t nearest = triangles_nearest_bytes(triangles);
+    if (triangles->cuda)
+        return sizeof *triangles + sizeof *triangles->cuda + triangles->cuda->tree.bytes + nearest;
+    return sizeof *triangles + nearest + tree->input.position_count * sizeof(vec3) +
            3ull * tree->input.triangle_count * sizeof(uint32_t) +
            tree->input.triangle_count * sizeof(triangle_rows) +
            tree->node_count * sizeof(tritree_node) + tree->reference_count * sizeof(uint32_t) +
@@ -235,37 +237,37 @@ static void describe_tree(const tritree *tree, kd_triangles_info *info) {
 
 /* Describes where the tree is. For a tree on a device, what only its nodes tell is 0 if they cannot
    be copied. */
-static void describe_place(const kd_triangles *of, kd_triangles_info *info) {
-    device where;
-    memset(&where, 0, sizeof where);
-    if (of->cuda) {
+static void describe_place(const kd_triangles *tree, kd_triangles_info *info) {
+    device device;
+    memset(&device, 0, sizeof device);
+    if (tree->cuda) {
         kd_triangles *copy = NULL;
-        device_cuda_describe(&where, of->cuda->device);
-        info->nodes = of->tree.node_count;
-        if (triangles_cuda_fetch(&copy, of, false) == KD_OK) describe_tree(&copy->tree, info);
+        device_cuda_describe(&device, tree->cuda->device);
+        info->nodes = tree->tree.node_count;
+        if (triangles_cuda_fetch(&copy, tree, false) == KD_OK) describe_tree(&copy->tree, info);
         kd_triangles_close(copy);
     } else {
-        device_cpu_describe(&where);
-        describe_tree(&of->tree, info);
+        device_cpu_describe(&device);
+        describe_tree(&tree->tree, info);
     }
-    memcpy(info->device, where.name, sizeof info->device);
+    memcpy(info->device, device.name, sizeof info->device);
     snprintf(info->form, sizeof info->form, "%s",
-             of->cuda ? (of->cuda->tree.packed ? "packed" : "nodes")
-                      : (of->tree.wide ? "wide" : "nodes"));
+             tree->cuda ? (tree->cuda->tree.compressed ? "packed" : "nodes")
+                        : (tree->tree.wide ? "wide" : "nodes"));
 }
 
-static void describe(const kd_triangles *of, kd_triangles_info *info) {
-    const tritree *tree = &of->tree;
+static void describe(const kd_triangles *triangles, kd_triangles_info *info) {
+    const tritree *tree = &triangles->tree;
     info->vertices = tree->input.position_count;
     info->triangles = tree->input.triangle_count;
     info->degenerate_triangles = tree->statistics.degenerate_triangles;
     info->references = tree->reference_count;
     info->build_seconds = tree->statistics.build_seconds;
-    memcpy(info->builder, of->builder, sizeof info->builder);
+    memcpy(info->builder, triangles->builder, sizeof info->builder);
     memcpy(info->lo, &tree->box.lo, sizeof info->lo);
     memcpy(info->hi, &tree->box.hi, sizeof info->hi);
-    info->bytes = bytes_held(of);
-    describe_place(of, info);
+    info->bytes = bytes_held(triangles);
+    describe_place(triangles, info);
 }
 
 void kd_triangles_describe_sized(const kd_triangles *tree, kd_triangles_info *info,

@@ -8,19 +8,19 @@
 #include "core/memory.h"
 #include <assert.h>
 
-enum { TAKEN_MOST = 20, BACK_MOST = 6, PIECE = 1 << 24 /* rays on the device at a time */ };
+enum { TAKEN_MAX = 20, BACK_MAX = 6, PIECE = 1 << 24 /* rays on the device at a time */ };
 
 /* Work on one stream: temporary memory from the device's pool, and copies back to the host at the
    end. */
 typedef struct device_call {
     int32_t device, previous;
     void *stream;
-    void *taken[TAKEN_MOST];
+    void *taken[TAKEN_MAX];
     int taken_count;
     struct {
         void *to, *from;
         uint64_t bytes;
-    } back[BACK_MOST];
+    } back[BACK_MAX];
     int back_count;
 } device_call;
 
@@ -32,7 +32,7 @@ static kd_status begin(device_call *call, int32_t device, void *stream) {
 }
 
 static kd_status take(device_call *call, void **out, uint64_t bytes) {
-    assert(call->taken_count < TAKEN_MOST);
+    assert(call->taken_count < TAKEN_MAX);
     KD_TRY(device_pool_reserve(out, bytes, call->stream));
     call->taken[call->taken_count++] = *out;
     return KD_OK;
@@ -59,7 +59,7 @@ static kd_status bring_in(device_call *call, const void **out, const void *given
 static kd_status bring_out(device_call *call, void **out, void *wanted, uint64_t bytes) {
     *out = wanted;
     if (!wanted || bytes == 0 || device_of_pointer(wanted) == call->device) return KD_OK;
-    assert(call->back_count < BACK_MOST);
+    assert(call->back_count < BACK_MAX);
     KD_TRY(take(call, out, bytes));
     call->back[call->back_count].to = wanted;
     call->back[call->back_count].from = *out;

@@ -14,7 +14,7 @@
    triangles, and all invariants of the tree. */
 #include "accel/builders.h"
 #include "accel/triangles.h"
-#include "core/files/parts_file.h"
+#include "core/files/sectioned_file.h"
 #include "core/memory.h"
 #include <assert.h>
 
@@ -36,18 +36,18 @@ enum { TRIANGLES_VERSION = 1, PARTS = 4 };
 static const char magic[] = "KDTRIANG";
 
 /* Lists the arrays of a tree in the order of the file. */
-static void list_parts(const kd_triangles *of, file_part parts[PARTS]) {
-    const tritree *tree = &of->tree;
+static void list_parts(const kd_triangles *triangles, file_part parts[PARTS]) {
+    const tritree *tree = &triangles->tree;
     const file_part all[PARTS] = {
-        {of->positions, tree->input.position_count * sizeof *of->positions},
-        {of->triangles, 3ull * tree->input.triangle_count * sizeof *of->triangles},
+        {triangles->positions, tree->input.position_count * sizeof *triangles->positions},
+        {triangles->triangles, 3ull * tree->input.triangle_count * sizeof *triangles->triangles},
         {tree->nodes, tree->node_count * sizeof *tree->nodes},
         {tree->references, tree->reference_count * sizeof *tree->references}};
     memcpy(parts, all, sizeof all);
 }
 
-static triangles_header make_header(const kd_triangles *of) {
-    const tritree *tree = &of->tree;
+static triangles_header make_header(const kd_triangles *triangles) {
+    const tritree *tree = &triangles->tree;
     triangles_header header;
     memset(&header, 0, sizeof header);
     memcpy(header.magic, magic, sizeof header.magic);
@@ -65,7 +65,7 @@ static triangles_header make_header(const kd_triangles *of) {
     header.empty_leaves = tree->statistics.empty_leaves;
     header.sah_cost = tree->statistics.sah_cost;
     header.build_seconds = tree->statistics.build_seconds;
-    memcpy(header.builder, of->builder, sizeof header.builder);
+    memcpy(header.builder, triangles->builder, sizeof header.builder);
     return header;
 }
 
@@ -73,7 +73,7 @@ static kd_status write_tree(const kd_triangles *tree, const char *path) {
     const triangles_header header = make_header(tree);
     file_part parts[PARTS];
     list_parts(tree, parts);
-    return parts_file_write(path, &header, sizeof header, parts, PARTS);
+    return sectioned_file_write(path, &header, sizeof header, parts, PARTS);
 }
 
 kd_status kd_triangles_save(const kd_triangles *tree, const char *path) {
@@ -87,7 +87,8 @@ kd_status kd_triangles_save(const kd_triangles *tree, const char *path) {
 }
 
 static kd_status read_header(triangles_header *header, const file_view *file, const char *path) {
-    KD_TRY(parts_file_header(file, path, magic, "file of a triangle tree", header, sizeof *header));
+    KD_TRY(sectioned_file_header(file, path, magic, "file of a triangle tree", header,
+                                 sizeof *header));
     KD_REQUIRE(header->version == TRIANGLES_VERSION, KD_ERROR_INPUT,
                "%s: found file version %u, expected %d", path, header->version, TRIANGLES_VERSION);
     KD_REQUIRE(header->nodes >= 1 && header->triangles < KD_NONE && header->max_depth >= 0 &&
@@ -98,7 +99,7 @@ static kd_status read_header(triangles_header *header, const file_view *file, co
     const uint64_t bytes =
         header->vertices * sizeof(vec3) + header->triangles * 3 * sizeof(uint32_t) +
         header->nodes * sizeof(tritree_node) + header->references * sizeof(uint32_t);
-    return parts_file_check_size(file, path, sizeof *header, bytes);
+    return sectioned_file_check_size(file, path, sizeof *header, bytes);
 }
 
 static kd_status read_parts(kd_triangles *out, const triangles_header *header,
@@ -114,7 +115,7 @@ static kd_status read_parts(kd_triangles *out, const triangles_header *header,
         (tritree_input){out->positions, out->triangles, header->vertices, header->triangles};
     file_part parts[PARTS];
     list_parts(out, parts);
-    return parts_file_read(file, path, sizeof *header, parts, PARTS);
+    return sectioned_file_read(file, path, sizeof *header, parts, PARTS);
 }
 
 static kd_status read_tree(kd_triangles *out, const triangles_header *header, const char *path) {

@@ -1,5 +1,7 @@
-# What every file of the house is compiled with: target kd_common.
-set(KD_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wcast-qual -Wstrict-prototypes
+# What every file of the project is compiled with: target kd_common.
+# A parameter may have the name of its type (`frame *frame`): of GCC's warnings about shadowing, those of locals.
+set(KD_SHADOW $<IF:$<C_COMPILER_ID:GNU>,-Wshadow=local,-Wshadow>)
+set(KD_WARNINGS -Wall -Wextra -Wpedantic ${KD_SHADOW} -Wconversion -Wcast-qual -Wstrict-prototypes
                 -Wmissing-prototypes -Wvla -Wundef -Wc++-compat -Wformat=2 -Wdouble-promotion)
 add_library(kd_common INTERFACE)
 target_include_directories(kd_common INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/include)
@@ -15,7 +17,7 @@ target_compile_options(kd_common INTERFACE $<$<COMPILE_LANGUAGE:C>:${KD_WARNINGS
 if(KD_WERROR)
   target_compile_options(kd_common INTERFACE $<$<COMPILE_LANGUAGE:C>:-Werror>)
 endif()
-# A call of the library has 128 KB of stack (include/kandela/status.h), so no function of a room takes more than 20 KB:
+# A call of the library has 128 KB of stack (include/kandela/status.h), so no function takes more than 20 KB:
 # what is larger comes from the heap (core/memory.h). Frames of an optimised build alone say something.
 set(KD_FRAME_WARNINGS)
 if(KD_WERROR AND NOT KD_SANITIZE AND CMAKE_BUILD_TYPE MATCHES "^(Release|RelWithDebInfo)$"

@@ -39,8 +39,8 @@ function(kd_kernels list) # nvcc takes them as they are
 endfunction()
 # Which functions of shared headers kernels call instead of having copies of them: a matter of instruction caches
 # (core/math/platform.h), measured by `bench frame`. A file that is not named here copies all.
-set_source_files_properties(render/integrators/whitted.cu render/integrators/placed.cu render/integrators/light.cu
-  render/integrators/debug.cu render/photon_mapping/eye_walk.cu
+set_source_files_properties(render/integrators/whitted.cu render/integrators/instances.cu render/integrators/light.cu
+  render/integrators/debug.cu render/photon_mapping/inline_lookup.cu
   PROPERTIES COMPILE_DEFINITIONS KD_CALL_ALL=1)
 set_source_files_properties(render/frame/path_waves.cu render/photon_mapping/eye_waves.cu
   render/photon_mapping/gather_waves.cu photon/emission/emit.cu

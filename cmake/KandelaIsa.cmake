@@ -80,7 +80,7 @@ if(KD_ISA)
     target_link_libraries(kd_isa_${isa} PRIVATE kd_common)
     set_target_properties(kd_isa_${isa} PROPERTIES KD_INNERMOST ON) # KandelaCompiler: not hardened
     target_compile_options(kd_isa_${isa} PRIVATE ${KD_FRAME_WARNINGS} ${KD_ISA_FLAGS_${isa}} -include ${CMAKE_BINARY_DIR}/generated/isa/${isa}.h)
-    set_property(GLOBAL APPEND PROPERTY KD_ROOMS kd_isa_${isa})
+    set_property(GLOBAL APPEND PROPERTY KD_MODULES kd_isa_${isa})
   endforeach()
 endif()
 message(STATUS "Kandela: one instruction set or several: ${KD_ISA}")

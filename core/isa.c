@@ -39,11 +39,11 @@ static isa isa_of_cpu(void) {
 
 isa isa_chosen(void) {
     const char *limit = place_variable("KANDELA_CPU");
-    const isa most = limit && strcmp(limit, "base") == 0   ? ISA_BASE
-                     : limit && strcmp(limit, "avx2") == 0 ? ISA_AVX2
-                                                           : ISA_AVX512;
-    const isa found = isa_of_cpu();
-    return found < most ? found : most;
+    const isa maximum = limit && strcmp(limit, "base") == 0   ? ISA_BASE
+                        : limit && strcmp(limit, "avx2") == 0 ? ISA_AVX2
+                                                              : ISA_AVX512;
+    const isa level = isa_of_cpu();
+    return level < maximum ? level : maximum;
 }
 
 /* The function of the plain name jumps through a pointer, which holds the base version until the

@@ -11,65 +11,65 @@ double timing_now(void) {
 
 enum { REPORT_INTERVAL_US = 100000 };
 
-void job_init(job *watched) {
-    memset(watched, 0, sizeof *watched);
+void job_init(job_control *job) {
+    memset(job, 0, sizeof *job);
 }
 
-static void report(job *watched, bool always) {
-    if (!watched->report) return;
+static void report(job_control *job, bool always) {
+    if (!job->report) return;
     const long long now = (long long)(timing_now() * 1e6);
-    long long last = atomic_load(&watched->reported_at);
+    long long last = atomic_load(&job->reported_at);
     if (!always && (now - last < REPORT_INTERVAL_US ||
-                    !atomic_compare_exchange_strong(&watched->reported_at, &last, now)))
+                    !atomic_compare_exchange_strong(&job->reported_at, &last, now)))
         return;
-    watched->report(watched->context, watched->stage, atomic_load(&watched->done), watched->total);
+    job->report(job->context, job->stage, atomic_load(&job->done), job->total);
 }
 
-static void stage_add(job *watched, const char *name, double seconds) {
+static void stage_add(job_control *job, const char *name, double seconds) {
     int i = 0;
-    while (i < watched->stage_count && strcmp(watched->stages[i].name, name) != 0) ++i;
+    while (i < job->stage_count && strcmp(job->stages[i].name, name) != 0) ++i;
     if (i == JOB_STAGES) return;
-    if (i == watched->stage_count) {
-        watched->stages[i].name = name;
-        watched->stages[i].seconds = 0;
-        ++watched->stage_count;
+    if (i == job->stage_count) {
+        job->stages[i].name = name;
+        job->stages[i].seconds = 0;
+        ++job->stage_count;
     }
-    watched->stages[i].seconds += seconds;
+    job->stages[i].seconds += seconds;
 }
 
-void job_stage_begin(job *watched, const char *name, int64_t total) {
-    if (!watched) return;
-    job_stage_end(watched);
-    watched->stage = name;
-    watched->total = total;
-    atomic_store(&watched->done, 0);
-    watched->stage_started = timing_now();
-    report(watched, true);
+void job_stage_begin(job_control *job, const char *name, int64_t total) {
+    if (!job) return;
+    job_stage_end(job);
+    job->stage = name;
+    job->total = total;
+    atomic_store(&job->done, 0);
+    job->stage_started = timing_now();
+    report(job, true);
 }
 
-void job_stage_end(job *watched) {
-    if (!watched || !watched->stage) return;
-    report(watched, true);
-    stage_add(watched, watched->stage, timing_now() - watched->stage_started);
-    watched->stage = NULL;
+void job_stage_end(job_control *job) {
+    if (!job || !job->stage) return;
+    report(job, true);
+    stage_add(job, job->stage, timing_now() - job->stage_started);
+    job->stage = NULL;
 }
 
-void job_advance(job *watched, int64_t items) {
-    if (!watched) return;
-    atomic_fetch_add(&watched->done, items);
-    report(watched, false);
+void job_advance(job_control *job, int64_t items) {
+    if (!job) return;
+    atomic_fetch_add(&job->done, items);
+    report(job, false);
 }
 
-bool job_cancelled(const job *watched) {
-    return watched && atomic_load(&watched->cancelled);
+bool job_cancelled(const job_control *job) {
+    return job && atomic_load(&job->cancelled);
 }
 
-bool job_overdue(const job *watched) {
-    return watched && watched->deadline > 0 && timing_now() >= watched->deadline;
+bool job_overdue(const job_control *job) {
+    return job && job->deadline > 0 && timing_now() >= job->deadline;
 }
 
-double job_seconds(const job *watched, const char *name) {
-    for (int i = 0; watched && i < watched->stage_count; ++i)
-        if (strcmp(watched->stages[i].name, name) == 0) return watched->stages[i].seconds;
+double job_seconds(const job_control *job, const char *name) {
+    for (int i = 0; job && i < job->stage_count; ++i)
+        if (strcmp(job->stages[i].name, name) == 0) return job->stages[i].seconds;
     return 0;
 }

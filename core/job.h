@@ -17,7 +17,7 @@ extern "C" {
 /* Returns monotonic wall-clock time in seconds. */
 double timing_now(void);
 
-typedef struct job job;
+typedef struct job_control job_control;
 
 #ifndef __cplusplus /* C11 atomics: .cu files call the functions below */
 enum { JOB_STAGES = 32 };
@@ -27,7 +27,7 @@ typedef struct job_stage_record {
     double seconds;   /* total of all runs of the stage */
 } job_stage_record;
 
-struct job {
+struct job_control {
     /* Progress callback, called from any thread, at most about ten times a second; may be NULL. */
     void (*report)(void *context, const char *stage, int64_t done, int64_t total);
     void *context;
@@ -45,17 +45,17 @@ struct job {
 #endif
 
 /* Zeroes the job: no callback, no deadline, not cancelled. */
-void job_init(job *watched);
+void job_init(job_control *job);
 
 /* Begins a stage. Stages do not nest: beginning one ends the current one. `name` must be a static
    string; `total` is the number of items that job_advance will count. */
-void job_stage_begin(job *watched, const char *name, int64_t total);
-void job_stage_end(job *watched);
-void job_advance(job *watched, int64_t items); /* thread-safe */
-bool job_cancelled(const job *watched);        /* returns false for NULL */
-bool job_overdue(const job *watched);          /* returns false without a deadline, and for NULL */
+void job_stage_begin(job_control *job, const char *name, int64_t total);
+void job_stage_end(job_control *job);
+void job_advance(job_control *job, int64_t items); /* thread-safe */
+bool job_cancelled(const job_control *job);        /* returns false for NULL */
+bool job_overdue(const job_control *job); /* returns false without a deadline, and for NULL */
 /* Returns the total of all runs of the stage in seconds; 0 if it never ran. */
-double job_seconds(const job *watched, const char *name);
+double job_seconds(const job_control *job, const char *name);
 
 #ifdef __cplusplus
 }

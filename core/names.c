@@ -11,7 +11,7 @@ static int lower(char c) {
     return tolower((unsigned char)c);
 }
 
-static int least(int a, int b) {
+static int minimum(int a, int b) {
     return a < b ? a : b;
 }
 
@@ -25,10 +25,10 @@ int nearest_distance(const char *a, const char *b) {
         row[0] = i;
         for (int j = 1; j <= columns; ++j) {
             const int replaced = above[j - 1] + (lower(a[i - 1]) != lower(b[j - 1]));
-            row[j] = least(replaced, least(above[j], row[j - 1]) + 1);
+            row[j] = minimum(replaced, minimum(above[j], row[j - 1]) + 1);
             if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) &&
                 lower(a[i - 2]) == lower(b[j - 1]))
-                row[j] = least(row[j], above_two[j - 2] + 1);
+                row[j] = minimum(row[j], above_two[j - 2] + 1);
         }
     }
     return edits[rows % 3][columns];

@@ -27,7 +27,7 @@ static int numbers_of(const option_row *row) {
 }
 
 static bool is_bounded(const option_row *row) {
-    return row->least < row->most;
+    return row->minimum < row->maximum;
 }
 
 static bool is_listed(const char *list, const char *name) {
@@ -64,10 +64,10 @@ static void expect_numbers(char *out, size_t bytes, const option_row *row, const
     const int count = numbers_of(row);
     if (count > 1) append(out, bytes, "%s, %d numbers, each ", row->argument, count);
     append(out, bytes, "%s", noun);
-    if (is_bounded(row) && row->most < untold)
-        append(out, bytes, " from %.9g to %.9g", row->least, row->most);
+    if (is_bounded(row) && row->maximum < untold)
+        append(out, bytes, " from %.9g to %.9g", row->minimum, row->maximum);
     else if (is_bounded(row))
-        append(out, bytes, " of at least %.9g", row->least);
+        append(out, bytes, " of at least %.9g", row->minimum);
     if (row->automatic) append(out, bytes, ", or %s", row->automatic);
 }
 
@@ -98,10 +98,10 @@ void option_expect(char *out, size_t bytes, const option_row *row) {
 
 void option_range(char *out, size_t bytes, const option_row *row) {
     out[0] = '\0';
-    if (is_bounded(row) && row->most < untold)
-        append(out, bytes, "%.9g to %.9g", row->least, row->most);
-    else if (is_bounded(row) && row->least > 0)
-        append(out, bytes, "at least %.9g", row->least);
+    if (is_bounded(row) && row->maximum < untold)
+        append(out, bytes, "%.9g to %.9g", row->minimum, row->maximum);
+    else if (is_bounded(row) && row->minimum > 0)
+        append(out, bytes, "at least %.9g", row->minimum);
     if (row->unit) append(out, bytes, "%s%s", out[0] ? " " : "", row->unit);
 }
 
@@ -145,7 +145,7 @@ static bool number_fits(const option_row *row, double value) {
     if (is_real(row) && !isfinite(value)) return false;
     /* a decimal bound need not be representable as a float */
     const double slack = row->kind == OPTION_FLOAT ? 1e-6 * fabs(value) : 0;
-    return !is_bounded(row) || (value >= row->least - slack && value <= row->most + slack);
+    return !is_bounded(row) || (value >= row->minimum - slack && value <= row->maximum + slack);
 }
 
 static bool name_fits(const option_row *row, const char *name) {

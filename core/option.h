@@ -51,7 +51,7 @@ typedef struct option_row {
     const char *environment;          /* environment variable that also sets it; NULL: none */
     const char *(*choice)(int index); /* valid names, then NULL; may be NULL */
     const char *automatic;            /* OPTION_FLOAT: the word that sets NAN; NULL: none */
-    double least, most;               /* inclusive range of a number; both 0: unlimited */
+    double minimum, maximum;          /* inclusive range of a number; both 0: unlimited */
     size_t offset, bytes;             /* position and size in the group's struct: OPTION_FIELD */
     option_kind kind;
     option_resume resume;

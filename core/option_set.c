@@ -30,7 +30,7 @@ static kd_status refuse(const option_words *given) {
 }
 
 static bool in_range(const option_row *row, double value) {
-    return row->least >= row->most || (value >= row->least && value <= row->most);
+    return row->minimum >= row->maximum || (value >= row->minimum && value <= row->maximum);
 }
 
 /* Parses a decimal number; rejects leading blanks, hexadecimal, "inf" and "nan". *end points past

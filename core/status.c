@@ -7,11 +7,11 @@
 static _Thread_local char error_message[1024];
 static _Thread_local char error_trace[2048];
 
-static void trace_add(const char *file, int line, const char *what) {
+static void trace_add(const char *file, int line, const char *expression) {
     const size_t used = strlen(error_trace);
     const char *name = strrchr(file, '/');
     snprintf(error_trace + used, sizeof error_trace - used, "  %s:%d %s\n", name ? name + 1 : file,
-             line, what);
+             line, expression);
 }
 
 kd_status status_fail(kd_status status, const char *file, int line, const char *format, ...) {

@@ -17,7 +17,7 @@ void sized_give(void *out, size_t size, const void *ours, size_t our_size) {
 kd_status sized_take(void *ours, size_t our_size, const void *given, const char *filler) {
     size_t size = 0;
     memcpy(&size, given, sizeof size);
-    KD_REQUIRE(size >= sizeof size && size <= SIZED_MOST, KD_ERROR_USAGE,
+    KD_REQUIRE(size >= sizeof size && size <= SIZED_MAX, KD_ERROR_USAGE,
                "`struct_size` is %zu, which is not the size of such a struct; call %s first", size,
                filler);
     for (size_t i = our_size; i < size; ++i)

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-enum { SIZED_MOST = 1 << 16 /* bytes; a larger struct_size is taken as uninitialised */ };
+enum { SIZED_MAX = 1 << 16 /* bytes; a larger struct_size is taken as uninitialised */ };
 
 /* Copies `ours` to the caller's struct of `size` bytes: truncates it or fills the tail with zeros,
    and sets struct_size to `size`. Does nothing if `out` is NULL or `size` is less than

@@ -12,15 +12,15 @@ enum { NEIGHBOURS = 8 };
 static float *read_cloud(const char *path, uint64_t *count) {
     char line[256];
     float *xyz = NULL;
-    uint64_t room = 0;
+    uint64_t capacity = 0;
     FILE *file = fopen(path, "r");
     *count = 0;
     while (file && fgets(line, sizeof line, file)) {
         float p[3];
         const char *numbers = line[0] == 'v' && line[1] == ' ' ? line + 2 : line;
         if (sscanf(numbers, "%f %f %f", &p[0], &p[1], &p[2]) != 3) continue;
-        if (*count == room) {
-            float *more = realloc(xyz, (room = room * 2 + 1024) * 3 * sizeof(float));
+        if (*count == capacity) {
+            float *more = realloc(xyz, (capacity = capacity * 2 + 1024) * 3 * sizeof(float));
             if (!more) break;
             xyz = more;
         }

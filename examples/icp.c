@@ -23,15 +23,15 @@ typedef struct motion {
 
 static int scan_read(scan *out, const char *path) {
     char line[256];
-    uint64_t room = 0;
+    uint64_t capacity = 0;
     FILE *file = fopen(path, "r");
     memset(out, 0, sizeof *out);
     while (file && fgets(line, sizeof line, file)) {
         double p[3];
         const char *numbers = line[0] == 'v' && line[1] == ' ' ? line + 2 : line;
         if (sscanf(numbers, "%lf %lf %lf", &p[0], &p[1], &p[2]) != 3) continue;
-        if (out->count == room) {
-            double *more = realloc(out->xyz, (room = room * 2 + 1024) * sizeof p);
+        if (out->count == capacity) {
+            double *more = realloc(out->xyz, (capacity = capacity * 2 + 1024) * sizeof p);
             if (!more) break;
             out->xyz = more;
         }

@@ -38,7 +38,7 @@ typedef struct answers {
 
 /* Builds and queries twice and times the second round: the first initialises the devices. */
 static void run(const char *device, kd_points_spread spread, const kd_point_array *cloud,
-                const kd_point_array *asked, uint32_t k, answers *out) {
+                const kd_point_array *points, uint32_t k, answers *out) {
     kd_points *tree = NULL;
     kd_points_options options;
     kd_points_query query;
@@ -49,7 +49,7 @@ static void run(const char *device, kd_points_spread spread, const kd_point_arra
     kd_points_query_default(&query);
     snprintf(options.device, sizeof options.device, "%s", device);
     options.spread = spread;
-    query.points = *asked;
+    query.points = *points;
     for (turn = 0; turn < 2; ++turn) {
         double begun;
         kd_points_close(tree);
@@ -64,7 +64,7 @@ static void run(const char *device, kd_points_spread spread, const kd_point_arra
            !strchr(device, ',') && strcmp(device, "cuda:all") != 0 ? "one tree"
            : spread == KD_POINTS_SPREAD_PARTS                      ? "parts"
                                                                    : "copies",
-           info.build_seconds, 1e-6 * (double)asked->count / asking);
+           info.build_seconds, 1e-6 * (double)points->count / asking);
     kd_points_close(tree);
 }
 
@@ -73,7 +73,7 @@ int main(int argc, char **argv) {
     uint32_t k;
     char first[256];
     answers one, many;
-    kd_point_array cloud, asked;
+    kd_point_array cloud, array;
     if (argc < 5) {
         fprintf(stderr, "usage: many_devices POINTS QUERIES K DEVICES [parts|copies]\n");
         return 2;
@@ -84,26 +84,26 @@ int main(int argc, char **argv) {
     rows = queries * k;
     snprintf(first, sizeof first, "%.*s", (int)strcspn(argv[4], ","), argv[4]);
     cloud = kd_point_array_make(random_points(points, 1), points, 3, KD_FLOAT);
-    asked = kd_point_array_make(random_points(queries, 2), queries, 3, KD_FLOAT);
+    array = kd_point_array_make(random_points(queries, 2), queries, 3, KD_FLOAT);
     one.ids = malloc(rows * sizeof *one.ids + 1);
     one.dist2 = malloc(rows * sizeof *one.dist2 + 1);
     many.ids = malloc(rows * sizeof *many.ids + 1);
     many.dist2 = malloc(rows * sizeof *many.dist2 + 1);
-    if (!cloud.coordinates || !asked.coordinates || !one.ids || !one.dist2 || !many.ids ||
+    if (!cloud.coordinates || !array.coordinates || !one.ids || !one.dist2 || !many.ids ||
         !many.dist2) {
         fprintf(stderr, "many_devices: out of memory\n");
         return 4;
     }
-    run(first, KD_POINTS_SPREAD_AUTO, &cloud, &asked, k, &one);
+    run(first, KD_POINTS_SPREAD_AUTO, &cloud, &array, k, &one);
     if (argc < 6 || strcmp(argv[5], "parts") == 0) {
-        run(argv[4], KD_POINTS_SPREAD_PARTS, &cloud, &asked, k, &many);
+        run(argv[4], KD_POINTS_SPREAD_PARTS, &cloud, &array, k, &many);
         rows = memcmp(one.ids, many.ids, rows * sizeof *one.ids) ||
                        memcmp(one.dist2, many.dist2, rows * sizeof *one.dist2)
                    ? 0
                    : rows;
     }
     if (rows && (argc < 6 || strcmp(argv[5], "copies") == 0)) {
-        run(argv[4], KD_POINTS_SPREAD_COPIES, &cloud, &asked, k, &many);
+        run(argv[4], KD_POINTS_SPREAD_COPIES, &cloud, &array, k, &many);
         rows = memcmp(one.ids, many.ids, rows * sizeof *one.ids) ? 0 : rows;
     }
     puts(rows ? "the same answers" : "answers differ");

@@ -16,7 +16,7 @@ static void check(kd_status status) {
 int main(int argc, char **argv) {
     const uint64_t count = argc > 1 ? strtoull(argv[1], NULL, 10) : 100000;
     int rank, size;
-    double begun, built, asked, sum = 0, all = 0, seconds[2], most[2];
+    double begun, built, queries, sum = 0, all = 0, seconds[2], maximum[2];
     uint64_t i, state, *ids;
     float *xyz, *dist2;
     kd_points *tree = NULL;
@@ -46,18 +46,18 @@ int main(int argc, char **argv) {
     check(kd_points_open_distributed(&tree, &query.points, &options, MPI_COMM_WORLD));
     built = MPI_Wtime();
     check(kd_points_nearest64(tree, &query, 2, ids, dist2, NULL)); /* itself and the nearest */
-    asked = MPI_Wtime();
+    queries = MPI_Wtime();
     for (i = 0; i < count; ++i) sum += sqrt((double)dist2[2 * i + 1]);
     seconds[0] = built - begun;
-    seconds[1] = asked - built;
-    MPI_Reduce(seconds, most, 2, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    seconds[1] = queries - built;
+    MPI_Reduce(seconds, maximum, 2, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
     MPI_Reduce(&sum, &all, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
     kd_points_describe_sized(tree, &info, sizeof info);
     if (rank == 0)
         printf("%llu points at %d ranks: build %.3f s, all ask %.3f s, rank 0 sent %.1f MB, mean "
                "distance %.6g\n",
-               (unsigned long long)info.count, size, most[0], most[1], 1e-6 * (double)info.sent,
-               all / (double)info.count);
+               (unsigned long long)info.count, size, maximum[0], maximum[1],
+               1e-6 * (double)info.sent, all / (double)info.count);
     kd_points_close(tree);
     MPI_Finalize();
     return 0;

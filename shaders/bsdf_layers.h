@@ -13,18 +13,18 @@ typedef struct layer_profile {
     float floor, slope, power;
 } layer_profile;
 
-KD_FN float layer_profile_fall(const layer_profile *of, float cosine) {
+KD_FN float layer_profile_fall(const layer_profile *profile, float cosine) {
     const float down = 1 - float_clamp(cosine, 0, 1);
-    return down > 0 ? float_exp(of->power * float_log(down)) : 0;
+    return down > 0 ? float_exp(profile->power * float_log(down)) : 0;
 }
 
-KD_FN float layer_profile_at(const layer_profile *of, float cosine) {
-    return of->floor + of->slope * layer_profile_fall(of, cosine);
+KD_FN float layer_profile_at(const layer_profile *profile, float cosine) {
+    return profile->floor + profile->slope * layer_profile_fall(profile, cosine);
 }
 
 /* Returns the mean over the hemisphere, weighted by the cosine. */
-KD_FN float layer_profile_mean(const layer_profile *of) {
-    return of->floor + 2 * of->slope / ((of->power + 1) * (of->power + 2));
+KD_FN float layer_profile_mean(const layer_profile *profile) {
+    return profile->floor + 2 * profile->slope / ((profile->power + 1) * (profile->power + 2));
 }
 
 /* Returns the profile with these values at normal incidence, at grazing incidence, and in the
@@ -39,19 +39,19 @@ KD_FN layer_profile layer_profile_through(float along, float across, float mean)
 
 /* Returns the integral over a diffuse base's light of the albedo in excess of that at `cosine`: of
    max(0, E(x) - E(cosine)) 2 x dx. */
-KD_FN float layer_profile_lack(const layer_profile *of, float cosine) {
-    if (!(of->slope > 0)) return 0;
-    const float mu = float_clamp(cosine, 0, 1), down = 1 - mu, p = of->power;
-    const float fall = layer_profile_fall(of, mu);
+KD_FN float layer_profile_lack(const layer_profile *profile, float cosine) {
+    if (!(profile->slope > 0)) return 0;
+    const float mu = float_clamp(cosine, 0, 1), down = 1 - mu, p = profile->power;
+    const float fall = layer_profile_fall(profile, mu);
     const float first = (1 - fall * down) / (p + 1), second = (1 - fall * down * down) / (p + 2);
-    return of->slope * float_max(2 * (first - second) - fall * mu * mu, 0);
+    return profile->slope * float_max(2 * (first - second) - fall * mu * mu, 0);
 }
 
 /* Returns the mean of layer_profile_lack over the hemisphere, weighted by the cosine. */
-KD_FN float layer_profile_lack_mean(const layer_profile *of) {
-    if (!(of->slope > 0)) return 0;
-    const float q = of->power + 1;
-    return of->slope * (2 - 24 / ((q + 2) * (q + 3))) / (q * (q + 1));
+KD_FN float layer_profile_lack_mean(const layer_profile *profile) {
+    if (!(profile->slope > 0)) return 0;
+    const float q = profile->power + 1;
+    return profile->slope * (2 - 24 / ((q + 2) * (q + 3))) / (q * (q + 1));
 }
 
 /* Returns the profile of white sheen: the rougher, the flatter and the higher at normal
@@ -169,8 +169,8 @@ KD_FN float principled_clear(const principled_side *side, float cosine) {
 }
 
 KD_FN float principled_fuzz(const principled_side *side, float cosine) {
-    const float most = vec3_largest(side->fuzz);
-    return most > 0 ? most * layer_profile_at(&side->fuzzes, cosine) : 0;
+    const float maximum = vec3_largest(side->fuzz);
+    return maximum > 0 ? maximum * layer_profile_at(&side->fuzzes, cosine) : 0;
 }
 
 /* Transforms a direction from the base's frame to the coat's. */
@@ -216,12 +216,12 @@ typedef struct principled_lack {
 
 KD_FN principled_lack principled_lack_of(const principled_side *side) {
     principled_lack lack;
-    const float most = vec3_largest(side->fuzz), alpha = side->base.alpha;
+    const float maximum = vec3_largest(side->fuzz), alpha = side->base.alpha;
     memset(&lack, 0, sizeof lack);
-    if (most > 0) {
+    if (maximum > 0) {
         lack.fuzz = side->fuzzes;
-        lack.fuzz.slope *= most;
-        lack.fuzz.floor *= most;
+        lack.fuzz.slope *= maximum;
+        lack.fuzz.floor *= maximum;
     }
     if (side->clear > 0) { /* The coat receives what the sheen leaves where it reflects most. */
         const float along = principled_clear(side, 1), across = principled_clear(side, 0);

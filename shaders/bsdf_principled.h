@@ -21,9 +21,10 @@
 /* Returns the alpha of isotropic microfacets that look alike from a direction: that of the ellipse
    along the direction at grazing angles, the mean from above. */
 KD_FN float principled_alpha(const principled_side *side, vec3 direction) {
-    const ggx_ellipse of = side->facets;
-    if (of.x == of.y) return of.x;
-    const float mean = ggx_ellipse_mean(of), x = of.x * direction.x, y = of.y * direction.y;
+    const ggx_ellipse ellipse = side->facets;
+    if (ellipse.x == ellipse.y) return ellipse.x;
+    const float mean = ggx_ellipse_mean(ellipse), x = ellipse.x * direction.x,
+                y = ellipse.y * direction.y;
     const float straight = mean * mean, low = 1 - direction.z * direction.z;
     return sqrtf(straight + x * x + y * y - straight * low);
 }

@@ -44,7 +44,7 @@ typedef struct emitted_photon {
     ray cast;
     vec3 power; /* W, to be divided by the number of photons emitted */
     uint32_t light;
-    uint32_t where;   /* medium at the origin */
+    uint32_t medium;  /* medium at the origin */
     float wavelength; /* micrometres; 0: white */
 } emitted_photon;
 
@@ -135,7 +135,8 @@ KD_FN vec3 emission_narrow_cone(vec3 axis, float versine, float u, float v) {
 }
 
 /* Returns true if the ray, or for light from infinity the whole line, meets a target. */
-KD_FN bool emission_meets(const emission_target *target, vec3 from, vec3 direction, bool line) {
+KD_FN bool emission_intersects(const emission_target *target, vec3 from, vec3 direction,
+                               bool line) {
     const vec3 towards = vec3_sub(target->centre, from);
     if (!line && !(vec3_dot(towards, direction) > 0)) return false;
     return vec3_length2(vec3_cross(towards, direction)) <= target->radius * target->radius;
@@ -146,7 +147,8 @@ KD_FN float emission_choices(const photon_emission *emission, uint32_t which, ve
                              vec3 direction, bool line) {
     float choices = 1;
     for (uint32_t i = 0; i < emission->target_count; ++i)
-        if (i != which && emission_meets(&emission->targets[i], from, direction, line)) ++choices;
+        if (i != which && emission_intersects(&emission->targets[i], from, direction, line))
+            ++choices;
     return choices;
 }
 
@@ -176,48 +178,48 @@ KD_FN bool emission_towards_targets(const photon_emission *emission, vec3 from,
     return true;
 }
 
-KD_FN bool emit_from_triangle(const scene_view *scene, const light *from,
+KD_FN bool emit_from_triangle(const scene_view *scene, const light *light,
                               const photon_emission *emission, const float *u,
                               emitted_photon *out) {
-    const uint32_t *corner = scene->mesh.triangles + 3 * (size_t)from->triangle;
+    const uint32_t *corner = scene->mesh.triangles + 3 * (size_t)light->triangle;
     const vec3 a = scene->mesh.positions[corner[0]], b = scene->mesh.positions[corner[1]],
                c = scene->mesh.positions[corner[2]];
     const vec2 place = sample_triangle(u[1], u[2]);
     const vec3 point = triangle_point(a, b, c, place.x, place.y);
-    const vec3 normal = from->direction;
-    const vec3 radiance = light_triangle_radiance(scene, from, place.x, place.y);
-    const float area = from->area;
+    const vec3 normal = light->direction;
+    const vec3 radiance = light_triangle_radiance(scene, light, place.x, place.y);
+    const float area = light->area;
     emission_direction drawn;
     float cosine;
     if (emission_towards_targets(emission, point, 1, u[3], u[4], &drawn)) {
         cosine = vec3_dot(drawn.direction, normal);
-        if (from->two_sided) cosine = fabsf(cosine);
+        if (light->two_sided) cosine = fabsf(cosine);
         if (!(cosine > 0)) return false;
         out->power = vec3_scale(radiance, area * cosine * drawn.solid_angle);
     } else {
-        const bool back = from->two_sided && u[3] >= 0.5f;
-        const float stretched = from->two_sided ? 2 * u[3] - (back ? 1.0f : 0.0f) : u[3];
+        const bool back = light->two_sided && u[3] >= 0.5f;
+        const float stretched = light->two_sided ? 2 * u[3] - (back ? 1.0f : 0.0f) : u[3];
         const frame3 axes = frame3_around(back ? vec3_negate(normal) : normal);
         drawn.direction = frame3_to_world(&axes, sample_cosine_hemisphere(stretched, u[4]));
-        out->power = vec3_scale(radiance, area * KD_PI * (from->two_sided ? 2.0f : 1.0f));
+        out->power = vec3_scale(radiance, area * KD_PI * (light->two_sided ? 2.0f : 1.0f));
     }
     const vec3 origin = ray_leave(point, triangle_point_error(a, b, c), normal, drawn.direction);
     out->cast = ray_make(origin, drawn.direction, 0, INFINITY);
     return true;
 }
 
-KD_FN bool emit_from_point(const light *from, const photon_emission *emission, const float *u,
+KD_FN bool emit_from_point(const light *light, const photon_emission *emission, const float *u,
                            emitted_photon *out) {
-    const bool spot = from->kind == LIGHT_SPOT;
-    const float versine = spot ? 1 - from->cos_outer : 2;
+    const bool spot = light->kind == LIGHT_SPOT;
+    const float versine = spot ? 1 - light->cos_outer : 2;
     emission_direction drawn;
-    if (!emission_towards_targets(emission, from->position, versine, u[3], u[4], &drawn))
-        drawn = emission_cone(spot ? from->direction : vec3_make(0, 0, 1), versine, u[3], u[4]);
+    if (!emission_towards_targets(emission, light->position, versine, u[3], u[4], &drawn))
+        drawn = emission_cone(spot ? light->direction : vec3_make(0, 0, 1), versine, u[3], u[4]);
     const float share =
-        spot ? light_spot_falloff(from, vec3_dot(drawn.direction, from->direction)) : 1.0f;
+        spot ? light_spot_falloff(light, vec3_dot(drawn.direction, light->direction)) : 1.0f;
     if (!(share > 0)) return false;
-    out->power = vec3_scale(from->emitted, share * drawn.solid_angle);
-    out->cast = ray_make(from->position, drawn.direction, 0, INFINITY);
+    out->power = vec3_scale(light->emitted, share * drawn.solid_angle);
+    out->cast = ray_make(light->position, drawn.direction, 0, INFINITY);
     return true;
 }
 
@@ -255,7 +257,7 @@ KD_FN ray emission_ray_through_targets(const scene_view *scene, const photon_emi
 KD_FN bool light_emit(const scene_view *scene, const photon_emission *emission, uint64_t path,
                       emitted_photon *out) {
     if (scene->light_count == 0 || !(scene->total_power > 0)) return false;
-    out->where = MEDIUM_FOG;
+    out->medium = MEDIUM_FOG;
     out->wavelength = 0;
     float u[EMISSION_DIMENSIONS];
     for (uint32_t d = 0; d < EMISSION_DIMENSIONS; ++d)

@@ -29,8 +29,8 @@ KD_FN float light_choice(const scene_view *scene, uint32_t which) {
 
 /* --- Choosing a light --- */
 
-enum { LIGHT_WEIGHED_MOST = 64 }; /* with more lights, the choice is by power only */
-#define LIGHT_BY_POWER 0.25f      /* part of the probability that does not depend on the point */
+enum { LIGHT_WEIGHED_MAX = 64 }; /* with more lights, the choice is by power only */
+#define LIGHT_BY_POWER 0.25f     /* part of the probability that does not depend on the point */
 
 KD_FN bool light_is_far(const light *lamp) {
     return lamp->kind == LIGHT_DIRECTIONAL || lamp->kind == LIGHT_ENVIRONMENT;
@@ -60,7 +60,7 @@ typedef struct light_odds {
 KD_FN light_odds light_odds_at(const scene_view *scene, vec3 from) {
     light_odds odds;
     odds.share = odds.sum = 0;
-    if (scene->light_count < 2 || scene->light_count > LIGHT_WEIGHED_MOST) return odds;
+    if (scene->light_count < 2 || scene->light_count > LIGHT_WEIGHED_MAX) return odds;
     for (uint32_t i = 0; i < scene->light_count; ++i) {
         if (light_is_far(scene->lights + i)) continue;
         odds.share += light_choice(scene, i);
@@ -243,13 +243,13 @@ KD_FN light_sample light_draw(const scene_view *scene, vec3 from, vec3 normal, r
 
 /* Returns the density (1/sr) with which light_draw(scene, from, ...) samples the direction to an
    emitting surface that a ray from there has hit; 0 if it is not a light. */
-KD_FN float light_pdf_of_hit(const scene_view *scene, vec3 from, const surface *met) {
+KD_FN float light_pdf_of_hit(const scene_view *scene, vec3 from, const surface *hit_surface) {
     if (!scene->triangle_lights) return 0;
-    const uint32_t which = scene->triangle_lights[met->triangle];
+    const uint32_t which = scene->triangle_lights[hit_surface->triangle];
     if (which == KD_NONE) return 0;
     const light *lamp = scene->lights + which;
-    const vec3 towards = vec3_sub(met->position, from);
-    const float cosine = fabsf(vec3_dot(vec3_normalize(towards), met->geometric));
+    const vec3 towards = vec3_sub(hit_surface->position, from);
+    const float cosine = fabsf(vec3_dot(vec3_normalize(towards), hit_surface->geometric));
     if (!(cosine > 0) || !(lamp->area > 0)) return 0;
     return light_odds_of(scene, light_odds_at(scene, from), which, from) * vec3_length2(towards) /
            (lamp->area * cosine);

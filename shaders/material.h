@@ -61,8 +61,8 @@ KD_FN vec3 medium_decay(vec3 per_length, float length) {
 }
 
 /* Beer's law. */
-KD_FN vec3 medium_transmittance(const medium *in, float length) {
-    return medium_decay(vec3_add(in->absorption, in->scattering), length);
+KD_FN vec3 medium_transmittance(const medium *medium, float length) {
+    return medium_decay(vec3_add(medium->absorption, medium->scattering), length);
 }
 
 /* Returns each channel's fraction of the throughput `carried`; 1/3 if that is zero. */
@@ -82,15 +82,15 @@ typedef struct medium_flight {
 
 /* Samples the distance to the next scattering event within `length`, by u; `channel` selects a
    channel. `carried` is the throughput. */
-KD_FN medium_flight medium_fly(const medium *in, float length, vec3 carried, float u,
+KD_FN medium_flight medium_fly(const medium *medium, float length, vec3 carried, float u,
                                float channel) {
-    const vec3 s = in->scattering, share = medium_shares(carried);
+    const vec3 s = medium->scattering, share = medium_shares(carried);
     const float chosen = channel < share.x ? s.x : channel < share.x + share.y ? s.y : s.z;
     medium_flight flight;
     flight.length = chosen > 0 ? -float_log(1 - u) / chosen : INFINITY;
     flight.scattered = flight.length < length;
     if (!flight.scattered) flight.length = length;
-    flight.kept = medium_decay(in->absorption, flight.length);
+    flight.kept = medium_decay(medium->absorption, flight.length);
     vec3 density = medium_decay(s, flight.length);
     if (flight.scattered) density = vec3_mul(density, s);
     const float mean = vec3_dot(share, density);
@@ -106,14 +106,14 @@ typedef struct medium_place {
     vec3 reaching; /* transmittance from there to the ray's origin */
 } medium_place;
 
-KD_FN medium_place medium_draw_place(const medium *in, float length, float u) {
-    const vec3 lost = vec3_add(in->absorption, in->scattering);
-    const float least = float_min(lost.x, float_min(lost.y, lost.z));
-    const float share = 1 - float_exp(-least * length);
+KD_FN medium_place medium_draw_place(const medium *medium, float length, float u) {
+    const vec3 lost = vec3_add(medium->absorption, medium->scattering);
+    const float minimum = float_min(lost.x, float_min(lost.y, lost.z));
+    const float share = 1 - float_exp(-minimum * length);
     medium_place place;
     if (share > 0.01f) { /* in proportion to transmittance, else uniform */
-        place.length = float_min(-float_log(1 - u * share) / least, length);
-        place.pdf = least * float_exp(-least * place.length) / share;
+        place.length = float_min(-float_log(1 - u * share) / minimum, length);
+        place.pdf = minimum * float_exp(-minimum * place.length) / share;
     } else {
         place.length = u * length;
         place.pdf = 1 / length;
@@ -332,10 +332,10 @@ KD_FN_CALL float spectrum_draw(vec3 carried, float channel, float u) {
 }
 
 /* Returns the index of refraction of a dispersive material at a wavelength in micrometres. */
-KD_FN_CALL float spectrum_index(const material *of, float wavelength) {
-    const float *t = of->index_terms;
+KD_FN_CALL float spectrum_index(const material *material, float wavelength) {
+    const float *t = material->index_terms;
     const float square = wavelength * wavelength;
-    if (of->dispersion == DISPERSION_CAUCHY) return t[0] + (t[1] + t[2] / square) / square;
+    if (material->dispersion == DISPERSION_CAUCHY) return t[0] + (t[1] + t[2] / square) / square;
     const float sum = t[0] * square / (square - t[3]) + t[1] * square / (square - t[4]) +
                       t[2] * square / (square - t[5]);
     return sqrtf(float_max(1 + sum, 0.01f));

@@ -101,10 +101,11 @@ KD_FN_APART vec3 energy_metal_evaluate(float alpha, float cosine_a, float cosine
 /* --- Anisotropic metals --- */
 
 /* Returns the alpha of a surface's profile along a direction. */
-KD_FN float energy_seen_alpha(ggx_ellipse of, vec3 direction) {
+KD_FN float energy_seen_alpha(ggx_ellipse ellipse, vec3 direction) {
     const float low = direction.x * direction.x + direction.y * direction.y;
-    if (!(low > 0)) return of.y;
-    return sqrtf((float_square(of.x * direction.x) + float_square(of.y * direction.y)) / low);
+    if (!(low > 0)) return ellipse.y;
+    return sqrtf((float_square(ellipse.x * direction.x) + float_square(ellipse.y * direction.y)) /
+                 low);
 }
 
 typedef struct energy_long_place {
@@ -119,9 +120,9 @@ KD_FN energy_long_place energy_long_place_of(float longer, float shorter, int ro
 }
 
 /* energy_missing of a direction, for anisotropic microfacets. */
-KD_FN_APART float energy_missing_long(ggx_ellipse of, vec3 direction) {
-    const float longer = float_max(of.x, of.y), shorter = float_min(of.x, of.y);
-    const float seen = float_clamp(energy_seen_alpha(of, direction), shorter, longer);
+KD_FN_APART float energy_missing_long(ggx_ellipse ellipse, vec3 direction) {
+    const float longer = float_max(ellipse.x, ellipse.y), shorter = float_min(ellipse.x, ellipse.y);
+    const float seen = float_clamp(energy_seen_alpha(ellipse, direction), shorter, longer);
     const float round = energy_missing(seen, direction.z);
     if (!(longer > shorter)) return round;
     const energy_long_place place =
@@ -146,8 +147,8 @@ KD_FN_APART float energy_missing_long(ggx_ellipse of, vec3 direction) {
 }
 
 /* Returns the mean of energy_missing_long over the hemisphere, weighted by the cosine. */
-KD_FN float energy_missing_long_mean(ggx_ellipse of) {
-    const float longer = float_max(of.x, of.y), shorter = float_min(of.x, of.y);
+KD_FN float energy_missing_long_mean(ggx_ellipse ellipse) {
+    const float longer = float_max(ellipse.x, ellipse.y), shorter = float_min(ellipse.x, ellipse.y);
     const energy_long_place place =
         energy_long_place_of(longer, shorter, ENERGY_MEAN_LONGS, ENERGY_MEAN_RATIOS);
     float rows[2];
@@ -160,14 +161,14 @@ KD_FN float energy_missing_long_mean(ggx_ellipse of) {
 
 /* As energy_metal_evaluate; the colours are those of isotropic microfacets that lack about as
    much. */
-KD_FN_APART vec3 energy_long_evaluate(ggx_ellipse of, vec3 a, vec3 b, vec3 reflectance) {
-    const float alpha = ggx_ellipse_mean(of), mean = energy_missing_mean(alpha);
-    const vec3 from =
-        vec3_scale(energy_metal_share(alpha, a.z, mean, reflectance), energy_missing_long(of, a));
-    const vec3 to =
-        vec3_scale(energy_metal_share(alpha, b.z, mean, reflectance), energy_missing_long(of, b));
-    const vec3 all =
-        vec3_scale(energy_metal_share_mean(alpha, mean, reflectance), energy_missing_long_mean(of));
+KD_FN_APART vec3 energy_long_evaluate(ggx_ellipse ellipse, vec3 a, vec3 b, vec3 reflectance) {
+    const float alpha = ggx_ellipse_mean(ellipse), mean = energy_missing_mean(alpha);
+    const vec3 from = vec3_scale(energy_metal_share(alpha, a.z, mean, reflectance),
+                                 energy_missing_long(ellipse, a));
+    const vec3 to = vec3_scale(energy_metal_share(alpha, b.z, mean, reflectance),
+                               energy_missing_long(ellipse, b));
+    const vec3 all = vec3_scale(energy_metal_share_mean(alpha, mean, reflectance),
+                                energy_missing_long_mean(ellipse));
     return vec3_make(energy_ratio(from.x, to.x, all.x), energy_ratio(from.y, to.y, all.y),
                      energy_ratio(from.z, to.z, all.z));
 }

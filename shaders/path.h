@@ -20,7 +20,7 @@
 #include "shaders/bsdf.h"
 #include "shaders/light_sampling.h"
 #include "shaders/material.h"
-#include "shaders/passage.h"
+#include "shaders/transmittance.h"
 
 enum { PATH_ROULETTE_DEPTH = 5 };
 /* Dimensions of sobol_draw. The camera uses bounce 0; dimension 4 belongs to eye_path.h. */
@@ -60,15 +60,15 @@ typedef struct path_state {
     float pdf;              /* 1/sr, with which cast.direction was sampled there */
     bool specular;          /* light sampling could not have sampled the direction */
     /* eta scale: product of eta^2 of the media entered; radiance is scaled by its inverse */
-    float squeeze;
+    float eta_scale;
     int32_t scattered;
-    uint32_t step;    /* surfaces hit, skipped ones included: the bounce of random numbers */
-    float wavelength; /* micrometres; 0: white */
-    bool flies;       /* media are sampled; else they are ignored */
-    bool strayed;     /* path_advance ended in a medium, which scatters at `place` */
-    uint32_t where;   /* the current medium */
-    uint32_t placed;  /* instance that the ray has hit; KD_NONE: not instanced */
-    uint32_t layers;  /* cut-outs passed since the last vertex */
+    uint32_t step;        /* surfaces hit, skipped ones included: the bounce of random numbers */
+    float wavelength;     /* micrometres; 0: white */
+    bool flies;           /* media are sampled; else they are ignored */
+    bool in_volume;       /* path_advance ended in a medium, which scatters at `place` */
+    uint32_t medium;      /* the current medium */
+    uint32_t instance_id; /* instance that the ray has hit; KD_NONE: not instanced */
+    uint32_t layers;      /* cut-outs passed since the last vertex */
     vec3 place;
 } path_state;
 
@@ -80,14 +80,14 @@ KD_FN vec3 path_light_normal(const surface *at, vec3 wo) {
 
 /* A pending contribution of one light: it counts unless its shadow ray is blocked. */
 typedef struct path_asked {
-    ray cast;       /* the shadow ray */
-    uint32_t where; /* the medium where it starts */
-    vec3 sent;      /* f L, or in a medium p L w / pdf */
-    float weight;   /* |cos| w / pdf, or 1 in a medium */
+    ray cast;        /* the shadow ray */
+    uint32_t medium; /* the medium where it starts */
+    vec3 sent;       /* f L, or in a medium p L w / pdf */
+    float weight;    /* |cos| w / pdf, or 1 in a medium */
 } path_asked;
 
-KD_FN bool path_asks_nothing(path_asked *asked) {
-    memset(asked, 0, sizeof *asked);
+KD_FN bool path_asks_nothing(path_asked *request) {
+    memset(request, 0, sizeof *request);
     return false;
 }
 
@@ -95,54 +95,54 @@ KD_FN bool path_asks_nothing(path_asked *asked) {
    the BSDF, so the weight is that of multiple importance sampling. Returns false if the
    contribution is zero. */
 KD_FN bool path_ask_at(const scene_view *scene, const surface *at, vec3 wo, uint32_t where,
-                       bool both, rng_block random, path_asked *asked) {
+                       bool both, rng_block random, path_asked *request) {
     const light_sample drawn = light_draw(scene, at->position, path_light_normal(at, wo), random);
     if (!(drawn.pdf_solid_angle > 0) || vec3_is_zero(drawn.radiance))
-        return path_asks_nothing(asked);
+        return path_asks_nothing(request);
     const vec3 f = bsdf_evaluate(at, wo, drawn.direction, BSDF_RADIANCE);
-    if (vec3_is_zero(f)) return path_asks_nothing(asked);
+    if (vec3_is_zero(f)) return path_asks_nothing(request);
     float weight = fabsf(vec3_dot(drawn.direction, at->normal)) / drawn.pdf_solid_angle;
     if (both && !drawn.delta)
         weight *= mis_power(drawn.pdf_solid_angle, bsdf_pdf(at, wo, drawn.direction));
-    asked->cast = light_shadow_ray(at, &drawn);
-    asked->where = passage_from(at, wo, drawn.direction, where);
-    asked->sent = vec3_mul(f, drawn.radiance);
-    asked->weight = weight;
+    request->cast = light_shadow_ray(at, &drawn);
+    request->medium = medium_beyond_surface(at, wo, drawn.direction, where);
+    request->sent = vec3_mul(f, drawn.radiance);
+    request->weight = weight;
     return true;
 }
 
 /* Samples a light for a point in a medium. `direction`: that of the ray that arrived there. The
    scattering coefficient is not included. both: the caller also samples the phase function. */
 KD_FN bool path_ask_in(const scene_view *scene, vec3 place, uint32_t where, vec3 direction,
-                       bool both, rng_block random, path_asked *asked) {
+                       bool both, rng_block random, path_asked *request) {
     const light_sample drawn = light_draw(scene, place, vec3_all(0), random);
     if (!(drawn.pdf_solid_angle > 0) || vec3_is_zero(drawn.radiance))
-        return path_asks_nothing(asked);
+        return path_asks_nothing(request);
     const float phase =
         medium_phase(medium_of(scene, where)->g, vec3_dot(direction, drawn.direction));
     float weight = phase / drawn.pdf_solid_angle;
     if (both && !drawn.delta) weight *= mis_power(drawn.pdf_solid_angle, phase);
-    asked->cast = drawn.distance < INFINITY ? ray_make(place, vec3_sub(drawn.point, place), 0, 1)
-                                            : ray_make(place, drawn.direction, 0, INFINITY);
-    asked->where = where;
-    asked->sent = vec3_scale(drawn.radiance, weight);
-    asked->weight = 1;
+    request->cast = drawn.distance < INFINITY ? ray_make(place, vec3_sub(drawn.point, place), 0, 1)
+                                              : ray_make(place, drawn.direction, 0, INFINITY);
+    request->medium = where;
+    request->sent = vec3_scale(drawn.radiance, weight);
+    request->weight = 1;
     return true;
 }
 
 /* Returns the contribution if the fraction `visible` of the light arrives. */
-KD_FN vec3 path_asked_light(const path_asked *asked, vec3 visible) {
-    return vec3_mul(asked->sent, vec3_scale(visible, asked->weight));
+KD_FN vec3 path_asked_light(const path_asked *request, vec3 visible) {
+    return vec3_mul(request->sent, vec3_scale(visible, request->weight));
 }
 
 /* Returns the direct light of one sampled light at a surface: f |cos| L V w / pdf. */
 KD_FN vec3 path_light(const scene_view *scene, scene_extent extent, const path_options *options,
                       const surface *at, vec3 wo, uint32_t where, rng_block random,
                       uint32_t *rays) {
-    path_asked asked;
-    if (!path_ask_at(scene, at, wo, where, true, random, &asked)) return vec3_all(0);
-    return path_asked_light(
-        &asked, path_passage(scene, extent, asked.cast, asked.where, options->cutouts, rays));
+    path_asked request;
+    if (!path_ask_at(scene, at, wo, where, true, random, &request)) return vec3_all(0);
+    return path_asked_light(&request, path_transmittance(scene, extent, request.cast,
+                                                         request.medium, options->cutouts, rays));
 }
 
 /* path_light without BSDF sampling: w is 1. */
@@ -154,8 +154,9 @@ KD_FN vec3 path_light_alone(const scene_view *scene, scene_extent extent, bool c
     const vec3 f = bsdf_evaluate(at, wo, drawn.direction, BSDF_RADIANCE);
     if (vec3_is_zero(f)) return f;
     const float cosine = fabsf(vec3_dot(drawn.direction, at->normal));
-    const vec3 visible = path_passage(scene, extent, light_shadow_ray(at, &drawn),
-                                      passage_from(at, wo, drawn.direction, where), cutouts, rays);
+    const vec3 visible =
+        path_transmittance(scene, extent, light_shadow_ray(at, &drawn),
+                           medium_beyond_surface(at, wo, drawn.direction, where), cutouts, rays);
     const vec3 sent = vec3_mul(f, drawn.radiance);
     return vec3_make(sent.x * (cosine * visible.x / drawn.pdf_solid_angle),
                      sent.y * (cosine * visible.y / drawn.pdf_solid_angle),
@@ -166,10 +167,10 @@ KD_FN vec3 path_light_alone(const scene_view *scene, scene_extent extent, bool c
 KD_FN vec3 path_light_in(const scene_view *scene, scene_extent extent, const path_options *options,
                          vec3 place, uint32_t where, vec3 direction, bool both, rng_block random,
                          uint32_t *rays) {
-    path_asked asked;
-    if (!path_ask_in(scene, place, where, direction, both, random, &asked)) return vec3_all(0);
-    return path_asked_light(
-        &asked, path_passage(scene, extent, asked.cast, asked.where, options->cutouts, rays));
+    path_asked request;
+    if (!path_ask_in(scene, place, where, direction, both, random, &request)) return vec3_all(0);
+    return path_asked_light(&request, path_transmittance(scene, extent, request.cast,
+                                                         request.medium, options->cutouts, rays));
 }
 
 /* Applies options->clamp to a contribution. `indirect`: scattered more than once between the camera
@@ -203,7 +204,7 @@ KD_FN vec3 path_emission(const scene_view *scene, const path_state *state, const
 /* Russian roulette; returns false if the path ends. */
 KD_FN bool path_survives(path_state *state, int32_t depth, float random) {
     if (depth < PATH_ROULETTE_DEPTH) return true;
-    const float survival = float_min(vec3_largest(state->throughput) * state->squeeze, 1);
+    const float survival = float_min(vec3_largest(state->throughput) * state->eta_scale, 1);
     if (!(random < survival)) return false;
     state->throughput = vec3_scale(state->throughput, 1 / survival);
     return true;
@@ -222,8 +223,8 @@ KD_FN bool path_scatter(path_state *state, const surface *at, vec3 wo, int32_t d
     if (!drawn.specular) ++state->scattered;
     if (drawn.transmitted) {
         const float eta = surface_eta(at);
-        state->squeeze *= eta * eta;
-        if (at->beyond != MEDIUM_SAME) state->where = at->beyond;
+        state->eta_scale *= eta * eta;
+        if (at->beyond != MEDIUM_SAME) state->medium = at->beyond;
     }
     state->layers = 0;
     if (!path_survives(state, depth, random.value[3])) return false;
@@ -234,9 +235,9 @@ KD_FN bool path_scatter(path_state *state, const surface *at, vec3 wo, int32_t d
 /* Samples the free-flight distance in the current medium. Returns true if the medium scatters
    before t = end. */
 KD_FN bool path_fly(const scene_view *scene, path_state *state, float end, rng_key key) {
-    const medium *in = medium_of(scene, state->where);
+    const medium *in = medium_of(scene, state->medium);
     if (!in) return false;
-    const medium_span span = passage_span(scene, &state->cast, end);
+    const medium_span span = transmittance_span(scene, &state->cast, end);
     const float length = span.end - span.begin; /* directions are unit vectors */
     if (!(length > 0)) return false;
     const rng_block random = sobol_draw(key, state->step, PATH_DRAW_MEDIUM);
@@ -248,27 +249,28 @@ KD_FN bool path_fly(const scene_view *scene, path_state *state, float end, rng_k
 }
 
 /* Returns true if the ray, which has found *hit, continues there, through a cut-out. Sets
-   hit->triangle to KD_NONE after too many cut-outs. Sets state->strayed if a medium scatters the
+   hit->triangle to KD_NONE after too many cut-outs. Sets state->in_volume if a medium scatters the
    path before the hit. */
 KD_FN bool path_passes(const scene_view *scene, const path_options *options, path_state *state,
                        rng_key key, ray_hit *hit) {
-    state->strayed = false;
+    state->in_volume = false;
     if (state->flies)
-        state->strayed = path_fly(scene, state, hit->triangle == KD_NONE ? INFINITY : hit->t, key);
-    if (state->strayed || hit->triangle == KD_NONE || !options->cutouts) return false;
+        state->in_volume =
+            path_fly(scene, state, hit->triangle == KD_NONE ? INFINITY : hit->t, key);
+    if (state->in_volume || hit->triangle == KD_NONE || !options->cutouts) return false;
     const float passes = surface_passes(scene, *hit);
     if (!(passes > 0)) return false;
     if (sobol_draw(key, state->step, PATH_DRAW_OPACITY).value[0] >= passes) return false;
     if (state->flies)
-        state->where = passage_beyond_placed(scene, hit->triangle, state->placed,
-                                             state->cast.direction, state->where);
+        state->medium = transmittance_beyond_instance(scene, hit->triangle, state->instance_id,
+                                                      state->cast.direction, state->medium);
     state->cast.tmin = hit->t;
     hit->triangle = KD_NONE;
     return state->layers++ < PATH_LAYERS;
 }
 
 /* Returns the next surface that the path does not pass; hit.triangle is KD_NONE if there is none.
-   If state->strayed is set, the path does not reach it. */
+   If state->in_volume is set, the path does not reach it. */
 KD_FN ray_hit path_advance(const scene_view *scene, scene_extent extent,
                            const path_options *options, path_state *state, rng_key key,
                            path_result *result) {
@@ -276,15 +278,15 @@ KD_FN ray_hit path_advance(const scene_view *scene, scene_extent extent,
     do {
         ++result->rays;
         ++state->step;
-        hit = scene_closest(scene, extent, state->cast, &state->placed);
+        hit = scene_closest(scene, extent, state->cast, &state->instance_id);
     } while (path_passes(scene, options, state, key, &hit));
     return hit;
 }
 
 /* Computes the surface at a hit, for the path's wavelength. */
-KD_FN void path_meet(const scene_view *scene, path_state *state, ray_hit hit, rng_key key,
-                     surface *at) {
-    surface_meet(scene, &state->cast, hit, state->placed, at);
+KD_FN void path_interact(const scene_view *scene, path_state *state, ray_hit hit, rng_key key,
+                         surface *at) {
+    surface_of_hit(scene, &state->cast, hit, state->instance_id, at);
     if (!at->disperses) return;
     if (!(state->wavelength > 0)) {
         const rng_block random = sobol_draw(key, state->step, PATH_DRAW_WAVELENGTH);
@@ -296,7 +298,7 @@ KD_FN void path_meet(const scene_view *scene, path_state *state, ray_hit hit, rn
 }
 KD_FN surface path_surface(const scene_view *scene, path_state *state, ray_hit hit, rng_key key) {
     surface at;
-    path_meet(scene, state, hit, key, &at);
+    path_interact(scene, state, hit, key, &at);
     return at;
 }
 
@@ -308,13 +310,13 @@ KD_FN path_state path_begin(ray cast) {
     state.from_normal = vec3_all(0);
     state.pdf = 0;
     state.specular = true; /* light sampling does not apply to camera rays */
-    state.squeeze = 1;
+    state.eta_scale = 1;
     state.scattered = 0;
     state.step = 0;
     state.wavelength = 0;
-    state.flies = state.strayed = false;
-    state.where = MEDIUM_FOG;
-    state.placed = KD_NONE;
+    state.flies = state.in_volume = false;
+    state.medium = MEDIUM_FOG;
+    state.instance_id = KD_NONE;
     state.layers = 0;
     state.place = cast.origin;
     return state;
@@ -326,7 +328,7 @@ KD_FN path_state path_begin_in(const scene_view *scene, scene_extent extent, ray
     path_state state = path_begin(cast);
     if (scene->medium_count == 0) return state;
     state.flies = true;
-    state.where = passage_around(scene, extent, cast, rays);
+    state.medium = transmittance_around(scene, extent, cast, rays);
     return state;
 }
 
@@ -337,13 +339,13 @@ KD_FN path_state path_begin_in(const scene_view *scene, scene_extent extent, ray
 /* The event at the end of a path's ray. */
 typedef enum path_turn {
     PATH_ENDS,
-    PATH_PASSES,   /* a cut-out: the ray continues (path_passes) */
-    PATH_SCATTERS, /* at a surface */
-    PATH_STRAYS    /* in a medium, at state->place */
+    PATH_PASSES,            /* a cut-out: the ray continues (path_passes) */
+    PATH_SCATTERS,          /* at a surface */
+    PATH_SCATTERS_IN_VOLUME /* in a medium, at state->place */
 } path_turn;
 
 /* Processes the end of the path's ray number `depth`: a hit that path_passes did not skip, a miss,
-   or state->strayed. *at: the surface; its triangle is KD_NONE if there is none; after the first
+   or state->in_volume. *at: the surface; its triangle is KD_NONE if there is none; after the first
    hit it is defined only if the path scatters there. *sent: the contribution of the environment or
    of the surface's emission. */
 KD_FN path_turn path_arrive(const scene_view *scene, const path_options *options, path_state *state,
@@ -351,45 +353,45 @@ KD_FN path_turn path_arrive(const scene_view *scene, const path_options *options
     const bool last = depth == options->max_depth || state->scattered >= options->scatterings;
     *sent = vec3_all(0);
     at->triangle = KD_NONE;
-    if (state->strayed) {
+    if (state->in_volume) {
         if (depth == 1 && hit.triangle != KD_NONE)
-            surface_meet(scene, &state->cast, hit, state->placed, at);
-        return last ? PATH_ENDS : PATH_STRAYS;
+            surface_of_hit(scene, &state->cast, hit, state->instance_id, at);
+        return last ? PATH_ENDS : PATH_SCATTERS_IN_VOLUME;
     }
     if (hit.triangle == KD_NONE) {
         *sent = path_clamped(options, state->scattered > 1, path_sky(scene, state));
         return PATH_ENDS;
     }
-    path_meet(scene, state, hit, key, at);
+    path_interact(scene, state, hit, key, at);
     *sent = path_clamped(options, state->scattered > 1, path_emission(scene, state, at));
     return last ? PATH_ENDS : PATH_SCATTERS;
 }
 
 /* Returns true if this event samples lights. */
 KD_FN bool path_seeks_light(path_turn turn, const surface *at) {
-    return turn == PATH_STRAYS || (turn == PATH_SCATTERS && !surface_is_specular(at));
+    return turn == PATH_SCATTERS_IN_VOLUME || (turn == PATH_SCATTERS && !surface_is_specular(at));
 }
 
 /* Samples a light with `random` (dimension PATH_DRAW_LIGHT). Returns false if the contribution is
    zero. */
 KD_FN bool path_ask_by(const scene_view *scene, const path_state *state, path_turn turn,
-                       const surface *at, rng_block random, path_asked *asked) {
+                       const surface *at, rng_block random, path_asked *request) {
     const vec3 direction = state->cast.direction;
-    if (turn == PATH_STRAYS)
-        return path_ask_in(scene, state->place, state->where, direction, true, random, asked);
-    return path_ask_at(scene, at, vec3_negate(direction), state->where, true, random, asked);
+    if (turn == PATH_SCATTERS_IN_VOLUME)
+        return path_ask_in(scene, state->place, state->medium, direction, true, random, request);
+    return path_ask_at(scene, at, vec3_negate(direction), state->medium, true, random, request);
 }
 KD_FN bool path_ask(const scene_view *scene, const path_state *state, path_turn turn,
-                    const surface *at, rng_key key, path_asked *asked) {
+                    const surface *at, rng_key key, path_asked *request) {
     const rng_block random = sobol_draw(key, state->step, PATH_DRAW_LIGHT);
-    return path_ask_by(scene, state, turn, at, random, asked);
+    return path_ask_by(scene, state, turn, at, random, request);
 }
 
 /* Samples the phase function; returns false if the path ends. */
 KD_FN bool path_scatter_in(const scene_view *scene, path_state *state, int32_t depth,
                            rng_block random) {
     const vec3 before = state->cast.direction;
-    const float g = medium_of(scene, state->where)->g;
+    const float g = medium_of(scene, state->medium)->g;
     const vec3 after = medium_phase_draw(g, before, random.value[0], random.value[1]);
     state->pdf = medium_phase(g, vec3_dot(before, after));
     state->from = state->place;
@@ -405,7 +407,7 @@ KD_FN bool path_scatter_in(const scene_view *scene, path_state *state, int32_t d
    PATH_DRAW_SCATTER). Returns false if it ends. */
 KD_FN bool path_go_on_by(const scene_view *scene, path_state *state, path_turn turn,
                          const surface *at, int32_t depth, rng_block random) {
-    if (turn == PATH_STRAYS) return path_scatter_in(scene, state, depth, random);
+    if (turn == PATH_SCATTERS_IN_VOLUME) return path_scatter_in(scene, state, depth, random);
     return path_scatter(state, at, vec3_negate(state->cast.direction), depth, random);
 }
 KD_FN bool path_go_on(const scene_view *scene, path_state *state, path_turn turn, const surface *at,
@@ -425,12 +427,12 @@ KD_FN void path_follow(const scene_view *scene, scene_extent extent, const path_
         if (depth == 1 && at.triangle != KD_NONE) result->first = at;
         result->radiance = vec3_add(result->radiance, sent);
         if (path_seeks_light(turn, &at)) {
-            path_asked asked;
+            path_asked request;
             vec3 visible = vec3_all(0);
-            if (path_ask(scene, state, turn, &at, key, &asked))
-                visible = path_passage(scene, extent, asked.cast, asked.where, options->cutouts,
-                                       &result->rays);
-            const vec3 direct = vec3_mul(state->throughput, path_asked_light(&asked, visible));
+            if (path_ask(scene, state, turn, &at, key, &request))
+                visible = path_transmittance(scene, extent, request.cast, request.medium,
+                                             options->cutouts, &result->rays);
+            const vec3 direct = vec3_mul(state->throughput, path_asked_light(&request, visible));
             result->radiance =
                 vec3_add(result->radiance, path_clamped(options, state->scattered > 0, direct));
         }

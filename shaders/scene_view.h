@@ -1,10 +1,10 @@
 /* Lights, cameras, and a view of the whole scene for shading functions: plain pointers and counts,
    borrowed from a scene (scenes/assembly/scene.h) and a tree (accel/tree/tritree.h). There is one
-   mesh in world space, and meshes in object space with instances (accel/placed.h). Methods that do
-   not support instances get scenes in which each instance has been replaced by a copy. */
+   mesh in world space, and meshes in object space with instances (accel/instances.h). Methods that
+   do not support instances get scenes in which each instance has been replaced by a copy. */
 #ifndef KD_SHADERS_SCENE_VIEW_H
 #define KD_SHADERS_SCENE_VIEW_H
-#include "accel/placed.h"
+#include "accel/instances.h"
 #include "accel/tree/layout.h"
 #include "core/math/geometry.h"
 #include "core/math/rng.h"
@@ -167,7 +167,7 @@ typedef struct mesh_view {
 typedef struct scene_view {
     mesh_view mesh;
     tritree_view tree;
-    placed_view placed;
+    instance_view instances;
     const material *materials;
     const principled *layers; /* one per material; NULL if none is principled */
     const texture_view *textures;

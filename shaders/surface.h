@@ -42,34 +42,34 @@ KD_FN_HOT vec3 triangle_unit_normal(vec3 a, vec3 b, vec3 c) {
 }
 
 /* Sets position and direction of a triangle's light. */
-KD_FN void light_on_triangle(light *to, vec3 a, vec3 b, vec3 c) {
-    to->position = triangle_point(a, b, c, 1.0f / 3, 1.0f / 3);
-    to->direction = triangle_unit_normal(a, b, c);
+KD_FN void light_on_triangle(light *light, vec3 a, vec3 b, vec3 c) {
+    light->position = triangle_point(a, b, c, 1.0f / 3, 1.0f / 3);
+    light->direction = triangle_unit_normal(a, b, c);
 }
 
-KD_FN void surface_place(surface *at, const scene_view *scene, ray_hit hit, uint32_t placed) {
+KD_FN void surface_place(surface *at, const scene_view *scene, ray_hit hit, uint32_t instance_id) {
     const uint32_t *corner = scene->mesh.triangles + 3 * (size_t)hit.triangle;
     vec3 a = scene->mesh.positions[corner[0]], b = scene->mesh.positions[corner[1]],
          c = scene->mesh.positions[corner[2]];
-    if (placed != KD_NONE) {
-        a = placed_corner(scene->placed.list + placed, a);
-        b = placed_corner(scene->placed.list + placed, b);
-        c = placed_corner(scene->placed.list + placed, c);
+    if (instance_id != KD_NONE) {
+        a = instance_corner(scene->instances.list + instance_id, a);
+        b = instance_corner(scene->instances.list + instance_id, b);
+        c = instance_corner(scene->instances.list + instance_id, c);
     }
     at->position = triangle_point(a, b, c, hit.u, hit.v);
     at->error = triangle_point_error(a, b, c);
     at->geometric = triangle_unit_normal(a, b, c);
 }
 
-KD_FN void surface_smooth(surface *at, const scene_view *scene, ray_hit hit, uint32_t placed) {
+KD_FN void surface_smooth(surface *at, const scene_view *scene, ray_hit hit, uint32_t instance_id) {
     const mesh_view *mesh = &scene->mesh;
     at->normal = at->geometric;
     if (!mesh->normal_indices) return;
     const uint32_t *corner = mesh->normal_indices + 3 * (size_t)hit.triangle;
     if (corner[0] == KD_NONE || corner[1] == KD_NONE || corner[2] == KD_NONE) return;
     vec3 n[3] = {mesh->normals[corner[0]], mesh->normals[corner[1]], mesh->normals[corner[2]]};
-    for (int i = 0; i < 3 && placed != KD_NONE; ++i)
-        n[i] = transform_normal(&scene->placed.list[placed].to_world, n[i]);
+    for (int i = 0; i < 3 && instance_id != KD_NONE; ++i)
+        n[i] = transform_normal(&scene->instances.list[instance_id].to_world, n[i]);
     const vec3 sum =
         vec3_along(vec3_along(vec3_scale(n[0], 1 - hit.u - hit.v), hit.u, n[1]), hit.v, n[2]);
     const vec3 smooth = vec3_normalize(sum);
@@ -83,10 +83,10 @@ KD_FN void surface_bend_normal(surface *at, vec3 wo) {
     const float side = at->front ? 1.0f : -1.0f;
     const vec3 up = vec3_scale(at->geometric, side), n = vec3_scale(at->normal, side);
     const vec3 mirrored = fresnel_reflect(wo, n);
-    const float least = float_min(0.9f * vec3_dot(wo, up), 0.01f);
+    const float minimum = float_min(0.9f * vec3_dot(wo, up), 0.01f);
     const float height = vec3_dot(mirrored, up);
-    if (!(height < least) || !(least > 0)) return;
-    const vec3 lifted = vec3_normalize(vec3_along(mirrored, least - height, up));
+    if (!(height < minimum) || !(minimum > 0)) return;
+    const vec3 lifted = vec3_normalize(vec3_along(mirrored, minimum - height, up));
     const vec3 half = vec3_normalize(vec3_add(wo, lifted));
     if (!vec3_is_zero(half)) at->normal = vec3_scale(half, side);
 }
@@ -161,36 +161,36 @@ KD_FN int32_t surface_kind_of(const scene_view *scene, uint32_t triangle) {
 /* Computes the surface where `cast` hit, in an instance or (KD_NONE) in none; hit.triangle must not
    be KD_NONE. Writes to *at instead of returning a copy, because on a CPU copying stalls on the
    small fields written last. */
-KD_FN void surface_meet(const scene_view *scene, const ray *cast, ray_hit hit, uint32_t placed,
-                        surface *at) {
-    surface_place(at, scene, hit, placed);
+KD_FN void surface_of_hit(const scene_view *scene, const ray *cast, ray_hit hit,
+                          uint32_t instance_id, surface *at) {
+    surface_place(at, scene, hit, instance_id);
     at->triangle = hit.triangle;
     at->material = scene->mesh.triangle_materials[hit.triangle];
     at->front = vec3_dot(cast->direction, at->geometric) < 0;
     const surface_uv uv = surface_texcoord(&scene->mesh, hit);
     at->texcoord = uv.first;
-    surface_smooth(at, scene, hit, placed);
+    surface_smooth(at, scene, hit, instance_id);
     const vec3 smooth = at->normal;
-    at->normal = surface_mapped_normal(scene, at->material, hit, placed, uv, at->normal);
+    at->normal = surface_mapped_normal(scene, at->material, hit, instance_id, uv, at->normal);
     if (vec3_dot(at->normal, at->geometric) < 0) at->normal = vec3_negate(at->normal);
     surface_dress(at, scene, uv);
     surface_tint(at, scene, hit);
     if (at->kind == MATERIAL_PRINCIPLED)
-        at->layers =
-            surface_layers_at(scene, at->material, hit, placed, uv, smooth, at->alpha, at->ior);
+        at->layers = surface_layers_at(scene, at->material, hit, instance_id, uv, smooth, at->alpha,
+                                       at->ior);
     if (at->kind != MATERIAL_DIFFUSE)
         surface_bend_normal(at, vec3_negate(vec3_normalize(cast->direction)));
 }
 
-KD_FN surface surface_at_placed(const scene_view *scene, const ray *cast, ray_hit hit,
-                                uint32_t placed) {
+KD_FN surface surface_at_instance(const scene_view *scene, const ray *cast, ray_hit hit,
+                                  uint32_t instance_id) {
     surface at;
-    surface_meet(scene, cast, hit, placed, &at);
+    surface_of_hit(scene, cast, hit, instance_id, &at);
     return at;
 }
 
 KD_FN surface surface_at(const scene_view *scene, const ray *cast, ray_hit hit) {
-    return surface_at_placed(scene, cast, hit, KD_NONE);
+    return surface_at_instance(scene, cast, hit, KD_NONE);
 }
 
 /* Returns the index of refraction beyond the surface divided by that on the side that was hit; 1
@@ -201,16 +201,16 @@ KD_FN float surface_eta(const surface *at) {
 }
 
 /* Returns a ray that leaves the surface; `tmax` is in lengths of `direction`. */
-KD_FN ray surface_leave(const surface *from, vec3 direction, float tmax) {
-    return ray_make(ray_leave(from->position, from->error, from->geometric, direction), direction,
-                    0, tmax);
+KD_FN ray surface_leave(const surface *surface, vec3 direction, float tmax) {
+    return ray_make(ray_leave(surface->position, surface->error, surface->geometric, direction),
+                    direction, 0, tmax);
 }
 
 /* Returns the shadow ray to `point`, with t from 0 to 1. A point on another surface must have been
    offset from it (ray_leave). */
-KD_FN ray surface_connect(const surface *from, vec3 point) {
-    const vec3 towards = vec3_sub(point, from->position);
-    const vec3 origin = ray_leave(from->position, from->error, from->geometric, towards);
+KD_FN ray surface_connect(const surface *surface, vec3 point) {
+    const vec3 towards = vec3_sub(point, surface->position);
+    const vec3 origin = ray_leave(surface->position, surface->error, surface->geometric, towards);
     return ray_make(origin, vec3_sub(point, origin), 0, 1);
 }
 

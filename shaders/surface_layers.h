@@ -24,12 +24,13 @@ KD_FN vec3 surface_texture(const scene_view *scene, uint32_t map, surface_uv at,
 }
 
 /* Returns a triangle's corners in world space, in an instance or (KD_NONE) in none. */
-KD_FN void surface_corners(const scene_view *scene, uint32_t triangle, uint32_t placed,
+KD_FN void surface_corners(const scene_view *scene, uint32_t triangle, uint32_t instance_id,
                            vec3 out[3]) {
     const uint32_t *corner = scene->mesh.triangles + 3 * (size_t)triangle;
     for (int i = 0; i < 3; ++i) out[i] = scene->mesh.positions[corner[i]];
-    if (placed == KD_NONE) return;
-    for (int i = 0; i < 3; ++i) out[i] = placed_corner(scene->placed.list + placed, out[i]);
+    if (instance_id == KD_NONE) return;
+    for (int i = 0; i < 3; ++i)
+        out[i] = instance_corner(scene->instances.list + instance_id, out[i]);
 }
 
 KD_FN bool surface_has_texcoords(const mesh_view *mesh, uint32_t triangle) {
@@ -73,7 +74,7 @@ KD_FN vec3 surface_corner_colour(const mesh_view *mesh, ray_hit hit, float *opac
 
 /* Computes the tangent frame from the mesh's interpolated tangents. Returns false if a corner has
    none. */
-KD_FN_APART bool surface_tangent_frame(const scene_view *scene, ray_hit hit, uint32_t placed,
+KD_FN_APART bool surface_tangent_frame(const scene_view *scene, ray_hit hit, uint32_t instance_id,
                                        vec3 normal, frame3 *axes) {
     const mesh_view *mesh = &scene->mesh;
     const float share[3] = {1 - hit.u - hit.v, hit.u, hit.v};
@@ -87,10 +88,10 @@ KD_FN_APART bool surface_tangent_frame(const scene_view *scene, ray_hit hit, uin
         sum = vec3_along(sum, share[i], vec3_make(t[0], t[1], t[2]));
         side += share[i] * t[3];
     }
-    if (placed != KD_NONE) {
-        const transform *by = &scene->placed.list[placed].to_world;
-        sum = transform_way(by, sum);
-        if (transform_determinant(by) < 0) side = -side;
+    if (instance_id != KD_NONE) {
+        const transform *transform = &scene->instances.list[instance_id].to_world;
+        sum = transform_direction(transform, sum);
+        if (transform_determinant(transform) < 0) side = -side;
     }
     const vec3 along = vec3_normalize(vec3_along(sum, -vec3_dot(sum, normal), normal));
     if (vec3_is_zero(along)) return false;
@@ -104,17 +105,17 @@ KD_FN_APART bool surface_tangent_frame(const scene_view *scene, ray_hit hit, uin
    to `normal`; the frame has the texture's handedness. Returns false if the texture coordinates are
    degenerate. */
 KD_FN bool surface_texture_frame(const scene_view *scene, uint32_t map, ray_hit hit,
-                                 uint32_t placed, vec3 normal, frame3 *axes) {
+                                 uint32_t instance_id, vec3 normal, frame3 *axes) {
     const mesh_view *mesh = &scene->mesh;
     const uint32_t triangle = hit.triangle;
-    if (mesh->tangents && surface_tangent_frame(scene, hit, placed, normal, axes)) return true;
+    if (mesh->tangents && surface_tangent_frame(scene, hit, instance_id, normal, axes)) return true;
     if (!surface_has_texcoords(mesh, triangle)) return false;
     const uint32_t *uv = mesh->texcoord_indices + 3 * (size_t)triangle;
     const vec2 *texcoords = mesh->texcoords;
     if (mesh->texcoords_second && map != KD_NONE && scene->textures[map].clamp & TEXTURE_SECOND)
         texcoords = mesh->texcoords_second;
     vec3 p[3];
-    surface_corners(scene, triangle, placed, p);
+    surface_corners(scene, triangle, instance_id, p);
     const vec3 ab = vec3_sub(p[1], p[0]), ac = vec3_sub(p[2], p[0]);
     const vec2 ta = texcoords[uv[0]], tb = texcoords[uv[1]], tc = texcoords[uv[2]];
     const float bu = tb.x - ta.x, bv = tb.y - ta.y, cu = tc.x - ta.x, cv = tc.y - ta.y;
@@ -147,11 +148,12 @@ KD_FN_CALL vec2 surface_bump_slope(const texture_view *map, vec2 texcoord) {
 
 /* Returns the shading normal perturbed by the material's maps; `normal` if it has none. */
 KD_FN vec3 surface_mapped_normal(const scene_view *scene, uint32_t index, ray_hit hit,
-                                 uint32_t placed, surface_uv at, vec3 normal) {
+                                 uint32_t instance_id, surface_uv at, vec3 normal) {
     frame3 axes;
     const material *made = scene->materials + index;
     if (made->normal_map == KD_NONE && made->bump_map == KD_NONE) return normal;
-    if (!surface_texture_frame(scene, made->normal_map, hit, placed, normal, &axes)) return normal;
+    if (!surface_texture_frame(scene, made->normal_map, hit, instance_id, normal, &axes))
+        return normal;
     vec3 local = vec3_make(0, 0, 1);
     if (made->normal_map != KD_NONE) {
         const vec3 texel = surface_sample(scene, made->normal_map, at);
@@ -213,13 +215,15 @@ KD_FN vec3 surface_normal_of_map(const scene_view *scene, uint32_t map, surface_
 /* Anisotropic GGX: alpha along the tangent is divided by sqrt(1 - 0.9 anisotropy), alpha across it
    multiplied, as in Burley 2012, "Physically based shading at Disney". `axes`: u and v on the
    surface, if it has texture coordinates. */
-KD_FN void surface_stretch(surface_layers *to, const scene_view *scene, const principled *from,
-                           surface_uv uv, float alpha, const frame3 *axes) {
-    float amount = from->anisotropy, x = float_cos(from->turn), y = float_sin(from->turn);
-    to->alpha_u = to->alpha_v = alpha;
-    to->tangent = vec3_all(0);
-    if (from->anisotropy_map != KD_NONE) {
-        const vec3 texel = surface_sample(scene, from->anisotropy_map, uv);
+KD_FN void surface_stretch(surface_layers *layers, const scene_view *scene,
+                           const principled *principled, surface_uv uv, float alpha,
+                           const frame3 *axes) {
+    float amount = principled->anisotropy, x = float_cos(principled->turn),
+          y = float_sin(principled->turn);
+    layers->alpha_u = layers->alpha_v = alpha;
+    layers->tangent = vec3_all(0);
+    if (principled->anisotropy_map != KD_NONE) {
+        const vec3 texel = surface_sample(scene, principled->anisotropy_map, uv);
         const float s = 2 * texel.x - 1, t = 2 * texel.y - 1;
         const float turned = x * s - y * t;
         y = y * s + x * t;
@@ -227,24 +231,24 @@ KD_FN void surface_stretch(surface_layers *to, const scene_view *scene, const pr
         amount *= texel.z;
     }
     if (!(amount > 0) || !(alpha > 0)) return;
-    to->tangent = vec3_normalize(vec3_along(vec3_scale(axes->tangent, x), y, axes->bitangent));
-    if (vec3_is_zero(to->tangent)) return;
+    layers->tangent = vec3_normalize(vec3_along(vec3_scale(axes->tangent, x), y, axes->bitangent));
+    if (vec3_is_zero(layers->tangent)) return;
     const float aspect = sqrtf(1 - 0.9f * float_min(amount, 1));
-    to->alpha_u = float_clamp(alpha / aspect, 1e-3f, 1);
-    to->alpha_v = float_max(alpha * aspect, 1e-3f);
+    layers->alpha_u = float_clamp(alpha / aspect, 1e-3f, 1);
+    layers->alpha_v = float_max(alpha * aspect, 1e-3f);
 }
 
 /* Returns the layers at a point. `smooth` is the interpolated normal, without maps; `alpha` and
    `ior` are those of the base. */
 KD_FN_APART surface_layers surface_layers_at(const scene_view *scene, uint32_t material_index,
-                                             ray_hit hit, uint32_t placed, surface_uv uv,
+                                             ray_hit hit, uint32_t instance_id, surface_uv uv,
                                              vec3 smooth, float alpha, float ior) {
     const principled *from = scene->layers + material_index;
     surface_layers to;
     frame3 axes;
     const uint32_t map =
         from->coat_normal_map != KD_NONE ? from->coat_normal_map : from->anisotropy_map;
-    if (!surface_texture_frame(scene, map, hit, placed, smooth, &axes))
+    if (!surface_texture_frame(scene, map, hit, instance_id, smooth, &axes))
         axes = frame3_around(smooth);
     surface_stretch(&to, scene, from, uv, alpha, &axes);
     to.coat_normal = smooth;

@@ -93,25 +93,25 @@ KD_FN uint32_t texture_wrap_v(uint32_t wraps) {
 }
 
 /* Returns a 16-bit texel whose red is sample `first`; green and blue follow at distance `next`. */
-KD_FN vec3 texture_wide(const texture_view *from, int64_t first, uint32_t next) {
-    const uint16_t *at = (const uint16_t *)(const void *)from->bytes + first;
+KD_FN vec3 texture_wide(const texture_view *view, int64_t first, uint32_t next) {
+    const uint16_t *at = (const uint16_t *)(const void *)view->bytes + first;
     const uint16_t r = at[0], g = at[next], b = at[2 * next];
-    if (from->srgb) return vec3_make(from->curve[r], from->curve[g], from->curve[b]);
+    if (view->srgb) return vec3_make(view->curve[r], view->curve[g], view->curve[b]);
     return vec3_make((float)r / 65535, (float)g / 65535, (float)b / 65535);
 }
 
 /* Returns the texel in column x, row y (from the top), linear. */
-KD_FN vec3 texture_texel(const texture_view *from, int32_t x, int32_t y) {
-    const int64_t texel = (int64_t)y * from->width + x;
-    if (from->floats) {
-        const float *rgb = from->floats + 3 * texel;
+KD_FN vec3 texture_texel(const texture_view *view, int32_t x, int32_t y) {
+    const int64_t texel = (int64_t)y * view->width + x;
+    if (view->floats) {
+        const float *rgb = view->floats + 3 * texel;
         return vec3_make(rgb[0], rgb[1], rgb[2]);
     }
-    const uint32_t next = from->samples > 2; /* 0: grey is red, green and blue */
-    if (from->is_wide) return texture_wide(from, from->samples * texel, next);
-    const uint8_t *at = from->bytes + from->samples * texel;
+    const uint32_t next = view->samples > 2; /* 0: grey is red, green and blue */
+    if (view->is_wide) return texture_wide(view, view->samples * texel, next);
+    const uint8_t *at = view->bytes + view->samples * texel;
     const uint8_t r = at[0], g = at[next], b = at[2 * next];
-    if (from->srgb) return vec3_make(srgb_to_linear(r), srgb_to_linear(g), srgb_to_linear(b));
+    if (view->srgb) return vec3_make(srgb_to_linear(r), srgb_to_linear(g), srgb_to_linear(b));
     return vec3_make((float)r / 255, (float)g / 255, (float)b / 255);
 }
 
@@ -145,24 +145,24 @@ KD_FN texture_span texture_locate(float coordinate, int32_t size, uint32_t wrap)
     return span;
 }
 
-KD_FN vec3 texture_blend(const texture_view *from, texture_span column, texture_span row) {
-    const vec3 a = texture_texel(from, column.first, row.first);
-    const vec3 b = texture_texel(from, column.second, row.first);
-    const vec3 c = texture_texel(from, column.first, row.second);
-    const vec3 d = texture_texel(from, column.second, row.second);
+KD_FN vec3 texture_blend(const texture_view *view, texture_span column, texture_span row) {
+    const vec3 a = texture_texel(view, column.first, row.first);
+    const vec3 b = texture_texel(view, column.second, row.first);
+    const vec3 c = texture_texel(view, column.first, row.second);
+    const vec3 d = texture_texel(view, column.second, row.second);
     const float s = column.weight, t = row.weight;
     const vec3 upper = vec3_along(vec3_scale(a, 1 - s), s, b);
     const vec3 lower = vec3_along(vec3_scale(c, 1 - s), s, d);
     return vec3_along(vec3_scale(upper, 1 - t), t, lower);
 }
 
-KD_FN_CALL vec3 texture_sample(const texture_view *from, vec2 uv) {
-    float u = uv.x * from->scale.x + from->offset.x;
-    float v = uv.y * from->scale.y + from->offset.y;
-    if (from->shear.x != 0) u += uv.y * from->shear.x;
-    if (from->shear.y != 0) v += uv.x * from->shear.y;
-    return texture_blend(from, texture_locate(u, from->width, texture_wrap_u(from->clamp)),
-                         texture_locate(1 - v, from->height, texture_wrap_v(from->clamp)));
+KD_FN_CALL vec3 texture_sample(const texture_view *view, vec2 uv) {
+    float u = uv.x * view->scale.x + view->offset.x;
+    float v = uv.y * view->scale.y + view->offset.y;
+    if (view->shear.x != 0) u += uv.y * view->shear.x;
+    if (view->shear.y != 0) v += uv.x * view->shear.y;
+    return texture_blend(view, texture_locate(u, view->width, texture_wrap_u(view->clamp)),
+                         texture_locate(1 - v, view->height, texture_wrap_v(view->clamp)));
 }
 
 /* Latitude-longitude images: the point of the image in a unit direction, with x in 0..1 from the
@@ -183,10 +183,10 @@ KD_FN vec3 latlong_to_direction(vec2 point, float rotation) {
 }
 
 /* Returns the environment's radiance in a unit direction, as a factor of the light's `emitted`. */
-KD_FN_CALL vec3 texture_latlong(const texture_view *from, vec3 direction, float rotation) {
+KD_FN_CALL vec3 texture_latlong(const texture_view *view, vec3 direction, float rotation) {
     const vec2 point = latlong_from_direction(direction, rotation);
-    return texture_blend(from, texture_locate(point.x, from->width, TEXTURE_REPEAT),
-                         texture_locate(point.y, from->height, TEXTURE_HOLD));
+    return texture_blend(view, texture_locate(point.x, view->width, TEXTURE_REPEAT),
+                         texture_locate(point.y, view->height, TEXTURE_HOLD));
 }
 
 #endif

@@ -13,8 +13,8 @@ static inline bool gpu_is_missing(void) {
 }
 
 static inline bool gpu_is_emulated(void) {
-    device found;
-    return device_cuda_describe(&found, 0) == KD_OK && strncmp(found.name, "emulated", 8) == 0;
+    device device;
+    return device_cuda_describe(&device, 0) == KD_OK && strncmp(device.name, "emulated", 8) == 0;
 }
 
 /* Returns the size of a case. */

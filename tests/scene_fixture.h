@@ -30,36 +30,36 @@ static inline void fixture_clear(scene_fixture *made) {
     made->medium_count = 0;
 }
 
-static inline uint32_t fixture_material(scene_fixture *to, material record) {
-    to->materials[to->material_count] = record;
-    return to->material_count++;
+static inline uint32_t fixture_material(scene_fixture *fixture, material record) {
+    fixture->materials[fixture->material_count] = record;
+    return fixture->material_count++;
 }
 
 /* If all normals are zero, the triangle has no shading normals. */
-static inline void fixture_triangle(scene_fixture *to, uint32_t made_of, const vec3 corner[3],
+static inline void fixture_triangle(scene_fixture *fixture, uint32_t made_of, const vec3 corner[3],
                                     const vec3 normal[3]) {
-    const uint32_t first = to->vertex_count, triangle = to->triangle_count++;
+    const uint32_t first = fixture->vertex_count, triangle = fixture->triangle_count++;
     for (uint32_t i = 0; i < 3; ++i) {
-        to->positions[first + i] = corner[i];
-        to->normals[first + i] = normal ? normal[i] : vec3_all(0);
-        to->triangles[3 * triangle + i] = first + i;
-        to->normal_indices[3 * triangle + i] = normal ? first + i : KD_NONE;
+        fixture->positions[first + i] = corner[i];
+        fixture->normals[first + i] = normal ? normal[i] : vec3_all(0);
+        fixture->triangles[3 * triangle + i] = first + i;
+        fixture->normal_indices[3 * triangle + i] = normal ? first + i : KD_NONE;
     }
-    to->vertex_count += 3;
-    to->triangle_materials[triangle] = made_of;
+    fixture->vertex_count += 3;
+    fixture->triangle_materials[triangle] = made_of;
 }
 
 /* Corners counter-clockwise as seen from the side that the normal points to. */
-static inline void fixture_quad(scene_fixture *to, uint32_t made_of, vec3 a, vec3 b, vec3 c,
+static inline void fixture_quad(scene_fixture *fixture, uint32_t made_of, vec3 a, vec3 b, vec3 c,
                                 vec3 d) {
     const vec3 first[3] = {a, b, c}, second[3] = {a, c, d};
-    fixture_triangle(to, made_of, first, NULL);
-    fixture_triangle(to, made_of, second, NULL);
+    fixture_triangle(fixture, made_of, first, NULL);
+    fixture_triangle(fixture, made_of, second, NULL);
 }
 
 /* A closed box; `inward`: its normals point inside. Six faces with materials in the order -x +x -y
    +y -z +z. */
-static inline void fixture_box(scene_fixture *to, const uint32_t made_of[6], vec3 lo, vec3 hi,
+static inline void fixture_box(scene_fixture *fixture, const uint32_t made_of[6], vec3 lo, vec3 hi,
                                bool inward) {
     vec3 p[8];
     for (int i = 0; i < 8; ++i)
@@ -69,9 +69,9 @@ static inline void fixture_box(scene_fixture *to, const uint32_t made_of[6], vec
     for (int f = 0; f < 6; ++f) {
         const int *k = face[f];
         if (inward)
-            fixture_quad(to, made_of[f], p[k[3]], p[k[2]], p[k[1]], p[k[0]]);
+            fixture_quad(fixture, made_of[f], p[k[3]], p[k[2]], p[k[1]], p[k[0]]);
         else
-            fixture_quad(to, made_of[f], p[k[0]], p[k[1]], p[k[2]], p[k[3]]);
+            fixture_quad(fixture, made_of[f], p[k[0]], p[k[1]], p[k[2]], p[k[3]]);
     }
 }
 
@@ -83,7 +83,7 @@ static inline vec3 fixture_on_sphere(int i, int j, int rings) {
 }
 
 /* A sphere of `rings` x 2 `rings` patches with smooth normals. */
-static inline void fixture_ball(scene_fixture *to, uint32_t made_of, vec3 centre, float radius,
+static inline void fixture_ball(scene_fixture *fixture, uint32_t made_of, vec3 centre, float radius,
                                 int rings) {
     for (int i = 0; i < rings; ++i)
         for (int j = 0; j < 2 * rings; ++j) {
@@ -98,81 +98,83 @@ static inline void fixture_ball(scene_fixture *to, uint32_t made_of, vec3 centre
                     normal[k] = n[half[h][k]];
                     corner[k] = vec3_along(centre, radius, normal[k]);
                 }
-                fixture_triangle(to, made_of, corner, normal);
+                fixture_triangle(fixture, made_of, corner, normal);
             }
         }
 }
 
-static inline uint32_t fixture_medium(scene_fixture *to, vec3 absorption, vec3 scattering,
+static inline uint32_t fixture_medium(scene_fixture *fixture, vec3 absorption, vec3 scattering,
                                       float g) {
-    medium *made = to->media + to->medium_count;
+    medium *made = fixture->media + fixture->medium_count;
     made->absorption = absorption;
     made->scattering = scattering;
     made->g = g;
-    return to->medium_count++;
+    return fixture->medium_count++;
 }
 
-static inline void fixture_light(scene_fixture *to, light record) {
-    to->lights[to->light_count++] = record;
+static inline void fixture_light(scene_fixture *fixture, light record) {
+    fixture->lights[fixture->light_count++] = record;
 }
 
 /* Makes every triangle of an emitting material a light, then builds the table of powers. */
-static inline void fixture_finish(scene_fixture *to) {
-    for (uint32_t t = 0; t < to->triangle_count; ++t) {
-        const material *made = to->materials + to->triangle_materials[t];
-        to->triangle_lights[t] = KD_NONE;
+static inline void fixture_finish(scene_fixture *fixture) {
+    for (uint32_t t = 0; t < fixture->triangle_count; ++t) {
+        const material *made = fixture->materials + fixture->triangle_materials[t];
+        fixture->triangle_lights[t] = KD_NONE;
         if (vec3_is_zero(made->emission)) continue;
-        const vec3 a = to->positions[3 * t];
+        const vec3 a = fixture->positions[3 * t];
         light lamp;
         memset(&lamp, 0, sizeof lamp);
         lamp.kind = LIGHT_TRIANGLE;
         lamp.triangle = t;
         lamp.emitted = made->emission;
         lamp.two_sided = made->two_sided;
-        lamp.area = 0.5f * vec3_length(vec3_cross(vec3_sub(to->positions[3 * t + 1], a),
-                                                  vec3_sub(to->positions[3 * t + 2], a)));
-        light_on_triangle(&lamp, a, to->positions[3 * t + 1], to->positions[3 * t + 2]);
+        lamp.area = 0.5f * vec3_length(vec3_cross(vec3_sub(fixture->positions[3 * t + 1], a),
+                                                  vec3_sub(fixture->positions[3 * t + 2], a)));
+        light_on_triangle(&lamp, a, fixture->positions[3 * t + 1], fixture->positions[3 * t + 2]);
         lamp.power = KD_PI * lamp.area * (made->two_sided ? 2 : 1) *
                      (lamp.emitted.x + lamp.emitted.y + lamp.emitted.z) / 3;
-        to->triangle_lights[t] = to->light_count;
-        fixture_light(to, lamp);
+        fixture->triangle_lights[t] = fixture->light_count;
+        fixture_light(fixture, lamp);
     }
     double sum = 0, running = 0;
-    for (uint32_t i = 0; i < to->light_count; ++i) sum += (double)to->lights[i].power;
-    to->light_cdf[0] = 0;
-    for (uint32_t i = 0; i < to->light_count; ++i) {
-        running += (double)to->lights[i].power;
-        to->light_cdf[i + 1] = i + 1 == to->light_count ? 1 : (float)(running / sum);
+    for (uint32_t i = 0; i < fixture->light_count; ++i) sum += (double)fixture->lights[i].power;
+    fixture->light_cdf[0] = 0;
+    for (uint32_t i = 0; i < fixture->light_count; ++i) {
+        running += (double)fixture->lights[i].power;
+        fixture->light_cdf[i + 1] = i + 1 == fixture->light_count ? 1 : (float)(running / sum);
     }
 }
 
 /* Everything except the tree. */
-static inline scene_view fixture_view(const scene_fixture *from) {
+static inline scene_view fixture_view(const scene_fixture *fixture) {
     scene_view view;
     memset(&view, 0, sizeof view);
-    view.mesh.positions = from->positions;
-    view.mesh.normals = from->normals;
-    view.mesh.triangles = from->triangles;
-    view.mesh.normal_indices = from->normal_indices;
-    view.mesh.triangle_materials = from->triangle_materials;
-    view.mesh.position_count = view.mesh.normal_count = from->vertex_count;
-    view.mesh.triangle_count = view.mesh.stored_count = from->triangle_count;
-    view.materials = from->materials;
-    view.material_count = from->material_count;
-    view.lights = from->lights;
-    view.light_cdf = from->light_cdf;
-    view.light_count = from->light_count;
-    view.triangle_lights = from->triangle_lights;
-    view.media = from->media;
-    view.medium_count = from->medium_count;
-    view.fog = from->fog;
+    view.mesh.positions = fixture->positions;
+    view.mesh.normals = fixture->normals;
+    view.mesh.triangles = fixture->triangles;
+    view.mesh.normal_indices = fixture->normal_indices;
+    view.mesh.triangle_materials = fixture->triangle_materials;
+    view.mesh.position_count = view.mesh.normal_count = fixture->vertex_count;
+    view.mesh.triangle_count = view.mesh.stored_count = fixture->triangle_count;
+    view.materials = fixture->materials;
+    view.material_count = fixture->material_count;
+    view.lights = fixture->lights;
+    view.light_cdf = fixture->light_cdf;
+    view.light_count = fixture->light_count;
+    view.triangle_lights = fixture->triangle_lights;
+    view.media = fixture->media;
+    view.medium_count = fixture->medium_count;
+    view.fog = fixture->fog;
     view.box = box3_empty();
-    for (uint32_t i = 0; i < from->vertex_count; ++i) box3_include(&view.box, from->positions[i]);
-    view.environment.light = from->sky;
+    for (uint32_t i = 0; i < fixture->vertex_count; ++i)
+        box3_include(&view.box, fixture->positions[i]);
+    view.environment.light = fixture->sky;
     view.environment.texture = KD_NONE;
     view.environment.scene_centre = box3_centre(view.box);
     view.environment.scene_radius = 0.5f * vec3_length(box3_size(view.box));
-    for (uint32_t i = 0; i < from->light_count; ++i) view.total_power += from->lights[i].power;
+    for (uint32_t i = 0; i < fixture->light_count; ++i)
+        view.total_power += fixture->lights[i].power;
     return view;
 }
 

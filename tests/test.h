@@ -35,8 +35,8 @@ static inline bool test_leaves_out(uint32_t number, uint32_t one_in) {
 }
 
 /* Returns the size of a case. */
-static inline uint32_t test_size(uint32_t plain, uint32_t watched) {
-    return TEST_IS_WATCHED && !getenv("KANDELA_TEST_ALL") ? watched : plain;
+static inline uint32_t test_size(uint32_t plain, uint32_t job) {
+    return TEST_IS_WATCHED && !getenv("KANDELA_TEST_ALL") ? job : plain;
 }
 
 /* Returns the path of a real model (KANDELA_MODELS/name) in a static buffer, NULL if it is

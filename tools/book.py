@@ -7,7 +7,7 @@ quotes   Checks that every passage of code that a chapter of docs/book/ quotes s
              <!-- quote: points/tree/walk.h pointtree_closest -->
          (without the function: anywhere in the file). Its lines stand in that order and without a gap; a
          line "..." leaves some out. Indentation by a common depth does not count. Also checks that every
-         file of the house that a chapter names in `code letters` exists, and that every picture does.
+         file of the project that a chapter names in `code letters` exists, and that every picture does.
 figures  Draws docs/book/figures/*.svg anew by PROGRAM (build/bin/kandela), from its own output. With
          --check nothing is written: what is drawn must equal what is there.
 

@@ -17,7 +17,7 @@ import shutil
 import subprocess
 import sys
 
-SHARED_MOST = 100 << 10
+SHARED_MAX = 100 << 10
 # Parts of CUB have a name of the CUDA release and of all architectures: they are not ours.
 FOREIGN = re.compile(r"^_ZN3cub|CUB_[0-9]+_")
 figures = collections.namedtuple("figures", "registers stack spill shared")
@@ -97,8 +97,8 @@ def check(table, logs):
         if spill > most:
             print(f"{name}: spills {spill} bytes, allowed {most} ({table})")
             wrong = 1
-        if shared > SHARED_MOST:
-            print(f"{name}: {shared} bytes of shared memory, expected at most {SHARED_MOST}")
+        if shared > SHARED_MAX:
+            print(f"{name}: {shared} bytes of shared memory, expected at most {SHARED_MAX}")
             wrong = 1
     return wrong
 

@@ -27,6 +27,7 @@ tests  openmpi-bin     command:mpirun
 ci     g++             command:g++
 ci     clang           command:clang
 ci     clang-format-14 command:clang-format-14
+ci     codespell       command:codespell
 ci     xz-utils        command:xz
 cuda   python3         command:python3
 cuda   python3-venv    python:import ensurepip, venv

@@ -13,7 +13,7 @@ typedef struct batch {
     ray_hit *hits; /* NULL: occlusion */
     uint8_t *blocked;
     tritree_counts *counts;
-    job *watched;
+    job_control *job;
 } batch;
 
 static void cast_one(const batch *b, int64_t i) {
@@ -42,9 +42,9 @@ static bool cast_together(const batch *b, int64_t begin, packet_use *use) {
 /* Returns the number of packets to cast in streams next: some if packets recently cost more than
    streams would have. */
 static int packets_apart(packet_use *use) {
-    const bool poor = use->together > use->apart;
+    const bool poor = use->together > use->separate;
     use->together -= use->together / 4; /* exponential decay of old measurements */
-    use->apart -= use->apart / 4;
+    use->separate -= use->separate / 4;
     return poor ? APART : 0;
 }
 
@@ -53,12 +53,12 @@ static int packets_apart(packet_use *use) {
 static void cast_piece_by_vectors(const batch *b, int64_t begin, int64_t end) {
     uint32_t listed[GRAIN], count = 0;
     packet_use use = {0, 0};
-    int apart = 0;
+    int separate = 0;
     for (int64_t i = begin; i < end;) {
-        if (apart > 0) {
-            --apart;
+        if (separate > 0) {
+            --separate;
         } else if (end - i >= WIDE_PACKET && cast_together(b, i, &use)) {
-            apart = packets_apart(&use);
+            separate = packets_apart(&use);
             i += WIDE_PACKET;
             continue;
         }
@@ -75,7 +75,7 @@ static void cast_piece_by_vectors(const batch *b, int64_t begin, int64_t end) {
 static void cast_piece(void *context, int64_t begin, int64_t end, int thread) {
     const batch *b = (const batch *)context;
     (void)thread;
-    if (job_cancelled(b->watched)) return;
+    if (job_cancelled(b->job)) return;
     const bool by_vectors = !b->counts && b->tree->wide;
     for (int64_t i = begin; i < end; i += GRAIN) {
         const int64_t piece_end = end - i < GRAIN ? end : i + GRAIN;
@@ -84,25 +84,25 @@ static void cast_piece(void *context, int64_t begin, int64_t end, int thread) {
         else
             for (int64_t k = i; k < piece_end; ++k) cast_one(b, k);
     }
-    job_advance(b->watched, end - begin);
+    job_advance(b->job, end - begin);
 }
 
 static kd_status cast_batch(batch *b, uint64_t count) {
     KD_REQUIRE(count <= INT64_MAX, KD_ERROR_USAGE,
                "`count` is %llu; supported: less than 2^63 rays", (unsigned long long)count);
     parallel_for((int64_t)count, GRAIN, cast_piece, b);
-    KD_REQUIRE(!job_cancelled(b->watched), KD_INTERRUPTED, "ray casting was cancelled");
+    KD_REQUIRE(!job_cancelled(b->job), KD_INTERRUPTED, "ray casting was cancelled");
     return KD_OK;
 }
 
 kd_status trace_closest(const tritree_view *tree, const ray *rays, ray_hit *hits, uint64_t count,
-                        tritree_counts *counts, job *watched) {
-    batch b = {tree, rays, hits, NULL, counts, watched};
+                        tritree_counts *counts, job_control *job) {
+    batch b = {tree, rays, hits, NULL, counts, job};
     return cast_batch(&b, count);
 }
 
 kd_status trace_occluded(const tritree_view *tree, const ray *rays, uint8_t *blocked,
-                         uint64_t count, tritree_counts *counts, job *watched) {
-    batch b = {tree, rays, NULL, blocked, counts, watched};
+                         uint64_t count, tritree_counts *counts, job_control *job) {
+    batch b = {tree, rays, NULL, blocked, counts, job};
     return cast_batch(&b, count);
 }

@@ -14,7 +14,7 @@ const uint64_t launch_rays = 1 << 30; /* at most, per launch */
 const uint64_t host_rays = 1 << 24;   /* at most, per copy from the host */
 
 /* Casts ray i by the reference traversal, which can count its work. */
-__device__ __forceinline__ void cast_by_layout(const tritree_view &tree, const caster &c,
+__device__ __forceinline__ void cast_by_layout(const tritree_view &tree, const ray_batch &c,
                                                uint32_t i, tritree_counts *counts) {
     float4 o, d;
     load_ray(c, i, o, d);
@@ -32,7 +32,7 @@ __device__ __forceinline__ void cast_by_layout(const tritree_view &tree, const c
    left alone, the compiler takes 74, which costs one block (6 % of the rays' speed on an H200). */
 __global__ __launch_bounds__(CAST_BLOCK,
                              7) void cast_plain(const __grid_constant__ tritree_view tree,
-                                                const __grid_constant__ caster c,
+                                                const __grid_constant__ ray_batch c,
                                                 tritree_counts *counts) {
     const uint32_t i = blockIdx.x * CAST_BLOCK + threadIdx.x;
     if (i >= c.count) return;
@@ -45,14 +45,14 @@ unsigned blocks_for(uint32_t count) {
     return (count + CAST_BLOCK - 1) / CAST_BLOCK;
 }
 
-kd_status run_plain(const tritree_cuda *tree, const caster *c, tritree_counts *counts,
+kd_status run_plain(const tritree_cuda *tree, const ray_batch *c, tritree_counts *counts,
                     cudaStream_t stream) {
     cast_plain<<<blocks_for(c->count), CAST_BLOCK, 0, stream>>>(tree->view, *c, counts);
     KD_CUDA_LAUNCHED("cast_plain");
     return KD_OK;
 }
 
-dim3 blocks_of_tiles(const caster *c) {
+dim3 blocks_of_tiles(const ray_batch *c) {
     return dim3((c->width + TILES_WIDTH - 1) / TILES_WIDTH,
                 (c->count / c->width + TILES_HEIGHT - 1) / TILES_HEIGHT);
 }
@@ -61,13 +61,13 @@ dim3 blocks_of_tiles(const caster *c) {
 template <bool any, bool tiles>
 __global__ __launch_bounds__(CAST_BLOCK,
                              8) void cast_nodes(const __grid_constant__ tritree_view tree,
-                                                const __grid_constant__ caster c) {
+                                                const __grid_constant__ ray_batch c) {
     const uint32_t i = tiles ? ray_of_tile(c) : blockIdx.x * CAST_BLOCK + threadIdx.x;
     if (tiles ? i != KD_NONE : i < c.count) cast_by_nodes<any>(tree, c, i);
 }
 
 template <bool any>
-kd_status run_nodes(const tritree_cuda *tree, const caster *c, cudaStream_t stream) {
+kd_status run_nodes(const tritree_cuda *tree, const ray_batch *c, cudaStream_t stream) {
     if (c->width)
         cast_nodes<any, true><<<blocks_of_tiles(c), CAST_BLOCK, 0, stream>>>(tree->view, *c);
     else
@@ -78,58 +78,59 @@ kd_status run_nodes(const tritree_cuda *tree, const caster *c, cudaStream_t stre
 
 /* At most one ray in four defers triangles in all but pathological batches. Rays for which the list
    has no capacity are found by a scan of the results. */
-kd_status take_list(put_off_list *out, uint32_t count, cudaStream_t stream) {
-    out->room = count / 4 + 32;
+kd_status take_list(deferred_rays *out, uint32_t count, cudaStream_t stream) {
+    out->capacity = count / 4 + 32;
     out->records = NULL;
-    const kd_status status =
-        device_pool_reserve((void **)&out->records, out->room * sizeof(packed_record), stream);
+    const kd_status status = device_pool_reserve((void **)&out->records,
+                                                 out->capacity * sizeof(compressed_record), stream);
     if (status != KD_ERROR_MEMORY) return status;
-    out->room = 0; /* works without a list */
+    out->capacity = 0; /* works without a list */
     return KD_OK;
 }
 
 template <bool any>
-kd_status run_packed_once(const tritree_cuda *tree, const caster *c, cudaStream_t stream) {
-    const put_off_list none = {NULL, 0};
+kd_status run_compressed_once(const tritree_cuda *tree, const ray_batch *c, cudaStream_t stream) {
+    const deferred_rays none = {NULL, 0};
     if (c->width) {
-        cast_packed_once<any, true>
-            <<<blocks_of_tiles(c), PACKED_BLOCK, 0, stream>>>(*c, tree->view, none);
+        cast_compressed_once<any, true>
+            <<<blocks_of_tiles(c), COMPRESSED_BLOCK, 0, stream>>>(*c, tree->view, none);
     } else {
-        cast_packed_once<any, false>
-            <<<blocks_for(c->count), PACKED_BLOCK, 0, stream>>>(*c, tree->view, none);
+        cast_compressed_once<any, false>
+            <<<blocks_for(c->count), COMPRESSED_BLOCK, 0, stream>>>(*c, tree->view, none);
     }
-    KD_CUDA_LAUNCHED("cast_packed_once");
+    KD_CUDA_LAUNCHED("cast_compressed_once");
     return KD_OK;
 }
 
 template <bool any>
-kd_status run_packed_persistent(const tritree_cuda *tree, const caster *c, cudaStream_t stream) {
+kd_status run_compressed_persistent(const tritree_cuda *tree, const ray_batch *c,
+                                    cudaStream_t stream) {
     unsigned blocks = 0, processors = 0;
-    put_off_list list;
-    packed_scene scene;
+    deferred_rays list;
+    compressed_scene scene;
     memset(&scene, 0, sizeof scene);
-    scene.units = (const uint4 *)tree->view.packed;
+    scene.units = (const uint4 *)tree->view.compressed;
     scene.box = tree->view.box;
     scene.empty = c->empty;
     KD_TRY(cuda_processors(&processors));
-    KD_TRY(cuda_resident_blocks(&blocks, cast_packed<any>, PACKED_BLOCK));
+    KD_TRY(cuda_resident_blocks(&blocks, cast_compressed<any>, COMPRESSED_BLOCK));
     KD_TRY(take_list(&list, c->count, stream));
-    cast_packed<any><<<blocks, PACKED_BLOCK, 0, stream>>>(*c, scene, list);
+    cast_compressed<any><<<blocks, COMPRESSED_BLOCK, 0, stream>>>(*c, scene, list);
     kd_status status = cudaPeekAtLastError() == cudaSuccess ? KD_OK : KD_ERROR_DEVICE;
     if (status == KD_OK)
-        status = cuda_launch_following(settle_batch<any>, 4 * processors, PACKED_BLOCK, stream, *c,
-                                       tree->view, list);
+        status = cuda_launch_dependent(resolve_batch<any>, 4 * processors, COMPRESSED_BLOCK, stream,
+                                       *c, tree->view, list);
     device_pool_release(list.records, stream);
-    KD_CUDA_LAUNCHED("cast_packed");
+    KD_CUDA_LAUNCHED("cast_compressed");
     return status;
 }
 
 template <bool any>
-kd_status run_fast(const tritree_cuda *tree, const caster *c, trace_loop loop,
+kd_status run_fast(const tritree_cuda *tree, const ray_batch *c, trace_loop loop,
                    cudaStream_t stream) {
-    if (loop == TRACE_NODES || !tree->view.packed) return run_nodes<any>(tree, c, stream);
-    return loop == TRACE_ONCE ? run_packed_once<any>(tree, c, stream)
-                              : run_packed_persistent<any>(tree, c, stream);
+    if (loop == TRACE_NODES || !tree->view.compressed) return run_nodes<any>(tree, c, stream);
+    return loop == TRACE_ONCE ? run_compressed_once<any>(tree, c, stream)
+                              : run_compressed_persistent<any>(tree, c, stream);
 }
 
 /* Each batch in flight has its own cursor, up to TRITREE_CUDA_CURSORS of them. */
@@ -146,8 +147,8 @@ trace_loop choose_loop(const trace_batch *batch) {
 }
 
 /* Fills what all pieces of a batch have in common. */
-caster make_caster(const tritree_cuda *tree, const trace_batch *batch) {
-    caster c;
+ray_batch make_batch(const tritree_cuda *tree, const trace_batch *batch) {
+    ray_batch c;
     memset(&c, 0, sizeof c);
     c.box = tree->view.box;
     c.empty = tree->view.reference_count == 0;
@@ -157,7 +158,7 @@ caster make_caster(const tritree_cuda *tree, const trace_batch *batch) {
 }
 
 /* Casts at most launch_rays rays, whose device pointers are in *c. */
-kd_status run_piece(const tritree_cuda *tree, const trace_batch *batch, caster *c,
+kd_status run_piece(const tritree_cuda *tree, const trace_batch *batch, ray_batch *c,
                     tritree_counts *counts, uint32_t count) {
     c->count = count;
     /* Only whole tiles: a warp takes four rows of eight rays. A grid has at most 65535 rows. */
@@ -177,7 +178,7 @@ template <class item> item *from(item *array, uint64_t done) {
 }
 
 /* Sets the pointers of *c to ray `done` of the batch. */
-void place_caster(caster *c, const trace_batch *batch, uint64_t done) {
+void place_batch(ray_batch *c, const trace_batch *batch, uint64_t done) {
     c->rays = (const float4 *)from(batch->rays, done);
     c->hits = (float4 *)from(batch->hits, done);
     c->blocked = from(batch->blocked, done);
@@ -198,10 +199,10 @@ kd_status run_on_device(const tritree_cuda *tree, const trace_batch *batch) {
     KD_REQUIRE(((uintptr_t)batch->rays | (uintptr_t)batch->hits) % 16 == 0, KD_ERROR_USAGE,
                "`rays` is %p and `hits` is %p; both must be aligned to 16 bytes on the device",
                (const void *)batch->rays, (void *)batch->hits);
-    caster c = make_caster(tree, batch);
+    ray_batch c = make_batch(tree, batch);
     for (uint64_t done = 0; done < batch->count; done += launch_rays) {
         const uint64_t left = batch->count - done;
-        place_caster(&c, batch, done);
+        place_batch(&c, batch, done);
         KD_TRY(run_piece(tree, batch, &c, from(batch->counts, done),
                          (uint32_t)(left < launch_rays ? left : launch_rays)));
     }
@@ -213,22 +214,22 @@ kd_status run_from_host(const tritree_cuda *tree, const trace_batch *batch, void
                         uint64_t piece) {
     cudaStream_t stream = (cudaStream_t)batch->stream;
     ray *rays = (ray *)memory;
-    trace_batch there = *batch;
-    there.rays = rays;
-    there.hits = batch->hits ? (ray_hit *)(rays + piece) : NULL;
-    there.blocked = batch->hits ? NULL : (uint8_t *)(rays + piece);
-    caster c = make_caster(tree, batch);
-    place_caster(&c, &there, 0);
+    trace_batch trace = *batch;
+    trace.rays = rays;
+    trace.hits = batch->hits ? (ray_hit *)(rays + piece) : NULL;
+    trace.blocked = batch->hits ? NULL : (uint8_t *)(rays + piece);
+    ray_batch c = make_batch(tree, batch);
+    place_batch(&c, &trace, 0);
     for (uint64_t done = 0; done < batch->count; done += piece) {
         const uint64_t left = batch->count - done, count = left < piece ? left : piece;
         KD_CUDA(cudaMemcpyAsync(rays, batch->rays + done, count * sizeof *rays,
                                 cudaMemcpyHostToDevice, stream));
         KD_TRY(run_piece(tree, batch, &c, NULL, (uint32_t)count));
         if (batch->hits)
-            KD_CUDA(cudaMemcpyAsync(batch->hits + done, there.hits, count * sizeof *batch->hits,
+            KD_CUDA(cudaMemcpyAsync(batch->hits + done, trace.hits, count * sizeof *batch->hits,
                                     cudaMemcpyDeviceToHost, stream));
         else
-            KD_CUDA(cudaMemcpyAsync(batch->blocked + done, there.blocked, count,
+            KD_CUDA(cudaMemcpyAsync(batch->blocked + done, trace.blocked, count,
                                     cudaMemcpyDeviceToHost, stream));
     }
     KD_CUDA(cudaStreamSynchronize(stream));

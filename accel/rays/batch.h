@@ -15,11 +15,11 @@ extern "C" {
    not NULL, counts[i] is the work of rays[i]. Returns KD_INTERRUPTED if the job was cancelled; some
    hits are then missing. */
 kd_status trace_closest(const tritree_view *tree, const ray *rays, ray_hit *hits, uint64_t count,
-                        tritree_counts *counts, job *watched);
+                        tritree_counts *counts, job_control *job);
 
 /* Occlusion queries: blocked[i] is 1 if rays[i] hits anything, else 0. */
 kd_status trace_occluded(const tritree_view *tree, const ray *rays, uint8_t *blocked,
-                         uint64_t count, tritree_counts *counts, job *watched);
+                         uint64_t count, tritree_counts *counts, job_control *job);
 
 /* Single rays, by the fastest traversal that the tree has on the processor that this is compiled
    for: the wide form on a CPU (accel/wide), `pairs` on a device (accel/tree/walk.h), else the
@@ -27,7 +27,7 @@ kd_status trace_occluded(const tritree_view *tree, const ray *rays, uint8_t *blo
 
 /* Returns the nearest hit in the ray's interval; of equally near hits the one with the smallest id.
    With `any`, only whether the hit's triangle is KD_NONE is defined. */
-KD_FN ray_hit tritree_meet(const tritree_view *tree, ray cast, bool any) {
+KD_FN ray_hit tritree_intersect(const tritree_view *tree, ray cast, bool any) {
 #ifdef __CUDA_ARCH__
     return tritree_device_cast(tree, cast, any);
 #else
@@ -36,11 +36,11 @@ KD_FN ray_hit tritree_meet(const tritree_view *tree, ray cast, bool any) {
 #endif
 }
 KD_FN ray_hit tritree_closest(const tritree_view *tree, ray cast) {
-    return tritree_meet(tree, cast, false);
+    return tritree_intersect(tree, cast, false);
 }
 /* Returns true if anything is hit in the ray's interval. */
 KD_FN bool tritree_occluded(const tritree_view *tree, ray cast) {
-    return tritree_meet(tree, cast, true).triangle != KD_NONE;
+    return tritree_intersect(tree, cast, true).triangle != KD_NONE;
 }
 
 #ifdef __cplusplus

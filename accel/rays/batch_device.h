@@ -4,7 +4,7 @@
 #define KD_ACCEL_RAYS_BATCH_DEVICE_H
 #include "accel/rays/tree_device.h"
 #include "accel/tree/walk.h"
-#include "core/device/absent.h"
+#include "core/device/cuda_stubs.h"
 #include "core/math/geometry.h"
 
 #ifdef __cplusplus
@@ -60,7 +60,7 @@ typedef struct trace_counted {
     void *scratch;    /* for records of rays with deferred triangles; aligned to 16 bytes */
     /* capacity of `scratch` in pieces of TRACE_COUNTED_SCRATCH bytes; a few per 100 rays suffice,
        fewer are slower */
-    uint32_t room;
+    uint32_t capacity;
     bool coherent; /* neighbouring rays are coherent, as those of a camera */
     bool bounded;  /* most rays end before they leave the scene */
 } trace_counted;

@@ -4,8 +4,8 @@
 #define KD_ACCEL_RAYS_BATCH_LOOPS_CUH
 #include "accel/rays/batch_device.h"
 #include "accel/tree/walk.h"
-#include "accel/wide/packed_loops.cuh"
-#include "core/device/follow.cuh"
+#include "accel/wide/compressed_loops.cuh"
+#include "core/device/dependent_launch.cuh"
 #include <stdint.h>
 
 enum {
@@ -15,7 +15,7 @@ enum {
 };
 
 /* Arguments of a kernel. */
-struct caster {
+struct ray_batch {
     box3 box;
     bool empty;         /* no triangle can be hit */
     const float4 *rays; /* two per ray: origin and tmin, direction and tmax; NULL: in `arrays` */
@@ -29,7 +29,7 @@ struct caster {
 };
 
 /* Loads ray i: origin and tmin, direction and tmax. */
-__device__ __forceinline__ void load_ray(const caster &c, uint32_t i, float4 &o, float4 &d) {
+__device__ __forceinline__ void load_ray(const ray_batch &c, uint32_t i, float4 &o, float4 &d) {
     if (c.rays) {
         o = __ldg(c.rays + 2 * (uint64_t)i), d = __ldg(c.rays + 2 * (uint64_t)i + 1);
         return;
@@ -45,7 +45,7 @@ __device__ __forceinline__ bool ray_is_sound(const float4 &o, const float4 &d) {
     return (o.x * 0 + o.y * 0) + (o.z * 0 + d.x * 0) + (d.y * 0 + d.z * 0) == 0 && o.w < d.w;
 }
 
-__device__ __forceinline__ void store_hit(const caster &c, uint32_t i, float t, float u, float v,
+__device__ __forceinline__ void store_hit(const ray_batch &c, uint32_t i, float t, float u, float v,
                                           uint32_t triangle) {
     if (c.hits) {
         c.hits[i] = make_float4(t, u, v, __uint_as_float(triangle));
@@ -69,7 +69,7 @@ __device__ __forceinline__ uint32_t row_of_tiles(void) {
 /* Returns the index of the thread's ray in an image, or KD_NONE: each block takes 16 x 8 pixels,
    each of its warps 8 x 4 of them, whose rays are more coherent than those of 32 pixels in a row.
    The image's width is a multiple of 8, its height of 4. */
-__device__ __forceinline__ uint32_t ray_of_tile(const caster &c) {
+__device__ __forceinline__ uint32_t ray_of_tile(const ray_batch &c) {
     const uint32_t warp = threadIdx.x / 32;
     const uint32_t x = blockIdx.x * TILES_WIDTH + warp % 2 * 8;
     const uint32_t y = row_of_tiles() * TILES_HEIGHT + warp / 2 * 4;
@@ -79,7 +79,7 @@ __device__ __forceinline__ uint32_t ray_of_tile(const caster &c) {
 
 /* Casts ray i through `pairs`. */
 template <bool any>
-__device__ __forceinline__ void cast_by_nodes(const tritree_view &tree, const caster &c,
+__device__ __forceinline__ void cast_by_nodes(const tritree_view &tree, const ray_batch &c,
                                               uint32_t i) {
     float4 o, d;
     load_ray(c, i, o, d);
@@ -94,39 +94,39 @@ __device__ __forceinline__ void cast_by_nodes(const tritree_view &tree, const ca
 }
 
 /* The kernels that cast batches of rays through the compressed wide form.
-   Idea: a batch is a `work` of accel/wide/packed_loops.cuh. Records of rays with deferred triangles
+   Idea: a batch is a `work` of accel/wide/compressed_loops.cuh. Records of rays with deferred triangles
    go to a list in device memory. If the list is full, the ray's result is marked as open, and
-   settle_batch scans all results for such rays. settle_batch also resets the cursor for the next
+   resolve_batch scans all results for such rays. resolve_batch also resets the cursor for the next
    batch, once all of its blocks have read it, so a batch takes exactly two launches. Its blocks are
-   launched while the last rays are still in flight (core/device/follow.cuh).
-   Data flow: cast_packed, persistent warps that fetch rays by a cursor: rays, compressed form ->
-   results, and the list of deferred triangles; settle_batch, the next launch: list, tree -> the
-   remaining results, the cursor reset to 0. cast_packed_once: one thread per ray, which resolves
-   its own deferred triangles. */
+   launched while the last rays are still in flight (core/device/dependent_launch.cuh).
+   Data flow: cast_compressed, persistent warps that fetch rays by a cursor: rays, compressed form ->
+   results, and the list of deferred triangles; resolve_batch, the next launch: list, tree -> the
+   remaining results, the cursor reset to 0. cast_compressed_once: one thread per ray, which
+   resolves its own deferred triangles. */
 
 /* The words of a batch's cursor, which are zero between batches. */
 enum {
-    CURSOR_NEXT,    /* the next ray to be fetched */
-    CURSOR_PUT_OFF, /* records, including those that exceeded the list's capacity */
-    CURSOR_READ     /* blocks of settle_batch that have read the other words */
+    CURSOR_NEXT,     /* the next ray to be fetched */
+    CURSOR_DEFERRED, /* records, including those that exceeded the list's capacity */
+    CURSOR_READ      /* blocks of resolve_batch that have read the other words */
 };
 
 const uint32_t CAST_OPEN = KD_NONE - 1; /* in place of a triangle: the result is open */
 
 /* List of rays with deferred triangles. */
-struct put_off_list {
-    packed_record *records;
-    uint32_t room;
+struct deferred_rays {
+    compressed_record *records;
+    uint32_t capacity;
 };
 
 /* Marks a result as open: the ray must be cast again. */
-template <bool any> __device__ __forceinline__ void leave_open(const caster &c, uint32_t i) {
+template <bool any> __device__ __forceinline__ void leave_open(const ray_batch &c, uint32_t i) {
     if (any)
         c.blocked[i] = 2;
     else
         store_hit(c, i, NAN, NAN, NAN, CAST_OPEN);
 }
-__device__ __forceinline__ bool is_left_open(const caster &c, uint32_t i) {
+__device__ __forceinline__ bool is_left_open(const ray_batch &c, uint32_t i) {
     if (c.blocked) return c.blocked[i] == 2;
     /* A ray whose tmax is NaN hits nothing and has t = NaN, too; casting it again is harmless. */
     if (c.hits) return isnan(c.hits[i].x);
@@ -135,11 +135,11 @@ __device__ __forceinline__ bool is_left_open(const caster &c, uint32_t i) {
 }
 
 template <bool any> struct batch_work {
-    const caster &c;
-    const put_off_list &list;
+    const ray_batch &c;
+    const deferred_rays &list;
 
     __device__ __forceinline__ uint32_t fetch(unsigned idle) const {
-        return packed_fetch(c.cursor + CURSOR_NEXT, idle);
+        return compressed_fetch(c.cursor + CURSOR_NEXT, idle);
     }
     __device__ __forceinline__ bool has(uint32_t number) const { return number < c.count; }
     __device__ __forceinline__ void load(uint32_t number, float4 &o, float4 &d) const {
@@ -152,9 +152,9 @@ template <bool any> struct batch_work {
         else
             store_hit(c, number, t, u, v, id);
     }
-    __device__ __forceinline__ void put_off(const packed_record &record) const {
-        const uint32_t place = atomicAdd(c.cursor + CURSOR_PUT_OFF, 1u);
-        if (place < list.room)
+    __device__ __forceinline__ void defer(const compressed_record &record) const {
+        const uint32_t place = atomicAdd(c.cursor + CURSOR_DEFERRED, 1u);
+        if (place < list.capacity)
             list.records[place] = record;
         else
             leave_open<any>(c, record.number);
@@ -162,47 +162,49 @@ template <bool any> struct batch_work {
 };
 
 template <bool any>
-__global__ __launch_bounds__(PACKED_BLOCK, PACKED_BLOCKS) void cast_packed(
-    const __grid_constant__ caster c, const __grid_constant__ packed_scene scene,
-    const __grid_constant__ put_off_list list) {
+__global__ __launch_bounds__(COMPRESSED_BLOCK, COMPRESSED_BLOCKS) void cast_compressed(
+    const __grid_constant__ ray_batch c, const __grid_constant__ compressed_scene scene,
+    const __grid_constant__ deferred_rays list) {
     grid_lets_next_begin();
     const batch_work<any> work = {c, list};
-    packed_persistent<any, any>(scene, work, c.measured);
+    compressed_persistent<any, any>(scene, work, c.measured);
 }
 
 /* One thread per ray, in tiles if the rays are an image. */
 template <bool any, bool tiles>
-__global__ __launch_bounds__(PACKED_BLOCK, PACKED_BLOCKS) void cast_packed_once(
-    const __grid_constant__ caster c, const __grid_constant__ tritree_view tree,
-    const __grid_constant__ put_off_list none) {
+__global__ __launch_bounds__(COMPRESSED_BLOCK, COMPRESSED_BLOCKS) void cast_compressed_once(
+    const __grid_constant__ ray_batch c, const __grid_constant__ tritree_view tree,
+    const __grid_constant__ deferred_rays none) {
     const batch_work<any> work = {c, none};
-    uint32_t i = tiles ? ray_of_tile(c) : blockIdx.x * PACKED_BLOCK + threadIdx.x;
+    uint32_t i = tiles ? ray_of_tile(c) : blockIdx.x * COMPRESSED_BLOCK + threadIdx.x;
     if (!tiles && i >= c.count) i = KD_NONE;
-    packed_alone<any, any>(tree, work, i);
+    compressed_alone<any, any>(tree, work, i);
 }
 
-/* Resolves the deferred triangles of cast_packed. */
+/* Resolves the deferred triangles of cast_compressed. */
 template <bool any>
 __global__
-__launch_bounds__(PACKED_BLOCK) void settle_batch(const __grid_constant__ caster c,
-                                                  const __grid_constant__ tritree_view tree,
-                                                  const __grid_constant__ put_off_list list) {
+__launch_bounds__(COMPRESSED_BLOCK) void resolve_batch(const __grid_constant__ ray_batch c,
+                                                       const __grid_constant__ tritree_view tree,
+                                                       const __grid_constant__ deferred_rays list) {
     grid_waits_for_last();
-    const uint32_t put_off = *(volatile uint32_t *)(c.cursor + CURSOR_PUT_OFF);
-    const uint32_t threads = gridDim.x * PACKED_BLOCK,
-                   from = blockIdx.x * PACKED_BLOCK + threadIdx.x;
+    const uint32_t deferred = *(volatile uint32_t *)(c.cursor + CURSOR_DEFERRED);
+    const uint32_t threads = gridDim.x * COMPRESSED_BLOCK,
+                   from = blockIdx.x * COMPRESSED_BLOCK + threadIdx.x;
     __syncthreads();
     if (threadIdx.x == 0 && atomicAdd(c.cursor + CURSOR_READ, 1u) == gridDim.x - 1)
-        c.cursor[CURSOR_NEXT] = c.cursor[CURSOR_PUT_OFF] = c.cursor[CURSOR_READ] = 0;
+        c.cursor[CURSOR_NEXT] = c.cursor[CURSOR_DEFERRED] = c.cursor[CURSOR_READ] = 0;
     const batch_work<any> work = {c, list};
-    const bool is_full = put_off > list.room;
-    packed_settle<any>(tree, work, list.records, is_full ? list.room : put_off, from, threads);
+    const bool is_full = deferred > list.capacity;
+    compressed_resolve<any>(tree, work, list.records, is_full ? list.capacity : deferred, from,
+                            threads);
     for (uint32_t i = from; is_full && i < c.count; i += threads) {
         if (!is_left_open(c, i)) continue;
         float4 o, d;
         load_ray(c, i, o, d);
         const ray_hit none = {0, 0, 0, KD_NONE};
-        const ray_hit hit = packed_answer(tree, o, d, none, NULL, PACKED_DOUBTS + 1, any);
+        const ray_hit hit =
+            compressed_answer(tree, o, d, none, NULL, COMPRESSED_UNCERTAIN + 1, any);
         work.store(i, hit.t, hit.u, hit.v, hit.triangle);
     }
 }

@@ -5,16 +5,16 @@
    -> hits or blocked. */
 #include "accel/rays/batch_device.h"
 #include "accel/rays/batch_loops.cuh"
-#include "core/device/beside.h"
+#include "core/device/async.h"
 #include "core/device/cuda.h"
 #include "core/device/wave_parts.cuh"
 
 namespace {
 
-static_assert(sizeof(packed_record) == TRACE_COUNTED_SCRATCH, "what callers reserve");
+static_assert(sizeof(compressed_record) == TRACE_COUNTED_SCRATCH, "what callers reserve");
 
-__device__ __forceinline__ caster with_count(const caster &c, const uint32_t *counted) {
-    caster known = c;
+__device__ __forceinline__ ray_batch with_count(const ray_batch &c, const uint32_t *counted) {
+    ray_batch known = c;
     known.count = *counted;
     return known;
 }
@@ -22,7 +22,7 @@ __device__ __forceinline__ caster with_count(const caster &c, const uint32_t *co
 template <bool any>
 __global__ __launch_bounds__(CAST_BLOCK,
                              8) void cast_counted_nodes(const __grid_constant__ tritree_view tree,
-                                                        const __grid_constant__ caster c,
+                                                        const __grid_constant__ ray_batch c,
                                                         const uint32_t *counted) {
     const uint32_t count = *counted;
     for (uint32_t i = blockIdx.x * CAST_BLOCK + threadIdx.x; i < count; i += gridDim.x * CAST_BLOCK)
@@ -37,7 +37,7 @@ template <bool any> struct counted_work {
         const uint32_t each = spread_each(all.c.count);
         const unsigned takers = each == 32 ? idle : idle & ((1u << each) - 1);
         if (!(takers >> (threadIdx.x & 31) & 1u)) return KD_NONE;
-        return packed_fetch(all.c.cursor + CURSOR_NEXT, takers);
+        return compressed_fetch(all.c.cursor + CURSOR_NEXT, takers);
     }
     __device__ __forceinline__ bool has(uint32_t number) const { return all.has(number); }
     __device__ __forceinline__ void load(uint32_t number, float4 &o, float4 &d) const {
@@ -47,57 +47,59 @@ template <bool any> struct counted_work {
                                           uint32_t id) const {
         all.store(number, t, u, v, id);
     }
-    __device__ __forceinline__ void put_off(const packed_record &record) const {
-        all.put_off(record);
+    __device__ __forceinline__ void defer(const compressed_record &record) const {
+        all.defer(record);
     }
 };
 
 /* One ray per thread; grid-stride loop. */
 template <bool any>
-__global__ __launch_bounds__(PACKED_BLOCK, PACKED_BLOCKS) void cast_counted_alone(
-    const __grid_constant__ caster c, const __grid_constant__ tritree_view tree,
+__global__ __launch_bounds__(COMPRESSED_BLOCK, COMPRESSED_BLOCKS) void cast_counted_alone(
+    const __grid_constant__ ray_batch c, const __grid_constant__ tritree_view tree,
     const uint32_t *counted) {
-    const caster known = with_count(c, counted);
-    const put_off_list none = {NULL, 0};
+    const ray_batch known = with_count(c, counted);
+    const deferred_rays none = {NULL, 0};
     const batch_work<any> work = {known, none};
-    for (uint32_t base = blockIdx.x * PACKED_BLOCK; base < known.count;
-         base += gridDim.x * PACKED_BLOCK) {
+    for (uint32_t base = blockIdx.x * COMPRESSED_BLOCK; base < known.count;
+         base += gridDim.x * COMPRESSED_BLOCK) {
         const uint32_t i = base + threadIdx.x;
-        packed_alone<any, any>(tree, work, i < known.count ? i : KD_NONE);
+        compressed_alone<any, any>(tree, work, i < known.count ? i : KD_NONE);
     }
 }
 
 template <bool any, bool bounded>
-__global__ __launch_bounds__(PACKED_BLOCK, PACKED_BLOCKS) void cast_counted_packed(
-    const __grid_constant__ caster c, const __grid_constant__ packed_scene scene,
-    const __grid_constant__ put_off_list list, const uint32_t *counted) {
-    const caster known = with_count(c, counted);
+__global__ __launch_bounds__(COMPRESSED_BLOCK, COMPRESSED_BLOCKS) void cast_counted_compressed(
+    const __grid_constant__ ray_batch c, const __grid_constant__ compressed_scene scene,
+    const __grid_constant__ deferred_rays list, const uint32_t *counted) {
+    const ray_batch known = with_count(c, counted);
     const counted_work<any> work = {{known, list}};
-    packed_persistent<any, bounded>(scene, work, false);
+    compressed_persistent<any, bounded>(scene, work, false);
 }
 
 template <bool any>
-__global__ __launch_bounds__(PACKED_BLOCK) void settle_counted(
-    const __grid_constant__ caster c, const __grid_constant__ tritree_view tree,
-    const __grid_constant__ put_off_list list, const uint32_t *counted) {
-    const caster known = with_count(c, counted);
+__global__ __launch_bounds__(COMPRESSED_BLOCK) void resolve_counted(
+    const __grid_constant__ ray_batch c, const __grid_constant__ tritree_view tree,
+    const __grid_constant__ deferred_rays list, const uint32_t *counted) {
+    const ray_batch known = with_count(c, counted);
     const batch_work<any> work = {known, list};
-    const uint32_t put_off = c.cursor[CURSOR_PUT_OFF], threads = gridDim.x * PACKED_BLOCK;
-    const uint32_t from = blockIdx.x * PACKED_BLOCK + threadIdx.x;
-    const bool is_full = put_off > list.room;
-    packed_settle<any>(tree, work, list.records, is_full ? list.room : put_off, from, threads);
+    const uint32_t deferred = c.cursor[CURSOR_DEFERRED], threads = gridDim.x * COMPRESSED_BLOCK;
+    const uint32_t from = blockIdx.x * COMPRESSED_BLOCK + threadIdx.x;
+    const bool is_full = deferred > list.capacity;
+    compressed_resolve<any>(tree, work, list.records, is_full ? list.capacity : deferred, from,
+                            threads);
     for (uint32_t i = from; is_full && i < known.count; i += threads) {
         if (!is_left_open(known, i)) continue;
         float4 o, d;
         load_ray(known, i, o, d);
         const ray_hit none = {0, 0, 0, KD_NONE};
-        const ray_hit hit = packed_answer(tree, o, d, none, NULL, PACKED_DOUBTS + 1, any);
+        const ray_hit hit =
+            compressed_answer(tree, o, d, none, NULL, COMPRESSED_UNCERTAIN + 1, any);
         work.store(i, hit.t, hit.u, hit.v, hit.triangle);
     }
 }
 
-caster counted_caster(const tritree_cuda *tree, const trace_counted *rays) {
-    caster c;
+ray_batch counted_batch(const tritree_cuda *tree, const trace_counted *rays) {
+    ray_batch c;
     memset(&c, 0, sizeof c);
     c.box = tree->view.box;
     c.empty = tree->view.reference_count == 0;
@@ -109,41 +111,42 @@ caster counted_caster(const tritree_cuda *tree, const trace_counted *rays) {
 }
 
 template <bool any, bool bounded>
-kd_status launch_packed(const tritree_cuda *tree, const trace_counted *rays) {
-    const caster c = counted_caster(tree, rays);
-    const put_off_list list = {(packed_record *)rays->scratch, rays->room};
+kd_status launch_compressed(const tritree_cuda *tree, const trace_counted *rays) {
+    const ray_batch c = counted_batch(tree, rays);
+    const deferred_rays list = {(compressed_record *)rays->scratch, rays->capacity};
     const cudaStream_t stream = (cudaStream_t)device_thread_stream();
     unsigned blocks = 0;
-    packed_scene scene;
+    compressed_scene scene;
     memset(&scene, 0, sizeof scene);
-    scene.units = (const uint4 *)tree->view.packed;
+    scene.units = (const uint4 *)tree->view.compressed;
     scene.box = tree->view.box;
     scene.empty = c.empty;
-    KD_TRY(cuda_resident_blocks(&blocks, cast_counted_packed<any, bounded>, PACKED_BLOCK));
-    cast_counted_packed<any, bounded>
-        <<<blocks, PACKED_BLOCK, 0, stream>>>(c, scene, list, rays->count);
-    KD_CUDA_LAUNCHED("cast_counted_packed");
-    KD_TRY(cuda_resident_blocks(&blocks, settle_counted<any>, PACKED_BLOCK));
-    settle_counted<any><<<blocks, PACKED_BLOCK, 0, stream>>>(c, tree->view, list, rays->count);
-    KD_CUDA_LAUNCHED("settle_counted");
+    KD_TRY(cuda_resident_blocks(&blocks, cast_counted_compressed<any, bounded>, COMPRESSED_BLOCK));
+    cast_counted_compressed<any, bounded>
+        <<<blocks, COMPRESSED_BLOCK, 0, stream>>>(c, scene, list, rays->count);
+    KD_CUDA_LAUNCHED("cast_counted_compressed");
+    KD_TRY(cuda_resident_blocks(&blocks, resolve_counted<any>, COMPRESSED_BLOCK));
+    resolve_counted<any><<<blocks, COMPRESSED_BLOCK, 0, stream>>>(c, tree->view, list, rays->count);
+    KD_CUDA_LAUNCHED("resolve_counted");
     return KD_OK;
 }
 
 template <bool any> kd_status launch_counted(const tritree_cuda *tree, const trace_counted *rays) {
-    const caster c = counted_caster(tree, rays);
+    const ray_batch c = counted_batch(tree, rays);
     const cudaStream_t stream = (cudaStream_t)device_thread_stream();
     unsigned blocks = 0;
-    if (!tree->view.packed) {
+    if (!tree->view.compressed) {
         KD_TRY(cuda_resident_blocks(&blocks, cast_counted_nodes<any>, CAST_BLOCK));
         cast_counted_nodes<any><<<4 * blocks, CAST_BLOCK, 0, stream>>>(tree->view, c, rays->count);
         KD_CUDA_LAUNCHED("cast_counted_nodes");
         return KD_OK;
     }
     if (!rays->coherent)
-        return any || rays->bounded ? launch_packed<any, true>(tree, rays)
-                                    : launch_packed<any, any>(tree, rays);
-    KD_TRY(cuda_resident_blocks(&blocks, cast_counted_alone<any>, PACKED_BLOCK));
-    cast_counted_alone<any><<<4 * blocks, PACKED_BLOCK, 0, stream>>>(c, tree->view, rays->count);
+        return any || rays->bounded ? launch_compressed<any, true>(tree, rays)
+                                    : launch_compressed<any, any>(tree, rays);
+    KD_TRY(cuda_resident_blocks(&blocks, cast_counted_alone<any>, COMPRESSED_BLOCK));
+    cast_counted_alone<any>
+        <<<4 * blocks, COMPRESSED_BLOCK, 0, stream>>>(c, tree->view, rays->count);
     KD_CUDA_LAUNCHED("cast_counted_alone");
     return KD_OK;
 }

@@ -10,7 +10,7 @@
    or corners. Must be compiled without contraction. */
 #ifndef KD_ACCEL_RAYS_NEAREST_H
 #define KD_ACCEL_RAYS_NEAREST_H
-#include "core/device/absent.h"
+#include "core/device/cuda_stubs.h"
 #include "core/math/geometry.h"
 #include "core/status.h"
 
@@ -88,19 +88,18 @@ KD_FN near3 near_face_place(near3 a, near3 b, near3 c, const double weight[3]) {
     return q;
 }
 
-KD_FN double near_least(double a, double b) {
+KD_FN double near_min(double a, double b) {
     return a < b ? a : b;
 }
 
 /* Returns the squared distance to the triangle, whose corners are sorted. */
 KD_FN double near_triangle_distance2(near3 a, near3 b, near3 c) {
     double weight[3];
-    const double edges =
-        near_least(near_edge_distance2(a, b),
-                   near_least(near_edge_distance2(a, c), near_edge_distance2(b, c)));
+    const double edges = near_min(near_edge_distance2(a, b),
+                                  near_min(near_edge_distance2(a, c), near_edge_distance2(b, c)));
     if (!near_face_weights(a, b, c, weight)) return edges;
     const near3 q = near_face_place(a, b, c, weight);
-    return near_least(near3_dot(q, q), edges);
+    return near_min(near3_dot(q, q), edges);
 }
 
 /* Sorts the corners by x, then y, then z; `order` holds the indices of the first, second and
@@ -236,7 +235,7 @@ typedef struct nearest_tree {
 kd_status nearest_tree_open(nearest_tree *out, const vec3 *positions, const uint32_t *triangles,
                             uint32_t triangle_count);
 void nearest_tree_close(nearest_tree *owned); /* accepts a zeroed tree */
-uint64_t nearest_tree_bytes(const nearest_tree *of);
+uint64_t nearest_tree_bytes(const nearest_tree *tree);
 
 /* nearest[i]: the nearest triangle to points[i] within max_distance. Uses all cores. */
 void nearest_find(const nearest_view *view, const vec3 *points, uint64_t count, float max_distance,

@@ -45,10 +45,10 @@ VECTOR8_FN double4 load4(const float *from, float less) {
     memcpy(&v, from, sizeof v);
     return __builtin_convertvector(v, double4) - (double)less;
 }
-VECTOR8_FN void load12(near12 *to, const float *at, vec3 from) {
-    to->x = load4(at, from.x);
-    to->y = load4(at + NEAREST_WIDE, from.y);
-    to->z = load4(at + 2 * NEAREST_WIDE, from.z);
+VECTOR8_FN void load12(near12 *near12, const float *at, vec3 from) {
+    near12->x = load4(at, from.x);
+    near12->y = load4(at + NEAREST_WIDE, from.y);
+    near12->z = load4(at + 2 * NEAREST_WIDE, from.z);
 }
 
 /* near_edge_distance2 for the edge from a along d; a2 and b2 are the squared distances to its

@@ -66,12 +66,12 @@ static void split(const making *m, uint32_t begin, uint32_t count) {
     keys_select(keys, count, left - 1);
     for (uint32_t i = 0; i < count; ++i) ids[i] = (uint32_t)keys[i];
     part other = {.m = m, .begin = begin + left, .count = count - left};
-    const bool apart = other.count >= APART_FROM;
+    const bool parallel = other.count >= APART_FROM;
     other.offered.run = run_part;
     other.offered.kind = TASK_BRANCH;
-    if (apart) task_offer(m->pool, &other.offered);
+    if (parallel) task_offer(m->pool, &other.offered);
     split(m, begin, left);
-    if (!apart || !task_join(m->pool, &other.offered)) run_part(&other.offered);
+    if (!parallel || !task_join(m->pool, &other.offered)) run_part(&other.offered);
 }
 
 static void split_all(task_pool *pool, void *context) {
@@ -144,9 +144,9 @@ static void fill_level(nearest_tree *out, uint32_t level) {
    float. */
 static float scale_of(box3 box) {
     int exponent = 0;
-    const float most = vec3_largest(vec3_max(box.hi, vec3_negate(box.lo)));
-    if (!(most > 0)) return 1;
-    frexpf(most, &exponent);
+    const float maximum = vec3_largest(vec3_max(box.hi, vec3_negate(box.lo)));
+    if (!(maximum > 0)) return 1;
+    frexpf(maximum, &exponent);
     return ldexpf(1, exponent > 0 ? 1 - exponent : exponent < -120 ? 121 : 1 - exponent);
 }
 
@@ -205,7 +205,7 @@ void nearest_tree_close(nearest_tree *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
-uint64_t nearest_tree_bytes(const nearest_tree *of) {
-    return of->node_count * sizeof *of->nodes +
-           (uint64_t)of->view.leaf_count * NEAREST_LEAF_FLOATS * sizeof *of->leaves;
+uint64_t nearest_tree_bytes(const nearest_tree *tree) {
+    return tree->node_count * sizeof *tree->nodes +
+           (uint64_t)tree->view.leaf_count * NEAREST_LEAF_FLOATS * sizeof *tree->leaves;
 }

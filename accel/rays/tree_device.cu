@@ -4,7 +4,7 @@
    stream's order. */
 #include "accel/rays/tree_device.h"
 #include "accel/tree/triangle.h"
-#include "accel/wide/packed_form.h"
+#include "accel/wide/compressed_form.h"
 #include "core/device/cuda.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
@@ -58,17 +58,17 @@ void lay_out(tritree_cuda *tree, cuda_arena *arena, uint32_t position_count) {
 }
 
 /* cudaMemcpyDefault: the source may be host or device memory. */
-kd_status fill(tritree_cuda *tree, const tritree_view *from, uint32_t position_count,
+kd_status fill(tritree_cuda *tree, const tritree_view *view, uint32_t position_count,
                cudaStream_t stream) {
     const tritree_view *to = &tree->view;
     const struct {
         const void *to, *from;
         uint64_t bytes;
     } parts[] = {
-        {to->nodes, from->nodes, from->node_count * sizeof(tritree_node)},
-        {to->references, from->references, from->reference_count * sizeof(uint32_t)},
-        {to->positions, from->positions, position_count * sizeof(vec3)},
-        {to->triangles, from->triangles, 3 * (uint64_t)from->triangle_count * sizeof(uint32_t)}};
+        {to->nodes, view->nodes, view->node_count * sizeof(tritree_node)},
+        {to->references, view->references, view->reference_count * sizeof(uint32_t)},
+        {to->positions, view->positions, position_count * sizeof(vec3)},
+        {to->triangles, view->triangles, 3 * (uint64_t)view->triangle_count * sizeof(uint32_t)}};
     for (const auto &part : parts)
         if (part.bytes)
             KD_CUDA(
@@ -100,18 +100,18 @@ kd_status tritree_cuda_open_view(tritree_cuda *out, const tritree_view *view,
     arena.base = (char *)out->memory;
     arena.used = 0;
     lay_out(out, &arena, position_count);
-    out->view.packed = NULL;
+    out->view.compressed = NULL;
     const kd_status status = fill(out, view, position_count, (cudaStream_t)stream);
     if (status != KD_OK) tritree_cuda_close(out);
     return status;
 }
 
 kd_status tritree_cuda_pack(tritree_cuda *tree, void *stream) {
-    if (tree->packed || tree->unpacked || tree->view.reference_count == 0) return KD_OK;
+    if (tree->compressed || tree->unpacked || tree->view.reference_count == 0) return KD_OK;
     const kd_status status =
-        packed_device_open(&tree->packed, &tree->packed_bytes, &tree->view, stream);
+        compressed_device_open(&tree->compressed, &tree->compressed_bytes, &tree->view, stream);
     if (status != KD_OK && status != KD_ERROR_MEMORY) return status;
-    if (!tree->packed) {
+    if (!tree->compressed) {
         tree->unpacked = true;
         log_message(LOG_WARNING,
                     "no compressed tree for the %u triangles on the device: %s; ray casting uses "
@@ -121,8 +121,8 @@ kd_status tritree_cuda_pack(tritree_cuda *tree, void *stream) {
         status_clear();
         return KD_OK;
     }
-    tree->view.packed = tree->packed;
-    tree->bytes += tree->packed_bytes;
+    tree->view.compressed = tree->compressed;
+    tree->bytes += tree->compressed_bytes;
     return KD_OK;
 }
 
@@ -148,6 +148,6 @@ kd_status tritree_cuda_open(tritree_cuda *out, const tritree *tree) {
 
 void tritree_cuda_close(tritree_cuda *owned) {
     device_memory_free(owned->memory);
-    device_memory_free(owned->packed);
+    device_memory_free(owned->compressed);
     memset(owned, 0, sizeof *owned);
 }

@@ -3,7 +3,7 @@
 #ifndef KD_ACCEL_RAYS_TREE_DEVICE_H
 #define KD_ACCEL_RAYS_TREE_DEVICE_H
 #include "accel/tree/tritree.h"
-#include "core/device/absent.h"
+#include "core/device/cuda_stubs.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -18,7 +18,7 @@ extern "C" {
      view.leaf_rows  for each reference, in the order of the leaves, the three corners: one row of
                      four floats per axis, of which the fourth holds the bits of the triangle's id
      view.packed     if packed: the compressed wide form, which batches of rays traverse
-                     (accel/wide/packed_form.h)
+                     (accel/wide/compressed_form.h)
    Corners are duplicated per leaf (48 bytes per reference), so that a leaf is read contiguously.
    Rendering and photon emission get only the view and cast rays by accel/tree/walk.h. */
 typedef struct tritree_cuda {
@@ -26,9 +26,9 @@ typedef struct tritree_cuda {
     /* the view's arrays except the compressed form, and cursors for concurrent batches */
     void *memory;
     uint32_t *cursors;
-    uint64_t bytes;        /* in total, compressed form included */
-    void *packed;          /* view.packed */
-    uint64_t packed_bytes; /* of the compressed form */
+    uint64_t bytes;            /* in total, compressed form included */
+    void *compressed;          /* view.packed */
+    uint64_t compressed_bytes; /* of the compressed form */
     bool unpacked; /* the compressed form could not be built (logged); rays traverse `pairs` */
 } tritree_cuda;
 
@@ -40,9 +40,9 @@ KD_DEVICE_CALL(tritree_cuda_open, (tritree_cuda * out, const tritree *tree));
 /* The same from a view whose arrays are already in device memory; they are copied. */
 KD_DEVICE_CALL(tritree_cuda_open_view, (tritree_cuda * out, const tritree_view *view,
                                         uint32_t position_count, void *stream));
-/* Builds the tree's compressed form, unless it exists. If the tree has none (packed_form.h) or
+/* Builds the tree's compressed form, unless it exists. If the tree has none (compressed_form.h) or
    memory does not suffice, a line is logged, `unpacked` is set, and rays traverse `pairs`. Memory
-   and scratch: packed_form.h. Synchronises the stream. On failure the tree is unchanged. */
+   and scratch: compressed_form.h. Synchronises the stream. On failure the tree is unchanged. */
 KD_DEVICE_CALL(tritree_cuda_pack, (tritree_cuda * tree, void *stream));
 KD_DEVICE_ANSWER(void, tritree_cuda_close, (tritree_cuda * owned), ); /* accepts a zeroed tree */
 /* Returns the device memory of a tree of this size, without its compressed form; 0 without CUDA. */

@@ -30,11 +30,11 @@ static kd_status subdivide(sweep *work, const sweep_node *node) {
 }
 
 static kd_status build_sweep(tritree *out, const tritree_input *input,
-                             const tritree_options *options, job *watched) {
+                             const tritree_options *options, job_control *job) {
     sweep work;
     sweep_node root;
     kd_status status = KD_OK;
-    KD_TRY_GOTO(sweep_open(&work, &root, out->box, input, options, NULL, watched));
+    KD_TRY_GOTO(sweep_open(&work, &root, out->box, input, options, NULL, job));
     KD_TRY_GOTO(subdivide(&work, &root));
     tree_writer_finish(&work.writer, out);
 done:
@@ -82,11 +82,11 @@ static uint64_t build_parallel_scratch_bytes(uint32_t triangle_count) {
 static kd_status grow(sweep *work, const sweep_node *node);
 
 static void grow_branch(task *self) {
-    branch *of = (branch *)(void *)self;
-    of->status = sweep_branch(&of->work, &of->root, of->from, of->node);
-    if (of->status == KD_OK) of->status = grow(&of->work, &of->root);
-    if (of->status == KD_OK) sweep_close_rows(&of->work);
-    if (of->status != KD_OK) snprintf(of->message, sizeof of->message, "%s", kd_last_error());
+    branch *job = (branch *)(void *)self;
+    job->status = sweep_branch(&job->work, &job->root, job->from, job->node);
+    if (job->status == KD_OK) job->status = grow(&job->work, &job->root);
+    if (job->status == KD_OK) sweep_close_rows(&job->work);
+    if (job->status != KD_OK) snprintf(job->message, sizeof job->message, "%s", kd_last_error());
 }
 
 static kd_status append(sweep *work, const sweep_node *node, branch *grown) {
@@ -131,7 +131,7 @@ typedef struct whole_tree {
     const tritree *out;
     const tritree_input *input;
     const tritree_options *options;
-    const job *watched;
+    const job_control *job;
     kd_status status;
     char message[256];
 } whole_tree;
@@ -139,21 +139,21 @@ typedef struct whole_tree {
 static void grow_tree(task_pool *pool, void *context) {
     whole_tree *tree = (whole_tree *)context;
     sweep_node root;
-    tree->status = sweep_open(&tree->work, &root, tree->out->box, tree->input, tree->options, pool,
-                              tree->watched);
+    tree->status =
+        sweep_open(&tree->work, &root, tree->out->box, tree->input, tree->options, pool, tree->job);
     if (tree->status == KD_OK) tree->status = grow(&tree->work, &root);
     if (tree->status == KD_OK) sweep_close_rows(&tree->work);
     if (tree->status != KD_OK) snprintf(tree->message, sizeof tree->message, "%s", kd_last_error());
 }
 
 static kd_status build_parallel(tritree *out, const tritree_input *input,
-                                const tritree_options *options, job *watched) {
+                                const tritree_options *options, job_control *job) {
     whole_tree tree;
     memset(&tree, 0, sizeof tree);
     tree.out = out;
     tree.input = input;
     tree.options = options;
-    tree.watched = watched;
+    tree.job = job;
     task_pool_run(grow_tree, &tree);
     if (tree.status == KD_OK) tree_writer_finish(&tree.work.writer, out);
     sweep_close(&tree.work);

@@ -80,7 +80,7 @@ VECTOR8_FN float4v clip_float_up(double4 x) {
     return double4_rounded((double4)((bits + (~(bits < 0) & rest)) & ~rest));
 }
 
-enum { CLIP_VECTORS = 2, CLIP_CUTS_MOST = 5 }; /* three edges, plus one for each cut */
+enum { CLIP_VECTORS = 2, CLIP_CUTS_MAX = 5 }; /* three edges, plus one for each cut */
 
 /* Edges from one corner (`p`) to the next (`q`), four per vector; one row per axis. */
 typedef struct clip_edges {
@@ -118,29 +118,29 @@ VECTOR8_FN clip_heights clip_heights_of(double4 p, double4 q, double plane, long
     const double4 dp = (double4)((long4)(p - plane) ^ flip);
     const double4 dq = (double4)((long4)(q - plane) ^ flip);
     const double4 below = double4_min(dp, dq), above = double4_max(dp, dq);
-    clip_heights of;
-    of.falls = dp < 0;
-    of.p_in = dp >= 0;
-    of.q_in = dq >= 0;
-    of.crosses = (below < 0) & (above > 0);
-    of.share = below / (below - above);
-    return of;
+    clip_heights heights;
+    heights.falls = dp < 0;
+    heights.p_in = dp >= 0;
+    heights.q_in = dq >= 0;
+    heights.crosses = (below < 0) & (above > 0);
+    heights.share = below / (below - above);
+    return heights;
 }
 
 /* Clips one row of the edges. `exit` and `enter` are the edges that leave the kept side and return
    to it, the only ones with one end on each side. Points outside move to the exit's crossing; the
    edge that closes the polygon ends at the crossing of `enter`. */
-VECTOR8_FN void clip_cut_row(double4 p[], double4 q[], const clip_heights *of, int vectors,
+VECTOR8_FN void clip_cut_row(double4 p[], double4 q[], const clip_heights *heights, int vectors,
                              int lane, uint32_t exit, uint32_t enter) {
     double4 point[CLIP_VECTORS];
     for (int k = 0; k < vectors; ++k) {
         /* Interpolate from the lower end, so that adjacent triangles get the same point on a shared
            edge. */
-        const long4 turn = ((long4)p[k] ^ (long4)q[k]) & of[k].falls;
+        const long4 turn = ((long4)p[k] ^ (long4)q[k]) & heights[k].falls;
         const double4 low = (double4)((long4)q[k] ^ turn), high = (double4)((long4)p[k] ^ turn);
-        const double4 between = low + of[k].share * (high - low);
+        const double4 between = low + heights[k].share * (high - low);
         /* or an end that lies in the plane */
-        point[k] = double4_select(of[k].crosses, between, high);
+        point[k] = double4_select(heights[k].crosses, between, high);
     }
     double left, right;
     memcpy(&left, (const char *)point + exit * sizeof left, sizeof left);
@@ -150,8 +150,8 @@ VECTOR8_FN void clip_cut_row(double4 p[], double4 q[], const clip_heights *of, i
         const long4 number = {4 * k, 4 * k + 1, 4 * k + 2, 4 * k + 3};
         const double4 end = double4_select(number == lane, r, l);
         if (k < vectors) {
-            p[k] = double4_select(of[k].p_in, p[k], double4_select(of[k].q_in, r, l));
-            q[k] = double4_select(of[k].q_in, q[k], end);
+            p[k] = double4_select(heights[k].p_in, p[k], double4_select(heights[k].q_in, r, l));
+            q[k] = double4_select(heights[k].q_in, q[k], end);
         } else if (lane / 4 == k) {
             p[k] = l;
             q[k] = end;
@@ -183,15 +183,15 @@ VECTOR8_FN clip_outcome clip_edges_cut(clip_edges *edges, int vectors, int lane,
                                        double plane, bool from_above) {
     const long4 sign = {INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN};
     const long4 flip = from_above ? sign : sign & 0;
-    clip_heights of[CLIP_VECTORS];
+    clip_heights heights[CLIP_VECTORS];
     uint32_t p_in = 0, q_in = 0;
     for (int k = 0; k < vectors; ++k) {
         const long4 number = {4 * k, 4 * k + 1, 4 * k + 2, 4 * k + 3};
-        of[k] = clip_heights_of(edges->p[axis][k], edges->q[axis][k], plane, flip);
-        p_in |= long4_bits(of[k].p_in) << 4 * k;
-        q_in |= long4_bits(of[k].q_in) << 4 * k;
-        of[k].p_in &= number != lane;
-        of[k].q_in &= number != lane;
+        heights[k] = clip_heights_of(edges->p[axis][k], edges->q[axis][k], plane, flip);
+        p_in |= long4_bits(heights[k].p_in) << 4 * k;
+        q_in |= long4_bits(heights[k].q_in) << 4 * k;
+        heights[k].p_in &= number != lane;
+        heights[k].q_in &= number != lane;
     }
     const uint32_t exits = p_in & ~q_in, enters = q_in & ~p_in;
     if (!exits) {
@@ -205,7 +205,7 @@ VECTOR8_FN clip_outcome clip_edges_cut(clip_edges *edges, int vectors, int lane,
     clip_cut_axis(edges->p[axis], edges->q[axis], vectors, lane, plane, flip);
     for (int i = 0; i < 2; ++i) {
         axis = clip_next_axis(axis);
-        clip_cut_row(edges->p[axis], edges->q[axis], of, vectors, lane, exit, enter);
+        clip_cut_row(edges->p[axis], edges->q[axis], heights, vectors, lane, exit, enter);
     }
     return CLIP_DONE;
 }
@@ -324,14 +324,14 @@ VECTOR8_FN int clip_edges_halves(const clip_edges *edges, int vectors, const cli
                                  const float4v corner[3], clip_part part[2]) {
     const long4 positive = {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX};
     clip_extent extent[2];
-    double4 end[4], least = double4_all((double)INFINITY);
+    double4 end[4], minimum = double4_all((double)INFINITY);
     clip_extents(edges, vectors, split, extent);
     for (int i = 0; i < 4; ++i) {
         end[i] = i % 2 ? clip_reduce(extent[i / 2].hi, double4_max)
                        : clip_reduce(extent[i / 2].lo, double4_min);
-        least = double4_min((double4)((long4)end[i] & positive), least);
+        minimum = double4_min((double4)((long4)end[i] & positive), minimum);
     }
-    if (long4_bits(least < 0x1p-126) && clip_is_odd(end, split, corner)) return -1;
+    if (long4_bits(minimum < 0x1p-126) && clip_is_odd(end, split, corner)) return -1;
     int parts = 0;
     for (int side = 0; side < 2; ++side) {
         if (!(end[2 * side][0] <= end[2 * side + 1][0])) continue;
@@ -344,17 +344,17 @@ VECTOR8_FN int clip_edges_halves(const clip_edges *edges, int vectors, const cli
 /* Returns a mask of the sides of the box that the triangle extends beyond. */
 VECTOR8_FN uint32_t clip_sides(const float4v corner[3], const clip_split *split) {
     static const uint8_t every_other[8] = {0, 1, 4, 5, 16, 17, 20, 21};
-    const float4v least = float4v_min(float4v_min(corner[0], corner[1]), corner[2]);
-    const float4v most = float4v_max(float4v_max(corner[0], corner[1]), corner[2]);
-    return (uint32_t)(every_other[int4v_signs(least < split->lo)] |
-                      every_other[int4v_signs(most > split->hi)] << 1);
+    const float4v minimum = float4v_min(float4v_min(corner[0], corner[1]), corner[2]);
+    const float4v maximum = float4v_max(float4v_max(corner[0], corner[1]), corner[2]);
+    return (uint32_t)(every_other[int4v_signs(minimum < split->lo)] |
+                      every_other[int4v_signs(maximum > split->hi)] << 1);
 }
 
 VECTOR8_FN int clip_by_edges(const clip_split *split, const float4v corner[3], clip_part part[2]) {
     uint32_t sides = clip_sides(corner, split);
     clip_edges edges;
     clip_outcome outcome = CLIP_DONE;
-    if (__builtin_popcount(sides) > CLIP_CUTS_MOST) return -1;
+    if (__builtin_popcount(sides) > CLIP_CUTS_MAX) return -1;
     clip_edges_open(&edges, corner);
     if (sides) outcome = clip_edges_side(&edges, 1, 3, &split->box, sides);
     sides &= sides - 1;

@@ -4,7 +4,7 @@
 #include "core/memory.h"
 #include <string.h>
 
-enum { PARTS_TRIANGLES = 16384, PARTS_MOST = 8 }; /* fewer triangles are one part */
+enum { PARTS_TRIANGLES = 16384, PARTS_MAX = 8 }; /* fewer triangles are one part */
 
 static kd_status reserve(sweep *work, uint32_t count) {
     KD_TRY(KD_RESERVE_ZEROED(work->bins, 3));
@@ -16,57 +16,58 @@ typedef struct opening {
     const tritree_input *input;
     sweep_rows rows;
     int parts;
-    uint32_t count[PARTS_MOST];
+    uint32_t count[PARTS_MAX];
 } opening;
 
-static uint32_t part_begin(const opening *of, int i) {
-    return (uint32_t)((uint64_t)of->input->triangle_count * (uint64_t)i / (uint64_t)of->parts);
+static uint32_t part_begin(const opening *opening, int i) {
+    return (uint32_t)((uint64_t)opening->input->triangle_count * (uint64_t)i /
+                      (uint64_t)opening->parts);
 }
 
 /* Stores the triangles of a range that can be hit, from the range's begin on. */
 static void list_part(void *context, int i) {
-    opening *of = (opening *)context;
-    const uint32_t begin = part_begin(of, i), end = part_begin(of, i + 1);
+    opening *arguments = (opening *)context;
+    const uint32_t begin = part_begin(arguments, i), end = part_begin(arguments, i + 1);
     uint32_t to = begin;
     for (uint32_t id = begin; id < end; ++id) {
-        const uint32_t *index = of->input->triangles + 3 * (uint64_t)id;
-        const vec3 *at = of->input->positions;
+        const uint32_t *index = arguments->input->triangles + 3 * (uint64_t)id;
+        const vec3 *at = arguments->input->positions;
         const vec3 a = at[index[0]], b = at[index[1]], c = at[index[2]];
         if (triangle_is_degenerate(a, b, c)) continue;
         const box3 box = triangle_box(a, b, c);
-        of->rows.id[to] = id;
+        arguments->rows.id[to] = id;
         for (int axis = 0; axis < 3; ++axis) {
-            of->rows.lo[axis][to] = vec3_axis(box.lo, axis);
-            of->rows.hi[axis][to] = vec3_axis(box.hi, axis);
+            arguments->rows.lo[axis][to] = vec3_axis(box.lo, axis);
+            arguments->rows.hi[axis][to] = vec3_axis(box.hi, axis);
         }
         ++to;
     }
-    of->count[i] = to - begin;
+    arguments->count[i] = to - begin;
 }
 
 static uint32_t list_all(sweep *work, const sweep_rows *rows) {
-    opening of = {.input = work->input, .rows = *rows, .parts = 1};
+    opening opening = {.input = work->input, .rows = *rows, .parts = 1};
     if (work->pool && work->input->triangle_count >= PARTS_TRIANGLES)
-        of.parts = work->pool->threads < PARTS_MOST ? work->pool->threads : PARTS_MOST;
-    task_each(work->pool, of.parts, list_part, &of);
+        opening.parts = work->pool->threads < PARTS_MAX ? work->pool->threads : PARTS_MAX;
+    task_each(work->pool, opening.parts, list_part, &opening);
     uint32_t count = 0;
-    for (int i = 0; i < of.parts; ++i) {
-        const uint32_t begin = part_begin(&of, i);
+    for (int i = 0; i < opening.parts; ++i) {
+        const uint32_t begin = part_begin(&opening, i);
         if (count != begin) {
             const sweep_rows from = rows_from(rows, begin), to = rows_from(rows, count);
-            memmove(to.id, from.id, of.count[i] * sizeof *to.id);
+            memmove(to.id, from.id, opening.count[i] * sizeof *to.id);
             for (int axis = 0; axis < 3; ++axis) {
-                memmove(to.lo[axis], from.lo[axis], of.count[i] * sizeof *to.lo[axis]);
-                memmove(to.hi[axis], from.hi[axis], of.count[i] * sizeof *to.hi[axis]);
+                memmove(to.lo[axis], from.lo[axis], opening.count[i] * sizeof *to.lo[axis]);
+                memmove(to.hi[axis], from.hi[axis], opening.count[i] * sizeof *to.hi[axis]);
             }
         }
-        count += of.count[i];
+        count += opening.count[i];
     }
     return count;
 }
 
 kd_status sweep_open(sweep *out, sweep_node *root, box3 box, const tritree_input *input,
-                     const tritree_options *options, task_pool *pool, const job *watched) {
+                     const tritree_options *options, task_pool *pool, const job_control *job) {
     const uint32_t n = input->triangle_count;
     memset(out, 0, sizeof *out);
     memset(root, 0, sizeof *root);
@@ -74,7 +75,7 @@ kd_status sweep_open(sweep *out, sweep_node *root, box3 box, const tritree_input
                "the mesh has %u triangles; builder sweep supports fewer than 2^%d", n,
                EVENT_ID_BITS);
     out->input = input;
-    out->watched = watched;
+    out->job = job;
     out->pool = pool;
     out->costs.traversal = options->traversal_cost;
     out->costs.intersect = options->intersect_cost;
@@ -91,7 +92,7 @@ kd_status sweep_open(sweep *out, sweep_node *root, box3 box, const tritree_input
 kd_status sweep_branch(sweep *out, sweep_node *root, const sweep *from, const sweep_node *node) {
     memset(out, 0, sizeof *out);
     out->input = from->input;
-    out->watched = from->watched;
+    out->job = from->job;
     out->pool = from->pool;
     out->costs = from->costs;
     out->max_depth = from->max_depth;
@@ -118,13 +119,13 @@ void sweep_close(sweep *owned) {
 
 enum { ROWS = 7, SPARE = 2 * VECTOR8_LANES, PAGE = 1024 /* numbers */, APART = 144 };
 
-static kd_status push_block(rows_stack *stack, uint64_t room) {
+static kd_status push_block(rows_stack *stack, uint64_t capacity) {
     rows_block *block = NULL;
     kd_status status = KD_OK;
     KD_TRY(KD_RESERVE_ZEROED(block, 1));
-    block->room = room;
+    block->capacity = capacity;
     /* Rows at the same offset within a page would compete for the same cache sets. */
-    block->stride = (room + PAGE - 1) / PAGE * PAGE + APART;
+    block->stride = (capacity + PAGE - 1) / PAGE * PAGE + APART;
     KD_TRY_GOTO(KD_RESERVE(block->numbers, ROWS * block->stride));
     block->below = stack->block;
     stack->block = block;
@@ -137,7 +138,7 @@ done:
 
 kd_status rows_push_first(rows_stack *stack, uint64_t count, uint64_t expected, sweep_rows *out) {
     const uint64_t taken = (count + SPARE + 15) / 16 * 16;
-    if (!stack->block || stack->top + taken > stack->block->room)
+    if (!stack->block || stack->top + taken > stack->block->capacity)
         KD_TRY(push_block(stack, taken > expected ? taken : expected));
     const rows_block *block = stack->block;
     float *row[ROWS];
@@ -153,7 +154,7 @@ kd_status rows_push_first(rows_stack *stack, uint64_t count, uint64_t expected, 
 }
 
 kd_status rows_push(rows_stack *stack, uint64_t count, sweep_rows *out) {
-    return rows_push_first(stack, count, stack->block ? stack->block->room / 2 : 0, out);
+    return rows_push_first(stack, count, stack->block ? stack->block->capacity / 2 : 0, out);
 }
 
 void rows_release(rows_stack *stack, rows_stack before) {

@@ -7,21 +7,21 @@ void sweep_bins_close(sweep_bins *owned) {
     memory_free(owned->events);
     memory_free(owned->scratch);
     owned->events = owned->scratch = NULL;
-    owned->room = 0;
+    owned->capacity = 0;
 }
 
 /* More bins would cost more than they save. */
 static uint32_t bins_for(uint32_t triangles) {
     uint32_t bins = 2 * LANES;
-    while (TRIANGLES_A_BIN * bins < triangles && bins < SWEEP_BINS_MOST) bins *= 2;
+    while (TRIANGLES_A_BIN * bins < triangles && bins < SWEEP_BINS_MAX) bins *= 2;
     return bins;
 }
 
 static void open_bins(sweep_bins *bins, const sweep_line *line) {
-    const float length = line->of.hi - line->of.lo;
+    const float length = line->areas.hi - line->areas.lo;
     memset(bins->flat, 0, sizeof bins->flat);
     bins->count = 0;
-    if (!(line->of.lo < line->of.hi)) return;
+    if (!(line->areas.lo < line->areas.hi)) return;
     bins->count = bins_for(line->count);
     bins->scale = (float)bins->count / length;
     bins->width = length / (float)bins->count;
@@ -38,7 +38,7 @@ static void open_bins(sweep_bins *bins, const sweep_line *line) {
 /* Monotonic: larger positions never map to smaller bins. */
 VECTOR8_FN int8 bins_of(const sweep_bins *bins, const sweep_line *line, float8 at) {
     const float8 last = float8_all((float)(bins->count - 1));
-    return __builtin_convertvector(float8_min((at - line->of.lo) * bins->scale, last), int8);
+    return __builtin_convertvector(float8_min((at - line->areas.lo) * bins->scale, last), int8);
 }
 VECTOR8_FN void count_ends(sweep_bins *bins, const sweep_line *line) {
     uint32_t lower = 0, upper = 0;
@@ -47,8 +47,8 @@ VECTOR8_FN void count_ends(sweep_bins *bins, const sweep_line *line) {
         const uint32_t there = (1u << here) - 1;
         const float8 lo = float8_load(line->lo + k), hi = float8_load(line->hi + k);
         const int8 first = bins_of(bins, line, lo), last = bins_of(bins, line, hi);
-        lower += (uint32_t)__builtin_popcount(int8_bits(hi == line->of.lo) & there);
-        upper += (uint32_t)__builtin_popcount(int8_bits(lo == line->of.hi) & there);
+        lower += (uint32_t)__builtin_popcount(int8_bits(hi == line->areas.lo) & there);
+        upper += (uint32_t)__builtin_popcount(int8_bits(lo == line->areas.hi) & there);
         int32_t begin[LANES], end[LANES];
         memcpy(begin, &first, sizeof begin);
         memcpy(end, &last, sizeof end);
@@ -91,24 +91,23 @@ VECTOR8_FN void bound_bins(sweep_bins *bins, const sweep_line *line, const sah_c
     const float8 zero = float8_all(0), all = float8_all(costs->intersect);
     const float8 reduced = float8_all(costs->intersect * costs->empty_factor);
     const float8 nothing = float8_all(INFINITY), bins8 = float8_all((float)bins->count);
-    const sah_axis *of = &line->of;
+    const sah_axis *areas = &line->areas;
     for (uint32_t b = 0; b < bins->count; b += LANES) {
         /* A margin of a hundredth of a bin exceeds all rounding errors. */
         const float8 bin = number + (float)b;
         const float8 near = float8_max((bin - 0.01f) * bins->width, zero);
         const float8 far = float8_max((bins8 - bin - 1.01f) * bins->width, zero);
         const int8 begun = int8_load(bins->begun + b), ended = int8_load(bins->ended + b);
-        const int8 begun_most = int8_load(bins->begun + b + 1);
-        const int8 left_most = triangles - ended,
-                   right = triangles - int8_load(bins->ended + b + 1);
-        const int8 empty = (begun == begun_most) & (left_most == right);
+        const int8 begun_max = int8_load(bins->begun + b + 1);
+        const int8 left_max = triangles - ended, right = triangles - int8_load(bins->ended + b + 1);
+        const int8 empty = (begun == begun_max) & (left_max == right);
         /* sah_split_cost8 with the lower bound of each term. */
-        const float8 meets =
-            (of->base + of->slope * near) * __builtin_convertvector(begun, float8) +
-            (of->base + of->slope * far) * __builtin_convertvector(right, float8);
-        const float8 least =
-            costs->traversal + float8_select((begun == 0) | (right == 0), reduced, all) * meets;
-        const float8 bound = float8_select(empty, nothing, least);
+        const float8 expected =
+            (areas->base + areas->slope * near) * __builtin_convertvector(begun, float8) +
+            (areas->base + areas->slope * far) * __builtin_convertvector(right, float8);
+        const float8 minimum =
+            costs->traversal + float8_select((begun == 0) | (right == 0), reduced, all) * expected;
+        const float8 bound = float8_select(empty, nothing, minimum);
         memcpy(bins->bound + b, &bound, sizeof bound);
     }
     for (uint32_t b = bins->count; b % LANES; ++b) bins->bound[b] = INFINITY;
@@ -125,10 +124,10 @@ void sweep_bins_count(sweep_bins *bins, const sweep_line *line, const sah_costs 
 /* State of a sweep over sorted events. */
 typedef struct axis_walk {
     const sah_costs *costs;
-    const sah_axis *of;
+    const sah_axis *areas;
     const sweep_event *event, *end;
     uint32_t left, right; /* triangles that have begun; that have not ended */
-    float least, where;
+    float minimum, where;
 } axis_walk;
 
 /* Tries the plane of the current event, or of a group of planar events, and advances. Where several
@@ -137,7 +136,7 @@ typedef struct axis_walk {
 static inline void try_event(axis_walk *walk, float plane) {
     const uint32_t type = sweep_event_type(*walk->event);
     walk->right -= type != EVENT_START;
-    float cost = sah_split_cost(walk->costs, walk->of, plane, walk->left, walk->right);
+    float cost = sah_split_cost(walk->costs, walk->areas, plane, walk->left, walk->right);
     if (type == EVENT_PLANAR) {
         uint32_t planar = 1;
         while (walk->event + 1 < walk->end && sweep_event_position(walk->event[1]) == plane &&
@@ -147,24 +146,24 @@ static inline void try_event(axis_walk *walk, float plane) {
             --walk->right;
         }
         cost = float_min(
-            sah_split_cost(walk->costs, walk->of, plane, walk->left + planar, walk->right),
-            sah_split_cost(walk->costs, walk->of, plane, walk->left, walk->right + planar));
+            sah_split_cost(walk->costs, walk->areas, plane, walk->left + planar, walk->right),
+            sah_split_cost(walk->costs, walk->areas, plane, walk->left, walk->right + planar));
         walk->left += planar - 1;
     }
     walk->left += type != EVENT_END;
     ++walk->event;
-    if (plane > walk->of->lo && plane < walk->of->hi && cost < walk->least) {
-        walk->least = cost;
+    if (plane > walk->areas->lo && plane < walk->areas->hi && cost < walk->minimum) {
+        walk->minimum = cost;
         walk->where = plane;
     }
 }
 
 static kd_status reserve(sweep_bins *bins, uint64_t count) {
-    if (count <= bins->room) return KD_OK;
+    if (count <= bins->capacity) return KD_OK;
     sweep_bins_close(bins);
     KD_TRY(KD_RESERVE(bins->events, count + count / 2));
     KD_TRY(KD_RESERVE(bins->scratch, count + count / 2));
-    bins->room = count + count / 2;
+    bins->capacity = count + count / 2;
     return KD_OK;
 }
 
@@ -205,12 +204,12 @@ VECTOR8_FN void pack(float *to, float8 from, uint32_t mask) {
 #endif
 }
 
-enum { ENDS_MOST = 256, ENDS_ROOM = ENDS_MOST + 4 * LANES };
+enum { ENDS_MAX = 256, ENDS_CAPACITY = ENDS_MAX + 4 * LANES };
 
 /* Unsorted ends of triangles, when there are few. */
 typedef struct few_ends {
     /* planar ones are also in `begin` and `end` */
-    float begin[ENDS_ROOM], end[ENDS_ROOM], planar[ENDS_ROOM];
+    float begin[ENDS_CAPACITY], end[ENDS_CAPACITY], planar[ENDS_CAPACITY];
     uint32_t begins, ends, planars;
 } few_ends;
 
@@ -223,8 +222,8 @@ VECTOR8_FN void collect_few(few_ends *few, const sweep_bins *bins, const sweep_l
         const uint32_t rest = line->count - k;
         const uint32_t there = rest < LANES ? (1u << rest) - 1 : 0xffu;
         const float8 lo = float8_load(line->lo + k), hi = float8_load(line->hi + k);
-        const float8 begin = (lo - line->of.lo) * bins->scale;
-        const float8 end = (hi - line->of.lo) * bins->scale;
+        const float8 begin = (lo - line->areas.lo) * bins->scale;
+        const float8 end = (hi - line->areas.lo) * bins->scale;
         const uint32_t begins = ~int8_bits((begin < from) | (begin >= to)) & there;
         const uint32_t ends = ~int8_bits((end < from) | (end >= to)) & there;
         const uint32_t planars = begins & int8_bits(lo == hi);
@@ -245,7 +244,7 @@ typedef struct best8 {
 
 /* Tries two vectors of planes. */
 VECTOR8_FN void try_planes(best8 *best, const few_ends *few, const float *planes, int32_t begun,
-                           int32_t open, const sah_axis *of, const sah_costs *costs) {
+                           int32_t open, const sah_axis *areas, const sah_costs *costs) {
     const float8 plane[2] = {float8_load(planes), float8_load(planes + LANES)};
     int8 left[2] = {{0}, {0}}, gone[2] = {{0}, {0}}, planar[2] = {{0}, {0}};
     for (uint32_t i = 0; i < few->begins; ++i)
@@ -256,11 +255,11 @@ VECTOR8_FN void try_planes(best8 *best, const few_ends *few, const float *planes
         for (int k = 0; k < 2; ++k) planar[k] -= few->planar[i] == plane[k];
     for (int k = 0; k < 2; ++k) {
         const int8 before_it = left[k] + begun, behind = open - gone[k];
-        float8 cost = sah_split_cost8(costs, of, plane[k], before_it + planar[k], behind);
+        float8 cost = sah_split_cost8(costs, areas, plane[k], before_it + planar[k], behind);
         if (few->planars)
-            cost = float8_min(cost,
-                              sah_split_cost8(costs, of, plane[k], before_it, behind + planar[k]));
-        const int8 inside = (plane[k] > of->lo) & (plane[k] < of->hi);
+            cost = float8_min(
+                cost, sah_split_cost8(costs, areas, plane[k], before_it, behind + planar[k]));
+        const int8 inside = (plane[k] > areas->lo) & (plane[k] < areas->hi);
         const int8 before =
             inside & ((cost < best->cost) | ((cost == best->cost) & (plane[k] < best->position)));
         best->cost = float8_select(before, cost, best->cost);
@@ -280,15 +279,15 @@ static void search_few(const sweep_bins *bins, const sweep_line *line, const sah
     const uint32_t planes = few.begins + few.ends;
     memcpy(few.begin + planes, &never, sizeof never);
     memcpy(few.begin + planes + LANES, &never, sizeof never);
-    best8 least = {never, never};
+    best8 minimum = {never, never};
     const int32_t begun = bins->begun[first], open = (int32_t)line->count - bins->ended[first];
     for (uint32_t k = 0; k < planes; k += 2 * LANES)
-        try_planes(&least, &few, few.begin + k, begun, open, &line->of, costs);
-    sah_split found = {best->cost, 0, axis, true};
+        try_planes(&minimum, &few, few.begin + k, begun, open, &line->areas, costs);
+    sah_split split = {best->cost, 0, axis, true};
     for (int lane = 0; lane < LANES; ++lane) {
-        found.cost = least.cost[lane];
-        found.position = least.position[lane];
-        if (found.cost < INFINITY && sah_split_before(&found, best)) *best = found;
+        split.cost = minimum.cost[lane];
+        split.position = minimum.position[lane];
+        if (split.cost < INFINITY && sah_split_before(&split, best)) *best = split;
     }
 }
 
@@ -298,30 +297,30 @@ static kd_status search_many(sweep_bins *bins, const sweep_line *line, const sah
     KD_TRY(reserve(bins, expected));
     const uint64_t count = collect(bins, line, first, beyond);
     sweep_events_sort(bins->events, bins->scratch, count);
-    axis_walk walk = {.costs = costs, .of = &line->of, .least = INFINITY};
+    axis_walk walk = {.costs = costs, .areas = &line->areas, .minimum = INFINITY};
     walk.left = (uint32_t)bins->begun[first];
     walk.right = line->count - (uint32_t)bins->ended[first];
     walk.end = bins->events + count;
     for (walk.event = bins->events; walk.event < walk.end;)
         try_event(&walk, sweep_event_position(*walk.event));
-    const sah_split found = {walk.least, walk.where, axis, true};
-    if (walk.least < INFINITY && sah_split_before(&found, best)) *best = found;
+    const sah_split split = {walk.minimum, walk.where, axis, true};
+    if (walk.minimum < INFINITY && sah_split_before(&split, best)) *best = split;
     return KD_OK;
 }
 
 kd_status sweep_bins_search(sweep_bins *bins, const sweep_line *line, const sah_costs *costs,
                             int axis, uint32_t first, uint32_t beyond, sah_split *best) {
-    const float most = best->cost;
+    const float maximum = best->cost;
     while (first < beyond) {
-        if (!(bins->bound[first] <= most)) {
+        if (!(bins->bound[first] <= maximum)) {
             ++first;
             continue;
         }
         uint32_t end = first;
-        for (; end < beyond && bins->bound[end] <= most; ++end) bins->bound[end] = INFINITY;
+        for (; end < beyond && bins->bound[end] <= maximum; ++end) bins->bound[end] = INFINITY;
         const uint64_t ends = (uint64_t)(bins->begun[end] - bins->begun[first]) +
                               (uint64_t)(bins->ended[end] - bins->ended[first]);
-        if (ends <= ENDS_MOST)
+        if (ends <= ENDS_MAX)
             search_few(bins, line, costs, axis, first, end, best);
         else
             KD_TRY(search_many(bins, line, costs, axis, first, end, ends, best));
@@ -335,11 +334,11 @@ void sweep_try_sides(const sweep_bins *bins, const sweep_line *line, const sah_c
     for (int upper = 0; upper < 2; ++upper) {
         const uint32_t flat = bins->flat[upper], rest = line->count - flat;
         if (bins->count == 0 || flat == 0) continue;
-        const float plane = upper ? line->of.hi : line->of.lo;
-        const sah_split found = {
-            sah_split_cost(costs, &line->of, plane, upper ? rest : flat, upper ? flat : rest),
+        const float plane = upper ? line->areas.hi : line->areas.lo;
+        const sah_split split = {
+            sah_split_cost(costs, &line->areas, plane, upper ? rest : flat, upper ? flat : rest),
             plane, axis, true};
-        if (found.cost < INFINITY && sah_split_before(&found, best)) *best = found;
+        if (split.cost < INFINITY && sah_split_before(&split, best)) *best = split;
     }
 }
 

@@ -3,7 +3,7 @@
 
 enum { LANES = VECTOR8_LANES };
 /* minimum sizes for a task */
-enum { TASK_TRIANGLES = 4096, PIECES_TRIANGLES = 32768, PIECES_MOST = 8 };
+enum { TASK_TRIANGLES = 4096, PIECES_TRIANGLES = 32768, PIECES_MAX = 8 };
 
 uint64_t sweep_scratch_bytes(uint32_t triangle_count) {
     return 150 * (uint64_t)triangle_count;
@@ -43,17 +43,17 @@ static void search_axis(void *context, int axis) {
 static kd_status search_first(const axis_step *step, sah_split *best) {
     int axis = 0;
     uint32_t bin = 0;
-    float least = INFINITY;
+    float minimum = INFINITY;
     for (int i = 0; i < 3; ++i) {
         const sweep_bins *bins = &step->work->bins[i];
         for (uint32_t b = 0; b < bins->count; ++b)
-            if (bins->bound[b] < least) {
-                least = bins->bound[b];
+            if (bins->bound[b] < minimum) {
+                minimum = bins->bound[b];
                 axis = i;
                 bin = b;
             }
     }
-    if (!(least <= best->cost)) return KD_OK;
+    if (!(minimum <= best->cost)) return KD_OK;
     const sweep_line line = line_of(step->node, axis);
     sweep_bins *bins = &step->work->bins[axis];
     const uint32_t first = bin ? bin - 1 : 0;
@@ -93,10 +93,10 @@ static kd_status find_split(sweep *work, const sweep_node *node, sah_split *spli
     /* Planar triangles go to the cheaper side, or to the left at equal cost. Those in the node's
        own side are separated from all others. */
     split->planar_left =
-        split->position == line.of.lo ||
-        (split->position != line.of.hi &&
-         sah_split_cost(&work->costs, &line.of, split->position, sides->left + sides->planar,
-                        sides->right) <= sah_split_cost(&work->costs, &line.of, split->position,
+        split->position == line.areas.lo ||
+        (split->position != line.areas.hi &&
+         sah_split_cost(&work->costs, &line.areas, split->position, sides->left + sides->planar,
+                        sides->right) <= sah_split_cost(&work->costs, &line.areas, split->position,
                                                         sides->left, sides->right + sides->planar));
     return KD_OK;
 }
@@ -108,38 +108,39 @@ typedef struct sharing {
     const sah_split *split;
     sweep_node *left, *right;
     int pieces;
-    uint32_t first[2][PIECES_MOST + 1]; /* per piece: its first triangle in either child */
-    uint32_t lost[2][PIECES_MOST];      /* straddling triangles with no part in the child */
+    uint32_t first[2][PIECES_MAX + 1]; /* per piece: its first triangle in either child */
+    uint32_t lost[2][PIECES_MAX];      /* straddling triangles with no part in the child */
 } sharing;
 
 /* Computes masks of the eight triangles from `k` on that go left, and right. */
-VECTOR8_FN void sides_of(const sharing *of, uint32_t k, uint32_t end, uint32_t to[2]) {
-    const float position = of->split->position;
+VECTOR8_FN void sides_of(const sharing *split_work, uint32_t k, uint32_t end, uint32_t to[2]) {
+    const float position = split_work->split->position;
     const uint32_t there = end - k < LANES ? (1u << (end - k)) - 1 : 0xffu;
-    const uint32_t left = int8_bits(float8_load(of->node->rows.lo[of->split->axis] + k) < position);
+    const uint32_t left =
+        int8_bits(float8_load(split_work->node->rows.lo[split_work->split->axis] + k) < position);
     const uint32_t right =
-        int8_bits(float8_load(of->node->rows.hi[of->split->axis] + k) > position);
+        int8_bits(float8_load(split_work->node->rows.hi[split_work->split->axis] + k) > position);
     const uint32_t planar = ~(left | right);
-    to[0] = (left | (of->split->planar_left ? planar : 0)) & there;
-    to[1] = (right | (of->split->planar_left ? 0 : planar)) & there;
+    to[0] = (left | (split_work->split->planar_left ? planar : 0)) & there;
+    to[1] = (right | (split_work->split->planar_left ? 0 : planar)) & there;
 }
 
-static uint32_t piece_begin(const sharing *of, int i) {
-    const uint64_t vectors = (uint64_t)of->node->count / LANES;
-    if (i == of->pieces) return of->node->count;
-    return (uint32_t)(vectors * (uint64_t)i / (uint64_t)of->pieces * LANES);
+static uint32_t piece_begin(const sharing *split_work, int i) {
+    const uint64_t vectors = (uint64_t)split_work->node->count / LANES;
+    if (i == split_work->pieces) return split_work->node->count;
+    return (uint32_t)(vectors * (uint64_t)i / (uint64_t)split_work->pieces * LANES);
 }
 
 static void count_piece(void *context, int i) {
-    sharing *of = (sharing *)context;
-    const uint32_t end = piece_begin(of, i + 1);
+    sharing *split_work = (sharing *)context;
+    const uint32_t end = piece_begin(split_work, i + 1);
     uint32_t count[2] = {0, 0};
-    for (uint32_t k = piece_begin(of, i); k < end; k += LANES) {
+    for (uint32_t k = piece_begin(split_work, i); k < end; k += LANES) {
         uint32_t to[2];
-        sides_of(of, k, end, to);
+        sides_of(split_work, k, end, to);
         for (int side = 0; side < 2; ++side) count[side] += (uint32_t)__builtin_popcount(to[side]);
     }
-    for (int side = 0; side < 2; ++side) of->first[side][i + 1] = count[side];
+    for (int side = 0; side < 2; ++side) split_work->first[side][i + 1] = count[side];
 }
 
 static void set_part(const sweep_rows *rows, uint32_t at, const clip_part *part) {
@@ -149,24 +150,26 @@ static void set_part(const sweep_rows *rows, uint32_t at, const clip_part *part)
     }
 }
 
-static uint32_t cut_straddler(const sharing *of, const clip_split *by, uint32_t left,
+static uint32_t cut_straddler(const sharing *split_work, const clip_split *split, uint32_t left,
                               uint32_t right) {
-    const vec3 *at = of->work->input->positions;
-    const uint32_t *index = of->work->input->triangles + 3 * (uint64_t)of->left->rows.id[left];
+    const vec3 *at = split_work->work->input->positions;
+    const uint32_t *index =
+        split_work->work->input->triangles + 3 * (uint64_t)split_work->left->rows.id[left];
     const float4v corner[3] = {float4v_of(at[index[0]]), float4v_of(at[index[1]]),
                                float4v_of(at[index[2]])};
     clip_part part[2];
-    const uint32_t parts = (uint32_t)clip_halves(by, corner, part);
-    set_part(&of->left->rows, left, &part[0]);
-    set_part(&of->right->rows, right, &part[1]);
+    const uint32_t parts = (uint32_t)clip_halves(split, corner, part);
+    set_part(&split_work->left->rows, left, &part[0]);
+    set_part(&split_work->right->rows, right, &part[1]);
     return parts;
 }
 
 #define NOTHING_LEFT UINT32_MAX /* replaces an id */
 
-static void give(const sharing *of, int side, uint32_t to, uint32_t end, uint32_t k,
-                 uint32_t mask) {
-    const sweep_rows *child = side ? &of->right->rows : &of->left->rows, *rows = &of->node->rows;
+static void assign(const sharing *split_work, int side, uint32_t to, uint32_t end, uint32_t k,
+                   uint32_t mask) {
+    const sweep_rows *child = side ? &split_work->right->rows : &split_work->left->rows,
+                     *rows = &split_work->node->rows;
     if (end - to >= LANES) {
         rows_give(child, to, rows, k, mask);
         return;
@@ -182,34 +185,36 @@ static void give(const sharing *of, int side, uint32_t to, uint32_t end, uint32_
 }
 
 static void share_piece(void *context, int i) {
-    sharing *of = (sharing *)context;
-    const clip_split by = clip_split_make(of->node->box, of->split->axis, of->split->position);
-    const uint32_t end = piece_begin(of, i + 1);
+    sharing *split_work = (sharing *)context;
+    const clip_split split = clip_split_make(split_work->node->box, split_work->split->axis,
+                                             split_work->split->position);
+    const uint32_t end = piece_begin(split_work, i + 1);
     uint32_t at[2], last[2], lost[2] = {0, 0};
     for (int side = 0; side < 2; ++side) {
-        at[side] = of->first[side][i];
-        last[side] = i + 1 < of->pieces ? of->first[side][i + 1] : UINT32_MAX;
+        at[side] = split_work->first[side][i];
+        last[side] = i + 1 < split_work->pieces ? split_work->first[side][i + 1] : UINT32_MAX;
     }
-    for (uint32_t k = piece_begin(of, i); k < end; k += LANES) {
+    for (uint32_t k = piece_begin(split_work, i); k < end; k += LANES) {
         uint32_t to[2];
-        sides_of(of, k, end, to);
-        for (int side = 0; side < 2; ++side) give(of, side, at[side], last[side], k, to[side]);
+        sides_of(split_work, k, end, to);
+        for (int side = 0; side < 2; ++side)
+            assign(split_work, side, at[side], last[side], k, to[side]);
         for (uint32_t both = to[0] & to[1]; both; both &= both - 1) {
             const uint32_t below = (both & (0u - both)) - 1;
             uint32_t place[2];
             for (int side = 0; side < 2; ++side)
                 place[side] = at[side] + (uint32_t)__builtin_popcount(to[side] & below);
-            const uint32_t parts = cut_straddler(of, &by, place[0], place[1]);
+            const uint32_t parts = cut_straddler(split_work, &split, place[0], place[1]);
             if (parts == 3) continue;
             for (int side = 0; side < 2; ++side) {
                 if (parts >> side & 1) continue;
-                (side ? of->right : of->left)->rows.id[place[side]] = NOTHING_LEFT;
+                (side ? split_work->right : split_work->left)->rows.id[place[side]] = NOTHING_LEFT;
                 ++lost[side];
             }
         }
         for (int side = 0; side < 2; ++side) at[side] += (uint32_t)__builtin_popcount(to[side]);
     }
-    for (int side = 0; side < 2; ++side) of->lost[side][i] = lost[side];
+    for (int side = 0; side < 2; ++side) split_work->lost[side][i] = lost[side];
 }
 
 static void drop_lost(sweep_node *child) {
@@ -231,22 +236,23 @@ static void drop_lost(sweep_node *child) {
    reading it. */
 static kd_status share_out(sweep *work, const sweep_node *node, const sah_split *split,
                            const sweep_sides *sides, sweep_node *left, sweep_node *right) {
-    sharing of = {.work = work, .node = node, .split = split, .left = left, .right = right};
-    const bool apart = work->pool && node->count >= PIECES_TRIANGLES;
-    of.pieces = apart ? PIECES_MOST : 1;
+    sharing split_work = {.work = work, .node = node, .split = split, .left = left, .right = right};
+    const bool parallel = work->pool && node->count >= PIECES_TRIANGLES;
+    split_work.pieces = parallel ? PIECES_MAX : 1;
     left->count = sides->left + (split->planar_left ? sides->planar : 0);
     right->count = sides->right + (split->planar_left ? 0 : sides->planar);
-    if (apart) {
+    if (parallel) {
         KD_TRY(rows_push(&work->stack, right->count, &right->rows));
-        task_each(work->pool, of.pieces, count_piece, &of);
+        task_each(work->pool, split_work.pieces, count_piece, &split_work);
         for (int side = 0; side < 2; ++side)
-            for (int i = 0; i < of.pieces; ++i) of.first[side][i + 1] += of.first[side][i];
+            for (int i = 0; i < split_work.pieces; ++i)
+                split_work.first[side][i + 1] += split_work.first[side][i];
     }
     KD_TRY(rows_push(&work->stack, left->count, &left->rows));
-    task_each(apart ? work->pool : NULL, of.pieces, share_piece, &of);
+    task_each(parallel ? work->pool : NULL, split_work.pieces, share_piece, &split_work);
     uint32_t lost[2] = {0, 0};
     for (int side = 0; side < 2; ++side)
-        for (int i = 0; i < of.pieces; ++i) lost[side] += of.lost[side][i];
+        for (int i = 0; i < split_work.pieces; ++i) lost[side] += split_work.lost[side][i];
     if (lost[0]) drop_lost(left);
     if (lost[1]) drop_lost(right);
     return KD_OK;
@@ -277,13 +283,13 @@ static kd_status finish_small(sweep *work, const sweep_node *node) {
 kd_status sweep_step(sweep *work, const sweep_node *node, bool *split, sweep_node *left,
                      sweep_node *right) {
     *split = false;
-    KD_REQUIRE(!job_cancelled(work->watched), KD_INTERRUPTED,
+    KD_REQUIRE(!job_cancelled(work->job), KD_INTERRUPTED,
                "building the triangle tree was cancelled");
-    if (node->count <= SMALL_NODE_MOST) return finish_small(work, node);
+    if (node->count <= SMALL_NODE_MAX) return finish_small(work, node);
     sah_split plane = {.axis = -1};
     sweep_sides sides = {0, 0, 0};
     if (node->depth < work->max_depth &&
-        (node->growth <= EXACT_GROWTH_MOST || node->count <= EXACT_SMALL_MOST))
+        (node->growth <= EXACT_GROWTH_MAX || node->count <= EXACT_SMALL_MAX))
         KD_TRY(find_split(work, node, &plane, &sides));
     if (plane.axis < 0) return make_leaf(work, node);
     *left = *right = *node;

@@ -9,7 +9,7 @@
    Differs from the paper in: only the ends near the best plane are sorted; planes lie strictly
    inside the node, or in its own side to separate triangles in that side from all others (the cell
    of a floor has no thickness, the air above it no triangle); triangles are clipped from the
-   original to both children at once; nodes of few triangles are handled by small_nodes.c. */
+   original to both children at once; nodes of few triangles are handled by sweep_small_nodes.c. */
 #ifndef KD_ACCEL_SWEEP_SWEEP_H
 #define KD_ACCEL_SWEEP_SWEEP_H
 #include "accel/tree/layout.h"
@@ -34,7 +34,7 @@ typedef struct sweep_rows {
 typedef struct rows_block { /* a stack that outgrows its block continues in another */
     struct rows_block *below;
     float *numbers;
-    uint64_t room, stride; /* triangles; distance between rows */
+    uint64_t capacity, stride; /* triangles; distance between rows */
 } rows_block;
 
 /* A copy of it is a mark that rows_release returns to. */
@@ -131,25 +131,25 @@ void sweep_events_sort(sweep_event *events, sweep_event *scratch, uint64_t count
    Source: cost bounds from counts per bin as in Hunt, Mark, Stoll 2006, "Fast kd-tree construction
    with an adaptive error-bounded heuristic"; here the result is exact. */
 
-enum { SWEEP_BINS_MOST = 1024, SWEEP_BINS_ROOM = SWEEP_BINS_MOST + 2 * VECTOR8_LANES };
+enum { SWEEP_BINS_MAX = 1024, SWEEP_BINS_CAPACITY = SWEEP_BINS_MAX + 2 * VECTOR8_LANES };
 
 /* A node's triangles along an axis. */
 typedef struct sweep_line {
     const float *lo, *hi;
     uint32_t count;
-    sah_axis of;
+    sah_axis areas;
 } sweep_line;
 
 typedef struct sweep_bins {
     uint32_t count;     /* of bins; 0: the axis has no planes */
     float scale, width; /* bins per unit of length; width of a bin */
-    int32_t begun[SWEEP_BINS_ROOM],
-        ended[SWEEP_BINS_ROOM]; /* before each bin, and before the end */
+    int32_t begun[SWEEP_BINS_CAPACITY],
+        ended[SWEEP_BINS_CAPACITY]; /* before each bin, and before the end */
     /* lower bound of the cost of the bin's planes; INFINITY: none left */
-    float bound[SWEEP_BINS_ROOM];
+    float bound[SWEEP_BINS_CAPACITY];
     uint32_t flat[2];              /* triangles in the node's lower and upper side */
     sweep_event *events, *scratch; /* of bins that are searched */
-    uint64_t room;
+    uint64_t capacity;
 } sweep_bins;
 
 void sweep_bins_close(sweep_bins *owned); /* accepts a zeroed one */
@@ -191,7 +191,7 @@ typedef struct sweep_node {
 /* A subtree under construction. */
 typedef struct sweep {
     const tritree_input *input;
-    const job *watched;
+    const job_control *job;
     sah_costs costs;
     int32_t max_depth;
     task_pool *pool; /* of helping threads; NULL: serial */
@@ -204,7 +204,7 @@ uint64_t sweep_scratch_bytes(uint32_t triangle_count);
 
 /* Opens the work for the whole tree; *root gets all triangles that can be hit. */
 kd_status sweep_open(sweep *out, sweep_node *root, box3 box, const tritree_input *input,
-                     const tritree_options *options, task_pool *pool, const job *watched);
+                     const tritree_options *options, task_pool *pool, const job_control *job);
 /* Opens separate work for a subtree: *root becomes the root of the subtree below `node`, whose rows
    remain those of `from`. */
 kd_status sweep_branch(sweep *out, sweep_node *root, const sweep *from, const sweep_node *node);
@@ -222,16 +222,17 @@ kd_status sweep_step(sweep *work, const sweep_node *node, bool *split, sweep_nod
    of a plane takes n comparisons, for eight planes at a time, which is faster than bins for small
    n. The planes, their counts and costs, and so the tree, are those of the sweep. */
 
-enum { SMALL_NODE_MOST = 56, SMALL_NODE_ROOM = SMALL_NODE_MOST + VECTOR8_LANES };
-static_assert((int)SMALL_NODE_MOST <= (int)EXACT_SMALL_MOST, "their growth does not matter");
+enum { SMALL_NODE_MAX = 56, SMALL_NODE_CAPACITY = SMALL_NODE_MAX + VECTOR8_LANES };
+static_assert((int)SMALL_NODE_MAX <= (int)EXACT_SMALL_MAX, "their growth does not matter");
 
 typedef struct small_node {
     box3 box;
     uint32_t at; /* index in the tree */
     int32_t depth;
     uint32_t count;
-    uint32_t place[SMALL_NODE_ROOM];                      /* index into `ids`; ascending */
-    float lo[3][SMALL_NODE_ROOM], hi[3][SMALL_NODE_ROOM]; /* of the triangles' parts in the node */
+    uint32_t place[SMALL_NODE_CAPACITY]; /* index into `ids`; ascending */
+    float lo[3][SMALL_NODE_CAPACITY],
+        hi[3][SMALL_NODE_CAPACITY]; /* of the triangles' parts in the node */
 } small_node;
 
 typedef struct small_build {
@@ -249,15 +250,15 @@ kd_status small_nodes_build(small_build *build, small_node *node);
 /* sah_split_cost (accel/tree/sah.h) of eight planes at once. */
 
 /* Same operations in the same order, so the results are equal bit for bit. */
-VECTOR8_FN float8 sah_split_cost8(const sah_costs *costs, const sah_axis *of, const float8 plane,
+VECTOR8_FN float8 sah_split_cost8(const sah_costs *costs, const sah_axis *areas, const float8 plane,
                                   int8 left, int8 right) {
-    const float8 left_part = of->base + of->slope * (plane - of->lo);
-    const float8 right_part = of->base + of->slope * (of->hi - plane);
-    const float8 meets = left_part * __builtin_convertvector(left, float8) +
-                         right_part * __builtin_convertvector(right, float8);
+    const float8 left_part = areas->base + areas->slope * (plane - areas->lo);
+    const float8 right_part = areas->base + areas->slope * (areas->hi - plane);
+    const float8 expected = left_part * __builtin_convertvector(left, float8) +
+                            right_part * __builtin_convertvector(right, float8);
     const float8 all = float8_all(costs->intersect);
     const float8 reduced = float8_all(costs->intersect * costs->empty_factor);
-    return costs->traversal + float8_select((left == 0) | (right == 0), reduced, all) * meets;
+    return costs->traversal + float8_select((left == 0) | (right == 0), reduced, all) * expected;
 }
 
 #endif

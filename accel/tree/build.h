@@ -3,7 +3,7 @@
 #ifndef KD_ACCEL_TREE_BUILD_H
 #define KD_ACCEL_TREE_BUILD_H
 #include "accel/tree/tritree.h"
-#include "core/device/absent.h"
+#include "core/device/cuda_stubs.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -16,7 +16,7 @@ typedef struct tritree_builder {
     uint32_t references; /* expected per triangle; as many nodes are expected */
     /* Fills nodes, references and their counts; box, input and options of `out` are already set. */
     kd_status (*build)(tritree *out, const tritree_input *input, const tritree_options *options,
-                       job *watched);
+                       job_control *job);
     /* Properties of the builder. */
     bool exact;     /* its tree equals that of `exact`, bit for bit */
     bool all_cores; /* multithreaded; the tree does not depend on the number of threads */
@@ -48,9 +48,9 @@ typedef struct tritree_built {
 typedef struct tritree_build_cuda {
     tritree_input input; /* finite, indices in range (checked by the caller) */
     tritree_options options;
-    tritree_node *nodes; /* out: capacity node_room */
+    tritree_node *nodes; /* out: capacity node_capacity */
     uint32_t *references;
-    uint32_t node_room, reference_room;
+    uint32_t node_capacity, reference_capacity;
     uint32_t doubled; /* how often to double the capacities that suffice for most meshes */
     tritree_built *built;
     void *scratch;
@@ -61,17 +61,17 @@ typedef struct tritree_build_cuda {
     void **marks;
 } tritree_build_cuda;
 
-enum { TRITREE_DOUBLED_MOST = 8, TRITREE_CUDA_TRIANGLES_MOST = 100000000 };
+enum { TRITREE_DOUBLED_MAX = 8, TRITREE_CUDA_TRIANGLES_MAX = 100000000 };
 
 typedef struct tritree_builder_cuda {
     const char *name, *source;
-    /* Sets node_room, reference_room and scratch_bytes for the input's triangle count and
+    /* Sets node_capacity, reference_capacity and scratch_bytes for the input's triangle count and
        `doubled`. */
     void (*plan)(tritree_build_cuda *build);
     kd_status (*build)(const tritree_build_cuda *build);
     /* Properties of the builder. */
-    bool stages;      /* records `marks` */
-    double cost_most; /* SAH cost relative to exact trees that the tests allow */
+    bool stages;     /* records `marks` */
+    double cost_max; /* SAH cost relative to exact trees that the tests allow */
 } tritree_builder_cuda;
 
 /* Preparing a mesh on a CUDA device. Without CUDA every call fails with KD_ERROR_DEVICE. */

@@ -11,8 +11,8 @@
    planar triangles on the left, so the tree is a function of its input. Ids in a leaf ascend.
    Differs from the paper in: a plane lies strictly inside the node, or in one of its sides if some
    triangles lie entirely in that side, which then get a flat child; a node of more than
-   EXACT_SMALL_MOST triangles becomes a leaf once its ancestors' splits would give more than
-   EXACT_GROWTH_MOST references per triangle. */
+   EXACT_SMALL_MAX triangles becomes a leaf once its ancestors' splits would give more than
+   EXACT_GROWTH_MAX references per triangle. */
 #include "accel/tree/build.h"
 #include "accel/tree/sah.h"
 #include "accel/tree/triangle_clip.h"
@@ -24,7 +24,7 @@ typedef struct exact_build {
     const tritree_input *input;
     sah_costs costs;
     int32_t max_depth;
-    const job *watched;
+    const job_control *job;
     tree_writer writer;
 } exact_build;
 
@@ -85,9 +85,9 @@ static void sort_ends(exact_ends *out, const exact_node *node, int axis) {
 }
 
 /* Updates *best if the plane costs less. */
-static void try_plane(const exact_build *build, const exact_ends *ends, const sah_axis *of,
+static void try_plane(const exact_build *build, const exact_ends *ends, const sah_axis *areas,
                       int axis, float plane, sah_split *best) {
-    const bool at_lo = plane == of->lo, at_hi = plane == of->hi;
+    const bool at_lo = plane == areas->lo, at_hi = plane == areas->hi;
     const uint32_t left = count_below(ends->lo, ends->count, plane, false);
     const uint32_t right = ends->count - count_below(ends->hi, ends->count, plane, true);
     const uint32_t planar = count_below(ends->flat, ends->flat_count, plane, true) -
@@ -95,8 +95,9 @@ static void try_plane(const exact_build *build, const exact_ends *ends, const sa
     if ((at_lo && at_hi) || ((at_lo || at_hi) && !planar)) return;
     for (int to_left = 1; to_left >= 0; --to_left) {
         if (to_left ? at_hi : at_lo) continue; /* one child would get everything */
-        const float cost = sah_split_cost(&build->costs, of, plane, left + (to_left ? planar : 0),
-                                          right + (to_left ? 0 : planar));
+        const float cost =
+            sah_split_cost(&build->costs, areas, plane, left + (to_left ? planar : 0),
+                           right + (to_left ? 0 : planar));
         const bool sooner = cost == best->cost && axis == best->axis && plane < best->position;
         if (!(cost < best->cost || sooner)) continue;
         best->cost = cost;
@@ -111,25 +112,25 @@ static kd_status find_split(sah_split *best, const exact_build *build, const exa
     *best = sah_split_none();
     best->cost = build->costs.intersect * (float)node->count;
     if (node->depth >= build->max_depth || node->count == 0) return KD_OK;
-    if (node->growth > EXACT_GROWTH_MOST && node->count > EXACT_SMALL_MOST) return KD_OK;
+    if (node->growth > EXACT_GROWTH_MAX && node->count > EXACT_SMALL_MAX) return KD_OK;
     float *memory = NULL;
     KD_TRY(KD_RESERVE(memory, 3 * (uint64_t)node->count));
     exact_ends ends = {memory, memory + node->count, memory + 2 * (uint64_t)node->count, 0, 0};
     for (int axis = 0; axis < 3; ++axis) {
-        const sah_axis of = sah_axis_of(node->box, axis);
+        const sah_axis areas = sah_axis_of(node->box, axis);
         sort_ends(&ends, node, axis);
         for (uint32_t i = 0; i < node->count; ++i) {
             if (i == 0 || ends.lo[i] != ends.lo[i - 1])
-                try_plane(build, &ends, &of, axis, ends.lo[i], best);
+                try_plane(build, &ends, &areas, axis, ends.lo[i], best);
             if (i == 0 || ends.hi[i] != ends.hi[i - 1])
-                try_plane(build, &ends, &of, axis, ends.hi[i], best);
+                try_plane(build, &ends, &areas, axis, ends.hi[i], best);
         }
     }
     memory_free(memory);
     return KD_OK;
 }
 
-static void give(exact_node *child, uint32_t id, box3 part) {
+static void add_part(exact_node *child, uint32_t id, box3 part) {
     child->parts[child->count].id = id;
     child->parts[child->count++].box = part;
 }
@@ -143,11 +144,11 @@ static void share_out(const exact_build *build, const exact_node *node, const sa
         const float lo = vec3_axis(part->box.lo, split->axis);
         const float hi = vec3_axis(part->box.hi, split->axis);
         if (lo == hi && lo == split->position) {
-            give(&child[split->planar_left ? 0 : 1], part->id, part->box);
+            add_part(&child[split->planar_left ? 0 : 1], part->id, part->box);
         } else if (hi <= split->position) {
-            give(&child[0], part->id, part->box);
+            add_part(&child[0], part->id, part->box);
         } else if (lo >= split->position) {
-            give(&child[1], part->id, part->box);
+            add_part(&child[1], part->id, part->box);
         } else {
             const uint32_t *index = build->input->triangles + 3 * (uint64_t)part->id;
             const vec3 *corner = build->input->positions;
@@ -156,7 +157,7 @@ static void share_out(const exact_build *build, const exact_node *node, const sa
                 triangle_clip_halves(corner[index[0]], corner[index[1]], corner[index[2]],
                                      node->box, split->axis, split->position, &half[0], &half[1]);
             for (int side = 0; side < 2; ++side)
-                if (halves & 1 << side) give(&child[side], part->id, half[side]);
+                if (halves & 1 << side) add_part(&child[side], part->id, half[side]);
         }
     }
 }
@@ -190,7 +191,7 @@ done:
 }
 
 static kd_status subdivide(exact_build *build, const exact_node *node) {
-    KD_REQUIRE(!job_cancelled(build->watched), KD_INTERRUPTED,
+    KD_REQUIRE(!job_cancelled(build->job), KD_INTERRUPTED,
                "building the triangle tree was cancelled");
     sah_split split;
     KD_TRY(find_split(&split, build, node));
@@ -207,14 +208,14 @@ static void fill_root(exact_node *root, const tritree_input *input) {
         const uint32_t *index = input->triangles + 3 * (uint64_t)id;
         const vec3 a = input->positions[index[0]], b = input->positions[index[1]],
                    c = input->positions[index[2]];
-        if (!triangle_is_degenerate(a, b, c)) give(root, id, triangle_box(a, b, c));
+        if (!triangle_is_degenerate(a, b, c)) add_part(root, id, triangle_box(a, b, c));
     }
 }
 
 static kd_status build_exact(tritree *out, const tritree_input *input,
-                             const tritree_options *options, job *watched) {
+                             const tritree_options *options, job_control *job) {
     kd_status status = KD_OK;
-    exact_build build = {.input = input, .watched = watched};
+    exact_build build = {.input = input, .job = job};
     exact_node root = {.box = out->box, .growth = 1};
     build.costs.traversal = options->traversal_cost;
     build.costs.intersect = options->intersect_cost;

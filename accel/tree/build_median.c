@@ -2,26 +2,26 @@
    Source: the textbook; Glassner 1984 subdivides space in the same way.
    Idea: a node with more than LEAF_TRIANGLES triangles is halved across its longest side, down to
    the depth limit, or until the splits of its ancestors, if applied to all nodes, would give more
-   than GROWTH_MOST references per triangle. A triangle goes to each side that its bounding box,
+   than GROWTH_MAX references per triangle. A triangle goes to each side that its bounding box,
    clipped to the node, overlaps.
    Work: O(references), about n log n.
    Memory: 4 bytes per id of the nodes on the path from the root to the current leaf.
-   Invariants: ids in a leaf ascend; at most 2 GROWTH_MOST references per triangle in all.
+   Invariants: ids in a leaf ascend; at most 2 GROWTH_MAX references per triangle in all.
    Differs from the paper in: nothing. */
 #include "accel/tree/build.h"
 #include "accel/tree/triangle_clip.h"
 #include "accel/tree/writer.h"
 #include "core/memory.h"
 
-enum { LEAF_TRIANGLES = 4, GROWTH_MOST = 16 };
+enum { LEAF_TRIANGLES = 4, GROWTH_MAX = 16 };
 
 typedef struct median_build {
     const tritree_input *input;
     tree_writer writer;
     uint32_t *ids; /* a stack of id lists: a node's list lies above those of its ancestors */
-    uint64_t id_room;
+    uint64_t id_capacity;
     int32_t max_depth;
-    const job *watched;
+    const job_control *job;
 } median_build;
 
 static uint64_t build_median_scratch_bytes(uint32_t triangle_count) {
@@ -35,12 +35,12 @@ static void corners_of(const tritree_input *input, uint32_t id, vec3 corner[3]) 
 
 static kd_status subdivide(median_build *build, uint32_t at, box3 box, uint64_t first,
                            uint32_t count, int32_t depth, double growth) {
-    KD_REQUIRE(!job_cancelled(build->watched), KD_INTERRUPTED,
+    KD_REQUIRE(!job_cancelled(build->job), KD_INTERRUPTED,
                "building the triangle tree was cancelled");
     const int axis = box3_longest_axis(box);
     const float lo = vec3_axis(box.lo, axis), hi = vec3_axis(box.hi, axis);
     const float split = lo * 0.5f + hi * 0.5f;
-    if (count <= LEAF_TRIANGLES || depth >= build->max_depth || growth > GROWTH_MOST ||
+    if (count <= LEAF_TRIANGLES || depth >= build->max_depth || growth > GROWTH_MAX ||
         !(lo < split && split < hi)) {
         uint32_t *ids = NULL;
         KD_TRY(tree_writer_leaf(&build->writer, at, count, &ids));
@@ -51,10 +51,10 @@ static kd_status subdivide(median_build *build, uint32_t at, box3 box, uint64_t 
     KD_TRY(tree_writer_inner(&build->writer, at, axis, split, &left));
     /* Two lists are pushed above this node's own: the right child's, then the left child's. */
     const uint64_t right_first = first + count, left_first = right_first + count;
-    if (left_first + count > build->id_room) {
-        const uint64_t room = 2 * (left_first + count);
-        KD_TRY(KD_GROW(build->ids, right_first, room));
-        build->id_room = room;
+    if (left_first + count > build->id_capacity) {
+        const uint64_t capacity = 2 * (left_first + count);
+        KD_TRY(KD_GROW(build->ids, right_first, capacity));
+        build->id_capacity = capacity;
     }
     uint32_t left_count = 0, right_count = 0;
     for (uint32_t i = 0; i < count; ++i) {
@@ -79,12 +79,12 @@ static kd_status subdivide(median_build *build, uint32_t at, box3 box, uint64_t 
 }
 
 static kd_status build_median(tritree *out, const tritree_input *input,
-                              const tritree_options *options, job *watched) {
+                              const tritree_options *options, job_control *job) {
     const uint32_t n = input->triangle_count;
-    median_build build = {.input = input, .watched = watched, .id_room = 8 * (uint64_t)n};
+    median_build build = {.input = input, .job = job, .id_capacity = 8 * (uint64_t)n};
     build.max_depth = tritree_depth_limit(options, n);
     kd_status status = KD_OK;
-    KD_TRY_GOTO(KD_RESERVE(build.ids, build.id_room));
+    KD_TRY_GOTO(KD_RESERVE(build.ids, build.id_capacity));
     KD_TRY_GOTO(tree_writer_open(&build.writer, n, 4 * (uint64_t)n));
     uint32_t count = 0;
     for (uint32_t id = 0; id < n; ++id) {

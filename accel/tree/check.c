@@ -141,20 +141,22 @@ static bool lies_in(const triangle_polygon *polygon, int axis, double plane) {
 /* Returns true if all leaves whose interior intersects this part of the triangle contain it. If the
    triangle does not lie in the splitting plane, a piece that does is only a line, whatever area
    rounding gave it. */
-static bool is_covered(const coverage *of, uint32_t at, const triangle_polygon *part) {
-    const tritree_node node = of->tree->nodes[at];
+static bool is_covered(const coverage *coverage, uint32_t at, const triangle_polygon *part) {
+    const tritree_node node = coverage->tree->nodes[at];
     if (tritree_is_leaf(node)) {
-        return names(of->tree->references + tritree_first(node), tritree_count(node), of->id);
+        return names(coverage->tree->references + tritree_first(node), tritree_count(node),
+                     coverage->id);
     }
     const int axis = tritree_axis(node);
     if (lies_in(part, axis, (double)node.split))
-        return is_covered(of, tritree_left(node), part) ||
-               is_covered(of, tritree_left(node) + 1, part);
+        return is_covered(coverage, tritree_left(node), part) ||
+               is_covered(coverage, tritree_left(node) + 1, part);
     for (uint32_t side = 0; side < 2; ++side) {
         triangle_polygon piece = *part;
         triangle_polygon_clip(&piece, axis, (double)node.split, side ? 1 : -1);
-        if (polygon_area(&piece) > of->negligible && !lies_in(&piece, axis, (double)node.split) &&
-            !is_covered(of, tritree_left(node) + side, &piece))
+        if (polygon_area(&piece) > coverage->negligible &&
+            !lies_in(&piece, axis, (double)node.split) &&
+            !is_covered(coverage, tritree_left(node) + side, &piece))
             return false;
     }
     return true;
@@ -177,8 +179,8 @@ static void cover_triangles(void *context, int64_t begin, int64_t end, int threa
                 longest = fmax(longest, fabs(p[axis] - q[axis]));
             }
         }
-        const coverage of = {c->tree, id, 0x1p-44 * largest * longest};
-        if (is_covered(&of, 0, &whole)) continue;
+        const coverage coverage = {c->tree, id, 0x1p-44 * largest * longest};
+        if (is_covered(&coverage, 0, &whole)) continue;
         uint32_t seen = __atomic_load_n(&c->uncovered, __ATOMIC_RELAXED);
         while (id < seen && !__atomic_compare_exchange_n(&c->uncovered, &seen, id, false,
                                                          __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {

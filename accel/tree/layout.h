@@ -9,8 +9,8 @@
 #include "accel/tree/triangle.h"
 
 /* A triangle for a CPU's vector unit: the coordinates of the three corners, grouped by axis.
-   Idea: the three edge functions of triangle_meet are evaluated at once, with the same operations
-   on the same numbers. A triangle rejected here would also be rejected by triangle_meet, which
+   Idea: the three edge functions of triangle_intersect are evaluated at once, with the same operations
+   on the same numbers. A triangle rejected here would also be rejected by triangle_intersect, which
    decides the few that remain. There is one record per triangle, not per reference, which keeps the
    working set small enough for the caches. */
 
@@ -51,27 +51,29 @@ KD_FN unsigned int4v_signs(int4v v) {
 }
 
 /* Returns true if the ray certainly misses the triangle. */
-KD_FN bool triangle_rows_missed(const triangle_rows *rows, const triangle_caster *caster) {
-    const int kx = caster->kx, ky = caster->ky, kz = caster->kz;
-    const float4v z = float4v_load(rows->axis[kz]) - vec3_axis(caster->origin, kz);
-    const float4v x = float4v_load(rows->axis[kx]) - vec3_axis(caster->origin, kx) - caster->sx * z;
-    const float4v y = float4v_load(rows->axis[ky]) - vec3_axis(caster->origin, ky) - caster->sy * z;
+KD_FN bool triangle_rows_missed(const triangle_rows *rows, const precomputed_ray *precomputed) {
+    const int kx = precomputed->kx, ky = precomputed->ky, kz = precomputed->kz;
+    const float4v z = float4v_load(rows->axis[kz]) - vec3_axis(precomputed->origin, kz);
+    const float4v x =
+        float4v_load(rows->axis[kx]) - vec3_axis(precomputed->origin, kx) - precomputed->sx * z;
+    const float4v y =
+        float4v_load(rows->axis[ky]) - vec3_axis(precomputed->origin, ky) - precomputed->sy * z;
     const float4v x_cab = __builtin_shufflevector(x, x, 2, 0, 1, 3);
     const float4v y_cab = __builtin_shufflevector(y, y, 2, 0, 1, 3);
     const float4v x_bca = __builtin_shufflevector(x, x, 1, 2, 0, 3);
     const float4v y_bca = __builtin_shufflevector(y, y, 1, 2, 0, 3);
     const float4v edge = x_cab * y_bca - y_cab * x_bca;
     const int4v positive = {0x7fffffff, 0x7fffffff, 0x7fffffff, 0x7fffffff};
-    const float4v least = {0x1p-80f, 0x1p-80f, 0x1p-80f, 0x1p-80f};
-    const float4v most = {0x1p80f, 0x1p80f, 0x1p80f, 0x1p80f};
+    const float4v minimum = {0x1p-80f, 0x1p-80f, 0x1p-80f, 0x1p-80f};
+    const float4v maximum = {0x1p80f, 0x1p80f, 0x1p80f, 0x1p80f};
     const float4v size = (float4v)((int4v)edge & positive);
     const unsigned negative = int4v_signs((int4v)edge);
-    return int4v_signs((size > least) & (size < most)) == 7 && negative != 0 && negative != 7;
+    return int4v_signs((size > minimum) & (size < maximum)) == 7 && negative != 0 && negative != 7;
 }
 #else
-KD_FN bool triangle_rows_missed(const triangle_rows *rows, const triangle_caster *caster) {
+KD_FN bool triangle_rows_missed(const triangle_rows *rows, const precomputed_ray *precomputed) {
     (void)rows;
-    (void)caster;
+    (void)precomputed;
     return false;
 }
 #endif
@@ -140,7 +142,7 @@ typedef struct tritree_view {
     /* CUDA: device memory (accel/rays/tree_device.h); else NULL */
     const tritree_node *pairs;      /* the nodes; siblings aligned to 16 bytes */
     const triangle_rows *leaf_rows; /* one per reference; component 3 is the triangle's id */
-    const void *packed;             /* compressed wide form (accel/wide/packed_form.h); or NULL */
+    const void *compressed; /* compressed wide form (accel/wide/compressed_form.h); or NULL */
 } tritree_view;
 
 #endif

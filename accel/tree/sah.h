@@ -34,23 +34,23 @@ KD_FN sah_axis sah_axis_of(box3 box, int axis) {
     const double width = (double)vec3_axis(box.hi, u) - (double)vec3_axis(box.lo, u);
     const double height = (double)vec3_axis(box.hi, v) - (double)vec3_axis(box.lo, v);
     const double area = sah_half_area(box);
-    sah_axis of;
-    of.lo = vec3_axis(box.lo, axis);
-    of.hi = vec3_axis(box.hi, axis);
-    of.base = area > 0 ? (float)(width * height / area) : 1.0f;
-    of.slope = area > 0 ? (float)((width + height) / area) : 0.0f;
-    return of;
+    sah_axis areas;
+    areas.lo = vec3_axis(box.lo, axis);
+    areas.hi = vec3_axis(box.hi, axis);
+    areas.base = area > 0 ? (float)(width * height / area) : 1.0f;
+    areas.slope = area > 0 ? (float)((width + height) / area) : 0.0f;
+    return areas;
 }
 
-KD_FN float sah_split_cost(const sah_costs *costs, const sah_axis *of, float plane,
+KD_FN float sah_split_cost(const sah_costs *costs, const sah_axis *areas, float plane,
                            uint32_t left_count, uint32_t right_count) {
-    const float left = of->base + of->slope * (plane - of->lo);
-    const float right = of->base + of->slope * (of->hi - plane);
-    const float meets = left * (float)left_count + right * (float)right_count;
+    const float left = areas->base + areas->slope * (plane - areas->lo);
+    const float right = areas->base + areas->slope * (areas->hi - plane);
+    const float expected = left * (float)left_count + right * (float)right_count;
     const float factor = left_count == 0 || right_count == 0
                              ? costs->intersect * costs->empty_factor
                              : costs->intersect;
-    return costs->traversal + factor * meets;
+    return costs->traversal + factor * expected;
 }
 
 /* A splitting plane. Planes are ordered by (cost, axis, position), so that the tree is a function

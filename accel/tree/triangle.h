@@ -37,26 +37,26 @@
 #include "core/math/geometry.h"
 
 /* A ray with the terms that do not depend on the triangle. */
-typedef struct triangle_caster {
+typedef struct precomputed_ray {
     vec3 origin, direction;
     int kx, ky, kz; /* kz: axis of the direction's largest component */
     float sx, sy, sz;
-} triangle_caster;
+} precomputed_ray;
 
-KD_FN triangle_caster triangle_caster_make(ray cast) {
+KD_FN precomputed_ray precomputed_ray_make(ray cast) {
     const vec3 d = cast.direction;
     const float x = fabsf(d.x), y = fabsf(d.y), z = fabsf(d.z);
-    triangle_caster caster;
-    caster.origin = cast.origin;
-    caster.direction = d;
-    caster.kz = x > y ? (x > z ? 0 : 2) : (y > z ? 1 : 2);
-    caster.kx = caster.kz == 2 ? 0 : caster.kz + 1;
-    caster.ky = caster.kx == 2 ? 0 : caster.kx + 1;
-    const float along = vec3_axis(d, caster.kz);
-    caster.sx = vec3_axis(d, caster.kx) / along;
-    caster.sy = vec3_axis(d, caster.ky) / along;
-    caster.sz = 1 / along;
-    return caster;
+    precomputed_ray precomputed;
+    precomputed.origin = cast.origin;
+    precomputed.direction = d;
+    precomputed.kz = x > y ? (x > z ? 0 : 2) : (y > z ? 1 : 2);
+    precomputed.kx = precomputed.kz == 2 ? 0 : precomputed.kz + 1;
+    precomputed.ky = precomputed.kx == 2 ? 0 : precomputed.kx + 1;
+    const float along = vec3_axis(d, precomputed.kz);
+    precomputed.sx = vec3_axis(d, precomputed.kx) / along;
+    precomputed.sy = vec3_axis(d, precomputed.ky) / along;
+    precomputed.sz = 1 / along;
+    return precomputed;
 }
 
 /* Computes t and the barycentric coordinates of the second and third corner from weights whose sum
@@ -72,20 +72,20 @@ KD_FN void triangle_weigh(const double weight[3], const double z[3], double alon
 /* Computes t, u and v in double, for a triangle that is certainly hit and is seen edge-on or has
    numbers outside the safe range. `rounded`: the weights of the corners as rounded. Weights of the
    original corners whose sign differs from that of the sum are rounding errors and become zero. */
-KD_FN void triangle_meet_exactly(const triangle_caster *caster, vec3 a, vec3 b, vec3 c,
-                                 const double rounded[3], float *t, float *u, float *v) {
+KD_FN void triangle_intersect_exactly(const precomputed_ray *precomputed, vec3 a, vec3 b, vec3 c,
+                                      const double rounded[3], float *t, float *u, float *v) {
     const vec3 corner[3] = {a, b, c};
-    const double along = (double)vec3_axis(caster->direction, caster->kz);
-    const double sx = (double)vec3_axis(caster->direction, caster->kx) / along;
-    const double sy = (double)vec3_axis(caster->direction, caster->ky) / along;
+    const double along = (double)vec3_axis(precomputed->direction, precomputed->kz);
+    const double sx = (double)vec3_axis(precomputed->direction, precomputed->kx) / along;
+    const double sy = (double)vec3_axis(precomputed->direction, precomputed->ky) / along;
     double x[3], y[3], z[3], weight[3], reach = 0;
     for (int i = 0; i < 3; ++i) {
-        z[i] = (double)vec3_axis(corner[i], caster->kz) -
-               (double)vec3_axis(caster->origin, caster->kz);
-        x[i] = (double)vec3_axis(corner[i], caster->kx) -
-               (double)vec3_axis(caster->origin, caster->kx);
-        y[i] = (double)vec3_axis(corner[i], caster->ky) -
-               (double)vec3_axis(caster->origin, caster->ky);
+        z[i] = (double)vec3_axis(corner[i], precomputed->kz) -
+               (double)vec3_axis(precomputed->origin, precomputed->kz);
+        x[i] = (double)vec3_axis(corner[i], precomputed->kx) -
+               (double)vec3_axis(precomputed->origin, precomputed->kx);
+        y[i] = (double)vec3_axis(corner[i], precomputed->ky) -
+               (double)vec3_axis(precomputed->origin, precomputed->ky);
         reach = fmax(reach, fmax(fabs(x[i]), fmax(fabs(y[i]), fabs(z[i]))));
         x[i] -= sx * z[i];
         y[i] -= sy * z[i];
@@ -109,18 +109,18 @@ KD_FN void triangle_meet_exactly(const triangle_caster *caster, vec3 a, vec3 b, 
 /* Intersects the line of the ray with the triangle. Returns true if it hits; *t is the position on
    the line, *u and *v are the barycentric coordinates of the second and third corner. The caller
    checks t against the ray's interval. */
-KD_FN bool triangle_meet(const triangle_caster *caster, vec3 a, vec3 b, vec3 c, float *t, float *u,
-                         float *v) {
-    const int kx = caster->kx, ky = caster->ky, kz = caster->kz;
-    const vec3 from = caster->origin;
+KD_FN bool triangle_intersect(const precomputed_ray *precomputed, vec3 a, vec3 b, vec3 c, float *t,
+                              float *u, float *v) {
+    const int kx = precomputed->kx, ky = precomputed->ky, kz = precomputed->kz;
+    const vec3 from = precomputed->origin;
     const float ox = vec3_axis(from, kx), oy = vec3_axis(from, ky), oz = vec3_axis(from, kz);
     const float az = vec3_axis(a, kz) - oz, bz = vec3_axis(b, kz) - oz, cz = vec3_axis(c, kz) - oz;
-    const float ax = vec3_axis(a, kx) - ox - caster->sx * az;
-    const float ay = vec3_axis(a, ky) - oy - caster->sy * az;
-    const float bx = vec3_axis(b, kx) - ox - caster->sx * bz;
-    const float by = vec3_axis(b, ky) - oy - caster->sy * bz;
-    const float cx = vec3_axis(c, kx) - ox - caster->sx * cz;
-    const float cy = vec3_axis(c, ky) - oy - caster->sy * cz;
+    const float ax = vec3_axis(a, kx) - ox - precomputed->sx * az;
+    const float ay = vec3_axis(a, ky) - oy - precomputed->sy * az;
+    const float bx = vec3_axis(b, kx) - ox - precomputed->sx * bz;
+    const float by = vec3_axis(b, ky) - oy - precomputed->sy * bz;
+    const float cx = vec3_axis(c, kx) - ox - precomputed->sx * cz;
+    const float cy = vec3_axis(c, ky) - oy - precomputed->sy * cz;
     const float wa = cx * by - cy * bx, wb = ax * cy - ay * cx, wc = bx * ay - by * ax;
     const float smallest = float_min(fabsf(wa), float_min(fabsf(wb), fabsf(wc)));
     const float largest = float_max(fabsf(wa), float_max(fabsf(wb), fabsf(wc)));
@@ -130,7 +130,7 @@ KD_FN bool triangle_meet(const triangle_caster *caster, vec3 a, vec3 b, vec3 c, 
         const float sum = wa + wb + wc, inverse = 1 / sum;
         *u = wb * inverse;
         *v = wc * inverse;
-        *t = (wa * inverse * az + *u * bz + *v * cz) * caster->sz;
+        *t = (wa * inverse * az + *u * bz + *v * cz) * precomputed->sz;
         const float wide = float_max(fabsf(ax), float_max(fabsf(bx), fabsf(cx)));
         const float high = float_max(fabsf(ay), float_max(fabsf(by), fabsf(cy)));
         if (fabsf(sum) > 0.125f * wide * high) return true; /* not seen edge-on */
@@ -145,7 +145,7 @@ KD_FN bool triangle_meet(const triangle_caster *caster, vec3 a, vec3 b, vec3 c, 
             return false;
         if (!(fabs(rounded[0] + rounded[1] + rounded[2]) > 0)) return false;
     }
-    triangle_meet_exactly(caster, a, b, c, rounded, t, u, v);
+    triangle_intersect_exactly(precomputed, a, b, c, rounded, t, u, v);
     return true;
 }
 

@@ -159,25 +159,25 @@ void tritree_take_stock(tritree *tree) {
             (double)tree->reference_count / (double)tree->input.triangle_count;
 }
 
-tritree_view tritree_get_view(const tritree *from) {
+tritree_view tritree_get_view(const tritree *tree) {
     tritree_view view;
-    view.nodes = from->nodes;
-    view.references = from->references;
-    view.positions = from->input.positions;
-    view.triangles = from->input.triangles;
-    view.box = from->box;
-    view.node_count = from->node_count;
-    view.reference_count = from->reference_count;
-    view.triangle_count = from->input.triangle_count;
-    view.rows = from->rows;
-    view.wide = from->wide;
+    view.nodes = tree->nodes;
+    view.references = tree->references;
+    view.positions = tree->input.positions;
+    view.triangles = tree->input.triangles;
+    view.box = tree->box;
+    view.node_count = tree->node_count;
+    view.reference_count = tree->reference_count;
+    view.triangle_count = tree->input.triangle_count;
+    view.rows = tree->rows;
+    view.wide = tree->wide;
     view.pairs = NULL;
     view.leaf_rows = NULL;
-    view.packed = NULL;
+    view.compressed = NULL;
     return view;
 }
 
-uint64_t tritree_hash(const tritree *from) {
-    const uint64_t nodes = hash_bytes(from->nodes, from->node_count * sizeof *from->nodes);
-    return hash_combine(nodes, from->references, from->reference_count * sizeof *from->references);
+uint64_t tritree_hash(const tritree *tree) {
+    const uint64_t nodes = hash_bytes(tree->nodes, tree->node_count * sizeof *tree->nodes);
+    return hash_combine(nodes, tree->references, tree->reference_count * sizeof *tree->references);
 }

@@ -56,8 +56,8 @@ int32_t tritree_depth_limit(const tritree_options *options, uint32_t triangle_co
 kd_status tritree_check_options(const tritree_options *options); /* KD_ERROR_USAGE if invalid */
 tritree_options tritree_options_default(void); /* C_t 1.5, C_i 1, empty factor 1: fastest rays */
 
-tritree_view tritree_get_view(const tritree *from);
-uint64_t tritree_hash(const tritree *from); /* of nodes and references */
+tritree_view tritree_get_view(const tritree *tree);
+uint64_t tritree_hash(const tritree *tree); /* of nodes and references */
 
 /* Checker for the invariants of a triangle tree. It depends on the layout and on no builder.
      T1  each node is reached exactly once

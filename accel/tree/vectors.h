@@ -86,7 +86,7 @@ VECTOR8_FN int8 int8_permute(int8 v, int8 from) {
     return to;
 #endif
 }
-VECTOR8_FN float float8_least(float8 v) {
+VECTOR8_FN float float8_of_min(float8 v) {
     v = float8_min(v, __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3));
     v = float8_min(v, __builtin_shufflevector(v, v, 2, 3, 0, 1, 6, 7, 4, 5));
     v = float8_min(v, __builtin_shufflevector(v, v, 1, 0, 3, 2, 5, 4, 7, 6));

@@ -1,12 +1,12 @@
 /* Reference traversal of the triangle k-d tree. Every optimised traversal is tested against it, bit
    for bit; accel/rays/batch.h falls back to it for trees without a wide form. The leaf test is a
-   callback, so that instances (accel/placed_walk.h) use the same traversal.
+   callback, so that instances (accel/instance_walk.h) use the same traversal.
    Idea: front to back with a stack of {far child, its interval of the ray}; the sign of the
    direction tells the near child from the far one.
    Invariants: a leaf is visited unless the ray certainly misses it. The t of a splitting plane is
-   known up to `slack` (derived below), so no triangle that triangle_meet reports a hit for is lost
-   between two leaves. The result equals that of testing all triangles (nearest t, then smallest
-   id), whatever the tree. */
+   known up to `slack` (derived below), so no triangle that triangle_intersect reports a hit for is
+   lost between two leaves. The result equals that of testing all triangles (nearest t, then
+   smallest id), whatever the tree. */
 #ifndef KD_ACCEL_TREE_WALK_H
 #define KD_ACCEL_TREE_WALK_H
 #include "accel/tree/layout.h"
@@ -77,10 +77,10 @@ KD_FN bool tritree_walk_begin(tritree_walk *walk, const tritree_view *tree, ray 
 
 /* Intersects the ray with a triangle and updates `best` if the hit is nearer, or equally near with
    a smaller id. Returns true if it did. The interval (tmin, best->t) is open. */
-KD_FN bool tritree_triangle_meet(const triangle_caster *caster, vec3 a, vec3 b, vec3 c, uint32_t id,
-                                 float tmin, ray_hit *best) {
+KD_FN bool tritree_triangle_intersect(const precomputed_ray *precomputed, vec3 a, vec3 b, vec3 c,
+                                      uint32_t id, float tmin, ray_hit *best) {
     float t = 0, u = 0, v = 0;
-    if (!triangle_meet(caster, a, b, c, &t, &u, &v)) return false;
+    if (!triangle_intersect(precomputed, a, b, c, &t, &u, &v)) return false;
     if (!(t > tmin &&
           (t < best->t || (t == best->t && best->triangle != KD_NONE && id < best->triangle))))
         return false;
@@ -93,10 +93,10 @@ KD_FN bool tritree_triangle_meet(const triangle_caster *caster, vec3 a, vec3 b, 
 
 /* GPU traversal of the triangle k-d tree; returns the hits of tritree_cast, bit for bit.
    Idea: the same nodes are visited (planes are widened by the slack in both directions) and the
-   same triangle_meet decides, but the data of each step is contiguous: a node is one 8-byte load, a
-   pair of children 16 aligned bytes, and each triangle of a leaf three 16-byte rows, in the order
-   of the leaf. A row holds one axis of the three corners, so permuting the axes for a ray only
-   changes which rows are loaded; each row also has the triangle's id, so that whichever row is
+   same triangle_intersect decides, but the data of each step is contiguous: a node is one 8-byte
+   load, a pair of children 16 aligned bytes, and each triangle of a leaf three 16-byte rows, in the
+   order of the leaf. A row holds one axis of the three corners, so permuting the axes for a ray
+   only changes which rows are loaded; each row also has the triangle's id, so that whichever row is
    loaded last provides it.
    The slack of an axis is recomputed from one number where it is needed. Fused multiply-adds are
    allowed there, because they only affect which nodes are visited. The stack is an array separate
@@ -126,8 +126,8 @@ typedef struct tritree_device_walk {
     float slack;      /* of a plane, for 1 / direction = 1 */
     float slack_t;    /* error bound of a hit's t */
     float near, far;
-    int kz;               /* the axis of the direction's largest component */
-    triangle_caster with; /* axes permuted: kx, ky, kz are 0, 1, 2 */
+    int kz;              /* the axis of the direction's largest component */
+    precomputed_ray ray; /* axes permuted: kx, ky, kz are 0, 1, 2 */
     float tmin;
     ray_hit best;
     uint32_t at, end; /* a node; in a leaf: the remaining references */
@@ -135,104 +135,105 @@ typedef struct tritree_device_walk {
 } tritree_device_walk;
 
 /* Returns the ray with its axes permuted, so that kx, ky, kz are 0, 1, 2. */
-TRITREE_DEVICE_FN triangle_caster triangle_caster_turned(const triangle_caster *from) {
-    triangle_caster turned = *from;
-    turned.origin = vec3_make(vec3_axis(from->origin, from->kx), vec3_axis(from->origin, from->ky),
-                              vec3_axis(from->origin, from->kz));
+TRITREE_DEVICE_FN precomputed_ray precomputed_ray_turned(const precomputed_ray *ray) {
+    precomputed_ray turned = *ray;
+    turned.origin = vec3_make(vec3_axis(ray->origin, ray->kx), vec3_axis(ray->origin, ray->ky),
+                              vec3_axis(ray->origin, ray->kz));
     turned.direction =
-        vec3_make(vec3_axis(from->direction, from->kx), vec3_axis(from->direction, from->ky),
-                  vec3_axis(from->direction, from->kz));
+        vec3_make(vec3_axis(ray->direction, ray->kx), vec3_axis(ray->direction, ray->ky),
+                  vec3_axis(ray->direction, ray->kz));
     turned.kx = 0, turned.ky = 1, turned.kz = 2;
     return turned;
 }
 
 /* Returns false if the ray misses the tree's box; best is then a miss. */
-TRITREE_DEVICE_FN bool tritree_device_begin(tritree_device_walk *on, const box3 *box, bool empty,
+TRITREE_DEVICE_FN bool tritree_device_begin(tritree_device_walk *walk, const box3 *box, bool empty,
                                             ray cast) {
     tritree_view box_only;
     tritree_walk begun;
     box_only.box = *box;
     box_only.reference_count = empty ? 0 : 1;
-    on->best.t = cast.tmax;
-    on->best.u = on->best.v = 0;
-    on->best.triangle = KD_NONE;
+    walk->best.t = cast.tmax;
+    walk->best.u = walk->best.v = 0;
+    walk->best.triangle = KD_NONE;
     if (!tritree_walk_begin(&begun, &box_only, cast)) return false;
-    const triangle_caster caster = triangle_caster_make(cast);
-    on->kz = caster.kz;
-    on->with = triangle_caster_turned(&caster);
-    on->tmin = cast.tmin;
-    on->ox = cast.origin.x, on->oy = cast.origin.y, on->oz = cast.origin.z;
-    on->ix = begun.inverse[0], on->iy = begun.inverse[1], on->iz = begun.inverse[2];
-    on->slack = begun.reach * (TRITREE_SLACK * 1.000001f);
-    on->slack_t = begun.slack_t;
-    on->near = begun.near;
-    on->far = begun.far;
-    on->at = 1;
-    on->waiting = 0;
+    const precomputed_ray precomputed = precomputed_ray_make(cast);
+    walk->kz = precomputed.kz;
+    walk->ray = precomputed_ray_turned(&precomputed);
+    walk->tmin = cast.tmin;
+    walk->ox = cast.origin.x, walk->oy = cast.origin.y, walk->oz = cast.origin.z;
+    walk->ix = begun.inverse[0], walk->iy = begun.inverse[1], walk->iz = begun.inverse[2];
+    walk->slack = begun.reach * (TRITREE_SLACK * 1.000001f);
+    walk->slack_t = begun.slack_t;
+    walk->near = begun.near;
+    walk->far = begun.far;
+    walk->at = 1;
+    walk->waiting = 0;
     return true;
 }
 
 /* Descends to the next leaf; pushes far children. */
-TRITREE_DEVICE_FN void tritree_device_descend(tritree_device_walk *on, const uint2 *pairs,
+TRITREE_DEVICE_FN void tritree_device_descend(tritree_device_walk *walk, const uint2 *pairs,
                                               tritree_device_entry *stack) {
-    uint2 node = __ldg(pairs + on->at);
+    uint2 node = __ldg(pairs + walk->at);
     while ((node.y & 3) != TRITREE_LEAF) {
-        const float inverse = node.y & 2 ? on->iz : node.y & 1 ? on->iy : on->ix;
-        const float origin = node.y & 2 ? on->oz : node.y & 1 ? on->oy : on->ox;
+        const float inverse = node.y & 2 ? walk->iz : node.y & 1 ? walk->iy : walk->ix;
+        const float origin = node.y & 2 ? walk->oz : node.y & 1 ? walk->oy : walk->ox;
         const float t = (__uint_as_float(node.x) - origin) * inverse;
-        const float low = fmaf(-on->slack, fabsf(inverse), t);
-        const float high = fmaf(on->slack, fabsf(inverse), t);
+        const float low = fmaf(-walk->slack, fabsf(inverse), t);
+        const float high = fmaf(walk->slack, fabsf(inverse), t);
         const uint32_t closer = (node.y >> 2) + (__float_as_uint(inverse) >> 31);
-        on->at = closer;
-        if (high < on->near) {
-            on->at = closer ^ 1;
-        } else if (!(low > on->far)) {
-            tritree_device_entry *to = stack + on->waiting++;
+        walk->at = closer;
+        if (high < walk->near) {
+            walk->at = closer ^ 1;
+        } else if (!(low > walk->far)) {
+            tritree_device_entry *to = stack + walk->waiting++;
             to->x = __uint_as_float(closer ^ 1);
-            to->y = fmaxf(low, on->near);
-            to->z = on->far;
-            on->far = fminf(high, on->far);
+            to->y = fmaxf(low, walk->near);
+            to->z = walk->far;
+            walk->far = fminf(high, walk->far);
         }
-        node = __ldg(pairs + on->at);
+        node = __ldg(pairs + walk->at);
     }
-    on->at = node.x;
-    on->end = on->at + (node.y >> 2);
+    walk->at = node.x;
+    walk->end = walk->at + (node.y >> 2);
 }
 
 /* Intersects the ray with the triangles of its leaf. Returns true if one of them improves the
    hit. */
-TRITREE_DEVICE_FN bool tritree_device_meet(tritree_device_walk *on, const float4 *leaf_rows) {
-    const uint32_t kz = (uint32_t)on->kz, kx = kz == 2 ? 0 : kz + 1, ky = kz == 0 ? 2 : kz - 1;
-    triangle_caster with = on->with;
-    with.kx = 0, with.ky = 1, with.kz = 2; /* repeated where the compiler can see the constants */
+TRITREE_DEVICE_FN bool tritree_device_intersect(tritree_device_walk *walk,
+                                                const float4 *leaf_rows) {
+    const uint32_t kz = (uint32_t)walk->kz, kx = kz == 2 ? 0 : kz + 1, ky = kz == 0 ? 2 : kz - 1;
+    precomputed_ray ray = walk->ray;
+    ray.kx = 0, ray.ky = 1, ray.kz = 2; /* repeated where the compiler can see the constants */
     bool found = false;
 #pragma unroll 1
-    for (; on->at < on->end; ++on->at) {
+    for (; walk->at < walk->end; ++walk->at) {
         /* cannot overflow: a triangle takes 96 bytes, so no device holds 2^32 / 3 of them */
-        uint32_t row = 3 * on->at;
+        uint32_t row = 3 * walk->at;
         TRITREE_DEVICE_CHANGES(row, "+r");
-        TRITREE_DEVICE_CHANGES(with.direction.x, "+f");
-        TRITREE_DEVICE_CHANGES(with.direction.y, "+f");
-        TRITREE_DEVICE_CHANGES(with.direction.z, "+f");
+        TRITREE_DEVICE_CHANGES(ray.direction.x, "+f");
+        TRITREE_DEVICE_CHANGES(ray.direction.y, "+f");
+        TRITREE_DEVICE_CHANGES(ray.direction.z, "+f");
         const float4 x = __ldg(leaf_rows + (row + kx)), y = __ldg(leaf_rows + (row + ky)),
                      z = __ldg(leaf_rows + (row + kz));
-        found |= tritree_triangle_meet(&with, vec3_make(x.x, y.x, z.x), vec3_make(x.y, y.y, z.y),
-                                       vec3_make(x.z, y.z, z.z), __float_as_uint(z.w), on->tmin,
-                                       &on->best);
+        found |= tritree_triangle_intersect(&ray, vec3_make(x.x, y.x, z.x),
+                                            vec3_make(x.y, y.y, z.y), vec3_make(x.z, y.z, z.z),
+                                            __float_as_uint(z.w), walk->tmin, &walk->best);
     }
     return found;
 }
 
 /* Pops the next subtree that may contain a nearer hit; returns false if there is none. */
-TRITREE_DEVICE_FN bool tritree_device_pop(tritree_device_walk *on,
+TRITREE_DEVICE_FN bool tritree_device_pop(tritree_device_walk *walk,
                                           const tritree_device_entry *stack) {
     do {
-        if (on->waiting == 0) return false;
-        --on->waiting;
-    } while (stack[on->waiting].y > on->best.t + on->slack_t);
-    on->at = __float_as_uint(stack[on->waiting].x);
-    on->near = stack[on->waiting].y;
-    on->far = stack[on->waiting].z;
+        if (walk->waiting == 0) return false;
+        --walk->waiting;
+    } while (stack[walk->waiting].y > walk->best.t + walk->slack_t);
+    walk->at = __float_as_uint(stack[walk->waiting].x);
+    walk->near = stack[walk->waiting].y;
+    walk->far = stack[walk->waiting].z;
     return true;
 }
 
@@ -240,13 +241,14 @@ TRITREE_DEVICE_FN ray_hit tritree_device_cast_here(const tritree_view *tree, ray
     const uint2 *pairs = (const uint2 *)tree->pairs;
     const float4 *leaf_rows = (const float4 *)tree->leaf_rows;
     tritree_device_entry stack[TRITREE_DEVICE_STACK];
-    tritree_device_walk on;
-    if (!tritree_device_begin(&on, &tree->box, tree->reference_count == 0, cast)) return on.best;
+    tritree_device_walk walk;
+    if (!tritree_device_begin(&walk, &tree->box, tree->reference_count == 0, cast))
+        return walk.best;
     do {
-        tritree_device_descend(&on, pairs, stack);
-        if (tritree_device_meet(&on, leaf_rows) && any) break;
-    } while (tritree_device_pop(&on, stack));
-    return on.best;
+        tritree_device_descend(&walk, pairs, stack);
+        if (tritree_device_intersect(&walk, leaf_rows) && any) break;
+    } while (tritree_device_pop(&walk, stack));
+    return walk.best;
 }
 
 /* Path tracing kernels cast rays from many places. One shared copy of the traversal with its own
@@ -266,7 +268,7 @@ typedef struct tritree_counts {
 
 /* Callback for each leaf that the ray visits: tests the triangles of the leaf and returns true if
    the nearest hit improved. */
-typedef bool (*tritree_leaf_test)(void *asked, tritree_node leaf);
+typedef bool (*tritree_leaf_test)(void *context, tritree_node leaf);
 
 #ifdef __CUDACC__
 #define TRITREE_WALK_FN static __host__ __device__ __forceinline__
@@ -280,8 +282,8 @@ typedef bool (*tritree_leaf_test)(void *asked, tritree_node leaf);
    nearest hit, which `test` updates. any: stops at the first hit, and returns true if there is
    one. */
 TRITREE_WALK_FN bool tritree_walk_leaves(const tritree_node *nodes, const tritree_walk *walk,
-                                         tritree_leaf_test test, void *asked, const float *nearest,
-                                         bool any, tritree_counts *counts) {
+                                         tritree_leaf_test test, void *context,
+                                         const float *nearest, bool any, tritree_counts *counts) {
     tritree_stack_entry stack[TRITREE_MAX_DEPTH + 2];
     int waiting = 0;
     tritree_node node = nodes[0];
@@ -311,7 +313,7 @@ TRITREE_WALK_FN bool tritree_walk_leaves(const tritree_node *nodes, const tritre
             ++counts->leaves;
             counts->triangles += tritree_count(node);
         }
-        if (test(asked, node) && any) return true;
+        if (test(context, node) && any) return true;
         do {
             if (waiting == 0) return false;
             --waiting;
@@ -322,18 +324,18 @@ TRITREE_WALK_FN bool tritree_walk_leaves(const tritree_node *nodes, const tritre
     }
 }
 
-/* User data of tritree_leaf_meet: a ray and its best hit. */
+/* User data of tritree_leaf_intersect: a ray and its best hit. */
 typedef struct tritree_asked {
     const tritree_view *tree;
-    triangle_caster caster;
+    precomputed_ray precomputed;
     float tmin;
     ray_hit best;
 } tritree_asked;
 
 /* Tests the triangles of a leaf, from their rows if the tree has rows, else from vertices. */
-KD_FN bool tritree_leaf_meet(void *asked, tritree_node leaf) {
-    tritree_asked *on = (tritree_asked *)asked;
-    const tritree_view *tree = on->tree;
+KD_FN bool tritree_leaf_intersect(void *context, tritree_node leaf) {
+    tritree_asked *request = (tritree_asked *)context;
+    const tritree_view *tree = request->tree;
     const uint32_t *ids = tree->references + tritree_first(leaf);
     const uint32_t count = tritree_count(leaf);
     bool found = false;
@@ -341,31 +343,32 @@ KD_FN bool tritree_leaf_meet(void *asked, tritree_node leaf) {
         vec3 corner[3];
         if (tree->rows) {
             const triangle_rows *rows = tree->rows + ids[i];
-            if (triangle_rows_missed(rows, &on->caster)) continue;
+            if (triangle_rows_missed(rows, &request->precomputed)) continue;
             for (int k = 0; k < 3; ++k) corner[k] = triangle_rows_corner(rows, k);
         } else {
             const uint32_t *index = tree->triangles + 3 * (uint64_t)ids[i];
             for (int k = 0; k < 3; ++k) corner[k] = tree->positions[index[k]];
         }
-        found |= tritree_triangle_meet(&on->caster, corner[0], corner[1], corner[2], ids[i],
-                                       on->tmin, &on->best);
+        found |= tritree_triangle_intersect(&request->precomputed, corner[0], corner[1], corner[2],
+                                            ids[i], request->tmin, &request->best);
     }
     return found;
 }
 
 /* Casts a ray. any: stops at the first hit. */
 KD_FN ray_hit tritree_cast(const tritree_view *tree, ray cast, bool any, tritree_counts *counts) {
-    tritree_asked asked;
+    tritree_asked request;
     tritree_walk walk;
-    asked.tree = tree;
-    asked.tmin = cast.tmin;
-    asked.best.t = cast.tmax;
-    asked.best.u = asked.best.v = 0;
-    asked.best.triangle = KD_NONE;
-    if (!tritree_walk_begin(&walk, tree, cast)) return asked.best;
-    asked.caster = triangle_caster_make(cast);
-    tritree_walk_leaves(tree->nodes, &walk, tritree_leaf_meet, &asked, &asked.best.t, any, counts);
-    return asked.best;
+    request.tree = tree;
+    request.tmin = cast.tmin;
+    request.best.t = cast.tmax;
+    request.best.u = request.best.v = 0;
+    request.best.triangle = KD_NONE;
+    if (!tritree_walk_begin(&walk, tree, cast)) return request.best;
+    request.precomputed = precomputed_ray_make(cast);
+    tritree_walk_leaves(tree->nodes, &walk, tritree_leaf_intersect, &request, &request.best.t, any,
+                        counts);
+    return request.best;
 }
 
 /* The nearest hit in the ray's interval (of equally near hits the one with the smallest id), and

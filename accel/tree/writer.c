@@ -9,10 +9,10 @@ enum { APPEND_NODES = 1 << 16, APPEND_PIECES = 8 }; /* smaller trees are copied 
 kd_status tree_writer_open(tree_writer *writer, uint64_t nodes_expected,
                            uint64_t references_expected) {
     memset(writer, 0, sizeof *writer);
-    writer->node_room = nodes_expected > 1 ? nodes_expected : 1;
-    writer->reference_room = references_expected;
-    KD_TRY(KD_RESERVE(writer->nodes, writer->node_room));
-    KD_TRY(KD_RESERVE(writer->references, writer->reference_room));
+    writer->node_capacity = nodes_expected > 1 ? nodes_expected : 1;
+    writer->reference_capacity = references_expected;
+    KD_TRY(KD_RESERVE(writer->nodes, writer->node_capacity));
+    KD_TRY(KD_RESERVE(writer->references, writer->reference_capacity));
     writer->node_count = 1;
     return KD_OK;
 }
@@ -24,21 +24,21 @@ void tree_writer_close(tree_writer *writer) {
 }
 
 static kd_status need_nodes(tree_writer *writer, uint64_t needed) {
-    if (needed <= writer->node_room) return KD_OK;
+    if (needed <= writer->node_capacity) return KD_OK;
     KD_REQUIRE(needed <= LAYOUT_LIMIT, KD_ERROR_MEMORY,
                "the triangle tree needs more than %d nodes, the limit of its layout", LAYOUT_LIMIT);
     KD_TRY(KD_GROW(writer->nodes, writer->node_count, needed + needed / 2));
-    writer->node_room = needed + needed / 2;
+    writer->node_capacity = needed + needed / 2;
     return KD_OK;
 }
 
 static kd_status need_references(tree_writer *writer, uint64_t needed) {
-    if (needed <= writer->reference_room) return KD_OK;
+    if (needed <= writer->reference_capacity) return KD_OK;
     KD_REQUIRE(needed <= LAYOUT_LIMIT, KD_ERROR_MEMORY,
                "the triangle tree needs more than %d references, the limit of its layout",
                LAYOUT_LIMIT);
     KD_TRY(KD_GROW(writer->references, writer->reference_count, needed + needed / 2));
-    writer->reference_room = needed + needed / 2;
+    writer->reference_capacity = needed + needed / 2;
     return KD_OK;
 }
 
@@ -61,29 +61,29 @@ kd_status tree_writer_leaf(tree_writer *writer, uint32_t at, uint32_t count, uin
 
 /* A tree to be appended, in pieces that are copied in parallel. */
 typedef struct appendix {
-    tree_writer *to;
+    tree_writer *writer;
     const tree_writer *part;
     uint32_t at, nodes_before, references_before;
     int pieces;
 } appendix;
 
 static void append_piece(void *context, int piece) {
-    const appendix *of = (const appendix *)context;
-    const tree_writer *part = of->part;
-    const uint64_t pieces = (uint64_t)of->pieces, i = (uint64_t)piece;
+    const appendix *tail = (const appendix *)context;
+    const tree_writer *part = tail->part;
+    const uint64_t pieces = (uint64_t)tail->pieces, i = (uint64_t)piece;
     const uint64_t end = part->node_count * (i + 1) / pieces;
     for (uint64_t k = part->node_count * i / pieces; k < end; ++k) {
         const tritree_node node = part->nodes[k];
-        of->to->nodes[k ? of->nodes_before + k : of->at] =
+        tail->writer->nodes[k ? tail->nodes_before + k : tail->at] =
             tritree_is_leaf(node)
-                ? tritree_leaf(tritree_first(node) + of->references_before, tritree_count(node))
+                ? tritree_leaf(tritree_first(node) + tail->references_before, tritree_count(node))
                 : tritree_inner(tritree_axis(node), node.split,
-                                tritree_left(node) + of->nodes_before);
+                                tritree_left(node) + tail->nodes_before);
     }
     const uint64_t first = part->reference_count * i / pieces;
     const uint64_t count = part->reference_count * (i + 1) / pieces - first;
     if (count)
-        memcpy(of->to->references + of->references_before + first, part->references + first,
+        memcpy(tail->writer->references + tail->references_before + first, part->references + first,
                count * sizeof *part->references);
 }
 
@@ -91,11 +91,12 @@ kd_status tree_writer_append(tree_writer *writer, uint32_t at, const tree_writer
                              task_pool *pool) {
     KD_TRY(need_nodes(writer, writer->node_count + part->node_count - 1));
     KD_TRY(need_references(writer, writer->reference_count + part->reference_count));
-    appendix of = {.to = writer, .part = part, .at = at};
-    of.nodes_before = (uint32_t)writer->node_count - 1; /* the part's root becomes node `at` */
-    of.references_before = (uint32_t)writer->reference_count;
-    of.pieces = part->node_count < APPEND_NODES ? 1 : APPEND_PIECES;
-    task_each(pool, of.pieces, append_piece, &of);
+    appendix appendix = {.writer = writer, .part = part, .at = at};
+    appendix.nodes_before =
+        (uint32_t)writer->node_count - 1; /* the part's root becomes node `at` */
+    appendix.references_before = (uint32_t)writer->reference_count;
+    appendix.pieces = part->node_count < APPEND_NODES ? 1 : APPEND_PIECES;
+    task_each(pool, appendix.pieces, append_piece, &appendix);
     writer->node_count += part->node_count - 1;
     writer->reference_count += part->reference_count;
     return KD_OK;

@@ -13,8 +13,8 @@ extern "C" {
 typedef struct tree_writer {
     tritree_node *nodes;
     uint32_t *references;
-    uint64_t node_count, node_room;
-    uint64_t reference_count, reference_room;
+    uint64_t node_count, node_capacity;
+    uint64_t reference_count, reference_capacity;
 } tree_writer;
 
 /* Opens a writer with the root reserved as node 0. */
@@ -37,14 +37,14 @@ kd_status tree_writer_append(tree_writer *writer, uint32_t at, const tree_writer
 void tree_writer_finish(tree_writer *writer, tritree *out);
 
 /* Definition of the exact tree where Wald and Havran 2006 leave it open: no level of the tree has
-   more than about 2 EXACT_GROWTH_MOST references per triangle. */
+   more than about 2 EXACT_GROWTH_MAX references per triangle. */
 
-/* A node with more than EXACT_SMALL_MOST triangles and a growth above EXACT_GROWTH_MOST becomes a
+/* A node with more than EXACT_SMALL_MAX triangles and a growth above EXACT_GROWTH_MAX becomes a
    leaf. The growth of a node is the number of references per triangle of the whole tree if all
    nodes were split like the ancestors of this one. The sum of count / growth over the nodes of a
    level never exceeds the number of triangles, so no level has more than 2 x 16 times as many
    references. Real models stay below 5. */
-enum { EXACT_GROWTH_MOST = 16, EXACT_SMALL_MOST = 80 };
+enum { EXACT_GROWTH_MAX = 16, EXACT_SMALL_MAX = 80 };
 
 #ifdef __cplusplus
 }

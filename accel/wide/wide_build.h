@@ -14,34 +14,34 @@
 
 /* The kind of a subtree that becomes one child: its number of triangles as a leaf, 1 ... 8, or one
    of */
-enum { WIDE_EMPTY = 0, WIDE_OPEN = WIDE_LEAF_MOST + 1 };
+enum { WIDE_EMPTY = 0, WIDE_OPEN = WIDE_LEAF_MAX + 1 };
 
-typedef struct wide_cells {
+typedef struct wide_children {
     const tritree_view *tree;
-    uint32_t cells;
+    uint32_t children;
     box3 *boxes; /* per node: bounds of its triangles' boxes, each clipped to its leaf's cell */
     /* per inner node, nibble k - 1 for k > 1: if the node may take up k children, how many of them
        the left half gets. Nibble 0: the node is opened if it may take up more children than that;
        0: never */
-    uint64_t *ways;
+    uint64_t *choices;
     uint8_t *kinds; /* per node */
-} wide_cells;
+} wide_children;
 
 /* The triangles of a leaf, without duplicates. */
 typedef struct wide_ids {
-    uint32_t count, ids[WIDE_LEAF_MOST]; /* count WIDE_OPEN: more than WIDE_LEAF_MOST */
+    uint32_t count, ids[WIDE_LEAF_MAX]; /* count WIDE_OPEN: more than WIDE_LEAF_MAX */
 } wide_ids;
 
 /* SAH costs of a wide node, of a leaf, and of each triangle in it. */
 static const float wide_node_cost = 1, wide_leaf_cost = 0.8f, wide_triangle_cost = 0.3f;
 
-kd_status wide_cells_open(wide_cells *out, const tritree_view *tree, uint32_t cells);
-void wide_cells_close(wide_cells *owned);
-uint64_t wide_cells_bytes(uint64_t nodes); /* for a tree of that many nodes */
+kd_status wide_children_open(wide_children *out, const tritree_view *tree, uint32_t children);
+void wide_children_close(wide_children *owned);
+uint64_t wide_children_bytes(uint64_t nodes); /* for a tree of that many nodes */
 
-void wide_ids_add(wide_ids *to, uint32_t id);
+void wide_ids_add(wide_ids *ids, uint32_t id);
 /* Adds the triangles of a subtree. */
-void wide_ids_collect(wide_ids *to, const tritree_view *tree, uint32_t node);
+void wide_ids_collect(wide_ids *wide_ids, const tritree_view *tree, uint32_t node);
 box3 wide_box_of(const triangle_rows *rows);
 /* Returns the intersection of a box and a cell. */
 box3 wide_box_cut(box3 box, box3 cell);
@@ -64,19 +64,20 @@ typedef struct wide_split {
 enum { WIDE_PART = 3, WIDE_ROW = 4 };
 
 typedef struct wide_parts {
-    wide_part parts[WIDE_CELLS_MOST];
-    wide_split splits[2 * WIDE_CELLS_MOST - 1]; /* the first is the root */
+    wide_part parts[WIDE_CHILDREN_MAX];
+    wide_split splits[2 * WIDE_CHILDREN_MAX - 1]; /* the first is the root */
     int count, split_count;
 } wide_parts;
 
 /* Returns the part that is the whole tree, which must not be empty. */
-wide_part wide_part_of_all(const wide_cells *cells);
-/* Lists the children of the node that `of` becomes. boxes: computes the boxes of a large leaf's
+wide_part wide_part_of_all(const wide_children *children);
+/* Lists the children of the node that `part` becomes. boxes: computes the boxes of a large leaf's
    parts. */
-void wide_parts_list(wide_parts *out, const wide_cells *cells, const wide_part *of, bool boxes);
+void wide_parts_list(wide_parts *out, const wide_children *children, const wide_part *part,
+                     bool boxes);
 /* Lists the indices of the parts in front-to-back order for rays of this octant. */
-void wide_parts_order(const wide_parts *of, int octant, uint8_t order[WIDE_CELLS_MOST]);
+void wide_parts_order(const wide_parts *parts, int octant, uint8_t order[WIDE_CHILDREN_MAX]);
 /* Lists the triangles of a part that becomes a leaf. */
-void wide_part_ids(const wide_cells *cells, const wide_part *of, wide_ids *ids);
+void wide_part_ids(const wide_children *children, const wide_part *part, wide_ids *ids);
 
 #endif

@@ -42,7 +42,7 @@ typedef struct packet_rays {
 typedef struct packet {
     packet_rays rays[PACKET_VECTORS];
     float near_origin[3], far_origin[3]; /* for the near and far planes, relative to the centre */
-    float least[3], most[3];             /* of 1 / direction */
+    float minimum[3], maximum[3];        /* of 1 / direction */
     float begin, limit;                  /* over all rays */
     uint16_t nearer[3], rows[3];         /* as in wide_ray */
     uint32_t octant;
@@ -55,7 +55,7 @@ typedef struct packet_entry {
 } packet_entry;
 
 /* Transposes eight rays to vectors: origin, tmin, direction, tmax. */
-VECTOR8_FN void packet_turn(const ray *rays, float8 of[8]) {
+VECTOR8_FN void packet_turn(const ray *rays, float8 columns[8]) {
     float8 r[8], t[8];
     memcpy(r, rays, sizeof r);
     for (int i = 0; i < 8; i += 2) {
@@ -70,18 +70,18 @@ VECTOR8_FN void packet_turn(const ray *rays, float8 of[8]) {
                 __builtin_shufflevector(t[i + k], t[i + 2 + k], 2, 3, 10, 11, 6, 7, 14, 15);
         }
     for (int i = 0; i < 4; ++i) {
-        of[i] = __builtin_shufflevector(r[i], r[4 + i], 0, 1, 2, 3, 8, 9, 10, 11);
-        of[4 + i] = __builtin_shufflevector(r[i], r[4 + i], 4, 5, 6, 7, 12, 13, 14, 15);
+        columns[i] = __builtin_shufflevector(r[i], r[4 + i], 0, 1, 2, 3, 8, 9, 10, 11);
+        columns[4 + i] = __builtin_shufflevector(r[i], r[4 + i], 4, 5, 6, 7, 12, 13, 14, 15);
     }
 }
 
 /* Sets up eight rays. Returns false if one is not coherent with the first, whose axes and octant
    are known. */
-VECTOR8_FN bool packet_take(packet_rays *to, const packet *p, const tritree_view *tree,
+VECTOR8_FN bool packet_take(packet_rays *packet_rays, const packet *p, const tritree_view *tree,
                             const ray *rays, const ray *first, float8 o[3]) {
-    float8 of[8], reach = {0};
-    packet_turn(rays, of);
-    const float8 *d = of + 4;
+    float8 columns[8], reach = {0};
+    packet_turn(rays, columns);
+    const float8 *d = columns + 4;
     const float8 x = float8_abs(d[0]), y = float8_abs(d[1]), z = float8_abs(d[2]);
     const uint32_t kx = p->rows[0] / 3u, ky = p->rows[1] / 3u, kz = p->rows[2] / 3u;
     const float8 largest = float8_abs(d[kz]);
@@ -91,44 +91,46 @@ VECTOR8_FN bool packet_take(packet_rays *to, const packet *p, const tritree_view
                            : ~by_x & ~by_y) &
                 (largest >= 0x1p-90f) & (largest <= 0x1p90f);
     for (int axis = 0; axis < 3; ++axis) {
-        const float8 lo = float8_all(vec3_axis(tree->box.lo, axis)) - of[axis];
-        const float8 hi = float8_all(vec3_axis(tree->box.hi, axis)) - of[axis];
+        const float8 lo = float8_all(vec3_axis(tree->box.lo, axis)) - columns[axis];
+        const float8 hi = float8_all(vec3_axis(tree->box.hi, axis)) - columns[axis];
         reach = float8_max(reach, float8_max(float8_abs(lo), float8_abs(hi)));
-        const float8 least = largest * 0x1p-26f;
+        const float8 minimum = largest * 0x1p-26f;
         const int8 sign = (int8)d[axis] & INT32_MIN;
-        const float8 safe = (float8)((int8)float8_max(float8_abs(d[axis]), least) | sign);
+        const float8 safe = (float8)((int8)float8_max(float8_abs(d[axis]), minimum) | sign);
         good &= sign == (p->octant >> axis & 1 ? INT32_MIN : 0);
-        o[axis] = of[axis];
-        to->inverse[axis] = 1 / safe;
-        to->back[axis] = (vec3_axis(tree->wide->centre, axis) - of[axis]) * to->inverse[axis];
+        o[axis] = columns[axis];
+        packet_rays->inverse[axis] = 1 / safe;
+        packet_rays->back[axis] =
+            (vec3_axis(tree->wide->centre, axis) - columns[axis]) * packet_rays->inverse[axis];
     }
-    to->sx = d[kx] / d[kz];
-    to->sy = d[ky] / d[kz];
-    to->sz = 1 / d[kz];
-    to->origin[0] = of[kx];
-    to->origin[1] = of[ky];
-    to->origin[2] = of[kz];
-    to->slack_t = reach / largest * TRITREE_SLACK_T;
-    to->tmin = of[3];
-    to->t = of[7];
-    const float8 begin = to->tmin - to->slack_t, limit = to->t + to->slack_t;
+    packet_rays->sx = d[kx] / d[kz];
+    packet_rays->sy = d[ky] / d[kz];
+    packet_rays->sz = 1 / d[kz];
+    packet_rays->origin[0] = columns[kx];
+    packet_rays->origin[1] = columns[ky];
+    packet_rays->origin[2] = columns[kz];
+    packet_rays->slack_t = reach / largest * TRITREE_SLACK_T;
+    packet_rays->tmin = columns[3];
+    packet_rays->t = columns[7];
+    const float8 begin = packet_rays->tmin - packet_rays->slack_t,
+                 limit = packet_rays->t + packet_rays->slack_t;
     const int8 ranged = begin <= limit; /* an empty interval never hits */
-    to->begin = float8_select(ranged, begin, float8_all(INFINITY));
-    to->limit = float8_select(ranged, limit, float8_all(-INFINITY));
-    to->u = to->v = float8_all(0);
-    to->triangle = (int8){0} - 1;
-    good &= (reach <= tree->wide->reach) & (to->slack_t < 0x1p50f);
+    packet_rays->begin = float8_select(ranged, begin, float8_all(INFINITY));
+    packet_rays->limit = float8_select(ranged, limit, float8_all(-INFINITY));
+    packet_rays->u = packet_rays->v = float8_all(0);
+    packet_rays->triangle = (int8){0} - 1;
+    good &= (reach <= tree->wide->reach) & (packet_rays->slack_t < 0x1p50f);
     /* Coherence: shears differ by at most 1/8, origins by at most 1/16 of the reach. */
     const float *f = &first->direction.x;
-    good &= (float8_abs(to->sx - f[kx] / f[kz]) <= 0.125f) &
-            (float8_abs(to->sy - f[ky] / f[kz]) <= 0.125f);
+    good &= (float8_abs(packet_rays->sx - f[kx] / f[kz]) <= 0.125f) &
+            (float8_abs(packet_rays->sy - f[ky] / f[kz]) <= 0.125f);
     for (int axis = 0; axis < 3; ++axis)
-        good &= float8_abs(of[axis] - vec3_axis(first->origin, axis)) <= 0.0625f * reach;
+        good &= float8_abs(columns[axis] - vec3_axis(first->origin, axis)) <= 0.0625f * reach;
     return !int8_any(~good);
 }
 
-VECTOR8_FN float float8_most(float8 v) {
-    return -float8_least(-v);
+VECTOR8_FN float float8_of_max(float8 v) {
+    return -float8_of_min(-v);
 }
 
 /* Computes the interval of all rays; `o`: their origins. */
@@ -138,21 +140,21 @@ VECTOR8_FN void packet_join(packet *p, vec3 centre, float8 o[PACKET_VECTORS][3])
         begin = float8_min(begin, p->rays[i].begin);
         limit = float8_max(limit, p->rays[i].limit);
     }
-    p->begin = float8_least(begin);
-    p->limit = float8_most(limit);
+    p->begin = float8_of_min(begin);
+    p->limit = float8_of_max(limit);
     for (int axis = 0; axis < 3; ++axis) {
-        float8 least = p->rays[0].inverse[axis], most = least, from = o[0][axis], to = from;
+        float8 minimum = p->rays[0].inverse[axis], maximum = minimum, from = o[0][axis], to = from;
         for (int i = 1; i < PACKET_VECTORS; ++i) {
-            least = float8_min(least, p->rays[i].inverse[axis]);
-            most = float8_max(most, p->rays[i].inverse[axis]);
+            minimum = float8_min(minimum, p->rays[i].inverse[axis]);
+            maximum = float8_max(maximum, p->rays[i].inverse[axis]);
             from = float8_min(from, o[i][axis]);
             to = float8_max(to, o[i][axis]);
         }
         const bool back = p->octant >> axis & 1;
-        const float lo = float8_least(from) - vec3_axis(centre, axis);
-        const float hi = float8_most(to) - vec3_axis(centre, axis);
-        p->least[axis] = float8_least(least);
-        p->most[axis] = float8_most(most);
+        const float lo = float8_of_min(from) - vec3_axis(centre, axis);
+        const float hi = float8_of_max(to) - vec3_axis(centre, axis);
+        p->minimum[axis] = float8_of_min(minimum);
+        p->maximum[axis] = float8_of_max(maximum);
         p->near_origin[axis] = back ? lo : hi;
         p->far_origin[axis] = back ? hi : lo;
         p->nearer[axis] = (uint16_t)(back ? WIDE_LANES : 0);
@@ -179,23 +181,24 @@ VECTOR8_FN bool packet_begin(packet *p, const tritree_view *tree, const ray *ray
 }
 
 /* Returns a mask of the node's children that the interval hits; `nears`: where it enters them. */
-VECTOR8_FN uint32_t packet_meet_cells(const packet *p, const float *node, float nears[WIDE_LANES]) {
+VECTOR8_FN uint32_t packet_intersect_children(const packet *p, const float *node,
+                                              float nears[WIDE_LANES]) {
     lanes near = lanes_all(p->begin), far = lanes_all(p->limit);
     for (int axis = 0; axis < 3; ++axis) {
         const float *bound = node + 2 * WIDE_LANES * axis;
-        const lanes least = lanes_all(p->least[axis]), most = lanes_all(p->most[axis]);
+        const lanes minimum = lanes_all(p->minimum[axis]), maximum = lanes_all(p->maximum[axis]);
         const lanes in = lanes_load(bound + p->nearer[axis]) - lanes_all(p->near_origin[axis]);
         const lanes out =
             lanes_load(bound + (WIDE_LANES - p->nearer[axis])) - lanes_all(p->far_origin[axis]);
-        near = lanes_max(lanes_min(in * least, in * most), near);
-        far = lanes_min(lanes_max(out * least, out * most), far);
+        near = lanes_max(lanes_min(in * minimum, in * maximum), near);
+        far = lanes_min(lanes_max(out * minimum, out * maximum), far);
     }
     memcpy(nears, &near, sizeof near);
-    return lanes_met(near, far);
+    return lanes_hit(near, far);
 }
 
 /* Returns a mask of the rays that hit the child. */
-VECTOR8_FN uint32_t packet_meet_cell(const packet *p, const float *node, uint32_t lane) {
+VECTOR8_FN uint32_t packet_intersect_cell(const packet *p, const float *node, uint32_t lane) {
     uint32_t active = 0;
     for (int i = 0; i < PACKET_VECTORS; ++i) {
         const packet_rays *rays = &p->rays[i];
@@ -212,72 +215,76 @@ VECTOR8_FN uint32_t packet_meet_cell(const packet *p, const float *node, uint32_
     return active;
 }
 
-/* Tests the rays of `alone`, which the vectors cannot decide, by triangle_meet. */
-static __attribute__((noinline, unused)) void packet_meet_alone(packet_rays *of, const ray *rays,
-                                                                const float *leaf, uint32_t count,
-                                                                uint32_t i, uint32_t alone,
-                                                                bool any) {
+/* Tests the rays of `alone`, which the vectors cannot decide, by triangle_intersect. */
+static __attribute__((noinline, unused)) void
+packet_intersect_alone(packet_rays *packet_rays, const ray *rays, const float *leaf, uint32_t count,
+                       uint32_t i, uint32_t alone, bool any) {
     for (; alone; alone &= alone - 1) {
         const int k = __builtin_ctz(alone);
-        ray_hit best = {of->t[k], of->u[k], of->v[k], (uint32_t)of->triangle[k]};
-        if (!wide_meet_alone(rays + k, leaf, count, i, &best)) continue;
-        of->t[k] = best.t;
-        of->u[k] = best.u;
-        of->v[k] = best.v;
-        of->triangle[k] = (int32_t)best.triangle;
-        of->limit[k] = any ? -INFINITY : best.t + of->slack_t[k];
+        ray_hit best = {packet_rays->t[k], packet_rays->u[k], packet_rays->v[k],
+                        (uint32_t)packet_rays->triangle[k]};
+        if (!wide_intersect_alone(rays + k, leaf, count, i, &best)) continue;
+        packet_rays->t[k] = best.t;
+        packet_rays->u[k] = best.u;
+        packet_rays->v[k] = best.v;
+        packet_rays->triangle[k] = (int32_t)best.triangle;
+        packet_rays->limit[k] = any ? -INFINITY : best.t + packet_rays->slack_t[k];
     }
 }
 
 /* Tests one triangle of a leaf against eight rays, of which only those in `active` hit the leaf. */
-VECTOR8_FN void packet_meet(packet_rays *of, const packet *p, const ray *rays, const float *leaf,
-                            uint32_t count, uint32_t i, uint32_t active, bool any) {
+VECTOR8_FN void packet_intersect(packet_rays *packet_rays, const packet *p, const ray *rays,
+                                 const float *leaf, uint32_t count, uint32_t i, uint32_t active,
+                                 bool any) {
     triangle8 eight;
     for (uint32_t c = 0; c < 3; ++c) {
         const float x = leaf[(p->rows[0] + c) * count + i], y = leaf[(p->rows[1] + c) * count + i];
-        eight.z[c] = leaf[(p->rows[2] + c) * count + i] - of->origin[2];
-        eight.x[c] = x - of->origin[0] - of->sx * eight.z[c];
-        eight.y[c] = y - of->origin[1] - of->sy * eight.z[c];
+        eight.z[c] = leaf[(p->rows[2] + c) * count + i] - packet_rays->origin[2];
+        eight.x[c] = x - packet_rays->origin[0] - packet_rays->sx * eight.z[c];
+        eight.y[c] = y - packet_rays->origin[1] - packet_rays->sy * eight.z[c];
     }
     active &= ~int8_bits(triangle8_missed(&eight));
     if (!active) return;
-    triangle8_meet(&eight, of->sz);
+    triangle8_intersect(&eight, packet_rays->sz);
     const int32_t id = (int32_t)float_bits(leaf[9 * count + i]);
     const int8 lane = {1, 2, 4, 8, 16, 32, 64, 128};
     const int8 there = ((lane & (int32_t)active) != 0) & eight.good;
-    const int8 nearer = (eight.t < of->t) | ((eight.t == of->t) & (id < of->triangle));
-    const int8 better = there & (eight.t > of->tmin) & nearer;
-    of->t = float8_select(better, eight.t, of->t);
-    of->u = float8_select(better, eight.u, of->u);
-    of->v = float8_select(better, eight.v, of->v);
-    of->triangle = int8_select(better, (int8){0} + id, of->triangle);
-    of->limit =
-        float8_select(better, any ? float8_all(-INFINITY) : eight.t + of->slack_t, of->limit);
+    const int8 nearer =
+        (eight.t < packet_rays->t) | ((eight.t == packet_rays->t) & (id < packet_rays->triangle));
+    const int8 better = there & (eight.t > packet_rays->tmin) & nearer;
+    packet_rays->t = float8_select(better, eight.t, packet_rays->t);
+    packet_rays->u = float8_select(better, eight.u, packet_rays->u);
+    packet_rays->v = float8_select(better, eight.v, packet_rays->v);
+    packet_rays->triangle = int8_select(better, (int8){0} + id, packet_rays->triangle);
+    packet_rays->limit = float8_select(
+        better, any ? float8_all(-INFINITY) : eight.t + packet_rays->slack_t, packet_rays->limit);
     const uint32_t alone = active & ~int8_bits(eight.good);
-    if (__builtin_expect(alone != 0, 0)) packet_meet_alone(of, rays, leaf, count, i, alone, any);
+    if (__builtin_expect(alone != 0, 0))
+        packet_intersect_alone(packet_rays, rays, leaf, count, i, alone, any);
 }
 
 /* Tests one ray of the packet against all triangles of the leaf, as a single ray does. */
-VECTOR8_FN void packet_visit_alone(packet_rays *of, const packet *p, const wide_tree *tree,
+VECTOR8_FN void packet_visit_alone(packet_rays *packet_rays, const packet *p, const wide_tree *tree,
                                    const ray *rays, uint32_t word, int k, bool any) {
     wide_ray alone;
     for (int i = 0; i < 3; ++i) {
-        alone.origin[i] = of->origin[i][k];
+        alone.origin[i] = packet_rays->origin[i][k];
         alone.rows[i] = p->rows[i];
     }
-    const float4v shear = {of->sx[k], of->sy[k], of->sz[k], 0};
-    const ray_hit best = {of->t[k], of->u[k], of->v[k], (uint32_t)of->triangle[k]};
+    const float4v shear = {packet_rays->sx[k], packet_rays->sy[k], packet_rays->sz[k], 0};
+    const ray_hit best = {packet_rays->t[k], packet_rays->u[k], packet_rays->v[k],
+                          (uint32_t)packet_rays->triangle[k]};
     alone.shear = shear;
-    alone.tmin = of->tmin[k];
+    alone.tmin = packet_rays->tmin[k];
     alone.best = best;
     alone.word = word;
     alone.number = (uint32_t)k;
     if (!wide_visit_leaf(&alone, tree, rays, any)) return;
-    of->t[k] = alone.best.t;
-    of->u[k] = alone.best.u;
-    of->v[k] = alone.best.v;
-    of->triangle[k] = any ? 0 : (int32_t)alone.best.triangle;
-    of->limit[k] = any ? -INFINITY : alone.best.t + of->slack_t[k];
+    packet_rays->t[k] = alone.best.t;
+    packet_rays->u[k] = alone.best.u;
+    packet_rays->v[k] = alone.best.v;
+    packet_rays->triangle[k] = any ? 0 : (int32_t)alone.best.triangle;
+    packet_rays->limit[k] = any ? -INFINITY : alone.best.t + packet_rays->slack_t[k];
 }
 
 /* Visits a leaf. Few active rays are tested one by one against eight triangles at once; many are
@@ -288,23 +295,24 @@ VECTOR8_FN void packet_visit(packet *p, const wide_tree *tree, const ray *rays,
     const float *leaf = tree->leaves + (uint64_t)(at->word >> WIDE_COUNT_BITS) * WIDE_LEAF_FLOATS;
     for (int v = 0; v < PACKET_VECTORS; ++v) {
         uint32_t active = at->active >> VECTOR8_LANES * v & PACKET_ALL;
-        packet_rays *of = &p->rays[v];
+        packet_rays *packet_rays = &p->rays[v];
         const ray *own = rays + VECTOR8_LANES * v;
-        const uint32_t met = (uint32_t)__builtin_popcount(active);
-        if (!met) continue;
-        use->apart += PACKET_LEAF * met;
-        if (PACKET_LEAF * met < PACKET_TRIANGLE * count) {
-            use->together += PACKET_LEAF * met;
+        const uint32_t hit = (uint32_t)__builtin_popcount(active);
+        if (!hit) continue;
+        use->separate += PACKET_LEAF * hit;
+        if (PACKET_LEAF * hit < PACKET_TRIANGLE * count) {
+            use->together += PACKET_LEAF * hit;
             for (; active; active &= active - 1)
-                packet_visit_alone(of, p, tree, own, at->word, __builtin_ctz(active), any);
+                packet_visit_alone(packet_rays, p, tree, own, at->word, __builtin_ctz(active), any);
             continue;
         }
         use->together += PACKET_TRIANGLE * count;
-        for (uint32_t i = 0; i < count; ++i) packet_meet(of, p, own, leaf, count, i, active, any);
+        for (uint32_t i = 0; i < count; ++i)
+            packet_intersect(packet_rays, p, own, leaf, count, i, active, any);
     }
     float8 limit = p->rays[0].limit;
     for (int v = 1; v < PACKET_VECTORS; ++v) limit = float8_max(limit, p->rays[v].limit);
-    p->limit = float8_most(limit);
+    p->limit = float8_of_max(limit);
 }
 
 /* Pushes the node's children that any ray hits, the nearest last. */
@@ -313,17 +321,17 @@ VECTOR8_FN packet_entry *packet_step(const packet *p, const wide_tree *tree, con
     const float *node = wide_node_of(tree, at->word);
     const uint32_t *order = wide_node_order(node, p->octant);
     _Alignas(64) float nears[WIDE_LANES];
-    uint32_t met = packet_meet_cells(p, node, nears);
-    use->apart += PACKET_STEP * (uint32_t)__builtin_popcount(at->active);
-    use->together += PACKET_STEP + PACKET_CELL * (uint32_t)__builtin_popcount(met);
-    for (uint32_t i = 0; met; ++i) {
+    uint32_t hit = packet_intersect_children(p, node, nears);
+    use->separate += PACKET_STEP * (uint32_t)__builtin_popcount(at->active);
+    use->together += PACKET_STEP + PACKET_CELL * (uint32_t)__builtin_popcount(hit);
+    for (uint32_t i = 0; hit; ++i) {
         const uint32_t lane =
             WIDE_LANES == 8 ? order[0] >> 4 * i & 15 : order[i & 1] >> 4 * (i >> 1) & 15;
-        if (!(met >> lane & 1)) continue;
-        met &= ~(1u << lane);
+        if (!(hit >> lane & 1)) continue;
+        hit &= ~(1u << lane);
         top->word = wide_node_words(node)[lane];
         top->near = nears[lane];
-        top->active = packet_meet_cell(p, node, lane);
+        top->active = packet_intersect_cell(p, node, lane);
         top += top->active != 0;
     }
     return top;
@@ -346,8 +354,9 @@ VECTOR8_FN bool wide_cast_packet(const tritree_view *tree, const ray rays[WIDE_P
     }
     for (int v = 0; v < PACKET_VECTORS; ++v)
         for (int i = 0; i < VECTOR8_LANES; ++i) {
-            const packet_rays *of = &p.rays[v];
-            const ray_hit hit = {of->t[i], of->u[i], of->v[i], (uint32_t)of->triangle[i]};
+            const packet_rays *packet_rays = &p.rays[v];
+            const ray_hit hit = {packet_rays->t[i], packet_rays->u[i], packet_rays->v[i],
+                                 (uint32_t)packet_rays->triangle[i]};
             hits[VECTOR8_LANES * v + i] = hit;
         }
     return true;

@@ -40,7 +40,7 @@ typedef struct wide_lengths {
 
 /* Prefetches a node or a leaf. */
 VECTOR8_FN void expect_alone(const wide_tree *tree, uint32_t word) {
-    enum { LEAF = WIDE_LEAF_MOST * WIDE_LEAF_FLOATS / 16, NODE = WIDE_LANES / 2 }; /* cache lines */
+    enum { LEAF = WIDE_LEAF_MAX * WIDE_LEAF_FLOATS / 16, NODE = WIDE_LANES / 2 }; /* cache lines */
     const float *leaf = tree->leaves + (uint64_t)(word >> WIDE_COUNT_BITS) * WIDE_LEAF_FLOATS;
     const float *to = word & WIDE_COUNT_MASK ? leaf : wide_node_of(tree, word);
     for (int line = 0; line < (LEAF > NODE ? LEAF : NODE); ++line)
@@ -64,17 +64,17 @@ VECTOR8_FN void step_alone(wide_ray *at, const wide_tree *tree, bool any,
     float *nears = (float *)(void *)(at->words + WIDE_STACK);
     uint32_t top = at->top;
     lanes near, far;
-    wide_meet_cells(at, node, from_far, &near, &far);
-    const uint32_t met = lanes_met(near, far);
-    if (met == 0) {
+    wide_intersect_children(at, node, from_far, &near, &far);
+    const uint32_t hit = lanes_hit(near, far);
+    if (hit == 0) {
         top = any ? top - 1 : pop_alone(nears, top - 1, at->limit);
     } else {
         if (any)
-            lanes_put_any(at->words + top, wide_node_words(node), met);
+            lanes_put_any(at->words + top, wide_node_words(node), hit);
         else
             lanes_put_in_order(at->words + top, nears + top, wide_node_words(node),
                                wide_node_order(node, at->octant), near, far);
-        top += (uint32_t)__builtin_popcount(met) - 1;
+        top += (uint32_t)__builtin_popcount(hit) - 1;
     }
     at->top = top;
     at->word = at->words[top];
@@ -151,12 +151,13 @@ VECTOR8_FN bool begin_next(const wide_batch *b, uint32_t *next, wide_ray *walk, 
     return false;
 }
 
-VECTOR8_FN void join_list(wide_lists *lists, wide_lengths *of, wide_ray *walk) {
+VECTOR8_FN void join_list(wide_lists *lists, wide_lengths *lengths, wide_ray *walk) {
     const uint32_t leaf = (walk->word & WIDE_COUNT_MASK) != 0, over = walk->word == WIDE_OVER;
-    lists->nodes[of->nodes] = lists->leaves[of->leaves] = lists->over[of->over] = walk;
-    of->nodes += !(leaf | over);
-    of->leaves += leaf;
-    of->over += over;
+    lists->nodes[lengths->nodes] = lists->leaves[lengths->leaves] = lists->over[lengths->over] =
+        walk;
+    lengths->nodes += !(leaf | over);
+    lengths->leaves += leaf;
+    lengths->over += over;
 }
 
 /* Prefetches the leaves, or nodes, that the rays visit next. */
@@ -164,7 +165,7 @@ VECTOR8_FN void expect_leaves(const wide_tree *tree, wide_ray *const *walks, uin
     for (uint32_t i = 0; i < count; ++i) {
         const float *leaf =
             tree->leaves + (uint64_t)(walks[i]->word >> WIDE_COUNT_BITS) * WIDE_LEAF_FLOATS;
-        for (int line = 0; line < WIDE_LEAF_MOST * WIDE_LEAF_FLOATS / 16; ++line)
+        for (int line = 0; line < WIDE_LEAF_MAX * WIDE_LEAF_FLOATS / 16; ++line)
             __builtin_prefetch(leaf + 16 * line);
     }
 }
@@ -175,61 +176,61 @@ VECTOR8_FN void expect_nodes(const wide_tree *tree, wide_ray *const *walks, uint
 }
 
 /* Stores the results of finished rays and replaces them by new ones. */
-VECTOR8_FN void end_walks(const wide_batch *b, uint32_t *next, wide_lists *lists, wide_lengths *of,
-                          bool any) {
-    for (uint32_t i = 0; i < of->over; ++i) {
+VECTOR8_FN void end_walks(const wide_batch *b, uint32_t *next, wide_lists *lists,
+                          wide_lengths *lengths, bool any) {
+    for (uint32_t i = 0; i < lengths->over; ++i) {
         wide_ray *walk = lists->over[i];
         if (any)
             b->blocked[walk->number] = walk->best.triangle != KD_NONE;
         else
             b->hits[walk->number] = walk->best;
-        if (begin_next(b, next, walk, any)) lists->nodes[of->nodes++] = walk;
+        if (begin_next(b, next, walk, any)) lists->nodes[lengths->nodes++] = walk;
     }
-    of->over = 0;
+    lengths->over = 0;
 }
 
 VECTOR8_FN void wide_cast(const wide_batch *b, bool any, bool large) {
     const wide_tree *tree = b->tree->wide;
-    const uint32_t room = wide_stack_room(tree), stack = any ? room : 2 * room;
+    const uint32_t capacity = wide_stack_capacity(tree), stack = any ? capacity : 2 * capacity;
     const uint32_t fit = WIDE_STACKS / stack, some = fit < WIDE_STREAM ? fit : WIDE_STREAM;
-    const uint32_t most = some < b->count ? some : b->count;
-    uint32_t *words = (uint32_t *)memory_spare((uint64_t)most * stack * sizeof *words);
+    const uint32_t maximum = some < b->count ? some : b->count;
+    uint32_t *words = (uint32_t *)memory_spare((uint64_t)maximum * stack * sizeof *words);
     if (!words) {
         for (uint32_t i = 0; i < b->count; ++i) cast_apart(b, b->listed[i], any);
         return;
     }
     _Alignas(64) wide_ray walks[WIDE_STREAM];
     wide_lists lists;
-    wide_lengths of = {0, 0, 0};
+    wide_lengths lengths = {0, 0, 0};
     uint32_t next = 0;
-    for (uint32_t i = 0; i < most && next < b->count; ++i) {
+    for (uint32_t i = 0; i < maximum && next < b->count; ++i) {
         uint32_t *own = words + (uint64_t)i * stack;
-        wide_stack_empty(walks + i, own, any ? NULL : (float *)(void *)(own + room));
-        if (begin_next(b, &next, walks + i, any)) lists.nodes[of.nodes++] = walks + i;
+        wide_stack_empty(walks + i, own, any ? NULL : (float *)(void *)(own + capacity));
+        if (begin_next(b, &next, walks + i, any)) lists.nodes[lengths.nodes++] = walks + i;
     }
-    while (of.nodes | of.leaves) {
-        const uint32_t nodes = of.nodes;
-        of.nodes = 0;
+    while (lengths.nodes | lengths.leaves) {
+        const uint32_t nodes = lengths.nodes;
+        lengths.nodes = 0;
         if (large) expect_nodes(tree, lists.nodes, nodes);
         for (uint32_t i = 0; i < nodes; ++i) {
             wide_ray *walk = lists.nodes[i];
-            wide_step(walk, tree, room, any);
-            join_list(&lists, &of, walk);
+            wide_step(walk, tree, capacity, any);
+            join_list(&lists, &lengths, walk);
         }
-        const uint32_t leaves = of.leaves;
-        of.leaves = 0;
+        const uint32_t leaves = lengths.leaves;
+        lengths.leaves = 0;
         expect_leaves(tree, lists.leaves, leaves);
         for (uint32_t i = 0; i < leaves; ++i) {
             wide_ray *walk = lists.leaves[i];
-            wide_visit(walk, tree, b->rays, room, any);
-            join_list(&lists, &of, walk);
+            wide_visit(walk, tree, b->rays, capacity, any);
+            join_list(&lists, &lengths, walk);
         }
-        end_walks(b, &next, &lists, &of, any);
+        end_walks(b, &next, &lists, &lengths, any);
     }
     memory_free(words);
 }
 
-uint32_t wide_cells_best(void) {
+uint32_t wide_children_best(void) {
     return WIDE_LANES;
 }
 

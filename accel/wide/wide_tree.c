@@ -4,7 +4,7 @@
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 
-enum { MOST = 1 << (32 - WIDE_COUNT_BITS), ROOTS = 512 /* subtrees that are built in parallel */ };
+enum { LIMIT = 1 << (32 - WIDE_COUNT_BITS), ROOTS = 512 /* subtrees that are built in parallel */ };
 
 /* The value of a child for occlusion queries. */
 typedef struct worth {
@@ -25,16 +25,17 @@ typedef struct root {
 } root;
 
 typedef struct wide_maker {
-    wide_cells cells;
+    wide_children children;
     wide_tree *out;
     root *roots; /* the nodes of the top, then the subtrees below them */
     uint32_t top, count;
 } wide_maker;
 
 /* Adds the nodes and triangles below a subtree's root to *sum. */
-static void count_below(const wide_cells *cells, const wide_part *of, place *sum, uint32_t depth) {
+static void count_below(const wide_children *children, const wide_part *part, place *sum,
+                        uint32_t depth) {
     wide_parts at;
-    wide_parts_list(&at, cells, of, false);
+    wide_parts_list(&at, children, part, false);
     if (depth > sum->depth) sum->depth = depth;
     for (int i = 0; i < at.count; ++i) {
         if (at.parts[i].triangles != WIDE_OPEN) {
@@ -42,7 +43,7 @@ static void count_below(const wide_cells *cells, const wide_part *of, place *sum
             continue;
         }
         ++sum->nodes;
-        count_below(cells, at.parts + i, sum, depth + 1);
+        count_below(children, at.parts + i, sum, depth + 1);
     }
 }
 
@@ -71,9 +72,9 @@ static worth fill_leaf(const wide_maker *m, const wide_part *part, uint64_t firs
     float *leaf = m->out->leaves + first * WIDE_LEAF_FLOATS;
     wide_ids held;
     double area = 0;
-    wide_part_ids(&m->cells, part, &held);
+    wide_part_ids(&m->children, part, &held);
     for (uint32_t i = 0; i < count; ++i) {
-        const triangle_rows *rows = m->cells.tree->rows + held.ids[i];
+        const triangle_rows *rows = m->children.tree->rows + held.ids[i];
         for (uint32_t k = 0; k < 9; ++k) leaf[k * count + i] = rows->axis[k / 3][k % 3];
         leaf[9 * count + i] = float_from_bits(held.ids[i]);
         area += area_within(rows, part->box);
@@ -85,17 +86,17 @@ static worth fill_leaf(const wide_maker *m, const wide_part *part, uint64_t firs
 }
 
 static void set_bounds(const wide_tree *out, wide_node node, uint32_t lane, box3 box) {
-    const uint32_t cells = out->cells;
+    const uint32_t children = out->children;
     for (uint32_t axis = 0; axis < 3; ++axis) {
         const double from = (double)vec3_axis(out->centre, (int)axis), margin = (double)out->margin;
-        float *lo = node.bounds + (uint64_t)2 * axis * cells + lane;
+        float *lo = node.bounds + (uint64_t)2 * axis * children + lane;
         lo[0] = float_not_above((double)vec3_axis(box.lo, (int)axis) - from - margin);
-        lo[cells] = float_not_below((double)vec3_axis(box.hi, (int)axis) - from + margin);
+        lo[children] = float_not_below((double)vec3_axis(box.hi, (int)axis) - from + margin);
     }
 }
 
 /* Assigns lanes to the parts; the best for occlusion queries come last. */
-static void choose_lanes(const worth *values, int count, uint8_t part_of[WIDE_CELLS_MOST]) {
+static void choose_lanes(const worth *values, int count, uint8_t part_of[WIDE_CHILDREN_MAX]) {
     for (int i = 0; i < count; ++i) {
         const double value = values[i].stops / values[i].cost;
         int k = i;
@@ -108,14 +109,14 @@ static void choose_lanes(const worth *values, int count, uint8_t part_of[WIDE_CE
     }
 }
 
-static void set_orders(const wide_parts *parts, wide_node node, uint32_t cells,
-                       const uint8_t lane_of[WIDE_CELLS_MOST]) {
-    const uint32_t numbers = cells / 8;
+static void set_orders(const wide_parts *parts, wide_node node, uint32_t children,
+                       const uint8_t lane_of[WIDE_CHILDREN_MAX]) {
+    const uint32_t numbers = children / 8;
     for (int octant = 0; octant < 4; ++octant) {
-        uint8_t order[WIDE_CELLS_MOST];
+        uint8_t order[WIDE_CHILDREN_MAX];
         uint64_t backwards[2] = {0, 0}, forwards[2] = {0, 0};
         wide_parts_order(parts, octant, order);
-        for (uint32_t i = 0; i < cells; ++i) {
+        for (uint32_t i = 0; i < children; ++i) {
             const uint32_t count = (uint32_t)parts->count, at = i % numbers, by = i / numbers * 4;
             const uint64_t last = i < count ? lane_of[order[count - 1 - i]] : i;
             const uint64_t first = i < count ? lane_of[order[i]] : i;
@@ -132,15 +133,15 @@ static void set_orders(const wide_parts *parts, wide_node node, uint32_t cells,
 /* Writes a node, given the words and values of its parts; returns its value. */
 static worth finish_node(const wide_tree *out, uint32_t index, const wide_parts *parts, box3 box,
                          const uint32_t *words, const worth *values) {
-    uint8_t part_of[WIDE_CELLS_MOST], lane_of[WIDE_CELLS_MOST];
+    uint8_t part_of[WIDE_CHILDREN_MAX], lane_of[WIDE_CHILDREN_MAX];
     const wide_node node = wide_node_at(out, index);
     const double area = wide_area(box);
-    worth own = {0, (double)wide_node_cost};
+    worth value = {0, (double)wide_node_cost};
     double going = 1; /* probability that the ray has not ended yet */
     choose_lanes(values, parts->count, part_of);
-    for (uint32_t i = 0; i < 6 * out->cells; ++i)
-        node.bounds[i] = i / out->cells % 2 ? -INFINITY : INFINITY;
-    memset(node.words, 0, out->cells * sizeof *node.words);
+    for (uint32_t i = 0; i < 6 * out->children; ++i)
+        node.bounds[i] = i / out->children % 2 ? -INFINITY : INFINITY;
+    memset(node.words, 0, out->children * sizeof *node.words);
     for (int lane = parts->count - 1; lane >= 0; --lane) {
         const int i = part_of[lane];
         const wide_part *part = parts->parts + i;
@@ -148,20 +149,20 @@ static worth finish_node(const wide_tree *out, uint32_t index, const wide_parts 
         set_bounds(out, node, (uint32_t)lane, part->box);
         node.words[lane] = words[i];
         const double within = wide_area(part->box), enters = within < area ? within / area : 1;
-        own.cost += going * enters * values[i].cost;
+        value.cost += going * enters * values[i].cost;
         going *= 1 - enters * values[i].stops;
     }
-    set_orders(parts, node, out->cells, lane_of);
-    own.stops = 1 - going;
-    return own;
+    set_orders(parts, node, out->children, lane_of);
+    value.stops = 1 - going;
+    return value;
 }
 
 /* Builds a node and its descendants; returns its value. */
-static worth make_node(const wide_maker *m, uint32_t index, const wide_part *of, place *next) {
+static worth make_node(const wide_maker *m, uint32_t index, const wide_part *subtree, place *next) {
     wide_parts parts;
-    uint32_t words[WIDE_CELLS_MOST];
-    worth values[WIDE_CELLS_MOST];
-    wide_parts_list(&parts, &m->cells, of, true);
+    uint32_t words[WIDE_CHILDREN_MAX];
+    worth values[WIDE_CHILDREN_MAX];
+    wide_parts_list(&parts, &m->children, subtree, true);
     for (int i = 0; i < parts.count; ++i) /* siblings are contiguous */
         if (parts.parts[i].triangles == WIDE_OPEN)
             words[i] = (uint32_t)next->nodes++ << WIDE_COUNT_BITS;
@@ -175,7 +176,7 @@ static worth make_node(const wide_maker *m, uint32_t index, const wide_part *of,
         values[i] = fill_leaf(m, part, next->triangles);
         next->triangles += part->triangles;
     }
-    return finish_node(m->out, index, &parts, of->box, words, values);
+    return finish_node(m->out, index, &parts, subtree->box, words, values);
 }
 
 static void count_roots(void *context, int64_t begin, int64_t end, int thread) {
@@ -184,7 +185,7 @@ static void count_roots(void *context, int64_t begin, int64_t end, int thread) {
     for (int64_t i = begin; i < end; ++i) {
         root *r = m->roots + m->top + i;
         memset(&r->from, 0, sizeof r->from);
-        count_below(&m->cells, &r->part, &r->from, 1);
+        count_below(&m->children, &r->part, &r->from, 1);
     }
 }
 
@@ -202,14 +203,14 @@ static void make_roots(void *context, int64_t begin, int64_t end, int thread) {
    are numbered in the order in which they are opened. `sum`: what the top takes. */
 static void open_top(wide_maker *m, place *sum) {
     wide_parts parts;
-    m->roots[0].part = wide_part_of_all(&m->cells);
+    m->roots[0].part = wide_part_of_all(&m->children);
     m->roots[0].level = 0;
     m->top = 0;
     m->count = 1;
-    while (m->top < m->count && m->count + WIDE_CELLS_MOST <= ROOTS) {
+    while (m->top < m->count && m->count + WIDE_CHILDREN_MAX <= ROOTS) {
         root *r = m->roots + m->top++;
         r->from.triangles = sum->triangles;
-        wide_parts_list(&parts, &m->cells, &r->part, true);
+        wide_parts_list(&parts, &m->children, &r->part, true);
         if (r->level + 1 > sum->depth) sum->depth = r->level + 1;
         for (int i = 0; i < parts.count; ++i)
             if (parts.parts[i].triangles == WIDE_OPEN) {
@@ -228,9 +229,9 @@ static void make_top(const wide_maker *m) {
     for (uint32_t index = m->top; index-- > 0;) {
         root *r = m->roots + index;
         wide_parts parts;
-        uint32_t words[WIDE_CELLS_MOST];
-        worth values[WIDE_CELLS_MOST];
-        wide_parts_list(&parts, &m->cells, &r->part, true);
+        uint32_t words[WIDE_CHILDREN_MAX];
+        worth values[WIDE_CHILDREN_MAX];
+        wide_parts_list(&parts, &m->children, &r->part, true);
         for (int i = parts.count - 1; i >= 0; --i)
             if (parts.parts[i].triangles == WIDE_OPEN) {
                 words[i] = --child << WIDE_COUNT_BITS;
@@ -252,12 +253,12 @@ static void make_top(const wide_maker *m) {
 static void place_roots(const wide_maker *m, place *sum) {
     for (uint32_t i = m->top; i < m->count; ++i) {
         root *r = m->roots + i;
-        const place own = r->from;
+        const place slot = r->from;
         r->from.nodes = sum->nodes;
         r->from.triangles = sum->triangles;
-        sum->nodes += own.nodes;
-        sum->triangles += own.triangles;
-        if (r->level + own.depth > sum->depth) sum->depth = r->level + own.depth;
+        sum->nodes += slot.nodes;
+        sum->triangles += slot.triangles;
+        if (r->level + slot.depth > sum->depth) sum->depth = r->level + slot.depth;
     }
 }
 
@@ -280,7 +281,7 @@ static kd_status make_all(wide_maker *m, bool *fits) {
     open_top(m, &sum);
     parallel_for(m->count - m->top, 1, count_roots, m);
     place_roots(m, &sum);
-    *fits = sum.nodes < MOST && sum.triangles < MOST;
+    *fits = sum.nodes < LIMIT && sum.triangles < LIMIT;
     if (!*fits) return KD_OK;
     KD_REQUIRE(sum.depth <= WIDE_MAX_DEPTH, KD_ERROR_CHECK,
                "the wide tree has more than %d levels, the limit", WIDE_MAX_DEPTH);
@@ -289,39 +290,40 @@ static kd_status make_all(wide_maker *m, bool *fits) {
     out->depth = sum.depth;
     /* A vector load reads up to seven numbers beyond the last leaf. */
     const uint64_t floats = sum.triangles * WIDE_LEAF_FLOATS;
-    KD_TRY(KD_RESERVE(out->nodes, sum.nodes * wide_node_floats(out->cells)));
-    KD_TRY(KD_RESERVE(out->leaves, floats + WIDE_LEAF_MOST));
-    large_pages_prefer(out->nodes, sum.nodes * wide_node_floats(out->cells) * sizeof *out->nodes);
+    KD_TRY(KD_RESERVE(out->nodes, sum.nodes * wide_node_floats(out->children)));
+    KD_TRY(KD_RESERVE(out->leaves, floats + WIDE_LEAF_MAX));
+    large_pages_prefer(out->nodes,
+                       sum.nodes * wide_node_floats(out->children) * sizeof *out->nodes);
     large_pages_prefer(out->leaves, floats * sizeof *out->leaves);
-    memset(out->leaves + floats, 0, WIDE_LEAF_MOST * sizeof *out->leaves);
+    memset(out->leaves + floats, 0, WIDE_LEAF_MAX * sizeof *out->leaves);
     parallel_for(m->count - m->top, 1, make_roots, m);
     make_top(m);
     return KD_OK;
 }
 
-kd_status wide_tree_make(wide_tree **out, const tritree_view *from, uint32_t cells) {
+kd_status wide_tree_make(wide_tree **out, const tritree_view *view, uint32_t children) {
     kd_status status = KD_OK;
     wide_maker m;
     bool made = false;
     *out = NULL;
     memset(&m, 0, sizeof m);
-    if (from->reference_count == 0) return KD_OK;
-    KD_TRY_GOTO(wide_cells_open(&m.cells, from, cells));
-    if (m.cells.kinds[0] == WIDE_EMPTY) goto done;
+    if (view->reference_count == 0) return KD_OK;
+    KD_TRY_GOTO(wide_children_open(&m.children, view, children));
+    if (m.children.kinds[0] == WIDE_EMPTY) goto done;
     KD_TRY_GOTO(KD_RESERVE_ZEROED(m.out, 1));
-    m.out->cells = cells;
-    set_centre(m.out, from->box);
+    m.out->children = children;
+    set_centre(m.out, view->box);
     KD_TRY_GOTO(make_all(&m, &made));
     if (made) *out = m.out;
 done:
     if (!*out) wide_tree_close(m.out);
-    wide_cells_close(&m.cells);
+    wide_children_close(&m.children);
     memory_free(m.roots);
     return status;
 }
 
-kd_status wide_tree_open(wide_tree **out, const tritree_view *from) {
-    return wide_tree_make(out, from, wide_cells_best());
+kd_status wide_tree_open(wide_tree **out, const tritree_view *view) {
+    return wide_tree_make(out, view, wide_children_best());
 }
 
 void wide_tree_close(wide_tree *owned) {
@@ -332,16 +334,16 @@ void wide_tree_close(wide_tree *owned) {
 }
 
 /* Assumes one wide node per six references with 8 children, per twelve with 16. */
-uint64_t wide_tree_bytes_most(uint64_t nodes, uint64_t references, uint32_t cells) {
-    const uint64_t node = wide_node_floats(cells) * sizeof(float), held = cells * 3 / 4;
+uint64_t wide_tree_bytes_max(uint64_t nodes, uint64_t references, uint32_t children) {
+    const uint64_t node = wide_node_floats(children) * sizeof(float), held = children * 3 / 4;
     const uint64_t leaves = references * WIDE_LEAF_FLOATS * sizeof(float);
-    return wide_cells_bytes(nodes) + ROOTS * sizeof(root) + sizeof(wide_tree) +
-           (references / held + 1) * node + leaves + WIDE_LEAF_MOST * sizeof(float);
+    return wide_children_bytes(nodes) + ROOTS * sizeof(root) + sizeof(wide_tree) +
+           (references / held + 1) * node + leaves + WIDE_LEAF_MAX * sizeof(float);
 }
 
-uint64_t wide_tree_bytes(const wide_tree *of) {
-    if (!of) return 0;
-    const uint64_t nodes = of->node_count * wide_node_floats(of->cells),
-                   leaves = (uint64_t)of->leaf_triangles * WIDE_LEAF_FLOATS + WIDE_LEAF_MOST;
-    return sizeof *of + (nodes + leaves) * sizeof(float);
+uint64_t wide_tree_bytes(const wide_tree *tree) {
+    if (!tree) return 0;
+    const uint64_t nodes = tree->node_count * wide_node_floats(tree->children),
+                   leaves = (uint64_t)tree->leaf_triangles * WIDE_LEAF_FLOATS + WIDE_LEAF_MAX;
+    return sizeof *tree + (nodes + leaves) * sizeof(float);
 }

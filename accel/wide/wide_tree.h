@@ -23,8 +23,8 @@ extern "C" {
 #endif
 
 enum {
-    WIDE_CELLS_MOST = 16,
-    WIDE_LEAF_MOST = 8,    /* triangles per leaf */
+    WIDE_CHILDREN_MAX = 16,
+    WIDE_LEAF_MAX = 8,     /* triangles per leaf */
     WIDE_LEAF_FLOATS = 10, /* per triangle: three corners and an id */
     /* a large leaf is split until eight triangles are left */
     WIDE_MAX_DEPTH = TRITREE_MAX_DEPTH + 12,
@@ -44,7 +44,7 @@ enum {
 typedef struct wide_tree {
     float *nodes;  /* the root comes first */
     float *leaves; /* n triangles: 9 n coordinates (by axis, corner, triangle), n ids */
-    uint32_t cells, node_count, leaf_triangles, depth;
+    uint32_t children, node_count, leaf_triangles, depth;
     vec3 centre; /* of the tree's box */
     /* largest distance along an axis from a ray's origin to the tree's box for which the margin
        suffices */
@@ -57,32 +57,32 @@ typedef struct wide_node {
     uint32_t *words, *orders;
 } wide_node;
 
-static inline uint64_t wide_node_floats(uint32_t cells) {
-    return 8 * (uint64_t)cells;
+static inline uint64_t wide_node_floats(uint32_t children) {
+    return 8 * (uint64_t)children;
 }
 static inline wide_node wide_node_at(const wide_tree *tree, uint32_t index) {
-    float *at = tree->nodes + index * wide_node_floats(tree->cells);
-    const wide_node node = {at, (uint32_t *)(void *)(at + 6 * (uint64_t)tree->cells),
-                            (uint32_t *)(void *)(at + 7 * (uint64_t)tree->cells)};
+    float *at = tree->nodes + index * wide_node_floats(tree->children);
+    const wide_node node = {at, (uint32_t *)(void *)(at + 6 * (uint64_t)tree->children),
+                            (uint32_t *)(void *)(at + 7 * (uint64_t)tree->children)};
     return node;
 }
 
-/* Builds the wide form for the current CPU (wide_cells_best). *out is NULL if no triangle can be
+/* Builds the wide form for the current CPU (wide_children_best). *out is NULL if no triangle can be
    hit, or if there are more than 2^28 nodes or triangles in leaves. The result does not depend on
-   the number of threads. `from` must have rows. */
-kd_status wide_tree_open(wide_tree **out, const tritree_view *from);
-/* The same with 8 or 16 children per node. Rays only traverse trees with wide_cells_best(). */
-kd_status wide_tree_make(wide_tree **out, const tritree_view *from, uint32_t cells);
+   the number of threads. `view` must have rows. */
+kd_status wide_tree_open(wide_tree **out, const tritree_view *view);
+/* The same with 8 or 16 children per node. Rays only traverse trees with wide_children_best(). */
+kd_status wide_tree_make(wide_tree **out, const tritree_view *view, uint32_t children);
 void wide_tree_close(wide_tree *owned); /* accepts NULL */
-uint64_t wide_tree_bytes(const wide_tree *of);
+uint64_t wide_tree_bytes(const wide_tree *tree);
 /* Returns an upper bound of the bytes, including scratch, for a tree with that many nodes and
    references. */
-uint64_t wide_tree_bytes_most(uint64_t nodes, uint64_t references, uint32_t cells);
+uint64_t wide_tree_bytes_max(uint64_t nodes, uint64_t references, uint32_t children);
 
 /* Ray queries on a wide tree: single rays, streams of incoherent rays, and packets. */
 
 /* Returns the children per node that traversal requires on the current CPU. */
-uint32_t wide_cells_best(void);
+uint32_t wide_children_best(void);
 
 /* Returns the hit of tritree_cast, bit for bit; with `any` only whether the hit's triangle is
    KD_NONE is defined. The tree must have a wide form. */
@@ -96,9 +96,9 @@ void trace_wide_any(const tritree_view *tree, const ray *rays, const uint32_t *l
                     uint32_t count, uint8_t *blocked);
 
 /* Estimated cycles of casting rays in packets (`together`) and of casting the same rays in a stream
-   (`apart`), from average costs of nodes, children and triangles. */
+   (`separate`), from average costs of nodes, children and triangles. */
 typedef struct packet_use {
-    uint32_t together, apart;
+    uint32_t together, separate;
 } packet_use;
 
 enum { WIDE_PACKET = 16 };

@@ -9,9 +9,9 @@
    are relative to the tree's centre, so that bound * inverse + back has an error of at most 12
    units |inverse| (6 of them from the triangle test, walk.h); bounds are widened by 16 units of the
    tree's reach when they are built. For a ray from farther away each step adds what its own reach
-   requires beyond that (`more`). The vectors of a leaf use the same operations as triangle_meet,
-   and lanes that they cannot decide are passed to triangle_meet: results equal those of
-   tritree_cast, bit for bit. */
+   requires beyond that (`more`). The vectors of a leaf use the same operations as
+   triangle_intersect, and lanes that they cannot decide are passed to triangle_intersect: results
+   equal those of tritree_cast, bit for bit. */
 #ifndef KD_ACCEL_WIDE_WIDE_WALK_H
 #define KD_ACCEL_WIDE_WIDE_WALK_H
 #include "accel/tree/vectors.h"
@@ -31,7 +31,7 @@ typedef struct wide_ray {
     float begin, limit;    /* interval of children to visit: slack_t beyond the hits' interval */
     float tmin;            /* for hits */
     float slack_t;
-    float4v shear;      /* sx, sy, sz of triangle_caster */
+    float4v shear;      /* sx, sy, sz of precomputed_ray */
     float origin[3];    /* permuted to the axes kx, ky, kz */
     uint32_t word;      /* next: a node, a leaf, or WIDE_OVER */
     ray_hit best;       /* for `any` only the triangle: 0 or KD_NONE */
@@ -50,19 +50,19 @@ typedef struct wide_far {
 
 typedef enum wide_aim { WIDE_NEAR, WIDE_FAR, WIDE_PLAIN /* cast by tritree_cast */ } wide_aim;
 
-VECTOR8_FN uint32_t wide_stack_room(const wide_tree *tree) {
+VECTOR8_FN uint32_t wide_stack_capacity(const wide_tree *tree) {
     return (WIDE_LANES - 1) * tree->depth + WIDE_FLOOR + 2 * WIDE_LANES;
 }
-VECTOR8_FN void wide_stack_empty(wide_ray *of, uint32_t *words, float *nears) {
-    of->words = words;
+VECTOR8_FN void wide_stack_empty(wide_ray *ray, uint32_t *words, float *nears) {
+    ray->words = words;
     for (uint32_t i = 0; i < WIDE_FLOOR; ++i) {
         words[i] = WIDE_OVER;
         if (nears) nears[i] = -INFINITY;
     }
 }
 
-/* Setup for triangles, as triangle_caster_make. */
-VECTOR8_FN void wide_ray_shear(wide_ray *to, const ray *cast, float4v size) {
+/* Setup for triangles, as precomputed_ray_make. */
+VECTOR8_FN void wide_ray_shear(wide_ray *wide_ray, const ray *cast, float4v size) {
     static const uint8_t after[5] = {0, 1, 2, 0, 1};
     static const uint8_t largest[8] = {2, 2, 1, 2, 2, 0, 1, 0}; /* x > y: 1, y > z: 2, x > z: 4 */
     const float4v former = __builtin_shufflevector(size, size, 0, 1, 0, 3);
@@ -71,15 +71,15 @@ VECTOR8_FN void wide_ray_shear(wide_ray *to, const ray *cast, float4v size) {
     const int axes[3] = {after[kz + 1], after[kz + 2], kz};
     const float *origin = &cast->origin.x, *along = &cast->direction.x;
     for (int i = 0; i < 3; ++i) {
-        to->origin[i] = origin[axes[i]];
-        to->rows[i] = (uint16_t)(3 * axes[i]);
+        wide_ray->origin[i] = origin[axes[i]];
+        wide_ray->rows[i] = (uint16_t)(3 * axes[i]);
     }
     const float4v over = {along[axes[0]], along[axes[1]], 1, 1};
-    to->shear = over / along[kz];
+    wide_ray->shear = over / along[kz];
 }
 
 /* Sets up a ray at the root. Returns which traversal can handle it. */
-VECTOR8_FN wide_aim wide_ray_begin(wide_ray *to, const tritree_view *tree, const ray *cast) {
+VECTOR8_FN wide_aim wide_ray_begin(wide_ray *wide_ray, const tritree_view *tree, const ray *cast) {
     const float4v o = float4v_of(cast->origin), d = float4v_of(cast->direction);
     const float4v size = float4v_abs(d);
     const float largest = float_max(size[0], float_max(size[1], size[2]));
@@ -90,39 +90,39 @@ VECTOR8_FN wide_aim wide_ray_begin(wide_ray *to, const tritree_view *tree, const
     const float4v safe =
         (float4v)((int4v)float4v_max(size, float4v_all(largest * 0x1p-26f)) | sign);
     const uint32_t octant = int4v_signs((int4v)d);
-    to->inverse = 1 / safe;
-    to->back = (float4v_of(tree->wide->centre) - o) * to->inverse;
+    wide_ray->inverse = 1 / safe;
+    wide_ray->back = (float4v_of(tree->wide->centre) - o) * wide_ray->inverse;
     for (int axis = 0; axis < 3; ++axis)
-        to->nearer[axis] = (uint16_t)((octant >> axis & 1) * WIDE_LANES);
-    wide_ray_shear(to, cast, size);
-    to->slack_t = reach / largest * TRITREE_SLACK_T;
-    to->octant = (uint16_t)octant;
-    to->tmin = cast->tmin;
-    to->begin = cast->tmin - to->slack_t;
-    to->limit = cast->tmax + to->slack_t;
-    to->best.t = cast->tmax;
-    to->best.u = to->best.v = 0;
-    to->best.triangle = KD_NONE;
-    to->word = 0;
-    to->top = WIDE_FLOOR;
+        wide_ray->nearer[axis] = (uint16_t)((octant >> axis & 1) * WIDE_LANES);
+    wide_ray_shear(wide_ray, cast, size);
+    wide_ray->slack_t = reach / largest * TRITREE_SLACK_T;
+    wide_ray->octant = (uint16_t)octant;
+    wide_ray->tmin = cast->tmin;
+    wide_ray->begin = cast->tmin - wide_ray->slack_t;
+    wide_ray->limit = cast->tmax + wide_ray->slack_t;
+    wide_ray->best.t = cast->tmax;
+    wide_ray->best.u = wide_ray->best.v = 0;
+    wide_ray->best.triangle = KD_NONE;
+    wide_ray->word = 0;
+    wide_ray->top = WIDE_FLOOR;
     /* All further results are then in the range of float, and 1 / direction is accurate. */
-    const bool usual = largest >= 0x1p-90f && largest <= 0x1p90f && to->slack_t < 0x1p50f &&
-                       to->begin <= to->limit;
+    const bool usual = largest >= 0x1p-90f && largest <= 0x1p90f && wide_ray->slack_t < 0x1p50f &&
+                       wide_ray->begin <= wide_ray->limit;
     return !usual ? WIDE_PLAIN : reach <= tree->wide->reach ? WIDE_NEAR : WIDE_FAR;
 }
 
-VECTOR8_FN wide_far wide_ray_far(const wide_ray *of) {
+VECTOR8_FN wide_far wide_ray_far(const wide_ray *ray) {
     /* slack_t is reach / largest * 2^-17; the widening of 2^-20 reach / largest is 2^-3 of that. */
     wide_far far;
-    const float along = 1 / fabsf(of->shear[2]);
-    const float reach = of->slack_t * along * (0x1p-3f * 0x1.00001p0f);
-    for (int axis = 0; axis < 3; ++axis) far.more[axis] = reach * fabsf(of->inverse[axis]);
+    const float along = 1 / fabsf(ray->shear[2]);
+    const float reach = ray->slack_t * along * (0x1p-3f * 0x1.00001p0f);
+    for (int axis = 0; axis < 3; ++axis) far.more[axis] = reach * fabsf(ray->inverse[axis]);
     return far;
 }
 
 /* Computes the ray's interval in each child of its node. */
-VECTOR8_FN void wide_meet_cells(const wide_ray *at, const float *node, const wide_far *from_far,
-                                lanes *near, lanes *far) {
+VECTOR8_FN void wide_intersect_children(const wide_ray *at, const float *node,
+                                        const wide_far *from_far, lanes *near, lanes *far) {
     lanes in[3], out[3];
     for (int axis = 0; axis < 3; ++axis) {
         const float *bound = node + 2 * WIDE_LANES * axis;
@@ -150,18 +150,18 @@ VECTOR8_FN const uint32_t *wide_node_order(const float *node, uint32_t octant) {
 }
 
 /* Visits a node: pushes the children that the ray hits and pops the next word. */
-VECTOR8_FN void wide_step(wide_ray *at, const wide_tree *tree, uint32_t room, bool any) {
+VECTOR8_FN void wide_step(wide_ray *at, const wide_tree *tree, uint32_t capacity, bool any) {
     const float *node = wide_node_of(tree, at->word);
     uint32_t top = at->top;
     uint32_t *words = at->words;
     lanes near, far;
-    wide_meet_cells(at, node, NULL, &near, &far);
+    wide_intersect_children(at, node, NULL, &near, &far);
     if (any) {
-        const uint32_t met = lanes_met(near, far);
-        lanes_put_any(words + top, wide_node_words(node), met);
-        top += (uint32_t)__builtin_popcount(met) - 1;
+        const uint32_t hit = lanes_hit(near, far);
+        lanes_put_any(words + top, wide_node_words(node), hit);
+        top += (uint32_t)__builtin_popcount(hit) - 1;
     } else {
-        float *nears = (float *)(void *)(words + room) + top;
+        float *nears = (float *)(void *)(words + capacity) + top;
         top += lanes_put_in_order(words + top, nears, wide_node_words(node),
                                   wide_node_order(node, at->octant), near, far) -
                1;
@@ -170,16 +170,18 @@ VECTOR8_FN void wide_step(wide_ray *at, const wide_tree *tree, uint32_t room, bo
     at->word = words[top];
 }
 
-/* Tests one triangle of a leaf by triangle_meet. Returns true if it improves the best hit. */
-static __attribute__((noinline, unused)) bool
-wide_meet_alone(const ray *cast, const float *leaf, uint32_t count, uint32_t i, ray_hit *best) {
-    const triangle_caster caster = triangle_caster_make(*cast);
+/* Tests one triangle of a leaf by triangle_intersect. Returns true if it improves the best hit. */
+static __attribute__((noinline, unused)) bool wide_intersect_alone(const ray *cast,
+                                                                   const float *leaf,
+                                                                   uint32_t count, uint32_t i,
+                                                                   ray_hit *best) {
+    const precomputed_ray precomputed = precomputed_ray_make(*cast);
     vec3 corner[3];
     for (uint32_t c = 0; c < 3; ++c)
         corner[c] =
             vec3_make(leaf[c * count + i], leaf[(3 + c) * count + i], leaf[(6 + c) * count + i]);
-    return tritree_triangle_meet(&caster, corner[0], corner[1], corner[2],
-                                 float_bits(leaf[9 * count + i]), cast->tmin, best);
+    return tritree_triangle_intersect(&precomputed, corner[0], corner[1], corner[2],
+                                      float_bits(leaf[9 * count + i]), cast->tmin, best);
 }
 
 /* Takes a hit if it is nearer, or equally near with a smaller id. Returns true if it did. */
@@ -196,8 +198,8 @@ VECTOR8_FN bool wide_take(wide_ray *at, float t, float u, float v, uint32_t id) 
 
 /* Returns a mask of the leaf's triangles that are hit no later than the best hit, or that must be
    tested individually (those not in `good`). */
-VECTOR8_FN uint32_t wide_meet(const wide_ray *at, const float *leaf, uint32_t count,
-                              triangle8 *eight, uint32_t *good) {
+VECTOR8_FN uint32_t wide_intersect(const wide_ray *at, const float *leaf, uint32_t count,
+                                   triangle8 *eight, uint32_t *good) {
     float8 *x = eight->x, *y = eight->y, *z = eight->z;
     for (uint32_t i = 0; i < 3; ++i) {
         z[i] = float8_load(leaf + (at->rows[2] + i) * count) - at->origin[2];
@@ -205,7 +207,7 @@ VECTOR8_FN uint32_t wide_meet(const wide_ray *at, const float *leaf, uint32_t co
         y[i] = float8_load(leaf + (at->rows[1] + i) * count) - at->origin[1] - at->shear[1] * z[i];
     }
     const int8 missed = triangle8_missed(eight);
-    triangle8_meet(eight, float8_all(at->shear[2]));
+    triangle8_intersect(eight, float8_all(at->shear[2]));
     const int8 ranged = (eight->t > at->tmin) & (eight->t <= at->best.t);
     *good = int8_bits(eight->good);
     return int8_bits(~missed & (~eight->good | ranged)) & ((1u << count) - 1);
@@ -217,26 +219,26 @@ VECTOR8_FN bool wide_visit_leaf(wide_ray *at, const wide_tree *tree, const ray *
     const float *leaf = tree->leaves + (uint64_t)(at->word >> WIDE_COUNT_BITS) * WIDE_LEAF_FLOATS;
     triangle8 eight;
     uint32_t good;
-    uint32_t met = wide_meet(at, leaf, count, &eight, &good);
+    uint32_t hit = wide_intersect(at, leaf, count, &eight, &good);
     bool found = false;
     if (any) { /* the end of the interval is exclusive */
-        found = (met & good & int8_bits(eight.t < at->best.t)) != 0;
-        for (met &= ~good; __builtin_expect(met != 0, 0); met &= met - 1) {
+        found = (hit & good & int8_bits(eight.t < at->best.t)) != 0;
+        for (hit &= ~good; __builtin_expect(hit != 0, 0); hit &= hit - 1) {
             ray_hit best = at->best;
-            found |= wide_meet_alone(rays + at->number, leaf, count, (uint32_t)__builtin_ctz(met),
-                                     &best);
+            found |= wide_intersect_alone(rays + at->number, leaf, count,
+                                          (uint32_t)__builtin_ctz(hit), &best);
         }
         return found;
     }
-    for (; met; met &= met - 1) {
-        const uint32_t i = (uint32_t)__builtin_ctz(met);
+    for (; hit; hit &= hit - 1) {
+        const uint32_t i = (uint32_t)__builtin_ctz(hit);
         if (good >> i & 1) {
             found |=
                 wide_take(at, eight.t[i], eight.u[i], eight.v[i], float_bits(leaf[9 * count + i]));
             continue;
         }
         ray_hit best = at->best;
-        if (!wide_meet_alone(rays + at->number, leaf, count, i, &best)) continue;
+        if (!wide_intersect_alone(rays + at->number, leaf, count, i, &best)) continue;
         found = true;
         at->best = best;
     }
@@ -247,7 +249,7 @@ VECTOR8_FN bool wide_visit_leaf(wide_ray *at, const wide_tree *tree, const ray *
    the first that begins before the limit. Entries below one that begins too late need not begin too
    late as well, because a triangle that the ray grazes may lie in a cell that the ray enters
    later. */
-VECTOR8_FN void wide_visit(wide_ray *at, const wide_tree *tree, const ray *rays, uint32_t room,
+VECTOR8_FN void wide_visit(wide_ray *at, const wide_tree *tree, const ray *rays, uint32_t capacity,
                            bool any) {
     const bool found = wide_visit_leaf(at, tree, rays, any);
     if (any) {
@@ -256,7 +258,7 @@ VECTOR8_FN void wide_visit(wide_ray *at, const wide_tree *tree, const ray *rays,
         at->word = at->words[at->top];
         return;
     }
-    const float *nears = (const float *)(const void *)(at->words + room);
+    const float *nears = (const float *)(const void *)(at->words + capacity);
     const float limit = found ? at->best.t + at->slack_t : at->limit;
     uint32_t top = at->top - 1;
     at->limit = limit;

@@ -1,4 +1,4 @@
-/* Large nodes: one cooperative kernel that runs until all nodes have at most SMALL_MOST references.
+/* Large nodes: one cooperative kernel that runs until all nodes have at most SMALL_MAX references.
    Idea: there are no levels and no grid-wide barriers; blocks take tasks from a list
    (binned_one_block.cuh). A node of at most CHUNK references is one task. A larger one is divided
    into chunks, a few per task, and processed in two rounds: the refinement of promising bins, and
@@ -24,7 +24,7 @@ enum {
     SLOT_BITS = 4,
     SLOTS = 1 << SLOT_BITS,
     NO_SLOT = 255,
-    LIMIT_HALVED_MOST = 6,
+    LIMIT_HALVED_MAX = 6,
     SLOT_WORDS = BINS / 4 /* one byte per bin */
 };
 
@@ -41,9 +41,9 @@ struct bin_refinement {
    SLOTS, the limit is lowered halfway to the lowest bound, repeatedly. All lanes of a warp must
    call it. */
 __device__ __forceinline__ void promise_axis(large_shared &s, const sah_costs &costs, int a,
-                                             bin_refinement *look) {
+                                             bin_refinement *refinement) {
     const int lane = threadIdx.x & 31;
-    const sah_axis of = s.of[a];
+    const sah_axis areas = s.areas[a];
     const uint32_t *begins = s.bins[0][a][0] + lane * BINS_EACH,
                    *ends = s.bins[0][a][1] + lane * BINS_EACH;
     uint32_t sum_begins = 0, sum_ends = 0;
@@ -52,21 +52,21 @@ __device__ __forceinline__ void promise_axis(large_shared &s, const sah_costs &c
     const uint32_t first_begun = warp_scan(sum_begins) - sum_begins;
     const uint32_t first_ended = warp_scan(sum_ends) - sum_ends;
     uint32_t begun = first_begun, ended = first_ended;
-    float bound[BINS_EACH], least = INFINITY;
+    float bound[BINS_EACH], minimum = INFINITY;
 #pragma unroll
     for (int i = 0; i < BINS_EACH; ++i) {
         const int bin = lane * BINS_EACH + i;
         const uint32_t right = s.node.count - ended - ends[i];
         bound[i] = begins[i] + ends[i] == 0
                        ? INFINITY
-                       : bin_bound(costs, of, bin_edge(of.lo, of.hi, bin),
-                                   bin_edge(of.lo, of.hi, bin + 1), begun, right);
-        least = fminf(least, bound[i]);
+                       : bin_bound(costs, areas, bin_edge(areas.lo, areas.hi, bin),
+                                   bin_edge(areas.lo, areas.hi, bin + 1), begun, right);
+        minimum = fminf(minimum, bound[i]);
         begun += begins[i], ended += ends[i];
     }
 #pragma unroll
     for (int step = 16; step; step >>= 1)
-        least = fminf(least, __shfl_xor_sync(WARP_ALL, least, step));
+        minimum = fminf(minimum, __shfl_xor_sync(WARP_ALL, minimum, step));
     float limit = s.split.cost;
     uint32_t slot = 0, all = 0;
 #pragma unroll 1
@@ -77,8 +77,8 @@ __device__ __forceinline__ void promise_axis(large_shared &s, const sah_costs &c
         const uint32_t upto = warp_scan(own);
         slot = upto - own;
         all = __shfl_sync(WARP_ALL, upto, 31);
-        if (all <= SLOTS || halved == LIMIT_HALVED_MOST) break;
-        limit = least + (limit - least) * 0.5f;
+        if (all <= SLOTS || halved == LIMIT_HALVED_MAX) break;
+        limit = minimum + (limit - minimum) * 0.5f;
     }
     uint32_t word = 0;
     begun = first_begun, ended = first_ended;
@@ -87,14 +87,14 @@ __device__ __forceinline__ void promise_axis(large_shared &s, const sah_costs &c
         const bool has = bound[i] < limit && slot < SLOTS;
         word |= (has ? slot : (uint32_t)NO_SLOT) << 8 * i;
         if (has) {
-            look->bin[a][slot] = (uint32_t)(lane * BINS_EACH + i);
-            look->begun[a][slot] = begun;
-            look->ended[a][slot] = ended;
+            refinement->bin[a][slot] = (uint32_t)(lane * BINS_EACH + i);
+            refinement->begun[a][slot] = begun;
+            refinement->ended[a][slot] = ended;
             ++slot;
         }
         begun += begins[i], ended += ends[i];
     }
-    look->slots[a][lane] = word;
+    refinement->slots[a][lane] = word;
     if (lane != 0) return;
     const uint32_t promised = min(all, (uint32_t)SLOTS);
     s.split.promised[a] = promised;
@@ -103,10 +103,10 @@ __device__ __forceinline__ void promise_axis(large_shared &s, const sah_costs &c
 
 /* The same for all axes, once the best edge is known. All threads of the block must call it. */
 __device__ __forceinline__ void promise_refined(large_shared &s, const sah_costs &costs,
-                                                bin_refinement *look) {
+                                                bin_refinement *refinement) {
     const int warp = threadIdx.x >> 5;
     __syncthreads();
-    if (warp < 3) promise_axis(s, costs, warp, look);
+    if (warp < 3) promise_axis(s, costs, warp, refinement);
     __syncthreads();
 }
 
@@ -115,9 +115,9 @@ __device__ __forceinline__ bool wants_refinement(const big_split &split) {
 }
 
 /* Loads what counting needs; the next barrier makes it visible. */
-__device__ __forceinline__ void begin_refined(large_shared &s, const bin_refinement &look) {
+__device__ __forceinline__ void begin_refined(large_shared &s, const bin_refinement &refinement) {
     for (int i = threadIdx.x; i < 3 * SLOT_WORDS; i += LARGE_BLOCK)
-        ((uint32_t *)&s.slots[0][0])[i] = (&look.slots[0][0])[i];
+        ((uint32_t *)&s.slots[0][0])[i] = (&refinement.slots[0][0])[i];
     if (threadIdx.x < 3)
         s.refined_scale[threadIdx.x] =
             fminf(s.scale[threadIdx.x] * (float)(1u << s.split.refined[threadIdx.x]), FLT_MAX);
@@ -145,10 +145,10 @@ __device__ __forceinline__ void count_refs_refined(large_shared &s) {
 
 /* Returns the best edge of axis a between parts of bins. All lanes of a warp must call it. */
 __device__ __forceinline__ plane_choice choose_part(const large_shared &s, const sah_costs &costs,
-                                                    int a, const bin_refinement &look) {
+                                                    int a, const bin_refinement &refinement) {
     const int first = (threadIdx.x & 31) * BINS_EACH, refined = (int)s.split.refined[a];
     const uint32_t slot = (uint32_t)(first >> refined), count = s.node.count;
-    const sah_axis of = s.of[a];
+    const sah_axis areas = s.areas[a];
     uint32_t begins[BINS_EACH], ends[BINS_EACH], sum_begins, sum_ends;
     load_bins(s, a, begins, ends, sum_begins, sum_ends);
     const int width = (1 << refined) / BINS_EACH;
@@ -156,12 +156,13 @@ __device__ __forceinline__ plane_choice choose_part(const large_shared &s, const
     uint32_t ended = group_scan(sum_ends, width) - sum_ends;
     plane_choice best = {INFINITY, 0, (uint32_t)a};
     if (slot < s.split.promised[a]) {
-        begun += look.begun[a][slot];
-        ended += look.ended[a][slot];
-        const int part = ((int)look.bin[a][slot] << refined) + (first & ((1 << refined) - 1));
+        begun += refinement.begun[a][slot];
+        ended += refinement.ended[a][slot];
+        const int part = ((int)refinement.bin[a][slot] << refined) + (first & ((1 << refined) - 1));
         const float share = 1.0f / (float)(BINS << refined);
-        try_edges(best, costs, of, begins, ends, begun, ended, count,
-                  [&](int i) { return of.lo + (of.hi - of.lo) * ((float)(part + i) * share); });
+        try_edges(best, costs, areas, begins, ends, begun, ended, count, [&](int i) {
+            return areas.lo + (areas.hi - areas.lo) * ((float)(part + i) * share);
+        });
     }
     return best_of_lanes<32>(best);
 }
@@ -169,11 +170,11 @@ __device__ __forceinline__ plane_choice choose_part(const large_shared &s, const
 /* Replaces edges by better refined ones; s.bins[0] holds the complete counts. All threads of the
    block must call it. */
 __device__ __forceinline__ void choose_refined(large_shared &s, const sah_costs &costs,
-                                               const bin_refinement &look) {
+                                               const bin_refinement &refinement) {
     const int warp = threadIdx.x >> 5;
     __syncthreads();
     if (warp < 3 && s.split.promised[warp]) {
-        const plane_choice best = choose_part(s, costs, warp, look);
+        const plane_choice best = choose_part(s, costs, warp, refinement);
         if ((threadIdx.x & 31) == 0 && best.cost < s.split.axes[warp].cost)
             s.split.axes[warp] = best;
     }
@@ -182,7 +183,7 @@ __device__ __forceinline__ void choose_refined(large_shared &s, const sah_costs 
     __syncthreads();
 }
 
-enum { SPAN_MOST = 8 };
+enum { SPAN_MAX = 8 };
 
 /* A node of several chunks. */
 struct big_node {
@@ -195,8 +196,8 @@ struct big_node {
 };
 
 __device__ __forceinline__ uint32_t tasks_of(const work &node, uint32_t span) {
-    const uint32_t most = span * CHUNK;
-    return (node.count + most - 1) / most;
+    const uint32_t maximum = span * CHUNK;
+    return (node.count + maximum - 1) / maximum;
 }
 
 /* Lists a round of a node's tasks. All threads of the block must call it. */
@@ -215,7 +216,7 @@ __device__ __forceinline__ void measure_node(large_shared &s) {
     __syncthreads();
     if (threadIdx.x < 3) {
         const int a = threadIdx.x;
-        s.of[a] = sah_axis_of(box_of(s.node), a);
+        s.areas[a] = sah_axis_of(box_of(s.node), a);
         s.scale[a] = bin_scale(s.node.lo[a], s.node.hi[a]);
     }
     __syncthreads();
@@ -235,7 +236,7 @@ __device__ __forceinline__ void begin_big(large_shared &s, const big_node *big) 
 __device__ inline uint32_t add_big(const binned &k, large_shared &s) {
     if (threadIdx.x == 0) {
         s.first_task = atomicAdd(&k.count->big, 1u);
-        if (s.first_task >= k.big_room) {
+        if (s.first_task >= k.big_capacity) {
             exhaust(k, EXHAUSTED_LISTS, 0);
             s.first_task = KD_NONE;
         }
@@ -315,7 +316,7 @@ __device__ inline bool report_bins(const binned &k, large_shared &s, big_node *b
     return s.last;
 }
 
-__device__ inline void look(const binned &k, large_shared &s, const large_task &task) {
+__device__ inline void refine(const binned &k, large_shared &s, const large_task &task) {
     const bool refined = task.kind == TASK_REFINE;
     big_node *big = k.big + task.node;
     begin_big(s, big);
@@ -349,7 +350,7 @@ __device__ inline void make_big_children(const binned &k, large_shared &s, big_n
             s.node.first = side ? first + node.count : first;
             s.node.count = __ldcg(side ? &big->right : &big->left);
             s.node.at = big->split.children + side;
-            if (s.node.count <= SMALL_MOST)
+            if (s.node.count <= SMALL_MAX)
                 hand_on(k, s.node);
             else if (s.node.count <= CHUNK)
                 list_whole(k, s.node);
@@ -403,7 +404,7 @@ __device__ inline void begin_tree(const binned &k, large_shared &s) {
         }
         s.node.first = s.node.at = s.node.depth = 0;
         s.node.count = c->valid;
-        if (s.node.count <= SMALL_MOST)
+        if (s.node.count <= SMALL_MAX)
             hand_on(k, s.node);
         else if (s.node.count <= CHUNK)
             list_whole(k, s.node);
@@ -411,7 +412,7 @@ __device__ inline void begin_tree(const binned &k, large_shared &s) {
     __syncthreads();
     if (s.node.count > CHUNK) {
         const uint32_t index = add_big(k, s);
-        if (index != KD_NONE) list_round(k, s, index, TASK_LOOK);
+        if (index != KD_NONE) list_round(k, s, index, TASK_BIN);
     }
 }
 
@@ -419,7 +420,7 @@ __global__ __launch_bounds__(LARGE_BLOCK, LARGE_BLOCKS) void large_nodes(const b
     __shared__ large_shared s;
     __shared__ large_task task;
     if (threadIdx.x == 0)
-        s.span = min(max(k.count->valid / (CHUNK * 2 * gridDim.x), 1u), (uint32_t)SPAN_MOST);
+        s.span = min(max(k.count->valid / (CHUNK * 2 * gridDim.x), 1u), (uint32_t)SPAN_MAX);
     __syncthreads();
     if (blockIdx.x == 0) begin_tree(k, s);
     for (bool begun = blockIdx.x == 0;; begun = true) {
@@ -436,8 +437,8 @@ __global__ __launch_bounds__(LARGE_BLOCK, LARGE_BLOCKS) void large_nodes(const b
         switch (task.kind) {
         case TASK_GO_HOME: return;
         case TASK_WHOLE: split_whole(k, s, task.node); break;
-        case TASK_LOOK:
-        case TASK_REFINE: look(k, s, task); break;
+        case TASK_BIN:
+        case TASK_REFINE: refine(k, s, task); break;
         case TASK_SCATTER: scatter(k, s, task); break;
         }
     }

@@ -35,7 +35,7 @@ __device__ __forceinline__ uint32_t pack_pair(uint32_t low, uint32_t high) {
    the listed sides. All lanes of a warp must call it. */
 __device__ __forceinline__ uint32_t promise_bins(large_shared &s, const sah_costs &costs, int a) {
     const int lane = threadIdx.x & 31;
-    const sah_axis of = s.of[a];
+    const sah_axis areas = s.areas[a];
     const uint32_t count = s.node.count;
     uint32_t both[BINS_EACH], sum = 0; /* begins, ends */
 #pragma unroll
@@ -48,9 +48,10 @@ __device__ __forceinline__ uint32_t promise_bins(large_shared &s, const sah_cost
 #pragma unroll
     for (int i = 0; i < BINS_EACH; ++i) {
         const int bin = lane * BINS_EACH + i;
-        const float edge = bin_edge(of.lo, of.hi, bin), next = bin_edge(of.lo, of.hi, bin + 1);
+        const float edge = bin_edge(areas.lo, areas.hi, bin),
+                    next = bin_edge(areas.lo, areas.hi, bin + 1);
         const uint32_t begun = below & 0xffff, right = count - (below >> 16) - (both[i] >> 16);
-        listed[i] = bin_bound(costs, of, edge, next, begun, right) < s.split.cost
+        listed[i] = bin_bound(costs, areas, edge, next, begun, right) < s.split.cost
                         ? (both[i] & 0xffff) + (both[i] >> 16)
                         : 0;
         s.bins[1][a][1][bin] = below;
@@ -87,9 +88,9 @@ __device__ __forceinline__ void list_sides(large_shared &s) {
 #pragma unroll
             for (int ends = 0; ends < 2; ++ends) {
                 const int bin = bin_of(ends ? s.hi[a][i] : s.lo[a][i], s.node.lo[a], s.scale[a]);
-                const uint32_t room = s.bins[1][a][0][bin];
-                if (room >> 16 == 0) continue;
-                const uint32_t at = (room & 0xffff) + atomicAdd(&s.bins[0][a][0][bin], 1u);
+                const uint32_t capacity = s.bins[1][a][0][bin];
+                if (capacity >> 16 == 0) continue;
+                const uint32_t at = (capacity & 0xffff) + atomicAdd(&s.bins[0][a][0][bin], 1u);
                 s.sides[first + at] =
                     (uint16_t)(i | (uint32_t)a << 9 | (ends ? (uint32_t)SIDE_ENDS : 0u));
             }
@@ -104,16 +105,16 @@ __device__ __forceinline__ void try_side(plane_choice &best, const large_shared 
     const int axis = (int)(side >> 9 & 3);
     const uint32_t ref = side & (CHUNK - 1);
     const float plane = side_at(s, side, axis);
-    const sah_axis of = s.of[axis];
-    if (!is_candidate(of, plane, s.lo[axis][ref] == s.hi[axis][ref])) return;
+    const sah_axis areas = s.areas[axis];
+    if (!is_candidate(areas, plane, s.lo[axis][ref] == s.hi[axis][ref])) return;
     const int bin = bin_of(plane, s.node.lo[axis], s.scale[axis]);
-    const uint32_t room = s.bins[1][axis][0][bin], below = s.bins[1][axis][1][bin];
-    uint32_t begin = room & 0xffff, in = 0;
+    const uint32_t capacity = s.bins[1][axis][0][bin], below = s.bins[1][axis][1][bin];
+    uint32_t begin = capacity & 0xffff, in = 0;
     if (axis > 0) begin += s.promised[0];
     if (axis > 1) begin += s.promised[1];
     uint32_t left = below & 0xffff, ended = below >> 16;
 #pragma unroll 1
-    for (uint32_t j = begin, end = begin + (room >> 16); j < end; ++j) {
+    for (uint32_t j = begin, end = begin + (capacity >> 16); j < end; ++j) {
         const uint32_t other = s.sides[j];
         const float at = side_at(s, other, axis);
         if (other & SIDE_ENDS) {
@@ -125,11 +126,11 @@ __device__ __forceinline__ void try_side(plane_choice &best, const large_shared 
     }
     /* References in the plane have ended, and have not begun before it. */
     const uint32_t count = s.node.count, right = count - ended;
-    plane_choice tried = {cost_of(costs, of, plane, left + in, right, count), plane,
+    plane_choice tried = {cost_of(costs, areas, plane, left + in, right, count), plane,
                           (uint32_t)axis};
-    if (plane < of.hi && is_better(tried, best)) best = tried;
-    if (in == 0 || plane == of.lo) return;
-    tried.cost = cost_of(costs, of, plane, left, right + in, count);
+    if (plane < areas.hi && is_better(tried, best)) best = tried;
+    if (in == 0 || plane == areas.lo) return;
+    tried.cost = cost_of(costs, areas, plane, left, right + in, count);
     tried.code |= 4;
     if (is_better(tried, best)) best = tried;
 }
@@ -162,7 +163,7 @@ __device__ __forceinline__ void choose_side(large_shared &s, const sah_costs &co
 
 /* --- The task list --- */
 
-enum task_kind { TASK_GO_HOME = 1, TASK_WHOLE, TASK_LOOK, TASK_REFINE, TASK_SCATTER };
+enum task_kind { TASK_GO_HOME = 1, TASK_WHOLE, TASK_BIN, TASK_REFINE, TASK_SCATTER };
 
 struct large_task {
     task_kind kind;
@@ -188,7 +189,7 @@ __device__ __forceinline__ void queue_put(const binned &k, uint32_t place,
 __device__ __forceinline__ uint32_t queue_reserve(const binned &k, uint32_t count) {
     atomicAdd(&k.count->pending, count);
     const uint32_t first = atomicAdd(&k.count->queued, count);
-    if (first <= k.queue_room && count <= k.queue_room - first) return first;
+    if (first <= k.queue_capacity && count <= k.queue_capacity - first) return first;
     exhaust(k, EXHAUSTED_LISTS, 0);
     atomicMin(&k.count->queue_end, first);
     atomicAdd(&k.count->pending, 0u - count);
@@ -235,7 +236,7 @@ __device__ inline void hand_on(const binned &k, const work &child) {
     }
     const int size = small_class(child.count);
     const uint32_t i = atomicAdd(&k.count->small[0][size], 1u);
-    if (i < k.small_room)
+    if (i < k.small_capacity)
         k.small[0][size][i] = child;
     else
         exhaust(k, EXHAUSTED_LISTS, 0);
@@ -244,7 +245,7 @@ __device__ inline void hand_on(const binned &k, const work &child) {
 /* Lists a node of at most one chunk, whose references are stored. Called by one thread. */
 __device__ inline void list_whole(const binned &k, const work &node) {
     const uint32_t i = atomicAdd(&k.count->medium, 1u);
-    if (i >= k.medium_room) {
+    if (i >= k.medium_capacity) {
         exhaust(k, EXHAUSTED_LISTS, 0);
         return;
     }
@@ -259,8 +260,8 @@ __device__ inline bool reserve_children(const binned &k, const work &node, int a
                                         uint32_t references, uint32_t *first, uint32_t *children) {
     *first = atomicAdd(&k.count->pool, references);
     *children = atomicAdd(&k.count->nodes, 2u);
-    if (*first > k.pool_room - references || *children + 2 > k.raw_room) {
-        exhaust(k, *children + 2 > k.raw_room ? EXHAUSTED_NODES : EXHAUSTED_POOL, 0);
+    if (*first > k.pool_capacity - references || *children + 2 > k.raw_capacity) {
+        exhaust(k, *children + 2 > k.raw_capacity ? EXHAUSTED_NODES : EXHAUSTED_POOL, 0);
         return false;
     }
     make_inner(k, node, axis, plane, *children);
@@ -271,7 +272,7 @@ __device__ inline bool reserve_children(const binned &k, const work &node, int a
 __device__ inline void make_large_leaf(const binned &k, large_shared &s) {
     if (threadIdx.x == 0) {
         s.children = atomicAdd(&k.count->leaf_ids, s.node.count);
-        s.stop = s.children > k.leaf_room - s.node.count;
+        s.stop = s.children > k.leaf_capacity - s.node.count;
         if (s.stop)
             exhaust(k, EXHAUSTED_LEAVES, 0);
         else
@@ -289,7 +290,7 @@ __device__ inline bool split_whole_once(const binned &k, large_shared &s) {
     clear_bins(s.bins, 1);
     if (threadIdx.x < 3) {
         const int a = threadIdx.x;
-        s.of[a] = sah_axis_of(box_of(s.node), a);
+        s.areas[a] = sah_axis_of(box_of(s.node), a);
         s.scale[a] = bin_scale(s.node.lo[a], s.node.hi[a]);
     }
     load_refs(k, s, s.node.first, s.node.count);
@@ -321,7 +322,7 @@ __device__ inline bool split_whole_once(const binned &k, large_shared &s) {
         child.first = is_right ? s.base_right : s.base_left;
         child.count = is_right ? right : left;
         child.at = s.children + is_right;
-        s.waits[is_right] = child.count > SMALL_MOST;
+        s.waits[is_right] = child.count > SMALL_MAX;
         s.child[is_right] = child;
         if (!s.waits[is_right]) hand_on(k, child);
     }

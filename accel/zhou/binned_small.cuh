@@ -23,12 +23,12 @@ enum { POOL_PIECE = 1024, NODE_PIECE = 128, LEAF_PIECE = 512 };
 /* Warps allocate references, nodes and leaf ids in pieces and suballocate from these. */
 
 /* A warp's current piece of one kind. */
-struct warp_room {
+struct warp_piece {
     uint32_t next, end;
 };
 
-struct warp_rooms {
-    warp_room pool, nodes, leaf_ids;
+struct warp_pieces {
+    warp_piece pool, nodes, leaf_ids;
 };
 
 __device__ __forceinline__ uint32_t take_piece(uint32_t *counter, uint32_t piece) {
@@ -38,45 +38,45 @@ __device__ __forceinline__ uint32_t take_piece(uint32_t *counter, uint32_t piece
 }
 
 /* Marks the unused rest of the piece of nodes. */
-__device__ __forceinline__ void drop_nodes(const binned &k, const warp_rooms &rooms) {
-    for (uint32_t i = rooms.nodes.next / 2 + (threadIdx.x & 31); i < rooms.nodes.end / 2; i += 32)
+__device__ __forceinline__ void drop_nodes(const binned &k, const warp_pieces &pieces) {
+    for (uint32_t i = pieces.nodes.next / 2 + (threadIdx.x & 31); i < pieces.nodes.end / 2; i += 32)
         k.pairs[i].state = PAIR_HOLE;
 }
 
 /* Allocates `count` items, the same number in all lanes, from a new piece if the current one is too
-   small; `left` is called before that. If the capacity `most` is exceeded, sets `what` in
+   small; `left` is called before that. If the capacity `maximum` is exceeded, sets `what` in
    `exhausted`, so the build is void, and returns 0, where writes are harmless. */
 template <class leave>
-__device__ __forceinline__ uint32_t take_room(const binned &k, warp_room &room, uint32_t count,
-                                              uint32_t *counter, uint32_t piece, uint32_t most,
-                                              uint32_t what, int next, leave left) {
-    if (room.next + count > room.end) {
+__device__ __forceinline__ uint32_t allocate(const binned &k, warp_piece &here, uint32_t count,
+                                             uint32_t *counter, uint32_t piece, uint32_t maximum,
+                                             uint32_t what, int next, leave left) {
+    if (here.next + count > here.end) {
         left();
-        room.next = take_piece(counter, piece);
-        if (room.next > most - piece) {
+        here.next = take_piece(counter, piece);
+        if (here.next > maximum - piece) {
             exhaust(k, what, next);
-            room.next = 0;
+            here.next = 0;
         }
-        room.end = room.next + piece;
+        here.end = here.next + piece;
     }
-    room.next += count;
-    return room.next - count;
+    here.next += count;
+    return here.next - count;
 }
 
-__device__ __forceinline__ uint32_t take_pool(const binned &k, warp_rooms &rooms, uint32_t count,
+__device__ __forceinline__ uint32_t take_pool(const binned &k, warp_pieces &pieces, uint32_t count,
                                               int next) {
-    return take_room(k, rooms.pool, count, &k.count->pool, POOL_PIECE, k.pool_room, EXHAUSTED_POOL,
-                     next, [] {});
+    return allocate(k, pieces.pool, count, &k.count->pool, POOL_PIECE, k.pool_capacity,
+                    EXHAUSTED_POOL, next, [] {});
 }
-__device__ __forceinline__ uint32_t take_nodes(const binned &k, warp_rooms &rooms, uint32_t count,
+__device__ __forceinline__ uint32_t take_nodes(const binned &k, warp_pieces &pieces, uint32_t count,
                                                int next) {
-    return take_room(k, rooms.nodes, count, &k.count->nodes, NODE_PIECE, k.raw_room,
-                     EXHAUSTED_NODES, next, [&] { drop_nodes(k, rooms); });
+    return allocate(k, pieces.nodes, count, &k.count->nodes, NODE_PIECE, k.raw_capacity,
+                    EXHAUSTED_NODES, next, [&] { drop_nodes(k, pieces); });
 }
-__device__ __forceinline__ uint32_t take_leaf_ids(const binned &k, warp_rooms &rooms,
+__device__ __forceinline__ uint32_t take_leaf_ids(const binned &k, warp_pieces &pieces,
                                                   uint32_t count, int next) {
-    return take_room(k, rooms.leaf_ids, count, &k.count->leaf_ids, LEAF_PIECE, k.leaf_room,
-                     EXHAUSTED_LEAVES, next, [] {});
+    return allocate(k, pieces.leaf_ids, count, &k.count->leaf_ids, LEAF_PIECE, k.leaf_capacity,
+                    EXHAUSTED_LEAVES, next, [] {});
 }
 
 /* The lanes' references. A lane without one has id KD_NONE and a box that intersects no plane. */
@@ -111,10 +111,11 @@ __device__ __forceinline__ void count_some(uint32_t (&counts)[EACH][2], const fl
    it << 10 | in it << 20. `flat` is false for most nodes, which have no flat references. */
 template <int LANES, int EACH, bool flat>
 __device__ __forceinline__ void count_round(uint32_t (&counts)[EACH][2], const float (&lo)[EACH],
-                                            const float (&hi)[EACH], uint32_t most) {
+                                            const float (&hi)[EACH], uint32_t maximum) {
 #pragma unroll
     for (int from = 0; from < EACH; ++from) {
-        const uint32_t end = most > from * LANES ? min(most - from * LANES, (uint32_t)LANES) : 0;
+        const uint32_t end =
+            maximum > from * LANES ? min(maximum - from * LANES, (uint32_t)LANES) : 0;
 #pragma unroll 1
         for (uint32_t i = 0; i < end; i += COUNT_STEP) /* lanes without a reference add nothing */
             count_some<LANES, EACH, flat>(counts, lo, hi, lo[from], hi[from], i);
@@ -127,17 +128,17 @@ template <int EACH>
 __device__ __forceinline__ void
 try_own_sides(plane_choice &best, const lane_refs<EACH> &refs, const float (&lo)[EACH],
               const float (&hi)[EACH], const uint32_t (&counts)[EACH][2], int axis,
-              const sah_axis &of, const sah_costs &costs, uint32_t count) {
+              const sah_axis &areas, const sah_costs &costs, uint32_t count) {
 #pragma unroll
     for (int j = 0; j < EACH; ++j) {
         const float plane = lo[j];
-        const bool lower = plane == of.lo, upper = plane == of.hi;
+        const bool lower = plane == areas.lo, upper = plane == areas.hi;
         if (!refs.has(j) || plane != hi[j] || lower == upper) continue;
         const uint32_t packed = counts[j][0];
         const uint32_t left = packed & 1023, right = packed >> 10 & 1023, in = packed >> 20;
-        const plane_choice tried = {
-            cost_of(costs, of, plane, lower ? left + in : left, lower ? right : right + in, count),
-            plane, (uint32_t)axis | (lower ? 0u : 4u)};
+        const plane_choice tried = {cost_of(costs, areas, plane, lower ? left + in : left,
+                                            lower ? right : right + in, count),
+                                    plane, (uint32_t)axis | (lower ? 0u : 4u)};
         if (is_better(tried, best)) best = tried;
     }
 }
@@ -145,8 +146,8 @@ try_own_sides(plane_choice &best, const lane_refs<EACH> &refs, const float (&lo)
 /* Tries both sides of the lane's references on one axis. */
 template <int LANES, int EACH>
 __device__ __forceinline__ void try_axis(plane_choice &best, const lane_refs<EACH> &refs, int axis,
-                                         const sah_axis &of, const sah_costs &costs, uint32_t count,
-                                         uint32_t most) {
+                                         const sah_axis &areas, const sah_costs &costs,
+                                         uint32_t count, uint32_t maximum) {
     float lo[EACH], hi[EACH];
     uint32_t counts[EACH][2] = {};
     bool flat = false;
@@ -156,41 +157,41 @@ __device__ __forceinline__ void try_axis(plane_choice &best, const lane_refs<EAC
 #pragma unroll
     for (int j = 0; j < EACH; ++j) flat |= lo[j] == hi[j];
     if (__any_sync(WARP_ALL, flat))
-        count_round<LANES, EACH, true>(counts, lo, hi, most);
+        count_round<LANES, EACH, true>(counts, lo, hi, maximum);
     else
-        count_round<LANES, EACH, false>(counts, lo, hi, most);
+        count_round<LANES, EACH, false>(counts, lo, hi, maximum);
     bool aside = false; /* a reference lies in the node's own side */
 #pragma unroll
     for (int j = 0; j < EACH; ++j) {
 #pragma unroll
         for (int side = 0; side < 2; ++side) {
             const float plane = side ? hi[j] : lo[j];
-            if (!refs.has(j) || !(plane > of.lo && plane < of.hi)) continue;
+            if (!refs.has(j) || !(plane > areas.lo && plane < areas.hi)) continue;
             const uint32_t packed = counts[j][side];
             const uint32_t left = packed & 1023, right = packed >> 10 & 1023, in = packed >> 20;
-            plane_choice tried = {cost_of(costs, of, plane, left + in, right, count), plane,
+            plane_choice tried = {cost_of(costs, areas, plane, left + in, right, count), plane,
                                   (uint32_t)axis};
             if (is_better(tried, best)) best = tried;
             if (in == 0) continue;
-            tried.cost = cost_of(costs, of, plane, left, right + in, count);
+            tried.cost = cost_of(costs, areas, plane, left, right + in, count);
             tried.code |= 4;
             if (is_better(tried, best)) best = tried;
         }
-        aside |= refs.has(j) && lo[j] == hi[j] && (lo[j] == of.lo || lo[j] == of.hi);
+        aside |= refs.has(j) && lo[j] == hi[j] && (lo[j] == areas.lo || lo[j] == areas.hi);
     }
-    if (aside) try_own_sides(best, refs, lo, hi, counts, axis, of, costs, count);
+    if (aside) try_own_sides(best, refs, lo, hi, counts, axis, areas, costs, count);
 }
 
 template <int LANES, int EACH>
 __device__ __forceinline__ plane_choice choose_plane(const binned &k, const work &node,
                                                      const lane_refs<EACH> &refs) {
     plane_choice best = {INFINITY, 0, 8};
-    const uint32_t most = __reduce_max_sync(WARP_ALL, node.count);
-    sah_axis of[3];
-    axes_of(node, of);
+    const uint32_t maximum = __reduce_max_sync(WARP_ALL, node.count);
+    sah_axis areas[3];
+    axes_of(node, areas);
 #pragma unroll
     for (int axis = 0; axis < 3; ++axis)
-        try_axis<LANES, EACH>(best, refs, axis, of[axis], k.costs, node.count, most);
+        try_axis<LANES, EACH>(best, refs, axis, areas[axis], k.costs, node.count, maximum);
     return best_of_lanes<LANES>(best);
 }
 
@@ -200,7 +201,7 @@ template <int LANES, int EACH> struct small_splitter {
     const binned &k;
     const build_level level;
     const int low;
-    warp_rooms &rooms;
+    warp_pieces &pieces;
     uint32_t *straddlers; /* shared memory, one entry per reference of the warp */
     int lane, place;      /* in the warp, in the group */
     unsigned group;       /* mask of its lanes */
@@ -212,8 +213,8 @@ template <int LANES, int EACH> struct small_splitter {
     uint32_t alone;       /* in lanes 0 and 1 of a group: last reference of the left, right child */
 
     __device__ __forceinline__ small_splitter(const binned &k, const build_level &level, int low,
-                                              warp_rooms &rooms, uint32_t *straddlers)
-        : k(k), level(level), low(low), rooms(rooms), straddlers(straddlers) {
+                                              warp_pieces &pieces, uint32_t *straddlers)
+        : k(k), level(level), low(low), pieces(pieces), straddlers(straddlers) {
         lane = threadIdx.x & 31;
         place = lane & (LANES - 1);
         group = LANES == 32 ? WARP_ALL : ((1u << (LANES & 31)) - 1) << (lane - place);
@@ -238,7 +239,7 @@ template <int LANES, int EACH> struct small_splitter {
         const bool listed = node.count > 1; /* a single id is stored in the node */
         const uint32_t mine = first && listed ? node.count : 0, upto = warp_scan(mine);
         const uint32_t total = __shfl_sync(WARP_ALL, upto, 31);
-        uint32_t at = take_leaf_ids(k, rooms, total, level.next);
+        uint32_t at = take_leaf_ids(k, pieces, total, level.next);
         at += __shfl_sync(WARP_ALL, upto - mine, 0, LANES);
         if (!leaf) return;
         if (!listed) {
@@ -379,7 +380,7 @@ template <int LANES, int EACH> struct small_splitter {
         first = __shfl_sync(WARP_ALL, first, size < 0 ? 0 : size);
         if (size < 0) return;
         const uint32_t i = first + before;
-        if (i < k.small_room)
+        if (i < k.small_capacity)
             k.small[size < low ? 0 : level.to][size][i] = child;
         else
             exhaust(k, EXHAUSTED_LISTS, level.next);
@@ -393,9 +394,9 @@ template <int LANES, int EACH> struct small_splitter {
         if (!splits) return;
         sort_out(split, best);
         const uint32_t mine = place == 0 ? left + right : 0, upto = warp_scan(mine);
-        uint32_t base = take_pool(k, rooms, __shfl_sync(WARP_ALL, upto, 31), level.next);
+        uint32_t base = take_pool(k, pieces, __shfl_sync(WARP_ALL, upto, 31), level.next);
         base += __shfl_sync(WARP_ALL, upto - mine, 0, LANES);
-        uint32_t children = take_nodes(k, rooms, 2 * __popc(splits), level.next);
+        uint32_t children = take_nodes(k, pieces, 2 * __popc(splits), level.next);
         children += 2 * __popc(splits & ((1u << (lane - place)) - 1));
         move(best, base);
         make_children(split, best, base, children);
@@ -406,16 +407,16 @@ template <int LANES, int EACH> struct small_splitter {
    so that a level of few nodes takes one unit per warp, not one per class. */
 template <int LANES, int EACH>
 __device__ __forceinline__ void split_class(const binned &k, const build_level &level, int size,
-                                            int low, warp_rooms &rooms, uint32_t *straddlers,
+                                            int low, warp_pieces &pieces, uint32_t *straddlers,
                                             uint32_t &taken) {
-    const uint32_t count = min(k.count->small[level.now][size], k.small_room);
+    const uint32_t count = min(k.count->small[level.now][size], k.small_capacity);
     const uint32_t warps = gridDim.x * (SMALL_BLOCK / 32), nodes = 32 / LANES;
     /* few units are spread over many blocks */
     const uint32_t warp = (threadIdx.x >> 5) * gridDim.x + blockIdx.x;
     const uint32_t units = (count + nodes - 1) / nodes;
     for (uint32_t unit = warp < taken ? warp + warps - taken : warp - taken; unit < units;
          unit += warps) {
-        small_splitter<LANES, EACH> splitter(k, level, low, rooms, straddlers);
+        small_splitter<LANES, EACH> splitter(k, level, low, pieces, straddlers);
         splitter.load(k.small[level.from][size], unit * nodes + (threadIdx.x & 31) / LANES, count);
         splitter.run();
     }
@@ -429,7 +430,7 @@ template <bool second> __device__ __forceinline__ void split_small(const binned 
     uint32_t *straddlers = shared_straddlers[threadIdx.x >> 5];
     const int first = second ? 0 : SMALL_CUT, end = second ? SMALL_CUT : SMALL_CLASSES;
     const int low = second ? 0 : SMALL_CUT;
-    warp_rooms rooms = {};
+    warp_pieces pieces = {};
     counters *c = k.count;
     for (int depth = 0;; ++depth) {
         const build_level level = level_at(depth);
@@ -440,16 +441,16 @@ template <bool second> __device__ __forceinline__ void split_small(const binned 
             c->small[level.after][first + threadIdx.x] = 0;
         uint32_t taken = 0;
         if (second) {
-            split_class<16, 1>(k, level, 2, low, rooms, straddlers, taken);
-            split_class<8, 1>(k, level, 1, low, rooms, straddlers, taken);
-            split_class<4, 1>(k, level, 0, low, rooms, straddlers, taken);
+            split_class<16, 1>(k, level, 2, low, pieces, straddlers, taken);
+            split_class<8, 1>(k, level, 1, low, pieces, straddlers, taken);
+            split_class<4, 1>(k, level, 0, low, pieces, straddlers, taken);
         } else {
-            split_class<32, 2>(k, level, 4, low, rooms, straddlers, taken);
-            split_class<32, 1>(k, level, 3, low, rooms, straddlers, taken);
+            split_class<32, 2>(k, level, 4, low, pieces, straddlers, taken);
+            split_class<32, 1>(k, level, 3, low, pieces, straddlers, taken);
         }
         grid.sync();
     }
-    drop_nodes(k, rooms);
+    drop_nodes(k, pieces);
 }
 
 __global__ __launch_bounds__(SMALL_BLOCK, 5) void small_nodes(const binned k) {

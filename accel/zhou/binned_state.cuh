@@ -11,8 +11,8 @@ enum {
     LARGE_EACH = 4,   /* references per thread */
     CHUNK = LARGE_BLOCK * LARGE_EACH,
     /* at most that many references: splits that keep all on one side are excluded */
-    ALL_ASIDE_MOST = 4,
-    SMALL_MOST = 64,  /* references of a small node */
+    ALL_ASIDE_MAX = 4,
+    SMALL_MAX = 64,   /* references of a small node */
     SMALL_CLASSES = 5 /* at most 4, 8, 16, 32, 64 references */
 };
 
@@ -57,11 +57,12 @@ struct binned : build_state {
     big_node *big;
     unsigned long long *queue; /* binned_one_block.cuh */
     counters *count;
-    uint32_t pool_room, raw_room, leaf_room, small_room, big_room, medium_room, queue_room;
+    uint32_t pool_capacity, raw_capacity, leaf_capacity, small_capacity, big_capacity,
+        medium_capacity, queue_capacity;
 };
 
-__device__ __forceinline__ float pick(const float *of, int axis) {
-    return axis == 0 ? of[0] : axis == 1 ? of[1] : of[2];
+__device__ __forceinline__ float pick(const float *values, int axis) {
+    return axis == 0 ? values[0] : axis == 1 ? values[1] : values[2];
 }
 __device__ __forceinline__ void put4(float4 *to, int axis, float value) {
     if (axis == 0)
@@ -97,34 +98,34 @@ __device__ __forceinline__ work child_of(const work &node, int axis, float split
 }
 
 /* sah_axis_of for all three axes with one division. */
-__device__ __forceinline__ void axes_of(const work &node, sah_axis of[3]) {
+__device__ __forceinline__ void axes_of(const work &node, sah_axis areas[3]) {
     const double x = (double)node.hi[0] - (double)node.lo[0];
     const double y = (double)node.hi[1] - (double)node.lo[1];
     const double z = (double)node.hi[2] - (double)node.lo[2];
     const double area = x * y + y * z + z * x, inverse = area > 0 ? 1 / area : 0;
     const double bases[3] = {y * z, z * x, x * y}, slopes[3] = {y + z, z + x, x + y};
     for (int a = 0; a < 3; ++a) {
-        of[a].lo = node.lo[a];
-        of[a].hi = node.hi[a];
-        of[a].base = area > 0 ? (float)(bases[a] * inverse) : 1;
-        of[a].slope = (float)(slopes[a] * inverse);
+        areas[a].lo = node.lo[a];
+        areas[a].hi = node.hi[a];
+        areas[a].base = area > 0 ? (float)(bases[a] * inverse) : 1;
+        areas[a].slope = (float)(slopes[a] * inverse);
     }
 }
 
 /* Returns true if a side of a reference is a candidate plane: strictly inside the node, or in the
    node's own side if the reference is flat. Flat references in a side are then separated from all
    others: they go left in the lower side, right in the upper one. */
-__device__ __forceinline__ bool is_candidate(const sah_axis &of, float plane, bool flat) {
-    return (plane > of.lo && plane < of.hi) || (flat && of.lo < of.hi);
+__device__ __forceinline__ bool is_candidate(const sah_axis &areas, float plane, bool flat) {
+    return (plane > areas.lo && plane < areas.hi) || (flat && areas.lo < areas.hi);
 }
 
 /* Returns the cost of a split. In nodes of few references, a plane must not leave all of them on
    one side and some on the other: such splits rarely pay off and make trees deep. */
-__device__ __forceinline__ float cost_of(const sah_costs &costs, const sah_axis &of, float plane,
+__device__ __forceinline__ float cost_of(const sah_costs &costs, const sah_axis &areas, float plane,
                                          uint32_t left, uint32_t right, uint32_t count) {
-    if (count <= ALL_ASIDE_MOST && left && right && (left == count || right == count))
+    if (count <= ALL_ASIDE_MAX && left && right && (left == count || right == count))
         return INFINITY;
-    return sah_split_cost(&costs, &of, plane, left, right);
+    return sah_split_cost(&costs, &areas, plane, left, right);
 }
 
 #endif

@@ -33,11 +33,11 @@ __device__ __forceinline__ void normal_axis(float u, float v, float w, float x, 
     *terms = fabsf(plus) + fabsf(minus);
 }
 
-/* Narrows lo, hi of one coordinate x by the plane: normal (x - at) lies between `least` and `most`.
-   NaN bounds nothing. */
-__device__ __forceinline__ void narrow_axis(float at, float normal, float least, float most,
+/* Narrows lo, hi of one coordinate x by the plane: normal (x - at) lies between `minimum` and
+   `maximum`. NaN bounds nothing. */
+__device__ __forceinline__ void narrow_axis(float at, float normal, float minimum, float maximum,
                                             float *lo, float *hi) {
-    const float inverse = __fdividef(1, normal), p = least * inverse, q = most * inverse;
+    const float inverse = __fdividef(1, normal), p = minimum * inverse, q = maximum * inverse;
     const float off = (fabsf(at) + fmaxf(fabsf(p), fabsf(q))) * 0x1p-20f;
     *lo = fmaxf(*lo, at + fminf(p, q) - off);
     *hi = fminf(*hi, at + fmaxf(p, q) + off);
@@ -61,11 +61,11 @@ __device__ __forceinline__ void narrow_to_plane(const float4 corner[3], float4 *
     /* Skipped where underflow could exceed `off`, or where a reciprocal could be flushed to 0. */
     if (!(off > 1e-30f * (1 + reach_x + reach_y + reach_z) && tx + ty + tz < 0x1p120f)) return;
     const float px = nx * x0, qx = nx * x1, py = ny * y0, qy = ny * y1, pz = nz * z0, qz = nz * z1;
-    const float least_x = fminf(px, qx), least_y = fminf(py, qy), least_z = fminf(pz, qz);
-    const float most_x = fmaxf(px, qx), most_y = fmaxf(py, qy), most_z = fmaxf(pz, qz);
-    narrow_axis(a.x, nx, -(most_y + most_z) - off, off - (least_y + least_z), &lo->x, &hi->x);
-    narrow_axis(a.y, ny, -(most_z + most_x) - off, off - (least_z + least_x), &lo->y, &hi->y);
-    narrow_axis(a.z, nz, -(most_x + most_y) - off, off - (least_x + least_y), &lo->z, &hi->z);
+    const float min_x = fminf(px, qx), min_y = fminf(py, qy), min_z = fminf(pz, qz);
+    const float max_x = fmaxf(px, qx), max_y = fmaxf(py, qy), max_z = fmaxf(pz, qz);
+    narrow_axis(a.x, nx, -(max_y + max_z) - off, off - (min_y + min_z), &lo->x, &hi->x);
+    narrow_axis(a.y, ny, -(max_z + max_x) - off, off - (min_z + min_x), &lo->y, &hi->y);
+    narrow_axis(a.z, nz, -(max_x + max_y) - off, off - (min_x + min_y), &lo->z, &hi->z);
 }
 
 /* Shrinks `part`, which is already cut at the plane, to the triangle's part in it. */
@@ -115,7 +115,7 @@ enum {
     BIN_BITS = 7,
     BINS = 1 << BIN_BITS,
     BINS_EACH = BINS / 32,
-    SIDES_MOST = 6 * CHUNK,
+    SIDES_MAX = 6 * CHUNK,
     LARGE_WARPS = LARGE_BLOCK / 32
 };
 
@@ -160,7 +160,7 @@ struct large_shared {
     uint32_t id[CHUNK];
     uint32_t ref_count;
     work node;
-    sah_axis of[3];
+    sah_axis areas[3];
     float scale[3];     /* bins per unit of length */
     bin_counts bins[2]; /* the node's in the first, or those of both children */
     float child_lo[2][3], child_scale[2][3];
@@ -169,7 +169,7 @@ struct large_shared {
     uint32_t sorted[LARGE_WARPS]; /* counts of the scatter, per warp */
     union {
         uint16_t straddlers[CHUNK]; /* indices in the chunk */
-        uint16_t sides[SIDES_MOST]; /* binned_one_block.cuh */
+        uint16_t sides[SIDES_MAX];  /* binned_one_block.cuh */
         uint8_t slots[3][BINS];     /* binned_large.cuh */
     };
     uint32_t base_left, base_right, children;
@@ -210,12 +210,12 @@ __device__ __forceinline__ void count_bins(bin_counts &bins, const float *lo, co
 
 /* Returns a lower bound of the cost of planes in a bin, if `begun` references begin below it and
    `right` end above it. */
-__device__ __forceinline__ float bin_bound(const sah_costs &costs, const sah_axis &of, float edge,
-                                           float next, uint32_t begun, uint32_t right) {
-    const float meets = (of.base + of.slope * (edge - of.lo)) * (float)begun +
-                        (of.base + of.slope * (of.hi - next)) * (float)right;
+__device__ __forceinline__ float bin_bound(const sah_costs &costs, const sah_axis &areas,
+                                           float edge, float next, uint32_t begun, uint32_t right) {
+    const float expected = (areas.base + areas.slope * (edge - areas.lo)) * (float)begun +
+                           (areas.base + areas.slope * (areas.hi - next)) * (float)right;
     const float factor = begun == 0 || right == 0 ? costs.empty_factor : 1;
-    return costs.traversal + costs.intersect * factor * meets;
+    return costs.traversal + costs.intersect * factor * expected;
 }
 
 /* Loads a lane's bins of an axis, and the sums of their begins and ends. */
@@ -235,15 +235,15 @@ __device__ __forceinline__ void load_bins(const large_shared &s, int a,
 /* Tries the edges where a lane's bins begin; `begun` and `ended` are the counts below the first of
    them; edge_of(i) is the edge of its bin i. */
 template <class edges>
-__device__ __forceinline__ void try_edges(plane_choice &best, const sah_costs &costs,
-                                          const sah_axis &of, const uint32_t (&begins)[BINS_EACH],
-                                          const uint32_t (&ends)[BINS_EACH], uint32_t begun,
-                                          uint32_t ended, uint32_t count, edges edge_of) {
+__device__ __forceinline__ void
+try_edges(plane_choice &best, const sah_costs &costs, const sah_axis &areas,
+          const uint32_t (&begins)[BINS_EACH], const uint32_t (&ends)[BINS_EACH], uint32_t begun,
+          uint32_t ended, uint32_t count, edges edge_of) {
 #pragma unroll
     for (int i = 0; i < BINS_EACH; ++i) {
         const float edge = edge_of(i);
-        if (edge > of.lo && edge < of.hi) {
-            const float cost = cost_of(costs, of, edge, begun, count - ended, count);
+        if (edge > areas.lo && edge < areas.hi) {
+            const float cost = cost_of(costs, areas, edge, begun, count - ended, count);
             if (cost < best.cost) best.cost = cost, best.plane = edge;
         }
         begun += begins[i];
@@ -255,15 +255,15 @@ __device__ __forceinline__ void try_edges(plane_choice &best, const sah_costs &c
 __device__ __forceinline__ plane_choice choose_edge(const large_shared &s, const sah_costs &costs,
                                                     int a) {
     const int lane = threadIdx.x & 31;
-    const sah_axis of = s.of[a];
+    const sah_axis areas = s.areas[a];
     const uint32_t count = s.node.count;
     uint32_t begins[BINS_EACH], ends[BINS_EACH], sum_begins, sum_ends;
     load_bins(s, a, begins, ends, sum_begins, sum_ends);
     const uint32_t begun = warp_scan(sum_begins) - sum_begins,
                    ended = warp_scan(sum_ends) - sum_ends;
     plane_choice best = {INFINITY, 0, (uint32_t)a};
-    try_edges(best, costs, of, begins, ends, begun, ended, count,
-              [&](int i) { return bin_edge(of.lo, of.hi, lane * BINS_EACH + i); });
+    try_edges(best, costs, areas, begins, ends, begun, ended, count,
+              [&](int i) { return bin_edge(areas.lo, areas.hi, lane * BINS_EACH + i); });
     return best_of_lanes<32>(best);
 }
 

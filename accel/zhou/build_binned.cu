@@ -25,7 +25,7 @@
 #include "accel/zhou/binned_small.cuh"
 #include "accel/zhou/binned_state.cuh"
 
-enum { RANKED_MOST = 64 };
+enum { RANKED_MAX = 64 };
 
 /* Restores the heap order below `at`. */
 __device__ inline void sift(uint32_t *ids, uint32_t at, uint32_t count) {
@@ -38,17 +38,17 @@ __device__ inline void sift(uint32_t *ids, uint32_t at, uint32_t count) {
     ids[at] = moved;
 }
 
-/* Sorts at most MOST ids in registers. */
-template <int MOST>
+/* Sorts at most LIMIT ids in registers. */
+template <int LIMIT>
 __device__ __forceinline__ void copy_ranked(uint32_t *to, const uint32_t *from, uint32_t count) {
-    uint32_t id[MOST];
+    uint32_t id[LIMIT];
 #pragma unroll
-    for (int i = 0; i < MOST; ++i) id[i] = (uint32_t)i < count ? from[i] : KD_NONE;
+    for (int i = 0; i < LIMIT; ++i) id[i] = (uint32_t)i < count ? from[i] : KD_NONE;
 #pragma unroll
-    for (int i = 0; i < MOST; ++i) {
+    for (int i = 0; i < LIMIT; ++i) {
         uint32_t rank = 0;
 #pragma unroll
-        for (int j = 0; j < MOST; ++j) rank += id[j] < id[i];
+        for (int j = 0; j < LIMIT; ++j) rank += id[j] < id[i];
         if ((uint32_t)i < count) to[rank] = id[i];
     }
 }
@@ -58,7 +58,7 @@ __device__ inline void copy_sorted(uint32_t *to, const uint32_t *from, uint32_t 
         copy_ranked<4>(to, from, count);
         return;
     }
-    if (count <= RANKED_MOST) {
+    if (count <= RANKED_MAX) {
         for (uint32_t i = 0; i < count; ++i) {
             const uint32_t id = from[i];
             uint32_t rank = 0;
@@ -100,12 +100,12 @@ namespace {
 
 enum {
     CLEAR_BLOCK = 256,
-    BLOCKS_MOST = 16384 /* resident at the same time, at most */
+    BLOCKS_MAX = 16384 /* resident at the same time, at most */
 };
 
 /* Clears the counters and the list of tasks, whose entries are 0 until they are written. */
 __global__ __launch_bounds__(CLEAR_BLOCK) void binned_clear(const binned k) {
-    const uint32_t entries = k.queue_room + BLOCKS_MOST;
+    const uint32_t entries = k.queue_capacity + BLOCKS_MAX;
     for (uint32_t i = blockIdx.x * CLEAR_BLOCK + threadIdx.x; i < entries;
          i += gridDim.x * CLEAR_BLOCK)
         k.queue[i] = 0;
@@ -117,35 +117,35 @@ __global__ __launch_bounds__(CLEAR_BLOCK) void binned_clear(const binned k) {
     k.count->queue_end = UINT32_MAX;
 }
 
-uint32_t room_of(uint64_t count, uint32_t doubled) {
-    const uint64_t most = UINT32_MAX / 2;
-    return (uint32_t)(count < most >> doubled ? count << doubled : most);
+uint32_t capacity_of(uint64_t count, uint32_t doubled) {
+    const uint64_t maximum = UINT32_MAX / 2;
+    return (uint32_t)(count < maximum >> doubled ? count << doubled : maximum);
 }
 
 /* Capacities by triangle count. The constant part is what warps allocate in advance
    (binned_small.cuh), twice one piece of each kind per resident warp. Small inputs whose triangles
    all overlap are doubled a few times. */
 void lay_out_binned(binned *k, cuda_arena *arena, uint64_t n, uint32_t doubled) {
-    k->pool_room = room_of(64 * n + 6000000, doubled);
-    k->raw_room = room_of(20 * n + 1000000, doubled);
-    k->leaf_room = room_of(12 * n + 4000000, doubled);
-    k->small_room = room_of(2 * n + 65536, doubled);
-    k->big_room = room_of(n / 16 + 16384, doubled);
-    k->medium_room = room_of(n / 4 + 65536, doubled);
-    k->queue_room = room_of(n / 2 + 131072, doubled);
+    k->pool_capacity = capacity_of(64 * n + 6000000, doubled);
+    k->raw_capacity = capacity_of(20 * n + 1000000, doubled);
+    k->leaf_capacity = capacity_of(12 * n + 4000000, doubled);
+    k->small_capacity = capacity_of(2 * n + 65536, doubled);
+    k->big_capacity = capacity_of(n / 16 + 16384, doubled);
+    k->medium_capacity = capacity_of(n / 4 + 65536, doubled);
+    k->queue_capacity = capacity_of(n / 2 + 131072, doubled);
     take(&k->corners, arena, 3 * n);
-    take(&k->pool, arena, k->pool_room);
-    take(&k->raw, arena, k->raw_room);
-    take(&k->pairs, arena, k->raw_room / 2);
-    take(&k->places, arena, k->raw_room);
-    take(&k->leaf_ids, arena, k->leaf_room);
+    take(&k->pool, arena, k->pool_capacity);
+    take(&k->raw, arena, k->raw_capacity);
+    take(&k->pairs, arena, k->raw_capacity / 2);
+    take(&k->places, arena, k->raw_capacity);
+    take(&k->leaf_ids, arena, k->leaf_capacity);
     for (int i = 0; i < 2; ++i) {
         for (int size = 0; size < SMALL_CLASSES; ++size)
-            take(&k->small[i][size], arena, k->small_room);
+            take(&k->small[i][size], arena, k->small_capacity);
     }
-    take(&k->medium, arena, k->medium_room);
-    take(&k->big, arena, k->big_room);
-    take(&k->queue, arena, k->queue_room + BLOCKS_MOST);
+    take(&k->medium, arena, k->medium_capacity);
+    take(&k->big, arena, k->big_capacity);
+    take(&k->queue, arena, k->queue_capacity + BLOCKS_MAX);
     take(&k->count, arena, 1);
 }
 
@@ -157,8 +157,8 @@ struct binned_rule {
     static void plan(binned *, uint64_t, uint32_t) {}
     static void lay_out(binned *k, cuda_arena *arena, uint64_t n, uint32_t doubled) {
         lay_out_binned(k, arena, n, doubled);
-        k->node_room = k->raw_room;
-        k->reference_room = k->leaf_room;
+        k->node_capacity = k->raw_capacity;
+        k->reference_capacity = k->leaf_capacity;
     }
     static set_up_counts counts(const binned &k) {
         return {&k.count->valid, &k.count->degenerate, k.count->box_lo, k.count->box_hi};

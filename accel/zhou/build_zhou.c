@@ -64,12 +64,12 @@ static uint32_t count_of(uint64_t set) {
 static zhou_choice search(const small_stage *stage, const small_subset *node) {
     zhou_choice best = zhou_choice_none();
     for (int side = 0; side < ZHOU_SIDES; ++side) {
-        const sah_axis of = zhou_axis_of(node->box, side / 2);
+        const sah_axis areas = zhou_axis_of(node->box, side / 2);
         for (uint64_t left_over = node->set; left_over; left_over &= left_over - 1) {
             const uint32_t i = (uint32_t)__builtin_ctzll(left_over);
             zhou_choice tried = {0, stage->all.plane[side][i], side, i};
-            if (!zhou_is_candidate(&of, tried.plane, side)) continue;
-            tried.cost = sah_split_cost(&stage->build->costs, &of, tried.plane,
+            if (!zhou_is_candidate(&areas, tried.plane, side)) continue;
+            tried.cost = sah_split_cost(&stage->build->costs, &areas, tried.plane,
                                         count_of(node->set & stage->all.left[side][i]),
                                         count_of(node->set & stage->all.right[side][i]));
             if (zhou_choice_better(&tried, &best)) best = tried;
@@ -105,7 +105,7 @@ static kd_status subdivide(const small_stage *stage, const small_subset *node) {
     return subdivide(stage, &right);
 }
 
-/* Builds the subtree of a node of at most ZHOU_SMALL_MOST triangles. */
+/* Builds the subtree of a node of at most ZHOU_SMALL_MAX triangles. */
 static kd_status build_small(zhou_build *build, const zhou_node *node, const zhou_part *parts) {
     small_stage stage;
     stage.parts = parts;
@@ -138,15 +138,15 @@ static uint64_t build_zhou_scratch_bytes(uint32_t triangle_count) {
 static kd_status grow(zhou_build *build, const zhou_node *node, const zhou_part *parts);
 
 static void grow_branch(task *self) {
-    branch *of = (branch *)(void *)self;
-    zhou_node root = *of->node;
+    branch *job = (branch *)(void *)self;
+    zhou_node root = *job->node;
     root.at = 0;
-    of->build = *of->from;
-    of->build.seconds[0] = of->build.seconds[1] = 0;
-    of->status =
-        tree_writer_open(&of->build.writer, 4 * (uint64_t)root.count, 4 * (uint64_t)root.count);
-    if (of->status == KD_OK) of->status = grow(&of->build, &root, of->parts);
-    if (of->status != KD_OK) snprintf(of->message, sizeof of->message, "%s", kd_last_error());
+    job->build = *job->from;
+    job->build.seconds[0] = job->build.seconds[1] = 0;
+    job->status =
+        tree_writer_open(&job->build.writer, 4 * (uint64_t)root.count, 4 * (uint64_t)root.count);
+    if (job->status == KD_OK) job->status = grow(&job->build, &root, job->parts);
+    if (job->status != KD_OK) snprintf(job->message, sizeof job->message, "%s", kd_last_error());
 }
 
 static kd_status append(zhou_build *build, uint32_t at, const branch *grown) {
@@ -189,7 +189,7 @@ static kd_status grow_children(zhou_build *build, zhou_split *split) {
 }
 
 static kd_status grow(zhou_build *build, const zhou_node *node, const zhou_part *parts) {
-    const bool small = node->count <= ZHOU_SMALL_MOST;
+    const bool small = node->count <= ZHOU_SMALL_MAX;
     const double started = timing_now();
     bool leaf = true;
     zhou_split split;
@@ -232,11 +232,11 @@ static void begin_root(zhou_node *root, box3 box) {
     root->box.lo = zhou_corner(box.lo);
     root->box.hi = zhou_corner(box.hi);
     root->tight = root->box;
-    root->growth = ZHOU_GROWTH_MOST;
+    root->growth = ZHOU_GROWTH_MAX;
 }
 
 static kd_status build_zhou(tritree *out, const tritree_input *input,
-                            const tritree_options *options, job *watched) {
+                            const tritree_options *options, job_control *job) {
     whole_tree tree;
     memset(&tree, 0, sizeof tree);
     zhou_build *build = &tree.build;
@@ -244,7 +244,7 @@ static kd_status build_zhou(tritree *out, const tritree_input *input,
     build->costs =
         (sah_costs){options->traversal_cost, options->intersect_cost, options->empty_factor};
     build->max_depth = (uint32_t)tritree_depth_limit(options, input->triangle_count);
-    build->watched = watched;
+    build->job = job;
     begin_root(&tree.root, out->box);
     kd_status status = KD_OK;
     const double started = timing_now();

@@ -53,10 +53,10 @@ __device__ __forceinline__ void place_leaf(const zhou_device &k, uint32_t id, co
 __device__ __forceinline__ uint64_t needed_bytes(const zhou_device &k, const tritree_built &built) {
     if (!built.exhausted || k.count->exhausted & zhou_device::SIZES_UNKNOWN) return 0;
     uint64_t needed = k.memory_bytes;
-    if (built.node_count > k.node_room)
-        needed += 2ull * sizeof(tritree_node) * (built.node_count - k.node_room);
-    if (built.reference_count > k.reference_room)
-        needed += 2ull * sizeof(uint32_t) * (built.reference_count - k.reference_room);
+    if (built.node_count > k.node_capacity)
+        needed += 2ull * sizeof(tritree_node) * (built.node_count - k.node_capacity);
+    if (built.reference_count > k.reference_capacity)
+        needed += 2ull * sizeof(uint32_t) * (built.reference_count - k.reference_capacity);
     return needed;
 }
 
@@ -119,42 +119,42 @@ uint32_t at_most_2_31(uint64_t count) {
     return (uint32_t)(count < 1ull << 31 ? count : 1ull << 31);
 }
 
-/* Capacities by triangle count. ZHOU_GROWTH_MOST bounds the references of the large-node stage,
+/* Capacities by triangle count. ZHOU_GROWTH_MAX bounds the references of the large-node stage,
    twice as many where both children share a buffer; most meshes need less than a fourth of that.
    The other capacities are estimates, whose constant part is for what warps allocate in advance. */
 void lay_out_zhou(zhou_device *k, cuda_arena *arena, uint64_t n, uint32_t doubled) {
     const uint64_t growth =
-        doubled < 2 ? (uint64_t)ZHOU_GROWTH_MOST >> (2 - doubled) : (uint64_t)ZHOU_GROWTH_MOST;
-    const uint64_t most = growth * n + n / 64 + 4096;
-    k->part_room = at_most_2_31(2 * most);
-    k->small_room = k->id_room = at_most_2_31(most);
-    k->level_room = k->leaf_room = at_most_2_31((n / 16 + 16384) << doubled);
-    k->task_room = at_most_2_31((n / 8 + 16384) << doubled);
-    k->root_room = at_most_2_31((n / 4 + 16384) << doubled);
-    k->raw_room = at_most_2_31((n / 2 + 65536) << doubled);
+        doubled < 2 ? (uint64_t)ZHOU_GROWTH_MAX >> (2 - doubled) : (uint64_t)ZHOU_GROWTH_MAX;
+    const uint64_t maximum = growth * n + n / 64 + 4096;
+    k->part_capacity = at_most_2_31(2 * maximum);
+    k->small_capacity = k->id_capacity = at_most_2_31(maximum);
+    k->level_capacity = k->leaf_capacity = at_most_2_31((n / 16 + 16384) << doubled);
+    k->task_capacity = at_most_2_31((n / 8 + 16384) << doubled);
+    k->root_capacity = at_most_2_31((n / 4 + 16384) << doubled);
+    k->raw_capacity = at_most_2_31((n / 2 + 65536) << doubled);
     take(&k->corners, arena, 3 * n);
-    take(&k->small_parts, arena, k->small_room);
+    take(&k->small_parts, arena, k->small_capacity);
     for (int i = 0; i < 2; ++i) {
-        take(&k->parts[i], arena, k->part_room);
-        take(&k->level_nodes[i], arena, k->level_room);
-        take(&k->tasks[i], arena, k->task_room);
-        take(&k->merges[i], arena, k->level_room);
+        take(&k->parts[i], arena, k->part_capacity);
+        take(&k->level_nodes[i], arena, k->level_capacity);
+        take(&k->tasks[i], arena, k->task_capacity);
+        take(&k->merges[i], arena, k->level_capacity);
     }
     k->pool = k->parts[0];
     k->places = (uint2 *)k->level_nodes[0]; /* no longer needed then, and larger */
     static_assert(sizeof(zhou_node) >= 8 * sizeof(uint2), "raw_room is 8 times level_room at most");
-    take(&k->roots, arena, k->root_room);
-    take(&k->raw, arena, k->raw_room);
-    take(&k->pairs, arena, k->raw_room / 2);
-    take(&k->ids, arena, k->id_room);
-    take(&k->leaves, arena, k->leaf_room);
+    take(&k->roots, arena, k->root_capacity);
+    take(&k->raw, arena, k->raw_capacity);
+    take(&k->pairs, arena, k->raw_capacity / 2);
+    take(&k->ids, arena, k->id_capacity);
+    take(&k->leaves, arena, k->leaf_capacity);
     /* One partly filled segment for each resident warp. */
-    k->segment_room = k->node_room / ZHOU_SEGMENT + 16384;
-    k->id_segment_room = k->reference_room / ZHOU_SEGMENT + 16384;
-    take(&k->segments, arena, (uint64_t)k->segment_room * ZHOU_SEGMENT);
-    take(&k->id_segments, arena, (uint64_t)k->id_segment_room * ZHOU_SEGMENT);
-    take(&k->node_next, arena, k->segment_room);
-    take(&k->id_next, arena, k->id_segment_room);
+    k->segment_capacity = k->node_capacity / ZHOU_SEGMENT + 16384;
+    k->id_segment_capacity = k->reference_capacity / ZHOU_SEGMENT + 16384;
+    take(&k->segments, arena, (uint64_t)k->segment_capacity * ZHOU_SEGMENT);
+    take(&k->id_segments, arena, (uint64_t)k->id_segment_capacity * ZHOU_SEGMENT);
+    take(&k->node_next, arena, k->segment_capacity);
+    take(&k->id_next, arena, k->id_segment_capacity);
     take(&k->count, arena, 1);
 }
 
@@ -165,13 +165,13 @@ struct zhou_rule {
     static const bool positive_zero = true; /* zhou_corner */
 
     static void plan(zhou_device *k, uint64_t n, uint32_t doubled) {
-        k->node_room = at_most_2_31((12 * n + 1000000) << doubled);
-        k->reference_room = at_most_2_31((10 * n + 2000000) << doubled);
+        k->node_capacity = at_most_2_31((12 * n + 1000000) << doubled);
+        k->reference_capacity = at_most_2_31((10 * n + 2000000) << doubled);
     }
     static void lay_out(zhou_device *k, cuda_arena *arena, uint64_t n, uint32_t doubled) {
         lay_out_zhou(k, arena, n, doubled);
-        k->memory_bytes = arena->used + (uint64_t)k->node_room * sizeof(tritree_node) +
-                          (uint64_t)k->reference_room * sizeof(uint32_t);
+        k->memory_bytes = arena->used + (uint64_t)k->node_capacity * sizeof(tritree_node) +
+                          (uint64_t)k->reference_capacity * sizeof(uint32_t);
     }
     static set_up_counts counts(const zhou_device &k) {
         return {&k.count->valid, &k.count->degenerate, k.count->box_lo, k.count->box_hi};

@@ -16,8 +16,8 @@ typedef struct zhou_part {
 /* All candidates of a small node: for each side of the box of each of its triangles, the plane and
    bit masks of the triangles on its left and on its right. */
 typedef struct zhou_candidates {
-    float plane[ZHOU_SIDES][ZHOU_SMALL_MOST];
-    uint64_t left[ZHOU_SIDES][ZHOU_SMALL_MOST], right[ZHOU_SIDES][ZHOU_SMALL_MOST];
+    float plane[ZHOU_SIDES][ZHOU_SMALL_MAX];
+    uint64_t left[ZHOU_SIDES][ZHOU_SMALL_MAX], right[ZHOU_SIDES][ZHOU_SMALL_MAX];
     uint32_t count; /* triangles */
 } zhou_candidates;
 
@@ -28,7 +28,7 @@ typedef struct zhou_build {
     const tritree_input *input;
     sah_costs costs;
     uint32_t max_depth;
-    const job *watched;
+    const job_control *job;
     task_pool *pool;
     tree_writer writer;
     double seconds[2]; /* of the thread, in large and in small nodes */
@@ -38,9 +38,8 @@ typedef struct zhou_build {
 typedef struct zhou_split {
     zhou_plan plan;
     zhou_node child[2];
-    zhou_part *parts[2]; /* of both, in one block; the caller frees parts[0] */
-    uint32_t
-        empty_right[ZHOU_CUTS_MOST]; /* empty right children, to be written after the subtree */
+    zhou_part *parts[2];                 /* of both, in one block; the caller frees parts[0] */
+    uint32_t empty_right[ZHOU_CUTS_MAX]; /* empty right children, to be written after the subtree */
     int empty_count;
 } zhou_split;
 

@@ -14,7 +14,7 @@
 #define KD_ACCEL_ZHOU_EMIT_CUH
 #include "accel/zhou/state.cuh"
 
-enum { PLACE_BLOCK = 256, PLACE_STEP_MOST = 14 };
+enum { PLACE_BLOCK = 256, PLACE_STEP_MAX = 14 };
 
 #define FOR_PAIRS(k, pair)                                                                         \
     for (uint32_t pair = blockIdx.x * PLACE_BLOCK + threadIdx.x,                                   \
@@ -24,7 +24,7 @@ enum { PLACE_BLOCK = 256, PLACE_STEP_MOST = 14 };
 /* Combines the sizes of `at` and its sibling, which is an inner node, too. Returns true for the
    second to arrive, whose `size` is then the sum. */
 template <class state>
-__device__ __forceinline__ bool meet_sibling(const state &k, uint32_t at, uint2 *size) {
+__device__ __forceinline__ bool join_sibling(const state &k, uint32_t at, uint2 *size) {
     raw_pair *pair = k.pairs + (at >> 1);
     const bool is_right = at & 1;
     (is_right ? pair->right : pair->left) = *size;
@@ -60,7 +60,7 @@ template <class state> __global__ __launch_bounds__(PLACE_BLOCK) void sum_sizes(
                 const uint2 leaf = size_of(k, sibling);
                 up->left = at & 1 ? leaf : size;
                 size.x += leaf.x, size.y += leaf.y;
-            } else if (!meet_sibling(k, at, &size)) {
+            } else if (!join_sibling(k, at, &size)) {
                 break;
             }
             ++size.x;
@@ -82,8 +82,8 @@ __device__ __forceinline__ void place_node(const state &k, uint32_t id, uint32_t
 }
 
 template <class state> __device__ __forceinline__ bool layout_fits(const state &k) {
-    return !k.count->exhausted && 2 * k.count->total.x + 1 <= k.node_room &&
-           k.count->total.y <= k.reference_room;
+    return !k.count->exhausted && 2 * k.count->total.x + 1 <= k.node_capacity &&
+           k.count->total.y <= k.reference_capacity;
 }
 
 template <class state> __device__ inline void report(const state &k) {
@@ -94,8 +94,8 @@ template <class state> __device__ inline void report(const state &k) {
     built.reference_count = c->total.y;
     built.degenerate_count = c->degenerate;
     built.exhausted = c->exhausted;
-    if (built.node_count > k.node_room) built.exhausted |= EXHAUSTED_NODES;
-    if (built.reference_count > k.reference_room) built.exhausted |= EXHAUSTED_LEAVES;
+    if (built.node_count > k.node_capacity) built.exhausted |= EXHAUSTED_NODES;
+    if (built.reference_count > k.reference_capacity) built.exhausted |= EXHAUSTED_LEAVES;
     built.needed_bytes = needed_bytes(k, built);
     *k.built = built;
 }
@@ -111,9 +111,9 @@ __global__ __launch_bounds__(PLACE_BLOCK) void place_nodes(const state k, uint32
         if (pair == 0 && above == 0) place_node(k, 0, 0, make_uint2(1, 0));
         const uint32_t depth = k.pairs[pair].state >> 2; /* 0 for a hole */
         if (depth <= above || depth > above + step) continue;
-        const raw_pair own = k.pairs[pair];
+        const raw_pair raw = k.pairs[pair];
         uint2 place = make_uint2(0, 0); /* relative to the last pass */
-        uint32_t at = own.parent;
+        uint32_t at = raw.parent;
         for (uint32_t up = depth - 1; up > above; --up) {
             const raw_pair next = k.pairs[at >> 1];
             place.x += 2;
@@ -123,7 +123,7 @@ __global__ __launch_bounds__(PLACE_BLOCK) void place_nodes(const state k, uint32
         const uint2 top = at == 0 ? make_uint2(1, 0) : k.places[at];
         place.x += top.x, place.y += top.y;
         const uint2 left = make_uint2(place.x + 2, place.y);
-        const uint2 right = make_uint2(left.x + 2 * own.left.x, left.y + own.left.y);
+        const uint2 right = make_uint2(left.x + 2 * raw.left.x, left.y + raw.left.y);
         if (depth == above + step) k.places[2 * pair] = left, k.places[2 * pair + 1] = right;
         place_node(k, 2 * pair, place.x, left);
         place_node(k, 2 * pair + 1, place.x + 1, right);
@@ -134,7 +134,7 @@ __global__ __launch_bounds__(PLACE_BLOCK) void place_nodes(const state k, uint32
 template <class state> kd_status emit(const state &k, unsigned blocks, cudaStream_t stream) {
     sum_sizes<state><<<blocks, PLACE_BLOCK, 0, stream>>>(k);
     KD_CUDA_LAUNCHED("sum_sizes");
-    const uint32_t passes = (k.max_depth + PLACE_STEP_MOST - 1) / PLACE_STEP_MOST;
+    const uint32_t passes = (k.max_depth + PLACE_STEP_MAX - 1) / PLACE_STEP_MAX;
     const uint32_t step = (k.max_depth + passes - 1) / passes;
     for (uint32_t above = 0; above < k.max_depth; above += step) {
         place_nodes<state><<<blocks, PLACE_BLOCK, 0, stream>>>(k, above, step);

@@ -24,42 +24,42 @@ typedef struct starting {
 } starting;
 
 static void count_piece(void *context, int64_t begin, int64_t end, int thread) {
-    const starting *of = (const starting *)context;
+    const starting *start = (const starting *)context;
     (void)thread;
     uint32_t count = 0;
     box3 box;
-    for (int64_t id = begin; id < end; ++id) count += can_be_hit(of->input, (uint32_t)id, &box);
-    of->counts[begin / TRIANGLES_AT_ONCE] = count;
+    for (int64_t id = begin; id < end; ++id) count += can_be_hit(start->input, (uint32_t)id, &box);
+    start->counts[begin / TRIANGLES_AT_ONCE] = count;
 }
 
 static void start_piece(void *context, int64_t begin, int64_t end, int thread) {
-    const starting *of = (const starting *)context;
+    const starting *start = (const starting *)context;
     (void)thread;
-    zhou_part *to = of->parts + of->counts[begin / TRIANGLES_AT_ONCE];
+    zhou_part *to = start->parts + start->counts[begin / TRIANGLES_AT_ONCE];
     for (int64_t id = begin; id < end; ++id) {
         zhou_part part;
         part.id = (uint32_t)id;
-        if (can_be_hit(of->input, part.id, &part.box)) *to++ = part;
+        if (can_be_hit(start->input, part.id, &part.box)) *to++ = part;
     }
 }
 
 kd_status zhou_first_parts(zhou_part **parts, uint32_t *count, const tritree_input *input) {
     const uint32_t n = input->triangle_count, pieces = n / TRIANGLES_AT_ONCE + 1;
-    starting of = {input, NULL, NULL};
+    starting start = {input, NULL, NULL};
     kd_status status = KD_OK;
     *count = 0;
-    KD_TRY_GOTO(KD_RESERVE_ZEROED(of.counts, pieces));
-    parallel_for(n, TRIANGLES_AT_ONCE, count_piece, &of);
+    KD_TRY_GOTO(KD_RESERVE_ZEROED(start.counts, pieces));
+    parallel_for(n, TRIANGLES_AT_ONCE, count_piece, &start);
     for (uint32_t i = 0; i < pieces; ++i) {
-        const uint32_t here = of.counts[i];
-        of.counts[i] = *count;
+        const uint32_t here = start.counts[i];
+        start.counts[i] = *count;
         *count += here;
     }
-    KD_TRY_GOTO(KD_RESERVE(of.parts, *count));
-    *parts = of.parts;
-    if (*count > 0) parallel_for(n, TRIANGLES_AT_ONCE, start_piece, &of);
+    KD_TRY_GOTO(KD_RESERVE(start.parts, *count));
+    *parts = start.parts;
+    if (*count > 0) parallel_for(n, TRIANGLES_AT_ONCE, start_piece, &start);
 done:
-    memory_free(of.counts);
+    memory_free(start.counts);
     return status;
 }
 
@@ -77,7 +77,7 @@ typedef struct division {
     const tritree_input *input;
     const zhou_part *parts;
     zhou_split *split;
-    chunk chunks[TASK_EACH_MOST];
+    chunk chunks[TASK_EACH_MAX];
     int chunk_count;
 } division;
 
@@ -87,11 +87,11 @@ static uint32_t sides_of(const zhou_plan *plan, const zhou_part *part) {
 }
 
 static void count_chunk(void *context, int i) {
-    division *of = (division *)context;
-    chunk *piece = of->chunks + i;
+    division *divided = (division *)context;
+    chunk *piece = divided->chunks + i;
     uint32_t left = 0, right = 0;
     for (uint32_t k = 0; k < piece->count; ++k) {
-        const uint32_t sides = sides_of(&of->split->plan, of->parts + piece->first + k);
+        const uint32_t sides = sides_of(&divided->split->plan, divided->parts + piece->first + k);
         left += sides & 1;
         right += sides >> 1;
     }
@@ -99,10 +99,10 @@ static void count_chunk(void *context, int i) {
     piece->side_count[1] = right;
 }
 
-static zhou_part clip_part(const division *of, zhou_part part, int side) {
-    const zhou_plan *plan = &of->split->plan;
+static zhou_part clip_part(const division *division, zhou_part part, int side) {
+    const zhou_plan *plan = &division->split->plan;
     vec3 corner[3];
-    corners_of(of->input, part.id, corner);
+    corners_of(division->input, part.id, corner);
     vec3_set_axis(side ? &part.box.lo : &part.box.hi, plan->axis, plan->plane);
     part.box = zhou_clip(corner[0], corner[1], corner[2], plan->axis, plan->plane, side, part.box);
     return part;
@@ -110,9 +110,9 @@ static zhou_part clip_part(const division *of, zhou_part part, int side) {
 
 /* Zhou 2008, algorithm 2: "sort and clip triangles to child nodes". */
 static void scatter_chunk(void *context, int i) {
-    division *of = (division *)context;
-    const zhou_split *split = of->split;
-    chunk *piece = of->chunks + i;
+    division *divided = (division *)context;
+    const zhou_split *split = divided->split;
+    chunk *piece = divided->chunks + i;
     zhou_part *to[2];
     for (int side = 0; side < 2; ++side) {
         to[side] = split->parts[side] + piece->side_count[side];
@@ -120,11 +120,11 @@ static void scatter_chunk(void *context, int i) {
         for (int k = 0; k < 3; ++k) piece->middles[side][k] = 0;
     }
     for (uint32_t k = 0; k < piece->count; ++k) {
-        const zhou_part *whole = of->parts + piece->first + k;
+        const zhou_part *whole = divided->parts + piece->first + k;
         const uint32_t sides = sides_of(&split->plan, whole);
         for (int side = 0; side < 2; ++side) {
             if (!(sides >> side & 1)) continue;
-            const zhou_part part = sides == 3 ? clip_part(of, *whole, side) : *whole;
+            const zhou_part part = sides == 3 ? clip_part(divided, *whole, side) : *whole;
             box3_join(&piece->tight[side], part.box);
             for (int c = 0; c < 3 && split->plan.means; ++c)
                 piece->middles[side][c] +=
@@ -173,22 +173,22 @@ static void begin_child(zhou_split *split, int side, uint32_t count, float growt
     child->count = count;
 }
 
-static void finish_child(const division *of, int side) {
-    zhou_node *child = of->split->child + side;
+static void finish_child(const division *division, int side) {
+    zhou_node *child = division->split->child + side;
     uint64_t middles[3] = {0, 0, 0};
-    for (int i = 0; i < of->chunk_count; ++i) {
-        box3_join(&child->tight, of->chunks[i].tight[side]);
-        for (int k = 0; k < 3; ++k) middles[k] += of->chunks[i].middles[side][k];
+    for (int i = 0; i < division->chunk_count; ++i) {
+        box3_join(&child->tight, division->chunks[i].tight[side]);
+        for (int k = 0; k < 3; ++k) middles[k] += division->chunks[i].middles[side][k];
     }
     for (int k = 0; k < 3; ++k) child->mean[k] = zhou_mean(child->box, k, middles[k], child->count);
 }
 
 /* Turns the counts of chunks into offsets; returns the sum. */
-static uint32_t add_up(division *of, int side) {
+static uint32_t add_up(division *division, int side) {
     uint32_t sum = 0;
-    for (int i = 0; i < of->chunk_count; ++i) {
-        const uint32_t here = of->chunks[i].side_count[side];
-        of->chunks[i].side_count[side] = sum;
+    for (int i = 0; i < division->chunk_count; ++i) {
+        const uint32_t here = division->chunks[i].side_count[side];
+        division->chunks[i].side_count[side] = sum;
         sum += here;
     }
     return sum;
@@ -196,21 +196,22 @@ static uint32_t add_up(division *of, int side) {
 
 kd_status zhou_large_step(zhou_build *build, const zhou_node *node, const zhou_part *parts,
                           bool *leaf, zhou_split *out) {
-    division of = {.input = build->input, .parts = parts, .split = out};
-    KD_REQUIRE(!job_cancelled(build->watched), KD_INTERRUPTED,
+    division division = {.input = build->input, .parts = parts, .split = out};
+    KD_REQUIRE(!job_cancelled(build->job), KD_INTERRUPTED,
                "building the triangle tree was cancelled");
     zhou_plan_make(&out->plan, node, build->max_depth);
     *leaf = true;
     if (out->plan.axis == ZHOU_NO_AXIS) return write_leaf(build, node, parts);
     const uint32_t chunks = node->count / CHUNK + 1;
-    of.chunk_count = chunks < TASK_EACH_MOST ? (int)chunks : TASK_EACH_MOST;
-    for (int i = 0; i < of.chunk_count; ++i) {
-        const uint64_t most = (uint64_t)of.chunk_count, k = (uint64_t)i;
-        of.chunks[i].first = (uint32_t)(node->count * k / most);
-        of.chunks[i].count = (uint32_t)(node->count * (k + 1) / most) - of.chunks[i].first;
+    division.chunk_count = chunks < TASK_EACH_MAX ? (int)chunks : TASK_EACH_MAX;
+    for (int i = 0; i < division.chunk_count; ++i) {
+        const uint64_t maximum = (uint64_t)division.chunk_count, k = (uint64_t)i;
+        division.chunks[i].first = (uint32_t)(node->count * k / maximum);
+        division.chunks[i].count =
+            (uint32_t)(node->count * (k + 1) / maximum) - division.chunks[i].first;
     }
-    task_each(build->pool, of.chunk_count, count_chunk, &of);
-    const uint32_t left = add_up(&of, 0), right = add_up(&of, 1);
+    task_each(build->pool, division.chunk_count, count_chunk, &division);
+    const uint32_t left = add_up(&division, 0), right = add_up(&division, 1);
     const float growth = zhou_growth_left(node->growth, node->count, left, right);
     if (growth < 1) return write_leaf(build, node, parts);
     *leaf = false;
@@ -218,8 +219,8 @@ kd_status zhou_large_step(zhou_build *build, const zhou_node *node, const zhou_p
     begin_child(out, 1, right, growth);
     KD_TRY(KD_RESERVE(out->parts[0], (uint64_t)left + right));
     out->parts[1] = out->parts[0] + left;
-    task_each(build->pool, of.chunk_count, scatter_chunk, &of);
-    finish_child(&of, 0);
-    finish_child(&of, 1);
+    task_each(build->pool, division.chunk_count, scatter_chunk, &division);
+    finish_child(&division, 0);
+    finish_child(&division, 1);
     return write_split(build, node->at, out);
 }

@@ -63,21 +63,22 @@ __device__ __forceinline__ uint32_t set_up_place(set_up_shared &s, bool valid, b
 
 /* Reduces the minima and maxima of all threads, given as ordered integers. All threads of a block
    must call it. */
-__device__ __forceinline__ void set_up_box(set_up_shared &s, const int least[3], const int most[3],
-                                           int *box_lo, int *box_hi) {
+__device__ __forceinline__ void set_up_box(set_up_shared &s, const int minimum[3],
+                                           const int maximum[3], int *box_lo, int *box_hi) {
     const unsigned lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
 #pragma unroll
     for (int a = 0; a < 3; ++a) {
-        const int lo = __reduce_min_sync(0xffffffff, least[a]);
-        const int hi = __reduce_max_sync(0xffffffff, most[a]);
+        const int lo = __reduce_min_sync(0xffffffff, minimum[a]);
+        const int hi = __reduce_max_sync(0xffffffff, maximum[a]);
         if (lane == 0) s.box[a][warp] = lo, s.box[3 + a][warp] = hi;
     }
     __syncthreads();
     if (threadIdx.x >= 6) return;
     const bool is_hi = threadIdx.x >= 3;
-    const int *of = s.box[threadIdx.x];
-    int best = of[0];
-    for (int w = 1; w < SET_UP_WARPS; ++w) best = is_hi ? max(best, of[w]) : min(best, of[w]);
+    const int *values = s.box[threadIdx.x];
+    int best = values[0];
+    for (int w = 1; w < SET_UP_WARPS; ++w)
+        best = is_hi ? max(best, values[w]) : min(best, values[w]);
     if (is_hi)
         atomicMax(&box_hi[threadIdx.x - 3], best);
     else
@@ -118,9 +119,9 @@ __global__ __launch_bounds__(SET_UP_BLOCK) void set_up(const tritree_input input
             hi[a] = fmaxf(hi[a], vec3_axis(box.hi, a));
         }
     }
-    const int least[3] = {ordered(lo[0]), ordered(lo[1]), ordered(lo[2])};
-    const int most[3] = {ordered(hi[0]), ordered(hi[1]), ordered(hi[2])};
-    set_up_box(s, least, most, to.box_lo, to.box_hi);
+    const int minimum[3] = {ordered(lo[0]), ordered(lo[1]), ordered(lo[2])};
+    const int maximum[3] = {ordered(hi[0]), ordered(hi[1]), ordered(hi[2])};
+    set_up_box(s, minimum, maximum, to.box_lo, to.box_hi);
 }
 
 /* --- Host --- */
@@ -149,9 +150,9 @@ static inline kd_status build_mark(const tritree_build_cuda *build, int stage) {
 }
 
 /* Returns no more blocks than needed for the triangles, but at least one. */
-static inline unsigned set_up_blocks(uint32_t triangle_count, unsigned most) {
+static inline unsigned set_up_blocks(uint32_t triangle_count, unsigned maximum) {
     const uint32_t wanted = (triangle_count + SET_UP_BLOCK - 1) / SET_UP_BLOCK;
-    return wanted < 1 ? 1 : wanted < most ? wanted : most;
+    return wanted < 1 ? 1 : wanted < maximum ? wanted : maximum;
 }
 
 /* Computes the memory that a build by the rule needs. */
@@ -162,20 +163,20 @@ template <class rule> void pipeline_plan(tritree_build_cuda *build) {
     rule::plan(&k, build->input.triangle_count, build->doubled);
     rule::lay_out(&k, &arena, build->input.triangle_count, build->doubled);
     build->scratch_bytes = arena.used;
-    build->node_room = k.node_room;
-    build->reference_room = k.reference_room;
+    build->node_capacity = k.node_capacity;
+    build->reference_capacity = k.reference_capacity;
 }
 
 /* Sets up the state of a build in the memory that the caller has reserved. */
 template <class rule>
 kd_status pipeline_open(typename rule::state *k, const tritree_build_cuda *build) {
     const uint32_t n = build->input.triangle_count;
-    KD_REQUIRE(n <= TRITREE_CUDA_TRIANGLES_MOST, KD_ERROR_USAGE,
+    KD_REQUIRE(n <= TRITREE_CUDA_TRIANGLES_MAX, KD_ERROR_USAGE,
                "the mesh has %u triangles; the device builder supports at most %d", n,
-               TRITREE_CUDA_TRIANGLES_MOST);
+               TRITREE_CUDA_TRIANGLES_MAX);
     memset(k, 0, sizeof *k);
-    k->node_room = build->node_room;
-    k->reference_room = build->reference_room;
+    k->node_capacity = build->node_capacity;
+    k->reference_capacity = build->reference_capacity;
     cuda_arena arena = {(char *)build->scratch, 0};
     rule::lay_out(k, &arena, n, build->doubled);
     KD_REQUIRE(arena.used <= build->scratch_bytes, KD_ERROR_MEMORY,
@@ -186,8 +187,8 @@ kd_status pipeline_open(typename rule::state *k, const tritree_build_cuda *build
     k->costs.intersect = build->options.intersect_cost;
     k->costs.empty_factor = build->options.empty_factor;
     k->max_depth = (uint32_t)tritree_depth_limit(&build->options, n);
-    k->node_room = build->node_room;
-    k->reference_room = build->reference_room;
+    k->node_capacity = build->node_capacity;
+    k->reference_capacity = build->reference_capacity;
     k->nodes = build->nodes;
     k->references = build->references;
     k->built = build->built;

@@ -6,7 +6,7 @@
    A part's box is never too small. Coordinates are never -0, so the minimum of several has the same
    bits in any order.
    Differs from the papers in: a large node becomes a leaf if its split would exceed
-   ZHOU_GROWTH_MOST references per triangle in its branch, or the depth limit. Close to the depth
+   ZHOU_GROWTH_MAX references per triangle in its branch, or the depth limit. Close to the depth
    limit, where the remaining levels only suffice for halving the node's triangles, empty space of
    less than half a side is not cut off, and the split is at the mean of the triangles' centres,
    which separates them, instead of the spatial median, which may be far from all of them. An axis
@@ -19,9 +19,9 @@
 #include "accel/tree/triangle_clip.h"
 
 enum {
-    ZHOU_SMALL_MOST = 64, /* T: triangles of a small node, one bit each */
-    ZHOU_CUTS_MOST = 6,
-    ZHOU_GROWTH_MOST = 16,
+    ZHOU_SMALL_MAX = 64, /* T: triangles of a small node, one bit each */
+    ZHOU_CUTS_MAX = 6,
+    ZHOU_GROWTH_MAX = 16,
     /* of a box: candidate side 2 axis is where parts begin, 2 axis + 1 where they end */
     ZHOU_SIDES = 6,
     ZHOU_NO_AXIS = 3
@@ -45,8 +45,8 @@ KD_FN vec3 zhou_corner(vec3 corner) { /* -0 becomes 0 */
 
 /* The empty spaces that are cut off a node, one side at a time, and then its split. */
 typedef struct zhou_plan {
-    float cut[ZHOU_CUTS_MOST];
-    int cut_side[ZHOU_CUTS_MOST]; /* 2 axis, + 1 if the empty part is the upper one */
+    float cut[ZHOU_CUTS_MAX];
+    int cut_side[ZHOU_CUTS_MAX]; /* 2 axis, + 1 if the empty part is the upper one */
     int cuts;
     box3 box; /* what is left, to be split */
     int axis; /* ZHOU_NO_AXIS: leaf */
@@ -114,7 +114,7 @@ KD_FN void zhou_plan_make(zhou_plan *plan, const zhou_node *node, uint32_t max_d
     }
     if (plan->depth >= max_depth) plan->axis = ZHOU_NO_AXIS;
     const uint32_t levels = zhou_levels_for(node->count);
-    plan->means = plan->depth + 1 + ZHOU_CUTS_MOST + levels >= max_depth;
+    plan->means = plan->depth + 1 + ZHOU_CUTS_MAX + levels >= max_depth;
     if (plan->axis == ZHOU_NO_AXIS || plan->depth + levels < max_depth || node->depth == 0) return;
     const float mean = node->mean[plan->axis];
     if (vec3_axis(plan->box.lo, plan->axis) < mean && mean < vec3_axis(plan->box.hi, plan->axis))
@@ -175,12 +175,12 @@ KD_FN sah_axis zhou_axis_of(box3 box, int axis) {
     const double width = (double)vec3_axis(box.hi, u) - (double)vec3_axis(box.lo, u);
     const double height = (double)vec3_axis(box.hi, v) - (double)vec3_axis(box.lo, v);
     const double area = sah_half_area(box), inverse = area > 0 ? 1 / area : 0;
-    sah_axis of;
-    of.lo = vec3_axis(box.lo, axis);
-    of.hi = vec3_axis(box.hi, axis);
-    of.base = area > 0 ? (float)(width * height * inverse) : 1.0f;
-    of.slope = (float)((width + height) * inverse);
-    return of;
+    sah_axis areas;
+    areas.lo = vec3_axis(box.lo, axis);
+    areas.hi = vec3_axis(box.hi, axis);
+    areas.base = area > 0 ? (float)(width * height * inverse) : 1.0f;
+    areas.slope = (float)((width + height) * inverse);
+    return areas;
 }
 
 /* A candidate of the small-node stage. Of equal costs the first by (side, plane) wins. */
@@ -214,9 +214,9 @@ KD_FN bool zhou_may_split(const sah_costs *costs, uint32_t count, uint32_t depth
 /* Returns true if a candidate splits the node: strictly inside it, or in its own side, to separate
    the triangles in that from all others. Triangles that end at the lower side or begin at the upper
    side lie in it. */
-KD_FN bool zhou_is_candidate(const sah_axis *of, float plane, int side) {
-    return (of->lo < plane && plane < of->hi) ||
-           (of->lo < of->hi && plane == (side & 1 ? of->lo : of->hi));
+KD_FN bool zhou_is_candidate(const sah_axis *areas, float plane, int side) {
+    return (areas->lo < plane && plane < areas->hi) ||
+           (areas->lo < areas->hi && plane == (side & 1 ? areas->lo : areas->hi));
 }
 
 /* Returns on which sides of a candidate's plane a part lies, as zhou_sides. A part in the plane is

@@ -49,7 +49,7 @@ struct build_state {
     float4 *corners; /* three per triangle */
     tritree_node *nodes;
     uint32_t *references;
-    uint32_t node_room, reference_room;
+    uint32_t node_capacity, reference_capacity;
     tritree_built *built;
     clipped *pool; /* references; the first are whole triangles */
     raw_node *raw;
@@ -82,8 +82,8 @@ __device__ __forceinline__ box3 unordered_box(const int *lo, const int *hi) {
     box.hi = vec3_make(unordered(hi[0]), unordered(hi[1]), unordered(hi[2]));
     return box;
 }
-__device__ __forceinline__ float pick4(float4 of, int axis) {
-    return axis == 0 ? of.x : axis == 1 ? of.y : of.z;
+__device__ __forceinline__ float pick4(float4 vector, int axis) {
+    return axis == 0 ? vector.x : axis == 1 ? vector.y : vector.z;
 }
 
 /* Inclusive prefix sum in groups of `width` lanes. */

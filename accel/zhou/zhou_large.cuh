@@ -40,11 +40,11 @@ __device__ inline void zhou_hand_on(const zhou_device &k, const build_level &lev
         if (lane == 0) k.raw[child.at] = raw_leaf(0, 0);
         return;
     }
-    if (child.count <= ZHOU_SMALL_MOST) {
+    if (child.count <= ZHOU_SMALL_MAX) {
         if (lane != 0) return;
         const uint32_t i = atomicAdd(&c->roots, 1u);
         k.raw[child.at] = raw_inner(RAW_ROOT, 0, i);
-        if (i >= k.root_room) {
+        if (i >= k.root_capacity) {
             exhaust(k, EXHAUSTED_LISTS, level.next);
             return;
         }
@@ -55,13 +55,13 @@ __device__ inline void zhou_hand_on(const zhou_device &k, const build_level &lev
         return;
     }
     const uint32_t chunks = (child.count + ZHOU_CHUNK - 1) / ZHOU_CHUNK;
-    uint32_t slot = 0, first = 0, room = 0;
+    uint32_t slot = 0, first = 0, capacity = 0;
     if (lane == 0) {
         slot = atomicAdd(&c->level_nodes[level.next], 1u);
         first = atomicAdd(&c->tasks[level.next], chunks);
-        if (chunks > 1) room = atomicAdd(&c->parts[level.after], 2 * child.count);
-        if (slot >= k.level_room || first + chunks > k.task_room ||
-            (chunks > 1 && (uint64_t)room + 2 * child.count > k.part_room)) {
+        if (chunks > 1) capacity = atomicAdd(&c->parts[level.after], 2 * child.count);
+        if (slot >= k.level_capacity || first + chunks > k.task_capacity ||
+            (chunks > 1 && (uint64_t)capacity + 2 * child.count > k.part_capacity)) {
             exhaust(k, EXHAUSTED_LISTS, level.next);
             slot = KD_NONE;
         }
@@ -74,7 +74,7 @@ __device__ inline void zhou_hand_on(const zhou_device &k, const build_level &lev
     k.level_nodes[level.to][slot] = child;
     if (chunks == 1) return;
     zhou_merge *merge = k.merges[level.to] + slot;
-    merge->first = room;
+    merge->first = capacity;
     merge->count[0] = merge->count[1] = merge->done = 0;
     for (int i = 0; i < 12; ++i) merge->box[i / 6][i % 6] = ordered(INFINITY);
     for (int i = 0; i < 6; ++i) merge->middles[i / 3][i % 3] = 0;
@@ -180,11 +180,11 @@ __device__ __forceinline__ void zhou_scatter(const zhou_device &k, zhou_shared &
         }
 #pragma unroll
         for (int a = 0; a < 3; ++a) {
-            const int least = __reduce_min_sync(WARP_ALL, ordered(lo[a]));
-            const int most = __reduce_min_sync(WARP_ALL, ordered(-hi[a]));
+            const int minimum = __reduce_min_sync(WARP_ALL, ordered(lo[a]));
+            const int maximum = __reduce_min_sync(WARP_ALL, ordered(-hi[a]));
             if (lane != 0) continue;
-            atomicMin(&s.merge.box[side][a], least);
-            atomicMin(&s.merge.box[side][3 + a], most);
+            atomicMin(&s.merge.box[side][a], minimum);
+            atomicMin(&s.merge.box[side][3 + a], maximum);
         }
         if (s.plan.means) zhou_add_middles(s, side, middles);
     }
@@ -196,7 +196,7 @@ __device__ inline void zhou_make_leaf(const zhou_device &k, const build_level &l
     if (threadIdx.x == 0) {
         s.leaf_first = atomicAdd(&k.count->ids, s.node.count);
         const uint32_t i = atomicAdd(&k.count->leaves, 1u);
-        s.stop = s.leaf_first + s.node.count > k.id_room || i >= k.leaf_room;
+        s.stop = s.leaf_first + s.node.count > k.id_capacity || i >= k.leaf_capacity;
         if (s.stop)
             exhaust(k, EXHAUSTED_LISTS, level.next);
         else
@@ -219,7 +219,7 @@ __device__ inline bool zhou_add_raw(const zhou_device &k, const build_level &lev
     struct {
         uint32_t at, depth;
     } node = {s.node.at, s.node.depth};
-    if (pair + more > k.raw_room) {
+    if (pair + more > k.raw_capacity) {
         exhaust(k, EXHAUSTED_LISTS, level.next);
         return false;
     }
@@ -257,10 +257,10 @@ __device__ inline void zhou_decide(const zhou_device &k, const build_level &leve
 /* Reserves space for a child's parts in the buffer for its size. Called by one thread. */
 __device__ inline clipped *zhou_place_child(const zhou_device &k, const build_level &level,
                                             zhou_node *child) {
-    const bool small = child->count <= ZHOU_SMALL_MOST;
+    const bool small = child->count <= ZHOU_SMALL_MAX;
     child->first =
         atomicAdd(small ? &k.count->small_parts : &k.count->parts[level.next], child->count);
-    if ((uint64_t)child->first + child->count > (small ? k.small_room : k.part_room)) {
+    if ((uint64_t)child->first + child->count > (small ? k.small_capacity : k.part_capacity)) {
         exhaust(k, EXHAUSTED_POOL, level.next);
         return NULL;
     }
@@ -327,7 +327,7 @@ __device__ inline void zhou_finish(const zhou_device &k, const build_level &leve
             zhou_node *child = s.child + side;
             child->first = merge->first + (side ? s.node.count : 0);
             s.to[side] = NULL;
-            if (child->count == 0 || child->count > ZHOU_SMALL_MOST) continue;
+            if (child->count == 0 || child->count > ZHOU_SMALL_MAX) continue;
             s.to[side] = zhou_place_child(k, level, child);
             s.stop = s.stop || !s.to[side];
         }
@@ -409,12 +409,12 @@ __device__ inline void zhou_start(const zhou_device &k, zhou_shared &s) {
         zhou_node *root = &s.node;
         root->box = root->tight = unordered_box(c->box_lo, c->box_hi);
         for (int a = 0; a < 3; ++a) root->mean[a] = 0;
-        root->growth = ZHOU_GROWTH_MOST;
+        root->growth = ZHOU_GROWTH_MAX;
         root->first = root->depth = root->at = 0;
         root->count = c->valid;
     }
     __syncthreads();
-    if (s.node.count <= ZHOU_SMALL_MOST && threadIdx.x < s.node.count)
+    if (s.node.count <= ZHOU_SMALL_MAX && threadIdx.x < s.node.count)
         k.small_parts[threadIdx.x] = k.parts[0][threadIdx.x];
     if (threadIdx.x < 32) zhou_hand_on(k, {1, 0, 2, 0, 1}, s.node);
 }

@@ -21,15 +21,15 @@ struct zhou_subset {
 };
 
 struct zhou_small_shared {
-    unsigned long long left[ZHOU_SIDES][ZHOU_SMALL_MOST], right[ZHOU_SIDES][ZHOU_SMALL_MOST];
-    float plane[ZHOU_SIDES][ZHOU_SMALL_MOST];
+    unsigned long long left[ZHOU_SIDES][ZHOU_SMALL_MAX], right[ZHOU_SIDES][ZHOU_SMALL_MAX];
+    float plane[ZHOU_SIDES][ZHOU_SMALL_MAX];
     zhou_subset waiting[TRITREE_MAX_DEPTH + 1];
-    uint32_t id[ZHOU_SMALL_MOST];
-    uint8_t member[ZHOU_SMALL_MOST]; /* of the node's set */
+    uint32_t id[ZHOU_SMALL_MAX];
+    uint8_t member[ZHOU_SMALL_MAX]; /* of the node's set */
 };
 
 /* The output of a warp. */
-struct zhou_rooms {
+struct zhou_warp_output {
     /* next index in a segment; a multiple of ZHOU_SEGMENT: the segment is full */
     uint32_t node, id;
     uint32_t node_count, id_count; /* written below this root */
@@ -39,12 +39,12 @@ struct zhou_rooms {
 /* Allocates a segment and links it to the previous one. Returns KD_NONE in all lanes if there is
    none left; nodes or ids are then only counted. */
 __device__ __forceinline__ uint32_t zhou_take_segment(const zhou_device &k, uint32_t *counter,
-                                                      uint32_t *next, uint32_t room, uint32_t place,
-                                                      uint32_t what) {
+                                                      uint32_t *next, uint32_t capacity,
+                                                      uint32_t place, uint32_t what) {
     uint32_t taken = 0;
     if ((threadIdx.x & 31) == 0) {
         taken = atomicAdd(counter, 1u);
-        if (taken >= room) {
+        if (taken >= capacity) {
             atomicOr(&k.count->exhausted, what);
             taken = KD_NONE;
         }
@@ -54,16 +54,18 @@ __device__ __forceinline__ uint32_t zhou_take_segment(const zhou_device &k, uint
 }
 
 /* Returns the index of a new pair of nodes; KD_NONE if there is no space. */
-__device__ __forceinline__ uint32_t zhou_take_pair(const zhou_device &k, zhou_rooms &rooms) {
-    if (rooms.node == KD_NONE || rooms.node % ZHOU_SEGMENT == 0) {
-        const uint32_t segment = zhou_take_segment(k, &k.count->node_segments, k.node_next,
-                                                   k.segment_room, rooms.node, EXHAUSTED_NODES);
-        rooms.node = segment == KD_NONE ? KD_NONE : segment * ZHOU_SEGMENT;
+__device__ __forceinline__ uint32_t zhou_take_pair(const zhou_device &k,
+                                                   zhou_warp_output &capacities) {
+    if (capacities.node == KD_NONE || capacities.node % ZHOU_SEGMENT == 0) {
+        const uint32_t segment =
+            zhou_take_segment(k, &k.count->node_segments, k.node_next, k.segment_capacity,
+                              capacities.node, EXHAUSTED_NODES);
+        capacities.node = segment == KD_NONE ? KD_NONE : segment * ZHOU_SEGMENT;
     }
-    const uint32_t at = rooms.node;
-    if (rooms.node_count == 0) rooms.node_first = at;
-    rooms.node_count += 2;
-    if (at != KD_NONE) rooms.node += 2;
+    const uint32_t at = capacities.node;
+    if (capacities.node_count == 0) capacities.node_first = at;
+    capacities.node_count += 2;
+    if (at != KD_NONE) capacities.node += 2;
     return at;
 }
 
@@ -136,7 +138,7 @@ __device__ inline zhou_choice zhou_search(const zhou_device &k, zhou_small_share
     box3 box;
     box.lo = vec3_make(node.lo[0], node.lo[1], node.lo[2]);
     box.hi = vec3_make(node.hi[0], node.hi[1], node.hi[2]);
-    const sah_axis own = zhou_axis_of(box, lane % 3); /* axis lane % 3 */
+    const sah_axis axis_areas = zhou_axis_of(box, lane % 3); /* axis lane % 3 */
     __syncwarp();
     zhou_choice best = zhou_choice_none();
     const float inverse = 1.0f / (float)count;
@@ -145,18 +147,18 @@ __device__ inline zhou_choice zhou_search(const zhou_device &k, zhou_small_share
         const uint32_t i = first + lane;
         const int side = (int)(((float)i + 0.5f) * inverse);
         const int axis = min(side >> 1, 2);
-        sah_axis of;
-        of.lo = __shfl_sync(WARP_ALL, own.lo, axis);
-        of.hi = __shfl_sync(WARP_ALL, own.hi, axis);
-        of.base = __shfl_sync(WARP_ALL, own.base, axis);
-        of.slope = __shfl_sync(WARP_ALL, own.slope, axis);
+        sah_axis areas;
+        areas.lo = __shfl_sync(WARP_ALL, axis_areas.lo, axis);
+        areas.hi = __shfl_sync(WARP_ALL, axis_areas.hi, axis);
+        areas.base = __shfl_sync(WARP_ALL, axis_areas.base, axis);
+        areas.slope = __shfl_sync(WARP_ALL, axis_areas.slope, axis);
         if (i >= tries) continue;
         zhou_choice tried;
         tried.from = s.member[i - (uint32_t)side * count];
         tried.side = side;
         tried.plane = s.plane[side][tried.from];
-        if (!zhou_is_candidate(&of, tried.plane, tried.side)) continue;
-        tried.cost = sah_split_cost(&k.costs, &of, tried.plane,
+        if (!zhou_is_candidate(&areas, tried.plane, tried.side)) continue;
+        tried.cost = sah_split_cost(&k.costs, &areas, tried.plane,
                                     (uint32_t)__popcll(node.set & s.left[side][tried.from]),
                                     (uint32_t)__popcll(node.set & s.right[side][tried.from]));
         if (zhou_choice_better(&tried, &best)) best = tried;
@@ -170,9 +172,9 @@ __device__ inline zhou_choice zhou_search(const zhou_device &k, zhou_small_share
         const uint32_t side =
             __reduce_min_sync(WARP_ALL, mine ? (uint32_t)best.side : (uint32_t)ZHOU_SIDES);
         mine = mine && (uint32_t)best.side == side;
-        const int least =
+        const int minimum =
             __reduce_min_sync(WARP_ALL, mine ? ordered(best.plane) : ordered(INFINITY));
-        lanes = __ballot_sync(WARP_ALL, mine && ordered(best.plane) == least);
+        lanes = __ballot_sync(WARP_ALL, mine && ordered(best.plane) == minimum);
     }
     const int winner = __ffs((int)lanes) - 1;
     best.cost = __uint_as_float(cost);
@@ -192,37 +194,40 @@ __device__ __forceinline__ void zhou_put(const zhou_device &k, zhou_small_root *
 }
 
 __device__ inline void zhou_write_leaf(const zhou_device &k, const zhou_small_shared &s,
-                                       zhou_rooms &rooms, zhou_small_root *root,
+                                       zhou_warp_output &capacities, zhou_small_root *root,
                                        const zhou_subset &node, uint32_t count) {
     const uint32_t lane = threadIdx.x & 31;
-    zhou_put(k, root, node.at, tritree_leaf(rooms.id_count, count), rooms.node_count);
+    zhou_put(k, root, node.at, tritree_leaf(capacities.id_count, count), capacities.node_count);
     const uint32_t low = (uint32_t)node.set, high = (uint32_t)(node.set >> 32);
     const uint32_t below = (1u << lane) - 1;
-    if (rooms.id_count == 0) rooms.id_first = rooms.id;
+    if (capacities.id_count == 0) capacities.id_first = capacities.id;
     for (uint32_t done = 0; done < count;) {
-        if (rooms.id == KD_NONE || rooms.id % ZHOU_SEGMENT == 0) {
-            const uint32_t segment = zhou_take_segment(
-                k, &k.count->id_segments, k.id_next, k.id_segment_room, rooms.id, EXHAUSTED_LEAVES);
-            rooms.id = segment == KD_NONE ? KD_NONE : segment * ZHOU_SEGMENT;
-            if (rooms.id_count == 0 && done == 0) rooms.id_first = rooms.id;
+        if (capacities.id == KD_NONE || capacities.id % ZHOU_SEGMENT == 0) {
+            const uint32_t segment =
+                zhou_take_segment(k, &k.count->id_segments, k.id_next, k.id_segment_capacity,
+                                  capacities.id, EXHAUSTED_LEAVES);
+            capacities.id = segment == KD_NONE ? KD_NONE : segment * ZHOU_SEGMENT;
+            if (capacities.id_count == 0 && done == 0) capacities.id_first = capacities.id;
         }
-        if (rooms.id == KD_NONE) break;
-        const uint32_t here = min(count - done, ZHOU_SEGMENT - rooms.id % ZHOU_SEGMENT);
+        if (capacities.id == KD_NONE) break;
+        const uint32_t here = min(count - done, ZHOU_SEGMENT - capacities.id % ZHOU_SEGMENT);
         const uint32_t first = __popc(low & below) - done;
-        if ((low >> lane & 1) && first < here) k.id_segments[rooms.id + first] = s.id[lane];
+        if ((low >> lane & 1) && first < here) k.id_segments[capacities.id + first] = s.id[lane];
         const uint32_t second = __popc(low) + __popc(high & below) - done;
-        if ((high >> lane & 1) && second < here) k.id_segments[rooms.id + second] = s.id[lane + 32];
+        if ((high >> lane & 1) && second < here)
+            k.id_segments[capacities.id + second] = s.id[lane + 32];
         done += here;
-        rooms.id += here;
+        capacities.id += here;
     }
-    rooms.id_count += count;
+    capacities.id_count += count;
 }
 
 /* Splits the node: `node` becomes its left child, the right one is pushed. */
 __device__ inline void zhou_split_small(const zhou_device &k, zhou_small_shared &s,
-                                        zhou_rooms &rooms, zhou_small_root *root, zhou_subset &node,
-                                        const zhou_choice &best, uint32_t waiting) {
-    const uint32_t place = rooms.node_count, pair = zhou_take_pair(k, rooms);
+                                        zhou_warp_output &capacities, zhou_small_root *root,
+                                        zhou_subset &node, const zhou_choice &best,
+                                        uint32_t waiting) {
+    const uint32_t place = capacities.node_count, pair = zhou_take_pair(k, capacities);
     const int axis = best.side >> 1;
     zhou_put(k, root, node.at, tritree_inner(axis, best.plane, place), place);
     zhou_subset right = node;
@@ -239,7 +244,7 @@ __device__ inline void zhou_split_small(const zhou_device &k, zhou_small_shared 
 }
 
 __device__ inline void zhou_build_root(const zhou_device &k, zhou_small_shared &s,
-                                       zhou_rooms &rooms, zhou_small_root *root) {
+                                       zhou_warp_output &capacities, zhou_small_root *root) {
     const zhou_small_root from = *root;
     zhou_make_candidates(k, s, from);
     zhou_subset node;
@@ -248,27 +253,27 @@ __device__ inline void zhou_build_root(const zhou_device &k, zhou_small_shared &
         node.lo[a] = vec3_axis(from.box.lo, a), node.hi[a] = vec3_axis(from.box.hi, a);
     node.depth = from.depth;
     node.at = KD_NONE;
-    rooms.node_count = rooms.id_count = 0;
-    rooms.node_first = rooms.id_first = KD_NONE;
+    capacities.node_count = capacities.id_count = 0;
+    capacities.node_first = capacities.id_first = KD_NONE;
     for (uint32_t waiting = 0;;) {
         const uint32_t count = (uint32_t)__popcll(node.set);
         zhou_choice best = zhou_choice_none();
         if (zhou_may_split(&k.costs, count, node.depth, k.max_depth))
             best = zhou_search(k, s, node, count);
         if (best.cost < k.costs.intersect * (float)count) {
-            zhou_split_small(k, s, rooms, root, node, best, waiting++);
+            zhou_split_small(k, s, capacities, root, node, best, waiting++);
             continue;
         }
-        zhou_write_leaf(k, s, rooms, root, node, count);
+        zhou_write_leaf(k, s, capacities, root, node, count);
         if (waiting == 0) break;
         node = s.waiting[--waiting];
         __syncwarp();
     }
     if ((threadIdx.x & 31) != 0) return;
     raw_node *raw = k.raw + root->at;
-    raw->split = __uint_as_float(rooms.node_count / 2); /* see size_of */
-    raw->count = rooms.id_count;
-    root->node_first = rooms.node_first, root->id_first = rooms.id_first;
+    raw->split = __uint_as_float(capacities.node_count / 2); /* see size_of */
+    raw->count = capacities.id_count;
+    root->node_first = capacities.node_first, root->id_first = capacities.id_first;
 }
 
 __global__ __launch_bounds__(ZHOU_SMALL_BLOCK) void zhou_small_nodes(const zhou_device k) {
@@ -276,14 +281,14 @@ __global__ __launch_bounds__(ZHOU_SMALL_BLOCK) void zhou_small_nodes(const zhou_
     zhou_small_shared &s = shared[threadIdx.x >> 5];
     if (k.count->exhausted) return;
     const uint32_t roots = k.count->roots;
-    zhou_rooms rooms;
-    rooms.node = rooms.id = KD_NONE;
+    zhou_warp_output capacities;
+    capacities.node = capacities.id = KD_NONE;
     for (;;) {
         uint32_t i = 0;
         if ((threadIdx.x & 31) == 0) i = atomicAdd(&k.count->next_root, 1u);
         i = __shfl_sync(WARP_ALL, i, 0);
         if (i >= roots) return;
-        zhou_build_root(k, s, rooms, k.roots + i);
+        zhou_build_root(k, s, capacities, k.roots + i);
         __syncwarp();
     }
 }

@@ -57,8 +57,8 @@ struct zhou_device : build_state {
     uint32_t *id_segments;         /* ids of their leaves */
     uint32_t *node_next, *id_next; /* the next segment of a segment */
     zhou_counters *count;
-    uint32_t part_room, small_room, level_room, task_room, root_room, raw_room, id_room, leaf_room,
-        segment_room, id_segment_room;
+    uint32_t part_capacity, small_capacity, level_capacity, task_capacity, root_capacity,
+        raw_capacity, id_capacity, leaf_capacity, segment_capacity, id_segment_capacity;
     uint64_t memory_bytes;
 };
 

@@ -40,11 +40,11 @@ static inline kd_status cuda_processors(unsigned *count) {
 }
 
 /* Bytes of shared memory per block that every supported device has. */
-constexpr size_t CUDA_SHARED_LEAST = 64 << 10;
+constexpr size_t CUDA_SHARED_MIN = 64 << 10;
 
 /* Returns the maximum shared memory per block of the current device: 64 KB on compute capability
    7.5, 99 KB on 8.6, 8.9 and 12.x, 163 KB on 8.0, 227 KB on 9.0 and 10.x. */
-static inline kd_status cuda_shared_most(size_t *bytes) {
+static inline kd_status cuda_shared_max(size_t *bytes) {
     int on = 0, found = 0;
     KD_CUDA(cudaGetDevice(&on));
     KD_CUDA(cudaDeviceGetAttribute(&found, cudaDevAttrMaxSharedMemoryPerBlockOptin, on));
@@ -56,9 +56,9 @@ static inline kd_status cuda_shared_most(size_t *bytes) {
    for compute capability 9.0 or later. The device alone does not decide, as a newer device may run
    code compiled for an older one. */
 template <class KERNEL> static kd_status cuda_has_clusters(bool *has, KERNEL kernel) {
-    cudaFuncAttributes found;
-    KD_CUDA(cudaFuncGetAttributes(&found, kernel));
-    *has = found.ptxVersion >= 90;
+    cudaFuncAttributes attributes;
+    KD_CUDA(cudaFuncGetAttributes(&attributes, kernel));
+    *has = attributes.ptxVersion >= 90;
     return KD_OK;
 }
 
@@ -114,9 +114,9 @@ struct entered {
 
 /* Scope guard: memory of the current device's pool, allocated and released on the default
    stream. */
-struct borrowed {
+struct device_guard {
     void *memory = NULL;
-    ~borrowed() { device_pool_release(memory, NULL); }
+    ~device_guard() { device_pool_release(memory, NULL); }
     kd_status take(uint64_t bytes) { return device_pool_reserve(&memory, bytes ? bytes : 1, NULL); }
     template <class T> T *as() const { return (T *)memory; }
 };

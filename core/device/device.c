@@ -20,17 +20,18 @@ void device_cpu_describe(device *out) {
     out->memory_bytes = machine_bytes();
 }
 
-enum { CAPABILITY_LEAST = 75 };
+enum { CAPABILITY_MIN = 75 };
 
 const char *device_code_lacks(const char *code, int capability) {
-    if (capability < CAPABILITY_LEAST) return "7.5 or later is needed";
+    if (capability < CAPABILITY_MIN) return "7.5 or later is needed";
     const char *at = code;
     while (*at) {
         char *end;
-        const int of = (int)strtol(at, &end, 10);
+        const int architecture = (int)strtol(at, &end, 10);
         if (end == at) break;
         const bool later = *end == '+';
-        if (of <= capability && (later || of / 10 == capability / 10)) return NULL;
+        if (architecture <= capability && (later || architecture / 10 == capability / 10))
+            return NULL;
         at = end + (later ? 1 : 0);
         while (*at == ' ') ++at;
     }
@@ -119,12 +120,12 @@ kd_status device_choose(int32_t *out, const char *name, const void *memory, uint
     if (name_is_auto(name)) {
         if (device_cuda_count() == 0 || !able) return KD_OK;
         *out = device_of_pointer(memory);
-        if (*out < 0 && items >= DEVICE_ITEMS_LEAST) *out = 0;
+        if (*out < 0 && items >= DEVICE_ITEMS_MIN) *out = 0;
         return KD_OK;
     }
-    device found;
-    KD_TRY(device_find(&found, name));
-    if (found.kind == DEVICE_CUDA) *out = found.index;
+    device device;
+    KD_TRY(device_find(&device, name));
+    if (device.kind == DEVICE_CUDA) *out = device.index;
     return KD_OK;
 }
 
@@ -165,51 +166,51 @@ kd_status caller_stride_check(uint64_t count, uint64_t stride_bytes, uint64_t it
 
 /* Validates each device of the list and initialises the driver on the first one. */
 static kd_status find_devices(const char *names) {
-    device where;
+    device device;
     for (int i = device_list_count(names) - 1; i >= 0; --i) {
         char name[64];
         device_list_name(name, names, i);
-        KD_TRY(device_find(&where, name));
+        KD_TRY(device_find(&device, name));
     }
-    if (where.kind == DEVICE_CPU) return KD_OK;
+    if (device.kind == DEVICE_CPU) return KD_OK;
     int32_t before;
     void *memory = NULL;
-    if (device_enter(where.index, &before) != KD_OK) return KD_OK; /* reported on first use */
+    if (device_enter(device.index, &before) != KD_OK) return KD_OK; /* reported on first use */
     if (device_memory_reserve(&memory, 1) == KD_OK) device_memory_free(memory);
     device_leave(before);
     return KD_OK;
 }
 
 static void *wake(void *context) {
-    waking *of = (waking *)context;
-    of->found = find_devices(of->names);
+    context_init *init = (context_init *)context;
+    init->found = find_devices(init->names);
     return NULL;
 }
 
-void waking_begin(waking *out, const char *names) {
+void context_init_begin(context_init *out, const char *names) {
     out->names = names;
     out->found = KD_OK;
     out->has_thread = threads_start(&out->thread, wake, out) == 0;
 }
 
-kd_status waking_end(waking *ended, job *watched) {
+kd_status context_init_end(context_init *ended, job_control *job) {
     if (!ended->has_thread) return KD_OK;
-    job_stage_begin(watched, "context", 0);
+    job_stage_begin(job, "context", 0);
     pthread_join(ended->thread, NULL);
     ended->has_thread = false;
     const kd_status status = ended->found == KD_OK ? KD_OK : find_devices(ended->names);
-    job_stage_end(watched);
+    job_stage_end(job);
     return status;
 }
 
 static void *retire(void *context) {
-    const retiring *of = (const retiring *)context;
-    device where;
-    for (int i = device_list_count(of->names) - 1; i >= 0; --i) {
+    const retiring *retired = (const retiring *)context;
+    device device;
+    for (int i = device_list_count(retired->names) - 1; i >= 0; --i) {
         char name[64];
-        device_list_name(name, of->names, i);
-        if (device_find(&where, name) == KD_OK && where.kind == DEVICE_CUDA)
-            device_retire(where.index);
+        device_list_name(name, retired->names, i);
+        if (device_find(&device, name) == KD_OK && device.kind == DEVICE_CUDA)
+            device_retire(device.index);
     }
     return NULL;
 }

@@ -28,7 +28,7 @@ const char *device_cuda_code(void) {
     return KD_CUDA_CODE; /* defined by cmake/KandelaCuda.cmake */
 }
 
-static kd_status ask_device(device *out, int index) {
+static kd_status query_capabilities(device *out, int index) {
     memset(out, 0, sizeof *out);
     cudaDeviceProp properties;
     const cudaError_t error = cudaGetDeviceProperties(&properties, index);
@@ -55,20 +55,20 @@ static kd_status ask_device(device *out, int index) {
 
 /* Caches the description, which does not change and takes CUDA half a millisecond to return. */
 kd_status device_cuda_describe(device *out, int index) {
-    enum { KNOWN_MOST = 64 };
+    enum { KNOWN_MAX = 64 };
     static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
-    static device known[KNOWN_MOST];
-    static bool there[KNOWN_MOST];
-    if (index < 0 || index >= KNOWN_MOST) return ask_device(out, index);
+    static device known[KNOWN_MAX];
+    static bool valid[KNOWN_MAX];
+    if (index < 0 || index >= KNOWN_MAX) return query_capabilities(out, index);
     pthread_mutex_lock(&guard);
-    const bool found = there[index];
+    const bool found = valid[index];
     if (found) *out = known[index];
     pthread_mutex_unlock(&guard);
     if (found) return KD_OK;
-    KD_TRY(ask_device(out, index));
+    KD_TRY(query_capabilities(out, index));
     pthread_mutex_lock(&guard);
     known[index] = *out;
-    there[index] = true;
+    valid[index] = true;
     pthread_mutex_unlock(&guard);
     return KD_OK;
 }

@@ -3,7 +3,7 @@
    passes, and creates and destroys CUDA contexts in the background. */
 #ifndef KD_CORE_DEVICE_DEVICE_H
 #define KD_CORE_DEVICE_DEVICE_H
-#include "core/device/absent.h"
+#include "core/device/cuda_stubs.h"
 #include "core/job.h"
 #include "core/status.h"
 #include <pthread.h>
@@ -58,13 +58,13 @@ const char *device_code_lacks(const char *code, int capability);
 bool device_card_is_there(const char *root);
 
 enum {
-    DEVICE_ITEMS_LEAST = 100000 /* minimum number of items for which "auto" selects a device for
+    DEVICE_ITEMS_MIN = 100000 /* minimum number of items for which "auto" selects a device for
                                    data in host memory */
 };
 
 /* Selects a CUDA device, or -1 for the CPU. "auto" selects the CPU if `able` is false, else the
    device that owns `memory` (a host or device pointer or NULL), else the first device if there are
-   at least DEVICE_ITEMS_LEAST items. */
+   at least DEVICE_ITEMS_MIN items. */
 kd_status device_choose(int32_t *out, const char *name, const void *memory, uint64_t items,
                         bool able);
 /* Returns true if a call with "auto" may fall back to the CPU after this failure on a device: the
@@ -94,19 +94,19 @@ kd_status caller_stride_check(uint64_t count, uint64_t stride_bytes, uint64_t it
    as a scene of moderate size takes to load, so a thread creates the contexts while the program
    reads files. Another thread destroys them while the program writes the picture, work that the
    driver would otherwise do at process exit with nothing to overlap it. */
-typedef struct waking {
+typedef struct context_init {
     pthread_t thread;
     bool has_thread;
     const char *names; /* such as "cuda:0,cuda:1" */
     kd_status found;
-} waking;
+} context_init;
 
 /* Starts a thread that creates the contexts; does nothing if no thread can be started. `names` is
-   borrowed until waking_end. */
-void waking_begin(waking *out, const char *names);
+   borrowed until context_init_end. */
+void context_init_begin(context_init *out, const char *names);
 /* Waits for the contexts, in the stage "context" of the job; fails if a device is absent. Accepts a
    struct that is zeroed or already ended. */
-kd_status waking_end(waking *ended, job *watched);
+kd_status context_init_end(context_init *ended, job_control *job);
 
 typedef struct retiring {
     pthread_t thread;

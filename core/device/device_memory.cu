@@ -32,11 +32,11 @@ void note_reserved(void *at, uint64_t bytes) {
 void note_freed(void *at) {
     pthread_mutex_lock(&guard);
     for (piece **link = &pieces; *link; link = &(*link)->next) {
-        piece *found = *link;
-        if (found->at != at) continue;
-        *link = found->next;
-        held_bytes -= found->bytes;
-        free(found);
+        piece *block = *link;
+        if (block->at != at) continue;
+        *link = block->next;
+        held_bytes -= block->bytes;
+        free(block);
         break;
     }
     pthread_mutex_unlock(&guard);
@@ -192,39 +192,39 @@ uint64_t piece_bytes(uint64_t bytes, uint64_t piece) {
     return left < PIECE_BYTES ? left : PIECE_BYTES;
 }
 
-kd_status cross_in(const ring *by, char *to, const char *from, uint64_t bytes,
+kd_status cross_in(const ring *ring, char *to, const char *from, uint64_t bytes,
                    cudaStream_t stream) {
     const uint64_t pieces = (bytes + PIECE_BYTES - 1) / PIECE_BYTES;
     for (uint64_t i = 0; i < pieces; ++i) {
         const uint64_t at = i * PIECE_BYTES, some = piece_bytes(bytes, i);
-        char *piece = by->memory + i % PIECES * PIECE_BYTES;
-        if (i >= PIECES) KD_CUDA(cudaEventSynchronize(by->done[i % PIECES]));
+        char *piece = ring->memory + i % PIECES * PIECE_BYTES;
+        if (i >= PIECES) KD_CUDA(cudaEventSynchronize(ring->done[i % PIECES]));
         copy_by_all(piece, from + at, some);
         KD_CUDA(cudaMemcpyAsync(to + at, piece, some, cudaMemcpyHostToDevice, stream));
-        KD_CUDA(cudaEventRecord(by->done[i % PIECES], stream));
+        KD_CUDA(cudaEventRecord(ring->done[i % PIECES], stream));
     }
     return KD_OK;
 }
 
-kd_status fetch_piece(const ring *by, const char *from, uint64_t bytes, uint64_t which,
+kd_status fetch_piece(const ring *ring, const char *from, uint64_t bytes, uint64_t which,
                       cudaStream_t stream) {
-    char *piece = by->memory + which % PIECES * PIECE_BYTES;
+    char *piece = ring->memory + which % PIECES * PIECE_BYTES;
     KD_CUDA(cudaMemcpyAsync(piece, from + which * PIECE_BYTES, piece_bytes(bytes, which),
                             cudaMemcpyDeviceToHost, stream));
-    KD_CUDA(cudaEventRecord(by->done[which % PIECES], stream));
+    KD_CUDA(cudaEventRecord(ring->done[which % PIECES], stream));
     return KD_OK;
 }
 
-kd_status cross_out(const ring *by, char *to, const char *from, uint64_t bytes,
+kd_status cross_out(const ring *ring, char *to, const char *from, uint64_t bytes,
                     cudaStream_t stream) {
     const uint64_t pieces = (bytes + PIECE_BYTES - 1) / PIECE_BYTES;
     for (uint64_t i = 0; i < pieces && i < PIECES; ++i)
-        KD_TRY(fetch_piece(by, from, bytes, i, stream));
+        KD_TRY(fetch_piece(ring, from, bytes, i, stream));
     for (uint64_t i = 0; i < pieces; ++i) {
-        KD_CUDA(cudaEventSynchronize(by->done[i % PIECES]));
-        copy_by_all(to + i * PIECE_BYTES, by->memory + i % PIECES * PIECE_BYTES,
+        KD_CUDA(cudaEventSynchronize(ring->done[i % PIECES]));
+        copy_by_all(to + i * PIECE_BYTES, ring->memory + i % PIECES * PIECE_BYTES,
                     piece_bytes(bytes, i));
-        if (i + PIECES < pieces) KD_TRY(fetch_piece(by, from, bytes, i + PIECES, stream));
+        if (i + PIECES < pieces) KD_TRY(fetch_piece(ring, from, bytes, i + PIECES, stream));
     }
     return KD_OK;
 }
@@ -252,18 +252,18 @@ extern "C" bool device_crosses(const void *to, const void *from, uint64_t bytes)
 }
 
 kd_status device_cross(void *to, const void *from, uint64_t bytes, void *stream) {
-    ring by = {};
+    ring ring = {};
     const bool out = device_of_pointer(to) < 0;
-    kd_status status = ring_open(&by);
-    if (status == KD_OK && !by.memory) return cross_plainly(to, from, bytes, stream);
+    kd_status status = ring_open(&ring);
+    if (status == KD_OK && !ring.memory) return cross_plainly(to, from, bytes, stream);
     if (status == KD_OK)
-        status = (out ? cross_out : cross_in)(&by, (char *)to, (const char *)from, bytes,
+        status = (out ? cross_out : cross_in)(&ring, (char *)to, (const char *)from, bytes,
                                               (cudaStream_t)stream);
     /* transfers may be in flight, even after a failure */
-    if (status == KD_OK ? !out : by.events > 0) {
+    if (status == KD_OK ? !out : ring.events > 0) {
         const kd_status waited = device_stream_wait(stream);
         if (status == KD_OK) status = waited;
     }
-    ring_close(&by);
+    ring_close(&ring);
     return status;
 }

@@ -2,7 +2,7 @@
    KD_ERROR_DEVICE; freeing NULL is always valid. */
 #ifndef KD_CORE_DEVICE_DEVICE_MEMORY_H
 #define KD_CORE_DEVICE_DEVICE_MEMORY_H
-#include "core/device/absent.h"
+#include "core/device/cuda_stubs.h"
 #include "core/status.h"
 #include <stdbool.h>
 #include <stddef.h>

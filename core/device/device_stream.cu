@@ -1,4 +1,4 @@
-#include "core/device/beside.h"
+#include "core/device/async.h"
 #include "core/device/cuda.h"
 #include "core/device/device_stream.h"
 #include <atomic>
@@ -19,8 +19,8 @@ void device_leave(int32_t previous) {
     cudaSetDevice(previous);
 }
 
-static int note_loads(struct dl_phdr_info *of, size_t, void *loads) {
-    *(unsigned long long *)loads = of->dlpi_adds;
+static int note_loads(struct dl_phdr_info *info, size_t, void *loads) {
+    *(unsigned long long *)loads = info->dlpi_adds;
     return 1; /* the counter is global: the first object suffices */
 }
 
@@ -176,17 +176,17 @@ extern "C" void device_marks_close(device_marks *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
-extern "C" kd_status device_marks_record(const device_marks *to, int which, void *stream) {
-    KD_CUDA(cudaEventRecord((cudaEvent_t)to->marks[which], (cudaStream_t)stream));
+extern "C" kd_status device_marks_record(const device_marks *marks, int which, void *stream) {
+    KD_CUDA(cudaEventRecord((cudaEvent_t)marks->marks[which], (cudaStream_t)stream));
     return KD_OK;
 }
 
-extern "C" kd_status device_marks_read(const device_marks *from, double *seconds) {
-    KD_CUDA(cudaEventSynchronize((cudaEvent_t)from->marks[from->count - 1]));
-    for (int i = 0; i + 1 < from->count; ++i) {
+extern "C" kd_status device_marks_read(const device_marks *marks, double *seconds) {
+    KD_CUDA(cudaEventSynchronize((cudaEvent_t)marks->marks[marks->count - 1]));
+    for (int i = 0; i + 1 < marks->count; ++i) {
         float milliseconds = 0;
-        KD_CUDA(cudaEventElapsedTime(&milliseconds, (cudaEvent_t)from->marks[i],
-                                     (cudaEvent_t)from->marks[i + 1]));
+        KD_CUDA(cudaEventElapsedTime(&milliseconds, (cudaEvent_t)marks->marks[i],
+                                     (cudaEvent_t)marks->marks[i + 1]));
         seconds[i] = 1e-3 * (double)milliseconds;
     }
     return KD_OK;

@@ -3,7 +3,7 @@
    call returns KD_ERROR_DEVICE. `stream` is a cudaStream_t; NULL is the default stream. */
 #ifndef KD_CORE_DEVICE_DEVICE_STREAM_H
 #define KD_CORE_DEVICE_DEVICE_STREAM_H
-#include "core/device/absent.h"
+#include "core/device/cuda_stubs.h"
 #include "core/status.h"
 #include <stdbool.h>
 #include <stdint.h>
@@ -63,10 +63,10 @@ typedef struct device_marks {
 
 KD_DEVICE_CALL(device_marks_open, (device_marks * out, int count));
 KD_DEVICE_ANSWER(void, device_marks_close, (device_marks * owned), ); /* accepts a zeroed struct */
-KD_DEVICE_CALL(device_marks_record, (const device_marks *to, int which, void *stream));
+KD_DEVICE_CALL(device_marks_record, (const device_marks *marks, int which, void *stream));
 /* Waits for the last event and sets seconds[i] to the time between events i and i + 1. All events
    must have been recorded. */
-KD_DEVICE_CALL(device_marks_read, (const device_marks *from, double *seconds));
+KD_DEVICE_CALL(device_marks_read, (const device_marks *marks, double *seconds));
 
 #ifdef __cplusplus
 }

@@ -13,10 +13,10 @@ __device__ __forceinline__ T reduce(unsigned mask, T value, const JOIN &join) {
     for (int step = 16; step; step /= 2) value = join(value, __shfl_xor_sync(mask, value, step));
     return value;
 }
-template <class T> __device__ __forceinline__ T least(unsigned mask, T value) {
+template <class T> __device__ __forceinline__ T minimum(unsigned mask, T value) {
     return reduce(mask, value, [](T a, T b) { return a < b ? a : b; });
 }
-template <class T> __device__ __forceinline__ T most(unsigned mask, T value) {
+template <class T> __device__ __forceinline__ T maximum(unsigned mask, T value) {
     return reduce(mask, value, [](T a, T b) { return a > b ? a : b; });
 }
 template <class T> __device__ __forceinline__ T sum(unsigned mask, T value) {
@@ -27,19 +27,19 @@ template <class T> __device__ __forceinline__ T sum(unsigned mask, T value) {
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
 __device__ __forceinline__ unsigned __reduce_min_sync(unsigned mask, unsigned value) {
-    return shuffled::least(mask, value);
+    return shuffled::minimum(mask, value);
 }
 __device__ __forceinline__ unsigned __reduce_max_sync(unsigned mask, unsigned value) {
-    return shuffled::most(mask, value);
+    return shuffled::maximum(mask, value);
 }
 __device__ __forceinline__ unsigned __reduce_add_sync(unsigned mask, unsigned value) {
     return shuffled::sum(mask, value);
 }
 __device__ __forceinline__ int __reduce_min_sync(unsigned mask, int value) {
-    return shuffled::least(mask, value);
+    return shuffled::minimum(mask, value);
 }
 __device__ __forceinline__ int __reduce_max_sync(unsigned mask, int value) {
-    return shuffled::most(mask, value);
+    return shuffled::maximum(mask, value);
 }
 __device__ __forceinline__ int __reduce_add_sync(unsigned mask, int value) {
     return shuffled::sum(mask, value);

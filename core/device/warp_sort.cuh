@@ -50,8 +50,8 @@ template <int N, class KEY> __device__ inline void sort_own(KEY (&key)[N]) {
     }
 }
 
-template <class KEY> __device__ inline KEY chosen(KEY mine, KEY other, bool least) {
-    return (other < mine) == least ? other : mine;
+template <class KEY> __device__ inline KEY chosen(KEY mine, KEY other, bool minimum) {
+    return (other < mine) == minimum ? other : mine;
 }
 
 /* Sorts the keys of each group of `lanes` consecutive lanes, a power of two. All lanes of the warp
@@ -98,8 +98,8 @@ template <int APART> inline void store_apart(uint32_t place, uint32_t a, uint32_
     *(uint32_t *)emulated::at_shared(place) = a;
     *(uint32_t *)emulated::at_shared(place + APART) = b;
 }
-template <int BACK> inline unsigned long long load_two_before(uint32_t place, bool there) {
-    if (!there) return ~0ull;
+template <int BACK> inline unsigned long long load_two_before(uint32_t place, bool valid) {
+    if (!valid) return ~0ull;
     const uint32_t *at = (const uint32_t *)emulated::at_shared(place - BACK);
     return (unsigned long long)at[0] << 32 | at[1];
 }
@@ -121,14 +121,14 @@ template <int APART> __device__ inline void store_apart(uint32_t place, uint32_t
 }
 
 /* Loads the two words BACK bytes before `place` as one integer, high word first; returns all ones
-   if `there` (the predicate) is false. */
+   if `valid` (the predicate) is false. */
 template <int BACK>
-__device__ inline unsigned long long load_two_before(uint32_t place, bool there) {
+__device__ inline unsigned long long load_two_before(uint32_t place, bool valid) {
     uint32_t high, low;
     asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %3, 0;\n\tmov.u32 %0, -1;\n\t"
                  "mov.u32 %1, -1;\n\t@p ld.shared.v2.u32 {%0, %1}, [%2 + -%4];\n\t}"
                  : "=r"(high), "=r"(low)
-                 : "r"(place), "r"((uint32_t)there), "n"(BACK)
+                 : "r"(place), "r"((uint32_t)valid), "n"(BACK)
                  : "memory");
     return (unsigned long long)high << 32 | low;
 }

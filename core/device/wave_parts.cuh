@@ -85,7 +85,7 @@ __device__ __forceinline__ void fetch_ahead(const void *at) {
    Data flow: kind_of(i) of `count` paths -> one list of indices per kind and its length,
               counts->listed. */
 template <uint32_t KINDS, class KIND_OF>
-__device__ __forceinline__ void list_by_kind(const kind_lists &to, uint32_t count,
+__device__ __forceinline__ void list_by_kind(const kind_lists &lists, uint32_t count,
                                              kind_counts<KINDS> *counts, const KIND_OF &kind_of) {
     __shared__ uint32_t places[KINDS][KIND_WARPS];
     const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -111,7 +111,7 @@ __device__ __forceinline__ void list_by_kind(const kind_lists &to, uint32_t coun
             if (lane < KIND_WARPS) places[warp][lane] = first + upto - number;
         }
         __syncthreads();
-        if (i < count) to.of(kind)[places[kind][warp] + __popc(alike & ((1u << lane) - 1))] = i;
+        if (i < count) lists.of(kind)[places[kind][warp] + __popc(alike & ((1u << lane) - 1))] = i;
         __syncthreads();
     }
 }
@@ -122,10 +122,10 @@ struct shade_chunk {
 
     /* Returns the calling thread's path, or KD_NONE. */
     template <uint32_t KINDS>
-    __device__ __forceinline__ uint32_t path(const kind_lists &from,
+    __device__ __forceinline__ uint32_t path(const kind_lists &lists,
                                              const kind_counts<KINDS> *counts) const {
         const uint32_t i = first + threadIdx.x;
-        return i < counts->listed[kind] ? from.of(kind)[i] : KD_NONE;
+        return i < counts->listed[kind] ? lists.of(kind)[i] : KD_NONE;
     }
 };
 

@@ -44,10 +44,10 @@ static void files_close_from(unsigned first) {
 
 /* Sets up the descriptors: 0 and 2 are /dev/null, 1 is the answer pipe, LEASH the leash pipe; all
    others are closed. Each is first duplicated above these numbers, so that none is overwritten. */
-static bool files_arrange(const watch *of) {
+static bool files_arrange(const watch *watch) {
     const int null = open("/dev/null", O_RDWR);
-    const int high = fcntl(null, F_DUPFD, 16), answer = fcntl(of->answer, F_DUPFD, 16);
-    const int leash = fcntl(of->leash, F_DUPFD, 16);
+    const int high = fcntl(null, F_DUPFD, 16), answer = fcntl(watch->answer, F_DUPFD, 16);
+    const int leash = fcntl(watch->leash, F_DUPFD, 16);
     if (high < 0 || answer < 0 || leash < 0) return false;
     if (dup2(high, 0) < 0 || dup2(answer, 1) < 0 || dup2(high, 2) < 0) return false;
     if (dup2(leash, LEASH) < 0 || fcntl(LEASH, F_SETFD, FD_CLOEXEC) < 0) return false;
@@ -55,7 +55,7 @@ static bool files_arrange(const watch *of) {
     return true;
 }
 
-static void program_become(const watch *of) {
+static void program_become(const watch *watch) {
     struct sigaction action;
     sigset_t none;
     setpgid(0, 0);
@@ -64,7 +64,7 @@ static void program_become(const watch *of) {
     for (int i = 1; i < 65; ++i) sigaction(i, &action, NULL);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    execv(of->path, of->arguments);
+    execv(watch->path, watch->arguments);
     _exit(EXEC_FAILED);
 }
 
@@ -78,10 +78,10 @@ static int program_end(pid_t program) {
     return status;
 }
 
-static int watcher_main(const watch *of) {
-    if (!files_arrange(of)) return CODE_NOT_STARTED;
+static int watcher_main(const watch *watch) {
+    if (!files_arrange(watch)) return CODE_NOT_STARTED;
     const pid_t program = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
-    if (program == 0) program_become(of);
+    if (program == 0) program_become(watch);
     if (program < 0) return CODE_NOT_STARTED;
     setpgid(program, program);
     close(1);
@@ -92,7 +92,7 @@ static int watcher_main(const watch *of) {
     const int ended = -1;
 #endif
     while (waitpid(program, &status, WNOHANG) == 0) {
-        const int64_t left = of->deadline - now_ms();
+        const int64_t left = watch->deadline - now_ms();
         struct pollfd files[2] = {{LEASH, POLLIN, 0}, {ended, POLLIN, 0}};
         if (left > 0) poll(files, 2, ended < 0 ? POLL_MS : left < 60000 ? (int)left : 60000);
         if (files[0].revents || left <= 0) {
@@ -122,14 +122,14 @@ kd_status child_start(child *out, const char *path, char *const *arguments, doub
         close_both(answer);
         KD_FAIL(KD_ERROR_RUNTIME, "%s: cannot make a pipe: %s", path, strerror(errno));
     }
-    const double most = 1e9;
-    const watch of = {path, arguments, answer[1], leash[0],
-                      now_ms() + (int64_t)(1000 * (seconds < most ? seconds : most))};
+    const double maximum = 1e9;
+    const watch watch = {path, arguments, answer[1], leash[0],
+                         now_ms() + (int64_t)(1000 * (seconds < maximum ? seconds : maximum))};
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     /* no flags: a full copy without shared resources, and no signal to the parent when it ends */
     const long watcher = syscall(SYS_clone, 0, 0, 0, 0, 0);
-    if (watcher == 0) _exit(watcher_main(&of));
+    if (watcher == 0) _exit(watcher_main(&watch));
     const int reason = errno;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     close(answer[1]);
@@ -146,8 +146,8 @@ kd_status child_start(child *out, const char *path, char *const *arguments, doub
     KD_FAIL(KD_ERROR_RUNTIME, "%s: cannot start a process: %s", path, strerror(reason));
 }
 
-void child_wait(const child *of, int milliseconds) {
-    struct pollfd file = {of->answer, POLLIN, 0};
+void child_wait(const child *child, int milliseconds) {
+    struct pollfd file = {child->answer, POLLIN, 0};
     poll(&file, 1, milliseconds);
 }
 

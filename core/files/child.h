@@ -36,7 +36,7 @@ typedef enum child_end {
    ends the list. Returns KD_ERROR_RUNTIME if a pipe or process cannot be created. */
 kd_status child_start(child *out, const char *path, char *const *arguments, double seconds);
 /* Waits for output or the end of the program, for about `milliseconds` at most. */
-void child_wait(const child *of, int milliseconds);
+void child_wait(const child *child, int milliseconds);
 /* Kills the program (`at_once`) or waits until it ends or its time limit expires, then releases
    everything. Sets *code. */
 child_end child_close(child *owned, bool at_once, int *code);

@@ -1,6 +1,6 @@
 /* Parallel reading into memory, atomic replacement on output, and the search for companions. */
 #include "core/files/file.h"
-#include "core/files/file_parcel.h"
+#include "core/files/file_bundle.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "core/system/files.h"
@@ -24,54 +24,55 @@ void file_set_witness(void (*seen)(const char *path, file_identity which)) {
 enum { PIECE_BYTES = 1 << 20 }; /* bytes read by a thread at a time */
 
 typedef struct reading {
-    const mapping_source *from;
+    const mapping_source *source;
     void *memory;
     atomic_int reason;    /* errno of a failed read */
     atomic_bool is_short; /* the file ended early */
 } reading;
 
 static void pieces_read(void *context, int64_t begin, int64_t end, int thread) {
-    reading *of = (reading *)context;
+    reading *job = (reading *)context;
     (void)thread;
     for (int64_t i = begin; i < end; ++i) {
-        const uint64_t first = (uint64_t)i * PIECE_BYTES, left = of->from->bytes - first;
-        if (mapping_read(of->memory, of->from, first, left < PIECE_BYTES ? left : PIECE_BYTES))
+        const uint64_t first = (uint64_t)i * PIECE_BYTES, left = job->source->bytes - first;
+        if (mapping_read(job->memory, job->source, first, left < PIECE_BYTES ? left : PIECE_BYTES))
             continue;
         if (errno)
-            atomic_store(&of->reason, errno);
+            atomic_store(&job->reason, errno);
         else
-            atomic_store(&of->is_short, true);
+            atomic_store(&job->is_short, true);
     }
 }
 
 /* Copies the bytes instead of mapping the file: if another process truncates a mapped file, reading
    the missing pages raises SIGBUS. */
-mapping_end file_source_read(file_view *view, const mapping_source *from) {
-    const uint64_t pieces = (from->bytes + PIECE_BYTES - 1) / PIECE_BYTES;
-    const mapping_end end = mapping_reserve(&view->mapping, from);
+mapping_end file_source_read(file_view *view, const mapping_source *source) {
+    const uint64_t pieces = (source->bytes + PIECE_BYTES - 1) / PIECE_BYTES;
+    const mapping_end end = mapping_reserve(&view->mapping, source);
     if (end != MAPPING_MADE || pieces == 0) return end;
-    reading of = {.from = from, .memory = view->mapping};
+    reading reading = {.source = source, .memory = view->mapping};
     view->bytes = (const char *)view->mapping;
-    view->count = (size_t)from->bytes;
-    parallel_for((int64_t)pieces, 1, pieces_read, &of);
-    if (!atomic_load(&of.reason) && !atomic_load(&of.is_short) && mapping_is_unchanged(from))
+    view->count = (size_t)source->bytes;
+    parallel_for((int64_t)pieces, 1, pieces_read, &reading);
+    if (!atomic_load(&reading.reason) && !atomic_load(&reading.is_short) &&
+        mapping_is_unchanged(source))
         return MAPPING_MADE;
     file_close(view);
-    errno = atomic_load(&of.reason);
+    errno = atomic_load(&reading.reason);
     return errno ? MAPPING_FAILED : MAPPING_CHANGED;
 }
 
 kd_status file_open(file_view *view, const char *path) {
     memset(view, 0, sizeof *view);
     view->bytes = "";
-    if (file_parcel_find(path, &view->bytes, &view->count)) return KD_OK; /* borrowed */
+    if (file_bundle_find(path, &view->bytes, &view->count)) return KD_OK; /* borrowed */
     mapping_source from;
     mapping_end end = mapping_find(&from, path);
     KD_REQUIRE(end != MAPPING_CANNOT_OPEN, KD_ERROR_INPUT, "%s: cannot open: %s", path,
                strerror(errno));
     KD_REQUIRE(end != MAPPING_NOT_REGULAR, KD_ERROR_INPUT, "%s: not a regular file", path);
     if (witness) witness(path, from.which);
-    file_parcel_note(path);
+    file_bundle_note(path);
     end = file_source_read(view, &from);
     const int reason = errno;
     mapping_drop(&from);
@@ -86,12 +87,12 @@ kd_status file_open(file_view *view, const char *path) {
 bool file_is_there(const char *path) {
     const char *bytes;
     size_t count;
-    if (file_parcel_find(path, &bytes, &count)) return true;
+    if (file_bundle_find(path, &bytes, &count)) return true;
     return file_identify(NULL, path) == FILE_REGULAR;
 }
 
 void file_release(const char *begin, size_t count) {
-    if (file_parcel_holds(begin)) return; /* other views share the bytes of the parcel */
+    if (file_bundle_holds(begin)) return; /* other views share the bytes of the bundle */
     machine_pages_drop(begin, count);
 }
 

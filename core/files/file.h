@@ -31,8 +31,8 @@ typedef struct file_view {
 kd_status file_open(file_view *view, const char *path);
 /* Second half of file_open, for a file that mapping_find has opened. Returns MAPPING_MADE,
    MAPPING_FAILED with errno, or MAPPING_CHANGED. `view` must be zeroed. */
-mapping_end file_source_read(file_view *view, const mapping_source *from);
-/* Returns true if the path refers to a regular file or to a file in the unpacked parcel. */
+mapping_end file_source_read(file_view *view, const mapping_source *source);
+/* Returns true if the path refers to a regular file or to a file in the unpacked bundle. */
 bool file_is_there(const char *path);
 /* Releases the whole pages of [begin, begin + count) to the system. The bytes must not be read
    again. */

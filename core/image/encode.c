@@ -24,19 +24,15 @@ static int alpha_is_used(const float *alpha, size_t count) {
    Idea: exponent and upper six bits of the mantissa determine the byte up to one or two steps,
          which are resolved by comparison. steps[b] is the smallest float with byte b, found by
          bisection. */
-enum {
-    STEP_LEAST = 0x3f800000 - (13 << 23),
-    STEP_SHIFT = 17,
-    STEP_CELLS = 13 << (23 - STEP_SHIFT)
-};
+enum { STEP_MIN = 0x3f800000 - (13 << 23), STEP_SHIFT = 17, STEP_CELLS = 13 << (23 - STEP_SHIFT) };
 static float steps[257];
 static uint8_t cells[STEP_CELLS];
 static pthread_once_t steps_once = PTHREAD_ONCE_INIT;
 
 static void steps_make(void) {
-    uint32_t least = STEP_LEAST; /* 2^-13 maps to byte 0 */
+    uint32_t minimum = STEP_MIN; /* 2^-13 maps to byte 0 */
     for (int byte = 1; byte < 256; ++byte) {
-        uint32_t below = least, above = 0x3f800000;
+        uint32_t below = minimum, above = 0x3f800000;
         while (above - below > 1) {
             const uint32_t middle = below + (above - below) / 2;
             if (unit_to_byte(srgb_encode(float_from_bits(middle))) >= byte)
@@ -45,11 +41,11 @@ static void steps_make(void) {
                 below = middle;
         }
         steps[byte] = float_from_bits(above);
-        least = below;
+        minimum = below;
     }
     steps[256] = INFINITY;
     for (uint32_t i = 0; i < STEP_CELLS; ++i)
-        cells[i] = unit_to_byte(srgb_encode(float_from_bits(STEP_LEAST + (i << STEP_SHIFT))));
+        cells[i] = unit_to_byte(srgb_encode(float_from_bits(STEP_MIN + (i << STEP_SHIFT))));
 }
 
 static uint8_t byte_of(float x) {
@@ -57,7 +53,7 @@ static uint8_t byte_of(float x) {
     if (!(x >= 0x1p-13f)) return 0;
     if (x >= 1) return 255;
     memcpy(&bits, &x, sizeof bits);
-    uint8_t byte = cells[(bits - STEP_LEAST) >> STEP_SHIFT];
+    uint8_t byte = cells[(bits - STEP_MIN) >> STEP_SHIFT];
     while (x >= steps[byte + 1]) ++byte;
     return byte;
 }
@@ -87,15 +83,15 @@ static void pixels_encode(void *context, int64_t begin, int64_t end, int worker)
     }
 }
 
-kd_status image_encode(uint8_t **bytes, int *samples, const image *from,
+kd_status image_encode(uint8_t **bytes, int *samples, const image *image,
                        const image_encoding *encoding, bool alpha) {
-    const size_t count = (size_t)from->width * (size_t)from->height;
-    const float *covered = alpha ? image_plane(from, "A") : NULL;
+    const size_t count = (size_t)image->width * (size_t)image->height;
+    const float *covered = alpha ? image_plane(image, "A") : NULL;
     if (!alpha_is_used(covered, count)) covered = NULL;
     *samples = covered ? 4 : 3;
     KD_TRY(KD_RESERVE(*bytes, count * (size_t)*samples));
     encode_work work = {
-        *bytes,  image_plane(from, "R"),    image_plane(from, "G"), image_plane(from, "B"),
+        *bytes,  image_plane(image, "R"),   image_plane(image, "G"), image_plane(image, "B"),
         covered, exp2f(encoding->exposure), encoding->tonemap};
     pthread_once(&steps_once, steps_make);
     parallel_for((int64_t)count, ENCODE_GRAIN, pixels_encode, &work);
@@ -104,47 +100,49 @@ kd_status image_encode(uint8_t **bytes, int *samples, const image *from,
 
 /* --- decoding --- */
 
-kd_status image_linear_open(float **linear, const picture *from) {
-    const uint32_t white = picture_white(from);
+kd_status image_linear_open(float **linear, const picture *picture) {
+    const uint32_t white = picture_white(picture);
     KD_TRY(KD_RESERVE(*linear, white + 1));
     for (uint32_t i = 0; i <= white; ++i) (*linear)[i] = srgb_decode((float)i / (float)white);
     return KD_OK;
 }
 
-void image_texels_decode(float *const planes[4], const picture *from, uint64_t begin,
+void image_texels_decode(float *const planes[4], const picture *picture, uint64_t begin,
                          uint64_t count, const float *linear) {
-    const uint32_t white = picture_white(from);
-    const uint64_t step = (uint64_t)from->samples;
-    const int32_t alpha_sample = picture_sample(from, 3);
+    const uint32_t white = picture_white(picture);
+    const uint64_t step = (uint64_t)picture->samples;
+    const int32_t alpha_sample = picture_sample(picture, 3);
     for (uint64_t i = 0; i < count; ++i) {
         const uint64_t texel = (begin + i) * step;
         const uint32_t alpha =
-            alpha_sample < 0 ? white : picture_value(from, texel + (uint64_t)alpha_sample);
+            alpha_sample < 0 ? white : picture_value(picture, texel + (uint64_t)alpha_sample);
         const float covered = alpha ? (float)alpha / (float)white : 1;
         for (int32_t c = 0; c < 3; ++c)
             planes[c][i] =
-                covered * linear[picture_value(from, texel + (uint64_t)picture_sample(from, c))];
+                covered *
+                linear[picture_value(picture, texel + (uint64_t)picture_sample(picture, c))];
         if (planes[3]) planes[3][i] = (float)alpha / (float)white;
     }
 }
 
-static bool alpha_is_opaque(const picture *of) {
-    const int32_t alpha = picture_sample(of, 3);
-    const uint64_t count = (uint64_t)of->info.width * (uint64_t)of->info.height;
+static bool alpha_is_opaque(const picture *picture) {
+    const int32_t alpha = picture_sample(picture, 3);
+    const uint64_t count = (uint64_t)picture->info.width * (uint64_t)picture->info.height;
     for (uint64_t i = 0; alpha >= 0 && i < count; ++i)
-        if (picture_value(of, i * (uint64_t)of->samples + (uint64_t)alpha) < picture_white(of))
+        if (picture_value(picture, i * (uint64_t)picture->samples + (uint64_t)alpha) <
+            picture_white(picture))
             return false;
     return true;
 }
 
-kd_status image_decode(image *out, const picture *from) {
-    const int32_t width = from->info.width, height = from->info.height;
+kd_status image_decode(image *out, const picture *picture) {
+    const int32_t width = picture->info.width, height = picture->info.height;
     float *linear = NULL, *planes[4] = {NULL, NULL, NULL, NULL};
     KD_TRY(image_open(out, width, height));
     for (int c = 0; c < 3; ++c) KD_TRY(image_add(out, colours[c], &planes[c]));
-    if (!alpha_is_opaque(from)) KD_TRY(image_add(out, "A", &planes[3]));
-    KD_TRY(image_linear_open(&linear, from));
-    image_texels_decode(planes, from, 0, (uint64_t)width * (uint64_t)height, linear);
+    if (!alpha_is_opaque(picture)) KD_TRY(image_add(out, "A", &planes[3]));
+    KD_TRY(image_linear_open(&linear, picture));
+    image_texels_decode(planes, picture, 0, (uint64_t)width * (uint64_t)height, linear);
     memory_free(linear);
     return KD_OK;
 }
@@ -168,7 +166,7 @@ typedef struct meter_cell {
 } meter_cell;
 
 typedef struct meter {
-    const image *of;
+    const struct image *image;
     const float *r, *g, *b, *alpha; /* alpha may be NULL */
     meter_cell *cells;
     size_t count;
@@ -179,17 +177,17 @@ static int by_largest(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static meter_cell read_cell(const meter *in, int32_t left, int32_t top, int32_t side) {
-    const int32_t width = in->of->width, height = in->of->height;
+static meter_cell read_cell(const meter *meter, int32_t left, int32_t top, int32_t side) {
+    const int32_t width = meter->image->width, height = meter->image->height;
     const int32_t right = width - left < side ? width : left + side;
     const int32_t bottom = height - top < side ? height : top + side;
     meter_cell cell = {0, 0, 0};
     for (int32_t y = top; y < bottom; ++y)
         for (int32_t x = left; x < right; ++x) {
             const size_t i = (size_t)y * (size_t)width + (size_t)x;
-            const vec3 colour = vec3_make(in->r[i], in->g[i], in->b[i]);
+            const vec3 colour = vec3_make(meter->r[i], meter->g[i], meter->b[i]);
             const float luminance = vec3_luminance(colour), largest = vec3_largest(colour);
-            const float covered = in->alpha ? in->alpha[i] : 1;
+            const float covered = meter->alpha ? meter->alpha[i] : 1;
             if (!(covered > 0) || !isfinite(luminance)) continue;
             cell.luminance += luminance > 0 ? (double)luminance : 0;
             cell.largest += largest > 0 ? (double)largest : 0;
@@ -201,54 +199,55 @@ static meter_cell read_cell(const meter *in, int32_t left, int32_t top, int32_t 
     return cell;
 }
 
-static kd_status read_cells(meter *in) {
-    const int32_t width = in->of->width, height = in->of->height;
+static kd_status read_cells(meter *meter) {
+    const int32_t width = meter->image->width, height = meter->image->height;
     const int32_t longer = width > height ? width : height;
     const int32_t fair = (longer + CELLS_ACROSS - 1) / CELLS_ACROSS;
     const int32_t side = fair > CELL_SIDE ? fair : CELL_SIDE;
     const size_t across = (size_t)(width + side - 1) / (size_t)side;
     const size_t down = (size_t)(height + side - 1) / (size_t)side;
-    KD_TRY(KD_RESERVE(in->cells, across * down));
+    KD_TRY(KD_RESERVE(meter->cells, across * down));
     for (int32_t top = 0; top < height; top += side)
         for (int32_t left = 0; left < width; left += side) {
-            const meter_cell cell = read_cell(in, left, top, side);
-            if (cell.covered > 0) in->cells[in->count++] = cell;
+            const meter_cell cell = read_cell(meter, left, top, side);
+            if (cell.covered > 0) meter->cells[meter->count++] = cell;
         }
     return KD_OK;
 }
 
 /* Returns the threshold of the highlights; the cells are sorted. */
-static double highlight(const meter *in) {
+static double highlight(const meter *meter) {
     /* a cell whose mean is white contains brighter pixels: reserves a fifth of the share for
        these */
     const double share = 0.8 * (double)IMAGE_HIGHLIGHTS;
     double all = 0, above = 0;
-    for (size_t i = 0; i < in->count; ++i) all += in->cells[i].covered;
-    size_t i = in->count;
-    while (i > 1 && above + in->cells[i - 1].covered <= share * all)
-        above += in->cells[--i].covered;
-    return i ? in->cells[i - 1].largest : 0;
+    for (size_t i = 0; i < meter->count; ++i) all += meter->cells[i].covered;
+    size_t i = meter->count;
+    while (i > 1 && above + meter->cells[i - 1].covered <= share * all)
+        above += meter->cells[--i].covered;
+    return i ? meter->cells[i - 1].largest : 0;
 }
 
 /* Returns the weighted mean of log2 of the luminances, ignoring black cells. */
-static double key(const meter *in, double most) {
+static double key(const meter *meter, double maximum) {
     double sum = 0, weights = 0;
-    for (size_t i = 0; i < in->count; ++i) {
-        const double found = in->cells[i].luminance, luminance = found < most ? found : most;
-        const double weight = in->cells[i].covered * sqrt(luminance);
+    for (size_t i = 0; i < meter->count; ++i) {
+        const double found = meter->cells[i].luminance,
+                     luminance = found < maximum ? found : maximum;
+        const double weight = meter->cells[i].covered * sqrt(luminance);
         if (!(weight > 0)) continue;
         sum += weight * log2(luminance);
         weights += weight;
     }
-    return weights > 0 ? sum / weights : log2(most);
+    return weights > 0 ? sum / weights : log2(maximum);
 }
 
-kd_status image_exposure(float *stops, const image *of) {
-    meter in = {of,
-                image_plane(of, "R"),
-                image_plane(of, "G"),
-                image_plane(of, "B"),
-                image_plane(of, "A"),
+kd_status image_exposure(float *stops, const image *image) {
+    meter in = {image,
+                image_plane(image, "R"),
+                image_plane(image, "G"),
+                image_plane(image, "B"),
+                image_plane(image, "A"),
                 NULL,
                 0};
     *stops = 0;

@@ -9,19 +9,19 @@
    which the caller frees with memory_free. Sets *samples to 4 if `alpha` is requested and some
    pixel is not fully covered, else to 3; with alpha the colours are divided by it, without it they
    are composited over black. The result does not depend on the number of threads. */
-kd_status image_encode(uint8_t **bytes, int *samples, const image *from,
+kd_status image_encode(uint8_t **bytes, int *samples, const image *image,
                        const image_encoding *encoding, bool alpha);
 
 /* Opens `out` from a decoded sRGB picture of 8 or 16 bits, with an alpha channel only if some pixel
    is not opaque. */
-kd_status image_decode(image *out, const picture *from);
+kd_status image_decode(image *out, const picture *picture);
 
 /* Allocates a table of the linear value of each colour value of the picture, which the caller frees
    with memory_free. */
-kd_status image_linear_open(float **linear, const picture *from);
+kd_status image_linear_open(float **linear, const picture *picture);
 /* Decodes texels [begin, begin + count) to premultiplied linear colours, and to alpha unless
    planes[3] is NULL. Element 0 of each plane is texel `begin`. */
-void image_texels_decode(float *const planes[4], const picture *from, uint64_t begin,
+void image_texels_decode(float *const planes[4], const picture *picture, uint64_t begin,
                          uint64_t count, const float *linear);
 
 #endif

@@ -75,14 +75,15 @@ static kd_status channels_add(exr_reader *reader, image *out, const exr_attr_chl
 }
 
 static kd_status compression_check(const exr_reader *reader, const exr_attr_chlist_t *list) {
-    exr_compression_t found;
+    exr_compression_t compression;
     const char *path = reader->stream.path;
-    KD_TRY(understood(reader, exr_get_compression(reader->context, 0, &found)));
-    KD_REQUIRE(found != EXR_COMPRESSION_DWAA && found != EXR_COMPRESSION_DWAB, KD_ERROR_INPUT,
+    KD_TRY(understood(reader, exr_get_compression(reader->context, 0, &compression)));
+    KD_REQUIRE(compression != EXR_COMPRESSION_DWAA && compression != EXR_COMPRESSION_DWAB,
+               KD_ERROR_INPUT,
                "%s: %s compression is not supported; expected none, RLE, ZIPS, ZIP, PIZ, PXR24, or "
                "B44 of half channels",
-               path, found == EXR_COMPRESSION_DWAA ? "DWAA" : "DWAB");
-    if (found != EXR_COMPRESSION_B44 && found != EXR_COMPRESSION_B44A) return KD_OK;
+               path, compression == EXR_COMPRESSION_DWAA ? "DWAA" : "DWAB");
+    if (compression != EXR_COMPRESSION_B44 && compression != EXR_COMPRESSION_B44A) return KD_OK;
     for (int i = 0; i < list->num_channels; ++i)
         KD_REQUIRE(list->entries[i].pixel_type == EXR_PIXEL_HALF, KD_ERROR_INPUT,
                    "%s: channel %s of type %s has B44 compression, which is supported for half "
@@ -133,9 +134,9 @@ static void channels_aim(exr_decode_pipeline_t *pipeline, const image *out, int6
 }
 
 /* Decodes a chunk whose first pixel is (x, y) of the image. */
-static kd_status chunk_decode(const exr_reader *reader, exr_decoder *by, const image *out,
+static kd_status chunk_decode(const exr_reader *reader, exr_decoder *decoder, const image *out,
                               const exr_chunk_info_t *chunk, int64_t x, int64_t y) {
-    exr_decode_pipeline_t *pipeline = &by->pipeline;
+    exr_decode_pipeline_t *pipeline = &decoder->pipeline;
     KD_REQUIRE(
         chunk->width > 0 && chunk->height > 0 && x + chunk->width <= out->width &&
             y + chunk->height <= out->height,
@@ -143,8 +144,8 @@ static kd_status chunk_decode(const exr_reader *reader, exr_decoder *by, const i
         "%s: damaged: a chunk of %d x %d pixels at (%lld, %lld) is outside the image of %d x %d",
         reader->stream.path, chunk->width, chunk->height, (long long)x, (long long)y, out->width,
         out->height);
-    const int is_first = !by->is_open;
-    by->is_open = 1;
+    const int is_first = !decoder->is_open;
+    decoder->is_open = 1;
     KD_TRY(understood(reader, is_first
                                   ? exr_decoding_initialize(reader->context, 0, chunk, pipeline)
                                   : exr_decoding_update(reader->context, 0, chunk, pipeline)));
@@ -152,7 +153,7 @@ static kd_status chunk_decode(const exr_reader *reader, exr_decoder *by, const i
     if (is_first)
         KD_TRY(
             understood(reader, exr_decoding_choose_default_routines(reader->context, 0, pipeline)));
-    exr_inflate_choose(&by->inflate, pipeline);
+    exr_inflate_choose(&decoder->inflate, pipeline);
     KD_TRY(understood(reader, exr_decoding_run(reader->context, 0, pipeline)));
     return KD_OK;
 }
@@ -169,7 +170,7 @@ typedef struct chunk_work {
     char trouble[512];
 } chunk_work;
 
-static kd_status chunk_read(const chunk_work *work, exr_decoder *by, int64_t index) {
+static kd_status chunk_read(const chunk_work *work, exr_decoder *decoder, int64_t index) {
     const exr_reader *reader = work->reader;
     const int64_t x = index % work->across, y = index / work->across;
     exr_chunk_info_t chunk;
@@ -180,7 +181,7 @@ static kd_status chunk_read(const chunk_work *work, exr_decoder *by, int64_t ind
             ? exr_read_tile_chunk_info(reader->context, 0, (int)x, (int)y, 0, 0, &chunk)
             : exr_read_scanline_chunk_info(reader->context, 0,
                                            (int)(reader->window.min.y + y * work->high), &chunk)));
-    return chunk_decode(reader, by, work->out, &chunk, x * work->wide, y * work->high);
+    return chunk_decode(reader, decoder, work->out, &chunk, x * work->wide, y * work->high);
 }
 
 static void chunks_read(void *context, int64_t begin, int64_t end, int thread) {
@@ -280,13 +281,13 @@ static kd_status read_as(image *out, const char *path, const file_view *file, bo
     exr_complaint_forget();
     reader->stream.path = path;
     reader->stream.input = file;
-    exr_context_initializer_t how = EXR_DEFAULT_CONTEXT_INITIALIZER;
-    how.error_handler_fn = exr_complaint_keep;
-    how.user_data = &reader->stream;
-    how.read_fn = bytes_read;
-    how.size_fn = bytes_count;
-    how.flags = EXR_CONTEXT_FLAG_DISABLE_CHUNK_RECONSTRUCTION;
-    KD_TRY(understood(reader, exr_start_read(&reader->context, path, &how)));
+    exr_context_initializer_t initializer = EXR_DEFAULT_CONTEXT_INITIALIZER;
+    initializer.error_handler_fn = exr_complaint_keep;
+    initializer.user_data = &reader->stream;
+    initializer.read_fn = bytes_read;
+    initializer.size_fn = bytes_count;
+    initializer.flags = EXR_CONTEXT_FLAG_DISABLE_CHUNK_RECONSTRUCTION;
+    KD_TRY(understood(reader, exr_start_read(&reader->context, path, &initializer)));
     kd_status status = KD_OK;
     KD_TRY_GOTO(header_read(reader, out));
     attributes_read(reader, out);
@@ -363,28 +364,29 @@ kd_status exr_written(const exr_stream *stream, exr_result_t code) {
     return exr_answered(stream, code, KD_ERROR_RUNTIME);
 }
 
-static kd_status header_write(exr_context_t context, const exr_stream *stream, const image *from) {
+static kd_status header_write(exr_context_t context, const exr_stream *stream, const image *image) {
     int part = 0;
     KD_TRY(exr_written(stream, exr_add_part(context, "image", EXR_STORAGE_SCANLINE, &part)));
-    KD_TRY(exr_written(stream, exr_initialize_required_attr_simple(
-                                   context, part, from->width, from->height, EXR_COMPRESSION_ZIP)));
-    for (int32_t c = 0; c < from->channel_count; ++c)
-        KD_TRY(exr_written(stream, exr_add_channel(context, part, from->names[c], EXR_PIXEL_FLOAT,
+    KD_TRY(exr_written(stream,
+                       exr_initialize_required_attr_simple(context, part, image->width,
+                                                           image->height, EXR_COMPRESSION_ZIP)));
+    for (int32_t c = 0; c < image->channel_count; ++c)
+        KD_TRY(exr_written(stream, exr_add_channel(context, part, image->names[c], EXR_PIXEL_FLOAT,
                                                    EXR_PERCEPTUALLY_LOGARITHMIC, 1, 1)));
     exr_attr_m44f_t matrix;
-    exr_matrix_transpose(matrix.m, from->world_to_camera);
+    exr_matrix_transpose(matrix.m, image->world_to_camera);
     KD_TRY(exr_written(stream, exr_attr_set_m44f(context, part, "worldToCamera", &matrix)));
     KD_TRY(exr_written(
-        stream, exr_attr_set_int(context, part, "samplesPerPixel", from->samples_per_pixel)));
+        stream, exr_attr_set_int(context, part, "samplesPerPixel", image->samples_per_pixel)));
     KD_TRY(exr_written(
-        stream, exr_attr_set_double(context, part, "renderTimeSeconds", from->render_seconds)));
+        stream, exr_attr_set_double(context, part, "renderTimeSeconds", image->render_seconds)));
     KD_TRY(exr_written(stream, exr_write_header(context)));
     return KD_OK;
 }
 
 #if !KD_HAVE_DEFLATE /* otherwise core/image/exr_zip.c */
 static exr_result_t chunk_encode(exr_context_t context, exr_encode_pipeline_t *pipeline,
-                                 const image *from, int32_t y) {
+                                 const image *image, int32_t y) {
     exr_chunk_info_t chunk;
     exr_result_t code = exr_write_scanline_chunk_info(context, 0, y, &chunk);
     if (code != EXR_ERR_SUCCESS) return code;
@@ -393,49 +395,49 @@ static exr_result_t chunk_encode(exr_context_t context, exr_encode_pipeline_t *p
     if (code != EXR_ERR_SUCCESS) return code;
     for (int16_t c = 0; c < pipeline->channel_count; ++c) {
         exr_coding_channel_info_t *channel = &pipeline->channels[c];
-        const float *plane = image_plane(from, channel->channel_name);
-        channel->encode_from_ptr = (const uint8_t *)(plane + (size_t)y * (size_t)from->width);
+        const float *plane = image_plane(image, channel->channel_name);
+        channel->encode_from_ptr = (const uint8_t *)(plane + (size_t)y * (size_t)image->width);
         channel->user_bytes_per_element = sizeof(float);
         channel->user_pixel_stride = sizeof(float);
-        channel->user_line_stride = from->width * (int32_t)sizeof(float);
+        channel->user_line_stride = image->width * (int32_t)sizeof(float);
         channel->user_data_type = EXR_PIXEL_FLOAT;
     }
     if (!y) code = exr_encoding_choose_default_routines(context, 0, pipeline);
     return code != EXR_ERR_SUCCESS ? code : exr_encoding_run(context, 0, pipeline);
 }
 
-kd_status exr_deflate(exr_context_t context, const exr_stream *stream, const image *from) {
+kd_status exr_deflate(exr_context_t context, const exr_stream *stream, const image *image) {
     int32_t lines = 0;
     KD_TRY(exr_written(stream, exr_get_scanlines_per_chunk(context, 0, &lines)));
     exr_encode_pipeline_t pipeline;
     memset(&pipeline, 0, sizeof pipeline);
     exr_result_t code = EXR_ERR_SUCCESS;
-    for (int32_t y = 0; y < from->height && code == EXR_ERR_SUCCESS; y += lines)
-        code = chunk_encode(context, &pipeline, from, y);
+    for (int32_t y = 0; y < image->height && code == EXR_ERR_SUCCESS; y += lines)
+        code = chunk_encode(context, &pipeline, image, y);
     exr_encoding_destroy(context, &pipeline);
     KD_TRY(exr_written(stream, code));
     return KD_OK;
 }
 #endif
 
-static kd_status exr_write(const image *from, const image_encoding *encoding, file_output *file) {
+static kd_status exr_write(const image *image, const image_encoding *encoding, file_output *file) {
     (void)encoding;
-    KD_REQUIRE(from->width <= INT32_MAX / 64 && from->height <= INT32_MAX / 64, KD_ERROR_USAGE,
+    KD_REQUIRE(image->width <= INT32_MAX / 64 && image->height <= INT32_MAX / 64, KD_ERROR_USAGE,
                "%s: the image has %d x %d pixels; EXR supports at most %d per side", file->path,
-               from->width, from->height, INT32_MAX / 64);
+               image->width, image->height, INT32_MAX / 64);
     exr_stream stream = {.path = file->path, .output = file->stream};
     exr_complaint_forget();
-    exr_context_initializer_t how = EXR_DEFAULT_CONTEXT_INITIALIZER;
-    how.error_handler_fn = exr_complaint_keep;
-    how.user_data = &stream;
-    how.write_fn = bytes_write;
-    how.zip_level = 4; /* 10 % less work than 6, 15 % more than 1; sizes within 0.5 % */
+    exr_context_initializer_t initializer = EXR_DEFAULT_CONTEXT_INITIALIZER;
+    initializer.error_handler_fn = exr_complaint_keep;
+    initializer.user_data = &stream;
+    initializer.write_fn = bytes_write;
+    initializer.zip_level = 4; /* 10 % less work than 6, 15 % more than 1; sizes within 0.5 % */
     exr_context_t context = NULL;
-    KD_TRY(
-        exr_written(&stream, exr_start_write(&context, file->path, EXR_WRITE_FILE_DIRECTLY, &how)));
+    KD_TRY(exr_written(
+        &stream, exr_start_write(&context, file->path, EXR_WRITE_FILE_DIRECTLY, &initializer)));
     kd_status status = KD_OK;
-    KD_TRY_GOTO(header_write(context, &stream, from));
-    KD_TRY_GOTO(exr_deflate(context, &stream, from));
+    KD_TRY_GOTO(header_write(context, &stream, image));
+    KD_TRY_GOTO(exr_deflate(context, &stream, image));
 done:;
     const exr_result_t code = exr_finish(&context);
     if (status == KD_OK) KD_TRY(exr_written(&stream, code));

@@ -26,7 +26,7 @@ kd_status exr_written(const exr_stream *stream, exr_result_t code);
 /* Writes all chunks of the picture with ZIP compression, after a header with its channels has been
    written. Uses all cores and libdeflate, or the library's own pipeline in a build without
    libdeflate. */
-kd_status exr_deflate(exr_context_t context, const exr_stream *stream, const image *from);
+kd_status exr_deflate(exr_context_t context, const exr_stream *stream, const image *image);
 /* Transposes a matrix: worldToCamera in OpenEXR multiplies row vectors, the matrix of an image
    column vectors. */
 void exr_matrix_transpose(float to[16], const float from[16]);
@@ -40,13 +40,13 @@ kd_status exr_read_colours(image *out, const char *path, const file_view *file);
 typedef struct exr_inflate {
     void *inflater; /* a libdeflate_decompressor; owned, as is `bytes` */
     unsigned char *bytes;
-    uint64_t room;
+    uint64_t capacity;
     exr_result_t (*usual)(exr_decode_pipeline_t *pipeline); /* for other chunks */
 } exr_inflate;
 
-/* Makes the pipeline decompress with `by` where possible; does nothing in a build without
-   libdeflate. `by` must live as long as the pipeline. */
-void exr_inflate_choose(exr_inflate *by, exr_decode_pipeline_t *pipeline);
+/* Makes the pipeline decompress with `inflate` where possible; does nothing in a build without
+   libdeflate. `inflate` must live as long as the pipeline. */
+void exr_inflate_choose(exr_inflate *inflate, exr_decode_pipeline_t *pipeline);
 void exr_inflate_close(exr_inflate *owned); /* accepts a zeroed struct */
 #endif
 #endif

@@ -40,34 +40,35 @@ static void halves_join(unsigned char *to, const unsigned char *from, uint64_t c
 }
 
 static exr_result_t chunk_inflate(exr_decode_pipeline_t *pipeline) {
-    exr_inflate *by = (exr_inflate *)pipeline->decoding_user_data;
+    exr_inflate *inflate = (exr_inflate *)pipeline->decoding_user_data;
     const exr_chunk_info_t *chunk = &pipeline->chunk;
     const uint64_t count = chunk->unpacked_size;
     const bool zipped =
         chunk->compression == EXR_COMPRESSION_ZIP || chunk->compression == EXR_COMPRESSION_ZIPS;
     if (!zipped || chunk->packed_size == count || count < 2 || !pipeline->packed_buffer)
-        return by->usual(pipeline);
-    if (!by->inflater) by->inflater = libdeflate_alloc_decompressor();
-    if (by->room < count && KD_GROW(by->bytes, 0, count) == KD_OK) by->room = count;
+        return inflate->usual(pipeline);
+    if (!inflate->inflater) inflate->inflater = libdeflate_alloc_decompressor();
+    if (inflate->capacity < count && KD_GROW(inflate->bytes, 0, count) == KD_OK)
+        inflate->capacity = count;
     if (pipeline->unpacked_alloc_size < count) {
         free(pipeline->unpacked_buffer); /* the buffer belongs to the library, which uses malloc by
                                             default */
         pipeline->unpacked_buffer = malloc(count);
         pipeline->unpacked_alloc_size = pipeline->unpacked_buffer ? count : 0;
     }
-    if (!by->inflater || by->room < count || !pipeline->unpacked_buffer ||
-        libdeflate_zlib_decompress((struct libdeflate_decompressor *)by->inflater,
-                                   pipeline->packed_buffer, chunk->packed_size, by->bytes, count,
-                                   NULL) != LIBDEFLATE_SUCCESS)
-        return by->usual(pipeline);
-    halves_join((unsigned char *)pipeline->unpacked_buffer, by->bytes, count);
+    if (!inflate->inflater || inflate->capacity < count || !pipeline->unpacked_buffer ||
+        libdeflate_zlib_decompress((struct libdeflate_decompressor *)inflate->inflater,
+                                   pipeline->packed_buffer, chunk->packed_size, inflate->bytes,
+                                   count, NULL) != LIBDEFLATE_SUCCESS)
+        return inflate->usual(pipeline);
+    halves_join((unsigned char *)pipeline->unpacked_buffer, inflate->bytes, count);
     return EXR_ERR_SUCCESS;
 }
 
-void exr_inflate_choose(exr_inflate *by, exr_decode_pipeline_t *pipeline) {
+void exr_inflate_choose(exr_inflate *inflate, exr_decode_pipeline_t *pipeline) {
     if (!pipeline->decompress_fn || pipeline->decompress_fn == chunk_inflate) return;
-    by->usual = pipeline->decompress_fn;
-    pipeline->decoding_user_data = by;
+    inflate->usual = pipeline->decompress_fn;
+    pipeline->decoding_user_data = inflate;
     pipeline->decompress_fn = chunk_inflate;
 }
 
@@ -87,30 +88,30 @@ enum {
 
 /* Compression state of a thread. */
 typedef struct exr_deflater {
-    struct libdeflate_compressor *by;
+    struct libdeflate_compressor *compressor;
     unsigned char *packed, *split; /* each of the size of a chunk */
 } exr_deflater;
 
 typedef struct exr_round {
-    const image *from;
+    const struct image *image;
     const float **planes; /* in the order of the file's channels */
     exr_deflater *threads;
     unsigned char *bytes; /* chunk i of this round is at i * room */
     uint64_t *counts;
-    uint64_t room;
+    uint64_t capacity;
     int32_t lines; /* scanlines per chunk; the last one may have fewer */
     int64_t first; /* index of the round's first chunk in the picture */
     atomic_bool failed;
 } exr_round;
 
-static uint64_t chunk_pack(const exr_round *of, int64_t chunk, unsigned char *to) {
-    const image *from = of->from;
-    const int64_t top = chunk * of->lines;
+static uint64_t chunk_pack(const exr_round *round, int64_t chunk, unsigned char *to) {
+    const image *from = round->image;
+    const int64_t top = chunk * round->lines;
     const size_t width = (size_t)from->width, line = width * sizeof(float);
     const unsigned char *begin = to;
-    for (int64_t y = top; y < top + of->lines && y < from->height; ++y)
+    for (int64_t y = top; y < top + round->lines && y < from->height; ++y)
         for (int32_t c = 0; c < from->channel_count; ++c, to += line)
-            memcpy(to, of->planes[c] + (size_t)y * width, line);
+            memcpy(to, round->planes[c] + (size_t)y * width, line);
     return (uint64_t)(to - begin);
 }
 
@@ -128,85 +129,88 @@ static void halves_split(unsigned char *to, unsigned char *between, const unsign
         to[i] = (unsigned char)(between[i] - between[i - 1] + 128u);
 }
 
-static bool deflater_open(exr_deflater *of, uint64_t room) {
-    if (of->by) return true;
-    if (KD_RESERVE(of->packed, room) != KD_OK || KD_RESERVE(of->split, room) != KD_OK) return false;
-    of->by = libdeflate_alloc_compressor(LEVEL);
-    return of->by != NULL;
+static bool deflater_open(exr_deflater *deflater, uint64_t capacity) {
+    if (deflater->compressor) return true;
+    if (KD_RESERVE(deflater->packed, capacity) != KD_OK ||
+        KD_RESERVE(deflater->split, capacity) != KD_OK)
+        return false;
+    deflater->compressor = libdeflate_alloc_compressor(LEVEL);
+    return deflater->compressor != NULL;
 }
 
 static void chunks_deflate(void *context, int64_t begin, int64_t end, int thread) {
-    exr_round *of = (exr_round *)context;
-    exr_deflater *with = &of->threads[thread];
+    exr_round *round = (exr_round *)context;
+    exr_deflater *deflater = &round->threads[thread];
     for (int64_t i = begin; i < end; ++i) {
-        unsigned char *to = of->bytes + (uint64_t)i * of->room;
-        if (!deflater_open(with, of->room)) {
-            atomic_store(&of->failed, true);
+        unsigned char *to = round->bytes + (uint64_t)i * round->capacity;
+        if (!deflater_open(deflater, round->capacity)) {
+            atomic_store(&round->failed, true);
             status_clear();
             return;
         }
-        const uint64_t count = chunk_pack(of, of->first + i, to);
-        halves_split(with->packed, with->split, to, count);
-        const size_t less =
-            libdeflate_zlib_compress(with->by, with->packed, count, with->split, count - 1);
-        if (less) memcpy(to, with->split, less); /* otherwise stored uncompressed */
-        of->counts[i] = less ? less : count;
+        const uint64_t count = chunk_pack(round, round->first + i, to);
+        halves_split(deflater->packed, deflater->split, to, count);
+        const size_t less = libdeflate_zlib_compress(deflater->compressor, deflater->packed, count,
+                                                     deflater->split, count - 1);
+        if (less) memcpy(to, deflater->split, less); /* otherwise stored uncompressed */
+        round->counts[i] = less ? less : count;
     }
 }
 
-static kd_status planes_find(exr_context_t context, exr_round *of) {
+static kd_status planes_find(exr_context_t context, exr_round *round) {
     const exr_attr_chlist_t *list = NULL;
     KD_REQUIRE(exr_get_channels(context, 0, &list) == EXR_ERR_SUCCESS &&
-                   list->num_channels == of->from->channel_count,
+                   list->num_channels == round->image->channel_count,
                KD_ERROR_RUNTIME, "OpenEXR wrote a header with other channels than the image");
-    KD_TRY(KD_RESERVE(of->planes, (uint64_t)of->from->channel_count));
-    for (int32_t c = 0; c < of->from->channel_count; ++c)
-        of->planes[c] = image_plane(of->from, list->entries[c].name.str);
+    KD_TRY(KD_RESERVE(round->planes, (uint64_t)round->image->channel_count));
+    for (int32_t c = 0; c < round->image->channel_count; ++c)
+        round->planes[c] = image_plane(round->image, list->entries[c].name.str);
     return KD_OK;
 }
 
-static kd_status rounds_write(exr_context_t context, const exr_stream *stream, exr_round *of) {
-    const int64_t count = ((int64_t)of->from->height + of->lines - 1) / of->lines;
-    int64_t together = (int64_t)(ROUND_BYTES / of->room);
+static kd_status rounds_write(exr_context_t context, const exr_stream *stream, exr_round *round) {
+    const int64_t count = ((int64_t)round->image->height + round->lines - 1) / round->lines;
+    int64_t together = (int64_t)(ROUND_BYTES / round->capacity);
     if (together < 4 * parallel_threads()) together = 4 * parallel_threads();
     if (together > count) together = count;
-    KD_TRY(planes_find(context, of));
-    KD_TRY(KD_RESERVE_ZEROED(of->threads, PARALLEL_THREADS_MAX));
-    KD_TRY(KD_RESERVE(of->counts, (uint64_t)together));
-    KD_TRY(KD_RESERVE(of->bytes, (uint64_t)together * of->room));
-    for (; of->first < count; of->first += together) {
-        const int64_t here = together < count - of->first ? together : count - of->first;
-        parallel_for(here, 1, chunks_deflate, of);
-        KD_REQUIRE(!atomic_load(&of->failed), KD_ERROR_MEMORY, "%s: out of memory for the image",
+    KD_TRY(planes_find(context, round));
+    KD_TRY(KD_RESERVE_ZEROED(round->threads, PARALLEL_THREADS_MAX));
+    KD_TRY(KD_RESERVE(round->counts, (uint64_t)together));
+    KD_TRY(KD_RESERVE(round->bytes, (uint64_t)together * round->capacity));
+    for (; round->first < count; round->first += together) {
+        const int64_t here = together < count - round->first ? together : count - round->first;
+        parallel_for(here, 1, chunks_deflate, round);
+        KD_REQUIRE(!atomic_load(&round->failed), KD_ERROR_MEMORY, "%s: out of memory for the image",
                    stream->path);
         for (int64_t i = 0; i < here; ++i)
             KD_TRY(exr_written(stream, exr_write_scanline_chunk(
-                                           context, 0, (int)((of->first + i) * of->lines),
-                                           of->bytes + (uint64_t)i * of->room, of->counts[i])));
+                                           context, 0, (int)((round->first + i) * round->lines),
+                                           round->bytes + (uint64_t)i * round->capacity,
+                                           round->counts[i])));
     }
     return KD_OK;
 }
 
-kd_status exr_deflate(exr_context_t context, const exr_stream *stream, const image *from) {
-    exr_round of = {.from = from};
-    KD_TRY(exr_written(stream, exr_get_scanlines_per_chunk(context, 0, &of.lines)));
-    of.room =
-        (uint64_t)from->width * (uint64_t)from->channel_count * sizeof(float) * (uint64_t)of.lines;
-    const kd_status status = rounds_write(context, stream, &of);
-    for (int i = 0; of.threads && i < PARALLEL_THREADS_MAX; ++i) {
-        libdeflate_free_compressor(of.threads[i].by);
-        memory_free(of.threads[i].packed);
-        memory_free(of.threads[i].split);
+kd_status exr_deflate(exr_context_t context, const exr_stream *stream, const image *image) {
+    exr_round round = {.image = image};
+    KD_TRY(exr_written(stream, exr_get_scanlines_per_chunk(context, 0, &round.lines)));
+    round.capacity = (uint64_t)image->width * (uint64_t)image->channel_count * sizeof(float) *
+                     (uint64_t)round.lines;
+    const kd_status status = rounds_write(context, stream, &round);
+    for (int i = 0; round.threads && i < PARALLEL_THREADS_MAX; ++i) {
+        libdeflate_free_compressor(round.threads[i].compressor);
+        memory_free(round.threads[i].packed);
+        memory_free(round.threads[i].split);
     }
-    memory_free(of.threads);
-    memory_free(of.counts);
-    memory_free(of.bytes);
-    memory_free(of.planes);
+    memory_free(round.threads);
+    memory_free(round.counts);
+    memory_free(round.bytes);
+    memory_free(round.planes);
     return status;
 }
 #else
-void exr_inflate_choose(exr_inflate *by, exr_decode_pipeline_t *pipeline) {
-    (void)by;
+void exr_inflate_choose(exr_inflate *inflate, exr_decode_pipeline_t *pipeline) {
+    (void)inflate;
     (void)pipeline;
 }
 

@@ -19,7 +19,7 @@ typedef struct image_format {
        NULL: not supported by the format. */
     kd_status (*read_packed)(struct picture *out, const char *path, const file_view *file);
     /* Writes an image that has the planes R, G and B. */
-    kd_status (*write)(const image *from, const image_encoding *encoding, file_output *file);
+    kd_status (*write)(const image *image, const image_encoding *encoding, file_output *file);
     /* Properties of the format. */
     bool display;      /* 8 bits, written through exposure and tone curve */
     const char *lacks; /* NULL, or the library that this build lacks */

@@ -10,7 +10,7 @@ static const char *const colours[] = {"R", "G", "B"};
 
 /* Scanline lengths that may be run-length encoded; minimum length of a run, since shorter ones save
    nothing. */
-enum { PACKED_LEAST = 8, PACKED_MOST = 0x7fff, RUN_LEAST = 4, RUN_MOST = 127, COPY_MOST = 128 };
+enum { PACKED_MIN = 8, PACKED_MAX = 0x7fff, RUN_MIN = 4, RUN_MAX = 127, COPY_MAX = 128 };
 
 /* --- writing --- */
 
@@ -32,7 +32,7 @@ static void pixel_pack(uint8_t to[4], float r, float g, float b) {
 
 static int32_t run_at(const uint8_t *plane, int32_t left) {
     int32_t run = 1;
-    while (run < left && run < RUN_MOST && plane[run] == plane[0]) ++run;
+    while (run < left && run < RUN_MAX && plane[run] == plane[0]) ++run;
     return run;
 }
 
@@ -41,15 +41,15 @@ static int32_t run_at(const uint8_t *plane, int32_t left) {
 static uint8_t *plane_pack(uint8_t *to, const uint8_t *plane, int32_t length) {
     for (int32_t x = 0; x < length;) {
         const int32_t run = run_at(plane + x, length - x);
-        if (run >= RUN_LEAST) {
+        if (run >= RUN_MIN) {
             *to++ = (uint8_t)(128 + run);
             *to++ = plane[x];
             x += run;
             continue;
         }
         int32_t copied = run;
-        while (x + copied < length && copied < COPY_MOST &&
-               run_at(plane + x + copied, length - x - copied) < RUN_LEAST)
+        while (x + copied < length && copied < COPY_MAX &&
+               run_at(plane + x + copied, length - x - copied) < RUN_MIN)
             ++copied;
         *to++ = (uint8_t)copied;
         memcpy(to, plane + x, (size_t)copied);
@@ -65,39 +65,39 @@ typedef struct hdr_row {
     uint8_t *packed; /* capacity for all planes and their run headers */
 } hdr_row;
 
-static void row_write(FILE *to, const image *from, int64_t y, const hdr_row *by) {
-    const size_t width = (size_t)from->width, begin = (size_t)y * width;
+static void row_write(FILE *file, const image *image, int64_t y, const hdr_row *row) {
+    const size_t width = (size_t)image->width, begin = (size_t)y * width;
     const float *rgb[3];
-    for (int c = 0; c < 3; ++c) rgb[c] = image_plane(from, colours[c]) + begin;
+    for (int c = 0; c < 3; ++c) rgb[c] = image_plane(image, colours[c]) + begin;
     for (size_t x = 0; x < width; ++x)
-        pixel_pack(by->pixels + 4 * x, rgb[0][x], rgb[1][x], rgb[2][x]);
-    if (width < PACKED_LEAST || width > PACKED_MOST) {
-        fwrite(by->pixels, 4, width, to);
+        pixel_pack(row->pixels + 4 * x, rgb[0][x], rgb[1][x], rgb[2][x]);
+    if (width < PACKED_MIN || width > PACKED_MAX) {
+        fwrite(row->pixels, 4, width, file);
         return;
     }
-    uint8_t *end = by->packed;
+    uint8_t *end = row->packed;
     *end++ = 2;
     *end++ = 2;
     *end++ = (uint8_t)(width >> 8);
     *end++ = (uint8_t)width;
     for (size_t c = 0; c < 4; ++c) {
-        for (size_t x = 0; x < width; ++x) by->planes[x] = by->pixels[4 * x + c];
-        end = plane_pack(end, by->planes, from->width);
+        for (size_t x = 0; x < width; ++x) row->planes[x] = row->pixels[4 * x + c];
+        end = plane_pack(end, row->planes, image->width);
     }
-    fwrite(by->packed, 1, (size_t)(end - by->packed), to);
+    fwrite(row->packed, 1, (size_t)(end - row->packed), file);
 }
 
-static kd_status hdr_write(const image *from, const image_encoding *encoding, file_output *file) {
+static kd_status hdr_write(const image *image, const image_encoding *encoding, file_output *file) {
     hdr_row row = {NULL, NULL, NULL};
-    const uint64_t width = (uint64_t)from->width;
+    const uint64_t width = (uint64_t)image->width;
     kd_status status = KD_OK;
     (void)encoding;
     KD_TRY_GOTO(KD_RESERVE(row.pixels, 4 * width));
     KD_TRY_GOTO(KD_RESERVE(row.planes, width));
     KD_TRY_GOTO(KD_RESERVE(row.packed, 4 + 5 * width + 4));
-    fprintf(file->stream, "#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y %d +X %d\n", from->height,
-            from->width);
-    for (int64_t y = 0; y < from->height; ++y) row_write(file->stream, from, y, &row);
+    fprintf(file->stream, "#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y %d +X %d\n", image->height,
+            image->width);
+    for (int64_t y = 0; y < image->height; ++y) row_write(file->stream, image, y, &row);
 done:
     memory_free(row.pixels);
     memory_free(row.planes);

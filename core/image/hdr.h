@@ -10,7 +10,7 @@ extern "C" {
 
 /* Reads the size of the picture as displayed, after checking the header and that the file can hold
    that many scanlines. Returns KD_ERROR_INPUT with the reason; messages begin with `path`. */
-kd_status hdr_look(int32_t *width, int32_t *height, const char *path, const file_view *file);
+kd_status hdr_inspect(int32_t *width, int32_t *height, const char *path, const file_view *file);
 
 /* Allocates *texels: linear Rec. 709 radiance, 3 floats per pixel, rows from the top, which the
    caller frees with memory_free. On failure *texels is NULL: KD_ERROR_INPUT if the file is damaged

@@ -39,27 +39,28 @@ typedef struct line_cursor {
     size_t count;         /* its length without the line terminator */
 } line_cursor;
 
-static bool line_take(line_cursor *from) {
-    const size_t left = (size_t)(from->end - from->at);
-    const char *stop = left ? (const char *)memchr(from->at, '\n', left) : NULL;
+static bool line_take(line_cursor *cursor) {
+    const size_t left = (size_t)(cursor->end - cursor->at);
+    const char *stop = left ? (const char *)memchr(cursor->at, '\n', left) : NULL;
     if (!stop) return false;
-    from->line = from->at;
-    from->count = (size_t)(stop - from->at);
-    from->at = stop + 1;
-    if (from->count && from->line[from->count - 1] == '\r') --from->count;
+    cursor->line = cursor->at;
+    cursor->count = (size_t)(stop - cursor->at);
+    cursor->at = stop + 1;
+    if (cursor->count && cursor->line[cursor->count - 1] == '\r') --cursor->count;
     return true;
 }
 
 /* --- values --- */
 
 /* Returns the value if the line is NAME=VALUE, truncated to the buffer; else NULL. */
-static const char *value_of(const line_cursor *from, const char *name, char text[256]) {
+static const char *value_of(const line_cursor *cursor, const char *name, char text[256]) {
     const size_t length = strlen(name);
-    if (from->count < length + 1 || memcmp(from->line, name, length) || from->line[length] != '=')
+    if (cursor->count < length + 1 || memcmp(cursor->line, name, length) ||
+        cursor->line[length] != '=')
         return NULL;
-    size_t count = from->count - length - 1;
+    size_t count = cursor->count - length - 1;
     if (count > 255) count = 255;
-    memcpy(text, from->line + length + 1, count);
+    memcpy(text, cursor->line + length + 1, count);
     text[count] = '\0';
     return text;
 }
@@ -114,14 +115,14 @@ static void matrix_multiply(matrix out, const matrix a, const matrix b) {
     memcpy(out, made, sizeof made);
 }
 
-static bool matrix_invert(matrix out, const matrix of) {
+static bool matrix_invert(matrix out, const matrix m) {
     matrix made;
     for (int i = 0; i < 9; ++i) { /* transposed cofactors */
         const int r = i % 3, c = i / 3;
         const int r1 = (r + 1) % 3, r2 = (r + 2) % 3, c1 = (c + 1) % 3, c2 = (c + 2) % 3;
-        made[i] = of[3 * r1 + c1] * of[3 * r2 + c2] - of[3 * r1 + c2] * of[3 * r2 + c1];
+        made[i] = m[3 * r1 + c1] * m[3 * r2 + c2] - m[3 * r1 + c2] * m[3 * r2 + c1];
     }
-    const double determinant = of[0] * made[0] + of[1] * made[3] + of[2] * made[6];
+    const double determinant = m[0] * made[0] + m[1] * made[3] + m[2] * made[6];
     if (!(fabs(determinant) > 1e-12)) return false;
     for (int i = 0; i < 9; ++i) out[i] = made[i] / determinant;
     return true;
@@ -185,24 +186,25 @@ typedef struct hdr_values {
     double primaries[8];
 } hdr_values;
 
-static bool matrix_make(hdr_header *out, const hdr_values *of) {
+static bool matrix_make(hdr_header *out, const hdr_values *values) {
     matrix made = {1, 0, 0, 0, 1, 0, 0, 0, 1}, from_xyz, adapted;
-    if (of->is_xyz || of->has_primaries) {
+    if (values->is_xyz || values->has_primaries) {
         matrix to_xyz;
         if (!xyz_of_primaries(to_xyz, rec709) || !matrix_invert(from_xyz, to_xyz)) return false;
         memcpy(made, from_xyz, sizeof made);
     }
-    if (!of->is_xyz && of->has_primaries) {
+    if (!values->is_xyz && values->has_primaries) {
         matrix to_xyz;
-        if (!xyz_of_primaries(to_xyz, of->primaries) || !whites_adapt(adapted, of->primaries + 6))
+        if (!xyz_of_primaries(to_xyz, values->primaries) ||
+            !whites_adapt(adapted, values->primaries + 6))
             return false;
         matrix_multiply(made, made, adapted);
         matrix_multiply(made, made, to_xyz);
     }
-    out->converts = of->is_xyz || of->has_primaries;
+    out->converts = values->is_xyz || values->has_primaries;
     for (int i = 0; i < 9; ++i) {
-        out->to_rec709[i] = (float)(made[i] / of->factor[i % 3]);
-        out->converts |= of->factor[i % 3] != 1;
+        out->to_rec709[i] = (float)(made[i] / values->factor[i % 3]);
+        out->converts |= values->factor[i % 3] != 1;
         if (!isfinite(out->to_rec709[i])) return false;
     }
     return true;
@@ -210,37 +212,37 @@ static bool matrix_make(hdr_header *out, const hdr_values *of) {
 
 /* --- lines --- */
 
-static kd_status format_take(hdr_values *to, const char *path, const char *text) {
+static kd_status format_take(hdr_values *values, const char *path, const char *text) {
     const char *name = spaces_skip(text);
-    to->is_xyz = strcmp(name, "32-bit_rle_xyze") == 0;
-    KD_REQUIRE(to->is_xyz || strcmp(name, "32-bit_rle_rgbe") == 0, KD_ERROR_INPUT,
+    values->is_xyz = strcmp(name, "32-bit_rle_xyze") == 0;
+    KD_REQUIRE(values->is_xyz || strcmp(name, "32-bit_rle_rgbe") == 0, KD_ERROR_INPUT,
                "%s: found FORMAT=%.64s, expected 32-bit_rle_rgbe or 32-bit_rle_xyze", path, text);
     return KD_OK;
 }
 
-static kd_status value_take(hdr_values *to, const char *path, const line_cursor *from) {
-    char room[256];
+static kd_status value_take(hdr_values *values, const char *path, const line_cursor *cursor) {
+    char buffer[256];
     const char *text;
     double found[8];
-    if ((text = value_of(from, "FORMAT", room))) return format_take(to, path, text);
-    if ((text = value_of(from, "EXPOSURE", room))) {
+    if ((text = value_of(cursor, "FORMAT", buffer))) return format_take(values, path, text);
+    if ((text = value_of(cursor, "EXPOSURE", buffer))) {
         KD_REQUIRE(numbers_take(found, 1, text) && found[0] > 0, KD_ERROR_INPUT,
                    "%s: found EXPOSURE=%.64s, expected a positive number", path, text);
-        for (int c = 0; c < 3; ++c) to->factor[c] *= found[0];
-    } else if ((text = value_of(from, "COLORCORR", room))) {
+        for (int c = 0; c < 3; ++c) values->factor[c] *= found[0];
+    } else if ((text = value_of(cursor, "COLORCORR", buffer))) {
         KD_REQUIRE(numbers_take(found, 3, text) && found[0] > 0 && found[1] > 0 && found[2] > 0,
                    KD_ERROR_INPUT, "%s: found COLORCORR=%.64s, expected three positive numbers",
                    path, text);
-        for (int c = 0; c < 3; ++c) to->factor[c] *= found[c];
-    } else if ((text = value_of(from, "PRIMARIES", room))) {
+        for (int c = 0; c < 3; ++c) values->factor[c] *= found[c];
+    } else if ((text = value_of(cursor, "PRIMARIES", buffer))) {
         KD_REQUIRE(numbers_take(found, 8, text), KD_ERROR_INPUT,
                    "%s: found PRIMARIES=%.64s, expected eight numbers", path, text);
-        memcpy(to->primaries, found, sizeof found);
-        to->has_primaries = memcmp(found, rec709, sizeof found) != 0;
-    } else if ((text = value_of(from, "GAMMA", room))) {
+        memcpy(values->primaries, found, sizeof found);
+        values->has_primaries = memcmp(found, rec709, sizeof found) != 0;
+    } else if ((text = value_of(cursor, "GAMMA", buffer))) {
         KD_REQUIRE(numbers_take(found, 1, text), KD_ERROR_INPUT,
                    "%s: found GAMMA=%.64s, expected a number", path, text);
-        to->gamma = found[0];
+        values->gamma = found[0];
     }
     return KD_OK;
 }
@@ -258,11 +260,11 @@ static const char *axis_take(char *axis, bool *falls, int32_t *size, const char 
     return *size > 0 ? at + digits : NULL;
 }
 
-static kd_status resolution_take(hdr_header *out, const char *path, const line_cursor *from) {
+static kd_status resolution_take(hdr_header *out, const char *path, const line_cursor *cursor) {
     char text[128], axes[2] = {0, 0};
     bool falls[2] = {false, false};
-    const size_t count = from->count < sizeof text - 1 ? from->count : sizeof text - 1;
-    memcpy(text, from->line, count);
+    const size_t count = cursor->count < sizeof text - 1 ? cursor->count : sizeof text - 1;
+    memcpy(text, cursor->line, count);
     text[count] = '\0';
     const char *at = axis_take(&axes[0], &falls[0], &out->scanlines, text);
     if (at) at = axis_take(&axes[1], &falls[1], &out->length, at);
@@ -308,7 +310,7 @@ kd_status hdr_header_read(hdr_header *out, const char *path, const file_view *fi
    Differs from it in: mantissas are not offset by one half; a run beyond the end of its
                        scanline, or a repetition before the first pixel, is an error. */
 
-enum { PACKED_LEAST = 8, PACKED_MOST = 0x7fff }; /* encodable lengths */
+enum { PACKED_MIN = 8, PACKED_MAX = 0x7fff }; /* encodable lengths */
 
 typedef struct hdr_scan {
     const uint8_t *at, *end;
@@ -317,25 +319,25 @@ typedef struct hdr_scan {
     uint8_t *pixels; /* length * 4 bytes */
 } hdr_scan;
 
-static kd_status damage(const hdr_scan *of, bool is_cut) {
-    KD_FAIL(KD_ERROR_INPUT, "%s: %s in scanline %d of %d", of->path,
+static kd_status damage(const hdr_scan *scan, bool is_cut) {
+    KD_FAIL(KD_ERROR_INPUT, "%s: %s in scanline %d of %d", scan->path,
             is_cut ? "truncated: the file ends" : "damaged: a run exceeds its scanline",
-            of->line + 1, of->lines);
+            scan->line + 1, scan->lines);
 }
 
 /* Component-wise run-length encoding: a count above 128 repeats one byte, other counts copy that
    many bytes. */
-static kd_status unpack_planes(hdr_scan *of) {
+static kd_status unpack_planes(hdr_scan *scan) {
     for (int c = 0; c < 4; ++c)
-        for (int32_t x = 0; x < of->length;) {
-            if (of->end - of->at < 2) return damage(of, true);
-            const int32_t code = *of->at++;
+        for (int32_t x = 0; x < scan->length;) {
+            if (scan->end - scan->at < 2) return damage(scan, true);
+            const int32_t code = *scan->at++;
             const int32_t run = code > 128 ? code - 128 : code, bytes = code > 128 ? 1 : code;
-            if (run < 1 || run > of->length - x) return damage(of, false);
-            if (of->end - of->at < bytes) return damage(of, true);
+            if (run < 1 || run > scan->length - x) return damage(scan, false);
+            if (scan->end - scan->at < bytes) return damage(scan, true);
             for (int32_t i = 0; i < run; ++i)
-                of->pixels[4 * (x + i) + c] = of->at[code > 128 ? 0 : i];
-            of->at += bytes;
+                scan->pixels[4 * (x + i) + c] = scan->at[code > 128 ? 0 : i];
+            scan->at += bytes;
             x += run;
         }
     return KD_OK;
@@ -343,66 +345,67 @@ static kd_status unpack_planes(hdr_scan *of) {
 
 /* Old encoding: a pixel with mantissas 1, 1, 1 is a repeat count of the preceding pixel;
    consecutive counts are digits of base 256, least significant first. */
-static kd_status unpack_pixels(hdr_scan *of) {
+static kd_status unpack_pixels(hdr_scan *scan) {
     int shift = 0;
-    for (int32_t x = 0; x < of->length; of->at += 4) {
-        if (of->end - of->at < 4) return damage(of, true);
-        const uint8_t *from = of->at;
+    for (int32_t x = 0; x < scan->length; scan->at += 4) {
+        if (scan->end - scan->at < 4) return damage(scan, true);
+        const uint8_t *from = scan->at;
         if (from[0] != 1 || from[1] != 1 || from[2] != 1) {
-            memcpy(of->pixels + 4 * x++, from, 4);
+            memcpy(scan->pixels + 4 * x++, from, 4);
             shift = 0;
             continue;
         }
         const int64_t run = shift < 32 ? (int64_t)from[3] << shift : (int64_t)from[3] << 32;
-        if (run > of->length - x || x == 0) return damage(of, false);
+        if (run > scan->length - x || x == 0) return damage(scan, false);
         for (int64_t i = 0; i < run; ++i, ++x)
-            memcpy(of->pixels + 4 * x, of->pixels + 4 * (x - 1), 4);
+            memcpy(scan->pixels + 4 * x, scan->pixels + 4 * (x - 1), 4);
         shift += shift < 32 ? 8 : 0;
     }
     return KD_OK;
 }
 
-static kd_status scanline_unpack(hdr_scan *of) {
-    const uint8_t *from = of->at;
-    if (of->length < PACKED_LEAST || of->length > PACKED_MOST || of->end - from < 4 ||
+static kd_status scanline_unpack(hdr_scan *scan) {
+    const uint8_t *from = scan->at;
+    if (scan->length < PACKED_MIN || scan->length > PACKED_MAX || scan->end - from < 4 ||
         from[0] != 2 || from[1] != 2 || from[2] >= 128)
-        return unpack_pixels(of);
+        return unpack_pixels(scan);
     const int32_t length = from[2] << 8 | from[3];
-    KD_REQUIRE(length == of->length, KD_ERROR_INPUT,
-               "%s: damaged: scanline %d of %d has %d pixels; expected %d", of->path, of->line + 1,
-               of->lines, length, of->length);
-    of->at += 4;
-    return unpack_planes(of);
+    KD_REQUIRE(length == scan->length, KD_ERROR_INPUT,
+               "%s: damaged: scanline %d of %d has %d pixels; expected %d", scan->path,
+               scan->line + 1, scan->lines, length, scan->length);
+    scan->at += 4;
+    return unpack_planes(scan);
 }
 
-static void pixel_convert(float to[3], const uint8_t from[4], const hdr_header *by) {
+static void pixel_convert(float to[3], const uint8_t from[4], const hdr_header *header) {
     float value[3] = {0, 0, 0};
     if (from[3]) {
         const float unit = ldexpf(1, from[3] - (128 + 8));
         for (int c = 0; c < 3; ++c) value[c] = unit * (float)from[c];
     }
     for (int c = 0; c < 3; ++c) {
-        const float *row = by->to_rec709 + 3 * c;
-        to[c] = by->converts ? row[0] * value[0] + row[1] * value[1] + row[2] * value[2] : value[c];
+        const float *row = header->to_rec709 + 3 * c;
+        to[c] =
+            header->converts ? row[0] * value[0] + row[1] * value[1] + row[2] * value[2] : value[c];
     }
 }
 
 /* Stores a scanline at its position in the picture. */
-static void scanline_scatter(float *texels, const hdr_scan *from, const hdr_header *by) {
-    const int64_t width = by->by_columns ? by->scanlines : by->length;
-    const int64_t height = by->by_columns ? by->length : by->scanlines;
-    for (int64_t i = 0; i < from->length; ++i) {
-        int64_t x = by->by_columns ? from->line : i, y = by->by_columns ? i : from->line;
-        if (by->from_right) x = width - 1 - x;
-        if (by->from_bottom) y = height - 1 - y;
-        pixel_convert(texels + 3 * (y * width + x), from->pixels + 4 * i, by);
+static void scanline_scatter(float *texels, const hdr_scan *scan, const hdr_header *header) {
+    const int64_t width = header->by_columns ? header->scanlines : header->length;
+    const int64_t height = header->by_columns ? header->length : header->scanlines;
+    for (int64_t i = 0; i < scan->length; ++i) {
+        int64_t x = header->by_columns ? scan->line : i, y = header->by_columns ? i : scan->line;
+        if (header->from_right) x = width - 1 - x;
+        if (header->from_bottom) y = height - 1 - y;
+        pixel_convert(texels + 3 * (y * width + x), scan->pixels + 4 * i, header);
     }
 }
 
-static kd_status scanlines_read(float *texels, hdr_scan *from, const hdr_header *by) {
-    for (from->line = 0; from->line < from->lines; ++from->line) {
-        KD_TRY(scanline_unpack(from));
-        scanline_scatter(texels, from, by);
+static kd_status scanlines_read(float *texels, hdr_scan *scan, const hdr_header *header) {
+    for (scan->line = 0; scan->line < scan->lines; ++scan->line) {
+        KD_TRY(scanline_unpack(scan));
+        scanline_scatter(texels, scan, header);
     }
     return KD_OK;
 }
@@ -416,7 +419,7 @@ static kd_status header_check(hdr_header *out, const char *path, const file_view
     return KD_OK;
 }
 
-kd_status hdr_look(int32_t *width, int32_t *height, const char *path, const file_view *file) {
+kd_status hdr_inspect(int32_t *width, int32_t *height, const char *path, const file_view *file) {
     hdr_header header;
     KD_TRY(header_check(&header, path, file));
     *width = header.by_columns ? header.scanlines : header.length;

@@ -29,28 +29,29 @@ static void clear_pixels(void *context, int64_t begin, int64_t end, int worker) 
     memset(plane + begin, 0, (size_t)(end - begin) * sizeof *plane);
 }
 
-kd_status image_add(image *to, const char *name, float **plane) {
+kd_status image_add(image *image, const char *name, float **plane) {
     enum { CLEAR_GRAIN = 1 << 18 };
-    const int64_t count = (int64_t)to->width * to->height;
+    const int64_t count = (int64_t)image->width * image->height;
     *plane = NULL;
-    KD_REQUIRE(to->channel_count < IMAGE_CHANNELS, KD_ERROR_USAGE,
+    KD_REQUIRE(image->channel_count < IMAGE_CHANNELS, KD_ERROR_USAGE,
                "cannot add channel %s: an image has at most %d channels", name, IMAGE_CHANNELS);
-    KD_REQUIRE(*name && strlen(name) < sizeof to->names[0], KD_ERROR_USAGE,
+    KD_REQUIRE(*name && strlen(name) < sizeof image->names[0], KD_ERROR_USAGE,
                "the channel name \"%s\" must have 1 to %zu characters", name,
-               sizeof to->names[0] - 1);
-    KD_REQUIRE(!image_plane(to, name), KD_ERROR_USAGE, "the image already has a channel %s", name);
+               sizeof image->names[0] - 1);
+    KD_REQUIRE(!image_plane(image, name), KD_ERROR_USAGE, "the image already has a channel %s",
+               name);
     KD_TRY(KD_RESERVE(*plane, (uint64_t)count));
     large_pages_prefer(*plane, (uint64_t)count * sizeof **plane);
     parallel_for(count, CLEAR_GRAIN, clear_pixels, *plane);
-    const int32_t index = to->channel_count++;
-    strcpy(to->names[index], name);
-    to->planes[index] = *plane;
+    const int32_t index = image->channel_count++;
+    strcpy(image->names[index], name);
+    image->planes[index] = *plane;
     return KD_OK;
 }
 
-float *image_plane(const image *of, const char *name) {
-    for (int32_t i = 0; i < of->channel_count; ++i)
-        if (!strcmp(of->names[i], name)) return of->planes[i];
+float *image_plane(const image *image, const char *name) {
+    for (int32_t i = 0; i < image->channel_count; ++i)
+        if (!strcmp(image->names[i], name)) return image->planes[i];
     return NULL;
 }
 
@@ -93,17 +94,17 @@ kd_status image_writable(const char *path) {
     return KD_OK;
 }
 
-kd_status image_write(const image *from, const char *path, const image_encoding *encoding) {
+kd_status image_write(const image *image, const char *path, const image_encoding *encoding) {
     static const image_encoding plain = {0, KD_TONEMAP_LINEAR};
     const image_format *format = NULL;
     KD_TRY(format_find(&format, path, KD_ERROR_USAGE));
-    KD_REQUIRE(image_plane(from, "R") && image_plane(from, "G") && image_plane(from, "B"),
+    KD_REQUIRE(image_plane(image, "R") && image_plane(image, "G") && image_plane(image, "B"),
                KD_ERROR_USAGE, "%s: cannot write an image without the channels R, G and B", path);
-    image_encoding settled = encoding ? *encoding : plain;
-    if (isnan(settled.exposure)) KD_TRY(image_exposure(&settled.exposure, from));
+    image_encoding resolved = encoding ? *encoding : plain;
+    if (isnan(resolved.exposure)) KD_TRY(image_exposure(&resolved.exposure, image));
     file_output file;
     KD_TRY(file_output_open(&file, path));
-    const kd_status status = format->write(from, &settled, &file);
+    const kd_status status = format->write(image, &resolved, &file);
     if (status != KD_OK) {
         file_output_discard(&file);
         return status_pass(status, __FILE__, __LINE__, "format->write");
@@ -160,15 +161,15 @@ kd_status image_read_unpacked(image *out, const char *path, const file_view *fil
     return KD_OK;
 }
 
-uint64_t image_hash(const image *of) {
+uint64_t image_hash(const image *image) {
     static const char *const colours[] = {"R", "G", "B"};
-    const int32_t size[] = {of->width, of->height};
+    const int32_t size[] = {image->width, image->height};
     uint64_t hash = hash_bytes(size, sizeof size);
     for (int i = 0; i < 3; ++i) {
-        const float *plane = image_plane(of, colours[i]);
+        const float *plane = image_plane(image, colours[i]);
         if (plane)
-            hash =
-                hash_combine(hash, plane, (size_t)of->width * (size_t)of->height * sizeof *plane);
+            hash = hash_combine(hash, plane,
+                                (size_t)image->width * (size_t)image->height * sizeof *plane);
     }
     return hash;
 }

@@ -20,10 +20,10 @@ typedef struct image {
     double render_seconds;
 } image;
 
-kd_status image_open(image *out, int32_t width, int32_t height); /* without channels */
-kd_status image_add(image *to, const char *name, float **plane); /* zeroed */
-float *image_plane(const image *of, const char *name);           /* returns NULL if absent */
-void image_close(image *owned);                                  /* accepts a zeroed struct */
+kd_status image_open(image *out, int32_t width, int32_t height);    /* without channels */
+kd_status image_add(image *image, const char *name, float **plane); /* zeroed */
+float *image_plane(const image *image, const char *name);           /* returns NULL if absent */
+void image_close(image *owned);                                     /* accepts a zeroed struct */
 
 typedef struct image_encoding { /* for 8-bit files */
     float exposure;             /* stops; NAN selects image_exposure() */
@@ -32,7 +32,7 @@ typedef struct image_encoding { /* for 8-bit files */
 
 /* Writes the image in the format of the suffix (core/image/formats.h), atomically through a
    temporary file. */
-kd_status image_write(const image *from, const char *path, const image_encoding *encoding);
+kd_status image_write(const image *image, const char *path, const image_encoding *encoding);
 /* Reads an image: 8-bit formats are converted from sRGB to linear, EXR and PFM values are
    unchanged. The result has at least R, G and B. */
 kd_status image_read(image *out, const char *path);
@@ -45,12 +45,12 @@ kd_status image_read_colours(image *out, const char *path);
    0) is below IMAGE_GREY, the exposure raises it to IMAGE_GREY; otherwise it is 0 stops. In both
    cases it is limited so that at most a fraction IMAGE_HIGHLIGHTS of the covered pixels, measured
    by the largest channel of small cells, exceeds white. The result is insensitive to noise. */
-kd_status image_exposure(float *stops, const image *of);
+kd_status image_exposure(float *stops, const image *image);
 /* Returns KD_ERROR_USAGE, with the list of suffixes, if image_write does not support the path's
    suffix in this build. */
 kd_status image_writable(const char *path);
 
 /* Returns a hash of the exact values of channels R, G and B. */
-uint64_t image_hash(const image *of);
+uint64_t image_hash(const image *image);
 
 #endif

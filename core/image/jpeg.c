@@ -34,12 +34,12 @@ static void ignore(j_common_ptr state, int level) {
     (void)level;
 }
 
-static void rows_write(jpeg_writer *writer, const image *from, const uint8_t *bytes, FILE *to) {
+static void rows_write(jpeg_writer *writer, const image *image, const uint8_t *bytes, FILE *file) {
     struct jpeg_compress_struct *state = &writer->state;
     jpeg_create_compress(state);
-    jpeg_stdio_dest(state, to);
-    state->image_width = (JDIMENSION)from->width;
-    state->image_height = (JDIMENSION)from->height;
+    jpeg_stdio_dest(state, file);
+    state->image_width = (JDIMENSION)image->width;
+    state->image_height = (JDIMENSION)image->height;
     state->input_components = 3;
     state->in_color_space = JCS_RGB;
     jpeg_set_defaults(state);
@@ -49,7 +49,7 @@ static void rows_write(jpeg_writer *writer, const image *from, const uint8_t *by
     jpeg_start_compress(state, TRUE);
     while (state->next_scanline < state->image_height) {
         JSAMPROW row = NULL;
-        const uint8_t *at = bytes + 3 * (size_t)state->next_scanline * (size_t)from->width;
+        const uint8_t *at = bytes + 3 * (size_t)state->next_scanline * (size_t)image->width;
         memcpy(&row, &at,
                /* The library's row type is not const, but rows are not modified. */
                sizeof row);
@@ -58,7 +58,7 @@ static void rows_write(jpeg_writer *writer, const image *from, const uint8_t *by
     jpeg_finish_compress(state);
 }
 
-static kd_status bytes_write(const image *from, const uint8_t *bytes, file_output *file) {
+static kd_status bytes_write(const image *image, const uint8_t *bytes, file_output *file) {
     jpeg_writer writer;
     memset(&writer, 0, sizeof writer);
     writer.state.err = jpeg_std_error(&writer.errors);
@@ -66,7 +66,7 @@ static kd_status bytes_write(const image *from, const uint8_t *bytes, file_outpu
     writer.errors.error_exit = fail;
     writer.errors.emit_message = ignore;
     const int failed = setjmp(writer.failed);
-    if (!failed) rows_write(&writer, from, bytes, file->stream);
+    if (!failed) rows_write(&writer, image, bytes, file->stream);
     jpeg_destroy_compress(&writer.state);
     /* file_output_commit reports errors of the stream */
     KD_REQUIRE(!failed || ferror(file->stream), KD_ERROR_MEMORY, "%s: libjpeg: %s", file->path,
@@ -74,15 +74,15 @@ static kd_status bytes_write(const image *from, const uint8_t *bytes, file_outpu
     return KD_OK;
 }
 
-static kd_status jpeg_write(const image *from, const image_encoding *encoding, file_output *file) {
+static kd_status jpeg_write(const image *image, const image_encoding *encoding, file_output *file) {
     uint8_t *bytes = NULL;
     int samples = 0;
-    KD_REQUIRE(from->width <= JPEG_MAX_DIMENSION && from->height <= JPEG_MAX_DIMENSION,
+    KD_REQUIRE(image->width <= JPEG_MAX_DIMENSION && image->height <= JPEG_MAX_DIMENSION,
                KD_ERROR_USAGE,
                "%s: the image has %d x %d pixels; JPEG supports at most %ld per side", file->path,
-               from->width, from->height, JPEG_MAX_DIMENSION);
-    KD_TRY(image_encode(&bytes, &samples, from, encoding, false));
-    const kd_status status = bytes_write(from, bytes, file);
+               image->width, image->height, JPEG_MAX_DIMENSION);
+    KD_TRY(image_encode(&bytes, &samples, image, encoding, false));
+    const kd_status status = bytes_write(image, bytes, file);
     memory_free(bytes);
     KD_TRY(status);
     return KD_OK;
@@ -93,7 +93,7 @@ typedef struct jpeg_reader {
     struct jpeg_error_mgr errors;
     struct jpeg_progress_mgr progress;
     jmp_buf failed;
-    int most_scans;
+    int max_scans;
     int code; /* the library's message code; 0: too many scans */
     char trouble[JMSG_LENGTH_MAX];
 } jpeg_reader;
@@ -115,10 +115,10 @@ static void reader_hear(j_common_ptr state, int level) {
 
 static void reader_count(j_common_ptr state) {
     jpeg_reader *reader = (jpeg_reader *)state->client_data;
-    if (reader->state.input_scan_number <= reader->most_scans) return;
+    if (reader->state.input_scan_number <= reader->max_scans) return;
     reader->code = 0;
     snprintf(reader->trouble, sizeof reader->trouble, "found more than %d scans",
-             reader->most_scans);
+             reader->max_scans);
     longjmp(reader->failed, 1);
 }
 
@@ -200,7 +200,7 @@ kd_status picture_decode_jpeg(picture *out, const char *path, const file_view *f
     out->texels = texels;
     KD_TRY_GOTO(KD_RESERVE(inks, 4 * width));
     KD_TRY_GOTO(KD_RESERVE_ZEROED(reader, 1));
-    reader->most_scans = pixels > LARGE ? SCANS_LARGE : SCANS;
+    reader->max_scans = pixels > LARGE ? SCANS_LARGE : SCANS;
     status = reader_run(reader, out, path, file, inks);
 done:
     memory_free(reader);

@@ -42,13 +42,13 @@ static void word_take(pfm_cursor *cursor, char word[32]) {
     word[length] = '\0';
 }
 
-static kd_status size_take(pfm_cursor *cursor, const char *path, const char *what, int32_t *size) {
+static kd_status size_take(pfm_cursor *cursor, const char *path, const char *name, int32_t *size) {
     char word[32];
     word_take(cursor, word);
     const size_t digits = strspn(word, "0123456789");
     KD_REQUIRE(digits && digits < 10 && !word[digits] && atoi(word) > 0, KD_ERROR_INPUT,
                "%s: found the PFM %s \"%s\", expected a whole number from 1 to 999999999", path,
-               what, word);
+               name, word);
     *size = atoi(word);
     return KD_OK;
 }
@@ -96,16 +96,16 @@ static kd_status pfm_read(image *out, const char *path, const file_view *file) {
     return KD_OK;
 }
 
-static kd_status pfm_write(const image *from, const image_encoding *encoding, file_output *file) {
+static kd_status pfm_write(const image *image, const image_encoding *encoding, file_output *file) {
     (void)encoding;
-    const size_t width = (size_t)from->width;
+    const size_t width = (size_t)image->width;
     const int swap = !host_is_little_endian();
     const float *planes[3];
-    for (int c = 0; c < 3; ++c) planes[c] = image_plane(from, colours[c]);
+    for (int c = 0; c < 3; ++c) planes[c] = image_plane(image, colours[c]);
     uint32_t *row = NULL;
     KD_TRY(KD_RESERVE(row, 3 * width));
-    fprintf(file->stream, "PF\n%d %d\n-1.0\n", from->width, from->height);
-    for (size_t y = (size_t)from->height; y-- > 0;) {
+    fprintf(file->stream, "PF\n%d %d\n-1.0\n", image->width, image->height);
+    for (size_t y = (size_t)image->height; y-- > 0;) {
         for (size_t x = 0; x < width; ++x)
             for (size_t c = 0; c < 3; ++c) {
                 memcpy(&row[3 * x + c], &planes[c][y * width + x], 4);

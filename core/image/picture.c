@@ -37,7 +37,7 @@ picture_kind picture_kind_of(const file_view *file) {
 }
 
 /* Rows of samples with a filter byte each; deflate compresses by a factor of at most 1032. */
-static uint64_t png_least(const file_view *file, uint64_t width, uint64_t height) {
+static uint64_t png_min(const file_view *file, uint64_t width, uint64_t height) {
     const uint64_t depth = byte_at(file, 24), colour = byte_at(file, 25);
     const uint64_t samples = colour == 2 ? 3 : colour == 4 ? 2 : colour == 6 ? 4 : 1;
     return height * (1 + width * samples * (depth ? depth : 1) / 8) / 1040;
@@ -45,24 +45,24 @@ static uint64_t png_least(const file_view *file, uint64_t width, uint64_t height
 
 /* A block takes at least one bit; sampling factors of 4 x 1 and 1 x 4 give eight blocks per 32 x 32
    pixels. */
-static uint64_t jpeg_least(uint64_t width, uint64_t height) {
+static uint64_t jpeg_min(uint64_t width, uint64_t height) {
     return width * height / (8 * 1024);
 }
 
 /* Uncompressed rows; run-length encoding is not supported. */
-static uint64_t bmp_least(const file_view *file, uint64_t width, uint64_t height) {
+static uint64_t bmp_min(const file_view *file, uint64_t width, uint64_t height) {
     const uint32_t bits = word_at(file, long_at(file, 14) == 12 ? 24 : 28);
     return height * (width * (bits ? bits : 1) / 8);
 }
 
 /* Four bytes per scanline, which may be a row or a column: the old run-length encoding can repeat a
    pixel any number of times. */
-static uint64_t hdr_least(uint64_t width, uint64_t height) {
+static uint64_t hdr_min(uint64_t width, uint64_t height) {
     return 4 * (width < height ? width : height);
 }
 
 /* A palette, then pixels or runs of up to 128 pixels. */
-static uint64_t tga_least(const file_view *file, uint64_t width, uint64_t height) {
+static uint64_t tga_min(const file_view *file, uint64_t width, uint64_t height) {
     const uint64_t palette =
         byte_at(file, 1) ? (uint64_t)word_at(file, 5) * ((byte_at(file, 7) + 7) / 8) : 0;
     const uint64_t pixel = (byte_at(file, 16) + 7) / 8;
@@ -71,14 +71,14 @@ static uint64_t tga_least(const file_view *file, uint64_t width, uint64_t height
     return 18 + byte_at(file, 0) + palette + data;
 }
 
-static uint64_t least_bytes(const file_view *file, const picture_info *claimed) {
+static uint64_t min_bytes(const file_view *file, const picture_info *claimed) {
     const uint64_t width = (uint64_t)claimed->width, height = (uint64_t)claimed->height;
     switch (claimed->kind) {
-    case PICTURE_PNG: return png_least(file, width, height);
-    case PICTURE_JPEG: return jpeg_least(width, height);
-    case PICTURE_BMP: return bmp_least(file, width, height);
-    case PICTURE_HDR: return hdr_least(width, height);
-    case PICTURE_TGA: return tga_least(file, width, height);
+    case PICTURE_PNG: return png_min(file, width, height);
+    case PICTURE_JPEG: return jpeg_min(width, height);
+    case PICTURE_BMP: return bmp_min(file, width, height);
+    case PICTURE_HDR: return hdr_min(width, height);
+    case PICTURE_TGA: return tga_min(file, width, height);
     case PICTURE_EXR:
     case PICTURE_UNKNOWN: break;
     }
@@ -90,10 +90,10 @@ static uint64_t least_bytes(const file_view *file, const picture_info *claimed) 
 enum { FREE_PIXELS = 1 << 24, PACKED_PIXELS = 256 };
 
 kd_status picture_check_size(const char *path, const file_view *file, const picture_info *claimed) {
-    KD_REQUIRE(
-        claimed->width > 0 && claimed->height > 0 && least_bytes(file, claimed) <= file->count,
-        KD_ERROR_INPUT, "%s: damaged: found a size of %d x %d pixels in a file of only %zu bytes",
-        path, claimed->width, claimed->height, file->count);
+    KD_REQUIRE(claimed->width > 0 && claimed->height > 0 && min_bytes(file, claimed) <= file->count,
+               KD_ERROR_INPUT,
+               "%s: damaged: found a size of %d x %d pixels in a file of only %zu bytes", path,
+               claimed->width, claimed->height, file->count);
     const uint64_t pixels = (uint64_t)claimed->width * (uint64_t)claimed->height;
     KD_REQUIRE(claimed->kind != PICTURE_HDR || pixels <= FREE_PIXELS ||
                    pixels / PACKED_PIXELS <= file->count,
@@ -154,7 +154,7 @@ static uint32_t big_word_at(const file_view *file, size_t at) {
     return byte_at(file, at) << 8 | byte_at(file, at + 1);
 }
 
-kd_status picture_look_jpeg(picture_info *out, const char *path, const file_view *file) {
+kd_status picture_inspect_jpeg(picture_info *out, const char *path, const file_view *file) {
     for (size_t at = 0; at + 1 < file->count;) {
         const uint32_t marker = byte_at(file, at + 1);
         if (byte_at(file, at) != 0xff || marker == 0xff || marker == 0 || marker == 0xd8) {
@@ -185,72 +185,73 @@ typedef struct decoding {
     void *texels;
 } decoding;
 
-static void look(void *context) {
-    decoding *of = (decoding *)context;
-    of->is_known =
-        stbi_info_from_memory(of->bytes, of->count, &of->width, &of->height, &of->channels);
-    of->is_wide = of->is_known && stbi_is_16_bit_from_memory(of->bytes, of->count);
+static void inspect(void *context) {
+    decoding *job = (decoding *)context;
+    job->is_known =
+        stbi_info_from_memory(job->bytes, job->count, &job->width, &job->height, &job->channels);
+    job->is_wide = job->is_known && stbi_is_16_bit_from_memory(job->bytes, job->count);
 }
 
 static void decode(void *context) {
-    decoding *of = (decoding *)context;
-    int *w = &of->width, *h = &of->height, *c = &of->channels;
-    if (of->form == PICTURE_DEEP && of->is_wide)
-        of->texels = stbi_load_16_from_memory(of->bytes, of->count, w, h, c, 0);
+    decoding *job = (decoding *)context;
+    int *w = &job->width, *h = &job->height, *c = &job->channels;
+    if (job->form == PICTURE_DEEP && job->is_wide)
+        job->texels = stbi_load_16_from_memory(job->bytes, job->count, w, h, c, 0);
     else
-        of->texels = stbi_load_from_memory(of->bytes, of->count, w, h, c, 0);
-    stb_keep(of->texels);
+        job->texels = stbi_load_from_memory(job->bytes, job->count, w, h, c, 0);
+    stb_keep(job->texels);
 }
 
-enum { LOOK_BYTES = 1 << 20 };
+enum { INSPECTED_BYTES = 1 << 20 };
 
-static kd_status look_at_radiance(picture_info *out, const char *path, const file_view *file) {
-    KD_TRY(hdr_look(&out->width, &out->height, path, file));
+static kd_status inspect_radiance(picture_info *out, const char *path, const file_view *file) {
+    KD_TRY(hdr_inspect(&out->width, &out->height, path, file));
     out->channels = 3;
     KD_TRY(picture_check_size(path, file, out));
     return KD_OK;
 }
 
-kd_status picture_look(picture_info *out, const char *path, const file_view *file) {
+kd_status picture_inspect(picture_info *out, const char *path, const file_view *file) {
     memset(out, 0, sizeof *out);
     KD_REQUIRE(file->count <= INT_MAX, KD_ERROR_INPUT,
                "%s: the file has %zu bytes; images of at most %d bytes are supported", path,
                file->count, INT_MAX);
-    decoding of;
-    memset(&of, 0, sizeof of);
-    of.bytes = (const stbi_uc *)file->bytes;
-    of.count = (int)file->count;
+    decoding decoding;
+    memset(&decoding, 0, sizeof decoding);
+    decoding.bytes = (const stbi_uc *)file->bytes;
+    decoding.count = (int)file->count;
     out->kind = picture_kind_of(file);
-    if (out->kind == PICTURE_HDR) return look_at_radiance(out, path, file);
+    if (out->kind == PICTURE_HDR) return inspect_radiance(out, path, file);
     if (out->kind == PICTURE_JPEG) {
         KD_TRY(picture_check_huffman(path, file));
-        KD_TRY(picture_look_jpeg(out, path, file));
+        KD_TRY(picture_inspect_jpeg(out, path, file));
         return picture_check_size(path, file, out);
     }
-    if (out->kind != PICTURE_UNKNOWN) KD_TRY(stb_run(look, &of, LOOK_BYTES, path));
-    KD_REQUIRE(of.is_known, KD_ERROR_INPUT,
+    if (out->kind != PICTURE_UNKNOWN) KD_TRY(stb_run(inspect, &decoding, INSPECTED_BYTES, path));
+    KD_REQUIRE(decoding.is_known, KD_ERROR_INPUT,
                "%s: unknown image format; expected PNG, JPEG, TGA, BMP or HDR", path);
-    if (of.height < 0 && of.height > INT_MIN) of.height = -of.height; /* top-down BMP */
-    out->width = of.width;
-    out->height = of.height;
-    out->channels = of.channels;
-    out->is_wide = of.is_wide != 0;
+    if (decoding.height < 0 && decoding.height > INT_MIN)
+        decoding.height = -decoding.height; /* top-down BMP */
+    out->width = decoding.width;
+    out->height = decoding.height;
+    out->channels = decoding.channels;
+    out->is_wide = decoding.is_wide != 0;
     KD_TRY(picture_check_size(path, file, out));
     return KD_OK;
 }
 
 /* PNG: the unfiltered bytes, the picture and one converted form; other formats: all channels,
    including the coefficients of JPEG. */
-uint64_t picture_bytes(const picture_info *of, picture_form form) {
-    const uint64_t width = (uint64_t)of->width + 64, height = (uint64_t)of->height + 64;
-    const uint64_t texel = ((uint64_t)of->channels + 1) * (of->is_wide ? 2 : 1);
-    if (of->kind == PICTURE_HDR) return (form == PICTURE_FLOATS ? 12 : 15) * width * height;
-    return (of->kind == PICTURE_PNG ? 3 * texel : 24) * width * height;
+uint64_t picture_bytes(const picture_info *info, picture_form form) {
+    const uint64_t width = (uint64_t)info->width + 64, height = (uint64_t)info->height + 64;
+    const uint64_t texel = ((uint64_t)info->channels + 1) * (info->is_wide ? 2 : 1);
+    if (info->kind == PICTURE_HDR) return (form == PICTURE_FLOATS ? 12 : 15) * width * height;
+    return (info->kind == PICTURE_PNG ? 3 * texel : 24) * width * height;
 }
 
 /* Adds the memory in which stb may concatenate the file's bytes, in blocks that double. */
 static uint64_t budget(const picture_info *info, const file_view *file, picture_form form) {
-    return LOOK_BYTES + picture_bytes(info, form) + 8 * file->count;
+    return INSPECTED_BYTES + picture_bytes(info, form) + 8 * file->count;
 }
 
 /* Gamma 2.2. Radiance files used for data other than light have always been read with this
@@ -281,28 +282,29 @@ static kd_status open_radiance(picture *out, const char *path, const file_view *
 
 kd_status picture_open(picture *out, const char *path, const file_view *file, picture_form form) {
     memset(out, 0, sizeof *out);
-    KD_TRY(picture_look(&out->info, path, file));
+    KD_TRY(picture_inspect(&out->info, path, file));
     if (out->info.kind == PICTURE_HDR) return open_radiance(out, path, file, form);
     KD_REQUIRE(form != PICTURE_FLOATS, KD_ERROR_USAGE, "%s: the image has no floating-point values",
                path);
 #if KD_HAVE_JPEG
     if (out->info.kind == PICTURE_JPEG) return picture_decode_jpeg(out, path, file);
 #endif
-    decoding of;
-    memset(&of, 0, sizeof of);
-    of.bytes = (const stbi_uc *)file->bytes;
-    of.count = (int)file->count;
-    of.form = form;
-    of.is_wide = out->info.is_wide;
-    KD_TRY(stb_run(decode, &of, budget(&out->info, file, form), path));
-    KD_REQUIRE(of.texels, KD_ERROR_INPUT, "%s: damaged image: %s", path, stbi_failure_reason());
-    out->texels = of.texels;
-    out->samples = of.channels;
+    decoding decoding;
+    memset(&decoding, 0, sizeof decoding);
+    decoding.bytes = (const stbi_uc *)file->bytes;
+    decoding.count = (int)file->count;
+    decoding.form = form;
+    decoding.is_wide = out->info.is_wide;
+    KD_TRY(stb_run(decode, &decoding, budget(&out->info, file, form), path));
+    KD_REQUIRE(decoding.texels, KD_ERROR_INPUT, "%s: damaged image: %s", path,
+               stbi_failure_reason());
+    out->texels = decoding.texels;
+    out->samples = decoding.channels;
     out->sample_bytes = form == PICTURE_DEEP && out->info.is_wide ? 2 : 1;
-    KD_REQUIRE(of.width == out->info.width && of.height == out->info.height, KD_ERROR_INPUT,
-               "%s: damaged image: found two different sizes", path);
-    KD_REQUIRE(of.channels >= 1 && of.channels <= 4, KD_ERROR_INPUT,
-               "%s: found %d channels, expected 1 to 4", path, of.channels);
+    KD_REQUIRE(decoding.width == out->info.width && decoding.height == out->info.height,
+               KD_ERROR_INPUT, "%s: damaged image: found two different sizes", path);
+    KD_REQUIRE(decoding.channels >= 1 && decoding.channels <= 4, KD_ERROR_INPUT,
+               "%s: found %d channels, expected 1 to 4", path, decoding.channels);
     return KD_OK;
 }
 

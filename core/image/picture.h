@@ -45,30 +45,30 @@ typedef struct picture {
 
 /* Returns the index of a texel's sample for red, green, blue (0 to 2) or alpha (3); -1 if there is
    no alpha. */
-static inline int32_t picture_sample(const picture *of, int32_t channel) {
-    const bool has_alpha = of->samples % 2 == 0;
-    if (channel == 3) return has_alpha ? of->samples - 1 : -1;
-    return of->samples < 3 ? 0 : channel;
+static inline int32_t picture_sample(const picture *picture, int32_t channel) {
+    const bool has_alpha = picture->samples % 2 == 0;
+    if (channel == 3) return has_alpha ? picture->samples - 1 : -1;
+    return picture->samples < 3 ? 0 : channel;
 }
 
 /* For 8-bit and 16-bit samples: the maximum value of a sample, and the value of sample `index`. */
-static inline uint32_t picture_white(const picture *of) {
-    return of->sample_bytes == 2 ? 65535 : 255;
+static inline uint32_t picture_white(const picture *picture) {
+    return picture->sample_bytes == 2 ? 65535 : 255;
 }
-static inline uint32_t picture_value(const picture *of, uint64_t index) {
-    return of->sample_bytes == 2 ? ((const uint16_t *)of->texels)[index]
-                                 : ((const uint8_t *)of->texels)[index];
+static inline uint32_t picture_value(const picture *picture, uint64_t index) {
+    return picture->sample_bytes == 2 ? ((const uint16_t *)picture->texels)[index]
+                                      : ((const uint8_t *)picture->texels)[index];
 }
 
 /* Reads and validates the properties of a file without decoding it. Returns KD_ERROR_INPUT with the
    reason, or KD_ERROR_MEMORY; messages begin with `path`. */
-kd_status picture_look(picture_info *out, const char *path, const file_view *file);
+kd_status picture_inspect(picture_info *out, const char *path, const file_view *file);
 /* Validates and decodes a file, with as many samples per texel as the file has; for a palette, as
    its colours have. */
 kd_status picture_open(picture *out, const char *path, const file_view *file, picture_form form);
 /* Returns an upper bound of the memory that picture_open uses in addition to the file, including
    its result. */
-uint64_t picture_bytes(const picture_info *of, picture_form form);
+uint64_t picture_bytes(const picture_info *info, picture_form form);
 void picture_close(picture *owned); /* accepts a zeroed struct */
 
 /* For readers of a single format: identifies the format by its signature only. */
@@ -77,7 +77,7 @@ picture_kind picture_kind_of(const file_view *file);
    pixels; messages begin with `path`. */
 kd_status picture_check_size(const char *path, const file_view *file, const picture_info *claimed);
 /* Reads the size and channels from the frame header of a JPEG file, which precedes its data. */
-kd_status picture_look_jpeg(picture_info *out, const char *path, const file_view *file);
+kd_status picture_inspect_jpeg(picture_info *out, const char *path, const file_view *file);
 /* Decodes a JPEG file whose `info` is known; in builds with libjpeg (core/image/jpeg.c). */
 kd_status picture_decode_jpeg(picture *out, const char *path, const file_view *file);
 /* Checks that no JPEG Huffman table that a decoder could encounter has more than 256 codes. */

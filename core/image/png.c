@@ -35,7 +35,7 @@ typedef struct png_pixels {
 } png_pixels;
 
 typedef struct png_compression {
-    FILE *to;
+    FILE *file;
     const uint8_t *bytes;
     int width, height, samples;
     bool made;
@@ -44,7 +44,7 @@ typedef struct png_compression {
 /* Compresses in memory, so that nothing is written if the run is aborted. */
 static void compress(void *context) {
     png_compression *work = (png_compression *)context;
-    work->made = stbi_write_png_to_func(bytes_put, work->to, work->width, work->height,
+    work->made = stbi_write_png_to_func(bytes_put, work->file, work->width, work->height,
                                         work->samples, work->bytes, work->samples * work->width);
 }
 
@@ -53,16 +53,16 @@ static void choose_filter(void) {
 }
 
 typedef struct png_filtering {
-    const png_pixels *from;
+    const png_pixels *pixels;
     uint8_t *rows; /* each row is preceded by its filter byte */
 } png_filtering;
 
 static void filter_rows(void *context, int64_t begin, int64_t end, int thread) {
     const png_filtering *work = (const png_filtering *)context;
-    const size_t bytes = (size_t)work->from->width * (size_t)work->from->samples;
+    const size_t bytes = (size_t)work->pixels->width * (size_t)work->pixels->samples;
     (void)thread;
     for (int64_t y = begin; y < end; ++y) {
-        const uint8_t *row = work->from->bytes + (size_t)y * bytes;
+        const uint8_t *row = work->pixels->bytes + (size_t)y * bytes;
         uint8_t *to = work->rows + (size_t)y * (bytes + 1);
         *to++ = PNG_FILTER;
         for (size_t i = 0; i < bytes; ++i)
@@ -74,49 +74,49 @@ static void big_endian_put(uint8_t *to, uint32_t value) {
     for (int i = 0; i < 4; ++i) to[i] = (uint8_t)(value >> (24 - 8 * i));
 }
 
-static void chunk_write(FILE *to, const char *type, const uint8_t *bytes, uint64_t count) {
+static void chunk_write(FILE *file, const char *type, const uint8_t *bytes, uint64_t count) {
     uint8_t head[8], tail[4];
     big_endian_put(head, (uint32_t)count);
     memcpy(head + 4, type, 4);
     big_endian_put(tail, deflate_crc32(deflate_crc32(0, head + 4, 4), bytes, count));
-    fwrite(head, 1, sizeof head, to);
-    fwrite(bytes, 1, (size_t)count, to);
-    fwrite(tail, 1, sizeof tail, to);
+    fwrite(head, 1, sizeof head, file);
+    fwrite(bytes, 1, (size_t)count, file);
+    fwrite(tail, 1, sizeof tail, file);
 }
 
-static void write_chunks(FILE *to, const png_pixels *from, const deflated *packed) {
+static void write_chunks(FILE *file, const png_pixels *pixels, const deflated *packed) {
     static const uint8_t signature[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
     uint8_t header[13] = {0};
-    big_endian_put(header, (uint32_t)from->width);
-    big_endian_put(header + 4, (uint32_t)from->height);
-    header[8] = 8;                          /* bits per sample */
-    header[9] = from->samples == 4 ? 6 : 2; /* colour type: truecolour, with or without alpha */
-    fwrite(signature, 1, sizeof signature, to);
-    chunk_write(to, "IHDR", header, sizeof header);
+    big_endian_put(header, (uint32_t)pixels->width);
+    big_endian_put(header + 4, (uint32_t)pixels->height);
+    header[8] = 8;                            /* bits per sample */
+    header[9] = pixels->samples == 4 ? 6 : 2; /* colour type: truecolour, with or without alpha */
+    fwrite(signature, 1, sizeof signature, file);
+    chunk_write(file, "IHDR", header, sizeof header);
     for (uint64_t i = 0; i < packed->pieces; ++i)
-        chunk_write(to, "IDAT", packed->bytes + i * packed->room, packed->made[i]);
-    chunk_write(to, "IEND", header, 0);
+        chunk_write(file, "IDAT", packed->bytes + i * packed->capacity, packed->made[i]);
+    chunk_write(file, "IEND", header, 0);
 }
 
 /* Writes one IDAT chunk per piece; writes nothing if the data could not be compressed in pieces. */
-static kd_status write_by_pieces(const png_pixels *from, FILE *to, bool *written) {
-    const uint64_t row = (uint64_t)from->width * (uint64_t)from->samples + 1;
-    png_filtering work = {from, NULL};
+static kd_status write_by_pieces(const png_pixels *pixels, FILE *file, bool *written) {
+    const uint64_t row = (uint64_t)pixels->width * (uint64_t)pixels->samples + 1;
+    png_filtering work = {pixels, NULL};
     deflated packed;
-    KD_TRY(KD_RESERVE(work.rows, (uint64_t)from->height * row));
-    parallel_for(from->height, FILTER_GRAIN, filter_rows, &work);
-    const kd_status status = deflate_open(&packed, work.rows, (uint64_t)from->height * row);
+    KD_TRY(KD_RESERVE(work.rows, (uint64_t)pixels->height * row));
+    parallel_for(pixels->height, FILTER_GRAIN, filter_rows, &work);
+    const kd_status status = deflate_open(&packed, work.rows, (uint64_t)pixels->height * row);
     memory_free(work.rows);
     KD_TRY(status);
     *written = packed.pieces > 0;
-    if (*written) write_chunks(to, from, &packed);
+    if (*written) write_chunks(file, pixels, &packed);
     deflate_close(&packed);
     return KD_OK;
 }
 
-static kd_status write_by_stb(const png_pixels *from, const file_output *file) {
-    png_compression work = {file->stream, from->bytes,   from->width,
-                            from->height, from->samples, false};
+static kd_status write_by_stb(const png_pixels *pixels, const file_output *file) {
+    png_compression work = {file->stream,   pixels->bytes,   pixels->width,
+                            pixels->height, pixels->samples, false};
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, choose_filter);
     KD_TRY(stb_run(compress, &work, STB_UNLIMITED, file->path));
@@ -124,16 +124,16 @@ static kd_status write_by_stb(const png_pixels *from, const file_output *file) {
     return KD_OK;
 }
 
-static kd_status png_write(const image *from, const image_encoding *encoding, file_output *file) {
-    const size_t count = (size_t)from->width * (size_t)from->height;
+static kd_status png_write(const image *image, const image_encoding *encoding, file_output *file) {
+    const size_t count = (size_t)image->width * (size_t)image->height;
     KD_REQUIRE(
         count <= PNG_PIXELS, KD_ERROR_USAGE,
         "%s: the image has %d x %d pixels; PNG files are limited to %d pixels: write EXR or PFM",
-        file->path, from->width, from->height, PNG_PIXELS);
+        file->path, image->width, image->height, PNG_PIXELS);
     uint8_t *bytes = NULL;
     int samples = 0;
-    KD_TRY(image_encode(&bytes, &samples, from, encoding, true));
-    const png_pixels pixels = {bytes, from->width, from->height, samples};
+    KD_TRY(image_encode(&bytes, &samples, image, encoding, true));
+    const png_pixels pixels = {bytes, image->width, image->height, samples};
     bool written = false;
     kd_status status = write_by_pieces(&pixels, file->stream, &written);
     if (status == KD_OK && !written) status = write_by_stb(&pixels, file);

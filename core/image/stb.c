@@ -134,12 +134,13 @@ kd_status stb_run(void (*work)(void *context), void *context, uint64_t budget, c
 static unsigned char *deflated(const unsigned char *bytes, int count, int *out_count, int quality) {
     enum { LEVEL = 1 };
     (void)quality;
-    const size_t room = libdeflate_zlib_compress_bound(NULL, (size_t)count);
-    unsigned char *out = (unsigned char *)stb_take(room);
-    struct libdeflate_compressor *by = out ? libdeflate_alloc_compressor(LEVEL) : NULL;
+    const size_t capacity = libdeflate_zlib_compress_bound(NULL, (size_t)count);
+    unsigned char *out = (unsigned char *)stb_take(capacity);
+    struct libdeflate_compressor *compressor = out ? libdeflate_alloc_compressor(LEVEL) : NULL;
     size_t made = 0;
-    if (by) made = libdeflate_zlib_compress(by, bytes, (size_t)count, out, room);
-    libdeflate_free_compressor(by);
+    if (compressor)
+        made = libdeflate_zlib_compress(compressor, bytes, (size_t)count, out, capacity);
+    libdeflate_free_compressor(compressor);
     if (made == 0 || made > INT_MAX) {
         stb_give(out);
         return NULL;

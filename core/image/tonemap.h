@@ -58,12 +58,12 @@ static inline vec3 tonemap_agx(vec3 c) {
 /* Khronos PBR Neutral tone mapper (2024): preserves colours up to 0.8, minus a Fresnel reflectance
    of 4 %, and compresses and desaturates brighter ones towards white. */
 static inline vec3 tonemap_neutral(vec3 c) {
-    const float least = float_min(c.x, float_min(c.y, c.z));
-    const float offset = least < 0.08f ? least - 6.25f * least * least : 0.04f;
+    const float minimum = float_min(c.x, float_min(c.y, c.z));
+    const float offset = minimum < 0.08f ? minimum - 6.25f * minimum * minimum : 0.04f;
     const vec3 raised = vec3_make(c.x - offset, c.y - offset, c.z - offset);
-    const float peak = vec3_largest(raised), start = 0.8f - 0.04f, room = 1 - start;
+    const float peak = vec3_largest(raised), start = 0.8f - 0.04f, range = 1 - start;
     if (peak < start) return raised;
-    const float lowered = 1 - room * room / (peak + room - start);
+    const float lowered = 1 - range * range / (peak + range - start);
     const float white = 1 - 1 / (0.15f * (peak - lowered) + 1), scale = lowered / peak;
     return vec3_make(raised.x * scale + (lowered - raised.x * scale) * white,
                      raised.y * scale + (lowered - raised.y * scale) * white,

@@ -12,29 +12,29 @@ enum { WEBP_QUALITY = 90, WEBP_EFFORT = 2 /* 0 to 6: favours speed */ };
 
 /* --- writing --- */
 
-static int bytes_put(const uint8_t *bytes, size_t count, const WebPPicture *from) {
-    return fwrite(bytes, 1, count, (FILE *)from->custom_ptr) == count;
+static int bytes_put(const uint8_t *bytes, size_t count, const WebPPicture *picture) {
+    return fwrite(bytes, 1, count, (FILE *)picture->custom_ptr) == count;
 }
 
-static kd_status bytes_write(const image *from, const uint8_t *bytes, int samples,
+static kd_status bytes_write(const image *image, const uint8_t *bytes, int samples,
                              file_output *file) {
-    WebPConfig how;
+    WebPConfig config;
     WebPPicture packed;
     KD_REQUIRE(
-        WebPConfigPreset(&how, WEBP_PRESET_DEFAULT, WEBP_QUALITY) && WebPPictureInit(&packed),
+        WebPConfigPreset(&config, WEBP_PRESET_DEFAULT, WEBP_QUALITY) && WebPPictureInit(&packed),
         KD_ERROR_RUNTIME,
         "%s: the installed libwebp does not match the version that this program was built with",
         file->path);
-    how.method = WEBP_EFFORT;
-    how.thread_level = 1;
-    packed.width = from->width;
-    packed.height = from->height;
+    config.method = WEBP_EFFORT;
+    config.thread_level = 1;
+    packed.width = image->width;
+    packed.height = image->height;
     packed.writer = bytes_put;
     packed.custom_ptr = file->stream;
-    const int stride = samples * from->width;
+    const int stride = samples * image->width;
     const int made = (samples == 4 ? WebPPictureImportRGBA(&packed, bytes, stride)
                                    : WebPPictureImportRGB(&packed, bytes, stride)) &&
-                     WebPEncode(&how, &packed);
+                     WebPEncode(&config, &packed);
     const WebPEncodingError error = packed.error_code;
     WebPPictureFree(&packed);
     /* file_output_commit reports errors of the stream */
@@ -43,15 +43,15 @@ static kd_status bytes_write(const image *from, const uint8_t *bytes, int sample
     return KD_OK;
 }
 
-static kd_status webp_write(const image *from, const image_encoding *encoding, file_output *file) {
+static kd_status webp_write(const image *image, const image_encoding *encoding, file_output *file) {
     uint8_t *bytes = NULL;
     int samples = 0;
-    KD_REQUIRE(from->width <= WEBP_MAX_DIMENSION && from->height <= WEBP_MAX_DIMENSION,
+    KD_REQUIRE(image->width <= WEBP_MAX_DIMENSION && image->height <= WEBP_MAX_DIMENSION,
                KD_ERROR_USAGE,
                "%s: the image has %d x %d pixels; WebP supports at most %d per side", file->path,
-               from->width, from->height, WEBP_MAX_DIMENSION);
-    KD_TRY(image_encode(&bytes, &samples, from, encoding, true));
-    const kd_status status = bytes_write(from, bytes, samples, file);
+               image->width, image->height, WEBP_MAX_DIMENSION);
+    KD_TRY(image_encode(&bytes, &samples, image, encoding, true));
+    const kd_status status = bytes_write(image, bytes, samples, file);
     memory_free(bytes);
     KD_TRY(status);
     return KD_OK;
@@ -66,26 +66,28 @@ static const uint64_t free_bytes = 1ull << 28, expansion = 1032;
 static kd_status webp_open(picture *out, const char *path, const file_view *file) {
     const uint8_t *bytes = (const uint8_t *)file->bytes;
     picture_info *info = &out->info;
-    WebPBitstreamFeatures found;
+    WebPBitstreamFeatures webpbitstreamfeatures;
     uint8_t *texels = NULL;
     memset(out, 0, sizeof *out);
-    KD_REQUIRE(WebPGetFeatures(bytes, file->count, &found) == VP8_STATUS_OK, KD_ERROR_INPUT,
-               "%s: not a WebP file", path);
-    const uint64_t pixels = (uint64_t)found.width * (uint64_t)found.height;
+    KD_REQUIRE(WebPGetFeatures(bytes, file->count, &webpbitstreamfeatures) == VP8_STATUS_OK,
+               KD_ERROR_INPUT, "%s: not a WebP file", path);
+    const uint64_t pixels =
+        (uint64_t)webpbitstreamfeatures.width * (uint64_t)webpbitstreamfeatures.height;
     KD_REQUIRE(pixels && 4 * pixels <= free_bytes + expansion * file->count, KD_ERROR_INPUT,
                "%s: damaged: found a size of %d x %d pixels in a file of only %zu bytes", path,
-               found.width, found.height, file->count);
-    info->width = found.width;
-    info->height = found.height;
-    info->channels = out->samples = found.has_alpha ? 4 : 3;
+               webpbitstreamfeatures.width, webpbitstreamfeatures.height, file->count);
+    info->width = webpbitstreamfeatures.width;
+    info->height = webpbitstreamfeatures.height;
+    info->channels = out->samples = webpbitstreamfeatures.has_alpha ? 4 : 3;
     out->sample_bytes = 1;
     const size_t size = (size_t)out->samples * pixels;
-    const int stride = out->samples * found.width;
+    const int stride = out->samples * webpbitstreamfeatures.width;
     KD_TRY(KD_RESERVE(texels, size));
     out->texels = texels;
     out->reserved = true;
-    KD_REQUIRE(found.has_alpha ? WebPDecodeRGBAInto(bytes, file->count, texels, size, stride)
-                               : WebPDecodeRGBInto(bytes, file->count, texels, size, stride),
+    KD_REQUIRE(webpbitstreamfeatures.has_alpha
+                   ? WebPDecodeRGBAInto(bytes, file->count, texels, size, stride)
+                   : WebPDecodeRGBInto(bytes, file->count, texels, size, stride),
                KD_ERROR_INPUT, "%s: damaged WebP file", path);
     return KD_OK;
 }

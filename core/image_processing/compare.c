@@ -45,35 +45,36 @@ typedef struct values_found {
     int64_t first[3]; /* index of the first non-finite pixel of each channel; -1: none */
 } values_found;
 
-static void values_look(values_found *of, const float *row, int64_t begin, int32_t width, int c) {
+static void values_range(values_found *range, const float *row, int64_t begin, int32_t width,
+                         int c) {
     for (int32_t x = 0; x < width; ++x) {
         if (isfinite(row[x])) continue;
-        ++of->bad;
-        if (of->first[c] < 0) of->first[c] = begin + x;
+        ++range->bad;
+        if (range->first[c] < 0) range->first[c] = begin + x;
     }
 }
 
-static kd_status values_check(const image_rows *of, const char *which) {
-    values_found found = {0, {-1, -1, -1}};
+static kd_status values_check(const image_rows *image_rows, const char *which) {
+    values_found range = {0, {-1, -1, -1}};
     float *rows = NULL;
-    const size_t width = (size_t)of->width;
-    if (of->packed) return KD_OK;
+    const size_t width = (size_t)image_rows->width;
+    if (image_rows->packed) return KD_OK;
     KD_TRY(KD_RESERVE(rows, 3 * width));
     float *const row[3] = {rows, rows + width, rows + 2 * width};
     kd_status status = KD_OK;
-    for (int64_t y = 0; y < of->height && status == KD_OK; ++y) {
-        status = image_rows_get(of, y, row);
+    for (int64_t y = 0; y < image_rows->height && status == KD_OK; ++y) {
+        status = image_rows_get(image_rows, y, row);
         for (int c = 0; c < 3 && status == KD_OK; ++c)
-            values_look(&found, row[c], y * of->width, of->width, c);
+            values_range(&range, row[c], y * image_rows->width, image_rows->width, c);
     }
     memory_free(rows);
     KD_TRY(status);
-    if (!found.bad) return KD_OK;
-    const int c = found.first[0] >= 0 ? 0 : found.first[1] >= 0 ? 1 : 2;
+    if (!range.bad) return KD_OK;
+    const int c = range.first[0] >= 0 ? 0 : range.first[1] >= 0 ? 1 : 2;
     KD_FAIL(KD_ERROR_INPUT,
             "%s image: %llu values are NaN or infinite, the first in channel %s of pixel (%d, %d)",
-            which, (unsigned long long)found.bad, colours[c], (int)(found.first[c] % of->width),
-            (int)(found.first[c] / of->width));
+            which, (unsigned long long)range.bad, colours[c],
+            (int)(range.first[c] % image_rows->width), (int)(range.first[c] / image_rows->width));
 }
 
 /* --- comparison, by strips with as many additional rows as FLIP's filters need --- */
@@ -93,96 +94,98 @@ typedef struct compare_strip {
 } compare_strip;
 
 /* Returns the value of a pixel in memory that the metric averages. */
-static double pixel_term(const compare_strip *of, int64_t i) {
+static double pixel_term(const compare_strip *strip, int64_t i) {
     double sum = 0, largest = 0;
-    if (of->metric == COMPARE_FLIP || of->metric == COMPARE_FLIP_HDR) return (double)of->error[i];
+    if (strip->metric == COMPARE_FLIP || strip->metric == COMPARE_FLIP_HDR)
+        return (double)strip->error[i];
     for (int c = 0; c < 3; ++c) {
-        const double a = (double)of->planes_a[c][i], b = (double)of->planes_b[c][i];
+        const double a = (double)strip->planes_a[c][i], b = (double)strip->planes_b[c][i];
         const double distance = fabs(a - b);
         largest = distance > largest ? distance : largest;
-        sum += distance * distance / (of->metric == COMPARE_RELMSE ? b * b + 0.01 : 1);
+        sum += distance * distance / (strip->metric == COMPARE_RELMSE ? b * b + 0.01 : 1);
     }
-    return of->metric == COMPARE_MAX ? largest : sum / 3;
+    return strip->metric == COMPARE_MAX ? largest : sum / 3;
 }
 
 static void rows_fetch(void *context, int64_t begin, int64_t end, int thread) {
-    compare_strip *of = (compare_strip *)context;
+    compare_strip *strip = (compare_strip *)context;
     (void)thread;
     for (int64_t i = begin; i < end; ++i) {
         float *a[3], *b[3];
         for (int c = 0; c < 3; ++c) {
-            a[c] = of->planes_a[c] + i * of->a->width;
-            b[c] = of->planes_b[c] + i * of->a->width;
+            a[c] = strip->planes_a[c] + i * strip->a->width;
+            b[c] = strip->planes_b[c] + i * strip->a->width;
         }
-        kd_status status = image_rows_get(of->a, of->above + i, a);
-        if (status == KD_OK) status = image_rows_get(of->b, of->above + i, b);
-        if (status != KD_OK) atomic_store(&of->status, (int)status);
+        kd_status status = image_rows_get(strip->a, strip->above + i, a);
+        if (status == KD_OK) status = image_rows_get(strip->b, strip->above + i, b);
+        if (status != KD_OK) atomic_store(&strip->status, (int)status);
     }
 }
 
 static void rows_compare(void *context, int64_t begin, int64_t end, int thread) {
-    const compare_strip *of = (const compare_strip *)context;
-    const bool is_squared = of->metric == COMPARE_RMSE || of->metric == COMPARE_PSNR;
-    const int64_t width = of->a->width;
+    const compare_strip *strip = (const compare_strip *)context;
+    const bool is_squared = strip->metric == COMPARE_RMSE || strip->metric == COMPARE_PSNR;
+    const int64_t width = strip->a->width;
     (void)thread;
-    for (int64_t y = of->begin + begin; y < of->begin + end; ++y) {
+    for (int64_t y = strip->begin + begin; y < strip->begin + end; ++y) {
         double sum = 0;
-        for (int64_t i = (y - of->above) * width; i < (y - of->above + 1) * width; ++i) {
-            const double term = pixel_term(of, i);
-            if (of->metric != COMPARE_MAX)
+        for (int64_t i = (y - strip->above) * width; i < (y - strip->above + 1) * width; ++i) {
+            const double term = pixel_term(strip, i);
+            if (strip->metric != COMPARE_MAX)
                 sum += term;
             else if (term > sum)
                 sum = term;
-            of->error[i] = (float)(is_squared ? sqrt(term) : term);
+            strip->error[i] = (float)(is_squared ? sqrt(term) : term);
         }
-        of->row_sum[y] = sum;
+        strip->row_sum[y] = sum;
     }
 }
 
-static kd_status strip_compare(compare_strip *of) {
-    const int32_t width = of->a->width, rows = (int32_t)(of->below - of->above);
+static kd_status strip_compare(compare_strip *strip) {
+    const int32_t width = strip->a->width, rows = (int32_t)(strip->below - strip->above);
     flip_picture test, reference;
     for (int c = 0; c < 3; ++c) {
-        test.planes[c] = of->planes_a[c];
-        reference.planes[c] = of->planes_b[c];
+        test.planes[c] = strip->planes_a[c];
+        reference.planes[c] = strip->planes_b[c];
     }
-    parallel_for(rows, 4, rows_fetch, of);
-    KD_REQUIRE(atomic_load(&of->status) == KD_OK, (kd_status)atomic_load(&of->status),
+    parallel_for(rows, 4, rows_fetch, strip);
+    KD_REQUIRE(atomic_load(&strip->status) == KD_OK, (kd_status)atomic_load(&strip->status),
                "out of memory for rows of an image");
-    if (of->metric == COMPARE_FLIP) KD_TRY(flip_errors(of->error, &test, &reference, width, rows));
-    if (of->metric == COMPARE_FLIP_HDR)
-        KD_TRY(flip_errors_hdr(of->error, &test, &reference, width, rows, of->exposures));
-    parallel_for(of->end - of->begin, 16, rows_compare, of);
+    if (strip->metric == COMPARE_FLIP)
+        KD_TRY(flip_errors(strip->error, &test, &reference, width, rows));
+    if (strip->metric == COMPARE_FLIP_HDR)
+        KD_TRY(flip_errors_hdr(strip->error, &test, &reference, width, rows, strip->exposures));
+    parallel_for(strip->end - strip->begin, 16, rows_compare, strip);
     return KD_OK;
 }
 
-static double rows_reduce(const compare_strip *of) {
+static double rows_reduce(const compare_strip *strip) {
     double sum = 0;
-    const int64_t height = of->a->height;
+    const int64_t height = strip->a->height;
     for (int64_t y = 0; y < height; ++y) {
-        if (of->metric != COMPARE_MAX)
-            sum += of->row_sum[y];
-        else if (of->row_sum[y] > sum)
-            sum = of->row_sum[y];
+        if (strip->metric != COMPARE_MAX)
+            sum += strip->row_sum[y];
+        else if (strip->row_sum[y] > sum)
+            sum = strip->row_sum[y];
     }
-    if (of->metric == COMPARE_MAX) return sum;
-    const double mean = sum / ((double)of->a->width * (double)height);
-    if (of->metric == COMPARE_RMSE) return sqrt(mean);
-    if (of->metric == COMPARE_PSNR) return mean > 0 ? -10 * log10(mean) : (double)INFINITY;
+    if (strip->metric == COMPARE_MAX) return sum;
+    const double mean = sum / ((double)strip->a->width * (double)height);
+    if (strip->metric == COMPARE_RMSE) return sqrt(mean);
+    if (strip->metric == COMPARE_PSNR) return mean > 0 ? -10 * log10(mean) : (double)INFINITY;
     return mean;
 }
 
 /* `all` receives the errors of all pixels; may be NULL. */
-static kd_status strips_compare(compare_strip *of, float *all, int64_t rows, int64_t reach) {
-    const int64_t width = of->a->width, height = of->a->height;
-    for (of->begin = 0; of->begin < height; of->begin = of->end) {
-        of->end = of->begin + rows < height ? of->begin + rows : height;
-        of->above = of->begin > reach ? of->begin - reach : 0;
-        of->below = of->end + reach < height ? of->end + reach : height;
-        KD_TRY(strip_compare(of));
+static kd_status strips_compare(compare_strip *strip, float *all, int64_t rows, int64_t reach) {
+    const int64_t width = strip->a->width, height = strip->a->height;
+    for (strip->begin = 0; strip->begin < height; strip->begin = strip->end) {
+        strip->end = strip->begin + rows < height ? strip->begin + rows : height;
+        strip->above = strip->begin > reach ? strip->begin - reach : 0;
+        strip->below = strip->end + reach < height ? strip->end + reach : height;
+        KD_TRY(strip_compare(strip));
         if (all)
-            memcpy(all + of->begin * width, of->error + (of->begin - of->above) * width,
-                   (size_t)((of->end - of->begin) * width) * sizeof *all);
+            memcpy(all + strip->begin * width, strip->error + (strip->begin - strip->above) * width,
+                   (size_t)((strip->end - strip->begin) * width) * sizeof *all);
     }
     return KD_OK;
 }
@@ -190,7 +193,8 @@ static kd_status strips_compare(compare_strip *of, float *all, int64_t rows, int
 static kd_status errors_find(double *value, float *all, const image_rows *a, const image_rows *b,
                              compare_metric metric) {
     flip_exposures exposures;
-    compare_strip of = {.a = a, .b = b, .metric = metric, .exposures = &exposures, .row_sum = NULL};
+    compare_strip strip = {
+        .a = a, .b = b, .metric = metric, .exposures = &exposures, .row_sum = NULL};
     const int64_t height = a->height, fitting = STRIP_PIXELS / a->width;
     int64_t rows = fitting < STRIP_ROWS ? STRIP_ROWS : fitting;
     if (rows > height) rows = height;
@@ -200,18 +204,18 @@ static kd_status errors_find(double *value, float *all, const image_rows *a, con
     float *block = NULL;
     kd_status status = KD_OK;
     KD_TRY_GOTO(KD_RESERVE(block, 7 * pixels));
-    KD_TRY_GOTO(KD_RESERVE(of.row_sum, (uint64_t)height));
+    KD_TRY_GOTO(KD_RESERVE(strip.row_sum, (uint64_t)height));
     for (uint64_t c = 0; c < 3; ++c) {
-        of.planes_a[c] = block + c * pixels;
-        of.planes_b[c] = block + (3 + c) * pixels;
+        strip.planes_a[c] = block + c * pixels;
+        strip.planes_b[c] = block + (3 + c) * pixels;
     }
-    of.error = block + 6 * pixels;
+    strip.error = block + 6 * pixels;
     if (metric == COMPARE_FLIP_HDR) KD_TRY_GOTO(flip_exposures_find(&exposures, b));
-    KD_TRY_GOTO(strips_compare(&of, all, rows, reach));
-    *value = rows_reduce(&of);
+    KD_TRY_GOTO(strips_compare(&strip, all, rows, reach));
+    *value = rows_reduce(&strip);
 done:
     memory_free(block);
-    memory_free(of.row_sum);
+    memory_free(strip.row_sum);
     return status;
 }
 
@@ -232,9 +236,9 @@ static vec3 map_colour(float t) {
 }
 
 /* Opens the image and sets *error to its plane of errors, which the caller fills. */
-static kd_status difference_open(image *difference, float **error, const image_rows *of) {
+static kd_status difference_open(image *difference, float **error, const image_rows *rows) {
     float *plane;
-    KD_TRY(image_open(difference, of->width, of->height));
+    KD_TRY(image_open(difference, rows->width, rows->height));
     for (int c = 0; c < 4; ++c)
         KD_TRY(image_add(difference, c < 3 ? colours[c] : "Error", c < 3 ? &plane : error));
     return KD_OK;

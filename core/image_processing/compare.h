@@ -21,13 +21,13 @@ typedef struct image_rows {
 
 /* Opens the rows of an image. Returns KD_ERROR_INPUT if it lacks R, G or B; `which` names the image
    in messages. */
-kd_status image_rows_of_image(image_rows *out, const image *from, const char *which);
-kd_status image_rows_of_picture(image_rows *out, const struct picture *from);
+kd_status image_rows_of_image(image_rows *out, const image *image, const char *which);
+kd_status image_rows_of_picture(image_rows *out, const struct picture *picture);
 void image_rows_of_blocks(image_rows *out, const image_rows *base, int32_t block);
 void image_rows_close(image_rows *owned); /* accepts a zeroed struct */
 
 /* Writes R, G and B of row `y`, `width` floats each. Thread-safe. May return KD_ERROR_MEMORY. */
-kd_status image_rows_get(const image_rows *from, int64_t y, float *const planes[3]);
+kd_status image_rows_get(const image_rows *rows, int64_t y, float *const planes[3]);
 
 /* Viewing conditions assumed by FLIP (Andersson et al. 2020): a distance of 0.7 m to a monitor 0.7
    m wide with 3840 pixels, as pixels per degree of visual angle. */

@@ -32,7 +32,7 @@ typedef struct oidn_library {
 
 static oidn_library oidn;
 static bool is_here;
-static pthread_once_t looked = PTHREAD_ONCE_INIT;
+static pthread_once_t library_once = PTHREAD_ONCE_INIT;
 
 static bool symbols_find(void *handle) {
     static const struct {
@@ -78,7 +78,7 @@ static bool pattern_try(const char *folder, const char *pattern) {
 
 /* Searches the directory that tools/quickstart creates: build-denoise, next to the build directory
    (BUILD/bin/kandela). */
-static bool beside_try(void) {
+static bool try_library_folder(void) {
     char program[PLACE_BYTES];
     if (!place_of_program(program)) return false;
     for (int i = 0; i < 3; ++i) {
@@ -91,18 +91,18 @@ static bool beside_try(void) {
     return pattern_try(program, "/lib/python3*/site-packages" PYOIDN);
 }
 
-static void look(void) {
+static void load_library(void) {
     const char *given = place_variable("KANDELA_OIDN");
     if (given && *given) { /* no other place is searched */
         is_here = library_try(given) || pattern_try(given, "/libOpenImageDenoise.so*") ||
                   pattern_try(given, "/lib*/libOpenImageDenoise.so*");
         return;
     }
-    is_here = library_try("libOpenImageDenoise.so.2") || beside_try();
+    is_here = library_try("libOpenImageDenoise.so.2") || try_library_folder();
 }
 
 kd_status denoise_check(void) {
-    pthread_once(&looked, look);
+    pthread_once(&library_once, load_library);
     const char *given = place_variable("KANDELA_OIDN");
     KD_REQUIRE(is_here, KD_ERROR_USAGE,
                "Open Image Denoise 2 %s%s; install it with tools/quickstart --denoise, or set "
@@ -151,11 +151,11 @@ static kd_status run_filters(const denoise_work *work) {
 
 /* Interleaves three planes; *out stays NULL if one is missing. Non-finite values become 0, since
    the filter would spread them. */
-static kd_status planes_join(float **out, const image *from, const char *const names[3]) {
-    const size_t count = (size_t)from->width * (size_t)from->height;
+static kd_status planes_join(float **out, const image *image, const char *const names[3]) {
+    const size_t count = (size_t)image->width * (size_t)image->height;
     const float *planes[3];
     for (int c = 0; c < 3; ++c) {
-        planes[c] = image_plane(from, names[c]);
+        planes[c] = image_plane(image, names[c]);
         if (!planes[c]) return KD_OK;
     }
     KD_TRY(KD_RESERVE(*out, 3 * count));
@@ -178,15 +178,15 @@ static kd_status device_open(denoise_work *work) {
     return KD_OK;
 }
 
-kd_status denoise_image(image *of) {
+kd_status denoise_image(image *image) {
     static const char *const colours[] = {"R", "G", "B"}, *const normals[] = {"N.X", "N.Y", "N.Z"},
                              *const albedos[] = {"Albedo.R", "Albedo.G", "Albedo.B"};
-    denoise_work work = {.width = (size_t)of->width, .height = (size_t)of->height};
+    denoise_work work = {.width = (size_t)image->width, .height = (size_t)image->height};
     kd_status status = KD_OK;
     KD_TRY(denoise_check());
-    KD_TRY_GOTO(planes_join(&work.colour, of, colours));
-    KD_TRY_GOTO(planes_join(&work.albedo, of, albedos));
-    KD_TRY_GOTO(planes_join(&work.normal, of, normals));
+    KD_TRY_GOTO(planes_join(&work.colour, image, colours));
+    KD_TRY_GOTO(planes_join(&work.albedo, image, albedos));
+    KD_TRY_GOTO(planes_join(&work.normal, image, normals));
     if (!work.colour)
         status = status_fail(KD_ERROR_USAGE, __FILE__, __LINE__,
                              "cannot denoise an image without the channels R, G and B");
@@ -194,7 +194,7 @@ kd_status denoise_image(image *of) {
     KD_TRY_GOTO(device_open(&work));
     KD_TRY_GOTO(run_filters(&work));
     for (size_t i = 0; i < work.width * work.height; ++i)
-        for (size_t c = 0; c < 3; ++c) image_plane(of, colours[c])[i] = work.colour[3 * i + c];
+        for (size_t c = 0; c < 3; ++c) image_plane(image, colours[c])[i] = work.colour[3 * i + c];
 done:
     if (work.device) oidn.release_device(work.device);
     memory_free(work.colour);

@@ -5,14 +5,14 @@
 
 /* Crops all planes to x0 <= x < x1, y0 <= y < y1 (crop is x0, y0, x1, y1). Returns KD_ERROR_USAGE
    if the rectangle is not inside the image. */
-kd_status image_crop(image *of, const int32_t crop[4]);
+kd_status image_crop(image *image, const int32_t crop[4]);
 
 /* Resizes the image to width x height; if one of them is 0, it follows from the aspect ratio. The
    filter is a tent whose radius is the larger of the two pixel spacings, which does not overshoot
    at bright edges and preserves means. Keeps R, G, B and A and drops other planes, which cannot be
    averaged meaningfully. The result does not depend on the number of threads. Returns
    KD_ERROR_USAGE for invalid sizes. */
-kd_status image_resize(image *of, int32_t width, int32_t height);
+kd_status image_resize(image *picture, int32_t width, int32_t height);
 
 /* Denoising by Open Image Denoise, which is loaded at run time, since distributions do not package
    it. It is searched for in KANDELA_OIDN (the library or its directory) if that is set; otherwise
@@ -27,6 +27,6 @@ kd_status denoise_check(void);
    present; copies of them are prefiltered, the image's own are unchanged. Deterministic. Returns
    KD_ERROR_USAGE as denoise_check, KD_ERROR_RUNTIME with the library's message, or
    KD_ERROR_MEMORY. */
-kd_status denoise_image(image *of);
+kd_status denoise_image(image *image);
 
 #endif

@@ -270,15 +270,16 @@ typedef struct flip_comparison {
 } flip_comparison;
 
 static void errors_combine(void *context, int64_t begin, int64_t end, int thread) {
-    const flip_comparison *of = (const flip_comparison *)context;
+    const flip_comparison *comparison = (const flip_comparison *)context;
     (void)thread;
-    for (size_t i = (size_t)(begin * of->width); i < (size_t)(end * of->width); ++i) {
-        const float colour =
-            colour_error(lab_seen(&of->test, i), lab_seen(&of->reference, i), of->largest);
-        const float edges = fabsf(of->test.edges[i] - of->reference.edges[i]);
-        const float points = fabsf(of->test.points[i] - of->reference.points[i]);
+    for (size_t i = (size_t)(begin * comparison->width); i < (size_t)(end * comparison->width);
+         ++i) {
+        const float colour = colour_error(lab_seen(&comparison->test, i),
+                                          lab_seen(&comparison->reference, i), comparison->largest);
+        const float edges = fabsf(comparison->test.edges[i] - comparison->reference.edges[i]);
+        const float points = fabsf(comparison->test.points[i] - comparison->reference.points[i]);
         const float feature = sqrtf(sqrtf(0.5f) * float_max(edges, points)); /* q_f = 1/2 */
-        of->error[i] = powf(colour, 1 - float_min(feature, 1));              /* section 4.3 */
+        comparison->error[i] = powf(colour, 1 - float_min(feature, 1));      /* section 4.3 */
     }
 }
 
@@ -287,20 +288,20 @@ kd_status flip_errors(float *error, const flip_picture *test, const flip_picture
     const size_t count = (size_t)width * (size_t)height;
     float *block = NULL;
     KD_TRY(KD_RESERVE(block, count * (2 * FLIP_SEEN_PLANES + FLIP_SCRATCH_PLANES)));
-    flip_comparison of = {.error = error, .width = width};
+    flip_comparison comparison = {.error = error, .width = width};
     float *next = block;
-    flip_seen *const both[2] = {&of.test, &of.reference};
+    flip_seen *const both[2] = {&comparison.test, &comparison.reference};
     for (int p = 0; p < 2; ++p) {
         for (int c = 0; c < 3; ++c, next += count) both[p]->colour[c] = next;
         both[p]->edges = next;
         both[p]->points = next + count;
         next += 2 * count;
     }
-    picture_see(&of.test, test, width, height, next);
-    picture_see(&of.reference, reference, width, height, next);
-    of.largest =
+    picture_see(&comparison.test, test, width, height, next);
+    picture_see(&comparison.reference, reference, width, height, next);
+    comparison.largest =
         powf(hyab(hunt_lab_of_rgb(vec3_make(0, 1, 0)), hunt_lab_of_rgb(vec3_make(0, 0, 1))), 0.7f);
-    parallel_for(height, FLIP_ROWS, errors_combine, &of);
+    parallel_for(height, FLIP_ROWS, errors_combine, &comparison);
     memory_free(block);
     return KD_OK;
 }

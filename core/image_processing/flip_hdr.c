@@ -40,7 +40,7 @@ static float curve_bright(void) {
 enum { HALVES = 1 << 16 };
 
 typedef struct luminances {
-    const image_rows *of;
+    const image_rows *rows;
     float *row[3];
     uint64_t *upper, *lower; /* histograms of the upper and lower 16 bits */
     uint64_t dark, lit;
@@ -48,21 +48,21 @@ typedef struct luminances {
 } luminances;
 
 /* Returns 0 for luminances below FLT_MIN. */
-static float luminance_at(const luminances *from, size_t x) {
-    const float luminance =
-        vec3_luminance(vec3_make(from->row[0][x], from->row[1][x], from->row[2][x]));
+static float luminance_at(const luminances *luminances, size_t x) {
+    const float luminance = vec3_luminance(
+        vec3_make(luminances->row[0][x], luminances->row[1][x], luminances->row[2][x]));
     return luminance >= FLT_MIN ? float_min(luminance, FLT_MAX) : 0;
 }
 
-static kd_status count_upper(luminances *to) {
-    for (int64_t y = 0; y < to->of->height; ++y) {
-        KD_TRY(image_rows_get(to->of, y, to->row));
-        for (size_t x = 0; x < (size_t)to->of->width; ++x) {
-            const float luminance = luminance_at(to, x);
-            to->dark += luminance == 0;
-            to->lit += luminance != 0;
-            ++to->upper[float_bits(luminance) >> 16];
-            to->brightest = float_max(to->brightest, luminance);
+static kd_status count_upper(luminances *luminances) {
+    for (int64_t y = 0; y < luminances->rows->height; ++y) {
+        KD_TRY(image_rows_get(luminances->rows, y, luminances->row));
+        for (size_t x = 0; x < (size_t)luminances->rows->width; ++x) {
+            const float luminance = luminance_at(luminances, x);
+            luminances->dark += luminance == 0;
+            luminances->lit += luminance != 0;
+            ++luminances->upper[float_bits(luminance) >> 16];
+            luminances->brightest = float_max(luminances->brightest, luminance);
         }
     }
     return KD_OK;
@@ -76,37 +76,37 @@ static uint32_t half_find(const uint64_t *counts, uint64_t *rank) {
     return half;
 }
 
-static kd_status ranked(float *out, luminances *from, uint64_t rank) {
-    const uint32_t upper = half_find(from->upper, &rank);
-    memset(from->lower, 0, HALVES * sizeof *from->lower);
-    for (int64_t y = 0; y < from->of->height; ++y) {
-        KD_TRY(image_rows_get(from->of, y, from->row));
-        for (size_t x = 0; x < (size_t)from->of->width; ++x) {
-            const uint32_t bits = float_bits(luminance_at(from, x));
-            if (bits >> 16 == upper) ++from->lower[bits & (HALVES - 1)];
+static kd_status ranked(float *out, luminances *luminances, uint64_t rank) {
+    const uint32_t upper = half_find(luminances->upper, &rank);
+    memset(luminances->lower, 0, HALVES * sizeof *luminances->lower);
+    for (int64_t y = 0; y < luminances->rows->height; ++y) {
+        KD_TRY(image_rows_get(luminances->rows, y, luminances->row));
+        for (size_t x = 0; x < (size_t)luminances->rows->width; ++x) {
+            const uint32_t bits = float_bits(luminance_at(luminances, x));
+            if (bits >> 16 == upper) ++luminances->lower[bits & (HALVES - 1)];
         }
     }
-    *out = float_from_bits(upper << 16 | half_find(from->lower, &rank));
+    *out = float_from_bits(upper << 16 | half_find(luminances->lower, &rank));
     return KD_OK;
 }
 
-static kd_status median_of(float *out, luminances *from, uint64_t before, uint64_t count) {
+static kd_status median_of(float *out, luminances *luminances, uint64_t before, uint64_t count) {
     float below, above;
-    KD_TRY(ranked(&below, from, before + (count - 1) / 2));
-    KD_TRY(ranked(&above, from, before + count / 2));
+    KD_TRY(ranked(&below, luminances, before + (count - 1) / 2));
+    KD_TRY(ranked(&above, luminances, before + count / 2));
     *out = 0.5f * below + 0.5f * above;
     return KD_OK;
 }
 
-static kd_status exposures_of(flip_exposures *out, luminances *from) {
+static kd_status exposures_of(flip_exposures *out, luminances *luminances) {
     float median;
     out->first = out->last = 0;
     out->count = 1;
-    KD_TRY(count_upper(from));
-    if (from->lit == 0) return KD_OK;
-    KD_TRY(median_of(&median, from, 0, from->dark + from->lit));
-    if (!(median > 0)) KD_TRY(median_of(&median, from, from->dark, from->lit));
-    out->first = log2f(curve_bright()) - log2f(from->brightest);
+    KD_TRY(count_upper(luminances));
+    if (luminances->lit == 0) return KD_OK;
+    KD_TRY(median_of(&median, luminances, 0, luminances->dark + luminances->lit));
+    if (!(median > 0)) KD_TRY(median_of(&median, luminances, luminances->dark, luminances->lit));
+    out->first = log2f(curve_bright()) - log2f(luminances->brightest);
     out->last = log2f(curve_bright()) - log2f(median);
     const int stops = (int)ceilf(out->last - out->first);
     out->count = stops < 2 ? 2 : stops < EXPOSURES ? stops : EXPOSURES;
@@ -114,7 +114,7 @@ static kd_status exposures_of(flip_exposures *out, luminances *from) {
 }
 
 kd_status flip_exposures_find(flip_exposures *out, const image_rows *reference) {
-    luminances from = {.of = reference, .upper = NULL};
+    luminances from = {.rows = reference, .upper = NULL};
     const size_t width = (size_t)reference->width;
     float *rows = NULL;
     kd_status status = KD_OK;
@@ -131,13 +131,14 @@ done:
 
 /* --- errors --- */
 
-static flip_picture picture_show(float *to, const flip_picture *from, size_t count, float stops) {
+static flip_picture picture_show(float *to, const flip_picture *picture, size_t count,
+                                 float stops) {
     flip_picture shown;
     for (size_t c = 0; c < 3; ++c) {
         float *plane = to + c * count;
         for (size_t i = 0; i < count; ++i)
             plane[i] = curve_show(
-                ldexpf(exp2f(stops - floorf(stops)) * from->planes[c][i], (int)floorf(stops)));
+                ldexpf(exp2f(stops - floorf(stops)) * picture->planes[c][i], (int)floorf(stops)));
         shown.planes[c] = plane;
     }
     return shown;

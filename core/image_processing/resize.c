@@ -7,21 +7,21 @@
 #include <math.h>
 #include <string.h>
 
-enum { SIDE_MOST = 65536, ROW_GRAIN = 8 };
+enum { SIDE_MAX = 65536, ROW_GRAIN = 8 };
 
-kd_status image_crop(image *of, const int32_t crop[4]) {
+kd_status image_crop(image *image, const int32_t crop[4]) {
     KD_REQUIRE(crop[0] >= 0 && crop[1] >= 0 && crop[0] < crop[2] && crop[1] < crop[3] &&
-                   crop[2] <= of->width && crop[3] <= of->height,
+                   crop[2] <= image->width && crop[3] <= image->height,
                KD_ERROR_USAGE, "crop %d,%d,%d,%d is empty or exceeds the image of %d x %d pixels",
-               crop[0], crop[1], crop[2], crop[3], of->width, of->height);
+               crop[0], crop[1], crop[2], crop[3], image->width, image->height);
     const int32_t width = crop[2] - crop[0], height = crop[3] - crop[1];
-    for (int32_t c = 0; c < of->channel_count; ++c) /* in place, towards the front */
+    for (int32_t c = 0; c < image->channel_count; ++c) /* in place, towards the front */
         for (int32_t y = 0; y < height; ++y)
-            memmove(of->planes[c] + (size_t)y * (size_t)width,
-                    of->planes[c] + (size_t)(y + crop[1]) * (size_t)of->width + crop[0],
+            memmove(image->planes[c] + (size_t)y * (size_t)width,
+                    image->planes[c] + (size_t)(y + crop[1]) * (size_t)image->width + crop[0],
                     (size_t)width * sizeof(float));
-    of->width = width;
-    of->height = height;
+    image->width = width;
+    image->height = height;
     return KD_OK;
 }
 
@@ -122,27 +122,29 @@ done:
 static int32_t side_of(int32_t given, int32_t other, int32_t own_size, int32_t other_size) {
     if (given > 0) return given;
     const int64_t side = ((int64_t)other * own_size + other_size / 2) / other_size;
-    return side < 1 ? 1 : side > SIDE_MOST ? SIDE_MOST : (int32_t)side;
+    return side < 1 ? 1 : side > SIDE_MAX ? SIDE_MAX : (int32_t)side;
 }
 
-kd_status image_resize(image *of, int32_t width, int32_t height) {
-    KD_REQUIRE(width >= 0 && height >= 0 && width <= SIDE_MOST && height <= SIDE_MOST &&
+kd_status image_resize(image *picture, int32_t width, int32_t height) {
+    KD_REQUIRE(width >= 0 && height >= 0 && width <= SIDE_MAX && height <= SIDE_MAX &&
                    (width || height),
                KD_ERROR_USAGE,
                "the new size is %d x %d pixels; expected at most %d per side, and not 0 x 0", width,
-               height, SIDE_MOST);
+               height, SIDE_MAX);
     resize_taps across, down;
     image made;
     memset(&down, 0, sizeof down);
     memset(&made, 0, sizeof made);
     kd_status status = KD_OK;
-    KD_TRY_GOTO(taps_open(&across, of->width, side_of(width, height, of->width, of->height)));
-    KD_TRY_GOTO(taps_open(&down, of->height, side_of(height, width, of->height, of->width)));
+    KD_TRY_GOTO(taps_open(&across, picture->width,
+                          side_of(width, height, picture->width, picture->height)));
+    KD_TRY_GOTO(
+        taps_open(&down, picture->height, side_of(height, width, picture->height, picture->width)));
     KD_TRY_GOTO(image_open(&made, across.to, down.to));
-    memcpy(made.world_to_camera, of->world_to_camera, sizeof made.world_to_camera);
-    made.samples_per_pixel = of->samples_per_pixel;
-    made.render_seconds = of->render_seconds;
-    KD_TRY_GOTO(planes_resize(&made, of, &across, &down));
+    memcpy(made.world_to_camera, picture->world_to_camera, sizeof made.world_to_camera);
+    made.samples_per_pixel = picture->samples_per_pixel;
+    made.render_seconds = picture->render_seconds;
+    KD_TRY_GOTO(planes_resize(&made, picture, &across, &down));
 done:
     taps_close(&across);
     taps_close(&down);
@@ -150,7 +152,7 @@ done:
         image_close(&made);
         return status;
     }
-    image_close(of);
-    *of = made;
+    image_close(picture);
+    *picture = made;
     return KD_OK;
 }

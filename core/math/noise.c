@@ -28,25 +28,25 @@ static float smooth(float t) {
 }
 
 /* Interpolates along x within a row of the lattice. */
-static float row_at(const noise *from, uint32_t x, uint32_t y, uint32_t z, float t) {
+static float row_at(const noise *noise, uint32_t x, uint32_t y, uint32_t z, float t) {
     const float *row =
-        from->lattice + ((z & NOISE_MASK) * NOISE_PERIOD + (y & NOISE_MASK)) * NOISE_PERIOD;
+        noise->lattice + ((z & NOISE_MASK) * NOISE_PERIOD + (y & NOISE_MASK)) * NOISE_PERIOD;
     return mix(row[x & NOISE_MASK], row[(x + 1) & NOISE_MASK], t);
 }
 
-float noise_at(const noise *from, vec3 point) {
+float noise_at(const noise *noise, vec3 point) {
     const float fx = floorf(point.x), fy = floorf(point.y), fz = floorf(point.z);
     const uint32_t x = (uint32_t)(int32_t)fx, y = (uint32_t)(int32_t)fy, z = (uint32_t)(int32_t)fz;
     const float tx = smooth(point.x - fx), ty = smooth(point.y - fy), tz = smooth(point.z - fz);
-    const float below = mix(row_at(from, x, y, z, tx), row_at(from, x, y + 1, z, tx), ty);
-    const float above = mix(row_at(from, x, y, z + 1, tx), row_at(from, x, y + 1, z + 1, tx), ty);
+    const float below = mix(row_at(noise, x, y, z, tx), row_at(noise, x, y + 1, z, tx), ty);
+    const float above = mix(row_at(noise, x, y, z + 1, tx), row_at(noise, x, y + 1, z + 1, tx), ty);
     return mix(below, above, tz);
 }
 
-float noise_octaves(const noise *from, vec3 point, float amplitude, int octaves) {
+float noise_octaves(const noise *noise, vec3 point, float amplitude, int octaves) {
     float sum = 0, frequency = 1;
     for (int i = 0; i < octaves; ++i) {
-        sum += amplitude * noise_at(from, vec3_scale(point, frequency));
+        sum += amplitude * noise_at(noise, vec3_scale(point, frequency));
         amplitude /= 2;
         frequency *= 2.1f;
     }

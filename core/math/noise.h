@@ -14,9 +14,9 @@ typedef struct noise {
 kd_status noise_open(noise *out, uint64_t seed);
 void noise_close(noise *owned); /* accepts a zeroed struct */
 
-float noise_at(const noise *from, vec3 point);
+float noise_at(const noise *noise, vec3 point);
 /* Returns the sum of `octaves` terms a * noise_at(f * point), starting with a = amplitude, f = 1;
    each term halves a and multiplies f by 2.1. */
-float noise_octaves(const noise *from, vec3 point, float amplitude, int octaves);
+float noise_octaves(const noise *noise, vec3 point, float amplitude, int octaves);
 
 #endif

@@ -34,10 +34,10 @@ SOBOL_MANY_FN sobol_word8 sobol_all(uint32_t word) {
 
 /* Returns the upper words of the products and sets *low to the lower words; multiplies even and odd
    lanes separately to 64 bits. */
-SOBOL_MANY_FN sobol_word8 sobol_multiply(uint32_t factor, sobol_word8 by, sobol_word8 *low) {
+SOBOL_MANY_FN sobol_word8 sobol_multiply(uint32_t factor, sobol_word8 word8, sobol_word8 *low) {
     const sobol_int8 all = (sobol_int8)sobol_all(factor);
-    const sobol_int8 odd_words = (sobol_int8)((sobol_pair4)by >> 32);
-    const sobol_word8 even = (sobol_word8)__builtin_ia32_pmuludq256((sobol_int8)by, all);
+    const sobol_int8 odd_words = (sobol_int8)((sobol_pair4)word8 >> 32);
+    const sobol_word8 even = (sobol_word8)__builtin_ia32_pmuludq256((sobol_int8)word8, all);
     const sobol_word8 odd = (sobol_word8)__builtin_ia32_pmuludq256(odd_words, all);
     *low = __builtin_shufflevector(even, odd, 0, 8, 2, 10, 4, 12, 6, 14);
     return __builtin_shufflevector(even, odd, 1, 9, 3, 11, 5, 13, 7, 15);
@@ -45,12 +45,12 @@ SOBOL_MANY_FN sobol_word8 sobol_multiply(uint32_t factor, sobol_word8 by, sobol_
 
 /* rng_draw_words for all samples; on entry c[0] and c[1] hold the lower and upper words of the
    paths. */
-SOBOL_MANY_FN void sobol_seeds_many(const sobol_asked *asked, sobol_word8 c[4][SOBOL_VECTORS]) {
-    uint32_t k0 = (uint32_t)asked->seed, k1 = (uint32_t)(asked->seed >> 32);
-    memcpy(c[2], asked->bounce, sizeof c[2]);
+SOBOL_MANY_FN void sobol_seeds_many(const sobol_asked *request, sobol_word8 c[4][SOBOL_VECTORS]) {
+    uint32_t k0 = (uint32_t)request->seed, k1 = (uint32_t)(request->seed >> 32);
+    memcpy(c[2], request->bounce, sizeof c[2]);
     for (int v = 0; v < SOBOL_VECTORS; ++v) {
-        c[2][v] = c[2][v] << 16 | (asked->dimension & 0xffffu);
-        c[3][v] = sobol_all(asked->pass);
+        c[2][v] = c[2][v] << 16 | (request->dimension & 0xffffu);
+        c[3][v] = sobol_all(request->pass);
     }
     for (int round = 0; round < 10; ++round) {
         for (int v = 0; v < SOBOL_VECTORS; ++v) {
@@ -116,18 +116,18 @@ SOBOL_MANY_FN void sobol_point_many(sobol_word8 x[4][SOBOL_VECTORS]) {
 }
 
 /* Sets out[i] to sobol_draw of sample i. */
-SOBOL_MANY_FN void sobol_draw_many(const sobol_asked *asked, rng_block out[SOBOL_MANY]) {
+SOBOL_MANY_FN void sobol_draw_many(const sobol_asked *request, rng_block out[SOBOL_MANY]) {
     sobol_word8 sample[SOBOL_VECTORS], seed[4][SOBOL_VECTORS], x[4][SOBOL_VECTORS];
     uint32_t low[SOBOL_MANY], high[SOBOL_MANY];
     float row[4][SOBOL_MANY];
     for (int i = 0; i < SOBOL_MANY; ++i) {
-        low[i] = (uint32_t)asked->path[i];
-        high[i] = (uint32_t)(asked->path[i] >> 32);
+        low[i] = (uint32_t)request->path[i];
+        high[i] = (uint32_t)(request->path[i] >> 32);
     }
     memcpy(sample, low, sizeof sample);
     memcpy(seed[1], high, sizeof seed[1]);
     for (int v = 0; v < SOBOL_VECTORS; ++v) seed[0][v] = sample[v] >> SOBOL_BITS;
-    sobol_seeds_many(asked, seed);
+    sobol_seeds_many(request, seed);
     for (int v = 0; v < SOBOL_VECTORS; ++v) { /* sobol_shuffle */
         const sobol_word8 reversed = sobol_reverse_many(sample[v] << (32 - SOBOL_BITS));
         const sobol_word8 order = sobol_scramble_many(reversed, seed[0][v] ^ 0x5bd1e995u);
@@ -145,10 +145,10 @@ SOBOL_MANY_FN void sobol_draw_many(const sobol_asked *asked, rng_block out[SOBOL
         for (int d = 0; d < 4; ++d) out[i].value[d] = row[d][i];
 }
 #else
-KD_FN void sobol_draw_many(const sobol_asked *asked, rng_block out[SOBOL_MANY]) {
+KD_FN void sobol_draw_many(const sobol_asked *request, rng_block out[SOBOL_MANY]) {
     for (int i = 0; i < SOBOL_MANY; ++i)
-        out[i] = sobol_draw(rng_key_make(asked->seed, asked->pass, asked->path[i]),
-                            asked->bounce[i], asked->dimension);
+        out[i] = sobol_draw(rng_key_make(request->seed, request->pass, request->path[i]),
+                            request->bounce[i], request->dimension);
 }
 #endif
 

@@ -51,13 +51,13 @@ transform transform_compose(const transform *last, const transform *first) {
     return made;
 }
 
-double transform_squeeze(const transform *of) {
+double transform_anisotropy(const transform *transform) {
     double c[3][3], whole = 0, inverse = 0;
-    transform_cofactors(of, c);
+    transform_cofactors(transform, c);
     for (int row = 0; row < 3; ++row)
         for (int column = 0; column < 3; ++column) {
-            whole += of->m[row][column] * of->m[row][column];
+            whole += transform->m[row][column] * transform->m[row][column];
             inverse += c[row][column] * c[row][column];
         }
-    return sqrt(whole * inverse) / fabs(transform_determinant(of));
+    return sqrt(whole * inverse) / fabs(transform_determinant(transform));
 }

@@ -22,7 +22,7 @@ enum { HEAD = 2, ADLER = 4, TAIL = 10 };
 typedef struct packing {
     const uint8_t *bytes;
     uint64_t count;
-    deflated *to;
+    deflated *output;
 } packing;
 
 static void put_big_endian(uint8_t *to, uint32_t value) {
@@ -30,38 +30,41 @@ static void put_big_endian(uint8_t *to, uint32_t value) {
 }
 
 /* Returns true if the packed bytes decompress to the piece and none of them is left over. */
-static bool unpacks(struct libdeflate_decompressor *by, const uint8_t *packed, size_t bytes,
-                    const uint8_t *piece, size_t count, uint8_t *unpacked) {
+static bool unpacks(struct libdeflate_decompressor *decompressor, const uint8_t *packed,
+                    size_t bytes, const uint8_t *piece, size_t count, uint8_t *unpacked) {
     size_t read = 0, made = 0;
-    return libdeflate_deflate_decompress_ex(by, packed, bytes, unpacked, count, &read, &made) ==
-               LIBDEFLATE_SUCCESS &&
+    return libdeflate_deflate_decompress_ex(decompressor, packed, bytes, unpacked, count, &read,
+                                            &made) == LIBDEFLATE_SUCCESS &&
            read == bytes && made == count && memcmp(unpacked, piece, count) == 0;
 }
 
 /* Clears BFINAL and appends a stored block, so that another piece can follow. Returns the new size,
    or 0 if the piece is not a single block. */
-static size_t open_end(struct libdeflate_decompressor *by, uint8_t *packed, size_t bytes,
+static size_t open_end(struct libdeflate_decompressor *decompressor, uint8_t *packed, size_t bytes,
                        const uint8_t *piece, size_t count, uint8_t unpacked[PIECE]) {
     static const uint8_t tail[TAIL] = {0, 0, 0, 0xff, 0xff, 1, 0, 0, 0xff, 0xff};
     packed[0] &= 0xfe;
     for (size_t more = 0; more < 2; ++more) {
         const size_t added = TAIL - 1 + more;
         memcpy(packed + bytes, tail + 1 - more, added);
-        if (unpacks(by, packed, bytes + added, piece, count, unpacked)) return bytes + 4 + more;
+        if (unpacks(decompressor, packed, bytes + added, piece, count, unpacked))
+            return bytes + 4 + more;
     }
     return 0;
 }
 
 /* Returns the size of the packed piece in bytes, or 0 on failure. */
-static uint64_t pack_piece(const packing *work, uint64_t which, struct libdeflate_compressor *by,
+static uint64_t pack_piece(const packing *work, uint64_t which,
+                           struct libdeflate_compressor *compressor,
                            struct libdeflate_decompressor *back, uint8_t unpacked[PIECE]) {
     const uint64_t begin = which * PIECE, left = work->count - begin;
     const size_t count = left < PIECE ? (size_t)left : PIECE;
-    const bool last = which + 1 == work->to->pieces;
+    const bool last = which + 1 == work->output->pieces;
     const uint64_t head = which == 0 ? HEAD : 0;
-    uint8_t *to = work->to->bytes + which * work->to->room, *packed = to + head;
-    const size_t room = (size_t)(work->to->room - head - TAIL - ADLER);
-    size_t bytes = libdeflate_deflate_compress(by, work->bytes + begin, count, packed, room);
+    uint8_t *to = work->output->bytes + which * work->output->capacity, *packed = to + head;
+    const size_t capacity = (size_t)(work->output->capacity - head - TAIL - ADLER);
+    size_t bytes =
+        libdeflate_deflate_compress(compressor, work->bytes + begin, count, packed, capacity);
     if (bytes && !last) bytes = open_end(back, packed, bytes, work->bytes + begin, count, unpacked);
     if (!bytes) return 0;
     if (which == 0) { /* zlib header: deflate, window of 32 KB, fastest level */
@@ -75,14 +78,14 @@ static uint64_t pack_piece(const packing *work, uint64_t which, struct libdeflat
 
 static void pack_pieces(void *context, int64_t begin, int64_t end, int thread) {
     const packing *work = (const packing *)context;
-    struct libdeflate_compressor *by = libdeflate_alloc_compressor(LEVEL);
+    struct libdeflate_compressor *compressor = libdeflate_alloc_compressor(LEVEL);
     struct libdeflate_decompressor *back = libdeflate_alloc_decompressor();
     uint8_t *unpacked = (uint8_t *)memory_spare(PIECE);
     (void)thread;
-    for (int64_t i = begin; i < end && by && back && unpacked; ++i)
-        work->to->made[i] = pack_piece(work, (uint64_t)i, by, back, unpacked);
+    for (int64_t i = begin; i < end && compressor && back && unpacked; ++i)
+        work->output->made[i] = pack_piece(work, (uint64_t)i, compressor, back, unpacked);
     memory_free(unpacked);
-    libdeflate_free_compressor(by);
+    libdeflate_free_compressor(compressor);
     libdeflate_free_decompressor(back);
 }
 
@@ -91,8 +94,8 @@ kd_status deflate_open(deflated *out, const uint8_t *bytes, uint64_t count) {
     packing work = {bytes, count, out};
     memset(out, 0, sizeof *out);
     out->pieces = count ? (count + PIECE - 1) / PIECE : 1;
-    out->room = libdeflate_deflate_compress_bound(NULL, PIECE) + HEAD + TAIL + ADLER;
-    KD_TRY_GOTO(KD_RESERVE(out->bytes, out->pieces * out->room));
+    out->capacity = libdeflate_deflate_compress_bound(NULL, PIECE) + HEAD + TAIL + ADLER;
+    KD_TRY_GOTO(KD_RESERVE(out->bytes, out->pieces * out->capacity));
     KD_TRY_GOTO(KD_RESERVE_ZEROED(out->made, out->pieces));
     parallel_for((int64_t)out->pieces, PIECES_AT_ONCE, pack_pieces, &work);
     for (uint64_t i = 0; i < out->pieces; ++i)

@@ -9,7 +9,7 @@ typedef struct deflated {
     uint8_t *bytes;  /* piece i begins at bytes + i * room */
     uint64_t *made;  /* size of each piece in bytes */
     uint64_t pieces; /* 0: compression failed, use another encoder */
-    uint64_t room;
+    uint64_t capacity;
 } deflated;
 
 /* Compresses `count` bytes at the fastest level, with the same output for any number of threads.

@@ -29,7 +29,7 @@ int cores_count(void) {
 enum {
     WAKE_EACH = 2, /* threads woken by each thread, so that the number of awake threads doubles: 2,
                       4, 8 ... */
-    LOOKS_A_CLOCK = 32 /* polls between two readings of the clock */
+    POLLS_PER_CLOCK = 32 /* polls between two readings of the clock */
 };
 /* A waiting thread polls without yielding for about the time that waking a thread takes, then
    yields its core between polls, then sleeps. */
@@ -88,7 +88,7 @@ static void spin(const atomic_uint *openings, unsigned seen, const atomic_int *w
     double now = begin;
     do {
         if (now - begin > spin_seconds) sched_yield();
-        for (int look = 0; look < LOOKS_A_CLOCK; ++look) {
+        for (int poll = 0; poll < POLLS_PER_CLOCK; ++poll) {
             if (openings && atomic_load_explicit(openings, memory_order_relaxed) != seen) return;
             if (working && atomic_load_explicit(working, memory_order_acquire) == 0) return;
             pause_briefly();
@@ -111,7 +111,7 @@ static void work_at(work_list *list, int thread) {
 }
 
 /* The caller holds the mutex. */
-static bool has_room(const work_list *list) {
+static bool has_capacity(const work_list *list) {
     return list->joined < list->threads &&
            atomic_load_explicit(&list->taken, memory_order_relaxed) < list->pieces;
 }
@@ -119,7 +119,7 @@ static bool has_room(const work_list *list) {
 /* Returns the oldest list that admits another thread, or NULL. The caller holds the mutex. */
 static work_list *find_list(void) {
     work_list *list = pool.lists;
-    while (list && !has_room(list)) list = list->next;
+    while (list && !has_capacity(list)) list = list->next;
     return list;
 }
 
@@ -129,8 +129,8 @@ static void wake(int wanted) {
 
 /* Returns how many sleeping workers to wake for a list. The caller holds the mutex. */
 static int sleepers_for(const work_list *list) {
-    const int room = list->threads - list->joined;
-    return room < pool.asleep ? room : pool.asleep;
+    const int free = list->threads - list->joined;
+    return free < pool.asleep ? free : pool.asleep;
 }
 
 /* Joins a list and executes pieces. Called with the mutex held, which it releases meanwhile. */
@@ -139,7 +139,7 @@ static void help(work_list *list) {
     const int thread = list->joined++;
     ++pool.busy;
     atomic_fetch_add_explicit(&list->working, 1, memory_order_relaxed);
-    const int sleepers = has_room(list) ? sleepers_for(list) : 0;
+    const int sleepers = has_capacity(list) ? sleepers_for(list) : 0;
     pthread_mutex_unlock(&pool.mutex);
     wake(sleepers);
     work_at(list, thread);
@@ -276,7 +276,7 @@ __attribute__((destructor)) static void workers_close(void) {
 
 static atomic_int asked_threads; /* clamped to the limits; 0: the default */
 
-static int most_threads(void) {
+static int max_threads(void) {
     const int cores = cores_count();
     return cores < PARALLEL_THREADS_MAX / PARALLEL_EACH ? cores * PARALLEL_EACH
                                                         : PARALLEL_THREADS_MAX;
@@ -284,12 +284,12 @@ static int most_threads(void) {
 
 static int at_most(long threads) {
     static atomic_bool said;
-    const int most = most_threads();
-    if (threads <= most) return (int)threads;
+    const int maximum = max_threads();
+    if (threads <= maximum) return (int)threads;
     if (!atomic_exchange(&said, true))
         log_message(LOG_WARNING, "%ld threads requested, using %d: at most %d for each of %d cores",
-                    threads, most, PARALLEL_EACH, cores_count());
-    return most;
+                    threads, maximum, PARALLEL_EACH, cores_count());
+    return maximum;
 }
 
 /* Returns the default number of threads. The environment is read once. */
@@ -323,20 +323,20 @@ typedef struct loop {
 } loop;
 
 static void run_piece(void *context, int64_t piece, int thread) {
-    const loop *of = (const loop *)context;
-    const int64_t begin = piece * of->grain;
-    const int64_t end = of->count - begin > of->grain ? begin + of->grain : of->count;
-    of->body(of->context, begin, end, thread);
+    const loop *job = (const loop *)context;
+    const int64_t begin = piece * job->grain;
+    const int64_t end = job->count - begin > job->grain ? begin + job->grain : job->count;
+    job->body(job->context, begin, end, thread);
 }
 
 void parallel_for(int64_t count, int64_t grain, parallel_body body, void *context) {
     if (grain < 1) grain = 1;
-    loop of = {body, context, count, grain};
+    loop loop = {body, context, count, grain};
     const int64_t pieces = count / grain + (count % grain > 0);
     const int threads = parallel_threads();
     if (threads > 1 && pieces > 1 && !workers_inside()) {
-        workers_run(pieces, threads, run_piece, &of);
+        workers_run(pieces, threads, run_piece, &loop);
         return;
     }
-    for (int64_t piece = 0; piece < pieces; ++piece) run_piece(&of, piece, workers_thread());
+    for (int64_t piece = 0; piece < pieces; ++piece) run_piece(&loop, piece, workers_thread());
 }

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { SCAN_PIECES = 256, SCAN_PIECE_LEAST = 1 << 14 };
+enum { SCAN_PIECES = 256, SCAN_PIECE_MIN = 1 << 14 };
 
 typedef struct scan_work {
     const uint32_t *in32; /* either the 32-bit or the 64-bit pair is NULL */
@@ -48,7 +48,7 @@ static void scan_piece(void *context, int64_t begin, int64_t end, int thread) {
 
 static uint64_t scan(scan_work *work, uint64_t count) {
     work->piece = (int64_t)(count / SCAN_PIECES + 1);
-    if (work->piece < SCAN_PIECE_LEAST) work->piece = SCAN_PIECE_LEAST;
+    if (work->piece < SCAN_PIECE_MIN) work->piece = SCAN_PIECE_MIN;
     const int64_t pieces = ((int64_t)count + work->piece - 1) / work->piece;
     parallel_for((int64_t)count, work->piece, sum_piece, work);
     uint64_t total = 0;
@@ -81,7 +81,7 @@ uint64_t scan_exclusive_u64(const uint64_t *in, uint64_t *out, uint64_t count) {
    Memory: a second array of keys and of values, and 2 KB per piece.
    Invariants: a stable order is unique, so the result does not depend on the number of pieces. */
 
-enum { DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS, SORT_PIECES = 64, SORT_PIECE_LEAST = 1 << 13 };
+enum { DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS, SORT_PIECES = 64, SORT_PIECE_MIN = 1 << 13 };
 
 typedef uint64_t digit_counts[DIGITS];
 
@@ -154,7 +154,7 @@ static void sort(sort_work *work, uint64_t count, int begin_bit, int end_bit) {
                             : threads > SORT_PIECES / 4 ? SORT_PIECES
                                                         : 4 * threads;
     work->piece = (int64_t)((count + wanted - 1) / wanted);
-    if (work->piece < SORT_PIECE_LEAST) work->piece = SORT_PIECE_LEAST;
+    if (work->piece < SORT_PIECE_MIN) work->piece = SORT_PIECE_MIN;
     const int64_t pieces = ((int64_t)count + work->piece - 1) / work->piece;
     uint64_t *const keys = work->keys;
     uint32_t *const values = work->values;

@@ -24,8 +24,8 @@ static inline uint32_t keys_random(uint32_t *state, uint32_t bound) {
 static inline uint64_t keys_pivot(const uint64_t *keys, uint32_t count, uint32_t *random) {
     const uint64_t a = keys[keys_random(random, count)], b = keys[keys_random(random, count)];
     const uint64_t c = keys[keys_random(random, count)];
-    const uint64_t least = a < b ? a : b, most = a < b ? b : a;
-    return c < least ? least : c > most ? most : c;
+    const uint64_t minimum = a < b ? a : b, maximum = a < b ? b : a;
+    return c < minimum ? minimum : c > maximum ? maximum : c;
 }
 
 #ifdef KEYS_512
@@ -111,9 +111,9 @@ static inline uint64_t keys_select(uint64_t *keys, uint32_t count, uint32_t rank
             count -= left;
             rank -= left;
         } else { /* the pivot is the minimum: move it to the front, or the range would not shrink */
-            uint32_t least = 0;
-            while (keys[least] != pivot) ++least;
-            keys[least] = keys[0];
+            uint32_t minimum = 0;
+            while (keys[minimum] != pivot) ++minimum;
+            keys[minimum] = keys[0];
             keys[0] = pivot;
             if (rank == 0) return pivot;
             ++keys;

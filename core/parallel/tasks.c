@@ -11,10 +11,10 @@ static void unlink_task(task_pool *pool, task *one) {
     one->state = TASK_TAKEN;
 }
 
-/* Removes and returns the oldest task of a kind up to `most`, or NULL. The caller holds the
+/* Removes and returns the oldest task of a kind up to `maximum`, or NULL. The caller holds the
    mutex. */
-static task *take(task_pool *pool, task_kind most) {
-    for (int kind = 0; kind <= (int)most; ++kind)
+static task *take(task_pool *pool, task_kind maximum) {
+    for (int kind = 0; kind <= (int)maximum; ++kind)
         if (pool->oldest[kind]) {
             task *one = pool->oldest[kind];
             unlink_task(pool, one);
@@ -25,8 +25,8 @@ static task *take(task_pool *pool, task_kind most) {
 
 /* Executes a task, or waits for a change if there is none. Called with the mutex held, which it
    releases meanwhile. */
-static void help(task_pool *pool, task_kind most) {
-    task *one = take(pool, most);
+static void help(task_pool *pool, task_kind maximum) {
+    task *one = take(pool, maximum);
     if (!one) {
         ++pool->waiting;
         pthread_cond_wait(&pool->changed, &pool->mutex);
@@ -82,25 +82,25 @@ typedef struct first_body {
 
 /* Thread 0 executes the body, the others execute tasks. */
 static void run_thread(void *context, int64_t begin, int64_t end, int thread) {
-    const first_body *of = (const first_body *)context;
+    const first_body *body = (const first_body *)context;
     (void)end, (void)thread;
     if (begin > 0) {
-        serve(of->pool);
+        serve(body->pool);
         return;
     }
-    of->body(of->pool, of->context);
-    close_pool(of->pool);
+    body->body(body->pool, body->context);
+    close_pool(body->pool);
 }
 
 void task_pool_run(void (*body)(task_pool *pool, void *context), void *context) {
     task_pool pool;
-    first_body of = {&pool, body, context};
+    first_body first_body = {&pool, body, context};
     memset(&pool, 0, sizeof pool);
     pool.threads = parallel_threads();
     pthread_mutex_init(&pool.mutex, NULL);
     pthread_cond_init(&pool.changed, NULL);
     /* one piece per thread; with fewer threads, the remaining pieces find the pool closed */
-    parallel_for(pool.threads, 1, run_thread, &of);
+    parallel_for(pool.threads, 1, run_thread, &first_body);
     pthread_cond_destroy(&pool.changed);
     pthread_mutex_destroy(&pool.mutex);
 }
@@ -118,8 +118,8 @@ static void run_each(task *self) {
 }
 
 void task_each(task_pool *pool, int count, void (*run)(void *context, int i), void *context) {
-    each_task rest[TASK_EACH_MOST];
-    assert(count <= TASK_EACH_MOST);
+    each_task rest[TASK_EACH_MAX];
+    assert(count <= TASK_EACH_MAX);
     const int offered = pool && pool->threads > 1 ? count : 1;
     for (int i = 1; i < offered; ++i) {
         rest[i] = (each_task){{run_each, TASK_STEP, 0, NULL, NULL}, run, context, i};

@@ -13,7 +13,7 @@ typedef enum task_kind {
     TASK_STEP = 0,  /* short, and a thread may be waiting for it: taken first */
     TASK_BRANCH = 1 /* long: a thread that is joining a step does not take it */
 } task_kind;
-enum { TASK_KINDS = 2, TASK_EACH_MOST = 16 };
+enum { TASK_KINDS = 2, TASK_EACH_MAX = 16 };
 
 /* Owned by the caller. Must stay at its address until it has been joined. */
 typedef struct task {
@@ -40,7 +40,7 @@ void task_offer(task_pool *pool, task *offered);
    caller then executes it itself, and no other thread will. */
 bool task_join(task_pool *pool, task *offered);
 
-/* Calls run(context, i) for i in [0, count), count at most TASK_EACH_MOST, concurrently if threads
+/* Calls run(context, i) for i in [0, count), count at most TASK_EACH_MAX, concurrently if threads
    are idle; serially if `pool` is NULL. */
 void task_each(task_pool *pool, int count, void (*run)(void *context, int i), void *context);
 

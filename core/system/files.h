@@ -44,15 +44,15 @@ typedef struct mapping_source {
 mapping_end mapping_find(mapping_source *out, const char *path);
 /* Allocates memory for the whole file, which the caller releases with mapping_close; *memory is
    NULL for an empty file. */
-mapping_end mapping_reserve(void **memory, const mapping_source *from);
+mapping_end mapping_reserve(void **memory, const mapping_source *source);
 /* Reads bytes [begin, begin + count) into the memory. Threads may read different ranges
    concurrently. Unlike a memory mapping of the file, this raises no signal if another process
    truncates the file. On failure returns false with errno; errno 0 means that the file is too
    short. */
-bool mapping_read(void *memory, const mapping_source *from, uint64_t begin, uint64_t count);
+bool mapping_read(void *memory, const mapping_source *source, uint64_t begin, uint64_t count);
 /* Returns true if the file still has the length and the modification time that mapping_find
    recorded. */
-bool mapping_is_unchanged(const mapping_source *from);
+bool mapping_is_unchanged(const mapping_source *source);
 void mapping_drop(mapping_source *owned);
 void mapping_close(void *memory, uint64_t bytes);
 
@@ -80,7 +80,7 @@ typedef struct text_stream {
 
 bool text_stream_open(text_stream *out);
 /* Closes the stream. Returns false, without a text, if a write failed. */
-bool text_stream_end(text_stream *of);
+bool text_stream_end(text_stream *stream);
 
 #ifdef __cplusplus
 }

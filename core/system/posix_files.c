@@ -57,27 +57,27 @@ enum { LARGE_PAGE = 1 << 21 };
 
 /* Size of the allocation for a file: rounded up to whole large pages from half a large page on,
    because page faults on small pages take as long as reading. */
-static size_t room_for(uint64_t bytes) {
-    const size_t room = (size_t)bytes;
-    if (room < LARGE_PAGE / 2 || room > SIZE_MAX - LARGE_PAGE) return room;
-    return (room + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
+static size_t read_buffer_bytes(uint64_t bytes) {
+    const size_t capacity = (size_t)bytes;
+    if (capacity < LARGE_PAGE / 2 || capacity > SIZE_MAX - LARGE_PAGE) return capacity;
+    return (capacity + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
 }
 
-mapping_end mapping_reserve(void **memory, const mapping_source *from) {
+mapping_end mapping_reserve(void **memory, const mapping_source *source) {
     *memory = NULL;
-    if (from->bytes == 0) return MAPPING_MADE;
-    const size_t room = room_for(from->bytes);
-    void *made = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (source->bytes == 0) return MAPPING_MADE;
+    const size_t capacity = read_buffer_bytes(source->bytes);
+    void *made = mmap(NULL, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (made == MAP_FAILED) return MAPPING_FAILED;
-    if (room >= LARGE_PAGE) machine_pages_large(made, room);
+    if (capacity >= LARGE_PAGE) machine_pages_large(made, capacity);
     *memory = made;
     return MAPPING_MADE;
 }
 
-bool mapping_read(void *memory, const mapping_source *from, uint64_t begin, uint64_t count) {
+bool mapping_read(void *memory, const mapping_source *source, uint64_t begin, uint64_t count) {
     char *to = (char *)memory;
     while (count > 0) {
-        const ssize_t got = pread((int)from->file, to + begin, (size_t)count, (off_t)begin);
+        const ssize_t got = pread((int)source->file, to + begin, (size_t)count, (off_t)begin);
         if (got < 0 && errno == EINTR) continue;
         if (got == 0) errno = 0;
         if (got <= 0) return false;
@@ -87,13 +87,13 @@ bool mapping_read(void *memory, const mapping_source *from, uint64_t begin, uint
     return true;
 }
 
-bool mapping_is_unchanged(const mapping_source *from) {
+bool mapping_is_unchanged(const mapping_source *source) {
     struct stat info;
     int64_t seconds, nanoseconds;
-    if (fstat((int)from->file, &info) != 0) return false;
+    if (fstat((int)source->file, &info) != 0) return false;
     time_of(&seconds, &nanoseconds, &info);
-    return (uint64_t)info.st_size == from->bytes && seconds == from->seconds &&
-           nanoseconds == from->nanoseconds;
+    return (uint64_t)info.st_size == source->bytes && seconds == source->seconds &&
+           nanoseconds == source->nanoseconds;
 }
 
 void mapping_drop(mapping_source *owned) {
@@ -102,7 +102,7 @@ void mapping_drop(mapping_source *owned) {
 }
 
 void mapping_close(void *memory, uint64_t bytes) {
-    if (memory) munmap(memory, room_for(bytes));
+    if (memory) munmap(memory, read_buffer_bytes(bytes));
 }
 
 /* Returns true if the descriptor refers to the file that `name` refers to now, a regular file
@@ -192,9 +192,9 @@ static char *link_follow(const char *link) {
 }
 
 char *temporary_target(const char *path) {
-    enum { LINKS_MOST = 40 }; /* the system's own limit */
+    enum { LINKS_MAX = 40 }; /* the system's own limit */
     char *target = NULL;
-    for (int i = 0; i <= LINKS_MOST; ++i) {
+    for (int i = 0; i <= LINKS_MAX; ++i) {
         struct stat info;
         errno = 0;
         if (lstat(target ? target : path, &info) != 0 || !S_ISLNK(info.st_mode)) return target;
@@ -215,12 +215,12 @@ bool text_stream_open(text_stream *out) {
     return out->stream != NULL;
 }
 
-bool text_stream_end(text_stream *of) {
-    const bool failed = ferror(of->stream) != 0;
-    const bool whole = fclose(of->stream) == 0 && !failed;
-    of->stream = NULL;
+bool text_stream_end(text_stream *stream) {
+    const bool failed = ferror(stream->stream) != 0;
+    const bool whole = fclose(stream->stream) == 0 && !failed;
+    stream->stream = NULL;
     if (whole) return true;
-    free(of->text);
-    of->text = NULL;
+    free(stream->text);
+    stream->text = NULL;
     return false;
 }

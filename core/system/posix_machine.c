@@ -9,18 +9,18 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { CORES_MOST = 1 << 16 };
+enum { CORES_MAX = 1 << 16 };
 
 int machine_cores_online(void) {
     const long online = sysconf(_SC_NPROCESSORS_ONLN);
-    return online > 0 && online < CORES_MOST ? (int)online : 0;
+    return online > 0 && online < CORES_MAX ? (int)online : 0;
 }
 
 #ifdef __linux__
 #include <sched.h>
 
 static int cores_of_mask(void) {
-    for (size_t bits = 1024; bits <= CORES_MOST; bits *= 2) { /* fails while too small */
+    for (size_t bits = 1024; bits <= CORES_MAX; bits *= 2) { /* fails while too small */
         cpu_set_t *mask = CPU_ALLOC(bits);
         const size_t bytes = CPU_ALLOC_SIZE(bits);
         const int found =
@@ -43,7 +43,7 @@ static int cores_of_group(const char *group) {
     fclose(file);
     if (found != 2 || quota <= 0 || period <= 0) return 0;
     const long long cores = (quota - 1) / period + 1;
-    return cores < CORES_MOST ? (int)cores : 0;
+    return cores < CORES_MAX ? (int)cores : 0;
 }
 
 /* Returns the smallest quota of this process's control group and its ancestors; 0 if there is no
@@ -56,11 +56,11 @@ static int cores_of_quota(void) {
     fclose(file);
     char *group = line[0] ? line + 3 : line;
     group[strcspn(group, "\n")] = '\0';
-    for (int least = 0;;) {
+    for (int minimum = 0;;) {
         const int here = cores_of_group(group);
-        if (here > 0 && (least == 0 || here < least)) least = here;
+        if (here > 0 && (minimum == 0 || here < minimum)) minimum = here;
         char *last = strrchr(group, '/');
-        if (!last) return least;
+        if (!last) return minimum;
         *last = '\0';
     }
 }

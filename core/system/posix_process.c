@@ -121,10 +121,10 @@ const char *plugin_reason(void) {
 }
 
 bool plugin_try_each(const char *pattern, bool (*take)(const char *path)) {
-    glob_t found;
+    glob_t matches;
     bool taken = false;
-    if (glob(pattern, 0, NULL, &found) != 0) return false;
-    for (size_t i = 0; i < found.gl_pathc && !taken; ++i) taken = take(found.gl_pathv[i]);
-    globfree(&found);
+    if (glob(pattern, 0, NULL, &matches) != 0) return false;
+    for (size_t i = 0; i < matches.gl_pathc && !taken; ++i) taken = take(matches.gl_pathv[i]);
+    globfree(&matches);
     return taken;
 }

@@ -28,13 +28,13 @@ static file_kind kind_of(file_identity *out, uint64_t *bytes, HANDLE file) {
 }
 
 file_kind file_identify(file_identity *out, const char *path) {
-    file_identity found = {0, 0};
+    file_identity identity = {0, 0};
     uint64_t bytes = 0;
     const HANDLE file = open_to(path, 0, FILE_FLAG_BACKUP_SEMANTICS); /* required for directories */
     if (file == INVALID_HANDLE_VALUE) return FILE_ABSENT;
-    const file_kind kind = kind_of(&found, &bytes, file);
+    const file_kind kind = kind_of(&identity, &bytes, file);
     CloseHandle(file);
-    if (out) *out = found;
+    if (out) *out = identity;
     return kind;
 }
 
@@ -52,10 +52,11 @@ mapping_end mapping_find(mapping_source *out, const char *path) {
 
 /* Maps the file: Windows refuses to truncate a mapped file, so the mapping is safe and mapping_read
    has nothing to do. */
-mapping_end mapping_reserve(void **memory, const mapping_source *from) {
+mapping_end mapping_reserve(void **memory, const mapping_source *source) {
     *memory = NULL;
-    if (from->bytes == 0) return MAPPING_MADE;
-    const HANDLE object = CreateFileMappingW((HANDLE)from->file, NULL, PAGE_WRITECOPY, 0, 0, NULL);
+    if (source->bytes == 0) return MAPPING_MADE;
+    const HANDLE object =
+        CreateFileMappingW((HANDLE)source->file, NULL, PAGE_WRITECOPY, 0, 0, NULL);
     if (object) {
         *memory = MapViewOfFile(object, FILE_MAP_COPY, 0, 0, 0);
         CloseHandle(object); /* the view keeps the object alive */
@@ -65,16 +66,16 @@ mapping_end mapping_reserve(void **memory, const mapping_source *from) {
     return MAPPING_FAILED;
 }
 
-bool mapping_read(void *memory, const mapping_source *from, uint64_t begin, uint64_t count) {
+bool mapping_read(void *memory, const mapping_source *source, uint64_t begin, uint64_t count) {
     (void)memory;
     errno = 0;
-    return begin + count <= from->bytes;
+    return begin + count <= source->bytes;
 }
 
-bool mapping_is_unchanged(const mapping_source *from) {
+bool mapping_is_unchanged(const mapping_source *source) {
     file_identity which;
     uint64_t bytes = 0;
-    return kind_of(&which, &bytes, (HANDLE)from->file) == FILE_REGULAR && bytes == from->bytes;
+    return kind_of(&which, &bytes, (HANDLE)source->file) == FILE_REGULAR && bytes == source->bytes;
 }
 
 void mapping_drop(mapping_source *owned) {
@@ -141,20 +142,20 @@ bool text_stream_open(text_stream *out) {
     return out->stream != NULL;
 }
 
-bool text_stream_end(text_stream *of) {
-    const bool failed = ferror(of->stream) != 0 || fflush(of->stream) != 0;
-    const long bytes = failed ? -1 : ftell(of->stream);
-    if (bytes >= 0) of->text = (char *)malloc((size_t)bytes + 1);
-    rewind(of->stream);
-    if (of->text) {
-        of->count = fread(of->text, 1, (size_t)bytes, of->stream);
-        of->text[of->count] = '\0';
+bool text_stream_end(text_stream *stream) {
+    const bool failed = ferror(stream->stream) != 0 || fflush(stream->stream) != 0;
+    const long bytes = failed ? -1 : ftell(stream->stream);
+    if (bytes >= 0) stream->text = (char *)malloc((size_t)bytes + 1);
+    rewind(stream->stream);
+    if (stream->text) {
+        stream->count = fread(stream->text, 1, (size_t)bytes, stream->stream);
+        stream->text[stream->count] = '\0';
     }
-    fclose(of->stream);
-    of->stream = NULL;
-    const bool whole = of->text && of->count == (size_t)bytes;
+    fclose(stream->stream);
+    stream->stream = NULL;
+    const bool whole = stream->text && stream->count == (size_t)bytes;
     if (whole) return true;
-    free(of->text);
-    of->text = NULL;
+    free(stream->text);
+    stream->text = NULL;
     return false;
 }

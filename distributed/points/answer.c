@@ -27,7 +27,7 @@ enum { MERGE_GRAIN = 256 };
 /* Remaining results of one part for one query. */
 typedef struct merge_run {
     uint64_t at, end;
-    const parts_asked *from;
+    const parts_asked *request;
 } merge_run;
 
 /* The runs of every query of a chunk. Owns its memory. */
@@ -44,24 +44,24 @@ static void merge_runs_close(merge_runs *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
-static kd_status merge_runs_open(merge_runs *out, const parts_asked *asked, int rounds,
+static kd_status merge_runs_open(merge_runs *out, const parts_asked *request, int rounds,
                                  int32_t parts, uint64_t queries) {
     uint64_t *next = NULL;
     kd_status status = KD_OK;
     memset(out, 0, sizeof *out);
     KD_TRY_GOTO(KD_RESERVE_ZEROED(out->begins, queries + 1));
     for (int round = 0; round < rounds; ++round)
-        for (uint64_t q = 0; q < asked[round].begins[parts]; ++q)
-            ++out->begins[asked[round].who[q]];
+        for (uint64_t q = 0; q < request[round].begins[parts]; ++q)
+            ++out->begins[request[round].who[q]];
     out->begins[queries] = scan_exclusive_u64(out->begins, out->begins, queries);
     KD_TRY_GOTO(KD_RESERVE(out->runs, out->begins[queries]));
     KD_TRY_GOTO(KD_RESERVE(next, queries));
     memcpy(next, out->begins, queries * sizeof *next);
     for (int round = 0; round < rounds; ++round)
-        for (uint64_t q = 0; q < asked[round].begins[parts]; ++q) {
-            const merge_run run = {asked[round].offsets[q], asked[round].offsets[q + 1],
-                                   &asked[round]};
-            out->runs[next[asked[round].who[q]]++] = run;
+        for (uint64_t q = 0; q < request[round].begins[parts]; ++q) {
+            const merge_run run = {request[round].offsets[q], request[round].offsets[q + 1],
+                                   &request[round]};
+            out->runs[next[request[round].who[q]]++] = run;
         }
 done:
     memory_free(next);
@@ -78,47 +78,48 @@ typedef struct merging {
 } merging;
 
 static double dist2_at(const parts_call *call, const merge_run *run) {
-    if (!run->from->dist2) return 0;
-    return point_coordinate((const char *)run->from->dist2 +
-                                run->at * point_scalar_bytes(call->of->scalar),
-                            call->of->scalar, 0);
+    if (!run->request->dist2) return 0;
+    return point_coordinate((const char *)run->request->dist2 +
+                                run->at * point_scalar_bytes(call->parts->scalar),
+                            call->parts->scalar, 0);
 }
 
 /* Returns the run with the least remaining element, or NULL. */
 static merge_run *least_of(const parts_call *call, merge_run *begin, merge_run *end) {
-    merge_run *least = NULL;
-    double least_dist2 = 0;
+    merge_run *minimum = NULL;
+    double min_dist2 = 0;
     for (merge_run *run = begin; run < end; ++run) {
         if (run->at == run->end) continue;
         const double dist2 = dist2_at(call, run);
-        if (least &&
-            (dist2 > least_dist2 || (dist2 == least_dist2 && run->from->numbers[run->at] >
-                                                                 least->from->numbers[least->at])))
+        if (minimum && (dist2 > min_dist2 ||
+                        (dist2 == min_dist2 &&
+                         run->request->numbers[run->at] > minimum->request->numbers[minimum->at])))
             continue;
-        least = run;
-        least_dist2 = dist2;
+        minimum = run;
+        min_dist2 = dist2;
     }
-    return least;
+    return minimum;
 }
 
 static void put(const parts_call *call, uint64_t at, uint64_t number, double dist2) {
     const points_rows *out = &call->out;
     const bool none = number == KD_NO_POINT64;
-    if (call->names && !none) number = call->names[number - call->of->first];
+    if (call->names && !none) number = call->names[number - call->parts->first];
     if (out->wide) out->wide[at] = number;
     if (out->ids) out->ids[at] = none ? KD_NO_POINT : (uint32_t)number;
     if (!out->dist2) return;
-    if (call->of->scalar == POINT_DOUBLE)
+    if (call->parts->scalar == POINT_DOUBLE)
         ((double *)out->dist2)[at] = dist2;
     else
         ((float *)out->dist2)[at] = (float)dist2;
 }
 
 /* Returns whether all runs of a query, without the excluded point, have the length of its row. */
-static bool fits(const merging *work, const merge_run *begin, const merge_run *end, uint64_t room) {
+static bool fits(const merging *work, const merge_run *begin, const merge_run *end,
+                 uint64_t capacity) {
     uint64_t answers = 0;
     for (const merge_run *run = begin; run < end; ++run) answers += run->end - run->at;
-    return answers == room + (work->call->self ? 1 : 0);
+    return answers == capacity + (work->call->self ? 1 : 0);
 }
 
 static void merge_row(merging *work, uint64_t i) {
@@ -136,23 +137,23 @@ static void merge_row(merging *work, uint64_t i) {
     const bool nearest = call->kind == POINTS_NEAREST;
     const uint64_t wanted = nearest ? call->k - (call->self ? 1 : 0) : 0;
     const uint64_t to = nearest ? row * wanted : call->offsets[row];
-    const uint64_t room = nearest ? wanted : call->offsets[row + 1] - to;
-    if (!nearest && !fits(work, begin, end, room)) {
+    const uint64_t capacity = nearest ? wanted : call->offsets[row + 1] - to;
+    if (!nearest && !fits(work, begin, end, capacity)) {
         atomic_store(&work->misfit, true);
         return;
     }
     uint64_t made = 0;
-    while (made < room) {
+    while (made < capacity) {
         merge_run *from = least_of(call, begin, end);
         if (!from) break;
-        const uint64_t number = from->from->numbers[from->at];
+        const uint64_t number = from->request->numbers[from->at];
         const double dist2 = dist2_at(call, from);
         ++from->at;
         if (call->self && number == call->self[query]) continue;
         put(call, to + made++, number, dist2);
     }
     if (call->out.counts) call->out.counts[row] = (uint32_t)made;
-    for (; made < room; ++made) put(call, to + made, KD_NO_POINT64, (double)INFINITY);
+    for (; made < capacity; ++made) put(call, to + made, KD_NO_POINT64, (double)INFINITY);
 }
 
 static void merge_piece(void *context, int64_t begin, int64_t end, int thread) {
@@ -178,19 +179,19 @@ static const void *scalars_at(const kd_point_array *points, uint64_t i) {
 }
 
 static bool box_overlaps(const parts_call *call, uint64_t query, int32_t part) {
-    const point_box *box = &call->of->all[part].box;
+    const point_box *box = &call->parts->all[part].box;
     const void *lo = scalars_at(&call->query.points, query), *hi = scalars_at(&call->hi, query);
-    for (uint32_t axis = 0; axis < call->of->dims; ++axis)
-        if (!(point_coordinate(lo, call->of->scalar, axis) <= box->hi[axis] &&
-              point_coordinate(hi, call->of->scalar, axis) >= box->lo[axis]))
+    for (uint32_t axis = 0; axis < call->parts->dims; ++axis)
+        if (!(point_coordinate(lo, call->parts->scalar, axis) <= box->hi[axis] &&
+              point_coordinate(hi, call->parts->scalar, axis) >= box->lo[axis]))
             return false;
     return true;
 }
 
 static bool may_hold(const parts_call *call, uint64_t query, int32_t part, double bound) {
     const part_reach reach = parts_reach(call);
-    if (parts_asks_boxes(call))
-        return call->of->all[part].count > 0 && box_overlaps(call, query, part);
+    if (parts_query_boxes(call))
+        return call->parts->all[part].count > 0 && box_overlaps(call, query, part);
     return reach_may_hold(&reach, scalars_at(&call->query.points, query), part, bound);
 }
 
@@ -202,8 +203,8 @@ static int32_t home_of(const parts_call *call, uint64_t query) {
 static double radius_of(const parts_call *call, uint64_t query) {
     const double own = call->query.radii
                            ? point_coordinate((const char *)call->query.radii +
-                                                  query * point_scalar_bytes(call->of->scalar),
-                                              call->of->scalar, 0)
+                                                  query * point_scalar_bytes(call->parts->scalar),
+                                              call->parts->scalar, 0)
                            : (double)INFINITY;
     return own < call->query.max_radius ? own : call->query.max_radius;
 }
@@ -224,14 +225,15 @@ typedef struct choosing {
 static double bound_of(const choosing *work, uint64_t i) {
     const parts_call *call = work->call;
     const double radius =
-        metric_bound(call->of->scalar, parts_reach(call).norm, radius_of(call, call->begin + i));
+        metric_bound(call->parts->scalar, parts_reach(call).norm, radius_of(call, call->begin + i));
     if (!work->known) return radius;
     const merge_run *run = &work->known->runs[work->known->begins[i]];
     if (work->known->begins[i] == work->known->begins[i + 1] || run->end - run->at < call->k)
         return radius;
-    const double last = point_coordinate((const char *)run->from->dist2 +
-                                             (run->end - 1) * point_scalar_bytes(call->of->scalar),
-                                         call->of->scalar, 0);
+    const double last =
+        point_coordinate((const char *)run->request->dist2 +
+                             (run->end - 1) * point_scalar_bytes(call->parts->scalar),
+                         call->parts->scalar, 0);
     return last < radius ? last : radius;
 }
 
@@ -239,7 +241,7 @@ static bool is_asked(const choosing *work, uint64_t i, int32_t part, double *bou
     const parts_call *call = work->call;
     const bool first = work->homes && !work->known;
     if (work->homes && (work->homes[i] == part) != first) return false;
-    if (parts_asks_boxes(call)) return may_hold(call, call->begin + i, part, (double)INFINITY);
+    if (parts_query_boxes(call)) return may_hold(call, call->begin + i, part, (double)INFINITY);
     *bound = bound_of(work, i);
     return may_hold(call, call->begin + i, part, *bound);
 }
@@ -247,13 +249,13 @@ static bool is_asked(const choosing *work, uint64_t i, int32_t part, double *bou
 /* Writes one query for a part: the scalars of the point, and a radius; or two corners. */
 static void write_question(const choosing *work, uint64_t i, double bound, char *to) {
     const parts_call *call = work->call;
-    const uint64_t query = call->begin + i, scalar = point_scalar_bytes(call->of->scalar);
-    const uint64_t bytes = call->of->dims * scalar;
+    const uint64_t query = call->begin + i, scalar = point_scalar_bytes(call->parts->scalar);
+    const uint64_t bytes = call->parts->dims * scalar;
     const kd_point_array *lo = &call->query.points, *hi = &call->hi;
     memcpy(to,
            (const char *)lo->coordinates + query * (lo->stride_bytes ? lo->stride_bytes : bytes),
            bytes);
-    if (parts_asks_boxes(call)) {
+    if (parts_query_boxes(call)) {
         memcpy(to + bytes,
                (const char *)hi->coordinates +
                    query * (hi->stride_bytes ? hi->stride_bytes : bytes),
@@ -275,7 +277,7 @@ static void choose_parts(void *context, int64_t begin, int64_t end, int thread) 
     const choosing *work = (const choosing *)context;
     const uint64_t count = work->call->end - work->call->begin;
     const uint64_t bytes =
-        parts_question_width(work->call) * point_scalar_bytes(work->call->of->scalar);
+        parts_question_width(work->call) * point_scalar_bytes(work->call->parts->scalar);
     (void)thread;
     for (int64_t item = begin; item < end; ++item) {
         const int32_t part = (int32_t)(item / BLOCKS);
@@ -298,7 +300,7 @@ static void choose_parts(void *context, int64_t begin, int64_t end, int thread) 
 static kd_status choose_all(choosing *work) {
     const parts_call *call = work->call;
     parts_asked *out = work->out;
-    const int64_t size = call->of->size, items = size * BLOCKS;
+    const int64_t size = call->parts->size, items = size * BLOCKS;
     KD_TRY(KD_RESERVE(out->begins, (uint64_t)size + 1));
     parallel_for(items, 1, choose_parts, work);
     const uint64_t all = scan_exclusive_u64(work->places, work->places, (uint64_t)items);
@@ -306,7 +308,7 @@ static kd_status choose_all(choosing *work) {
     out->begins[size] = all;
     KD_TRY(KD_RESERVE(out->who, all));
     KD_TRY(memory_reserve(&out->scalars, all * parts_question_width(call),
-                          point_scalar_bytes(call->of->scalar)));
+                          point_scalar_bytes(call->parts->scalar)));
     work->fills = true;
     parallel_for(items, 1, choose_parts, work);
     return KD_OK;
@@ -316,7 +318,7 @@ static kd_status choose(parts_asked *out, const parts_call *call, const int32_t 
                         const merge_runs *known) {
     choosing work = {call, homes, known, out, NULL, false};
     memset(out, 0, sizeof *out);
-    KD_TRY(KD_RESERVE_ZEROED(work.places, (uint64_t)call->of->size * BLOCKS));
+    KD_TRY(KD_RESERVE_ZEROED(work.places, (uint64_t)call->parts->size * BLOCKS));
     const kd_status status = choose_all(&work);
     memory_free(work.places);
     return status;
@@ -367,20 +369,21 @@ static kd_status find_homes(chunk *at, const parts_call *call) {
 }
 
 /* Second round: searches the other parts, within the distances found at the homes. */
-static kd_status ask_others(parts_call *call, chunk *at, kd_status own) {
-    if (own == KD_OK)
-        own = merge_runs_open(&at->known, at->asked, 1, call->of->size, call->end - call->begin);
-    if (own == KD_OK) own = choose(&at->asked[1], call, at->homes, &at->known);
-    return parts_ask(call, &at->asked[1], own);
+static kd_status query_other_ranks(parts_call *call, chunk *at, kd_status status) {
+    if (status == KD_OK)
+        status =
+            merge_runs_open(&at->known, at->asked, 1, call->parts->size, call->end - call->begin);
+    if (status == KD_OK) status = choose(&at->asked[1], call, at->homes, &at->known);
+    return parts_query(call, &at->asked[1], status);
 }
 
-static kd_status answer_chunk(parts_call *call, chunk *at, kd_status own) {
+static kd_status answer_chunk(parts_call *call, chunk *at, kd_status status) {
     const bool nearest = call->kind == POINTS_NEAREST;
-    if (own == KD_OK)
-        own = nearest ? find_homes(at, call) : choose(&at->asked[0], call, NULL, NULL);
-    KD_TRY(parts_ask(call, &at->asked[0], own));
-    if (nearest) KD_TRY(ask_others(call, at, KD_OK));
-    kd_status merged = merge_runs_open(&at->all, at->asked, nearest ? 2 : 1, call->of->size,
+    if (status == KD_OK)
+        status = nearest ? find_homes(at, call) : choose(&at->asked[0], call, NULL, NULL);
+    KD_TRY(parts_query(call, &at->asked[0], status));
+    if (nearest) KD_TRY(query_other_ranks(call, at, KD_OK));
+    kd_status merged = merge_runs_open(&at->all, at->asked, nearest ? 2 : 1, call->parts->size,
                                        call->end - call->begin);
     if (merged == KD_OK) merge_rows(call, &at->all);
     if (merged == KD_OK && at->all.misfit)
@@ -390,9 +393,9 @@ static kd_status answer_chunk(parts_call *call, chunk *at, kd_status own) {
     return merged;
 }
 
-kd_status parts_answer(parts_call *call, kd_status own) {
-    kd_status status = own;
-    if (own != KD_OK)
+kd_status parts_answer(parts_call *call, kd_status own_status) {
+    kd_status status = own_status;
+    if (own_status != KD_OK)
         call->query.points.count = 0; /* the arguments may be invalid: do not read
                                          them */
     call->end = 0;
@@ -406,7 +409,7 @@ kd_status parts_answer(parts_call *call, kd_status own) {
         merge_runs_close(&at.known);
         merge_runs_close(&at.all);
         memory_free(at.homes);
-        status = ranks_agree(call->among, status);
+        status = ranks_agree(call->comm, status);
     } while (status == KD_OK && call->more);
     return status;
 }

@@ -22,10 +22,10 @@
 
 namespace {
 #ifdef KD_CUDA_EMULATED
-constexpr uint64_t ANSWERS_MOST = 1 << 9, ANSWERS_LEAST = 1 << 8; /* tests exercise several
+constexpr uint64_t ANSWERS_MAX = 1 << 9, ANSWERS_MIN = 1 << 8; /* tests exercise several
                                                                      chunks */
 #else
-constexpr uint64_t ANSWERS_MOST = 1 << 26, ANSWERS_LEAST = 1 << 16;
+constexpr uint64_t ANSWERS_MAX = 1 << 26, ANSWERS_MIN = 1 << 16;
 #endif
 
 unsigned blocks_of(uint64_t count) {
@@ -39,40 +39,40 @@ struct chunk {
     const parts_call *call;
     uint64_t first, count; /* range of queries */
     uint64_t rows;         /* capacity of the result arrays */
-    asking of;
+    asking request;
     questions out;
-    borrowed points, radii, homes, fill, ids, dist2, begins, flags, wide;
-    borrowed who, asked, asked_points, asked_radii;
+    device_guard points, radii, homes, fill, ids, dist2, begins, flags, wide;
+    device_guard who, asked, query_points, query_radii;
 };
 
 uint64_t scalar_bytes(const parts_call *call) {
-    return point_scalar_bytes(call->of->scalar);
+    return point_scalar_bytes(call->parts->scalar);
 }
 
 /* Provides the caller's array on this device: the array itself, or a copy. */
-kd_status bring(const void **out, borrowed *room, const void *given, uint64_t bytes,
+kd_status bring(const void **out, device_guard *buffer, const void *given, uint64_t bytes,
                 int32_t device) {
     *out = given;
     if (!given || bytes == 0 || device_of_pointer(given) == device) return KD_OK;
-    KD_TRY(room->take(bytes));
-    *out = room->memory;
-    return device_copy(room->memory, given, bytes, NULL);
+    KD_TRY(buffer->take(bytes));
+    *out = buffer->memory;
+    return device_copy(buffer->memory, given, bytes, NULL);
 }
 
 kd_status bring_queries(chunk *at) {
     const parts_call *call = at->call;
     const kd_point_array *given = &call->query.points;
-    const uint64_t scalar = scalar_bytes(call), one = call->of->dims * scalar;
+    const uint64_t scalar = scalar_bytes(call), one = call->parts->dims * scalar;
     const uint64_t stride = given->stride_bytes ? given->stride_bytes : one;
     const void *from = (const char *)given->coordinates + at->first * stride;
     const bool elsewhere = device_of_pointer(from) >= 0;
-    point_array *points = &at->of.points;
-    *points = point_array_make(NULL, at->count, call->of->dims, call->of->scalar);
+    point_array *points = &at->request.points;
+    *points = point_array_make(NULL, at->count, call->parts->dims, call->parts->scalar);
     points->stride_bytes = stride;
     KD_TRY(bring(&points->coordinates, &at->points, from, (at->count - 1) * stride + one,
                  call->part->device));
     if (call->query.radii)
-        KD_TRY(bring(&at->of.radii, &at->radii,
+        KD_TRY(bring(&at->request.radii, &at->radii,
                      (const char *)call->query.radii + at->first * scalar, at->count * scalar,
                      call->part->device));
     point_box box;
@@ -80,9 +80,9 @@ kd_status bring_queries(chunk *at) {
                                                                    validated before */
 }
 
-kd_status clear(borrowed *room, uint64_t bytes) {
-    KD_TRY(room->take(bytes));
-    KD_CUDA(cudaMemsetAsync(room->memory, 0, bytes, (cudaStream_t)NULL));
+kd_status clear(device_guard *buffer, uint64_t bytes) {
+    KD_TRY(buffer->take(bytes));
+    KD_CUDA(cudaMemsetAsync(buffer->memory, 0, bytes, (cudaStream_t)NULL));
     return KD_OK;
 }
 
@@ -90,33 +90,33 @@ kd_status begin_chunk(chunk *at, const part_summary *summaries, part_reach reach
     const parts_call *call = at->call;
     const uint64_t scalar = scalar_bytes(call), count = at->count;
     const bool counts = call->kind == POINTS_COUNT, nearest = call->kind == POINTS_NEAREST;
-    memset(&at->of, 0, sizeof at->of);
+    memset(&at->request, 0, sizeof at->request);
     memset(&at->out, 0, sizeof at->out);
-    at->of.reach = reach;
-    at->of.reach.all = summaries;
-    at->of.max_radius = call->query.max_radius;
-    at->of.k = nearest ? call->k : 0;
+    at->request.reach = reach;
+    at->request.reach.all = summaries;
+    at->request.max_radius = call->query.max_radius;
+    at->request.k = nearest ? call->k : 0;
     KD_TRY(bring_queries(at));
     KD_TRY(clear(&at->fill, count * sizeof(uint32_t)));
     KD_TRY(clear(&at->flags, sizeof(uint32_t)));
     KD_TRY(at->asked.take(sizeof(uint32_t)));
     KD_TRY(at->who.take(count * sizeof(uint32_t)));
-    KD_TRY(at->asked_points.take(count * call->of->dims * scalar));
-    KD_TRY(at->asked_radii.take(count * scalar));
-    at->of.fill = at->fill.as<uint32_t>();
-    at->of.flags = at->flags.as<uint32_t>();
+    KD_TRY(at->query_points.take(count * call->parts->dims * scalar));
+    KD_TRY(at->query_radii.take(count * scalar));
+    at->request.fill = at->fill.as<uint32_t>();
+    at->request.flags = at->flags.as<uint32_t>();
     at->out.who = at->who.as<uint32_t>();
     at->out.count = at->asked.as<uint32_t>();
-    at->out.points = at->asked_points.memory;
+    at->out.points = at->query_points.memory;
     if (nearest) {
         KD_TRY(at->homes.take(count * sizeof(int32_t)));
-        at->of.homes = at->homes.as<int32_t>();
+        at->request.homes = at->homes.as<int32_t>();
     }
     if (counts) return KD_OK;
     KD_TRY(at->ids.take(at->rows * sizeof(uint32_t)));
     KD_TRY(at->dist2.take(at->rows * scalar));
-    at->of.ids = at->ids.as<uint32_t>();
-    at->of.dist2 = at->dist2.memory;
+    at->request.ids = at->ids.as<uint32_t>();
+    at->request.dist2 = at->dist2.memory;
     if (call->out.wide) KD_TRY(at->wide.take(at->rows * sizeof(uint64_t)));
     return KD_OK;
 }
@@ -132,7 +132,7 @@ kd_status bring_begins(chunk *at) {
         status = device_copy(at->begins.memory, begins, (at->count + 1) * sizeof *begins, NULL);
     if (status == KD_OK) status = device_stream_wait(NULL);
     memory_free(begins);
-    at->of.begins = at->begins.as<uint64_t>();
+    at->request.begins = at->begins.as<uint64_t>();
     return status;
 }
 
@@ -142,18 +142,18 @@ kd_status bring_begins(chunk *at) {
    that of the querying device. */
 struct serving {
     entered on;
-    borrowed points, radii, ids, dist2, counts, offsets;
+    device_guard points, radii, ids, dist2, counts, offsets;
 };
 struct heard {
-    borrowed ids, dist2, counts, offsets;
+    device_guard ids, dist2, counts, offsets;
 };
 
-kd_status send_questions(serving *at, const chunk *from, uint64_t count, kd_points_query *query,
-                         bool apart) {
-    const parts_call *call = from->call;
-    const uint64_t scalar = scalar_bytes(call), bytes = count * call->of->dims * scalar;
-    const void *points = from->out.points, *radii = from->out.radii;
-    if (apart) {
+kd_status send_questions(serving *at, const chunk *chunk, uint64_t count, kd_points_query *query,
+                         bool remote) {
+    const parts_call *call = chunk->call;
+    const uint64_t scalar = scalar_bytes(call), bytes = count * call->parts->dims * scalar;
+    const void *points = chunk->out.points, *radii = chunk->out.radii;
+    if (remote) {
         KD_TRY(at->points.take(bytes));
         KD_TRY(device_copy(at->points.memory, points, bytes, NULL));
         points = at->points.memory;
@@ -165,8 +165,8 @@ kd_status send_questions(serving *at, const chunk *from, uint64_t count, kd_poin
         KD_TRY(device_stream_wait(NULL));
     }
     *query = call->query;
-    query->points = kd_point_array_make(points, count, call->of->dims,
-                                        call->of->scalar == POINT_DOUBLE ? KD_DOUBLE : KD_FLOAT);
+    query->points = kd_point_array_make(points, count, call->parts->dims,
+                                        call->parts->scalar == POINT_DOUBLE ? KD_DOUBLE : KD_FLOAT);
     query->radii = radii;
     query->scratch = NULL;
     query->scratch_bytes = 0;
@@ -200,69 +200,69 @@ kd_status find_answers(serving *at, const parts_call *call, const kd_points *tre
 }
 
 /* Copies an array from the part's device to the querying one, which is current. */
-kd_status fetch(const void **out, borrowed *here, const borrowed *there, uint64_t bytes,
-                bool apart) {
-    *out = there->memory;
-    if (!there->memory || !apart) return KD_OK;
+kd_status fetch(const void **out, device_guard *here, const device_guard *guard, uint64_t bytes,
+                bool remote) {
+    *out = guard->memory;
+    if (!guard->memory || !remote) return KD_OK;
     KD_TRY(here->take(bytes));
     *out = here->memory;
-    return device_copy(here->memory, there->memory, bytes, NULL);
+    return device_copy(here->memory, guard->memory, bytes, NULL);
 }
 
 kd_status launch_pick(chunk *at, int32_t part, which_round round, uint32_t *asked) {
     const unsigned blocks = blocks_of(at->count);
     /* without individual radii, the call's max_radius serves all queries */
-    at->out.radii = at->of.radii || round == ROUND_OTHERS ? at->asked_radii.memory : NULL;
+    at->out.radii = at->request.radii || round == ROUND_OTHERS ? at->query_radii.memory : NULL;
     KD_CUDA(cudaMemsetAsync(at->out.count, 0, sizeof *asked, (cudaStream_t)NULL));
-    if (at->call->of->scalar == POINT_DOUBLE)
-        pick<double><<<blocks, BLOCK>>>(at->of, at->out, part, round);
+    if (at->call->parts->scalar == POINT_DOUBLE)
+        pick<double><<<blocks, BLOCK>>>(at->request, at->out, part, round);
     else
-        pick<float><<<blocks, BLOCK>>>(at->of, at->out, part, round);
+        pick<float><<<blocks, BLOCK>>>(at->request, at->out, part, round);
     KD_CUDA_LAUNCHED("pick");
     KD_TRY(device_copy(asked, at->out.count, sizeof *asked, NULL));
     return device_stream_wait(NULL);
 }
 
-kd_status launch_merge(const chunk *at, const answers *from) {
-    const unsigned blocks = blocks_of(from->count);
+kd_status launch_merge(const chunk *at, const answers *results) {
+    const unsigned blocks = blocks_of(results->count);
     if (at->call->kind == POINTS_COUNT)
-        add_counts<<<blocks, BLOCK>>>(at->of, *from);
-    else if (at->call->of->scalar == POINT_DOUBLE)
-        merge_answers<double><<<blocks, BLOCK>>>(at->of, *from);
+        add_counts<<<blocks, BLOCK>>>(at->request, *results);
+    else if (at->call->parts->scalar == POINT_DOUBLE)
+        merge_answers<double><<<blocks, BLOCK>>>(at->request, *results);
     else
-        merge_answers<float><<<blocks, BLOCK>>>(at->of, *from);
+        merge_answers<float><<<blocks, BLOCK>>>(at->request, *results);
     KD_CUDA_LAUNCHED("merge_answers");
     return device_stream_wait(NULL);
 }
 
-kd_status ask_part(chunk *at, int32_t part, which_round round) {
+kd_status query_part_on(chunk *at, int32_t part, which_round round) {
     const parts_call *call = at->call;
-    const points_part *asked = &call->of->part[part];
-    const bool apart = asked->device != call->part->device;
+    const points_part *points_part = &call->parts->part[part];
+    const bool remote = points_part->device != call->part->device;
     const uint64_t scalar = scalar_bytes(call);
     answers said;
     uint64_t found = 0;
     memset(&said, 0, sizeof said);
-    if (call->of->all[part].count == 0) return KD_OK;
+    if (call->parts->all[part].count == 0) return KD_OK;
     KD_TRY(launch_pick(at, part, round, &said.count));
     if (said.count == 0) return KD_OK;
     said.who = at->out.who;
     heard here;
     {
-        serving there;
+        serving serving;
         kd_points_query query;
-        KD_TRY(there.on.enter(asked->device));
-        KD_TRY(send_questions(&there, at, said.count, &query, apart));
-        KD_TRY(find_answers(&there, call, asked->tree, &query, &found));
+        KD_TRY(serving.on.enter(points_part->device));
+        KD_TRY(send_questions(&serving, at, said.count, &query, remote));
+        KD_TRY(find_answers(&serving, call, points_part->tree, &query, &found));
         entered back;
         KD_TRY(back.enter(call->part->device));
-        KD_TRY(fetch((const void **)&said.ids, &here.ids, &there.ids, found * sizeof(uint32_t),
-                     apart));
-        KD_TRY(fetch(&said.dist2, &here.dist2, &there.dist2, found * scalar, apart));
-        KD_TRY(fetch((const void **)&said.counts, &here.counts, &there.counts,
-                     said.count * sizeof(uint32_t), apart));
-        KD_TRY(fetch((const void **)&said.offsets, &here.offsets, &there.offsets,
-                     (said.count + 1) * sizeof(uint64_t), apart));
+        KD_TRY(fetch((const void **)&said.ids, &here.ids, &serving.ids, found * sizeof(uint32_t),
+                     remote));
+        KD_TRY(fetch(&said.dist2, &here.dist2, &serving.dist2, found * scalar, remote));
+        KD_TRY(fetch((const void **)&said.counts, &here.counts, &serving.counts,
+                     said.count * sizeof(uint32_t), remote));
+        KD_TRY(fetch((const void **)&said.offsets, &here.offsets, &serving.offsets,
+                     (said.count + 1) * sizeof(uint64_t), remote));
         KD_TRY(launch_merge(at, &said));
     }
     return KD_OK;
@@ -272,7 +272,7 @@ kd_status ask_part(chunk *at, int32_t part, which_round round) {
 
 kd_status tell_flags(const chunk *at) {
     uint32_t flags = 0;
-    KD_TRY(device_copy(&flags, at->of.flags, sizeof flags, NULL));
+    KD_TRY(device_copy(&flags, at->request.flags, sizeof flags, NULL));
     KD_TRY(device_stream_wait(NULL));
     KD_REQUIRE(!(flags & BAD_RADIUS), KD_ERROR_INPUT,
                "`radii`: a radius is negative or NaN; expected 0 or more");
@@ -286,7 +286,7 @@ kd_status give_counts(const chunk *at) {
     uint64_t *sums = at->call->out.sums + at->call->first_row + at->first;
     uint32_t *counts = NULL;
     KD_TRY(KD_RESERVE(counts, at->count));
-    kd_status status = device_copy(counts, at->of.fill, at->count * sizeof *counts, NULL);
+    kd_status status = device_copy(counts, at->request.fill, at->count * sizeof *counts, NULL);
     if (status == KD_OK) status = device_stream_wait(NULL);
     for (uint64_t i = 0; status == KD_OK && i < at->count; ++i) sums[i] = counts[i];
     memory_free(counts);
@@ -304,17 +304,17 @@ kd_status give_rows(chunk *at) {
     const uint64_t place = call->kind == POINTS_NEAREST ? row * call->k : call->offsets[row];
     const unsigned blocks = blocks_of(at->count);
     uint64_t *wide = at->wide.as<uint64_t>();
-    if (call->of->scalar == POINT_DOUBLE)
-        close_rows<double><<<blocks, BLOCK>>>(at->of, wide);
+    if (call->parts->scalar == POINT_DOUBLE)
+        close_rows<double><<<blocks, BLOCK>>>(at->request, wide);
     else
-        close_rows<float><<<blocks, BLOCK>>>(at->of, wide);
+        close_rows<float><<<blocks, BLOCK>>>(at->request, wide);
     KD_CUDA_LAUNCHED("close_rows");
     KD_TRY(tell_flags(at));
-    KD_TRY(give(out->ids, place, sizeof *out->ids, at->of.ids, at->rows));
+    KD_TRY(give(out->ids, place, sizeof *out->ids, at->request.ids, at->rows));
     KD_TRY(give(out->wide, place, sizeof *out->wide, wide, at->rows));
-    KD_TRY(give(out->dist2, place, scalar_bytes(call), at->of.dist2, at->rows));
+    KD_TRY(give(out->dist2, place, scalar_bytes(call), at->request.dist2, at->rows));
     if (call->kind == POINTS_NEAREST)
-        KD_TRY(give(out->counts, row, sizeof *out->counts, at->of.fill, at->count));
+        KD_TRY(give(out->counts, row, sizeof *out->counts, at->request.fill, at->count));
     return device_stream_wait(NULL);
 }
 
@@ -323,26 +323,26 @@ kd_status answer_chunk(chunk *at, const part_summary *summaries, part_reach reac
     const bool nearest = call->kind == POINTS_NEAREST;
     KD_TRY(begin_chunk(at, summaries, reach));
     if (nearest) {
-        find_homes<<<blocks_of(at->count), BLOCK>>>(at->of);
+        find_homes<<<blocks_of(at->count), BLOCK>>>(at->request);
         KD_CUDA_LAUNCHED("find_homes");
     }
     if (call->kind == POINTS_FILL) KD_TRY(bring_begins(at));
     /* Each rank begins with its own part, so that the ranks query different parts at a time. */
-    const int32_t size = call->of->size, own = call->among->rank;
+    const int32_t size = call->parts->size, own = call->comm->rank;
     for (int32_t i = 0; i < size; ++i)
-        KD_TRY(ask_part(at, (own + i) % size, nearest ? ROUND_HOME : ROUND_ALL));
+        KD_TRY(query_part_on(at, (own + i) % size, nearest ? ROUND_HOME : ROUND_ALL));
     for (int32_t i = 0; nearest && i < size; ++i)
-        KD_TRY(ask_part(at, (own + i) % size, ROUND_OTHERS));
+        KD_TRY(query_part_on(at, (own + i) % size, ROUND_OTHERS));
     if (call->kind != POINTS_COUNT) return give_rows(at);
     KD_TRY(tell_flags(at));
     return give_counts(at);
 }
 
 /* Selects the queries from `first` on whose results fit; at least one. */
-void size_chunk(chunk *at, uint64_t most) {
+void size_chunk(chunk *at, uint64_t maximum) {
     const parts_call *call = at->call;
     const uint64_t left = call->query.points.count - at->first;
-    uint64_t count = call->kind == POINTS_NEAREST ? most / call->k : most / 4;
+    uint64_t count = call->kind == POINTS_NEAREST ? maximum / call->k : maximum / 4;
     count = count < 1 ? 1 : count;
     at->count = count < left ? count : left;
     at->rows = call->kind == POINTS_NEAREST ? at->count * call->k : 0;
@@ -351,23 +351,23 @@ void size_chunk(chunk *at, uint64_t most) {
     uint64_t fits = 1, over = at->count + 1; /* binary search: offsets never decrease */
     while (over - fits > 1) {
         const uint64_t middle = fits + (over - fits) / 2;
-        *(offsets[middle] - offsets[0] <= most ? &fits : &over) = middle;
+        *(offsets[middle] - offsets[0] <= maximum ? &fits : &over) = middle;
     }
     at->count = fits;
     at->rows = offsets[fits] - offsets[0];
 }
 
-kd_status answer_all(const parts_call *call, uint64_t most, uint64_t *done) {
-    const uint64_t bytes = (uint64_t)call->of->size * sizeof *call->of->all;
-    borrowed summaries;
+kd_status answer_all(const parts_call *call, uint64_t maximum, uint64_t *done) {
+    const uint64_t bytes = (uint64_t)call->parts->size * sizeof *call->parts->all;
+    device_guard summaries;
     const part_reach reach = parts_reach(call);
     KD_TRY(summaries.take(bytes));
-    KD_TRY(device_copy(summaries.memory, call->of->all, bytes, NULL));
+    KD_TRY(device_copy(summaries.memory, call->parts->all, bytes, NULL));
     while (*done < call->query.points.count) {
         chunk at;
         at.call = call;
         at.first = *done;
-        size_chunk(&at, most);
+        size_chunk(&at, maximum);
         KD_TRY(answer_chunk(&at, summaries.as<part_summary>(), reach));
         *done += at.count;
     }
@@ -378,11 +378,11 @@ kd_status answer_all(const parts_call *call, uint64_t most, uint64_t *done) {
 /* Retries with smaller chunks if memory is exhausted. */
 kd_status answer_device(const parts_call *call) {
     uint64_t done = 0;
-    entered on;
-    KD_TRY(on.enter(call->part->device));
-    for (uint64_t most = ANSWERS_MOST;; most /= 4) {
-        const kd_status status = answer_all(call, most, &done);
-        if (status != KD_ERROR_MEMORY || most / 4 < ANSWERS_LEAST) return status;
+    entered entered;
+    KD_TRY(entered.enter(call->part->device));
+    for (uint64_t maximum = ANSWERS_MAX;; maximum /= 4) {
+        const kd_status status = answer_all(call, maximum, &done);
+        if (status != KD_ERROR_MEMORY || maximum / 4 < ANSWERS_MIN) return status;
         status_clear();
     }
 }

@@ -43,51 +43,55 @@ struct answers {
     const void *dist2;
 };
 
-template <class S> __device__ double radius_of(const asking &of, uint64_t i) {
-    const double own = of.radii ? (double)((const S *)of.radii)[i] : (double)INFINITY;
-    return own < of.max_radius ? own : of.max_radius;
+template <class S> __device__ double radius_of(const asking &call, uint64_t i) {
+    const double own = call.radii ? (double)((const S *)call.radii)[i] : (double)INFINITY;
+    return own < call.max_radius ? own : call.max_radius;
 }
 
-__device__ uint64_t row_begin(const asking &of, uint64_t i) {
-    return of.begins ? of.begins[i] : i * of.k;
+__device__ uint64_t row_begin(const asking &call, uint64_t i) {
+    return call.begins ? call.begins[i] : i * call.k;
 }
 
-__device__ uint32_t row_room(const asking &of, uint64_t i) {
-    return of.begins ? (uint32_t)(of.begins[i + 1] - of.begins[i]) : of.k;
+__device__ uint32_t row_capacity(const asking &call, uint64_t i) {
+    return call.begins ? (uint32_t)(call.begins[i + 1] - call.begins[i]) : call.k;
 }
 
-__global__ void find_homes(asking of) {
+__global__ void find_homes(asking call) {
     const uint64_t i = (uint64_t)blockIdx.x * BLOCK + threadIdx.x;
-    if (i < of.points.count) of.homes[i] = reach_home(&of.reach, point_array_at(&of.points, i));
+    if (i < call.points.count)
+        call.homes[i] = reach_home(&call.reach, point_array_at(&call.points, i));
 }
 
 /* Returns whether a query has to search the part, and within which radius. */
 template <class S>
-__device__ bool is_asked(const asking &of, uint64_t i, int32_t part, which_round round, S *radius) {
-    const point_scalar scalar = of.reach.scalar;
-    const double own = radius_of<S>(of, i);
-    if (of.radii && !(((const S *)of.radii)[i] >= 0)) atomicOr(of.flags, (uint32_t)BAD_RADIUS);
-    if (round != ROUND_ALL && (of.homes[i] == part) != (round == ROUND_HOME)) return false;
-    double bound = metric_bound(scalar, of.reach.norm, own), near = own;
-    if (round == ROUND_OTHERS && of.fill[i] == of.k) {
-        const double last = (double)((const S *)of.dist2)[(i + 1) * of.k - 1];
+__device__ bool is_asked(const asking &call, uint64_t i, int32_t part, which_round round,
+                         S *radius) {
+    const point_scalar scalar = call.reach.scalar;
+    const double own = radius_of<S>(call, i);
+    if (call.radii && !(((const S *)call.radii)[i] >= 0))
+        atomicOr(call.flags, (uint32_t)BAD_RADIUS);
+    if (round != ROUND_ALL && (call.homes[i] == part) != (round == ROUND_HOME)) return false;
+    double bound = metric_bound(scalar, call.reach.norm, own), near = own;
+    if (round == ROUND_OTHERS && call.fill[i] == call.k) {
+        const double last = (double)((const S *)call.dist2)[(i + 1) * call.k - 1];
         bound = last < bound ? last : bound;
-        near = reach_radius_of(&of.reach, bound);
+        near = reach_radius_of(&call.reach, bound);
     }
     *radius = (S)(near < own ? near : own);
-    return reach_may_hold(&of.reach, point_array_at(&of.points, i), part, bound);
+    return reach_may_hold(&call.reach, point_array_at(&call.points, i), part, bound);
 }
 
 /* Compacts the selected queries; their order does not matter, but those of a block stay
    together. */
-template <class S> __global__ void pick(asking of, questions out, int32_t part, which_round round) {
+template <class S>
+__global__ void pick(asking call, questions out, int32_t part, which_round round) {
     __shared__ uint32_t asked, first;
     const uint64_t i = (uint64_t)blockIdx.x * BLOCK + threadIdx.x;
     if (threadIdx.x == 0) asked = 0;
     __syncthreads();
     S radius = 0;
     uint32_t place = 0;
-    const bool mine = i < of.points.count && is_asked<S>(of, i, part, round, &radius);
+    const bool mine = i < call.points.count && is_asked<S>(call, i, part, round, &radius);
     if (mine) place = atomicAdd(&asked, 1u);
     __syncthreads();
     if (threadIdx.x == 0) first = asked ? atomicAdd(out.count, asked) : 0;
@@ -95,8 +99,8 @@ template <class S> __global__ void pick(asking of, questions out, int32_t part, 
     if (!mine) return;
     place += first;
     out.who[place] = (uint32_t)i;
-    const S *from = (const S *)point_array_at(&of.points, i);
-    const uint32_t dims = of.reach.dims;
+    const S *from = (const S *)point_array_at(&call.points, i);
+    const uint32_t dims = call.reach.dims;
     for (uint32_t axis = 0; axis < dims; ++axis)
         ((S *)out.points)[(uint64_t)place * dims + axis] = from[axis];
     if (out.radii) ((S *)out.radii)[place] = radius;
@@ -107,29 +111,29 @@ template <class S> __device__ bool is_later(S a, uint32_t id, S b, uint32_t othe
     return a > b || (a == b && id > other);
 }
 
-template <class S> __global__ void merge_answers(asking of, answers from) {
+template <class S> __global__ void merge_answers(asking call, answers from) {
     const uint64_t question = (uint64_t)blockIdx.x * BLOCK + threadIdx.x;
     if (question >= from.count) return;
     const uint64_t query = from.who[question];
-    const uint64_t begin = from.counts ? question * of.k : from.offsets[question];
+    const uint64_t begin = from.counts ? question * call.k : from.offsets[question];
     const uint32_t *more = from.ids + begin;
     const S *more_dist2 = (const S *)from.dist2 + begin;
-    uint32_t *ids = of.ids + row_begin(of, query);
-    S *dist2 = (S *)of.dist2 + row_begin(of, query);
-    const uint32_t room = row_room(of, query);
-    uint32_t have = of.fill[query];
+    uint32_t *ids = call.ids + row_begin(call, query);
+    S *dist2 = (S *)call.dist2 + row_begin(call, query);
+    const uint32_t capacity = row_capacity(call, query);
+    uint32_t have = call.fill[query];
     uint32_t come = from.counts ? from.counts[question]
                                 : (uint32_t)(from.offsets[question + 1] - from.offsets[question]);
-    if (of.begins && come > room - have) {
-        atomicOr(of.flags, (uint32_t)MISFIT);
+    if (call.begins && come > capacity - have) {
+        atomicOr(call.flags, (uint32_t)MISFIT);
         return;
     }
-    while (have + come > room) {
+    while (have + come > capacity) {
         const bool own = come == 0 || (have > 0 && is_later(dist2[have - 1], ids[have - 1],
                                                             more_dist2[come - 1], more[come - 1]));
         own ? --have : --come;
     }
-    of.fill[query] = have + come;
+    call.fill[query] = have + come;
     for (uint32_t to = have + come; come > 0;) {
         --to;
         if (have > 0 &&
@@ -145,26 +149,26 @@ template <class S> __global__ void merge_answers(asking of, answers from) {
     }
 }
 
-__global__ void add_counts(asking of, answers from) {
+__global__ void add_counts(asking call, answers from) {
     const uint64_t question = (uint64_t)blockIdx.x * BLOCK + threadIdx.x;
     if (question < from.count)
-        of.fill[from.who[question]] +=
+        call.fill[from.who[question]] +=
             (uint32_t)(from.offsets[question + 1] - from.offsets[question]);
 }
 
 /* Pads the rows, and writes 64-bit ids unless `wide` is NULL. */
-template <class S> __global__ void close_rows(asking of, uint64_t *wide) {
+template <class S> __global__ void close_rows(asking call, uint64_t *wide) {
     const uint64_t i = (uint64_t)blockIdx.x * BLOCK + threadIdx.x;
-    if (i >= of.points.count) return;
-    const uint64_t begin = row_begin(of, i);
-    const uint32_t room = row_room(of, i), fill = of.fill[i];
-    if (of.begins && fill != room) atomicOr(of.flags, (uint32_t)MISFIT);
-    for (uint32_t j = fill; j < room; ++j) {
-        of.ids[begin + j] = KD_NO_POINT;
-        ((S *)of.dist2)[begin + j] = (S)INFINITY;
+    if (i >= call.points.count) return;
+    const uint64_t begin = row_begin(call, i);
+    const uint32_t capacity = row_capacity(call, i), fill = call.fill[i];
+    if (call.begins && fill != capacity) atomicOr(call.flags, (uint32_t)MISFIT);
+    for (uint32_t j = fill; j < capacity; ++j) {
+        call.ids[begin + j] = KD_NO_POINT;
+        ((S *)call.dist2)[begin + j] = (S)INFINITY;
     }
-    for (uint32_t j = 0; wide && j < room; ++j)
-        wide[begin + j] = j < fill ? of.ids[begin + j] : KD_NO_POINT64;
+    for (uint32_t j = 0; wide && j < capacity; ++j)
+        wide[begin + j] = j < fill ? call.ids[begin + j] : KD_NO_POINT64;
 }
 } // namespace
 

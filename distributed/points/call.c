@@ -19,22 +19,23 @@ static void skip_queries(kd_point_array *points, uint64_t begin, uint64_t end) {
     points->count = end - begin;
 }
 
-static kd_status answer_part(void *context, ranks *among) {
+static kd_status answer_part(void *context, ranks *comm) {
     parts_call call = *(const parts_call *)context; /* a copy, still with all queries */
     uint64_t begin = 0, end = 0;
-    call.among = among;
-    call.part = &call.of->part[among->rank];
-    ranks_part(among, among->rank, call.query.points.count, &begin, &end);
+    call.comm = comm;
+    call.part = &call.parts->part[comm->rank];
+    ranks_part(comm, comm->rank, call.query.points.count, &begin, &end);
     skip_queries(&call.query.points, begin, end);
     skip_queries(&call.hi, begin, end);
-    call.query.radii = behind(call.query.radii, begin * point_scalar_bytes(call.of->scalar));
+    call.query.radii = behind(call.query.radii, begin * point_scalar_bytes(call.parts->scalar));
     call.first_row = begin;
-    return parts_answers_there(call.of, &call) ? answer_device(&call) : parts_answer(&call, KD_OK);
+    return parts_answers_there(call.parts, &call) ? answer_device(&call)
+                                                  : parts_answer(&call, KD_OK);
 }
 
 bool parts_answers_there(const points_parts *parts, const parts_call *call) {
     if (parts_are_shared(parts) || parts->copies || parts->wide || call->names ||
-        parts_asks_boxes(call))
+        parts_query_boxes(call))
         return false;
     for (int32_t p = 0; p < parts->size; ++p)
         if (parts->part[p].device < 0) return false;
@@ -49,14 +50,14 @@ void parts_rename(uint32_t *ids, uint64_t count, const uint32_t *names) {
 
 /* Executes one device's share of the queries on its copy of all points, writing rows at their final
    positions. */
-static kd_status answer_copy(void *context, ranks *among) {
+static kd_status answer_copy(void *context, ranks *comm) {
     const parts_call *like = (const parts_call *)context;
-    const kd_points *tree = like->of->part[among->rank].tree;
-    const uint64_t scalar = point_scalar_bytes(like->of->scalar);
+    const kd_points *tree = like->parts->part[comm->rank].tree;
+    const uint64_t scalar = point_scalar_bytes(like->parts->scalar);
     kd_points_query query = like->query;
     uint64_t begin = 0, end = 0, *offsets = NULL;
     kd_status status = KD_OK;
-    ranks_part(among, among->rank, query.points.count, &begin, &end);
+    ranks_part(comm, comm->rank, query.points.count, &begin, &end);
     skip_queries(&query.points, begin, end);
     query.radii = behind(query.radii, begin * scalar);
     points_rows to = like->out;
@@ -95,10 +96,10 @@ static void sum_rows(const parts_call *call, uint64_t count) {
 
 kd_status parts_call_all(points_parts *parts, parts_call *call, kd_status checked) {
     const uint64_t count = call->query.points.count;
-    call->of = parts;
+    call->parts = parts;
     strip(call);
     if (parts_are_shared(parts)) {
-        call->among = &parts->shared;
+        call->comm = &parts->shared;
         call->part = parts->part;
         const kd_status status = parts_answer(call, checked);
         parts->sent = parts->shared.sent;
@@ -120,32 +121,33 @@ typedef struct own_work {
 } own_work;
 
 /* Executes the queries of the points of one part, in the order of its tree. */
-static kd_status ask_own(void *context, ranks *among) {
+static kd_status query_self(void *context, ranks *comm) {
     const own_work *work = (const own_work *)context;
     parts_call call = *work->like;
-    const points_parts *of = call.of;
-    const points_part *part = &of->part[among->rank];
-    const uint64_t count = of->all[among->rank].count;
+    const points_parts *parts = call.parts;
+    const points_part *part = &parts->part[comm->rank];
+    const uint64_t count = parts->all[comm->rank].count;
     void *points = NULL;
     uint32_t *ids = NULL;
     uint64_t *numbers = NULL, *rows = NULL;
-    kd_status status = memory_reserve(&points, count * of->dims, point_scalar_bytes(of->scalar));
+    kd_status status =
+        memory_reserve(&points, count * parts->dims, point_scalar_bytes(parts->scalar));
     if (status == KD_OK) status = KD_RESERVE(ids, count);
     if (status == KD_OK) status = KD_RESERVE(numbers, count);
     if (status == KD_OK) status = KD_RESERVE(rows, count);
     if (status == KD_OK) status = kd_points_download(part->tree, points, ids, NULL);
     for (uint64_t i = 0; status == KD_OK && i < count; ++i) {
         numbers[i] = part->numbers ? part->numbers[ids[i]] : ids[i];
-        rows[i] = numbers[i] - of->first;
+        rows[i] = numbers[i] - parts->first;
         if (!work->order) continue;
         const uint64_t place = rows[i];
         rows[i] = part->begin + i;
         work->order[rows[i]] = call.names ? call.names[place] : (uint32_t)numbers[i];
     }
-    call.among = among;
+    call.comm = comm;
     call.part = part;
-    call.query.points = kd_point_array_make(points, count, of->dims,
-                                            of->scalar == POINT_DOUBLE ? KD_DOUBLE : KD_FLOAT);
+    call.query.points = kd_point_array_make(points, count, parts->dims,
+                                            parts->scalar == POINT_DOUBLE ? KD_DOUBLE : KD_FLOAT);
     call.query.radii = NULL;
     call.query.coherent = 1;
     call.row_of = rows;
@@ -161,8 +163,8 @@ static kd_status ask_own(void *context, ranks *among) {
 
 /* Executes the self-query on a single device, as each has all points. */
 static kd_status own_of_copy(const parts_call *call, uint32_t *order) {
-    const kd_points *one = call->of->part[0].tree;
-    const uint64_t count = call->of->count;
+    const kd_points *one = call->parts->part[0].tree;
+    const uint64_t count = call->parts->count;
     points_search search = {.kind = call->kind,
                             .asks = POINTS_SELF,
                             .k = call->k,
@@ -178,12 +180,12 @@ static kd_status own_of_copy(const parts_call *call, uint32_t *order) {
     return KD_OK;
 }
 
-kd_status parts_call_own(points_parts *parts, parts_call *call, uint32_t *order, bool skips) {
-    call->of = parts;
+kd_status parts_call_self(points_parts *parts, parts_call *call, uint32_t *order, bool skips) {
+    call->parts = parts;
     strip(call);
     if (parts->copies) return own_of_copy(call, order);
     own_work work = {call, order, skips};
-    KD_TRY(ranks_threads_run(parts->size, ask_own, &work));
+    KD_TRY(ranks_threads_run(parts->size, query_self, &work));
     sum_rows(call, parts->count);
     return KD_OK;
 }

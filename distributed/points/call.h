@@ -2,7 +2,7 @@
    parts that may have results, and those merged. */
 #ifndef KD_DISTRIBUTED_POINTS_CALL_H
 #define KD_DISTRIBUTED_POINTS_CALL_H
-#include "core/device/absent.h"
+#include "core/device/cuda_stubs.h"
 #include "distributed/points/parts.h"
 #include "points/api/kinds.h"
 #include "points/tree/walk_metric.h"
@@ -11,13 +11,13 @@
 
 /* One rank's share of a collective call; every rank has queries of its own. */
 typedef struct parts_call {
-    const points_parts *of;
-    ranks *among;
+    const points_parts *parts;
+    ranks *comm;
     const points_part *part;
     kd_points_query query; /* validated; its points are this rank's queries, or lower corners */
     kd_point_array hi;     /* upper corners */
     points_kind kind;
-    points_asks asks;
+    points_query_calls asks;
     uint32_t k;
     const uint64_t *offsets; /* of the rows to fill */
     uint64_t first_row;      /* row of the first query, if `row_of` is NULL; the others follow */
@@ -35,13 +35,13 @@ static inline uint64_t parts_row(const parts_call *call, uint64_t query) {
     return call->row_of ? call->row_of[query] : call->first_row + query;
 }
 
-static inline bool parts_asks_boxes(const parts_call *call) {
+static inline bool parts_query_boxes(const parts_call *call) {
     return call->asks == POINTS_BOXES;
 }
 
 /* Number of scalars per query: a point and its radius, or two corners. */
 static inline uint32_t parts_question_width(const parts_call *call) {
-    return parts_asks_boxes(call) ? 2 * call->of->dims : call->of->dims + 1;
+    return parts_query_boxes(call) ? 2 * call->parts->dims : call->parts->dims + 1;
 }
 
 /* This rank's queries to each part and their results. Owns its memory. */
@@ -57,14 +57,15 @@ typedef struct parts_asked {
 } parts_asked;
 
 /* Collective: sends this rank's queries, executes those received on this rank's part, and receives
-   the results. `own`: this rank's status so far; if any rank has failed, all return its error. */
-kd_status parts_ask(parts_call *call, parts_asked *asked, kd_status own);
+   the results. `own_status`: this rank's status so far; if any rank has failed, all return its
+   error. */
+kd_status parts_query(parts_call *call, parts_asked *request, kd_status own_status);
 void parts_asked_close(parts_asked *owned); /* accepts a zeroed struct */
 
 /* --- queries on all parts: the results are those of a single tree ---------------------------- */
 
-/* Collective: executes this rank's queries. `own`: this rank's status so far. */
-kd_status parts_answer(parts_call *call, kd_status own);
+/* Collective: executes this rank's queries. `own_status`: this rank's status so far. */
+kd_status parts_answer(parts_call *call, kd_status own_status);
 
 /* --- all parts on CUDA devices of this process ---------------------------------------------- */
 
@@ -93,7 +94,7 @@ kd_status parts_call_all(points_parts *parts, parts_call *call, kd_status checke
 bool parts_answers_there(const points_parts *parts, const parts_call *call);
 /* Self-query of a tree in this process. `order`: receives the id of each row's point; NULL: rows
    are in input order. */
-kd_status parts_call_own(points_parts *parts, parts_call *call, uint32_t *order, bool skips);
+kd_status parts_call_self(points_parts *parts, parts_call *call, uint32_t *order, bool skips);
 /* Converts numbers of points to the caller's ids; names may be NULL. */
 void parts_rename(uint32_t *ids, uint64_t count, const uint32_t *names);
 
@@ -112,44 +113,44 @@ typedef struct part_reach {
     bool periodic; /* images of a query may be anywhere: all parts are needed */
 } part_reach;
 
-KD_FN double reach_distance(const part_reach *of, const void *point, int32_t part) {
-    const point_box *box = &of->all[part].box;
-    double least = 0;
-    for (uint32_t axis = 0; axis < of->dims; ++axis) {
-        const double x = point_coordinate(point, of->scalar, axis);
-        const double below = pointtree_nd_difference(of->scalar, box->lo[axis], x);
-        const double above = pointtree_nd_difference(of->scalar, x, box->hi[axis]);
+KD_FN double reach_distance(const part_reach *reach, const void *point, int32_t part) {
+    const point_box *box = &reach->all[part].box;
+    double minimum = 0;
+    for (uint32_t axis = 0; axis < reach->dims; ++axis) {
+        const double x = point_coordinate(point, reach->scalar, axis);
+        const double below = pointtree_nd_difference(reach->scalar, box->lo[axis], x);
+        const double above = pointtree_nd_difference(reach->scalar, x, box->hi[axis]);
         const double outside = below > 0 ? below : above > 0 ? above : 0;
-        least =
-            metric_join(of->scalar, of->norm, least, metric_part(of->scalar, of->norm, outside));
+        minimum = metric_join(reach->scalar, reach->norm, minimum,
+                              metric_part(reach->scalar, reach->norm, outside));
     }
-    return least;
+    return minimum;
 }
 
 /* Returns whether a part may contain a result within this distance (in the units of results). */
-KD_FN bool reach_may_hold(const part_reach *of, const void *point, int32_t part, double bound) {
-    if (of->all[part].count == 0) return false;
-    return of->periodic || reach_distance(of, point, part) <= bound;
+KD_FN bool reach_may_hold(const part_reach *reach, const void *point, int32_t part, double bound) {
+    if (reach->all[part].count == 0) return false;
+    return reach->periodic || reach_distance(reach, point, part) <= bound;
 }
 
 /* Returns the part to search first: the nearest one. */
-KD_FN int32_t reach_home(const part_reach *of, const void *point) {
+KD_FN int32_t reach_home(const part_reach *reach, const void *point) {
     int32_t home = 0;
-    double least = (double)INFINITY;
-    for (int32_t part = 0; part < of->size; ++part) {
-        if (of->all[part].count == 0) continue;
-        const double distance = reach_distance(of, point, part);
-        if (!(distance < least) && of->all[home].count > 0) continue;
+    double minimum = (double)INFINITY;
+    for (int32_t part = 0; part < reach->size; ++part) {
+        if (reach->all[part].count == 0) continue;
+        const double distance = reach_distance(reach, point, part);
+        if (!(distance < minimum) && reach->all[home].count > 0) continue;
         home = part;
-        least = distance;
+        minimum = distance;
     }
     return home;
 }
 
 /* Returns a radius that covers this distance, as small as possible. */
-KD_FN double reach_radius_of(const part_reach *of, double bound) {
-    const point_scalar scalar = of->scalar;
-    if (of->norm != POINT_NORM_2) return bound;
+KD_FN double reach_radius_of(const part_reach *reach, double bound) {
+    const point_scalar scalar = reach->scalar;
+    if (reach->norm != POINT_NORM_2) return bound;
     double radius = metric_round(scalar, sqrt(bound));
     while (pointtree_nd_square(scalar, radius) < bound)
         radius = scalar == POINT_DOUBLE ? nextafter(radius, (double)INFINITY)
@@ -159,14 +160,14 @@ KD_FN double reach_radius_of(const part_reach *of, double bound) {
 
 /* The parts' boxes, norm and period of a call. */
 static inline part_reach parts_reach(const parts_call *call) {
-    const points_parts *of = call->of;
+    const points_parts *parts = call->parts;
     const double norm = call->query.norm;
     part_reach reach;
-    reach.all = of->all;
-    reach.size = of->size;
-    reach.dims = of->dims;
-    reach.scalar = of->scalar;
-    reach.norm = norm == 2 ? POINT_NORM_2 : norm == 1 ? POINT_NORM_1 : POINT_NORM_MOST;
+    reach.all = parts->all;
+    reach.size = parts->size;
+    reach.dims = parts->dims;
+    reach.scalar = parts->scalar;
+    reach.norm = norm == 2 ? POINT_NORM_2 : norm == 1 ? POINT_NORM_1 : POINT_NORM_MAX;
     reach.periodic = false;
     for (uint32_t axis = 0; axis < POINT_DIMS_MAX; ++axis)
         reach.periodic = reach.periodic || call->query.period[axis] > 0;

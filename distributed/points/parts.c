@@ -19,8 +19,8 @@
 #include <string.h>
 
 /* State of one rank while its part is built. */
-typedef struct planting {
-    ranks *among;
+typedef struct tree_building {
+    ranks *comm;
     /* fields equal on all ranks are written by rank 0 of a process */
     points_parts *parts;
     points_part *part;
@@ -28,7 +28,7 @@ typedef struct planting {
     int32_t device;            /* destination device of the points; -1: host */
     void *staged;              /* copy of the slice if it was in other memory */
     point_share share;
-    part_summary own, *all;
+    part_summary summary, *all;
     top_node *nodes;
     share_split split;
     void *coordinates, *numbers; /* points received */
@@ -36,21 +36,21 @@ typedef struct planting {
     uint64_t *begins;
     /* for each rank: number of points that it sends to every part */
     uint64_t *matrix;
-} planting;
+} tree_building;
 
-static int32_t size_of(const planting *of) {
-    return of->among->size;
+static int32_t size_of(const tree_building *build) {
+    return build->comm->size;
 }
 
 /* --- memory of the host or of the part's device --------------------------------------------- */
 
-static kd_status take(const planting *of, void **out, uint64_t count, uint64_t bytes) {
-    return of->device < 0 ? memory_reserve(out, count, bytes)
-                          : device_memory_reserve(out, count ? count * bytes : 1);
+static kd_status take(const tree_building *build, void **out, uint64_t count, uint64_t bytes) {
+    return build->device < 0 ? memory_reserve(out, count, bytes)
+                             : device_memory_reserve(out, count ? count * bytes : 1);
 }
 
-static void give(const planting *of, void *owned) {
-    (of->device < 0 ? memory_free : device_memory_free)(owned);
+static void give(const tree_building *build, void *owned) {
+    (build->device < 0 ? memory_free : device_memory_free)(owned);
 }
 
 static int copy_bytes(void *to, const void *from, uint64_t bytes) {
@@ -58,147 +58,153 @@ static int copy_bytes(void *to, const void *from, uint64_t bytes) {
 }
 
 /* Moves the slice to the memory in which the part will be built. */
-static kd_status stage(planting *of) {
-    point_array *points = &of->share.points;
-    of->share.on_device = of->device >= 0;
-    if (points->count == 0 || (of->device < 0 && !device_in_use())) return KD_OK;
-    if (device_of_pointer(points->coordinates) == of->device) return KD_OK;
+static kd_status stage(tree_building *build) {
+    point_array *points = &build->share.points;
+    build->share.on_device = build->device >= 0;
+    if (points->count == 0 || (build->device < 0 && !device_in_use())) return KD_OK;
+    if (device_of_pointer(points->coordinates) == build->device) return KD_OK;
     const uint64_t bytes = (points->count - 1) * points->stride_bytes +
                            points->dims * point_scalar_bytes(points->scalar);
-    KD_TRY(take(of, &of->staged, bytes, 1));
-    KD_TRY(device_copy(of->staged, points->coordinates, bytes, NULL));
-    points->coordinates = of->staged;
+    KD_TRY(take(build, &build->staged, bytes, 1));
+    KD_TRY(device_copy(build->staged, points->coordinates, bytes, NULL));
+    points->coordinates = build->staged;
     return device_stream_wait(NULL);
 }
 
 /* --- the whole input ------------------------------------------------------------------------ */
 
-static kd_status gather_summaries(planting *of) {
-    of->all[of->among->rank] = of->own;
-    return ranks_all_gather_even(of->among, of->all, sizeof *of->all);
+static kd_status gather_summaries(tree_building *build) {
+    build->all[build->comm->rank] = build->summary;
+    return ranks_all_gather_even(build->comm, build->all, sizeof *build->all);
 }
 
 /* Determines the number of points, their numbers and the bounding box of all slices. */
-static kd_status look_at_all(planting *of, point_box *box, uint64_t *count) {
+static kd_status visit_all(tree_building *build, point_box *box, uint64_t *count) {
     uint64_t before = 0;
     *count = 0;
     *box = point_box_empty();
-    KD_TRY(ranks_agree(of->among, share_scan(&of->own.box, &of->share)));
-    of->own.count = of->share.points.count;
-    KD_TRY(gather_summaries(of));
-    for (int32_t r = 0; r < size_of(of); ++r) {
-        const part_summary *one = &of->all[r];
-        if (r < of->among->rank) before += one->count;
+    KD_TRY(ranks_agree(build->comm, share_scan(&build->summary.box, &build->share)));
+    build->summary.count = build->share.points.count;
+    KD_TRY(gather_summaries(build));
+    for (int32_t r = 0; r < size_of(build); ++r) {
+        const part_summary *one = &build->all[r];
+        if (r < build->comm->rank) before += one->count;
         *count += one->count;
         for (uint32_t axis = 0; one->count && axis < POINT_DIMS_MAX; ++axis) {
             if (one->box.lo[axis] < box->lo[axis]) box->lo[axis] = one->box.lo[axis];
             if (one->box.hi[axis] > box->hi[axis]) box->hi[axis] = one->box.hi[axis];
         }
     }
-    const uint64_t first = of->parts->first;
+    const uint64_t first = build->parts->first;
     KD_REQUIRE(first <= KD_NO_POINT64 - 1 && *count <= KD_NO_POINT64 - 1 - first, KD_ERROR_USAGE,
                "%llu points from `first_id` %llu on exceed the largest id, 2^64 - 2",
                (unsigned long long)*count, (unsigned long long)first);
-    of->share.first = first + before;
-    of->share.wide = first + *count > KD_NO_POINT;
+    build->share.first = first + before;
+    build->share.wide = first + *count > KD_NO_POINT;
     return KD_OK;
 }
 
 /* --- moving the points ---------------------------------------------------------------------- */
 
 /* Exchanges how many points of each rank's slice come to this part. */
-static kd_status learn_counts(planting *of) {
-    const int32_t size = size_of(of);
+static kd_status learn_counts(tree_building *build) {
+    const int32_t size = size_of(build);
     uint64_t *given = NULL;
     KD_TRY(KD_RESERVE(given, (uint64_t)size));
-    for (int32_t p = 0; p < size; ++p) given[p] = of->split.begins[p + 1] - of->split.begins[p];
-    const kd_status status = ranks_agree_on(of->among, KD_OK, given, (uint32_t)size, of->matrix);
+    for (int32_t p = 0; p < size; ++p)
+        given[p] = build->split.begins[p + 1] - build->split.begins[p];
+    const kd_status status =
+        ranks_agree_on(build->comm, KD_OK, given, (uint32_t)size, build->matrix);
     memory_free(given);
     KD_TRY(status);
-    of->begins[0] = 0;
+    build->begins[0] = 0;
     for (int32_t r = 0; r < size; ++r)
-        of->begins[r + 1] =
-            of->begins[r] + of->matrix[(uint64_t)r * (uint64_t)size + (uint64_t)of->among->rank];
+        build->begins[r + 1] =
+            build->begins[r] +
+            build->matrix[(uint64_t)r * (uint64_t)size + (uint64_t)build->comm->rank];
     return KD_OK;
 }
 
-static kd_status exchange(planting *of, const void *from, void *to, uint64_t item_bytes) {
-    const int32_t size = size_of(of);
+static kd_status exchange(tree_building *build, const void *from, void *to, uint64_t item_bytes) {
+    const int32_t size = size_of(build);
     uint64_t *out = NULL;
     KD_TRY(KD_RESERVE(out, 2 * ((uint64_t)size + 1)));
     uint64_t *in = out + size + 1;
     for (int32_t r = 0; r <= size; ++r) {
-        out[r] = of->split.begins[r] * item_bytes;
-        in[r] = of->begins[r] * item_bytes;
+        out[r] = build->split.begins[r] * item_bytes;
+        in[r] = build->begins[r] * item_bytes;
     }
-    const kd_status status = ranks_all_to_all(of->among, from, out, to, in);
+    const kd_status status = ranks_all_to_all(build->comm, from, out, to, in);
     memory_free(out);
     return status;
 }
 
-static kd_status reserve_arrived(planting *of) {
-    const point_array *points = &of->share.points;
-    const uint64_t count = of->begins[size_of(of)];
-    KD_TRY(take(of, &of->coordinates, count * points->dims, point_scalar_bytes(points->scalar)));
-    return take(of, &of->numbers, count, share_number_bytes(of->share.wide));
+static kd_status reserve_arrived(tree_building *build) {
+    const point_array *points = &build->share.points;
+    const uint64_t count = build->begins[size_of(build)];
+    KD_TRY(
+        take(build, &build->coordinates, count * points->dims, point_scalar_bytes(points->scalar)));
+    return take(build, &build->numbers, count, share_number_bytes(build->share.wide));
 }
 
-static kd_status move_points(planting *of) {
-    const point_array *points = &of->share.points;
-    KD_TRY(ranks_agree(of->among,
-                       share_divide(&of->split, &of->share, of->nodes, (uint32_t)size_of(of))));
-    KD_TRY(learn_counts(of));
-    KD_TRY(ranks_agree(of->among, reserve_arrived(of)));
-    KD_TRY(exchange(of, of->split.coordinates, of->coordinates,
+static kd_status move_points(tree_building *build) {
+    const point_array *points = &build->share.points;
+    KD_TRY(ranks_agree(build->comm, share_divide(&build->split, &build->share, build->nodes,
+                                                 (uint32_t)size_of(build))));
+    KD_TRY(learn_counts(build));
+    KD_TRY(ranks_agree(build->comm, reserve_arrived(build)));
+    KD_TRY(exchange(build, build->split.coordinates, build->coordinates,
                     points->dims * point_scalar_bytes(points->scalar)));
-    KD_TRY(exchange(of, of->split.numbers, of->numbers, share_number_bytes(of->share.wide)));
-    share_split_close(&of->split);
+    KD_TRY(exchange(build, build->split.numbers, build->numbers,
+                    share_number_bytes(build->share.wide)));
+    share_split_close(&build->split);
     return KD_OK;
 }
 
 /* --- the sub-tree --------------------------------------------------------------------------- */
 
-static kd_status build_part(planting *of) {
-    const point_array *points = &of->share.points;
+static kd_status build_part(tree_building *build) {
+    const point_array *points = &build->share.points;
     kd_point_array array =
-        kd_point_array_make(of->coordinates, of->begins[size_of(of)], points->dims,
+        kd_point_array_make(build->coordinates, build->begins[size_of(build)], points->dims,
                             points->scalar == POINT_DOUBLE ? KD_DOUBLE : KD_FLOAT);
-    point_share arrived = of->share;
-    arrived.points = point_array_make(of->coordinates, array.count, points->dims, points->scalar);
-    if (!of->share.wide) array.ids = (const uint32_t *)of->numbers;
-    KD_TRY(share_scan(&of->own.box, &arrived));
-    of->own.count = array.count;
-    KD_TRY(kd_points_open(&of->part->tree, &array, &of->options));
-    if (!of->share.wide) return KD_OK;
-    if (of->device >= 0) {
-        KD_TRY(KD_RESERVE(of->part->numbers, array.count));
-        return array.count ? device_memory_download(of->part->numbers, of->numbers,
+    point_share arrived = build->share;
+    arrived.points =
+        point_array_make(build->coordinates, array.count, points->dims, points->scalar);
+    if (!build->share.wide) array.ids = (const uint32_t *)build->numbers;
+    KD_TRY(share_scan(&build->summary.box, &arrived));
+    build->summary.count = array.count;
+    KD_TRY(kd_points_open(&build->part->tree, &array, &build->options));
+    if (!build->share.wide) return KD_OK;
+    if (build->device >= 0) {
+        KD_TRY(KD_RESERVE(build->part->numbers, array.count));
+        return array.count ? device_memory_download(build->part->numbers, build->numbers,
                                                     array.count * sizeof(uint64_t))
                            : KD_OK;
     }
-    of->part->numbers = (uint64_t *)of->numbers;
-    of->numbers = NULL;
+    build->part->numbers = (uint64_t *)build->numbers;
+    build->numbers = NULL;
     return KD_OK;
 }
 
-static kd_status reserve(planting *of) {
-    const uint64_t size = (uint64_t)size_of(of);
-    KD_REQUIRE(size <= PARTS_MOST, KD_ERROR_USAGE, "the tree has %llu parts; supported: at most %d",
-               (unsigned long long)size, PARTS_MOST);
-    KD_TRY(KD_RESERVE_ZEROED(of->all, size));
-    KD_TRY(KD_RESERVE(of->nodes, (uint64_t)top_nodes((uint32_t)size)));
-    KD_TRY(KD_RESERVE(of->begins, size + 1));
-    return KD_RESERVE(of->matrix, size * size);
+static kd_status reserve(tree_building *build) {
+    const uint64_t size = (uint64_t)size_of(build);
+    KD_REQUIRE(size <= PARTS_MAX, KD_ERROR_USAGE, "the tree has %llu parts; supported: at most %d",
+               (unsigned long long)size, PARTS_MAX);
+    KD_TRY(KD_RESERVE_ZEROED(build->all, size));
+    KD_TRY(KD_RESERVE(build->nodes, (uint64_t)top_nodes((uint32_t)size)));
+    KD_TRY(KD_RESERVE(build->begins, size + 1));
+    return KD_RESERVE(build->matrix, size * size);
 }
 
 /* Checks that all slices have the same dims, scalar and first id. */
-static kd_status check_kinds(planting *of, kd_status own) {
-    const point_array *points = &of->share.points;
-    const uint64_t mine[] = {points->dims, points->scalar, of->parts->first};
+static kd_status check_kinds(tree_building *build, kd_status own_status) {
+    const point_array *points = &build->share.points;
+    const uint64_t mine[] = {points->dims, points->scalar, build->parts->first};
     uint64_t *all = NULL;
-    KD_TRY(KD_RESERVE(all, 3 * (uint64_t)size_of(of)));
-    kd_status status = ranks_agree_on(of->among, own, mine, 3, all);
-    for (int32_t r = 1; status == KD_OK && r < size_of(of); ++r)
+    KD_TRY(KD_RESERVE(all, 3 * (uint64_t)size_of(build)));
+    kd_status status = ranks_agree_on(build->comm, own_status, mine, 3, all);
+    for (int32_t r = 1; status == KD_OK && r < size_of(build); ++r)
         if (memcmp(all, all + (size_t)r * 3, sizeof mine) != 0)
             status = status_fail(KD_ERROR_USAGE, __FILE__, __LINE__,
                                  "rank %d has another `dims`, `scalar` or `first_id` than rank 0; "
@@ -208,33 +214,33 @@ static kd_status check_kinds(planting *of, kd_status own) {
     return status;
 }
 
-static kd_status plant(planting *of, kd_status own) {
+static kd_status build_trees(tree_building *build, kd_status status) {
     point_box box;
     uint64_t count = 0;
     const double began = timing_now();
-    if (own == KD_OK) own = reserve(of);
-    if (own == KD_OK) own = stage(of);
-    KD_TRY(check_kinds(of, own));
-    KD_TRY(look_at_all(of, &box, &count));
-    KD_TRY(top_select(of->nodes, of->among, &of->share, &box, count, of->parts->first,
-                      (uint32_t)size_of(of)));
-    KD_TRY(move_points(of));
+    if (status == KD_OK) status = reserve(build);
+    if (status == KD_OK) status = stage(build);
+    KD_TRY(check_kinds(build, status));
+    KD_TRY(visit_all(build, &box, &count));
+    KD_TRY(top_select(build->nodes, build->comm, &build->share, &box, count, build->parts->first,
+                      (uint32_t)size_of(build)));
+    KD_TRY(move_points(build));
     const double top_seconds = timing_now() - began;
-    KD_TRY(ranks_agree(of->among, build_part(of)));
-    KD_TRY(gather_summaries(of));
-    of->part->begin = 0;
-    of->part->device = of->device;
-    for (int32_t r = 0; r < of->among->rank; ++r) of->part->begin += of->all[r].count;
-    if (of->among->rank != 0 && !parts_are_shared(of->parts)) return KD_OK;
-    of->parts->all = of->all;
-    of->all = NULL;
-    of->parts->count = count;
-    of->parts->wide = of->share.wide;
-    of->parts->top_seconds = top_seconds;
+    KD_TRY(ranks_agree(build->comm, build_part(build)));
+    KD_TRY(gather_summaries(build));
+    build->part->begin = 0;
+    build->part->device = build->device;
+    for (int32_t r = 0; r < build->comm->rank; ++r) build->part->begin += build->all[r].count;
+    if (build->comm->rank != 0 && !parts_are_shared(build->parts)) return KD_OK;
+    build->parts->all = build->all;
+    build->all = NULL;
+    build->parts->count = count;
+    build->parts->wide = build->share.wide;
+    build->parts->top_seconds = top_seconds;
     return KD_OK;
 }
 
-static void planting_close(planting *owned) {
+static void tree_building_close(tree_building *owned) {
     share_split_close(&owned->split);
     memory_free(owned->all);
     memory_free(owned->nodes);
@@ -272,13 +278,13 @@ static void name_device(kd_points_options *options, const char *list, int32_t in
 
 /* Selects the device of a rank's part, -1 for the CPU, and enables access to the memory of the
    others. */
-static kd_status enter(planting *of, const char *list, int32_t *previous) {
-    device found;
-    KD_TRY(device_find(&found, of->options.device));
-    if (found.kind != DEVICE_CUDA) return KD_OK;
-    KD_TRY(device_enter(found.index, previous));
-    of->device = found.index;
-    for (int32_t r = 0; r < of->among->size; ++r) {
+static kd_status enter(tree_building *build, const char *list, int32_t *previous) {
+    device place;
+    KD_TRY(device_find(&place, build->options.device));
+    if (place.kind != DEVICE_CUDA) return KD_OK;
+    KD_TRY(device_enter(place.index, previous));
+    build->device = place.index;
+    for (int32_t r = 0; r < build->comm->size; ++r) {
         device other;
         char name[64];
         device_list_name(name, list, r);
@@ -288,35 +294,35 @@ static kd_status enter(planting *of, const char *list, int32_t *previous) {
     return KD_OK;
 }
 
-static kd_status plant_one(void *context, ranks *among) {
+static kd_status build_one_tree(void *context, ranks *comm) {
     const party *given = (const party *)context;
     uint64_t begin = 0, end = 0;
     int32_t previous = 0;
-    planting of = {.among = among, .parts = given->out, .device = -1};
-    of.part = &given->out->part[among->rank];
-    of.options = *given->options;
-    name_device(&of.options, given->options->device, among->rank);
+    tree_building build = {.comm = comm, .parts = given->out, .device = -1};
+    build.part = &given->out->part[comm->rank];
+    build.options = *given->options;
+    name_device(&build.options, given->options->device, comm->rank);
     const bool one = given->array_count == 1;
-    const kd_point_array *from = &given->arrays[one ? 0 : among->rank];
-    ranks_part(among, among->rank, from->count, &begin, &end);
-    of.share.points = one ? slice_of(from, begin, end) : slice_of(from, 0, from->count);
-    if (given->on_devices) among->copy = copy_bytes;
-    const kd_status entered = enter(&of, given->options->device, &previous);
-    const kd_status status = plant(&of, entered);
-    if (among->rank == 0)
-        given->out->sent = among->sent; /* representative: the other ranks send
+    const kd_point_array *from = &given->arrays[one ? 0 : comm->rank];
+    ranks_part(comm, comm->rank, from->count, &begin, &end);
+    build.share.points = one ? slice_of(from, begin, end) : slice_of(from, 0, from->count);
+    if (given->on_devices) comm->copy = copy_bytes;
+    const kd_status entered = enter(&build, given->options->device, &previous);
+    const kd_status status = build_trees(&build, entered);
+    if (comm->rank == 0)
+        given->out->sent = comm->sent; /* representative: the other ranks send
                                            about as much */
-    planting_close(&of);
-    if (of.device >= 0) device_leave(previous);
+    tree_building_close(&build);
+    if (build.device >= 0) device_leave(previous);
     return status;
 }
 
 /* Builds one device's copy of the whole tree. */
-static kd_status copy_one(void *context, ranks *among) {
+static kd_status copy_one(void *context, ranks *comm) {
     const party *given = (const party *)context;
     kd_points_options options = *given->options;
-    name_device(&options, given->options->device, among->rank);
-    return kd_points_open(&given->out->part[among->rank].tree, given->arrays, &options);
+    name_device(&options, given->options->device, comm->rank);
+    return kd_points_open(&given->out->part[comm->rank].tree, given->arrays, &options);
 }
 
 /* If an array in host memory has a point that is not finite, reports its index in the whole
@@ -335,15 +341,16 @@ kd_status parts_open(points_parts *out, const kd_point_array *arrays, uint32_t c
     party given = {.out = out, .arrays = arrays, .array_count = count, .options = options};
     const int32_t size = device_list_count(options->device);
     for (int32_t r = 0; r < size; ++r) { /* initialises devices before threads use them */
-        device found;
+        device device;
         char name[64];
         device_list_name(name, options->device, r);
-        KD_TRY(device_find(&found, name));
-        given.on_devices = given.on_devices || found.kind == DEVICE_CUDA;
+        KD_TRY(device_find(&device, name));
+        given.on_devices = given.on_devices || device.kind == DEVICE_CUDA;
     }
     out->size = size;
     KD_TRY(KD_RESERVE_ZEROED(out->part, (uint64_t)size));
-    const kd_status status = ranks_threads_run(size, out->copies ? copy_one : plant_one, &given);
+    const kd_status status =
+        ranks_threads_run(size, out->copies ? copy_one : build_one_tree, &given);
     if (status != KD_OK) parts_close(out);
     return status == KD_ERROR_INPUT ? name_the_bad(arrays, count, status) : status;
 }
@@ -352,22 +359,22 @@ kd_status parts_open(points_parts *out, const kd_point_array *arrays, uint32_t c
 
 kd_status parts_open_shared(points_parts *out, const kd_point_array *points,
                             const kd_points_options *options, kd_status checked) {
-    planting of = {.among = &out->shared, .parts = out, .device = -1};
+    tree_building build = {.comm = &out->shared, .parts = out, .device = -1};
     out->size = out->shared.size;
     if (checked == KD_OK) checked = KD_RESERVE_ZEROED(out->part, 1);
-    of.part = out->part;
-    of.options = *options;
-    if (checked == KD_OK) of.share.points = slice_of(points, 0, points->count);
-    const kd_status status = plant(&of, checked);
+    build.part = out->part;
+    build.options = *options;
+    if (checked == KD_OK) build.share.points = slice_of(points, 0, points->count);
+    const kd_status status = build_trees(&build, checked);
     out->sent = out->shared.sent;
-    planting_close(&of);
+    tree_building_close(&build);
     return status;
 }
 
 /* --- after the build ------------------------------------------------------------------------ */
 
-static int32_t parts_here(const points_parts *of) {
-    return !of->part ? 0 : parts_are_shared(of) ? 1 : of->size;
+static int32_t parts_here(const points_parts *parts) {
+    return !parts->part ? 0 : parts_are_shared(parts) ? 1 : parts->size;
 }
 
 void parts_close(points_parts *owned) {
@@ -379,35 +386,35 @@ void parts_close(points_parts *owned) {
     memory_free(owned->all);
     owned->part = NULL;
     owned->all = NULL;
-    if (owned->hang_up) owned->hang_up(owned->shared.with);
-    owned->hang_up = NULL;
+    if (owned->on_close) owned->on_close(owned->shared.user_data);
+    owned->on_close = NULL;
 }
 
-uint64_t parts_bytes(const points_parts *of) {
-    uint64_t bytes = (uint64_t)of->size * sizeof *of->all;
-    for (int32_t p = 0; p < parts_here(of); ++p) {
+uint64_t parts_bytes(const points_parts *parts) {
+    uint64_t bytes = (uint64_t)parts->size * sizeof *parts->all;
+    for (int32_t p = 0; p < parts_here(parts); ++p) {
         kd_points_info info;
-        kd_points_describe_sized(of->part[p].tree, &info, offsetof(kd_points_info, hash));
-        bytes += sizeof *of->part + info.bytes;
-        if (of->part[p].numbers) bytes += info.count * sizeof *of->part[p].numbers;
+        kd_points_describe_sized(parts->part[p].tree, &info, offsetof(kd_points_info, hash));
+        bytes += sizeof *parts->part + info.bytes;
+        if (parts->part[p].numbers) bytes += info.count * sizeof *parts->part[p].numbers;
     }
     return bytes;
 }
 
-kd_status parts_fetch(const points_parts *of, void *coordinates) {
-    const uint64_t bytes = of->dims * point_scalar_bytes(of->scalar);
+kd_status parts_fetch(const points_parts *parts, void *coordinates) {
+    const uint64_t bytes = parts->dims * point_scalar_bytes(parts->scalar);
     kd_status status = KD_OK;
     void *points = NULL;
     uint32_t *ids = NULL;
-    for (int32_t p = 0; p < (of->copies ? 1 : of->size); ++p) {
-        const uint64_t count = of->copies ? of->count : of->all[p].count;
+    for (int32_t p = 0; p < (parts->copies ? 1 : parts->size); ++p) {
+        const uint64_t count = parts->copies ? parts->count : parts->all[p].count;
         KD_TRY_GOTO(memory_reserve(&points, count, bytes));
         KD_TRY_GOTO(KD_RESERVE(ids, count));
-        KD_TRY_GOTO(kd_points_download(of->part[p].tree, points, ids, NULL));
+        KD_TRY_GOTO(kd_points_download(parts->part[p].tree, points, ids, NULL));
         for (uint64_t i = 0; i < count; ++i) {
-            const uint64_t number = of->wide ? of->part[p].numbers[ids[i]] : ids[i];
-            memcpy((char *)coordinates + (number - of->first) * bytes, (char *)points + i * bytes,
-                   bytes);
+            const uint64_t number = parts->wide ? parts->part[p].numbers[ids[i]] : ids[i];
+            memcpy((char *)coordinates + (number - parts->first) * bytes,
+                   (char *)points + i * bytes, bytes);
         }
         memory_free(points);
         memory_free(ids);

@@ -5,7 +5,7 @@
 #include "points/tree/point_array.h"
 #include <kandela/points.h>
 
-enum { PARTS_MOST = 4096 };
+enum { PARTS_MAX = 4096 };
 
 /* What every rank knows of every part. */
 typedef struct part_summary {
@@ -33,8 +33,8 @@ typedef struct points_parts {
     point_scalar scalar;
     /* communicator between processes; size 0: all parts are in this process */
     ranks shared;
-    ranks_calls calls;           /* functions of `shared` */
-    void (*hang_up)(void *with); /* called on close; or NULL */
+    ranks_calls calls;                 /* functions of `shared` */
+    void (*on_close)(void *user_data); /* called on close; or NULL */
     /* bytes that this rank has sent since the tree was opened; if all parts are in this process,
        the bytes that rank 0 sent during the build */
     uint64_t sent;
@@ -49,14 +49,14 @@ kd_status parts_open(points_parts *out, const kd_point_array *arrays, uint32_t c
    rank's status so far. */
 kd_status parts_open_shared(points_parts *out, const kd_point_array *points,
                             const kd_points_options *options, kd_status checked);
-void parts_close(points_parts *owned);        /* accepts a zeroed struct */
-uint64_t parts_bytes(const points_parts *of); /* held in this process */
+void parts_close(points_parts *owned);           /* accepts a zeroed struct */
+uint64_t parts_bytes(const points_parts *parts); /* held in this process */
 
-static inline bool parts_are_shared(const points_parts *of) {
-    return of->shared.size > 0;
+static inline bool parts_are_shared(const points_parts *parts) {
+    return parts->shared.size > 0;
 }
 
 /* Copies all points to a packed array in input order; for parts in this process only. */
-kd_status parts_fetch(const points_parts *of, void *coordinates);
+kd_status parts_fetch(const points_parts *parts, void *coordinates);
 
 #endif

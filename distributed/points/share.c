@@ -174,7 +174,7 @@ void share_split_close(share_split *owned) {
    Invariants: all ranks see the same sums and so select the same planes. */
 
 typedef struct selecting {
-    ranks *among;
+    ranks *comm;
     const point_share *share;
     top_node *nodes;
     point_box *boxes; /* region of each node */
@@ -194,15 +194,15 @@ static void bracket_fit(top_bracket *bracket) {
     bracket->shift = bits > TOP_BITS ? bits - TOP_BITS : 0;
 }
 
-static uint64_t key_of(const selecting *of, double coordinate) {
+static uint64_t key_of(const selecting *selection, double coordinate) {
     const float narrow = (float)coordinate;
-    const point_scalar scalar = of->share->points.scalar;
+    const point_scalar scalar = selection->share->points.scalar;
     return scalar == POINT_DOUBLE ? top_key(&coordinate, scalar, 0) : top_key(&narrow, scalar, 0);
 }
 
-static double coordinate_of(const selecting *of, uint64_t key) {
+static double coordinate_of(const selecting *selection, uint64_t key) {
     double coordinate;
-    if (of->share->points.scalar == POINT_FLOAT)
+    if (selection->share->points.scalar == POINT_FLOAT)
         return (double)pointtree_float_of_order_bits((uint32_t)key);
     const uint64_t bits = key >> 63 ? key & ~(1ull << 63) : ~key;
     memcpy(&coordinate, &bits, sizeof coordinate);
@@ -210,139 +210,146 @@ static double coordinate_of(const selecting *of, uint64_t key) {
 }
 
 /* Starts the search for the plane of a node with several parts. */
-static void begin_node(selecting *of, uint32_t at) {
-    top_node *node = &of->nodes[at];
-    const point_array *points = &of->share->points;
+static void begin_node(selecting *selection, uint32_t at) {
+    top_node *node = &selection->nodes[at];
+    const point_array *points = &selection->share->points;
     const uint32_t parts = node->last - node->first, half = (parts + 1) / 2;
-    node->axis = point_box_widest(&of->boxes[at], points->dims, points->scalar);
-    top_bracket *bracket = &of->brackets[of->bracket_count];
+    node->axis = point_box_widest(&selection->boxes[at], points->dims, points->scalar);
+    top_bracket *bracket = &selection->brackets[selection->bracket_count];
     memset(bracket, 0, sizeof *bracket);
     bracket->node = at;
     bracket->axis = node->axis;
     /* as balanced as possible, without a product that may overflow */
-    const uint64_t count = of->counts[at];
-    of->wanted[of->bracket_count] = count / parts * half + count % parts * half / parts;
+    const uint64_t count = selection->counts[at];
+    selection->wanted[selection->bracket_count] =
+        count / parts * half + count % parts * half / parts;
     if (count) {
-        bracket->lo = key_of(of, of->boxes[at].lo[node->axis]);
-        bracket->hi = key_of(of, of->boxes[at].hi[node->axis]);
+        bracket->lo = key_of(selection, selection->boxes[at].lo[node->axis]);
+        bracket->hi = key_of(selection, selection->boxes[at].hi[node->axis]);
     }
     bracket_fit(bracket);
-    of->slots[at] = of->bracket_count++;
+    selection->slots[at] = selection->bracket_count++;
 }
 
 /* Stores the plane of a node and creates its children. */
-static void end_node(selecting *of, const top_bracket *bracket, uint64_t key, uint64_t number) {
-    const uint32_t at = bracket->node, left = of->node_count;
-    top_node *node = &of->nodes[at];
+static void end_node(selecting *selection, const top_bracket *bracket, uint64_t key,
+                     uint64_t number) {
+    const uint32_t at = bracket->node, left = selection->node_count;
+    top_node *node = &selection->nodes[at];
     const uint32_t parts = node->last - node->first, half = (parts + 1) / 2;
-    const uint64_t count = of->counts[at];
+    const uint64_t count = selection->counts[at];
     const uint64_t before = count / parts * half + count % parts * half / parts;
     node->key = key;
     node->number = number;
-    of->node_count += 2;
-    memset(&of->nodes[left], 0, 2 * sizeof *of->nodes);
-    of->nodes[left].first = node->first;
-    of->nodes[left].last = of->nodes[left + 1].first = node->first + half;
-    of->nodes[left + 1].last = node->last;
+    selection->node_count += 2;
+    memset(&selection->nodes[left], 0, 2 * sizeof *selection->nodes);
+    selection->nodes[left].first = node->first;
+    selection->nodes[left].last = selection->nodes[left + 1].first = node->first + half;
+    selection->nodes[left + 1].last = node->last;
     for (uint32_t side = 0; side < 2; ++side) {
-        of->counts[left + side] = side ? count - before : before;
-        of->boxes[left + side] = of->boxes[at];
-        of->slots[left + side] = UINT32_MAX;
+        selection->counts[left + side] = side ? count - before : before;
+        selection->boxes[left + side] = selection->boxes[at];
+        selection->slots[left + side] = UINT32_MAX;
         if (count)
-            point_box_clip(&of->boxes[left + side], node->axis, coordinate_of(of, key), side != 0);
+            point_box_clip(&selection->boxes[left + side], node->axis,
+                           coordinate_of(selection, key), side != 0);
     }
-    of->slots[at] = UINT32_MAX;
+    selection->slots[at] = UINT32_MAX;
     node->left = left;
 }
 
 /* Narrows a bracket to the bin with the wanted rank; returns true if the plane is known. */
-static bool narrow(selecting *of, uint32_t b, uint64_t *number) {
-    top_bracket *bracket = &of->brackets[b];
-    const int64_t *bins = of->bins + (uint64_t)b * TOP_BINS;
+static bool narrow(selecting *selection, uint32_t b, uint64_t *number) {
+    top_bracket *bracket = &selection->brackets[b];
+    const int64_t *bins = selection->bins + (uint64_t)b * TOP_BINS;
     uint32_t bin = 0;
-    while (bin + 1 < TOP_BINS && of->wanted[b] >= (uint64_t)bins[bin])
-        of->wanted[b] -= (uint64_t)bins[bin++];
+    while (bin + 1 < TOP_BINS && selection->wanted[b] >= (uint64_t)bins[bin])
+        selection->wanted[b] -= (uint64_t)bins[bin++];
     bracket->lo += (uint64_t)bin << bracket->shift;
     const uint64_t last = bracket->lo + ((1ull << bracket->shift) - 1);
     if (last < bracket->hi) bracket->hi = last;
     bracket_fit(bracket);
-    *number = bracket->by_number ? bracket->lo : of->first_number;
+    *number = bracket->by_number ? bracket->lo : selection->first_number;
     if (bracket->lo != bracket->hi) return false;
     if (bracket->by_number) return true;
     bracket->key = bracket->lo;
-    if (of->wanted[b] == 0) return true; /* no point with this key is left of the plane */
+    if (selection->wanted[b] == 0) return true; /* no point with this key is left of the plane */
     bracket->by_number = true;
-    bracket->lo = of->first_number;
-    bracket->hi = of->last_number;
+    bracket->lo = selection->first_number;
+    bracket->hi = selection->last_number;
     bracket_fit(bracket);
     return false;
 }
 
 /* Converts finished brackets to nodes; keeps the others in their order. */
-static void keep_open(selecting *of) {
+static void keep_open(selecting *selection) {
     uint32_t kept = 0;
-    for (uint32_t b = 0; b < of->bracket_count; ++b) {
+    for (uint32_t b = 0; b < selection->bracket_count; ++b) {
         uint64_t number = 0;
-        const bool empty = of->counts[of->brackets[b].node] == 0;
-        if (empty || narrow(of, b, &number)) {
-            end_node(of, &of->brackets[b], empty ? 0 : of->brackets[b].key, number);
+        const bool empty = selection->counts[selection->brackets[b].node] == 0;
+        if (empty || narrow(selection, b, &number)) {
+            end_node(selection, &selection->brackets[b], empty ? 0 : selection->brackets[b].key,
+                     number);
             continue;
         }
-        of->brackets[kept] = of->brackets[b];
-        of->wanted[kept] = of->wanted[b];
-        of->slots[of->brackets[kept].node] = kept;
+        selection->brackets[kept] = selection->brackets[b];
+        selection->wanted[kept] = selection->wanted[b];
+        selection->slots[selection->brackets[kept].node] = kept;
         ++kept;
     }
-    of->bracket_count = kept;
+    selection->bracket_count = kept;
 }
 
-static kd_status select_level(selecting *of, uint32_t begin, uint32_t end) {
-    of->bracket_count = 0;
+static kd_status select_level(selecting *selection, uint32_t begin, uint32_t end) {
+    selection->bracket_count = 0;
     for (uint32_t at = begin; at < end; ++at)
-        if (of->nodes[at].last - of->nodes[at].first > 1) begin_node(of, at);
-    while (of->bracket_count) {
-        KD_TRY(ranks_agree(of->among, share_count(of->share, of->nodes, of->node_count, of->slots,
-                                                  of->brackets, of->bracket_count, of->bins)));
-        KD_TRY(ranks_all_sum(of->among, of->bins, (uint64_t)of->bracket_count * TOP_BINS));
-        keep_open(of);
+        if (selection->nodes[at].last - selection->nodes[at].first > 1) begin_node(selection, at);
+    while (selection->bracket_count) {
+        KD_TRY(ranks_agree(selection->comm,
+                           share_count(selection->share, selection->nodes, selection->node_count,
+                                       selection->slots, selection->brackets,
+                                       selection->bracket_count, selection->bins)));
+        KD_TRY(ranks_all_sum(selection->comm, selection->bins,
+                             (uint64_t)selection->bracket_count * TOP_BINS));
+        keep_open(selection);
     }
     return KD_OK;
 }
 
-static kd_status reserve(selecting *of, uint32_t parts) {
-    const uint64_t most = top_nodes(parts);
-    KD_TRY(KD_RESERVE(of->boxes, most));
-    KD_TRY(KD_RESERVE_ZEROED(of->counts, most));
-    KD_TRY(KD_RESERVE_ZEROED(of->wanted, parts));
-    KD_TRY(KD_RESERVE(of->slots, most));
-    KD_TRY(KD_RESERVE(of->brackets, parts));
-    return KD_RESERVE(of->bins, (uint64_t)parts * TOP_BINS);
+static kd_status reserve(selecting *selection, uint32_t parts) {
+    const uint64_t maximum = top_nodes(parts);
+    KD_TRY(KD_RESERVE(selection->boxes, maximum));
+    KD_TRY(KD_RESERVE_ZEROED(selection->counts, maximum));
+    KD_TRY(KD_RESERVE_ZEROED(selection->wanted, parts));
+    KD_TRY(KD_RESERVE(selection->slots, maximum));
+    KD_TRY(KD_RESERVE(selection->brackets, parts));
+    return KD_RESERVE(selection->bins, (uint64_t)parts * TOP_BINS);
 }
 
-kd_status top_select(top_node *nodes, ranks *among, const point_share *share, const point_box *box,
+kd_status top_select(top_node *nodes, ranks *comm, const point_share *share, const point_box *box,
                      uint64_t count, uint64_t first_number, uint32_t parts) {
     kd_status status = KD_OK;
-    selecting of = {.among = among, .share = share, .nodes = nodes, .node_count = 1};
-    const uint64_t most = top_nodes(parts);
-    of.first_number = first_number;
-    of.last_number = first_number + (count ? count - 1 : 0);
-    KD_TRY_GOTO(ranks_agree(among, reserve(&of, parts)));
-    memset(nodes, 0, most * sizeof *nodes);
-    memset(of.slots, 0xff, most * sizeof *of.slots);
+    selecting selection = {.comm = comm, .share = share, .nodes = nodes, .node_count = 1};
+    const uint64_t maximum = top_nodes(parts);
+    selection.first_number = first_number;
+    selection.last_number = first_number + (count ? count - 1 : 0);
+    KD_TRY_GOTO(ranks_agree(comm, reserve(&selection, parts)));
+    memset(nodes, 0, maximum * sizeof *nodes);
+    memset(selection.slots, 0xff, maximum * sizeof *selection.slots);
     nodes[0].last = parts;
-    of.boxes[0] = *box;
-    of.counts[0] = count;
-    for (uint32_t begin = 0; begin < of.node_count;) {
-        const uint32_t end = of.node_count;
-        KD_TRY_GOTO(select_level(&of, begin, end));
+    selection.boxes[0] = *box;
+    selection.counts[0] = count;
+    for (uint32_t begin = 0; begin < selection.node_count;) {
+        const uint32_t end = selection.node_count;
+        KD_TRY_GOTO(select_level(&selection, begin, end));
         begin = end;
     }
 done:
-    memory_free(of.boxes);
-    memory_free(of.counts);
-    memory_free(of.wanted);
-    memory_free(of.slots);
-    memory_free(of.brackets);
-    memory_free(of.bins);
+    memory_free(selection.boxes);
+    memory_free(selection.counts);
+    memory_free(selection.wanted);
+    memory_free(selection.slots);
+    memory_free(selection.brackets);
+    memory_free(selection.bins);
     return status;
 }

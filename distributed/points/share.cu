@@ -20,18 +20,18 @@
 
 namespace {
 typedef unsigned long long word;
-constexpr int BLOCK = 256, BLOCKS_MOST = 1024;
+constexpr int BLOCK = 256, BLOCKS_MAX = 1024;
 constexpr uint32_t SHARED_BRACKETS = 4; /* number of brackets whose bins fit into shared memory: 32
                                            KB */
 
 int blocks_for(uint64_t count) {
     const uint64_t blocks = (count + BLOCK - 1) / BLOCK;
-    return blocks < 1 ? 1 : blocks < BLOCKS_MOST ? (int)blocks : BLOCKS_MOST;
+    return blocks < 1 ? 1 : blocks < BLOCKS_MAX ? (int)blocks : BLOCKS_MAX;
 }
 
-kd_status upload(borrowed *to, const void *from, uint64_t bytes) {
-    KD_TRY(to->take(bytes));
-    return device_copy(to->memory, from, bytes, NULL);
+kd_status upload(device_guard *guard, const void *from, uint64_t bytes) {
+    KD_TRY(guard->take(bytes));
+    return device_copy(guard->memory, from, bytes, NULL);
 }
 
 /* --- the bounding box ----------------------------------------------------------------------- */
@@ -140,49 +140,52 @@ __global__ void move_points(point_share share, const uint32_t *indices, void *co
     }
 }
 
-struct divide_room {
-    borrowed nodes, begins, targets, indices, sorted_targets, sorted, scratch;
+struct divide_scratch {
+    device_guard nodes, begins, targets, indices, sorted_targets, sorted, scratch;
 };
 
-kd_status sort_targets(divide_room *room, uint64_t count, uint32_t parts) {
+kd_status sort_targets(divide_scratch *split_scratch, uint64_t count, uint32_t parts) {
     size_t bytes = 0;
     int bits = 1;
     while (bits < 32 && (1u << bits) < parts) ++bits;
     for (int turn = 0; turn < 2; ++turn) {
-        if (turn) KD_TRY(room->scratch.take(bytes));
-        KD_CUDA(cub::DeviceRadixSort::SortPairs(
-            room->scratch.memory, bytes, (const uint32_t *)room->targets.memory,
-            (uint32_t *)room->sorted_targets.memory, (const uint32_t *)room->indices.memory,
-            (uint32_t *)room->sorted.memory, (uint32_t)count, 0, bits, (cudaStream_t)NULL));
+        if (turn) KD_TRY(split_scratch->scratch.take(bytes));
+        KD_CUDA(cub::DeviceRadixSort::SortPairs(split_scratch->scratch.memory, bytes,
+                                                (const uint32_t *)split_scratch->targets.memory,
+                                                (uint32_t *)split_scratch->sorted_targets.memory,
+                                                (const uint32_t *)split_scratch->indices.memory,
+                                                (uint32_t *)split_scratch->sorted.memory,
+                                                (uint32_t)count, 0, bits, (cudaStream_t)NULL));
     }
     return KD_OK;
 }
 
-kd_status divide(share_split *out, divide_room *room, const point_share *share,
+kd_status divide(share_split *out, divide_scratch *split_scratch, const point_share *share,
                  const top_node *nodes, uint32_t node_count, uint32_t parts) {
     const uint64_t count = share->points.count, some = count ? count : 1;
     const int blocks = blocks_for(count);
-    KD_TRY(upload(&room->nodes, nodes, node_count * sizeof *nodes));
-    KD_TRY(room->begins.take((parts + 1ull) * sizeof(word)));
-    KD_TRY(room->targets.take(some * sizeof(uint32_t)));
-    KD_TRY(room->indices.take(some * sizeof(uint32_t)));
-    KD_TRY(room->sorted_targets.take(some * sizeof(uint32_t)));
-    KD_TRY(room->sorted.take(some * sizeof(uint32_t)));
+    KD_TRY(upload(&split_scratch->nodes, nodes, node_count * sizeof *nodes));
+    KD_TRY(split_scratch->begins.take((parts + 1ull) * sizeof(word)));
+    KD_TRY(split_scratch->targets.take(some * sizeof(uint32_t)));
+    KD_TRY(split_scratch->indices.take(some * sizeof(uint32_t)));
+    KD_TRY(split_scratch->sorted_targets.take(some * sizeof(uint32_t)));
+    KD_TRY(split_scratch->sorted.take(some * sizeof(uint32_t)));
     KD_TRY(device_memory_reserve(&out->coordinates, some * share->points.dims *
                                                         point_scalar_bytes(share->points.scalar)));
     KD_TRY(device_memory_reserve(&out->numbers, some * share_number_bytes(share->wide)));
-    find_targets<<<blocks, BLOCK>>>(*share, (const top_node *)room->nodes.memory,
-                                    (uint32_t *)room->targets.memory,
-                                    (uint32_t *)room->indices.memory);
+    find_targets<<<blocks, BLOCK>>>(*share, (const top_node *)split_scratch->nodes.memory,
+                                    (uint32_t *)split_scratch->targets.memory,
+                                    (uint32_t *)split_scratch->indices.memory);
     KD_CUDA_LAUNCHED("find_targets");
-    if (count) KD_TRY(sort_targets(room, count, parts));
-    find_begins<<<blocks, BLOCK>>>((const uint32_t *)room->sorted_targets.memory, count, parts,
-                                   (word *)room->begins.memory);
+    if (count) KD_TRY(sort_targets(split_scratch, count, parts));
+    find_begins<<<blocks, BLOCK>>>((const uint32_t *)split_scratch->sorted_targets.memory, count,
+                                   parts, (word *)split_scratch->begins.memory);
     KD_CUDA_LAUNCHED("find_begins");
-    move_points<<<blocks, BLOCK>>>(*share, (const uint32_t *)room->sorted.memory, out->coordinates,
-                                   out->numbers);
+    move_points<<<blocks, BLOCK>>>(*share, (const uint32_t *)split_scratch->sorted.memory,
+                                   out->coordinates, out->numbers);
     KD_CUDA_LAUNCHED("move_points");
-    KD_TRY(device_copy(out->begins, room->begins.memory, (parts + 1ull) * sizeof(word), NULL));
+    KD_TRY(device_copy(out->begins, split_scratch->begins.memory, (parts + 1ull) * sizeof(word),
+                       NULL));
     KD_TRY(device_stream_wait(NULL));
     return KD_OK;
 }
@@ -225,22 +228,22 @@ kd_status share_device_reach(int32_t other) {
 #endif
 
 kd_status share_device_scan(point_box *box, const point_array *points) {
-    borrowed room;
-    scan_box found;
+    device_guard split_scratch;
+    scan_box scan;
     *box = point_box_empty();
-    memset(&found, 0xff, sizeof found);
-    KD_TRY(upload(&room, &found, sizeof found));
-    scan_slice<<<blocks_for(points->count), BLOCK>>>(*points, (scan_box *)room.memory);
+    memset(&scan, 0xff, sizeof scan);
+    KD_TRY(upload(&split_scratch, &scan, sizeof scan));
+    scan_slice<<<blocks_for(points->count), BLOCK>>>(*points, (scan_box *)split_scratch.memory);
     KD_CUDA_LAUNCHED("scan_slice");
-    KD_TRY(device_copy(&found, room.memory, sizeof found, NULL));
+    KD_TRY(device_copy(&scan, split_scratch.memory, sizeof scan, NULL));
     KD_TRY(device_stream_wait(NULL));
-    KD_REQUIRE(found.bad == ~0ull, KD_ERROR_INPUT,
+    KD_REQUIRE(scan.bad == ~0ull, KD_ERROR_INPUT,
                "point %llu of a device's part has a coordinate that is not finite; coordinates "
                "must be finite",
-               (unsigned long long)found.bad);
+               (unsigned long long)scan.bad);
     for (uint32_t axis = 0; points->count && axis < points->dims; ++axis) {
-        point_box_include(box, axis, coordinate_of(found.lo[axis]));
-        point_box_include(box, axis, coordinate_of(~found.not_hi[axis]));
+        point_box_include(box, axis, coordinate_of(scan.lo[axis]));
+        point_box_include(box, axis, coordinate_of(~scan.not_hi[axis]));
     }
     return KD_OK;
 }
@@ -248,7 +251,7 @@ kd_status share_device_scan(point_box *box, const point_array *points) {
 kd_status share_device_count(const point_share *share, const top_node *nodes, uint32_t node_count,
                              const uint32_t *slots, const top_bracket *brackets,
                              uint32_t bracket_count, int64_t *bins) {
-    borrowed on_nodes, on_slots, on_brackets, on_bins;
+    device_guard on_nodes, on_slots, on_brackets, on_bins;
     const uint64_t bytes = (uint64_t)bracket_count * TOP_BINS * sizeof(word);
     const int blocks = blocks_for(share->points.count);
     KD_TRY(upload(&on_nodes, nodes, node_count * sizeof *nodes));
@@ -271,10 +274,10 @@ kd_status share_device_count(const point_share *share, const top_node *nodes, ui
 
 kd_status share_device_divide(share_split *out, const point_share *share, const top_node *nodes,
                               uint32_t node_count, uint32_t parts) {
-    divide_room room;
+    divide_scratch split_scratch;
     memset(out, 0, sizeof *out);
     kd_status status = KD_RESERVE(out->begins, parts + 1ull);
-    if (status == KD_OK) status = divide(out, &room, share, nodes, node_count, parts);
+    if (status == KD_OK) status = divide(out, &split_scratch, share, nodes, node_count, parts);
     if (status == KD_OK) return KD_OK;
     device_memory_free(out->coordinates);
     device_memory_free(out->numbers);

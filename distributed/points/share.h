@@ -2,7 +2,7 @@
    their shares simultaneously. A share is in host memory or in that of a CUDA device. */
 #ifndef KD_DISTRIBUTED_POINTS_SHARE_H
 #define KD_DISTRIBUTED_POINTS_SHARE_H
-#include "core/device/absent.h"
+#include "core/device/cuda_stubs.h"
 #include "core/status.h"
 #include "distributed/ranks/ranks.h"
 #include "points/tree/layout.h"
@@ -126,7 +126,7 @@ static inline uint32_t top_nodes(uint32_t parts) {
 
 /* Collective: computes top_nodes(parts) nodes, identical on all ranks. There are `count` points in
    all, with numbers from `first_number` on and bounding box `box`. */
-kd_status top_select(top_node *nodes, ranks *among, const point_share *share, const point_box *box,
+kd_status top_select(top_node *nodes, ranks *comm, const point_share *share, const point_box *box,
                      uint64_t count, uint64_t first_number, uint32_t parts);
 
 #endif

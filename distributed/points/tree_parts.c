@@ -16,12 +16,12 @@
 #include <stdio.h>
 
 enum {
-    COPIES_MOST = 1000000 /* up to this many points "auto" copies all to every part on a CPU */
+    COPIES_MAX = 1000000 /* up to this many points "auto" copies all to every part on a CPU */
 };
 
 /* --- host copies ------------------------------------------------------------------------------ */
 
-enum { HOST_ARRAYS_MOST = 8 };
+enum { HOST_ARRAYS_MAX = 8 };
 
 /* Temporary host copies of a caller's arrays in device memory, for calls that work on the host.
    Arrays in host memory are used in place. */
@@ -30,7 +30,7 @@ typedef struct host_arrays {
     struct {
         void *host, *to; /* to: destination of the result, or NULL */
         uint64_t bytes;
-    } taken[HOST_ARRAYS_MOST];
+    } taken[HOST_ARRAYS_MAX];
     int count;
 } host_arrays;
 
@@ -38,52 +38,52 @@ static bool is_on_host(const void *array, uint64_t bytes) {
     return !array || bytes == 0 || !device_in_use() || device_of_pointer(array) < 0;
 }
 
-static kd_status take(host_arrays *of, void **out, void *to, uint64_t bytes) {
-    assert(of->count < HOST_ARRAYS_MOST);
+static kd_status take(host_arrays *arrays, void **out, void *to, uint64_t bytes) {
+    assert(arrays->count < HOST_ARRAYS_MAX);
     KD_TRY(memory_reserve(out, bytes, 1));
-    of->taken[of->count].host = *out;
-    of->taken[of->count].to = to;
-    of->taken[of->count++].bytes = bytes;
+    arrays->taken[arrays->count].host = *out;
+    arrays->taken[arrays->count].to = to;
+    arrays->taken[arrays->count++].bytes = bytes;
     return KD_OK;
 }
 
 /* Replaces *array by a host copy if it is in device memory. NULL and 0 bytes are allowed. */
-static kd_status host_arrays_in(host_arrays *of, const void **array, uint64_t bytes) {
+static kd_status host_arrays_in(host_arrays *arrays, const void **array, uint64_t bytes) {
     void *copy = NULL;
     if (is_on_host(*array, bytes)) return KD_OK;
-    KD_TRY(take(of, &copy, NULL, bytes));
-    KD_TRY(device_copy(copy, *array, bytes, of->stream));
+    KD_TRY(take(arrays, &copy, NULL, bytes));
+    KD_TRY(device_copy(copy, *array, bytes, arrays->stream));
     *array = copy;
-    return device_stream_wait(of->stream);
+    return device_stream_wait(arrays->stream);
 }
 
 /* Replaces *array by a host buffer, which host_arrays_end copies back. */
-static kd_status host_arrays_out(host_arrays *of, void **array, uint64_t bytes) {
-    void *room = NULL;
+static kd_status host_arrays_out(host_arrays *arrays, void **array, uint64_t bytes) {
+    void *capacity = NULL;
     if (is_on_host(*array, bytes)) return KD_OK;
-    KD_TRY(take(of, &room, *array, bytes));
-    *array = room;
+    KD_TRY(take(arrays, &capacity, *array, bytes));
+    *array = capacity;
     return KD_OK;
 }
 
-static kd_status host_arrays_points(host_arrays *of, kd_point_array *points) {
+static kd_status host_arrays_points(host_arrays *arrays, kd_point_array *points) {
     const uint64_t scalar = points->scalar == KD_DOUBLE ? sizeof(double) : sizeof(float);
     const uint64_t one = points->dims * scalar;
     const uint64_t stride = points->stride_bytes ? points->stride_bytes : one;
-    return host_arrays_in(of, &points->coordinates,
+    return host_arrays_in(arrays, &points->coordinates,
                           points->count ? (points->count - 1) * stride + one : 0);
 }
 
 /* Copies the results back if `status` is KD_OK, and frees the copies. */
-static kd_status host_arrays_end(host_arrays *of, kd_status status) {
-    for (int i = 0; i < of->count; ++i) {
-        if (status == KD_OK && of->taken[i].to)
-            status =
-                device_copy(of->taken[i].to, of->taken[i].host, of->taken[i].bytes, of->stream);
-        if (status == KD_OK && of->taken[i].to) status = device_stream_wait(of->stream);
-        memory_free(of->taken[i].host);
+static kd_status host_arrays_end(host_arrays *arrays, kd_status status) {
+    for (int i = 0; i < arrays->count; ++i) {
+        if (status == KD_OK && arrays->taken[i].to)
+            status = device_copy(arrays->taken[i].to, arrays->taken[i].host, arrays->taken[i].bytes,
+                                 arrays->stream);
+        if (status == KD_OK && arrays->taken[i].to) status = device_stream_wait(arrays->stream);
+        memory_free(arrays->taken[i].host);
     }
-    of->count = 0;
+    arrays->count = 0;
     return status;
 }
 
@@ -148,13 +148,13 @@ static bool copies_fit(const kd_point_array *points, const kd_points_options *op
     const uint64_t scalar = points->scalar == KD_DOUBLE ? sizeof(double) : sizeof(float);
     const uint64_t each = 8 * points->dims * scalar + 32;
     for (int32_t d = 0; d < device_list_count(options->device); ++d) {
-        device found;
+        device device;
         char name[64];
         device_list_name(name, options->device, d);
-        if (device_find(&found, name) != KD_OK) return false;
-        const uint64_t most =
-            found.kind == DEVICE_CUDA ? found.memory_bytes / 2 / each : COPIES_MOST;
-        if (points->count > most) return false;
+        if (device_find(&device, name) != KD_OK) return false;
+        const uint64_t maximum =
+            device.kind == DEVICE_CUDA ? device.memory_bytes / 2 / each : COPIES_MAX;
+        if (points->count > maximum) return false;
     }
     return true;
 }
@@ -183,7 +183,7 @@ static kd_status open(kd_points *out, const kd_point_array *points, uint32_t cou
     if (parts->copies) parts->count = points->count;
     out->spread = (points_spread){.count = parts->count,
                                   .first = parts->first,
-                                  .apart = !parts->copies,
+                                  .distributed = !parts->copies,
                                   .shared = parts_are_shared(parts),
                                   .wide = parts->wide};
     describe_whole(out, points, options);
@@ -255,12 +255,12 @@ static kd_status check_exchange(const kd_exchange *exchange) {
             exchange->all_to_all,
         KD_ERROR_USAGE,
         "`exchange` lacks `struct_size`, `all_gather`, `all_sum` or `all_to_all`; set all four");
-    KD_REQUIRE(exchange->size >= 1 && exchange->size <= PARTS_MOST && exchange->rank >= 0 &&
+    KD_REQUIRE(exchange->size >= 1 && exchange->size <= PARTS_MAX && exchange->rank >= 0 &&
                    exchange->rank < exchange->size,
                KD_ERROR_USAGE,
                "`exchange->rank` is %d and `size` is %d; expected a rank from 0 to %d and a size "
                "from 1 to %d",
-               exchange->rank, exchange->size, exchange->size - 1, PARTS_MOST);
+               exchange->rank, exchange->size, exchange->size - 1, PARTS_MAX);
     return KD_OK;
 }
 
@@ -281,10 +281,10 @@ static void take_exchange(points_parts *parts, const kd_exchange *exchange) {
     parts->calls.all_sum = exchange->all_sum;
     parts->calls.all_to_all = exchange->all_to_all;
     parts->shared.calls = &parts->calls;
-    parts->shared.with = exchange->with;
+    parts->shared.user_data = exchange->user_data;
     parts->shared.rank = exchange->rank;
     parts->shared.size = exchange->size;
-    parts->hang_up = exchange->close;
+    parts->on_close = exchange->close;
 }
 
 kd_status kd_points_open_shared(kd_points **out, const kd_point_array *points,
@@ -405,7 +405,7 @@ static kd_status bring(host_arrays *arrays, const kd_points *tree, points_search
 }
 
 static parts_call call_of(const kd_points *tree, const points_search *search) {
-    const parts_call call = {.of = tree->parts,
+    const parts_call call = {.parts = tree->parts,
                              .query = search->query,
                              .hi = search->hi,
                              .kind = search->kind,
@@ -417,7 +417,7 @@ static parts_call call_of(const kd_points *tree, const points_search *search) {
     return call;
 }
 
-static kd_status ask(const kd_points *tree, const points_search *search) {
+static kd_status query_part(const kd_points *tree, const points_search *search) {
     host_arrays arrays = {.count = 0};
     points_search here = *search;
     kd_status checked = search->checked;
@@ -436,7 +436,7 @@ static kd_status check_on_host(const kd_points *tree, const points_search *searc
     return search->kind == POINTS_FILL ? points_check_offsets(search->offsets, rows) : KD_OK;
 }
 
-static kd_status ask_boxes(const kd_points *tree, const points_search *search) {
+static kd_status query_boxes(const kd_points *tree, const points_search *search) {
     const kd_status checked = check_on_host(tree, search, search->query.points.count);
     parts_call call = call_of(tree, search);
     if (!tree->parts->copies || checked != KD_OK)
@@ -448,7 +448,7 @@ static kd_status ask_boxes(const kd_points *tree, const points_search *search) {
     return KD_OK;
 }
 
-static kd_status ask_self(const kd_points *tree, const points_search *search) {
+static kd_status query_self_cpu(const kd_points *tree, const points_search *search) {
     parts_call call = call_of(tree, search);
     KD_TRY(check_on_host(tree, search, tree->spread.count));
     KD_REQUIRE(!tree->spread.shared, KD_ERROR_USAGE,
@@ -456,11 +456,14 @@ static kd_status ask_self(const kd_points *tree, const points_search *search) {
                "queries");
     KD_REQUIRE(!tree->spread.wide, KD_ERROR_USAGE,
                "self-queries do not support a tree with 64-bit ids; pass the points as queries");
-    return parts_call_own(tree->parts, &call, search->order, search->query.skip_self != 0);
+    return parts_call_self(tree->parts, &call, search->order, search->query.skip_self != 0);
 }
 
-static const points_backend backend = {
-    .nearest = ask, .count = ask, .fill = ask, .box = ask_boxes, .self = ask_self};
+static const points_backend backend = {.nearest = query_part,
+                                       .count = query_part,
+                                       .fill = query_part,
+                                       .box = query_boxes,
+                                       .self = query_self_cpu};
 
 const points_distribution points_distributed = {.build = build,
                                                 .close = close,

@@ -17,7 +17,7 @@ enum {
     NCCL_UINT8 = 1,
     NCCL_INT64 = 4,
     NCCL_SUM = 0,
-    NCCL_VERSION_LEAST = 20000
+    NCCL_VERSION_MIN = 20000
 };
 
 typedef struct nccl_id {
@@ -30,22 +30,22 @@ typedef struct nccl_calls {
     int (*version)(int *version);
     int (*unique_id)(nccl_id *out);
     int (*init_rank)(nccl_communicator *out, int ranks, nccl_id id, int rank);
-    int (*destroy)(nccl_communicator of);
-    int (*abort)(nccl_communicator of);
-    int (*async_error)(nccl_communicator of, int *error);
+    int (*destroy)(nccl_communicator communicator);
+    int (*abort)(nccl_communicator communicator);
+    int (*async_error)(nccl_communicator communicator, int *error);
     const char *(*error_string)(int error);
     int (*group_start)(void);
     int (*group_end)(void);
     int (*broadcast)(const void *from, void *to, size_t count, int type, int root,
-                     nccl_communicator of, cuda_stream stream);
+                     nccl_communicator communicator, cuda_stream stream);
     int (*all_reduce)(const void *from, void *to, size_t count, int type, int operation,
-                      nccl_communicator of, cuda_stream stream);
+                      nccl_communicator communicator, cuda_stream stream);
 } nccl_calls;
 
-struct ranks_link {
+struct ranks_nccl {
     void *library;
     nccl_calls calls;
-    nccl_communicator with;
+    nccl_communicator communicator;
     int version;
     bool begun; /* NCCL may have started threads, so the library must not be unloaded */
 };
@@ -56,151 +56,151 @@ static const char *library_name(void) {
 }
 
 /* Resolves all functions; returns false if one is missing or the version is too old. */
-static bool take_names(struct ranks_link *of) {
+static bool take_names(struct ranks_nccl *link) {
     const struct {
         const char *name;
         void **to;
-    } names[] = {{"ncclGetVersion", (void **)&of->calls.version},
-                 {"ncclGetUniqueId", (void **)&of->calls.unique_id},
-                 {"ncclCommInitRank", (void **)&of->calls.init_rank},
-                 {"ncclCommDestroy", (void **)&of->calls.destroy},
-                 {"ncclCommAbort", (void **)&of->calls.abort},
-                 {"ncclCommGetAsyncError", (void **)&of->calls.async_error},
-                 {"ncclGetErrorString", (void **)&of->calls.error_string},
-                 {"ncclGroupStart", (void **)&of->calls.group_start},
-                 {"ncclGroupEnd", (void **)&of->calls.group_end},
-                 {"ncclBroadcast", (void **)&of->calls.broadcast},
-                 {"ncclAllReduce", (void **)&of->calls.all_reduce}};
+    } names[] = {{"ncclGetVersion", (void **)&link->calls.version},
+                 {"ncclGetUniqueId", (void **)&link->calls.unique_id},
+                 {"ncclCommInitRank", (void **)&link->calls.init_rank},
+                 {"ncclCommDestroy", (void **)&link->calls.destroy},
+                 {"ncclCommAbort", (void **)&link->calls.abort},
+                 {"ncclCommGetAsyncError", (void **)&link->calls.async_error},
+                 {"ncclGetErrorString", (void **)&link->calls.error_string},
+                 {"ncclGroupStart", (void **)&link->calls.group_start},
+                 {"ncclGroupEnd", (void **)&link->calls.group_end},
+                 {"ncclBroadcast", (void **)&link->calls.broadcast},
+                 {"ncclAllReduce", (void **)&link->calls.all_reduce}};
     for (size_t i = 0; i < sizeof names / sizeof *names; ++i)
-        if (!(*names[i].to = plugin_symbol(of->library, names[i].name))) return false;
-    return of->calls.version(&of->version) == 0 && of->version >= NCCL_VERSION_LEAST;
+        if (!(*names[i].to = plugin_symbol(link->library, names[i].name))) return false;
+    return link->calls.version(&link->version) == 0 && link->version >= NCCL_VERSION_MIN;
 }
 
-static bool load(struct ranks_link *of) {
+static bool load(struct ranks_nccl *link) {
     const char *name = library_name();
     if (strcmp(name, "off") == 0) return false;
-    of->library = plugin_open(name, false);
-    return of->library && take_names(of);
+    link->library = plugin_open(name, false);
+    return link->library && take_names(link);
 }
 
-static void drop(struct ranks_link *of) {
-    if (of && of->library && !of->begun) plugin_close(of->library);
-    memory_free(of);
+static void drop(struct ranks_nccl *link) {
+    if (link && link->library && !link->begun) plugin_close(link->library);
+    memory_free(link);
 }
 
 /* Creates the communicator on all ranks or on none; `why` is set to NCCL's reason on failure. */
-static kd_status join(struct ranks_link *link, ranks *of, bool *joined, const char **why) {
+static kd_status join(struct ranks_nccl *nccl, ranks *comm, bool *joined, const char **why) {
     nccl_id id;
     bool failed = false;
     memset(&id, 0, sizeof id);
-    link->begun = true;
-    int error = of->rank == 0 ? link->calls.unique_id(&id) : 0;
-    KD_TRY(ranks_any(of, error != 0, &failed));
+    nccl->begun = true;
+    int error = comm->rank == 0 ? nccl->calls.unique_id(&id) : 0;
+    KD_TRY(ranks_any(comm, error != 0, &failed));
     if (!failed) {
-        KD_TRY(ranks_broadcast(of, &id, sizeof id));
-        error = link->calls.init_rank(&link->with, of->size, id, of->rank);
-        KD_TRY(ranks_any(of, error != 0, &failed));
+        KD_TRY(ranks_broadcast(comm, &id, sizeof id));
+        error = nccl->calls.init_rank(&nccl->communicator, comm->size, id, comm->rank);
+        KD_TRY(ranks_any(comm, error != 0, &failed));
     }
     *joined = !failed;
-    if (error) *why = link->calls.error_string(error);
-    if (failed && link->with) link->calls.abort(link->with);
+    if (error) *why = nccl->calls.error_string(error);
+    if (failed && nccl->communicator) nccl->calls.abort(nccl->communicator);
     return KD_OK;
 }
 
-kd_status ranks_link_open(ranks *of, bool on_device) {
-    struct ranks_link *link = NULL;
+kd_status ranks_nccl_open(ranks *comm, bool on_device) {
+    struct ranks_nccl *nccl = NULL;
     const char *why = "another rank could not";
     bool lacking = false, joined = false;
-    if (!ranks_shared(of)) return KD_OK;
-    KD_TRY(ranks_any(of, !on_device, &lacking));
+    if (!ranks_shared(comm)) return KD_OK;
+    KD_TRY(ranks_any(comm, !on_device, &lacking));
     if (lacking) return KD_OK; /* at least one rank uses the CPU */
     /* a failure is shared with all ranks, which would otherwise wait */
-    const bool none = KD_RESERVE_ZEROED(link, 1) != KD_OK;
-    kd_status status = ranks_any(of, none || !load(link), &lacking);
-    if (status == KD_OK && !lacking) status = join(link, of, &joined, &why);
+    const bool none = KD_RESERVE_ZEROED(nccl, 1) != KD_OK;
+    kd_status status = ranks_any(comm, none || !load(nccl), &lacking);
+    if (status == KD_OK && !lacking) status = join(nccl, comm, &joined, &why);
     if (status != KD_OK || !joined) {
-        if (of->rank == 0 && status == KD_OK && !lacking)
+        if (comm->rank == 0 && status == KD_OK && !lacking)
             log_message(LOG_INFO, "NCCL: %s; the ranks exchange data through the host instead",
                         why);
-        drop(link);
+        drop(nccl);
         return status;
     }
-    of->link = link;
-    if (of->rank == 0)
-        log_message(LOG_INFO, "using NCCL %d.%d.%d for %d devices", link->version / 10000,
-                    link->version / 100 % 100, link->version % 100, of->size);
+    comm->nccl = nccl;
+    if (comm->rank == 0)
+        log_message(LOG_INFO, "using NCCL %d.%d.%d for %d devices", nccl->version / 10000,
+                    nccl->version / 100 % 100, nccl->version % 100, comm->size);
     return KD_OK;
 }
 
-static bool ranks_linked(const ranks *of) {
-    return of && of->link != NULL;
+static bool ranks_linked(const ranks *comm) {
+    return comm && comm->nccl != NULL;
 }
 
-void ranks_link_close(ranks *of, bool failed) {
-    if (!ranks_linked(of)) return;
-    (failed ? of->link->calls.abort : of->link->calls.destroy)(of->link->with);
-    drop(of->link);
-    of->link = NULL;
+void ranks_nccl_close(ranks *comm, bool failed) {
+    if (!ranks_linked(comm)) return;
+    (failed ? comm->nccl->calls.abort : comm->nccl->calls.destroy)(comm->nccl->communicator);
+    drop(comm->nccl);
+    comm->nccl = NULL;
 }
 
-static kd_status tell(const ranks *of, int error, const char *what) {
-    if (error == 0) of->link->calls.async_error(of->link->with, &error);
-    KD_REQUIRE(error == 0, KD_ERROR_RUNTIME, "rank %d of %d: NCCL failed (%s): %s", of->rank,
-               of->size, what, of->link->calls.error_string(error));
+static kd_status tell(const ranks *comm, int error, const char *operation) {
+    if (error == 0) comm->nccl->calls.async_error(comm->nccl->communicator, &error);
+    KD_REQUIRE(error == 0, KD_ERROR_RUNTIME, "rank %d of %d: NCCL failed (%s): %s", comm->rank,
+               comm->size, operation, comm->nccl->calls.error_string(error));
     return KD_OK;
 }
 
 /* Asynchronous on the default stream. A group of broadcasts, one from each rank, because parts
    differ in length. */
-static kd_status link_gather(ranks *of, void *bytes, const uint64_t *begins) {
-    const nccl_calls *calls = &of->link->calls;
+static kd_status link_gather(ranks *comm, void *bytes, const uint64_t *begins) {
+    const nccl_calls *calls = &comm->nccl->calls;
     const double begun = timing_now();
     int error = calls->group_start();
-    for (int32_t r = 0; r < of->size; ++r) {
+    for (int32_t r = 0; r < comm->size; ++r) {
         char *part = (char *)bytes + begins[r];
         const uint64_t count = begins[r + 1] - begins[r];
         if (count == 0 || error) continue;
-        error = calls->broadcast(part, part, count, NCCL_UINT8, r, of->link->with, NULL);
+        error = calls->broadcast(part, part, count, NCCL_UINT8, r, comm->nccl->communicator, NULL);
     }
     const int ended = calls->group_end();
-    of->waited += timing_now() - begun;
-    of->sent += begins[of->rank + 1] - begins[of->rank];
-    return tell(of, error ? error : ended, "all-gather");
+    comm->waited += timing_now() - begun;
+    comm->sent += begins[comm->rank + 1] - begins[comm->rank];
+    return tell(comm, error ? error : ended, "all-gather");
 }
 
-static kd_status link_sum(ranks *of, int64_t *values, uint64_t count) {
+static kd_status link_sum(ranks *comm, int64_t *values, uint64_t count) {
     const double begun = timing_now();
-    const int error = of->link->calls.all_reduce(values, values, count, NCCL_INT64, NCCL_SUM,
-                                                 of->link->with, NULL);
-    of->waited += timing_now() - begun;
-    of->sent += count * sizeof *values;
-    return tell(of, error, "sum");
+    const int error = comm->nccl->calls.all_reduce(values, values, count, NCCL_INT64, NCCL_SUM,
+                                                   comm->nccl->communicator, NULL);
+    comm->waited += timing_now() - begun;
+    comm->sent += count * sizeof *values;
+    return tell(comm, error, "sum");
 }
 
 /* Waits for the device; the time counts as time spent waiting for other ranks. */
-static kd_status wait_counted(ranks *among) {
+static kd_status wait_counted(ranks *comm) {
     const double begun = timing_now();
     const kd_status status = device_wait();
-    among->waited += timing_now() - begun;
+    comm->waited += timing_now() - begun;
     return status;
 }
 
-kd_status ranks_device_gather(ranks *among, void *bytes, const uint64_t *begins) {
-    const int32_t rank = among->rank, size = among->size;
+kd_status ranks_device_gather(ranks *comm, void *bytes, const uint64_t *begins) {
+    const int32_t rank = comm->rank, size = comm->size;
     const uint64_t first = begins[0], all = begins[size] - first;
     const uint64_t own = begins[rank] - first, own_end = begins[rank + 1] - first;
     char *host = NULL, *there = (char *)bytes + first;
     uint64_t *host_begins = NULL;
     kd_status status = KD_OK;
-    if (ranks_linked(among)) {
-        KD_TRY(link_gather(among, bytes, begins));
-        return wait_counted(among);
+    if (ranks_linked(comm)) {
+        KD_TRY(link_gather(comm, bytes, begins));
+        return wait_counted(comm);
     }
     KD_TRY_GOTO(memory_reserve((void **)&host, all, 1));
     KD_TRY_GOTO(KD_RESERVE(host_begins, (uint64_t)size + 1));
     for (int32_t r = 0; r <= size; ++r) host_begins[r] = begins[r] - first;
     KD_TRY_GOTO(device_memory_download(host + own, there + own, own_end - own));
-    KD_TRY_GOTO(ranks_all_gather(among, host, host_begins));
+    KD_TRY_GOTO(ranks_all_gather(comm, host, host_begins));
     KD_TRY_GOTO(device_memory_upload(there, host, own));
     KD_TRY_GOTO(device_memory_upload(there + own_end, host + own_end, all - own_end));
 done:
@@ -209,17 +209,17 @@ done:
     return status;
 }
 
-kd_status ranks_device_sum(ranks *among, int64_t *values, uint64_t count) {
+kd_status ranks_device_sum(ranks *comm, int64_t *values, uint64_t count) {
     int64_t *host = NULL;
     kd_status status = KD_OK;
     if (count == 0) return KD_OK;
-    if (ranks_linked(among)) {
-        KD_TRY(link_sum(among, values, count));
-        return wait_counted(among);
+    if (ranks_linked(comm)) {
+        KD_TRY(link_sum(comm, values, count));
+        return wait_counted(comm);
     }
     KD_TRY(KD_RESERVE(host, count));
     KD_TRY_GOTO(device_memory_download(host, values, count * sizeof *values));
-    KD_TRY_GOTO(ranks_all_sum(among, host, count));
+    KD_TRY_GOTO(ranks_all_sum(comm, host, count));
     KD_TRY_GOTO(device_memory_upload(values, host, count * sizeof *values));
 done:
     memory_free(host);

@@ -10,125 +10,125 @@
 #include <stdlib.h>
 #include <string.h>
 
-static kd_status count_call(ranks *of, double begun, uint64_t sent, int failed, const char *what,
-                            uint64_t bytes) {
-    of->waited += timing_now() - begun;
+static kd_status count_call(ranks *comm, double begun, uint64_t sent, int failed,
+                            const char *operation, uint64_t bytes) {
+    comm->waited += timing_now() - begun;
     KD_REQUIRE(!failed, KD_ERROR_RUNTIME,
                "rank %d of %d: the data exchange with the other ranks failed (%s of %llu bytes)",
-               of->rank, of->size, what, (unsigned long long)bytes);
-    of->sent += sent;
+               comm->rank, comm->size, operation, (unsigned long long)bytes);
+    comm->sent += sent;
     return KD_OK;
 }
 
-kd_status ranks_broadcast(ranks *of, void *bytes, uint64_t count) {
-    if (!ranks_shared(of) || count == 0) return KD_OK;
+kd_status ranks_broadcast(ranks *comm, void *bytes, uint64_t count) {
+    if (!ranks_shared(comm) || count == 0) return KD_OK;
     const double begun = timing_now();
-    const int failed = of->calls->broadcast(of->with, bytes, count, 0);
-    return count_call(of, begun, of->rank == 0 ? count : 0, failed, "broadcast", count);
+    const int failed = comm->calls->broadcast(comm->user_data, bytes, count, 0);
+    return count_call(comm, begun, comm->rank == 0 ? count : 0, failed, "broadcast", count);
 }
 
-kd_status ranks_all_gather(ranks *of, void *bytes, const uint64_t *begins) {
-    if (!ranks_shared(of) || begins[of->size] == begins[0]) return KD_OK;
+kd_status ranks_all_gather(ranks *comm, void *bytes, const uint64_t *begins) {
+    if (!ranks_shared(comm) || begins[comm->size] == begins[0]) return KD_OK;
     const double begun = timing_now();
-    const uint64_t own = begins[of->rank + 1] - begins[of->rank];
-    const int failed = of->calls->all_gather(of->with, bytes, begins);
-    return count_call(of, begun, own, failed, "all-gather", begins[of->size] - begins[0]);
+    const uint64_t own = begins[comm->rank + 1] - begins[comm->rank];
+    const int failed = comm->calls->all_gather(comm->user_data, bytes, begins);
+    return count_call(comm, begun, own, failed, "all-gather", begins[comm->size] - begins[0]);
 }
 
-kd_status ranks_all_gather_even(ranks *of, void *bytes, uint64_t count) {
+kd_status ranks_all_gather_even(ranks *comm, void *bytes, uint64_t count) {
     uint64_t *begins = NULL;
-    if (!ranks_shared(of)) return KD_OK;
-    KD_TRY(KD_RESERVE(begins, (uint64_t)of->size + 1));
-    for (int32_t r = 0; r <= of->size; ++r) begins[r] = (uint64_t)r * count;
-    const kd_status status = ranks_all_gather(of, bytes, begins);
+    if (!ranks_shared(comm)) return KD_OK;
+    KD_TRY(KD_RESERVE(begins, (uint64_t)comm->size + 1));
+    for (int32_t r = 0; r <= comm->size; ++r) begins[r] = (uint64_t)r * count;
+    const kd_status status = ranks_all_gather(comm, bytes, begins);
     memory_free(begins);
     return status;
 }
 
-kd_status ranks_all_sum(ranks *of, int64_t *values, uint64_t count) {
-    if (!ranks_shared(of) || count == 0) return KD_OK;
+kd_status ranks_all_sum(ranks *comm, int64_t *values, uint64_t count) {
+    if (!ranks_shared(comm) || count == 0) return KD_OK;
     const double begun = timing_now();
     const uint64_t bytes = count * sizeof *values;
-    const int failed = of->calls->all_sum(of->with, values, count);
-    return count_call(of, begun, bytes, failed, "sum", bytes);
+    const int failed = comm->calls->all_sum(comm->user_data, values, count);
+    return count_call(comm, begun, bytes, failed, "sum", bytes);
 }
 
-int ranks_copy(const ranks *of, void *to, const void *from, uint64_t bytes) {
+int ranks_copy(const ranks *comm, void *to, const void *from, uint64_t bytes) {
     if (bytes == 0) return 0;
-    if (of && of->copy) return of->copy(to, from, bytes);
+    if (comm && comm->copy) return comm->copy(to, from, bytes);
     memcpy(to, from, bytes);
     return 0;
 }
 
-kd_status ranks_all_to_all(ranks *of, const void *bytes, const uint64_t *begins, void *into,
+kd_status ranks_all_to_all(ranks *comm, const void *bytes, const uint64_t *begins, void *into,
                            const uint64_t *into_begins) {
-    if (!ranks_shared(of)) {
-        KD_REQUIRE(ranks_copy(of, (char *)into + into_begins[0], (const char *)bytes + begins[0],
+    if (!ranks_shared(comm)) {
+        KD_REQUIRE(ranks_copy(comm, (char *)into + into_begins[0], (const char *)bytes + begins[0],
                               begins[1] - begins[0]) == 0,
                    KD_ERROR_DEVICE, "cannot copy %llu bytes between host and device",
                    (unsigned long long)(begins[1] - begins[0]));
         return KD_OK;
     }
     const double begun = timing_now();
-    const uint64_t all = begins[of->size] - begins[0];
-    const uint64_t others = all - (begins[of->rank + 1] - begins[of->rank]);
-    const int failed = of->calls->all_to_all(of->with, bytes, begins, into, into_begins);
-    return count_call(of, begun, others, failed, "exchange", all);
+    const uint64_t all = begins[comm->size] - begins[0];
+    const uint64_t others = all - (begins[comm->rank + 1] - begins[comm->rank]);
+    const int failed = comm->calls->all_to_all(comm->user_data, bytes, begins, into, into_begins);
+    return count_call(comm, begun, others, failed, "exchange", all);
 }
 
-kd_status ranks_send(ranks *of, int32_t to, int32_t tag, const void *bytes, uint64_t count) {
-    if (!ranks_shared(of)) return KD_OK;
+kd_status ranks_send(ranks *comm, int32_t to, int32_t tag, const void *bytes, uint64_t count) {
+    if (!ranks_shared(comm)) return KD_OK;
     const double begun = timing_now();
-    const int failed = of->calls->send(of->with, to, tag, bytes, count);
-    return count_call(of, begun, count, failed, "message", count);
+    const int failed = comm->calls->send(comm->user_data, to, tag, bytes, count);
+    return count_call(comm, begun, count, failed, "message", count);
 }
 
-kd_status ranks_receive(ranks *of, int32_t from, int32_t tag, void *bytes, uint64_t count,
+kd_status ranks_receive(ranks *comm, int32_t from, int32_t tag, void *bytes, uint64_t count,
                         int32_t *sender) {
-    if (!ranks_shared(of)) return KD_OK;
+    if (!ranks_shared(comm)) return KD_OK;
     const double begun = timing_now();
-    const int failed = of->calls->receive(of->with, from, tag, bytes, count, sender);
-    return count_call(of, begun, 0, failed, "message", count);
+    const int failed = comm->calls->receive(comm->user_data, from, tag, bytes, count, sender);
+    return count_call(comm, begun, 0, failed, "message", count);
 }
 
-kd_status ranks_any(ranks *of, bool mine, bool *any) {
+kd_status ranks_any(ranks *comm, bool mine, bool *any) {
     int64_t said = mine;
-    KD_TRY(ranks_all_sum(of, &said, 1));
+    KD_TRY(ranks_all_sum(comm, &said, 1));
     *any = said != 0;
     return KD_OK;
 }
 
-kd_status ranks_measure(ranks *of, double *bandwidth) {
+kd_status ranks_measure(ranks *comm, double *bandwidth) {
     enum { BYTES = 1 << 20, TIMES = 4 };
-    char *room = NULL;
-    double least = 0;
+    char *buffer = NULL;
+    double minimum = 0;
     bool lacking = false;
     *bandwidth = 0;
-    if (!ranks_shared(of)) return KD_OK;
-    const uint64_t all = (uint64_t)of->size * BYTES;
-    kd_status status = KD_RESERVE_ZEROED(room, all);
-    const kd_status heard = ranks_any(of, status != KD_OK, &lacking);
+    if (!ranks_shared(comm)) return KD_OK;
+    const uint64_t all = (uint64_t)comm->size * BYTES;
+    kd_status status = KD_RESERVE_ZEROED(buffer, all);
+    const kd_status heard = ranks_any(comm, status != KD_OK, &lacking);
     if (status == KD_OK) status = heard;
     if (status == KD_OK && lacking) { /* or the others would wait */
-        memory_free(room);
+        memory_free(buffer);
         KD_FAIL(KD_ERROR_MEMORY, "another rank is out of memory: %llu bytes were needed",
                 (unsigned long long)all);
     }
     for (int i = 0; i < TIMES && status == KD_OK; ++i) {
         const double begun = timing_now();
-        status = ranks_all_gather_even(of, room, BYTES);
+        status = ranks_all_gather_even(comm, buffer, BYTES);
         const double took = timing_now() - begun;
-        if (i == 0 || took < least) least = took;
+        if (i == 0 || took < minimum) minimum = took;
     }
-    memory_free(room);
+    memory_free(buffer);
     KD_TRY(status);
     /* each rank's part is sent to all others */
-    if (least > 0) *bandwidth = (double)(all - BYTES) / least;
-    return ranks_broadcast(of, bandwidth, sizeof *bandwidth);
+    if (minimum > 0) *bandwidth = (double)(all - BYTES) / minimum;
+    return ranks_broadcast(comm, bandwidth, sizeof *bandwidth);
 }
 
-void ranks_part(const ranks *of, int32_t rank, uint64_t count, uint64_t *begin, uint64_t *end) {
-    const uint64_t size = of ? (uint64_t)of->size : 1, each = count / size, more = count % size;
+void ranks_part(const ranks *comm, int32_t rank, uint64_t count, uint64_t *begin, uint64_t *end) {
+    const uint64_t size = comm ? (uint64_t)comm->size : 1, each = count / size, more = count % size;
     const uint64_t at = (uint64_t)rank;
     *begin = at * each + (at < more ? at : more);
     *end = *begin + each + (at < more ? 1 : 0);
@@ -155,7 +155,7 @@ static int32_t number_in(const char *const names[], int count, int32_t otherwise
     for (int i = 0; i < count; ++i) {
         const char *said = place_variable(names[i]);
         const long number = said && *said ? strtol(said, NULL, 10) : -1;
-        if (number >= 0 && number <= RANKS_MOST) return (int32_t)number;
+        if (number >= 0 && number <= RANKS_MAX) return (int32_t)number;
     }
     return otherwise;
 }
@@ -188,10 +188,10 @@ static kd_status plugin_load(ranks *out, const char *path) {
         out->calls && out->calls->version == RANKS_VERSION, KD_ERROR_DEVICE,
         "%s: not an MPI plug-in of version %d; use the one from the same build as this program",
         path, RANKS_VERSION);
-    KD_REQUIRE(out->calls->open(&out->with, &out->rank, &out->size) == 0, KD_ERROR_DEVICE,
+    KD_REQUIRE(out->calls->open(&out->user_data, &out->rank, &out->size) == 0, KD_ERROR_DEVICE,
                "%s: MPI cannot be initialised with MPI_THREAD_SERIALIZED", path);
-    KD_REQUIRE(out->size <= RANKS_MOST, KD_ERROR_USAGE,
-               "started with %d ranks; supported: at most %d", out->size, RANKS_MOST);
+    KD_REQUIRE(out->size <= RANKS_MAX, KD_ERROR_USAGE,
+               "started with %d ranks; supported: at most %d", out->size, RANKS_MAX);
     return KD_OK;
 }
 
@@ -224,34 +224,34 @@ kd_status ranks_open(ranks *out) {
 
 /* Does not unload the plug-in, since MPI leaves handlers installed. */
 void ranks_close(ranks *owned) {
-    if (owned->calls && owned->library) owned->calls->close(owned->with);
+    if (owned->calls && owned->library) owned->calls->close(owned->user_data);
     memset(owned, 0, sizeof *owned);
 }
 
-void ranks_abort(const ranks *of, int32_t code) {
-    if (of && of->calls) of->calls->abort(of->with, code);
+void ranks_abort(const ranks *comm, int32_t code) {
+    if (comm && comm->calls) comm->calls->abort(comm->user_data, code);
 }
 
 /* --- agreement on errors --------------------------------------------------------------------- */
 
 enum { MESSAGE_BYTES = 512 };
 
-static int32_t rank_of(const ranks *among) {
-    return among ? among->rank : 0;
+static int32_t rank_of(const ranks *comm) {
+    return comm ? comm->rank : 0;
 }
 
-static int32_t size_of(const ranks *among) {
-    return ranks_shared(among) ? among->size : 1;
+static int32_t size_of(const ranks *comm) {
+    return ranks_shared(comm) ? comm->size : 1;
 }
 
 /* Distributes the error message of the first failed rank to all ranks. */
-static kd_status fail_as(ranks *among, int32_t first, kd_status failure) {
+static kd_status fail_as(ranks *comm, int32_t first, kd_status failure) {
     char *words = NULL;
-    const int32_t size = size_of(among);
+    const int32_t size = size_of(comm);
     if (size == 1) return failure;
     KD_TRY(KD_RESERVE_ZEROED(words, (uint64_t)size * MESSAGE_BYTES));
-    strncpy(words + (uint64_t)rank_of(among) * MESSAGE_BYTES, kd_last_error(), MESSAGE_BYTES - 1);
-    kd_status status = ranks_all_gather_even(among, words, MESSAGE_BYTES);
+    strncpy(words + (uint64_t)rank_of(comm) * MESSAGE_BYTES, kd_last_error(), MESSAGE_BYTES - 1);
+    kd_status status = ranks_all_gather_even(comm, words, MESSAGE_BYTES);
     if (status == KD_OK)
         status = status_fail(failure, __FILE__, __LINE__, "%.*s", MESSAGE_BYTES - 1,
                              words + first * (int)MESSAGE_BYTES);
@@ -259,18 +259,18 @@ static kd_status fail_as(ranks *among, int32_t first, kd_status failure) {
     return status;
 }
 
-kd_status ranks_agree_on(ranks *among, kd_status own, const uint64_t *numbers, uint32_t width,
+kd_status ranks_agree_on(ranks *comm, kd_status own_status, const uint64_t *numbers, uint32_t width,
                          uint64_t *all) {
-    const int32_t size = size_of(among);
+    const int32_t size = size_of(comm);
     const uint64_t each = width + 1ull;
     uint64_t *said = NULL;
     int32_t first = -1;
     kd_status failure = KD_OK;
     KD_TRY(KD_RESERVE(said, each * (uint64_t)size));
-    uint64_t *mine = said + each * (uint64_t)rank_of(among);
-    mine[0] = (uint64_t)own;
+    uint64_t *mine = said + each * (uint64_t)rank_of(comm);
+    mine[0] = (uint64_t)own_status;
     if (width) memcpy(mine + 1, numbers, width * sizeof *numbers);
-    kd_status status = ranks_all_gather_even(among, said, each * sizeof *said);
+    kd_status status = ranks_all_gather_even(comm, said, each * sizeof *said);
     for (int32_t r = 0; status == KD_OK && r < size; ++r) {
         const uint64_t *from = said + each * (uint64_t)r;
         if (from[0] != KD_OK && first < 0) {
@@ -280,10 +280,10 @@ kd_status ranks_agree_on(ranks *among, kd_status own, const uint64_t *numbers, u
         if (width) memcpy(all + (uint64_t)r * width, from + 1, width * sizeof *all);
     }
     memory_free(said);
-    if (status == KD_OK && first >= 0) status = fail_as(among, first, failure);
+    if (status == KD_OK && first >= 0) status = fail_as(comm, first, failure);
     return status;
 }
 
-kd_status ranks_agree(ranks *among, kd_status own) {
-    return ranks_agree_on(among, own, NULL, 0, NULL);
+kd_status ranks_agree(ranks *comm, kd_status status) {
+    return ranks_agree_on(comm, status, NULL, 0, NULL);
 }

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { SWAP_TAG = 32000, PIECE = 1 << 30, PAUSE_LEAST_NS = 20000, PAUSE_MOST_NS = 500000 };
+enum { SWAP_TAG = 32000, PIECE = 1 << 30, PAUSE_MIN_NS = 20000, PAUSE_MAX_NS = 500000 };
 
 typedef struct connection {
     MPI_Comm world;
@@ -33,7 +33,7 @@ static double now(void) {
 
 static int wait_for(MPI_Request *request, MPI_Status *status, uint64_t bytes) {
     const double pausing = now() + at_once + byte_seconds * (double)bytes;
-    long nanoseconds = PAUSE_LEAST_NS;
+    long nanoseconds = PAUSE_MIN_NS;
     for (int done = 0;;) {
         if (MPI_Test(request, &done, status) != MPI_SUCCESS) return 1;
         if (done) return 0;
@@ -43,11 +43,11 @@ static int wait_for(MPI_Request *request, MPI_Status *status, uint64_t bytes) {
         }
         const struct timespec pause = {0, nanoseconds};
         nanosleep(&pause, NULL);
-        if (nanoseconds < PAUSE_MOST_NS) nanoseconds *= 2;
+        if (nanoseconds < PAUSE_MAX_NS) nanoseconds *= 2;
     }
 }
 
-static int mpi_open(void **with, int32_t *rank, int32_t *size) {
+static int mpi_open(void **user_data, int32_t *rank, int32_t *size) {
     int level = 0, begun = 0;
     connection *made = (connection *)calloc(1, sizeof *made);
     if (!made || MPI_Initialized(&begun) != MPI_SUCCESS) goto failed;
@@ -63,32 +63,33 @@ static int mpi_open(void **with, int32_t *rank, int32_t *size) {
     MPI_Comm_set_errhandler(made->world, MPI_ERRORS_RETURN);
     *rank = made->rank;
     *size = made->size;
-    *with = made;
+    *user_data = made;
     return 0;
 failed:
     free(made);
     return 1;
 }
 
-static void mpi_close(void *with) {
-    connection *own = (connection *)with;
+static void mpi_close(void *user_data) {
+    connection *self = (connection *)user_data;
     MPI_Request request;
-    if (MPI_Ibarrier(own->world, &request) == MPI_SUCCESS) wait_for(&request, MPI_STATUS_IGNORE, 0);
-    MPI_Comm_free(&own->world);
-    if (own->opened) MPI_Finalize();
-    free(own);
+    if (MPI_Ibarrier(self->world, &request) == MPI_SUCCESS)
+        wait_for(&request, MPI_STATUS_IGNORE, 0);
+    MPI_Comm_free(&self->world);
+    if (self->opened) MPI_Finalize();
+    free(self);
 }
 
 static int piece_of(uint64_t left) {
     return left < PIECE ? (int)left : PIECE;
 }
 
-static int mpi_broadcast(void *with, void *bytes, uint64_t count, int32_t from) {
-    connection *own = (connection *)with;
+static int mpi_broadcast(void *user_data, void *bytes, uint64_t count, int32_t from) {
+    connection *self = (connection *)user_data;
     for (uint64_t at = 0; at < count;) {
         const int piece = piece_of(count - at);
         MPI_Request request;
-        if (MPI_Ibcast((char *)bytes + at, piece, MPI_BYTE, from, own->world, &request) !=
+        if (MPI_Ibcast((char *)bytes + at, piece, MPI_BYTE, from, self->world, &request) !=
                 MPI_SUCCESS ||
             wait_for(&request, MPI_STATUS_IGNORE, (uint64_t)piece))
             return 1;
@@ -98,36 +99,37 @@ static int mpi_broadcast(void *with, void *bytes, uint64_t count, int32_t from) 
 }
 
 /* Uses one call if the total fits an MPI count, else a broadcast from each rank. */
-static int mpi_all_gather(void *with, void *bytes, const uint64_t *begins) {
-    connection *own = (connection *)with;
-    const uint64_t all = begins[own->size] - begins[0];
+static int mpi_all_gather(void *user_data, void *bytes, const uint64_t *begins) {
+    connection *self = (connection *)user_data;
+    const uint64_t all = begins[self->size] - begins[0];
     int failed = 0;
     if (all > PIECE) {
-        for (int r = 0; r < own->size && !failed; ++r)
-            failed = mpi_broadcast(with, (char *)bytes + begins[r], begins[r + 1] - begins[r], r);
+        for (int r = 0; r < self->size && !failed; ++r)
+            failed =
+                mpi_broadcast(user_data, (char *)bytes + begins[r], begins[r + 1] - begins[r], r);
         return failed;
     }
-    int *counts = (int *)malloc(2 * (size_t)own->size * sizeof *counts);
+    int *counts = (int *)malloc(2 * (size_t)self->size * sizeof *counts);
     if (!counts) return 1;
-    int *places = counts + own->size;
-    for (int r = 0; r < own->size; ++r) {
+    int *places = counts + self->size;
+    for (int r = 0; r < self->size; ++r) {
         counts[r] = (int)(begins[r + 1] - begins[r]);
         places[r] = (int)(begins[r] - begins[0]);
     }
     MPI_Request request;
     failed = MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, (char *)bytes + begins[0], counts,
-                             places, MPI_BYTE, own->world, &request) != MPI_SUCCESS ||
+                             places, MPI_BYTE, self->world, &request) != MPI_SUCCESS ||
              wait_for(&request, MPI_STATUS_IGNORE, all);
     free(counts);
     return failed;
 }
 
-static int mpi_all_sum(void *with, int64_t *values, uint64_t count) {
-    connection *own = (connection *)with;
+static int mpi_all_sum(void *user_data, int64_t *values, uint64_t count) {
+    connection *self = (connection *)user_data;
     for (uint64_t at = 0; at < count;) {
         const int piece = piece_of(8 * (count - at)) / 8;
         MPI_Request request;
-        if (MPI_Iallreduce(MPI_IN_PLACE, values + at, piece, MPI_INT64_T, MPI_SUM, own->world,
+        if (MPI_Iallreduce(MPI_IN_PLACE, values + at, piece, MPI_INT64_T, MPI_SUM, self->world,
                            &request) != MPI_SUCCESS ||
             wait_for(&request, MPI_STATUS_IGNORE, 8 * (uint64_t)piece))
             return 1;
@@ -138,16 +140,16 @@ static int mpi_all_sum(void *with, int64_t *values, uint64_t count) {
 
 /* Exchanges one piece with two ranks: sends to `to` and receives from `from`; either may be
    empty. */
-static int swap_piece(connection *own, const char *out, int out_count, int to, char *in,
+static int swap_piece(connection *connection, const char *out, int out_count, int to, char *in,
                       int in_count, int from) {
     MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
     int failed = 0;
     if (in_count)
-        failed |= MPI_Irecv(in, in_count, MPI_BYTE, from, SWAP_TAG, own->world, &requests[0]) !=
-                  MPI_SUCCESS;
+        failed |= MPI_Irecv(in, in_count, MPI_BYTE, from, SWAP_TAG, connection->world,
+                            &requests[0]) != MPI_SUCCESS;
     if (out_count)
-        failed |= MPI_Isend(out, out_count, MPI_BYTE, to, SWAP_TAG, own->world, &requests[1]) !=
-                  MPI_SUCCESS;
+        failed |= MPI_Isend(out, out_count, MPI_BYTE, to, SWAP_TAG, connection->world,
+                            &requests[1]) != MPI_SUCCESS;
     for (int i = 0; i < 2 && !failed; ++i)
         failed |=
             requests[i] != MPI_REQUEST_NULL &&
@@ -156,17 +158,18 @@ static int swap_piece(connection *own, const char *out, int out_count, int to, c
 }
 
 /* In step s each rank sends to rank + s and receives from rank - s, modulo size. */
-static int mpi_all_to_all(void *with, const void *bytes, const uint64_t *begins, void *into,
+static int mpi_all_to_all(void *user_data, const void *bytes, const uint64_t *begins, void *into,
                           const uint64_t *into_begins) {
-    connection *own = (connection *)with;
-    for (int step = 0; step < own->size; ++step) {
-        const int to = (own->rank + step) % own->size;
-        const int from = (own->rank + own->size - step) % own->size;
+    connection *self = (connection *)user_data;
+    for (int step = 0; step < self->size; ++step) {
+        const int to = (self->rank + step) % self->size;
+        const int from = (self->rank + self->size - step) % self->size;
         uint64_t out = begins[to], in = into_begins[from];
         while (out < begins[to + 1] || in < into_begins[from + 1]) {
             const int give = piece_of(begins[to + 1] - out);
             const int take = piece_of(into_begins[from + 1] - in);
-            if (swap_piece(own, (const char *)bytes + out, give, to, (char *)into + in, take, from))
+            if (swap_piece(self, (const char *)bytes + out, give, to, (char *)into + in, take,
+                           from))
                 return 1;
             out += (uint64_t)give;
             in += (uint64_t)take;
@@ -175,13 +178,13 @@ static int mpi_all_to_all(void *with, const void *bytes, const uint64_t *begins,
     return 0;
 }
 
-static int mpi_send(void *with, int32_t to, int32_t tag, const void *bytes, uint64_t count) {
-    connection *own = (connection *)with;
+static int mpi_send(void *user_data, int32_t to, int32_t tag, const void *bytes, uint64_t count) {
+    connection *self = (connection *)user_data;
     uint64_t at = 0;
     do {
         const int piece = piece_of(count - at);
         MPI_Request request;
-        if (MPI_Isend((const char *)bytes + at, piece, MPI_BYTE, to, tag, own->world, &request) !=
+        if (MPI_Isend((const char *)bytes + at, piece, MPI_BYTE, to, tag, self->world, &request) !=
                 MPI_SUCCESS ||
             wait_for(&request, MPI_STATUS_IGNORE, (uint64_t)piece))
             return 1;
@@ -190,9 +193,9 @@ static int mpi_send(void *with, int32_t to, int32_t tag, const void *bytes, uint
     return 0;
 }
 
-static int mpi_receive(void *with, int32_t from, int32_t tag, void *bytes, uint64_t count,
+static int mpi_receive(void *user_data, int32_t from, int32_t tag, void *bytes, uint64_t count,
                        int32_t *sender) {
-    connection *own = (connection *)with;
+    connection *self = (connection *)user_data;
     int source = from == RANKS_ANY ? MPI_ANY_SOURCE : from;
     uint64_t at = 0;
     do {
@@ -200,7 +203,7 @@ static int mpi_receive(void *with, int32_t from, int32_t tag, void *bytes, uint6
         MPI_Request request;
         MPI_Status status;
         int found = 0;
-        if (MPI_Irecv((char *)bytes + at, piece, MPI_BYTE, source, tag, own->world, &request) !=
+        if (MPI_Irecv((char *)bytes + at, piece, MPI_BYTE, source, tag, self->world, &request) !=
                 MPI_SUCCESS ||
             wait_for(&request, &status, (uint64_t)piece) ||
             MPI_Get_count(&status, MPI_BYTE, &found) != MPI_SUCCESS || found != piece)
@@ -212,8 +215,8 @@ static int mpi_receive(void *with, int32_t from, int32_t tag, void *bytes, uint6
     return 0;
 }
 
-static void mpi_abort(void *with, int32_t code) {
-    MPI_Abort(((connection *)with)->world, code);
+static void mpi_abort(void *user_data, int32_t code) {
+    MPI_Abort(((connection *)user_data)->world, code);
 }
 
 __attribute__((visibility("default"))) extern const ranks_calls kd_ranks_mpi;

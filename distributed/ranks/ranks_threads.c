@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { THREADS_MOST = 1024 };
+enum { THREADS_MAX = 1024 };
 
 typedef struct message {
     struct message *next;
@@ -18,10 +18,10 @@ typedef struct message {
     char bytes[];
 } message;
 
-typedef struct meeting {
+typedef struct barrier {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    int32_t size, here;
+    int32_t size, arrived;
     uint64_t round;
     bool broken;
     void **places; /* the pointer published by each rank for the current call */
@@ -29,23 +29,23 @@ typedef struct meeting {
     int32_t failed; /* the first rank that failed */
     kd_status why;
     char words[1024];
-} meeting;
+} barrier;
 
 typedef struct member {
-    meeting *at;
+    barrier *at;
     ranks_body body;
     void *context;
-    ranks among;
+    ranks comm;
     pthread_t thread;
     kd_status status;
 } member;
 
 /* Barrier. Returns 1 if a rank has given up. */
-static int meet(meeting *at) {
+static int barrier_wait(barrier *at) {
     pthread_mutex_lock(&at->mutex);
     const uint64_t round = at->round;
-    if (++at->here == at->size) {
-        at->here = 0;
+    if (++at->arrived == at->size) {
+        at->arrived = 0;
         ++at->round;
         pthread_cond_broadcast(&at->changed);
     }
@@ -55,75 +55,76 @@ static int meet(meeting *at) {
     return broken;
 }
 
-static int place(member *own, void *bytes) {
-    own->at->places[own->among.rank] = bytes;
-    return meet(own->at);
+static int place(member *member, void *bytes) {
+    member->at->places[member->comm.rank] = bytes;
+    return barrier_wait(member->at);
 }
 
-static int threads_broadcast(void *with, void *bytes, uint64_t count, int32_t from) {
-    member *own = (member *)with;
-    if (place(own, bytes)) return 1;
-    if (own->among.rank != from) memcpy(bytes, own->at->places[from], count);
-    return meet(own->at);
+static int threads_broadcast(void *user_data, void *bytes, uint64_t count, int32_t from) {
+    member *self = (member *)user_data;
+    if (place(self, bytes)) return 1;
+    if (self->comm.rank != from) memcpy(bytes, self->at->places[from], count);
+    return barrier_wait(self->at);
 }
 
-static int threads_all_gather(void *with, void *bytes, const uint64_t *begins) {
-    member *own = (member *)with;
-    if (place(own, bytes)) return 1;
-    for (int32_t r = 0; r < own->among.size; ++r)
-        if (r != own->among.rank)
-            memcpy((char *)bytes + begins[r], (char *)own->at->places[r] + begins[r],
+static int threads_all_gather(void *user_data, void *bytes, const uint64_t *begins) {
+    member *self = (member *)user_data;
+    if (place(self, bytes)) return 1;
+    for (int32_t r = 0; r < self->comm.size; ++r)
+        if (r != self->comm.rank)
+            memcpy((char *)bytes + begins[r], (char *)self->at->places[r] + begins[r],
                    begins[r + 1] - begins[r]);
-    return meet(own->at);
+    return barrier_wait(self->at);
 }
 
 /* Each rank sums its share of the elements and writes the result to all ranks. */
-static int threads_all_sum(void *with, int64_t *values, uint64_t count) {
-    member *own = (member *)with;
+static int threads_all_sum(void *user_data, int64_t *values, uint64_t count) {
+    member *self = (member *)user_data;
     uint64_t begin, end;
-    if (place(own, values)) return 1;
-    ranks_part(&own->among, own->among.rank, count, &begin, &end);
+    if (place(self, values)) return 1;
+    ranks_part(&self->comm, self->comm.rank, count, &begin, &end);
     for (uint64_t i = begin; i < end; ++i) {
         uint64_t sum = 0;
-        for (int32_t r = 0; r < own->among.size; ++r)
-            sum += (uint64_t)((const int64_t *)own->at->places[r])[i];
-        for (int32_t r = 0; r < own->among.size; ++r)
-            ((int64_t *)own->at->places[r])[i] = (int64_t)sum;
+        for (int32_t r = 0; r < self->comm.size; ++r)
+            sum += (uint64_t)((const int64_t *)self->at->places[r])[i];
+        for (int32_t r = 0; r < self->comm.size; ++r)
+            ((int64_t *)self->at->places[r])[i] = (int64_t)sum;
     }
-    return meet(own->at);
+    return barrier_wait(self->at);
 }
 
-typedef struct parcel {
+typedef struct message_copy {
     const char *bytes;
     const uint64_t *begins;
-} parcel;
+} message_copy;
 
-static int threads_all_to_all(void *with, const void *bytes, const uint64_t *begins, void *into,
-                              const uint64_t *into_begins) {
-    member *own = (member *)with;
-    parcel given = {(const char *)bytes, begins};
+static int threads_all_to_all(void *user_data, const void *bytes, const uint64_t *begins,
+                              void *into, const uint64_t *into_begins) {
+    member *self = (member *)user_data;
+    message_copy given = {(const char *)bytes, begins};
     int wrong = 0;
-    if (place(own, &given)) return 1;
-    const int32_t rank = own->among.rank;
-    for (int32_t r = 0; r < own->among.size; ++r) {
-        const parcel *from = (const parcel *)own->at->places[r];
+    if (place(self, &given)) return 1;
+    const int32_t rank = self->comm.rank;
+    for (int32_t r = 0; r < self->comm.size; ++r) {
+        const message_copy *from = (const message_copy *)self->at->places[r];
         const uint64_t count = from->begins[rank + 1] - from->begins[rank];
         wrong |= count != into_begins[r + 1] - into_begins[r];
         if (!wrong)
-            wrong = ranks_copy(&own->among, (char *)into + into_begins[r],
+            wrong = ranks_copy(&self->comm, (char *)into + into_begins[r],
                                from->bytes + from->begins[rank], count);
     }
-    return meet(own->at) || wrong;
+    return barrier_wait(self->at) || wrong;
 }
 
-static int threads_send(void *with, int32_t to, int32_t tag, const void *bytes, uint64_t count) {
-    member *own = (member *)with;
-    meeting *at = own->at;
-    char *room = NULL;
-    if (KD_RESERVE(room, sizeof(message) + count) != KD_OK) return 1;
-    message *made = (message *)(void *)room;
+static int threads_send(void *user_data, int32_t to, int32_t tag, const void *bytes,
+                        uint64_t count) {
+    member *self = (member *)user_data;
+    barrier *at = self->at;
+    char *buffer = NULL;
+    if (KD_RESERVE(buffer, sizeof(message) + count) != KD_OK) return 1;
+    message *made = (message *)(void *)buffer;
     made->next = NULL;
-    made->from = own->among.rank;
+    made->from = self->comm.rank;
     made->to = to;
     made->tag = tag;
     made->count = count;
@@ -138,42 +139,42 @@ static int threads_send(void *with, int32_t to, int32_t tag, const void *bytes, 
 }
 
 /* Removes and returns the first message that matches, or NULL. */
-static message *take_message(meeting *at, int32_t from, int32_t to, int32_t tag) {
+static message *take_message(barrier *at, int32_t from, int32_t to, int32_t tag) {
     for (message **link = &at->first; *link; link = &(*link)->next) {
-        message *found = *link;
-        if (found->to != to || found->tag != tag || (from != RANKS_ANY && found->from != from))
+        message *match = *link;
+        if (match->to != to || match->tag != tag || (from != RANKS_ANY && match->from != from))
             continue;
-        *link = found->next;
+        *link = match->next;
         if (!*link) at->last = link;
-        return found;
+        return match;
     }
     return NULL;
 }
 
-static int threads_receive(void *with, int32_t from, int32_t tag, void *bytes, uint64_t count,
+static int threads_receive(void *user_data, int32_t from, int32_t tag, void *bytes, uint64_t count,
                            int32_t *sender) {
-    member *own = (member *)with;
-    meeting *at = own->at;
-    message *found = NULL;
+    member *self = (member *)user_data;
+    barrier *at = self->at;
+    message *message = NULL;
     pthread_mutex_lock(&at->mutex);
-    while (!at->broken && !(found = take_message(at, from, own->among.rank, tag)))
+    while (!at->broken && !(message = take_message(at, from, self->comm.rank, tag)))
         pthread_cond_wait(&at->changed, &at->mutex);
     pthread_mutex_unlock(&at->mutex);
-    if (!found) return 1;
-    const int wrong = found->count != count;
-    if (!wrong) memcpy(bytes, found->bytes, count);
-    if (sender) *sender = found->from;
-    memory_free(found);
+    if (!message) return 1;
+    const int wrong = message->count != count;
+    if (!wrong) memcpy(bytes, message->bytes, count);
+    if (sender) *sender = message->from;
+    memory_free(message);
     return wrong;
 }
 
-static void threads_abort(void *with, int32_t code) {
-    member *own = (member *)with;
-    meeting *at = own->at;
+static void threads_abort(void *user_data, int32_t code) {
+    member *self = (member *)user_data;
+    barrier *at = self->at;
     pthread_mutex_lock(&at->mutex);
     if (!at->broken) {
         at->broken = true;
-        at->failed = own->among.rank;
+        at->failed = self->comm.rank;
         at->why = (kd_status)code;
         strncpy(at->words, kd_last_error(), sizeof at->words - 1);
     }
@@ -192,14 +193,14 @@ static const ranks_calls threads_calls = {.version = RANKS_VERSION,
                                           .abort = threads_abort};
 
 static void *run_member(void *context) {
-    member *own = (member *)context;
-    own->status = own->body(own->context, &own->among);
-    if (own->status != KD_OK && own->status != KD_INTERRUPTED)
-        threads_abort(own, (int32_t)own->status);
+    member *self = (member *)context;
+    self->status = self->body(self->context, &self->comm);
+    if (self->status != KD_OK && self->status != KD_INTERRUPTED)
+        threads_abort(self, (int32_t)self->status);
     return NULL;
 }
 
-static kd_status run_members(meeting *at, member *members) {
+static kd_status run_members(barrier *at, member *members) {
     int32_t started = 1;
     while (started < at->size &&
            threads_start(&members[started].thread, run_member, members + started) == 0)
@@ -219,11 +220,11 @@ static kd_status run_members(meeting *at, member *members) {
 kd_status ranks_threads_run(int32_t size, ranks_body body, void *context) {
     kd_status status = KD_OK;
     member *members = NULL;
-    meeting at = {
+    barrier at = {
         .mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .size = size};
     at.last = &at.first;
-    KD_REQUIRE(size >= 1 && size <= THREADS_MOST, KD_ERROR_USAGE,
-               "the number of ranks is %d; supported: 1 to %d", size, THREADS_MOST);
+    KD_REQUIRE(size >= 1 && size <= THREADS_MAX, KD_ERROR_USAGE,
+               "the number of ranks is %d; supported: 1 to %d", size, THREADS_MAX);
     KD_TRY_GOTO(KD_RESERVE_ZEROED(members, (uint64_t)size));
     KD_TRY_GOTO(KD_RESERVE_ZEROED(at.places, (uint64_t)size));
     for (int32_t r = 0; r < size; ++r) {
@@ -231,10 +232,10 @@ kd_status ranks_threads_run(int32_t size, ranks_body body, void *context) {
         one->at = &at;
         one->body = body;
         one->context = context;
-        one->among.rank = r;
-        one->among.size = size;
-        one->among.calls = &threads_calls;
-        one->among.with = one;
+        one->comm.rank = r;
+        one->comm.size = size;
+        one->comm.calls = &threads_calls;
+        one->comm.user_data = one;
     }
     KD_TRY_GOTO(run_members(&at, members));
 done:

@@ -3,62 +3,63 @@
 #include <string.h>
 
 enum { TASTES = 16 }; /* a rank's first chunk is at most its even share divided by this */
-static const double least_seconds = 0.02, most_seconds = 0.5; /* limits of a chunk's duration */
+static const double min_seconds = 0.02, max_seconds = 0.5; /* limits of a chunk's duration */
 
-kd_status deal_open(deal *out, int32_t ranks) {
+kd_status row_scheduler_open(row_scheduler *out, int32_t ranks) {
     memset(out, 0, sizeof *out);
     out->size = ranks;
     return KD_RESERVE_ZEROED(out->speed, (uint64_t)ranks);
 }
 
-void deal_close(deal *owned) {
+void row_scheduler_close(row_scheduler *owned) {
     memory_free(owned->speed);
     memset(owned, 0, sizeof *owned);
 }
 
-void deal_begin(deal *of, int32_t rows, double row_samples) {
-    of->next = 0;
-    of->rows = rows;
-    of->weight = row_samples;
+void row_scheduler_begin(row_scheduler *scheduler, int32_t rows, double row_samples) {
+    scheduler->next = 0;
+    scheduler->rows = rows;
+    scheduler->weight = row_samples;
 }
 
 /* Returns the rank's fraction of the total speed; ranks of unknown speed count as the mean of the
    known ones. */
-static double share_of(const deal *of, int32_t rank) {
+static double share_of(const row_scheduler *scheduler, int32_t rank) {
     double sum = 0;
     int32_t known = 0;
-    for (int32_t r = 0; r < of->size; ++r) {
-        sum += of->speed[r];
-        known += of->speed[r] > 0;
+    for (int32_t r = 0; r < scheduler->size; ++r) {
+        sum += scheduler->speed[r];
+        known += scheduler->speed[r] > 0;
     }
-    if (!(of->speed[rank] > 0)) return 1 / (double)of->size;
-    return of->speed[rank] / (sum * of->size / known);
+    if (!(scheduler->speed[rank] > 0)) return 1 / (double)scheduler->size;
+    return scheduler->speed[rank] / (sum * scheduler->size / known);
 }
 
-void deal_next(deal *of, int32_t rank, int32_t *top, int32_t *bottom) {
-    const int32_t left = of->rows - of->next;
-    const double speed = of->speed[rank] / of->weight; /* rows per second */
-    double wanted = left * share_of(of, rank) / 2;
+void row_scheduler_next(row_scheduler *scheduler, int32_t rank, int32_t *top, int32_t *bottom) {
+    const int32_t left = scheduler->rows - scheduler->next;
+    const double speed = scheduler->speed[rank] / scheduler->weight; /* rows per second */
+    double wanted = left * share_of(scheduler, rank) / 2;
     if (speed > 0) {
-        if (wanted > speed * most_seconds) wanted = speed * most_seconds;
-        if (wanted < speed * least_seconds) wanted = speed * least_seconds;
+        if (wanted > speed * max_seconds) wanted = speed * max_seconds;
+        if (wanted < speed * min_seconds) wanted = speed * min_seconds;
     } else {
-        const double taste = of->rows / ((double)TASTES * of->size);
+        const double taste = scheduler->rows / ((double)TASTES * scheduler->size);
         if (wanted > taste) wanted = taste;
     }
     const int32_t rows = wanted < 1 ? 1 : wanted > left ? left : (int32_t)wanted;
-    *top = of->next;
-    *bottom = of->next += rows < left ? rows : left;
+    *top = scheduler->next;
+    *bottom = scheduler->next += rows < left ? rows : left;
 }
 
-void deal_note(deal *of, int32_t rank, int32_t rows, double seconds) {
-    if (rows > 0 && seconds > 0) of->speed[rank] = rows * of->weight / seconds;
+void row_scheduler_note(row_scheduler *scheduler, int32_t rank, int32_t rows, double seconds) {
+    if (rows > 0 && seconds > 0) scheduler->speed[rank] = rows * scheduler->weight / seconds;
 }
 
-double deal_slowest(const deal *of) {
+double row_scheduler_slowest(const row_scheduler *scheduler) {
     double slowest = 0;
-    for (int32_t r = 0; r < of->size; ++r)
-        if (of->speed[r] > 0 && (!(slowest > 0) || of->speed[r] < slowest)) slowest = of->speed[r];
+    for (int32_t r = 0; r < scheduler->size; ++r)
+        if (scheduler->speed[r] > 0 && (!(slowest > 0) || scheduler->speed[r] < slowest))
+            slowest = scheduler->speed[r];
     return slowest;
 }
 

@@ -10,22 +10,22 @@
 #include "core/status.h"
 #include <stdint.h>
 
-typedef struct deal {
+typedef struct row_scheduler {
     int32_t size; /* number of ranks */
     int32_t next, rows;
     double weight; /* samples per row */
     double *speed; /* samples per second of each rank, kept between passes; 0: unknown */
-} deal;
+} row_scheduler;
 
-kd_status deal_open(deal *out, int32_t ranks);
-void deal_close(deal *owned); /* accepts a zeroed struct */
-void deal_begin(deal *of, int32_t rows, double row_samples);
+kd_status row_scheduler_open(row_scheduler *out, int32_t ranks);
+void row_scheduler_close(row_scheduler *owned); /* accepts a zeroed struct */
+void row_scheduler_begin(row_scheduler *scheduler, int32_t rows, double row_samples);
 /* Returns the next chunk of rows, [*top, *bottom), which is empty if none is left. */
-void deal_next(deal *of, int32_t rank, int32_t *top, int32_t *bottom);
+void row_scheduler_next(row_scheduler *scheduler, int32_t rank, int32_t *top, int32_t *bottom);
 /* Records the time that a rank took for a chunk. */
-void deal_note(deal *of, int32_t rank, int32_t rows, double seconds);
+void row_scheduler_note(row_scheduler *scheduler, int32_t rank, int32_t rows, double seconds);
 /* Returns the speed of the slowest rank whose speed is known, or 0. */
-double deal_slowest(const deal *of);
+double row_scheduler_slowest(const row_scheduler *scheduler);
 
 /* Static splits of the rows among ranks: split_even gives each the same number; split_again
    balances the load according to the seconds that each rank took for its part of `old`. `bounds`

@@ -6,39 +6,39 @@
 #include "distributed/render/shared_pass.h"
 #include <string.h>
 
-enum { SAMPLES_LEAST = 16, SAMPLES_MOST = 1024 };
+enum { SAMPLES_MIN = 16, SAMPLES_MAX = 1024 };
 static const double row_seconds = 0.25; /* maximum time for a row on the slowest rank, because the
                                            last chunk of a pass is one row */
 
-kd_status shared_frame_check(ranks *among, uint64_t identity) {
-    if (!ranks_shared(among)) return KD_OK;
+kd_status shared_frame_check(ranks *comm, uint64_t identity) {
+    if (!ranks_shared(comm)) return KD_OK;
     uint64_t first = identity;
     bool other = false;
-    KD_TRY(ranks_broadcast(among, &first, sizeof first));
-    KD_TRY(ranks_any(among, first != identity, &other));
+    KD_TRY(ranks_broadcast(comm, &first, sizeof first));
+    KD_TRY(ranks_any(comm, first != identity, &other));
     KD_REQUIRE(!other, KD_ERROR_INPUT,
                "the %d ranks do not have the same scene, options and program version; start all "
                "with the same command",
-               among->size);
+               comm->size);
     return KD_OK;
 }
 
-kd_status shared_frame_agree(ranks *among, kd_status status) {
+kd_status shared_frame_agree(ranks *comm, kd_status status) {
     bool any = false;
-    if (!ranks_shared(among) || (status != KD_OK && status != KD_INTERRUPTED)) return status;
-    KD_TRY(ranks_any(among, status == KD_INTERRUPTED, &any));
+    if (!ranks_shared(comm) || (status != KD_OK && status != KD_INTERRUPTED)) return status;
+    KD_TRY(ranks_any(comm, status == KD_INTERRUPTED, &any));
     if (any && status == KD_OK)
         return status_fail(KD_INTERRUPTED, __FILE__, __LINE__, "another rank was interrupted");
     return status;
 }
 
-kd_status shared_frame_resume(ranks *among, frame *of, film *to) {
-    if (!ranks_shared(among)) return KD_OK;
-    const uint64_t pixels = (uint64_t)to->width * (uint64_t)to->height;
-    KD_TRY(ranks_broadcast(among, &of->statistics, sizeof of->statistics));
-    KD_TRY(ranks_broadcast(among, of->carried, sizeof of->carried));
-    KD_TRY(ranks_broadcast(among, to->pixels, pixels * sizeof *to->pixels));
-    to->resumed = true;
+kd_status shared_frame_resume(ranks *comm, frame *frame, film *film) {
+    if (!ranks_shared(comm)) return KD_OK;
+    const uint64_t pixels = (uint64_t)film->width * (uint64_t)film->height;
+    KD_TRY(ranks_broadcast(comm, &frame->statistics, sizeof frame->statistics));
+    KD_TRY(ranks_broadcast(comm, frame->carried, sizeof frame->carried));
+    KD_TRY(ranks_broadcast(comm, film->pixels, pixels * sizeof *film->pixels));
+    film->resumed = true;
     return KD_OK;
 }
 
@@ -46,21 +46,21 @@ kd_status shared_frame_resume(ranks *among, frame *of, film *to) {
 
 typedef struct pass_plan {
     uint32_t begin, count;
-    int32_t end, save, looked, target;
+    int32_t end, save, viewed, target;
 } pass_plan;
 
 static void flush_counts(shared_pass *pass) {
-    pass->of->statistics.rays += pass->counts.rays;
-    pass->of->statistics.nan_samples += pass->counts.nan_samples;
+    pass->frame->statistics.rays += pass->counts.rays;
+    pass->frame->statistics.nan_samples += pass->counts.nan_samples;
     memset(&pass->counts, 0, sizeof pass->counts);
 }
 
 /* Saves the film of rank 0, which is complete except for chunks being rendered. */
 static kd_status keep(shared_pass *pass) {
-    const frame_keeper *keeper = pass->of->keeper;
+    const frame_keeper *keeper = pass->frame->keeper;
     const double begun = timing_now();
     flush_counts(pass);
-    KD_TRY(keeper->save(keeper->context, pass->of, pass->to));
+    KD_TRY(keeper->save(keeper->context, pass->frame, pass->film));
     const double ended = timing_now(), took = ended - begun;
     pass->pause = ended + (keeper->every_seconds > took ? keeper->every_seconds : took);
     return KD_OK;
@@ -70,35 +70,33 @@ static kd_status keep(shared_pass *pass) {
    few at first, so that speeds become known and there is a picture to save, then as many as keep a
    row below row_seconds. */
 static uint32_t unseen_samples(const shared_pass *pass) {
-    if (pass->samples.begin == 0 || frame_is_awaited(pass->of)) return 0;
-    const double slowest = deal_slowest(&pass->dealing);
-    const double count = slowest * row_seconds / pass->to->width;
-    return count < SAMPLES_LEAST  ? SAMPLES_LEAST
-           : count < SAMPLES_MOST ? (uint32_t)count
-                                  : SAMPLES_MOST;
+    if (pass->samples.begin == 0 || frame_is_awaited(pass->frame)) return 0;
+    const double slowest = row_scheduler_slowest(&pass->scheduler);
+    const double count = slowest * row_seconds / pass->film->width;
+    return count < SAMPLES_MIN ? SAMPLES_MIN : count < SAMPLES_MAX ? (uint32_t)count : SAMPLES_MAX;
 }
 
 static kd_status plan_pass(shared_pass *pass, pass_plan *plan, bool over) {
-    frame *of = pass->of;
+    frame *frame = pass->frame;
     frame_pass *samples = &pass->samples;
     memset(plan, 0, sizeof *plan);
-    if (pass->among->rank == 0) {
+    if (pass->comm->rank == 0) {
         plan->begin = samples->begin;
-        plan->target = frame_is_on_target(of, samples, pass->to);
+        plan->target = frame_is_on_target(frame, samples, pass->film);
         plan->end = over || plan->target || samples->begin >= samples->samples;
         plan->save = !plan->end && pass->pause > 0 && timing_now() >= pass->pause;
-        if (!plan->end) plan->count = frame_pass_count(of, samples, unseen_samples(pass));
+        if (!plan->end) plan->count = frame_pass_count(frame, samples, unseen_samples(pass));
     }
-    KD_TRY(ranks_broadcast(pass->among, plan, sizeof *plan));
+    KD_TRY(ranks_broadcast(pass->comm, plan, sizeof *plan));
     samples->begin = plan->begin;
     samples->count = plan->count;
-    of->on_target = plan->target != 0;
+    frame->on_target = plan->target != 0;
     return KD_OK;
 }
 
 /* Returns true if a band of rows stays with its rank between passes. */
-static bool has_bands(const frame *of) {
-    return of->how->pass || of->apart;
+static bool has_bands(const frame *frame) {
+    return frame->integrator->pass || frame->distributed;
 }
 
 /* --- passes ----------------------------------------------------------------------------------- */
@@ -111,11 +109,11 @@ typedef struct rank_report {
 /* Collective. Exchanges the times of all ranks, and whether one of them must stop. */
 static kd_status report(shared_pass *pass, bool *over) {
     rank_report *all = NULL;
-    const int32_t size = pass->among->size, rank = pass->among->rank;
+    const int32_t size = pass->comm->size, rank = pass->comm->rank;
     KD_TRY(KD_RESERVE_ZEROED(all, (uint64_t)size));
     all[rank].seconds = pass->seconds[rank];
-    all[rank].over = frame_is_over(pass->of, pass->samples.begin);
-    const kd_status status = ranks_all_gather_even(pass->among, all, sizeof *all);
+    all[rank].over = frame_is_over(pass->frame, pass->samples.begin);
+    const kd_status status = ranks_all_gather_even(pass->comm, all, sizeof *all);
     *over = false;
     for (int32_t r = 0; r < size; ++r) {
         pass->seconds[r] = all[r].seconds;
@@ -126,111 +124,115 @@ static kd_status report(shared_pass *pass, bool *over) {
 }
 
 /* Between two passes: rebalances the bands and shows the film to the viewer. */
-static kd_status between_passes(shared_pass *pass, bool looked, bool *over) {
-    const bool bands = has_bands(pass->of);
+static kd_status between_passes(shared_pass *pass, bool viewed, bool *over) {
+    const bool bands = has_bands(pass->frame);
     KD_TRY(report(pass, over));
     if (bands && !*over) KD_TRY(pass_split_again(pass));
-    if (!looked) return KD_OK;
+    if (!viewed) return KD_OK;
     if (bands) KD_TRY(pass_collect(pass));
-    const frame_keeper *keeper = pass->of->keeper;
-    if (pass->among->rank == 0 && keeper && keeper->look) keeper->look(keeper->context, pass->to);
+    const frame_keeper *keeper = pass->frame->keeper;
+    if (pass->comm->rank == 0 && keeper && keeper->show) keeper->show(keeper->context, pass->film);
     return KD_OK;
 }
 
-static kd_status run_pass(shared_pass *pass, const pass_plan *plan, bool *spoilt) {
-    frame *of = pass->of;
-    const bool bands = has_bands(of);
+static kd_status run_pass(shared_pass *pass, const pass_plan *plan, bool *truncated) {
+    frame *frame = pass->frame;
+    const bool bands = has_bands(frame);
     if (plan->save && bands) {
         KD_TRY(pass_collect(pass));
-        if (pass->among->rank == 0) KD_TRY(keep(pass));
+        if (pass->comm->rank == 0) KD_TRY(keep(pass));
     }
-    const double begun = timing_now(), waited = pass->among->waited;
-    kd_status status = frame_pass_prepare(of, pass->to, &pass->samples);
-    pass->worked += timing_now() - begun - (pass->among->waited - waited);
-    status = shared_frame_agree(pass->among, status);
+    const double begun = timing_now(), waited = pass->comm->waited;
+    kd_status status = frame_pass_prepare(frame, pass->film, &pass->samples);
+    pass->worked += timing_now() - begun - (pass->comm->waited - waited);
+    status = shared_frame_agree(pass->comm, status);
     KD_TRY(status);
-    *spoilt = of->maps_cut && pass->samples.begin > 0 && !of->film_cut;
-    if (*spoilt) return KD_OK;
-    of->film_cut |= of->maps_cut;
-    KD_TRY(of->apart ? pass_apart(pass) : bands ? pass_by_bands(pass) : pass_by_chunks(pass));
+    *truncated = frame->maps_cut && pass->samples.begin > 0 && !frame->film_cut;
+    if (*truncated) return KD_OK;
+    frame->film_cut |= frame->maps_cut;
+    KD_TRY(frame->distributed ? pass_apart(pass)
+           : bands            ? pass_by_bands(pass)
+                              : pass_by_chunks(pass));
     pass->samples.begin += pass->samples.count;
     return KD_OK;
 }
 
 static kd_status run_passes(shared_pass *pass) {
-    int32_t looked = frame_is_looked_at(pass->of);
-    bool over = false, spoilt = false;
-    KD_TRY(ranks_broadcast(pass->among, &looked, sizeof looked));
-    while (!spoilt) {
+    int32_t viewed = frame_is_viewed(pass->frame);
+    bool over = false, truncated = false;
+    KD_TRY(ranks_broadcast(pass->comm, &viewed, sizeof viewed));
+    while (!truncated) {
         pass_plan plan;
-        KD_TRY(between_passes(pass, looked && pass->samples.begin > 0, &over));
+        KD_TRY(between_passes(pass, viewed && pass->samples.begin > 0, &over));
         KD_TRY(plan_pass(pass, &plan, over));
         if (plan.end) return KD_OK;
-        KD_TRY(run_pass(pass, &plan, &spoilt));
+        KD_TRY(run_pass(pass, &plan, &truncated));
     }
     return KD_OK;
 }
 
 static kd_status tell_figures(const shared_pass *pass, double waited, uint64_t sent,
                               rank_figures *figures) {
-    rank_figures *own = figures + pass->among->rank;
-    own->seconds = pass->worked;
-    own->waited = pass->among->waited - waited;
-    own->sent = pass->among->sent - sent;
-    own->rows = pass->rows;
-    return ranks_all_gather_even(pass->among, figures, sizeof *figures);
+    rank_figures *rank = figures + pass->comm->rank;
+    rank->seconds = pass->worked;
+    rank->waited = pass->comm->waited - waited;
+    rank->sent = pass->comm->sent - sent;
+    rank->rows = pass->rows;
+    return ranks_all_gather_even(pass->comm, figures, sizeof *figures);
 }
 
 static kd_status pass_open(shared_pass *pass) {
-    const uint64_t size = (uint64_t)pass->among->size;
-    KD_TRY(deal_open(&pass->dealing, pass->among->size));
+    const uint64_t size = (uint64_t)pass->comm->size;
+    KD_TRY(row_scheduler_open(&pass->scheduler, pass->comm->size));
     KD_TRY(KD_RESERVE(pass->bounds, size + 1));
     KD_TRY(KD_RESERVE(pass->old, size + 1));
     KD_TRY(KD_RESERVE_ZEROED(pass->seconds, size));
-    split_even(pass->bounds, pass->among->size, pass->to->height);
+    split_even(pass->bounds, pass->comm->size, pass->film->height);
     return KD_OK;
 }
 
 static void pass_close(shared_pass *pass) {
-    deal_close(&pass->dealing);
+    row_scheduler_close(&pass->scheduler);
     memory_free(pass->bounds);
     memory_free(pass->old);
     memory_free(pass->seconds);
 }
 
-kd_status shared_frame_run(frame *of, const integrator *how, film *to, rank_figures *figures) {
-    const int64_t pixels = (int64_t)to->width * to->height;
-    const double waited = of->among->waited;
-    const uint64_t sent = of->among->sent;
-    shared_pass pass = {.of = of, .to = to, .among = of->among, .patience = 1, .keep = keep};
+kd_status shared_frame_run(frame *frame, const integrator *integrator, film *film,
+                           rank_figures *figures) {
+    const int64_t pixels = (int64_t)film->width * film->height;
+    const double waited = frame->comm->waited;
+    const uint64_t sent = frame->comm->sent;
+    shared_pass pass = {
+        .frame = frame, .film = film, .comm = frame->comm, .patience = 1, .keep = keep};
     kd_status status = KD_OK;
-    of->how = how;
-    pass.samples.samples = (uint32_t)integrator_samples(how, of->options);
-    pass.samples.begin = film_least_samples(to);
+    frame->integrator = integrator;
+    pass.samples.samples = (uint32_t)integrator_samples(integrator, frame->options);
+    pass.samples.begin = film_min_samples(film);
     pass.samples.batch = UINT32_MAX;
-    if (of->among->rank == 0 && of->keeper && of->keeper->every_seconds > 0)
-        pass.pause = timing_now() + of->keeper->every_seconds;
-    if (!how->pass && !of->begin_batch) {
-        job_stage_begin(of->watched, "render", pixels * pass.samples.samples);
-        job_advance(of->watched, pixels * pass.samples.begin);
+    if (frame->comm->rank == 0 && frame->keeper && frame->keeper->every_seconds > 0)
+        pass.pause = timing_now() + frame->keeper->every_seconds;
+    if (!integrator->pass && !frame->begin_batch) {
+        job_stage_begin(frame->job, "render", pixels * pass.samples.samples);
+        job_advance(frame->job, pixels * pass.samples.begin);
     }
     KD_TRY_GOTO(pass_open(&pass));
-    if (of->there) KD_TRY_GOTO(frame_cuda_place_film(of->there, to));
+    if (frame->device_frame) KD_TRY_GOTO(frame_cuda_place_film(frame->device_frame, film));
     status = run_passes(&pass);
     if (status != KD_OK && status != KD_INTERRUPTED) goto done;
-    if (has_bands(of)) {
-        const kd_status met = pass_collect(&pass);
-        if (met != KD_OK) status = met;
+    if (has_bands(frame)) {
+        const kd_status collected = pass_collect(&pass);
+        if (collected != KD_OK) status = collected;
     }
     flush_counts(&pass);
     const kd_status told = tell_figures(&pass, waited, sent, figures);
     if (told != KD_OK) status = told;
     if (status == KD_OK) {
-        const bool cancelled = job_cancelled(of->watched);
-        status = shared_frame_agree(of->among, cancelled ? KD_INTERRUPTED : KD_OK);
+        const bool cancelled = job_cancelled(frame->job);
+        status = shared_frame_agree(frame->comm, cancelled ? KD_INTERRUPTED : KD_OK);
     }
 done:
-    job_stage_end(of->watched);
+    job_stage_end(frame->job);
     pass_close(&pass);
     return status;
 }
@@ -247,13 +249,14 @@ bool rank_maps_apart(const char *name) {
     return rank_maps_find(name) == RANK_MAPS_APART;
 }
 
-rank_maps maps_choice_of(const maps_choice *of, bool whole_fits, bool apart_fits) {
+rank_maps maps_choice_of(const maps_choice *choice, bool whole_fits, bool apart_fits) {
     if (!whole_fits || !apart_fits) return apart_fits ? RANK_MAPS_APART : RANK_MAPS_WHOLE;
-    if (of->on_devices)
-        return of->sent[RANK_MAPS_APART] < of->sent[RANK_MAPS_WHOLE] ? RANK_MAPS_APART
-                                                                     : RANK_MAPS_WHOLE;
-    if (!(of->bandwidth > 0)) return RANK_MAPS_WHOLE;
-    const double whole = (double)of->sent[RANK_MAPS_WHOLE] / of->bandwidth;
-    const double apart = (double)of->sent[RANK_MAPS_APART] / of->bandwidth;
-    return whole > unseen_seconds && whole > worth_it * apart ? RANK_MAPS_APART : RANK_MAPS_WHOLE;
+    if (choice->on_devices)
+        return choice->sent[RANK_MAPS_APART] < choice->sent[RANK_MAPS_WHOLE] ? RANK_MAPS_APART
+                                                                             : RANK_MAPS_WHOLE;
+    if (!(choice->bandwidth > 0)) return RANK_MAPS_WHOLE;
+    const double whole = (double)choice->sent[RANK_MAPS_WHOLE] / choice->bandwidth;
+    const double distributed = (double)choice->sent[RANK_MAPS_APART] / choice->bandwidth;
+    return whole > unseen_seconds && whole > worth_it * distributed ? RANK_MAPS_APART
+                                                                    : RANK_MAPS_WHOLE;
 }

@@ -16,16 +16,17 @@ typedef struct rank_figures {
 
 /* Collective. Returns KD_ERROR_INPUT on every rank if ranks differ in scene, options or program
    (`identity` is a hash of these). */
-kd_status shared_frame_check(ranks *among, uint64_t identity);
+kd_status shared_frame_check(ranks *comm, uint64_t identity);
 /* Collective. Returns KD_INTERRUPTED on all ranks if it is the status of one; other errors are
    returned only on the rank that has them. */
-kd_status shared_frame_agree(ranks *among, kd_status status);
+kd_status shared_frame_agree(ranks *comm, kd_status status);
 /* Distributes the saved state that rank 0 has read to all ranks. */
-kd_status shared_frame_resume(ranks *among, frame *of, film *to);
+kd_status shared_frame_resume(ranks *comm, frame *frame, film *film);
 /* frame_run on all ranks of of->among, collectively. Afterwards the film of rank 0 is complete; its
    keeper saves it at intervals. Returns KD_INTERRUPTED on all ranks if the job of one was
    cancelled. Fills `figures` (an entry per rank). */
-kd_status shared_frame_run(frame *of, const integrator *how, film *to, rank_figures *figures);
+kd_status shared_frame_run(frame *frame, const integrator *integrator, film *film,
+                           rank_figures *figures);
 
 /* Choice between replicated photon maps, in which each rank has all photons, and distributed ones,
    in which each rank keeps the photons that it has traced. Both give the same picture, so the
@@ -53,6 +54,6 @@ typedef struct maps_choice {
    than a second and more than four times as long as distributed maps need, because with distributed
    maps every rank follows all camera paths. On devices no path is followed twice and each rank
    builds only the tree of its own photons, so the kind that sends less is chosen. */
-rank_maps maps_choice_of(const maps_choice *of, bool whole_fits, bool apart_fits);
+rank_maps maps_choice_of(const maps_choice *choice, bool whole_fits, bool apart_fits);
 
 #endif

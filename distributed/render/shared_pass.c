@@ -20,146 +20,151 @@ typedef struct chunk_message {
     double seconds;
 } chunk_message;
 
-typedef struct dealer {
+typedef struct scheduler_thread {
     shared_pass *pass;
-    ranks among; /* a copy for the dealer's thread */
+    ranks comm; /* a copy for the dealer's thread */
     pthread_t thread;
     pthread_mutex_t mutex; /* guards the scheduler, `over`, and the film while it is saved */
     bool over;
     kd_status status;
     char words[1024];
-} dealer;
+} scheduler_thread;
 
-static uint64_t rows_bytes(const film *of, int32_t top, int32_t bottom) {
-    return (uint64_t)(bottom - top) * (uint64_t)of->width * sizeof *of->pixels;
+static uint64_t rows_bytes(const film *film, int32_t top, int32_t bottom) {
+    return (uint64_t)(bottom - top) * (uint64_t)film->width * sizeof *film->pixels;
 }
 
-static film_pixel *rows_at(const film *of, int32_t top) {
-    return of->pixels + (int64_t)top * of->width;
+static film_pixel *rows_at(const film *film, int32_t top) {
+    return film->pixels + (int64_t)top * film->width;
 }
 
 /* Returns true if rows not yet rendered in this pass may already have samples. */
 static bool is_summed(const shared_pass *pass) {
-    return pass->samples.begin > 0 || pass->to->resumed;
+    return pass->samples.begin > 0 || pass->film->resumed;
 }
 
-static void next_chunk(dealer *of, int32_t rank, chunk_message *out) {
+static void next_chunk(scheduler_thread *scheduler_thread, int32_t rank, chunk_message *out) {
     memset(out, 0, sizeof *out);
-    out->summed = is_summed(of->pass);
-    pthread_mutex_lock(&of->mutex);
-    if (!of->over) deal_next(&of->pass->dealing, rank, &out->top, &out->bottom);
-    pthread_mutex_unlock(&of->mutex);
+    out->summed = is_summed(scheduler_thread->pass);
+    pthread_mutex_lock(&scheduler_thread->mutex);
+    if (!scheduler_thread->over)
+        row_scheduler_next(&scheduler_thread->pass->scheduler, rank, &out->top, &out->bottom);
+    pthread_mutex_unlock(&scheduler_thread->mutex);
 }
 
-static void note_chunk(dealer *of, int32_t rank, const chunk_message *done) {
-    shared_pass *pass = of->pass;
-    pthread_mutex_lock(&of->mutex);
-    deal_note(&pass->dealing, rank, done->bottom - done->top, done->seconds);
+static void note_chunk(scheduler_thread *scheduler_thread, int32_t rank,
+                       const chunk_message *done) {
+    shared_pass *pass = scheduler_thread->pass;
+    pthread_mutex_lock(&scheduler_thread->mutex);
+    row_scheduler_note(&pass->scheduler, rank, done->bottom - done->top, done->seconds);
     pass->counts.rays += done->rays;
     pass->counts.nan_samples += done->nan_samples;
-    of->over |= done->over != 0;
-    pthread_mutex_unlock(&of->mutex);
+    scheduler_thread->over |= done->over != 0;
+    pthread_mutex_unlock(&scheduler_thread->mutex);
 }
 
 /* Receives the result of a rank's chunk. */
-static kd_status take_answer(dealer *of, int32_t *sender) {
+static kd_status take_answer(scheduler_thread *scheduler_thread, int32_t *sender) {
     chunk_message done;
-    film *to = of->pass->to;
-    KD_TRY(ranks_receive(&of->among, RANKS_ANY, TAG_ASK, &done, sizeof done, sender));
+    film *to = scheduler_thread->pass->film;
+    KD_TRY(ranks_receive(&scheduler_thread->comm, RANKS_ANY, TAG_ASK, &done, sizeof done, sender));
     KD_REQUIRE(done.top >= 0 && done.top <= done.bottom && done.bottom <= to->height,
                KD_ERROR_RUNTIME, "rank %d sent rows %d to %d of an image of %d rows", *sender,
                done.top, done.bottom, to->height);
     if (done.bottom > done.top) {
-        pthread_mutex_lock(&of->mutex); /* waits while the film is being saved */
+        pthread_mutex_lock(&scheduler_thread->mutex); /* waits while the film is being saved */
         const kd_status status =
-            ranks_receive(&of->among, *sender, TAG_DONE_ROWS, rows_at(to, done.top),
+            ranks_receive(&scheduler_thread->comm, *sender, TAG_DONE_ROWS, rows_at(to, done.top),
                           rows_bytes(to, done.top, done.bottom), NULL);
-        pthread_mutex_unlock(&of->mutex);
+        pthread_mutex_unlock(&scheduler_thread->mutex);
         KD_TRY(status);
-        job_advance(of->pass->of->watched,
-                    (int64_t)(done.bottom - done.top) * to->width * of->pass->samples.count);
+        job_advance(scheduler_thread->pass->frame->job, (int64_t)(done.bottom - done.top) *
+                                                            to->width *
+                                                            scheduler_thread->pass->samples.count);
     }
-    note_chunk(of, *sender, &done);
+    note_chunk(scheduler_thread, *sender, &done);
     return KD_OK;
 }
 
-static kd_status answer_all(dealer *of) {
-    const film *to = of->pass->to;
-    for (int32_t asking = of->among.size - 1; asking > 0;) {
+static kd_status answer_all(scheduler_thread *scheduler_thread) {
+    const film *to = scheduler_thread->pass->film;
+    for (int32_t asking = scheduler_thread->comm.size - 1; asking > 0;) {
         int32_t sender = 0;
         chunk_message next;
-        KD_TRY(take_answer(of, &sender));
-        next_chunk(of, sender, &next);
-        KD_TRY(ranks_send(&of->among, sender, TAG_CHUNK, &next, sizeof next));
+        KD_TRY(take_answer(scheduler_thread, &sender));
+        next_chunk(scheduler_thread, sender, &next);
+        KD_TRY(ranks_send(&scheduler_thread->comm, sender, TAG_CHUNK, &next, sizeof next));
         if (next.bottom == next.top)
             --asking;
         else if (next.summed)
-            KD_TRY(ranks_send(&of->among, sender, TAG_CHUNK_ROWS, rows_at(to, next.top),
-                              rows_bytes(to, next.top, next.bottom)));
+            KD_TRY(ranks_send(&scheduler_thread->comm, sender, TAG_CHUNK_ROWS,
+                              rows_at(to, next.top), rows_bytes(to, next.top, next.bottom)));
     }
     return KD_OK;
 }
 
-static void *run_dealer(void *context) {
-    dealer *of = (dealer *)context;
-    of->status = answer_all(of);
-    if (of->status != KD_OK) snprintf(of->words, sizeof of->words, "%s", kd_last_error());
+static void *run_scheduler(void *context) {
+    scheduler_thread *thread = (scheduler_thread *)context;
+    thread->status = answer_all(thread);
+    if (thread->status != KD_OK)
+        snprintf(thread->words, sizeof thread->words, "%s", kd_last_error());
     return NULL;
 }
 
 /* Renders the samples of a chunk into the rows of the film, which hold the sums so far. */
 static kd_status take_chunk(shared_pass *pass, chunk_message *chunk) {
-    frame *of = pass->of;
+    frame *frame = pass->frame;
     sample_counts counts = {0, 0};
     const double begun = timing_now();
-    if (of->there && chunk->summed)
-        KD_TRY(frame_cuda_place_rows(of->there, pass->to, chunk->top, chunk->bottom));
-    KD_TRY(frame_take_rows(of, pass->to, &pass->samples, chunk->top, chunk->bottom, &counts));
-    if (of->there) KD_TRY(frame_cuda_fetch_rows(of->there, pass->to, chunk->top, chunk->bottom));
+    if (frame->device_frame && chunk->summed)
+        KD_TRY(frame_cuda_place_rows(frame->device_frame, pass->film, chunk->top, chunk->bottom));
+    KD_TRY(frame_take_rows(frame, pass->film, &pass->samples, chunk->top, chunk->bottom, &counts));
+    if (frame->device_frame)
+        KD_TRY(frame_cuda_fetch_rows(frame->device_frame, pass->film, chunk->top, chunk->bottom));
     chunk->rays = counts.rays;
     chunk->nan_samples = counts.nan_samples;
     chunk->seconds = timing_now() - begun;
-    chunk->over = frame_is_over(of, pass->samples.begin);
+    chunk->over = frame_is_over(frame, pass->samples.begin);
     pass->worked += chunk->seconds;
     pass->rows += (uint64_t)(chunk->bottom - chunk->top);
     return KD_OK;
 }
 
 /* Renders rank 0's own chunks, and saves the film in between. */
-static kd_status work_here(dealer *of) {
-    shared_pass *pass = of->pass;
+static kd_status work_here(scheduler_thread *scheduler_thread) {
+    shared_pass *pass = scheduler_thread->pass;
     for (;;) {
         chunk_message chunk;
-        if (frame_is_over(pass->of, pass->samples.begin)) {
-            pthread_mutex_lock(&of->mutex);
-            of->over = true;
-            pthread_mutex_unlock(&of->mutex);
+        if (frame_is_over(pass->frame, pass->samples.begin)) {
+            pthread_mutex_lock(&scheduler_thread->mutex);
+            scheduler_thread->over = true;
+            pthread_mutex_unlock(&scheduler_thread->mutex);
         }
-        next_chunk(of, 0, &chunk);
+        next_chunk(scheduler_thread, 0, &chunk);
         if (chunk.bottom == chunk.top) return KD_OK;
         KD_TRY(take_chunk(pass, &chunk));
-        note_chunk(of, 0, &chunk);
+        note_chunk(scheduler_thread, 0, &chunk);
         if (!(pass->pause > 0) || timing_now() < pass->pause) continue;
-        pthread_mutex_lock(&of->mutex);
+        pthread_mutex_lock(&scheduler_thread->mutex);
         const kd_status status = pass->keep(pass);
-        pthread_mutex_unlock(&of->mutex);
+        pthread_mutex_unlock(&scheduler_thread->mutex);
         KD_TRY(status);
     }
 }
 
-static kd_status deal_and_work(shared_pass *pass) {
-    dealer made = {.pass = pass, .among = *pass->among, .mutex = PTHREAD_MUTEX_INITIALIZER};
-    const film *to = pass->to;
-    deal_begin(&pass->dealing, to->height, (double)to->width * pass->samples.count);
-    made.among.sent = 0;
-    KD_REQUIRE(threads_start(&made.thread, run_dealer, &made) == 0, KD_ERROR_RUNTIME,
+static kd_status schedule_and_work(shared_pass *pass) {
+    scheduler_thread made = {.pass = pass, .comm = *pass->comm, .mutex = PTHREAD_MUTEX_INITIALIZER};
+    const film *to = pass->film;
+    row_scheduler_begin(&pass->scheduler, to->height, (double)to->width * pass->samples.count);
+    made.comm.sent = 0;
+    KD_REQUIRE(threads_start(&made.thread, run_scheduler, &made) == 0, KD_ERROR_RUNTIME,
                "cannot create the row-scheduler thread");
     const kd_status status = work_here(&made);
-    if (status != KD_OK) ranks_abort(pass->among, (int32_t)status);
+    if (status != KD_OK) ranks_abort(pass->comm, (int32_t)status);
     const double begun = timing_now();
     pthread_join(made.thread, NULL);
-    pass->among->waited += timing_now() - begun;
-    pass->among->sent += made.among.sent;
+    pass->comm->waited += timing_now() - begun;
+    pass->comm->sent += made.comm.sent;
     KD_TRY(status);
     if (made.status != KD_OK) return status_fail(made.status, __FILE__, __LINE__, "%s", made.words);
     return KD_OK;
@@ -167,24 +172,24 @@ static kd_status deal_and_work(shared_pass *pass) {
 
 static kd_status ask_and_work(shared_pass *pass) {
     chunk_message chunk;
-    film *to = pass->to;
+    film *to = pass->film;
     memset(&chunk, 0, sizeof chunk);
     for (;;) {
-        KD_TRY(ranks_send(pass->among, 0, TAG_ASK, &chunk, sizeof chunk));
+        KD_TRY(ranks_send(pass->comm, 0, TAG_ASK, &chunk, sizeof chunk));
         if (chunk.bottom > chunk.top)
-            KD_TRY(ranks_send(pass->among, 0, TAG_DONE_ROWS, rows_at(to, chunk.top),
+            KD_TRY(ranks_send(pass->comm, 0, TAG_DONE_ROWS, rows_at(to, chunk.top),
                               rows_bytes(to, chunk.top, chunk.bottom)));
-        KD_TRY(ranks_receive(pass->among, 0, TAG_CHUNK, &chunk, sizeof chunk, NULL));
+        KD_TRY(ranks_receive(pass->comm, 0, TAG_CHUNK, &chunk, sizeof chunk, NULL));
         if (chunk.bottom == chunk.top) return KD_OK;
         if (chunk.summed)
-            KD_TRY(ranks_receive(pass->among, 0, TAG_CHUNK_ROWS, rows_at(to, chunk.top),
+            KD_TRY(ranks_receive(pass->comm, 0, TAG_CHUNK_ROWS, rows_at(to, chunk.top),
                                  rows_bytes(to, chunk.top, chunk.bottom), NULL));
         KD_TRY(take_chunk(pass, &chunk));
     }
 }
 
 kd_status pass_by_chunks(shared_pass *pass) {
-    return pass->among->rank == 0 ? deal_and_work(pass) : ask_and_work(pass);
+    return pass->comm->rank == 0 ? schedule_and_work(pass) : ask_and_work(pass);
 }
 
 /* Bands: each rank keeps a band of rows and its sums for many passes, so that a pass transfers no
@@ -192,14 +197,15 @@ kd_status pass_by_chunks(shared_pass *pass) {
 
 /* Minimum imbalance for rebalancing, which costs an exchange of the film. */
 static const double worth_it = 1.1;
-enum { PATIENCE_MOST = 64 };
+enum { PATIENCE_MAX = 64 };
 
 kd_status pass_by_bands(shared_pass *pass) {
-    const int32_t rank = pass->among->rank;
+    const int32_t rank = pass->comm->rank;
     const int32_t top = pass->bounds[rank], bottom = pass->bounds[rank + 1];
     const double begun = timing_now();
     if (bottom > top)
-        KD_TRY(frame_take_rows(pass->of, pass->to, &pass->samples, top, bottom, &pass->counts));
+        KD_TRY(
+            frame_take_rows(pass->frame, pass->film, &pass->samples, top, bottom, &pass->counts));
     pass->seconds[rank] = timing_now() - begun;
     pass->worked += pass->seconds[rank];
     pass->rows += (uint64_t)(bottom - top);
@@ -208,7 +214,7 @@ kd_status pass_by_bands(shared_pass *pass) {
 
 static int32_t longest_band(const shared_pass *pass) {
     int32_t longest = 0;
-    for (int32_t r = 0; r < pass->among->size; ++r) {
+    for (int32_t r = 0; r < pass->comm->size; ++r) {
         const int32_t rows = pass->bounds[r + 1] - pass->bounds[r];
         if (rows > longest) longest = rows;
     }
@@ -218,60 +224,60 @@ static int32_t longest_band(const shared_pass *pass) {
 /* Distributed photon maps on devices: all ranks run their queries together, each for rows of its
    own band. Ranks with short bands take part in the last launches without rows. */
 static kd_status pass_apart_there(shared_pass *pass) {
-    const frame *of = pass->of;
-    const film *to = pass->to;
-    const int32_t rank = pass->among->rank, longest = longest_band(pass);
+    const frame *frame = pass->frame;
+    const film *to = pass->film;
+    const int32_t rank = pass->comm->rank, longest = longest_band(pass);
     const int32_t top = pass->bounds[rank], bottom = pass->bounds[rank + 1];
-    const int32_t rows =
-        frame_cuda_rows(to->width, to->height, 1, frame_cuda_launch_samples(of->how, of->options));
-    const double begun = timing_now(), waited = pass->among->waited;
+    const int32_t rows = frame_cuda_rows(
+        to->width, to->height, 1, frame_cuda_launch_samples(frame->integrator, frame->options));
+    const double begun = timing_now(), waited = pass->comm->waited;
     for (uint32_t s = 0; s < pass->samples.count; ++s)
         for (int32_t at = 0; at < longest; at += rows) {
             const int32_t first = bottom - top < at ? bottom : top + at;
             const int32_t end = bottom - first < rows ? bottom : first + rows;
             const sample_range range = {
                 to->x0, to->y0, to->width, first, end, pass->samples.begin + s, 1};
-            KD_TRY(frame_cuda_take(of, of->how, &range, &pass->counts));
+            KD_TRY(frame_cuda_take(frame, frame->integrator, &range, &pass->counts));
         }
-    pass->seconds[rank] = timing_now() - begun - (pass->among->waited - waited);
+    pass->seconds[rank] = timing_now() - begun - (pass->comm->waited - waited);
     pass->worked += pass->seconds[rank];
     pass->rows += (uint64_t)(bottom - top);
     return KD_OK;
 }
 
 kd_status pass_apart(shared_pass *pass) {
-    frame *of = pass->of;
-    if (of->there) return pass_apart_there(pass);
-    const int32_t rank = pass->among->rank;
+    frame *frame = pass->frame;
+    if (frame->device_frame) return pass_apart_there(pass);
+    const int32_t rank = pass->comm->rank;
     apart_range range = {0, pass->bounds[rank], pass->bounds[rank + 1]};
-    const double begun = timing_now(), waited = pass->among->waited;
+    const double begun = timing_now(), waited = pass->comm->waited;
     bool over = false;
     for (uint32_t s = 0; s < pass->samples.count && !over; ++s) {
         range.sample = pass->samples.begin + s;
-        KD_TRY(of->how->take_apart(of, pass->to, &range, &pass->counts, &over));
+        KD_TRY(frame->integrator->take_apart(frame, pass->film, &range, &pass->counts, &over));
     }
-    pass->worked += timing_now() - begun - (pass->among->waited - waited);
+    pass->worked += timing_now() - begun - (pass->comm->waited - waited);
     pass->rows += (uint64_t)(range.own_bottom - range.own_top);
     return KD_OK;
 }
 
 kd_status pass_collect(shared_pass *pass) {
-    film *to = pass->to;
-    frame *of = pass->of;
-    const int32_t size = pass->among->size, rank = pass->among->rank;
+    film *to = pass->film;
+    frame *frame = pass->frame;
+    const int32_t size = pass->comm->size, rank = pass->comm->rank;
     const uint64_t row = (uint64_t)to->width * sizeof *to->pixels;
     uint64_t *begins = NULL;
     int64_t counts[2] = {(int64_t)pass->counts.rays, (int64_t)pass->counts.nan_samples};
     kd_status status = KD_OK;
     KD_TRY_GOTO(KD_RESERVE(begins, (uint64_t)size + 1));
     for (int32_t r = 0; r <= size; ++r) begins[r] = (uint64_t)pass->bounds[r] * row;
-    if (of->there)
-        KD_TRY_GOTO(
-            frame_cuda_fetch_rows(of->there, to, pass->bounds[rank], pass->bounds[rank + 1]));
-    KD_TRY_GOTO(ranks_all_gather(pass->among, to->pixels, begins));
-    KD_TRY_GOTO(ranks_all_sum(pass->among, counts, 2));
-    of->statistics.rays += (uint64_t)counts[0];
-    of->statistics.nan_samples += (uint64_t)counts[1];
+    if (frame->device_frame)
+        KD_TRY_GOTO(frame_cuda_fetch_rows(frame->device_frame, to, pass->bounds[rank],
+                                          pass->bounds[rank + 1]));
+    KD_TRY_GOTO(ranks_all_gather(pass->comm, to->pixels, begins));
+    KD_TRY_GOTO(ranks_all_sum(pass->comm, counts, 2));
+    frame->statistics.rays += (uint64_t)counts[0];
+    frame->statistics.nan_samples += (uint64_t)counts[1];
     memset(&pass->counts, 0, sizeof pass->counts);
 done:
     memory_free(begins);
@@ -280,15 +286,15 @@ done:
 
 /* The number of passes between attempts doubles each time. */
 kd_status pass_split_again(shared_pass *pass) {
-    const int32_t size = pass->among->size, rank = pass->among->rank;
+    const int32_t size = pass->comm->size, rank = pass->comm->rank;
     if (split_imbalance(pass->seconds, size) < worth_it) return KD_OK;
     if (pass->samples.begin + 1 < pass->patience) return KD_OK;
-    const uint32_t more = pass->patience < PATIENCE_MOST ? pass->patience : PATIENCE_MOST;
+    const uint32_t more = pass->patience < PATIENCE_MAX ? pass->patience : PATIENCE_MAX;
     pass->patience = pass->samples.begin + 1 + more;
     KD_TRY(pass_collect(pass));
     memcpy(pass->old, pass->bounds, ((size_t)size + 1) * sizeof *pass->old);
     split_again(pass->bounds, pass->old, size, pass->seconds);
-    if (!pass->of->there) return KD_OK;
-    return frame_cuda_place_rows(pass->of->there, pass->to, pass->bounds[rank],
+    if (!pass->frame->device_frame) return KD_OK;
+    return frame_cuda_place_rows(pass->frame->device_frame, pass->film, pass->bounds[rank],
                                  pass->bounds[rank + 1]);
 }

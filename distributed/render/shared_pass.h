@@ -5,16 +5,16 @@
 #include "distributed/render/shared_frame.h"
 
 typedef struct shared_pass {
-    frame *of;
-    film *to;
+    struct frame *frame;
+    struct film *film;
     frame_pass samples;
-    ranks *among;
-    deal dealing;          /* on rank 0 */
-    int32_t *bounds, *old; /* bands of the ranks, size + 1 entries each */
-    double *seconds;       /* time of each rank in the previous pass */
-    uint32_t patience;     /* number of passes before the bands are rebalanced */
-    sample_counts counts;  /* counts of this rank, not yet sent to rank 0 */
-    double worked;         /* seconds spent on samples and photons */
+    ranks *comm;
+    row_scheduler scheduler; /* on rank 0 */
+    int32_t *bounds, *old;   /* bands of the ranks, size + 1 entries each */
+    double *seconds;         /* time of each rank in the previous pass */
+    uint32_t patience;       /* number of passes before the bands are rebalanced */
+    sample_counts counts;    /* counts of this rank, not yet sent to rank 0 */
+    double worked;           /* seconds spent on samples and photons */
     uint64_t rows;
     kd_status (*keep)(
         /* Saves the film; called on rank 0 between chunks, while the film does not change. */

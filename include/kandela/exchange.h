@@ -33,20 +33,20 @@ extern "C" {
    Offsets and sizes are in bytes and may exceed 2^31. */
 typedef struct kd_exchange {
     size_t struct_size; /* sizeof(kd_exchange) */
-    void *with;         /* user data, the first argument of each function */
+    void *user_data;    /* user data, the first argument of each function */
     int32_t rank, size; /* number of this process, 0 to size - 1; number of processes */
     /* All-gather in place: the part of process r is bytes[begins[r]] up to bytes[begins[r + 1]]; on
        entry each process has filled its own part, on return all parts are complete. */
-    int (*all_gather)(void *with, void *bytes, const uint64_t *begins);
+    int (*all_gather)(void *user_data, void *bytes, const uint64_t *begins);
     /* All-reduce in place: each value becomes its sum over the processes, modulo 2^64. */
-    int (*all_sum)(void *with, int64_t *values, uint64_t count);
+    int (*all_sum)(void *user_data, int64_t *values, uint64_t count);
     /* All-to-all: sends bytes[begins[r]] up to bytes[begins[r + 1]] to process r, and receives from
        it into[into_begins[r]] up to into[into_begins[r + 1]]. Sender and receiver agree on the
        sizes. */
-    int (*all_to_all)(void *with, const void *bytes, const uint64_t *begins, void *into,
+    int (*all_to_all)(void *user_data, const void *bytes, const uint64_t *begins, void *into,
                       const uint64_t *into_begins);
     /* Called when the tree is closed, or could not be opened; or NULL. */
-    void (*close)(void *with);
+    void (*close)(void *user_data);
 } kd_exchange;
 
 /* Collective: opens a tree of the points of all processes, as kd_points_open does. `points` are

@@ -278,17 +278,17 @@ KD_API kd_status kd_points_visit(const kd_points *tree, const kd_points_query *q
    in order of insertion, of a changed tree). Otherwise rows come in the order that is cheapest to
    compute, which may differ between devices and versions, and order[i], one entry per point, is the
    id of the point of row i.
-   The offsets passed to kd_points_within_own must come from the same query, and either both calls
+   The offsets passed to kd_points_self_within must come from the same query, and either both calls
    or neither must have an `order`. A changed tree on a CPU is rebuilt for each call: call
    kd_points_rebuild first. */
-KD_API kd_status kd_points_nearest_own(const kd_points *tree, const kd_points_query *query,
-                                       uint32_t k, uint32_t *order, uint32_t *ids, void *dist2,
-                                       uint32_t *counts);
-KD_API kd_status kd_points_within_own_count(const kd_points *tree, const kd_points_query *query,
-                                            uint32_t *order, uint64_t *offsets);
-KD_API kd_status kd_points_within_own(const kd_points *tree, const kd_points_query *query,
-                                      uint32_t *order, const uint64_t *offsets, uint32_t *ids,
-                                      void *dist2);
+KD_API kd_status kd_points_self_nearest(const kd_points *tree, const kd_points_query *query,
+                                        uint32_t k, uint32_t *order, uint32_t *ids, void *dist2,
+                                        uint32_t *counts);
+KD_API kd_status kd_points_self_within_count(const kd_points *tree, const kd_points_query *query,
+                                             uint32_t *order, uint64_t *offsets);
+KD_API kd_status kd_points_self_within(const kd_points *tree, const kd_points_query *query,
+                                       uint32_t *order, const uint64_t *offsets, uint32_t *ids,
+                                       void *dist2);
 
 /********************************* Advanced: box queries *************************************/
 

@@ -10,8 +10,8 @@
            return (int)status;
        }
 
-   Stack: a call uses at most 128 KB of the caller's stack, excluding callbacks of the caller, the
-   driver of a device and plug-ins. */
+   Stack: a call uses at maximum 128 KB of the caller's stack, excluding callbacks of the caller,
+   the driver of a device and plug-ins. */
 #ifndef KANDELA_STATUS_H
 #define KANDELA_STATUS_H
 

@@ -23,14 +23,14 @@
 #include "photon/density/beams.h"
 #include "photon/density/flux_sum.h"
 #include "photon/density/kernels.h"
-#include "shaders/passage.h"
+#include "shaders/transmittance.h"
 
 /* A segment of a camera ray in one medium. */
 typedef struct beam_flight {
     vec3 origin, direction; /* unit, away from the camera */
     float length;
-    uint32_t where; /* index of the medium */
-    const medium *in;
+    uint32_t medium_index; /* index of the medium */
+    const struct medium *medium;
 } beam_flight;
 
 /* Lines are treated as parallel if the sine of their angle is below this. */
@@ -47,22 +47,22 @@ typedef struct beam_crossing {
     float u;    /* distance from ray to beam along `normal`, times the sine */
 } beam_crossing;
 
-KD_FN beam_crossing beam_cross(const beam_flight *on, const beam *lit) {
-    beam_crossing found;
-    const vec3 apart = vec3_sub(lit->start, on->origin);
-    found.normal = vec3_cross(on->direction, lit->direction);
-    found.sine2 = vec3_length2(found.normal);
-    found.u = vec3_dot(apart, found.normal);
-    found.t = vec3_dot(vec3_cross(apart, lit->direction), found.normal);
-    found.s = vec3_dot(vec3_cross(apart, on->direction), found.normal);
-    return found;
+KD_FN beam_crossing beam_cross(const beam_flight *flight, const beam *lit) {
+    beam_crossing crossing;
+    const vec3 offset = vec3_sub(lit->start, flight->origin);
+    crossing.normal = vec3_cross(flight->direction, lit->direction);
+    crossing.sine2 = vec3_length2(crossing.normal);
+    crossing.u = vec3_dot(offset, crossing.normal);
+    crossing.t = vec3_dot(vec3_cross(offset, lit->direction), crossing.normal);
+    crossing.s = vec3_dot(vec3_cross(offset, flight->direction), crossing.normal);
+    return crossing;
 }
 
 /* Returns true if the crossing lies within the radius, the ray segment and the beam segment. */
-KD_FN bool beam_crosses(const beam_crossing *at, float radius, const beam_flight *on,
+KD_FN bool beam_crosses(const beam_crossing *at, float radius, const beam_flight *flight,
                         const beam_piece *piece) {
     return at->u * at->u < radius * radius * at->sine2 && at->t >= 0 &&
-           at->t < on->length * at->sine2 && at->s >= piece->begin * at->sine2 &&
+           at->t < flight->length * at->sine2 && at->s >= piece->begin * at->sine2 &&
            at->s < piece->end * at->sine2;
 }
 
@@ -72,71 +72,74 @@ KD_FN float beam_free(const scene_view *world, vec3 from, vec3 direction, float 
     const ray cast = ray_make(from, direction, 0, radius);
     ++*rays;
     const ray_hit hit = tritree_closest(&world->tree, cast);
-    const medium_span span = passage_span(world, &cast, hit.triangle == KD_NONE ? radius : hit.t);
+    const medium_span span =
+        transmittance_span(world, &cast, hit.triangle == KD_NONE ? radius : hit.t);
     return span.begin > 0 ? 0 : span.end;
 }
 
 /* Value of the kernel at u, divided by its integral along the unoccluded part of the line through a
    point of the ray, on which u is measured in direction `to`; 0 if the beam is occluded. */
-KD_FN float beam_weight(const scene_view *world, const beam_view *among, vec3 from, vec3 to,
+KD_FN float beam_weight(const scene_view *world, const beam_view *beams, vec3 from, vec3 to,
                         float u, uint32_t *rays) {
-    const float radius = among->radius, per_radius = 1 / radius;
+    const float radius = beams->radius, per_radius = 1 / radius;
     const float ahead = beam_free(world, from, to, radius, rays);
     if (!(u <= ahead)) return 0;
     const float behind = beam_free(world, from, vec3_negate(to), radius, rays);
-    const float whole = photon_kernel_line(among->kernel, ahead * per_radius) +
-                        photon_kernel_line(among->kernel, behind * per_radius);
-    return photon_kernel_at(among->kernel, u * per_radius * (u * per_radius)) / whole;
+    const float whole = photon_kernel_line(beams->kernel, ahead * per_radius) +
+                        photon_kernel_line(beams->kernel, behind * per_radius);
+    return photon_kernel_at(beams->kernel, u * per_radius * (u * per_radius)) / whole;
 }
 
 /* Power of a beam that reaches the camera, after t on the ray and s on the beam. */
-KD_FN vec3 beam_reaching(const beam_flight *on, const beam *lit, float t, float s) {
-    return vec3_mul(lit->power, medium_transmittance(on->in, t + s));
+KD_FN vec3 beam_reaching(const beam_flight *flight, const beam *lit, float t, float s) {
+    return vec3_mul(lit->power, medium_transmittance(flight->medium, t + s));
 }
 
 /* Contribution of a segment of a nearly parallel beam: the kernel over its disc, along the segment.
    Adds W/sr per length times the radius. */
-KD_FN void beam_add_parallel(const beam_view *among, const beam_flight *on, const beam *lit,
+KD_FN void beam_add_parallel(const beam_view *beams, const beam_flight *flight, const beam *lit,
                              const beam_piece *piece, flux_sum *sum) {
-    const float radius = among->radius, step = (piece->end - piece->begin) / BEAM_PARALLEL_STEPS;
-    const float phase = medium_phase(on->in->g, -vec3_dot(lit->direction, on->direction));
-    const float scale = step * phase / (2 * KD_PI * photon_kernel_sector(among->kernel) * radius);
+    const float radius = beams->radius, step = (piece->end - piece->begin) / BEAM_PARALLEL_STEPS;
+    const float phase =
+        medium_phase(flight->medium->g, -vec3_dot(lit->direction, flight->direction));
+    const float scale = step * phase / (2 * KD_PI * photon_kernel_sector(beams->kernel) * radius);
     for (int i = 0; i < BEAM_PARALLEL_STEPS; ++i) {
         const float s = piece->begin + ((float)i + 0.5f) * step;
         const vec3 place = vec3_along(lit->start, s, lit->direction);
-        const vec3 apart = vec3_sub(place, on->origin);
-        const float t = vec3_dot(apart, on->direction);
-        if (!(t >= 0 && t < on->length)) continue;
-        const vec3 off = vec3_sub(apart, vec3_scale(on->direction, t));
+        const vec3 offset = vec3_sub(place, flight->origin);
+        const float t = vec3_dot(offset, flight->direction);
+        if (!(t >= 0 && t < flight->length)) continue;
+        const vec3 off = vec3_sub(offset, vec3_scale(flight->direction, t));
         const float s2 = vec3_length2(off) / (radius * radius);
-        const float weight = photon_kernel_at(among->kernel, s2) * scale;
-        if (weight > 0) flux_sum_add(sum, weight, beam_reaching(on, lit, t, s), among->scale);
+        const float weight = photon_kernel_at(beams->kernel, s2) * scale;
+        if (weight > 0) flux_sum_add(sum, weight, beam_reaching(flight, lit, t, s), beams->scale);
     }
 }
 
 /* Contribution of a beam at a crossing. */
-KD_FN void beam_add_crossed(const scene_view *world, const beam_view *among, const beam_flight *on,
-                            const beam *lit, const beam_crossing *at, flux_sum *sum,
-                            uint32_t *rays) {
+KD_FN void beam_add_crossed(const scene_view *world, const beam_view *beams,
+                            const beam_flight *flight, const beam *lit, const beam_crossing *at,
+                            flux_sum *sum, uint32_t *rays) {
     const float sine = sqrtf(at->sine2), t = at->t / at->sine2, s = at->s / at->sine2;
     const vec3 to = vec3_scale(at->normal, (at->u < 0 ? -1.0f : 1.0f) / sine);
-    const vec3 from = vec3_along(on->origin, t, on->direction);
-    const float kernel = beam_weight(world, among, from, to, fabsf(at->u) / sine, rays);
+    const vec3 from = vec3_along(flight->origin, t, flight->direction);
+    const float kernel = beam_weight(world, beams, from, to, fabsf(at->u) / sine, rays);
     if (!(kernel > 0)) return;
-    const float phase = medium_phase(on->in->g, -vec3_dot(lit->direction, on->direction));
-    flux_sum_add(sum, kernel * phase / sine, beam_reaching(on, lit, t, s), among->scale);
+    const float phase =
+        medium_phase(flight->medium->g, -vec3_dot(lit->direction, flight->direction));
+    flux_sum_add(sum, kernel * phase / sine, beam_reaching(flight, lit, t, s), beams->scale);
 }
 
 /* Contribution of a beam segment to the ray segment, W/sr per length times the radius. */
-KD_FN void beam_add(const scene_view *world, const beam_view *among, const beam_flight *on,
+KD_FN void beam_add(const scene_view *world, const beam_view *beams, const beam_flight *flight,
                     const beam_piece *piece, flux_sum *sum, uint32_t *rays) {
-    const beam *lit = &among->beams[piece->beam];
-    const beam_crossing at = beam_cross(on, lit);
-    if (lit->medium != on->where) return;
+    const beam *lit = &beams->beams[piece->beam];
+    const beam_crossing at = beam_cross(flight, lit);
+    if (lit->medium != flight->medium_index) return;
     if (!(at.sine2 >= BEAM_PARALLEL * BEAM_PARALLEL))
-        beam_add_parallel(among, on, lit, piece, sum);
-    else if (beam_crosses(&at, among->radius, on, piece))
-        beam_add_crossed(world, among, on, lit, &at, sum, rays);
+        beam_add_parallel(beams, flight, lit, piece, sum);
+    else if (beam_crosses(&at, beams->radius, flight, piece))
+        beam_add_crossed(world, beams, flight, lit, &at, sum, rays);
 }
 
 /* --- traversal -------------------------------------------------------------------------------- */
@@ -151,12 +154,12 @@ KD_FN float beam_inverse(float x) {
     return 1 / (fabsf(x) > 1e-18f ? x : 1e-18f);
 }
 
-KD_FN beam_line beam_line_of(const beam_flight *on, float wide) {
+KD_FN beam_line beam_line_of(const beam_flight *flight, float wide) {
     beam_line line;
-    line.origin = on->origin;
-    line.inverse = vec3_make(beam_inverse(on->direction.x), beam_inverse(on->direction.y),
-                             beam_inverse(on->direction.z));
-    line.length = on->length;
+    line.origin = flight->origin;
+    line.inverse = vec3_make(beam_inverse(flight->direction.x), beam_inverse(flight->direction.y),
+                             beam_inverse(flight->direction.z));
+    line.length = flight->length;
     line.wide = wide;
     return line;
 }
@@ -168,7 +171,7 @@ KD_FN void beam_slab(float lo, float hi, float origin, float inverse, float *nea
 }
 
 /* Returns true if the line passes within `wide` of the box. */
-KD_FN bool beam_meets(const beam_line *line, const beam_node *node) {
+KD_FN bool beam_intersects(const beam_line *line, const beam_node *node) {
     const vec3 o = line->origin, d = line->inverse;
     const float w = line->wide;
     float near = 0, far = line->length;
@@ -179,32 +182,33 @@ KD_FN bool beam_meets(const beam_line *line, const beam_node *node) {
 }
 
 /* Sum over the beam segments near the ray segment, in the units of beam_add. */
-KD_FN flux_sum beams_sum(const scene_view *world, const beam_view *among, const beam_flight *on,
+KD_FN flux_sum beams_sum(const scene_view *world, const beam_view *beams, const beam_flight *flight,
                          uint32_t *rays) {
     flux_sum sum = flux_sum_none();
-    const beam_line line = beam_line_of(on, among->radius + among->slack);
-    for (uint32_t n = 0; n < among->node_count;) {
-        const beam_node *node = &among->nodes[n];
-        if (!beam_meets(&line, node)) {
+    const beam_line line = beam_line_of(flight, beams->radius + beams->slack);
+    for (uint32_t n = 0; n < beams->node_count;) {
+        const beam_node *node = &beams->nodes[n];
+        if (!beam_intersects(&line, node)) {
             n = node->beyond;
             continue;
         }
         ++n;
         if (node->first == KD_NONE) continue;
-        for (uint32_t p = node->first; p < node->first + BEAM_LEAF && p < among->piece_count; ++p)
-            beam_add(world, among, on, &among->pieces[p], &sum, rays);
+        for (uint32_t p = node->first; p < node->first + BEAM_LEAF && p < beams->piece_count; ++p)
+            beam_add(world, beams, flight, &beams->pieces[p], &sum, rays);
     }
     return sum;
 }
 
 /* Radiance that the medium scatters from beams against the ray's direction, at the start of the ray
    segment, W/(sr m^2). `rays` counts the rays traced. */
-KD_FN_APART vec3 beams_radiance(const scene_view *world, const beam_view *among,
-                                const beam_flight *on, uint32_t *rays) {
-    if (among->node_count == 0 || !(among->radius > 0)) return vec3_all(0);
-    const flux_sum sum = beams_sum(world, among, on, rays);
+KD_FN_APART vec3 beams_radiance(const scene_view *world, const beam_view *beams,
+                                const beam_flight *flight, uint32_t *rays) {
+    if (beams->node_count == 0 || !(beams->radius > 0)) return vec3_all(0);
+    const flux_sum sum = beams_sum(world, beams, flight, rays);
     if (flux_sum_is_zero(&sum)) return vec3_all(0);
-    return vec3_mul(flux_sum_scaled(&sum, among->scale, 1 / among->radius), on->in->scattering);
+    return vec3_mul(flux_sum_scaled(&sum, beams->scale, 1 / beams->radius),
+                    flight->medium->scattering);
 }
 
 #endif

@@ -15,12 +15,12 @@ enum { PIECES_FREE = 1 << 19, PIECES_EACH = 16 };
 /* Length of a segment relative to the kernel's radius. */
 #define PIECE_RADII 4.0
 /* Smallest radius relative to the diagonal of the box of all beams, which may lie on one line. */
-#define RADIUS_LEAST 2e-4
+#define RADIUS_MIN 2e-4
 /* Rounding error of the position of a crossing, relative to the size of the scene. */
 #define SLACK_SHARE 4e-5f
 
 typedef struct beam_making {
-    beam_set *to;
+    beam_set *beams;
     beam_piece *cut; /* in the order of beams */
     vec3 *middles;
     pointtree order;
@@ -28,32 +28,32 @@ typedef struct beam_making {
     double piece;     /* minimum length of a segment */
 } beam_making;
 
-static beam beam_of(const photon *from) {
+static beam beam_of(const photon *photon) {
     beam made;
-    made.start = from->position;
-    made.length = from->normal.x;
-    made.direction = from->direction;
-    made.medium = from->triangle;
-    made.power = from->power;
+    made.start = photon->position;
+    made.length = photon->normal.x;
+    made.direction = photon->direction;
+    made.medium = photon->triangle;
+    made.power = photon->power;
     return made;
 }
 
 /* Mean free path in the channel with the smallest extinction. */
 static double depth_of(const scene_view *scene, uint32_t index) {
     const vec3 lost = vec3_add(scene->media[index].absorption, scene->media[index].scattering);
-    const float least = float_min(lost.x, float_min(lost.y, lost.z));
-    return least > 0 ? 1 / (double)least : HUGE_VAL;
+    const float minimum = float_min(lost.x, float_min(lost.y, lost.z));
+    return minimum > 0 ? 1 / (double)minimum : HUGE_VAL;
 }
 
 /* Returns the radius at which a ray meets `gather` beams. Rays of random direction through a box of
    volume V and surface S have the mean length 4 V / S, limited by the mean free path; a ray of
    length t passes beams of total length l within r at (pi / 2) r t l / V points. Sums are in the
    order of beams. */
-static double find_radius(const beam_set *of, const scene_view *scene, uint32_t gather) {
+static double find_radius(const beam_set *beams, const scene_view *scene, uint32_t gather) {
     box3 box = box3_empty();
     double lengths = 0, rays = 0;
-    for (uint32_t i = 0; i < of->count; ++i) {
-        const beam *at = &of->beams[i];
+    for (uint32_t i = 0; i < beams->count; ++i) {
+        const beam *at = &beams->beams[i];
         box3_include(&box, at->start);
         box3_include(&box, vec3_along(at->start, at->length, at->direction));
     }
@@ -61,15 +61,15 @@ static double find_radius(const beam_set *of, const scene_view *scene, uint32_t 
     const double x = (double)size.x, y = (double)size.y, z = (double)size.z;
     const double outside = 2 * (x * y + y * z + z * x), volume = x * y * z;
     const double through = outside > 0 ? 4 * volume / outside : 0;
-    for (uint32_t i = 0; i < of->count; ++i) {
-        const double depth = depth_of(scene, of->beams[i].medium);
-        lengths += fmin((double)of->beams[i].length, depth);
+    for (uint32_t i = 0; i < beams->count; ++i) {
+        const double depth = depth_of(scene, beams->beams[i].medium);
+        lengths += fmin((double)beams->beams[i].length, depth);
         rays += fmin(through, depth);
     }
-    rays /= of->count;
-    const double least = RADIUS_LEAST * sqrt(x * x + y * y + z * z);
-    if (volume > 0 && rays > 0) return fmax(least, 2 * gather * volume / (M_PI * lengths * rays));
-    return fmax(least, gather * outside / (2 * M_PI * lengths)); /* they lie in a plane */
+    rays /= beams->count;
+    const double minimum = RADIUS_MIN * sqrt(x * x + y * y + z * z);
+    if (volume > 0 && rays > 0) return fmax(minimum, 2 * gather * volume / (M_PI * lengths * rays));
+    return fmax(minimum, gather * outside / (2 * M_PI * lengths)); /* they lie in a plane */
 }
 
 static uint32_t parts_of(const beam *at, double piece) {
@@ -81,18 +81,18 @@ static float cut_at(const beam *at, uint32_t part, uint32_t parts) {
     return part == parts ? at->length : at->length * (float)part / (float)parts;
 }
 
-static uint64_t pieces_most(uint64_t beams) {
+static uint64_t pieces_max(uint64_t beams) {
     return beams ? PIECES_FREE + PIECES_EACH * beams : 0;
 }
 
-/* Cuts all beams into segments; there are at most pieces_most. */
+/* Cuts all beams into segments; there are at most pieces_max. */
 static kd_status cut_beams(beam_making *work) {
-    beam_set *to = work->to;
+    beam_set *to = work->beams;
     double lengths = 0;
     uint64_t count = 0, made = 0;
     for (uint32_t i = 0; i < to->count; ++i) lengths += (double)to->beams[i].length;
-    const double least = lengths / (double)(pieces_most(to->count) - to->count);
-    work->piece = fmax(least, PIECE_RADII * (double)to->radius);
+    const double minimum = lengths / (double)(pieces_max(to->count) - to->count);
+    work->piece = fmax(minimum, PIECE_RADII * (double)to->radius);
     for (uint32_t i = 0; i < to->count; ++i) count += parts_of(&to->beams[i], work->piece);
     KD_REQUIRE(count <= POINTTREE_COUNT_MAX, KD_ERROR_USAGE,
                "the photon beams have %llu segments; supported: at most %u: lower --media-photons",
@@ -117,39 +117,40 @@ static kd_status cut_beams(beam_making *work) {
 static void put_in_order(beam_making *work, uint64_t node) {
     if (node >= work->order.count) return;
     put_in_order(work, 2 * node + 1);
-    work->to->pieces[work->ordered++] = work->cut[work->order.ids[node]];
+    work->beams->pieces[work->ordered++] = work->cut[work->order.ids[node]];
     put_in_order(work, 2 * node + 2);
 }
 
-static void widen(box3 *box, const beam_set *of, const beam_piece *piece) {
-    const beam *at = &of->beams[piece->beam];
+static void widen(box3 *box, const beam_set *beams, const beam_piece *piece) {
+    const beam *at = &beams->beams[piece->beam];
     box3_include(box, vec3_along(at->start, piece->begin, at->direction));
     box3_include(box, vec3_along(at->start, piece->end, at->direction));
 }
 
 /* Builds the nodes of the leaves [begin, end), at least one, from node `at` on. */
-static box3 box_leaves(beam_set *to, uint32_t begin, uint32_t end, uint32_t at) {
-    beam_node *node = &to->nodes[at];
+static box3 box_leaves(beam_set *beams, uint32_t begin, uint32_t end, uint32_t at) {
+    beam_node *node = &beams->nodes[at];
     box3 box = box3_empty();
     node->beyond = at + 2 * (end - begin) - 1;
     node->first = end - begin == 1 ? BEAM_LEAF * begin : KD_NONE;
     if (end - begin == 1) {
-        const uint32_t last = BEAM_LEAF * end < to->piece_count ? BEAM_LEAF * end : to->piece_count;
-        for (uint32_t p = node->first; p < last; ++p) widen(&box, to, &to->pieces[p]);
+        const uint32_t last =
+            BEAM_LEAF * end < beams->piece_count ? BEAM_LEAF * end : beams->piece_count;
+        for (uint32_t p = node->first; p < last; ++p) widen(&box, beams, &beams->pieces[p]);
     } else {
         const uint32_t middle = begin + (end - begin) / 2;
-        box = box_leaves(to, begin, middle, at + 1);
-        box3_join(&box, box_leaves(to, middle, end, at + 2 * (middle - begin)));
+        box = box_leaves(beams, begin, middle, at + 1);
+        box3_join(&box, box_leaves(beams, middle, end, at + 2 * (middle - begin)));
     }
     node->lo = box.lo;
     node->hi = box.hi;
     return box;
 }
 
-static kd_status make_tree(beam_making *work, job *watched) {
-    beam_set *to = work->to;
+static kd_status make_tree(beam_making *work, job_control *job) {
+    beam_set *to = work->beams;
     const uint32_t leaves = (to->piece_count + BEAM_LEAF - 1) / BEAM_LEAF;
-    KD_TRY(pointtree_open(&work->order, work->middles, to->piece_count, NULL, NULL, watched));
+    KD_TRY(pointtree_open(&work->order, work->middles, to->piece_count, NULL, NULL, job));
     KD_TRY(KD_RESERVE(to->pieces, to->piece_count));
     put_in_order(work, 0);
     to->node_count = 2 * leaves - 1;
@@ -159,12 +160,12 @@ static kd_status make_tree(beam_making *work, job *watched) {
 }
 
 kd_status beam_set_open(beam_set *out, const photon *photons, uint64_t count,
-                        const scene_view *scene, uint32_t gather, job *watched) {
+                        const scene_view *scene, uint32_t gather, job_control *job) {
     kd_status status = KD_OK;
     beam_making work;
     memset(out, 0, sizeof *out);
     memset(&work, 0, sizeof work);
-    work.to = out;
+    work.beams = out;
     if (count == 0) return KD_OK;
     KD_TRY(KD_RESERVE(out->beams, count));
     out->count = (uint32_t)count;
@@ -172,7 +173,7 @@ kd_status beam_set_open(beam_set *out, const photon *photons, uint64_t count,
     out->radius = (float)find_radius(out, scene, gather);
     out->slack = SLACK_SHARE * scene->environment.scene_radius;
     KD_TRY_GOTO(cut_beams(&work));
-    KD_TRY_GOTO(make_tree(&work, watched));
+    KD_TRY_GOTO(make_tree(&work, job));
 done:
     memory_free(work.cut);
     memory_free(work.middles);
@@ -188,28 +189,28 @@ void beam_set_close(beam_set *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
-beam_view beam_set_get_view(const beam_set *of, photon_kernel kernel, float scale) {
+beam_view beam_set_get_view(const beam_set *beams, photon_kernel kernel, float scale) {
     beam_view view;
-    view.nodes = of->nodes;
-    view.pieces = of->pieces;
-    view.beams = of->beams;
-    view.node_count = of->node_count;
-    view.piece_count = of->piece_count;
-    view.radius = of->radius;
+    view.nodes = beams->nodes;
+    view.pieces = beams->pieces;
+    view.beams = beams->beams;
+    view.node_count = beams->node_count;
+    view.piece_count = beams->piece_count;
+    view.radius = beams->radius;
     view.scale = scale;
-    view.slack = of->slack;
+    view.slack = beams->slack;
     view.kernel = kernel;
     return view;
 }
 
 uint64_t beam_set_bytes_kept(uint64_t beams) {
-    const uint64_t pieces = pieces_most(beams);
+    const uint64_t pieces = pieces_max(beams);
     return beams * sizeof(beam) + pieces * sizeof(beam_piece) +
            (2 * (pieces / BEAM_LEAF) + 2) * sizeof(beam_node);
 }
 
-uint64_t beam_set_bytes_most(uint64_t beams) {
-    const uint64_t pieces = pieces_most(beams);
+uint64_t beam_set_bytes_max(uint64_t beams) {
+    const uint64_t pieces = pieces_max(beams);
     const uint64_t tree = sizeof(vec3) + sizeof(uint32_t);
     if (beams == 0) return 0;
     return beam_set_bytes_kept(beams) + pieces * (sizeof(beam_piece) + sizeof(vec3) + tree) +

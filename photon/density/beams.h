@@ -60,16 +60,16 @@ typedef struct beam_set {
     float radius, slack;
 } beam_set;
 
-/* Builds a set from photons that are beams (photon_way_shines); the result depends on their order.
+/* Builds a set from photons that are beams (photon_path_shines); the result depends on their order.
    Sets the kernel's radius so that a ray through all of the beams meets about `gather` of them.
    Returns KD_ERROR_MEMORY, or KD_ERROR_INPUT if a beam has a value that is not finite. */
 kd_status beam_set_open(beam_set *out, const photon *photons, uint64_t count,
-                        const scene_view *scene, uint32_t gather, job *watched);
+                        const scene_view *scene, uint32_t gather, job_control *job);
 void beam_set_close(beam_set *owned); /* `owned` may be zeroed */
 /* Returns a view with the radius of the set. */
-beam_view beam_set_get_view(const beam_set *of, photon_kernel kernel, float scale);
+beam_view beam_set_get_view(const beam_set *beams, photon_kernel kernel, float scale);
 /* Bytes of a set of `beams` beams during and after construction. */
-uint64_t beam_set_bytes_most(uint64_t beams);
+uint64_t beam_set_bytes_max(uint64_t beams);
 uint64_t beam_set_bytes_kept(uint64_t beams);
 
 #ifdef __cplusplus

@@ -72,8 +72,8 @@ KD_FN bool estimate_accepts(const photon *landed, const estimate_point *at) {
 /* Integral of the kernel over the accepting surfaces, relative to the squared radius. */
 KD_FN_APART float estimate_tile_integral(const tile_view *tiles, const estimate_point *at,
                                          float radius, photon_kernel kernel) {
-    tile_look look = tile_look_begin(at->position, at->normal, at->triangle, radius, kernel);
-    return tile_kernel_integral(tiles, &look, TILE_COSINE);
+    tile_lookup lookup = tile_lookup_begin(at->position, at->normal, at->triangle, radius, kernel);
+    return tile_kernel_integral(tiles, &lookup, TILE_COSINE);
 }
 
 /* As estimate_tile_integral; over the whole disc if there are no tiles or the radius is 0. */
@@ -88,10 +88,10 @@ KD_FN float estimate_integral(const tile_view *tiles, const estimate_point *at, 
 
 /* Photons of one estimate. */
 typedef struct photon_gathering {
-    neighbour found[ESTIMATE_GATHER_MAX];
+    neighbour neighbours[ESTIMATE_GATHER_MAX];
     uint32_t count; /* number of photons counted */
     float radius;
-    uint32_t own; /* node of the photon at whose position the estimate is made, not in `found`;
+    uint32_t own; /* node of the photon at whose position the estimate is made, not in `neighbours`;
                      KD_NONE: none */
 } photon_gathering;
 
@@ -109,33 +109,35 @@ KD_FN float photon_own_weight(photon_kernel kernel, uint32_t inside) {
 }
 
 KD_FN uint32_t photon_nearest(const photon_map_view *map, vec3 position, uint32_t k,
-                              neighbour *found) {
+                              neighbour *neighbours) {
 #ifndef __CUDA_ARCH__
     if (map->finder)
-        return map->finder(map->index, position, k, map->radius, map->any_order, map->last, found);
+        return map->finder(map->index, position, k, map->radius, map->any_order, map->last,
+                           neighbours);
 #endif
-    return pointtree_nearest_k(&map->tree, position, k, map->radius, found);
+    return pointtree_nearest_k(&map->tree, position, k, map->radius, neighbours);
 }
 
 KD_FN void photon_gather(const photon_map_view *map, vec3 position, photon_gathering *out) {
     out->own = KD_NONE;
-    out->count = photon_nearest(map, position, map->gather, out->found);
+    out->count = photon_nearest(map, position, map->gather, out->neighbours);
     out->radius = map->radius;
-    if (out->count == map->gather) out->radius = sqrtf(out->found[--out->count].dist2);
+    if (out->count == map->gather) out->radius = sqrtf(out->neighbours[--out->count].dist2);
 }
 
 /* Gathers the photons for an estimate at a photon of the map: the k nearest others; the photon
    itself is weighted separately. */
 KD_FN void photon_gather_others(const photon_map_view *map, uint32_t node, photon_gathering *out) {
     const uint32_t wanted = map->gather < ESTIMATE_GATHER_MAX ? map->gather + 1 : map->gather;
-    const uint32_t count = photon_nearest(map, map->photons[node].position, wanted, out->found);
+    const uint32_t count =
+        photon_nearest(map, map->photons[node].position, wanted, out->neighbours);
     uint32_t kept = 0;
     for (uint32_t i = 0; i < count; ++i)
-        if (out->found[i].node != node) out->found[kept++] = out->found[i];
+        if (out->neighbours[i].node != node) out->neighbours[kept++] = out->neighbours[i];
     out->own = node;
     out->count = kept;
     out->radius = map->radius;
-    if (count == wanted && kept) out->radius = sqrtf(out->found[--out->count].dist2);
+    if (count == wanted && kept) out->radius = sqrtf(out->neighbours[--out->count].dist2);
 }
 
 /* Factor of kernel value times photon power (W) in the flux density (W/m^2). */
@@ -154,9 +156,10 @@ KD_FN vec3 photon_gathering_irradiance(const photon_map_view *map, const tile_vi
     flux_sum sum = flux_sum_none();
     const float per_radius2 = 1 / (gathered->radius * gathered->radius);
     for (uint32_t i = 0; i < gathered->count; ++i) {
-        const photon *landed = &map->photons[gathered->found[i].node];
+        const photon *landed = &map->photons[gathered->neighbours[i].node];
         if (!estimate_accepts(landed, at)) continue;
-        const float kernel = photon_kernel_at(map->kernel, gathered->found[i].dist2 * per_radius2);
+        const float kernel =
+            photon_kernel_at(map->kernel, gathered->neighbours[i].dist2 * per_radius2);
         flux_sum_add(&sum, kernel, landed->power, map->scale);
     }
     if (gathered->own != KD_NONE)
@@ -207,16 +210,16 @@ KD_FN bool estimate_knows(const photon *landed, const estimate_point *at, float 
 /* Finds the precomputed irradiance of the nearest photon on this surface; returns false if no
    photon nearby applies.
    Source: Christensen 1999, "Faster photon map global illumination". */
-KD_FN bool photon_known_irradiance(const photon_map_view *map, const estimate_point *at,
-                                   vec3 *irradiance) {
-    neighbour found[ESTIMATE_KNOWN_ASKED];
+KD_FN bool photon_precomputed_irradiance(const photon_map_view *map, const estimate_point *at,
+                                         vec3 *irradiance) {
+    neighbour neighbours[ESTIMATE_KNOWN_ASKED];
     if (!map->irradiance) return false;
     for (uint32_t asked = 1; asked <= ESTIMATE_KNOWN_ASKED; asked *= ESTIMATE_KNOWN_ASKED) {
-        const uint32_t count = photon_nearest(map, at->position, asked, found);
+        const uint32_t count = photon_nearest(map, at->position, asked, neighbours);
         for (uint32_t i = 0; i < count; ++i) {
-            const photon *landed = &map->photons[found[i].node];
-            if (!estimate_knows(landed, at, sqrtf(found[i].dist2))) continue;
-            *irradiance = map->irradiance[found[i].node];
+            const photon *landed = &map->photons[neighbours[i].node];
+            if (!estimate_knows(landed, at, sqrtf(neighbours[i].dist2))) continue;
+            *irradiance = map->irradiance[neighbours[i].node];
             return true;
         }
     }
@@ -225,7 +228,7 @@ KD_FN bool photon_known_irradiance(const photon_map_view *map, const estimate_po
 
 /* --- deferred lookups, answered in batches ---------------------------------------------------- */
 
-enum { FINAL_GATHER_MOST = 65536 }; /* largest number of final gather rays */
+enum { FINAL_GATHER_MAX = 65536 }; /* largest number of final gather rays */
 
 /* A surface point to be looked up. */
 typedef struct eye_request {

@@ -3,7 +3,7 @@
            the estimates of fewer photons that noise does not explain is bias. The criterion is the
            intersection of confidence intervals of Katkovnik 1999, "A new method for varying
    adaptive bandwidth selection".
-   Idea: many photons give little noise, few give little bias. Discs grow from ADAPT_LEAST photons;
+   Idea: many photons give little noise, few give little bias. Discs grow from ADAPT_MIN photons;
          each estimate has an interval of ADAPT_CONFIDENCE standard deviations. As long as all
          intervals so far intersect, the estimates are consistent, and the larger disc has less
          noise. The first interval that does not intersect indicates that the disc has crossed an
@@ -17,7 +17,7 @@
 #include "photon/density/estimate.h"
 #include "shaders/bsdf.h"
 
-#define ADAPT_LEAST 8u
+#define ADAPT_MIN 8u
 #define ADAPT_GROWTH 1.5f
 #define ADAPT_CONFIDENCE 2.0f
 
@@ -35,11 +35,11 @@ KD_FN adapt_estimate adapt_estimate_of(const photon_map_view *map, const tile_vi
     float squares = 0;
     const float per_radius2 = 1 / (radius * radius);
     for (uint32_t i = 0; i < count; ++i) {
-        const photon *landed = &map->photons[gathered->found[i].node];
+        const photon *landed = &map->photons[gathered->neighbours[i].node];
         if (!estimate_accepts(landed, at)) continue;
         const float watts = (landed->power.x + landed->power.y + landed->power.z) / 3;
         const float weighted =
-            watts * photon_kernel_at(map->kernel, gathered->found[i].dist2 * per_radius2);
+            watts * photon_kernel_at(map->kernel, gathered->neighbours[i].dist2 * per_radius2);
         made.mean += weighted;
         squares += weighted * weighted;
         ++made.counted;
@@ -64,13 +64,13 @@ KD_FN void photon_gathering_adapt(const photon_map_view *map, const tile_view *t
     uint32_t taken = gathered->count;
     float taken_radius = gathered->radius, low = 0, high = INFINITY;
     bool begun = false;
-    for (float wish = ADAPT_LEAST;; wish *= ADAPT_GROWTH) {
+    for (float wish = ADAPT_MIN;; wish *= ADAPT_GROWTH) {
         const bool last = wish >= (float)gathered->count;
         const uint32_t count = last ? gathered->count : (uint32_t)wish;
-        const float radius = last ? gathered->radius : sqrtf(gathered->found[count].dist2);
+        const float radius = last ? gathered->radius : sqrtf(gathered->neighbours[count].dist2);
         if (radius > 0) {
             const adapt_estimate now = adapt_estimate_of(map, tiles, at, gathered, count, radius);
-            if (now.counted >= ADAPT_LEAST) { /* fewer photons do not allow a noise estimate */
+            if (now.counted >= ADAPT_MIN) { /* fewer photons do not allow a noise estimate */
                 low = float_max(low, now.mean - ADAPT_CONFIDENCE * now.deviation);
                 high = float_min(high, now.mean + ADAPT_CONFIDENCE * now.deviation);
                 if (begun && low > high) break;
@@ -227,17 +227,17 @@ KD_FN vec3 photon_fixed_radiance(const photon_map_view *map, const tile_view *ti
     return photon_sum_radiance(map, tiles, &here, map->radius, &sum);
 }
 
-/* Sum of the power that the photons `found` scatter towards `wo`, for an estimate within
+/* Sum of the power that the photons `neighbours` scatter towards `wo`, for an estimate within
    `radius`. */
 KD_FN flux_sum photon_found_sum(const photon_map_view *map, const surface *at, vec3 wo,
-                                const neighbour *found, uint32_t count, float radius) {
+                                const neighbour *neighbours, uint32_t count, float radius) {
     flux_sum sum = flux_sum_none();
     const estimate_point here = estimate_point_of(at);
     const float per_radius2 = 1 / (radius * radius);
     for (uint32_t i = 0; i < count; ++i) {
-        const photon *landed = &map->photons[found[i].node];
+        const photon *landed = &map->photons[neighbours[i].node];
         if (!estimate_accepts(landed, &here)) continue;
-        const float kernel = photon_kernel_at(map->kernel, found[i].dist2 * per_radius2);
+        const float kernel = photon_kernel_at(map->kernel, neighbours[i].dist2 * per_radius2);
         flux_sum_add(&sum, kernel, photon_scattered(at, wo, landed), map->scale);
     }
     return sum;

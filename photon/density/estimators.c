@@ -37,7 +37,7 @@ const char *photon_media_name(int index) {
 }
 
 /* Finds the index of a name in a table; KD_ERROR_USAGE with a list of all names. */
-static kd_status find(int *out, const char *what, const char *(*name_of)(int index),
+static kd_status find(int *out, const char *kind, const char *(*name_of)(int index),
                       const char *name) {
     char names[128] = "";
     const char *row = NULL;
@@ -46,7 +46,7 @@ static kd_status find(int *out, const char *what, const char *(*name_of)(int ind
         const size_t used = strlen(names);
         snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", row);
     }
-    KD_FAIL(KD_ERROR_USAGE, "unknown %s \"%s\"; expected one of %s", what, name, names);
+    KD_FAIL(KD_ERROR_USAGE, "unknown %s \"%s\"; expected one of %s", kind, name, names);
 }
 
 kd_status photon_kernel_find(photon_kernel *out, const char *name) {
@@ -78,13 +78,13 @@ kd_status photon_media_find(photon_media *out, const char *name) {
 }
 
 const photon_lookup_row *photon_lookup_named(const char *name) {
-    photon_lookup found = (photon_lookup)0;
-    return &photon_lookups[photon_lookup_find(&found, name) == KD_OK ? found : 0];
+    photon_lookup lookup = (photon_lookup)0;
+    return &photon_lookups[photon_lookup_find(&lookup, name) == KD_OK ? lookup : 0];
 }
 
 const photon_media_row *photon_media_named(const char *name) {
-    photon_media found = PHOTON_MEDIA_POINTS;
-    return &photon_media_rows[photon_media_find(&found, name) == KD_OK ? found
+    photon_media media = PHOTON_MEDIA_POINTS;
+    return &photon_media_rows[photon_media_find(&media, name) == KD_OK ? media
                                                                        : PHOTON_MEDIA_POINTS];
 }
 

@@ -22,8 +22,11 @@ KD_FN float flux_scale(float strongest) {
 }
 
 KD_FN int64_t flux_round(float watts, float scale) {
-    const float units = watts * scale, most = 0x1p54f;
-    return (int64_t)(units < -most ? -most : units <= most ? units : units > most ? most : 0);
+    const float units = watts * scale, maximum = 0x1p54f;
+    return (int64_t)(units < -maximum   ? -maximum
+                     : units <= maximum ? units
+                     : units > maximum  ? maximum
+                                        : 0);
 }
 
 KD_FN flux_sum flux_sum_none(void) {

@@ -74,16 +74,16 @@ KD_FN float kernel_disc_own(float k) {
     (void)k;
     return 1;
 }
-KD_FN void kernel_disc_plane(kernel_plane *on) {
-    on->sector = 0.5f * on->rim2;
+KD_FN void kernel_disc_plane(kernel_plane *plane) {
+    plane->sector = 0.5f * plane->rim2;
 }
-KD_FN float kernel_disc_to_line(const kernel_plane *on, float d, float from, float to,
+KD_FN float kernel_disc_to_line(const kernel_plane *plane, float d, float from, float to,
                                 float angle) {
-    (void)on, (void)angle;
+    (void)plane, (void)angle;
     return kernel_plane_flat(d, from, to);
 }
-KD_FN bool kernel_disc_bent(const kernel_plane *on) {
-    (void)on;
+KD_FN bool kernel_disc_bent(const kernel_plane *plane) {
+    (void)plane;
     return false;
 }
 
@@ -108,9 +108,9 @@ KD_FN float kernel_cone_reach(float s) {
 KD_FN float kernel_cone_own(float k) {
     return 1 - 1.50455f / sqrtf(k + 0.75f);
 }
-KD_FN void kernel_cone_plane(kernel_plane *on) {
-    const float h = on->h;
-    on->sector = 0.5f * on->rim2 - (1 - h * h * h) / 3;
+KD_FN void kernel_cone_plane(kernel_plane *plane) {
+    const float h = plane->h;
+    plane->sector = 0.5f * plane->rim2 - (1 - h * h * h) / 3;
 }
 /* sqrt(a^2 + t^2) + t without cancellation, where s is that root. */
 KD_FN float kernel_cone_sum(float a2, float t, float s) {
@@ -118,9 +118,9 @@ KD_FN float kernel_cone_sum(float a2, float t, float s) {
 }
 /* Subtracts the integral of the distance to the centre over the segment, which subtends `angle` at
    the foot. */
-KD_FN float kernel_cone_to_line(const kernel_plane *on, float d, float from, float to,
+KD_FN float kernel_cone_to_line(const kernel_plane *plane, float d, float from, float to,
                                 float angle) {
-    const float h = on->h, a2 = h * h + d * d;
+    const float h = plane->h, a2 = h * h + d * d;
     const float s0 = sqrtf(a2 + from * from), s1 = sqrtf(a2 + to * to);
     const float ratio = kernel_cone_sum(a2, to, s1) / kernel_cone_sum(a2, from, s0);
     float sum = d * (0.5f * (to * s1 - from * s0) + (0.5f * a2 + h * h) * float_log(ratio));
@@ -131,8 +131,8 @@ KD_FN float kernel_cone_to_line(const kernel_plane *on, float d, float from, flo
     }
     return kernel_plane_flat(d, from, to) - sum / 3;
 }
-KD_FN bool kernel_cone_bent(const kernel_plane *on) {
-    return on->h > KERNEL_PLANE_LOW;
+KD_FN bool kernel_cone_bent(const kernel_plane *plane) {
+    return plane->h > KERNEL_PLANE_LOW;
 }
 
 /* --- Epanechnikov: 1 - s^2 -------------------------------------------------------------------- */
@@ -157,17 +157,17 @@ KD_FN float kernel_epanechnikov_reach(float s) {
 KD_FN float kernel_epanechnikov_own(float k) {
     return 1 - 3 / (k + 1);
 }
-KD_FN void kernel_epanechnikov_plane(kernel_plane *on) {
-    on->sector = 0.25f * on->rim2 * on->rim2;
+KD_FN void kernel_epanechnikov_plane(kernel_plane *plane) {
+    plane->sector = 0.25f * plane->rim2 * plane->rim2;
 }
-KD_FN float kernel_epanechnikov_to_line(const kernel_plane *on, float d, float from, float to,
+KD_FN float kernel_epanechnikov_to_line(const kernel_plane *plane, float d, float from, float to,
                                         float angle) {
     (void)angle;
-    return on->rim2 * kernel_plane_flat(d, from, to) -
+    return plane->rim2 * kernel_plane_flat(d, from, to) -
            0.25f * d * (d * d * (to - from) + (to * to * to - from * from * from) / 3);
 }
-KD_FN bool kernel_epanechnikov_bent(const kernel_plane *on) {
-    (void)on;
+KD_FN bool kernel_epanechnikov_bent(const kernel_plane *plane) {
+    (void)plane;
     return false;
 }
 
@@ -214,11 +214,11 @@ KD_FN float kernel_gaussian_own(float k) {
     const float c = KERNEL_GAUSSIAN_C, b = KERNEL_GAUSSIAN_B;
     return 1 - 3 * b * c / (k + 1) * (1 - 10 * c / (3 * (k + 2)) * (1 - 3.5f * c / (k + 3)));
 }
-KD_FN void kernel_gaussian_plane(kernel_plane *on) {
-    on->fade = float_exp(-KERNEL_GAUSSIAN_C * on->h * on->h);
-    on->sector =
-        0.5f * KERNEL_GAUSSIAN_A * on->rim2 +
-        0.5f * KERNEL_GAUSSIAN_B / KERNEL_GAUSSIAN_C * (on->fade - float_exp(-KERNEL_GAUSSIAN_C));
+KD_FN void kernel_gaussian_plane(kernel_plane *plane) {
+    plane->fade = float_exp(-KERNEL_GAUSSIAN_C * plane->h * plane->h);
+    plane->sector =
+        0.5f * KERNEL_GAUSSIAN_A * plane->rim2 + 0.5f * KERNEL_GAUSSIAN_B / KERNEL_GAUSSIAN_C *
+                                                     (plane->fade - float_exp(-KERNEL_GAUSSIAN_C));
 }
 /* Integral of the kernel from the centre of the unit disc out to a line at distance h >= 0, over
    the angle from the line's foot to t. Out to distance p the integral per radian is
@@ -238,14 +238,14 @@ KD_FN float kernel_gaussian_out_to(float h, float t) {
     }
     return 0.5f * h * (KERNEL_GAUSSIAN_A * t + KERNEL_GAUSSIAN_B / KERNEL_GAUSSIAN_C * sum);
 }
-KD_FN float kernel_gaussian_to_line(const kernel_plane *on, float d, float from, float to,
+KD_FN float kernel_gaussian_to_line(const kernel_plane *plane, float d, float from, float to,
                                     float angle) {
     (void)angle;
-    return on->fade * (kernel_gaussian_out_to(d, to) - kernel_gaussian_out_to(d, from)) +
-           (1 - on->fade) * KERNEL_GAUSSIAN_A * kernel_plane_flat(d, from, to);
+    return plane->fade * (kernel_gaussian_out_to(d, to) - kernel_gaussian_out_to(d, from)) +
+           (1 - plane->fade) * KERNEL_GAUSSIAN_A * kernel_plane_flat(d, from, to);
 }
-KD_FN bool kernel_gaussian_bent(const kernel_plane *on) {
-    (void)on;
+KD_FN bool kernel_gaussian_bent(const kernel_plane *plane) {
+    (void)plane;
     return false;
 }
 
@@ -326,19 +326,19 @@ KD_FN kernel_plane kernel_plane_make(photon_kernel kernel, float h) {
 
 /* Integral over the triangle between the foot and the segment of a line at distance d > 0 from it,
    which subtends `angle`; the triangle must lie inside the disc. */
-KD_FN float kernel_plane_to_line(const kernel_plane *on, float d, float from, float to,
+KD_FN float kernel_plane_to_line(const kernel_plane *plane, float d, float from, float to,
                                  float angle) {
 #define ROW(id, name)                                                                              \
-    case PHOTON_KERNEL_##id: return kernel_##name##_to_line(on, d, from, to, angle);
-    KERNEL_SWITCH(on->kernel, ROW);
+    case PHOTON_KERNEL_##id: return kernel_##name##_to_line(plane, d, from, to, angle);
+    KERNEL_SWITCH(plane->kernel, ROW);
 #undef ROW
 }
 
 /* Returns true if kernel_plane_to_line needs the angle even if sectors are omitted. */
-KD_FN bool kernel_plane_bent(const kernel_plane *on) {
+KD_FN bool kernel_plane_bent(const kernel_plane *plane) {
 #define ROW(id, name)                                                                              \
-    case PHOTON_KERNEL_##id: return kernel_##name##_bent(on);
-    switch (on->kernel) { PHOTON_KERNEL_ROWS(ROW) }
+    case PHOTON_KERNEL_##id: return kernel_##name##_bent(plane);
+    switch (plane->kernel) { PHOTON_KERNEL_ROWS(ROW) }
 #undef ROW
     return false;
 }
@@ -374,17 +374,19 @@ KD_FN float kernel_plane_angle(float d, float from, float to) {
 /* The disc's sector that the segment from `from` to `to` at distance d subtends, minus the triangle
    between the foot and the part of the segment inside the disc. `within`: the whole triangle lies
    in the disc, and sectors, which add up to none or the whole, are omitted. */
-KD_FN float kernel_plane_beyond(const kernel_plane *on, bool within, float d, float from,
+KD_FN float kernel_plane_beyond(const kernel_plane *plane, bool within, float d, float from,
                                 float to) {
-    const float chord2 = on->rim2 - d * d;
+    const float chord2 = plane->rim2 - d * d;
     if (!(chord2 > 0)) return 0;
     const float chord = sqrtf(chord2);
     const float first = within ? from : float_max(from, -chord);
     const float last = within ? to : float_min(to, chord);
     if (!(first < last)) return 0;
-    const float angle = within && !kernel_plane_bent(on) ? 0 : kernel_plane_angle(d, first, last);
-    const float sector = within ? 0 : on->sector * angle;
-    return d > KERNEL_LINE_LOW ? sector - kernel_plane_to_line(on, d, first, last, angle) : sector;
+    const float angle =
+        within && !kernel_plane_bent(plane) ? 0 : kernel_plane_angle(d, first, last);
+    const float sector = within ? 0 : plane->sector * angle;
+    return d > KERNEL_LINE_LOW ? sector - kernel_plane_to_line(plane, d, first, last, angle)
+                               : sector;
 }
 
 /* A side of a triangle relative to the foot. */
@@ -410,23 +412,24 @@ KD_FN float triangle_kernel_integral(photon_kernel kernel, vec3 a, vec3 b, vec3 
     const kernel_side sides[3] = {kernel_side_make(a, b, height, normal),
                                   kernel_side_make(b, c, height, normal),
                                   kernel_side_make(c, a, height, normal)};
-    const float least = float_min(sides[0].turn, float_min(sides[1].turn, sides[2].turn));
+    const float minimum = float_min(sides[0].turn, float_min(sides[1].turn, sides[2].turn));
     const float rim2 = 1 - h * h;
-    if (least < 0 && least * least >= rim2) return 0;
-    const kernel_plane on = kernel_plane_make(kernel, h);
-    if (least > 0 && least * least >= rim2) return 2 * KD_PI * on.sector;
+    if (minimum < 0 && minimum * minimum >= rim2) return 0;
+    const kernel_plane plane = kernel_plane_make(kernel, h);
+    if (minimum > 0 && minimum * minimum >= rim2) return 2 * KD_PI * plane.sector;
     const float near2 = KERNEL_CORNER * KERNEL_CORNER;
     const bool within = vec3_length2(a) <= 1 && vec3_length2(b) <= 1 && vec3_length2(c) <= 1;
     bool corner = false;
     for (int i = 0; i < 3; ++i)
         corner |= sides[i].begin * sides[i].begin + sides[i].turn * sides[i].turn < near2;
-    float sum = !within && !corner && least >= 0 ? 2 * KD_PI * on.sector : 0;
+    float sum = !within && !corner && minimum >= 0 ? 2 * KD_PI * plane.sector : 0;
     for (int i = 0; i < 3; ++i) {
         const kernel_side *side = &sides[i];
         const float d = fabsf(side->turn), from = side->begin, to = from + side->length;
-        float beyond = kernel_plane_beyond(&on, within, d, from, to);
+        float beyond = kernel_plane_beyond(&plane, within, d, from, to);
         if (corner && !within)
-            beyond = d > KERNEL_LINE_LOW ? beyond - on.sector * kernel_plane_angle(d, from, to) : 0;
+            beyond =
+                d > KERNEL_LINE_LOW ? beyond - plane.sector * kernel_plane_angle(d, from, to) : 0;
         sum += side->turn < 0 ? beyond : -beyond;
     }
     return float_max(sum, 0);

@@ -16,42 +16,42 @@
 #ifndef KD_PHOTON_DENSITY_MEDIA_ESTIMATE_H
 #define KD_PHOTON_DENSITY_MEDIA_ESTIMATE_H
 #include "photon/density/estimate.h"
-#include "shaders/passage.h"
+#include "shaders/transmittance.h"
 
 /* A point on a ray in a medium. */
-typedef struct haze_point {
+typedef struct volume_point {
     vec3 position;
-    vec3 direction; /* of the ray, away from the camera; light is scattered against it */
-    uint32_t where; /* index of the medium */
+    vec3 direction;  /* of the ray, away from the camera; light is scattered against it */
+    uint32_t medium; /* index of the medium */
     float g;
-} haze_point;
+} volume_point;
 
-KD_FN void haze_add(const photon_map_view *map, const haze_point *at, uint32_t node, float s2,
-                    flux_sum *sum) {
-    const photon *strayed = &map->photons[node];
-    if (strayed->triangle != at->where) return;
-    const float phase = medium_phase(at->g, -vec3_dot(strayed->direction, at->direction));
-    flux_sum_add(sum, photon_kernel_at(map->kernel, s2) * phase, strayed->power, map->scale);
+KD_FN void volume_add(const photon_map_view *map, const volume_point *at, uint32_t node, float s2,
+                      flux_sum *sum) {
+    const photon *near = &map->photons[node];
+    if (near->triangle != at->medium) return;
+    const float phase = medium_phase(at->g, -vec3_dot(near->direction, at->direction));
+    flux_sum_add(sum, photon_kernel_at(map->kernel, s2) * phase, near->power, map->scale);
 }
 
 /* Number of short rays; most glass walls and cut-outs that one passes. */
-enum { HAZE_DIRECTIONS = 8, HAZE_LAYERS = 16 };
+enum { VOLUME_DIRECTIONS = 8, VOLUME_LAYERS = 16 };
 /* Smallest accepted fraction of the kernel's integral. */
-#define HAZE_LEAST 0.05f
+#define VOLUME_MIN 0.05f
 
 /* Returns the fraction of the kernel along one direction that lies in the medium, before the first
    opaque surface. The ray is `radius` long. */
-KD_FN float haze_stretches(const scene_view *world, const haze_point *at, photon_kernel kernel,
-                           ray cast, uint32_t *rays) {
+KD_FN float volume_stretches(const scene_view *world, const volume_point *at, photon_kernel kernel,
+                             ray cast, uint32_t *rays) {
     const float radius = cast.tmax;
-    uint32_t where = at->where;
+    uint32_t where = at->medium;
     float share = 0;
-    for (int layer = 0; layer < HAZE_LAYERS; ++layer) {
+    for (int layer = 0; layer < VOLUME_LAYERS; ++layer) {
         ++*rays;
         const ray_hit hit = tritree_closest(&world->tree, cast);
         const bool free = hit.triangle == KD_NONE;
-        if ((where == MEDIUM_FOG ? world->fog : where) == at->where) {
-            const medium_span span = passage_span(world, &cast, free ? radius : hit.t);
+        if ((where == MEDIUM_FOG ? world->fog : where) == at->medium) {
+            const medium_span span = transmittance_span(world, &cast, free ? radius : hit.t);
             share += photon_kernel_reach(kernel, float_min(span.end / radius, 1)) -
                      photon_kernel_reach(kernel, float_min(span.begin / radius, 1));
         }
@@ -59,7 +59,7 @@ KD_FN float haze_stretches(const scene_view *world, const haze_point *at, photon
         const uint32_t made_of = world->mesh.triangle_materials[hit.triangle];
         if (!material_is_glassy(world->materials + made_of) && !(surface_passes(world, hit) > 0))
             break;
-        where = passage_beyond(world, hit.triangle, cast.direction, where);
+        where = transmittance_beyond(world, hit.triangle, cast.direction, where);
         cast.tmin = hit.t;
     }
     return share;
@@ -67,35 +67,35 @@ KD_FN float haze_stretches(const scene_view *world, const haze_point *at, photon
 
 /* Returns the fraction of the kernel's ball that lies in the medium. The directions are lattice
    points on the sphere, shifted by a hash of the position. */
-KD_FN float haze_share(const scene_view *world, const haze_point *at, photon_kernel kernel,
-                       float radius, uint32_t *rays) {
+KD_FN float volume_share(const scene_view *world, const volume_point *at, photon_kernel kernel,
+                         float radius, uint32_t *rays) {
     const uint64_t x = float_bits(at->position.x), y = float_bits(at->position.y);
     const rng_block shift =
         rng_draw(rng_key_make(x << 32 | y, float_bits(at->position.z), 0), 0, 0);
     float sum = 0;
-    for (int i = 0; i < HAZE_DIRECTIONS; ++i) {
-        const float u = ((float)i + shift.value[0]) / HAZE_DIRECTIONS;
+    for (int i = 0; i < VOLUME_DIRECTIONS; ++i) {
+        const float u = ((float)i + shift.value[0]) / VOLUME_DIRECTIONS;
         const float turned = 0.618034f * (float)i + shift.value[1], v = turned - floorf(turned);
         const vec3 direction = sample_sphere(float_min(u, 0x1.fffffep-1f), v);
         sum +=
-            haze_stretches(world, at, kernel, ray_make(at->position, direction, 0, radius), rays);
+            volume_stretches(world, at, kernel, ray_make(at->position, direction, 0, radius), rays);
     }
-    return float_max(sum / HAZE_DIRECTIONS, HAZE_LEAST);
+    return float_max(sum / VOLUME_DIRECTIONS, VOLUME_MIN);
 }
 
-KD_FN vec3 haze_sum_density(const scene_view *world, const photon_map_view *map,
-                            const haze_point *at, const flux_sum *sum, float radius,
-                            uint32_t *rays) {
+KD_FN vec3 volume_sum_density(const scene_view *world, const photon_map_view *map,
+                              const volume_point *at, const flux_sum *sum, float radius,
+                              uint32_t *rays) {
     if (flux_sum_is_zero(sum)) return vec3_all(0);
-    const float share = haze_share(world, at, map->kernel, radius, rays);
+    const float share = volume_share(world, at, map->kernel, radius, rays);
     const float volume = photon_kernel_ball(map->kernel) * radius * radius * radius * share;
     return flux_sum_scaled(sum, map->scale, 1 / volume);
 }
 
 /* Radiance scattered per length against the ray's direction, W/(sr m^3). `rays` counts the rays
    traced. */
-KD_FN vec3 photon_haze(const scene_view *world, const photon_map_view *map, const haze_point *at,
-                       uint32_t *rays) {
+KD_FN vec3 photon_volume_radiance(const scene_view *world, const photon_map_view *map,
+                                  const volume_point *at, uint32_t *rays) {
     flux_sum sum = flux_sum_none();
     if (map->tree.count == 0 || !(map->radius > 0)) return vec3_all(0);
     if (map->gather > 0) {
@@ -104,16 +104,17 @@ KD_FN vec3 photon_haze(const scene_view *world, const photon_map_view *map, cons
         if (gathered.count == 0 || !(gathered.radius > 0)) return vec3_all(0);
         const float per_radius2 = 1 / (gathered.radius * gathered.radius);
         for (uint32_t i = 0; i < gathered.count; ++i)
-            haze_add(map, at, gathered.found[i].node, gathered.found[i].dist2 * per_radius2, &sum);
-        return haze_sum_density(world, map, at, &sum, gathered.radius, rays);
+            volume_add(map, at, gathered.neighbours[i].node,
+                       gathered.neighbours[i].dist2 * per_radius2, &sum);
+        return volume_sum_density(world, map, at, &sum, gathered.radius, rays);
     }
     const float bound2 = pointtree_bound2(map->radius);
     pointtree_walk walk = pointtree_walk_begin();
     while (pointtree_walk_next(&map->tree, at->position, bound2, &walk)) {
         const float dist2 = pointtree_dist2(at->position, map->tree.points[walk.node]);
-        if (dist2 <= bound2) haze_add(map, at, walk.node, dist2 / bound2, &sum);
+        if (dist2 <= bound2) volume_add(map, at, walk.node, dist2 / bound2, &sum);
     }
-    return haze_sum_density(world, map, at, &sum, map->radius, rays);
+    return volume_sum_density(world, map, at, &sum, map->radius, rays);
 }
 
 #endif

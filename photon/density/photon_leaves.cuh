@@ -12,7 +12,7 @@
 #ifndef KD_PHOTON_DENSITY_PHOTON_LEAVES_CUH
 #define KD_PHOTON_DENSITY_PHOTON_LEAVES_CUH
 #include "core/device/cuda.h"
-#include "photon/emission/photon_room.cuh"
+#include "photon/emission/photon_tile.cuh"
 #include "points/tree/inorder.cuh"
 #include "points/tree/walk.h"
 
@@ -36,16 +36,16 @@ __device__ __forceinline__ uint32_t lane_id() {
     return threadIdx.x & 31;
 }
 
-__device__ __forceinline__ vec3 xyz(const float4 &of) {
-    return vec3_make(of.x, of.y, of.z);
+__device__ __forceinline__ vec3 xyz(const float4 &value) {
+    return vec3_make(value.x, value.y, value.z);
 }
 
 /* First position of a leaf: a leaf contains a subtree whose last level is leaf_width wide, and the
    one ancestor that follows it in order. */
-__device__ __forceinline__ uint32_t leaf_begin(const index &of, uint32_t leaf) {
-    const uint32_t upper = leaf * of.leaf_width;
-    const uint32_t begin = upper + (upper < of.low ? upper : of.low);
-    return begin < of.count ? begin : of.count;
+__device__ __forceinline__ uint32_t leaf_begin(const index &index, uint32_t leaf) {
+    const uint32_t upper = leaf * index.leaf_width;
+    const uint32_t begin = upper + (upper < index.low ? upper : index.low);
+    return begin < index.count ? begin : index.count;
 }
 
 /* --- construction ----------------------------------------------------------------------------- */
@@ -86,57 +86,60 @@ __device__ __forceinline__ uint32_t node_of_place(const kandela::layout &tree, u
 static __global__
 __launch_bounds__(INDEX_BLOCK) void place_in_order(const photon *list, const uint32_t *tree_ids,
                                                    kandela::layout tree,
-                                                   const __grid_constant__ index of) {
-    __shared__ photon_room<INDEX_BLOCK> room;
+                                                   const __grid_constant__ index index) {
+    __shared__ photon_tile<INDEX_BLOCK> tile;
     __shared__ uint32_t ids[INDEX_BLOCK];
     const uint32_t begin = blockIdx.x * INDEX_BLOCK, place = begin + threadIdx.x;
     const bool is = place < tree.count;
-    const uint32_t id = !is ? 0 : tree_ids ? tree_ids[node_of_place(tree, place)] : of.ids[place];
+    const uint32_t id = !is        ? 0
+                        : tree_ids ? tree_ids[node_of_place(tree, place)]
+                                   : index.ids[place];
     ids[threadIdx.x] = id;
     __syncthreads();
-    room.gather(list, ids, min((uint32_t)INDEX_BLOCK, tree.count - begin));
+    tile.gather(list, ids, min((uint32_t)INDEX_BLOCK, tree.count - begin));
     if (!is) return;
-    const photon from = room.get();
+    const photon from = tile.get();
     const vec3 p = from.position, power = from.power, d = from.direction, n = from.normal;
-    float4 *to = of.records + 3 * (uint64_t)place;
-    of.points[place] = make_float4(p.x, p.y, p.z, 0);
+    float4 *to = index.records + 3 * (uint64_t)place;
+    index.points[place] = make_float4(p.x, p.y, p.z, 0);
     to[0] = make_float4(p.x, p.y, p.z, n.x);
     to[1] = make_float4(power.x, power.y, power.z, n.y);
     to[2] = make_float4(d.x, d.y, d.z, n.z);
-    if (tree_ids) of.ids[place] = id;
+    if (tree_ids) index.ids[place] = id;
 }
 
-__device__ __forceinline__ float least_of(float x) {
+__device__ __forceinline__ float warp_min(float x) {
     return pointtree_float_of_order_bits(__reduce_min_sync(ALL, pointtree_order_bits(x)));
 }
 
-__device__ __forceinline__ float most_of(float x) {
+__device__ __forceinline__ float warp_max(float x) {
     return pointtree_float_of_order_bits(__reduce_max_sync(ALL, pointtree_order_bits(x)));
 }
 
 /* One warp per box: bounds the photons of a leaf, or 32 boxes of the level below. */
-static __global__ __launch_bounds__(INDEX_BLOCK) void bound_boxes(const __grid_constant__ index of,
-                                                                  uint32_t level) {
+static __global__
+__launch_bounds__(INDEX_BLOCK) void bound_boxes(const __grid_constant__ index index,
+                                                uint32_t level) {
     const uint32_t box = (blockIdx.x * INDEX_BLOCK + threadIdx.x) / 32;
-    if (box >= of.box_count[level]) return;
+    if (box >= index.box_count[level]) return;
     vec3 lo = vec3_all(INFINITY), hi = vec3_all(-INFINITY);
     if (level == 0) {
-        const uint32_t end = leaf_begin(of, box + 1);
-        for (uint32_t at = leaf_begin(of, box) + lane_id(); at < end; at += 32) {
-            lo = vec3_min(lo, xyz(of.points[at]));
-            hi = vec3_max(hi, xyz(of.points[at]));
+        const uint32_t end = leaf_begin(index, box + 1);
+        for (uint32_t at = leaf_begin(index, box) + lane_id(); at < end; at += 32) {
+            lo = vec3_min(lo, xyz(index.points[at]));
+            hi = vec3_max(hi, xyz(index.points[at]));
         }
-    } else if (box * 32 + lane_id() < of.box_count[level - 1]) {
-        const uint64_t child = of.box_begin[level - 1] + box * 32ull + lane_id();
-        const float4 a = of.boxes[2 * child], b = of.boxes[2 * child + 1];
+    } else if (box * 32 + lane_id() < index.box_count[level - 1]) {
+        const uint64_t child = index.box_begin[level - 1] + box * 32ull + lane_id();
+        const float4 a = index.boxes[2 * child], b = index.boxes[2 * child + 1];
         lo = xyz(a), hi = vec3_make(a.w, b.x, b.y);
     }
-    lo = vec3_make(least_of(lo.x), least_of(lo.y), least_of(lo.z));
-    hi = vec3_make(most_of(hi.x), most_of(hi.y), most_of(hi.z));
+    lo = vec3_make(warp_min(lo.x), warp_min(lo.y), warp_min(lo.z));
+    hi = vec3_make(warp_max(hi.x), warp_max(hi.y), warp_max(hi.z));
     if (lane_id()) return;
-    const uint64_t to = of.box_begin[level] + (uint64_t)box;
-    of.boxes[2 * to] = make_float4(lo.x, lo.y, lo.z, hi.x);
-    of.boxes[2 * to + 1] = make_float4(hi.y, hi.z, 0, 0);
+    const uint64_t to = index.box_begin[level] + (uint64_t)box;
+    index.boxes[2 * to] = make_float4(lo.x, lo.y, lo.z, hi.x);
+    index.boxes[2 * to + 1] = make_float4(hi.y, hi.z, 0, 0);
 }
 
 /* Fills the arrays from the list and the tree's ids; if `tree_ids` is NULL, out->ids are valid
@@ -163,11 +166,11 @@ struct descent {
 
 /* Bits of the smallest dist2 of any point in this lane's box, rounded like pointtree_dist2, so that
    it is a lower bound; KD_NONE if there is no box. */
-__device__ __forceinline__ uint32_t group_dist2(const index &of, uint32_t level, uint32_t group,
+__device__ __forceinline__ uint32_t group_dist2(const index &index, uint32_t level, uint32_t group,
                                                 vec3 q) {
     const uint32_t box = group * 32 + lane_id();
-    if (box >= of.box_count[level]) return KD_NONE;
-    const float4 *at = of.boxes + 2 * (of.box_begin[level] + (uint64_t)box);
+    if (box >= index.box_count[level]) return KD_NONE;
+    const float4 *at = index.boxes + 2 * (index.box_begin[level] + (uint64_t)box);
     const float4 a = __ldg(at), b = __ldg(at + 1);
     const float x = fmaxf(fmaxf(a.x - q.x, q.x - a.w), 0.0f);
     const float y = fmaxf(fmaxf(a.y - q.y, q.y - b.x), 0.0f);
@@ -179,32 +182,33 @@ __device__ __forceinline__ uint32_t group_dist2(const index &of, uint32_t level,
    bound does not exclude, nearest boxes first. bound() returns the bits of the largest dist2 of
    interest. */
 template <class BOUND, class TAKE>
-__device__ __forceinline__ void visit(const index &of, descent &path, vec3 q, const BOUND &bound,
+__device__ __forceinline__ void visit(const index &index, descent &path, vec3 q, const BOUND &bound,
                                       const TAKE &take) {
     uint32_t *above = &path.left[0][lane_id()]; /* plus 32: the next level */
-    uint32_t level = of.box_levels - 1, group = 0;
-    uint32_t left = group_dist2(of, level, 0, q);
+    uint32_t level = index.box_levels - 1, group = 0;
+    uint32_t left = group_dist2(index, level, 0, q);
     for (;;) {
-        const uint32_t least = __reduce_min_sync(ALL, left);
-        if (least > bound()) {
-            if (++level == of.box_levels) return;
+        const uint32_t minimum = __reduce_min_sync(ALL, left);
+        if (minimum > bound()) {
+            if (++level == index.box_levels) return;
             left = above[32 * level];
             group >>= 5;
             continue;
         }
-        const uint32_t nearest = (uint32_t)__ffs((int)__ballot_sync(ALL, left == least)) - 1;
+        const uint32_t nearest = (uint32_t)__ffs((int)__ballot_sync(ALL, left == minimum)) - 1;
         if (lane_id() == nearest) left = KD_NONE;
         const uint32_t box = group * 32 + nearest;
         if (level > 0) {
             above[32 * level] = left;
             group = box;
-            left = group_dist2(of, --level, group, q);
+            left = group_dist2(index, --level, group, q);
             continue;
         }
-        const uint32_t end = leaf_begin(of, box + 1);
-        for (uint32_t at = leaf_begin(of, box) + lane_id(); at - lane_id() < end; at += 32) {
+        const uint32_t end = leaf_begin(index, box + 1);
+        for (uint32_t at = leaf_begin(index, box) + lane_id(); at - lane_id() < end; at += 32) {
             uint32_t dist2 = KD_NONE;
-            if (at < end) dist2 = __float_as_uint(pointtree_dist2(q, xyz(__ldg(of.points + at))));
+            if (at < end)
+                dist2 = __float_as_uint(pointtree_dist2(q, xyz(__ldg(index.points + at))));
             take(dist2, at);
         }
     }

@@ -21,56 +21,58 @@ typedef struct box_builder {
 
 /* Range of some tiles in each coordinate. */
 typedef struct tile_spread {
-    float least[COORDINATES], most[COORDINATES];
+    float minimum[COORDINATES], maximum[COORDINATES];
 } tile_spread;
 
 /* Coordinates 0 to 2: the centre, divided by the scale; 3 to 5: the normal. */
-static float coordinate_of(const box_builder *with, uint32_t which, int coordinate) {
-    const tile *of = &with->tiles[which];
-    if (coordinate >= 3) return vec3_axis(of->normal, coordinate - 3);
-    return with->per_scale / 3 *
-           (vec3_axis(of->corner[0], coordinate) + vec3_axis(of->corner[1], coordinate) +
-            vec3_axis(of->corner[2], coordinate));
+static float coordinate_of(const box_builder *builder, uint32_t which, int coordinate) {
+    const tile *tile = &builder->tiles[which];
+    if (coordinate >= 3) return vec3_axis(tile->normal, coordinate - 3);
+    return builder->per_scale / 3 *
+           (vec3_axis(tile->corner[0], coordinate) + vec3_axis(tile->corner[1], coordinate) +
+            vec3_axis(tile->corner[2], coordinate));
 }
 
 /* Finds the widest coordinate of some tiles, and the middle of its range. */
-static int find_widest(const tile_spread *of, float *middle) {
+static int find_widest(const tile_spread *spread, float *middle) {
     int widest = 0;
     for (int c = 1; c < COORDINATES; ++c)
-        if (of->most[c] - of->least[c] > of->most[widest] - of->least[widest]) widest = c;
-    *middle = 0.5f * (of->least[widest] + of->most[widest]);
+        if (spread->maximum[c] - spread->minimum[c] >
+            spread->maximum[widest] - spread->minimum[widest])
+            widest = c;
+    *middle = 0.5f * (spread->minimum[widest] + spread->maximum[widest]);
     return widest;
 }
 
-static void swap_tiles(const box_builder *with, uint32_t a, uint32_t b) {
-    const tile moved = with->tiles[a];
-    with->tiles[a] = with->tiles[b];
-    with->tiles[b] = moved;
+static void swap_tiles(const box_builder *builder, uint32_t a, uint32_t b) {
+    const tile moved = builder->tiles[a];
+    builder->tiles[a] = builder->tiles[b];
+    builder->tiles[b] = moved;
 }
 
 /* Partitions the tiles; returns how many are below `at`. */
-static uint32_t part_at(const box_builder *with, uint32_t begin, uint32_t count, int coordinate,
+static uint32_t part_at(const box_builder *builder, uint32_t begin, uint32_t count, int coordinate,
                         float at) {
     uint32_t below = 0;
     for (uint32_t i = 0; i < count; ++i)
-        if (coordinate_of(with, begin + i, coordinate) < at)
-            swap_tiles(with, begin + i, begin + below++);
+        if (coordinate_of(builder, begin + i, coordinate) < at)
+            swap_tiles(builder, begin + i, begin + below++);
     return below;
 }
 
 /* Hoare's selection: partitions so that nothing before `middle` is larger than anything from
    there on. */
-static void select_middle(const box_builder *with, uint32_t begin, uint32_t count, uint32_t middle,
-                          int coordinate) {
+static void select_middle(const box_builder *builder, uint32_t begin, uint32_t count,
+                          uint32_t middle, int coordinate) {
     int64_t low = begin, high = (int64_t)begin + count - 1;
     while (low < high) {
-        const float pivot = coordinate_of(with, (uint32_t)(low + (high - low) / 2), coordinate);
+        const float pivot = coordinate_of(builder, (uint32_t)(low + (high - low) / 2), coordinate);
         int64_t i = low, j = high;
         while (i <= j) {
-            while (coordinate_of(with, (uint32_t)i, coordinate) < pivot) ++i;
-            while (coordinate_of(with, (uint32_t)j, coordinate) > pivot) --j;
+            while (coordinate_of(builder, (uint32_t)i, coordinate) < pivot) ++i;
+            while (coordinate_of(builder, (uint32_t)j, coordinate) > pivot) --j;
             if (i > j) break;
-            swap_tiles(with, (uint32_t)i++, (uint32_t)j--);
+            swap_tiles(builder, (uint32_t)i++, (uint32_t)j--);
         }
         if ((int64_t)middle <= j)
             high = j;
@@ -82,15 +84,15 @@ static void select_middle(const box_builder *with, uint32_t begin, uint32_t coun
 }
 
 /* Splits some tiles in two; returns the size of the first part. */
-static uint32_t cut_tiles(const box_builder *with, uint32_t begin, uint32_t count,
+static uint32_t cut_tiles(const box_builder *builder, uint32_t begin, uint32_t count,
                           const tile_spread *spread) {
     float middle = 0;
     const int coordinate = find_widest(spread, &middle);
     if (coordinate >= 3) {
-        const uint32_t below = part_at(with, begin, count, coordinate, middle);
+        const uint32_t below = part_at(builder, begin, count, coordinate, middle);
         if (below > count / APART_SHARE && count - below > count / APART_SHARE) return below;
     }
-    select_middle(with, begin, count, begin + count / 2, coordinate);
+    select_middle(builder, begin, count, begin + count / 2, coordinate);
     return count / 2;
 }
 
@@ -101,28 +103,29 @@ typedef struct box_sums {
     double weight[2], dark[2], odd[3], square[3], across[3];
 } box_sums;
 
-static void add_tile(box_sums *to, const tile *of) {
-    const double area = (double)of->area;
+static void add_tile(box_sums *sums, const tile *tile) {
+    const double area = (double)tile->area;
     double both = 0, apart = 0, n[3];
-    to->area += area;
+    sums->area += area;
     for (int side = 0; side < 2; ++side) {
-        const double weight = area * (double)of->weight[side];
+        const double weight = area * (double)tile->weight[side];
         if (weight < 0) {
-            to->dark[side] -= weight;
+            sums->dark[side] -= weight;
             continue;
         }
-        to->weight[side] += weight;
+        sums->weight[side] += weight;
         both += weight;
         apart += side ? -weight : weight;
     }
     for (int a = 0; a < 3; ++a) {
-        n[a] = (double)vec3_axis(of->normal, a);
-        to->axis[a] += area * n[a];
-        for (int k = 0; k < 3; ++k) to->middle[a] += area / 3 * (double)vec3_axis(of->corner[k], a);
-        to->odd[a] += apart * n[a];
-        to->square[a] += both * n[a] * n[a];
+        n[a] = (double)vec3_axis(tile->normal, a);
+        sums->axis[a] += area * n[a];
+        for (int k = 0; k < 3; ++k)
+            sums->middle[a] += area / 3 * (double)vec3_axis(tile->corner[k], a);
+        sums->odd[a] += apart * n[a];
+        sums->square[a] += both * n[a] * n[a];
     }
-    for (int a = 0; a < 3; ++a) to->across[a] += both * n[a] * n[a < 2 ? a + 1 : 0];
+    for (int a = 0; a < 3; ++a) sums->across[a] += both * n[a] * n[a < 2 ? a + 1 : 0];
 }
 
 static vec3 vec3_of(const double from[3], double factor) {
@@ -130,27 +133,27 @@ static vec3 vec3_of(const double from[3], double factor) {
                      (float)(from[2] * factor));
 }
 
-static void spread_tile(const box_builder *with, tile_spread *to, uint32_t which) {
+static void spread_tile(const box_builder *builder, tile_spread *spread, uint32_t which) {
     for (int c = 0; c < COORDINATES; ++c) {
-        const float x = coordinate_of(with, which, c);
-        to->least[c] = float_min(to->least[c], x);
-        to->most[c] = float_max(to->most[c], x);
+        const float x = coordinate_of(builder, which, c);
+        spread->minimum[c] = float_min(spread->minimum[c], x);
+        spread->maximum[c] = float_max(spread->maximum[c], x);
     }
 }
 
 /* Computes a box, and the range of its tiles, from the tiles: O(n) per level of the tree. */
-static void fill_box(const box_builder *with, tile_box *box, tile_spread *spread) {
+static void fill_box(const box_builder *builder, tile_box *box, tile_spread *spread) {
     box_sums sums;
     memset(&sums, 0, sizeof sums);
     box3 bounds = box3_empty();
     for (int c = 0; c < COORDINATES; ++c) {
-        spread->least[c] = INFINITY;
-        spread->most[c] = -INFINITY;
+        spread->minimum[c] = INFINITY;
+        spread->maximum[c] = -INFINITY;
     }
     for (uint32_t i = box->begin; i < box->begin + box->count; ++i) {
-        add_tile(&sums, &with->tiles[i]);
-        spread_tile(with, spread, i);
-        for (int k = 0; k < 3; ++k) box3_include(&bounds, with->tiles[i].corner[k]);
+        add_tile(&sums, &builder->tiles[i]);
+        spread_tile(builder, spread, i);
+        for (int k = 0; k < 3; ++k) box3_include(&bounds, builder->tiles[i].corner[k]);
     }
     box->lo = bounds.lo;
     box->hi = bounds.hi;
@@ -166,51 +169,53 @@ static void fill_box(const box_builder *with, tile_box *box, tile_spread *spread
     box->modelled = false;
     box->cosine = vec3_is_zero(box->axis) ? -1 : 1;
     for (uint32_t i = box->begin; i < box->begin + box->count; ++i)
-        box->cosine = float_min(box->cosine, vec3_dot(box->axis, with->tiles[i].normal));
+        box->cosine = float_min(box->cosine, vec3_dot(box->axis, builder->tiles[i].normal));
     box->sine = sqrtf(float_max(0, 1 - box->cosine * box->cosine));
     for (uint32_t i = box->begin; i < box->begin + box->count; ++i)
-        box->modelled |= (with->tiles[i].triangle & TILE_MODELLED) != 0u;
+        box->modelled |= (builder->tiles[i].triangle & TILE_MODELLED) != 0u;
 }
 
-static bool tile_is_large(const box_builder *with, const tile *of) {
+static bool tile_is_large(const box_builder *builder, const tile *tile) {
     float side2 = 0;
     for (int k = 0; k < 3; ++k)
-        side2 = float_max(side2, vec3_length2(vec3_sub(of->corner[(k + 1) % 3], of->corner[k])));
-    return sqrtf(side2) * with->per_scale > TILE_LARGE;
+        side2 =
+            float_max(side2, vec3_length2(vec3_sub(tile->corner[(k + 1) % 3], tile->corner[k])));
+    return sqrtf(side2) * builder->per_scale > TILE_LARGE;
 }
 
 /* Moves the large tiles to the front; returns their number. */
-static uint32_t part_large(const box_builder *with, uint32_t count) {
+static uint32_t part_large(const box_builder *builder, uint32_t count) {
     uint32_t large = 0;
     for (uint32_t i = 0; i < count; ++i)
-        if (tile_is_large(with, &with->tiles[i])) swap_tiles(with, i, large++);
+        if (tile_is_large(builder, &builder->tiles[i])) swap_tiles(builder, i, large++);
     return large;
 }
 
 /* Upper bound on the boxes of some tiles; additive if both parts have at least BRANCH_TILES. */
-static uint32_t boxes_most(uint32_t tiles) {
+static uint32_t boxes_max(uint32_t tiles) {
     return tiles + tiles / 4 - 1;
 }
 
 /* A subtree that another thread may build. */
 typedef struct box_branch {
     task base;
-    const box_builder *with;
+    const box_builder *builder;
     uint32_t index, begin, count, end;
 } box_branch;
 
-static uint32_t build_box(const box_builder *with, uint32_t index, uint32_t begin, uint32_t count);
+static uint32_t build_box(const box_builder *builder, uint32_t index, uint32_t begin,
+                          uint32_t count);
 
 static void build_branch(task *self) {
-    box_branch *of = (box_branch *)(void *)self;
-    of->end = build_box(of->with, of->index, of->begin, of->count);
+    box_branch *branch = (box_branch *)(void *)self;
+    branch->end = build_box(branch->builder, branch->index, branch->begin, branch->count);
 }
 
 /* Moves a subtree's boxes to their final position; returns the index after the last. */
-static uint32_t move_branch(const box_branch *of, uint32_t to) {
-    const uint32_t count = of->end - of->index, by = of->index - to;
-    tile_box *boxes = of->with->boxes + to;
-    memmove(boxes, of->with->boxes + of->index, count * sizeof *boxes);
+static uint32_t move_branch(const box_branch *branch, uint32_t to) {
+    const uint32_t count = branch->end - branch->index, by = branch->index - to;
+    tile_box *boxes = branch->builder->boxes + to;
+    memmove(boxes, branch->builder->boxes + branch->index, count * sizeof *boxes);
     for (uint32_t i = 0; i < count && by; ++i) {
         if (boxes[i].count > TILE_LEAF) boxes[i].second -= by;
         boxes[i].skip -= by;
@@ -219,53 +224,54 @@ static uint32_t move_branch(const box_branch *of, uint32_t to) {
 }
 
 /* Builds the two children of box `index`; returns the index after the last. */
-static uint32_t build_parts(const box_builder *with, uint32_t index, uint32_t begin, uint32_t first,
-                            uint32_t second) {
+static uint32_t build_parts(const box_builder *builder, uint32_t index, uint32_t begin,
+                            uint32_t first, uint32_t second) {
     box_branch other;
-    const bool apart = with->pool && first >= BRANCH_TILES && second >= BRANCH_TILES;
-    if (apart) {
+    const bool parallel = builder->pool && first >= BRANCH_TILES && second >= BRANCH_TILES;
+    if (parallel) {
         memset(&other, 0, sizeof other);
         other.base.run = build_branch;
         other.base.kind = TASK_BRANCH;
-        other.with = with;
-        other.index = index + 1 + boxes_most(first);
+        other.builder = builder;
+        other.index = index + 1 + boxes_max(first);
         other.begin = begin + first;
         other.count = second;
-        task_offer(with->pool, &other.base);
+        task_offer(builder->pool, &other.base);
     }
-    const uint32_t next = build_box(with, index + 1, begin, first);
-    with->boxes[index].second = next;
-    if (apart && task_join(with->pool, &other.base)) return move_branch(&other, next);
-    return build_box(with, next, begin + first, second);
+    const uint32_t next = build_box(builder, index + 1, begin, first);
+    builder->boxes[index].second = next;
+    if (parallel && task_join(builder->pool, &other.base)) return move_branch(&other, next);
+    return build_box(builder, next, begin + first, second);
 }
 
 /* Builds box `index` and its subtree; returns the index after the last. */
-static uint32_t build_box(const box_builder *with, uint32_t index, uint32_t begin, uint32_t count) {
-    tile_box *box = &with->boxes[index];
+static uint32_t build_box(const box_builder *builder, uint32_t index, uint32_t begin,
+                          uint32_t count) {
+    tile_box *box = &builder->boxes[index];
     tile_spread spread;
     box->begin = begin;
     box->count = count;
-    fill_box(with, box, &spread);
+    fill_box(builder, box, &spread);
     box->second = count;
     box->skip = index + 1;
     if (count > TILE_LEAF) {
-        const uint32_t large = index == 0 ? part_large(with, count) : 0;
+        const uint32_t large = index == 0 ? part_large(builder, count) : 0;
         const bool by_size = large && large < count;
-        const uint32_t first = by_size ? large : cut_tiles(with, begin, count, &spread);
-        box->skip = build_parts(with, index, begin, first, count - first);
+        const uint32_t first = by_size ? large : cut_tiles(builder, begin, count, &spread);
+        box->skip = build_parts(builder, index, begin, first, count - first);
     }
     return box->skip;
 }
 
 typedef struct whole_build {
-    box_builder with;
+    box_builder builder;
     uint32_t tiles, boxes;
 } whole_build;
 
 static void build_all(task_pool *pool, void *context) {
-    whole_build *of = (whole_build *)context;
-    of->with.pool = pool;
-    of->boxes = build_box(&of->with, 0, 0, of->tiles);
+    whole_build *build = (whole_build *)context;
+    build->builder.pool = pool;
+    build->boxes = build_box(&build->builder, 0, 0, build->tiles);
 }
 
 kd_status tile_boxes_open(tile_box **out, uint32_t *box_count, tile *tiles, uint32_t count,
@@ -274,9 +280,9 @@ kd_status tile_boxes_open(tile_box **out, uint32_t *box_count, tile *tiles, uint
     *box_count = 0;
     if (count == 0) return KD_OK;
     whole_build build = {{tiles, NULL, 1 / scale, NULL}, count, 0};
-    KD_TRY(KD_RESERVE(build.with.boxes, (uint64_t)count + count / 4 + 4));
+    KD_TRY(KD_RESERVE(build.builder.boxes, (uint64_t)count + count / 4 + 4));
     task_pool_run(build_all, &build);
-    *out = build.with.boxes;
+    *out = build.builder.boxes;
     *box_count = build.boxes;
     return KD_OK;
 }

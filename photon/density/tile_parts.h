@@ -11,7 +11,7 @@
 #include "shaders/scene_view.h"
 #include "shaders/surface.h"
 
-enum { TILE_DEPTH_MOST = 8 };
+enum { TILE_DEPTH_MAX = 8 };
 
 /* A triangle that stores photons. */
 typedef struct tile_face {
@@ -28,11 +28,11 @@ typedef struct tile_parts {
 } tile_parts;
 
 /* Multiplies the weights by the reachability and openness of each side; parts are about squares of
-   `size`, and the openness model has the range `radius` (scene units). `there`: the scene's copy on
+   `size`, and the openness model has the range `radius` (scene units). `view`: the scene's copy on
    the current device, where the rays are traced; NULL: on the host. */
-kd_status tile_parts_reach(tile_parts *parts, const scene_view *scene, const scene_view *there,
+kd_status tile_parts_reach(tile_parts *parts, const scene_view *scene, const scene_view *view,
                            float radius, float size);
-uint64_t tile_parts_reach_bytes_most(uint64_t parts, uint64_t triangles);
+uint64_t tile_parts_reach_bytes_max(uint64_t parts, uint64_t triangles);
 
 static inline void tile_face_corners(const mesh_view *mesh, uint32_t triangle, vec3 out[3]) {
     for (uint32_t k = 0; k < 3; ++k)
@@ -98,7 +98,7 @@ enum { OPENNESS_SIDE = 4, OPENNESS_RAYS = OPENNESS_SIDE * OPENNESS_SIDE, OPENNES
 /* Values from here on count as 1. */
 #define OPENNESS_ALL 0.98f
 /* Lower bound of the model at a query point. */
-#define OPENNESS_LEAST 0.02f
+#define OPENNESS_MIN 0.02f
 
 /* Origin of the rays. */
 typedef struct openness_place {
@@ -132,7 +132,7 @@ KD_FN bool openness_passes(const scene_view *scene, uint32_t triangle) {
 }
 
 /* Returns true if the ray hits the emitting side of a light source. */
-KD_FN bool openness_meets_light(const scene_view *scene, uint32_t triangle, vec3 direction) {
+KD_FN bool openness_intersects_light(const scene_view *scene, uint32_t triangle, vec3 direction) {
     if (!scene->triangle_lights || scene->triangle_lights[triangle] == KD_NONE) return false;
     if (scene->lights[scene->triangle_lights[triangle]].two_sided) return true;
     const uint32_t *corner = scene->mesh.triangles + 3 * (size_t)triangle;
@@ -141,12 +141,12 @@ KD_FN bool openness_meets_light(const scene_view *scene, uint32_t triangle, vec3
 }
 
 /* One of the rays of a point, stratified with a cosine distribution. */
-KD_FN ray openness_ray(const openness_place *from, int which, float length) {
-    const vec3 local =
-        sample_cosine_hemisphere(((float)(which / OPENNESS_SIDE) + from->shift[0]) / OPENNESS_SIDE,
-                                 ((float)(which % OPENNESS_SIDE) + from->shift[1]) / OPENNESS_SIDE);
-    const vec3 d = frame3_to_world(&from->axes, local);
-    return ray_make(ray_leave(from->position, from->error, from->axes.normal, d), d, 0, length);
+KD_FN ray openness_ray(const openness_place *place, int which, float length) {
+    const vec3 local = sample_cosine_hemisphere(
+        ((float)(which / OPENNESS_SIDE) + place->shift[0]) / OPENNESS_SIDE,
+        ((float)(which % OPENNESS_SIDE) + place->shift[1]) / OPENNESS_SIDE);
+    const vec3 d = frame3_to_world(&place->axes, local);
+    return ray_make(ray_leave(place->position, place->error, place->axes.normal, d), d, 0, length);
 }
 
 /* Follows a ray that has hit `hit` to the first surface that is opaque and not a light source; the
@@ -159,7 +159,7 @@ KD_FN ray_hit openness_end(const scene_view *scene, ray cast, ray_hit hit) {
         else
             hit = tritree_closest(&scene->tree, cast);
     }
-    if (hit.triangle != KD_NONE && openness_meets_light(scene, hit.triangle, cast.direction))
+    if (hit.triangle != KD_NONE && openness_intersects_light(scene, hit.triangle, cast.direction))
         hit.triangle = KD_NONE;
     return hit;
 }

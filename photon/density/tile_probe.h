@@ -1,10 +1,10 @@
 /* Probes at the sides of parts (tile_reach.c), for CPU and device. */
 #ifndef KD_PHOTON_DENSITY_TILE_PROBE_H
 #define KD_PHOTON_DENSITY_TILE_PROBE_H
-#include "core/device/absent.h"
+#include "core/device/cuda_stubs.h"
 #include "photon/density/tile_parts.h"
 #include "shaders/light_sampling.h"
-#include "shaders/passage.h"
+#include "shaders/transmittance.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -31,9 +31,10 @@ typedef struct tile_probes {
     uint32_t pair_count;
 } tile_probes;
 
-KD_FN openness_place probe_place(const scene_view *scene, const tile_probes *of, uint32_t probe) {
-    const probe_pair *pair = &of->pairs[probe / 2];
-    const tile_face *face = &of->faces[pair->face];
+KD_FN openness_place probe_place(const scene_view *scene, const tile_probes *probes,
+                                 uint32_t probe) {
+    const probe_pair *pair = &probes->pairs[probe / 2];
+    const tile_face *face = &probes->faces[pair->face];
     vec2 corner[3];
     tile_part_corners(face->depth, pair->part, corner);
     const float u = (corner[0].x + corner[1].x + corner[2].x) / 3;
@@ -61,32 +62,32 @@ KD_FN bool probe_sees_light(const scene_view *scene, const openness_place *place
 }
 
 /* Returns the target of a ray. */
-KD_FN uint32_t probe_target(const tile_probes *of, ray_hit hit, vec3 direction) {
+KD_FN uint32_t probe_target(const tile_probes *probes, ray_hit hit, vec3 direction) {
     if (hit.triangle == KD_NONE) return KD_NONE;
-    const uint32_t which = of->face_of[hit.triangle];
+    const uint32_t which = probes->face_of[hit.triangle];
     if (which == KD_NONE) return KD_NONE;
-    const tile_face *face = &of->faces[which];
+    const tile_face *face = &probes->faces[which];
     const uint32_t part = tile_part_at(face->depth, hit.u, hit.v);
     const uint32_t back = vec3_dot(direction, face->normal) > 0;
-    return 2 * of->pair_of[face->first + part] + back;
+    return 2 * probes->pair_of[face->first + part] + back;
 }
 
 /* Brightness of a probe after another iteration. */
-KD_FN float probe_lit(const tile_probes *of, uint32_t probe) {
-    const uint32_t *target = of->targets + (size_t)probe * OPENNESS_RAYS;
+KD_FN float probe_lit(const tile_probes *probes, uint32_t probe) {
+    const uint32_t *target = probes->targets + (size_t)probe * OPENNESS_RAYS;
     float sum = 0;
-    if (of->now[probe] >= 1) return 1;
+    if (probes->now[probe] >= 1) return 1;
     for (int k = 0; k < OPENNESS_RAYS; ++k)
-        sum += target[k] == KD_NONE ? 1 : PROBE_PASSED_ON * of->now[target[k]];
+        sum += target[k] == KD_NONE ? 1 : PROBE_PASSED_ON * probes->now[target[k]];
     return sum / OPENNESS_RAYS;
 }
 
 /* Traces the rays of all probes and propagates light, on the current device, which has the scene.
    Sets `now` and `model` of `host`; its `targets` and `next` are not used. */
-KD_DEVICE_CALL(tile_probes_cuda_follow, (const scene_view *there, const tile_probes *host,
+KD_DEVICE_CALL(tile_probes_cuda_follow, (const scene_view *view, const tile_probes *host,
                                          uint32_t parts, uint32_t face_count));
 /* Upper bound of device memory needed temporarily; 0 without CUDA. */
-KD_DEVICE_ANSWER(uint64_t, tile_probes_cuda_bytes_most, (uint64_t parts, uint64_t triangles), 0);
+KD_DEVICE_ANSWER(uint64_t, tile_probes_cuda_bytes_max, (uint64_t parts, uint64_t triangles), 0);
 
 #ifdef __cplusplus
 }

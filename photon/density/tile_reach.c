@@ -130,7 +130,7 @@ static void note_hits(const reaching *work, uint32_t probe, const ray *rays, con
 }
 
 /* If a probe sees a light source, its rays need not extend beyond the range of the model. */
-static void look_from(const reaching *work, probe_rays *cast, uint32_t begin, uint32_t end) {
+static void probe_from(const reaching *work, probe_rays *cast, uint32_t begin, uint32_t end) {
     const uint32_t rays = (end - begin) * OPENNESS_RAYS;
     for (uint32_t probe = begin; probe < end; ++probe) {
         const openness_place place = probe_place(work->scene, &work->probes, probe);
@@ -149,12 +149,12 @@ static void look_from(const reaching *work, probe_rays *cast, uint32_t begin, ui
     }
 }
 
-static void look_from_probes(void *context, int64_t begin, int64_t end, int thread) {
+static void probe_all(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     probe_rays cast;
     for (int64_t i = begin; i < end; i += PROBES_AT_ONCE) {
         const int64_t until = i + PROBES_AT_ONCE < end ? i + PROBES_AT_ONCE : end;
-        look_from((const reaching *)context, &cast, (uint32_t)i, (uint32_t)until);
+        probe_from((const reaching *)context, &cast, (uint32_t)i, (uint32_t)until);
     }
 }
 
@@ -187,18 +187,18 @@ static kd_status follow_here(reaching *work) {
     tile_probes *probes = &work->probes;
     KD_TRY(KD_RESERVE(probes->targets, 2 * (uint64_t)probes->pair_count * OPENNESS_RAYS));
     KD_TRY(KD_RESERVE(probes->next, 2 * (uint64_t)probes->pair_count));
-    parallel_for(2 * (int64_t)probes->pair_count, PROBE_GRAIN, look_from_probes, work);
+    parallel_for(2 * (int64_t)probes->pair_count, PROBE_GRAIN, probe_all, work);
     pass_light_on(probes);
     return KD_OK;
 }
 
 /* Runs on the device if there is one with enough memory, otherwise on the host. */
-static kd_status follow(reaching *work, const scene_view *there) {
+static kd_status follow(reaching *work, const scene_view *view) {
     kd_status status = KD_ERROR_MEMORY;
-    if (there)
-        status = tile_probes_cuda_follow(there, &work->probes, work->parts->count,
+    if (view)
+        status = tile_probes_cuda_follow(view, &work->probes, work->parts->count,
                                          work->parts->face_count);
-    if (there && status == KD_ERROR_MEMORY) {
+    if (view && status == KD_ERROR_MEMORY) {
         log_message(LOG_INFO, "%s; surface probes are traced on the CPU instead", kd_last_error());
         status_clear();
     }
@@ -217,7 +217,7 @@ static kd_status reserve(reaching *work) {
     return KD_OK;
 }
 
-uint64_t tile_parts_reach_bytes_most(uint64_t parts, uint64_t triangles) {
+uint64_t tile_parts_reach_bytes_max(uint64_t parts, uint64_t triangles) {
     const uint64_t probes = 2 * parts, each = 3 * sizeof(float) + OPENNESS_RAYS * sizeof(uint32_t);
     return triangles * (sizeof(uint64_t) + 2 * sizeof(uint32_t)) +
            radix_sort_pairs_scratch_bytes(triangles) +
@@ -234,7 +234,7 @@ static void tile_probes_close(tile_probes *owned) {
     memory_free(owned->next);
 }
 
-kd_status tile_parts_reach(tile_parts *parts, const scene_view *scene, const scene_view *there,
+kd_status tile_parts_reach(tile_parts *parts, const scene_view *scene, const scene_view *view,
                            float radius, float size) {
     kd_status status = KD_OK;
     reaching work;
@@ -246,7 +246,7 @@ kd_status tile_parts_reach(tile_parts *parts, const scene_view *scene, const sce
     KD_TRY_GOTO(reserve(&work));
     KD_TRY_GOTO(pair_small(&work, size));
     pair_parts(&work, size);
-    KD_TRY_GOTO(follow(&work, there));
+    KD_TRY_GOTO(follow(&work, view));
     weigh_parts(&work);
 done:
     tile_probes_close(&work.probes);

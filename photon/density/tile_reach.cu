@@ -4,7 +4,7 @@
    Memory: 76 bytes per probe, 12 per pair, 4 per triangle and per part, 72 per face.
    Invariants: the bits of tile_reach.c: the occlusion of rays is added in their order, and an
                iteration reads the values of the previous one.
-   Data flow: look_from_probes, 16 lanes per probe, reads faces and pairs, and writes targets, model
+   Data flow: probe_all, 16 lanes per probe, reads faces and pairs, and writes targets, model
               and now; pass_on, one thread per probe, PROBE_ROUNDS times, reads targets and now, and
               writes next, which is then exchanged with now. */
 #include "core/device/cuda.h"
@@ -32,7 +32,7 @@ __device__ __forceinline__ bool lamp_is_seen(const probe_work &work, const openn
     return (__ballot_sync(ALL, seen) >> half & 0xffffu) != 0;
 }
 
-__global__ __launch_bounds__(BLOCK) void look_from_probes(const __grid_constant__ probe_work work) {
+__global__ __launch_bounds__(BLOCK) void probe_all(const __grid_constant__ probe_work work) {
     const uint32_t thread = blockIdx.x * BLOCK + threadIdx.x, probe = thread / OPENNESS_RAYS,
                    lane = thread % OPENNESS_RAYS;
     const bool has = probe < work.count;
@@ -86,8 +86,8 @@ kd_status follow(probe_work *work, const tile_probes *host) {
     tile_probes *probes = &work->probes;
     const uint32_t lanes_blocks =
         (uint32_t)(((uint64_t)work->count * OPENNESS_RAYS + BLOCK - 1) / BLOCK);
-    look_from_probes<<<lanes_blocks, BLOCK>>>(*work);
-    KD_CUDA_LAUNCHED("look_from_probes");
+    probe_all<<<lanes_blocks, BLOCK>>>(*work);
+    KD_CUDA_LAUNCHED("probe_all");
     for (int round = 0; round < PROBE_ROUNDS; ++round) {
         pass_on<<<(work->count + BLOCK - 1) / BLOCK, BLOCK>>>(*probes);
         KD_CUDA_LAUNCHED("pass_on");
@@ -101,15 +101,15 @@ kd_status follow(probe_work *work, const tile_probes *host) {
 
 } // namespace
 
-extern "C" kd_status tile_probes_cuda_follow(const scene_view *there, const tile_probes *host,
+extern "C" kd_status tile_probes_cuda_follow(const scene_view *view, const tile_probes *host,
                                              uint32_t parts, uint32_t face_count) {
-    const uint32_t triangles = there->mesh.triangle_count;
+    const uint32_t triangles = view->mesh.triangle_count;
     probe_work work;
     cuda_arena arena = {NULL, 0};
     void *memory = NULL;
     if (host->pair_count == 0) return KD_OK;
     memset(&work, 0, sizeof work);
-    work.scene = *there;
+    work.scene = *view;
     work.probes.radius = host->radius;
     work.probes.pair_count = host->pair_count;
     work.count = 2 * host->pair_count;
@@ -124,7 +124,7 @@ extern "C" kd_status tile_probes_cuda_follow(const scene_view *there, const tile
     return status;
 }
 
-extern "C" uint64_t tile_probes_cuda_bytes_most(uint64_t parts, uint64_t triangles) {
+extern "C" uint64_t tile_probes_cuda_bytes_max(uint64_t parts, uint64_t triangles) {
     tile_probes probes;
     cuda_arena arena = {NULL, 0};
     memset(&probes, 0, sizeof probes);

@@ -91,7 +91,7 @@ typedef struct face_search {
     bool *keeps;      /* stores photons */
 } face_search;
 
-static void look_at_triangles(void *context, int64_t begin, int64_t end, int thread) {
+static void visit_triangles(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     const face_search *in = (const face_search *)context;
     const mesh_view *mesh = &in->scene->mesh;
@@ -120,7 +120,7 @@ static kd_status find_faces(tile_parts *out, uint32_t *copies, const scene_view 
     KD_TRY_GOTO(KD_RESERVE(search.keeps, count));
     KD_TRY_GOTO(KD_RESERVE(table, size));
     search.faces = out->faces;
-    parallel_for(count, FACE_GRAIN, look_at_triangles, &search);
+    parallel_for(count, FACE_GRAIN, visit_triangles, &search);
     memset(table, 0xff, size * sizeof *table);
     for (uint32_t t = 0; t < count; ++t) {
         if (!(out->faces[t].area > 0)) continue;
@@ -146,7 +146,7 @@ static uint32_t face_depth(const tile_face *face, float part, float longest) {
         side2 =
             float_max(side2, vec3_length2(vec3_sub(face->corner[(k + 1) % 3], face->corner[k])));
     uint32_t depth = 0;
-    while (depth < TILE_DEPTH_MOST &&
+    while (depth < TILE_DEPTH_MAX &&
            (ldexpf(sqrtf(side2), -(int)depth) > longest ||
             (part > 0 && ldexpf(sqrtf(2 * face->area), -(int)depth) > 1.5f * part)))
         ++depth;
@@ -154,18 +154,18 @@ static uint32_t face_depth(const tile_face *face, float part, float longest) {
 }
 
 /* Chooses the size of parts: as requested, or coarser if that would make too many. */
-static float plan_parts(tile_parts *of, float radius) {
+static float plan_parts(tile_parts *parts, float radius) {
     for (float coarser = 1;; coarser *= 1.5f) {
         uint64_t count = 0;
-        for (uint32_t i = 0; i < of->face_count; ++i) {
-            tile_face *face = &of->faces[i];
+        for (uint32_t i = 0; i < parts->face_count; ++i) {
+            tile_face *face = &parts->faces[i];
             face->depth = (uint8_t)face_depth(face, coarser * PART * radius, coarser * 2 * radius);
             face->first = (uint32_t)count;
             count += 1u << 2 * face->depth;
             if (count > KD_NONE) break;
         }
-        of->count = (uint32_t)count;
-        if (count <= (uint64_t)PARTS_WANTED + of->face_count) return coarser * PART * radius;
+        parts->count = (uint32_t)count;
+        if (count <= (uint64_t)PARTS_WANTED + parts->face_count) return coarser * PART * radius;
     }
 }
 
@@ -291,8 +291,8 @@ static void tile_parts_close(tile_parts *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
-kd_status tile_set_open(tile_set *out, const scene_view *scene, const scene_view *there,
-                        float radius, bool reach, job *watched) {
+kd_status tile_set_open(tile_set *out, const scene_view *scene, const scene_view *view,
+                        float radius, bool reach, job_control *job) {
     memset(out, 0, sizeof *out);
     KD_REQUIRE(radius > 0 && radius <= FLT_MAX, KD_ERROR_USAGE,
                "the gather radius is %g; expected a finite value above 0", (double)radius);
@@ -304,13 +304,13 @@ kd_status tile_set_open(tile_set *out, const scene_view *scene, const scene_view
     KD_TRY_GOTO(KD_RESERVE(parts.weights, parts.count));
     weighing_work weighing = {scene, &parts};
     parallel_for(parts.face_count, WEIGHT_GRAIN, weigh_faces, &weighing);
-    if (reach) KD_TRY_GOTO(tile_parts_reach(&parts, scene, there, radius, size));
+    if (reach) KD_TRY_GOTO(tile_parts_reach(&parts, scene, view, radius, size));
     out->scene = scene;
     out->span = radius;
     KD_TRY_GOTO(tiles_of_parts(out, scene, &parts, radius));
     KD_TRY_GOTO(tile_set_find_wide(out, &parts));
     KD_TRY_GOTO(KD_RESERVE_ZEROED(out->bounded, 1));
-    if (job_cancelled(watched))
+    if (job_cancelled(job))
         status = status_fail(KD_INTERRUPTED, __FILE__, __LINE__,
                              "building the photon tiles was interrupted");
 done:
@@ -328,14 +328,14 @@ void tile_set_close(tile_set *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
-static uint64_t parts_most(uint64_t triangles, uint64_t discs) {
+static uint64_t parts_max(uint64_t triangles, uint64_t discs) {
     const bool few = discs < PARTS_WANTED / PARTS_A_DISC;
     return (few ? discs * PARTS_A_DISC : PARTS_WANTED) + triangles;
 }
 
-uint64_t tile_set_bytes_most(uint64_t triangles, uint64_t discs) {
-    const uint64_t parts = parts_most(triangles, discs);
-    const uint64_t probing = tile_parts_reach_bytes_most(parts, triangles);
+uint64_t tile_set_bytes_max(uint64_t triangles, uint64_t discs) {
+    const uint64_t parts = parts_max(triangles, discs);
+    const uint64_t probing = tile_parts_reach_bytes_max(parts, triangles);
     const uint64_t making = parts * sizeof(tile) + (parts + parts / 4 + 4) * sizeof(tile_box);
     /* Flags of wide areas, and boxes that may be planes. */
     const uint64_t wide = parts + triangles * sizeof(uint32_t) + parts / 2;
@@ -344,28 +344,28 @@ uint64_t tile_set_bytes_most(uint64_t triangles, uint64_t discs) {
 }
 
 /* Bytes used in lookups; the probes are freed before. */
-uint64_t tile_set_bytes_there_most(uint64_t triangles, uint64_t discs) {
-    const uint64_t parts = parts_most(triangles, discs);
+uint64_t tile_set_bytes_there_max(uint64_t triangles, uint64_t discs) {
+    const uint64_t parts = parts_max(triangles, discs);
     const uint64_t kept = parts * (sizeof(tile) + 1) + (parts + parts / 4 + 4) * sizeof(tile_box) +
                           triangles * sizeof(uint32_t);
-    const uint64_t probing = tile_probes_cuda_bytes_most(parts, triangles);
+    const uint64_t probing = tile_probes_cuda_bytes_max(parts, triangles);
     return probing > kept ? probing : kept;
 }
 
-tile_view tile_set_get_view(const tile_set *from) {
+tile_view tile_set_get_view(const tile_set *tiles) {
     tile_view view;
-    view.tiles = from->tiles;
-    view.boxes = from->boxes;
-    view.patches = from->wide_count ? from->patches : NULL;
-    view.wide = from->wide;
-    view.bounded = from->bounded;
-    view.count = from->count;
-    view.box_count = from->box_count;
-    view.scene = from->scene;
-    view.span = from->span;
+    view.tiles = tiles->tiles;
+    view.boxes = tiles->boxes;
+    view.patches = tiles->wide_count ? tiles->patches : NULL;
+    view.wide = tiles->wide;
+    view.bounded = tiles->bounded;
+    view.count = tiles->count;
+    view.box_count = tiles->box_count;
+    view.scene = tiles->scene;
+    view.span = tiles->span;
     return view;
 }
 
-uint64_t tile_set_looks_bounded(const tile_set *from) {
-    return from->bounded ? __atomic_load_n(from->bounded, __ATOMIC_RELAXED) : 0;
+uint64_t tile_set_lookups_bounded(const tile_set *tiles) {
+    return tiles->bounded ? __atomic_load_n(tiles->bounded, __ATOMIC_RELAXED) : 0;
 }

@@ -26,22 +26,22 @@ typedef struct tile_set {
 /* Finds the triangles that store photons, except for exact copies of another one (the same three
    positions in any order), and subdivides them into tiles for estimates of about `radius` (scene
    units, > 0). The scene must outlive the tiles. `reach`: determine which sides light reaches, and
-   their openness, by rays on the current device if the scene's copy `there` is not NULL, otherwise
+   their openness, by rays on the current device if the scene's copy `view` is not NULL, otherwise
    on the host; without `reach` all sides count equally. */
-kd_status tile_set_open(tile_set *out, const scene_view *scene, const scene_view *there,
-                        float radius, bool reach, job *watched);
+kd_status tile_set_open(tile_set *out, const scene_view *scene, const scene_view *view,
+                        float radius, bool reach, job_control *job);
 void tile_set_close(tile_set *owned); /* `owned` may be zeroed */
-tile_view tile_set_get_view(const tile_set *from);
+tile_view tile_set_get_view(const tile_set *tiles);
 /* Number of traversals through its views that met more than TILE_EXACT boxes and tiles. */
-uint64_t tile_set_looks_bounded(const tile_set *from); /* `from` may be zeroed */
+uint64_t tile_set_lookups_bounded(const tile_set *tiles); /* `from` may be zeroed */
 
 /* Marks the parts whose queries need no traversal, once the tiles are built. */
-kd_status tile_set_find_wide(tile_set *of, const tile_parts *parts);
+kd_status tile_set_find_wide(tile_set *tiles, const tile_parts *parts);
 /* Bytes during and after construction. `discs`: upper bound on the number of discs of the radius
    that cover the lit surfaces. */
-uint64_t tile_set_bytes_most(uint64_t triangles, uint64_t discs);
+uint64_t tile_set_bytes_max(uint64_t triangles, uint64_t discs);
 /* Bytes on a device that has the scene and receives the tiles. */
-uint64_t tile_set_bytes_there_most(uint64_t triangles, uint64_t discs);
+uint64_t tile_set_bytes_there_max(uint64_t triangles, uint64_t discs);
 
 /* Builds the hierarchy and sorts the tiles into its order. `scale` (scene units, > 0): boxes of
    that size are split by normals before they are split further by position. Work: O(n log n). */

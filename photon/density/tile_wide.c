@@ -13,13 +13,13 @@
 
 enum { GROUP_GRAIN = 16, GROUP_DEPTH = 2 };
 /* Largest extent of a group from its centre, in radii; relative error of a whole disc's area. */
-#define GROUP_MOST 3.0f
+#define GROUP_MAX 3.0f
 #define AREA_ERROR 1e-4f
 /* Boxes of small triangles: largest extent in radii, smallest cosine between their normals,
    smallest number of tiles, and most boxes and tiles visited around one. */
 #define PLANE_REACH 2.0f
 #define PLANE_COSINE 0.99999f
-enum { PLANE_LEAST = 8, PLANE_MEETS = 2048, PLANE_GRAIN = 4 };
+enum { PLANE_MIN = 8, PLANE_TESTS = 2048, PLANE_GRAIN = 4 };
 
 typedef struct wide_search {
     const tile_parts *parts;
@@ -37,29 +37,30 @@ typedef struct part_group {
 /* Groups, searched by several threads; the two sides of a group by the same thread, which writes
    their byte. */
 typedef struct group_list {
-    wide_search *in;
+    wide_search *search;
     part_group *groups; /* NULL: count only */
     uint32_t count;
 } group_list;
 
 /* Number of the group's parts that are lit, open and opaque. */
-static uint32_t count_plain(const wide_search *in, const part_group *group) {
+static uint32_t count_plain(const wide_search *search, const part_group *group) {
     uint32_t plain = 0;
     for (uint32_t p = group->first; p < group->first + (1u << 2 * group->depth); ++p)
-        plain += in->parts->weights[p][group->side] == 1;
+        plain += search->parts->weights[p][group->side] == 1;
     return plain;
 }
 
 /* Returns true if balls of the span about all points of a group contain a whole disc and nothing
    else. */
-static bool group_is_wide(const wide_search *in, const tile_face *face, const part_group *group,
+static bool group_is_wide(const wide_search *search, const tile_face *face, const part_group *group,
                           float reach, vec3 middle) {
     const vec3 normal = group->side ? vec3_negate(face->normal) : face->normal;
-    tile_look look = tile_look_begin(middle, normal, face->triangle,
-                                     1.001f * in->tiles.span + reach, PHOTON_KERNEL_DISC);
-    if (tile_look_at_all(&in->tiles, &look, TILE_COSINE) < in->tiles.box_count) return false;
-    if (look.modelled) return false;
-    return fabsf((float)look.lit / TILE_UNITS - KD_PI) <= AREA_ERROR * KD_PI;
+    tile_lookup lookup = tile_lookup_begin(middle, normal, face->triangle,
+                                           1.001f * search->tiles.span + reach, PHOTON_KERNEL_DISC);
+    if (tile_lookup_at_all(&search->tiles, &lookup, TILE_COSINE) < search->tiles.box_count)
+        return false;
+    if (lookup.modelled) return false;
+    return fabsf((float)lookup.lit / TILE_UNITS - KD_PI) <= AREA_ERROR * KD_PI;
 }
 
 static part_group part_of_group(const part_group *group, uint32_t child) {
@@ -79,42 +80,42 @@ static float group_reach(const part_group *group, vec3 *middle) {
     return reach;
 }
 
-static void search_group(const wide_search *in, const part_group *group) {
-    const uint32_t count = 1u << 2 * group->depth, plain = count_plain(in, group);
-    const tile_face *face = &in->parts->faces[group->face];
+static void search_group(const wide_search *search, const part_group *group) {
+    const uint32_t count = 1u << 2 * group->depth, plain = count_plain(search, group);
+    const tile_face *face = &search->parts->faces[group->face];
     if (plain == 0 || group->depth < GROUP_DEPTH) return;
     vec3 middle;
     const float reach = group_reach(group, &middle);
-    if (plain == count && reach <= GROUP_MOST * in->tiles.span &&
-        group_is_wide(in, face, group, reach, middle)) {
+    if (plain == count && reach <= GROUP_MAX * search->tiles.span &&
+        group_is_wide(search, face, group, reach, middle)) {
         for (uint32_t p = group->first; p < group->first + count; ++p)
-            in->wide[p] |= (uint8_t)(1u << group->side);
+            search->wide[p] |= (uint8_t)(1u << group->side);
         return;
     }
     for (uint32_t child = 0; child < 4; ++child) {
         const part_group part = part_of_group(group, child);
-        search_group(in, &part);
+        search_group(search, &part);
     }
 }
 
 /* Lists the group or, if it is too large to be tested, its subgroups that are not. */
-static void list_groups(group_list *to, const part_group *group) {
+static void list_groups(group_list *list, const part_group *group) {
     vec3 middle;
     if (group->depth < GROUP_DEPTH) return;
-    if (group_reach(group, &middle) <= GROUP_MOST * to->in->tiles.span) {
-        if (to->groups) to->groups[to->count] = *group;
-        ++to->count;
+    if (group_reach(group, &middle) <= GROUP_MAX * list->search->tiles.span) {
+        if (list->groups) list->groups[list->count] = *group;
+        ++list->count;
         return;
     }
     for (uint32_t child = 0; child < 4; ++child) {
         const part_group part = part_of_group(group, child);
-        list_groups(to, &part);
+        list_groups(list, &part);
     }
 }
 
-static void list_faces(group_list *to) {
-    const tile_parts *parts = to->in->parts;
-    to->count = 0;
+static void list_faces(group_list *list) {
+    const tile_parts *parts = list->search->parts;
+    list->count = 0;
     for (uint32_t i = 0; i < parts->face_count; ++i) {
         const tile_face *face = &parts->faces[i];
         part_group whole;
@@ -123,26 +124,26 @@ static void list_faces(group_list *to) {
         whole.depth = face->depth;
         whole.face = i;
         whole.side = 0;
-        list_groups(to, &whole);
+        list_groups(list, &whole);
     }
 }
 
 static void search_groups(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
-    const group_list *of = (const group_list *)context;
+    const group_list *list = (const group_list *)context;
     for (int64_t i = begin; i < end; ++i) {
-        part_group group = of->groups[i];
-        for (group.side = 0; group.side < 2; ++group.side) search_group(of->in, &group);
+        part_group group = list->groups[i];
+        for (group.side = 0; group.side < 2; ++group.side) search_group(list->search, &group);
     }
 }
 
-static kd_status search_faces(wide_search *in) {
-    group_list found = {in, NULL, 0};
-    list_faces(&found);
-    KD_TRY(KD_RESERVE(found.groups, found.count));
-    list_faces(&found);
-    parallel_for(found.count, GROUP_GRAIN, search_groups, &found);
-    memory_free(found.groups);
+static kd_status search_faces(wide_search *search) {
+    group_list list = {search, NULL, 0};
+    list_faces(&list);
+    KD_TRY(KD_RESERVE(list.groups, list.count));
+    list_faces(&list);
+    parallel_for(list.count, GROUP_GRAIN, search_groups, &list);
+    memory_free(list.groups);
     return KD_OK;
 }
 
@@ -164,70 +165,72 @@ static float box_reach(const tile_box *box) {
 
 /* Returns true if the whole box lies in the ball, faces like the query, and can be added as a
    unit. */
-static bool box_lies_within(const tile_look *look, const tile_box *box) {
-    const vec3 below = vec3_sub(look->position, box->lo), above = vec3_sub(box->hi, look->position);
+static bool box_lies_within(const tile_lookup *lookup, const tile_box *box) {
+    const vec3 below = vec3_sub(lookup->position, box->lo),
+               above = vec3_sub(box->hi, lookup->position);
     return box->cosine > PLANE_COSINE && !box->modelled &&
-           fabsf(vec3_dot(box->axis, look->normal)) > PLANE_COSINE &&
-           vec3_length2(vec3_max(below, above)) <= look->bound2;
+           fabsf(vec3_dot(box->axis, lookup->normal)) > PLANE_COSINE &&
+           vec3_length2(vec3_max(below, above)) <= lookup->bound2;
 }
 
 /* Adds a tile by the closed form only. */
-static void add_exactly(tile_look *look, const tile *of) {
-    const float weight = tile_weight(look, of, TILE_COSINE);
+static void add_exactly(tile_lookup *lookup, const tile *tile) {
+    const float weight = tile_weight(lookup, tile, TILE_COSINE);
     vec3 p[3];
     if (!(weight > 0)) return;
-    tile_see(look, of, p);
-    tile_add(look, of, weight,
-             triangle_kernel_integral(look->kernel, p[0], p[1], p[2], of->normal));
+    tile_see(lookup, tile, p);
+    tile_add(lookup, tile, weight,
+             triangle_kernel_integral(lookup->kernel, p[0], p[1], p[2], tile->normal));
 }
 
 /* Returns true if the ball contains a whole disc and nothing else that faces the same way. */
-static bool ball_holds_disc(const tile_view *view, tile_look *look) {
+static bool ball_holds_disc(const tile_view *view, tile_lookup *lookup) {
     uint32_t i = 0;
-    while (i < view->box_count && !look->modelled && look->looked_at++ < PLANE_MEETS) {
+    while (i < view->box_count && !lookup->modelled && lookup->tested++ < PLANE_TESTS) {
         const tile_box *box = &view->boxes[i];
-        const bool near = tile_box_dist2(box, look->position) <= look->bound2;
-        const bool whole = near && box_lies_within(look, box), leaf = box->skip == i + 1;
+        const bool near = tile_box_dist2(box, lookup->position) <= lookup->bound2;
+        const bool whole = near && box_lies_within(lookup, box), leaf = box->skip == i + 1;
         if (whole)
-            look->lit +=
-                tile_units(box->weight[vec3_dot(box->axis, look->normal) < 0] / look->bound2);
+            lookup->lit +=
+                tile_units(box->weight[vec3_dot(box->axis, lookup->normal) < 0] / lookup->bound2);
         else if (near && leaf)
             for (uint32_t t = box->begin; t < box->begin + box->count; ++t)
-                add_exactly(look, &view->tiles[t]);
+                add_exactly(lookup, &view->tiles[t]);
         i = near && !whole ? i + 1 : box->skip;
     }
-    return i >= view->box_count && !look->modelled &&
-           fabsf((float)look->lit / TILE_UNITS - KD_PI) <= AREA_ERROR * KD_PI;
+    return i >= view->box_count && !lookup->modelled &&
+           fabsf((float)lookup->lit / TILE_UNITS - KD_PI) <= AREA_ERROR * KD_PI;
 }
 
-static bool box_may_be_plane(const plane_search *in, const tile_box *box) {
-    return box->count >= PLANE_LEAST && box->cosine > PLANE_COSINE &&
-           box_reach(box) <= PLANE_REACH * in->tiles.span;
+static bool box_may_be_plane(const plane_search *search, const tile_box *box) {
+    return box->count >= PLANE_MIN && box->cosine > PLANE_COSINE &&
+           box_reach(box) <= PLANE_REACH * search->tiles.span;
 }
 
 /* Marks the sides of a box's triangles that have nothing else within the span. */
-static void search_box(const plane_search *in, uint32_t which, uint32_t sides) {
-    const tile_box *box = &in->tiles.boxes[which];
-    if (box->count < PLANE_LEAST) return;
+static void search_box(const plane_search *search, uint32_t which, uint32_t sides) {
+    const tile_box *box = &search->tiles.boxes[which];
+    if (box->count < PLANE_MIN) return;
     for (uint32_t side = 0; side < 2; ++side) {
         if (!(sides >> side & 1u)) continue;
-        const uint32_t triangle = in->tiles.tiles[box->begin].triangle & ~TILE_MODELLED;
-        tile_look look =
-            tile_look_begin(box->middle, side ? vec3_negate(box->axis) : box->axis, triangle,
-                            1.001f * in->tiles.span + box_reach(box), PHOTON_KERNEL_DISC);
+        const uint32_t triangle = search->tiles.tiles[box->begin].triangle & ~TILE_MODELLED;
+        tile_lookup lookup =
+            tile_lookup_begin(box->middle, side ? vec3_negate(box->axis) : box->axis, triangle,
+                              1.001f * search->tiles.span + box_reach(box), PHOTON_KERNEL_DISC);
         if (!(box->weight[side] > 0))
             sides &= ~(1u << side);
-        else if (ball_holds_disc(&in->tiles, &look)) {
+        else if (ball_holds_disc(&search->tiles, &lookup)) {
             for (uint32_t t = box->begin; t < box->begin + box->count; ++t) {
-                const uint32_t part = in->first[in->tiles.tiles[t].triangle & ~TILE_MODELLED];
-                if (part != KD_NONE) in->wide[part] |= (uint8_t)(1u << side);
+                const uint32_t part =
+                    search->first[search->tiles.tiles[t].triangle & ~TILE_MODELLED];
+                if (part != KD_NONE) search->wide[part] |= (uint8_t)(1u << side);
             }
             sides &= ~(1u << side);
         }
     }
     if (sides == 0 || box->skip == which + 1) return;
-    search_box(in, which + 1, sides);
-    search_box(in, box->second, sides);
+    search_box(search, which + 1, sides);
+    search_box(search, box->second, sides);
 }
 
 static void search_boxes(void *context, int64_t begin, int64_t end, int thread) {
@@ -237,21 +240,21 @@ static void search_boxes(void *context, int64_t begin, int64_t end, int thread) 
 }
 
 /* Finds the largest boxes that may be planes; only counts them if `boxes` is NULL. */
-static void find_planes(plane_search *in) {
-    in->box_count = 0;
-    for (uint32_t i = 0; i < in->tiles.box_count;) {
-        const tile_box *box = &in->tiles.boxes[i];
-        const bool plane = box_may_be_plane(in, box);
-        if (plane && in->boxes) in->boxes[in->box_count] = i;
-        in->box_count += plane;
-        i = plane || box->count < PLANE_LEAST ? box->skip : i + 1;
+static void find_planes(plane_search *search) {
+    search->box_count = 0;
+    for (uint32_t i = 0; i < search->tiles.box_count;) {
+        const tile_box *box = &search->tiles.boxes[i];
+        const bool plane = box_may_be_plane(search, box);
+        if (plane && search->boxes) search->boxes[search->box_count] = i;
+        search->box_count += plane;
+        i = plane || box->count < PLANE_MIN ? box->skip : i + 1;
     }
 }
 
 /* `first`: per triangle; results for triangles that are not subdivided are stored in `wide`. */
-static kd_status search_planes(const tile_set *of, const tile_parts *parts, uint32_t *first,
+static kd_status search_planes(const tile_set *tile_set, const tile_parts *parts, uint32_t *first,
                                const tile_view *tiles) {
-    plane_search search = {*tiles, first, of->wide, NULL, 0};
+    plane_search search = {*tiles, first, tile_set->wide, NULL, 0};
     for (uint32_t i = 0; i < parts->face_count; ++i)
         if (parts->faces[i].depth == 0) first[parts->faces[i].triangle] = parts->faces[i].first;
     find_planes(&search);
@@ -269,22 +272,22 @@ static bool face_knows(const tile_face *face, const uint8_t *wide) {
     return face->depth >= GROUP_DEPTH || (face->depth == 0 && wide[face->first]);
 }
 
-kd_status tile_set_find_wide(tile_set *of, const tile_parts *parts) {
-    const uint32_t triangles = of->scene->mesh.triangle_count;
+kd_status tile_set_find_wide(tile_set *tiles, const tile_parts *parts) {
+    const uint32_t triangles = tiles->scene->mesh.triangle_count;
     if (parts->count >> 28) return KD_OK; /* too many parts for their indices */
-    KD_TRY(KD_RESERVE(of->wide, parts->count));
-    KD_TRY(KD_RESERVE(of->patches, triangles));
-    memset(of->wide, 0, parts->count);
-    memset(of->patches, 0xff, triangles * sizeof *of->patches);
-    wide_search search = {parts, tile_set_get_view(of), of->wide};
+    KD_TRY(KD_RESERVE(tiles->wide, parts->count));
+    KD_TRY(KD_RESERVE(tiles->patches, triangles));
+    memset(tiles->wide, 0, parts->count);
+    memset(tiles->patches, 0xff, triangles * sizeof *tiles->patches);
+    wide_search search = {parts, tile_set_get_view(tiles), tiles->wide};
     search.tiles.patches = NULL;
     KD_TRY(search_faces(&search));
-    KD_TRY(search_planes(of, parts, of->patches, &search.tiles));
+    KD_TRY(search_planes(tiles, parts, tiles->patches, &search.tiles));
     for (uint32_t i = 0; i < parts->face_count; ++i) {
         const tile_face *face = &parts->faces[i];
-        of->patches[face->triangle] =
-            face_knows(face, of->wide) ? face->first << 4 | face->depth : KD_NONE;
+        tiles->patches[face->triangle] =
+            face_knows(face, tiles->wide) ? face->first << 4 | face->depth : KD_NONE;
     }
-    of->wide_count = parts->count;
+    tiles->wide_count = parts->count;
     return KD_OK;
 }

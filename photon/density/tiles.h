@@ -7,13 +7,13 @@
          that no light reaches (tile_reach.c) are excluded, unless the query point lies on one.
          Tiles are the leaves of a bounding volume hierarchy; a box that is small relative to the
          radius and certainly counts in whole, by the cone of its normals, is evaluated in one step.
-   Work: at most TILE_MOST boxes and tiles, of which the first TILE_EXACT are visited in order. If
+   Work: at most TILE_MAX boxes and tiles, of which the first TILE_EXACT are visited in order. If
          there are more (grass), the remaining steps are divided among the remaining boxes; a box
          with too few steps to be opened is approximated by the first three moments of its sides'
          normals.
    Invariants: a function of the query's position, normal and radius, with the same bits on every
                device: contributions are integers and can be added in any order
-               (photon/maps/tile_looks.cu visits them by warps). Exact if no box was evaluated in
+               (photon/maps/tile_lookups.cu visits them by warps). Exact if no box was evaluated in
                one step. */
 #ifndef KD_PHOTON_DENSITY_TILES_H
 #define KD_PHOTON_DENSITY_TILES_H
@@ -24,7 +24,7 @@
 /* Photons are accepted, and sides counted, if the cosine between the normals is at least this. */
 #define TILE_COSINE 0.5f
 /* Limits of boxes and tiles visited by an estimate: in total, and in plain order. */
-#define TILE_MOST 4096u
+#define TILE_MAX 4096u
 #define TILE_EXACT 3968u
 /* A box is evaluated in one step if its diagonal is at most this fraction of the radius. */
 #define TILE_TOGETHER 0.5f
@@ -41,7 +41,7 @@
 #define TILE_ROUNDING 1e-4f
 #define TILE_APART 1e-3f
 /* Smallest accepted fraction of the integral over the whole disc. */
-#define TILE_LEAST_SHARE 0.04f
+#define TILE_MIN_SHARE 0.04f
 /* Tiles with longer sides, in radii, form the first child of the root. */
 #define TILE_LARGE 0.5f
 /* Most tiles of a leaf; capacity of the stack of boxes. */
@@ -95,16 +95,16 @@ typedef struct tile_view {
 } tile_view;
 
 /* State of the traversal for one query. */
-typedef struct tile_look {
+typedef struct tile_lookup {
     vec3 position, normal;
     float radius, per_radius, bound2;
     photon_kernel kernel;
     uint32_t triangle; /* of the query point */
-    uint32_t looked_at;
+    uint32_t tested;
     int64_t lit, dark; /* integrals over lit and unlit sides, in units of TILE_UNITS */
     bool in_the_dark;  /* the query point lies on an unlit tile */
     bool modelled;     /* some weight met is not the opacity alone */
-} tile_look;
+} tile_lookup;
 
 typedef enum tile_verdict {
     TILE_OUTSIDE, /* nothing in the box counts */
@@ -112,20 +112,20 @@ typedef enum tile_verdict {
     TILE_OPEN_BOX
 } tile_verdict;
 
-KD_FN tile_look tile_look_begin(vec3 position, vec3 normal, uint32_t triangle, float radius,
-                                photon_kernel kernel) {
-    tile_look look;
-    look.position = position;
-    look.normal = normal;
-    look.radius = radius;
-    look.per_radius = 1 / radius;
-    look.bound2 = radius * radius;
-    look.kernel = kernel;
-    look.triangle = triangle;
-    look.looked_at = 0;
-    look.lit = look.dark = 0;
-    look.in_the_dark = look.modelled = false;
-    return look;
+KD_FN tile_lookup tile_lookup_begin(vec3 position, vec3 normal, uint32_t triangle, float radius,
+                                    photon_kernel kernel) {
+    tile_lookup lookup;
+    lookup.position = position;
+    lookup.normal = normal;
+    lookup.radius = radius;
+    lookup.per_radius = 1 / radius;
+    lookup.bound2 = radius * radius;
+    lookup.kernel = kernel;
+    lookup.triangle = triangle;
+    lookup.tested = 0;
+    lookup.lit = lookup.dark = 0;
+    lookup.in_the_dark = lookup.modelled = false;
+    return lookup;
 }
 
 KD_FN int64_t tile_units(float part) {
@@ -142,45 +142,45 @@ KD_FN float tile_box_dist2(const tile_box *box, vec3 p) {
 
 /* Mean of the kernel over a small box about the centre of its area, divided by the squared
    radius. */
-KD_FN float tile_box_kernel(const tile_look *look, const tile_box *box) {
+KD_FN float tile_box_kernel(const tile_lookup *lookup, const tile_box *box) {
     const vec3 half = vec3_scale(vec3_sub(box->hi, box->lo), 0.5f * 0.57735027f);
-    const vec3 way = vec3_sub(box->middle, look->position);
+    const vec3 direction = vec3_sub(box->middle, lookup->position);
     float sum = 0;
     for (uint32_t i = 0; i < 8; ++i) {
-        const vec3 place =
-            vec3_make(way.x + (i & 1u ? half.x : -half.x), way.y + (i & 2u ? half.y : -half.y),
-                      way.z + (i & 4u ? half.z : -half.z));
-        sum += photon_kernel_at(look->kernel, vec3_length2(place) / look->bound2);
+        const vec3 place = vec3_make(direction.x + (i & 1u ? half.x : -half.x),
+                                     direction.y + (i & 2u ? half.y : -half.y),
+                                     direction.z + (i & 4u ? half.z : -half.z));
+        sum += photon_kernel_at(lookup->kernel, vec3_length2(place) / lookup->bound2);
     }
-    return sum / (8 * look->bound2);
+    return sum / (8 * lookup->bound2);
 }
 
 /* The smallest and largest |cosine| between the query's normal and the box's normals follow from
    the angle to the cone's axis, plus and minus the cone's angle. */
-KD_FN tile_verdict tile_box_judge(const tile_look *look, const tile_box *box, float limit) {
-    if (tile_box_dist2(box, look->position) > look->bound2) return TILE_OUTSIDE;
+KD_FN tile_verdict tile_box_judge(const tile_lookup *lookup, const tile_box *box, float limit) {
+    if (tile_box_dist2(box, lookup->position) > lookup->bound2) return TILE_OUTSIDE;
     if (!(box->cosine > 0)) return TILE_OPEN_BOX;
-    const float along = fabsf(vec3_dot(box->axis, look->normal));
+    const float along = fabsf(vec3_dot(box->axis, lookup->normal));
     const float across = sqrtf(float_max(0, 1 - along * along));
-    const float least = along * box->cosine - across * box->sine;
-    const float most = along >= box->cosine ? 1 : along * box->cosine + across * box->sine;
-    if (most < limit - TILE_APART) return TILE_OUTSIDE;
-    if (!(least >= limit + TILE_ROUNDING)) return TILE_OPEN_BOX;
+    const float minimum = along * box->cosine - across * box->sine;
+    const float maximum = along >= box->cosine ? 1 : along * box->cosine + across * box->sine;
+    if (maximum < limit - TILE_APART) return TILE_OUTSIDE;
+    if (!(minimum >= limit + TILE_ROUNDING)) return TILE_OPEN_BOX;
     const float size2 = vec3_length2(vec3_sub(box->hi, box->lo));
-    const float most2 = TILE_TOGETHER * TILE_TOGETHER * look->bound2;
-    if (!(size2 <= most2)) return TILE_OPEN_BOX;
+    const float maximum2 = TILE_TOGETHER * TILE_TOGETHER * lookup->bound2;
+    if (!(size2 <= maximum2)) return TILE_OPEN_BOX;
     const bool unclear =
-        (box->dark[0] > 0 || box->dark[1] > 0) && !(tile_box_dist2(box, look->position) > 0);
+        (box->dark[0] > 0 || box->dark[1] > 0) && !(tile_box_dist2(box, lookup->position) > 0);
     /* opened to find out whether the query point lies on an unlit tile */
     return unclear ? TILE_OPEN_BOX : TILE_AS_ONE;
 }
 
-KD_FN void tile_box_take(tile_look *look, const tile_box *box) {
-    const int side = vec3_dot(box->axis, look->normal) < 0;
-    const float kernel = tile_box_kernel(look, box);
-    look->lit += tile_units(kernel * box->weight[side]);
-    look->dark += tile_units(kernel * box->dark[side]);
-    look->modelled |= box->modelled && kernel > 0;
+KD_FN void tile_box_take(tile_lookup *lookup, const tile_box *box) {
+    const int side = vec3_dot(box->axis, lookup->normal) < 0;
+    const float kernel = tile_box_kernel(lookup, box);
+    lookup->lit += tile_units(kernel * box->weight[side]);
+    lookup->dark += tile_units(kernel * box->dark[side]);
+    lookup->modelled |= box->modelled && kernel > 0;
 }
 
 /* Returns the fraction of the interval [lo, hi] within the radius of `at`; *middle and *half are
@@ -196,13 +196,13 @@ KD_FN float tile_box_overlap(float lo, float hi, float at, float per_radius, flo
 
 /* Mean of the kernel over a box, divided by the squared radius, as if the area were distributed
    uniformly: 27-point Gauss quadrature over the part of the box within reach. */
-KD_FN float tile_box_mean_kernel(const tile_look *look, const tile_box *box) {
+KD_FN float tile_box_mean_kernel(const tile_lookup *lookup, const tile_box *box) {
     vec3 middle, half;
-    const vec3 at = look->position;
+    const vec3 at = lookup->position;
     const float share =
-        tile_box_overlap(box->lo.x, box->hi.x, at.x, look->per_radius, &middle.x, &half.x) *
-        tile_box_overlap(box->lo.y, box->hi.y, at.y, look->per_radius, &middle.y, &half.y) *
-        tile_box_overlap(box->lo.z, box->hi.z, at.z, look->per_radius, &middle.z, &half.z);
+        tile_box_overlap(box->lo.x, box->hi.x, at.x, lookup->per_radius, &middle.x, &half.x) *
+        tile_box_overlap(box->lo.y, box->hi.y, at.y, lookup->per_radius, &middle.y, &half.y) *
+        tile_box_overlap(box->lo.z, box->hi.z, at.z, lookup->per_radius, &middle.z, &half.z);
     float sum = 0;
     for (int i = 0; i < 27; ++i) {
         const int x = i % 3 - 1, y = i / 3 % 3 - 1, z = i / 9 - 1;
@@ -210,16 +210,16 @@ KD_FN float tile_box_mean_kernel(const tile_look *look, const tile_box *box) {
         const vec3 place = vec3_make(middle.x + 0.7745967f * (float)x * half.x,
                                      middle.y + 0.7745967f * (float)y * half.y,
                                      middle.z + 0.7745967f * (float)z * half.z);
-        sum += weight * photon_kernel_at(look->kernel, vec3_length2(place));
+        sum += weight * photon_kernel_at(lookup->kernel, vec3_length2(place));
     }
-    return share * sum / (5832 * look->bound2);
+    return share * sum / (5832 * lookup->bound2);
 }
 
 /* Approximates a box with many normal directions by its moments: the fraction of sides within 60
    degrees of a direction, by polynomials of second degree in the cosine: 1/4 + 9/16 P1 + 15/32
    P2. */
-KD_FN void tile_box_guess(tile_look *look, const tile_box *box) {
-    const vec3 n = look->normal;
+KD_FN void tile_box_guess(tile_lookup *lookup, const tile_box *box) {
+    const vec3 n = lookup->normal;
     const float all = box->weight[0] + box->weight[1];
     const float second =
         n.x * n.x * box->square.x + n.y * n.y * box->square.y + n.z * n.z * box->square.z +
@@ -229,16 +229,16 @@ KD_FN void tile_box_guess(tile_look *look, const tile_box *box) {
     const float cosine = vec3_dot(box->axis, n);
     const bool alike = box->cosine > TILE_ALIKE && fabsf(cosine) > TILE_ALIKE;
     const float counts = alike ? box->weight[cosine < 0] : float_clamp(shown, 0, all);
-    look->lit += tile_units(tile_box_mean_kernel(look, box) * counts);
-    look->modelled |= box->modelled;
+    lookup->lit += tile_units(tile_box_mean_kernel(lookup, box) * counts);
+    lookup->modelled |= box->modelled;
 }
 
 /* Returns true if the point, which lies on the tile's triangle, lies in the tile. */
-KD_FN bool tile_holds(const tile *of, vec3 p) {
+KD_FN bool tile_holds(const tile *tile, vec3 p) {
     for (int i = 0; i < 3; ++i) {
-        const vec3 a = of->corner[i], side = vec3_sub(of->corner[i < 2 ? i + 1 : 0], a);
-        const float turn = vec3_dot(of->normal, vec3_cross(side, vec3_sub(p, a)));
-        if (turn < -1e-4f * of->area) return false;
+        const vec3 a = tile->corner[i], side = vec3_sub(tile->corner[i < 2 ? i + 1 : 0], a);
+        const float turn = vec3_dot(tile->normal, vec3_cross(side, vec3_sub(p, a)));
+        if (turn < -1e-4f * tile->area) return false;
     }
     return true;
 }
@@ -260,14 +260,15 @@ KD_FN float tile_mean_kernel(photon_kernel kernel, const vec3 p[3]) {
 }
 
 /* Corners in radii, relative to the query point. */
-KD_FN void tile_see(const tile_look *look, const tile *of, vec3 p[3]) {
+KD_FN void tile_see(const tile_lookup *lookup, const tile *tile, vec3 p[3]) {
     for (int i = 0; i < 3; ++i)
-        p[i] = vec3_scale(vec3_sub(of->corner[i], look->position), look->per_radius);
+        p[i] = vec3_scale(vec3_sub(tile->corner[i], lookup->position), lookup->per_radius);
 }
 
 /* Returns true, and the integral, if a tile does not need the closed form: it is out of reach, or
    it is small, lies away from the kernel's peak and rim, and some of its points are in reach. */
-KD_FN bool tile_is_smooth(const tile_look *look, const tile *of, const vec3 p[3], float *part) {
+KD_FN bool tile_is_smooth(const tile_lookup *lookup, const tile *tile, const vec3 p[3],
+                          float *part) {
     const vec3 lo = vec3_min(vec3_min(p[0], p[1]), p[2]), hi = vec3_max(vec3_max(p[0], p[1]), p[2]);
     const vec3 away = vec3_max(vec3_max(lo, vec3_negate(hi)), vec3_all(0));
     *part = 0;
@@ -277,7 +278,8 @@ KD_FN bool tile_is_smooth(const tile_look *look, const tile *of, const vec3 p[3]
         float_max(vec3_length2(vec3_sub(p[2], p[1])), vec3_length2(vec3_sub(p[0], p[2]))));
     if (longest2 < TILE_SMALL * TILE_SMALL) {
         const vec3 middle = vec3_scale(vec3_add(vec3_add(p[0], p[1]), p[2]), 1.0f / 3);
-        *part = photon_kernel_at(look->kernel, vec3_length2(middle)) * of->area / look->bound2;
+        *part =
+            photon_kernel_at(lookup->kernel, vec3_length2(middle)) * tile->area / lookup->bound2;
         return true;
     }
     if (!(longest2 < TILE_SMOOTH * TILE_SMOOTH)) return false;
@@ -286,62 +288,63 @@ KD_FN bool tile_is_smooth(const tile_look *look, const tile *of, const vec3 p[3]
     const float far2 =
         float_max(vec3_length2(p[0]), float_max(vec3_length2(p[1]), vec3_length2(p[2])));
     if (!(near2 > 1.5f * longest2 && far2 <= 1)) return false;
-    *part = tile_mean_kernel(look->kernel, p) * of->area / look->bound2;
+    *part = tile_mean_kernel(lookup->kernel, p) * tile->area / lookup->bound2;
     return true;
 }
 
 /* Weight of the side that faces the query; 0: the tile does not count. */
-KD_FN float tile_weight(const tile_look *look, const tile *of, float limit) {
-    const float cosine = vec3_dot(of->normal, look->normal);
-    return fabsf(cosine) >= limit ? of->weight[cosine < 0] : 0;
+KD_FN float tile_weight(const tile_lookup *lookup, const tile *tile, float limit) {
+    const float cosine = vec3_dot(tile->normal, lookup->normal);
+    return fabsf(cosine) >= limit ? tile->weight[cosine < 0] : 0;
 }
 
 /* Adds the integral over a tile. */
-KD_FN void tile_add(tile_look *look, const tile *of, float weight, float part) {
+KD_FN void tile_add(tile_lookup *lookup, const tile *tile, float weight, float part) {
     if (weight > 0) {
-        look->lit += tile_units(weight * part);
-        look->modelled |= (of->triangle & TILE_MODELLED) && part > 0;
+        lookup->lit += tile_units(weight * part);
+        lookup->modelled |= (tile->triangle & TILE_MODELLED) && part > 0;
         return;
     }
-    look->dark -= tile_units(weight * part);
-    if ((of->triangle & ~TILE_MODELLED) == look->triangle && tile_holds(of, look->position))
-        look->in_the_dark = true;
+    lookup->dark -= tile_units(weight * part);
+    if ((tile->triangle & ~TILE_MODELLED) == lookup->triangle && tile_holds(tile, lookup->position))
+        lookup->in_the_dark = true;
 }
 
-KD_FN void tile_take(tile_look *look, const tile *of, float limit) {
-    const float weight = tile_weight(look, of, limit);
+KD_FN void tile_take(tile_lookup *lookup, const tile *tile, float limit) {
+    const float weight = tile_weight(lookup, tile, limit);
     vec3 p[3];
     float part;
     if (weight == 0) return;
-    tile_see(look, of, p);
-    if (!tile_is_smooth(look, of, p, &part))
-        part = triangle_kernel_integral(look->kernel, p[0], p[1], p[2], of->normal);
-    tile_add(look, of, weight, part);
+    tile_see(lookup, tile, p);
+    if (!tile_is_smooth(lookup, tile, p, &part))
+        part = triangle_kernel_integral(lookup->kernel, p[0], p[1], p[2], tile->normal);
+    tile_add(lookup, tile, weight, part);
 }
 
-KD_FN void tile_box_take_all(const tile_view *view, tile_look *look, const tile_box *box,
+KD_FN void tile_box_take_all(const tile_view *view, tile_lookup *lookup, const tile_box *box,
                              float limit) {
-    look->looked_at += box->count;
+    lookup->tested += box->count;
     for (uint32_t t = box->begin; t < box->begin + box->count; ++t)
-        tile_take(look, &view->tiles[t], limit);
+        tile_take(lookup, &view->tiles[t], limit);
 }
 
 /* Visits a box; returns the next one to visit. */
-KD_FN uint32_t tile_look_at_box(const tile_view *view, tile_look *look, float limit, uint32_t i) {
+KD_FN uint32_t tile_lookup_at_box(const tile_view *view, tile_lookup *lookup, float limit,
+                                  uint32_t i) {
     const tile_box *box = &view->boxes[i];
-    ++look->looked_at;
-    const tile_verdict verdict = tile_box_judge(look, box, limit);
+    ++lookup->tested;
+    const tile_verdict verdict = tile_box_judge(lookup, box, limit);
     if (verdict == TILE_OPEN_BOX && box->skip != i + 1) return i + 1;
-    if (verdict == TILE_AS_ONE) tile_box_take(look, box);
-    if (verdict == TILE_OPEN_BOX) tile_box_take_all(view, look, box, limit);
+    if (verdict == TILE_AS_ONE) tile_box_take(lookup, box);
+    if (verdict == TILE_OPEN_BOX) tile_box_take_all(view, lookup, box, limit);
     return box->skip;
 }
 
 /* Visits boxes in order; returns the box at which the limit TILE_EXACT was reached. */
-KD_FN uint32_t tile_look_at_all(const tile_view *view, tile_look *look, float limit) {
+KD_FN uint32_t tile_lookup_at_all(const tile_view *view, tile_lookup *lookup, float limit) {
     uint32_t i = 0;
-    while (i < view->box_count && look->looked_at + 1 + TILE_LEAF <= TILE_EXACT)
-        i = tile_look_at_box(view, look, limit, i);
+    while (i < view->box_count && lookup->tested + 1 + TILE_LEAF <= TILE_EXACT)
+        i = tile_lookup_at_box(view, lookup, limit, i);
     return i < view->box_count ? i : view->box_count;
 }
 
@@ -350,39 +353,40 @@ typedef struct tile_waiting {
 } tile_waiting;
 
 /* Evaluates a box that need not be opened; returns true if it has to be. */
-KD_FN bool tile_meet_box(const tile_view *view, tile_look *look, float limit, uint32_t box) {
-    const tile_verdict verdict = tile_box_judge(look, &view->boxes[box], limit);
-    ++look->looked_at;
-    if (verdict == TILE_AS_ONE) tile_box_take(look, &view->boxes[box]);
+KD_FN bool tile_intersect_box(const tile_view *view, tile_lookup *lookup, float limit,
+                              uint32_t box) {
+    const tile_verdict verdict = tile_box_judge(lookup, &view->boxes[box], limit);
+    ++lookup->tested;
+    if (verdict == TILE_AS_ONE) tile_box_take(lookup, &view->boxes[box]);
     return verdict == TILE_OPEN_BOX;
 }
 
 /* Visits the contents of an open box within `share` steps, divided equally between the children;
    what one child does not use goes to the other. Returns the number of unused steps. */
-KD_FN uint32_t tile_look_by_share(const tile_view *view, tile_look *look, float limit, uint32_t box,
-                                  uint32_t share) {
+KD_FN uint32_t tile_lookup_by_share(const tile_view *view, tile_lookup *lookup, float limit,
+                                    uint32_t box, uint32_t share) {
     tile_waiting waiting[TILE_WAITING];
     uint32_t count = 1, spare = 0;
     waiting[0].box = box;
     waiting[0].share = share;
     while (count) {
         const tile_waiting now = waiting[--count];
-        const tile_box *of = &view->boxes[now.box];
-        const bool leaf = of->skip == now.box + 1;
-        const uint32_t needed = leaf ? of->count : 2;
+        const tile_box *tile_box = &view->boxes[now.box];
+        const bool leaf = tile_box->skip == now.box + 1;
+        const uint32_t needed = leaf ? tile_box->count : 2;
         spare += now.share;
         if (spare < needed || count + 2 > TILE_WAITING) {
-            tile_box_guess(look, of);
+            tile_box_guess(lookup, tile_box);
             continue;
         }
         spare -= needed;
         if (leaf) {
-            tile_box_take_all(view, look, of, limit);
+            tile_box_take_all(view, lookup, tile_box, limit);
             continue;
         }
-        const uint32_t first = now.box + 1, second = of->second;
-        const bool opens = tile_meet_box(view, look, limit, second);
-        const bool open_first = tile_meet_box(view, look, limit, first);
+        const uint32_t first = now.box + 1, second = tile_box->second;
+        const bool opens = tile_intersect_box(view, lookup, limit, second);
+        const bool open_first = tile_intersect_box(view, lookup, limit, first);
         if (opens) {
             waiting[count].box = second;
             waiting[count].share = open_first ? spare / 2 : spare;
@@ -399,14 +403,15 @@ KD_FN uint32_t tile_look_by_share(const tile_view *view, tile_look *look, float 
 
 /* Visits everything from a box on within the remaining steps: the following roots of subtrees, each
    with half of the steps that the ones before have left. */
-KD_FN void tile_look_at_rest(const tile_view *view, tile_look *look, float limit, uint32_t from) {
-    uint32_t roots = 0, left = TILE_MOST - look->looked_at;
+KD_FN void tile_lookup_at_rest(const tile_view *view, tile_lookup *lookup, float limit,
+                               uint32_t from) {
+    uint32_t roots = 0, left = TILE_MAX - lookup->tested;
     for (uint32_t i = from; i < view->box_count; i = view->boxes[i].skip) ++roots;
     left = left > roots ? left - roots : 0;
     for (uint32_t i = from; i < view->box_count; i = view->boxes[i].skip) {
-        if (!tile_meet_box(view, look, limit, i)) continue;
+        if (!tile_intersect_box(view, lookup, limit, i)) continue;
         const uint32_t share = (left + 1) / 2;
-        left = left - share + tile_look_by_share(view, look, limit, i, share);
+        left = left - share + tile_lookup_by_share(view, lookup, limit, i, share);
     }
 }
 
@@ -421,53 +426,54 @@ KD_FN void tile_note_bounded(const tile_view *view) {
 }
 
 /* Returns true if the query point is known to have only an unbounded plane within the span. */
-KD_FN bool tile_place_is_wide(const tile_view *view, const tile_look *look) {
-    if (!view->patches || !(look->radius <= view->span)) return false;
-    const uint32_t patch = view->patches[look->triangle];
+KD_FN bool tile_place_is_wide(const tile_view *view, const tile_lookup *lookup) {
+    if (!view->patches || !(lookup->radius <= view->span)) return false;
+    const uint32_t patch = view->patches[lookup->triangle];
     if (patch == KD_NONE) return false;
     const mesh_view *mesh = &view->scene->mesh;
-    const uint32_t *corner = mesh->triangles + 3 * (size_t)look->triangle;
+    const uint32_t *corner = mesh->triangles + 3 * (size_t)lookup->triangle;
     const vec3 a = mesh->positions[corner[0]];
     const vec3 b = vec3_sub(mesh->positions[corner[1]], a);
-    const vec3 c = vec3_sub(mesh->positions[corner[2]], a), at = vec3_sub(look->position, a);
+    const vec3 c = vec3_sub(mesh->positions[corner[2]], a), at = vec3_sub(lookup->position, a);
     const vec3 normal = vec3_cross(b, c);
-    const float length2 = vec3_length2(normal), cosine = vec3_dot(normal, look->normal);
-    const float height = vec3_dot(normal, at), low = 1e-3f * look->radius;
+    const float length2 = vec3_length2(normal), cosine = vec3_dot(normal, lookup->normal);
+    const float height = vec3_dot(normal, at), low = 1e-3f * lookup->radius;
     if (!(cosine * cosine >= 0.9999f * length2 && height * height <= low * low * length2))
         return false;
     const float u = vec3_dot(normal, vec3_cross(at, c)) / length2;
     const float v = vec3_dot(normal, vec3_cross(b, at)) / length2;
-    const float most = 1 + 1e-4f;
-    if (!(u >= 1 - most && v >= 1 - most && u + v <= most)) return false;
+    const float maximum = 1 + 1e-4f;
+    if (!(u >= 1 - maximum && v >= 1 - maximum && u + v <= maximum)) return false;
     const uint32_t part = tile_part_at(patch & 15u, u, v);
     return (view->wide[(patch >> 4) + part] >> (cosine < 0 ? 1 : 0) & 1u) != 0;
 }
 
 /* Integral found so far. */
-KD_FN float tile_look_found(const tile_look *look) {
-    const int64_t found = look->in_the_dark ? look->lit + look->dark : look->lit;
+KD_FN float tile_lookup_found(const tile_lookup *lookup) {
+    const int64_t found = lookup->in_the_dark ? lookup->lit + lookup->dark : lookup->lit;
     return (float)found * (1 / TILE_UNITS);
 }
 
 /* Divides the integral by the openness model at the query point itself: 1 if nothing is
    modelled. */
-KD_FN float tile_look_over_model(const tile_look *look, float found, float model) {
-    const float whole = 2 * KD_PI * photon_kernel_sector(look->kernel);
-    return float_max(found / float_max(OPENNESS_LEAST, model), TILE_LEAST_SHARE * whole);
+KD_FN float tile_lookup_over_model(const tile_lookup *lookup, float found, float model) {
+    const float whole = 2 * KD_PI * photon_kernel_sector(lookup->kernel);
+    return float_max(found / float_max(OPENNESS_MIN, model), TILE_MIN_SHARE * whole);
 }
 
 /* Integral of the kernel over the surfaces that count, relative to the squared radius. */
-KD_FN float tile_kernel_integral(const tile_view *view, tile_look *look, float limit) {
-    if (tile_place_is_wide(view, look)) return 2 * KD_PI * photon_kernel_sector(look->kernel);
-    const uint32_t rest = tile_look_at_all(view, look, limit);
+KD_FN float tile_kernel_integral(const tile_view *view, tile_lookup *lookup, float limit) {
+    if (tile_place_is_wide(view, lookup)) return 2 * KD_PI * photon_kernel_sector(lookup->kernel);
+    const uint32_t rest = tile_lookup_at_all(view, lookup, limit);
     if (rest < view->box_count) {
         tile_note_bounded(view);
-        tile_look_at_rest(view, look, limit, rest);
+        tile_lookup_at_rest(view, lookup, limit, rest);
     }
     float model = 1;
-    if (look->modelled)
-        model = openness_at(view->scene, look->position, look->normal, look->triangle, view->span);
-    return tile_look_over_model(look, tile_look_found(look), model);
+    if (lookup->modelled)
+        model = openness_at(view->scene, lookup->position, lookup->normal, lookup->triangle,
+                            view->span);
+    return tile_lookup_over_model(lookup, tile_lookup_found(lookup), model);
 }
 
 #endif

@@ -58,8 +58,8 @@ __device__ __forceinline__ photon photon_of_records(const float4 *records, uint3
     return made;
 }
 
-__device__ __forceinline__ bool is_diffuse(const eye_request *asked) {
-    return asked->at.kind == MATERIAL_DIFFUSE;
+__device__ __forceinline__ bool is_diffuse(const eye_request *request) {
+    return request->at.kind == MATERIAL_DIFFUSE;
 }
 
 /* The surface of a request, and this lane's share of the scattered power. `diffuse`: the surface is
@@ -72,13 +72,13 @@ template <bool diffuse> struct weighing {
     estimate_point here;
     flux_sum sum;
 
-    __device__ __forceinline__ void begin(const eye_request *from) {
-        asked = from;
-        at.geometric = from->at.geometric;
-        at.normal = from->at.normal;
-        at.diffuse = from->at.diffuse;
-        wo = from->wo;
-        here = estimate_point_of(&from->at);
+    __device__ __forceinline__ void begin(const eye_request *request) {
+        asked = request;
+        at.geometric = request->at.geometric;
+        at.normal = request->at.normal;
+        at.diffuse = request->at.diffuse;
+        wo = request->wo;
+        here = estimate_point_of(&request->at);
         sum = flux_sum_none();
     }
 
@@ -111,7 +111,7 @@ __device__ __forceinline__ void store_estimate(const gather_work &work, uint32_t
 
 /* --- all within a radius --------------------------------------------------------------------- */
 
-struct within_room {
+struct within_scratch {
     descent path;
     float dist2[64];
     uint32_t place[64];
@@ -119,17 +119,17 @@ struct within_room {
 
 /* Processes one request by the whole warp. */
 template <bool diffuse>
-__device__ __forceinline__ void within_of_one(const gather_work &work, within_room &room,
+__device__ __forceinline__ void within_of_one(const gather_work &work, within_scratch &own_scratch,
                                               uint32_t which) {
-    float *dist2 = room.dist2;
-    uint32_t *place = room.place;
+    float *dist2 = own_scratch.dist2;
+    uint32_t *place = own_scratch.place;
     uint32_t waiting = 0;
     weighing<diffuse> weigh;
     weigh.begin(work.requests + which);
     const float bound2 = pointtree_bound2(work.radius), per_bound2 = 1 / bound2;
     const uint32_t bound = __float_as_uint(bound2);
     gather_index::visit(
-        work.index, room.path, weigh.here.position, [&] { return bound; },
+        work.index, own_scratch.path, weigh.here.position, [&] { return bound; },
         [&](uint32_t bits, uint32_t at) {
             const bool within = bits <= bound;
             const unsigned all = __ballot_sync(ALL, within);
@@ -152,16 +152,16 @@ __device__ __forceinline__ void within_of_one(const gather_work &work, within_ro
     store_estimate(work, which, weigh.sum, work.radius);
 }
 
-static __device__ __noinline__ void within_of_other(const gather_work &work, within_room &room,
-                                                    uint32_t which) {
-    within_of_one<false>(work, room, which);
+static __device__ __noinline__ void within_of_other(const gather_work &work,
+                                                    within_scratch &own_scratch, uint32_t which) {
+    within_of_one<false>(work, own_scratch, which);
 }
 
 /* --- the k nearest --------------------------------------------------------------------------- */
 
 /* The nearest photons so far, at most 32 * PARTS, and the resulting bound. */
 template <int PARTS> struct nearest_places {
-    static constexpr uint32_t ROOM = 32 * PARTS;
+    static constexpr uint32_t CAPACITY = 32 * PARTS;
     uint32_t *dist2, *place; /* in this warp's shared memory */
     const uint32_t *ids;
     uint32_t k, count, bound;
@@ -173,7 +173,7 @@ template <int PARTS> struct nearest_places {
         const uint32_t to = count + __popc(all & ((1u << lane_id()) - 1));
         if (useful) dist2[to] = bits, place[to] = at;
         count += __popc(all);
-        if (count > ROOM - 32) shrink((k + ROOM - 32) / 2);
+        if (count > CAPACITY - 32) shrink((k + CAPACITY - 32) / 2);
     }
 
     /* Among photons at distance `tie`, returns the largest id to keep so that k remain in total. */
@@ -200,21 +200,21 @@ template <int PARTS> struct nearest_places {
         return hi;
     }
 
-    /* Reduces the list to the k nearest, or to at most `most`. */
-    __device__ void shrink(uint32_t most) {
-        uint32_t d[PARTS], p[PARTS], least = KD_NONE, last = 0;
+    /* Reduces the list to the k nearest, or to at most `maximum`. */
+    __device__ void shrink(uint32_t maximum) {
+        uint32_t d[PARTS], p[PARTS], minimum = KD_NONE, last = 0;
         __syncwarp();
 #pragma unroll
         for (int part = 0; part < PARTS; ++part) {
             const uint32_t at = part * 32 + lane_id();
             d[part] = at < count ? dist2[at] : KD_NONE;
             p[part] = at < count ? place[at] : 0;
-            least = min(least, d[part]);
+            minimum = min(minimum, d[part]);
             last = max(last, at < count ? d[part] : 0);
         }
-        uint32_t lo = __reduce_min_sync(ALL, least), hi = __reduce_max_sync(ALL, last);
+        uint32_t lo = __reduce_min_sync(ALL, minimum), hi = __reduce_max_sync(ALL, last);
         uint32_t within = count; /* photons up to hi */
-        while (lo < hi && within > most) {
+        while (lo < hi && within > maximum) {
             const uint32_t middle = lo + (hi - lo) / 2;
             uint32_t below = 0;
 #pragma unroll
@@ -225,7 +225,7 @@ template <int PARTS> struct nearest_places {
             else
                 lo = middle + 1;
         }
-        const bool tied = within > most;
+        const bool tied = within > maximum;
         const uint32_t last_id = tied ? id_limit(d, p, hi) : 0;
         __syncwarp();
         count = 0;
@@ -243,41 +243,44 @@ template <int PARTS> struct nearest_places {
 
     /* Largest dist2 in the list; dropped photons have KD_NONE. */
     __device__ __forceinline__ uint32_t last_dist2() const {
-        uint32_t most = 0;
+        uint32_t maximum = 0;
         for (uint32_t at = lane_id(); at < count; at += 32)
-            if (dist2[at] != KD_NONE) most = max(most, dist2[at]);
+            if (dist2[at] != KD_NONE) maximum = max(maximum, dist2[at]);
         __syncwarp(); /* before the next write: a reduction does not order memory accesses */
-        return __reduce_max_sync(ALL, most);
+        return __reduce_max_sync(ALL, maximum);
     }
 
     /* Drops the last photon by (dist2, id) and returns its dist2. */
     __device__ uint32_t drop_last() const {
-        const uint32_t most = last_dist2();
+        const uint32_t maximum = last_dist2();
         uint32_t id = 0;
         for (uint32_t at = lane_id(); at < count; at += 32)
-            if (dist2[at] == most) id = max(id, ids[place[at]]);
+            if (dist2[at] == maximum) id = max(id, ids[place[at]]);
         id = __reduce_max_sync(ALL, id);
         for (uint32_t at = lane_id(); at < count; at += 32)
-            if (dist2[at] == most && ids[place[at]] == id) dist2[at] = KD_NONE;
+            if (dist2[at] == maximum && ids[place[at]] == id) dist2[at] = KD_NONE;
         __syncwarp();
-        return most;
+        return maximum;
     }
 };
 
-template <int PARTS> struct nearest_room {
+template <int PARTS> struct nearest_scratch {
     descent path;
     uint32_t dist2[32 * PARTS], place[32 * PARTS];
 };
 
 /* Finds the k nearest photons of a point, or all within the radius if they are fewer. */
 template <int PARTS>
-__device__ __forceinline__ nearest_places<PARTS> find_nearest(const gather_work &work,
-                                                              nearest_room<PARTS> &room, vec3 q) {
-    nearest_places<PARTS> best = {
-        room.dist2, room.place, work.index.ids,
-        work.k,     0,          __float_as_uint(pointtree_bound2(work.radius))};
+__device__ __forceinline__ nearest_places<PARTS>
+find_nearest(const gather_work &work, nearest_scratch<PARTS> &own_scratch, vec3 q) {
+    nearest_places<PARTS> best = {own_scratch.dist2,
+                                  own_scratch.place,
+                                  work.index.ids,
+                                  work.k,
+                                  0,
+                                  __float_as_uint(pointtree_bound2(work.radius))};
     gather_index::visit(
-        work.index, room.path, q, [&] { return best.bound; },
+        work.index, own_scratch.path, q, [&] { return best.bound; },
         [&](uint32_t bits, uint32_t at) { best.offer(bits, at); });
     __syncwarp();
     if (best.count > best.k) best.shrink(best.k);
@@ -308,9 +311,9 @@ __device__ __noinline__ void weigh_nearest_other(const gather_work &work,
 }
 
 template <int PARTS>
-__device__ __forceinline__ void nearest_of_one(const gather_work &work, nearest_room<PARTS> &room,
-                                               uint32_t which) {
-    nearest_places<PARTS> best = find_nearest(work, room, work.requests[which].at.position);
+__device__ __forceinline__ void
+nearest_of_one(const gather_work &work, nearest_scratch<PARTS> &own_scratch, uint32_t which) {
+    nearest_places<PARTS> best = find_nearest(work, own_scratch, work.requests[which].at.position);
     float radius = work.radius;
     if (best.count == best.k) radius = sqrtf(__uint_as_float(best.drop_last()));
     if (is_diffuse(work.requests + which))
@@ -333,29 +336,29 @@ __device__ __forceinline__ bool take_alone(const gather_work &work, uint32_t *wh
 
 static __global__
 __launch_bounds__(32 * WARPS) void alone_within(const __grid_constant__ gather_work work) {
-    __shared__ within_room rooms[WARPS];
+    __shared__ within_scratch scratch[WARPS];
     for (uint32_t which; take_alone(work, &which);)
         if (is_diffuse(work.requests + which))
-            within_of_one<true>(work, rooms[threadIdx.x / 32], which);
+            within_of_one<true>(work, scratch[threadIdx.x / 32], which);
         else
-            within_of_other(work, rooms[threadIdx.x / 32], which);
+            within_of_other(work, scratch[threadIdx.x / 32], which);
 }
 
 template <int PARTS>
 __global__ __launch_bounds__(32 *
                              WARPS) void alone_nearest(const __grid_constant__ gather_work work) {
-    __shared__ nearest_room<PARTS> rooms[WARPS];
+    __shared__ nearest_scratch<PARTS> scratch[WARPS];
     for (uint32_t which; take_alone(work, &which);)
-        nearest_of_one(work, rooms[threadIdx.x / 32], which);
+        nearest_of_one(work, scratch[threadIdx.x / 32], which);
 }
 
 /* One warp per request, for all requests. */
 template <int PARTS>
 __global__ __launch_bounds__(32 *
                              WARPS) void gather_nearest(const __grid_constant__ gather_work work) {
-    __shared__ nearest_room<PARTS> rooms[WARPS];
+    __shared__ nearest_scratch<PARTS> scratch[WARPS];
     const uint32_t warp = threadIdx.x / 32, which = blockIdx.x * WARPS + warp;
-    if (which < work.count) nearest_of_one(work, rooms[warp], which);
+    if (which < work.count) nearest_of_one(work, scratch[warp], which);
 }
 
 } // namespace photon_gathering_cuda

@@ -45,28 +45,28 @@ static float axis_of(vec3 v, int axis) {
 }
 
 /* Computes the bounding sphere, about the centre of the cluster's box, and the box of centres. */
-static void cluster_measure(aim_cluster *of, const mesh_view *mesh, const uint32_t *ids) {
+static void cluster_measure(aim_cluster *cluster, const mesh_view *mesh, const uint32_t *ids) {
     box3 box = box3_empty();
-    of->places = box3_empty();
-    for (uint32_t i = of->begin; i < of->end; ++i) {
+    cluster->places = box3_empty();
+    for (uint32_t i = cluster->begin; i < cluster->end; ++i) {
         const box3 one = lens_box(mesh, ids[i]);
         box3_include(&box, one.lo);
         box3_include(&box, one.hi);
-        box3_include(&of->places, box3_centre(one));
+        box3_include(&cluster->places, box3_centre(one));
     }
     const vec3 centre = box3_centre(box);
     float radius2 = 0;
-    for (uint32_t i = of->begin; i < of->end; ++i)
+    for (uint32_t i = cluster->begin; i < cluster->end; ++i)
         for (size_t k = 0; k < 3; ++k) {
             const vec3 p = mesh->positions[mesh->triangles[3 * (size_t)ids[i] + k]];
             radius2 = float_max(radius2, vec3_length2(vec3_sub(p, centre)));
         }
-    of->sphere.centre = centre;
-    of->sphere.radius = sqrtf(radius2) * 1.0001f; /* allows for rounding */
+    cluster->sphere.centre = centre;
+    cluster->sphere.radius = sqrtf(radius2) * 1.0001f; /* allows for rounding */
 }
 
-static int bin_of(const aim_cluster *of, int axis, vec3 place) {
-    const float low = axis_of(of->places.lo, axis), high = axis_of(of->places.hi, axis);
+static int bin_of(const aim_cluster *cluster, int axis, vec3 place) {
+    const float low = axis_of(cluster->places.lo, axis), high = axis_of(cluster->places.hi, axis);
     const int bin = (int)((axis_of(place, axis) - low) / (high - low) * AIM_BINS);
     return bin < 0 ? 0 : bin < AIM_BINS ? bin : AIM_BINS - 1;
 }
@@ -76,15 +76,15 @@ static float box_radius2(box3 box) {
 }
 
 /* Finds the cheapest split between two bins of an axis. */
-static void consider_axis(aim_cut *best, const aim_cluster *of, const mesh_view *mesh,
+static void consider_axis(aim_cut *best, const aim_cluster *cluster, const mesh_view *mesh,
                           const uint32_t *ids, int axis) {
-    const float low = axis_of(of->places.lo, axis), high = axis_of(of->places.hi, axis);
+    const float low = axis_of(cluster->places.lo, axis), high = axis_of(cluster->places.hi, axis);
     if (!(high > low)) return;
     box3 bins[AIM_BINS], above[AIM_BINS + 1], below = box3_empty();
     for (int b = 0; b < AIM_BINS; ++b) bins[b] = box3_empty();
-    for (uint32_t i = of->begin; i < of->end; ++i) {
+    for (uint32_t i = cluster->begin; i < cluster->end; ++i) {
         const box3 one = lens_box(mesh, ids[i]);
-        box3 *bin = &bins[bin_of(of, axis, box3_centre(one))];
+        box3 *bin = &bins[bin_of(cluster, axis, box3_centre(one))];
         box3_include(bin, one.lo);
         box3_include(bin, one.hi);
     }
@@ -110,29 +110,30 @@ static void consider_axis(aim_cut *best, const aim_cluster *of, const mesh_view 
     }
 }
 
-/* Splits `of`, moving the upper part to `upper`; returns false if no split pays. */
-static bool cluster_cut(aim_cluster *of, aim_cluster *upper, const mesh_view *mesh, uint32_t *ids) {
-    const float radius2 = float_square(of->sphere.radius);
+/* Splits `cluster`, moving the upper part to `upper`; returns false if no split pays. */
+static bool cluster_cut(aim_cluster *cluster, aim_cluster *upper, const mesh_view *mesh,
+                        uint32_t *ids) {
+    const float radius2 = float_square(cluster->sphere.radius);
     aim_cut best = {0, 0, INFINITY};
-    for (int axis = 0; axis < 3; ++axis) consider_axis(&best, of, mesh, ids, axis);
+    for (int axis = 0; axis < 3; ++axis) consider_axis(&best, cluster, mesh, ids, axis);
     if (!(best.cost < INFINITY)) return false;
-    uint32_t middle = of->begin;
-    for (uint32_t i = of->begin; i < of->end; ++i) {
+    uint32_t middle = cluster->begin;
+    for (uint32_t i = cluster->begin; i < cluster->end; ++i) {
         const vec3 place = box3_centre(lens_box(mesh, ids[i]));
-        if ((float)bin_of(of, best.axis, place) >= best.at) continue;
+        if ((float)bin_of(cluster, best.axis, place) >= best.at) continue;
         const uint32_t moved = ids[middle];
         ids[middle++] = ids[i];
         ids[i] = moved;
     }
-    aim_cluster lower = *of;
-    *upper = *of;
+    aim_cluster lower = *cluster;
+    *upper = *cluster;
     lower.end = upper->begin = middle;
     cluster_measure(&lower, mesh, ids);
     cluster_measure(upper, mesh, ids);
     if (!(float_square(lower.sphere.radius) + float_square(upper->sphere.radius) <
           AIM_WORTH * radius2))
         return false;
-    *of = lower;
+    *cluster = lower;
     return true;
 }
 

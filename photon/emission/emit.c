@@ -16,7 +16,7 @@
 enum {
     PIECE_PATHS = 256,
     BATCH_PATHS = 1 << 16,
-    BATCH_PATHS_LEAST = 4 * PIECE_PATHS,
+    BATCH_PATHS_MIN = 4 * PIECE_PATHS,
     PIECE_FIRST_CAPACITY = 256,
     PHOTONS_PLANNED = 2, /* photons per path, for planning; bright interiors yield some more */
     LIST_SPARE = 256,
@@ -35,10 +35,10 @@ typedef struct emit_batch {
     const scene_view *scene;
     const photon_order *order;
     uint64_t first_path;
-    uint32_t paths;       /* of this rank in this batch */
-    uint32_t paths_most;  /* limit for a batch */
-    uint32_t room;        /* capacity, in paths */
-    uint32_t piece_count; /* capacity, in pieces */
+    uint32_t paths;         /* of this rank in this batch */
+    uint32_t paths_max;     /* limit for a batch */
+    uint32_t path_capacity; /* capacity, in paths */
+    uint32_t piece_count;   /* capacity, in pieces */
     emit_piece *pieces;
     uint32_t *counts; /* number of photons of each path */
     photon_ledger *ledgers;
@@ -52,7 +52,7 @@ typedef struct emit_batch {
 
 /* The active paths of a piece: all of them advance by one ray at a time until none is left. */
 typedef struct wave {
-    photon_way ways[PIECE_PATHS];
+    photon_path batch_paths[PIECE_PATHS];
     uint16_t flying[PIECE_PATHS]; /* indices of the active paths, ascending */
     uint32_t count;
     ray rays[PIECE_PATHS];
@@ -68,30 +68,30 @@ static kd_status piece_put(emit_piece *piece, const photon *landed) {
     return KD_OK;
 }
 
-/* As photon_way_next, once a ray's hit is known. *on: the path has another ray. */
-static kd_status wave_arrive(emit_batch *batch, emit_piece *piece, uint32_t index, photon_way *way,
-                             ray_hit hit, bool *on) {
+/* As photon_path_next, once a ray's hit is known. *on: the path has another ray. */
+static kd_status wave_arrive(emit_batch *batch, emit_piece *piece, uint32_t index,
+                             photon_path *state, ray_hit hit, bool *on) {
     const scene_view *scene = batch->scene;
     const photon_wish *wish = &batch->order->wish;
     photon_ledger *ledger = &batch->ledgers[index];
     photon landing;
     surface at;
-    bool strayed;
-    if (photon_way_shines(scene, wish, way, hit, &landing)) {
+    bool in_volume;
+    if (photon_path_shines(scene, wish, state, hit, &landing)) {
         KD_TRY(piece_put(piece, &landing));
         ++batch->counts[index];
     }
-    *on = photon_passes(scene, &way->flying, way->key, way->step, &hit, &way->layers, &strayed,
-                        ledger);
+    *on = photon_passes(scene, &state->flying, state->key, state->step, &hit, &state->layers,
+                        &in_volume, ledger);
     if (*on) return KD_OK;
-    const photon_turn turn = photon_way_arrive(scene, way, hit, strayed, &at, ledger);
+    const photon_turn turn = photon_path_arrive(scene, state, hit, in_volume, &at, ledger);
     if (turn == PHOTON_ENDS) return KD_OK;
-    if (photon_way_lands(scene, wish, turn, &at, way, &landing)) {
+    if (photon_path_lands(scene, wish, turn, &at, state, &landing)) {
         KD_TRY(piece_put(piece, &landing));
         ++batch->counts[index];
     }
-    *on = photon_way_go_on(scene, wish, turn, &at, way, ledger) &&
-          !photon_way_is_over(wish, way, ledger);
+    *on = photon_path_go_on(scene, wish, turn, &at, state, ledger) &&
+          !photon_path_is_over(wish, state, ledger);
     return KD_OK;
 }
 
@@ -102,16 +102,16 @@ static kd_status wave_trace(emit_batch *batch, emit_piece *piece, uint32_t first
     for (uint32_t i = 0; i < paths; ++i) {
         photon_ledger *ledger = &batch->ledgers[first + i];
         batch->counts[first + i] = 0;
-        if (photon_way_begin(batch->scene, &batch->order->emission, batch->first_path + first + i,
-                             &w->ways[i], ledger) &&
-            !photon_way_is_over(&batch->order->wish, &w->ways[i], ledger))
+        if (photon_path_begin(batch->scene, &batch->order->emission, batch->first_path + first + i,
+                              &w->batch_paths[i], ledger) &&
+            !photon_path_is_over(&batch->order->wish, &w->batch_paths[i], ledger))
             w->flying[w->count++] = (uint16_t)i;
     }
     while (w->count) {
         const uint32_t count = w->count;
         for (uint32_t j = 0; j < count; ++j) {
-            w->rays[j] = w->ways[w->flying[j]].flying.cast;
-            ++w->ways[w->flying[j]].step;
+            w->rays[j] = w->batch_paths[w->flying[j]].flying.cast;
+            ++w->batch_paths[w->flying[j]].step;
             ++batch->ledgers[first + w->flying[j]].rays;
         }
         (void)trace_closest(&batch->scene->tree, w->rays, w->hits, count, NULL, NULL);
@@ -119,7 +119,7 @@ static kd_status wave_trace(emit_batch *batch, emit_piece *piece, uint32_t first
         for (uint32_t j = 0; j < count; ++j) {
             const uint16_t i = w->flying[j];
             bool on = false;
-            KD_TRY(wave_arrive(batch, piece, first + i, &w->ways[i], w->hits[j], &on));
+            KD_TRY(wave_arrive(batch, piece, first + i, &w->batch_paths[i], w->hits[j], &on));
             w->flying[w->count] = i;
             w->count += on;
         }
@@ -171,7 +171,7 @@ static void trace_pieces(void *context, int64_t begin, int64_t end, int thread) 
 /* Scans the paths in order: computes positions and sums, and finds the end of the list. `counted`
    holds paths and photons before the batch. */
 static emit_part scan_batch(emit_batch *batch, emit_part counted) {
-    const uint64_t wanted = batch->order->wanted, longest = emit_paths_most(batch->order);
+    const uint64_t wanted = batch->order->wanted, longest = emit_paths_max(batch->order);
     emit_part part;
     memset(&part, 0, sizeof part);
     for (uint32_t p = 0; p < batch->piece_count; ++p) batch->pieces[p].taken = 0;
@@ -183,7 +183,7 @@ static emit_part scan_batch(emit_batch *batch, emit_part counted) {
         ++part.paths;
         const uint64_t photons = counted.photons + part.photons, paths = counted.paths + part.paths;
         const bool vain = paths % EMIT_PATHS_IN_VAIN == 0 &&
-                          photons < paths / EMIT_PATHS_IN_VAIN * emit_least_landed(batch->order);
+                          photons < paths / EMIT_PATHS_IN_VAIN * emit_min_landed(batch->order);
         part.complete = photons >= wanted;
         part.ended = part.complete || paths >= longest || vain;
     }
@@ -212,7 +212,7 @@ static void copy_pieces(void *context, int64_t begin, int64_t end, int thread) {
 /* Reserves memory for `paths` paths; old contents are lost. */
 static kd_status batch_reserve(emit_batch *batch, uint32_t paths) {
     const uint32_t pieces = (paths + PIECE_PATHS - 1) / PIECE_PATHS;
-    if (paths <= batch->room) return KD_OK;
+    if (paths <= batch->path_capacity) return KD_OK;
     memory_free(batch->counts);
     memory_free(batch->ledgers);
     batch->counts = NULL;
@@ -227,7 +227,7 @@ static kd_status batch_reserve(emit_batch *batch, uint32_t paths) {
         KD_TRY(KD_RESERVE(batch->pieces[p].photons, PIECE_FIRST_CAPACITY));
         batch->pieces[p].capacity = PIECE_FIRST_CAPACITY;
     }
-    batch->room = paths;
+    batch->path_capacity = paths;
     return KD_OK;
 }
 
@@ -236,7 +236,7 @@ uint64_t photon_list_bytes(uint64_t photons) {
 }
 
 uint64_t photon_batch_bytes(uint64_t photons) {
-    const uint64_t paths = photons < BATCH_PATHS ? photons + BATCH_PATHS_LEAST : BATCH_PATHS;
+    const uint64_t paths = photons < BATCH_PATHS ? photons + BATCH_PATHS_MIN : BATCH_PATHS;
     const uint64_t each =
         sizeof(uint32_t) + sizeof(photon_ledger) + PHOTONS_PLANNED * sizeof(photon);
     return photons ? paths * each : 0;
@@ -273,13 +273,13 @@ static void list_finish(photon_list *list, const emit_batch *batch) {
 
 /* Estimates how many paths are needed; those beyond the last photon wanted are wasted. */
 static uint32_t batch_choose_paths(const emit_batch *batch, const photon_list *list) {
-    if (batch->order->batch_paths) return batch->paths_most;
+    if (batch->order->batch_paths) return batch->paths_max;
     const uint64_t count = list->count + list->others;
     const double missing = (double)(batch->order->wanted - count);
     const double paths = count ? 1.02 * missing * (double)list->emitted / (double)count
                                : 0.5 * missing + (double)list->emitted;
-    if (!(paths < batch->paths_most)) return batch->paths_most;
-    return paths > BATCH_PATHS_LEAST ? (uint32_t)paths : BATCH_PATHS_LEAST;
+    if (!(paths < batch->paths_max)) return batch->paths_max;
+    return paths > BATCH_PATHS_MIN ? (uint32_t)paths : BATCH_PATHS_MIN;
 }
 
 /* Traces the paths of a batch; *landed is the number of photons stored. */
@@ -305,7 +305,7 @@ static kd_status begin_run(photon_list *list, uint64_t place, uint64_t photons) 
 
 /* Traces a batch, by all ranks, and appends its photons. */
 static kd_status run_batch(photon_list *list, emit_batch *batch, uint64_t *capacity, bool *done,
-                           bool *stopped, job *watched) {
+                           bool *stopped, job_control *job) {
     emit_share *share = &batch->share;
     uint64_t paths = batch_choose_paths(batch, list), landed = 0;
     list->cut = emit_is_overdue(batch->order, list->emitted);
@@ -315,17 +315,17 @@ static kd_status run_batch(photon_list *list, emit_batch *batch, uint64_t *capac
     batch->first_path = list->emitted + share->first;
     batch->paths = (uint32_t)share->paths;
     KD_TRY(trace_batch(batch, &landed));
-    KD_TRY(emit_share_landed(share, landed, job_cancelled(watched), stopped));
+    KD_TRY(emit_share_landed(share, landed, job_cancelled(job), stopped));
     const uint64_t before = list->count, all_before = before + list->others;
     const emit_part counted = {batch->first_path, all_before + share->before, 0, 0};
-    emit_part own = scan_batch(batch, counted), all;
-    KD_TRY(emit_share_parts(share, &own, all_before, &all));
-    sum_ledgers(batch, own.paths);
-    const bool apart = batch->order->apart && share->among;
-    if (apart) KD_TRY(begin_run(list, counted.photons, own.photons));
-    batch->shift = apart ? counted.photons - before : 0;
-    list->count += apart ? own.photons : all.photons;
-    list->others += apart ? all.photons - own.photons : 0;
+    emit_part part = scan_batch(batch, counted), all;
+    KD_TRY(emit_share_parts(share, &part, all_before, &all));
+    sum_ledgers(batch, part.paths);
+    const bool distributed = batch->order->distributed && share->comm;
+    if (distributed) KD_TRY(begin_run(list, counted.photons, part.photons));
+    batch->shift = distributed ? counted.photons - before : 0;
+    list->count += distributed ? part.photons : all.photons;
+    list->others += distributed ? all.photons - part.photons : 0;
     list->emitted += all.paths;
     list->complete = all.complete;
     *done = all.ended;
@@ -335,10 +335,10 @@ static kd_status run_batch(photon_list *list, emit_batch *batch, uint64_t *capac
         *capacity = larger;
     }
     batch->destination = list->photons;
-    const uint32_t pieces = (uint32_t)((own.paths + PIECE_PATHS - 1) / PIECE_PATHS);
+    const uint32_t pieces = (uint32_t)((part.paths + PIECE_PATHS - 1) / PIECE_PATHS);
     parallel_for(pieces, 16, copy_pieces, batch);
-    if (!apart) KD_TRY(emit_share_photons(share, list->photons));
-    job_advance(watched, (int64_t)all.photons);
+    if (!distributed) KD_TRY(emit_share_photons(share, list->photons));
+    job_advance(job, (int64_t)all.photons);
     return KD_OK;
 }
 
@@ -347,10 +347,10 @@ bool emit_is_overdue(const photon_order *order, uint64_t emitted) {
 }
 
 kd_status photon_list_open(photon_list *out, const scene_view *scene, const photon_order *order,
-                           job *watched) {
+                           job_control *job) {
     memset(out, 0, sizeof *out);
-    const bool apart = order->apart && ranks_shared(order->among);
-    const uint64_t keepers = apart ? (uint64_t)order->among->size : 1;
+    const bool distributed = order->distributed && ranks_shared(order->comm);
+    const uint64_t keepers = distributed ? (uint64_t)order->comm->size : 1;
     KD_REQUIRE(order->wanted / keepers <= POINTTREE_COUNT_MAX / 2, KD_ERROR_USAGE,
                "%llu photons requested; one map supports at most %u",
                (unsigned long long)order->wanted, POINTTREE_COUNT_MAX / 2);
@@ -361,15 +361,15 @@ kd_status photon_list_open(photon_list *out, const scene_view *scene, const phot
     batch.scene = scene;
     batch.order = order;
     batch.ledger_scale = ledger_scale(scene->total_power);
-    batch.paths_most = order->batch_paths ? order->batch_paths : BATCH_PATHS;
-    if (ranks_shared(order->among) && !order->batch_paths)
-        batch.paths_most *= (uint32_t)(order->among->size < 64 ? order->among->size : 64);
+    batch.paths_max = order->batch_paths ? order->batch_paths : BATCH_PATHS;
+    if (ranks_shared(order->comm) && !order->batch_paths)
+        batch.paths_max *= (uint32_t)(order->comm->size < 64 ? order->comm->size : 64);
     uint64_t capacity = order->wanted / keepers + LIST_SPARE;
     bool done = false, stopped = false;
-    KD_TRY_GOTO(emit_share_open(&batch.share, order->among));
+    KD_TRY_GOTO(emit_share_open(&batch.share, order->comm));
     KD_TRY_GOTO(KD_RESERVE(out->photons, capacity));
     while (!done) {
-        KD_TRY_GOTO(run_batch(out, &batch, &capacity, &done, &stopped, watched));
+        KD_TRY_GOTO(run_batch(out, &batch, &capacity, &done, &stopped, job));
         if (!done && stopped) {
             status = status_fail(KD_INTERRUPTED, __FILE__, __LINE__,
                                  "photon emission was interrupted after %llu of %llu photons",
@@ -386,14 +386,14 @@ done:
     return status;
 }
 
-kd_status photon_list_own(photon_list *of) {
+kd_status photon_list_own(photon_list *list) {
     photon *copy = NULL;
-    of->nodes = NULL; /* no longer valid once photons are changed */
-    if (!of->borrowed) return KD_OK;
-    KD_TRY(KD_RESERVE(copy, of->count));
-    if (of->count) memcpy(copy, of->photons, of->count * sizeof *copy);
-    of->photons = copy;
-    of->borrowed = false;
+    list->nodes = NULL; /* no longer valid once photons are changed */
+    if (!list->borrowed) return KD_OK;
+    KD_TRY(KD_RESERVE(copy, list->count));
+    if (list->count) memcpy(copy, list->photons, list->count * sizeof *copy);
+    list->photons = copy;
+    list->borrowed = false;
     return KD_OK;
 }
 

@@ -15,28 +15,28 @@
               place_photons, one thread per position, reads order and heap, and writes the list;
               begin_next_batch, one thread. After the last batch: finish_photons, one thread per
               photon, scales powers to W and writes positions and hash. */
-#include "core/device/beside.h"
+#include "core/device/async.h"
 #include "core/device/cuda.h"
 #include "core/memory.h"
 #include "photon/emission/emit.h"
 #include "photon/emission/emit_ranks.h"
 #include "photon/emission/emit_waves.cuh"
 #include "photon/emission/photon.h"
-#include "photon/emission/photon_room.cuh"
+#include "photon/emission/photon_tile.cuh"
 #include "points/tree/pointtree.h"
 #include <cub/device/device_scan.cuh>
 
 namespace {
 
 constexpr int FLAT_BLOCK = 256;
-constexpr uint64_t FIRST_PATHS = 1 << 16, FEW_PATHS = 1 << 10, MOST_PATHS = 1 << 23;
+constexpr uint64_t FIRST_PATHS = 1 << 16, FEW_PATHS = 1 << 10, MAX_PATHS = 1 << 23;
 constexpr uint32_t LIST_SPARE = 256; /* surplus photons of the last path */
 
 /* State of an emission in device memory, so that kernels are launched without synchronisation. */
 struct emission_state {
     uint64_t count, emitted; /* of the list before this batch */
     uint64_t wanted, longest;
-    uint64_t least;         /* emit_least_landed */
+    uint64_t minimum;       /* emit_min_landed */
     uint32_t landed;        /* photons in the heap; may exceed its capacity */
     uint32_t taken_paths;   /* paths of the batch that belong to the list */
     uint32_t taken;         /* photons of these paths */
@@ -78,7 +78,7 @@ __global__ void find_end(const emission_batch batch, emission_state *state) {
     for (;; ++multiple) {
         const uint64_t vain = multiple * EMIT_PATHS_IN_VAIN - state->emitted;
         if (vain > end || vain >= limit) break;
-        if (state->count + landed_by(batch, state, vain) >= multiple * state->least) continue;
+        if (state->count + landed_by(batch, state, vain) >= multiple * state->minimum) continue;
         limit = vain;
         break;
     }
@@ -110,8 +110,8 @@ __global__ __launch_bounds__(FLAT_BLOCK) void sum_ledgers(const emission_batch b
     const uint32_t end = state->taken_paths;
     for (uint64_t path = blockIdx.x * FLAT_BLOCK + threadIdx.x; path < end;
          path += gridDim.x * FLAT_BLOCK) {
-        const photon_ledger own = whole_ledger(batch.ledger[path]);
-        const ledger_units units = ledger_in_units(&own, batch.scale);
+        const photon_ledger ledger = whole_ledger(batch.ledger[path]);
+        const ledger_units units = ledger_in_units(&ledger, batch.scale);
         ledger_sum_add(&sum, &units, batch.rays[path]);
     }
     for (int i = 0; i < LEDGER_ROWS; ++i) {
@@ -139,18 +139,18 @@ __global__ __launch_bounds__(FLAT_BLOCK) void order_photons(const emission_batch
 __global__ __launch_bounds__(FLAT_BLOCK) void place_photons(const emission_batch batch,
                                                             const emission_state *state,
                                                             photon *list, uint64_t shift) {
-    __shared__ photon_room<FLAT_BLOCK> room;
+    __shared__ photon_tile<FLAT_BLOCK> tile;
     const uint32_t begin = blockIdx.x * FLAT_BLOCK;
     const uint32_t count = min((uint32_t)FLAT_BLOCK, state->taken - begin);
     if (threadIdx.x < count) {
-        landed_photon found;
+        landed_photon landed_photon;
         uint4 words[4];
         const uint4 *from = (const uint4 *)(batch.landed + batch.order[begin + threadIdx.x]);
         for (int w = 0; w < 4; ++w) words[w] = from[w];
-        memcpy(&found, words, sizeof found);
-        room.put(found.at);
+        memcpy(&landed_photon, words, sizeof landed_photon);
+        tile.put(landed_photon.at);
     }
-    room.store(list + (state->count - shift) + begin, count);
+    tile.store(list + (state->count - shift) + begin, count);
 }
 
 __global__ void begin_next_batch(emission_state *state, uint64_t count, uint64_t emitted) {
@@ -164,21 +164,21 @@ __global__ void begin_next_batch(emission_state *state, uint64_t count, uint64_t
 __global__ __launch_bounds__(FLAT_BLOCK) void finish_photons(photon *list, vec3 *positions,
                                                              uint32_t count, uint64_t place,
                                                              float factor, emission_state *state) {
-    __shared__ photon_room<FLAT_BLOCK> room;
+    __shared__ photon_tile<FLAT_BLOCK> tile;
     const uint32_t begin = blockIdx.x * FLAT_BLOCK, i = begin + threadIdx.x;
     const uint32_t here = min((uint32_t)FLAT_BLOCK, count - begin);
     uint64_t hash = 0;
     uint32_t strongest = 0;
-    room.load(list + begin, here);
+    tile.load(list + begin, here);
     if (i < count) {
-        photon at = room.get();
+        photon at = tile.get();
         at.power = vec3_scale(at.power, factor);
-        room.put(at);
+        tile.put(at);
         positions[i] = at.position;
         hash = photon_hash(&at, place + i);
         strongest = float_bits(float_max(vec3_largest(at.power), 0));
     }
-    if (factor != 1) room.store(list + begin, here);
+    if (factor != 1) tile.store(list + begin, here);
     hash = block_sum(hash);
     strongest = __reduce_max_sync(0xffffffffu, strongest);
     if (threadIdx.x % 32 == 0) atomicMax(&state->strongest, strongest);
@@ -205,11 +205,13 @@ kd_status set_state(emission_state *state, const emission_state *told, cudaStrea
 
 kd_status lay_out(emission_batch *batch, cuda_arena *arena) {
     KD_TRY(scan_counts(batch, NULL));
-    batch->landed = (landed_photon *)cuda_arena_take(arena, batch->room, sizeof(landed_photon));
-    batch->order = (uint32_t *)cuda_arena_take(arena, batch->room, sizeof(uint32_t));
+    batch->landed =
+        (landed_photon *)cuda_arena_take(arena, batch->heap_capacity, sizeof(landed_photon));
+    batch->order = (uint32_t *)cuda_arena_take(arena, batch->heap_capacity, sizeof(uint32_t));
     batch->counts = (uint32_t *)cuda_arena_take(arena, batch->paths, sizeof(uint32_t));
     batch->rays = (uint32_t *)cuda_arena_take(arena, batch->paths, sizeof(uint32_t));
-    batch->ledger = (way_ledger *)cuda_arena_take(arena, batch->paths, sizeof(way_ledger));
+    batch->ledger =
+        (photon_path_ledger *)cuda_arena_take(arena, batch->paths, sizeof(photon_path_ledger));
     batch->cub = cuda_arena_take(arena, batch->cub_bytes, 1);
     emit_lay_out_pool(batch, arena);
     return KD_OK;
@@ -219,7 +221,7 @@ kd_status lay_out(emission_batch *batch, cuda_arena *arena) {
    For a single process that is done already. */
 kd_status find_end_behind(const emission_batch *batch, emission_state *state, emission_state *told,
                           const emit_share *share) {
-    if (!share->among) return KD_OK;
+    if (!share->comm) return KD_OK;
     told->count += share->before;
     told->emitted += share->first;
     KD_TRY(set_state(state, told, batch->stream));
@@ -235,37 +237,37 @@ kd_status find_end_behind(const emission_batch *batch, emission_state *state, em
 /* Combines the parts of all ranks; sets what the list uses of this rank's part. */
 kd_status agree_on_end(const emission_batch *batch, emission_state *state, emission_state *told,
                        emit_share *share, uint64_t count, emit_part *all) {
-    emit_part own = {told->taken_paths, told->taken, told->done, told->reached};
-    KD_TRY(emit_share_parts(share, &own, count, all));
-    if (!share->among) return KD_OK;
-    told->taken_paths = (uint32_t)own.paths;
-    told->taken = (uint32_t)own.photons;
+    emit_part part = {told->taken_paths, told->taken, told->done, told->reached};
+    KD_TRY(emit_share_parts(share, &part, count, all));
+    if (!share->comm) return KD_OK;
+    told->taken_paths = (uint32_t)part.paths;
+    told->taken = (uint32_t)part.photons;
     KD_TRY(set_state(state, told, batch->stream));
     return KD_OK;
 }
 
 /* Traces the batch; repeats it with a larger heap if photons did not fit. `told` receives the
    state. */
-kd_status trace_batch(photon_emitter_cuda *with, emission_batch *batch, const scene_view *scene,
+kd_status trace_batch(photon_emitter_cuda *emitter, emission_batch *batch, const scene_view *scene,
                       const photon_order *order, emission_state *told, const emit_share *share) {
-    emission_state *state = (emission_state *)with->state.memory;
+    emission_state *state = (emission_state *)emitter->state.memory;
     if (!batch->paths) KD_TRY(tell_state(told, state, batch->stream));
     while (batch->paths) {
         cuda_arena arena = {NULL, 0};
         KD_TRY(lay_out(batch, &arena));
-        KD_TRY(device_buffer_reserve(&with->batch, arena.used));
-        arena.base = (char *)with->batch.memory;
+        KD_TRY(device_buffer_reserve(&emitter->batch, arena.used));
+        arena.base = (char *)emitter->batch.memory;
         arena.used = 0;
         KD_TRY(lay_out(batch, &arena));
         KD_TRY(emit_by_waves(batch, scene, order));
         KD_TRY(scan_counts(batch, batch->cub));
-        if (!share->among) {
+        if (!share->comm) {
             find_end<<<1, 1, 0, batch->stream>>>(*batch, state);
             KD_CUDA_LAUNCHED("find_end");
         }
         KD_TRY(tell_state(told, state, batch->stream));
-        if (told->landed <= batch->room) break;
-        batch->room = told->landed;
+        if (told->landed <= batch->heap_capacity) break;
+        batch->heap_capacity = told->landed;
         KD_CUDA(cudaMemsetAsync(&state->landed, 0, sizeof state->landed, batch->stream));
     }
     return KD_OK;
@@ -273,10 +275,10 @@ kd_status trace_batch(photon_emitter_cuda *with, emission_batch *batch, const sc
 
 /* Adds the ledgers, and moves photons to the list. */
 kd_status take_batch(photon_list_cuda *list, emission_batch *batch, emission_state *state,
-                     const emission_state *told, bool apart) {
+                     const emission_state *told, bool distributed) {
     if (told->taken_paths == 0) return KD_OK;
-    if (apart) KD_TRY(photon_list_cuda_begin_run(list, told->count, told->taken));
-    const uint64_t shift = apart ? told->count - list->here : 0;
+    if (distributed) KD_TRY(photon_list_cuda_begin_run(list, told->count, told->taken));
+    const uint64_t shift = distributed ? told->count - list->local_count : 0;
     const unsigned wanted = blocks_for(told->taken_paths), blocks = wanted < 512u ? wanted : 512u;
     sum_ledgers<<<blocks, FLAT_BLOCK, 0, batch->stream>>>(*batch, state);
     KD_CUDA_LAUNCHED("sum_ledgers");
@@ -293,39 +295,39 @@ kd_status take_batch(photon_list_cuda *list, emission_batch *batch, emission_sta
 }
 
 /* Runs one batch on all ranks. */
-kd_status run_batch(photon_list_cuda *list, photon_emitter_cuda *with, emission_batch *batch,
+kd_status run_batch(photon_list_cuda *list, photon_emitter_cuda *emitter, emission_batch *batch,
                     const scene_view *scene, const photon_order *order, emission_state *told,
-                    emit_share *share, bool *stopped, job *watched) {
-    emission_state *state = (emission_state *)with->state.memory;
+                    emit_share *share, bool *stopped, job_control *job) {
+    emission_state *state = (emission_state *)emitter->state.memory;
     emit_part all;
-    KD_TRY(trace_batch(with, batch, scene, order, told, share));
-    KD_TRY(emit_share_landed(share, told->landed, job_cancelled(watched), stopped));
+    KD_TRY(trace_batch(emitter, batch, scene, order, told, share));
+    KD_TRY(emit_share_landed(share, told->landed, job_cancelled(job), stopped));
     KD_TRY(find_end_behind(batch, state, told, share));
     KD_TRY(agree_on_end(batch, state, told, share, list->count, &all));
-    const bool apart = order->apart && share->among;
-    KD_TRY(take_batch(list, batch, state, told, apart));
-    if (!apart) KD_TRY(photon_list_cuda_exchange(list, share));
+    const bool distributed = order->distributed && share->comm;
+    KD_TRY(take_batch(list, batch, state, told, distributed));
+    if (!distributed) KD_TRY(photon_list_cuda_exchange(list, share));
     begin_next_batch<<<1, 1, 0, batch->stream>>>(state, list->count + all.photons,
                                                  list->emitted + all.paths);
     KD_CUDA_LAUNCHED("begin_next_batch");
     list->count += all.photons;
-    list->here += apart ? told->taken : all.photons;
+    list->local_count += distributed ? told->taken : all.photons;
     list->emitted += all.paths;
     list->complete = all.complete != 0;
     told->done = all.ended;
-    job_advance(watched, (int64_t)all.photons);
+    job_advance(job, (int64_t)all.photons);
     return KD_OK;
 }
 
-kd_status finish_list(photon_list_cuda *list, const photon_emitter_cuda *with, emission_state *told,
-                      float factor) {
-    emission_state *state = (emission_state *)with->state.memory;
+kd_status finish_list(photon_list_cuda *list, const photon_emitter_cuda *emitter,
+                      emission_state *told, float factor) {
+    emission_state *state = (emission_state *)emitter->state.memory;
     const cudaStream_t stream = (cudaStream_t)device_thread_stream();
     const photon_run all = {0, 0}, *runs = list->runs ? list->runs : &all;
-    const uint32_t run_count = list->runs ? list->run_count : list->here > 0;
+    const uint32_t run_count = list->runs ? list->run_count : list->local_count > 0;
     for (uint32_t r = 0; r < run_count; ++r) {
         const uint64_t begin = runs[r].begin,
-                       end = r + 1 < run_count ? runs[r + 1].begin : list->here;
+                       end = r + 1 < run_count ? runs[r + 1].begin : list->local_count;
         finish_photons<<<blocks_for(end - begin), FLAT_BLOCK, 0, stream>>>(
             (photon *)list->photons.memory + begin, (vec3 *)list->positions.memory + begin,
             (uint32_t)(end - begin), runs[r].place, factor, state);
@@ -345,50 +347,52 @@ void clear_list(photon_list_cuda *list) {
     list->positions = positions;
 }
 
-kd_status reserve_list(photon_list_cuda *list, photon_emitter_cuda *with, uint64_t photons) {
+kd_status reserve_list(photon_list_cuda *list, photon_emitter_cuda *emitter, uint64_t photons) {
     KD_TRY(device_buffer_reserve(&list->photons, photons * sizeof(photon)));
     KD_TRY(device_buffer_reserve(&list->positions, photons * sizeof(vec3)));
-    return device_buffer_reserve(&with->state, sizeof(emission_state));
+    return device_buffer_reserve(&emitter->state, sizeof(emission_state));
 }
 
 /* Number of paths of the next batch, for all ranks: the expected number and a small margin. */
-uint64_t batch_size(const photon_order *order, const photon_emitter_cuda *with,
+uint64_t batch_size(const photon_order *order, const photon_emitter_cuda *emitter,
                     const photon_list_cuda *list) {
     if (order->batch_paths) return order->batch_paths;
-    const uint64_t most =
-        MOST_PATHS * (ranks_shared(order->among) ? (uint64_t)order->among->size : 1);
-    double yield = with->yield;
+    const uint64_t maximum =
+        MAX_PATHS * (ranks_shared(order->comm) ? (uint64_t)order->comm->size : 1);
+    double yield = emitter->yield;
     if (list->emitted) yield = (double)list->count / (double)list->emitted;
     if (!(yield > 0))
         return list->emitted ? 16 * min(list->emitted, FIRST_PATHS)
                              : min(FIRST_PATHS, 2 * order->wanted + FEW_PATHS);
     const double missing = (double)(order->wanted - list->count);
     const double paths = missing / yield + 4 * sqrt(missing / yield) + 64;
-    return paths < (double)most ? (uint64_t)paths : most;
+    return paths < (double)maximum ? (uint64_t)paths : maximum;
 }
 
 /* Distributes the decision of rank 0 on the next batch, and sets this rank's part. */
-kd_status plan_batch(emission_batch *batch, photon_list_cuda *list, const photon_emitter_cuda *with,
-                     const photon_order *order, emit_share *share) {
-    uint64_t paths = batch_size(order, with, list);
+kd_status plan_batch(emission_batch *batch, photon_list_cuda *list,
+                     const photon_emitter_cuda *emitter, const photon_order *order,
+                     emit_share *share) {
+    uint64_t paths = batch_size(order, emitter, list);
     list->cut = emit_is_overdue(order, list->emitted);
     KD_TRY(emit_share_plan(share, &paths, &list->cut));
     memset(batch, 0, sizeof *batch);
     batch->first_path = list->emitted + share->first;
     batch->stream = (cudaStream_t)device_thread_stream();
-    batch->landed_count = &((emission_state *)with->state.memory)->landed;
+    batch->landed_count = &((emission_state *)emitter->state.memory)->landed;
     batch->paths = (uint32_t)share->paths;
-    batch->capacity = min(batch->paths, with->ways ? with->ways : (uint32_t)EMIT_WAYS_MOST);
-    const double yield = with->yield > 0 ? with->yield : 2;
-    const double room = 1.1 * yield * batch->paths + 1024;
-    batch->room = (uint32_t)(room < 0x1p31 ? room : 0x1p31);
+    batch->capacity = min(batch->paths, emitter->path_capacity ? emitter->path_capacity
+                                                               : (uint32_t)EMIT_PATHS_AT_ONCE);
+    const double yield = emitter->yield > 0 ? emitter->yield : 2;
+    const double estimated = 1.1 * yield * batch->paths + 1024;
+    batch->heap_capacity = (uint32_t)(estimated < 0x1p31 ? estimated : 0x1p31);
     return KD_OK;
 }
 
-kd_status finish_emission(photon_list_cuda *list, const photon_emitter_cuda *with,
+kd_status finish_emission(photon_list_cuda *list, const photon_emitter_cuda *emitter,
                           emission_state *told, double scale, emit_share *share) {
     ledger_sum sum;
-    KD_TRY(finish_list(list, with, told, (float)(1 / (double)list->emitted)));
+    KD_TRY(finish_list(list, emitter, told, (float)(1 / (double)list->emitted)));
     for (int i = 0; i < LEDGER_ROWS; ++i) {
         sum.high[i] = (int64_t)told->high[i];
         sum.low[i] = told->low[i];
@@ -400,52 +404,52 @@ kd_status finish_emission(photon_list_cuda *list, const photon_emitter_cuda *wit
     return KD_OK;
 }
 
-kd_status emit_all(photon_list_cuda *list, photon_emitter_cuda *with, const scene_view *scene,
-                   const photon_order *order, emit_share *share, job *watched) {
+kd_status emit_all(photon_list_cuda *list, photon_emitter_cuda *emitter, const scene_view *scene,
+                   const photon_order *order, emit_share *share, job_control *job) {
     const double scale = ledger_scale(scene->total_power);
     emission_state told;
     bool done = false, stopped = false;
     while (!done) {
         emission_batch batch;
-        KD_TRY(plan_batch(&batch, list, with, order, share));
+        KD_TRY(plan_batch(&batch, list, emitter, order, share));
         if (list->cut) break;
         batch.scale = scale;
-        KD_TRY(run_batch(list, with, &batch, scene, order, &told, share, &stopped, watched));
+        KD_TRY(run_batch(list, emitter, &batch, scene, order, &told, share, &stopped, job));
         done = told.done != 0;
-        if (list->count) with->yield = (double)list->count / (double)list->emitted;
+        if (list->count) emitter->yield = (double)list->count / (double)list->emitted;
         if (!done && stopped)
             KD_FAIL(KD_INTERRUPTED, "photon emission was interrupted after %llu of %llu photons",
                     (unsigned long long)list->count, (unsigned long long)order->wanted);
     }
-    return finish_emission(list, with, &told, scale, share);
+    return finish_emission(list, emitter, &told, scale, share);
 }
 
 } // namespace
 
-extern "C" kd_status photon_list_cuda_emit(photon_list_cuda *list, photon_emitter_cuda *with,
+extern "C" kd_status photon_list_cuda_emit(photon_list_cuda *list, photon_emitter_cuda *emitter,
                                            const scene_view *scene, const photon_order *order,
-                                           job *watched) {
+                                           job_control *job) {
     clear_list(list);
-    const bool apart = order->apart && ranks_shared(order->among);
-    const uint64_t keepers = apart ? (uint64_t)order->among->size : 1;
+    const bool distributed = order->distributed && ranks_shared(order->comm);
+    const uint64_t keepers = distributed ? (uint64_t)order->comm->size : 1;
     KD_REQUIRE(order->wanted / keepers <= POINTTREE_COUNT_MAX / 2, KD_ERROR_USAGE,
                "%llu photons requested; one map supports at most %u",
                (unsigned long long)order->wanted, POINTTREE_COUNT_MAX / 2);
     if (order->wanted == 0 || scene->light_count == 0 || !(scene->total_power > 0)) return KD_OK;
     /* distributed lists are larger on faster ranks */
     const uint64_t own =
-        apart ? order->wanted / keepers + order->wanted / keepers / 8 : order->wanted;
-    KD_TRY(reserve_list(list, with, own + LIST_SPARE));
+        distributed ? order->wanted / keepers + order->wanted / keepers / 8 : order->wanted;
+    KD_TRY(reserve_list(list, emitter, own + LIST_SPARE));
     emission_state begun;
     memset(&begun, 0, sizeof begun);
     begun.wanted = order->wanted;
-    begun.longest = emit_paths_most(order);
-    begun.least = emit_least_landed(order);
-    KD_TRY(set_state((emission_state *)with->state.memory, &begun,
+    begun.longest = emit_paths_max(order);
+    begun.minimum = emit_min_landed(order);
+    KD_TRY(set_state((emission_state *)emitter->state.memory, &begun,
                      (cudaStream_t)device_thread_stream()));
     emit_share share;
-    kd_status status = emit_share_open(&share, order->among);
-    if (status == KD_OK) status = emit_all(list, with, scene, order, &share, watched);
+    kd_status status = emit_share_open(&share, order->comm);
+    if (status == KD_OK) status = emit_all(list, emitter, scene, order, &share, job);
     emit_share_close(&share);
     return status;
 }
@@ -455,31 +459,31 @@ extern "C" uint64_t photon_list_cuda_bytes(uint64_t photons) {
     cuda_arena arena = {NULL, 0};
     memset(&batch, 0, sizeof batch);
     const uint64_t paths = 4 * photons < FIRST_PATHS ? FIRST_PATHS : 4 * photons;
-    batch.paths = (uint32_t)(paths < MOST_PATHS ? paths : MOST_PATHS);
-    batch.capacity = min(batch.paths, (uint32_t)EMIT_WAYS_MOST);
-    batch.room = (uint32_t)(photons + photons / 8 + FIRST_PATHS);
+    batch.paths = (uint32_t)(paths < MAX_PATHS ? paths : MAX_PATHS);
+    batch.capacity = min(batch.paths, (uint32_t)EMIT_PATHS_AT_ONCE);
+    batch.heap_capacity = (uint32_t)(photons + photons / 8 + FIRST_PATHS);
     if (lay_out(&batch, &arena) != KD_OK) return 0;
     return arena.used + (photons + LIST_SPARE) * (sizeof(photon) + sizeof(vec3));
 }
 
-extern "C" kd_status photon_list_cuda_upload(photon_list_cuda *list, const photon_list *from) {
-    photon_emitter_cuda with;
+extern "C" kd_status photon_list_cuda_upload(photon_list_cuda *list, const photon_list *photons) {
+    photon_emitter_cuda emitter;
     emission_state begun;
-    memset(&with, 0, sizeof with);
+    memset(&emitter, 0, sizeof emitter);
     memset(&begun, 0, sizeof begun);
     clear_list(list);
     kd_status status = KD_OK;
-    KD_TRY_GOTO(reserve_list(list, &with, from->count + 1));
-    KD_TRY_GOTO(
-        device_memory_upload(list->photons.memory, from->photons, from->count * sizeof(photon)));
-    KD_TRY_GOTO(device_memory_upload(with.state.memory, &begun, sizeof begun));
-    list->count = list->here = from->count;
-    list->emitted = from->emitted;
-    list->rays = from->rays;
-    list->ledger = from->ledger;
-    list->complete = from->complete;
-    KD_TRY_GOTO(finish_list(list, &with, &begun, 1));
+    KD_TRY_GOTO(reserve_list(list, &emitter, photons->count + 1));
+    KD_TRY_GOTO(device_memory_upload(list->photons.memory, photons->photons,
+                                     photons->count * sizeof(photon)));
+    KD_TRY_GOTO(device_memory_upload(emitter.state.memory, &begun, sizeof begun));
+    list->count = list->local_count = photons->count;
+    list->emitted = photons->emitted;
+    list->rays = photons->rays;
+    list->ledger = photons->ledger;
+    list->complete = photons->complete;
+    KD_TRY_GOTO(finish_list(list, &emitter, &begun, 1));
 done:
-    photon_emitter_cuda_close(&with);
+    photon_emitter_cuda_close(&emitter);
     return status;
 }

@@ -2,7 +2,7 @@
    result does not depend on the number of threads or the batch size. */
 #ifndef KD_PHOTON_EMISSION_EMIT_H
 #define KD_PHOTON_EMISSION_EMIT_H
-#include "core/device/absent.h"
+#include "core/device/cuda_stubs.h"
 #include "core/device/device_memory.h"
 #include "core/job.h"
 #include "core/status.h"
@@ -50,8 +50,9 @@ typedef struct photon_order {
     uint64_t wanted;      /* number of photons to store, at most POINTTREE_COUNT_MAX / 2 */
     uint32_t batch_paths; /* paths traced at a time; 0: default. Does not affect the result */
     double deadline;      /* timing_now() after which no paths are started; 0: none */
-    ranks *among;         /* ranks that trace the paths together; NULL: a single process */
-    bool apart; /* each rank keeps the photons that it traced; otherwise all get the whole list */
+    ranks *comm;          /* ranks that trace the paths together; NULL: a single process */
+    bool distributed;     /* each rank keeps the photons that it traced; otherwise all get the whole
+                             list */
 } photon_order;
 
 /* Index, in the list of all ranks, of this rank's photon `own`. */
@@ -66,9 +67,9 @@ static inline uint64_t photon_run_place(const photon_run *runs, uint32_t count, 
 
 /* The list ends with the first path at which `wanted` photons are stored. It ends earlier, with
    complete == false,
-   - at a multiple m of EMIT_PATHS_IN_VAIN paths, if fewer than m * emit_least_landed() photons are
+   - at a multiple m of EMIT_PATHS_IN_VAIN paths, if fewer than m * emit_min_landed() photons are
      stored, i.e. practically nothing can be hit;
-   - after emit_paths_most() paths, i.e. with less than one photon per EMIT_PATHS_PER_PHOTON paths,
+   - after emit_paths_max() paths, i.e. with less than one photon per EMIT_PATHS_PER_PHOTON paths,
      or for caustics per EMIT_PATHS_PER_CAUSTIC: each photon then carries at most that fraction of
      the power that it would have if all emitted (or aimed) light were divided among `wanted`
      photons, which is fine enough for light so faint;
@@ -81,7 +82,7 @@ enum {
     EMIT_PATHS_SPARE = 1 << 20 /* allowance for small `wanted`; a quarter of it for caustics */
 };
 
-static inline uint64_t emit_paths_most(const photon_order *order) {
+static inline uint64_t emit_paths_max(const photon_order *order) {
     return order->wish.only_specular ? EMIT_PATHS_SPARE / 4 + EMIT_PATHS_PER_CAUSTIC * order->wanted
                                      : EMIT_PATHS_SPARE + EMIT_PATHS_PER_PHOTON * order->wanted;
 }
@@ -91,7 +92,7 @@ static inline uint64_t emit_paths_most(const photon_order *order) {
    surfaces, itself a part of the image's light, and more paths would add less than that. */
 enum { EMIT_FAINT_CAUSTICS = EMIT_PATHS_IN_VAIN / 4096 };
 
-static inline uint64_t emit_least_landed(const photon_order *order) {
+static inline uint64_t emit_min_landed(const photon_order *order) {
     return order->wish.only_specular ? EMIT_FAINT_CAUSTICS : 1;
 }
 
@@ -101,11 +102,11 @@ kd_status aim_targets(emission_target *targets, uint32_t *count, const scene_vie
 /* Emits a photon list; `out` is the caller's to close. Logs nothing: photon_map_say_missing reports
    incomplete lists. */
 kd_status photon_list_open(photon_list *out, const scene_view *scene, const photon_order *order,
-                           job *watched);
+                           job_control *job);
 /* Returns true if the order's deadline has passed and at least one batch is complete. */
 bool emit_is_overdue(const photon_order *order, uint64_t emitted);
 /* Replaces borrowed photons by a copy that the list owns. */
-kd_status photon_list_own(photon_list *of);
+kd_status photon_list_own(photon_list *list);
 /* Bytes of a list of `photons` photons; bytes of the paths traced at a time to fill it, at two
    photons each. */
 uint64_t photon_list_bytes(uint64_t photons);
@@ -124,9 +125,9 @@ typedef struct photon_list_cuda {
     device_buffer photons;   /* in the order (path, bounce) */
     device_buffer positions; /* vec3 each, from which the tree is built */
     uint64_t count, emitted, rays;
-    uint64_t here;      /* photons in this memory: all, unless the list is distributed */
-    photon_run *runs;   /* distributed lists: runs of these photons, ascending; otherwise NULL */
-    uint32_t run_count; /* host memory */
+    uint64_t local_count; /* photons in this memory: all, unless the list is distributed */
+    photon_run *runs;     /* distributed lists: runs of these photons, ascending; otherwise NULL */
+    uint32_t run_count;   /* host memory */
     photon_ledger ledger;
     bool complete, cut;
     uint64_t hash;   /* sum of photon_hash */
@@ -136,8 +137,8 @@ typedef struct photon_list_cuda {
 /* Working memory, reused by the next emission. */
 typedef struct photon_emitter_cuda {
     device_buffer batch, state;
-    double yield;  /* photons per path in the last emission; 0: not known */
-    uint32_t ways; /* limit of paths in flight; 0: chosen for the device */
+    double yield;           /* photons per path in the last emission; 0: not known */
+    uint32_t path_capacity; /* limit of paths in flight; 0: chosen for the device */
 } photon_emitter_cuda;
 
 void photon_emitter_cuda_close(photon_emitter_cuda *owned); /* `owned` may be zeroed */
@@ -146,10 +147,10 @@ void photon_emitter_cuda_close(photon_emitter_cuda *owned); /* `owned` may be ze
    are faster if its tree has the form for batches. `list` is zeroed or holds an older list, whose
    memory is reused. */
 KD_DEVICE_CALL(photon_list_cuda_emit,
-               (photon_list_cuda * list, photon_emitter_cuda *with, const scene_view *world,
-                const photon_order *order, job *watched));
+               (photon_list_cuda * list, photon_emitter_cuda *emitter, const scene_view *world,
+                const photon_order *order, job_control *job));
 /* Copies photons from host memory, e.g. from a file. */
-KD_DEVICE_CALL(photon_list_cuda_upload, (photon_list_cuda * list, const photon_list *from));
+KD_DEVICE_CALL(photon_list_cuda_upload, (photon_list_cuda * list, const photon_list *photons));
 /* After emit_share_parts: exchanges photons with the other ranks, so that each has the whole
    list. */
 kd_status photon_list_cuda_exchange(photon_list_cuda *list, struct emit_share *share);
@@ -157,7 +158,7 @@ kd_status photon_list_cuda_exchange(photon_list_cuda *list, struct emit_share *s
    its index in the list of all ranks. Grows the memory if needed. */
 kd_status photon_list_cuda_begin_run(photon_list_cuda *list, uint64_t place, uint64_t photons);
 /* Copies the list to the host; opens *out. */
-kd_status photon_list_cuda_download(photon_list *out, const photon_list_cuda *from);
+kd_status photon_list_cuda_download(photon_list *out, const photon_list_cuda *list);
 /* Bytes of device memory for emitting and keeping a list if a path yields a quarter of a photon or
    more; 0 without CUDA. */
 KD_DEVICE_ANSWER(uint64_t, photon_list_cuda_bytes, (uint64_t photons), 0);

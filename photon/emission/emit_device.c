@@ -17,27 +17,27 @@ void photon_list_cuda_close(photon_list_cuda *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
-kd_status photon_list_cuda_download(photon_list *out, const photon_list_cuda *from) {
+kd_status photon_list_cuda_download(photon_list *out, const photon_list_cuda *list) {
     memset(out, 0, sizeof *out);
-    KD_TRY(KD_RESERVE(out->photons, from->count));
-    const kd_status status = device_memory_download(out->photons, from->photons.memory,
-                                                    from->count * sizeof *out->photons);
+    KD_TRY(KD_RESERVE(out->photons, list->count));
+    const kd_status status = device_memory_download(out->photons, list->photons.memory,
+                                                    list->count * sizeof *out->photons);
     if (status != KD_OK) {
         photon_list_close(out);
         return status_pass(status, __FILE__, __LINE__, "download");
     }
-    out->count = from->count;
-    out->emitted = from->emitted;
-    out->rays = from->rays;
-    out->ledger = from->ledger;
-    out->complete = from->complete;
-    out->cut = from->cut;
+    out->count = list->count;
+    out->emitted = list->emitted;
+    out->rays = list->rays;
+    out->ledger = list->ledger;
+    out->complete = list->complete;
+    out->cut = list->cut;
     return KD_OK;
 }
 
 kd_status photon_list_cuda_exchange(photon_list_cuda *list, emit_share *share) {
-    if (!share->among) return KD_OK;
-    return ranks_device_gather(share->among, list->photons.memory, share->begins);
+    if (!share->comm) return KD_OK;
+    return ranks_device_gather(share->comm, list->photons.memory, share->begins);
 }
 
 /* Enlarges a buffer and keeps the bytes used. */
@@ -57,11 +57,11 @@ static kd_status grow(device_buffer *buffer, uint64_t used, uint64_t bytes) {
 
 kd_status photon_list_cuda_begin_run(photon_list_cuda *list, uint64_t place, uint64_t photons) {
     if (photons == 0) return KD_OK;
-    const uint64_t all = list->here + photons, room = all + all / 8;
+    const uint64_t all = list->local_count + photons, capacity = all + all / 8;
     KD_TRY(KD_GROW(list->runs, list->run_count, (uint64_t)list->run_count + 1));
-    list->runs[list->run_count++] = (photon_run){list->here, place};
+    list->runs[list->run_count++] = (photon_run){list->local_count, place};
     if (all * sizeof(photon) > list->photons.bytes)
-        KD_TRY(grow(&list->photons, list->here * sizeof(photon), room * sizeof(photon)));
+        KD_TRY(grow(&list->photons, list->local_count * sizeof(photon), capacity * sizeof(photon)));
     if (all * sizeof(vec3) <= list->positions.bytes) return KD_OK;
-    return device_buffer_reserve(&list->positions, room * sizeof(vec3)); /* filled later */
+    return device_buffer_reserve(&list->positions, capacity * sizeof(vec3)); /* filled later */
 }

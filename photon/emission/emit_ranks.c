@@ -2,12 +2,12 @@
 #include "core/job.h"
 #include "core/memory.h"
 
-kd_status emit_share_open(emit_share *out, ranks *among) {
+kd_status emit_share_open(emit_share *out, ranks *comm) {
     memset(out, 0, sizeof *out);
-    if (!ranks_shared(among)) return KD_OK;
-    out->among = among;
-    KD_TRY(KD_RESERVE_ZEROED(out->speed, (uint64_t)among->size));
-    KD_TRY(KD_RESERVE_ZEROED(out->begins, (uint64_t)among->size + 1));
+    if (!ranks_shared(comm)) return KD_OK;
+    out->comm = comm;
+    KD_TRY(KD_RESERVE_ZEROED(out->speed, (uint64_t)comm->size));
+    KD_TRY(KD_RESERVE_ZEROED(out->begins, (uint64_t)comm->size + 1));
     return KD_OK;
 }
 
@@ -18,37 +18,37 @@ void emit_share_close(emit_share *owned) {
 }
 
 /* Divides the paths in proportion to the ranks' speeds in the previous batch. */
-static void take_part(emit_share *of, uint64_t paths) {
+static void take_part(emit_share *share, uint64_t paths) {
     double all = 0, before = 0;
     bool known = true;
-    const int32_t rank = of->among->rank, size = of->among->size;
+    const int32_t rank = share->comm->rank, size = share->comm->size;
     for (int32_t r = 0; r < size; ++r) {
-        known &= of->speed[r] > 0;
-        all += of->speed[r];
+        known &= share->speed[r] > 0;
+        all += share->speed[r];
     }
     uint64_t end = 0;
     if (!known) {
-        ranks_part(of->among, rank, paths, &of->first, &end);
+        ranks_part(share->comm, rank, paths, &share->first, &end);
     } else {
-        for (int32_t r = 0; r < rank; ++r) before += of->speed[r];
-        of->first = (uint64_t)((double)paths * (before / all));
+        for (int32_t r = 0; r < rank; ++r) before += share->speed[r];
+        share->first = (uint64_t)((double)paths * (before / all));
         end = rank == size - 1 ? paths
-                               : (uint64_t)((double)paths * ((before + of->speed[rank]) / all));
+                               : (uint64_t)((double)paths * ((before + share->speed[rank]) / all));
     }
-    of->paths = end - of->first;
+    share->paths = end - share->first;
 }
 
-kd_status emit_share_plan(emit_share *of, uint64_t *paths, bool *cut) {
-    if (!of->among) {
-        of->paths = *paths;
+kd_status emit_share_plan(emit_share *share, uint64_t *paths, bool *cut) {
+    if (!share->comm) {
+        share->paths = *paths;
         return KD_OK;
     }
     uint64_t plan[2] = {*paths, *cut};
-    KD_TRY(ranks_broadcast(of->among, plan, sizeof plan));
+    KD_TRY(ranks_broadcast(share->comm, plan, sizeof plan));
     *paths = plan[0];
     *cut = plan[1] != 0;
-    take_part(of, *paths);
-    of->begun = timing_now();
+    take_part(share, *paths);
+    share->begun = timing_now();
     return KD_OK;
 }
 
@@ -57,60 +57,61 @@ typedef struct part_traced {
     double speed;
 } part_traced;
 
-kd_status emit_share_landed(emit_share *of, uint64_t landed, bool cancelled, bool *stopped) {
+kd_status emit_share_landed(emit_share *share, uint64_t landed, bool cancelled, bool *stopped) {
     *stopped = cancelled;
-    of->before = 0;
-    if (!of->among) return KD_OK;
+    share->before = 0;
+    if (!share->comm) return KD_OK;
     part_traced *parts = NULL;
-    const int32_t rank = of->among->rank, size = of->among->size;
-    const double seconds = timing_now() - of->begun;
+    const int32_t rank = share->comm->rank, size = share->comm->size;
+    const double seconds = timing_now() - share->begun;
     KD_TRY(KD_RESERVE_ZEROED(parts, (uint64_t)size));
     parts[rank].landed = landed;
     parts[rank].cancelled = cancelled;
-    parts[rank].speed = seconds > 0 && of->paths ? (double)of->paths / seconds : of->speed[rank];
-    const kd_status status = ranks_all_gather_even(of->among, parts, sizeof *parts);
+    parts[rank].speed =
+        seconds > 0 && share->paths ? (double)share->paths / seconds : share->speed[rank];
+    const kd_status status = ranks_all_gather_even(share->comm, parts, sizeof *parts);
     for (int32_t r = 0; r < size && status == KD_OK; ++r) {
         *stopped |= parts[r].cancelled != 0;
-        of->speed[r] = parts[r].speed;
-        if (r < rank) of->before += parts[r].landed;
+        share->speed[r] = parts[r].speed;
+        if (r < rank) share->before += parts[r].landed;
     }
     memory_free(parts);
     return status;
 }
 
-kd_status emit_share_parts(emit_share *of, emit_part *own, uint64_t count, emit_part *all) {
-    *all = *own;
-    if (!of->among) return KD_OK;
+kd_status emit_share_parts(emit_share *share, emit_part *part, uint64_t count, emit_part *all) {
+    *all = *part;
+    if (!share->comm) return KD_OK;
     emit_part *parts = NULL;
-    const int32_t rank = of->among->rank, size = of->among->size;
+    const int32_t rank = share->comm->rank, size = share->comm->size;
     KD_TRY(KD_RESERVE_ZEROED(parts, (uint64_t)size));
-    parts[rank] = *own;
-    const kd_status status = ranks_all_gather_even(of->among, parts, sizeof *parts);
+    parts[rank] = *part;
+    const kd_status status = ranks_all_gather_even(share->comm, parts, sizeof *parts);
     memset(all, 0, sizeof *all);
-    of->begins[0] = count * sizeof(photon);
+    share->begins[0] = count * sizeof(photon);
     for (int32_t r = 0; r < size && status == KD_OK; ++r) {
         if (all->ended) memset(&parts[r], 0, sizeof parts[r]);
         all->paths += parts[r].paths;
         all->photons += parts[r].photons;
         all->ended |= parts[r].ended;
         all->complete |= parts[r].complete;
-        of->begins[r + 1] = of->begins[r] + parts[r].photons * sizeof(photon);
+        share->begins[r + 1] = share->begins[r] + parts[r].photons * sizeof(photon);
     }
-    *own = parts[rank];
+    *part = parts[rank];
     memory_free(parts);
     return status;
 }
 
-kd_status emit_share_photons(emit_share *of, photon *photons) {
-    return of->among ? ranks_all_gather(of->among, photons, of->begins) : KD_OK;
+kd_status emit_share_photons(emit_share *share, photon *photons) {
+    return share->comm ? ranks_all_gather(share->comm, photons, share->begins) : KD_OK;
 }
 
-kd_status emit_share_ledger(emit_share *of, ledger_sum *sum) {
+kd_status emit_share_ledger(emit_share *share, ledger_sum *sum) {
     static_assert(sizeof *sum == (2 * LEDGER_ROWS + 1) * sizeof(int64_t), "summed as numbers");
     int64_t words[2 * LEDGER_ROWS + 1];
-    if (!of->among) return KD_OK;
+    if (!share->comm) return KD_OK;
     memcpy(words, sum, sizeof words);
-    KD_TRY(ranks_all_sum(of->among, words, 2 * LEDGER_ROWS + 1));
+    KD_TRY(ranks_all_sum(share->comm, words, 2 * LEDGER_ROWS + 1));
     memcpy(sum, words, sizeof words);
     return KD_OK;
 }

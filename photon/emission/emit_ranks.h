@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 typedef struct emit_share {
-    ranks *among;          /* NULL: a single process */
+    ranks *comm;           /* NULL: a single process */
     double *speed;         /* of each rank, paths per second; NULL: not known */
     uint64_t first, paths; /* this rank's part of the batch */
     uint64_t before;       /* photons stored in the parts of lower ranks */
@@ -23,14 +23,14 @@ typedef struct emit_share {
     uint64_t *begins;      /* offset of each rank's photons in the list, bytes; size + 1 values */
 } emit_share;
 
-kd_status emit_share_open(emit_share *out, ranks *among);
+kd_status emit_share_open(emit_share *out, ranks *comm);
 void emit_share_close(emit_share *owned);
 /* Distributes the decision of rank 0: the number of paths of the next batch, or that the deadline
    has passed; then sets this rank's part. */
-kd_status emit_share_plan(emit_share *of, uint64_t *paths, bool *cut);
+kd_status emit_share_plan(emit_share *share, uint64_t *paths, bool *cut);
 /* Called after tracing the part: exchanges the numbers of photons stored. *stopped: the job of some
    rank was cancelled. */
-kd_status emit_share_landed(emit_share *of, uint64_t landed, bool cancelled, bool *stopped);
+kd_status emit_share_landed(emit_share *share, uint64_t landed, bool cancelled, bool *stopped);
 
 /* Contribution of a part to the list. */
 typedef struct emit_part {
@@ -38,14 +38,14 @@ typedef struct emit_part {
     /* ended: the list ends in this part; complete: with `wanted` photons */
     uint32_t ended, complete;
 } emit_part;
-/* Combines the parts up to the end of the list; `own` is reduced to what is used of this rank's
+/* Combines the parts up to the end of the list; `part` is reduced to what is used of this rank's
    part. */
-kd_status emit_share_parts(emit_share *of, emit_part *own, uint64_t count, emit_part *all);
+kd_status emit_share_parts(emit_share *share, emit_part *part, uint64_t count, emit_part *all);
 /* All-gather of the photons of a batch, stored from `photons` on; this rank's are in place
    already. */
-kd_status emit_share_photons(emit_share *of, photon *photons);
+kd_status emit_share_photons(emit_share *share, photon *photons);
 /* Sums the energy balances of all ranks. */
-kd_status emit_share_ledger(emit_share *of, ledger_sum *sum);
+kd_status emit_share_ledger(emit_share *share, ledger_sum *sum);
 
 #ifdef __cplusplus
 }

@@ -18,13 +18,13 @@
 
 enum {
     EMIT_LISTS = MATERIAL_KINDS,
-    EMIT_RING = 3,           /* records of the previous, the current and the next wavefront */
-    EMIT_LOOK_EVERY = 4,     /* wavefronts between two checks by the host */
-    EMIT_FEW = 1 << 14,      /* paths below which a wavefront does not pay */
-    EMIT_WAYS_MOST = 1 << 21 /* most paths in flight */
+    EMIT_RING = 3,               /* records of the previous, the current and the next wavefront */
+    EMIT_POLL_EVERY = 4,         /* wavefronts between two checks by the host */
+    EMIT_FEW = 1 << 14,          /* paths below which a wavefront does not pay */
+    EMIT_PATHS_AT_ONCE = 1 << 21 /* most paths in flight */
 };
 enum { EMIT_BEGIN_BLOCK = 128, EMIT_FINISH_BLOCK = 32, EMIT_FINISH_EACH = 8 };
-enum { EMIT_STEP_MOST = 0xffff, EMIT_LAYER_BITS = 9 };
+enum { EMIT_STEP_MAX = 0xffff, EMIT_LAYER_BITS = 9 };
 
 struct emit_record {
     uint32_t rays;       /* paths of this wavefront */
@@ -34,7 +34,7 @@ struct emit_record {
     kind_counts<EMIT_LISTS> kinds;
 };
 
-struct way_store {
+struct photon_store {
     float4 *rays;  /* 2 each: origin, tmin; direction, tmax */
     float4 *power; /* and wavelength */
     uint4 *ids;    /* index in the batch, KD_NONE: empty; step | layers << 16 | kind << 25; bounce |
@@ -43,7 +43,7 @@ struct way_store {
 
 /* Energy balance of a path, without its ray count. What changes at each surface is contiguous, in
    one cache line. */
-struct alignas(16) way_ledger {
+struct alignas(16) photon_path_ledger {
     double absorbed, ended, media, escaped, cut, emitted;
 };
 
@@ -57,27 +57,27 @@ static_assert(sizeof(landed_photon) == 4 * sizeof(uint4), "as it is written and 
 
 struct emission_batch {
     uint64_t first_path;
-    uint32_t paths, room; /* capacity of the heap */
-    cudaStream_t stream;  /* used for all operations */
-    double scale;         /* of the ledger */
+    uint32_t paths, heap_capacity; /* capacity of the heap */
+    cudaStream_t stream;           /* used for all operations */
+    double scale;                  /* of the ledger */
     landed_photon *landed;
     uint32_t *order;  /* positions in the heap of the photons used */
     uint32_t *counts; /* photons of each path; after the scan, position of its first */
     uint32_t *rays;   /* traced for each path */
-    way_ledger *ledger;
+    photon_path_ledger *ledger;
     uint32_t *landed_count; /* photons in the heap; may exceed its capacity */
     void *cub;
     size_t cub_bytes;
     /* the pool */
     uint32_t capacity;
     emit_record *ring;
-    way_store stores[2];
+    photon_store stores[2];
     float4 *hits;
     void *scratch; /* of the ray tracing kernels */
     kind_lists kinds;
 };
 
-static inline uint32_t emit_scratch_room(uint32_t capacity) {
+static inline uint32_t emit_scratch_capacity(uint32_t capacity) {
     return capacity / 8 + 32;
 }
 
@@ -88,48 +88,50 @@ __device__ __forceinline__ emit_record *emit_record_at(const emission_batch &bat
 /* --- paths ------------------------------------------------------------------------------------ */
 
 /* A path on the device. */
-struct wave_way {
-    photon_way way;
+struct wave_photon {
+    photon_path state;
     uint32_t path, landed;
 };
 
-__device__ __forceinline__ void store_way(const way_store &to, uint32_t at, const wave_way &on) {
-    const emitted_photon &flying = on.way.flying;
-    store_ray(to.rays, at, flying.cast);
-    to.power[at] = with_fourth(flying.power, flying.wavelength);
-    to.ids[at] = make_uint4(on.path,
-                            on.way.step | on.way.layers << 16 |
-                                (uint32_t)on.way.kind << (16 + EMIT_LAYER_BITS),
-                            on.way.bounce | on.landed << 8 | flying.light << 16, flying.where);
+__device__ __forceinline__ void store_photon(const photon_store &store, uint32_t at,
+                                             const wave_photon &photon) {
+    const emitted_photon &flying = photon.state.flying;
+    store_ray(store.rays, at, flying.cast);
+    store.power[at] = with_fourth(flying.power, flying.wavelength);
+    store.ids[at] =
+        make_uint4(photon.path,
+                   photon.state.step | photon.state.layers << 16 |
+                       (uint32_t)photon.state.kind << (16 + EMIT_LAYER_BITS),
+                   photon.state.bounce | photon.landed << 8 | flying.light << 16, flying.medium);
 }
 
-__device__ __forceinline__ wave_way load_way(const way_store &from, uint32_t at,
-                                             const emission_batch &batch,
-                                             const photon_emission &emission) {
-    wave_way on;
-    const float4 power = from.power[at];
-    const uint4 ids = from.ids[at];
-    emitted_photon &flying = on.way.flying;
-    flying.cast = load_stored_ray(from.rays, at);
+__device__ __forceinline__ wave_photon load_photon(const photon_store &store, uint32_t at,
+                                                   const emission_batch &batch,
+                                                   const photon_emission &emission) {
+    wave_photon photon;
+    const float4 power = store.power[at];
+    const uint4 ids = store.ids[at];
+    emitted_photon &flying = photon.state.flying;
+    flying.cast = load_stored_ray(store.rays, at);
     flying.power = first_three(power);
     flying.wavelength = power.w;
     flying.light = ids.z >> 16;
-    flying.where = ids.w;
-    on.path = ids.x;
-    on.landed = ids.z >> 8 & 0xffu;
-    on.way.key = rng_key_make(emission.seed, emission.pass, batch.first_path + ids.x);
-    on.way.kind = (photon_kind)(ids.y >> (16 + EMIT_LAYER_BITS));
-    on.way.bounce = ids.z & 0xffu;
-    on.way.step = ids.y & EMIT_STEP_MOST;
-    on.way.layers = ids.y >> 16 & ((1u << EMIT_LAYER_BITS) - 1);
-    return on;
+    flying.medium = ids.w;
+    photon.path = ids.x;
+    photon.landed = ids.z >> 8 & 0xffu;
+    photon.state.key = rng_key_make(emission.seed, emission.pass, batch.first_path + ids.x);
+    photon.state.kind = (photon_kind)(ids.y >> (16 + EMIT_LAYER_BITS));
+    photon.state.bounce = ids.z & 0xffu;
+    photon.state.step = ids.y & EMIT_STEP_MAX;
+    photon.state.layers = ids.y >> 16 & ((1u << EMIT_LAYER_BITS) - 1);
+    return photon;
 }
 
-__device__ __forceinline__ void fetch_way_ahead(const emission_batch &batch, const way_store &from,
-                                                uint32_t at) {
-    fetch_ahead(from.rays + 2 * (uint64_t)at);
-    fetch_ahead(from.power + at);
-    fetch_ahead(from.ids + at);
+__device__ __forceinline__ void fetch_photon_ahead(const emission_batch &batch,
+                                                   const photon_store &store, uint32_t at) {
+    fetch_ahead(store.rays + 2 * (uint64_t)at);
+    fetch_ahead(store.power + at);
+    fetch_ahead(store.ids + at);
     fetch_ahead(batch.hits + at);
 }
 
@@ -138,7 +140,7 @@ __device__ __forceinline__ void fetch_way_ahead(const emission_batch &batch, con
 /* Loads the members that a surface, or a scattering point in a medium, changes. */
 template <bool media>
 __device__ __forceinline__ photon_ledger load_ledger(const emission_batch &batch, uint32_t path) {
-    const way_ledger *from = batch.ledger + path;
+    const photon_path_ledger *from = batch.ledger + path;
     photon_ledger ledger;
     memset(&ledger, 0, sizeof ledger);
     ledger.absorbed = from->absorbed;
@@ -150,7 +152,7 @@ __device__ __forceinline__ photon_ledger load_ledger(const emission_batch &batch
 template <bool media>
 __device__ __forceinline__ void keep_ledger(const emission_batch &batch, uint32_t path,
                                             const photon_ledger &ledger) {
-    way_ledger *to = batch.ledger + path;
+    photon_path_ledger *to = batch.ledger + path;
     to->absorbed = ledger.absorbed;
     to->ended = ledger.ended;
     if (media) to->media = ledger.media;
@@ -158,26 +160,26 @@ __device__ __forceinline__ void keep_ledger(const emission_batch &batch, uint32_
 
 /* Completes a path: records the loss of a photon that was not absorbed, and the counts. */
 template <bool media>
-__device__ __forceinline__ void finish_way(const emission_batch &batch, const wave_way &on,
-                                           const photon_ledger &ledger) {
-    way_ledger *to = batch.ledger + on.path;
-    keep_ledger<media>(batch, on.path, ledger);
+__device__ __forceinline__ void
+finish_photon(const emission_batch &batch, const wave_photon &photon, const photon_ledger &ledger) {
+    photon_path_ledger *to = batch.ledger + photon.path;
+    keep_ledger<media>(batch, photon.path, ledger);
     if (ledger.escaped != 0) to->escaped = ledger.escaped;
     if (ledger.cut != 0) to->cut = ledger.cut;
-    batch.counts[on.path] = on.landed;
+    batch.counts[photon.path] = photon.landed;
     /* in media, rays were traced to find the medium at the start */
-    batch.rays[on.path] = (media ? batch.rays[on.path] : 0) + on.way.step;
+    batch.rays[photon.path] = (media ? batch.rays[photon.path] : 0) + photon.state.step;
 }
 
-__device__ __forceinline__ photon_ledger whole_ledger(const way_ledger &from) {
+__device__ __forceinline__ photon_ledger whole_ledger(const photon_path_ledger &path_ledger) {
     photon_ledger ledger;
     memset(&ledger, 0, sizeof ledger);
-    ledger.emitted = from.emitted;
-    ledger.absorbed = from.absorbed;
-    ledger.escaped = from.escaped;
-    ledger.ended = from.ended;
-    ledger.cut = from.cut;
-    ledger.media = from.media;
+    ledger.emitted = path_ledger.emitted;
+    ledger.absorbed = path_ledger.absorbed;
+    ledger.escaped = path_ledger.escaped;
+    ledger.ended = path_ledger.ended;
+    ledger.cut = path_ledger.cut;
+    ledger.media = path_ledger.media;
     return ledger;
 }
 
@@ -187,12 +189,12 @@ __device__ __forceinline__ photon_ledger whole_ledger(const way_ledger &from) {
               begin, end and rays, and clears the next record. */
 static __global__ void emit_plan(const __grid_constant__ emission_batch batch, uint32_t wave) {
     emit_record *now = emit_record_at(batch, wave);
-    const uint32_t room = batch.capacity - now->rays, least = wave ? batch.capacity / 4 : 0;
+    const uint32_t free_paths = batch.capacity - now->rays, minimum = wave ? batch.capacity / 4 : 0;
     const uint32_t begin = wave ? emit_record_at(batch, wave + EMIT_RING - 1)->end : 0;
     const uint32_t left = batch.paths - begin;
     now->kept = now->rays;
     now->begin = begin;
-    now->end = begin + (room < least ? 0 : min(left, room));
+    now->end = begin + (free_paths < minimum ? 0 : min(left, free_paths));
     now->rays += now->end - begin;
     memset(emit_record_at(batch, wave + 1), 0, sizeof *now);
 }
@@ -204,27 +206,28 @@ __global__ __launch_bounds__(EMIT_BEGIN_BLOCK, 4) void emit_begin(
     const __grid_constant__ scene_view scene, const __grid_constant__ photon_emission emission,
     const photon_wish wish, const __grid_constant__ emission_batch batch, uint32_t wave) {
     const emit_record *now = emit_record_at(batch, wave);
-    const way_store &to = batch.stores[wave % 2];
+    const photon_store &to = batch.stores[wave % 2];
     const uint32_t begin = now->begin, end = now->end, kept = now->kept;
     for (uint32_t path = begin + blockIdx.x * EMIT_BEGIN_BLOCK + threadIdx.x; path < end;
          path += gridDim.x * EMIT_BEGIN_BLOCK) {
-        wave_way on;
+        wave_photon photon;
         photon_ledger ledger;
-        on.path = path;
-        on.landed = 0;
-        bool flies = photon_way_begin(&scene, &emission, batch.first_path + path, &on.way, &ledger);
-        if (!flies) on.way.step = 0;
-        way_ledger empty = {0, 0, 0, 0, 0, ledger.emitted};
+        photon.path = path;
+        photon.landed = 0;
+        bool flies =
+            photon_path_begin(&scene, &emission, batch.first_path + path, &photon.state, &ledger);
+        if (!flies) photon.state.step = 0;
+        photon_path_ledger empty = {0, 0, 0, 0, 0, ledger.emitted};
         batch.ledger[path] = empty;
         if (media) batch.rays[path] = ledger.rays;
-        flies = flies && !photon_way_is_over(&wish, &on.way, &ledger);
+        flies = flies && !photon_path_is_over(&wish, &photon.state, &ledger);
         if (!flies) {
-            finish_way<media>(batch, on, ledger);
-            memset(&on.way, 0, sizeof on.way);
-            on.path = KD_NONE;
-            on.way.flying.cast = ray_make(vec3_all(0), vec3_all(0), 0, -1);
+            finish_photon<media>(batch, photon, ledger);
+            memset(&photon.state, 0, sizeof photon.state);
+            photon.path = KD_NONE;
+            photon.state.flying.cast = ray_make(vec3_all(0), vec3_all(0), 0, -1);
         }
-        store_way(to, kept + (path - begin), on);
+        store_photon(to, kept + (path - begin), photon);
     }
 }
 
@@ -242,8 +245,8 @@ __launch_bounds__(KIND_BLOCK) void emit_list(const __grid_constant__ scene_view 
 /* --- at surfaces ------------------------------------------------------------------------------ */
 
 /* A path during the steps of a wavefront. */
-struct shaded_way {
-    wave_way on;
+struct shaded_photon {
+    wave_photon on;
     surface at;
     photon_ledger ledger;
     photon_turn turn;
@@ -251,59 +254,61 @@ struct shaded_way {
 };
 
 /* Appends a photon to the heap. */
-__device__ __forceinline__ void way_put(const emission_batch &batch, wave_way &on,
-                                        const photon &slot) {
+__device__ __forceinline__ void photon_put(const emission_batch &batch, wave_photon &wave_photon,
+                                           const photon &slot) {
     const uint32_t at = take_place(batch.landed_count);
-    const landed_photon made = {slot, on.landed++};
+    const landed_photon made = {slot, wave_photon.landed++};
     uint4 words[4];
-    if (at >= batch.room) return;
+    if (at >= batch.heap_capacity) return;
     memcpy(words, &made, sizeof made);
     for (int w = 0; w < 4; ++w) ((uint4 *)(batch.landed + at))[w] = words[w];
 }
 
 /* `diffuse`: all surfaces hit are diffuse. */
 template <bool media, bool diffuse>
-__device__ __forceinline__ void way_arrive(const scene_view &scene, const photon_emission &emission,
-                                           const photon_wish &wish, const emission_batch &batch,
-                                           const way_store &from, uint32_t i, shaded_way &s) {
+__device__ __forceinline__ void
+photon_arrive(const scene_view &scene, const photon_emission &emission, const photon_wish &wish,
+              const emission_batch &batch, const photon_store &store, uint32_t i,
+              shaded_photon &s) {
     s.turn = PHOTON_ENDS;
     s.is = false;
     if (i == KD_NONE) return;
-    s.on = load_way(from, i, batch, emission);
+    s.on = load_photon(store, i, batch, emission);
     if (s.on.path == KD_NONE) return;
     s.is = true;
     s.ledger = load_ledger<media>(batch, s.on.path);
-    photon_way &way = s.on.way;
+    photon_path &state = s.on.state;
     ray_hit hit = load_stored_hit(batch.hits, i);
     photon slot;
-    bool strayed;
-    ++way.step;
-    if (media && photon_way_shines(&scene, &wish, &way, hit, &slot)) way_put(batch, s.on, slot);
-    if (photon_passes(&scene, &way.flying, way.key, way.step, &hit, &way.layers, &strayed,
+    bool in_volume;
+    ++state.step;
+    if (media && photon_path_shines(&scene, &wish, &state, hit, &slot))
+        photon_put(batch, s.on, slot);
+    if (photon_passes(&scene, &state.flying, state.key, state.step, &hit, &state.layers, &in_volume,
                       &s.ledger)) {
         s.turn = PHOTON_PASSES;
         return;
     }
-    s.turn = photon_way_arrive(&scene, &way, hit, media && strayed, &s.at, &s.ledger);
+    s.turn = photon_path_arrive(&scene, &state, hit, media && in_volume, &s.at, &s.ledger);
     if (diffuse) s.at.kind = MATERIAL_DIFFUSE; /* always true here; helps the optimiser */
 }
 
 /* Stores photons. */
-__device__ __forceinline__ void way_land(const scene_view &scene, const photon_wish &wish,
-                                         const emission_batch &batch, shaded_way &s) {
+__device__ __forceinline__ void photon_land(const scene_view &scene, const photon_wish &wish,
+                                            const emission_batch &batch, shaded_photon &s) {
     photon slot;
     if (s.turn == PHOTON_ENDS || s.turn == PHOTON_PASSES) return;
-    if (photon_way_lands(&scene, &wish, s.turn, &s.at, &s.on.way, &slot))
-        way_put(batch, s.on, slot);
+    if (photon_path_lands(&scene, &wish, s.turn, &s.at, &s.on.state, &slot))
+        photon_put(batch, s.on, slot);
 }
 
 /* Returns true if the path has another ray. */
-__device__ __forceinline__ bool way_goes_on(const scene_view &scene, const photon_wish &wish,
-                                            shaded_way &s) {
+__device__ __forceinline__ bool photon_goes_on(const scene_view &scene, const photon_wish &wish,
+                                               shaded_photon &s) {
     if (s.turn == PHOTON_PASSES) return true;
     if (s.turn == PHOTON_ENDS) return false;
-    return photon_way_go_on(&scene, &wish, s.turn, &s.at, &s.on.way, &s.ledger) &&
-           !photon_way_is_over(&wish, &s.on.way, &s.ledger);
+    return photon_path_go_on(&scene, &wish, s.turn, &s.at, &s.on.state, &s.ledger) &&
+           !photon_path_is_over(&wish, &s.on.state, &s.ledger);
 }
 
 /* Data flow: reads the paths of the lists [begin_kind, end_kind) and their hits; writes photons,
@@ -315,22 +320,22 @@ __launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) 
     const photon_wish wish, const __grid_constant__ emission_batch batch, uint32_t wave,
     uint32_t begin_kind, uint32_t end_kind) {
     emit_record *now = emit_record_at(batch, wave), *next = emit_record_at(batch, wave + 1);
-    const way_store &from = batch.stores[wave % 2], &to = batch.stores[1 - wave % 2];
+    const photon_store &from = batch.stores[wave % 2], &to = batch.stores[1 - wave % 2];
     uint32_t *cursor = diffuse ? &now->kinds.diffuse_chunk : &now->kinds.other_chunk;
-    const auto fetch = [&](uint32_t i) { fetch_way_ahead(batch, from, i); };
+    const auto fetch = [&](uint32_t i) { fetch_photon_ahead(batch, from, i); };
     const auto shade = [&](uint32_t i) {
-        shaded_way s;
-        way_arrive<media, diffuse>(scene, emission, wish, batch, from, i, s);
+        shaded_photon s;
+        photon_arrive<media, diffuse>(scene, emission, wish, batch, from, i, s);
         __syncthreads();
-        way_land(scene, wish, batch, s);
+        photon_land(scene, wish, batch, s);
         __syncthreads();
-        const bool goes_on = way_goes_on(scene, wish, s);
+        const bool goes_on = photon_goes_on(scene, wish, s);
         __syncthreads();
         if (goes_on) {
             keep_ledger<media>(batch, s.on.path, s.ledger);
-            store_way(to, take_place(&next->rays), s.on);
+            store_photon(to, take_place(&next->rays), s.on);
         } else if (s.is) {
-            finish_way<media>(batch, s.on, s.ledger);
+            finish_photon<media>(batch, s.on, s.ledger);
         }
     };
     shade_chunks(batch.kinds, &now->kinds, cursor, begin_kind, end_kind, fetch, shade);
@@ -342,37 +347,37 @@ static __global__ __launch_bounds__(EMIT_FINISH_BLOCK, EMIT_FINISH_EACH) void em
     const photon_wish wish, const __grid_constant__ emission_batch batch, uint32_t wave) {
     const uint32_t count = emit_record_at(batch, wave)->rays;
     for (uint32_t i = spread_first(count); i < count; i += gridDim.x * EMIT_FINISH_BLOCK) {
-        wave_way on = load_way(batch.stores[wave % 2], i, batch, emission);
-        if (on.path == KD_NONE) continue;
-        photon_ledger ledger = load_ledger<true>(batch, on.path);
+        wave_photon wave_photon = load_photon(batch.stores[wave % 2], i, batch, emission);
+        if (wave_photon.path == KD_NONE) continue;
+        photon_ledger ledger = load_ledger<true>(batch, wave_photon.path);
         bool flies = true;
         while (flies) {
             photon slot;
             bool stored;
-            flies = photon_way_next(&scene, &wish, &on.way, &slot, &stored, &ledger);
-            if (stored) way_put(batch, on, slot);
+            flies = photon_path_next(&scene, &wish, &wave_photon.state, &slot, &stored, &ledger);
+            if (stored) photon_put(batch, wave_photon, slot);
         }
         if (scene.medium_count > 0)
-            finish_way<true>(batch, on, ledger);
+            finish_photon<true>(batch, wave_photon, ledger);
         else
-            finish_way<false>(batch, on, ledger);
+            finish_photon<false>(batch, wave_photon, ledger);
     }
 }
 
 /* --- host code -------------------------------------------------------------------------------- */
 
 static inline void emit_lay_out_pool(emission_batch *batch, cuda_arena *arena) {
-    const uint64_t ways = batch->capacity;
+    const uint64_t slots = batch->capacity;
     batch->ring = (emit_record *)cuda_arena_take(arena, EMIT_RING, sizeof(emit_record));
     for (int s = 0; s < 2; ++s) {
-        batch->stores[s].rays = (float4 *)cuda_arena_take(arena, ways, 32);
-        batch->stores[s].power = (float4 *)cuda_arena_take(arena, ways, 16);
-        batch->stores[s].ids = (uint4 *)cuda_arena_take(arena, ways, 16);
+        batch->stores[s].rays = (float4 *)cuda_arena_take(arena, slots, 32);
+        batch->stores[s].power = (float4 *)cuda_arena_take(arena, slots, 16);
+        batch->stores[s].ids = (uint4 *)cuda_arena_take(arena, slots, 16);
     }
-    batch->hits = (float4 *)cuda_arena_take(arena, ways, 16);
+    batch->hits = (float4 *)cuda_arena_take(arena, slots, 16);
     batch->scratch =
-        cuda_arena_take(arena, emit_scratch_room(batch->capacity), TRACE_COUNTED_SCRATCH);
-    batch->kinds.lists = (uint32_t *)cuda_arena_take(arena, EMIT_LISTS * ways, 4);
+        cuda_arena_take(arena, emit_scratch_capacity(batch->capacity), TRACE_COUNTED_SCRATCH);
+    batch->kinds.lists = (uint32_t *)cuda_arena_take(arena, EMIT_LISTS * slots, 4);
     batch->kinds.capacity = batch->capacity;
 }
 
@@ -389,7 +394,7 @@ static inline kd_status emit_cast(const emission_batch *batch, const scene_view 
     rays.count = &now->rays;
     rays.cursor = now->ray_cursor;
     rays.scratch = batch->scratch;
-    rays.room = emit_scratch_room(batch->capacity);
+    rays.capacity = emit_scratch_capacity(batch->capacity);
     return trace_counted_cuda(&tree, &rays);
 }
 
@@ -433,7 +438,7 @@ static inline kd_status emit_by_waves(const emission_batch *batch, const scene_v
     for (;; ++wave) {
         emit_plan<<<1, 1, 0, batch->stream>>>(*batch, wave);
         KD_CUDA_LAUNCHED("emit_plan");
-        if (wave % EMIT_LOOK_EVERY == EMIT_LOOK_EVERY - 1) {
+        if (wave % EMIT_POLL_EVERY == EMIT_POLL_EVERY - 1) {
             emit_record seen;
             KD_CUDA(cudaMemcpyAsync(&seen, batch->ring + wave % EMIT_RING, sizeof seen,
                                     cudaMemcpyDeviceToHost, batch->stream));

@@ -87,8 +87,8 @@ KD_FN double ledger_scale(float total_power) {
 }
 
 KD_FN int64_t ledger_round(double watts, double scale) {
-    const double units = watts * scale, most = 0x1p62;
-    return llrint(units < -most ? -most : units > most ? most : units);
+    const double units = watts * scale, maximum = 0x1p62;
+    return llrint(units < -maximum ? -maximum : units > maximum ? maximum : units);
 }
 
 KD_FN ledger_units ledger_in_units(const photon_ledger *path, double scale) {

@@ -16,7 +16,7 @@
 #include "shaders/bsdf.h"
 #include "shaders/light_emit.h"
 #include "shaders/material.h"
-#include "shaders/passage.h"
+#include "shaders/transmittance.h"
 
 /* Largest number of cut-out surfaces that a ray passes on its way to the next surface. */
 enum { PHOTON_LAYERS = 256 };
@@ -60,7 +60,7 @@ typedef struct photon_wish {
 /* Optical depth at which a beam ends; the transmittance is 1 / 60,000 there. */
 #define PHOTON_BEAM_DEPTH 11.0f
 /* Largest number of rays of a path that may become beams. */
-enum { PHOTON_BEAMS_MOST = 255 };
+enum { PHOTON_BEAMS_MAX = 255 };
 
 /* Russian roulette: returns the power after it, zero if the path has ended. The survival
    probability is the fraction of the strongest channel that the surface scattered. */
@@ -86,9 +86,9 @@ KD_FN void photon_recolour(emitted_photon *flying, vec3 power, photon_ledger *le
    cast.origin. */
 KD_FN bool photon_fly(const scene_view *scene, emitted_photon *flying, float end, rng_key key,
                       uint32_t step, photon_ledger *ledger) {
-    const medium *in = medium_of(scene, flying->where);
+    const medium *in = medium_of(scene, flying->medium);
     if (!in) return false;
-    const medium_span span = passage_span(scene, &flying->cast, end);
+    const medium_span span = transmittance_span(scene, &flying->cast, end);
     const float length = span.end - span.begin; /* ray directions are unit vectors */
     if (!(length > 0)) return false;
     const rng_block random = rng_draw(key, step, PHOTON_DRAW_MEDIUM);
@@ -106,29 +106,30 @@ KD_FN bool photon_fly(const scene_view *scene, emitted_photon *flying, float end
 }
 
 /* Returns true if the ray continues through a cut-out at *hit; *layers counts the cut-outs passed.
-   If there are too many, hit->triangle becomes KD_NONE. Sets *strayed if a medium scatters the
+   If there are too many, hit->triangle becomes KD_NONE. Sets *in_volume if a medium scatters the
    photon before it arrives. */
 KD_FN bool photon_passes(const scene_view *scene, emitted_photon *flying, rng_key key,
-                         uint32_t step, ray_hit *hit, uint32_t *layers, bool *strayed,
+                         uint32_t step, ray_hit *hit, uint32_t *layers, bool *in_volume,
                          photon_ledger *ledger) {
-    *strayed = false;
+    *in_volume = false;
     if (scene->medium_count > 0)
-        *strayed = photon_fly(scene, flying, hit->triangle == KD_NONE ? INFINITY : hit->t, key,
-                              step, ledger);
-    if (*strayed || hit->triangle == KD_NONE) return false;
+        *in_volume = photon_fly(scene, flying, hit->triangle == KD_NONE ? INFINITY : hit->t, key,
+                                step, ledger);
+    if (*in_volume || hit->triangle == KD_NONE) return false;
     const float passes = surface_passes(scene, *hit);
     if (!(passes > 0) || rng_draw(key, step, PHOTON_DRAW_OPACITY).value[0] >= passes) return false;
     if (scene->medium_count > 0)
-        flying->where = passage_beyond(scene, hit->triangle, flying->cast.direction, flying->where);
+        flying->medium =
+            transmittance_beyond(scene, hit->triangle, flying->cast.direction, flying->medium);
     flying->cast.tmin = hit->t;
     hit->triangle = KD_NONE;
     return ++*layers < PHOTON_LAYERS;
 }
 
 /* Evaluates the surface that the photon has hit, sampling a wavelength if it is dispersive. */
-KD_FN void photon_meet(const scene_view *scene, emitted_photon *flying, ray_hit hit, rng_key key,
-                       uint32_t step, photon_ledger *ledger, surface *at) {
-    surface_meet(scene, &flying->cast, hit, KD_NONE, at);
+KD_FN void photon_interact(const scene_view *scene, emitted_photon *flying, ray_hit hit,
+                           rng_key key, uint32_t step, photon_ledger *ledger, surface *at) {
+    surface_of_hit(scene, &flying->cast, hit, KD_NONE, at);
     if (!at->disperses) return;
     if (!(flying->wavelength > 0)) {
         const rng_block random = rng_draw(key, step, PHOTON_DRAW_WAVELENGTH);
@@ -141,45 +142,46 @@ KD_FN void photon_meet(const scene_view *scene, emitted_photon *flying, ray_hit 
 }
 
 /* Scatters a photon in a medium. */
-KD_FN void photon_stray(const scene_view *scene, emitted_photon *flying, rng_key key,
-                        uint32_t step) {
+KD_FN void photon_scatter(const scene_view *scene, emitted_photon *flying, rng_key key,
+                          uint32_t step) {
     const rng_block random = rng_draw(key, step, PHOTON_DRAW_SCATTER);
-    const float g = medium_of(scene, flying->where)->g;
+    const float g = medium_of(scene, flying->medium)->g;
     const vec3 after =
         medium_phase_draw(g, flying->cast.direction, random.value[0], random.value[1]);
     flying->cast = ray_make(flying->cast.origin, after, 0, INFINITY);
 }
 
 /* State of a photon path between two surfaces. */
-typedef struct photon_way {
+typedef struct photon_path {
     rng_key key;
     emitted_photon flying;
     photon_kind kind;      /* determined by the surfaces met so far */
     uint32_t bounce, step; /* surfaces met, without and with cut-outs that were passed */
     uint32_t layers;       /* cut-outs passed since the last surface */
-} photon_way;
+} photon_path;
 
 /* Emits a photon and clears the ledger; returns false if none is emitted. */
-KD_FN bool photon_way_begin(const scene_view *scene, const photon_emission *emission, uint64_t path,
-                            photon_way *way, photon_ledger *ledger) {
+KD_FN bool photon_path_begin(const scene_view *scene, const photon_emission *emission,
+                             uint64_t path, photon_path *state, photon_ledger *ledger) {
     memset(ledger, 0, sizeof *ledger);
-    if (!light_emit(scene, emission, path, &way->flying)) return false;
+    if (!light_emit(scene, emission, path, &state->flying)) return false;
     if (scene->medium_count > 0)
-        way->flying.where = passage_around(scene, SCENE_TREE, way->flying.cast, &ledger->rays);
-    way->key = rng_key_make(emission->seed, emission->pass, path);
-    way->kind = PHOTON_DIRECT;
-    way->bounce = way->step = way->layers = 0;
-    ledger->emitted = photon_watts(way->flying.power);
+        state->flying.medium =
+            transmittance_around(scene, SCENE_TREE, state->flying.cast, &ledger->rays);
+    state->key = rng_key_make(emission->seed, emission->pass, path);
+    state->kind = PHOTON_DIRECT;
+    state->bounce = state->step = state->layers = 0;
+    ledger->emitted = photon_watts(state->flying.power);
     return true;
 }
 
 /* Scatters the photon at a surface; returns false if the path ends. */
-KD_FN bool photon_way_scatter(const photon_wish *wish, const surface *at, bool lands,
-                              photon_way *way, photon_ledger *ledger) {
-    emitted_photon *flying = &way->flying;
+KD_FN bool photon_path_scatter(const photon_wish *wish, const surface *at, bool lands,
+                               photon_path *state, photon_ledger *ledger) {
+    emitted_photon *flying = &state->flying;
     const bsdf_sample next =
         bsdf_draw(at, vec3_negate(flying->cast.direction),
-                  rng_draw(way->key, way->step, PHOTON_DRAW_SCATTER), BSDF_FLUX);
+                  rng_draw(state->key, state->step, PHOTON_DRAW_SCATTER), BSDF_FLUX);
     const vec3 scattered = vec3_mul(flying->power, next.weight);
     ledger->absorbed += photon_watts(flying->power) - photon_watts(scattered);
     const bool like_lens = next.specular || !lands;
@@ -189,49 +191,49 @@ KD_FN bool photon_way_scatter(const photon_wish *wish, const surface *at, bool l
     }
     if (!(vec3_largest(scattered) > 0)) return false;
     if (!like_lens)
-        way->kind = PHOTON_INDIRECT;
-    else if (way->kind == PHOTON_DIRECT)
-        way->kind = PHOTON_CAUSTIC;
+        state->kind = PHOTON_INDIRECT;
+    else if (state->kind == PHOTON_DIRECT)
+        state->kind = PHOTON_CAUSTIC;
     flying->power =
         photon_roulette(flying->power, scattered,
-                        rng_draw(way->key, way->step, PHOTON_DRAW_ROULETTE).value[0], ledger);
+                        rng_draw(state->key, state->step, PHOTON_DRAW_ROULETTE).value[0], ledger);
     if (vec3_is_zero(flying->power)) return false;
-    if (next.transmitted && at->beyond != MEDIUM_SAME) flying->where = at->beyond;
+    if (next.transmitted && at->beyond != MEDIUM_SAME) flying->medium = at->beyond;
     flying->cast = surface_leave(at, next.direction, INFINITY);
     return true;
 }
 
 /* --- the steps of a path ----------------------------------------------------------------------
-   photon_way_next takes them in sequence; emit_waves.cuh takes each step for many photons at
+   photon_path_next takes them in sequence; emit_waves.cuh takes each step for many photons at
    once. */
 
 /* What happens to a photon where its ray ends. */
 typedef enum photon_turn {
     PHOTON_ENDS,
-    PHOTON_PASSES,   /* a cut-out: the ray continues */
-    PHOTON_SCATTERS, /* at a surface */
-    PHOTON_STRAYS    /* scattered in a medium at flying.cast.origin */
+    PHOTON_PASSES,            /* a cut-out: the ray continues */
+    PHOTON_SCATTERS,          /* at a surface */
+    PHOTON_SCATTERS_IN_VOLUME /* scattered in a medium at flying.cast.origin */
 } photon_turn;
 
 /* Returns true if the path has reached its maximum depth. */
-KD_FN bool photon_way_is_over(const photon_wish *wish, const photon_way *way,
-                              photon_ledger *ledger) {
-    if (way->bounce < wish->max_depth) return false;
-    ledger->cut += photon_watts(way->flying.power);
+KD_FN bool photon_path_is_over(const photon_wish *wish, const photon_path *state,
+                               photon_ledger *ledger) {
+    if (state->bounce < wish->max_depth) return false;
+    ledger->cut += photon_watts(state->flying.power);
     return true;
 }
 
 /* Handles the end of a ray at `hit`, which may be none, or at a scattering point in a medium before
    it. Sets *at if the photon is at a surface. */
-KD_FN photon_turn photon_way_arrive(const scene_view *scene, photon_way *way, ray_hit hit,
-                                    bool strayed, surface *at, photon_ledger *ledger) {
-    way->layers = 0;
-    if (strayed) return PHOTON_STRAYS;
+KD_FN photon_turn photon_path_arrive(const scene_view *scene, photon_path *state, ray_hit hit,
+                                     bool in_volume, surface *at, photon_ledger *ledger) {
+    state->layers = 0;
+    if (in_volume) return PHOTON_SCATTERS_IN_VOLUME;
     if (hit.triangle == KD_NONE) {
-        ledger->escaped += photon_watts(way->flying.power);
+        ledger->escaped += photon_watts(state->flying.power);
         return PHOTON_ENDS;
     }
-    photon_meet(scene, &way->flying, hit, way->key, way->step, ledger, at);
+    photon_interact(scene, &state->flying, hit, state->key, state->step, ledger, at);
     return PHOTON_SCATTERS;
 }
 
@@ -239,104 +241,105 @@ KD_FN photon_turn photon_way_arrive(const scene_view *scene, photon_way *way, ra
    `slot`. The beam has the power at its start, since its attenuation follows from the length. To be
    called before the photon is moved on. A beam does not end where the photon is scattered: Jarosz
    et al. 2011, section 5.2. */
-KD_FN bool photon_way_shines(const scene_view *scene, const photon_wish *wish,
-                             const photon_way *way, ray_hit hit, photon *slot) {
-    const emitted_photon *flying = &way->flying;
-    if (!wish->beams || !(wish->in_media >> way->kind & 1u)) return false;
-    const medium *in = medium_of(scene, flying->where);
-    if (!in || way->step > PHOTON_BEAMS_MOST || vec3_is_zero(in->scattering)) return false;
+KD_FN bool photon_path_shines(const scene_view *scene, const photon_wish *wish,
+                              const photon_path *state, ray_hit hit, photon *slot) {
+    const emitted_photon *flying = &state->flying;
+    if (!wish->beams || !(wish->in_media >> state->kind & 1u)) return false;
+    const medium *in = medium_of(scene, flying->medium);
+    if (!in || state->step > PHOTON_BEAMS_MAX || vec3_is_zero(in->scattering)) return false;
     const float end = hit.triangle == KD_NONE ? INFINITY : hit.t;
-    const medium_span span = passage_span(scene, &flying->cast, end);
+    const medium_span span = transmittance_span(scene, &flying->cast, end);
     const vec3 lost = vec3_add(in->absorption, in->scattering);
-    const float least = float_min(lost.x, float_min(lost.y, lost.z));
-    const float length = float_min(span.end - span.begin, PHOTON_BEAM_DEPTH / least);
+    const float minimum = float_min(lost.x, float_min(lost.y, lost.z));
+    const float length = float_min(span.end - span.begin, PHOTON_BEAM_DEPTH / minimum);
     if (!(length > 0)) return false;
     slot->position = ray_at(&flying->cast, span.begin);
     slot->power = flying->power;
     slot->direction = flying->cast.direction;
     slot->normal = vec3_make(length, 0, 0);
-    slot->triangle = flying->where == MEDIUM_FOG ? scene->fog : flying->where;
-    slot->path = (uint32_t)way->key.path;
+    slot->triangle = flying->medium == MEDIUM_FOG ? scene->fog : flying->medium;
+    slot->path = (uint32_t)state->key.path;
     slot->light = (uint16_t)flying->light;
-    slot->bounce = (uint8_t)way->bounce;
-    slot->kind = (uint8_t)way->kind;
+    slot->bounce = (uint8_t)state->bounce;
+    slot->kind = (uint8_t)state->kind;
     return true;
 }
 
 /* Returns true if a photon is stored at this point, in `slot`. */
-KD_FN bool photon_way_lands(const scene_view *scene, const photon_wish *wish, photon_turn turn,
-                            const surface *at, const photon_way *way, photon *slot) {
-    const emitted_photon *flying = &way->flying;
+KD_FN bool photon_path_lands(const scene_view *scene, const photon_wish *wish, photon_turn turn,
+                             const surface *at, const photon_path *state, photon *slot) {
+    const emitted_photon *flying = &state->flying;
     if (turn == PHOTON_SCATTERS) {
-        if (!surface_holds_photons(at) || !(wish->kinds >> way->kind & 1u)) return false;
-        *slot = photon_landed(at, flying, way->key.path, way->bounce, way->kind);
+        if (!surface_holds_photons(at) || !(wish->kinds >> state->kind & 1u)) return false;
+        *slot = photon_landed(at, flying, state->key.path, state->bounce, state->kind);
         return true;
     }
-    if (turn != PHOTON_STRAYS || wish->beams || !(wish->in_media >> way->kind & 1u)) return false;
+    if (turn != PHOTON_SCATTERS_IN_VOLUME || wish->beams || !(wish->in_media >> state->kind & 1u))
+        return false;
     slot->position = flying->cast.origin;
     slot->power = flying->power;
     slot->direction = slot->normal = flying->cast.direction;
-    slot->triangle = flying->where == MEDIUM_FOG ? scene->fog : flying->where;
-    slot->path = (uint32_t)way->key.path;
+    slot->triangle = flying->medium == MEDIUM_FOG ? scene->fog : flying->medium;
+    slot->path = (uint32_t)state->key.path;
     slot->light = (uint16_t)flying->light;
-    slot->bounce = (uint8_t)way->bounce;
-    slot->kind = (uint8_t)way->kind;
+    slot->bounce = (uint8_t)state->bounce;
+    slot->kind = (uint8_t)state->kind;
     return true;
 }
 
 /* Continues from a scattering point in a medium; returns false if the path ends. */
-KD_FN bool photon_way_stray(const scene_view *scene, const photon_wish *wish, photon_way *way,
-                            photon_ledger *ledger) {
-    emitted_photon *flying = &way->flying;
+KD_FN bool photon_path_stray(const scene_view *scene, const photon_wish *wish, photon_path *state,
+                             photon_ledger *ledger) {
+    emitted_photon *flying = &state->flying;
     if (wish->only_specular) {
         ledger->ended += photon_watts(flying->power);
         return false;
     }
-    way->kind = PHOTON_INDIRECT;
-    photon_stray(scene, flying, way->key, way->step);
+    state->kind = PHOTON_INDIRECT;
+    photon_scatter(scene, flying, state->key, state->step);
     return vec3_largest(flying->power) > 0;
 }
 
 /* Continues from a surface or a scattering point; returns false if the path ends. */
-KD_FN bool photon_way_go_on(const scene_view *scene, const photon_wish *wish, photon_turn turn,
-                            const surface *at, photon_way *way, photon_ledger *ledger) {
-    ++way->bounce;
-    return turn == PHOTON_STRAYS
-               ? photon_way_stray(scene, wish, way, ledger)
-               : photon_way_scatter(wish, at, surface_holds_photons(at), way, ledger);
+KD_FN bool photon_path_go_on(const scene_view *scene, const photon_wish *wish, photon_turn turn,
+                             const surface *at, photon_path *state, photon_ledger *ledger) {
+    ++state->bounce;
+    return turn == PHOTON_SCATTERS_IN_VOLUME
+               ? photon_path_stray(scene, wish, state, ledger)
+               : photon_path_scatter(wish, at, surface_holds_photons(at), state, ledger);
 }
 
 /* Advances to the end of the next ray: a surface, a point in a medium, or a cut-out that is passed.
    Returns false if the path ends. *stored: a photon was stored in `slot`. */
-KD_FN bool photon_way_next(const scene_view *scene, const photon_wish *wish, photon_way *way,
-                           photon *slot, bool *stored, photon_ledger *ledger) {
+KD_FN bool photon_path_next(const scene_view *scene, const photon_wish *wish, photon_path *state,
+                            photon *slot, bool *stored, photon_ledger *ledger) {
     surface at;
-    bool strayed;
+    bool in_volume;
     *stored = false;
-    if (photon_way_is_over(wish, way, ledger)) return false;
+    if (photon_path_is_over(wish, state, ledger)) return false;
     ++ledger->rays;
-    ++way->step;
-    ray_hit hit = tritree_closest(&scene->tree, way->flying.cast);
-    *stored = photon_way_shines(scene, wish, way, hit, slot);
-    if (photon_passes(scene, &way->flying, way->key, way->step, &hit, &way->layers, &strayed,
-                      ledger))
+    ++state->step;
+    ray_hit hit = tritree_closest(&scene->tree, state->flying.cast);
+    *stored = photon_path_shines(scene, wish, state, hit, slot);
+    if (photon_passes(scene, &state->flying, state->key, state->step, &hit, &state->layers,
+                      &in_volume, ledger))
         return true;
-    const photon_turn turn = photon_way_arrive(scene, way, hit, strayed, &at, ledger);
+    const photon_turn turn = photon_path_arrive(scene, state, hit, in_volume, &at, ledger);
     if (turn == PHOTON_ENDS) return false;
-    if (photon_way_lands(scene, wish, turn, &at, way, slot)) *stored = true;
-    return photon_way_go_on(scene, wish, turn, &at, way, ledger);
+    if (photon_path_lands(scene, wish, turn, &at, state, slot)) *stored = true;
+    return photon_path_go_on(scene, wish, turn, &at, state, ledger);
 }
 
 /* Returns the number of photons to store; the first `capacity` of them are in `slots`. */
 KD_FN uint32_t photon_trace(const scene_view *scene, const photon_emission *emission, uint64_t path,
                             const photon_wish *wish, photon *slots, uint32_t capacity,
                             photon_ledger *ledger) {
-    photon_way way;
+    photon_path state;
     photon landing;
     uint32_t landed = 0;
-    bool stored = false, goes_on = photon_way_begin(scene, emission, path, &way, ledger);
+    bool stored = false, goes_on = photon_path_begin(scene, emission, path, &state, ledger);
     while (goes_on) {
-        goes_on = photon_way_next(scene, wish, &way, &landing, &stored, ledger);
+        goes_on = photon_path_next(scene, wish, &state, &landing, &stored, ledger);
         if (!stored) continue;
         if (landed < capacity) slots[landed] = landing;
         ++landed;

@@ -5,16 +5,16 @@
 #include "core/memory.h"
 #include "points/select/builders.h"
 
-kd_status photon_apart_meet(ranks *among, uint64_t *hash, uint32_t *strongest) {
+kd_status photon_apart_meet(ranks *comm, uint64_t *hash, uint32_t *strongest) {
     int64_t sum = 0;
     uint32_t *all = NULL;
     memcpy(&sum, hash, sizeof sum);
-    KD_TRY(ranks_all_sum(among, &sum, 1));
+    KD_TRY(ranks_all_sum(comm, &sum, 1));
     memcpy(hash, &sum, sizeof sum);
-    KD_TRY(KD_RESERVE_ZEROED(all, (uint64_t)among->size));
-    all[among->rank] = *strongest;
-    const kd_status status = ranks_all_gather_even(among, all, sizeof *all);
-    for (int32_t r = 0; r < among->size; ++r)
+    KD_TRY(KD_RESERVE_ZEROED(all, (uint64_t)comm->size));
+    all[comm->rank] = *strongest;
+    const kd_status status = ranks_all_gather_even(comm, all, sizeof *all);
+    for (int32_t r = 0; r < comm->size; ++r)
         if (all[r] > *strongest) *strongest = all[r];
     memory_free(all);
     return status;
@@ -27,16 +27,16 @@ uint64_t photon_apart_tree_bytes(uint64_t photons) {
 }
 
 /* Gathers the items of every rank on rank 0; rank r sends counts[r * every] of them. */
-static kd_status bring_to_first(ranks *among, const void *own, uint64_t bytes,
+static kd_status bring_to_first(ranks *comm, const void *own, uint64_t bytes,
                                 const uint64_t *counts, uint64_t every, void *into) {
-    const uint64_t size = (uint64_t)among->size, rank = (uint64_t)among->rank;
+    const uint64_t size = (uint64_t)comm->size, rank = (uint64_t)comm->rank;
     uint64_t *begins = NULL;
     KD_TRY(KD_RESERVE_ZEROED(begins, 2 * (size + 1)));
     uint64_t *arrive = begins + size + 1;
     for (uint64_t r = 1; r <= size; ++r) begins[r] = counts[rank * every] * bytes;
     for (uint64_t r = 0; r < size; ++r)
         arrive[r + 1] = arrive[r] + (rank == 0 ? counts[r * every] * bytes : 0);
-    const kd_status status = ranks_all_to_all(among, own, begins, into, arrive);
+    const kd_status status = ranks_all_to_all(comm, own, begins, into, arrive);
     memory_free(begins);
     return status;
 }
@@ -57,14 +57,14 @@ static void arrivals_free(arrivals *owned) {
 }
 
 /* Scatters the positions to their indices in the list of all ranks. */
-static void put_in_order(arrivals *of, int32_t size) {
-    const vec3 *came = of->came;
-    const photon_run *runs = of->runs;
+static void put_in_order(arrivals *arrivals, int32_t size) {
+    const vec3 *came = arrivals->came;
+    const photon_run *runs = arrivals->runs;
     for (int32_t r = 0; r < size; ++r) {
-        const uint64_t photons = of->counts[2 * r], count = of->counts[2 * r + 1];
+        const uint64_t photons = arrivals->counts[2 * r], count = arrivals->counts[2 * r + 1];
         for (uint64_t i = 0; i < count; ++i) {
             const uint64_t end = i + 1 < count ? runs[i + 1].begin : photons;
-            memcpy(of->ordered + runs[i].place, came + runs[i].begin,
+            memcpy(arrivals->ordered + runs[i].place, came + runs[i].begin,
                    (end - runs[i].begin) * sizeof *came);
         }
         came += photons;
@@ -72,46 +72,47 @@ static void put_in_order(arrivals *of, int32_t size) {
     }
 }
 
-static kd_status gather_positions(arrivals *of, ranks *among, const photon_list *list,
+static kd_status gather_positions(arrivals *arrivals, ranks *comm, const photon_list *list,
                                   const photon_run *runs, uint32_t run_count) {
-    const uint64_t size = (uint64_t)among->size, rank = (uint64_t)among->rank;
-    KD_TRY(KD_RESERVE_ZEROED(of->counts, 2 * size));
-    of->counts[2 * rank] = list->count;
-    of->counts[2 * rank + 1] = run_count;
-    KD_TRY(ranks_all_gather_even(among, of->counts, 2 * sizeof *of->counts));
+    const uint64_t size = (uint64_t)comm->size, rank = (uint64_t)comm->rank;
+    KD_TRY(KD_RESERVE_ZEROED(arrivals->counts, 2 * size));
+    arrivals->counts[2 * rank] = list->count;
+    arrivals->counts[2 * rank + 1] = run_count;
+    KD_TRY(ranks_all_gather_even(comm, arrivals->counts, 2 * sizeof *arrivals->counts));
     for (uint64_t r = 0; r < size; ++r) {
-        of->all += of->counts[2 * r];
-        of->all_runs += of->counts[2 * r + 1];
+        arrivals->all += arrivals->counts[2 * r];
+        arrivals->all_runs += arrivals->counts[2 * r + 1];
     }
-    KD_REQUIRE(of->all <= POINTTREE_COUNT_MAX, KD_ERROR_USAGE,
+    KD_REQUIRE(arrivals->all <= POINTTREE_COUNT_MAX, KD_ERROR_USAGE,
                "cannot determine a gather radius for %llu photons; set --radius for more than %u",
-               (unsigned long long)of->all, POINTTREE_COUNT_MAX);
-    KD_TRY(KD_RESERVE(of->own, list->count));
-    for (uint64_t i = 0; i < list->count; ++i) of->own[i] = list->photons[i].position;
+               (unsigned long long)arrivals->all, POINTTREE_COUNT_MAX);
+    KD_TRY(KD_RESERVE(arrivals->own, list->count));
+    for (uint64_t i = 0; i < list->count; ++i) arrivals->own[i] = list->photons[i].position;
     if (rank == 0) {
-        KD_TRY(KD_RESERVE(of->came, of->all));
-        KD_TRY(KD_RESERVE(of->runs, of->all_runs));
+        KD_TRY(KD_RESERVE(arrivals->came, arrivals->all));
+        KD_TRY(KD_RESERVE(arrivals->runs, arrivals->all_runs));
     }
-    KD_TRY(bring_to_first(among, of->own, sizeof *of->own, of->counts, 2, of->came));
-    memory_free(of->own);
-    of->own = NULL;
-    return bring_to_first(among, runs, sizeof *runs, of->counts + 1, 2, of->runs);
+    KD_TRY(bring_to_first(comm, arrivals->own, sizeof *arrivals->own, arrivals->counts, 2,
+                          arrivals->came));
+    memory_free(arrivals->own);
+    arrivals->own = NULL;
+    return bring_to_first(comm, runs, sizeof *runs, arrivals->counts + 1, 2, arrivals->runs);
 }
 
-kd_status photon_apart_whole_tree(pointtree *out, ranks *among, const photon_list *list,
+kd_status photon_apart_whole_tree(pointtree *out, ranks *comm, const photon_list *list,
                                   const photon_run *runs, uint32_t run_count) {
-    arrivals of;
+    arrivals arrivals;
     kd_status status = KD_OK;
-    memset(&of, 0, sizeof of);
+    memset(&arrivals, 0, sizeof arrivals);
     memset(out, 0, sizeof *out);
-    KD_TRY_GOTO(gather_positions(&of, among, list, runs, run_count));
-    if (among->rank > 0) goto done;
-    KD_TRY_GOTO(KD_RESERVE(of.ordered, of.all));
-    put_in_order(&of, among->size);
-    memory_free(of.came);
-    of.came = NULL;
-    KD_TRY_GOTO(pointtree_open(out, of.ordered, of.all, NULL, NULL, NULL));
+    KD_TRY_GOTO(gather_positions(&arrivals, comm, list, runs, run_count));
+    if (comm->rank > 0) goto done;
+    KD_TRY_GOTO(KD_RESERVE(arrivals.ordered, arrivals.all));
+    put_in_order(&arrivals, comm->size);
+    memory_free(arrivals.came);
+    arrivals.came = NULL;
+    KD_TRY_GOTO(pointtree_open(out, arrivals.ordered, arrivals.all, NULL, NULL, NULL));
 done:
-    arrivals_free(&of);
+    arrivals_free(&arrivals);
     return status;
 }

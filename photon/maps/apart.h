@@ -6,11 +6,11 @@
 #include "points/tree/pointtree.h"
 
 /* Combines the ranks' values: the sum of the hashes, the maximum of the strongest power. */
-kd_status photon_apart_meet(ranks *among, uint64_t *hash, uint32_t *strongest);
+kd_status photon_apart_meet(ranks *comm, uint64_t *hash, uint32_t *strongest);
 /* Builds, on rank 0, the tree of the positions of all photons, equal to the tree of a single
    process; other ranks get an empty tree. Takes 60 bytes per photon on rank 0 as long as the tree
    exists. The caller closes it. */
-kd_status photon_apart_whole_tree(pointtree *out, ranks *among, const photon_list *list,
+kd_status photon_apart_whole_tree(pointtree *out, ranks *comm, const photon_list *list,
                                   const photon_run *runs, uint32_t run_count);
 /* Bytes needed on rank 0 by photon_apart_whole_tree during construction. */
 uint64_t photon_apart_tree_bytes(uint64_t photons);

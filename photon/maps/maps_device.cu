@@ -6,7 +6,7 @@
               writes the photons in tree order, or photon_leaves.cuh makes the index; take_probes,
               one thread per probe, reads photons and writes requests, whose radii the host
               reads. */
-#include "core/device/beside.h"
+#include "core/device/async.h"
 #include "core/device/cuda.h"
 #include "core/device/device_stream.h"
 #include "photon/maps/map_index.cuh"
@@ -56,7 +56,7 @@ void (*nearest_kernel(uint32_t k))(gather_work) {
 
 /* Builds the tree, or validates the one that came with the photons. */
 kd_status make_tree(photon_map_cuda *map) {
-    const uint64_t count = map->list.here;
+    const uint64_t count = map->list.local_count;
     point_build_cuda build;
     memset(&build, 0, sizeof build);
     build.points = point_array_make(map->list.positions.memory, count, 3, POINT_FLOAT);
@@ -64,7 +64,7 @@ kd_status make_tree(photon_map_cuda *map) {
     KD_TRY(device_buffer_reserve(&map->ids, count * sizeof(uint32_t)));
     build.ids = (uint32_t *)map->ids.memory;
     build.stream = device_thread_stream();
-    if (map->planted) {
+    if (map->has_tree) {
         const point_box unused = point_box_empty();
         const kd_status proved = point_check_cuda(&build, count, POINTTREE_BY_COORDINATE, &unused);
         return proved == KD_ERROR_CHECK ? KD_ERROR_INPUT : proved;
@@ -90,7 +90,7 @@ kd_status sort_along_curve(photon_map_cuda *map, const gather_index::index *inde
 }
 
 kd_status make_index(photon_map_cuda *map, gather_index::index *index) {
-    const uint32_t count = (uint32_t)map->list.here;
+    const uint32_t count = (uint32_t)map->list.local_count;
     cuda_arena arena = {NULL, 0};
     gather_index::lay_out(index, &arena, count, map->along_curve);
     KD_TRY(device_buffer_reserve(&map->index, arena.used));
@@ -143,7 +143,7 @@ kd_status launch_gather(const gather_work *work) {
 kd_status choose_radius(photon_map_cuda *map, const photon_options *options,
                         const gather_index::index *index) {
     const uint64_t count = map->list.count;
-    const uint32_t most = RADIUS_PROBES, probes = count < most ? (uint32_t)count : most;
+    const uint32_t maximum = RADIUS_PROBES, probes = count < maximum ? (uint32_t)count : maximum;
     gather_work work;
     memset(&work, 0, sizeof work);
     work.index = *index;
@@ -174,7 +174,7 @@ kd_status choose_radius(photon_map_cuda *map, const photon_options *options,
 }
 
 kd_status order(photon_map_cuda *map) {
-    const uint64_t count = map->list.here;
+    const uint64_t count = map->list.local_count;
     KD_TRY(device_buffer_reserve(&map->ordered, count * sizeof(photon)));
     KD_TRY(device_buffer_reserve(&map->ordered_points, count * sizeof(vec3)));
     order_photons<<<blocks_for(count), BLOCK, 0, (cudaStream_t)device_thread_stream()>>>(
@@ -191,14 +191,14 @@ void begin_map(photon_map_cuda *map, const photon_options *options) {
 }
 
 /* Builds the tree if kernels traverse it, the radius is derived from it, or it has to be validated;
-   and the index, along a curve unless known_device.cu traverses its tree. */
-kd_status plant_map(photon_map_cuda *map, const photon_options *options, bool ordered,
-                    bool along_curve) {
+   and the index, along a curve unless irradiance_lookup.cu traverses its tree. */
+kd_status build_map_tree(photon_map_cuda *map, const photon_options *options, bool ordered,
+                         bool along_curve) {
     const bool probed = !(options->radius > 0);
     gather_index::index index;
     begin_map(map, options);
-    if (map->list.here == 0) return KD_OK;
-    if (ordered || probed || map->planted) KD_TRY(make_tree(map));
+    if (map->list.local_count == 0) return KD_OK;
+    if (ordered || probed || map->has_tree) KD_TRY(make_tree(map));
     map->along_curve = along_curve;
     KD_TRY(make_index(map, &index));
     if (probed) KD_TRY(choose_radius(map, options, &index));
@@ -228,47 +228,49 @@ extern "C" uint64_t photon_map_cuda_bytes(uint64_t photons, bool ordered) {
            photons * (sizeof(uint32_t) + (ordered ? in_order : 0));
 }
 
-extern "C" kd_status photon_maps_cuda_plant(photon_maps_cuda *maps, const photon_options *options,
-                                            bool ordered, job *watched) {
+extern "C" kd_status photon_maps_cuda_build_trees(photon_maps_cuda *maps,
+                                                  const photon_options *options, bool ordered,
+                                                  job_control *job) {
     KD_TRY(photon_options_check(options));
-    maps->among = options->among;
+    maps->comm = options->comm;
     maps->gather = options->gather;
     maps->kernel = options->kernel;
     maps->estimator = options->estimator;
     maps->lookup = options->lookup;
     maps->media = options->media;
-    job_stage_begin(watched, "photon_tree", (int64_t)(maps->map[PHOTON_LIST_GLOBAL].list.count));
-    kd_status status = plant_map(&maps->map[PHOTON_LIST_GLOBAL], options, ordered, !ordered);
+    job_stage_begin(job, "photon_tree", (int64_t)(maps->map[PHOTON_LIST_GLOBAL].list.count));
+    kd_status status = build_map_tree(&maps->map[PHOTON_LIST_GLOBAL], options, ordered, !ordered);
     if (status == KD_OK)
-        status = plant_map(&maps->map[PHOTON_LIST_CAUSTIC], options, ordered, true);
+        status = build_map_tree(&maps->map[PHOTON_LIST_CAUSTIC], options, ordered, true);
     if (status == KD_OK && photon_media_rows[options->media].beams)
         begin_map(&maps->map[PHOTON_LIST_MEDIA], options);
     else if (status == KD_OK)
-        status = plant_map(&maps->map[PHOTON_LIST_MEDIA], options, true, true);
+        status = build_map_tree(&maps->map[PHOTON_LIST_MEDIA], options, true, true);
     if (status == KD_OK) status = device_stream_wait(device_thread_stream());
-    job_stage_end(watched);
+    job_stage_end(job);
     return status;
 }
 
 extern "C" kd_status photon_maps_cuda_gather(const photon_maps_cuda *maps, int which,
                                              uint32_t gather, float radius,
-                                             const photon_gather_cuda *asked) {
+                                             const photon_gather_cuda *request) {
     const photon_map_cuda *map = &maps->map[which];
-    if (asked->count == 0) return KD_OK;
-    if (map->list.here == 0 || !(pointtree_bound2(radius) > 0)) {
-        KD_CUDA(cudaMemsetAsync(asked->sums, 0, asked->count * sizeof *asked->sums));
-        KD_CUDA(cudaMemsetAsync(asked->radii, 0, asked->count * sizeof *asked->radii));
+    if (request->count == 0) return KD_OK;
+    if (map->list.local_count == 0 || !(pointtree_bound2(radius) > 0)) {
+        KD_CUDA(cudaMemsetAsync(request->sums, 0, request->count * sizeof *request->sums));
+        KD_CUDA(cudaMemsetAsync(request->radii, 0, request->count * sizeof *request->radii));
         return KD_OK;
     }
     gather_work work;
     work.index = map_index_of(map);
-    work.requests = asked->requests;
-    work.count = asked->count;
-    work.packets = asked->packets;
-    work.packet_count = asked->packet_count;
-    work.alone = {asked->alone, asked->alone + asked->count, asked->alone + asked->count + 1};
-    work.sums = asked->sums;
-    work.radii = asked->radii;
+    work.requests = request->requests;
+    work.count = request->count;
+    work.packets = request->packets;
+    work.packet_count = request->packet_count;
+    work.alone = {request->alone, request->alone + request->count,
+                  request->alone + request->count + 1};
+    work.sums = request->sums;
+    work.radii = request->radii;
     work.k = gather;
     work.radius = radius;
     work.kernel = maps->kernel;

@@ -3,7 +3,7 @@
    KD_ERROR_DEVICE. */
 #ifndef KD_PHOTON_MAPS_MAPS_DEVICE_H
 #define KD_PHOTON_MAPS_MAPS_DEVICE_H
-#include "core/device/absent.h"
+#include "core/device/cuda_stubs.h"
 #include "photon/emission/emit.h"
 #include "photon/maps/photon_map.h"
 
@@ -23,7 +23,7 @@ typedef struct photon_map_cuda {
     bool along_curve; /* the index is sorted along a Morton curve (photon_curve.cuh), otherwise in
                          tree order */
     bool known;       /* `irradiance` is valid */
-    bool planted;     /* the tree came with the photons, to be validated instead of built */
+    bool has_tree;    /* the tree came with the photons, to be validated instead of built */
 } photon_map_cuda;
 
 typedef struct photon_maps_cuda {
@@ -32,7 +32,7 @@ typedef struct photon_maps_cuda {
     device_buffer beam_memory; /* beams, their segments, boxes */
     tile_view tiles;           /* device pointers */
     beam_view beams;           /* in media, instead of the photons of their map; device pointers */
-    struct ranks *among;       /* photon_options.among */
+    struct ranks *comm;        /* photon_options.among */
     uint32_t gather;
     photon_kernel kernel;
     photon_estimator estimator;
@@ -45,42 +45,43 @@ void photon_maps_cuda_close(photon_maps_cuda *owned); /* `owned` may be zeroed *
 /* Emits the lists; any `wanted` may be 0. `out` is zeroed or was used before. Stage of the job:
    emit. */
 kd_status photon_maps_cuda_emit(photon_maps_cuda *out, const scene_view *device_scene,
-                                const photon_order orders[PHOTON_LISTS], job *watched);
+                                const photon_order orders[PHOTON_LISTS], job_control *job);
 /* Copies photons from host memory, e.g. from a file, with their trees if the lists have them. */
 kd_status photon_maps_cuda_take(photon_maps_cuda *out, const photon_list lists[PHOTON_LISTS]);
 /* Builds the trees and indices. With `ordered`, also stores the photons in tree order, for kernels
    that traverse the tree; the media map always does. Radii are options->radius or derived from the
    density. Returns KD_ERROR_INPUT if a tree that came with its photons is not valid for them.
    Stage: photon_tree. */
-KD_DEVICE_CALL(photon_maps_cuda_plant, (photon_maps_cuda * maps, const photon_options *options,
-                                        bool ordered, job *watched));
+KD_DEVICE_CALL(photon_maps_cuda_build_trees,
+               (photon_maps_cuda * maps, const photon_options *options, bool ordered,
+                job_control *job));
 /* Builds the beams of the media map on the host from its photons, after the map is built; none if
    it keeps points. */
 kd_status photon_maps_cuda_find_beams(photon_maps_cuda *maps, const scene_view *scene,
-                                      const photon_options *options, job *watched);
+                                      const photon_options *options, job_control *job);
 /* Copies the tiles to the device; the scene is there already. */
-kd_status photon_maps_cuda_tile(photon_maps_cuda *maps, const tile_set *from,
+kd_status photon_maps_cuda_tile(photon_maps_cuda *maps, const tile_set *tiles,
                                 const scene_view *device_scene);
-/* Number of lookups on the device that exceeded the limit of tiles, as tile_set_looks_bounded. */
-uint64_t photon_maps_cuda_looks_bounded(const photon_maps_cuda *from); /* `from` may be zeroed */
+/* Number of lookups on the device that exceeded the limit of tiles, as tile_set_lookups_bounded. */
+uint64_t photon_maps_cuda_lookups_bounded(const photon_maps_cuda *maps); /* `from` may be zeroed */
 /* As photon_maps_precompute; requires `ordered`. */
-KD_DEVICE_CALL(photon_maps_cuda_precompute, (photon_maps_cuda * maps, job *watched));
+KD_DEVICE_CALL(photon_maps_cuda_precompute, (photon_maps_cuda * maps, job_control *job));
 
 /* Bytes of device memory that precomputing for `photons` photons needs temporarily; 0 without
    CUDA. */
 KD_DEVICE_ANSWER(uint64_t, photon_maps_cuda_precompute_bytes, (uint64_t photons), 0);
 
 /* Exchanges the irradiances of the global map that ranks have computed. */
-kd_status photon_maps_cuda_irradiance(photon_maps_cuda *maps, job *watched);
+kd_status photon_maps_cuda_irradiance(photon_maps_cuda *maps, job_control *job);
 
 /* Bytes of device memory of a map of `photons` photons while it is built; 0 without CUDA. `ordered`
-   as for photon_maps_cuda_plant. */
+   as for photon_maps_cuda_build_trees. */
 KD_DEVICE_ANSWER(uint64_t, photon_map_cuda_bytes, (uint64_t photons, bool ordered), 0);
 
 /* Returns device pointers for kernels; `photons` is NULL unless they are in tree order. */
-photon_map_view photon_maps_cuda_view(const photon_maps_cuda *from, int which);
-bool photon_maps_cuda_cut(const photon_maps_cuda *of);        /* as photon_maps_cut */
-uint64_t photon_maps_cuda_hash(const photon_maps_cuda *from); /* as photon_maps_hash */
+photon_map_view photon_maps_cuda_view(const photon_maps_cuda *maps, int which);
+bool photon_maps_cuda_cut(const photon_maps_cuda *maps);      /* as photon_maps_cut */
+uint64_t photon_maps_cuda_hash(const photon_maps_cuda *maps); /* as photon_maps_hash */
 
 /* A batch of deferred estimates. */
 typedef struct photon_gather_cuda {
@@ -96,27 +97,27 @@ typedef struct photon_gather_cuda {
 /* Answers the requests from the global or the caustic map, by the `gather` nearest photons or, if
    that is 0, by all within `radius`. Asynchronous. */
 KD_DEVICE_CALL(photon_maps_cuda_gather, (const photon_maps_cuda *maps, int which, uint32_t gather,
-                                         float radius, const photon_gather_cuda *asked));
+                                         float radius, const photon_gather_cuda *request));
 /* After photon_maps_cuda_gather: computes the kernel's integral over the tiles, or over the whole
    disc if there are no tiles, of each request whose sum is not 0. `integrals`: device memory, one
    value per request. Asynchronous. */
 KD_DEVICE_CALL(photon_maps_cuda_measure,
-               (const photon_maps_cuda *maps, const photon_gather_cuda *asked, float *integrals));
+               (const photon_maps_cuda *maps, const photon_gather_cuda *gather, float *integrals));
 
 /* Points on diffuse surfaces that use the precomputed irradiance of the nearest photon. */
-typedef struct photon_known_cuda {
+typedef struct photon_irradiance_cuda {
     void *places; /* device memory, float4 each: position and triangle; overwritten by results */
     const void *sides; /* float4 each: geometric normal; bit 0: the front side was hit */
     const uint32_t *count;
     /* buffers for as many indices as places, and for one counter, initially 0 */
     uint32_t *more, *more_count;
-} photon_known_cuda;
+} photon_irradiance_cuda;
 
-/* photon_known_irradiance in the global map, whose irradiance has been computed: replaces a place
-   by its irradiance and KD_NONE if a photon applies; otherwise leaves it unchanged.
+/* photon_precomputed_irradiance in the global map, whose irradiance has been computed: replaces a
+   place by its irradiance and KD_NONE if a photon applies; otherwise leaves it unchanged.
    Asynchronous. */
-KD_DEVICE_CALL(photon_maps_cuda_known,
-               (const photon_maps_cuda *maps, const photon_known_cuda *asked));
+KD_DEVICE_CALL(photon_maps_cuda_irradiance_lookup,
+               (const photon_maps_cuda *maps, const photon_irradiance_cuda *lookup));
 
 #ifdef __cplusplus
 }

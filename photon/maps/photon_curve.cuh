@@ -33,10 +33,10 @@ struct sorting {
     size_t cub_bytes;
 };
 
-static __global__ __launch_bounds__(BLOCK) void bound_places(const __grid_constant__ sorting of) {
+static __global__ __launch_bounds__(BLOCK) void bound_places(const __grid_constant__ sorting sort) {
     uint32_t lo[3] = {KD_NONE, KD_NONE, KD_NONE}, hi[3] = {0, 0, 0};
-    for (uint32_t i = blockIdx.x * BLOCK + threadIdx.x; i < of.count; i += gridDim.x * BLOCK) {
-        const vec3 p = of.places[i];
+    for (uint32_t i = blockIdx.x * BLOCK + threadIdx.x; i < sort.count; i += gridDim.x * BLOCK) {
+        const vec3 p = sort.places[i];
         const uint32_t bits[3] = {pointtree_order_bits(p.x), pointtree_order_bits(p.y),
                                   pointtree_order_bits(p.z)};
         for (int axis = 0; axis < 3; ++axis) {
@@ -45,11 +45,11 @@ static __global__ __launch_bounds__(BLOCK) void bound_places(const __grid_consta
         }
     }
     for (int axis = 0; axis < 3; ++axis) {
-        const uint32_t least = __reduce_min_sync(ALL, lo[axis]);
-        const uint32_t most = __reduce_max_sync(ALL, hi[axis]);
+        const uint32_t minimum = __reduce_min_sync(ALL, lo[axis]);
+        const uint32_t maximum = __reduce_max_sync(ALL, hi[axis]);
         if (lane_id()) continue;
-        atomicMin(of.lo + axis, least);
-        atomicMax(of.hi + axis, most);
+        atomicMin(sort.lo + axis, minimum);
+        atomicMax(sort.hi + axis, maximum);
     }
 }
 
@@ -63,30 +63,30 @@ __device__ __forceinline__ uint64_t spread(uint32_t cell) {
 }
 
 __device__ __forceinline__ uint32_t cell_of(float x, float lo, float scale) {
-    const float at = (x - lo) * scale, most = (float)((1u << AXIS_BITS) - 1);
-    return at > 0 ? (uint32_t)fminf(at, most) : 0;
+    const float at = (x - lo) * scale, maximum = (float)((1u << AXIS_BITS) - 1);
+    return at > 0 ? (uint32_t)fminf(at, maximum) : 0;
 }
 
-static __global__ __launch_bounds__(BLOCK) void code_places(const __grid_constant__ sorting of) {
+static __global__ __launch_bounds__(BLOCK) void code_places(const __grid_constant__ sorting sort) {
     const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
-    if (i >= of.count) return;
+    if (i >= sort.count) return;
     float lo[3], side = 0;
     for (int axis = 0; axis < 3; ++axis) {
-        lo[axis] = pointtree_float_of_order_bits(of.lo[axis]);
-        side = fmaxf(side, pointtree_float_of_order_bits(of.hi[axis]) - lo[axis]);
+        lo[axis] = pointtree_float_of_order_bits(sort.lo[axis]);
+        side = fmaxf(side, pointtree_float_of_order_bits(sort.hi[axis]) - lo[axis]);
     }
     const float scale = side > 0 ? (float)(1u << AXIS_BITS) / side : 0;
-    const vec3 p = of.places[i];
-    of.codes[i] = spread(cell_of(p.x, lo[0], scale)) << 2 |
-                  spread(cell_of(p.y, lo[1], scale)) << 1 | spread(cell_of(p.z, lo[2], scale));
-    of.numbers[i] = i;
+    const vec3 p = sort.places[i];
+    sort.codes[i] = spread(cell_of(p.x, lo[0], scale)) << 2 |
+                    spread(cell_of(p.y, lo[1], scale)) << 1 | spread(cell_of(p.z, lo[2], scale));
+    sort.numbers[i] = i;
 }
 
 /* With scratch == NULL, only sets of->cub_bytes to the memory that the sort needs. */
-inline kd_status sort_codes(sorting *of, void *scratch, uint32_t *order, cudaStream_t stream) {
-    KD_CUDA(cub::DeviceRadixSort::SortPairs(scratch, of->cub_bytes, of->codes, of->codes_sorted,
-                                            of->numbers, order, of->count, 0, 3 * (int)AXIS_BITS,
-                                            stream));
+inline kd_status sort_codes(sorting *sort, void *scratch, uint32_t *order, cudaStream_t stream) {
+    KD_CUDA(cub::DeviceRadixSort::SortPairs(scratch, sort->cub_bytes, sort->codes,
+                                            sort->codes_sorted, sort->numbers, order, sort->count,
+                                            0, 3 * (int)AXIS_BITS, stream));
     return KD_OK;
 }
 
@@ -105,14 +105,14 @@ inline kd_status lay_out(sorting *out, cuda_arena *arena, const vec3 *places, ui
 }
 
 /* Sets order[i] to the index of the i-th photon along the curve. */
-inline kd_status sort(sorting *of, uint32_t *order, cudaStream_t stream) {
-    KD_CUDA(cudaMemsetAsync(of->lo, 0xff, 3 * sizeof *of->lo, stream));
-    KD_CUDA(cudaMemsetAsync(of->hi, 0, 3 * sizeof *of->hi, stream));
-    bound_places<<<BOUND_BLOCKS, BLOCK, 0, stream>>>(*of);
+inline kd_status sort(sorting *sort, uint32_t *order, cudaStream_t stream) {
+    KD_CUDA(cudaMemsetAsync(sort->lo, 0xff, 3 * sizeof *sort->lo, stream));
+    KD_CUDA(cudaMemsetAsync(sort->hi, 0, 3 * sizeof *sort->hi, stream));
+    bound_places<<<BOUND_BLOCKS, BLOCK, 0, stream>>>(*sort);
     KD_CUDA_LAUNCHED("bound_places");
-    code_places<<<(of->count + BLOCK - 1) / BLOCK, BLOCK, 0, stream>>>(*of);
+    code_places<<<(sort->count + BLOCK - 1) / BLOCK, BLOCK, 0, stream>>>(*sort);
     KD_CUDA_LAUNCHED("code_places");
-    return sort_codes(of, of->cub, order, stream);
+    return sort_codes(sort, sort->cub, order, stream);
 }
 
 } // namespace photon_curve

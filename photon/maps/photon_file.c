@@ -61,37 +61,37 @@ done:
     return status;
 }
 
-static kd_status write_nodes(FILE *to, const photon_file *from) {
+static kd_status write_nodes(FILE *stream, const photon_file *file) {
     uint64_t sum = 0;
     for (int i = 0; i < PHOTON_LISTS; ++i) {
         uint32_t *nodes = NULL;
-        const kd_status status = find_nodes(&nodes, &from->lists[i]);
-        const uint64_t count = from->lists[i].count;
-        if (status == KD_OK && count) fwrite(nodes, sizeof *nodes, count, to);
+        const kd_status status = find_nodes(&nodes, &file->lists[i]);
+        const uint64_t count = file->lists[i].count;
+        if (status == KD_OK && count) fwrite(nodes, sizeof *nodes, count, stream);
         const uint64_t hash = hash_bytes(nodes, status == KD_OK ? count * sizeof *nodes : 0);
         memory_free(nodes);
         KD_TRY(status);
         sum = hash_combine(sum, &hash, sizeof hash);
     }
-    fwrite(&sum, sizeof sum, 1, to);
+    fwrite(&sum, sizeof sum, 1, stream);
     return KD_OK;
 }
 
-kd_status photon_file_write(const char *path, const photon_file *from) {
+kd_status photon_file_write(const char *path, const photon_file *file) {
     file_header header;
     memset(&header, 0, sizeof header);
     memcpy(header.magic, file_magic, sizeof header.magic);
     header.version = PHOTON_FILE_VERSION;
-    header.scene = from->scene;
-    for (int i = 0; i < PHOTON_LISTS; ++i) header.lists[i] = list_header_of(&from->lists[i]);
+    header.scene = file->scene;
+    for (int i = 0; i < PHOTON_LISTS; ++i) header.lists[i] = list_header_of(&file->lists[i]);
     header.hash = hash_bytes(&header, offsetof(file_header, hash));
     file_output output;
     KD_TRY(file_output_open(&output, path));
     fwrite(&header, sizeof header, 1, output.stream); /* file_output_commit reports write errors */
     for (int i = 0; i < PHOTON_LISTS; ++i)
-        if (from->lists[i].count)
-            fwrite(from->lists[i].photons, sizeof(photon), from->lists[i].count, output.stream);
-    const kd_status status = write_nodes(output.stream, from);
+        if (file->lists[i].count)
+            fwrite(file->lists[i].photons, sizeof(photon), file->lists[i].count, output.stream);
+    const kd_status status = write_nodes(output.stream, file);
     if (status != KD_OK) {
         file_output_discard(&output);
         return status;
@@ -233,18 +233,18 @@ void photon_file_close(photon_file *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
-kd_status photon_file_check_scene(const photon_file *of, const char *path, const scene_view *scene,
-                                  uint64_t scene_hash_found) {
-    KD_REQUIRE(of->scene == scene_hash_found, KD_ERROR_INPUT,
+kd_status photon_file_check_scene(const photon_file *file, const char *path,
+                                  const scene_view *scene, uint64_t scene_hash_found) {
+    KD_REQUIRE(file->scene == scene_hash_found, KD_ERROR_INPUT,
                "%s: the photon map belongs to another scene (hash %016llx; this scene has %016llx)",
-               path, (unsigned long long)of->scene, (unsigned long long)scene_hash_found);
+               path, (unsigned long long)file->scene, (unsigned long long)scene_hash_found);
     for (int l = 0; l < PHOTON_LISTS; ++l) {
         const bool media = l == PHOTON_LIST_MEDIA;
         const uint32_t places = media ? scene->medium_count : scene->mesh.triangle_count;
-        for (uint64_t i = 0; i < of->lists[l].count; ++i)
-            KD_REQUIRE(of->lists[l].photons[i].triangle < places, KD_ERROR_INPUT,
+        for (uint64_t i = 0; i < file->lists[l].count; ++i)
+            KD_REQUIRE(file->lists[l].photons[i].triangle < places, KD_ERROR_INPUT,
                        "%s: damaged: a photon is %s %u of %u", path,
-                       media ? "in medium" : "on triangle", of->lists[l].photons[i].triangle,
+                       media ? "in medium" : "on triangle", file->lists[l].photons[i].triangle,
                        places);
     }
     return KD_OK;
@@ -272,8 +272,8 @@ static int by_mark(const void *a, const void *b) {
     return (x->map > y->map) - (x->map < y->map);
 }
 
-static photon_mark mark_of(const photon *of, uint32_t map) {
-    photon known = *of;
+static photon_mark mark_of(const photon *record, uint32_t map) {
+    photon known = *record;
     known.power = vec3_all(0);
     const photon_mark mark = {hash_bytes(&known, sizeof known), map};
     return mark;

@@ -15,7 +15,7 @@ typedef struct photon_file {
 } photon_file;
 
 /* Writes to a temporary file, then renames it. Builds the trees of lists that have none. */
-kd_status photon_file_write(const char *path, const photon_file *from);
+kd_status photon_file_write(const char *path, const photon_file *file);
 
 /* Maps a file and validates all of it; the lists borrow photons and trees from the mapping. Returns
    KD_ERROR_INPUT, with what was found and what was expected, if the file is not a photon map, has
@@ -28,8 +28,8 @@ void photon_file_close(photon_file *owned); /* `owned` may be zeroed */
 kd_status photon_file_read_content(uint64_t *content, const char *path);
 
 /* Returns KD_ERROR_INPUT if the photons belong to another scene. */
-kd_status photon_file_check_scene(const photon_file *of, const char *path, const scene_view *scene,
-                                  uint64_t scene_hash_found);
+kd_status photon_file_check_scene(const photon_file *file, const char *path,
+                                  const scene_view *scene, uint64_t scene_hash_found);
 
 /* Merges the photons of several emissions in one scene as if they were a single one: powers are
    weighted by the numbers of paths. The result does not depend on the order of arguments, bit for

@@ -19,7 +19,7 @@ enum { MEDIA_PASS = 0x40000000 };
 photon_options photon_options_default(void) {
     photon_options options;
     memset(&options, 0, sizeof options);
-    options.photons = options.caustics = options.strayed = PHOTONS_DEFAULT;
+    options.photons = options.caustics = options.volume_photons = PHOTONS_DEFAULT;
     options.max_depth = MAX_DEPTH_DEFAULT;
     options.gather = GATHER_DEFAULT;
     options.kernel = PHOTON_KERNEL_CONE;
@@ -59,15 +59,15 @@ static float bound_by_last(const photon_last *last, vec3 query, uint32_t k) {
    coordinates whose squares overflow), within the radius. */
 static uint32_t map_nearest(const void *index, vec3 query, uint32_t k, float max_radius,
                             bool any_order, photon_last *last, neighbour *out) {
-    uint64_t keys[2 * ESTIMATE_GATHER_MAX + 3 * LEAF_POINTS]; /* leafindex_room */
-    assert(leafindex_room(k) <= sizeof keys / sizeof *keys);
-    const leafindex *of = (const leafindex *)index;
+    uint64_t keys[2 * ESTIMATE_GATHER_MAX + 3 * LEAF_POINTS]; /* leafindex_capacity */
+    assert(leafindex_capacity(k) <= sizeof keys / sizeof *keys);
+    const leafindex *leaves = (const leafindex *)index;
     const float near = bound_by_last(last, query, k);
     uint32_t *place = last && k > 1 ? &last->place : NULL, count = 0;
     if (near < max_radius)
-        count = leafindex_nearest_some(of, query, k, near, !any_order, place, keys, out);
+        count = leafindex_nearest_some(leaves, query, k, near, !any_order, place, keys, out);
     if (count < k)
-        count = leafindex_nearest_some(of, query, k, max_radius, !any_order, place, keys, out);
+        count = leafindex_nearest_some(leaves, query, k, max_radius, !any_order, place, keys, out);
     if (place && count == k && k >= last->k)
         *last = (photon_last){query, sqrtf(out[k - 1].dist2), k, last->place};
     return count;
@@ -75,15 +75,15 @@ static uint32_t map_nearest(const void *index, vec3 query, uint32_t k, float max
 
 /* Builds the tree and sorts the photons into tree order, so that neighbours in space are neighbours
    in memory. */
-static kd_status map_plant(photon_map *out, const photon_list *list, photon_lookup lookup,
-                           job *watched) {
+static kd_status map_build_tree(photon_map *out, const photon_list *list, photon_lookup lookup,
+                                job_control *job) {
     kd_status status = KD_OK;
     photon_ordering work = {list->photons, NULL, NULL, NULL};
     KD_TRY_GOTO(KD_RESERVE(work.positions, list->count));
     parallel_for((int64_t)list->count, ORDER_GRAIN, take_positions, &work);
     out->built = list->nodes == NULL;
     if (out->built)
-        KD_TRY_GOTO(pointtree_open(&out->tree, work.positions, list->count, NULL, NULL, watched));
+        KD_TRY_GOTO(pointtree_open(&out->tree, work.positions, list->count, NULL, NULL, job));
     else
         KD_TRY_GOTO(pointtree_adopt(&out->tree, work.positions, list->count, list->nodes));
     KD_TRY_GOTO(KD_RESERVE(out->photons, list->count));
@@ -97,7 +97,7 @@ done:
     return status;
 }
 
-uint64_t photon_map_bytes_most(uint64_t photons) {
+uint64_t photon_map_bytes_max(uint64_t photons) {
     if (photons == 0) return 0;
     const uint64_t each = sizeof(photon) + sizeof(vec3); /* sorted photons; positions */
     const uint64_t tree = sizeof(vec3) + sizeof(uint32_t) + sizeof(uint8_t);
@@ -118,21 +118,22 @@ float photon_radius_of(float *distances, uint64_t count, bool fixed) {
 /* Sets the radius to twice the median distance to the k-th neighbour, measured at photons: the disc
    has the right size where light is dense, and sparse light far from all photons is not spread over
    the scene. For a fixed radius, to the median itself. */
-static kd_status choose_radius(float *radius, const pointtree *of, const photon_options *options) {
+static kd_status choose_radius(float *radius, const pointtree *points,
+                               const photon_options *options) {
     const uint32_t gather = options->gather;
-    const uint64_t all = of->count;
+    const uint64_t all = points->count;
     if (all == 0) return KD_OK;
-    neighbour *found = NULL;
-    KD_TRY(KD_RESERVE(found, gather));
-    const pointtree_view tree = pointtree_get_view(of);
+    neighbour *neighbours = NULL;
+    KD_TRY(KD_RESERVE(neighbours, gather));
+    const pointtree_view tree = pointtree_get_view(points);
     float distances[RADIUS_PROBES];
     const uint64_t probes = all < RADIUS_PROBES ? all : RADIUS_PROBES;
     for (uint64_t i = 0; i < probes; ++i) {
         const vec3 at = tree.points[i * all / probes];
-        const uint32_t count = pointtree_nearest_k(&tree, at, gather, INFINITY, found);
-        distances[i] = sqrtf(found[count - 1].dist2);
+        const uint32_t count = pointtree_nearest_k(&tree, at, gather, INFINITY, neighbours);
+        distances[i] = sqrtf(neighbours[count - 1].dist2);
     }
-    memory_free(found);
+    memory_free(neighbours);
     *radius = photon_radius_of(distances, probes, photon_estimators[options->estimator].one_radius);
     return KD_OK;
 }
@@ -161,15 +162,15 @@ static void read_photons(void *context, int64_t begin, int64_t end, int thread) 
     }
 }
 
-/* `apart`: the ranks over which the map is distributed, or NULL. */
-static kd_status map_read_list(photon_map *map, const photon_list *list, ranks *apart) {
+/* `comm`: the ranks over which the map is distributed, or NULL. */
+static kd_status map_read_list(photon_map *map, const photon_list *list, ranks *comm) {
     list_reading work;
     memset(&work, 0, sizeof work);
     work.list = list;
     parallel_for((int64_t)list->count, ORDER_GRAIN, read_photons, &work);
     uint32_t strongest = atomic_load(&work.strongest);
     map->hash = atomic_load(&work.hash);
-    if (apart) KD_TRY(photon_apart_meet(apart, &map->hash, &strongest));
+    if (comm) KD_TRY(photon_apart_meet(comm, &map->hash, &strongest));
     map->scale = flux_scale(float_from_bits(strongest));
     return KD_OK;
 }
@@ -198,9 +199,9 @@ void photon_map_say_missing(const photon_list *list, const char *name, const pho
 }
 
 static kd_status emit_list(photon_list *out, const scene_view *scene, const photon_order *order,
-                           const char *name, job *watched) {
-    job_stage_begin(watched, "emit", (int64_t)order->wanted);
-    KD_TRY(photon_list_open(out, scene, order, watched));
+                           const char *name, job_control *job) {
+    job_stage_begin(job, "emit", (int64_t)order->wanted);
+    KD_TRY(photon_list_open(out, scene, order, job));
     photon_map_say_missing(out, name, order);
     return KD_OK;
 }
@@ -219,26 +220,26 @@ static void map_take_figures(photon_map *out, photon_list *list) {
 
 /* Builds a map, and closes the list. */
 static kd_status map_open(photon_map *out, photon_list *list, const photon_options *options,
-                          bool is_apart, job *watched) {
+                          bool is_apart, job_control *job) {
     kd_status status = KD_OK;
-    ranks *apart = is_apart && ranks_shared(options->among) ? options->among : NULL;
+    ranks *comm = is_apart && ranks_shared(options->comm) ? options->comm : NULL;
     pointtree whole;
     memset(&whole, 0, sizeof whole);
     map_take_figures(out, list);
     list->runs = out->runs; /* borrowed for the call only */
-    status = map_read_list(out, list, apart);
+    status = map_read_list(out, list, comm);
     list->runs = NULL;
     KD_TRY_GOTO(status);
-    job_stage_begin(watched, "photon_tree", (int64_t)list->count);
-    KD_TRY_GOTO(map_plant(out, list, options->lookup, watched));
+    job_stage_begin(job, "photon_tree", (int64_t)list->count);
+    KD_TRY_GOTO(map_build_tree(out, list, options->lookup, job));
     out->radius = options->radius;
     if (out->radius > 0) goto done;
-    if (apart) KD_TRY_GOTO(photon_apart_whole_tree(&whole, apart, list, out->runs, out->run_count));
-    KD_TRY_GOTO(choose_radius(&out->radius, apart ? &whole : &out->tree, options));
-    if (apart) KD_TRY_GOTO(ranks_broadcast(apart, &out->radius, sizeof out->radius));
+    if (comm) KD_TRY_GOTO(photon_apart_whole_tree(&whole, comm, list, out->runs, out->run_count));
+    KD_TRY_GOTO(choose_radius(&out->radius, comm ? &whole : &out->tree, options));
+    if (comm) KD_TRY_GOTO(ranks_broadcast(comm, &out->radius, sizeof out->radius));
 done:
     pointtree_close(&whole);
-    job_stage_end(watched);
+    job_stage_end(job);
     photon_list_close(list);
     return status;
 }
@@ -246,13 +247,13 @@ done:
 /* Builds a media map of beams, kept in `beams`, and closes the list. */
 static kd_status map_open_beams(photon_map *out, beam_set *beams, photon_list *list,
                                 const scene_view *scene, const photon_options *options,
-                                job *watched) {
+                                job_control *job) {
     map_take_figures(out, list);
     kd_status status = map_read_list(out, list, NULL);
-    job_stage_begin(watched, "photon_tree", (int64_t)list->count);
+    job_stage_begin(job, "photon_tree", (int64_t)list->count);
     if (status == KD_OK)
-        status = beam_set_open(beams, list->photons, list->count, scene, options->gather, watched);
-    job_stage_end(watched);
+        status = beam_set_open(beams, list->photons, list->count, scene, options->gather, job);
+    job_stage_end(job);
     out->radius = options->radius > 0 ? options->radius : beams->radius;
     photon_list_close(list);
     return status;
@@ -277,8 +278,8 @@ static photon_order order_make(const photon_options *options, uint32_t kinds, ui
         options->max_depth < PHOTON_DEPTH_MAX ? options->max_depth : PHOTON_DEPTH_MAX;
     order.wanted = wanted;
     order.batch_paths = options->batch_paths;
-    order.among = options->among;
-    order.apart = options->apart;
+    order.comm = options->comm;
+    order.distributed = options->distributed;
     return order;
 }
 
@@ -307,8 +308,8 @@ static kd_status caustic_order(photon_order *out, const scene_view *scene,
 /* Light that media scatter, except light straight from a source. */
 static photon_order media_order(const scene_view *scene, const photon_options *options) {
     photon_order order =
-        order_make(options, 0, photon_scene_scatters(scene) ? options->strayed : 0);
-    order.apart = false; /* lookups in media need all photons */
+        order_make(options, 0, photon_scene_scatters(scene) ? options->volume_photons : 0);
+    order.distributed = false; /* lookups in media need all photons */
     order.wish.in_media = 1u << PHOTON_CAUSTIC | 1u << PHOTON_INDIRECT;
     order.wish.beams = photon_media_rows[options->media].beams;
     order.emission =
@@ -340,15 +341,15 @@ bool photon_scene_scatters(const scene_view *scene) {
 }
 
 kd_status photon_lists_open(photon_list out[PHOTON_LISTS], const scene_view *scene,
-                            const photon_options *options, job *watched) {
+                            const photon_options *options, job_control *job) {
     kd_status status = KD_OK;
     photon_order orders[PHOTON_LISTS];
     memset(out, 0, PHOTON_LISTS * sizeof *out);
     KD_TRY_GOTO(photon_orders_make(orders, scene, options));
     for (int l = 0; l < PHOTON_LISTS; ++l)
-        KD_TRY_GOTO(emit_list(&out[l], scene, &orders[l], photon_list_names[l], watched));
+        KD_TRY_GOTO(emit_list(&out[l], scene, &orders[l], photon_list_names[l], job));
 done:
-    job_stage_end(watched);
+    job_stage_end(job);
     for (int i = 0; i < PHOTON_LISTS && status != KD_OK; ++i) photon_list_close(&out[i]);
     return status;
 }
@@ -364,41 +365,41 @@ kd_status photon_options_check(const photon_options *options) {
 }
 
 kd_status photon_maps_open(photon_maps *out, const scene_view *scene, const photon_options *options,
-                           job *watched) {
+                           job_control *job) {
     photon_list lists[PHOTON_LISTS];
     memset(out, 0, sizeof *out);
     KD_TRY(photon_options_check(options));
-    KD_TRY(photon_lists_open(lists, scene, options, watched));
-    return photon_maps_plant(out, scene, lists, options, watched);
+    KD_TRY(photon_lists_open(lists, scene, options, job));
+    return photon_maps_build_trees(out, scene, lists, options, job);
 }
 
-kd_status photon_maps_plant(photon_maps *out, const scene_view *scene,
-                            photon_list lists[PHOTON_LISTS], const photon_options *options,
-                            job *watched) {
+kd_status photon_maps_build_trees(photon_maps *out, const scene_view *scene,
+                                  photon_list lists[PHOTON_LISTS], const photon_options *options,
+                                  job_control *job) {
     memset(out, 0, sizeof *out);
     kd_status status = KD_OK;
     KD_TRY_GOTO(photon_options_check(options));
-    out->among = options->among;
+    out->comm = options->comm;
     out->gather = options->gather;
     out->kernel = options->kernel;
     out->estimator = options->estimator;
     out->lookup = options->lookup;
     KD_TRY_GOTO(
-        map_open(&out->global, &lists[PHOTON_LIST_GLOBAL], options, options->apart, watched));
+        map_open(&out->global, &lists[PHOTON_LIST_GLOBAL], options, options->distributed, job));
     KD_TRY_GOTO(
-        map_open(&out->caustic, &lists[PHOTON_LIST_CAUSTIC], options, options->apart, watched));
-    photon_list *strayed = &lists[PHOTON_LIST_MEDIA];
+        map_open(&out->caustic, &lists[PHOTON_LIST_CAUSTIC], options, options->distributed, job));
+    photon_list *volume_photons = &lists[PHOTON_LIST_MEDIA];
     status = photon_media_rows[options->media].beams
-                 ? map_open_beams(&out->media, &out->beams, strayed, scene, options, watched)
-                 : map_open(&out->media, strayed, options, false, watched);
+                 ? map_open_beams(&out->media, &out->beams, volume_photons, scene, options, job)
+                 : map_open(&out->media, volume_photons, options, false, job);
     KD_TRY_GOTO(status);
     const float radius = float_max(out->global.radius, out->caustic.radius);
     if (radius > 0 && options->tiles) {
-        job_stage_begin(watched, "surface", 0);
-        KD_TRY_GOTO(tile_set_open(&out->tiles, scene, NULL, radius, true, watched));
+        job_stage_begin(job, "surface", 0);
+        KD_TRY_GOTO(tile_set_open(&out->tiles, scene, NULL, radius, true, job));
     }
 done:
-    job_stage_end(watched);
+    job_stage_end(job);
     for (int i = 0; i < PHOTON_LISTS; ++i) photon_list_close(&lists[i]);
     if (status != KD_OK) photon_maps_close(out);
     return status;
@@ -439,46 +440,47 @@ photon_map_view photon_map_followed(const photon_map_view *map, photon_last *las
     return view;
 }
 
-photon_map_view photon_maps_global(const photon_maps *from) {
-    return view_of(from, &from->global);
+photon_map_view photon_maps_global(const photon_maps *maps) {
+    return view_of(maps, &maps->global);
 }
 
-photon_map_view photon_maps_caustic(const photon_maps *from) {
-    return view_of(from, &from->caustic);
+photon_map_view photon_maps_caustic(const photon_maps *maps) {
+    return view_of(maps, &maps->caustic);
 }
 
-photon_map_view photon_maps_media(const photon_maps *from) {
-    return view_of(from, &from->media);
+photon_map_view photon_maps_media(const photon_maps *maps) {
+    return view_of(maps, &maps->media);
 }
 
-beam_view photon_maps_beams(const photon_maps *from) {
-    beam_view view = beam_set_get_view(&from->beams, from->kernel, from->media.scale);
-    view.radius = from->media.radius;
+beam_view photon_maps_beams(const photon_maps *maps) {
+    beam_view view = beam_set_get_view(&maps->beams, maps->kernel, maps->media.scale);
+    view.radius = maps->media.radius;
     return view;
 }
 
-tile_view photon_maps_tiles(const photon_maps *from) {
-    return tile_set_get_view(&from->tiles);
+tile_view photon_maps_tiles(const photon_maps *maps) {
+    return tile_set_get_view(&maps->tiles);
 }
 
-void photon_options_limit(photon_options *of, double end) {
-    const uint64_t wanted[PHOTON_LISTS] = {of->photons, of->caustics, of->strayed};
+void photon_options_limit(photon_options *options, double end) {
+    const uint64_t wanted[PHOTON_LISTS] = {options->photons, options->caustics,
+                                           options->volume_photons};
     const double now = timing_now();
     int lists = 0, done = 0;
     for (int i = 0; i < PHOTON_LISTS; ++i) lists += wanted[i] > 0;
     for (int i = 0; i < PHOTON_LISTS; ++i) {
         done += wanted[i] > 0;
-        of->deadlines[i] = end > 0 ? now + (end - now) * done / (lists ? lists : 1) : 0;
+        options->deadlines[i] = end > 0 ? now + (end - now) * done / (lists ? lists : 1) : 0;
     }
 }
 
-bool photon_maps_cut(const photon_maps *of) {
-    return of->global.cut || of->caustic.cut || of->media.cut;
+bool photon_maps_cut(const photon_maps *maps) {
+    return maps->global.cut || maps->caustic.cut || maps->media.cut;
 }
 
-uint64_t photon_maps_hash(const photon_maps *from) {
+uint64_t photon_maps_hash(const photon_maps *maps) {
     const uint64_t both =
-        hash_combine(from->global.hash, &from->caustic.hash, sizeof from->caustic.hash);
-    if (from->media.count == 0) return both;
-    return hash_combine(both, &from->media.hash, sizeof from->media.hash);
+        hash_combine(maps->global.hash, &maps->caustic.hash, sizeof maps->caustic.hash);
+    if (maps->media.count == 0) return both;
+    return hash_combine(both, &maps->media.hash, sizeof maps->media.hash);
 }

@@ -19,12 +19,12 @@ extern "C" {
 
 typedef struct photon_options {
     uint64_t seed;
-    uint32_t pass;      /* of a progressive method; each pass has independent photons */
-    uint64_t photons;   /* to store in the global map */
-    uint64_t caustics;  /* to store in the caustic map */
-    uint64_t strayed;   /* to store in the media map, if some medium scatters light */
-    uint32_t max_depth; /* surfaces that a photon may meet; at most 255 are followed */
-    uint32_t gather;    /* k, 2 .. ESTIMATE_GATHER_MAX */
+    uint32_t pass;           /* of a progressive method; each pass has independent photons */
+    uint64_t photons;        /* to store in the global map */
+    uint64_t caustics;       /* to store in the caustic map */
+    uint64_t volume_photons; /* to store in the media map, if some medium scatters light */
+    uint32_t max_depth;      /* surfaces that a photon may meet; at most 255 are followed */
+    uint32_t gather;         /* k, 2 .. ESTIMATE_GATHER_MAX */
     float radius; /* largest estimation radius, scene units; 0: derived from the photon density */
     photon_kernel kernel;
     photon_estimator estimator;
@@ -32,9 +32,10 @@ typedef struct photon_options {
     photon_media media;             /* contents of the media map */
     uint32_t batch_paths;           /* 0: default. Does not affect the result */
     double deadlines[PHOTON_LISTS]; /* of each list: photon_order.deadline */
-    bool tiles;   /* find the tiles; false if the caller has them from another pass */
-    ranks *among; /* ranks that build the maps together: photon_order.among */
-    bool apart;   /* distributed: each rank keeps its photons of the global and the caustic map */
+    bool tiles;       /* find the tiles; false if the caller has them from another pass */
+    ranks *comm;      /* ranks that build the maps together: photon_order.among */
+    bool distributed; /* distributed: each rank keeps its photons of the global and the caustic map
+                       */
 } photon_options;
 
 typedef struct photon_map {
@@ -64,7 +65,7 @@ typedef struct photon_maps {
     photon_kernel kernel;
     photon_estimator estimator;
     photon_lookup lookup;
-    ranks *among; /* photon_options.among */
+    ranks *comm; /* photon_options.among */
 } photon_maps;
 
 photon_options photon_options_default(void);
@@ -72,24 +73,24 @@ photon_options photon_options_default(void);
 /* Emits photons and builds the maps. Stages of the job: emit, photon_tree. A map may be empty or
    smaller than requested: then `complete` is false and the reason has been logged. */
 kd_status photon_maps_open(photon_maps *out, const scene_view *scene, const photon_options *options,
-                           job *watched);
+                           job_control *job);
 /* The two steps of photon_maps_open: emits the lists of photons in the order (path, bounce); builds
    maps of such lists, which it takes over and closes. */
 kd_status photon_lists_open(photon_list out[PHOTON_LISTS], const scene_view *scene,
-                            const photon_options *options, job *watched);
-kd_status photon_maps_plant(photon_maps *out, const scene_view *scene,
-                            photon_list lists[PHOTON_LISTS], const photon_options *options,
-                            job *watched);
+                            const photon_options *options, job_control *job);
+kd_status photon_maps_build_trees(photon_maps *out, const scene_view *scene,
+                                  photon_list lists[PHOTON_LISTS], const photon_options *options,
+                                  job_control *job);
 /* Computes the irradiance of both maps at every photon of the global one, for a final gather with
    more rays than photons. Work: an estimate per photon, on all cores. Stage of the job:
    photon_tree. */
-kd_status photon_maps_precompute(photon_maps *maps, job *watched);
+kd_status photon_maps_precompute(photon_maps *maps, job_control *job);
 /* Exchanges irradiances of which each rank has computed its ranks_part, by `gather`
    (ranks_all_gather, or ranks_device_gather for device memory). Collective. Returns KD_INTERRUPTED
    on all ranks if the job of one was cancelled. */
-kd_status photon_irradiance_meet(ranks *among, vec3 *irradiance, uint64_t count,
-                                 kd_status (*gather)(struct ranks *, void *, const uint64_t *),
-                                 job *watched);
+kd_status photon_irradiance_exchange(ranks *comm, vec3 *irradiance, uint64_t count,
+                                     kd_status (*gather)(struct ranks *, void *, const uint64_t *),
+                                     job_control *job);
 /* Makes the emission orders of the lists; the media list is empty if no medium scatters light.
    Scans the whole mesh; photon_orders_renew suffices for another pass. */
 kd_status photon_orders_make(photon_order out[PHOTON_LISTS], const scene_view *scene,
@@ -106,23 +107,23 @@ enum { RADIUS_PROBES = 1024 };
 float photon_radius_of(float *distances, uint64_t count, bool fixed);
 /* Sets deadlines that divide the time from now to `end` (timing_now()) equally among the lists to
    be emitted; 0: none. */
-void photon_options_limit(photon_options *of, double end);
+void photon_options_limit(photon_options *options, double end);
 /* Returns true if a deadline truncated some list. */
-bool photon_maps_cut(const photon_maps *of);
+bool photon_maps_cut(const photon_maps *maps);
 void photon_maps_close(photon_maps *owned); /* `owned` may be zeroed */
 /* Bytes of one map besides its list, during and after construction. */
-uint64_t photon_map_bytes_most(uint64_t photons);
+uint64_t photon_map_bytes_max(uint64_t photons);
 
-photon_map_view photon_maps_global(const photon_maps *from);
-photon_map_view photon_maps_caustic(const photon_maps *from);
+photon_map_view photon_maps_global(const photon_maps *maps);
+photon_map_view photon_maps_caustic(const photon_maps *maps);
 /* Returns a view for consecutive lookups of one thread at nearby points, each of which starts from
    the result of the last one. Initialises *last, which must outlive the view. The order of found
    photons differs, so results must be sums that do not depend on the order (flux_sum.h). */
 photon_map_view photon_map_followed(const photon_map_view *map, photon_last *last);
-photon_map_view photon_maps_media(const photon_maps *from);
-beam_view photon_maps_beams(const photon_maps *from);
-tile_view photon_maps_tiles(const photon_maps *from);
-uint64_t photon_maps_hash(const photon_maps *from); /* of all maps */
+photon_map_view photon_maps_media(const photon_maps *maps);
+beam_view photon_maps_beams(const photon_maps *maps);
+tile_view photon_maps_tiles(const photon_maps *maps);
+uint64_t photon_maps_hash(const photon_maps *maps); /* of all maps */
 /* Returns true if some medium scatters light; otherwise the media map stays empty. */
 bool photon_scene_scatters(const scene_view *scene);
 

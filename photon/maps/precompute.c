@@ -16,7 +16,7 @@ typedef struct precomputation {
     const tile_view *tiles;
     vec3 *irradiance;
     uint64_t first; /* index of this rank's first photon */
-    job *watched;
+    job_control *job;
 } precomputation;
 
 static void precompute(void *context, int64_t begin, int64_t end, int thread) {
@@ -25,36 +25,36 @@ static void precompute(void *context, int64_t begin, int64_t end, int thread) {
     photon_last last[2];
     const photon_map_view map = photon_map_followed(work->map, &last[0]),
                           caustic = photon_map_followed(work->caustic, &last[1]);
-    if (job_cancelled(work->watched)) return;
+    if (job_cancelled(work->job)) return;
     for (int64_t i = begin; i < end; ++i) {
         const uint64_t at = work->first + (uint64_t)i;
         work->irradiance[at] = photon_irradiance_at(&map, &caustic, work->tiles, (uint32_t)at);
     }
-    job_advance(work->watched, end - begin);
+    job_advance(work->job, end - begin);
 }
 
-kd_status photon_irradiance_meet(ranks *among, vec3 *irradiance, uint64_t count,
-                                 kd_status (*gather)(ranks *, void *, const uint64_t *),
-                                 job *watched) {
-    bool stopped = job_cancelled(watched);
-    if (ranks_shared(among)) {
+kd_status photon_irradiance_exchange(ranks *comm, vec3 *irradiance, uint64_t count,
+                                     kd_status (*gather)(ranks *, void *, const uint64_t *),
+                                     job_control *job) {
+    bool stopped = job_cancelled(job);
+    if (ranks_shared(comm)) {
         uint64_t *begins = NULL, end = 0;
-        KD_TRY(KD_RESERVE(begins, (uint64_t)among->size + 1));
-        for (int32_t r = 0; r < among->size; ++r) {
-            ranks_part(among, r, count, &begins[r], &end);
+        KD_TRY(KD_RESERVE(begins, (uint64_t)comm->size + 1));
+        for (int32_t r = 0; r < comm->size; ++r) {
+            ranks_part(comm, r, count, &begins[r], &end);
             begins[r] *= sizeof *irradiance;
         }
-        begins[among->size] = count * sizeof *irradiance;
-        const kd_status status = gather(among, irradiance, begins);
+        begins[comm->size] = count * sizeof *irradiance;
+        const kd_status status = gather(comm, irradiance, begins);
         memory_free(begins);
         KD_TRY(status);
-        KD_TRY(ranks_any(among, stopped, &stopped));
+        KD_TRY(ranks_any(comm, stopped, &stopped));
     }
     KD_REQUIRE(!stopped, KD_INTERRUPTED, "computing the irradiance was interrupted");
     return KD_OK;
 }
 
-kd_status photon_maps_precompute(photon_maps *maps, job *watched) {
+kd_status photon_maps_precompute(photon_maps *maps, job_control *job) {
     photon_map *map = &maps->global;
     if (map->count == 0 || map->irradiance) return KD_OK;
     vec3 *irradiance = NULL;
@@ -63,13 +63,13 @@ kd_status photon_maps_precompute(photon_maps *maps, job *watched) {
     const tile_view tiles = photon_maps_tiles(maps);
     const photon_map_view caustic = photon_maps_caustic(maps);
     uint64_t first = 0, end = 0;
-    ranks_part(maps->among, maps->among ? maps->among->rank : 0, map->count, &first, &end);
-    precomputation work = {&view, &caustic, &tiles, irradiance, first, watched};
-    job_stage_begin(watched, "photon_tree", (int64_t)map->count);
+    ranks_part(maps->comm, maps->comm ? maps->comm->rank : 0, map->count, &first, &end);
+    precomputation work = {&view, &caustic, &tiles, irradiance, first, job};
+    job_stage_begin(job, "photon_tree", (int64_t)map->count);
     parallel_for((int64_t)(end - first), PRECOMPUTE_GRAIN, precompute, &work);
     const kd_status status =
-        photon_irradiance_meet(maps->among, irradiance, map->count, ranks_all_gather, watched);
-    job_stage_end(watched);
+        photon_irradiance_exchange(maps->comm, irradiance, map->count, ranks_all_gather, job);
+    job_stage_end(job);
     if (status == KD_OK)
         map->irradiance = irradiance;
     else

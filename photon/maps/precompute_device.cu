@@ -11,7 +11,7 @@
    Invariants: the bits of the CPU: sums are integers.
    Data flow: for each part: take_places, one thread per photon, writes requests; know_nearest or
               know_within, one warp per request, once per map, read the index and write sums and
-              radii; tile_looks.cu writes integrals; know, one thread per photon, writes the
+              radii; tile_lookups.cu writes integrals; know, one thread per photon, writes the
               irradiance. */
 #include "core/device/cuda.h"
 #include "photon/density/estimate_radius.h"
@@ -66,19 +66,19 @@ __global__ __launch_bounds__(BLOCK) void take_places(const __grid_constant__ kno
 
 /* Sum of the photons around a point, a share per lane. */
 struct landing {
-    estimate_point here;
+    estimate_point point;
     flux_sum sum;
 
     __device__ __forceinline__ void add(const gather_work &work, uint32_t place, float s2) {
         const photon landed = photon_of_records(work.index.records, place);
-        if (!estimate_accepts(&landed, &here)) return;
+        if (!estimate_accepts(&landed, &point)) return;
         flux_sum_add(&sum, photon_kernel_at(work.kernel, s2), landed.power, work.scale);
     }
     /* Adds the photon's own power if the point is a photon. */
-    __device__ __forceinline__ void add_own(const gather_work &work, const photon *own,
+    __device__ __forceinline__ void add_own(const gather_work &work, const photon *photon,
                                             uint32_t inside) {
-        if (own && lane_id() == 0)
-            flux_sum_add(&sum, photon_own_weight(work.kernel, inside), own->power, work.scale);
+        if (photon && lane_id() == 0)
+            flux_sum_add(&sum, photon_own_weight(work.kernel, inside), photon->power, work.scale);
     }
 };
 
@@ -95,17 +95,18 @@ __device__ __forceinline__ uint32_t leave_own(const nearest_places<PARTS> &best,
     return best.count - (uint32_t)__popc(__ballot_sync(ALL, found));
 }
 
-/* `own`: the points are these photons; NULL: they belong to another map. */
+/* `photon`: the points are these photons; NULL: they belong to another map. */
 template <int PARTS>
 __global__ __launch_bounds__(32 * WARPS) void know_nearest(const __grid_constant__ gather_work work,
-                                                           const photon *own,
+                                                           const photon *photon,
                                                            const uint32_t *own_ids) {
-    __shared__ nearest_room<PARTS> rooms[WARPS];
+    __shared__ nearest_scratch<PARTS> value_scratch[WARPS];
     const uint32_t warp = threadIdx.x / 32, which = blockIdx.x * WARPS + warp;
     if (which >= work.count) return; /* uniform in the warp */
     landing weigh = {estimate_point_of(&work.requests[which].at), flux_sum_none()};
-    const nearest_places<PARTS> best = find_nearest(work, rooms[warp], weigh.here.position);
-    uint32_t kept = own ? leave_own(best, own_ids[which]) : best.count;
+    const nearest_places<PARTS> best =
+        find_nearest(work, value_scratch[warp], weigh.point.position);
+    uint32_t kept = photon ? leave_own(best, own_ids[which]) : best.count;
     float radius = work.radius;
     if (best.count == work.k && kept) {
         radius = sqrtf(__uint_as_float(best.drop_last()));
@@ -119,33 +120,33 @@ __global__ __launch_bounds__(32 * WARPS) void know_nearest(const __grid_constant
     for (uint32_t at = lane_id(); at < best.count; at += 32)
         if (best.dist2[at] != KD_NONE)
             weigh.add(work, best.place[at], __uint_as_float(best.dist2[at]) * per_radius2);
-    weigh.add_own(work, own ? own + which : NULL, kept);
+    weigh.add_own(work, photon ? photon + which : NULL, kept);
     __syncwarp();
     store_estimate(work, which, weigh.sum, radius);
 }
 
 /* Uses all photons within the radius. */
 __global__ __launch_bounds__(32 * WARPS) void know_within(const __grid_constant__ gather_work work,
-                                                          const photon *own,
+                                                          const photon *photon,
                                                           const uint32_t *own_ids) {
     __shared__ descent paths[WARPS];
     const uint32_t warp = threadIdx.x / 32, which = blockIdx.x * WARPS + warp;
     if (which >= work.count) return; /* uniform in the warp */
     landing weigh = {estimate_point_of(&work.requests[which].at), flux_sum_none()};
-    const uint32_t id = own ? own_ids[which] : 0;
+    const uint32_t id = photon ? own_ids[which] : 0;
     const float bound2 = pointtree_bound2(work.radius), per_bound2 = 1 / bound2;
     const uint32_t bound = __float_as_uint(bound2);
     uint32_t inside = 0;
     gather_index::visit(
-        work.index, paths[warp], weigh.here.position, [&] { return bound; },
+        work.index, paths[warp], weigh.point.position, [&] { return bound; },
         [&](uint32_t bits, uint32_t place) {
-            if (bits > bound || (own && work.index.ids[place] == id)) return;
+            if (bits > bound || (photon && work.index.ids[place] == id)) return;
             ++inside;
             weigh.add(work, place, __uint_as_float(bits) * per_bound2);
         });
     __syncwarp();
     inside = __reduce_add_sync(ALL, inside);
-    weigh.add_own(work, own ? own + which : NULL, inside);
+    weigh.add_own(work, photon ? photon + which : NULL, inside);
     __syncwarp();
     store_estimate(work, which, weigh.sum, work.radius);
 }
@@ -170,18 +171,18 @@ __global__ __launch_bounds__(BLOCK) void know(const __grid_constant__ known_part
 
 /* --- host code -------------------------------------------------------------------------------- */
 
-void lay_out_part(known_part *to, cuda_arena *arena, uint32_t count) {
-    to->requests = (eye_request *)cuda_arena_take(arena, count, sizeof(eye_request));
-    to->alone = (uint32_t *)cuda_arena_take(arena, count + 2ull, sizeof(uint32_t));
+void lay_out_part(known_part *part, cuda_arena *arena, uint32_t count) {
+    part->requests = (eye_request *)cuda_arena_take(arena, count, sizeof(eye_request));
+    part->alone = (uint32_t *)cuda_arena_take(arena, count + 2ull, sizeof(uint32_t));
     for (int m = 0; m < 2; ++m) {
-        to->sums[m] = (flux_sum *)cuda_arena_take(arena, count, sizeof(flux_sum));
-        to->radii[m] = (float *)cuda_arena_take(arena, count, sizeof(float));
-        to->integrals[m] = (float *)cuda_arena_take(arena, count, sizeof(float));
+        part->sums[m] = (flux_sum *)cuda_arena_take(arena, count, sizeof(flux_sum));
+        part->radii[m] = (float *)cuda_arena_take(arena, count, sizeof(float));
+        part->integrals[m] = (float *)cuda_arena_take(arena, count, sizeof(float));
     }
 }
 
 /* Performs the lookups of one map at all points of the part. */
-kd_status look(const photon_maps_cuda *maps, const known_part *part, int which) {
+kd_status lookup(const photon_maps_cuda *maps, const known_part *part, int which) {
     const photon_map_cuda *map = &maps->map[which];
     const photon_map_view *view = which == PHOTON_LIST_GLOBAL ? &part->global : &part->caustic;
     gather_work work;
@@ -199,10 +200,10 @@ kd_status look(const photon_maps_cuda *maps, const known_part *part, int which) 
     work.kernel = view->kernel;
     work.scale = view->scale;
     work.k = view->gather;
-    const photon *own = NULL;
+    const photon *record = NULL;
     const uint32_t *own_ids = NULL;
     if (which == PHOTON_LIST_GLOBAL) {
-        own = view->photons + part->first;
+        record = view->photons + part->first;
         own_ids = view->tree.ids + part->first;
         if (work.k && work.k < ESTIMATE_GATHER_MAX) ++work.k;
     }
@@ -211,23 +212,23 @@ kd_status look(const photon_maps_cuda *maps, const known_part *part, int which) 
         : work.k <= 72  ? know_nearest<4>
         : work.k <= 320 ? know_nearest<12>
                         : know_nearest<40>;
-    kernel<<<blocks_for(part->count, WARPS), 32 * WARPS>>>(work, own, own_ids);
+    kernel<<<blocks_for(part->count, WARPS), 32 * WARPS>>>(work, record, own_ids);
     KD_CUDA_LAUNCHED("know_nearest");
-    photon_gather_cuda asked;
-    memset(&asked, 0, sizeof asked);
-    asked.requests = part->requests;
-    asked.count = part->count;
-    asked.alone = part->alone;
-    asked.sums = work.sums;
-    asked.radii = work.radii;
-    return photon_maps_cuda_measure(maps, &asked, part->integrals[which]);
+    photon_gather_cuda gather;
+    memset(&gather, 0, sizeof gather);
+    gather.requests = part->requests;
+    gather.count = part->count;
+    gather.alone = part->alone;
+    gather.sums = work.sums;
+    gather.radii = work.radii;
+    return photon_maps_cuda_measure(maps, &gather, part->integrals[which]);
 }
 
 kd_status know_part(const photon_maps_cuda *maps, const known_part *part) {
     take_places<<<blocks_for(part->count), BLOCK>>>(*part);
     KD_CUDA_LAUNCHED("take_places");
-    KD_TRY(look(maps, part, PHOTON_LIST_GLOBAL));
-    KD_TRY(look(maps, part, PHOTON_LIST_CAUSTIC));
+    KD_TRY(lookup(maps, part, PHOTON_LIST_GLOBAL));
+    KD_TRY(lookup(maps, part, PHOTON_LIST_CAUSTIC));
     know<<<blocks_for(part->count), BLOCK>>>(*part);
     KD_CUDA_LAUNCHED("know");
     return KD_OK;
@@ -235,16 +236,16 @@ kd_status know_part(const photon_maps_cuda *maps, const known_part *part) {
 
 kd_status know_all(photon_maps_cuda *maps, known_part *part, uint64_t first, uint64_t end) {
     device_buffer *scratch = &maps->map[PHOTON_LIST_GLOBAL].scratch;
-    const uint64_t most = end - first < KNOWN_AT_ONCE ? end - first : KNOWN_AT_ONCE;
+    const uint64_t maximum = end - first < KNOWN_AT_ONCE ? end - first : KNOWN_AT_ONCE;
     cuda_arena arena = {NULL, 0};
-    lay_out_part(part, &arena, (uint32_t)most);
+    lay_out_part(part, &arena, (uint32_t)maximum);
     KD_TRY(device_buffer_reserve(scratch, arena.used));
     arena.base = (char *)scratch->memory;
     arena.used = 0;
-    lay_out_part(part, &arena, (uint32_t)most);
-    for (uint64_t at = first; at < end; at += most) {
+    lay_out_part(part, &arena, (uint32_t)maximum);
+    for (uint64_t at = first; at < end; at += maximum) {
         part->first = (uint32_t)at;
-        part->count = (uint32_t)(end - at < most ? end - at : most);
+        part->count = (uint32_t)(end - at < maximum ? end - at : maximum);
         KD_TRY(know_part(maps, part));
     }
     return KD_OK;
@@ -275,17 +276,17 @@ extern "C" uint64_t photon_maps_cuda_precompute_bytes(uint64_t photons) {
     return arena.used;
 }
 
-extern "C" kd_status photon_maps_cuda_precompute(photon_maps_cuda *maps, job *watched) {
+extern "C" kd_status photon_maps_cuda_precompute(photon_maps_cuda *maps, job_control *job) {
     photon_map_cuda *map = &maps->map[PHOTON_LIST_GLOBAL];
     if (map->list.count == 0) return KD_OK;
-    job_stage_begin(watched, "photon_tree", (int64_t)map->list.count);
+    job_stage_begin(job, "photon_tree", (int64_t)map->list.count);
     kd_status status = device_buffer_reserve(&map->irradiance, map->list.count * sizeof(vec3));
     uint64_t first, end;
-    ranks_part(maps->among, maps->among ? maps->among->rank : 0, map->list.count, &first, &end);
+    ranks_part(maps->comm, maps->comm ? maps->comm->rank : 0, map->list.count, &first, &end);
     if (status == KD_OK && end > first) status = know_range(maps, first, end);
-    if (status == KD_OK && ranks_shared(maps->among))
-        status = photon_maps_cuda_irradiance(maps, watched);
+    if (status == KD_OK && ranks_shared(maps->comm))
+        status = photon_maps_cuda_irradiance(maps, job);
     map->known = status == KD_OK;
-    job_stage_end(watched);
+    job_stage_end(job);
     return status;
 }

@@ -26,27 +26,27 @@ namespace photon_gathering_cuda {
 /* Surfaces are close together if the central one is within this many radii of their balls. */
 constexpr float NEAR = 4;
 /* Smaller groups are left to one warp per surface. */
-constexpr int TOGETHER_LEAST = 12;
+constexpr int TOGETHER_MIN = 12;
 /* Limits of photons that a packet evaluates: the number in the common ball such that the ball of
    each surface, at that density, holds WITHIN_OWN; and in total. */
-constexpr uint32_t WITHIN_OWN = 512, WITHIN_MOST = 1024;
+constexpr uint32_t WITHIN_OWN = 512, WITHIN_MAX = 1024;
 /* Blocks per multiprocessor. */
 constexpr int PACKET_BLOCKS = 5;
 /* Bound above the rounding error of two distances and their sum. */
 constexpr float SLACK = 1 + 0x1p-16f;
 
 /* The photons that a packet has found, and which lanes use them. */
-template <uint32_t ROOM> struct packet_list {
-    float4 found[ROOM];             /* position; index position, as bits */
-    uint32_t wanted[ROOM / 32][32]; /* per lane: a bit for each of 32 photons in a word */
+template <uint32_t CAPACITY> struct packet_list {
+    float4 found[CAPACITY];             /* position; index position, as bits */
+    uint32_t wanted[CAPACITY / 32][32]; /* per lane: a bit for each of 32 photons in a word */
 };
 
 struct together {
     unsigned members; /* mask of lanes */
     vec3 centre;
-    float spread; /* largest distance of a member from the centre */
-    float apart;  /* distance of this lane's surface from the centre */
-    bool joins;   /* this lane is a member */
+    float spread;          /* largest distance of a member from the centre */
+    float centre_distance; /* distance of this lane's surface from the centre */
+    bool joins;            /* this lane is a member */
 };
 
 __device__ __forceinline__ float warp_sum(float value) {
@@ -66,8 +66,8 @@ __device__ __forceinline__ unsigned middle_lane(unsigned left, vec3 q) {
     const vec3 middle =
         vec3_make(warp_sum(q.x * share), warp_sum(q.y * share), warp_sum(q.z * share));
     const uint32_t away = here ? __float_as_uint(pointtree_dist2(middle, q)) : KD_NONE;
-    const uint32_t least = __reduce_min_sync(ALL, away);
-    return first_lane(__ballot_sync(ALL, here && away == least));
+    const uint32_t minimum = __reduce_min_sync(ALL, away);
+    return first_lane(__ballot_sync(ALL, here && away == minimum));
 }
 
 __device__ __forceinline__ vec3 of_lane(vec3 own, unsigned lane) {
@@ -77,24 +77,26 @@ __device__ __forceinline__ vec3 of_lane(vec3 own, unsigned lane) {
 
 /* Forms the group of those in `left` that are close to the central one. */
 __device__ __forceinline__ together join(unsigned left, unsigned middle, vec3 q, float near) {
-    together of;
-    of.centre = of_lane(q, middle);
-    of.apart = sqrtf(pointtree_dist2(of.centre, q));
-    of.joins = (left >> lane_id() & 1u) && (of.apart <= near || lane_id() == middle);
-    of.members = __ballot_sync(ALL, of.joins);
-    of.spread = __uint_as_float(__reduce_max_sync(ALL, of.joins ? __float_as_uint(of.apart) : 0));
-    return of;
+    together group;
+    group.centre = of_lane(q, middle);
+    group.centre_distance = sqrtf(pointtree_dist2(group.centre, q));
+    group.joins =
+        (left >> lane_id() & 1u) && (group.centre_distance <= near || lane_id() == middle);
+    group.members = __ballot_sync(ALL, group.joins);
+    group.spread = __uint_as_float(
+        __reduce_max_sync(ALL, group.joins ? __float_as_uint(group.centre_distance) : 0));
+    return group;
 }
 
-/* Appends the photons of a leaf within the bound; beyond ROOM they are only counted. */
-template <uint32_t ROOM>
-__device__ __forceinline__ void keep_found(const gather_work &work, packet_list<ROOM> &list,
+/* Appends the photons of a leaf within the bound; beyond CAPACITY they are only counted. */
+template <uint32_t CAPACITY>
+__device__ __forceinline__ void keep_found(const gather_work &work, packet_list<CAPACITY> &list,
                                            uint32_t *count, uint32_t bound, uint32_t bits,
                                            uint32_t place) {
     const bool within = bits <= bound;
     const unsigned all = __ballot_sync(ALL, within);
     const uint32_t to = *count + __popc(all & ((1u << lane_id()) - 1));
-    if (within && to < ROOM) {
+    if (within && to < CAPACITY) {
         float4 found = __ldg(work.index.points + place);
         found.w = __uint_as_float(place);
         list.found[to] = found;
@@ -104,8 +106,8 @@ __device__ __forceinline__ void keep_found(const gather_work &work, packet_list<
 
 /* Marks, among the first `count` photons, those for which this lane's wants(dist2 bits, place)
    is true. */
-template <uint32_t ROOM, class WANTS>
-__device__ __forceinline__ void mark_wanted(packet_list<ROOM> &list, uint32_t count, vec3 q,
+template <uint32_t CAPACITY, class WANTS>
+__device__ __forceinline__ void mark_wanted(packet_list<CAPACITY> &list, uint32_t count, vec3 q,
                                             const WANTS &wants) {
     for (uint32_t word = 0; 32 * word < count; ++word) {
         const uint32_t end = min(32u, count - 32 * word);
@@ -121,9 +123,9 @@ __device__ __forceinline__ void mark_wanted(packet_list<ROOM> &list, uint32_t co
 
 /* Calls add(place, dist2) for the photons that this lane has marked; lanes proceed
    independently. */
-template <uint32_t ROOM, class ADD>
-__device__ __forceinline__ void for_wanted(const packet_list<ROOM> &list, uint32_t count, vec3 q,
-                                           const ADD &add) {
+template <uint32_t CAPACITY, class ADD>
+__device__ __forceinline__ void for_wanted(const packet_list<CAPACITY> &list, uint32_t count,
+                                           vec3 q, const ADD &add) {
     const uint32_t words = (count + 31) / 32;
     uint32_t word = 0, mask = 0;
     for (;;) {
@@ -154,9 +156,9 @@ struct packet_lane {
     vec3 q;
 
     __device__ __forceinline__ packet_lane(const gather_work &work, uint32_t packet) {
-        const eye_packet own = work.packets[packet];
-        const bool here = lane_id() < own.count;
-        which = own.first + (here ? lane_id() : 0);
+        const eye_packet eye_packet = work.packets[packet];
+        const bool here = lane_id() < eye_packet.count;
+        which = eye_packet.first + (here ? lane_id() : 0);
         all = __ballot_sync(ALL, here);
         diffuse = __all_sync(ALL, is_diffuse(work.requests + which));
         q = work.requests[which].at.position;
@@ -165,17 +167,17 @@ struct packet_lane {
 
 /* --- all photons within a radius -------------------------------------------------------------- */
 
-constexpr uint32_t WITHIN_ROOM = 256;
+constexpr uint32_t WITHIN_CAPACITY = 256;
 
-struct packet_within_room {
+struct packet_within_scratch {
     descent path;
-    packet_list<WITHIN_ROOM> list;
+    packet_list<WITHIN_CAPACITY> list;
 };
 
 /* Evaluates the first `count` photons found. */
 template <bool diffuse>
 static __device__ __noinline__ void
-weigh_within(const gather_work &work, packet_list<WITHIN_ROOM> &list, uint32_t count,
+weigh_within(const gather_work &work, packet_list<WITHIN_CAPACITY> &list, uint32_t count,
              const packet_lane &lane, bool joins, flux_sum *sum) {
     const float bound2 = pointtree_bound2(work.radius), per_bound2 = 1 / bound2;
     __syncwarp();
@@ -190,30 +192,32 @@ weigh_within(const gather_work &work, packet_list<WITHIN_ROOM> &list, uint32_t c
 }
 
 /* Returns false if there are too many photons. */
-__device__ __forceinline__ bool within_of_all(const gather_work &work, packet_within_room &room,
-                                              const packet_lane &lane, const together &of) {
-    const uint32_t bound = __float_as_uint(pointtree_bound2((work.radius + of.spread) * SLACK));
-    const float wide = (work.radius + of.spread) / work.radius;
-    const uint32_t most = min(WITHIN_MOST, (uint32_t)((float)WITHIN_OWN * wide * wide));
+__device__ __forceinline__ bool within_of_all(const gather_work &work,
+                                              packet_within_scratch &own_scratch,
+                                              const packet_lane &lane, const together &group) {
+    const uint32_t bound = __float_as_uint(pointtree_bound2((work.radius + group.spread) * SLACK));
+    const float wide = (work.radius + group.spread) / work.radius;
+    const uint32_t maximum = min(WITHIN_MAX, (uint32_t)((float)WITHIN_OWN * wide * wide));
     flux_sum sum = flux_sum_none();
     uint32_t count = 0, weighed = 0;
     const auto weigh = [&] {
         if (lane.diffuse)
-            weigh_within<true>(work, room.list, count, lane, of.joins, &sum);
+            weigh_within<true>(work, own_scratch.list, count, lane, group.joins, &sum);
         else
-            weigh_within<false>(work, room.list, count, lane, of.joins, &sum);
+            weigh_within<false>(work, own_scratch.list, count, lane, group.joins, &sum);
         weighed += count;
         count = 0;
     };
     gather_index::visit(
-        work.index, room.path, of.centre, [&] { return weighed + count > most ? 0 : bound; },
+        work.index, own_scratch.path, group.centre,
+        [&] { return weighed + count > maximum ? 0 : bound; },
         [&](uint32_t bits, uint32_t place) {
-            keep_found(work, room.list, &count, bound, bits, place);
-            if (count > WITHIN_ROOM - 32) weigh();
+            keep_found(work, own_scratch.list, &count, bound, bits, place);
+            if (count > WITHIN_CAPACITY - 32) weigh();
         });
-    if (weighed + count > most) return false;
+    if (weighed + count > maximum) return false;
     weigh();
-    if (!of.joins) return true;
+    if (!group.joins) return true;
     work.sums[lane.which] = sum;
     work.radii[lane.which] = work.radius;
     return true;
@@ -222,27 +226,28 @@ __device__ __forceinline__ bool within_of_all(const gather_work &work, packet_wi
 __global__
 __launch_bounds__(32 * WARPS,
                   PACKET_BLOCKS) void packets_within(const __grid_constant__ gather_work work) {
-    __shared__ packet_within_room rooms[WARPS];
+    __shared__ packet_within_scratch scratch[WARPS];
     const uint32_t warp = threadIdx.x / 32, packet = blockIdx.x * WARPS + warp;
     if (packet >= work.packet_count) return;
     const packet_lane lane(work, packet);
     unsigned left = lane.all;
-    while (__popc(left) >= TOGETHER_LEAST) {
+    while (__popc(left) >= TOGETHER_MIN) {
         const unsigned middle = middle_lane(left, lane.q);
-        const together of = join(left, middle, lane.q, NEAR * work.radius);
-        left &= ~of.members;
-        if (__popc(of.members) < TOGETHER_LEAST || !within_of_all(work, rooms[warp], lane, of))
-            leave_alone(work, lane.which, of.members);
+        const together group = join(left, middle, lane.q, NEAR * work.radius);
+        left &= ~group.members;
+        if (__popc(group.members) < TOGETHER_MIN ||
+            !within_of_all(work, scratch[warp], lane, group))
+            leave_alone(work, lane.which, group.members);
     }
     if (left) leave_alone(work, lane.which, left);
 }
 
 /* --- the k nearest --------------------------------------------------------------------------- */
 
-template <int PARTS> struct packet_nearest_room {
-    static constexpr uint32_t ROOM = 96 * PARTS;
-    nearest_room<PARTS> alone;
-    packet_list<ROOM> list;
+template <int PARTS> struct packet_nearest_scratch {
+    static constexpr uint32_t CAPACITY = 96 * PARTS;
+    nearest_scratch<PARTS> alone;
+    packet_list<CAPACITY> list;
 };
 
 /* Bound of the photons that count: those at smaller dist2, and at equal dist2 those with smaller
@@ -274,13 +279,13 @@ struct kth_search {
 
 /* Narrows until low equals high, or exactly k photons lie up to high; `expected` is a guess of the
    k-th dist2. Called by all lanes. */
-template <uint32_t ROOM>
-__device__ __forceinline__ kth_search search_kth(const packet_list<ROOM> &list, uint32_t count,
-                                                 vec3 q, bool joins, uint32_t k, uint32_t most,
+template <uint32_t CAPACITY>
+__device__ __forceinline__ kth_search search_kth(const packet_list<CAPACITY> &list, uint32_t count,
+                                                 vec3 q, bool joins, uint32_t k, uint32_t maximum,
                                                  float expected) {
-    kth_search at = {0, most, 0, 0};
-    uint32_t pivot[3] = {min(most, __float_as_uint(0.9f * expected)),
-                         min(most, __float_as_uint(1.1f * expected)), most};
+    kth_search at = {0, maximum, 0, 0};
+    uint32_t pivot[3] = {min(maximum, __float_as_uint(0.9f * expected)),
+                         min(maximum, __float_as_uint(1.1f * expected)), maximum};
     for (;;) {
         uint32_t counts[3] = {0, 0, 0};
         for (uint32_t i = 0; i < count; ++i) {
@@ -299,8 +304,8 @@ __device__ __forceinline__ kth_search search_kth(const packet_list<ROOM> &list, 
 
 /* Id below which `ties` of the photons at distance `dist2` lie; not needed for lanes without
    ties. */
-template <uint32_t ROOM>
-__device__ uint32_t id_of_kth(const gather_work &work, const packet_list<ROOM> &list,
+template <uint32_t CAPACITY>
+__device__ uint32_t id_of_kth(const gather_work &work, const packet_list<CAPACITY> &list,
                               uint32_t count, vec3 q, uint32_t dist2, uint32_t ties) {
     uint32_t low = 0, high = KD_NONE;
     if (ties == 0) return 0;
@@ -321,14 +326,14 @@ __device__ uint32_t id_of_kth(const gather_work &work, const packet_list<ROOM> &
 }
 
 /* Finds this lane's k-th photon among those found. */
-template <uint32_t ROOM>
+template <uint32_t CAPACITY>
 __device__ __forceinline__ kth_photon find_kth(const gather_work &work,
-                                               const packet_list<ROOM> &list, uint32_t count,
+                                               const packet_list<CAPACITY> &list, uint32_t count,
                                                const packet_lane &lane, bool joins,
                                                float expected) {
-    const uint32_t most = __float_as_uint(pointtree_bound2(work.radius));
-    const kth_search at = search_kth(list, count, lane.q, joins, work.k, most, expected);
-    kth_photon kth = {most + 1, 0, work.radius};
+    const uint32_t maximum = __float_as_uint(pointtree_bound2(work.radius));
+    const kth_search at = search_kth(list, count, lane.q, joins, work.k, maximum, expected);
+    kth_photon kth = {maximum + 1, 0, work.radius};
     uint32_t last = 0, times = 0; /* largest dist2 up to high, and its multiplicity */
     for (uint32_t i = 0; i < count; ++i) {
         const uint32_t bits = __float_as_uint(pointtree_dist2(lane.q, xyz(list.found[i])));
@@ -347,10 +352,10 @@ __device__ __forceinline__ kth_photon find_kth(const gather_work &work,
 }
 
 /* Evaluates the photons that this lane has marked. */
-template <bool diffuse, uint32_t ROOM>
-__device__ __forceinline__ void weigh_marked(const gather_work &work, const packet_list<ROOM> &list,
-                                             uint32_t count, const packet_lane &lane, float radius,
-                                             bool joins) {
+template <bool diffuse, uint32_t CAPACITY>
+__device__ __forceinline__ void weigh_marked(const gather_work &work,
+                                             const packet_list<CAPACITY> &list, uint32_t count,
+                                             const packet_lane &lane, float radius, bool joins) {
     weighing<diffuse> weigh;
     weigh.begin(work.requests + lane.which);
     const float per_radius2 = 1 / (radius * radius);
@@ -361,15 +366,15 @@ __device__ __forceinline__ void weigh_marked(const gather_work &work, const pack
     work.radii[lane.which] = radius;
 }
 
-template <uint32_t ROOM>
+template <uint32_t CAPACITY>
 __device__ __noinline__ void weigh_marked_others(const gather_work &work,
-                                                 const packet_list<ROOM> &list, uint32_t count,
+                                                 const packet_list<CAPACITY> &list, uint32_t count,
                                                  const packet_lane lane, float radius, bool joins) {
     weigh_marked<false>(work, list, count, lane, radius, joins);
 }
 
-template <uint32_t ROOM>
-__device__ __forceinline__ void nearest_of_all(const gather_work &work, packet_list<ROOM> &list,
+template <uint32_t CAPACITY>
+__device__ __forceinline__ void nearest_of_all(const gather_work &work, packet_list<CAPACITY> &list,
                                                uint32_t count, const packet_lane &lane, bool joins,
                                                float expected) {
     __syncwarp();
@@ -388,36 +393,37 @@ template <int PARTS>
 __global__
 __launch_bounds__(32 * WARPS,
                   PACKET_BLOCKS) void packets_nearest(const __grid_constant__ gather_work work) {
-    __shared__ packet_nearest_room<PARTS> rooms[WARPS];
+    __shared__ packet_nearest_scratch<PARTS> scratch[WARPS];
     const uint32_t warp = threadIdx.x / 32, packet = blockIdx.x * WARPS + warp;
     if (packet >= work.packet_count) return;
-    packet_nearest_room<PARTS> &room = rooms[warp];
+    packet_nearest_scratch<PARTS> &own_scratch = scratch[warp];
     const packet_lane lane(work, packet);
     unsigned left = lane.all;
-    while (__popc(left) >= TOGETHER_LEAST) {
+    while (__popc(left) >= TOGETHER_MIN) {
         const unsigned middle = middle_lane(left, lane.q);
-        const nearest_places<PARTS> best = find_nearest(work, room.alone, of_lane(lane.q, middle));
+        const nearest_places<PARTS> best =
+            find_nearest(work, own_scratch.alone, of_lane(lane.q, middle));
         const float last2 = best.count == work.k ? __uint_as_float(best.last_dist2())
                                                  : pointtree_bound2(work.radius);
         const float last = sqrtf(last2);
-        const together of = join(left, middle, lane.q, NEAR * last);
-        left &= ~of.members;
+        const together group = join(left, middle, lane.q, NEAR * last);
+        left &= ~group.members;
         uint32_t count = KD_NONE;
-        if (__popc(of.members) >= TOGETHER_LEAST) {
-            const float ball = fminf(last + of.spread, work.radius);
-            const uint32_t bound = __float_as_uint(pointtree_bound2((ball + of.spread) * SLACK));
+        if (__popc(group.members) >= TOGETHER_MIN) {
+            const float ball = fminf(last + group.spread, work.radius);
+            const uint32_t bound = __float_as_uint(pointtree_bound2((ball + group.spread) * SLACK));
             count = 0;
             gather_index::visit(
-                work.index, room.alone.path, of.centre,
-                [&] { return count > room.ROOM ? 0 : bound; },
+                work.index, own_scratch.alone.path, group.centre,
+                [&] { return count > own_scratch.CAPACITY ? 0 : bound; },
                 [&](uint32_t bits, uint32_t place) {
-                    keep_found(work, room.list, &count, bound, bits, place);
+                    keep_found(work, own_scratch.list, &count, bound, bits, place);
                 });
         }
-        if (count <= room.ROOM)
-            nearest_of_all(work, room.list, count, lane, of.joins, last2);
+        if (count <= own_scratch.CAPACITY)
+            nearest_of_all(work, own_scratch.list, count, lane, group.joins, last2);
         else
-            leave_alone(work, lane.which, of.members);
+            leave_alone(work, lane.which, group.members);
     }
     if (left) leave_alone(work, lane.which, left);
 }

@@ -24,10 +24,11 @@ namespace tile_groups {
 
 constexpr unsigned ALL = 0xffffffffu;
 constexpr uint32_t BOXES = 512, ITEMS = 128, ROUGH = 64;
-constexpr uint32_t LOOK_BITS = 5, NUMBERS = 1u << (32 - LOOK_BITS);
+constexpr uint32_t LOOKUP_BITS = 5, NUMBERS = 1u << (32 - LOOKUP_BITS);
 /* A lookup that visited no more than this has visited everything, in any order. */
 constexpr uint32_t SURELY = TILE_EXACT - 1 - TILE_LEAF;
-constexpr uint32_t NOT_HERE = 0x80000000u; /* flag in `met`: the lookup is left to another kernel */
+constexpr uint32_t NOT_HERE =
+    0x80000000u; /* flag in `candidates`: the lookup is left to another kernel */
 constexpr uint32_t MODELLED = 1, IN_THE_DARK = 2;
 /* Largest diagonal of the box of a group's points, relative to their largest radius. */
 constexpr float TOGETHER = 16;
@@ -49,18 +50,18 @@ struct measure_work {
 };
 
 /* Shared memory of a warp: boxes still to be visited, and its lookups. */
-struct waiting_room {
+struct pending_scratch {
     uint32_t boxes[BOXES], items[ITEMS]; /* of the group; of each of its lookups */
-    uint32_t rough[ROUGH];               /* tile << LOOK_BITS | lookup */
+    uint32_t rough[ROUGH];               /* tile << LOOKUP_BITS | lookup */
     vec3 position[32], normal[32];
     float radius[32];
     uint32_t triangle[32], request[32];
-    uint32_t met[32], lit[2][32], dark[2][32], found[32];
+    uint32_t candidates[32], lit[2][32], dark[2][32], found[32];
 };
 
 /* The lookups first .. first + size - 1 of the warp, with size a power of two. Uniform in the warp,
    except for the members of a lane. */
-struct look_group {
+struct lookup_group {
     vec3 lo, hi;                  /* of their points */
     float bound2;                 /* largest squared radius */
     vec3 axis;                    /* of their normals */
@@ -69,8 +70,8 @@ struct look_group {
     uint32_t passed;              /* boxes visited by the group */
     uint32_t slots;               /* 32 / size: boxes that are traversed concurrently */
     uint32_t slot, own;           /* of this lane: which of these boxes, and the lookup */
-    bool looks;                   /* this lane has a lookup */
-    tile_look look;
+    bool is_valid;                /* this lane has a lookup */
+    tile_lookup lookup;
 };
 
 __device__ __forceinline__ uint32_t lane_id() {
@@ -81,10 +82,10 @@ __device__ __forceinline__ uint32_t before_me(unsigned lanes) {
     return (uint32_t)__popc(lanes & ((1u << lane_id()) - 1));
 }
 
-__device__ __forceinline__ tile_look look_of(const measure_work &work, const waiting_room &room,
-                                             uint32_t which) {
-    return tile_look_begin(room.position[which], room.normal[which], room.triangle[which],
-                           room.radius[which], work.kernel);
+__device__ __forceinline__ tile_lookup lookup_of(const measure_work &work,
+                                                 const pending_scratch &scratch, uint32_t which) {
+    return tile_lookup_begin(scratch.position[which], scratch.normal[which],
+                             scratch.triangle[which], scratch.radius[which], work.kernel);
 }
 
 __device__ __forceinline__ void add_units(uint32_t (*to)[32], uint32_t which, int64_t units) {
@@ -96,11 +97,13 @@ __device__ __forceinline__ void add_units(uint32_t (*to)[32], uint32_t which, in
 }
 
 /* Adds what a lane has found to its lookup. */
-__device__ __forceinline__ void bring(waiting_room &room, uint32_t which, const tile_look &look) {
-    add_units(room.lit, which, look.lit);
-    add_units(room.dark, which, look.dark);
-    const uint32_t found = (look.modelled ? MODELLED : 0) | (look.in_the_dark ? IN_THE_DARK : 0);
-    if (found) atomicOr(&room.found[which], found);
+__device__ __forceinline__ void bring(pending_scratch &scratch, uint32_t which,
+                                      const tile_lookup &lookup) {
+    add_units(scratch.lit, which, lookup.lit);
+    add_units(scratch.dark, which, lookup.dark);
+    const uint32_t found =
+        (lookup.modelled ? MODELLED : 0) | (lookup.in_the_dark ? IN_THE_DARK : 0);
+    if (found) atomicOr(&scratch.found[which], found);
 }
 
 /* Loads the members of a box that every visit reads. */
@@ -160,128 +163,132 @@ template <class MERGE> __device__ __forceinline__ float of_warp(float value, con
     return value;
 }
 
-__device__ __forceinline__ float least_of(float value) {
+__device__ __forceinline__ float warp_min(float value) {
     return of_warp(value, [](float a, float b) { return float_min(a, b); });
 }
 
-__device__ __forceinline__ float most_of(float value) {
+__device__ __forceinline__ float warp_max(float value) {
     return of_warp(value, [](float a, float b) { return float_max(a, b); });
 }
 
 /* Sets the lookup of this lane; lanes beyond the group use its first one for the bounds. */
-__device__ __forceinline__ look_group group_of(const measure_work &work, const waiting_room &room,
-                                               uint32_t first, uint32_t size, uint32_t looks) {
-    look_group made;
+__device__ __forceinline__ lookup_group group_of(const measure_work &work,
+                                                 const pending_scratch &scratch, uint32_t first,
+                                                 uint32_t size, uint32_t is_valid) {
+    lookup_group made;
     made.slots = 32 / size;
     made.slot = lane_id() / size;
     made.own = first + (lane_id() & (size - 1));
-    made.looks = made.own < looks;
-    made.look = look_of(work, room, made.looks ? made.own : first);
-    const vec3 p = made.look.position;
-    made.lo = vec3_make(least_of(p.x), least_of(p.y), least_of(p.z));
-    made.hi = vec3_make(most_of(p.x), most_of(p.y), most_of(p.z));
-    made.bound2 = most_of(made.look.bound2);
-    made.axis = room.normal[first];
-    made.cosine = float_max(least_of(vec3_dot(made.axis, made.look.normal)), 0);
+    made.is_valid = made.own < is_valid;
+    made.lookup = lookup_of(work, scratch, made.is_valid ? made.own : first);
+    const vec3 p = made.lookup.position;
+    made.lo = vec3_make(warp_min(p.x), warp_min(p.y), warp_min(p.z));
+    made.hi = vec3_make(warp_max(p.x), warp_max(p.y), warp_max(p.z));
+    made.bound2 = warp_max(made.lookup.bound2);
+    made.axis = scratch.normal[first];
+    made.cosine = float_max(warp_min(vec3_dot(made.axis, made.lookup.normal)), 0);
     made.sine = sqrtf(float_max(0, 1 - made.cosine * made.cosine));
     made.boxes = made.items = made.rough = made.passed = 0;
     return made;
 }
 
-__device__ __forceinline__ bool lies_together(const look_group &of) {
-    const float apart2 = vec3_length2(vec3_sub(of.hi, of.lo));
-    return of.slots == 32 || apart2 <= TOGETHER * TOGETHER * of.bound2;
+__device__ __forceinline__ bool lies_together(const lookup_group &group) {
+    const float apart2 = vec3_length2(vec3_sub(group.hi, group.lo));
+    return group.slots == 32 || apart2 <= TOGETHER * TOGETHER * group.bound2;
 }
 
 /* Returns true if nothing in the box counts for any lookup of the group. */
-__device__ __forceinline__ bool box_is_outside(const look_group &of, const tile_box &box) {
+__device__ __forceinline__ bool box_is_outside(const lookup_group &group, const tile_box &box) {
     const vec3 away =
-        vec3_max(vec3_max(vec3_sub(box.lo, of.hi), vec3_sub(of.lo, box.hi)), vec3_all(0));
-    if (away.x * away.x + away.y * away.y + away.z * away.z > of.bound2) return true;
-    const float cosine = box.cosine * of.cosine - box.sine * of.sine;
-    if (!(box.cosine > 0 && of.cosine > 0 && cosine > 0)) return false;
-    const float sine = box.sine * of.cosine + box.cosine * of.sine;
-    const float along = fabsf(vec3_dot(box.axis, of.axis));
+        vec3_max(vec3_max(vec3_sub(box.lo, group.hi), vec3_sub(group.lo, box.hi)), vec3_all(0));
+    if (away.x * away.x + away.y * away.y + away.z * away.z > group.bound2) return true;
+    const float cosine = box.cosine * group.cosine - box.sine * group.sine;
+    if (!(box.cosine > 0 && group.cosine > 0 && cosine > 0)) return false;
+    const float sine = box.sine * group.cosine + box.cosine * group.sine;
+    const float along = fabsf(vec3_dot(box.axis, group.axis));
     const float across = sqrtf(float_max(0, 1 - along * along));
     return along < cosine && along * cosine + across * sine < TILE_COSINE - TURNED_AWAY;
 }
 
 /* Tests 32 boxes of the group: pushes their children, or the boxes themselves for each lookup. */
-__device__ __forceinline__ void pass_boxes(const measure_work &work, waiting_room &room,
-                                           look_group *of) {
-    const uint32_t room_left = BOXES - of->boxes;
-    const uint32_t most = room_left < 32 ? room_left : 32;
-    const uint32_t taken = of->boxes < most ? of->boxes : most;
-    of->boxes -= taken;
-    of->passed += taken;
+__device__ __forceinline__ void pass_boxes(const measure_work &work, pending_scratch &scratch,
+                                           lookup_group *group) {
+    const uint32_t boxes_left = BOXES - group->boxes;
+    const uint32_t maximum = boxes_left < 32 ? boxes_left : 32;
+    const uint32_t taken = group->boxes < maximum ? group->boxes : maximum;
+    group->boxes -= taken;
+    group->passed += taken;
     const bool has = lane_id() < taken;
-    const uint32_t number = has ? room.boxes[of->boxes + lane_id()] : 0;
+    const uint32_t number = has ? scratch.boxes[group->boxes + lane_id()] : 0;
     __syncwarp(); /* all lanes have read before children are written */
     bool parts = false, item = false;
     uint32_t second = 0;
     if (has) {
         const tile_box box = box_to_judge(work.tiles.boxes, number);
         const float size2 = vec3_length2(vec3_sub(box.hi, box.lo));
-        const bool small = box.cosine > 0 && size2 <= TILE_TOGETHER * TILE_TOGETHER * of->bound2;
-        const bool met = !box_is_outside(*of, box);
-        item = met && (small || box.skip == number + 1);
-        parts = met && !item;
+        const bool small = box.cosine > 0 && size2 <= TILE_TOGETHER * TILE_TOGETHER * group->bound2;
+        const bool candidates = !box_is_outside(*group, box);
+        item = candidates && (small || box.skip == number + 1);
+        parts = candidates && !item;
         second = box.second;
     }
     const unsigned items = __ballot_sync(ALL, item), opened = __ballot_sync(ALL, parts);
-    if (item) room.items[of->items + before_me(items)] = number;
+    if (item) scratch.items[group->items + before_me(items)] = number;
     if (parts) {
-        const uint32_t to = of->boxes + 2 * before_me(opened);
-        room.boxes[to] = second;
-        room.boxes[to + 1] = number + 1;
+        const uint32_t to = group->boxes + 2 * before_me(opened);
+        scratch.boxes[to] = second;
+        scratch.boxes[to + 1] = number + 1;
     }
-    of->items += (uint32_t)__popc(items);
-    of->boxes += 2 * (uint32_t)__popc(opened);
+    group->items += (uint32_t)__popc(items);
+    group->boxes += 2 * (uint32_t)__popc(opened);
     __syncwarp();
 }
 
 /* Evaluates the last of `rough` collected tiles, at most 32, by the closed form. Not inlined, so
    that its registers are not occupied all the time. */
-static __device__ __noinline__ void meet_rough(const tile *tiles, photon_kernel kernel,
-                                               waiting_room &room, uint32_t rough) {
+static __device__ __noinline__ void intersect_rough(const tile *tiles, photon_kernel kernel,
+                                                    pending_scratch &scratch, uint32_t rough) {
     const uint32_t taken = rough < 32 ? rough : 32;
     if (lane_id() < taken) {
-        const uint32_t pair = room.rough[rough - taken + lane_id()], which = pair & 31u;
-        const tile tile = tile_to_take(tiles, pair >> LOOK_BITS);
-        tile_look look = tile_look_begin(room.position[which], room.normal[which],
-                                         room.triangle[which], room.radius[which], kernel);
+        const uint32_t pair = scratch.rough[rough - taken + lane_id()], which = pair & 31u;
+        const tile tile = tile_to_take(tiles, pair >> LOOKUP_BITS);
+        tile_lookup lookup =
+            tile_lookup_begin(scratch.position[which], scratch.normal[which],
+                              scratch.triangle[which], scratch.radius[which], kernel);
         vec3 p[3];
-        tile_see(&look, &tile, p);
-        const float part = triangle_kernel_integral(look.kernel, p[0], p[1], p[2], tile.normal);
-        tile_add(&look, &tile, tile_weight(&look, &tile, TILE_COSINE), part);
-        bring(room, which, look);
+        tile_see(&lookup, &tile, p);
+        const float part = triangle_kernel_integral(lookup.kernel, p[0], p[1], p[2], tile.normal);
+        tile_add(&lookup, &tile, tile_weight(&lookup, &tile, TILE_COSINE), part);
+        bring(scratch, which, lookup);
     }
     __syncwarp();
 }
 
 /* Visits each lane's tiles for its lookup; collects those that need the closed form. */
-__device__ __forceinline__ void meet_tiles(const measure_work &work, waiting_room &room,
-                                           look_group *of, uint32_t begin, uint32_t count) {
+__device__ __forceinline__ void intersect_tiles(const measure_work &work, pending_scratch &scratch,
+                                                lookup_group *group, uint32_t begin,
+                                                uint32_t count) {
     for (uint32_t t = 0; __any_sync(ALL, t < count); ++t) {
         bool rough = false;
         if (t < count) {
             const tile tile = tile_to_take(work.tiles.tiles, begin + t);
-            const float weight = tile_weight(&of->look, &tile, TILE_COSINE);
+            const float weight = tile_weight(&group->lookup, &tile, TILE_COSINE);
             vec3 p[3];
             float part = 0;
             if (weight != 0) {
-                tile_see(&of->look, &tile, p);
-                rough = !tile_is_smooth(&of->look, &tile, p, &part);
+                tile_see(&group->lookup, &tile, p);
+                rough = !tile_is_smooth(&group->lookup, &tile, p, &part);
             }
-            if (weight != 0 && !rough) tile_add(&of->look, &tile, weight, part);
+            if (weight != 0 && !rough) tile_add(&group->lookup, &tile, weight, part);
         }
         const unsigned all = __ballot_sync(ALL, rough);
-        if (rough) room.rough[of->rough + before_me(all)] = (begin + t) << LOOK_BITS | of->own;
-        of->rough += (uint32_t)__popc(all);
+        if (rough)
+            scratch.rough[group->rough + before_me(all)] = (begin + t) << LOOKUP_BITS | group->own;
+        group->rough += (uint32_t)__popc(all);
         __syncwarp();
-        if (of->rough >= 32) {
-            meet_rough(work.tiles.tiles, work.kernel, room, of->rough);
-            of->rough -= 32;
+        if (group->rough >= 32) {
+            intersect_rough(work.tiles.tiles, work.kernel, scratch, group->rough);
+            group->rough -= 32;
         }
     }
 }
@@ -290,85 +297,87 @@ __device__ __forceinline__ void meet_tiles(const measure_work &work, waiting_roo
 struct walk_step {
     uint32_t begin, count;
 };
-__device__ __forceinline__ walk_step walk_box(const measure_work &work, tile_look *look,
+__device__ __forceinline__ walk_step walk_box(const measure_work &work, tile_lookup *lookup,
                                               uint32_t *next, uint32_t *end) {
-    walk_step found = {0, 0};
+    walk_step step = {0, 0};
     tile_box box = box_to_judge(work.tiles.boxes, *next);
-    const tile_verdict verdict = tile_box_judge(look, &box, TILE_COSINE);
+    const tile_verdict verdict = tile_box_judge(lookup, &box, TILE_COSINE);
     const bool opens = verdict == TILE_OPEN_BOX, leaf = box.skip == *next + 1;
     if (verdict == TILE_AS_ONE) {
         box_to_take(work.tiles.boxes, *next, &box);
-        tile_box_take(look, &box);
+        tile_box_take(lookup, &box);
     }
-    if (opens && leaf) found = {box.begin, box.second};
+    if (opens && leaf) step = {box.begin, box.second};
     if (*end == 0) *end = box.skip;
-    ++look->looked_at;
-    look->looked_at += found.count;
+    ++lookup->tested;
+    lookup->tested += step.count;
     *next = opens && !leaf ? *next + 1 : box.skip;
-    return found;
+    return step;
 }
 
 /* Visits all boxes collected for each lookup: one lane per lookup and box. */
-__device__ __forceinline__ void walk_items(const measure_work &work, waiting_room &room,
-                                           look_group *of) {
-    for (uint32_t item = of->slot; __any_sync(ALL, item < of->items); item += of->slots) {
+__device__ __forceinline__ void walk_items(const measure_work &work, pending_scratch &scratch,
+                                           lookup_group *group) {
+    for (uint32_t item = group->slot; __any_sync(ALL, item < group->items); item += group->slots) {
         uint32_t next = 0, end = 0;
-        bool goes = of->looks && item < of->items;
-        if (goes) next = room.items[item];
+        bool goes = group->is_valid && item < group->items;
+        if (goes) next = scratch.items[item];
         while (__any_sync(ALL, goes)) {
             walk_step step = {0, 0};
             if (goes) {
-                step = walk_box(work, &of->look, &next, &end);
+                step = walk_box(work, &group->lookup, &next, &end);
                 goes = next < end;
             }
-            meet_tiles(work, room, of, step.begin, step.count);
+            intersect_tiles(work, scratch, group, step.begin, step.count);
         }
     }
-    of->items = 0;
+    group->items = 0;
     __syncwarp();
 }
 
 /* Visits everything for the group's lookups; returns false if something may be missing. */
-__device__ __forceinline__ bool meet_group(const measure_work &work, waiting_room &room,
-                                           look_group *of) {
-    if (lane_id() == 0) room.boxes[0] = 0; /* the root */
-    of->boxes = 1;
+__device__ __forceinline__ bool intersect_group(const measure_work &work, pending_scratch &scratch,
+                                                lookup_group *group) {
+    if (lane_id() == 0) scratch.boxes[0] = 0; /* the root */
+    group->boxes = 1;
     __syncwarp();
-    while (of->boxes | of->items) {
-        if (of->boxes == BOXES || of->passed > SURELY) return false;
-        if (of->boxes && of->items + 32 <= ITEMS)
-            pass_boxes(work, room, of);
+    while (group->boxes | group->items) {
+        if (group->boxes == BOXES || group->passed > SURELY) return false;
+        if (group->boxes && group->items + 32 <= ITEMS)
+            pass_boxes(work, scratch, group);
         else
-            walk_items(work, room, of);
+            walk_items(work, scratch, group);
     }
-    if (of->rough) meet_rough(work.tiles.tiles, work.kernel, room, of->rough);
-    if (of->looks) {
-        bring(room, of->own, of->look);
-        atomicAdd(&room.met[of->own], of->look.looked_at);
+    if (group->rough) intersect_rough(work.tiles.tiles, work.kernel, scratch, group->rough);
+    if (group->is_valid) {
+        bring(scratch, group->own, group->lookup);
+        atomicAdd(&scratch.candidates[group->own], group->lookup.tested);
     }
     __syncwarp();
-    const bool all = __all_sync(ALL, !of->looks || room.met[of->own] + of->passed <= SURELY);
+    const bool all = __all_sync(ALL, !group->is_valid ||
+                                         scratch.candidates[group->own] + group->passed <= SURELY);
     __syncwarp(); /* all lanes have read before sums are cleared for the halves */
     return all;
 }
 
-__device__ __forceinline__ void clear_sums(waiting_room &room, uint32_t which) {
-    room.met[which] = room.found[which] = 0;
-    room.lit[0][which] = room.lit[1][which] = room.dark[0][which] = room.dark[1][which] = 0;
+__device__ __forceinline__ void clear_sums(pending_scratch &scratch, uint32_t which) {
+    scratch.candidates[which] = scratch.found[which] = 0;
+    scratch.lit[0][which] = scratch.lit[1][which] = scratch.dark[0][which] =
+        scratch.dark[1][which] = 0;
 }
 
 /* Processes all lookups of the warp, in groups as large as they are close together. */
-__device__ __forceinline__ void meet_looks(const measure_work &work, waiting_room &room,
-                                           uint32_t looks) {
+__device__ __forceinline__ void intersect_lookups(const measure_work &work,
+                                                  pending_scratch &scratch, uint32_t is_valid) {
     uint32_t first = 0, size = 32;
-    while (size > 1 && size / 2 >= looks) size /= 2;
-    while (first < looks) {
-        look_group group = group_of(work, room, first, size, looks);
-        const bool done = lies_together(group) && meet_group(work, room, &group);
+    while (size > 1 && size / 2 >= is_valid) size /= 2;
+    while (first < is_valid) {
+        lookup_group group = group_of(work, scratch, first, size, is_valid);
+        const bool done = lies_together(group) && intersect_group(work, scratch, &group);
         const uint32_t own = first + lane_id();
         if (!done && lane_id() < size) {
-            clear_sums(room, own);
-            if (size == 1) room.met[own] = NOT_HERE;
+            clear_sums(scratch, own);
+            if (size == 1) scratch.candidates[own] = NOT_HERE;
         }
         __syncwarp();
         if (!done && size > 1) {
@@ -376,7 +385,7 @@ __device__ __forceinline__ void meet_looks(const measure_work &work, waiting_roo
             continue;
         }
         first += size;
-        while (size < 32 && first % (2 * size) == 0 && first + size < looks) size *= 2;
+        while (size < 32 && first % (2 * size) == 0 && first + size < is_valid) size *= 2;
     }
 }
 

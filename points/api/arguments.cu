@@ -15,7 +15,7 @@
 
 namespace {
 typedef unsigned long long word;
-constexpr int BLOCK = 256, BLOCKS_MOST = 2048;
+constexpr int BLOCK = 256, BLOCKS_MAX = 2048;
 
 /* Initially all ones, as all fields are minima; upper sides are complemented. */
 struct scan_result {
@@ -140,7 +140,7 @@ __global__ void rename_ids(uint32_t *ids, uint64_t count, const uint32_t *rename
 
 unsigned blocks_for(uint64_t count) {
     const uint64_t blocks = (count + BLOCK - 1) / BLOCK;
-    return (unsigned)(blocks < BLOCKS_MOST ? blocks : BLOCKS_MOST);
+    return (unsigned)(blocks < BLOCKS_MAX ? blocks : BLOCKS_MAX);
 }
 
 /* Reads back what kernels wrote to `device`, an allocation of the pool, and releases it. */
@@ -199,10 +199,10 @@ extern "C" kd_status points_device_scan_begin(points_scan *out, const point_arra
     *out = {NULL, NULL};
     if (points->count == 0) return KD_OK;
     KD_TRY(device_staging_take(&out->staging));
-    KD_TRY(device_pool_reserve(&out->there, sizeof(scan_result), stream));
-    KD_CUDA(start_scan((scan_result *)out->there, points, (cudaStream_t)stream));
-    KD_CUDA(cudaMemcpyAsync(out->staging, out->there, sizeof(scan_result), cudaMemcpyDeviceToHost,
-                            (cudaStream_t)stream));
+    KD_TRY(device_pool_reserve(&out->device_copy, sizeof(scan_result), stream));
+    KD_CUDA(start_scan((scan_result *)out->device_copy, points, (cudaStream_t)stream));
+    KD_CUDA(cudaMemcpyAsync(out->staging, out->device_copy, sizeof(scan_result),
+                            cudaMemcpyDeviceToHost, (cudaStream_t)stream));
     return KD_OK;
 }
 
@@ -213,7 +213,7 @@ extern "C" kd_status points_device_scan_end(points_scan *scan, point_box *box,
     if (!scan->staging) return KD_OK;
     const cudaError_t error = cudaStreamSynchronize((cudaStream_t)stream);
     memcpy(&host, scan->staging, sizeof host);
-    device_pool_release(scan->there, stream);
+    device_pool_release(scan->device_copy, stream);
     device_staging_give(scan->staging);
     *scan = {NULL, NULL};
     KD_CUDA(error);
@@ -243,11 +243,11 @@ extern "C" kd_status points_device_find_bad(points_bad *out, const point_array *
     return KD_OK;
 }
 
-extern "C" kd_status points_device_tell_bad(const points_bad *found, const point_array *points,
+extern "C" kd_status points_device_tell_bad(const points_bad *result, const point_array *points,
                                             const point_array *radii) {
-    KD_TRY(tell_bad_point(points, found->point));
-    KD_REQUIRE(found->radius == ~0ull, KD_ERROR_INPUT, "radius %llu is %g; expected 0 or more",
-               (unsigned long long)found->radius, read_scalar(radii, found->radius, 0));
+    KD_TRY(tell_bad_point(points, result->point));
+    KD_REQUIRE(result->radius == ~0ull, KD_ERROR_INPUT, "radius %llu is %g; expected 0 or more",
+               (unsigned long long)result->radius, read_scalar(radii, result->radius, 0));
     return KD_OK;
 }
 

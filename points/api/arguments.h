@@ -2,7 +2,7 @@
    call returns KD_ERROR_DEVICE. `stream` is a cudaStream_t; NULL is the default stream. */
 #ifndef KD_POINTS_API_ARGUMENTS_H
 #define KD_POINTS_API_ARGUMENTS_H
-#include "core/device/absent.h"
+#include "core/device/cuda_stubs.h"
 #include "core/device/device_stream.h"
 #include "points/tree/point_array.h"
 
@@ -17,7 +17,8 @@ KD_DEVICE_CALL(points_device_scan, (point_box * box, const point_array *points, 
 /* As points_device_scan in two steps: begin enqueues the work, end waits for it. A scan that was
    begun must be ended, even after an error. */
 typedef struct points_scan {
-    void *staging, *there; /* `there`: copy on the device. NULL, NULL: nothing was begun */
+    void *staging,
+        *device_copy; /* `device_copy`: copy on the device. NULL, NULL: nothing was begun */
 } points_scan;
 KD_DEVICE_CALL(points_device_scan_begin,
                (points_scan * out, const point_array *points, void *stream));
@@ -35,7 +36,7 @@ KD_DEVICE_CALL(points_device_find_bad, (points_bad * out, const point_array *poi
                                         const point_array *radii, void *stream));
 /* Once that work has completed: returns KD_ERROR_INPUT if an invalid query or radius was found. */
 KD_DEVICE_CALL(points_device_tell_bad,
-               (const points_bad *found, const point_array *points, const point_array *radii));
+               (const points_bad *result, const point_array *points, const point_array *radii));
 /* Returns KD_ERROR_USAGE if any of the offsets differ from the right ones. */
 KD_DEVICE_CALL(points_device_check_offsets,
                (const uint64_t *given, const uint64_t *right, uint64_t count, void *stream));

@@ -4,7 +4,7 @@
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "core/parallel/primitives.h"
-#include "points/api/changes.h"
+#include "points/api/dynamic.h"
 #include "points/api/search.h"
 #include "points/neighbours/query.h"
 #include "points/tree/bounds.h"
@@ -12,21 +12,21 @@
 #include <stdatomic.h>
 
 /* Sorting pays off for many queries if the tree exceeds a core's private caches. */
-enum { SORT_QUERIES_LEAST = 1024, SORT_POINTS_LEAST = 4096, BOX_GRAIN = 16 };
+enum { SORT_QUERIES_MIN = 1024, SORT_POINTS_MIN = 4096, BOX_GRAIN = 16 };
 
 /* A view for searches by the index, which do not need the arrays; another thread may be restoring
    these (points_lend). */
-static pointtree_nd_view view_without_arrays(const pointtree *of) {
+static pointtree_nd_view view_without_arrays(const pointtree *tree) {
     pointtree_nd_view view;
     memset(&view, 0, sizeof view);
-    view.axes = of->axes;
-    view.count = of->count;
-    view.dims = of->dims;
-    view.scalar = of->scalar;
-    view.box = of->box;
-    view.order = of->order;
-    view.cells = of->options.cells;
-    view.unique = of->options.unique;
+    view.axes = tree->axes;
+    view.count = tree->count;
+    view.dims = tree->dims;
+    view.scalar = tree->scalar;
+    view.box = tree->box;
+    view.order = tree->order;
+    view.cells = tree->options.cells;
+    view.unique = tree->options.unique;
     return view;
 }
 
@@ -60,9 +60,9 @@ static point_queries queries_of(const kd_points *tree, const kd_points_query *qu
     const point_queries queries = {.points = points_queries(tree, &query->points),
                                    .radii = query->radii,
                                    .max_radius = query->max_radius,
-                                   .sort = !query->coherent && count >= SORT_QUERIES_LEAST &&
+                                   .sort = !query->coherent && count >= SORT_QUERIES_MIN &&
                                            count <= UINT32_MAX &&
-                                           tree->tree.count >= SORT_POINTS_LEAST};
+                                           tree->tree.count >= SORT_POINTS_MIN};
     return queries;
 }
 
@@ -75,7 +75,7 @@ typedef struct prepared_query {
     point_target target;
     point_queries queries;
     point_metric metric;
-    void *scratch, *own; /* own: to be freed */
+    void *scratch, *owned; /* owned: to be freed */
 } prepared_query;
 
 static kd_status prepare(prepared_query *out, const kd_points *tree, const kd_points_query *query) {
@@ -92,8 +92,8 @@ static kd_status prepare(prepared_query *out, const kd_points *tree, const kd_po
                "`scratch_bytes` is %llu; at least %llu are needed",
                (unsigned long long)query->scratch_bytes, (unsigned long long)needed);
     if (query->scratch || needed == 0) return KD_OK;
-    KD_TRY(memory_reserve(&out->own, needed, 1));
-    out->scratch = out->own;
+    KD_TRY(memory_reserve(&out->owned, needed, 1));
+    out->scratch = out->owned;
     return KD_OK;
 }
 
@@ -102,7 +102,8 @@ static point_rows rows_of(const points_search *search) {
     return rows;
 }
 
-kd_status points_ask_one(const kd_points *tree, const points_search *search, const void *bounds2) {
+kd_status points_query_one(const kd_points *tree, const points_search *search,
+                           const void *bounds2) {
     prepared_query ready;
     const point_rows rows = rows_of(search);
     KD_TRY(prepare(&ready, tree, &search->query));
@@ -115,24 +116,24 @@ kd_status points_ask_one(const kd_points *tree, const points_search *search, con
                                        ready.scratch)
             : point_query_within(&ready.target, &ready.queries, search->offsets, rows.ids,
                                  rows.dist2, ready.scratch);
-    memory_free(ready.own);
+    memory_free(ready.owned);
     return status;
 }
 
 static kd_status ask(const kd_points *tree, const points_search *search) {
-    return points_ask_one(tree, search, NULL);
+    return points_query_one(tree, search, NULL);
 }
 
 kd_status points_visit(const kd_points *tree, const points_search *search,
                        const point_visitor *visitor) {
     prepared_query ready;
-    point_target targets[LAYERS_MOST];
+    point_target targets[LAYERS_MAX];
     uint32_t count;
-    KD_TRY(points_changes_targets(tree, &search->query, targets, &count));
+    KD_TRY(points_dynamic_targets(tree, &search->query, targets, &count));
     KD_TRY(prepare(&ready, tree, &search->query));
     const kd_status status =
         point_query_visit(targets, count, &ready.queries, visitor, ready.scratch);
-    memory_free(ready.own);
+    memory_free(ready.owned);
     return status;
 }
 
@@ -155,22 +156,24 @@ static void whole_close(whole_tree *owned) {
     if (owned->copied) points_release(&owned->copy);
 }
 
-static kd_status ask_self(const kd_points *tree, const points_search *search) {
+static kd_status query_self_cpu(const kd_points *tree, const points_search *search) {
     whole_tree whole;
     point_target target;
     point_metric metric;
     const point_rows rows = rows_of(search);
-    const point_own own = {.skips = search->query.skip_self != 0,
-                           .order = search->order,
-                           .max_radius = search->query.max_radius,
-                           .metric = points_metric(&metric, &search->query)};
+    const point_self_query self_query = {.skips = search->query.skip_self != 0,
+                                         .order = search->order,
+                                         .max_radius = search->query.max_radius,
+                                         .metric = points_metric(&metric, &search->query)};
     KD_TRY(whole_open(&whole, tree));
     kd_status status = points_target(&target, whole.tree, &search->query);
     if (status == KD_OK)
-        status = search->kind == POINTS_NEAREST ? point_own_nearest(&target, &own, search->k, &rows)
-                 : search->kind == POINTS_COUNT
-                     ? point_own_count_within(&target, &own, search->out.sums)
-                     : point_own_within(&target, &own, search->offsets, rows.ids, rows.dist2);
+        status =
+            search->kind == POINTS_NEAREST
+                ? point_self_nearest(&target, &self_query, search->k, &rows)
+            : search->kind == POINTS_COUNT
+                ? point_self_count_within(&target, &self_query, search->out.sums)
+                : point_self_within(&target, &self_query, search->offsets, rows.ids, rows.dist2);
     whole_close(&whole);
     return status;
 }
@@ -202,10 +205,10 @@ static void box_piece(void *context, int64_t begin, int64_t end, int thread) {
             search->out.sums[i] = pointtree_box_ids(&work->tree, lo, hi, 0, NULL);
             continue;
         }
-        const uint64_t at = search->offsets[i], room = search->offsets[i + 1] - at;
+        const uint64_t at = search->offsets[i], capacity = search->offsets[i + 1] - at;
         uint32_t *row = search->out.ids ? search->out.ids + at : NULL;
-        const uint32_t fit = (uint32_t)(room < work->tree.count ? room : work->tree.count);
-        if (pointtree_box_ids(&work->tree, lo, hi, row ? fit : 0, row) != room) {
+        const uint32_t fit = (uint32_t)(capacity < work->tree.count ? capacity : work->tree.count);
+        if (pointtree_box_ids(&work->tree, lo, hi, row ? fit : 0, row) != capacity) {
             atomic_fetch_add(&work->mismatched, 1);
             continue;
         }
@@ -215,7 +218,7 @@ static void box_piece(void *context, int64_t begin, int64_t end, int thread) {
     }
 }
 
-static kd_status ask_boxes(const kd_points *tree, const points_search *search) {
+static kd_status query_boxes(const kd_points *tree, const points_search *search) {
     whole_tree whole;
     const uint64_t count = search->query.points.count;
     box_work work = {.search = search, .boxes = points_boxes(tree, search)};
@@ -236,9 +239,9 @@ static kd_status ask_boxes(const kd_points *tree, const points_search *search) {
 }
 
 const points_backend points_backend_cpu = {
-    .nearest = ask, .count = ask, .fill = ask, .box = ask_boxes, .self = ask_self};
-const points_backend points_backend_layers = {.nearest = points_changes_ask,
-                                              .count = points_changes_ask,
-                                              .fill = points_changes_ask,
-                                              .box = ask_boxes,
-                                              .self = ask_self};
+    .nearest = ask, .count = ask, .fill = ask, .box = query_boxes, .self = query_self_cpu};
+const points_backend points_backend_layers = {.nearest = points_dynamic_query,
+                                              .count = points_dynamic_query,
+                                              .fill = points_dynamic_query,
+                                              .box = query_boxes,
+                                              .self = query_self_cpu};

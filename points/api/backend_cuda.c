@@ -1,7 +1,7 @@
 /* The CUDA backend: makes the caller's arrays accessible to the device, searches the layers of a
    changed tree one after the other and merges their results. When rows are filled at offsets, it
    counts them again, as offsets of another query would cause writes out of bounds. */
-#include "points/api/changes.h"
+#include "points/api/dynamic.h"
 #include "points/api/points_device_call.h"
 #include "points/api/search.h"
 #include "points/tree/bounds.h"
@@ -11,62 +11,67 @@ typedef struct asking {
     points_call call;
     const kd_points *tree;
     const points_search *search;
-    point_own own;     /* for POINTS_SELF */
-    point_boxes boxes; /* for POINTS_BOXES, accessible to the device */
-    uint64_t rows;     /* number of queries, boxes, or points of a self-query */
+    point_self_query self_query; /* for POINTS_SELF */
+    point_boxes boxes;           /* for POINTS_BOXES, accessible to the device */
+    uint64_t rows;               /* number of queries, boxes, or points of a self-query */
 } asking;
 
 /* --- layers: the tree itself, and those inserted later -------------------------------------- */
 
-static uint32_t layers_of(const asking *of) {
-    const bool one = of->call.whole || !of->tree->changes || of->search->asks != POINTS_QUERIES;
-    return one ? 1 : (uint32_t)of->tree->changes->count;
+static uint32_t layers_of(const asking *call) {
+    const bool one =
+        call->call.whole || !call->tree->dynamic || call->search->asks != POINTS_QUERIES;
+    return one ? 1 : (uint32_t)call->tree->dynamic->count;
 }
 
 /* Returns the call's query for one layer; 0 is the tree itself. */
-static point_query_cuda query_of_layer(const asking *of, uint32_t layer) {
-    points_call call = of->call;
+static point_query_cuda query_of_layer(const asking *search, uint32_t layer) {
+    points_call call = search->call;
     if (layer == 0) return call.query;
-    call.on = of->tree->changes->layers[layer].tree->cuda;
+    call.on = search->tree->dynamic->layers[layer].tree->cuda;
     call.query.index = &call.on->index;
-    call.query.method = points_call_method(&call, &of->search->query, call.query.k);
+    call.query.method = points_call_method(&call, &search->search->query, call.query.k);
     return call.query;
 }
 
-static kd_status rename_of_layer(const asking *of, uint32_t layer, uint32_t *ids, uint64_t count) {
-    const points_cuda *on = layer ? of->tree->changes->layers[layer].tree->cuda : of->call.on;
-    return ids && on->renamed ? points_device_rename(ids, count, on->renamed, of->call.stream)
-                              : KD_OK;
+static kd_status rename_of_layer(const asking *call, uint32_t layer, uint32_t *ids,
+                                 uint64_t count) {
+    const points_cuda *points =
+        layer ? call->tree->dynamic->layers[layer].tree->cuda : call->call.on;
+    return ids && points->renamed
+               ? points_device_rename(ids, count, points->renamed, call->call.stream)
+               : KD_OK;
 }
 
 /* Returns whether a single tree has to be built first: only the leaves know about removed points,
    and only for the queries that they support. */
-static bool needs_whole(const asking *of) {
-    const point_query_cuda *q = &of->call.query;
-    const points_changes *changes = of->tree->changes;
+static bool needs_whole(const asking *call) {
+    const point_query_cuda *q = &call->call.query;
+    const points_dynamic *dynamic = call->tree->dynamic;
     const bool walks = q->method == POINT_QUERY_WALK || q->metric || q->k > POINT_LEAVES_K_MAX;
-    if (of->search->asks != POINTS_QUERIES) return true;
-    for (int l = 0; changes && l < changes->count; ++l)
-        if (changes->layers[l].gone.count > 0 &&
-            (walks || !changes->layers[l].tree->cuda->index.points))
+    if (call->search->asks != POINTS_QUERIES) return true;
+    for (int l = 0; dynamic && l < dynamic->count; ++l)
+        if (dynamic->layers[l].tombstones.count > 0 &&
+            (walks || !dynamic->layers[l].tree->cuda->index.points))
             return true;
     return false;
 }
 
 /* Provides scratch that is large enough for each layer in turn. */
-static kd_status give_scratch(asking *of) {
-    point_query_cuda *q = &of->call.query;
-    size_t most = 0;
-    if (of->search->asks == POINTS_BOXES) return KD_OK;
-    if (of->search->asks == POINTS_SELF) KD_TRY(point_own_cuda_scratch_bytes(&most, q, &of->own));
-    for (uint32_t l = 0; of->search->asks == POINTS_QUERIES && l < layers_of(of); ++l) {
-        const point_query_cuda layer = query_of_layer(of, l);
+static kd_status give_scratch(asking *call) {
+    point_query_cuda *q = &call->call.query;
+    size_t maximum = 0;
+    if (call->search->asks == POINTS_BOXES) return KD_OK;
+    if (call->search->asks == POINTS_SELF)
+        KD_TRY(point_self_cuda_scratch_bytes(&maximum, q, &call->self_query));
+    for (uint32_t l = 0; call->search->asks == POINTS_QUERIES && l < layers_of(call); ++l) {
+        const point_query_cuda layer = query_of_layer(call, l);
         size_t bytes = 0;
         KD_TRY(point_query_cuda_scratch_bytes(&bytes, &layer));
-        if (bytes > most) most = bytes;
+        if (bytes > maximum) maximum = bytes;
     }
-    q->scratch_bytes = most;
-    return points_call_give_scratch(&of->call);
+    q->scratch_bytes = maximum;
+    return points_call_give_scratch(&call->call);
 }
 
 /* --- arguments ------------------------------------------------------------------------------ */
@@ -93,10 +98,10 @@ static bool is_staged(const points_call *call, const void *at) {
 /* Validates queries and radii where they are stored. On the device this runs concurrently with the
    search, and the result is reported at the end of the call. Asynchronous calls are not validated:
    a query that is not finite finds nothing. */
-static kd_status check_queries(asking *of) {
-    points_call *call = &of->call;
+static kd_status check_queries(asking *search) {
+    points_call *call = &search->call;
     const point_array *points = &call->query.points;
-    if (call->asynchronous || of->search->asks != POINTS_QUERIES) return KD_OK;
+    if (call->asynchronous || search->search->asks != POINTS_QUERIES) return KD_OK;
     if (is_staged(call, points->coordinates) && is_staged(call, call->radii.coordinates))
         return check_on_host(call);
     call->checks = true;
@@ -106,60 +111,61 @@ static kd_status check_queries(asking *of) {
 
 /* Makes an array of points accessible to the device. */
 static kd_status bring_points(points_call *call, point_array *points) {
-    const point_array of = *points;
-    const uint64_t one = of.dims * point_scalar_bytes(of.scalar);
-    return points_call_bring_in(call, &points->coordinates, of.coordinates,
-                                of.count ? (of.count - 1) * of.stride_bytes + one : 0);
+    const point_array array = *points;
+    const uint64_t one = array.dims * point_scalar_bytes(array.scalar);
+    return points_call_bring_in(call, &points->coordinates, array.coordinates,
+                                array.count ? (array.count - 1) * array.stride_bytes + one : 0);
 }
 
-static kd_status bring_queries(asking *of) {
-    points_call *call = &of->call;
+static kd_status bring_queries(asking *search) {
+    points_call *call = &search->call;
     point_query_cuda *q = &call->query;
-    const kd_points_query *query = &of->search->query;
-    const point_scalar scalar = of->tree->tree.scalar;
+    const kd_points_query *query = &search->search->query;
+    const point_scalar scalar = search->tree->tree.scalar;
     const uint64_t scalar_bytes = point_scalar_bytes(scalar);
-    q->points = points_queries(of->tree, &query->points);
+    q->points = points_queries(search->tree, &query->points);
     KD_TRY(bring_points(call, &q->points));
-    KD_TRY(points_call_bring_in(call, &q->radii, query->radii, of->rows * scalar_bytes));
+    KD_TRY(points_call_bring_in(call, &q->radii, query->radii, search->rows * scalar_bytes));
     q->coherent = query->coherent != 0;
-    const point_array radii = {q->radii, q->radii ? of->rows : 0, scalar_bytes, 1, scalar};
+    const point_array radii = {q->radii, q->radii ? search->rows : 0, scalar_bytes, 1, scalar};
     call->radii = radii;
     return KD_OK;
 }
 
 /* Makes all arguments of the search accessible to the device. */
-static kd_status begin(asking *of, const kd_points *tree, const points_search *search) {
-    points_call *call = &of->call;
+static kd_status begin(asking *request, const kd_points *tree, const points_search *search) {
+    points_call *call = &request->call;
     const kd_points_query *query = &search->query;
-    of->tree = tree;
-    of->search = search;
-    of->rows = search->asks == POINTS_SELF ? points_live_count(tree) : search->query.points.count;
-    memset(&of->own, 0, sizeof of->own);
+    request->tree = tree;
+    request->search = search;
+    request->rows =
+        search->asks == POINTS_SELF ? points_live_count(tree) : search->query.points.count;
+    memset(&request->self_query, 0, sizeof request->self_query);
     KD_TRY(points_call_begin(call, tree, query));
-    if (search->asks == POINTS_QUERIES) KD_TRY(bring_queries(of));
+    if (search->asks == POINTS_QUERIES) KD_TRY(bring_queries(request));
     call->query.k = search->kind == POINTS_NEAREST ? search->k : 0;
     call->query.method = points_call_method(call, query, call->query.k);
-    if (needs_whole(of)) {
+    if (needs_whole(request)) {
         KD_TRY(points_call_whole(call, tree));
         call->query.method = points_call_method(call, query, call->query.k);
     }
     if (search->asks == POINTS_BOXES) {
-        of->boxes = points_boxes(tree, search);
-        KD_TRY(bring_points(call, &of->boxes.lo));
-        return bring_points(call, &of->boxes.hi);
+        request->boxes = points_boxes(tree, search);
+        KD_TRY(bring_points(call, &request->boxes.lo));
+        return bring_points(call, &request->boxes.hi);
     }
-    of->own.skips = query->skip_self != 0;
-    return points_call_bring_out(call, (void **)&of->own.order, search->order,
+    request->self_query.skips = query->skip_self != 0;
+    return points_call_bring_out(call, (void **)&request->self_query.order, search->order,
                                  (uint64_t)call->on->index.tree.count * sizeof *search->order,
                                  false);
 }
 
 /* Converts input indices to the caller's ids in the requested order array. */
-static kd_status rename_order(const asking *of) {
-    const points_call *call = &of->call;
-    return of->own.order && call->on->renamed
-               ? points_device_rename(of->own.order, call->on->index.tree.count, call->on->renamed,
-                                      call->stream)
+static kd_status rename_order(const asking *search) {
+    const points_call *call = &search->call;
+    return search->self_query.order && call->on->renamed
+               ? points_device_rename(search->self_query.order, call->on->index.tree.count,
+                                      call->on->renamed, call->stream)
                : KD_OK;
 }
 
@@ -167,18 +173,18 @@ static kd_status rename_order(const asking *of) {
 
 /* Searches the later layers and merges their results with those of the first, whose k-th distance
    bounds the search. */
-static kd_status add_layers(asking *of) {
-    points_call *call = &of->call;
+static kd_status add_layers(asking *search) {
+    points_call *call = &search->call;
     const point_query_cuda *q = &call->query;
-    const point_scalar scalar = of->tree->tree.scalar;
+    const point_scalar scalar = search->tree->tree.scalar;
     const uint64_t count = q->points.count, answers = count * q->k;
-    const change_rows first = {q->ids, q->dist2, q->counts, NULL};
-    change_rows more = {NULL, NULL, NULL, NULL};
+    const dynamic_rows first = {q->ids, q->dist2, q->counts, NULL};
+    dynamic_rows more = {NULL, NULL, NULL, NULL};
     KD_TRY(points_call_take(call, (void **)&more.ids, q->ids ? answers * sizeof *more.ids : 0));
     KD_TRY(points_call_take(call, &more.dist2, answers * point_scalar_bytes(scalar)));
     KD_TRY(points_call_take(call, (void **)&more.counts, count * sizeof *more.counts));
-    for (uint32_t l = 1; l < layers_of(of); ++l) {
-        point_query_cuda layer = query_of_layer(of, l);
+    for (uint32_t l = 1; l < layers_of(search); ++l) {
+        point_query_cuda layer = query_of_layer(search, l);
         layer.ids = more.ids;
         layer.dist2 = more.dist2;
         layer.counts = more.counts;
@@ -187,35 +193,35 @@ static kd_status add_layers(asking *of) {
             layer.bounds_stride = q->k;
         }
         KD_TRY(point_query_cuda_nearest(&layer));
-        KD_TRY(rename_of_layer(of, l, more.ids, answers));
-        KD_TRY(change_merge_nearest(&first, &more, count, q->k, scalar, call->stream));
+        KD_TRY(rename_of_layer(search, l, more.ids, answers));
+        KD_TRY(dynamic_merge_nearest(&first, &more, count, q->k, scalar, call->stream));
     }
     return KD_OK;
 }
 
 static kd_status nearest(const kd_points *tree, const points_search *search) {
-    asking of;
-    points_call *call = &of.call;
+    asking request;
+    points_call *call = &request.call;
     point_query_cuda *q = &call->query;
     kd_status status = KD_OK;
     const point_rows out = {search->out.ids, search->out.dist2, search->out.counts};
-    KD_TRY_GOTO(begin(&of, tree, search));
-    const uint64_t answers = of.rows * search->k;
-    const bool several = layers_of(&of) > 1;
+    KD_TRY_GOTO(begin(&request, tree, search));
+    const uint64_t answers = request.rows * search->k;
+    const bool several = layers_of(&request) > 1;
     call->again = several;
-    KD_TRY_GOTO(points_call_bring_rows(call, &out, of.rows, search->k));
+    KD_TRY_GOTO(points_call_bring_rows(call, &out, request.rows, search->k));
     if (several && !q->dist2)
         KD_TRY_GOTO(
             points_call_take(call, &q->dist2, answers * point_scalar_bytes(tree->tree.scalar)));
     if (several && !q->counts)
-        KD_TRY_GOTO(points_call_take(call, (void **)&q->counts, of.rows * sizeof *q->counts));
-    KD_TRY_GOTO(check_queries(&of));
-    KD_TRY_GOTO(give_scratch(&of));
-    KD_TRY_GOTO(search->asks == POINTS_SELF ? point_own_cuda_nearest(q, &of.own)
+        KD_TRY_GOTO(points_call_take(call, (void **)&q->counts, request.rows * sizeof *q->counts));
+    KD_TRY_GOTO(check_queries(&request));
+    KD_TRY_GOTO(give_scratch(&request));
+    KD_TRY_GOTO(search->asks == POINTS_SELF ? point_self_cuda_nearest(q, &request.self_query)
                                             : point_query_cuda_nearest(q));
-    KD_TRY_GOTO(rename_order(&of));
-    KD_TRY_GOTO(rename_of_layer(&of, 0, q->ids, answers));
-    if (several && of.rows) KD_TRY_GOTO(add_layers(&of));
+    KD_TRY_GOTO(rename_order(&request));
+    KD_TRY_GOTO(rename_of_layer(&request, 0, q->ids, answers));
+    if (several && request.rows) KD_TRY_GOTO(add_layers(&request));
 done:
     return points_call_end(call, status);
 }
@@ -224,62 +230,62 @@ done:
 
 /* Computes the offsets of all layers together and, if there are several, those of each layer,
    consecutively in `own`. */
-static kd_status count_layers(asking *of, uint64_t *offsets, uint64_t *own) {
-    const uint64_t rows = of->rows + 1;
-    const uint32_t layers = layers_of(of);
+static kd_status count_layers(asking *call, uint64_t *offsets, uint64_t *own) {
+    const uint64_t rows = call->rows + 1;
+    const uint32_t layers = layers_of(call);
     for (uint32_t l = 0; l < layers; ++l) {
-        const point_query_cuda layer = query_of_layer(of, l);
+        const point_query_cuda layer = query_of_layer(call, l);
         KD_TRY(point_query_cuda_count_within(&layer, own ? own + l * rows : offsets));
     }
     if (layers == 1) return KD_OK;
-    KD_TRY(device_copy(offsets, own, rows * sizeof *own, of->call.stream));
+    KD_TRY(device_copy(offsets, own, rows * sizeof *own, call->call.stream));
     for (uint32_t l = 1; l < layers; ++l)
-        KD_TRY(change_add_offsets(offsets, own + l * rows, rows, of->call.stream));
+        KD_TRY(dynamic_add_offsets(offsets, own + l * rows, rows, call->call.stream));
     return KD_OK;
 }
 
 /* Provides all that counting needs, and computes the offsets in device memory. */
-static kd_status count_to(asking *of, uint64_t *offsets, uint64_t **own) {
-    points_call *call = &of->call;
-    const uint32_t layers = layers_of(of);
+static kd_status count_to(asking *search, uint64_t *offsets, uint64_t **own) {
+    points_call *call = &search->call;
+    const uint32_t layers = layers_of(search);
     KD_TRY(points_call_take(call, (void **)own,
-                            layers > 1 ? layers * (of->rows + 1) * sizeof **own : 0));
-    KD_TRY(check_queries(of));
-    KD_TRY(give_scratch(of));
-    if (of->search->asks == POINTS_BOXES)
-        return points_device_count_boxes(&call->query.index->tree, &of->boxes, offsets,
+                            layers > 1 ? layers * (search->rows + 1) * sizeof **own : 0));
+    KD_TRY(check_queries(search));
+    KD_TRY(give_scratch(search));
+    if (search->search->asks == POINTS_BOXES)
+        return points_device_count_boxes(&call->query.index->tree, &search->boxes, offsets,
                                          call->stream);
-    return of->search->asks == POINTS_SELF
-               ? point_own_cuda_count_within(&call->query, &of->own, offsets)
-               : count_layers(of, offsets, *own);
+    return search->search->asks == POINTS_SELF
+               ? point_self_cuda_count_within(&call->query, &search->self_query, offsets)
+               : count_layers(search, offsets, *own);
 }
 
 static kd_status count(const kd_points *tree, const points_search *search) {
-    asking of;
+    asking call;
     kd_status status = KD_OK;
     uint64_t *found = NULL, *own = NULL;
-    KD_TRY_GOTO(begin(&of, tree, search));
-    KD_TRY_GOTO(points_call_bring_out(&of.call, (void **)&found, search->out.sums,
-                                      (of.rows + 1) * sizeof *found, false));
-    KD_TRY_GOTO(count_to(&of, found, &own));
-    KD_TRY_GOTO(rename_order(&of));
+    KD_TRY_GOTO(begin(&call, tree, search));
+    KD_TRY_GOTO(points_call_bring_out(&call.call, (void **)&found, search->out.sums,
+                                      (call.rows + 1) * sizeof *found, false));
+    KD_TRY_GOTO(count_to(&call, found, &own));
+    KD_TRY_GOTO(rename_order(&call));
 done:
-    return points_call_end(&of.call, status);
+    return points_call_end(&call.call, status);
 }
 
 /* --- rows at offsets ------------------------------------------------------------------------ */
 
 /* Merges the results of all layers, `answers` in all, into the call's rows. */
-static kd_status fill_layers(asking *of, const uint64_t *offsets, const uint64_t *own,
+static kd_status fill_layers(asking *search, const uint64_t *offsets, const uint64_t *own,
                              uint64_t answers) {
-    points_call *call = &of->call;
+    points_call *call = &search->call;
     const point_query_cuda *q = &call->query;
-    const point_scalar type = of->tree->tree.scalar;
-    const uint64_t rows = of->rows + 1, scalar = point_scalar_bytes(type);
-    const change_rows out = {q->ids, q->dist2, NULL, offsets};
-    const uint32_t layers = layers_of(of);
-    change_rows all[LAYERS_MOST];
-    uint64_t totals[LAYERS_MOST], first = 0;
+    const point_scalar type = search->tree->tree.scalar;
+    const uint64_t rows = search->rows + 1, scalar = point_scalar_bytes(type);
+    const dynamic_rows out = {q->ids, q->dist2, NULL, offsets};
+    const uint32_t layers = layers_of(search);
+    dynamic_rows all[LAYERS_MAX];
+    uint64_t totals[LAYERS_MAX], first = 0;
     void *ids = NULL, *dist2 = NULL;
     KD_TRY(points_call_take(call, &ids, answers * sizeof(uint32_t)));
     KD_TRY(points_call_take(call, &dist2, answers * scalar));
@@ -287,46 +293,47 @@ static kd_status fill_layers(asking *of, const uint64_t *offsets, const uint64_t
         KD_TRY(device_copy(&totals[l], own + (l + 1) * rows - 1, sizeof *totals, call->stream));
     KD_TRY(device_stream_wait(call->stream));
     for (uint32_t l = 0; l < layers; first += totals[l++]) {
-        point_query_cuda layer = query_of_layer(of, l);
+        point_query_cuda layer = query_of_layer(search, l);
         layer.ids = (uint32_t *)ids + first;
         layer.dist2 = (char *)dist2 + first * scalar;
-        all[l] = (change_rows){layer.ids, layer.dist2, NULL, own + l * rows};
+        all[l] = (dynamic_rows){layer.ids, layer.dist2, NULL, own + l * rows};
         if (totals[l] == 0) continue;
         KD_TRY(point_query_cuda_within(&layer, all[l].offsets));
-        KD_TRY(rename_of_layer(of, l, layer.ids, totals[l]));
+        KD_TRY(rename_of_layer(search, l, layer.ids, totals[l]));
     }
-    return change_merge_within(&out, all, (int)layers, of->rows, type, call->stream);
+    return dynamic_merge_within(&out, all, (int)layers, search->rows, type, call->stream);
 }
 
 /* Fills the rows from a single tree. Neighbour queries need both arrays, ids and distances. */
-static kd_status fill_one(asking *of, const uint64_t *offsets, uint64_t answers) {
-    points_call *call = &of->call;
+static kd_status fill_one(asking *search, const uint64_t *offsets, uint64_t answers) {
+    points_call *call = &search->call;
     point_query_cuda *q = &call->query;
-    const uint64_t scalar = point_scalar_bytes(of->tree->tree.scalar);
-    if (of->search->asks == POINTS_BOXES)
-        return q->ids ? points_device_fill_boxes(&q->index->tree, &of->boxes, offsets,
+    const uint64_t scalar = point_scalar_bytes(search->tree->tree.scalar);
+    if (search->search->asks == POINTS_BOXES)
+        return q->ids ? points_device_fill_boxes(&q->index->tree, &search->boxes, offsets,
                                                  call->on->renamed, q->ids, call->stream)
                       : KD_OK;
     if (!q->ids) KD_TRY(points_call_take(call, (void **)&q->ids, answers * sizeof *q->ids));
     if (!q->dist2) KD_TRY(points_call_take(call, &q->dist2, answers * scalar));
-    KD_TRY(of->search->asks == POINTS_SELF ? point_own_cuda_within(q, &of->own, offsets)
-                                           : point_query_cuda_within(q, offsets));
-    return rename_of_layer(of, 0, q->ids, answers);
+    KD_TRY(search->search->asks == POINTS_SELF
+               ? point_self_cuda_within(q, &search->self_query, offsets)
+               : point_query_cuda_within(q, offsets));
+    return rename_of_layer(search, 0, q->ids, answers);
 }
 
 static kd_status fill(const kd_points *tree, const points_search *search) {
-    asking of;
-    points_call *call = &of.call;
+    asking request;
+    points_call *call = &request.call;
     point_query_cuda *q = &call->query;
     kd_status status = KD_OK;
     uint64_t answers = 0, *right = NULL, *own = NULL;
     const void *given = NULL;
-    KD_TRY_GOTO(begin(&of, tree, search));
-    const uint64_t rows = of.rows + 1, scalar = point_scalar_bytes(tree->tree.scalar);
+    KD_TRY_GOTO(begin(&request, tree, search));
+    const uint64_t rows = request.rows + 1, scalar = point_scalar_bytes(tree->tree.scalar);
     call->asynchronous = false; /* the number of results is needed on the host */
     KD_TRY_GOTO(points_call_bring_in(call, &given, search->offsets, rows * sizeof *right));
     KD_TRY_GOTO(points_call_take(call, (void **)&right, rows * sizeof *right));
-    KD_TRY_GOTO(count_to(&of, right, &own));
+    KD_TRY_GOTO(count_to(&request, right, &own));
     KD_TRY_GOTO(points_device_check_offsets((const uint64_t *)given, right, rows, call->stream));
     KD_TRY_GOTO(device_copy(&answers, right + rows - 1, sizeof answers, call->stream));
     KD_TRY_GOTO(device_stream_wait(call->stream));
@@ -334,8 +341,9 @@ static kd_status fill(const kd_points *tree, const points_search *search) {
                                       answers * sizeof *q->ids, false));
     KD_TRY_GOTO(points_call_bring_out(call, &q->dist2, search->out.dist2, answers * scalar, false));
     if (answers > 0)
-        KD_TRY_GOTO(own ? fill_layers(&of, right, own, answers) : fill_one(&of, right, answers));
-    KD_TRY_GOTO(rename_order(&of));
+        KD_TRY_GOTO(own ? fill_layers(&request, right, own, answers)
+                        : fill_one(&request, right, answers));
+    KD_TRY_GOTO(rename_order(&request));
 done:
     return points_call_end(call, status);
 }

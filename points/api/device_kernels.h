@@ -1,10 +1,10 @@
 /* CUDA kernels of the public API besides neighbour queries: boxes, insertion and removal, and
    merging the rows of several trees. Every pointer except a tree's own view refers to memory of the
-   current device. The functions allocate only scratch from the pool, and only change_marks_read
+   current device. The functions allocate only scratch from the pool, and only dynamic_marks_read
    synchronises. `stream` is a cudaStream_t; NULL is the default stream. */
 #ifndef KD_POINTS_API_DEVICE_KERNELS_H
 #define KD_POINTS_API_DEVICE_KERNELS_H
-#include "core/device/absent.h"
+#include "core/device/cuda_stubs.h"
 #include "points/neighbours/request.h"
 
 #ifdef __cplusplus
@@ -29,80 +29,80 @@ KD_DEVICE_CALL(points_device_fill_boxes,
 /* --- removal of points by id, and collection of the remaining points as input of another tree  */
 
 /* One layer of a dynamic tree. */
-typedef struct change_layer {
+typedef struct dynamic_layer {
     const point_index_cuda *tree;
     const uint32_t *renamed; /* the caller's id of each input point; or NULL */
     /* one bit per input point: removed earlier; NULL: none */
-    uint32_t *gone;
+    uint32_t *tombstones;
     /* one bit per input point: to be removed now; NULL: none */
     uint32_t *hits;
-} change_layer;
+} dynamic_layer;
 
-static inline uint64_t change_words(uint64_t points) {
+static inline uint64_t dynamic_words(uint64_t points) {
     return (points + 31) / 32;
 }
 
 /* The set of ids to remove. */
-typedef struct change_ids {
+typedef struct dynamic_ids {
     uint32_t *sorted; /* the ids in ascending order */
     /* bit set: an id may be in the set only if the bit of its low bits is set */
     uint32_t *filter;
-    uint32_t *met; /* for each id: whether some point has it */
+    uint32_t *matched; /* for each id: whether some point has it */
     uint32_t count;
-} change_ids;
+} dynamic_ids;
 
-enum { CHANGE_FILTER_BITS = 1 << 22, CHANGE_LAYERS_MOST = 40 };
+enum { DYNAMIC_FILTER_BITS = 1 << 22, DYNAMIC_LAYERS_MAX = 40 };
 
 /* Number of points to remove from each layer; number of ids that no point has, and the least of
    them. */
-typedef struct change_found {
-    uint32_t hits[CHANGE_LAYERS_MOST];
-    uint32_t missing, least_missing;
-} change_found;
+typedef struct dynamic_found {
+    uint32_t hits[DYNAMIC_LAYERS_MAX];
+    uint32_t missing, min_missing;
+} dynamic_found;
 
 /* Fills all arrays of `ids` from ids->count ids at `given`; the caller sets the pointers and the
    count. */
-KD_DEVICE_CALL(change_ids_open, (const change_ids *ids, const uint32_t *given, void *stream));
-/* Sets the bits `hits` of the layer and *hit_count, an element of change_found. */
-KD_DEVICE_CALL(change_mark, (const change_layer *layer, const change_ids *ids, uint32_t *hit_count,
-                             void *stream));
+KD_DEVICE_CALL(dynamic_ids_open, (const dynamic_ids *ids, const uint32_t *given, void *stream));
+/* Sets the bits `hits` of the layer and *hit_count, an element of dynamic_found. */
+KD_DEVICE_CALL(dynamic_mark, (const dynamic_layer *layer, const dynamic_ids *ids,
+                              uint32_t *hit_count, void *stream));
 /* Reads back the result after all layers were marked; synchronises with the stream. */
-KD_DEVICE_CALL(change_marks_read,
-               (change_found * out, change_found *found, const change_ids *ids, void *stream));
-/* Moves the points in `hits` to `gone` and sets them to NaN in the leaves, where no search finds
-   them. */
-KD_DEVICE_CALL(change_let_go, (const change_layer *layer, void *stream));
+KD_DEVICE_CALL(dynamic_marks_read,
+               (dynamic_found * out, dynamic_found *dynamic, const dynamic_ids *ids, void *stream));
+/* Moves the points in `hits` to `tombstones` and sets them to NaN in the leaves, where no search
+   finds them. */
+KD_DEVICE_CALL(dynamic_let_go, (const dynamic_layer *layer, void *stream));
 /* Collects the remaining points of the layer in the order of its input: packed coordinates, and
    ids, both from index `first` on. */
-KD_DEVICE_CALL(change_gather, (const change_layer *layer, uint64_t first, void *coordinates,
-                               uint32_t *ids, void *stream));
-KD_DEVICE_CALL(change_clear, (void *memory, uint64_t bytes, void *stream)); /* to zeros */
+KD_DEVICE_CALL(dynamic_gather, (const dynamic_layer *layer, uint64_t first, void *coordinates,
+                                uint32_t *ids, void *stream));
+KD_DEVICE_CALL(dynamic_clear, (void *memory, uint64_t bytes, void *stream)); /* to zeros */
 /* ids[i] = first + i. */
-KD_DEVICE_CALL(change_number, (uint32_t * ids, uint64_t count, uint32_t first, void *stream));
+KD_DEVICE_CALL(dynamic_number, (uint32_t * ids, uint64_t count, uint32_t first, void *stream));
 /* Copies points with a stride to a packed array. */
-KD_DEVICE_CALL(change_pack, (void *to, const point_array *points, void *stream));
+KD_DEVICE_CALL(dynamic_pack, (void *to, const point_array *points, void *stream));
 
 /* --- merging the rows of several trees in the order (dist2, tree, position in the row) ------ */
 
 /* Results of one tree: rows of `k` for the nearest, or rows between offsets for those within a
    radius. */
-typedef struct change_rows {
+typedef struct dynamic_rows {
     uint32_t *ids;
     void *dist2; /* in the points' scalar */
     uint32_t *counts;
     const uint64_t *offsets;
-} change_rows;
+} dynamic_rows;
 
 /* Merges the k nearest of both into *first. Both must have ids, or neither. */
-KD_DEVICE_CALL(change_merge_nearest,
-               (const change_rows *first, const change_rows *second, uint64_t count, uint32_t k,
+KD_DEVICE_CALL(dynamic_merge_nearest,
+               (const dynamic_rows *first, const dynamic_rows *second, uint64_t count, uint32_t k,
                 point_scalar scalar, void *stream));
 /* sums[i] += more[i] for `count` elements. */
-KD_DEVICE_CALL(change_add_offsets,
+KD_DEVICE_CALL(dynamic_add_offsets,
                (uint64_t * sums, const uint64_t *more, uint64_t count, void *stream));
 /* Merges the rows of `layers` trees into rows at out->offsets. */
-KD_DEVICE_CALL(change_merge_within, (const change_rows *out, const change_rows *rows, int layers,
-                                     uint64_t count, point_scalar scalar, void *stream));
+KD_DEVICE_CALL(dynamic_merge_within, (const dynamic_rows *out, const dynamic_rows *rows, int layers,
+                                      uint64_t count, point_scalar scalar, void *stream));
 
 #ifdef __cplusplus
 }

@@ -9,11 +9,11 @@ typedef enum points_kind {
     POINTS_FILL     /* rows at given offsets */
 } points_kind;
 
-typedef enum points_asks {
+typedef enum points_query_calls {
     POINTS_QUERIES,
     POINTS_BOXES, /* `points` are the lower corners; for POINTS_COUNT and POINTS_FILL */
     POINTS_SELF   /* self-query: the tree's own points */
-} points_asks;
+} points_query_calls;
 
 /* Result arrays; each may be NULL. Ids have 32 or 64 bits. */
 typedef struct points_rows {

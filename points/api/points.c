@@ -5,7 +5,7 @@
 #include "core/system/machine.h"
 #include "core/version.h"
 #include "points/api/arguments.h"
-#include "points/api/changes.h"
+#include "points/api/dynamic.h"
 #include "points/api/points_device.h"
 #include "points/select/builders.h"
 #include <stdio.h>
@@ -170,8 +170,8 @@ void points_release(kd_points *owned) {
     owned->cuda = NULL;
     if (owned->parts) points_distributed.close(owned);
     owned->parts = NULL;
-    points_changes_close(owned->changes);
-    owned->changes = NULL;
+    points_dynamic_close(owned->dynamic);
+    owned->dynamic = NULL;
 }
 
 static kd_status build_on_cpu(kd_points *out, const point_array *input,
@@ -273,25 +273,25 @@ uint64_t points_bytes_held(const kd_points *tree) {
     if (tree->parts) return bytes + points_distributed.bytes(tree);
     if (tree->cuda)
         return bytes + tree->cuda->bytes +
-               (tree->changes ? points_changes_bytes(tree->changes) : 0);
+               (tree->dynamic ? points_dynamic_bytes(tree->dynamic) : 0);
     const bool lean = __atomic_load_n(&tree->lean, __ATOMIC_ACQUIRE) != 0;
     const uint64_t arrays = t->dims * point_scalar_bytes(t->scalar) + sizeof *t->ids;
     const uint64_t a_point =
         (lean ? 0 : arrays) + (t->axes ? 1 : 0) + (tree->renamed ? sizeof *tree->renamed : 0);
     bytes += t->count * a_point;
-    if (tree->changes) bytes += points_changes_bytes(tree->changes);
+    if (tree->dynamic) bytes += points_dynamic_bytes(tree->dynamic);
     return bytes + leafindex_bytes(&tree->index);
 }
 
 /* Stores the name of the device; empty on failure. */
 static void describe_place(const kd_points *tree, kd_points_info *info) {
-    device where;
-    memset(&where, 0, sizeof where);
+    device device;
+    memset(&device, 0, sizeof device);
     if (!tree->cuda)
-        device_cpu_describe(&where);
+        device_cpu_describe(&device);
     else
-        (void)device_cuda_describe(&where, tree->cuda->device);
-    memcpy(info->device, where.name, sizeof info->device);
+        (void)device_cuda_describe(&device, tree->cuda->device);
+    memcpy(info->device, device.name, sizeof info->device);
 }
 
 /* Returns the hash of a tree on the host; 0 if memory is exhausted. */
@@ -318,8 +318,8 @@ static uint64_t hash_of(const kd_points *tree) {
 static void describe_changes(const kd_points *tree, kd_points_info *info) {
     kd_points copy;
     info->count = points_live_count(tree);
-    info->layers = (uint32_t)tree->changes->count;
-    info->touched = tree->changes->touched;
+    info->layers = (uint32_t)tree->dynamic->count;
+    info->touched = tree->dynamic->touched;
     info->hash = 0;
     if (points_copy_whole(&copy, tree) != KD_OK) return;
     info->hash = hash_here(&copy);
@@ -343,7 +343,7 @@ static void describe(const kd_points *tree, kd_points_info *info, bool with_hash
     info->bytes = points_bytes_held(tree);
     describe_place(tree, info);
     if (tree->parts) points_distributed.describe(tree, info);
-    if (tree->changes)
+    if (tree->dynamic)
         describe_changes(tree, info);
     else if (with_hash)
         info->hash = hash_of(tree);

@@ -8,14 +8,14 @@
 #include <kandela/points.h>
 
 struct points_cuda;
-struct points_changes;
+struct points_dynamic;
 struct points_parts;
 struct points_backend;
 
 /* Properties of a distributed tree that the query functions need. */
 typedef struct points_spread {
     uint64_t count, first; /* number of points in all; id of the first one */
-    bool apart;            /* no device has all points */
+    bool distributed;      /* no device has all points */
     bool shared;           /* the parts belong to several processes */
     bool wide;             /* its ids take 64 bits */
 } points_spread;
@@ -32,7 +32,7 @@ struct kd_points {
     /* a distributed tree, instead of all fields above but `renamed`; else NULL */
     struct points_parts *parts;
     points_spread spread;           /* of `parts`; else zeros */
-    struct points_changes *changes; /* layers, once points were inserted or removed (changes.h);
+    struct points_dynamic *dynamic; /* layers, once points were inserted or removed (dynamic.h);
                                        else NULL */
     kd_points_options options;
     char builder[32]; /* that built the tree */

@@ -68,11 +68,11 @@ static kd_status keep_names(points_cuda *c, const uint32_t *renamed, uint64_t co
     return device_copy(c->renamed, renamed, count * sizeof *renamed, stream);
 }
 
-kd_status points_cuda_open_gone(points_cuda *c, void *stream) {
-    const uint64_t bytes = change_words(c->index.tree.count) * sizeof *c->gone;
-    if (c->gone) return KD_OK;
-    KD_TRY(keep(c, (void **)&c->gone, bytes, stream));
-    return change_clear(c->gone, bytes, stream);
+kd_status points_cuda_open_tombstones(points_cuda *c, void *stream) {
+    const uint64_t bytes = dynamic_words(c->index.tree.count) * sizeof *c->tombstones;
+    if (c->tombstones) return KD_OK;
+    KD_TRY(keep(c, (void **)&c->tombstones, bytes, stream));
+    return dynamic_clear(c->tombstones, bytes, stream);
 }
 
 /* Builds the tree's ids and axes with a builder, in memory allocated before; `scan` must have been
@@ -181,7 +181,7 @@ kd_status points_cuda_fetch(kd_points *copy, const kd_points *tree) {
     const size_t bytes = tree->tree.dims * point_scalar_bytes(tree->tree.scalar);
     *copy = *tree;
     copy->cuda = NULL;
-    copy->changes = NULL;
+    copy->dynamic = NULL;
     KD_TRY_GOTO(memory_reserve(&copy->tree.coordinates, count, bytes));
     KD_TRY_GOTO(KD_RESERVE(copy->tree.ids, count));
     KD_TRY_GOTO(
@@ -210,7 +210,7 @@ void points_cuda_close(points_cuda *owned) {
     device_pool_release(owned->axes, NULL);
     device_pool_release(owned->renamed, NULL);
     device_pool_release(owned->memory, NULL);
-    device_pool_release(owned->gone, NULL);
+    device_pool_release(owned->tombstones, NULL);
     if (entered) device_leave(previous);
     memory_free(owned);
 }

@@ -14,7 +14,7 @@ typedef struct points_cuda {
     uint32_t *renamed; /* the caller's id of each input point; or NULL */
     void *memory;      /* memory of the index */
     /* one bit per input point: removed; NULL until points are removed */
-    uint32_t *gone;
+    uint32_t *tombstones;
     uint64_t bytes; /* device memory of all of these */
 } points_cuda;
 
@@ -31,8 +31,8 @@ void points_cuda_close(points_cuda *owned); /* accepts NULL */
  *staged, which the caller returns to the pool. */
 kd_status points_cuda_stage(point_array *out, void **staged, const point_array *points,
                             int32_t device, void *stream);
-/* Allocates `gone`, all zeros, before the first removal. */
-kd_status points_cuda_open_gone(points_cuda *c, void *stream);
+/* Allocates `tombstones`, all zeros, before the first removal. */
+kd_status points_cuda_open_tombstones(points_cuda *c, void *stream);
 
 uint64_t points_cuda_scratch_bytes(const kd_points *tree, const kd_points_query *query);
 

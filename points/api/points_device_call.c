@@ -1,12 +1,12 @@
 #include "points/api/points_device_call.h"
 #include "core/device/device_memory.h"
 #include "core/memory.h"
-#include "points/api/changes.h"
+#include "points/api/dynamic.h"
 #include "points/api/search.h"
 
 enum {
     SCRATCH_ALIGNMENT = 256,
-    STAGED_MOST = 32 << 10 /* bytes; copying is faster for larger
+    STAGED_MAX = 32 << 10 /* bytes; copying is faster for larger
                               arrays */
 };
 
@@ -59,7 +59,7 @@ uint64_t points_cuda_scratch_bytes(const kd_points *tree, const kd_points_query 
     static const uint32_t ks[] = {0, 1, 2, POINT_PACKETS_K_MAX,
                                   POINT_PACKETS_K_MAX + 1}; /* one for each search method */
     points_call call;
-    uint64_t most = 0;
+    uint64_t maximum = 0;
     memset(&call, 0, sizeof call);
     call.on = tree->cuda;
     point_query_cuda *q = &call.query;
@@ -70,15 +70,15 @@ uint64_t points_cuda_scratch_bytes(const kd_points *tree, const kd_points_query 
         size_t bytes = 0;
         q->k = ks[i];
         q->method = points_call_method(&call, query, q->k);
-        if (point_query_cuda_scratch_bytes(&bytes, q) == KD_OK && bytes > most) most = bytes;
+        if (point_query_cuda_scratch_bytes(&bytes, q) == KD_OK && bytes > maximum) maximum = bytes;
     }
-    return most ? most + SCRATCH_ALIGNMENT : 0;
+    return maximum ? maximum + SCRATCH_ALIGNMENT : 0;
 }
 
 /* Allocates staging memory, aligned to 64 bytes; returns NULL if there is not enough left. */
 static void *take_staged(points_call *call, uint64_t bytes) {
     const uint64_t begin = (call->staged + 63) / 64 * 64;
-    if (bytes > STAGED_MOST || bytes > DEVICE_STAGING_BYTES - begin) return NULL;
+    if (bytes > STAGED_MAX || bytes > DEVICE_STAGING_BYTES - begin) return NULL;
     call->staged = begin + bytes;
     return call->staging + begin;
 }
@@ -86,7 +86,7 @@ static void *take_staged(points_call *call, uint64_t bytes) {
 kd_status points_call_take(points_call *call, void **out, uint64_t bytes) {
     *out = NULL;
     if (bytes == 0) return KD_OK;
-    assert(call->taken_count < CALL_TAKEN_MOST);
+    assert(call->taken_count < CALL_TAKEN_MAX);
     KD_TRY(device_pool_reserve(out, bytes, call->stream));
     call->taken[call->taken_count++] = *out;
     return KD_OK;
@@ -112,7 +112,7 @@ kd_status points_call_bring_out(points_call *call, void **out, void *wanted, uin
                                 bool once) {
     *out = wanted;
     if (!wanted || bytes == 0 || device_of_pointer(wanted) == call->on->device) return KD_OK;
-    assert(call->back_count < CALL_BACK_MOST);
+    assert(call->back_count < CALL_BACK_MAX);
     call->asynchronous = false;
     const bool host = device_of_pointer(wanted) < 0;
     void *staged = once && host && !call->again ? take_staged(call, bytes) : NULL;

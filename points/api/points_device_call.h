@@ -7,7 +7,7 @@
 #include "points/api/arguments.h"
 #include "points/api/points_device.h"
 
-enum { CALL_TAKEN_MOST = 20, CALL_BACK_MOST = 5 };
+enum { CALL_TAKEN_MAX = 20, CALL_BACK_MAX = 5 };
 
 typedef struct points_call {
     const points_cuda *on;
@@ -26,13 +26,13 @@ typedef struct points_call {
     uint64_t scratch_bytes;
     /* do not synchronise if all results stay on the device */
     bool asynchronous;
-    void *taken[CALL_TAKEN_MOST]; /* allocations from the device's pool */
+    void *taken[CALL_TAKEN_MAX]; /* allocations from the device's pool */
     int taken_count;
     struct {
         void *to, *from;
         uint64_t bytes;
-        bool staged;        /* `from` is host memory */
-    } back[CALL_BACK_MOST]; /* copies to make at the end */
+        bool staged;       /* `from` is host memory */
+    } back[CALL_BACK_MAX]; /* copies to make at the end */
     int back_count;
 } points_call;
 

@@ -1,9 +1,9 @@
 /* A point tree as a file: a header, coordinates, ids, axes, the caller's ids, and the XXH3 hash of
    all of these. Files are not trusted: reading checks the sizes against that of the file, the hash,
    and then the tree itself. */
-#include "core/files/parts_file.h"
+#include "core/files/sectioned_file.h"
 #include "core/memory.h"
-#include "points/api/changes.h"
+#include "points/api/dynamic.h"
 #include "points/select/builders.h"
 #include "points/tree/bounds.h"
 #include "points/tree/check.h"
@@ -33,11 +33,11 @@ static kd_status write_parts(const kd_points *tree, const char *path, const poin
     file_part parts[4];
     pointtree copy;
     if (!__atomic_load_n(&tree->lean, __ATOMIC_ACQUIRE))
-        return parts_file_write(path, header, sizeof *header, parts,
-                                list_parts(&tree->tree, tree->renamed, parts));
+        return sectioned_file_write(path, header, sizeof *header, parts,
+                                    list_parts(&tree->tree, tree->renamed, parts));
     KD_TRY(points_copy_arrays(&copy, tree, true, true));
     const int count = list_parts(&copy, tree->renamed, parts);
-    const kd_status status = parts_file_write(path, header, sizeof *header, parts, count);
+    const kd_status status = sectioned_file_write(path, header, sizeof *header, parts, count);
     points_close_arrays(&copy);
     return status;
 }
@@ -67,7 +67,7 @@ kd_status kd_points_save(const kd_points *tree, const char *path) {
 }
 
 static kd_status read_header(points_header *header, const file_view *file, const char *path) {
-    KD_TRY(parts_file_header(file, path, "KDPOINTS", "file of points", header, sizeof *header));
+    KD_TRY(sectioned_file_header(file, path, "KDPOINTS", "file of points", header, sizeof *header));
     KD_REQUIRE(header->order == POINTS_ORDER, KD_ERROR_INPUT,
                "%s: written on a machine with another byte order; save the tree on a machine like "
                "this one",
@@ -125,7 +125,7 @@ static kd_status read_tree(kd_points *out, const points_header *header, const fi
     const uint64_t count = header->count;
     const uint64_t each = header->dims * point_scalar_bytes(tree->scalar) + sizeof(uint32_t) +
                           (header->split ? 0 : 1) + (header->renamed ? sizeof(uint32_t) : 0);
-    KD_TRY(parts_file_check_size(file, path, sizeof *header, count * each));
+    KD_TRY(sectioned_file_check_size(file, path, sizeof *header, count * each));
     KD_TRY(
         memory_reserve(&tree->coordinates, count * header->dims, point_scalar_bytes(tree->scalar)));
     KD_TRY(KD_RESERVE(tree->ids, count));
@@ -133,7 +133,7 @@ static kd_status read_tree(kd_points *out, const points_header *header, const fi
     if (header->renamed) KD_TRY(KD_RESERVE(out->renamed, count));
     file_part parts[4];
     const int part_count = list_parts(tree, out->renamed, parts);
-    KD_TRY(parts_file_read(file, path, sizeof *header, parts, part_count));
+    KD_TRY(sectioned_file_read(file, path, sizeof *header, parts, part_count));
     return check_tree(tree, path);
 }
 

@@ -6,7 +6,7 @@
 #include "core/memory.h"
 #include "core/names.h"
 #include "core/version.h"
-#include "points/api/changes.h"
+#include "points/api/dynamic.h"
 #include "points/api/points_device.h"
 #include <stdio.h>
 
@@ -65,23 +65,23 @@ static kd_status take_limits(kd_points_query *query, const kd_points_query *give
 
 const point_metric *points_metric(point_metric *out, const kd_points_query *query) {
     bool other = query->norm != 2;
-    out->norm = query->norm == 2 ? POINT_NORM_2 : query->norm == 1 ? POINT_NORM_1 : POINT_NORM_MOST;
+    out->norm = query->norm == 2 ? POINT_NORM_2 : query->norm == 1 ? POINT_NORM_1 : POINT_NORM_MAX;
     memcpy(out->period, query->period, sizeof out->period);
     for (uint32_t axis = 0; axis < POINT_DIMS_MAX; ++axis) other = other || query->period[axis] > 0;
     return other ? out : NULL;
 }
 
 kd_status points_check_array(const kd_points *tree, const kd_point_array *points,
-                             const char *what) {
+                             const char *name) {
     const uint32_t dims = tree->tree.dims;
     KD_REQUIRE(points->dims == dims && (int)points->scalar == (int)tree->tree.scalar,
                KD_ERROR_USAGE, "`%s` has %u dimensions and scalar type %d; the tree has %u and %d",
-               what, points->dims, (int)points->scalar, dims, (int)tree->tree.scalar);
+               name, points->dims, (int)points->scalar, dims, (int)tree->tree.scalar);
     KD_REQUIRE(points->coordinates || points->count == 0, KD_ERROR_USAGE,
-               "`%s` must not have NULL coordinates: its `count` is %llu", what,
+               "`%s` must not have NULL coordinates: its `count` is %llu", name,
                (unsigned long long)points->count);
     return caller_stride_check(points->count, points->stride_bytes, dims,
-                               point_scalar_bytes(tree->tree.scalar), what);
+                               point_scalar_bytes(tree->tree.scalar), name);
 }
 
 kd_status points_check_radii(const kd_points *tree, const kd_points_query *query) {
@@ -226,7 +226,7 @@ static kd_status count_answers(uint64_t *out, const kd_points *tree, const point
 static const points_backend *backend_of(const kd_points *tree) {
     return tree->parts     ? points_distributed.backend
            : tree->cuda    ? &points_backend_cuda
-           : tree->changes ? &points_backend_layers
+           : tree->dynamic ? &points_backend_layers
                            : &points_backend_cpu;
 }
 
@@ -247,7 +247,8 @@ kd_status points_search_tree(const kd_points *tree, points_search *search,
     KD_REQUIRE(search->kind != POINTS_FILL || search->offsets, KD_ERROR_USAGE,
                "`offsets` must not be NULL");
     if (search->checked == KD_OK) search->checked = check(tree, search, query);
-    if (tree->parts && (!search->out.wide || tree->spread.apart)) return dispatch(tree, search);
+    if (tree->parts && (!search->out.wide || tree->spread.distributed))
+        return dispatch(tree, search);
     KD_TRY(search->checked);
     if (!search->out.wide) return dispatch(tree, search);
     wide_ids wide;
@@ -261,14 +262,14 @@ kd_status points_search_tree(const kd_points *tree, points_search *search,
 
 /* --- one query per call --------------------------------------------------------------------- */
 
-enum { ALONE_K = 20, ALONE_ROOM = ALONE_K + 1 /* leafindex_room(ALONE_K) */ };
+enum { ALONE_K = 20, ALONE_CAPACITY = ALONE_K + 1 /* leafindex_capacity(ALONE_K) */ };
 
 /* Fast path for a single query of floats with no options but max_radius. Returns false if the
    general path has to be taken, which also reports errors. */
 static bool answer_alone(const kd_points *tree, const kd_points_query *query, uint32_t k,
                          uint32_t *ids, float *dist2, uint32_t *counts) {
     const size_t rest = offsetof(kd_points_query, coherent);
-    if (!tree || !query || !tree->index.shape.count || tree->changes || k - 1 >= ALONE_K ||
+    if (!tree || !query || !tree->index.shape.count || tree->dynamic || k - 1 >= ALONE_K ||
         tree->index.scalar != POINT_FLOAT || query->struct_size != sizeof *query)
         return false;
     const kd_point_array *points = &query->points;
@@ -281,7 +282,7 @@ static bool answer_alone(const kd_points *tree, const kd_points_query *query, ui
         return false;
     for (uint32_t axis = 0; axis < points->dims; ++axis)
         if (!isfinite(at[axis])) return false;
-    uint64_t keys[ALONE_ROOM];
+    uint64_t keys[ALONE_CAPACITY];
     const float bound2 = (float)pointtree_nd_bound2(POINT_FLOAT, query->max_radius);
     const uint32_t found = leafindex_nearest_keys(&tree->index, at, k, bound2, keys, NULL);
     for (uint32_t j = found; j < k; ++j) keys[j] = leaf_key(INFINITY, KD_NO_POINT);
@@ -339,8 +340,8 @@ kd_status kd_points_within64(const kd_points *tree, const kd_points_query *query
     return points_search_tree(tree, &search, query);
 }
 
-kd_status kd_points_nearest_own(const kd_points *tree, const kd_points_query *query, uint32_t k,
-                                uint32_t *order, uint32_t *ids, void *dist2, uint32_t *counts) {
+kd_status kd_points_self_nearest(const kd_points *tree, const kd_points_query *query, uint32_t k,
+                                 uint32_t *order, uint32_t *ids, void *dist2, uint32_t *counts) {
     points_search search = {.kind = POINTS_NEAREST,
                             .asks = POINTS_SELF,
                             .k = k,
@@ -349,15 +350,16 @@ kd_status kd_points_nearest_own(const kd_points *tree, const kd_points_query *qu
     return points_search_tree(tree, &search, query);
 }
 
-kd_status kd_points_within_own_count(const kd_points *tree, const kd_points_query *query,
-                                     uint32_t *order, uint64_t *offsets) {
+kd_status kd_points_self_within_count(const kd_points *tree, const kd_points_query *query,
+                                      uint32_t *order, uint64_t *offsets) {
     points_search search = {
         .kind = POINTS_COUNT, .asks = POINTS_SELF, .order = order, .out = {.sums = offsets}};
     return points_search_tree(tree, &search, query);
 }
 
-kd_status kd_points_within_own(const kd_points *tree, const kd_points_query *query, uint32_t *order,
-                               const uint64_t *offsets, uint32_t *ids, void *dist2) {
+kd_status kd_points_self_within(const kd_points *tree, const kd_points_query *query,
+                                uint32_t *order, const uint64_t *offsets, uint32_t *ids,
+                                void *dist2) {
     points_search search = {.kind = POINTS_FILL,
                             .asks = POINTS_SELF,
                             .order = order,

@@ -10,7 +10,7 @@
 
 typedef struct points_search {
     points_kind kind;
-    points_asks asks;
+    points_query_calls asks;
     kd_points_query query; /* limits already validated */
     kd_point_array hi;     /* upper corners of boxes */
     uint32_t k;
@@ -45,7 +45,7 @@ kd_status points_search_tree(const kd_points *tree, points_search *search,
                              const kd_points_query *query);
 /* Executes the search on one tree on the CPU, ignoring its layers. `bounds2` holds an upper bound
    on dist2 for each query, in the points' scalar; or NULL. */
-kd_status points_ask_one(const kd_points *tree, const points_search *search, const void *bounds2);
+kd_status points_query_one(const kd_points *tree, const points_search *search, const void *bounds2);
 /* Converts the query points to a point_array with the tree's dims and scalar. */
 point_array points_queries(const kd_points *tree, const kd_point_array *points);
 /* Converts the corners of the boxes likewise. */
@@ -61,9 +61,9 @@ kd_status points_visit(const kd_points *tree, const points_search *search,
 uint64_t points_cpu_scratch_bytes(const kd_points *tree, const kd_points_query *query);
 /* Checks radii in host memory; KD_ERROR_INPUT names the first one that is negative or NaN. */
 kd_status points_check_radii(const kd_points *tree, const kd_points_query *query);
-/* Checks dims, scalar, stride and pointer of an array for this tree; `what` names the array in
+/* Checks dims, scalar, stride and pointer of an array for this tree; `name` names the array in
    error messages, such as "queries". */
-kd_status points_check_array(const kd_points *tree, const kd_point_array *points, const char *what);
+kd_status points_check_array(const kd_points *tree, const kd_point_array *points, const char *name);
 /* Checks that all arrays of the search are aligned and, if `host`, that they are in host memory. */
 kd_status points_check_memory(const kd_points *tree, const points_search *search, bool host);
 

@@ -16,28 +16,28 @@ constexpr uint32_t COLUMN_STEP = 8; /* columns are padded to multiples of this *
 constexpr uint32_t COLUMN_ROW = 32 * sizeof(uint32_t);
 constexpr int FALSI_ROUNDS = 6;
 
-/* Parameters of a kernel: LANES per query; column capacity ROOM; at the end SORTED elements of a
-   column remain; BLOCKS per multiprocessor, which limits the registers per thread; HALVES: test the
-   halves of a leaf separately. */
-template <int LANES_, int ROOM_, int SORTED_, int BLOCKS_, bool HALVES_> struct group_shape {
-    static constexpr uint32_t LANES = LANES_, ROOM = ROOM_, SORTED = SORTED_;
+/* Parameters of a kernel: LANES per query; column capacity CAPACITY; at the end SORTED elements of
+   a column remain; BLOCKS per multiprocessor, which limits the registers per thread; HALVES: test
+   the halves of a leaf separately. */
+template <int LANES_, int CAPACITY_, int SORTED_, int BLOCKS_, bool HALVES_> struct group_shape {
+    static constexpr uint32_t LANES = LANES_, CAPACITY = CAPACITY_, SORTED = SORTED_;
     static constexpr int BLOCKS = BLOCKS_;
     static constexpr bool HALVES = HALVES_;
     static constexpr uint32_t QUERIES = 32 / LANES; /* per warp */
     static constexpr uint32_t STEP = 32 / LANES;    /* points of a leaf per lane */
-    static_assert(ROOM % COLUMN_STEP == 0, "columns are filled up to whole steps");
+    static_assert(CAPACITY % COLUMN_STEP == 0, "columns are filled up to whole steps");
 };
 
 template <class SHAPE> struct group_shared {
     descent path;
-    uint32_t dist2[SHAPE::ROOM][32], id[SHAPE::ROOM][32];
+    uint32_t dist2[SHAPE::CAPACITY][32], id[SHAPE::CAPACITY][32];
 };
 
 template <class SHAPE, class OPERATION>
-__device__ inline uint32_t group_reduce(uint32_t x, const OPERATION &of) {
+__device__ inline uint32_t group_reduce(uint32_t x, const OPERATION &operation) {
 #pragma unroll
     for (uint32_t step = 1; step < SHAPE::LANES; step *= 2)
-        x = of(x, __shfl_xor_sync(ALL_LANES, x, step));
+        x = operation(x, __shfl_xor_sync(ALL_LANES, x, step));
     return x;
 }
 
@@ -45,11 +45,11 @@ template <class SHAPE> __device__ inline uint32_t group_sum(uint32_t x) {
     return group_reduce<SHAPE>(x, [](uint32_t a, uint32_t b) { return a + b; });
 }
 
-template <class SHAPE> __device__ inline uint32_t group_most(uint32_t x) {
+template <class SHAPE> __device__ inline uint32_t group_max(uint32_t x) {
     return group_reduce<SHAPE>(x, [](uint32_t a, uint32_t b) { return max(a, b); });
 }
 
-template <class SHAPE> __device__ inline uint32_t group_least(uint32_t x) {
+template <class SHAPE> __device__ inline uint32_t group_min(uint32_t x) {
     return group_reduce<SHAPE>(x, [](uint32_t a, uint32_t b) { return min(a, b); });
 }
 
@@ -72,14 +72,14 @@ struct bracket {
     uint32_t lo_count, hi_count; /* counts below lo, and up to hi */
 };
 
-__device__ inline uint32_t bracket_guess(const bracket &in, uint32_t target, int round) {
-    const uint32_t middle = in.lo + (in.hi - in.lo) / 2;
-    if (round >= FALSI_ROUNDS || in.lo >= in.hi) return middle;
-    const float part =
-        ((float)target - (float)in.lo_count) / ((float)in.hi_count - (float)in.lo_count);
-    const float lo = __uint_as_float(in.lo), hi = __uint_as_float(in.hi);
+__device__ inline uint32_t bracket_guess(const bracket &bracket, uint32_t target, int round) {
+    const uint32_t middle = bracket.lo + (bracket.hi - bracket.lo) / 2;
+    if (round >= FALSI_ROUNDS || bracket.lo >= bracket.hi) return middle;
+    const float part = ((float)target - (float)bracket.lo_count) /
+                       ((float)bracket.hi_count - (float)bracket.lo_count);
+    const float lo = __uint_as_float(bracket.lo), hi = __uint_as_float(bracket.hi);
     const uint32_t guess = __float_as_uint(lo + (hi - lo) * part);
-    return max(in.lo, min(guess, in.hi - 1));
+    return max(bracket.lo, min(guess, bracket.hi - 1));
 }
 
 /* Returns the greatest id that is kept among the candidates with dist2 equal to `tie`, so that k
@@ -115,25 +115,25 @@ __device__ inline uint32_t count_within(const uint32_t *column, uint32_t rows, u
     return within;
 }
 
-/* For each query with `open`, finds a dist2 up to which k to `most` candidates lie. */
+/* For each query with `open`, finds a dist2 up to which k to `maximum` candidates lie. */
 template <class SHAPE>
 __device__ inline bracket find_bracket(const uint32_t *column, uint32_t rows, uint32_t k,
-                                       uint32_t most, uint32_t total, bool open) {
+                                       uint32_t maximum, uint32_t total, bool open) {
     int last = 0; /* the padding is negative as an integer */
 #pragma unroll 1
     for (uint32_t i = 0; i < rows; i += COLUMN_STEP)
 #pragma unroll
         for (uint32_t j = 0; j < COLUMN_STEP; ++j) last = max(last, (int)column[32 * (i + j)]);
-    bracket in = {0, group_most<SHAPE>((uint32_t)last), 0, total};
+    bracket in = {0, group_max<SHAPE>((uint32_t)last), 0, total};
 #pragma unroll 1
     for (int round = 0; __any_sync(ALL_LANES, open); ++round) {
-        const uint32_t guess = bracket_guess(in, (k + most) / 2, round);
+        const uint32_t guess = bracket_guess(in, (k + maximum) / 2, round);
         const uint32_t within = group_sum<SHAPE>(count_within(column, rows, guess));
         if (open && within >= k)
             in.hi = guess, in.hi_count = within;
         else if (open)
             in.lo = guess + 1, in.lo_count = within;
-        open = open && in.hi_count > most && in.lo < in.hi;
+        open = open && in.hi_count > maximum && in.lo < in.hi;
     }
     return in;
 }
@@ -149,32 +149,32 @@ __device__ inline uint32_t keep_up_to(uint32_t *column, uint32_t rows, uint32_t 
         uint32_t d[COLUMN_STEP], id[COLUMN_STEP];
 #pragma unroll
         for (uint32_t j = 0; j < COLUMN_STEP; ++j)
-            d[j] = column[32 * (i + j)], id[j] = column[32 * (SHAPE::ROOM + i + j)];
+            d[j] = column[32 * (i + j)], id[j] = column[32 * (SHAPE::CAPACITY + i + j)];
 #pragma unroll
         for (uint32_t j = 0; j < COLUMN_STEP; ++j)
             if (TIED ? d[j] < last || (d[j] == last && id[j] <= last_id) : d[j] <= last) {
-                kept[0] = d[j], kept[32 * SHAPE::ROOM] = id[j];
+                kept[0] = d[j], kept[32 * SHAPE::CAPACITY] = id[j];
                 kept += 32;
             }
     }
     return warp_columns::place_of(kept);
 }
 
-/* Reduces each query with more than `most` candidates to the k nearest and at most `most` in
+/* Reduces each query with more than `maximum` candidates to the k nearest and at most `maximum` in
    all. */
 template <class SHAPE>
 __device__ __noinline__ group_lane group_shrink(group_shared<SHAPE> &sh, group_lane mine,
-                                                uint32_t most) {
+                                                uint32_t maximum) {
     __syncwarp();
     const uint32_t held = column_count(sh, mine), total = group_sum<SHAPE>(held);
-    const bool shrinks = total > most;
+    const bool shrinks = total > maximum;
     if (!__any_sync(ALL_LANES, shrinks)) return mine;
     const uint32_t longest = __reduce_max_sync(ALL_LANES, held);
     const uint32_t rows = (longest + COLUMN_STEP - 1) / COLUMN_STEP * COLUMN_STEP;
     uint32_t *column = &sh.dist2[0][lane_id()];
     for (uint32_t i = held; i < rows; ++i) column[32 * i] = KD_NONE;
-    const bracket in = find_bracket<SHAPE>(column, rows, mine.k, most, total, shrinks);
-    const bool tied = shrinks && in.hi_count > most;
+    const bracket in = find_bracket<SHAPE>(column, rows, mine.k, maximum, total, shrinks);
+    const bool tied = shrinks && in.hi_count > maximum;
     const bool any_tied = __any_sync(ALL_LANES, tied);
     const uint32_t last_id = any_tied ? group_id_limit(sh, held, mine.k, in.hi, tied) : KD_NONE;
     const uint32_t last = shrinks ? in.hi : KD_NONE - 1;
@@ -186,22 +186,22 @@ __device__ __noinline__ group_lane group_shrink(group_shared<SHAPE> &sh, group_l
 }
 
 /* Rebalances the columns of each query: moves elements from the fullest to the emptiest until none
-   has more than `most`. Rarely needed. */
+   has more than `maximum`. Rarely needed. */
 template <class SHAPE>
 __device__ __noinline__ group_lane group_level(group_shared<SHAPE> &sh, group_lane mine,
-                                               uint32_t most) {
+                                               uint32_t maximum) {
     for (;;) {
         const uint32_t held = column_count(sh, mine);
-        if (!__any_sync(ALL_LANES, held > most)) return mine;
+        if (!__any_sync(ALL_LANES, held > maximum)) return mine;
         const uint32_t lane = lane_id() % SHAPE::LANES, code = held * SHAPE::LANES + lane;
-        const uint32_t fullest = group_most<SHAPE>(code), emptiest = group_least<SHAPE>(code);
-        const bool moves = fullest / SHAPE::LANES > most;
+        const uint32_t fullest = group_max<SHAPE>(code), emptiest = group_min<SHAPE>(code);
+        const bool moves = fullest / SHAPE::LANES > maximum;
         const uint32_t from = lane_id() - lane + fullest % SHAPE::LANES;
         __syncwarp();
         if (moves && lane == emptiest % SHAPE::LANES) {
             const uint32_t last = fullest / SHAPE::LANES - 1;
-            warp_columns::store_apart<SHAPE::ROOM * COLUMN_ROW>(mine.next, sh.dist2[last][from],
-                                                                sh.id[last][from]);
+            warp_columns::store_apart<SHAPE::CAPACITY * COLUMN_ROW>(mine.next, sh.dist2[last][from],
+                                                                    sh.id[last][from]);
             mine.next += COLUMN_ROW;
         }
         if (moves && lane == fullest % SHAPE::LANES) mine.next -= COLUMN_ROW;

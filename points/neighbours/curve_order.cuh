@@ -31,9 +31,9 @@ inline code_plan code_plan_of(const point_index_cuda *index) {
     return {levels, bits < 2 ? 2 : bits};
 }
 
-__device__ inline uint32_t curve_cell(float x, float lo, float scale, uint32_t most) {
+__device__ inline uint32_t curve_cell(float x, float lo, float scale, uint32_t maximum) {
     const float at = (x - lo) * scale;
-    return at > 0 ? at < (float)most ? (uint32_t)at : most : 0;
+    return at > 0 ? at < (float)maximum ? (uint32_t)at : maximum : 0;
 }
 
 /* Returns the position of cell (x, y, z) on the Hilbert curve with `bits` bits per axis. */
@@ -73,14 +73,15 @@ static __global__ void find_codes(const __grid_constant__ view index, asked quer
     const uint32_t i = blockIdx.x * ORDER_BLOCK + threadIdx.x;
     if (i >= queries.count) return;
     const vec3 q = asked_point(queries, i);
-    const uint32_t group = find_group(index, q, plan.levels), most = (1u << plan.bits) - 1;
+    const uint32_t group = find_group(index, q, plan.levels), maximum = (1u << plan.bits) - 1;
     const float4 *box = index.boxes + 2 * (index.box_begin[1] + (uint64_t)group);
     const float4 a = box[0], b = box[1];
     const float side = fmaxf(a.w - a.x, fmaxf(b.x - a.y, b.y - a.z));
-    const float scale = side > 0 ? (float)(most + 1) / side : 0.0f;
-    codes[i] = group << 3 * plan.bits |
-               hilbert_place(curve_cell(q.x, a.x, scale, most), curve_cell(q.y, a.y, scale, most),
-                             curve_cell(q.z, a.z, scale, most), plan.bits);
+    const float scale = side > 0 ? (float)(maximum + 1) / side : 0.0f;
+    codes[i] =
+        group << 3 * plan.bits |
+        hilbert_place(curve_cell(q.x, a.x, scale, maximum), curve_cell(q.y, a.y, scale, maximum),
+                      curve_cell(q.z, a.z, scale, maximum), plan.bits);
     which[i] = i;
 }
 

@@ -56,10 +56,11 @@ LANES_FN void lanes_boxes_plain(const float *sides, const float *below, const fl
         out[lane] = (int32_t)((float_bits(sum[lane]) & ~7u) | lane);
 }
 
-static inline int32_t lanes_least_plain(const int32_t lanes[LEAF_GROUP]) {
-    int32_t least = lanes[0];
-    for (int lane = 1; lane < LEAF_GROUP; ++lane) least = lanes[lane] < least ? lanes[lane] : least;
-    return least;
+static inline int32_t lanes_min_plain(const int32_t lanes[LEAF_GROUP]) {
+    int32_t minimum = lanes[0];
+    for (int lane = 1; lane < LEAF_GROUP; ++lane)
+        minimum = lanes[lane] < minimum ? lanes[lane] : minimum;
+    return minimum;
 }
 
 /* Computes the dist2 of all points of a bucket; returns a bit mask of those <= bound2. */
@@ -80,9 +81,9 @@ static inline int32_t lanes_least_plain(const int32_t lanes[LEAF_GROUP]) {
     }
 LANES_POINTS_PLAIN(lanes_points_plain, float)
 
-/* The nearest point of a bucket in the order (dist2, id), if any is within bound2 (`there`). */
+/* The nearest point of a bucket in the order (dist2, id), if any is within bound2 (`valid`). */
 typedef struct lanes_one {
-    bool there;
+    bool valid;
     float dist2;
     uint32_t id;
 } lanes_one;
@@ -165,11 +166,11 @@ LANES_FN lanes_set lanes_of_boxes(const float *sides, const float *below, const 
                            lanes);
 }
 
-static inline int32_t lanes_set_least(lanes_set all) {
-    __m128i least = _mm_min_epi32(_mm256_castsi256_si128(all), _mm256_extracti128_si256(all, 1));
-    least = _mm_min_epi32(least, _mm_shuffle_epi32(least, _MM_SHUFFLE(1, 0, 3, 2)));
-    least = _mm_min_epi32(least, _mm_shuffle_epi32(least, _MM_SHUFFLE(2, 3, 0, 1)));
-    return _mm_cvtsi128_si32(least);
+static inline int32_t lanes_set_min(lanes_set all) {
+    __m128i minimum = _mm_min_epi32(_mm256_castsi256_si128(all), _mm256_extracti128_si256(all, 1));
+    minimum = _mm_min_epi32(minimum, _mm_shuffle_epi32(minimum, _MM_SHUFFLE(1, 0, 3, 2)));
+    minimum = _mm_min_epi32(minimum, _mm_shuffle_epi32(minimum, _MM_SHUFFLE(2, 3, 0, 1)));
+    return _mm_cvtsi128_si32(minimum);
 }
 
 /* Removes the lane with this value, of which there is exactly one. */
@@ -355,15 +356,15 @@ LANES_FN lanes_one lanes_closest(const leaf_points *leaf, const float *query, ui
     /* _mm256_min_ps returns its second operand if the first is NaN. */
     const __m256 never = _mm256_set1_ps(INFINITY);
     const __m256 both = _mm256_min_ps(d[0], _mm256_min_ps(d[1], never));
-    __m128 least = _mm_min_ps(_mm256_castps256_ps128(both), _mm256_extractf128_ps(both, 1));
-    least = _mm_min_ps(least, _mm_movehl_ps(least, least));
-    least = _mm_min_ss(least, _mm_shuffle_ps(least, least, 1));
-    const __m256 all = _mm256_broadcastss_ps(least);
+    __m128 minimum = _mm_min_ps(_mm256_castps256_ps128(both), _mm256_extractf128_ps(both, 1));
+    minimum = _mm_min_ps(minimum, _mm_movehl_ps(minimum, minimum));
+    minimum = _mm_min_ss(minimum, _mm_shuffle_ps(minimum, minimum, 1));
+    const __m256 all = _mm256_broadcastss_ps(minimum);
     uint32_t at = 0;
     for (int half = 0; half < 2; ++half) /* NaN of unused slots equals nothing */
         at |= (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(d[half], all, _CMP_EQ_OQ)) << 8 * half;
-    one.there = true;
-    one.dist2 = _mm_cvtss_f32(least);
+    one.valid = true;
+    one.dist2 = _mm_cvtss_f32(minimum);
     one.id = leaf->id[__builtin_ctz(at)];
     for (at &= at - 1; at; at &= at - 1) {
         const uint32_t other = leaf->id[__builtin_ctz(at)];
@@ -382,8 +383,8 @@ LANES_FN lanes_set lanes_of_boxes(const float *sides, const float *below, const 
     lanes_boxes_plain(sides, below, above, dims, all.lane);
     return all;
 }
-static inline int32_t lanes_set_least(lanes_set all) {
-    return lanes_least_plain(all.lane);
+static inline int32_t lanes_set_min(lanes_set all) {
+    return lanes_min_plain(all.lane);
 }
 static inline lanes_set lanes_set_strike(lanes_set all, int32_t value) {
     if (value != LANE_NEVER) all.lane[value & 7] = LANE_NEVER;

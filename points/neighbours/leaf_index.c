@@ -56,9 +56,9 @@ static bool plane_is_tied(const pointtree_nd_view *tree, uint32_t node) {
 }
 
 leaf_shape leaf_shape_tied(const pointtree_nd_view *tree) {
-    enum { ASKED = 64, MOST_LEVELS = 26 }; /* limits the number of slots to 2^31 */
+    enum { ASKED = 64, MAX_LEVELS = 26 }; /* limits the number of slots to 2^31 */
     leaf_shape shape = leaf_shape_of(tree->count);
-    if (shape.bucket_level < 2 || shape.bucket_level > MOST_LEVELS) return shape;
+    if (shape.bucket_level < 2 || shape.bucket_level > MAX_LEVELS) return shape;
     const uint32_t level = shape.bucket_level - 1, width = 1u << level;
     const uint32_t asked = width < ASKED ? width : ASKED;
     uint32_t tied = 0;
@@ -102,26 +102,26 @@ static inline float *sides_at(const leafindex *index, uint32_t level, uint32_t c
     return index->boxes + group * index->columns * 2 * LEAF_GROUP;
 }
 
-static inline uint32_t *least_id_at(const leafindex *index, uint32_t level, uint32_t child) {
-    return &index->least_ids[(uint64_t)index->shape.level_begin[level] * LEAF_GROUP + child];
+static inline uint32_t *min_id_at(const leafindex *index, uint32_t level, uint32_t child) {
+    return &index->min_ids[(uint64_t)index->shape.level_begin[level] * LEAF_GROUP + child];
 }
 
 /* Minimum and maximum of a column of eight or sixteen slots. */
 #define COLUMN_ENDS(name, real)                                                                    \
     LANES_FN void name(const real *x, int places, double *lo, double *hi) {                        \
-        real least[LEAF_GROUP], most[LEAF_GROUP];                                                  \
-        for (int i = 0; i < LEAF_GROUP; ++i) least[i] = most[i] = x[i];                            \
+        real minimum[LEAF_GROUP], maximum[LEAF_GROUP];                                             \
+        for (int i = 0; i < LEAF_GROUP; ++i) minimum[i] = maximum[i] = x[i];                       \
         for (int i = LEAF_GROUP; i < places; ++i) {                                                \
             const int lane = i - LEAF_GROUP;                                                       \
-            least[lane] = x[i] < least[lane] ? x[i] : least[lane];                                 \
-            most[lane] = x[i] > most[lane] ? x[i] : most[lane];                                    \
+            minimum[lane] = x[i] < minimum[lane] ? x[i] : minimum[lane];                           \
+            maximum[lane] = x[i] > maximum[lane] ? x[i] : maximum[lane];                           \
         }                                                                                          \
         for (int lane = 1; lane < LEAF_GROUP; ++lane) {                                            \
-            least[0] = least[lane] < least[0] ? least[lane] : least[0];                            \
-            most[0] = most[lane] > most[0] ? most[lane] : most[0];                                 \
+            minimum[0] = minimum[lane] < minimum[0] ? minimum[lane] : minimum[0];                  \
+            maximum[0] = maximum[lane] > maximum[0] ? maximum[lane] : maximum[0];                  \
         }                                                                                          \
-        *lo = (double)least[0];                                                                    \
-        *hi = (double)most[0];                                                                     \
+        *lo = (double)minimum[0];                                                                  \
+        *hi = (double)maximum[0];                                                                  \
     }
 COLUMN_ENDS(ends_of_floats, float)
 COLUMN_ENDS(ends_of_doubles, double)
@@ -132,7 +132,7 @@ LANES_FN uint32_t bucket_gather(uint32_t dims, uint32_t columns, uint32_t bytes,
                                 const pointtree_nd_view *tree, const leaf_points *leaf,
                                 const uint32_t *nodes, uint32_t filled) {
     char *at = (char *)(uintptr_t)leaf->at; /* casts away const: the memory belongs to this index */
-    uint32_t *ids = (uint32_t *)(uintptr_t)leaf->id, least = KD_NONE;
+    uint32_t *ids = (uint32_t *)(uintptr_t)leaf->id, minimum = KD_NONE;
     const uint32_t places = (uint32_t)leaf->places;
     for (uint32_t i = 0; i < places; ++i) {
         const uint32_t node = nodes[i < filled ? i : 0];
@@ -142,9 +142,9 @@ LANES_FN uint32_t bucket_gather(uint32_t dims, uint32_t columns, uint32_t bytes,
         for (uint32_t axis = dims; axis < columns; ++axis)
             memset(at + (axis * places + i) * bytes, 0, bytes);
         ids[i] = i < filled ? tree->ids[node] : KD_NONE;
-        least = ids[i] < least ? ids[i] : least;
+        minimum = ids[i] < minimum ? ids[i] : minimum;
     }
-    return least;
+    return minimum;
 }
 
 /* Computes the sides of the bucket's box along an axis, then sets the unused slots to NaN, which
@@ -168,14 +168,14 @@ LANES_FN void column_close(bool wide, const leaf_points *leaf, uint32_t axis, ui
 
 #define BUCKET_GATHER(dims, columns)                                                               \
     case dims:                                                                                     \
-        least_id = bucket_gather(dims, columns, bytes, work->tree, &leaf, nodes, filled);          \
+        min_id = bucket_gather(dims, columns, bytes, work->tree, &leaf, nodes, filled);            \
         break;
 LANES_FN void bucket_fill(uint32_t dims, uint32_t columns, bool wide, const index_work *work,
                           uint32_t s, const uint32_t *nodes, uint32_t filled) {
     const leafindex *index = work->out;
     const leaf_points leaf = leafindex_bucket(index, s);
     const uint32_t bytes = wide ? sizeof(double) : sizeof(float);
-    uint32_t least_id = KD_NONE;
+    uint32_t min_id = KD_NONE;
     switch (dims) { /* one copy of the loop per number of dimensions: a bucket has few points */
         BUCKET_GATHER(1, 3)
         BUCKET_GATHER(2, 3)
@@ -188,7 +188,7 @@ LANES_FN void bucket_fill(uint32_t dims, uint32_t columns, bool wide, const inde
     }
     const uint32_t last = index->shape.levels - 1;
     float *to = index->shape.levels ? sides_at(index, last, s) + s % LEAF_GROUP : NULL;
-    if (to) *least_id_at(index, last, s) = least_id;
+    if (to) *min_id_at(index, last, s) = min_id;
     for (uint32_t axis = 0; axis < columns; ++axis) {
         float sides[2];
         column_close(wide, &leaf, axis, filled, sides);
@@ -237,12 +237,12 @@ static void group_piece(void *context, int64_t begin, int64_t end, int thread) {
     for (uint32_t g = (uint32_t)begin; g < (uint32_t)end; ++g) {
         const float *from = sides_at(index, work->level, g * LEAF_GROUP);
         float *to = sides_at(index, work->level - 1, g) + g % LEAF_GROUP;
-        uint32_t least_id = KD_NONE;
+        uint32_t min_id = KD_NONE;
         for (uint32_t i = 0; i < LEAF_GROUP; ++i) {
-            const uint32_t id = *least_id_at(index, work->level, g * LEAF_GROUP + i);
-            if (id < least_id) least_id = id;
+            const uint32_t id = *min_id_at(index, work->level, g * LEAF_GROUP + i);
+            if (id < min_id) min_id = id;
         }
-        *least_id_at(index, work->level - 1, g) = least_id;
+        *min_id_at(index, work->level - 1, g) = min_id;
         for (uint32_t axis = 0; axis < index->columns; ++axis) {
             float lo = INFINITY, hi = -INFINITY;
             for (int lane = 0; lane < LEAF_GROUP; ++lane) {
@@ -273,7 +273,7 @@ static kd_status reserve(leafindex *out, bool places) {
     const uint64_t leaves = leaves_bytes(out), boxes = boxes_bytes(out);
     KD_TRY(memory_reserve(&out->leaves, leaves, 1));
     KD_TRY(memory_reserve((void **)&out->boxes, boxes, 1));
-    KD_TRY(KD_RESERVE_ZEROED(out->least_ids, (uint64_t)out->shape.groups * LEAF_GROUP));
+    KD_TRY(KD_RESERVE_ZEROED(out->min_ids, (uint64_t)out->shape.groups * LEAF_GROUP));
     if (places) KD_TRY(KD_RESERVE(out->nodes, out->shape.count));
     large_pages_prefer(out->leaves, leaves);
     large_pages_prefer(out->boxes, boxes);
@@ -285,11 +285,10 @@ static kd_status reserve(leafindex *out, bool places) {
 static void begin(leafindex *out, const pointtree_nd_view *tree) {
     memset(out, 0, sizeof *out);
     out->dims = tree->dims;
-    out->columns = tree->dims < LEAF_COLUMNS_LEAST ? LEAF_COLUMNS_LEAST : tree->dims;
+    out->columns = tree->dims < LEAF_COLUMNS_MIN ? LEAF_COLUMNS_MIN : tree->dims;
     out->scalar = tree->scalar;
-    out->shape =
-        tree->dims > LEAF_COLUMNS_LEAST ? leaf_shape_tied(tree) : leaf_shape_of(tree->count);
-    if (tree->dims > LEAF_COLUMNS_LEAST || tree->scalar == POINT_DOUBLE)
+    out->shape = tree->dims > LEAF_COLUMNS_MIN ? leaf_shape_tied(tree) : leaf_shape_of(tree->count);
+    if (tree->dims > LEAF_COLUMNS_MIN || tree->scalar == POINT_DOUBLE)
         out->shape.wide_leaves = out->shape.leaf_count;
 }
 
@@ -313,14 +312,14 @@ done:
 void leafindex_close(leafindex *owned) {
     memory_free(owned->leaves);
     memory_free(owned->boxes);
-    memory_free(owned->least_ids);
+    memory_free(owned->min_ids);
     memory_free(owned->nodes);
     memset(owned, 0, sizeof *owned);
 }
 
 uint64_t leafindex_bytes(const leafindex *index) {
     return leaves_bytes(index) + boxes_bytes(index) +
-           (uint64_t)index->shape.groups * LEAF_GROUP * sizeof *index->least_ids +
+           (uint64_t)index->shape.groups * LEAF_GROUP * sizeof *index->min_ids +
            (index->nodes ? index->shape.count * sizeof *index->nodes : 0);
 }
 
@@ -337,7 +336,7 @@ uint64_t leafindex_bytes_of(uint64_t count, bool places) {
 /* --- restoring the tree --------------------------------------------------------------------- */
 
 typedef struct restoring {
-    const leafindex *from;
+    const leafindex *index;
     float *coordinates;
     uint32_t *ids;
 } restoring;
@@ -345,11 +344,11 @@ typedef struct restoring {
 static void restore_piece(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     const restoring *work = (const restoring *)context;
-    const uint32_t dims = work->from->dims;
+    const uint32_t dims = work->index->dims;
     for (int64_t s = begin; s < end; ++s) {
         uint32_t nodes[LEAF_POINTS];
-        const uint32_t filled = leaf_members(&work->from->shape, (uint32_t)s, nodes);
-        const leaf_points leaf = leafindex_bucket(work->from, (uint32_t)s);
+        const uint32_t filled = leaf_members(&work->index->shape, (uint32_t)s, nodes);
+        const leaf_points leaf = leafindex_bucket(work->index, (uint32_t)s);
         const float *column = (const float *)leaf.at;
         for (uint32_t i = 0; work->ids && i < filled; ++i) work->ids[nodes[i]] = leaf.id[i];
         for (uint32_t axis = 0; work->coordinates && axis < dims; ++axis, column += leaf.places)

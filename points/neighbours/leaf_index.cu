@@ -63,16 +63,16 @@ struct upper_nodes {
 
 /* Stores the plane of a node, by which queries find their group; one thread per node. Adds to
  *ties, for each node that separates equal coordinates, the number of groups below it. */
-__device__ void list_plane(const upper_nodes &of, uint32_t node) {
+__device__ void list_plane(const upper_nodes &nodes, uint32_t node) {
     uint32_t below = 0;
-    if (node < of.count) {
-        const uint32_t axis = axis_of(of.axes, node);
-        of.planes[node] = make_float2(of.points[3ull * node + axis], __uint_as_float(axis));
-        if (parts_ties(of.points, of.axes, node, axis))
-            below = (of.count + 1) >> pointtree_level_of(node);
+    if (node < nodes.count) {
+        const uint32_t axis = axis_of(nodes.axes, node);
+        nodes.planes[node] = make_float2(nodes.points[3ull * node + axis], __uint_as_float(axis));
+        if (parts_ties(nodes.points, nodes.axes, node, axis))
+            below = (nodes.count + 1) >> pointtree_level_of(node);
     }
     below = __reduce_add_sync(ALL_LANES, below);
-    if (below && threadIdx.x % 32 == 0) atomicAdd(of.ties, below);
+    if (below && threadIdx.x % 32 == 0) atomicAdd(nodes.ties, below);
 }
 
 __device__ float least_of(float x) {
@@ -117,32 +117,32 @@ __device__ void join_upper_boxes(const view &index, uint32_t level, float4 *boxe
 
 /* Builds the pairs above the boxes of a warp's lanes: one level per step, as many as `count`
    boxes have, at most five. `node` is the node of this lane's box; on return, of the root over
-   all lanes. `there`: this lane has a box. */
-__device__ void join_lanes(bounds &own, uint32_t &node, uint32_t count, bool there, float4 *pairs) {
+   all lanes. `valid`: this lane has a box. */
+__device__ void join_lanes(bounds &box, uint32_t &node, uint32_t count, bool valid, float4 *pairs) {
     for (uint32_t step = 1; step < 32 && step < count; step *= 2) {
-        const bounds beside = bounds_beside(own, (int)step);
+        const bounds beside = bounds_beside(box, (int)step);
         node = (node - 1) / 2;
-        if (there && threadIdx.x % (2 * step) == 0)
-            store_pair(pairs + 4ull * node, own, beside, {0, 0});
-        own = joined(own, beside);
+        if (valid && threadIdx.x % (2 * step) == 0)
+            store_pair(pairs + 4ull * node, box, beside, {0, 0});
+        box = joined(box, beside);
     }
 }
 
 /* Continues from a block's root upwards: of two children the one that finishes last computes
    their parent. The last float of a pair counts its finished children meanwhile; split_chunks
    has zeroed it. */
-__device__ void join_above(bounds own, uint32_t node, float *pairs) {
+__device__ void join_above(bounds bounds, uint32_t node, float *pairs) {
     while (node > 0) {
         const uint32_t parent = (node - 1) / 2, right = 1 - node % 2;
         float *mine = pairs + 16ull * parent + 6 * right;
-        mine[0] = own.lo.x, mine[1] = own.lo.y, mine[2] = own.lo.z;
-        mine[3] = own.hi.x, mine[4] = own.hi.y, mine[5] = own.hi.z;
+        mine[0] = bounds.lo.x, mine[1] = bounds.lo.y, mine[2] = bounds.lo.z;
+        mine[3] = bounds.hi.x, mine[4] = bounds.hi.y, mine[5] = bounds.hi.z;
         __threadfence();
         if (atomicAdd((unsigned *)(pairs + 16ull * parent + 15), 1u) == 0) return;
         __threadfence();
         const volatile float *other = pairs + 16ull * parent + 6 * (1 - right);
-        own = joined(own, {vec3_make(other[0], other[1], other[2]),
-                           vec3_make(other[3], other[4], other[5])});
+        bounds = joined(bounds, {vec3_make(other[0], other[1], other[2]),
+                                 vec3_make(other[3], other[4], other[5])});
         node = parent;
     }
 }
@@ -151,24 +151,24 @@ __device__ void join_above(bounds own, uint32_t node, float *pairs) {
 __device__ void join_pairs(const view &index, uint32_t first, float4 *pairs) {
     __shared__ bounds of_warps[32];
     const uint32_t warp = threadIdx.x / 32, chunk = first + threadIdx.x;
-    const bool there = chunk < index.chunk_count;
-    bounds own = {vec3_all(INFINITY), vec3_all(-INFINITY)};
+    const bool valid = chunk < index.chunk_count;
+    bounds box = {vec3_all(INFINITY), vec3_all(-INFINITY)};
     uint32_t node = index.chunk_count - 1 + chunk;
-    if (there) {
+    if (valid) {
         const float4 *pair = pairs + 4ull * node;
         const float4 a = pair[0], b = pair[1], c = pair[2];
-        own = {vec3_min(xyz(a), vec3_make(b.z, b.w, c.x)),
+        box = {vec3_min(xyz(a), vec3_make(b.z, b.w, c.x)),
                vec3_max(vec3_make(a.w, b.x, b.y), vec3_make(c.y, c.z, c.w))};
     }
-    join_lanes(own, node, index.chunk_count, there, pairs);
-    if (threadIdx.x % 32 == 0) of_warps[warp] = own;
+    join_lanes(box, node, index.chunk_count, valid, pairs);
+    if (threadIdx.x % 32 == 0) of_warps[warp] = box;
     __syncthreads();
     if (warp > 0 || index.chunk_count < 32) return;
-    own = of_warps[threadIdx.x];
+    box = of_warps[threadIdx.x];
     const uint32_t below = first / 32 + threadIdx.x; /* index on the level five levels up */
     node = index.chunk_count / 32 - 1 + below;
-    join_lanes(own, node, index.chunk_count / 32, below < index.chunk_count / 32, pairs);
-    if (threadIdx.x == 0 && index.chunk_count > UPPER_BLOCK) join_above(own, node, (float *)pairs);
+    join_lanes(box, node, index.chunk_count / 32, below < index.chunk_count / 32, pairs);
+    if (threadIdx.x == 0 && index.chunk_count > UPPER_BLOCK) join_above(box, node, (float *)pairs);
 }
 
 /* Computes the boxes from `level` on, the planes and the pairs, which are independent of each
@@ -222,7 +222,7 @@ void lay_out(point_index_cuda *out, cuda_arena *arena, const point_build_cuda *a
     out->box_count[out->box_levels] = 1;
     out->boxes = (float *)cuda_arena_take(arena, all + 1ull, 2 * sizeof(float4));
     out->planes = (float *)cuda_arena_take(arena, out->box_count[1], sizeof(float2));
-    out->strays = (uint32_t *)cuda_arena_take(arena, out->chunk_count, sizeof(uint32_t));
+    out->outliers = (uint32_t *)cuda_arena_take(arena, out->chunk_count, sizeof(uint32_t));
     out->ties = (uint32_t *)cuda_arena_take(arena, 1, sizeof(uint32_t));
     out->pair_count = 2 * leaves - 1;
     out->pairs = (float *)cuda_arena_take(arena, out->pair_count, 4 * sizeof(float4));
@@ -248,7 +248,7 @@ kd_status split_points(const point_index_cuda *index, const point_build_cuda *a,
                             (int)(a->points.stride_bytes / sizeof(float)), a->ids,
                             kandela::layout_of(v.count), nodes};
     split_chunks<<<v.chunk_count, SPLIT_THREADS, 0, stream>>>(
-        v, in, (float4 *)index->points, index->strays,
+        v, in, (float4 *)index->points, index->outliers,
         {boxes, (float4 *)index->pairs, index->ties});
     KD_CUDA_LAUNCHED("split_chunks");
     uint32_t level = 1;

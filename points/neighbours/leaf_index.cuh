@@ -19,7 +19,7 @@ struct view {
     const float4 *boxes;  /* two per box: lo, hi; of a leaf also its range of points [begin, end) */
     const float4 *pairs;  /* four per pair */
     const float2 *planes; /* coordinate, axis */
-    const uint32_t *strays;
+    const uint32_t *outliers;
     uint32_t box_begin[POINT_BOX_LEVELS], box_count[POINT_BOX_LEVELS], box_levels;
     uint32_t pair_count, count, low, chunk_count, chunk_leaves;
 };
@@ -30,7 +30,7 @@ inline view view_of(const point_index_cuda *index) {
     out.boxes = (const float4 *)index->boxes;
     out.pairs = (const float4 *)index->pairs;
     out.planes = (const float2 *)index->planes;
-    out.strays = index->strays;
+    out.outliers = index->outliers;
     memcpy(out.box_begin, index->box_begin, sizeof out.box_begin);
     memcpy(out.box_count, index->box_count, sizeof out.box_count);
     out.box_levels = index->box_levels;
@@ -92,17 +92,17 @@ __device__ inline uint32_t half_width(uint32_t points) {
 
 /* A run is half a leaf: the unit for kernels that use one thread per query. */
 __device__ inline point_range run_range(const view &index, uint32_t run) {
-    point_range of = leaf_range(index, run / 2);
-    const uint32_t middle = min(of.begin + half_width(of.end - of.begin), of.end);
+    point_range range = leaf_range(index, run / 2);
+    const uint32_t middle = min(range.begin + half_width(range.end - range.begin), range.end);
     if (run % 2)
-        of.begin = middle;
+        range.begin = middle;
     else
-        of.end = middle;
-    return of;
+        range.end = middle;
+    return range;
 }
 
-__device__ inline vec3 xyz(const float4 &of) {
-    return vec3_make(of.x, of.y, of.z);
+__device__ inline vec3 xyz(const float4 &value) {
+    return vec3_make(value.x, value.y, value.z);
 }
 
 /* Lower bound of the dist2 of any point in the box; rounded in the same order as
@@ -193,23 +193,23 @@ __device__ inline uint32_t chunk_of(const view &index, const asked_own &queries,
                                      : (place - index.low) / CHUNK_WIDTH;
 }
 
-/* One query of a self-query batch. `there`: valid, not a turn in the gap; `place`: position in
+/* One query of a self-query batch. `valid`: valid, not a turn in the gap; `place`: position in
    the processing order; `row`: row of the results; `skipped`: id to exclude from the results, or
    KD_NONE. */
 struct own_query {
-    bool there;
+    bool valid;
     uint32_t place, row, skipped;
     vec3 q;
 };
 
 __device__ inline own_query own_query_of(const asked_own &queries, uint32_t turn) {
     const bool later = turn >= queries.first_end;
-    const bool there = turn < queries.count && (!later || turn - queries.first_end >= queries.gap);
-    const uint32_t place = later ? there ? turn - queries.gap : queries.first_end - 1 : turn;
+    const bool valid = turn < queries.count && (!later || turn - queries.first_end >= queries.gap);
+    const uint32_t place = later ? valid ? turn - queries.gap : queries.first_end - 1 : turn;
     const uint32_t at = queries.order ? queries.order[place] : place; /* position in the index */
     const float4 p = queries.points[at];
     const uint32_t id = __float_as_uint(p.w);
-    return {there, place, queries.by_id ? id : at, queries.skips ? id : KD_NONE,
+    return {valid, place, queries.by_id ? id : at, queries.skips ? id : KD_NONE,
             vec3_make(p.x, p.y, p.z)};
 }
 

@@ -21,7 +21,7 @@
 #include "points/tree/visitor.h"
 #include "points/tree/walk.h"
 
-enum { LEAF_LEVELS_MAX = 10, LEAF_COLUMNS_LEAST = 3 };
+enum { LEAF_LEVELS_MAX = 10, LEAF_COLUMNS_MIN = 3 };
 
 /* Layout of the buckets and groups over a tree of `count` points. */
 typedef struct leaf_shape {
@@ -59,7 +59,7 @@ typedef struct leafindex {
                      then 8 upper sides. Child i of group g is group 8g + i of the next level, or
                      bucket 8g + i. */
     /* for each child box the least id of the points in it, which decides ties at the bound */
-    uint32_t *least_ids;
+    uint32_t *min_ids;
     /* tree node of each id; NULL unless opened with `places` */
     uint32_t *nodes;
     leaf_shape shape;
@@ -121,17 +121,17 @@ static inline uint32_t leaf_key_id(uint64_t key) {
    one; updated by the search. NULL disables it. */
 
 /* Finds the `k` nearest points of floats with dist2 <= bound2 and stores them as sorted keys in
-   keys[0 ...]; returns their number. `keys` needs leafindex_room(k) elements, of which the rest
+   keys[0 ...]; returns their number. `keys` needs leafindex_capacity(k) elements, of which the rest
    is scratch. */
 uint32_t leafindex_nearest_keys(const leafindex *index, const float *query, uint32_t k,
                                 float bound2, uint64_t *keys, uint32_t *near);
-uint64_t leafindex_room(uint32_t k);
+uint64_t leafindex_capacity(uint32_t k);
 /* Returns the number of points with dist2 <= bound2 and stores the keys of the first `capacity`
    visited in `keys`. */
 uint32_t leafindex_within_keys(const leafindex *index, const float *query, float bound2,
                                uint32_t capacity, uint64_t *keys);
 /* As leafindex_nearest_keys, with the tree node of each neighbour; requires an index opened with
-   `places`. `keys` is scratch of leafindex_room(k) elements. Unless `in_order`, the neighbours
+   `places`. `keys` is scratch of leafindex_capacity(k) elements. Unless `in_order`, the neighbours
    are unsorted except that the farthest comes last. */
 uint32_t leafindex_nearest_some(const leafindex *index, vec3 query, uint32_t k, float max_radius,
                                 bool in_order, uint32_t *near, uint64_t *keys, neighbour *out);
@@ -146,6 +146,6 @@ uint32_t leafindex_within_doubles(const leafindex *index, const double *query, d
 
 /* Calls the visitor for each point within to->bound, which may shrink meanwhile, of floats or
    doubles. The order of the calls depends only on the query. */
-void leafindex_tell(const leafindex *index, const void *query, point_visitor *to);
+void leafindex_tell(const leafindex *index, const void *query, point_visitor *visitor);
 
 #endif

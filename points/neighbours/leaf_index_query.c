@@ -31,8 +31,8 @@ typedef enum leaf_visit {
 static inline uint64_t float_answer(float dist2, uint32_t id) {
     return leaf_key(dist2, id);
 }
-static inline float float_visitor_bound(const point_visitor *of) {
-    return point_visitor_bound(of);
+static inline float float_visitor_bound(const point_visitor *visitor) {
+    return point_visitor_bound(visitor);
 }
 LANES_FN leaf_points float_bucket(const leafindex *index, uint32_t s, uint32_t dims) {
     const uint64_t wide = index->shape.wide_leaves, place = dims * sizeof(float) + sizeof(uint32_t);
@@ -124,7 +124,7 @@ LANES_FN void take_list(float_query *query, const leaf_points *leaf, const float
 /* k = 1: the bound itself is the result. */
 LANES_FN void visit_closest(float_query *query, const leaf_points *leaf, uint32_t dims) {
     const lanes_one one = lanes_closest(leaf, query->at, dims, query->bound2);
-    if (!one.there || leaf_key(one.dist2, one.id) > bound_key(query)) return;
+    if (!one.valid || leaf_key(one.dist2, one.id) > bound_key(query)) return;
     float_bind(query, one.dist2, one.id);
     query->count = 1;
 }
@@ -157,8 +157,8 @@ LANES_FN void take_many(float_query *query, const leaf_points *leaf, const float
 }
 
 LANES_FN void float_take(float_query *query, const leaf_points *leaf,
-                         const float dist2[LEAF_POINTS], uint32_t within, leaf_visit how) {
-    switch (how) {
+                         const float dist2[LEAF_POINTS], uint32_t within, leaf_visit visit) {
+    switch (visit) {
     case VISIT_CLOSEST: float_take_closest(query, leaf, dist2, within); break;
     case VISIT_NEAREST: float_take_nearest(query, leaf, dist2, within); break;
     case VISIT_SHORT_LIST: take_short_list(query, leaf, dist2, within); break;
@@ -172,24 +172,24 @@ LANES_FN void float_take(float_query *query, const leaf_points *leaf,
 /* One copy for all numbers of many axes. */
 static __attribute__((noinline)) void float_take_any(float_query *query, const leaf_points *leaf,
                                                      const float dist2[LEAF_POINTS],
-                                                     uint32_t within, leaf_visit how) {
-    float_take(query, leaf, dist2, within, how);
+                                                     uint32_t within, leaf_visit visit) {
+    float_take(query, leaf, dist2, within, visit);
 }
 
 LANES_FN void float_visit(float_query *query, const leaf_points *leaf, uint32_t dims,
-                          leaf_visit how) {
+                          leaf_visit visit) {
     _Alignas(32) float dist2[LEAF_POINTS];
     const bool few_axes = dims <= FEW_AXES; /* what follows at once keeps distances in registers */
-    if (few_axes && how == VISIT_CLOSEST) {
+    if (few_axes && visit == VISIT_CLOSEST) {
         visit_closest(query, leaf, dims);
         return;
     }
 #ifdef LANES_512
-    if (few_axes && (how == VISIT_SHORT_LIST || how == VISIT_LIST)) {
-        visit_keys(query, leaf, dims, how == VISIT_LIST ? 3 : 2);
+    if (few_axes && (visit == VISIT_SHORT_LIST || visit == VISIT_LIST)) {
+        visit_keys(query, leaf, dims, visit == VISIT_LIST ? 3 : 2);
         return;
     }
-    if (few_axes && how == VISIT_MANY) {
+    if (few_axes && visit == VISIT_MANY) {
         query->count +=
             lanes_collect(query->out + query->count, leaf, query->at, dims, bound_key(query));
         if (query->count > query->capacity - LEAF_POINTS) trim(query);
@@ -199,12 +199,12 @@ LANES_FN void float_visit(float_query *query, const leaf_points *leaf, uint32_t 
     const uint32_t within = float_points(query, leaf, dims, dist2);
     if (!within) return;
     if (few_axes)
-        float_take(query, leaf, dist2, within, how);
+        float_take(query, leaf, dist2, within, visit);
     else
-        float_take_any(query, leaf, dist2, within, how);
+        float_take_any(query, leaf, dist2, within, visit);
 }
 
-uint64_t leafindex_room(uint32_t k) {
+uint64_t leafindex_capacity(uint32_t k) {
     return k <= LIST_MAX ? k + 1 : 2 * (uint64_t)k + 3 * LEAF_POINTS;
 }
 
@@ -251,7 +251,7 @@ LANES_FN uint32_t nearest_some_keys(const leafindex *index, const float *at, uin
     float_open(&query, index, at, bound2);
     query.out = keys;
     query.k = k;
-    query.capacity = (uint32_t)leafindex_room(k);
+    query.capacity = (uint32_t)leafindex_capacity(k);
     if (k == 1) {
         float_walk(&query, VISIT_CLOSEST, near);
         keys[0] = bound_key(&query);
@@ -301,8 +301,8 @@ static inline neighbour_nd double_answer(double dist2, uint32_t id) {
     const neighbour_nd item = {dist2, id, KD_NONE};
     return item;
 }
-static inline double double_visitor_bound(const point_visitor *of) {
-    return of->bound;
+static inline double double_visitor_bound(const point_visitor *visitor) {
+    return visitor->bound;
 }
 LANES_FN leaf_points double_bucket(const leafindex *index, uint32_t s, uint32_t dims) {
     const uint64_t place = dims * sizeof(double) + sizeof(uint32_t);
@@ -330,8 +330,8 @@ LANES_FN void double_take_many(double_query *query, const leaf_points *leaf,
 }
 
 LANES_FN void double_take(double_query *query, const leaf_points *leaf,
-                          const double dist2[LEAF_POINTS], uint32_t within, leaf_visit how) {
-    switch (how) {
+                          const double dist2[LEAF_POINTS], uint32_t within, leaf_visit visit) {
+    switch (visit) {
     case VISIT_CLOSEST: double_take_closest(query, leaf, dist2, within); break;
     case VISIT_NEAREST: double_take_nearest(query, leaf, dist2, within); break;
     case VISIT_WITHIN: double_take_within(query, leaf, dist2, within); break;
@@ -342,19 +342,19 @@ LANES_FN void double_take(double_query *query, const leaf_points *leaf,
 
 static __attribute__((noinline)) void double_take_any(double_query *query, const leaf_points *leaf,
                                                       const double dist2[LEAF_POINTS],
-                                                      uint32_t within, leaf_visit how) {
-    double_take(query, leaf, dist2, within, how);
+                                                      uint32_t within, leaf_visit visit) {
+    double_take(query, leaf, dist2, within, visit);
 }
 
 LANES_FN void double_visit(double_query *query, const leaf_points *leaf, uint32_t dims,
-                           leaf_visit how) {
+                           leaf_visit visit) {
     _Alignas(32) double dist2[LEAF_POINTS];
     const uint32_t within = double_points(query, leaf, dims, dist2);
     if (!within) return;
     if (dims <= FEW_AXES)
-        double_take(query, leaf, dist2, within, how);
+        double_take(query, leaf, dist2, within, visit);
     else
-        double_take_any(query, leaf, dist2, within, how);
+        double_take_any(query, leaf, dist2, within, visit);
 }
 
 uint32_t leafindex_nearest_doubles(const leafindex *index, const double *at, uint32_t k,
@@ -391,9 +391,9 @@ uint32_t leafindex_within_doubles(const leafindex *index, const double *query, d
     return double_find_within(index, query, bound2, capacity, out);
 }
 
-void leafindex_tell(const leafindex *index, const void *query, point_visitor *to) {
+void leafindex_tell(const leafindex *index, const void *query, point_visitor *visitor) {
     if (index->scalar == POINT_DOUBLE)
-        double_tell(index, (const double *)query, to);
+        double_tell(index, (const double *)query, visitor);
     else
-        float_tell(index, (const float *)query, to);
+        float_tell(index, (const float *)query, visitor);
 }

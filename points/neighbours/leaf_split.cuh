@@ -19,7 +19,7 @@
 
 namespace point_index {
 
-constexpr int SPLIT_THREADS = 128, CHUNK_MOST = 1024, THREAD_KEYS = CHUNK_MOST / SPLIT_THREADS;
+constexpr int SPLIT_THREADS = 128, CHUNK_MAX = 1024, THREAD_KEYS = CHUNK_MAX / SPLIT_THREADS;
 constexpr uint32_t NO_POINT = 0xffffffffu;
 /* less than 2^22 - 1, so that no point's key equals NO_POINT */
 constexpr float CELLS = 4194302.0f;
@@ -30,7 +30,7 @@ struct bounds {
 
 /* Coordinates of the chunk's nodes in level order, with the in-order successor last. */
 struct chunk_shared {
-    float axis[3][CHUNK_MOST];
+    float axis[3][CHUNK_MAX];
     uint32_t keys[THREAD_KEYS][SPLIT_THREADS]; /* exchange between warps */
     bounds of_warps[SPLIT_THREADS / 32];
 };
@@ -66,23 +66,23 @@ __device__ inline chunk_nodes nodes_of_chunk(const kandela::layout &tree, uint32
 
 /* Loads the chunk's points and also writes them in level order. Each thread issues all its loads
    at once. */
-__device__ inline void load_chunk(const split_input &in, const chunk_nodes &of, uint32_t count,
-                                  chunk_shared &sh) {
+__device__ inline void load_chunk(const split_input &input, const chunk_nodes &nodes,
+                                  uint32_t count, chunk_shared &sh) {
     uint32_t node[THREAD_KEYS];
     vec3 p[THREAD_KEYS];
 #pragma unroll
     for (uint32_t i = 0; i < THREAD_KEYS; ++i)
-        node[i] = of.node(min(threadIdx.x + SPLIT_THREADS * i, count - 1));
+        node[i] = nodes.node(min(threadIdx.x + SPLIT_THREADS * i, count - 1));
 #pragma unroll
     for (uint32_t i = 0; i < THREAD_KEYS; ++i) {
-        const float *from = in.points + (uint64_t)in.ids[node[i]] * in.stride;
+        const float *from = input.points + (uint64_t)input.ids[node[i]] * input.stride;
         p[i] = vec3_make(from[0], from[1], from[2]);
     }
 #pragma unroll
     for (uint32_t i = 0; i < THREAD_KEYS; ++i) {
         const uint32_t q = threadIdx.x + SPLIT_THREADS * i;
         if (q >= count) continue;
-        float *to = in.nodes + 3ull * node[i];
+        float *to = input.nodes + 3ull * node[i];
         to[0] = p[i].x, to[1] = p[i].y, to[2] = p[i].z;
         sh.axis[0][q] = p[i].x, sh.axis[1][q] = p[i].y, sh.axis[2][q] = p[i].z;
     }
@@ -110,7 +110,7 @@ __device__ inline bounds bounds_of_keys(const chunk_shared &sh,
 #pragma unroll
     for (int i = 0; i < THREAD_KEYS; ++i) {
         if (key[i] == NO_POINT) continue;
-        const uint32_t q = key[i] % CHUNK_MOST;
+        const uint32_t q = key[i] % CHUNK_MAX;
         const vec3 p = vec3_make(sh.axis[0][q], sh.axis[1][q], sh.axis[2][q]);
         b = joined(b, {p, p});
     }
@@ -118,9 +118,9 @@ __device__ inline bounds bounds_of_keys(const chunk_shared &sh,
 }
 
 /* Publishes each warp's box to all warps. */
-__device__ inline void tell_warps(chunk_shared &sh, const bounds &own) {
+__device__ inline void tell_warps(chunk_shared &sh, const bounds &bounds) {
     __syncthreads(); /* previous values have been read */
-    if (threadIdx.x % 32 == 0) sh.of_warps[threadIdx.x / 32] = own;
+    if (threadIdx.x % 32 == 0) sh.of_warps[threadIdx.x / 32] = bounds;
     __syncthreads();
 }
 
@@ -141,10 +141,10 @@ __device__ inline bounds segment_bounds(chunk_shared &sh, const uint32_t (&key)[
     return b;
 }
 
-/* Compare-exchange across warps: replaces each key by the minimum (if `least`) or maximum of it
+/* Compare-exchange across warps: replaces each key by the minimum (if `minimum`) or maximum of it
    and the key that thread `other` holds in the same slot, or in the mirrored slot. */
-__device__ inline void meet_warp(chunk_shared &sh, uint32_t (&key)[THREAD_KEYS], uint32_t other,
-                                 bool mirrored, bool least) {
+__device__ inline void merge_with_warp(chunk_shared &sh, uint32_t (&key)[THREAD_KEYS],
+                                       uint32_t other, bool mirrored, bool minimum) {
     __syncthreads(); /* previous keys have been read */
 #pragma unroll
     for (int i = 0; i < THREAD_KEYS; ++i) sh.keys[i][threadIdx.x] = key[i];
@@ -152,7 +152,7 @@ __device__ inline void meet_warp(chunk_shared &sh, uint32_t (&key)[THREAD_KEYS],
 #pragma unroll
     for (int i = 0; i < THREAD_KEYS; ++i)
         key[i] =
-            warp_sort::chosen(key[i], sh.keys[mirrored ? THREAD_KEYS - 1 - i : i][other], least);
+            warp_sort::chosen(key[i], sh.keys[mirrored ? THREAD_KEYS - 1 - i : i][other], minimum);
 }
 
 /* Sorts the keys of each group of `threads` neighbouring threads: the bitonic sort of
@@ -161,9 +161,9 @@ __device__ inline void sort_threads(chunk_shared &sh, uint32_t (&key)[THREAD_KEY
     const uint32_t thread = threadIdx.x;
     warp_sort::sort_lanes(key, threads < 32 ? threads : 32);
     for (uint32_t run = 64; run <= (uint32_t)threads; run *= 2) {
-        meet_warp(sh, key, thread ^ (run - 1), true, (thread & (run / 2)) == 0);
+        merge_with_warp(sh, key, thread ^ (run - 1), true, (thread & (run / 2)) == 0);
         for (uint32_t step = run / 4; step >= 32; step /= 2)
-            meet_warp(sh, key, thread ^ step, false, (thread & step) == 0);
+            merge_with_warp(sh, key, thread ^ step, false, (thread & step) == 0);
 #pragma unroll 1
         for (uint32_t step = 16; step > 0; step /= 2)
 #pragma unroll
@@ -179,14 +179,14 @@ __device__ inline void sort_segments(chunk_shared &sh, uint32_t (&key)[THREAD_KE
     const bounds b = segment_bounds(sh, key, threads);
     const vec3 side = vec3_sub(b.hi, b.lo);
     const int axis = side.y > side.x ? (side.z > side.y ? 2 : 1) : (side.z > side.x ? 2 : 0);
-    const float lo = vec3_axis(b.lo, axis), most = vec3_axis(side, axis);
-    const float scale = most > 0 ? CELLS / most : 0;
+    const float lo = vec3_axis(b.lo, axis), maximum = vec3_axis(side, axis);
+    const float scale = maximum > 0 ? CELLS / maximum : 0;
     const float *from = sh.axis[axis];
 #pragma unroll
     for (int i = 0; i < THREAD_KEYS; ++i) {
         if (key[i] == NO_POINT) continue;
-        const uint32_t q = key[i] % CHUNK_MOST;
-        key[i] = (uint32_t)fminf((from[q] - lo) * scale, CELLS) * CHUNK_MOST | q;
+        const uint32_t q = key[i] % CHUNK_MAX;
+        key[i] = (uint32_t)fminf((from[q] - lo) * scale, CELLS) * CHUNK_MAX | q;
     }
     sort_threads(sh, key, threads);
 }
@@ -198,11 +198,11 @@ struct split_boxes {
 };
 
 __device__ inline void store_pair(float4 *to, const bounds &a, const bounds &b,
-                                  const point_range &of) {
+                                  const point_range &range) {
     to[0] = make_float4(a.lo.x, a.lo.y, a.lo.z, a.hi.x);
     to[1] = make_float4(a.hi.y, a.hi.z, b.lo.x, b.lo.y);
     to[2] = make_float4(b.lo.z, b.hi.x, b.hi.y, b.hi.z);
-    to[3] = make_float4(__uint_as_float(of.begin), __uint_as_float(of.end), 0, 0);
+    to[3] = make_float4(__uint_as_float(range.begin), __uint_as_float(range.end), 0, 0);
 }
 
 /* Stores the box and the range of points of each leaf, the boxes of its halves, and the pairs
@@ -210,43 +210,43 @@ __device__ inline void store_pair(float4 *to, const bounds &a, const bounds &b,
    four. */
 __device__ inline void store_leaves(const view &index, chunk_shared &sh,
                                     const uint32_t (&key)[THREAD_KEYS], uint32_t chunk, int threads,
-                                    const split_boxes &to) {
+                                    const split_boxes &boxes) {
     const uint32_t leaf = threadIdx.x / threads, width = threads * THREAD_KEYS;
     const uint32_t chunk_end = chunk_begin(index, chunk + 1);
     const uint32_t begin = min(chunk_begin(index, chunk) + leaf * width, chunk_end);
-    const point_range of = {begin, min(begin + width, chunk_end)};
+    const point_range range = {begin, min(begin + width, chunk_end)};
     const bounds eight = bounds_of_keys(sh, key);
     bounds first = joined(eight, bounds_beside(eight, 1)), second = bounds_beside(first, 2);
-    bounds own = joined(first, second);
+    bounds box = joined(first, second);
     if (threads == 8) {
-        const bounds beside = bounds_beside(own, 4);
-        if (half_width(of.end - of.begin) == 32) first = own, second = beside;
-        own = joined(own, beside);
+        const bounds beside = bounds_beside(box, 4);
+        if (half_width(range.end - range.begin) == 32) first = box, second = beside;
+        box = joined(box, beside);
     }
     const bool stores = leaf < index.chunk_leaves && threadIdx.x % threads == 0;
     uint32_t node = chunk * index.chunk_leaves + leaf;
     if (stores) {
-        to.boxes[2ull * node] = make_float4(own.lo.x, own.lo.y, own.lo.z, own.hi.x);
-        to.boxes[2ull * node + 1] =
-            make_float4(own.hi.y, own.hi.z, __uint_as_float(of.begin), __uint_as_float(of.end));
+        boxes.boxes[2ull * node] = make_float4(box.lo.x, box.lo.y, box.lo.z, box.hi.x);
+        boxes.boxes[2ull * node + 1] = make_float4(box.hi.y, box.hi.z, __uint_as_float(range.begin),
+                                                   __uint_as_float(range.end));
     }
     node += index.pair_count / 2;
-    if (stores) store_pair(to.pairs + 4ull * node, first, second, of);
+    if (stores) store_pair(boxes.pairs + 4ull * node, first, second, range);
     for (uint32_t step = 1; step < index.chunk_leaves; step *= 2) {
         const int far = (int)step * threads;
-        if (far == 32) tell_warps(sh, own);
-        const bounds beside = far < 32 ? bounds_beside(own, far) : warps_beside(sh, far / 32);
+        if (far == 32) tell_warps(sh, box);
+        const bounds beside = far < 32 ? bounds_beside(box, far) : warps_beside(sh, far / 32);
         node = (node - 1) / 2;
         if (stores && leaf % (2 * step) == 0)
-            store_pair(to.pairs + 4ull * node, own, beside, {0, 0});
-        own = joined(own, beside);
+            store_pair(boxes.pairs + 4ull * node, box, beside, {0, 0});
+        box = joined(box, beside);
     }
 }
 
 /* One block per chunk: sorts its points into leaves. */
 __global__ __launch_bounds__(SPLIT_THREADS) void split_chunks(const __grid_constant__ view index,
                                                               split_input in, float4 *points,
-                                                              uint32_t *strays, split_boxes to) {
+                                                              uint32_t *outliers, split_boxes to) {
     __shared__ chunk_shared sh;
     const uint32_t thread = threadIdx.x, chunk = blockIdx.x;
     if (chunk == 0 && thread == 0) *to.ties = 0;
@@ -254,10 +254,10 @@ __global__ __launch_bounds__(SPLIT_THREADS) void split_chunks(const __grid_const
         to.pairs[4ull * chunk + 3] = make_float4(0, 0, 0, 0);
     const uint32_t begin = chunk_begin(index, chunk);
     const uint32_t count = chunk_begin(index, chunk + 1) - begin;
-    const chunk_nodes of = nodes_of_chunk(in.tree, chunk);
-    load_chunk(in, of, count, sh);
+    const chunk_nodes nodes = nodes_of_chunk(in.tree, chunk);
+    load_chunk(in, nodes, count, sh);
     uint32_t key[THREAD_KEYS];
-    const uint32_t threads_all = count > CHUNK_MOST / 2 ? SPLIT_THREADS : SPLIT_THREADS / 2;
+    const uint32_t threads_all = count > CHUNK_MAX / 2 ? SPLIT_THREADS : SPLIT_THREADS / 2;
 #pragma unroll
     for (int i = 0; i < THREAD_KEYS; ++i) {
         const uint32_t q = i * threads_all + thread;
@@ -271,10 +271,10 @@ __global__ __launch_bounds__(SPLIT_THREADS) void split_chunks(const __grid_const
 #pragma unroll
     for (int i = 0; i < THREAD_KEYS; ++i) {
         if (key[i] == NO_POINT) continue;
-        const uint32_t q = key[i] % CHUNK_MOST, at = begin + thread * THREAD_KEYS + i;
-        if (q == count - 1) strays[chunk] = at; /* the in-order successor */
+        const uint32_t q = key[i] % CHUNK_MAX, at = begin + thread * THREAD_KEYS + i;
+        if (q == count - 1) outliers[chunk] = at; /* the in-order successor */
         points[at] = make_float4(sh.axis[0][q], sh.axis[1][q], sh.axis[2][q],
-                                 __uint_as_float(in.ids[of.node(q)]));
+                                 __uint_as_float(in.ids[nodes.node(q)]));
     }
 }
 

@@ -31,15 +31,15 @@ static float tied_coordinate(const pointtree_nd_view *tree, uint32_t node, uint3
 static uint32_t tied_cut(const tied_points *points, uint64_t *keys, uint32_t count, uint32_t axis,
                          float plane) {
     const uint32_t dims = points->tree->dims;
-    uint32_t less = 0, most = 0;
+    uint32_t less = 0, maximum = 0;
     for (uint32_t i = 0; i < count; ++i) {
         const uint32_t point = (uint32_t)keys[i];
         const float x = points->rows[(uint64_t)point * dims + axis];
         keys[i] = (uint64_t)float_bits(x) << 32 | point;
         less += x < plane;
-        most += x <= plane;
+        maximum += x <= plane;
     }
-    const bool above = less == 0 || (most < count && most + less < count);
+    const bool above = less == 0 || (maximum < count && maximum + less < count);
     return keys_partition(keys, count, (uint64_t)(float_bits(plane) + above) << 32);
 }
 
@@ -67,14 +67,14 @@ static uint32_t tied_cut_equal(const tied_points *points, uint64_t *keys, uint32
     return half;
 }
 
-static bool tied_cut_serves(uint32_t cut, uint32_t count, uint32_t room) {
+static bool tied_cut_serves(uint32_t cut, uint32_t count, uint32_t capacity) {
     const uint32_t side = cut < count - cut ? cut : count - cut;
-    return 4 * side >= count && count - side <= room;
+    return 4 * side >= count && count - side <= capacity;
 }
 
 /* Partitions along the widest axis that gives a sufficiently balanced split. */
 static uint32_t tied_share(const tied_points *points, uint64_t *keys, uint32_t count,
-                           uint32_t room) {
+                           uint32_t capacity) {
     const uint32_t dims = points->tree->dims;
     float lo[POINT_DIMS_MAX], hi[POINT_DIMS_MAX];
     for (uint32_t axis = 0; axis < dims; ++axis) {
@@ -95,7 +95,7 @@ static uint32_t tied_share(const tied_points *points, uint64_t *keys, uint32_t c
         if (!(hi[widest] > lo[widest])) break;
         hi[widest] = lo[widest];
         const uint32_t cut = tied_cut_middle(points, keys, count, widest);
-        if (tied_cut_serves(cut, count, room)) return cut;
+        if (tied_cut_serves(cut, count, capacity)) return cut;
     }
     return tied_cut_equal(points, keys, count);
 }
@@ -107,13 +107,13 @@ static void tied_split(const tied_points *points, uint64_t *keys, uint32_t count
                        uint32_t leaves, uint32_t node) {
     const pointtree_nd_view *tree = points->tree;
     while (count > LEAF_POINTS) {
-        const uint32_t room = (leaves /= 2) * LEAF_POINTS;
+        const uint32_t capacity = (leaves /= 2) * LEAF_POINTS;
         uint32_t cut = 0;
         if (node < tree->count) {
             const uint32_t axis = pointtree_nd_axis(tree, node);
             cut = tied_cut(points, keys, count, axis, tied_coordinate(tree, node, axis));
         }
-        if (!tied_cut_serves(cut, count, room)) cut = tied_share(points, keys, count, room);
+        if (!tied_cut_serves(cut, count, capacity)) cut = tied_share(points, keys, count, capacity);
         tied_split(points, keys + cut, count - cut, first + leaves, leaves, 2 * node + 2);
         count = cut;
         node = 2 * node + 1;

@@ -33,10 +33,10 @@ typedef struct LEAF(query) {
     point_visitor *visitor;
 } LEAF(query);
 
-/* Updates the results with the points of a bucket, as `how` requires. It is a compile-time constant
-   for up to four axes. */
+/* Updates the results with the points of a bucket, as `visit` requires. It is a compile-time
+   constant for up to four axes. */
 LANES_FN void LEAF(visit)(LEAF(query) * query, const leaf_points *leaf, uint32_t dims,
-                          leaf_visit how);
+                          leaf_visit visit);
 
 LANES_FN void LEAF(bind)(LEAF(query) * query, LEAF_REAL bound2, uint32_t id) {
     query->bound2 = bound2;
@@ -140,7 +140,7 @@ LANES_FN void LEAF(take_tell)(LEAF(query) * query, const leaf_points *leaf,
    nearest of them. */
 typedef struct LEAF(path) {
     lanes_set kept[LEAF_LEVELS_MAX];
-    int32_t kept_least[LEAF_LEVELS_MAX];
+    int32_t kept_min[LEAF_LEVELS_MAX];
 } LEAF(path);
 
 LANES_FN const float *LEAF(sides)(const leafindex *index, uint32_t level, uint32_t group,
@@ -178,7 +178,7 @@ LANES_FN bool LEAF(is_behind)(const LEAF(query) * query, uint32_t level, uint32_
     }
     if (sum != query->bound2) return sum > query->bound2;
     const uint64_t at = (uint64_t)(index->shape.level_begin[level] + group) * LEAF_GROUP + lane;
-    return index->least_ids[at] > query->bound_id;
+    return index->min_ids[at] > query->bound_id;
 }
 
 /* Starts a search at the hint instead of the root: returns the deepest group on the path to the
@@ -192,10 +192,10 @@ LANES_FN uint32_t LEAF(path_begin)(LEAF(path) * path, const LEAF(query) * query,
     for (uint32_t above = 0; above < last; ++above) {
         const uint32_t child = near >> 3 * (last - 1 - above), lane = child % LEAF_GROUP;
         const lanes_set all = LEAF(group_lanes)(query, above, child / LEAF_GROUP, dims);
-        const int32_t on_way = lanes_set_at(all, lane);
-        path->kept[above] = lanes_set_strike(all, on_way);
-        path->kept_least[above] = lanes_set_least(path->kept[above]);
-        if (on_way < LEAF_GROUP) start = above + 1; /* the child's box contains the query */
+        const int32_t still_open = lanes_set_at(all, lane);
+        path->kept[above] = lanes_set_strike(all, still_open);
+        path->kept_min[above] = lanes_set_min(path->kept[above]);
+        if (still_open < LEAF_GROUP) start = above + 1; /* the child's box contains the query */
     }
     *level = start;
     return near >> 3 * (last - start);
@@ -205,31 +205,32 @@ LANES_FN uint32_t LEAF(path_begin)(LEAF(path) * path, const LEAF(query) * query,
    meanwhile. The distances of the eight children of each level on the path stay in registers,
    and visited children are struck out there: writing one lane to memory and reading the vector
    back would stall on the store. */
-LANES_FN void LEAF(walk_of)(LEAF(query) * query, leaf_visit how, uint32_t *near, uint32_t dims) {
+LANES_FN void LEAF(walk_of)(LEAF(query) * query, leaf_visit visitor, uint32_t *near,
+                            uint32_t dims) {
     const leafindex *index = query->index;
     if (index->shape.count == 0) return;
     if (index->shape.levels == 0) {
         const leaf_points leaf = leafindex_bucket(index, 0);
-        LEAF(visit)(query, &leaf, dims, how);
+        LEAF(visit)(query, &leaf, dims, visitor);
         return;
     }
     LEAF(path) path;
     uint32_t level = 0, group = near ? LEAF(path_begin)(&path, query, *near, dims, &level) : 0;
     lanes_set here = LEAF(group_lanes)(query, level, group, dims);
-    int32_t least = lanes_set_least(here);
+    int32_t minimum = lanes_set_min(here);
     for (;;) {
-        if ((least & ~7) > query->raised) {
+        if ((minimum & ~7) > query->raised) {
             if (level == 0) return;
             --level;
             group /= LEAF_GROUP;
             here = path.kept[level];
-            least = path.kept_least[level];
+            minimum = path.kept_min[level];
             continue;
         }
-        const uint32_t lane = (uint32_t)least & 7, child = group * LEAF_GROUP + lane;
-        const int32_t nearest = least;
-        here = lanes_set_strike(here, least);
-        least = lanes_set_least(here); /* computed early to hide its latency */
+        const uint32_t lane = (uint32_t)minimum & 7, child = group * LEAF_GROUP + lane;
+        const int32_t nearest = minimum;
+        here = lanes_set_strike(here, minimum);
+        minimum = lanes_set_min(here); /* computed early to hide its latency */
         if ((nearest | 7) >= query->lowered &&
             LEAF(is_behind)(query, level, group, lane, dims)) /* too close to the bound to decide
                                                                  from the float distance */
@@ -238,38 +239,38 @@ LANES_FN void LEAF(walk_of)(LEAF(query) * query, leaf_visit how, uint32_t *near,
             if (near) *near = group;
             near = NULL; /* only the first bucket visited, the nearest, sets the hint */
             const leaf_points leaf = LEAF(bucket)(index, child, dims);
-            LEAF(visit)(query, &leaf, dims, how);
+            LEAF(visit)(query, &leaf, dims, visitor);
             continue;
         }
         path.kept[level] = here;
-        path.kept_least[level] = least;
+        path.kept_min[level] = minimum;
         group = child;
         ++level;
         here = LEAF(group_lanes)(query, level, group, dims);
-        least = lanes_set_least(here);
+        minimum = lanes_set_min(here);
     }
 }
 
-/* Traversal for five to eight axes: one copy per number of axes. `how` is not a constant here,
+/* Traversal for five to eight axes: one copy per number of axes. `visitor` is not a constant here,
    which would multiply the copies. With many axes, consecutive queries are seldom near each other.
  */
-static void LEAF(walk_many)(LEAF(query) * query, leaf_visit how) {
+static void LEAF(walk_many)(LEAF(query) * query, leaf_visit visitor) {
     switch (query->index->columns) {
-    case 5: LEAF(walk_of)(query, how, NULL, 5); break;
-    case 6: LEAF(walk_of)(query, how, NULL, 6); break;
-    case 7: LEAF(walk_of)(query, how, NULL, 7); break;
-    case 8: LEAF(walk_of)(query, how, NULL, 8); break;
+    case 5: LEAF(walk_of)(query, visitor, NULL, 5); break;
+    case 6: LEAF(walk_of)(query, visitor, NULL, 6); break;
+    case 7: LEAF(walk_of)(query, visitor, NULL, 7); break;
+    case 8: LEAF(walk_of)(query, visitor, NULL, 8); break;
     }
 }
 
-LANES_FN void LEAF(walk)(LEAF(query) * query, leaf_visit how, uint32_t *near) {
+LANES_FN void LEAF(walk)(LEAF(query) * query, leaf_visit visitor, uint32_t *near) {
     const uint32_t dims = query->index->columns;
     if (dims == 3)
-        LEAF(walk_of)(query, how, near, 3);
+        LEAF(walk_of)(query, visitor, near, 3);
     else if (dims == 4)
-        LEAF(walk_of)(query, how, NULL, 4);
+        LEAF(walk_of)(query, visitor, NULL, 4);
     else
-        LEAF(walk_many)(query, how);
+        LEAF(walk_many)(query, visitor);
 }
 
 static uint32_t LEAF(find_within)(const leafindex *index, const LEAF_REAL *at, LEAF_REAL bound2,
@@ -282,9 +283,9 @@ static uint32_t LEAF(find_within)(const leafindex *index, const LEAF_REAL *at, L
     return query.count;
 }
 
-static void LEAF(tell)(const leafindex *index, const LEAF_REAL *at, point_visitor *to) {
+static void LEAF(tell)(const leafindex *index, const LEAF_REAL *at, point_visitor *visitor) {
     LEAF(query) query;
-    LEAF(open)(&query, index, at, LEAF(visitor_bound)(to));
-    query.visitor = to;
+    LEAF(open)(&query, index, at, LEAF(visitor_bound)(visitor));
+    query.visitor = visitor;
     LEAF(walk)(&query, VISIT_TELL, NULL);
 }

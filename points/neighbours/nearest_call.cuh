@@ -15,52 +15,53 @@ namespace point_index {
 
 /* --- selection of the kernel if the caller does not choose: the first matching row ---------- */
 
-typedef struct query_way {
+typedef struct query_strategy {
     point_query_method method;
     bool sorted; /* sort the queries, unless that cannot help */
-} query_way;
+} query_strategy;
 
-typedef struct query_way_row {
-    double k_most, queries, points, points_a_query; /* row matches up to this k and below the other
+typedef struct query_strategy_row {
+    double k_max, queries, points, points_a_query; /* row matches up to this k and below the other
                                                        limits */
-    query_way way;
-} query_way_row;
+    query_strategy strategy;
+} query_strategy_row;
 
-constexpr double WAYS_COHERENT = 1e5, WAYS_MANY = 1.5e6, WAYS_ANY = 1e300;
+constexpr double QUERIES_COHERENT = 1e5, QUERIES_MANY = 1.5e6, QUERIES_ANY = 1e300;
 
-/* For coherent queries, and for more than WAYS_MANY queries of any kind. */
-inline constexpr query_way_row ways_of_many[] = {
-    {16, WAYS_ANY, WAYS_ANY, 2.4, {POINT_QUERY_PACKETS, true}},
-    {12, WAYS_ANY, WAYS_ANY, WAYS_ANY, {POINT_QUERY_THREADS, true}},
-    {16, WAYS_ANY, WAYS_ANY, 8, {POINT_QUERY_PACKETS, true}},
-    {16, WAYS_ANY, WAYS_ANY, WAYS_ANY, {POINT_QUERY_THREADS, true}},
-    {112, WAYS_ANY, WAYS_ANY, 8, {POINT_QUERY_GROUPS, true}},
-    {WAYS_ANY, WAYS_ANY, WAYS_ANY, WAYS_ANY, {POINT_QUERY_LEAVES, true}}};
+/* For coherent queries, and for more than QUERIES_MANY queries of any kind. */
+inline constexpr query_strategy_row strategies_of_many[] = {
+    {16, QUERIES_ANY, QUERIES_ANY, 2.4, {POINT_QUERY_PACKETS, true}},
+    {12, QUERIES_ANY, QUERIES_ANY, QUERIES_ANY, {POINT_QUERY_THREADS, true}},
+    {16, QUERIES_ANY, QUERIES_ANY, 8, {POINT_QUERY_PACKETS, true}},
+    {16, QUERIES_ANY, QUERIES_ANY, QUERIES_ANY, {POINT_QUERY_THREADS, true}},
+    {112, QUERIES_ANY, QUERIES_ANY, 8, {POINT_QUERY_GROUPS, true}},
+    {QUERIES_ANY, QUERIES_ANY, QUERIES_ANY, QUERIES_ANY, {POINT_QUERY_LEAVES, true}}};
 
-inline constexpr query_way_row ways_of_few[] = {
-    {8, 60e3, WAYS_ANY, WAYS_ANY, {POINT_QUERY_LEAVES, false}},
-    {1, 250e3, 300e3, WAYS_ANY, {POINT_QUERY_THREADS, false}},
-    {8, 80e3, WAYS_ANY, WAYS_ANY, {POINT_QUERY_LEAVES, false}},
-    {1, 250e3, WAYS_ANY, WAYS_ANY, {POINT_QUERY_THREADS, false}},
-    {4, 250e3, 4e6, WAYS_ANY, {POINT_QUERY_THREADS, false}},
-    {8, 250e3, 300e3, WAYS_ANY, {POINT_QUERY_THREADS, false}},
-    {1024, 250e3, WAYS_ANY, WAYS_ANY, {POINT_QUERY_LEAVES, false}},
-    {16, WAYS_ANY, WAYS_ANY, 2.4, {POINT_QUERY_PACKETS, true}},
-    {112, WAYS_ANY, WAYS_ANY, 2.4, {POINT_QUERY_GROUPS, true}},
-    {1, WAYS_ANY, WAYS_ANY, WAYS_ANY, {POINT_QUERY_THREADS, true}},
-    {12, WAYS_ANY, WAYS_ANY, 24, {POINT_QUERY_THREADS, true}},
-    {16, WAYS_ANY, WAYS_ANY, WAYS_ANY, {POINT_QUERY_LEAVES, false}},
-    {WAYS_ANY, WAYS_ANY, WAYS_ANY, WAYS_ANY, {POINT_QUERY_LEAVES, true}}};
+inline constexpr query_strategy_row strategies_of_few[] = {
+    {8, 60e3, QUERIES_ANY, QUERIES_ANY, {POINT_QUERY_LEAVES, false}},
+    {1, 250e3, 300e3, QUERIES_ANY, {POINT_QUERY_THREADS, false}},
+    {8, 80e3, QUERIES_ANY, QUERIES_ANY, {POINT_QUERY_LEAVES, false}},
+    {1, 250e3, QUERIES_ANY, QUERIES_ANY, {POINT_QUERY_THREADS, false}},
+    {4, 250e3, 4e6, QUERIES_ANY, {POINT_QUERY_THREADS, false}},
+    {8, 250e3, 300e3, QUERIES_ANY, {POINT_QUERY_THREADS, false}},
+    {1024, 250e3, QUERIES_ANY, QUERIES_ANY, {POINT_QUERY_LEAVES, false}},
+    {16, QUERIES_ANY, QUERIES_ANY, 2.4, {POINT_QUERY_PACKETS, true}},
+    {112, QUERIES_ANY, QUERIES_ANY, 2.4, {POINT_QUERY_GROUPS, true}},
+    {1, QUERIES_ANY, QUERIES_ANY, QUERIES_ANY, {POINT_QUERY_THREADS, true}},
+    {12, QUERIES_ANY, QUERIES_ANY, 24, {POINT_QUERY_THREADS, true}},
+    {16, QUERIES_ANY, QUERIES_ANY, QUERIES_ANY, {POINT_QUERY_LEAVES, false}},
+    {QUERIES_ANY, QUERIES_ANY, QUERIES_ANY, QUERIES_ANY, {POINT_QUERY_LEAVES, true}}};
 
-inline query_way query_way_of(uint32_t k, uint64_t queries, uint64_t points, bool coherent) {
+inline query_strategy query_strategy_of(uint32_t k, uint64_t queries, uint64_t points,
+                                        bool coherent) {
     const bool many =
-        (double)queries >= WAYS_MANY || (coherent && (double)queries >= WAYS_COHERENT);
-    const query_way_row *row = many ? ways_of_many : ways_of_few;
+        (double)queries >= QUERIES_MANY || (coherent && (double)queries >= QUERIES_COHERENT);
+    const query_strategy_row *row = many ? strategies_of_many : strategies_of_few;
     const double asked = (double)queries, there = (double)points;
-    while ((double)k > row->k_most || asked >= row->queries || there >= row->points ||
+    while ((double)k > row->k_max || asked >= row->queries || there >= row->points ||
            there >= row->points_a_query * asked)
         ++row;
-    return row->way;
+    return row->strategy;
 }
 
 /* --- kernels -------------------------------------------------------------------------------- */
@@ -88,9 +89,10 @@ constexpr uint32_t PATIENCE = 128, PATIENCE_OWN = 64; /* maximum number of leave
 /* Lays out the list of queries that are split off from their warp, for `count` turns. `patience` is
    the default limit; with 0 no query is split off. The list overlays `used`, as many words that are
    no longer read by then, if there are such. */
-inline parting lay_out_parting(cuda_arena *arena, const point_query_cuda *query, uint32_t patience,
-                               uint64_t count, bool has_used, uint32_t *used) {
-    parting to = {NULL, NULL, KD_NONE};
+inline query_handover lay_out_handover(cuda_arena *arena, const point_query_cuda *query,
+                                       uint32_t patience, uint64_t count, bool has_used,
+                                       uint32_t *used) {
+    query_handover to = {NULL, NULL, KD_NONE};
     if (!patience) return to;
     to.count = (uint32_t *)cuda_arena_take(arena, 1, sizeof(uint32_t));
     if (query->parted) to.count = query->parted;
@@ -103,7 +105,7 @@ template <class ASKED> struct nearest_call {
     const point_query_cuda *query;
     ASKED queries;
     answer_rows out;
-    parting to;
+    query_handover to;
 
     /* Launches packets, groups or leaves; k must be valid. */
     kd_status launch(point_query_method method) const {
@@ -132,10 +134,10 @@ template <class ASKED> struct nearest_call {
 
     /* Number of batches of `together` queries that a warp processes in sequence: as large as leaves
        enough warps, since the results of one batch bound the next. */
-    uint32_t turns_of(uint64_t together, uint32_t most) const {
+    uint32_t turns_of(uint64_t together, uint32_t maximum) const {
         if (query->turns) return query->turns;
         const uint64_t turns = queries.count / (together * TURNING_WARPS);
-        return turns >= most ? most : turns > 1 ? 1u << pointtree_log2((uint32_t)turns) : 1;
+        return turns >= maximum ? maximum : turns > 1 ? 1u << pointtree_log2((uint32_t)turns) : 1;
     }
 
     template <int K> kd_status packets() const {
@@ -156,7 +158,7 @@ template <class ASKED> struct nearest_call {
         const uint64_t blocks = blocks_for(queries.count, SHAPE::QUERIES * GROUP_WARPS * turns);
         KD_CUDA(cudaFuncSetAttribute(nearest_by_groups<SHAPE, ASKED>,
                                      cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
-        parting then = to;
+        query_handover then = to;
         if (!SHAPE::HALVES && !query->patience)
             then.patience += PATIENCE_OWN; /* counts all leaves,
                                               not only those
@@ -179,7 +181,7 @@ template <class ASKED> struct nearest_call {
 
     template <int PARTS> kd_status apart_of() const {
         const uint64_t blocks = blocks_for(queries.count, LEAVES_WARPS);
-        return cuda_launch_following(nearest_apart<PARTS, ASKED>,
+        return cuda_launch_dependent(nearest_apart<PARTS, ASKED>,
                                      (unsigned)(blocks < APART_BLOCKS ? blocks : APART_BLOCKS),
                                      32 * LEAVES_WARPS, (cudaStream_t)query->stream,
                                      view_of(query->index), queries, query->k, to, out);

@@ -24,7 +24,7 @@ inline float reach_factor_of(uint32_t k) {
 }
 
 /* Returns the largest bound of the warp as float bits; negative bounds count as 0. */
-__device__ inline uint32_t most_bound(float bound2) {
+__device__ inline uint32_t max_bound(float bound2) {
     return __reduce_max_sync(ALL_LANES, bound2 > 0 ? __float_as_uint(bound2) : 0);
 }
 
@@ -52,7 +52,7 @@ struct query_bounds {
 __device__ inline query_bounds bounds_of(const known_query &known, vec3 q, float limit,
                                          float reach_factor) {
     const known_query last = known_of_lane(known, 31);
-    const float expected = reach_factor * __uint_as_float(most_bound(known.bound2));
+    const float expected = reach_factor * __uint_as_float(max_bound(known.bound2));
     if (limit < 0) return {limit, limit};
     const float beside = fminf(bound2_beside(known, q), bound2_beside(last, q));
     const float sure = fminf(limit, beside);

@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 
 /* 64-bit words on the stack for the results of a query, before allocating */
-enum { QUERY_GRAIN = 256, ROOM_ON_STACK = 1536 };
+enum { QUERY_GRAIN = 256, SCRATCH_ON_STACK = 1536 };
 
 typedef struct query_work {
     const point_target *target;
@@ -22,7 +22,7 @@ typedef struct query_work {
     const uint64_t *offsets; /* NULL: nearest */
     uint64_t *counts;        /* only these are requested; or NULL */
     /* self-query, in tree order; or NULL */
-    const point_own *own;
+    const point_self_query *self_query;
     const point_visitor *visitor; /* called instead of filling rows; or NULL */
     uint32_t targets;             /* number of trees, for a visitor */
     _Atomic uint64_t unmet_bytes; /* size of a failed allocation */
@@ -33,12 +33,12 @@ typedef struct query_work {
 static uint32_t morton_code(const pointtree_nd_view *tree, const void *query) {
     const uint32_t bits = 30 / tree->dims;
     uint32_t cells[POINT_DIMS_MAX], code = 0;
-    double most = 0;
+    double maximum = 0;
     for (uint32_t axis = 0; axis < tree->dims; ++axis) {
         const double side = tree->box.hi[axis] - tree->box.lo[axis];
-        if (side > most) most = side;
+        if (side > maximum) maximum = side;
     }
-    const double last = (double)((1u << bits) - 1), scale = most > 0 ? (last + 1) / most : 0;
+    const double last = (double)((1u << bits) - 1), scale = maximum > 0 ? (last + 1) / maximum : 0;
     for (uint32_t axis = 0; axis < tree->dims; ++axis) {
         const double x = (point_coordinate(query, tree->scalar, axis) - tree->box.lo[axis]) * scale;
         cells[axis] = (uint32_t)(x > 0 ? x < last ? x : last : 0);
@@ -128,18 +128,18 @@ static bool finds_keys(const point_target *target) {
     return target->index && target->index->scalar == POINT_FLOAT;
 }
 
-/* Finds all points within the bound, of which the first `wanted` are stored in `room`, or the
+/* Finds all points within the bound, of which the first `wanted` are stored in `capacity`, or the
    `wanted` nearest of them. */
 static uint32_t find(const query_work *work, const void *query, double bound2, bool within,
-                     uint32_t wanted, void *room, uint32_t *near) {
+                     uint32_t wanted, void *capacity, uint32_t *near) {
     const point_metric *metric = work->queries->metric;
     const pointtree_nd_view *tree = &work->target->tree;
     const leafindex *index = work->target->index;
     const double *wide = (const double *)query;
-    neighbour_nd *out = (neighbour_nd *)room;
+    neighbour_nd *out = (neighbour_nd *)capacity;
     if (finds_keys(work->target)) {
         const float *at = (const float *)query;
-        uint64_t *keys = (uint64_t *)room;
+        uint64_t *keys = (uint64_t *)capacity;
         return within ? leafindex_within_keys(index, at, (float)bound2, wanted, keys)
                       : leafindex_nearest_keys(index, at, wanted, (float)bound2, keys, near);
     }
@@ -154,17 +154,17 @@ static uint32_t find(const query_work *work, const void *query, double bound2, b
 }
 
 /* Sorts the results and removes the excluded id; returns their number. */
-static uint32_t put_in_order(const query_work *work, const asked_query *asked, void *room,
+static uint32_t put_in_order(const query_work *work, const asked_query *query, void *capacity,
                              uint32_t count) {
-    uint64_t *keys = (uint64_t *)room;
-    neighbour_nd *list = (neighbour_nd *)room;
+    uint64_t *keys = (uint64_t *)capacity;
+    neighbour_nd *list = (neighbour_nd *)capacity;
     const bool are_keys = finds_keys(work->target);
     if (work->offsets && are_keys) leaf_keys_sort(keys, count);
     if (work->offsets && !are_keys) neighbour_nd_sort(list, count);
-    if (!asked->more) return count;
+    if (!query->more) return count;
     uint32_t kept = 0;
     for (uint32_t i = 0; i < count; ++i) {
-        if ((are_keys ? leaf_key_id(keys[i]) : list[i].id) == asked->skipped) continue;
+        if ((are_keys ? leaf_key_id(keys[i]) : list[i].id) == query->skipped) continue;
         if (are_keys)
             keys[kept++] = keys[i];
         else
@@ -185,107 +185,108 @@ static void put_keys(const query_work *work, uint64_t at, const uint64_t *keys, 
 
 /* Finds and stores the results of one query. Returns KD_NONE if the offsets do not match their
    number. */
-static uint32_t find_row(const query_work *work, const asked_query *asked, void *room,
+static uint32_t find_row(const query_work *work, const asked_query *query, void *capacity,
                          uint32_t *near) {
-    const double bound2 = query_bound2(work, asked->at);
-    const uint64_t i = asked->row;
+    const double bound2 = query_bound2(work, query->at);
+    const uint64_t i = query->row;
     const bool within = work->counts || work->offsets;
     uint64_t at = i * work->k;
-    uint32_t wanted = work->counts ? 0 : work->k + asked->more;
+    uint32_t wanted = work->counts ? 0 : work->k + query->more;
     if (work->offsets) {
         at = work->offsets[i];
         if (work->offsets[i + 1] - at > work->target->tree.count) return KD_NONE;
-        wanted = (uint32_t)(work->offsets[i + 1] - at) + asked->more;
+        wanted = (uint32_t)(work->offsets[i + 1] - at) + query->more;
     }
-    uint32_t count = find(work, asked->place, bound2, within, wanted, room, near);
-    if (work->counts) return count - asked->more;
+    uint32_t count = find(work, query->place, bound2, within, wanted, capacity, near);
+    if (work->counts) return count - query->more;
     if (work->offsets && count != wanted) return KD_NONE;
-    if (work->offsets || asked->more) count = put_in_order(work, asked, room, count);
+    if (work->offsets || query->more) count = put_in_order(work, query, capacity, count);
     if (finds_keys(work->target)) {
-        put_keys(work, at, (const uint64_t *)room, count);
+        put_keys(work, at, (const uint64_t *)capacity, count);
         return count;
     }
-    const neighbour_nd *list = (const neighbour_nd *)room;
+    const neighbour_nd *list = (const neighbour_nd *)capacity;
     for (uint32_t j = 0; j < count; ++j) put_answer(work, at + j, list[j].id, list[j].dist2);
     return count;
 }
 
 /* Returns the bytes of memory that the results of a query need. */
-static uint64_t room_bytes(const query_work *work, const asked_query *asked) {
+static uint64_t scratch_bytes(const query_work *work, const asked_query *query) {
     if (work->counts) return 0;
-    const uint64_t count = work->target->tree.count, i = asked->row;
+    const uint64_t count = work->target->tree.count, i = query->row;
     const uint64_t wanted =
-        (work->offsets ? work->offsets[i + 1] - work->offsets[i] : work->k) + asked->more;
+        (work->offsets ? work->offsets[i + 1] - work->offsets[i] : work->k) + query->more;
     const uint64_t answers = wanted < count ? wanted : count;
     return finds_keys(work->target)
-               ? (work->offsets ? answers : leafindex_room((uint32_t)answers)) * sizeof(uint64_t)
+               ? (work->offsets ? answers : leafindex_capacity((uint32_t)answers)) *
+                     sizeof(uint64_t)
                : answers * sizeof(neighbour_nd);
 }
 
 /* Buffer for the results of one query: on the stack, or allocated when it grows. */
-typedef struct query_room {
-    uint64_t on_stack[ROOM_ON_STACK], bytes;
-    void *at, *own;
+typedef struct query_scratch {
+    uint64_t on_stack[SCRATCH_ON_STACK], bytes;
+    void *at, *owned;
     uint32_t near;    /* search hint: where the previous query started */
     asked_query last; /* the previous query; row UINT64_MAX: none */
-} query_room;
+} query_scratch;
 
-static void room_open(query_room *room) {
-    room->bytes = sizeof room->on_stack;
-    room->at = room->on_stack;
-    room->own = NULL;
-    room->near = 0;
-    room->last.row = UINT64_MAX;
+static void scratch_open(query_scratch *capacity) {
+    capacity->bytes = sizeof capacity->on_stack;
+    capacity->at = capacity->on_stack;
+    capacity->owned = NULL;
+    capacity->near = 0;
+    capacity->last.row = UINT64_MAX;
 }
 
-static bool room_grow(query_room *room, query_work *work, uint64_t needed) {
-    if (needed <= room->bytes) return true;
-    memory_free(room->own);
-    if (memory_reserve(&room->own, needed, 1) != KD_OK) {
+static bool scratch_grow(query_scratch *capacity, query_work *work, uint64_t needed) {
+    if (needed <= capacity->bytes) return true;
+    memory_free(capacity->owned);
+    if (memory_reserve(&capacity->owned, needed, 1) != KD_OK) {
         atomic_store(&work->unmet_bytes, needed);
-        room->own = NULL;
+        capacity->owned = NULL;
         return false;
     }
-    room->at = room->own;
-    room->bytes = needed;
+    capacity->at = capacity->owned;
+    capacity->bytes = needed;
     return true;
 }
 
 /* If the previous query in processing order is at the same position, copies its row of nearest
    points. This is frequent for queries on a grid. */
-static bool answer_again(query_work *work, const asked_query *asked, query_room *room) {
+static bool answer_again(query_work *work, const asked_query *query, query_scratch *capacity) {
     const point_array *points = &work->queries->points;
-    if (work->counts || work->offsets || work->own || asked->more || work->queries->radii ||
+    if (work->counts || work->offsets || work->self_query || query->more || work->queries->radii ||
         work->queries->bounds2)
         return false;
-    const asked_query last = room->last;
+    const asked_query last = capacity->last;
     const bool again = last.row != UINT64_MAX &&
-                       memcmp(point_array_at(points, asked->at), point_array_at(points, last.at),
+                       memcmp(point_array_at(points, query->at), point_array_at(points, last.at),
                               points->dims * point_scalar_bytes(points->scalar)) == 0;
-    room->last = *asked;
+    capacity->last = *query;
     if (!again) return false;
     const uint64_t scalar_bytes = point_scalar_bytes(points->scalar);
-    const uint64_t from = last.row * work->k, to = asked->row * work->k;
+    const uint64_t from = last.row * work->k, to = query->row * work->k;
     char *dist2 = (char *)work->rows.dist2;
     if (work->rows.ids)
         memcpy(work->rows.ids + to, work->rows.ids + from, work->k * sizeof *work->rows.ids);
     if (dist2)
         memcpy(dist2 + to * scalar_bytes, dist2 + from * scalar_bytes, work->k * scalar_bytes);
-    if (work->rows.counts) work->rows.counts[asked->row] = work->rows.counts[last.row];
+    if (work->rows.counts) work->rows.counts[query->row] = work->rows.counts[last.row];
     return true;
 }
 
 /* Processes one query; returns false if memory is exhausted. */
-static bool answer(query_work *work, const asked_query *asked, query_room *room) {
-    if (answer_again(work, asked, room)) return true;
-    if (!room_grow(room, work, room_bytes(work, asked))) return false;
-    const uint32_t count = find_row(work, asked, room->at, &room->near);
+static bool answer(query_work *work, const asked_query *query, query_scratch *capacity) {
+    if (answer_again(work, query, capacity)) return true;
+    if (!scratch_grow(capacity, work, scratch_bytes(work, query))) return false;
+    const uint32_t count = find_row(work, query, capacity->at, &capacity->near);
     if (count == KD_NONE) atomic_fetch_add(&work->mismatched, 1);
-    if (work->counts) work->counts[asked->row] = count;
+    if (work->counts) work->counts[query->row] = count;
     if (work->counts || work->offsets) return true;
     for (uint32_t missing = count; missing < work->k; ++missing)
-        put_answer(work, asked->row * work->k + missing, KD_NONE, (double)INFINITY);
-    if (work->rows.counts) work->rows.counts[asked->row] = count;
+        put_answer(work, query->row * work->k + missing, KD_NONE, (double)INFINITY);
+    if (work->rows.counts) work->rows.counts[query->row] = count;
     return true;
 }
 
@@ -315,14 +316,14 @@ static void tell_piece(void *context, int64_t begin, int64_t end, int thread) {
 static void answer_piece(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     query_work *work = (query_work *)context;
-    query_room room;
-    room_open(&room);
+    query_scratch capacity;
+    scratch_open(&capacity);
     for (int64_t j = begin; j < end; ++j) {
         const uint64_t i = work->order ? (uint32_t)work->order[j] : (uint64_t)j;
-        const asked_query asked = {point_array_at(&work->queries->points, i), i, i, KD_NONE, 0};
-        if (!answer(work, &asked, &room)) break;
+        const asked_query query = {point_array_at(&work->queries->points, i), i, i, KD_NONE, 0};
+        if (!answer(work, &query, &capacity)) break;
     }
-    memory_free(room.own);
+    memory_free(capacity.owned);
 }
 
 /* Returns the id of the i-th point of a bucket, which belongs to a tree node, and its position;
@@ -348,32 +349,33 @@ static void answer_buckets(void *context, int64_t begin, int64_t end, int thread
     const point_target *target = work->target;
     const uint32_t *renamed = target->renamed;
     const leaf_shape shape = leaf_shape_of(target->tree.count);
-    query_room room;
-    room_open(&room);
+    query_scratch capacity;
+    scratch_open(&capacity);
     bool goes_on = true;
     for (uint32_t s = (uint32_t)begin; goes_on && s < (uint32_t)end; ++s) {
         uint32_t nodes[LEAF_POINTS];
         leaf_points leaf = {NULL, NULL, 0};
         const uint32_t filled = leaf_members(&shape, s, nodes);
         if (!target->tree.coordinates) leaf = leafindex_bucket(target->index, s);
-        room.near = s / LEAF_GROUP;
+        capacity.near = s / LEAF_GROUP;
         for (uint32_t i = 0; goes_on && i < filled; ++i) {
             float copied[3];
             const void *place;
-            const uint32_t node = nodes[i], *order = work->own->order;
+            const uint32_t node = nodes[i], *order = work->self_query->order;
             const uint32_t id = own_point(target, &leaf, i, node, copied, &place);
-            const asked_query asked = {place, node, order ? node : id,
-                                       work->own->skips ? id : KD_NONE, work->own->skips};
-            if (order) work->own->order[node] = renamed ? renamed[id] : id;
-            goes_on = answer(work, &asked, &room);
+            const asked_query query = {place, node, order ? node : id,
+                                       work->self_query->skips ? id : KD_NONE,
+                                       work->self_query->skips};
+            if (order) work->self_query->order[node] = renamed ? renamed[id] : id;
+            goes_on = answer(work, &query, &capacity);
         }
     }
-    memory_free(room.own);
+    memory_free(capacity.owned);
 }
 
 static kd_status answer_all(query_work *work, void *scratch) {
     order_queries(work, scratch);
-    if (work->own)
+    if (work->self_query)
         parallel_for(leaf_shape_of(work->target->tree.count).leaf_count, QUERY_GRAIN / LEAF_POINTS,
                      answer_buckets, work);
     else
@@ -423,36 +425,42 @@ kd_status point_query_visit(const point_target *targets, uint32_t count,
 /* --- self-queries --------------------------------------------------------------------------- */
 
 /* The tree's points as queries, in node order. */
-static point_queries own_queries(const point_target *target, const point_own *own) {
+static point_queries own_queries(const point_target *target, const point_self_query *self_query) {
     const pointtree_nd_view *tree = &target->tree;
     const point_array points =
         point_array_make(tree->coordinates, tree->count, tree->dims, tree->scalar);
-    const point_queries queries = {points, NULL, own->max_radius, NULL, false, own->metric};
+    const point_queries queries = {points, NULL,  self_query->max_radius,
+                                   NULL,   false, self_query->metric};
     return queries;
 }
 
-kd_status point_own_nearest(const point_target *target, const point_own *own, uint32_t k,
-                            const point_rows *out) {
-    const point_queries queries = own_queries(target, own);
-    query_work work = {.target = target, .queries = &queries, .k = k, .rows = *out, .own = own};
+kd_status point_self_nearest(const point_target *target, const point_self_query *self_query,
+                             uint32_t k, const point_rows *out) {
+    const point_queries queries = own_queries(target, self_query);
+    query_work work = {
+        .target = target, .queries = &queries, .k = k, .rows = *out, .self_query = self_query};
     return answer_all(&work, NULL);
 }
 
-kd_status point_own_count_within(const point_target *target, const point_own *own,
-                                 uint64_t *offsets) {
-    const point_queries queries = own_queries(target, own);
-    query_work work = {.target = target, .queries = &queries, .counts = offsets, .own = own};
+kd_status point_self_count_within(const point_target *target, const point_self_query *self_query,
+                                  uint64_t *offsets) {
+    const point_queries queries = own_queries(target, self_query);
+    query_work work = {
+        .target = target, .queries = &queries, .counts = offsets, .self_query = self_query};
     KD_TRY(answer_all(&work, NULL));
     const uint64_t count = target->tree.count;
     offsets[count] = scan_exclusive_u64(offsets, offsets, count);
     return KD_OK;
 }
 
-kd_status point_own_within(const point_target *target, const point_own *own,
-                           const uint64_t *offsets, uint32_t *ids, void *dist2) {
+kd_status point_self_within(const point_target *target, const point_self_query *self_query,
+                            const uint64_t *offsets, uint32_t *ids, void *dist2) {
     const point_rows rows = {ids, dist2, NULL};
-    const point_queries queries = own_queries(target, own);
-    query_work work = {
-        .target = target, .queries = &queries, .rows = rows, .offsets = offsets, .own = own};
+    const point_queries queries = own_queries(target, self_query);
+    query_work work = {.target = target,
+                       .queries = &queries,
+                       .rows = rows,
+                       .offsets = offsets,
+                       .self_query = self_query};
     return answer_all(&work, NULL);
 }

@@ -28,7 +28,7 @@ struct plan {
     bool sorted;
     code_plan code;
     curve_sort sort;
-    parting to;
+    query_handover to;
     void *cub; /* scratch of a scan */
     size_t cub_bytes;
     neighbour_nd *lists;
@@ -41,7 +41,7 @@ kd_status scan_counts(void *scratch, size_t *bytes, uint64_t *offsets, uint64_t 
     return KD_OK;
 }
 
-query_way choose(const point_query_cuda *q) {
+query_strategy choose(const point_query_cuda *q) {
     if (q->index->tree.count == 0) return {POINT_QUERY_WALK, false};
     if (q->metric) return {POINT_QUERY_WALK, false};
     if (q->method != POINT_QUERY_AUTO) return {q->method, true};
@@ -51,10 +51,10 @@ query_way choose(const point_query_cuda *q) {
     const uint64_t asked = q->points.count, there = q->index->tree.count;
     if (q->bounds2 && q->k <= POINT_THREADS_K_MAX && asked >= MANY_BOUNDED && there <= FEW_BOUNDED)
         return {POINT_QUERY_THREADS, false}; /* most queries find nothing */
-    return query_way_of(q->k, asked, there, q->coherent);
+    return query_strategy_of(q->k, asked, there, q->coherent);
 }
 
-uint32_t k_most(point_query_method method) {
+uint32_t k_max(point_query_method method) {
     return method == POINT_QUERY_THREADS   ? (uint32_t)POINT_THREADS_K_MAX
            : method == POINT_QUERY_PACKETS ? (uint32_t)POINT_PACKETS_K_MAX
            : method == POINT_QUERY_GROUPS  ? (uint32_t)POINT_GROUPS_K_MAX
@@ -74,12 +74,12 @@ kd_status check(const point_query_cuda *q) {
     KD_REQUIRE(method == POINT_QUERY_WALK || q->index->points, KD_ERROR_USAGE,
                "query method %d needs points of three floats; the tree has %u dimensions",
                (int)method, tree->dims);
-    const uint32_t most = k_most(method);
-    KD_REQUIRE(q->k <= most, KD_ERROR_USAGE, "`k` is %u; query method %d supports at most %u", q->k,
-               (int)method, most);
-    KD_REQUIRE(q->kernel_k == 0 || (q->kernel_k >= q->k && q->kernel_k <= most), KD_ERROR_USAGE,
-               "`kernel_k` is %u; expected %u to %u for query method %d", q->kernel_k, q->k, most,
-               (int)method);
+    const uint32_t maximum = k_max(method);
+    KD_REQUIRE(q->k <= maximum, KD_ERROR_USAGE, "`k` is %u; query method %d supports at most %u",
+               q->k, (int)method, maximum);
+    KD_REQUIRE(q->kernel_k == 0 || (q->kernel_k >= q->k && q->kernel_k <= maximum), KD_ERROR_USAGE,
+               "`kernel_k` is %u; expected %u to %u for query method %d", q->kernel_k, q->k,
+               maximum, (int)method);
     return KD_OK;
 }
 
@@ -94,19 +94,20 @@ kd_status lay_out(plan *p, cuda_arena *arena, const point_query_cuda *q) {
     memset(p, 0, sizeof *p);
     KD_TRY(check(q));
     const uint64_t count = q->points.count;
-    const query_way way = choose(q);
-    p->method = way.method;
-    p->sorted = way.sorted && count >= SORTED_COUNT && wants_order(p->method, q);
+    const query_strategy strategy = choose(q);
+    p->method = strategy.method;
+    p->sorted = strategy.sorted && count >= SORTED_COUNT && wants_order(p->method, q);
     p->code = code_plan_of(q->index);
     if (p->sorted) KD_TRY(lay_out_sort(&p->sort, arena, q->index, count));
     const bool together = p->method == POINT_QUERY_PACKETS || p->method == POINT_QUERY_GROUPS;
-    p->to = lay_out_parting(arena, q, together ? PATIENCE : 0, count, p->sorted, p->sort.numbers);
+    p->to = lay_out_handover(arena, q, together ? PATIENCE : 0, count, p->sorted, p->sort.numbers);
     KD_TRY(scan_counts(NULL, &p->cub_bytes, NULL, count, 0));
     p->cub = cuda_arena_take(arena, p->cub_bytes, 1);
     if (p->method != POINT_QUERY_WALK) return KD_OK;
     const uint64_t list_bytes = (q->k ? q->k : 1) * sizeof(neighbour_nd);
-    const uint64_t room = WALK_BYTES / list_bytes > 1024 ? WALK_BYTES / list_bytes : 1024;
-    p->walkers = blocks_for(count < room ? count : room, point_walk::BLOCK) * point_walk::BLOCK;
+    const uint64_t capacity = WALK_BYTES / list_bytes > 1024 ? WALK_BYTES / list_bytes : 1024;
+    p->walkers =
+        blocks_for(count < capacity ? count : capacity, point_walk::BLOCK) * point_walk::BLOCK;
     p->lists = (neighbour_nd *)cuda_arena_take(arena, p->walkers, list_bytes);
     return KD_OK;
 }
@@ -171,8 +172,8 @@ nearest_kernel threads_kernel(uint32_t k) {
 }
 
 kd_status nearest_of_index(point_query_method method, const point_query_cuda *q,
-                           const asked &queries, const parting &to) {
-    const nearest_call<asked> call = {q, queries, {q->ids, (float *)q->dist2, q->counts}, to};
+                           const asked &queries, const query_handover &handover) {
+    const nearest_call<asked> call = {q, queries, {q->ids, (float *)q->dist2, q->counts}, handover};
     if (method != POINT_QUERY_THREADS) return call.launch(method);
     threads_kernel(kernel_k_of(q))<<<(unsigned)blocks_for(queries.count, THREADS_BLOCK),
                                      THREADS_BLOCK, 0, (cudaStream_t)q->stream>>>(

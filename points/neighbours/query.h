@@ -54,11 +54,11 @@ kd_status point_query_visit(const point_target *targets, uint32_t count,
 /* Self-queries: the tree's own points are the queries, with one radius for all, without copying or
    sorting them. Rows are those of the same call with a copy of the points; own->order, if
    requested, is node order. */
-kd_status point_own_nearest(const point_target *target, const point_own *own, uint32_t k,
-                            const point_rows *out);
-kd_status point_own_count_within(const point_target *target, const point_own *own,
-                                 uint64_t *offsets);
-kd_status point_own_within(const point_target *target, const point_own *own,
-                           const uint64_t *offsets, uint32_t *ids, void *dist2);
+kd_status point_self_nearest(const point_target *target, const point_self_query *self_query,
+                             uint32_t k, const point_rows *out);
+kd_status point_self_count_within(const point_target *target, const point_self_query *self_query,
+                                  uint64_t *offsets);
+kd_status point_self_within(const point_target *target, const point_self_query *self_query,
+                            const uint64_t *offsets, uint32_t *ids, void *dist2);
 
 #endif

@@ -41,7 +41,7 @@ __device__ inline void offer_points(const float4 (&p)[POINTS], uint32_t first, u
 #pragma unroll
     for (uint32_t i = 0; i < POINTS; ++i)
         if ((dist2[i] <= mine.bound2) & (ALL || first + SHAPE::LANES * i < end)) {
-            warp_columns::store_apart<SHAPE::ROOM * COLUMN_ROW>(
+            warp_columns::store_apart<SHAPE::CAPACITY * COLUMN_ROW>(
                 mine.next, __float_as_uint(dist2[i]), __float_as_uint(p[i].w));
             mine.next += COLUMN_ROW;
         }
@@ -73,15 +73,16 @@ __device__ inline uint32_t halves_of_use(const view &index, uint32_t leaf, vec3 
 /* Offers the points of a leaf; `bound` is the largest bound of the lanes as float bits. */
 template <class SHAPE>
 __device__ inline void offer_leaf(const view &index, group_shared<SHAPE> &sh, uint32_t leaf,
-                                  point_range of, vec3 q, group_lane &mine, uint32_t &patience,
+                                  point_range range, vec3 q, group_lane &mine, uint32_t &patience,
                                   uint32_t &bound) {
     float4 p[SHAPE::STEP];
     const uint32_t wanted = halves_of_use<SHAPE>(index, leaf, q, mine.bound2, patience, bound);
     if (!wanted) return;
-    const uint32_t width = half_width(of.end - of.begin);
-    const uint32_t full = warp_columns::place_of(&sh.dist2[SHAPE::ROOM - SHAPE::STEP][lane_id()]);
-    uint32_t at = wanted & 1 ? of.begin : min(of.begin + width, of.end);
-    const uint32_t end = wanted & 2 ? of.end : min(of.begin + width, of.end);
+    const uint32_t width = half_width(range.end - range.begin);
+    const uint32_t full =
+        warp_columns::place_of(&sh.dist2[SHAPE::CAPACITY - SHAPE::STEP][lane_id()]);
+    uint32_t at = wanted & 1 ? range.begin : min(range.begin + width, range.end);
+    const uint32_t end = wanted & 2 ? range.end : min(range.begin + width, range.end);
     while (at < end) {
         const bool whole = at + 32 <= end;
         const uint32_t first = at + lane_id() % SHAPE::LANES;
@@ -95,12 +96,12 @@ __device__ inline void offer_leaf(const view &index, group_shared<SHAPE> &sh, ui
         }
         at += whole ? 32 : 16;
         if (!__any_sync(ALL_LANES, mine.next > full)) continue;
-        mine =
-            group_shrink(sh, mine,
-                         min(mine.k + mine.k / 4, SHAPE::LANES * (SHAPE::ROOM - SHAPE::STEP - 2)) +
-                             SHAPE::LANES);
-        mine = group_level(sh, mine, SHAPE::ROOM - SHAPE::STEP);
-        bound = most_bound(mine.bound2);
+        mine = group_shrink(
+            sh, mine,
+            min(mine.k + mine.k / 4, SHAPE::LANES * (SHAPE::CAPACITY - SHAPE::STEP - 2)) +
+                SHAPE::LANES);
+        mine = group_level(sh, mine, SHAPE::CAPACITY - SHAPE::STEP);
+        bound = max_bound(mine.bound2);
     }
 }
 
@@ -111,16 +112,16 @@ __device__ inline void sort_columns(const group_shared<SHAPE> &sh, uint32_t held
     constexpr uint32_t LANES = SHAPE::LANES, PLACES = 256 / LANES;
     constexpr int SORTED = SHAPE::SORTED;
     static_assert(SORTED <= PLACES, "places of a column");
-    uint32_t d[SORTED], least = KD_NONE, most = 0, code[SORTED];
+    uint32_t d[SORTED], minimum = KD_NONE, maximum = 0, code[SORTED];
 #pragma unroll
     for (int i = 0; i < SORTED; ++i) {
         d[i] = i < held ? sh.dist2[i][lane_id()] : KD_NONE;
-        least = min(least, d[i]);
-        most = i < held ? max(most, d[i]) : most;
+        minimum = min(minimum, d[i]);
+        maximum = i < held ? max(maximum, d[i]) : maximum;
     }
     const float lo = __uint_as_float(
-        group_reduce<SHAPE>(least, [](uint32_t a, uint32_t b) { return min(a, b); }));
-    const float range = __uint_as_float(group_most<SHAPE>(most)) - lo;
+        group_reduce<SHAPE>(minimum, [](uint32_t a, uint32_t b) { return min(a, b); }));
+    const float range = __uint_as_float(group_max<SHAPE>(maximum)) - lo;
     const float scale = range > 0 ? 16777214.0f / range : 0; /* 24 bits, except for the last
                                                                 value */
 #pragma unroll
@@ -169,7 +170,7 @@ __device__ inline void store_rows(const answer_rows &out, group_shared<SHAPE> &s
                                   const answer_key (&key)[SHAPE::SORTED]) {
     constexpr uint32_t SORTED = SHAPE::SORTED;
     constexpr uint32_t PITCH = row_pitch(SORTED);
-    static_assert(32 * PITCH <= 32 * SHAPE::ROOM, "rows take the place of columns");
+    static_assert(32 * PITCH <= 32 * SHAPE::CAPACITY, "rows take the place of columns");
     uint32_t *dist2 = &sh.dist2[0][0], *id = &sh.id[0][0];
     const bool twos = k % 2 == 0 && ((uintptr_t)out.ids | (uintptr_t)out.dist2) % 8 == 0;
     __syncwarp();
@@ -222,7 +223,7 @@ __device__ inline float kth_dist2(const group_shared<SHAPE> &sh, uint32_t k) {
    be split off from the group. */
 template <class SHAPE, class ASKED>
 __device__ inline bool visit_group(const view &index, const ASKED &queries, group_shared<SHAPE> &sh,
-                                   uint32_t place, vec3 q, bool on, const parting &to,
+                                   uint32_t place, vec3 q, bool on, const query_handover &handover,
                                    group_lane &mine) {
     const float limit = mine.bound2;
     home_order homes = home_order_of(index, queries, place, q, on);
@@ -231,11 +232,11 @@ __device__ inline bool visit_group(const view &index, const ASKED &queries, grou
     while (homes.to_come) {
         const bool now = homes.next();
         mine.bound2 = now ? limit : -1.0f;
-        uint32_t bound = most_bound(mine.bound2), patience = to.patience;
+        uint32_t bound = max_bound(mine.bound2), patience = handover.patience;
         visit_leaves(
             index, sh.path, box_of_queries(q, now), true, [&] { return bound; },
-            [&](uint32_t leaf, point_range of) {
-                offer_leaf(index, sh, leaf, of, q, mine, patience, bound);
+            [&](uint32_t leaf, point_range range) {
+                offer_leaf(index, sh, leaf, range, q, mine, patience, bound);
             });
         if (now) found = mine.bound2;
         parts = parts || (now && bound == NO_MORE);
@@ -249,7 +250,7 @@ __device__ inline bool visit_group(const view &index, const ASKED &queries, grou
 template <class SHAPE, class ASKED>
 __global__ __launch_bounds__(32 * GROUP_WARPS, SHAPE::BLOCKS) void nearest_by_groups(
     const __grid_constant__ view index, ASKED queries, uint32_t row_length, uint32_t turns,
-    float reach_factor, parting to, answer_rows out) {
+    float reach_factor, query_handover to, answer_rows out) {
     extern __shared__ __align__(16) char shared[];
     grid_lets_next_begin();
     group_shared<SHAPE> &sh = ((group_shared<SHAPE> *)shared)[threadIdx.x / 32];
@@ -260,14 +261,14 @@ __global__ __launch_bounds__(32 * GROUP_WARPS, SHAPE::BLOCKS) void nearest_by_gr
 #pragma unroll 1
     for (uint32_t turn = warp * turns; turn < (warp + 1) * turns; ++turn) {
         if (turn * SHAPE::QUERIES >= queries.count) return;
-        const turn_query own =
+        const turn_query query =
             query_of_turn(queries, turn * SHAPE::QUERIES + lane_id() / SHAPE::LANES);
-        const query_bounds bounds = bounds_of(known, own.q, own.limit, reach_factor);
+        const query_bounds bounds = bounds_of(known, query.q, query.limit, reach_factor);
         group_lane mine = {first, k, bounds.expected};
-        bool on = own.limit >= 0, parts = false;
+        bool on = query.limit >= 0, parts = false;
         uint32_t total;
         for (float tried = bounds.expected;; tried = bounds.sure) {
-            parts |= visit_group(index, queries, sh, own.place, own.q, on, to, mine);
+            parts |= visit_group(index, queries, sh, query.place, query.q, on, to, mine);
             mine = group_shrink(sh, mine, SHAPE::LANES * (SHAPE::SORTED - 1));
             total = group_sum<SHAPE>(column_count(sh, mine));
             on = on && !parts && total < k && tried < bounds.sure;
@@ -279,10 +280,10 @@ __global__ __launch_bounds__(32 * GROUP_WARPS, SHAPE::BLOCKS) void nearest_by_gr
         sort_columns(sh, column_count(sh, mine), key);
         part_from_warp(to, turn * SHAPE::QUERIES + lane_id() / SHAPE::LANES,
                        parts && lane_id() % SHAPE::LANES == 0);
-        store_rows<SHAPE, ASKED::OWN>(out, sh, own.there && !parts ? own.which : KD_NONE,
-                                      row_length, min(total, k) - (k - row_length), own.skipped,
+        store_rows<SHAPE, ASKED::OWN>(out, sh, query.valid && !parts ? query.which : KD_NONE,
+                                      row_length, min(total, k) - (k - row_length), query.skipped,
                                       key);
-        known = {own.q, total >= k && !parts ? kth_dist2(sh, k) : INFINITY};
+        known = {query.q, total >= k && !parts ? kth_dist2(sh, k) : INFINITY};
         __syncwarp();
     }
 }

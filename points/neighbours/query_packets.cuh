@@ -45,7 +45,7 @@ __device__ inline float most_of(float x, bool on) {
 /* One query of a packet. Excess lanes duplicate the last query and are masked off by a negative
    limit. */
 struct turn_query {
-    bool there;
+    bool valid;
     uint32_t place, which; /* position in processing order; index in the caller's order */
     vec3 q;
     float limit; /* bound on dist2; negative: inactive */
@@ -54,21 +54,24 @@ struct turn_query {
 };
 
 __device__ inline turn_query query_of_turn(const asked &queries, uint32_t own) {
-    turn_query of;
-    of.there = own < queries.count;
-    of.place = of.there ? own : queries.count - 1;
-    of.which = queries.order ? queries.order[of.place] : of.place;
-    of.q = asked_point(queries, of.which);
-    of.limit = of.there ? asked_bound2(queries, of.which, of.q) : -1.0f;
-    of.skipped = KD_NONE;
-    return of;
+    turn_query query;
+    query.valid = own < queries.count;
+    query.place = query.valid ? own : queries.count - 1;
+    query.which = queries.order ? queries.order[query.place] : query.place;
+    query.q = asked_point(queries, query.which);
+    query.limit = query.valid ? asked_bound2(queries, query.which, query.q) : -1.0f;
+    query.skipped = KD_NONE;
+    return query;
 }
 
 __device__ inline turn_query query_of_turn(const asked_own &queries, uint32_t own) {
-    const own_query of = own_query_of(queries, own);
-    return {
-        of.there,  of.place, of.row, of.q, of.there ? pointtree_bound2(queries.max_radius) : -1.0f,
-        of.skipped};
+    const own_query query = own_query_of(queries, own);
+    return {query.valid,
+            query.place,
+            query.row,
+            query.q,
+            query.valid ? pointtree_bound2(queries.max_radius) : -1.0f,
+            query.skipped};
 }
 
 /* The bounding box of the active lanes' queries. */
@@ -107,8 +110,8 @@ __device__ inline home_order home_order_of(const view &index, const asked_own &q
                                            uint32_t place, vec3, bool on) {
     if (queries.codes)
         return {queries.codes[place] >> queries.code_shift, __ballot_sync(ALL_LANES, on)};
-    const bool strays = index.strays[chunk_of(index, queries, place)] == place;
-    return {strays ? 1u : 0u, __ballot_sync(ALL_LANES, on)};
+    const bool outliers = index.outliers[chunk_of(index, queries, place)] == place;
+    return {outliers ? 1u : 0u, __ballot_sync(ALL_LANES, on)};
 }
 
 /* Sorts eight keys with a network of 19 comparisons. */
@@ -175,9 +178,9 @@ template <int K, bool OWN> struct packet_lane {
 };
 
 /* Returns which halves of a leaf any lane's query reaches, as two bits. */
-__device__ inline uint32_t wanted_halves(const leaf_halves &of, vec3 q, float bound2) {
-    const bool first = boxes_dist2(of.lo[0], of.hi[0], {q, q}) <= bound2;
-    const bool second = boxes_dist2(of.lo[1], of.hi[1], {q, q}) <= bound2;
+__device__ inline uint32_t wanted_halves(const leaf_halves &halves, vec3 q, float bound2) {
+    const bool first = boxes_dist2(halves.lo[0], halves.hi[0], {q, q}) <= bound2;
+    const bool second = boxes_dist2(halves.lo[1], halves.hi[1], {q, q}) <= bound2;
     return (__any_sync(ALL_LANES, first) ? 1u : 0u) | (__any_sync(ALL_LANES, second) ? 2u : 0u);
 }
 
@@ -214,17 +217,17 @@ __device__ inline uint32_t gather_near(float4 (&points)[32], float4 own, bool wa
    reach and points out of reach of the queries' box; `bound` is the largest bound of the lanes as
    float bits. Returns whether any query reaches the leaf. */
 template <int K, bool OWN>
-__device__ inline bool look_at_leaf(const view &index, packet_shared &sh, uint32_t leaf,
-                                    point_range of, vec3 q, const query_box &queries,
-                                    packet_lane<K, OWN> &mine, uint32_t &bound) {
+__device__ inline bool visit_leaf(const view &index, packet_shared &sh, uint32_t leaf,
+                                  point_range range, vec3 q, const query_box &queries,
+                                  packet_lane<K, OWN> &mine, uint32_t &bound) {
     const uint32_t wanted = wanted_halves(halves_of(index, leaf), q, mine.bound2);
     if (!wanted) return false;
-    const uint32_t width = half_width(of.end - of.begin);
+    const uint32_t width = half_width(range.end - range.begin);
     const uint32_t full = mine.first + (QUEUE_POINTS - QUEUE_STEP) * QUEUE_ROW;
-    for (uint32_t at = of.begin; at < of.end; at += 32) {
+    for (uint32_t at = range.begin; at < range.end; at += 32) {
         const uint32_t place = at + lane_id();
         const bool own_wanted =
-            place < of.end && (wanted & (place - of.begin < width ? 1u : 2u)) != 0;
+            place < range.end && (wanted & (place - range.begin < width ? 1u : 2u)) != 0;
         const float4 own = own_wanted ? index.points[place] : make_float4(0, 0, 0, 0);
         const uint32_t count = gather_near(sh.points, own, own_wanted, queries, bound);
 #pragma unroll 1
@@ -232,7 +235,7 @@ __device__ inline bool look_at_leaf(const view &index, packet_shared &sh, uint32
             offer_eight(sh.points + i, q, mine);
             if (K > 1 && __any_sync(ALL_LANES, mine.next > full)) mine.take_eight();
         }
-        bound = most_bound(mine.bound2);
+        bound = max_bound(mine.bound2);
     }
     return true;
 }
@@ -241,7 +244,8 @@ __device__ inline bool look_at_leaf(const view &index, packet_shared &sh, uint32
    is to be split off from the packet; it then has no results. */
 template <int K, class ASKED>
 __device__ inline bool visit_packet(const view &index, const ASKED &queries, packet_shared &sh,
-                                    uint32_t place, vec3 q, bool on, float limit, const parting &to,
+                                    uint32_t place, vec3 q, bool on, float limit,
+                                    const query_handover &handover,
                                     packet_lane<K, ASKED::OWN> &mine) {
     if (on) mine.best.open(limit);
     home_order homes = home_order_of(index, queries, place, q, on);
@@ -249,12 +253,12 @@ __device__ inline bool visit_packet(const view &index, const ASKED &queries, pac
     while (homes.to_come) {
         const bool now = homes.next();
         mine.open(sh, now ? limit : -1.0f);
-        uint32_t bound = most_bound(mine.bound2), patience = to.patience;
+        uint32_t bound = max_bound(mine.bound2), patience = handover.patience;
         const query_box box = box_of_queries(q, now);
         visit_leaves(
             index, sh.path, box, true, [&] { return bound; },
-            [&](uint32_t leaf, point_range of) {
-                if (!look_at_leaf(index, sh, leaf, of, q, box, mine, bound) && --patience == 0)
+            [&](uint32_t leaf, point_range range) {
+                if (!visit_leaf(index, sh, leaf, range, q, box, mine, bound) && --patience == 0)
                     bound = NO_MORE;
             });
         if (K > 1) mine.take_eight();
@@ -272,7 +276,7 @@ constexpr int packet_blocks(int k) {
 template <int K, class ASKED>
 __global__ __launch_bounds__(32 * PACKET_WARPS, packet_blocks(K)) void nearest_by_packets(
     const __grid_constant__ view index, ASKED queries, uint32_t k, uint32_t turns,
-    float reach_factor, parting to, answer_rows out) {
+    float reach_factor, query_handover to, answer_rows out) {
     __shared__ packet_shared all[PACKET_WARPS];
     grid_lets_next_begin();
     packet_shared &sh = all[threadIdx.x / 32];
@@ -281,23 +285,23 @@ __global__ __launch_bounds__(32 * PACKET_WARPS, packet_blocks(K)) void nearest_b
 #pragma unroll 1
     for (uint32_t turn = warp * turns; turn < (warp + 1) * turns; ++turn) {
         if (turn * 32 >= queries.count) return;
-        const turn_query own = query_of_turn(queries, turn * 32 + lane_id());
-        const query_bounds bounds = bounds_of(known, own.q, own.limit, reach_factor);
+        const turn_query query = query_of_turn(queries, turn * 32 + lane_id());
+        const query_bounds bounds = bounds_of(known, query.q, query.limit, reach_factor);
         packet_lane<K, ASKED::OWN> mine;
-        if (ASKED::OWN) mine.skipped = own.skipped;
-        mine.best.open(own.limit);
-        bool on = own.limit >= 0, parts = false;
+        if (ASKED::OWN) mine.skipped = query.skipped;
+        mine.best.open(query.limit);
+        bool on = query.limit >= 0, parts = false;
         float tried = bounds.expected;
         for (;;) {
-            parts |= visit_packet(index, queries, sh, own.place, own.q, on, tried, to, mine);
+            parts |= visit_packet(index, queries, sh, query.place, query.q, on, tried, to, mine);
             on = on && !parts && !mine.best.is_full() && tried < bounds.sure;
             if (!__any_sync(ALL_LANES, on)) break;
             tried = bounds.sure;
         }
         part_from_warp(to, turn * 32 + lane_id(), parts);
-        const bool found = own.limit >= 0 && !parts && mine.best.is_full();
-        known = {own.q, found ? mine.best.bound2() : INFINITY};
-        if (own.there && !parts) store_list(out, own.which, k, mine.best, own.limit >= 0);
+        const bool found = query.limit >= 0 && !parts && mine.best.is_full();
+        known = {query.q, found ? mine.best.bound2() : INFINITY};
+        if (query.valid && !parts) store_list(out, query.which, k, mine.best, query.limit >= 0);
     }
 }
 

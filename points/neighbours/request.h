@@ -3,7 +3,7 @@
    points/tree/walk.h, bit for bit: input ids and dist2, ordered by (dist2, id). */
 #ifndef KD_POINTS_NEIGHBOURS_REQUEST_H
 #define KD_POINTS_NEIGHBOURS_REQUEST_H
-#include "core/device/absent.h"
+#include "core/device/cuda_stubs.h"
 #include "points/tree/build_device.h"
 #include "points/tree/walk_metric.h"
 #include <stdbool.h>
@@ -35,7 +35,7 @@ typedef struct point_index_cuda {
     float *pairs;
     /* for each sub-tree of ten levels: position of its in-order successor, an ancestor stored with
        it that is often far from its other points */
-    uint32_t *strays;
+    uint32_t *outliers;
     /* one number: for each node that separates points with equal coordinates, the number of groups
        below it, summed */
     uint32_t *ties;
@@ -113,11 +113,11 @@ KD_DEVICE_CALL(point_query_cuda_nearest, (const point_query_cuda *query));
 KD_DEVICE_CALL(point_query_cuda_count_within, (const point_query_cuda *query, uint64_t *offsets));
 KD_DEVICE_CALL(point_query_cuda_within, (const point_query_cuda *query, const uint64_t *offsets));
 
-/* Self-queries: the same functions with the tree's own points as queries (query_own.cu); points,
+/* Self-queries: the same functions with the tree's own points as queries (query_self.cu); points,
    radii, coherent and turns of `query` are ignored. Queries are processed in index order, or sorted
    where that order is unsuitable (sorts_from). */
 /* Arguments of a self-query besides k or radius; also used on the CPU (query.h). */
-typedef struct point_own {
+typedef struct point_self_query {
     bool skips; /* a point is not its own neighbour */
     /* out: id of the point that each row belongs to, rows being in the cheapest order; NULL: row i
        belongs to the point with id i */
@@ -125,15 +125,18 @@ typedef struct point_own {
     double max_radius; /* CPU only; on a device see point_query_cuda */
     /* CPU only, likewise; NULL: Euclidean */
     const point_metric *metric;
-} point_own;
+} point_self_query;
 
-KD_DEVICE_CALL(point_own_cuda_scratch_bytes,
-               (size_t * bytes, const point_query_cuda *query, const point_own *own));
-KD_DEVICE_CALL(point_own_cuda_nearest, (const point_query_cuda *query, const point_own *own));
-KD_DEVICE_CALL(point_own_cuda_count_within,
-               (const point_query_cuda *query, const point_own *own, uint64_t *offsets));
-KD_DEVICE_CALL(point_own_cuda_within,
-               (const point_query_cuda *query, const point_own *own, const uint64_t *offsets));
+KD_DEVICE_CALL(point_self_cuda_scratch_bytes,
+               (size_t * bytes, const point_query_cuda *query, const point_self_query *self_query));
+KD_DEVICE_CALL(point_self_cuda_nearest,
+               (const point_query_cuda *query, const point_self_query *self_query));
+KD_DEVICE_CALL(point_self_cuda_count_within,
+               (const point_query_cuda *query, const point_self_query *self_query,
+                uint64_t *offsets));
+KD_DEVICE_CALL(point_self_cuda_within,
+               (const point_query_cuda *query, const point_self_query *self_query,
+                const uint64_t *offsets));
 
 #ifdef __cplusplus
 }

@@ -57,10 +57,9 @@ __device__ inline void each_within(const pointtree_nd_view &tree, const euclid &
 template <class TAKE>
 __device__ inline void each_within(const pointtree_nd_view &tree, const point_metric &metric,
                                    const void *query, double bound, const TAKE &take) {
-    neighbour_nd found;
+    neighbour_nd nd;
     metric_walk walk = metric_walk_begin(&tree, &metric);
-    while (metric_walk_next(&tree, &metric, query, bound, &walk, &found))
-        take(found.dist2, found.id);
+    while (metric_walk_next(&tree, &metric, query, bound, &walk, &nd)) take(nd.dist2, nd.id);
 }
 
 struct asked {
@@ -146,12 +145,12 @@ __global__ __launch_bounds__(BLOCK) void fill_by_walk(pointtree_nd_view tree, as
                                                       rows<real> out) {
     const uint64_t i = (uint64_t)blockIdx.x * BLOCK + threadIdx.x;
     if (i >= queries.points.count) return;
-    const uint64_t room = offsets[i + 1] - offsets[i];
+    const uint64_t fit = offsets[i + 1] - offsets[i];
     const rows<real> row = {out.ids + offsets[i], out.dist2 + offsets[i], NULL};
     uint64_t count = 0;
     each_within(tree, metric, point_array_at(&queries.points, i), bound2_of(queries, metric, i),
                 [&](double dist2, uint32_t id) {
-                    if (count == room) return;
+                    if (count == fit) return;
                     row.dist2[count] = (real)dist2;
                     row.ids[count++] = id;
                 });

@@ -55,10 +55,10 @@ __device__ inline void store_list(const answer_rows &out, uint32_t which, uint32
     uint32_t count = 0, id[K], dist2[K];
 #pragma unroll
     for (int i = 0; i < K; ++i) {
-        const bool there = any && (uint32_t)best.key[i] != KD_NONE;
-        id[i] = there ? (uint32_t)best.key[i] : KD_NONE;
-        dist2[i] = there ? (uint32_t)(best.key[i] >> 32) : __float_as_uint(INFINITY);
-        count += there && i < k;
+        const bool valid = any && (uint32_t)best.key[i] != KD_NONE;
+        id[i] = valid ? (uint32_t)best.key[i] : KD_NONE;
+        dist2[i] = valid ? (uint32_t)(best.key[i] >> 32) : __float_as_uint(INFINITY);
+        count += valid && i < k;
     }
     const uint64_t row = (uint64_t)which * k;
     const uintptr_t places = (uintptr_t)out.ids | (uintptr_t)out.dist2;
@@ -88,16 +88,16 @@ __device__ inline float2 pair_dist2(const view &index, uint32_t node, vec3 q) {
 }
 
 template <class LIST>
-__device__ inline void look_at_run(const view &index, uint32_t run, vec3 q, LIST &best) {
-    const point_range of = run_range(index, run);
-    for (uint32_t i = of.begin; i < of.end; i += 4) {
+__device__ inline void visit_run(const view &index, uint32_t run, vec3 q, LIST &best) {
+    const point_range range = run_range(index, run);
+    for (uint32_t i = range.begin; i < range.end; i += 4) {
         float4 p[4];
 #pragma unroll
-        for (int j = 0; j < 4; ++j) p[j] = index.points[min(i + j, of.end - 1)];
+        for (int j = 0; j < 4; ++j) p[j] = index.points[min(i + j, range.end - 1)];
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
             const float dist2 = pointtree_dist2(q, xyz(p[j]));
-            if ((dist2 <= best.bound2()) & (i + j < of.end))
+            if ((dist2 <= best.bound2()) & (i + j < range.end))
                 best.offer(dist2, __float_as_uint(p[j].w));
         }
     }
@@ -120,15 +120,15 @@ __global__ __launch_bounds__(THREADS_BLOCK) void nearest_by_threads(
     while (going) {
         bool in_reach = true;
         while (in_reach & (node < index.pair_count)) {
-            const float2 of = pair_dist2(index, node, q);
-            const bool right = of.y < of.x;
-            const float near = right ? of.y : of.x, far = right ? of.x : of.y;
+            const float2 dist2 = pair_dist2(index, node, q);
+            const bool right = dist2.y < dist2.x;
+            const float near = right ? dist2.y : dist2.x, far = right ? dist2.x : dist2.y;
             if (far <= best.bound2())
                 stack[depth++] = make_uint2(2 * node + 2 - right, __float_as_uint(far));
             in_reach = near <= best.bound2();
             node = 2 * node + 1 + right;
         }
-        if (in_reach) look_at_run(index, node - index.pair_count, q, best);
+        if (in_reach) visit_run(index, node - index.pair_count, q, best);
         do {
             going = depth > 0;
             if (!going) break;

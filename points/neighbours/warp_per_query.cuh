@@ -14,7 +14,7 @@
               the row from its offset on. */
 #ifndef KD_POINTS_NEIGHBOURS_WARP_PER_QUERY_CUH
 #define KD_POINTS_NEIGHBOURS_WARP_PER_QUERY_CUH
-#include "core/device/follow.cuh"
+#include "core/device/dependent_launch.cuh"
 #include "points/neighbours/leaf_index.cuh"
 #include <limits.h>
 
@@ -72,33 +72,34 @@ __device__ inline lane_box box_of_lane(const view &index, uint32_t level, uint32
 
 /* Calls look(leaf, its points) for every leaf that the bound does not exclude, the nearest of each
    group first. bound() returns the float bits of the largest bound of any of the queries. */
-template <class BOUND, class LOOK>
+template <class BOUND, class VISIT>
 __device__ inline void visit_leaves(const view &index, descent &path, const query_box &q, bool many,
-                                    const BOUND &bound, const LOOK &look) {
+                                    const BOUND &bound, const VISIT &visit) {
     int *above = &path.left[0][lane_id()]; /* the next level follows after 32 elements */
     uint32_t level = index.box_levels - 1, group = 0;
-    lane_box own = box_of_lane(index, level, 0, q, many);
-    int left = own.order;
+    lane_box lane_box = box_of_lane(index, level, 0, q, many);
+    int left = lane_box.order;
     for (;;) {
-        const int least = __reduce_min_sync(ALL_LANES, left);
-        if (least > (int)bound()) {
+        const int minimum = __reduce_min_sync(ALL_LANES, left);
+        if (minimum > (int)bound()) {
             if (++level == index.box_levels) return;
             left = above[32 * level];
             group >>= 5;
             continue;
         }
-        const uint32_t nearest = (uint32_t)__ffs((int)__ballot_sync(ALL_LANES, left == least)) - 1;
+        const uint32_t nearest =
+            (uint32_t)__ffs((int)__ballot_sync(ALL_LANES, left == minimum)) - 1;
         if (lane_id() == nearest) left = INT_MAX;
         const uint32_t box = group * 32 + nearest;
         if (level > 0) {
             above[32 * level] = left;
             group = box;
-            own = box_of_lane(index, --level, group, q, many);
-            left = own.order;
+            lane_box = box_of_lane(index, --level, group, q, many);
+            left = lane_box.order;
             continue;
         }
-        look(box, {__shfl_sync(ALL_LANES, own.points.begin, nearest),
-                   __shfl_sync(ALL_LANES, own.points.end, nearest)});
+        visit(box, {__shfl_sync(ALL_LANES, lane_box.points.begin, nearest),
+                    __shfl_sync(ALL_LANES, lane_box.points.end, nearest)});
     }
 }
 
@@ -106,10 +107,10 @@ __device__ inline void visit_leaves(const view &index, descent &path, const quer
 template <class BOUND, class TAKE>
 __device__ inline void visit_points(const view &index, descent &path, vec3 q, const BOUND &bound,
                                     const TAKE &take) {
-    visit_leaves(index, path, {q, q}, false, bound, [&](uint32_t, point_range of) {
-        for (uint32_t at = of.begin; at < of.end; at += 32) {
+    visit_leaves(index, path, {q, q}, false, bound, [&](uint32_t, point_range range) {
+        for (uint32_t at = range.begin; at < range.end; at += 32) {
             uint32_t dist2 = KD_NONE, id = 0;
-            if (at + lane_id() < of.end) {
+            if (at + lane_id() < range.end) {
                 const float4 p = index.points[at + lane_id()];
                 dist2 = __float_as_uint(pointtree_dist2(q, xyz(p)));
                 id = __float_as_uint(p.w);
@@ -121,7 +122,7 @@ __device__ inline void visit_points(const view &index, descent &path, vec3 q, co
 
 /* The nearest points so far, at most 32 * PARTS, and the resulting bound. */
 template <int PARTS> struct nearest_buffer {
-    static constexpr uint32_t ROOM = 32 * PARTS;
+    static constexpr uint32_t CAPACITY = 32 * PARTS;
     uint32_t *dist2, *id; /* in shared memory, per warp */
     uint32_t k, count, bound;
 
@@ -132,24 +133,25 @@ template <int PARTS> struct nearest_buffer {
         const uint32_t at = count + __popc(all & ((1u << lane_id()) - 1));
         if (useful) dist2[at] = new_dist2, id[at] = new_id;
         count += __popc(all);
-        if (count > ROOM - 32) shrink((k + ROOM - 32) / 2);
+        if (count > CAPACITY - 32) shrink((k + CAPACITY - 32) / 2);
     }
 
-    /* Keeps the k nearest and at most `most` in all. */
-    __device__ void shrink(uint32_t most) {
-        uint32_t d[PARTS], i[PARTS], least = KD_NONE, last = 0;
+    /* Keeps the k nearest and at most `maximum` in all. */
+    __device__ void shrink(uint32_t maximum) {
+        uint32_t d[PARTS], i[PARTS], minimum = KD_NONE, last = 0;
         __syncwarp();
 #pragma unroll
         for (int part = 0; part < PARTS; ++part) {
             const uint32_t at = part * 32 + lane_id();
             d[part] = at < count ? dist2[at] : KD_NONE;
             i[part] = at < count ? id[at] : KD_NONE;
-            least = min(least, d[part]);
+            minimum = min(minimum, d[part]);
             last = max(last, at < count ? d[part] : 0);
         }
-        uint32_t lo = __reduce_min_sync(ALL_LANES, least), hi = __reduce_max_sync(ALL_LANES, last);
+        uint32_t lo = __reduce_min_sync(ALL_LANES, minimum),
+                 hi = __reduce_max_sync(ALL_LANES, last);
         uint32_t within = count; /* points up to hi */
-        while (lo < hi && within > most) {
+        while (lo < hi && within > maximum) {
             const uint32_t middle = lo + (hi - lo) / 2;
             uint32_t below = 0;
 #pragma unroll
@@ -160,7 +162,7 @@ template <int PARTS> struct nearest_buffer {
             else
                 lo = middle + 1;
         }
-        const uint32_t last_id = within > most ? id_limit(d, i, hi) : KD_NONE;
+        const uint32_t last_id = within > maximum ? id_limit(d, i, hi) : KD_NONE;
         __syncwarp();
         count = 0;
 #pragma unroll
@@ -255,8 +257,8 @@ template <int PARTS> __device__ inline void sort_keys(unsigned long long (&key)[
                     key[other] = (b < a) == up ? a : b;
                 } else {
                     const unsigned long long other = __shfl_xor_sync(ALL_LANES, key[part], step);
-                    const bool least = ((e & run) == 0) == ((e & step) == 0);
-                    key[part] = (other < key[part]) == least ? other : key[part];
+                    const bool minimum = ((e & run) == 0) == ((e & step) == 0);
+                    key[part] = (other < key[part]) == minimum ? other : key[part];
                 }
             }
 }
@@ -320,22 +322,22 @@ __device__ inline warp_query query_of_warp(const asked &queries, uint32_t turn) 
 }
 
 __device__ inline warp_query query_of_warp(const asked_own &queries, uint32_t turn) {
-    const own_query of = own_query_of(queries, turn); /* index order without gaps */
-    return {of.row, of.skipped, of.q, pointtree_bound2(queries.max_radius)};
+    const own_query query = own_query_of(queries, turn); /* index order without gaps */
+    return {query.row, query.skipped, query.q, pointtree_bound2(queries.max_radius)};
 }
 
 template <int PARTS, bool OWN>
 __device__ inline void answer_by_leaves(const view &index, descent &path,
-                                        uint32_t (&buffer)[2][32 * PARTS], const warp_query &of,
+                                        uint32_t (&buffer)[2][32 * PARTS], const warp_query &query,
                                         uint32_t k, const answer_rows &out) {
-    nearest_buffer<PARTS> best = {buffer[0], buffer[1], k, 0, __float_as_uint(of.bound2)};
-    if (of.bound2 >= 0)
+    nearest_buffer<PARTS> best = {buffer[0], buffer[1], k, 0, __float_as_uint(query.bound2)};
+    if (query.bound2 >= 0)
         visit_points(
-            index, path, of.q, [&] { return best.bound; },
+            index, path, query.q, [&] { return best.bound; },
             [&](uint32_t dist2, uint32_t id) {
-                best.offer(OWN && id == of.skipped ? KD_NONE : dist2, id);
+                best.offer(OWN && id == query.skipped ? KD_NONE : dist2, id);
             });
-    store_row(out, of.which, best);
+    store_row(out, query.which, best);
 }
 
 template <int PARTS, class ASKED>
@@ -345,8 +347,8 @@ __global__ __launch_bounds__(32 * LEAVES_WARPS) void nearest_by_leaves(
     __shared__ uint32_t buffers[LEAVES_WARPS][2][32 * PARTS];
     const uint32_t warp = threadIdx.x / 32, turn = blockIdx.x * LEAVES_WARPS + warp;
     if (turn >= queries.count) return;
-    const warp_query of = query_of_warp(queries, turn);
-    answer_by_leaves<PARTS, ASKED::OWN>(index, paths[warp], buffers[warp], of, k, out);
+    const warp_query query = query_of_warp(queries, turn);
+    answer_by_leaves<PARTS, ASKED::OWN>(index, paths[warp], buffers[warp], query, k, out);
 }
 
 /* --- queries split off from a warp ---------------------------------------------------------- */
@@ -359,34 +361,36 @@ constexpr uint32_t APART_BLOCKS = 1584;   /* maximum: enough to fill a large dev
    many of all points, and one such warp delays all others. So a warp counts the leaves that it
    visits in vain; at a limit it appends its queries to this list and continues. Queries that need
    the same leaves stay together, however many leaves these are: all points may be equal. */
-struct parting {
+struct query_handover {
     uint32_t *count, *turns; /* length of the list; turn of each query in it */
     /* limit on leaves that no query reaches; KD_NONE: unlimited */
     uint32_t patience;
 };
 
 /* Appends the turns of the lanes with `goes` to the list. */
-__device__ inline void part_from_warp(const parting &to, uint32_t turn, bool goes) {
+__device__ inline void part_from_warp(const query_handover &handover, uint32_t turn, bool goes) {
     const unsigned all = __ballot_sync(ALL_LANES, goes);
     if (!all) return;
     uint32_t at = 0;
-    if (lane_id() == 0) at = atomicAdd(to.count, (unsigned)__popc(all));
+    if (lane_id() == 0) at = atomicAdd(handover.count, (unsigned)__popc(all));
     at = __shfl_sync(ALL_LANES, at, 0);
-    if (goes) to.turns[at + (uint32_t)__popc(all & ((1u << lane_id()) - 1))] = turn;
+    if (goes) handover.turns[at + (uint32_t)__popc(all & ((1u << lane_id()) - 1))] = turn;
 }
 
 /* One warp per query of the list, launched to start when all kernels that append to it have
    finished. */
 template <int PARTS, class ASKED>
-__global__ __launch_bounds__(32 * LEAVES_WARPS) void nearest_apart(
-    const __grid_constant__ view index, ASKED queries, uint32_t k, parting from, answer_rows out) {
+__global__
+__launch_bounds__(32 * LEAVES_WARPS) void nearest_apart(const __grid_constant__ view index,
+                                                        ASKED queries, uint32_t k,
+                                                        query_handover from, answer_rows out) {
     __shared__ descent paths[LEAVES_WARPS];
     __shared__ uint32_t buffers[LEAVES_WARPS][2][32 * PARTS];
     grid_waits_for_last();
     const uint32_t warp = threadIdx.x / 32, count = *from.count;
     for (uint32_t i = blockIdx.x * LEAVES_WARPS + warp; i < count; i += gridDim.x * LEAVES_WARPS) {
-        const warp_query of = query_of_warp(queries, from.turns[i]);
-        answer_by_leaves<PARTS, ASKED::OWN>(index, paths[warp], buffers[warp], of, k, out);
+        const warp_query query = query_of_warp(queries, from.turns[i]);
+        answer_by_leaves<PARTS, ASKED::OWN>(index, paths[warp], buffers[warp], query, k, out);
         __syncwarp();
     }
 }
@@ -401,17 +405,17 @@ __global__ __launch_bounds__(32 *
     __shared__ descent paths[LEAVES_WARPS];
     const uint32_t warp = threadIdx.x / 32, turn = blockIdx.x * LEAVES_WARPS + warp;
     if (turn >= queries.count) return;
-    const warp_query of = query_of_warp(queries, turn);
-    const uint32_t bound = __float_as_uint(of.bound2);
+    const warp_query query = query_of_warp(queries, turn);
+    const uint32_t bound = __float_as_uint(query.bound2);
     uint64_t count = 0;
-    if (of.bound2 >= 0)
+    if (query.bound2 >= 0)
         visit_points(
-            index, paths[warp], of.q, [&] { return bound; },
+            index, paths[warp], query.q, [&] { return bound; },
             [&](uint32_t dist2, uint32_t id) {
-                const bool in = dist2 <= bound && !(ASKED::OWN && id == of.skipped);
+                const bool in = dist2 <= bound && !(ASKED::OWN && id == query.skipped);
                 count += __popc(__ballot_sync(ALL_LANES, in));
             });
-    if (lane_id() == 0) counts[of.which] = count;
+    if (lane_id() == 0) counts[query.which] = count;
 }
 
 /* Stores the same points, sorted, at their offsets. Neither ids nor dist2 may be NULL. */
@@ -421,21 +425,21 @@ __global__ __launch_bounds__(32 * LEAVES_WARPS) void fill_by_leaves(
     __shared__ descent paths[LEAVES_WARPS];
     const uint32_t warp = threadIdx.x / 32, turn = blockIdx.x * LEAVES_WARPS + warp;
     if (turn >= queries.count) return;
-    const warp_query of = query_of_warp(queries, turn);
-    if (!(of.bound2 >= 0)) return;
-    const uint32_t bound = __float_as_uint(of.bound2);
-    const uint64_t begin = offsets[of.which], room = offsets[of.which + 1] - begin;
+    const warp_query query = query_of_warp(queries, turn);
+    if (!(query.bound2 >= 0)) return;
+    const uint32_t bound = __float_as_uint(query.bound2);
+    const uint64_t begin = offsets[query.which], fit = offsets[query.which + 1] - begin;
     uint32_t *dist2 = (uint32_t *)out.dist2 + begin, *ids = out.ids + begin, count = 0;
     visit_points(
-        index, paths[warp], of.q, [&] { return bound; },
+        index, paths[warp], query.q, [&] { return bound; },
         [&](uint32_t d, uint32_t id) {
-            const bool in = d <= bound && !(ASKED::OWN && id == of.skipped);
+            const bool in = d <= bound && !(ASKED::OWN && id == query.skipped);
             const unsigned all = __ballot_sync(ALL_LANES, in);
             const uint32_t at = count + __popc(all & ((1u << lane_id()) - 1));
-            if (in && at < room) dist2[at] = d, ids[at] = id;
+            if (in && at < fit) dist2[at] = d, ids[at] = id;
             count += __popc(all);
         });
-    sort_answers(dist2, ids, (uint32_t)(count < room ? count : room));
+    sort_answers(dist2, ids, (uint32_t)(count < fit ? count : fit));
 }
 
 } // namespace point_index

@@ -9,7 +9,7 @@
          branches. */
 #ifndef KD_POINTS_PAPERS_APPROXIMATE_H
 #define KD_POINTS_PAPERS_APPROXIMATE_H
-#include "core/device/absent.h"
+#include "core/device/cuda_stubs.h"
 #include "core/status.h"
 #include "points/tree/walk_nd.h"
 
@@ -60,8 +60,8 @@ KD_FN bool pointtree_approximate(const pointtree_nd_view *tree, const void *quer
                 pointtree_nd_difference(tree->scalar, point_coordinate(query, tree->scalar, axis),
                                         pointtree_nd_coordinate(tree, node, axis));
             const uint32_t side = distance > 0;
-            const double apart = fabs(distance) > slack ? fabs(distance) - slack : 0;
-            const double beyond = pointtree_nd_square(tree->scalar, apart);
+            const double difference = fabs(distance) > slack ? fabs(distance) - slack : 0;
+            const double beyond = pointtree_nd_square(tree->scalar, difference);
             pointtree_branch other;
             other.node = 2 * node + 2 - side;
             other.dist2 = beyond > branch.dist2 ? beyond : branch.dist2;

@@ -39,21 +39,21 @@ struct subtree {
 template <typename real, int K> struct region { real lo[K], hi[K]; };
 
 template <typename real, int K>
-__device__ inline int region_widest(const region<real, K> &of, uint32_t dims) {
+__device__ inline int region_widest(const region<real, K> &region, uint32_t dims) {
     int widest = 0;
-    real most = of.hi[0] - of.lo[0];
+    real maximum = region.hi[0] - region.lo[0];
 #pragma unroll
     for (int a = 1; a < K; ++a) {
-        const real size = of.hi[a] - of.lo[a];
-        if (a < (int)dims && size > most) most = size, widest = a;
+        const real size = region.hi[a] - region.lo[a];
+        if (a < (int)dims && size > maximum) maximum = size, widest = a;
     }
     return widest;
 }
 
 template <typename real, int K>
-__device__ inline region<real, K> region_clipped(const region<real, K> &of, int axis, real plane,
+__device__ inline region<real, K> region_clipped(const region<real, K> &box, int axis, real plane,
                                                  bool right) {
-    region<real, K> part = of;
+    region<real, K> part = box;
 #pragma unroll
     for (int a = 0; a < K; ++a)
         if (a == axis) (right ? part.lo : part.hi)[a] = plane;
@@ -61,12 +61,12 @@ __device__ inline region<real, K> region_clipped(const region<real, K> &of, int 
 }
 
 template <typename real>
-__device__ inline real plane_of(const stage &s, const subtree &of, uint32_t local, int axis) {
-    return ((const real *)s.points)[(uint64_t)of.names[local] * s.stride + axis] + (real)0;
+__device__ inline real plane_of(const stage &s, const subtree &subtree, uint32_t local, int axis) {
+    return ((const real *)s.points)[(uint64_t)subtree.names[local] * s.stride + axis] + (real)0;
 }
 
-__device__ inline uint32_t node_below(const subtree &of, uint32_t down, uint32_t across) {
-    return pointtree_level_begin(of.level + down) + (of.index << down) + across;
+__device__ inline uint32_t node_below(const subtree &subtree, uint32_t down, uint32_t across) {
+    return pointtree_level_begin(subtree.level + down) + (subtree.index << down) + across;
 }
 
 __device__ inline void unpack(const uint16_t *eight, uint32_t (&out)[ITEMS]) {
@@ -78,15 +78,15 @@ __device__ inline void unpack(const uint16_t *eight, uint32_t (&out)[ITEMS]) {
 
 /* Loads the lists as local indices into shared memory; the first list becomes 0, 1, 2, ... */
 template <int K, int HEIGHT>
-__device__ inline void load_lists(bottom_shared<K, HEIGHT> &sh, const stage &s,
-                                  const list_set &from, const segment &own) {
+__device__ inline void load_lists(bottom_shared<K, HEIGHT> &sh, const stage &s, const list_set &set,
+                                  const segment &segment) {
     uint16_t *local = (uint16_t *)s.nodes;
     uint32_t point[ITEMS];
 #pragma unroll
     for (int i = 0; i < ITEMS; ++i) {
         const uint32_t at = i * sh.THREADS + threadIdx.x;
-        if (at >= own.count) continue;
-        local[from.list[0][own.begin + at]] = (uint16_t)at;
+        if (at >= segment.count) continue;
+        local[set.list[0][segment.begin + at]] = (uint16_t)at;
         sh.list[0][at] = (uint16_t)at;
     }
     __syncthreads();
@@ -95,12 +95,12 @@ __device__ inline void load_lists(bottom_shared<K, HEIGHT> &sh, const stage &s,
 #pragma unroll
         for (int i = 0; i < ITEMS; ++i) {
             const uint32_t at = i * sh.THREADS + threadIdx.x;
-            point[i] = at < own.count ? from.list[a][own.begin + at] : 0;
+            point[i] = at < segment.count ? set.list[a][segment.begin + at] : 0;
         }
 #pragma unroll
         for (int i = 0; i < ITEMS; ++i) {
             const uint32_t at = i * sh.THREADS + threadIdx.x;
-            if (at < own.count) sh.list[a][at] = local[point[i]];
+            if (at < segment.count) sh.list[a][at] = local[point[i]];
         }
     }
     __syncthreads();
@@ -179,20 +179,21 @@ __device__ inline void split_other_list(bottom_shared<K, HEIGHT> &sh, int a, con
 
 /* One level with `height` > 3 levels remaining: all slots of a thread belong to one node. */
 template <int K, int HEIGHT, bool WIDEST, typename real>
-__device__ inline void split_level(bottom_shared<K, HEIGHT> &sh, const stage &s, const subtree &of,
-                                   uint32_t height, int &axis, region<real, K> &domain) {
+__device__ inline void split_level(bottom_shared<K, HEIGHT> &sh, const stage &s,
+                                   const subtree &subtree, uint32_t height, int &axis,
+                                   region<real, K> &domain) {
     slots at;
     at.slot = threadIdx.x * ITEMS;
     at.index = at.slot >> height;
     at.offset = at.slot - (at.index << height);
     at.middle = 1u << (height - 1);
     at.across_warps = (1u << height) > 32 * ITEMS;
-    const segment part = segment_of(of.low, height, at.index);
-    const uint32_t count = at.slot < 1u << of.height ? part.count : 0;
+    const segment part = segment_of(subtree.low, height, at.index);
+    const uint32_t count = at.slot < 1u << subtree.height ? part.count : 0;
     at.left = part.left;
     at.valid = count > at.offset ? (int)min(count - at.offset, (uint32_t)ITEMS) : 0;
     if (WIDEST && at.valid && at.offset == 0)
-        s.tree_axes[node_below(of, of.height - height, at.index)] = (uint8_t)axis;
+        s.tree_axes[node_below(subtree, subtree.height - height, at.index)] = (uint8_t)axis;
     split_own_list(sh, sh.list[axis], at);
     int other = axis;
 #pragma unroll 1
@@ -202,7 +203,7 @@ __device__ inline void split_level(bottom_shared<K, HEIGHT> &sh, const stage &s,
     }
     if (WIDEST && count) {
         const uint32_t own = sh.placed[(at.index << height) + at.middle - 1];
-        domain = region_clipped<real, K>(domain, axis, plane_of<real>(s, of, own, axis),
+        domain = region_clipped<real, K>(domain, axis, plane_of<real>(s, subtree, own, axis),
                                          at.offset >= at.middle);
         axis = region_widest<real, K>(domain, s.dims);
     } else if (!WIDEST) {
@@ -221,49 +222,50 @@ template <int K> struct tail {
 /* Builds the `index`-th node of the block with LEVELS levels, over the points in the bit set
    `members`. */
 template <int LEVELS, int K, int HEIGHT, bool WIDEST, typename real>
-__device__ inline void split_tail(bottom_shared<K, HEIGHT> &sh, const stage &s, const subtree &of,
-                                  const tail<K> &from, uint32_t members, uint32_t index, int axis,
-                                  const region<real, K> &domain) {
+__device__ inline void split_tail(bottom_shared<K, HEIGHT> &sh, const stage &s,
+                                  const subtree &subtree, const tail<K> &tail, uint32_t members,
+                                  uint32_t index, int axis, const region<real, K> &domain) {
     if (!members) return;
     if (WIDEST) {
         axis = region_widest<real, K>(domain, s.dims);
-        s.tree_axes[node_below(of, of.height - LEVELS, index)] = (uint8_t)axis;
+        s.tree_axes[node_below(subtree, subtree.height - LEVELS, index)] = (uint8_t)axis;
     }
-    uint32_t order = from.order[0];
+    uint32_t order = tail.order[0];
 #pragma unroll
     for (int a = 1; a < K; ++a)
-        if (a == axis) order = from.order[a];
-    uint32_t rank = segment_of(of.low, LEVELS, index).left, left = 0, own = 0;
+        if (a == axis) order = tail.order[a];
+    uint32_t rank = segment_of(subtree.low, LEVELS, index).left, left = 0, own = 0;
     for (;; order >>= 4) {
         own = order & 7;
         if (!(members >> own & 1)) continue;
         if (rank-- == 0) break;
         left |= 1u << own;
     }
-    const uint32_t point = from.points[own], right = members & ~left & ~(1u << own);
+    const uint32_t point = tail.points[own], right = members & ~left & ~(1u << own);
     sh.placed[(index << LEVELS) + (1u << (LEVELS - 1)) - 1] = (uint16_t)point;
     if constexpr (LEVELS > 1) {
         const int next = axis + 1 == (int)s.dims ? 0 : axis + 1;
         region<real, K> parts[2] = {domain, domain};
         if (WIDEST) {
-            const real plane = plane_of<real>(s, of, point, axis);
+            const real plane = plane_of<real>(s, subtree, point, axis);
             parts[0] = region_clipped<real, K>(domain, axis, plane, false);
             parts[1] = region_clipped<real, K>(domain, axis, plane, true);
         }
-        split_tail<LEVELS - 1, K, HEIGHT, WIDEST, real>(sh, s, of, from, left, 2 * index, next,
+        split_tail<LEVELS - 1, K, HEIGHT, WIDEST, real>(sh, s, subtree, tail, left, 2 * index, next,
                                                         parts[0]);
-        split_tail<LEVELS - 1, K, HEIGHT, WIDEST, real>(sh, s, of, from, right, 2 * index + 1, next,
-                                                        parts[1]);
+        split_tail<LEVELS - 1, K, HEIGHT, WIDEST, real>(sh, s, subtree, tail, right, 2 * index + 1,
+                                                        next, parts[1]);
     }
 }
 
 /* Builds the remaining levels over this thread's points, which form one sub-tree. */
 template <int LEVELS, int K, int HEIGHT, bool WIDEST, typename real>
-__device__ inline void finish_tail(bottom_shared<K, HEIGHT> &sh, const stage &s, const subtree &of,
-                                   int axis, const region<real, K> &domain) {
+__device__ inline void finish_tail(bottom_shared<K, HEIGHT> &sh, const stage &s,
+                                   const subtree &subtree, int axis,
+                                   const region<real, K> &domain) {
     const uint32_t slot = threadIdx.x * ITEMS, index = slot >> LEVELS;
-    if (slot >= 1u << of.height) return;
-    const uint32_t count = segment_of(of.low, LEVELS, index).count;
+    if (slot >= 1u << subtree.height) return;
+    const uint32_t count = segment_of(subtree.low, LEVELS, index).count;
     tail<K> from;
     from.points = sh.list[0] + slot;
     for (uint32_t i = 0; i < count; ++i) sh.side[from.points[i]] = (uint8_t)i;
@@ -274,8 +276,8 @@ __device__ inline void finish_tail(bottom_shared<K, HEIGHT> &sh, const stage &s,
         for (uint32_t i = 0; a < (int)s.dims && i < count; ++i)
             from.order[a] |= (uint32_t)sh.side[sh.list[a][slot + i]] << 4 * i;
     }
-    split_tail<LEVELS, K, HEIGHT, WIDEST, real>(sh, s, of, from, (1u << count) - 1, index, axis,
-                                                domain);
+    split_tail<LEVELS, K, HEIGHT, WIDEST, real>(sh, s, subtree, from, (1u << count) - 1, index,
+                                                axis, domain);
 }
 
 template <int K, int HEIGHT, typename real>
@@ -297,12 +299,12 @@ __device__ inline region<real, K> root_region(bottom_shared<K, HEIGHT> &sh, cons
 /* Writes the ids: `placed` is in order, the tree in level order. */
 template <int K, int HEIGHT>
 __device__ inline void store_ids(const bottom_shared<K, HEIGHT> &sh, const stage &s,
-                                 const subtree &of, uint32_t count) {
+                                 const subtree &subtree, uint32_t count) {
     for (uint32_t i = threadIdx.x; i < count; i += sh.THREADS) {
         const uint32_t down = pointtree_log2(i + 1), across = i + 1 - (1u << down);
-        const uint32_t below = of.height - down;
+        const uint32_t below = subtree.height - down;
         const uint32_t slot = (across << below) + (1u << (below - 1)) - 1;
-        s.tree_ids[node_below(of, down, across)] = of.names[sh.placed[slot]];
+        s.tree_ids[node_below(subtree, down, across)] = subtree.names[sh.placed[slot]];
     }
 }
 
@@ -313,15 +315,15 @@ __global__ __launch_bounds__(bottom_shared<K, HEIGHT>::THREADS,
     extern __shared__ __align__(16) char shared[];
     bottom_shared<K, HEIGHT> &sh = *(bottom_shared<K, HEIGHT> *)shared;
     const uint32_t index = first + blockIdx.x;
-    const segment own = list_segment(s.tree, level, index);
+    const segment segment = list_segment(s.tree, level, index);
     /* A sub-tree without points on the last level has one level less, and all its levels are
        full. */
     const uint32_t levels = s.tree.levels - level, upper = (1u << (levels - 1)) - 1;
-    const uint32_t height = own.count > upper ? levels : levels - 1;
+    const uint32_t height = segment.count > upper ? levels : levels - 1;
     if (height == 0) return;
-    const subtree of = {level, index, height, own.count - (upper >> (levels - height)),
-                        from.list[0] + own.begin};
-    load_lists(sh, s, from, own);
+    const subtree subtree = {level, index, height, segment.count - (upper >> (levels - height)),
+                             from.list[0] + segment.begin};
+    load_lists(sh, s, from, segment);
     region<real, K> domain = {};
     int axis = (int)(level % s.dims);
     if (WIDEST) {
@@ -330,15 +332,15 @@ __global__ __launch_bounds__(bottom_shared<K, HEIGHT>::THREADS,
     }
 #pragma unroll 1
     for (uint32_t h = height; h > 3; --h)
-        split_level<K, HEIGHT, WIDEST, real>(sh, s, of, h, axis, domain);
+        split_level<K, HEIGHT, WIDEST, real>(sh, s, subtree, h, axis, domain);
     if (height >= 3)
-        finish_tail<3, K, HEIGHT, WIDEST, real>(sh, s, of, axis, domain);
+        finish_tail<3, K, HEIGHT, WIDEST, real>(sh, s, subtree, axis, domain);
     else if (height == 2)
-        finish_tail<2, K, HEIGHT, WIDEST, real>(sh, s, of, axis, domain);
+        finish_tail<2, K, HEIGHT, WIDEST, real>(sh, s, subtree, axis, domain);
     else
-        finish_tail<1, K, HEIGHT, WIDEST, real>(sh, s, of, axis, domain);
+        finish_tail<1, K, HEIGHT, WIDEST, real>(sh, s, subtree, axis, domain);
     __syncthreads();
-    store_ids(sh, s, of, own.count);
+    store_ids(sh, s, subtree, segment.count);
 }
 
 } // namespace lists

@@ -46,7 +46,7 @@ template <int BITS> __global__ __launch_bounds__(MOVE_THREADS) void count_digits
     constexpr uint32_t DIGITS = 1u << BITS;
     __shared__ uint32_t total[DIGITS];
     const uint32_t index = blockIdx.x / m.tiles, tile = blockIdx.x % m.tiles;
-    const segment own = list_segment(s.tree, m.depth, index);
+    const segment segment = list_segment(s.tree, m.depth, index);
     const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     const uint32_t first = tile * TILE + warp * 32 * MOVE_ROUNDS + lane;
     if (threadIdx.x < DIGITS) total[threadIdx.x] = 0;
@@ -54,13 +54,14 @@ template <int BITS> __global__ __launch_bounds__(MOVE_THREADS) void count_digits
     uint32_t point[MOVE_ROUNDS], tag[MOVE_ROUNDS], count = 0;
 #pragma unroll
     for (int r = 0; r < MOVE_ROUNDS; ++r)
-        point[r] = first + 32 * r < own.count ? m.list[own.begin + first + 32 * r] : 0;
+        point[r] = first + 32 * r < segment.count ? m.list[segment.begin + first + 32 * r] : 0;
 #pragma unroll
     for (int r = 0; r < MOVE_ROUNDS; ++r)
-        tag[r] = first + 32 * r < own.count ? s.tags[point[r]] : PLACED;
+        tag[r] = first + 32 * r < segment.count ? s.tags[point[r]] : PLACED;
 #pragma unroll
     for (int r = 0; r < MOVE_ROUNDS; ++r) {
-        if (first + 32 * r < own.count) s.moving[own.begin + first + 32 * r] = (uint8_t)tag[r];
+        if (first + 32 * r < segment.count)
+            s.moving[segment.begin + first + 32 * r] = (uint8_t)tag[r];
         unsigned ballot[BITS], active;
         vote<BITS>(ballot, active, tag[r], !(tag[r] & PLACED));
         count += __popc(lanes_with<BITS>(ballot, active, lane));
@@ -144,16 +145,16 @@ template <int BITS> __global__ __launch_bounds__(MOVE_THREADS) void move_points(
     constexpr uint32_t DIGITS = 1u << BITS;
     __shared__ move_shared<BITS> sh;
     const uint32_t index = blockIdx.x / m.tiles, tile = blockIdx.x % m.tiles;
-    const segment own = list_segment(s.tree, m.depth, index);
-    if (tile * TILE >= own.count) return;
+    const segment segment = list_segment(s.tree, m.depth, index);
+    if (tile * TILE >= segment.count) return;
     const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     const uint32_t first = tile * TILE + warp * 32 * MOVE_ROUNDS + lane;
     uint32_t point[MOVE_ROUNDS], tag[MOVE_ROUNDS], place[MOVE_ROUNDS], count = 0;
 #pragma unroll
     for (int r = 0; r < MOVE_ROUNDS; ++r) {
-        const bool has = first + 32 * r < own.count;
-        point[r] = has ? m.list[own.begin + first + 32 * r] : 0;
-        tag[r] = has ? s.moving[own.begin + first + 32 * r] : PLACED;
+        const bool has = first + 32 * r < segment.count;
+        point[r] = has ? m.list[segment.begin + first + 32 * r] : 0;
+        tag[r] = has ? s.moving[segment.begin + first + 32 * r] : PLACED;
     }
 #pragma unroll
     for (int r = 0; r < MOVE_ROUNDS; ++r) {

@@ -80,12 +80,12 @@ template <typename real>
 __global__ __launch_bounds__(BLOCK) void sort_runs(presort<real> p, uint32_t *list) {
     const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
     if (i >= p.count) return;
-    const typename presort<real>::key own = p.keys_sorted[i];
-    if (i && p.keys_sorted[i - 1] == own) return;
+    const typename presort<real>::key key = p.keys_sorted[i];
+    if (i && p.keys_sorted[i - 1] == key) return;
     p.differs[i] = 1;
-    if (i + 1 == p.count || p.keys_sorted[i + 1] != own) return;
+    if (i + 1 == p.count || p.keys_sorted[i + 1] != key) return;
     uint32_t run = 2;
-    while (run <= RUN && i + run < p.count && p.keys_sorted[i + run] == own) ++run;
+    while (run <= RUN && i + run < p.count && p.keys_sorted[i + run] == key) ++run;
     if (run > RUN) {
         *p.long_runs = 1;
         return;

@@ -17,8 +17,8 @@ __global__ __launch_bounds__(BLOCK) inline void take_nodes(stage s, list_set fro
     if (index >= 1u << level) return;
     const uint32_t node = pointtree_level_begin(level) + index;
     const uint32_t axis = s.tree_axes ? s.tree_axes[node] : level % s.dims;
-    const segment own = list_segment(s.tree, level, index);
-    s.tree_ids[node] = from.list[axis][own.begin + own.left];
+    const segment segment = list_segment(s.tree, level, index);
+    s.tree_ids[node] = from.list[axis][segment.begin + segment.left];
 }
 
 constexpr int TOLD = 4; /* points per thread, to keep several loads in flight */

@@ -19,8 +19,8 @@
 
 enum {
     BROWN_GRAIN = 1 << 14,
-    BROWN_PIECES = 64,           /* pieces of a segment that all cores partition */
-    BROWN_PIECE_LEAST = 1 << 14, /* minimum references per piece */
+    BROWN_PIECES = 64,         /* pieces of a segment that all cores partition */
+    BROWN_PIECE_MIN = 1 << 14, /* minimum references per piece */
     /* runs of equal coordinates up to this length are sorted by insertion */
     BROWN_RUN = 32
 };
@@ -200,7 +200,7 @@ static void split_piece(void *context, int64_t begin, int64_t end, int thread) {
 /* Robinson's first partitioner: all cores partition one segment. */
 static void split_on_all_cores(brown_split *split, uint32_t count) {
     split->piece = count / BROWN_PIECES + 1;
-    if (split->piece < BROWN_PIECE_LEAST) split->piece = BROWN_PIECE_LEAST;
+    if (split->piece < BROWN_PIECE_MIN) split->piece = BROWN_PIECE_MIN;
     const int64_t pieces = (count + split->piece - 1) / split->piece;
     parallel_for(count, split->piece, count_piece, split);
     uint32_t below = 0, above = split->left + 1;
@@ -254,19 +254,19 @@ static void node_piece(void *context, int64_t begin, int64_t end, int thread) {
         split_node(work, pointtree_level_begin(work->level) + (uint32_t)i, false);
 }
 
-static kd_status split_levels(brown_work *work, job *watched) {
+static kd_status split_levels(brown_work *work, job_control *job) {
     const uint32_t levels = pointtree_levels(work->count);
     for (work->level = 0; work->level < levels; ++work->level) {
         const uint32_t first = pointtree_level_begin(work->level);
         const uint32_t end = pointtree_level_begin(work->level + 1);
         const uint32_t nodes = (end < work->count ? end : work->count) - first;
         const uint32_t each = work->count / nodes;
-        if (each > 4 * BROWN_PIECE_LEAST)
+        if (each > 4 * BROWN_PIECE_MIN)
             for (uint32_t i = 0; i < nodes; ++i) split_node(work, first + i, true);
         else
-            parallel_for(nodes, BROWN_PIECE_LEAST / (each + 1) + 1, node_piece, work);
-        job_advance(watched, nodes);
-        KD_REQUIRE(!job_cancelled(watched), KD_INTERRUPTED,
+            parallel_for(nodes, BROWN_PIECE_MIN / (each + 1) + 1, node_piece, work);
+        job_advance(job, nodes);
+        KD_REQUIRE(!job_cancelled(job), KD_INTERRUPTED,
                    "building the point tree was cancelled at level %u", work->level);
     }
     return KD_OK;
@@ -282,7 +282,7 @@ static kd_status reserve(brown_work *work) {
     return memory_reserve(&work->scratch, radix_sort_scratch_bytes(work->count), 1);
 }
 
-static kd_status build_brown(pointtree *out, const point_array *points, job *watched) {
+static kd_status build_brown(pointtree *out, const point_array *points, job_control *job) {
     kd_status status = KD_OK;
     brown_work work;
     double times[POINT_STAGES + 1];
@@ -298,7 +298,7 @@ static kd_status build_brown(pointtree *out, const point_array *points, job *wat
     times[1] = timing_now();
     if (out->options.unique) remove_duplicates(&work);
     times[2] = timing_now();
-    KD_TRY_GOTO(split_levels(&work, watched));
+    KD_TRY_GOTO(split_levels(&work, job));
     times[3] = timing_now();
     pointtree_gather(out, points);
     times[4] = timing_now();

@@ -30,13 +30,13 @@ const char *const stage_names[POINT_STAGES] = {"sort and remove", "-", "partitio
    axis, and devices with less of it take one level less. */
 kd_status bottom_height(uint32_t *height, uint32_t dims) {
     size_t shared = 0;
-    KD_TRY(cuda_shared_most(&shared));
+    KD_TRY(cuda_shared_max(&shared));
     const size_t needed = dims <= 2   ? sizeof(bottom_shared<2, 13>)
                           : dims == 3 ? sizeof(bottom_shared<3, 13>)
                           : dims == 4 ? sizeof(bottom_shared<4, 13>)
                                       : sizeof(bottom_shared<8, 12>);
-    static_assert(sizeof(bottom_shared<4, 12>) <= CUDA_SHARED_LEAST &&
-                      sizeof(bottom_shared<8, 11>) <= CUDA_SHARED_LEAST,
+    static_assert(sizeof(bottom_shared<4, 12>) <= CUDA_SHARED_MIN &&
+                      sizeof(bottom_shared<8, 11>) <= CUDA_SHARED_MIN,
                   "every device has that");
     *height = (dims <= 4 ? 13u : 12u) - (needed > shared);
     return KD_OK;
@@ -48,13 +48,13 @@ uint32_t bottom_level(const layout &tree, uint32_t height) {
 
 /* Returns the number of counts that the largest partition needs. */
 uint64_t counts_needed(const layout &tree, uint32_t bottom) {
-    uint64_t most = 1;
+    uint64_t maximum = 1;
     for (uint32_t depth = 0; depth < bottom; ++depth) {
         const uint32_t levels = bottom - depth < MOVE_BITS ? bottom - depth : MOVE_BITS;
         const uint64_t counts = (uint64_t)move_tiles(tree, depth) << (depth + levels);
-        most = counts > most ? counts : most;
+        maximum = counts > maximum ? counts : maximum;
     }
-    return most;
+    return maximum;
 }
 
 template <typename real> struct plan {
@@ -151,14 +151,14 @@ template <typename real> kd_status split_level(plan<real> *p, uint32_t level) {
 
 /* Finishes the sub-trees [first, end) of a level. */
 template <int K, int HEIGHT, int BLOCKS, bool WIDEST, typename real>
-kd_status finish_some(const stage &s, const list_set &from, uint32_t level, uint32_t first,
+kd_status finish_some(const stage &s, const list_set &set, uint32_t level, uint32_t first,
                       uint32_t end, cudaStream_t stream) {
     if (first == end) return KD_OK;
     const auto kernel = finish_subtrees<K, HEIGHT, BLOCKS, WIDEST, real>;
     typedef bottom_shared<K, HEIGHT> shared;
     KD_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                  (int)sizeof(shared)));
-    kernel<<<end - first, shared::THREADS, sizeof(shared), stream>>>(s, from, level, first);
+    kernel<<<end - first, shared::THREADS, sizeof(shared), stream>>>(s, set, level, first);
     KD_CUDA_LAUNCHED("finish_subtrees");
     return KD_OK;
 }
@@ -166,24 +166,24 @@ kd_status finish_some(const stage &s, const list_set &from, uint32_t level, uint
 /* Finishes first the sub-trees with points on the tree's last level, then the others, which have
    one level less and so half the threads. */
 template <int K, int HEIGHT, bool WIDEST, typename real>
-kd_status finish(const stage &s, const list_set &from, uint32_t height, uint32_t level,
+kd_status finish(const stage &s, const list_set &set, uint32_t height, uint32_t level,
                  cudaStream_t stream) {
     constexpr int BLOCKS = WIDEST && HEIGHT == 13 ? 1 : 2; /* regions take registers */
     const uint32_t width = 1u << (s.tree.levels - 1 - level), all = 1u << level;
     if (height < HEIGHT)
-        return finish_some<K, HEIGHT - 1, 2 * BLOCKS, WIDEST, real>(s, from, level, 0, all, stream);
+        return finish_some<K, HEIGHT - 1, 2 * BLOCKS, WIDEST, real>(s, set, level, 0, all, stream);
     const uint32_t whole = (s.tree.low + width - 1) / width;
-    KD_TRY((finish_some<K, HEIGHT, BLOCKS, WIDEST, real>(s, from, level, 0, whole, stream)));
-    return finish_some<K, HEIGHT - 1, 2 * BLOCKS, WIDEST, real>(s, from, level, whole, all, stream);
+    KD_TRY((finish_some<K, HEIGHT, BLOCKS, WIDEST, real>(s, set, level, 0, whole, stream)));
+    return finish_some<K, HEIGHT - 1, 2 * BLOCKS, WIDEST, real>(s, set, level, whole, all, stream);
 }
 
 template <bool WIDEST, typename real>
-kd_status finish_all(const stage &s, const list_set &from, uint32_t height, uint32_t level,
+kd_status finish_all(const stage &s, const list_set &set, uint32_t height, uint32_t level,
                      cudaStream_t stream) {
-    return s.dims <= 2   ? finish<2, 13, WIDEST, real>(s, from, height, level, stream)
-           : s.dims == 3 ? finish<3, 13, WIDEST, real>(s, from, height, level, stream)
-           : s.dims == 4 ? finish<4, 13, WIDEST, real>(s, from, height, level, stream)
-                         : finish<8, 12, WIDEST, real>(s, from, height, level, stream);
+    return s.dims <= 2   ? finish<2, 13, WIDEST, real>(s, set, height, level, stream)
+           : s.dims == 3 ? finish<3, 13, WIDEST, real>(s, set, height, level, stream)
+           : s.dims == 4 ? finish<4, 13, WIDEST, real>(s, set, height, level, stream)
+                         : finish<8, 12, WIDEST, real>(s, set, height, level, stream);
 }
 
 template <typename real> kd_status split_levels(plan<real> *p, point_build_stages *stages) {

@@ -109,7 +109,7 @@ static void place_piece(void *context, int64_t begin, int64_t end, int thread) {
     for (int64_t i = begin; i < end; ++i) steps->out->ids[steps->tags[i]] = (uint32_t)i;
 }
 
-static kd_status build_wald(pointtree *out, const point_array *points, job *watched) {
+static kd_status build_wald(pointtree *out, const point_array *points, job_control *job) {
     wald_steps steps;
     KD_TRY(wald_open(&steps, out, points));
     kd_status status = KD_OK;
@@ -117,8 +117,8 @@ static kd_status build_wald(pointtree *out, const point_array *points, job *watc
     while (steps.level + 1 < levels && status == KD_OK) {
         wald_sort(&steps);
         wald_update(&steps);
-        job_advance(watched, pointtree_level_begin(steps.level) / 2 + 1);
-        if (job_cancelled(watched))
+        job_advance(job, pointtree_level_begin(steps.level) / 2 + 1);
+        if (job_cancelled(job))
             status = status_fail(KD_INTERRUPTED, __FILE__, __LINE__,
                                  "building the point tree was cancelled at level %u", steps.level);
     }

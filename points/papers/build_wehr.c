@@ -215,7 +215,7 @@ static void tell_level(const wehr_work *work, uint32_t chunk, double seconds) {
     if (p->level_seconds) p->level_seconds[work->level] = seconds;
 }
 
-static kd_status sort_levels(wehr_work *work, job *watched) {
+static kd_status sort_levels(wehr_work *work, job_control *job) {
     kd_status status = KD_OK;
     const uint32_t count = work->out->count, levels = pointtree_levels(count);
     uint32_t block = work->parameters.block, *counts = NULL;
@@ -232,8 +232,8 @@ static kd_status sort_levels(wehr_work *work, job *watched) {
         else
             parallel_for(nodes, 4096 / (chunk + 1) + 1, chunk_piece, work);
         tell_level(work, chunk, timing_now() - started);
-        job_advance(watched, nodes);
-        if (job_cancelled(watched))
+        job_advance(job, nodes);
+        if (job_cancelled(job))
             status = status_fail(KD_INTERRUPTED, __FILE__, __LINE__,
                                  "building the point tree was cancelled at level %u", work->level);
     }
@@ -243,7 +243,7 @@ done:
 }
 
 kd_status build_wehr_with(pointtree *out, const point_array *points,
-                          const wehr_parameters *parameters, job *watched) {
+                          const wehr_parameters *parameters, job_control *job) {
     kd_status status = KD_OK;
     KD_REQUIRE(
         parameters->block >= WEHR_INSERTION && parameters->digit_bits >= 1 &&
@@ -264,7 +264,7 @@ kd_status build_wehr_with(pointtree *out, const point_array *points,
     KD_TRY_GOTO(KD_RESERVE(work.values, out->count));
     KD_TRY_GOTO(KD_RESERVE(work.values_spare, out->count));
     for (uint32_t i = 0; i < out->count; ++i) work.ids[i] = i;
-    KD_TRY_GOTO(sort_levels(&work, watched));
+    KD_TRY_GOTO(sort_levels(&work, job));
     const double placing = timing_now();
     pointtree_gather(out, points);
     out->stage_seconds[3] = timing_now() - placing;
@@ -278,9 +278,9 @@ done:
     return status;
 }
 
-static kd_status build_wehr(pointtree *out, const point_array *points, job *watched) {
+static kd_status build_wehr(pointtree *out, const point_array *points, job_control *job) {
     const wehr_parameters parameters = wehr_parameters_default();
-    return build_wehr_with(out, points, &parameters, watched);
+    return build_wehr_with(out, points, &parameters, job);
 }
 
 static const char *const wehr_stages[POINT_STAGES] = {"sort together", "sort a core each",
@@ -296,7 +296,7 @@ const pointtree_builder pointtree_builder_wehr = {
 
 kd_status wehr_tune(wehr_parameters *best, const point_array *points,
                     const pointtree_options *options) {
-    double least = (double)INFINITY;
+    double minimum = (double)INFINITY;
     *best = wehr_parameters_default();
     pointtree tree;
     KD_TRY(pointtree_open_by(&tree, points, options, &pointtree_builder_wehr, NULL));
@@ -307,8 +307,8 @@ kd_status wehr_tune(wehr_parameters *best, const point_array *points,
                 const wehr_parameters tried = {block, digit_bits, cutoff, 0, NULL};
                 const double started = timing_now();
                 status = build_wehr_with(&tree, points, &tried, NULL);
-                if (timing_now() - started >= least) continue;
-                least = timing_now() - started;
+                if (timing_now() - started >= minimum) continue;
+                minimum = timing_now() - started;
                 *best = tried;
             }
     pointtree_close(&tree);

@@ -84,7 +84,7 @@ kd_status count_bits(plan *p, const point_build_cuda *a) {
    overlap. */
 kd_status lay_out(plan *p, cuda_arena *arena, const point_build_cuda *a) {
     const uint32_t n = (uint32_t)a->points.count, dims = a->points.dims;
-    const uint32_t least_tile = 128 * ROUNDS, most_digits = 1u << 5;
+    const uint32_t min_tile = 128 * ROUNDS, max_digits = 1u << 5;
     *p = {};
     p->stream = (cudaStream_t)a->stream;
     p->s.tree = layout_of(n);
@@ -102,10 +102,10 @@ kd_status lay_out(plan *p, cuda_arena *arena, const point_build_cuda *a) {
         p->values[i] = (uint32_t *)cuda_arena_take(arena, n, sizeof(uint32_t));
     }
     /* chunks above the cutoff have at least 256 points */
-    const uint64_t blocks = (uint64_t)n / least_tile + n / 256 + 2;
-    p->s.counts = (uint32_t *)cuda_arena_take(arena, blocks * most_digits, sizeof(uint32_t));
+    const uint64_t blocks = (uint64_t)n / min_tile + n / 256 + 2;
+    p->s.counts = (uint32_t *)cuda_arena_take(arena, blocks * max_digits, sizeof(uint32_t));
     p->s.totals =
-        (uint32_t *)cuda_arena_take(arena, (n / 256 + 2) * (uint64_t)most_digits, sizeof(uint32_t));
+        (uint32_t *)cuda_arena_take(arena, (n / 256 + 2) * (uint64_t)max_digits, sizeof(uint32_t));
     if (before.used > arena->used) arena->used = before.used;
     const uint64_t stride = a->points.stride_bytes / point_scalar_bytes(a->points.scalar);
     p->tree = {a->points.coordinates, stride, dims, n, p->box, a->ids, a->axes, a->cells > 0};
@@ -184,17 +184,17 @@ kd_status find_cells(const plan *p, const point_build_cuda *a) {
     return KD_OK;
 }
 
-uint32_t most_bits(const plan *p) {
-    uint32_t most = 0;
+uint32_t max_bits(const plan *p) {
+    uint32_t maximum = 0;
     for (uint32_t axis = 0; axis < p->s.dims; ++axis)
-        if (p->bits[axis] > most) most = p->bits[axis];
-    return most;
+        if (p->bits[axis] > maximum) maximum = p->bits[axis];
+    return maximum;
 }
 
 template <typename real>
 kd_status sort_level(plan *p, uint32_t level, const wehr_parameters *parameters) {
     const bool widest = p->s.tree_axes != NULL;
-    const uint32_t found = widest ? most_bits(p) : p->bits[level % p->s.dims];
+    const uint32_t found = widest ? max_bits(p) : p->bits[level % p->s.dims];
     const uint32_t bits = found ? found : 1, step = parameters->digit_bits;
     const uint32_t largest = list_segment(p->s.tree, level, 0).count;
     if (widest) KD_TRY(widest::choose_level<real>(p->tree, level, p->stream));
@@ -217,7 +217,7 @@ kd_status sort_level(plan *p, uint32_t level, const wehr_parameters *parameters)
 }
 
 template <int HEIGHT, typename real> kd_status finish(const plan *p, uint32_t level) {
-    const uint32_t bits = most_bits(p) ? most_bits(p) : 1;
+    const uint32_t bits = max_bits(p) ? max_bits(p) : 1;
     typedef bottom_shared<HEIGHT, uint32_t> shared;
     if (bits + HEIGHT <= 32)
         finish_chunks<HEIGHT, uint32_t, real>
@@ -283,7 +283,7 @@ static kd_status build_wehr_cuda(const point_build_cuda *a) {
 }
 
 extern "C" kd_status wehr_tune_cuda(wehr_parameters *best, const point_build_cuda *a) {
-    double least = INFINITY, seconds = 0;
+    double minimum = INFINITY, seconds = 0;
     device_timer timer;
     kd_status status = KD_OK;
     *best = wehr_parameters_cuda_default();
@@ -297,8 +297,8 @@ extern "C" kd_status wehr_tune_cuda(wehr_parameters *best, const point_build_cud
                     status = device_timer_start(&timer, a->stream);
                     if (status == KD_OK) status = build_wehr_cuda_with(a, &tried);
                     if (status == KD_OK) status = device_timer_stop(&timer, a->stream, &seconds);
-                    if (status != KD_OK || seconds >= least) continue;
-                    least = seconds;
+                    if (status != KD_OK || seconds >= minimum) continue;
+                    minimum = seconds;
                     *best = tried;
                 }
     device_timer_close(&timer);

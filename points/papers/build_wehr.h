@@ -1,7 +1,7 @@
 /* Tuning parameters of the chunk-sorting builder; they do not affect the tree. */
 #ifndef KD_POINTS_PAPERS_BUILD_WEHR_H
 #define KD_POINTS_PAPERS_BUILD_WEHR_H
-#include "core/device/absent.h"
+#include "core/device/cuda_stubs.h"
 #include "points/tree/build.h"
 #include "points/tree/build_device.h"
 
@@ -25,7 +25,7 @@ wehr_parameters wehr_parameters_default(void);
 wehr_parameters wehr_parameters_cuda_default(void);
 
 kd_status build_wehr_with(pointtree *out, const point_array *points,
-                          const wehr_parameters *parameters, job *watched);
+                          const wehr_parameters *parameters, job_control *job);
 
 /* Finds the fastest parameters for such points by trial, like the paper's search for its block
    size. */

@@ -43,19 +43,19 @@ struct subtree {
     const uint32_t *names; /* maps local indices to points */
 };
 
-__device__ inline uint32_t node_below(const subtree &of, uint32_t down, uint32_t across) {
-    return pointtree_level_begin(of.level + down) + (of.index << down) + across;
+__device__ inline uint32_t node_below(const subtree &subtree, uint32_t down, uint32_t across) {
+    return pointtree_level_begin(subtree.level + down) + (subtree.index << down) + across;
 }
 
 /* Determines the axes of the nodes `down` levels below the root, in shared memory. */
 template <int HEIGHT, typename key, typename real>
 __device__ inline void choose_axes_below(bottom_shared<HEIGHT, key> &sh, const chunk_stage &s,
-                                         const widest::tree &tree, const subtree &of,
+                                         const widest::tree &tree, const subtree &subtree,
                                          uint32_t down) {
     for (uint32_t i = threadIdx.x; i < 1u << down; i += sh.THREADS) {
-        const uint32_t node = node_below(of, down, i);
+        const uint32_t node = node_below(subtree, down, i);
         if (!s.tree_axes) {
-            sh.axis[i] = (uint8_t)((of.level + down) % s.dims);
+            sh.axis[i] = (uint8_t)((subtree.level + down) % s.dims);
         } else if (node < s.tree.count) {
             const point_box domain = widest::domain_of<real>(tree, node);
             sh.axis[i] = (uint8_t)point_box_widest(&domain, s.dims,
@@ -113,19 +113,19 @@ __device__ inline void sort_by_counting(bottom_shared<HEIGHT, key> &sh, const pl
 /* Places the nodes of a level and moves all other positions to their child's chunk. */
 template <int HEIGHT, typename key>
 __device__ inline void descend(const bottom_shared<HEIGHT, key> &sh, const chunk_stage &s,
-                               const subtree &of, uint32_t down, places &at) {
+                               const subtree &subtree, uint32_t down, places &at) {
 #pragma unroll
     for (int i = 0; i < POINTS_A_THREAD; ++i) {
         if (at.index[i] == KD_NONE) continue;
         const uint32_t place = threadIdx.x * POINTS_A_THREAD + i, rank = place - at.begin[i];
         const uint32_t index = at.index[i], left = at.left[i];
         if (rank == left) {
-            s.tree_ids[node_below(of, down, index)] = of.names[sh.order[place]];
+            s.tree_ids[node_below(subtree, down, index)] = subtree.names[sh.order[place]];
             at.index[i] = KD_NONE;
             continue;
         }
         at.index[i] = 2 * index + (rank > left);
-        const segment child = segment_of(of.low, of.height - down - 1, at.index[i]);
+        const segment child = segment_of(subtree.low, subtree.height - down - 1, at.index[i]);
         at.begin[i] = child.begin;
         at.count[i] = child.count;
         at.left[i] = child.left;
@@ -137,41 +137,44 @@ template <int HEIGHT, typename key, typename real>
 __global__ __launch_bounds__(bottom_shared<HEIGHT, key>::THREADS) void finish_chunks(
     chunk_stage s, widest::tree tree, const uint32_t *ids, uint32_t level, uint32_t bits) {
     __shared__ bottom_shared<HEIGHT, key> sh;
-    const segment own = list_segment(s.tree, level, blockIdx.x);
+    const segment range = list_segment(s.tree, level, blockIdx.x);
     /* A sub-tree without points on the last level has one level less, and all its levels are
        full. */
     const uint32_t levels = s.tree.levels - level, upper = (1u << (levels - 1)) - 1;
-    const uint32_t height = own.count > upper ? levels : levels - 1;
+    const uint32_t height = range.count > upper ? levels : levels - 1;
     if (height == 0) return;
-    const subtree of = {
-        level,          blockIdx.x, own.count, height, own.count - (upper >> (levels - height)),
-        ids + own.begin};
+    const subtree subtree = {level,
+                             blockIdx.x,
+                             range.count,
+                             height,
+                             range.count - (upper >> (levels - height)),
+                             ids + range.begin};
     places at;
-    const segment root = segment_of(of.low, height, 0);
+    const segment root = segment_of(subtree.low, height, 0);
 #pragma unroll
     for (int i = 0; i < POINTS_A_THREAD; ++i) {
         const uint32_t place = threadIdx.x * POINTS_A_THREAD + i;
         sh.order[place] = (uint16_t)place;
-        at.index[i] = place < own.count ? 0 : KD_NONE;
+        at.index[i] = place < range.count ? 0 : KD_NONE;
         at.begin[i] = 0;
         at.count[i] = root.count;
         at.left[i] = root.left;
     }
     for (uint32_t down = 0; down < height; ++down) {
-        choose_axes_below<HEIGHT, key, real>(sh, s, tree, of, down);
+        choose_axes_below<HEIGHT, key, real>(sh, s, tree, subtree, down);
 #pragma unroll
         for (int i = 0; i < POINTS_A_THREAD; ++i) {
             const uint32_t place = threadIdx.x * POINTS_A_THREAD + i;
             if (at.index[i] != KD_NONE)
                 sh.cell[place] =
-                    s.cells[sh.axis[at.index[i]] * s.cell_stride + of.names[sh.order[place]]];
+                    s.cells[sh.axis[at.index[i]] * s.cell_stride + subtree.names[sh.order[place]]];
         }
         __syncthreads();
-        if (segment_of(of.low, height - down, 0).count > COUNTED)
-            sort_by_block(sh, at, own.count, bits);
+        if (segment_of(subtree.low, height - down, 0).count > COUNTED)
+            sort_by_block(sh, at, range.count, bits);
         else
             sort_by_counting(sh, at);
-        descend(sh, s, of, down, at);
+        descend(sh, s, subtree, down, at);
     }
 }
 

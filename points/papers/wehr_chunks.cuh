@@ -47,7 +47,7 @@ __global__ __launch_bounds__(THREADS) void count_cells(chunk_stage s, chunk_pass
     constexpr uint32_t DIGITS = 1u << BITS;
     __shared__ uint32_t total[DIGITS];
     const uint32_t index = blockIdx.x / p.tiles, tile = blockIdx.x % p.tiles;
-    const segment own = list_segment(s.tree, p.level, index);
+    const segment segment = list_segment(s.tree, p.level, index);
     const uint32_t node = pointtree_level_begin(p.level) + index;
     const uint32_t *cells = s.cells + axis_of(s, p.level, node) * s.cell_stride;
     const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
@@ -57,13 +57,13 @@ __global__ __launch_bounds__(THREADS) void count_cells(chunk_stage s, chunk_pass
     uint32_t value[ROUNDS], count = 0;
 #pragma unroll
     for (int r = 0; r < ROUNDS; ++r) {
-        const uint32_t at = own.begin + first + 32 * r;
-        value[r] = first + 32 * r >= own.count ? 0 : p.first ? cells[p.ids[at]] : p.values[at];
+        const uint32_t at = segment.begin + first + 32 * r;
+        value[r] = first + 32 * r >= segment.count ? 0 : p.first ? cells[p.ids[at]] : p.values[at];
     }
 #pragma unroll
     for (int r = 0; r < ROUNDS; ++r) {
-        const bool has = first + 32 * r < own.count;
-        if (has && p.first) p.values[own.begin + first + 32 * r] = value[r];
+        const bool has = first + 32 * r < segment.count;
+        if (has && p.first) p.values[segment.begin + first + 32 * r] = value[r];
         unsigned ballot[BITS], active;
         vote<BITS>(ballot, active, value[r] >> p.shift, has);
         count += __popc(lanes_with<BITS>(ballot, active, lane));
@@ -121,22 +121,22 @@ __global__ __launch_bounds__(THREADS) void distribute(chunk_stage s, chunk_pass 
     constexpr uint32_t DIGITS = 1u << BITS;
     __shared__ chunk_shared<BITS, THREADS> sh;
     const uint32_t index = blockIdx.x / p.tiles, tile = blockIdx.x % p.tiles;
-    const segment own = list_segment(s.tree, p.level, index);
-    if (tile * THREADS * ROUNDS >= own.count) return;
+    const segment segment = list_segment(s.tree, p.level, index);
+    if (tile * THREADS * ROUNDS >= segment.count) return;
     const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     const uint32_t first = tile * THREADS * ROUNDS + warp * 32 * ROUNDS + lane;
     uint32_t id[ROUNDS], value[ROUNDS], place[ROUNDS], count = 0;
 #pragma unroll
     for (int r = 0; r < ROUNDS; ++r) {
-        const uint32_t at = own.begin + first + 32 * r;
-        const bool has = first + 32 * r < own.count;
+        const uint32_t at = segment.begin + first + 32 * r;
+        const bool has = first + 32 * r < segment.count;
         id[r] = has ? p.ids[at] : 0;
         value[r] = has ? p.values[at] : 0;
     }
 #pragma unroll
     for (int r = 0; r < ROUNDS; ++r) {
         unsigned ballot[BITS], active;
-        vote<BITS>(ballot, active, value[r] >> p.shift, first + 32 * r < own.count);
+        vote<BITS>(ballot, active, value[r] >> p.shift, first + 32 * r < segment.count);
         const uint32_t digit = value[r] >> p.shift & (DIGITS - 1);
         const unsigned peers = lanes_with<BITS>(ballot, active, digit) & ((1u << lane) - 1);
         place[r] = __shfl_sync(ALL_LANES, count, digit) + __popc(peers);
@@ -148,7 +148,7 @@ __global__ __launch_bounds__(THREADS) void distribute(chunk_stage s, chunk_pass 
     __syncthreads();
 #pragma unroll
     for (int r = 0; r < ROUNDS; ++r) {
-        if (first + 32 * r >= own.count) continue;
+        if (first + 32 * r >= segment.count) continue;
         const uint32_t digit = value[r] >> p.shift & (DIGITS - 1);
         const uint32_t at = sh.first[digit] + sh.warp_before[warp][digit] + place[r];
         sh.id[at] = id[r];
@@ -158,9 +158,10 @@ __global__ __launch_bounds__(THREADS) void distribute(chunk_stage s, chunk_pass 
     for (uint32_t i = threadIdx.x; i < sh.points; i += THREADS) {
         const uint32_t digit = sh.value[i] >> p.shift & (DIGITS - 1);
         const uint32_t to = sh.to[digit] + i - sh.first[digit];
-        p.ids_to[own.begin + to] = sh.id[i];
-        p.values_to[own.begin + to] = sh.value[i];
-        if (p.last && to == own.left) s.tree_ids[pointtree_level_begin(p.level) + index] = sh.id[i];
+        p.ids_to[segment.begin + to] = sh.id[i];
+        p.values_to[segment.begin + to] = sh.value[i];
+        if (p.last && to == segment.left)
+            s.tree_ids[pointtree_level_begin(p.level) + index] = sh.id[i];
     }
 }
 

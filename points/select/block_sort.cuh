@@ -18,8 +18,8 @@ constexpr int SORT_ROUNDS = 6;
 
 /* The extremes of a crowded bin. */
 struct crowd {
-    uint32_t least, most; /* order bits of the coordinates */
-    uint32_t least_id, most_id;
+    uint32_t minimum, maximum; /* order bits of the coordinates */
+    uint32_t min_id, max_id;
 };
 
 template <int HEIGHT> struct bottom_shared {
@@ -36,38 +36,38 @@ template <int HEIGHT> struct bottom_shared {
         uint8_t side[SLOTS]; /* side of each point: see bottom.cuh */
     };
     uint32_t warp_sum[2 * WARPS];
-    uint32_t warp_most[WARPS];
+    uint32_t warp_max[WARPS];
     struct {
         crowd ends;
         uint32_t at_least, at_most; /* number of points at the extremes */
     } all;
 };
 
-__device__ inline uint32_t spread(float x, float least, float most, uint32_t bins) {
-    const float scale = (float)bins / (most - least);
-    const float at = (x - least) * scale;
+__device__ inline uint32_t spread(float x, float minimum, float maximum, uint32_t bins) {
+    const float scale = (float)bins / (maximum - minimum);
+    const float at = (x - minimum) * scale;
     return at < (float)bins ? (uint32_t)at : bins - 1; /* NaN if the range overflows: last bin */
 }
 
-__device__ inline uint32_t spread_ids(const crowd &in, uint32_t bins, uint32_t id) {
-    const float ids = (float)(in.most_id - in.least_id) + 1.0f;
-    return spread((float)(id - in.least_id), 0.0f, ids, bins);
+__device__ inline uint32_t spread_ids(const crowd &crowd, uint32_t bins, uint32_t id) {
+    const float ids = (float)(crowd.max_id - crowd.min_id) + 1.0f;
+    return spread((float)(id - crowd.min_id), 0.0f, ids, bins);
 }
 
 /* Returns the new bin of a point of a crowded bin that begins at `begin` and is subdivided into
    `bins`. */
-__device__ inline uint32_t spread_crowd(const crowd &in, uint32_t begin, uint32_t bins, float x,
+__device__ inline uint32_t spread_crowd(const crowd &crowd, uint32_t begin, uint32_t bins, float x,
                                         const float4 *record) {
-    if (in.least != in.most)
-        return begin + spread(x, pointtree_float_of_order_bits(in.least),
-                              pointtree_float_of_order_bits(in.most), bins);
-    return begin + spread_ids(in, bins, record_id(*record));
+    if (crowd.minimum != crowd.maximum)
+        return begin + spread(x, pointtree_float_of_order_bits(crowd.minimum),
+                              pointtree_float_of_order_bits(crowd.maximum), bins);
+    return begin + spread_ids(crowd, bins, record_id(*record));
 }
 
 /* Most values already lie between the extremes and need no atomic operation. */
-__device__ inline void widen(uint32_t *least, uint32_t *most, uint32_t value) {
-    if (value < *(volatile uint32_t *)least) atomicMin(least, value);
-    if (value > *(volatile uint32_t *)most) atomicMax(most, value);
+__device__ inline void widen(uint32_t *minimum, uint32_t *maximum, uint32_t value) {
+    if (value < *(volatile uint32_t *)minimum) atomicMin(minimum, value);
+    if (value > *(volatile uint32_t *)maximum) atomicMax(maximum, value);
 }
 
 /* Replaces the counts by the beginnings of the bins, sixteen bins per thread. Returns the largest
@@ -75,7 +75,7 @@ __device__ inline void widen(uint32_t *least, uint32_t *most, uint32_t value) {
 template <int HEIGHT> __device__ uint32_t scan_bins(bottom_shared<HEIGHT> &sh) {
     constexpr int WORDS = sh.BINS / sh.THREADS / 2;
     const int t = threadIdx.x, lane = t & 31, warp = t >> 5;
-    uint32_t word[WORDS], sum = 0, most = 0;
+    uint32_t word[WORDS], sum = 0, maximum = 0;
 #pragma unroll
     for (int i = 0; i < WORDS; i += 4) {
         const uint4 packed = ((uint4 *)sh.bin)[(t * WORDS + i) / 4];
@@ -84,7 +84,7 @@ template <int HEIGHT> __device__ uint32_t scan_bins(bottom_shared<HEIGHT> &sh) {
 #pragma unroll
     for (int i = 0; i < WORDS; ++i) {
         const uint32_t low = word[i] & 0xffff, high = word[i] >> 16;
-        most = max(most, max(low, high));
+        maximum = max(maximum, max(low, high));
         word[i] = sum | (sum + low) << 16;
         sum += low + high;
     }
@@ -94,19 +94,19 @@ template <int HEIGHT> __device__ uint32_t scan_bins(bottom_shared<HEIGHT> &sh) {
         const uint32_t other = __shfl_up_sync(ALL_LANES, before, step);
         if (lane >= step) before += other;
     }
-    most = __reduce_max_sync(ALL_LANES, most);
-    if (lane == 31) sh.warp_sum[warp] = before, sh.warp_most[warp] = most;
+    maximum = __reduce_max_sync(ALL_LANES, maximum);
+    if (lane == 31) sh.warp_sum[warp] = before, sh.warp_max[warp] = maximum;
     __syncthreads();
     before -= sum;
     for (int w = 0; w < warp; ++w) before += sh.warp_sum[w];
-    most = __reduce_max_sync(ALL_LANES, lane < sh.WARPS ? sh.warp_most[lane] : 0);
+    maximum = __reduce_max_sync(ALL_LANES, lane < sh.WARPS ? sh.warp_max[lane] : 0);
     before |= before << 16;
 #pragma unroll
     for (int i = 0; i < WORDS; i += 4)
         ((uint4 *)sh.bin)[(t * WORDS + i) / 4] = make_uint4(
             word[i] + before, word[i + 1] + before, word[i + 2] + before, word[i + 3] + before);
     __syncthreads();
-    return most;
+    return maximum;
 }
 
 template <int HEIGHT>
@@ -117,7 +117,7 @@ __device__ inline uint32_t bin_end(const bottom_shared<HEIGHT> &sh, uint32_t bin
 /* Loads the coordinates of an axis and finds their extremes. */
 template <int HEIGHT>
 __device__ void load_axis(bottom_shared<HEIGHT> &sh, const float4 *records, uint32_t n, int axis) {
-    float least = INFINITY, most = -INFINITY;
+    float minimum = INFINITY, maximum = -INFINITY;
     if (threadIdx.x == 0) sh.all = {{FULL, 0, FULL, 0}, 0, 0};
     __syncthreads();
     const float *from = (const float *)records + axis;
@@ -127,13 +127,13 @@ __device__ void load_axis(bottom_shared<HEIGHT> &sh, const float4 *records, uint
         if (q >= n) continue;
         const float x = from[4 * q];
         sh.coordinate[q] = x;
-        least = fminf(least, x), most = fmaxf(most, x);
+        minimum = fminf(minimum, x), maximum = fmaxf(maximum, x);
     }
-    const uint32_t least_bits = __reduce_min_sync(ALL_LANES, pointtree_order_bits(least));
-    const uint32_t most_bits = __reduce_max_sync(ALL_LANES, pointtree_order_bits(most));
+    const uint32_t min_bits = __reduce_min_sync(ALL_LANES, pointtree_order_bits(minimum));
+    const uint32_t max_bits = __reduce_max_sync(ALL_LANES, pointtree_order_bits(maximum));
     if (threadIdx.x % 32 == 0) {
-        atomicMin(&sh.all.ends.least, least_bits);
-        atomicMax(&sh.all.ends.most, most_bits);
+        atomicMin(&sh.all.ends.minimum, min_bits);
+        atomicMax(&sh.all.ends.maximum, max_bits);
     }
     __syncthreads();
 }
@@ -142,12 +142,12 @@ __device__ void load_axis(bottom_shared<HEIGHT> &sh, const float4 *records, uint
    Returns whether they are. */
 template <int HEIGHT>
 __device__ bool count_ends(bottom_shared<HEIGHT> &sh, const float4 *records, uint32_t n) {
-    const float least = pointtree_float_of_order_bits(sh.all.ends.least);
-    const float most = pointtree_float_of_order_bits(sh.all.ends.most);
-    uint32_t at_least = 0, at_most = 0, least_id = FULL, most_id = 0;
+    const float minimum = pointtree_float_of_order_bits(sh.all.ends.minimum);
+    const float maximum = pointtree_float_of_order_bits(sh.all.ends.maximum);
+    uint32_t at_least = 0, at_most = 0, min_id = FULL, max_id = 0;
     for (uint32_t q = threadIdx.x; q < n; q += sh.THREADS) {
-        at_least += sh.coordinate[q] == least;
-        at_most += sh.coordinate[q] == most;
+        at_least += sh.coordinate[q] == minimum;
+        at_most += sh.coordinate[q] == maximum;
     }
     const uint32_t both = __reduce_add_sync(ALL_LANES, at_least | at_most << 16);
     if (threadIdx.x % 32 == 0) {
@@ -158,13 +158,13 @@ __device__ bool count_ends(bottom_shared<HEIGHT> &sh, const float4 *records, uin
     if (max(sh.all.at_least, sh.all.at_most) <= CROWDED) return false;
     for (uint32_t q = threadIdx.x; q < n; q += sh.THREADS) {
         const uint32_t id = record_id(records[q]);
-        least_id = min(least_id, id), most_id = max(most_id, id);
+        min_id = min(min_id, id), max_id = max(max_id, id);
     }
-    least_id = __reduce_min_sync(ALL_LANES, least_id);
-    most_id = __reduce_max_sync(ALL_LANES, most_id);
+    min_id = __reduce_min_sync(ALL_LANES, min_id);
+    max_id = __reduce_max_sync(ALL_LANES, max_id);
     if (threadIdx.x % 32 == 0) {
-        atomicMin(&sh.all.ends.least_id, least_id);
-        atomicMax(&sh.all.ends.most_id, most_id);
+        atomicMin(&sh.all.ends.min_id, min_id);
+        atomicMax(&sh.all.ends.max_id, max_id);
     }
     __syncthreads();
     return true;
@@ -173,14 +173,14 @@ __device__ bool count_ends(bottom_shared<HEIGHT> &sh, const float4 *records, uin
 /* Assigns the first bins: linear in the coordinate. */
 template <int HEIGHT>
 __device__ void spread_all(const bottom_shared<HEIGHT> &sh, uint32_t n, uint32_t (&spot)[ITEMS]) {
-    const float least = pointtree_float_of_order_bits(sh.all.ends.least);
-    const float most = pointtree_float_of_order_bits(sh.all.ends.most);
-    const float scale = (float)sh.BINS / (most - least);
+    const float minimum = pointtree_float_of_order_bits(sh.all.ends.minimum);
+    const float maximum = pointtree_float_of_order_bits(sh.all.ends.maximum);
+    const float scale = (float)sh.BINS / (maximum - minimum);
 #pragma unroll
     for (int i = 0; i < ITEMS; ++i) {
         const uint32_t q = i * sh.THREADS + threadIdx.x;
         if (q >= n) continue;
-        const float at = (sh.coordinate[q] - least) * scale;
+        const float at = (sh.coordinate[q] - minimum) * scale;
         spot[i] = (at < (float)sh.BINS ? (uint32_t)at : sh.BINS - 1) << 16;
     }
 }
@@ -191,24 +191,24 @@ template <int HEIGHT>
 __device__ void spread_with_ends(const bottom_shared<HEIGHT> &sh, const float4 *records, uint32_t n,
                                  uint32_t (&spot)[ITEMS]) {
     const crowd ends = sh.all.ends;
-    const float least = pointtree_float_of_order_bits(ends.least);
-    const float most = pointtree_float_of_order_bits(ends.most);
+    const float minimum = pointtree_float_of_order_bits(ends.minimum);
+    const float maximum = pointtree_float_of_order_bits(ends.maximum);
     const uint32_t low = sh.all.at_least > CROWDED ? 2 * sh.all.at_least : 0;
-    const uint32_t high = sh.all.at_most > CROWDED && least != most ? 2 * sh.all.at_most : 0;
+    const uint32_t high = sh.all.at_most > CROWDED && minimum != maximum ? 2 * sh.all.at_most : 0;
     const uint32_t bins = sh.BINS - low - high;
-    const float scale = (float)bins / (most - least);
+    const float scale = (float)bins / (maximum - minimum);
 #pragma unroll
     for (int i = 0; i < ITEMS; ++i) {
         const uint32_t q = i * sh.THREADS + threadIdx.x;
         if (q >= n) continue;
         const float x = sh.coordinate[q];
         uint32_t bin;
-        if (low && x == least) {
+        if (low && x == minimum) {
             bin = spread_ids(ends, low, record_id(records[q]));
-        } else if (high && x == most) {
+        } else if (high && x == maximum) {
             bin = low + bins + spread_ids(ends, high, record_id(records[q]));
         } else {
-            const float at = (x - least) * scale;
+            const float at = (x - minimum) * scale;
             bin = low + (at < (float)bins ? (uint32_t)at : bins - 1);
         }
         spot[i] = bin << 16;
@@ -234,9 +234,9 @@ __device__ void spread_crowds(bottom_shared<HEIGHT> &sh, crowd *crowds, const fl
             if (bin_end(sh, bin, n) - begin <= CROWDED) continue;
             crowd *in = &crowds[begin / (CROWDED + 1)];
             if (!by_id)
-                widen(&in->least, &in->most, pointtree_order_bits(sh.coordinate[q]));
-            else if (in->least == in->most)
-                widen(&in->least_id, &in->most_id, record_id(records[q]));
+                widen(&in->minimum, &in->maximum, pointtree_order_bits(sh.coordinate[q]));
+            else if (in->minimum == in->maximum)
+                widen(&in->min_id, &in->max_id, record_id(records[q]));
         }
         __syncthreads();
     }
@@ -332,9 +332,9 @@ __device__ void sort_eight_places(const bottom_shared<HEIGHT> &sh, uint16_t *lis
     for (int i = 0; i < 19; ++i) {
         const int l = low[i], h = high[i];
         const bool swap = x[h] < x[l];
-        const float least = swap ? x[h] : x[l], most = swap ? x[l] : x[h];
+        const float minimum = swap ? x[h] : x[l], maximum = swap ? x[l] : x[h];
         const uint32_t first = swap ? point[h] : point[l], second = swap ? point[l] : point[h];
-        x[l] = least, x[h] = most;
+        x[l] = minimum, x[h] = maximum;
         point[l] = first, point[h] = second;
     }
     order_ties(x, point, records);
@@ -384,7 +384,7 @@ __device__ bool sort_axis(bottom_shared<HEIGHT> &sh, const float4 *records, uint
     uint16_t *list = sh.list[axis];
     uint32_t spot[ITEMS], fullest;
     load_axis(sh, records, n, axis);
-    ends = (ends || sh.all.ends.least == sh.all.ends.most) && count_ends(sh, records, n);
+    ends = (ends || sh.all.ends.minimum == sh.all.ends.maximum) && count_ends(sh, records, n);
     if (ends)
         spread_with_ends(sh, records, n, spot);
     else

@@ -43,9 +43,8 @@ __device__ inline void unpack(const uint16_t *eight, uint32_t (&out)[ITEMS]) {
 /* Returns the sides of this thread's eight entries, two bits each, and in `counts` how many are
    left and pivot (16 bits each); entries from `valid` on do not count. */
 template <int HEIGHT>
-__device__ inline uint32_t look_up_sides(const bottom_shared<HEIGHT> &sh,
-                                         const uint32_t (&entry)[ITEMS], int valid,
-                                         uint32_t &counts) {
+__device__ inline uint32_t load_sides(const bottom_shared<HEIGHT> &sh,
+                                      const uint32_t (&entry)[ITEMS], int valid, uint32_t &counts) {
     uint32_t sides = 0;
 #pragma unroll
     for (int i = 0; i < ITEMS; ++i)
@@ -120,32 +119,33 @@ __device__ inline void scan_segment(bottom_shared<HEIGHT> &sh, uint32_t height, 
 
 /* One level with `height` > 3 levels remaining: all slots of a thread belong to one node. */
 template <int HEIGHT, bool WIDEST>
-__device__ inline void split_level(bottom_shared<HEIGHT> &sh, const stage &s, const subtree &of,
-                                   uint32_t height, int &axis, domain &region) {
+__device__ inline void split_level(bottom_shared<HEIGHT> &sh, const stage &s,
+                                   const subtree &subtree, uint32_t height, int &axis,
+                                   domain &region) {
     const uint32_t slot = threadIdx.x * ITEMS, index = slot >> height;
     const uint32_t offset = slot - (index << height), middle = 1u << (height - 1);
     const bool across_warps = (1u << height) > 32 * ITEMS;
-    const segment part = subtree_segment(of.low, height, index);
-    const uint32_t count = slot < 1u << of.height ? part.count : 0;
+    const segment part = subtree_segment(subtree.low, height, index);
+    const uint32_t count = slot < 1u << subtree.height ? part.count : 0;
     const int valid = count > offset ? (int)min(count - offset, (uint32_t)ITEMS) : 0;
     if (WIDEST && valid && offset == 0) {
-        const uint32_t down = of.height - height;
-        s.tree_axes[node_at(of.level + down, (of.index << down) + index)] = (uint8_t)axis;
+        const uint32_t down = subtree.height - height;
+        s.tree_axes[node_at(subtree.level + down, (subtree.index << down) + index)] = (uint8_t)axis;
     }
     uint16_t *other = sh.list[axis == 2 ? 0 : axis + 1], *third = sh.list[axis == 0 ? 2 : axis - 1];
     split_axis_list(sh, sh.list[axis], slot, offset, middle, part.left, valid, across_warps);
     uint32_t entry[ITEMS], entry_third[ITEMS], before_other, before_third;
     unpack(other + slot, entry);
     unpack(third + slot, entry_third);
-    const uint32_t sides_other = look_up_sides(sh, entry, valid, before_other);
-    const uint32_t sides_third = look_up_sides(sh, entry_third, valid, before_third);
+    const uint32_t sides_other = load_sides(sh, entry, valid, before_other);
+    const uint32_t sides_third = load_sides(sh, entry_third, valid, before_third);
     scan_segment(sh, height, before_other, before_third);
     scatter(other, slot, offset, middle, sides_other, before_other, entry);
     scatter(third, slot, offset, middle, sides_third, before_third, entry_third);
     if (WIDEST && count) {
         const uint32_t pivot = sh.placed[(index << height) + middle - 1];
-        region =
-            domain_clipped(region, axis, record_axis(of.records[pivot], axis), offset >= middle);
+        region = domain_clipped(region, axis, record_axis(subtree.records[pivot], axis),
+                                offset >= middle);
         axis = domain_widest(region);
     } else if (!WIDEST) {
         axis = axis == 2 ? 0 : axis + 1;
@@ -177,32 +177,32 @@ __device__ inline tail open_tail(bottom_shared<HEIGHT> &sh, uint32_t slot, uint3
 /* Builds the `index`-th node of the block with LEVELS levels, over the points in the bit set
    `members`. */
 template <int LEVELS, int HEIGHT, bool WIDEST>
-__device__ inline void split_tail(bottom_shared<HEIGHT> &sh, const stage &s, const subtree &of,
-                                  const tail &from, uint32_t members, uint32_t index, int axis,
+__device__ inline void split_tail(bottom_shared<HEIGHT> &sh, const stage &s, const subtree &subtree,
+                                  const tail &tail, uint32_t members, uint32_t index, int axis,
                                   const domain &region) {
     if (!members) return;
     if (WIDEST) {
         axis = domain_widest(region);
-        const uint32_t down = of.height - LEVELS;
-        s.tree_axes[node_at(of.level + down, (of.index << down) + index)] = (uint8_t)axis;
+        const uint32_t down = subtree.height - LEVELS;
+        s.tree_axes[node_at(subtree.level + down, (subtree.index << down) + index)] = (uint8_t)axis;
     }
-    uint32_t order = axis == 0 ? from.order[0] : axis == 1 ? from.order[1] : from.order[2];
-    uint32_t rank = subtree_segment(of.low, LEVELS, index).left, left = 0, pivot = 0;
+    uint32_t order = axis == 0 ? tail.order[0] : axis == 1 ? tail.order[1] : tail.order[2];
+    uint32_t rank = subtree_segment(subtree.low, LEVELS, index).left, left = 0, pivot = 0;
     for (;; order >>= 4) {
         pivot = order & 7;
         if (!(members >> pivot & 1)) continue;
         if (rank-- == 0) break;
         left |= 1u << pivot;
     }
-    const uint32_t point = from.points[pivot], right = members & ~left & ~(1u << pivot);
+    const uint32_t point = tail.points[pivot], right = members & ~left & ~(1u << pivot);
     sh.placed[(index << LEVELS) + (1u << (LEVELS - 1)) - 1] = (uint16_t)point;
     if constexpr (LEVELS > 1) {
         const int next = axis == 2 ? 0 : axis + 1;
-        const float plane = WIDEST ? record_axis(of.records[point], axis) : 0.0f;
-        split_tail<LEVELS - 1, HEIGHT, WIDEST>(sh, s, of, from, left, 2 * index, next,
+        const float plane = WIDEST ? record_axis(subtree.records[point], axis) : 0.0f;
+        split_tail<LEVELS - 1, HEIGHT, WIDEST>(sh, s, subtree, tail, left, 2 * index, next,
                                                WIDEST ? domain_clipped(region, axis, plane, false)
                                                       : region);
-        split_tail<LEVELS - 1, HEIGHT, WIDEST>(sh, s, of, from, right, 2 * index + 1, next,
+        split_tail<LEVELS - 1, HEIGHT, WIDEST>(sh, s, subtree, tail, right, 2 * index + 1, next,
                                                WIDEST ? domain_clipped(region, axis, plane, true)
                                                       : region);
     }
@@ -210,25 +210,26 @@ __device__ inline void split_tail(bottom_shared<HEIGHT> &sh, const stage &s, con
 
 /* Builds the remaining levels over this thread's points, which form one sub-tree. */
 template <int LEVELS, int HEIGHT, bool WIDEST>
-__device__ inline void finish_tail(bottom_shared<HEIGHT> &sh, const stage &s, const subtree &of,
-                                   int axis, const domain &region) {
+__device__ inline void finish_tail(bottom_shared<HEIGHT> &sh, const stage &s,
+                                   const subtree &subtree, int axis, const domain &region) {
     const uint32_t slot = threadIdx.x * ITEMS, index = slot >> LEVELS;
-    if (slot >= 1u << of.height) return;
-    const uint32_t count = subtree_segment(of.low, LEVELS, index).count;
+    if (slot >= 1u << subtree.height) return;
+    const uint32_t count = subtree_segment(subtree.low, LEVELS, index).count;
     const tail from = open_tail(sh, slot, count);
-    split_tail<LEVELS, HEIGHT, WIDEST>(sh, s, of, from, (1u << count) - 1, index, axis, region);
+    split_tail<LEVELS, HEIGHT, WIDEST>(sh, s, subtree, from, (1u << count) - 1, index, axis,
+                                       region);
 }
 
 /* Writes the ids: the pivots are in order, the tree in level order. */
 template <int HEIGHT>
-__device__ void store_ids(const bottom_shared<HEIGHT> &sh, const stage &s, const subtree &of,
+__device__ void store_ids(const bottom_shared<HEIGHT> &sh, const stage &s, const subtree &subtree,
                           uint32_t n) {
     for (uint32_t i = threadIdx.x; i < n; i += sh.THREADS) {
         const uint32_t down = 31 - __clz((int)i + 1), across = i + 1 - (1u << down);
-        const uint32_t below = of.height - down;
+        const uint32_t below = subtree.height - down;
         const uint32_t slot = (across << below) + (1u << (below - 1)) - 1;
-        s.tree_ids[node_at(of.level + down, (of.index << down) + across)] =
-            record_id(of.records[sh.placed[slot]]);
+        s.tree_ids[node_at(subtree.level + down, (subtree.index << down) + across)] =
+            record_id(subtree.records[sh.placed[slot]]);
     }
 }
 
@@ -241,30 +242,32 @@ __global__ __launch_bounds__(bottom_shared<HEIGHT>::THREADS,
     const uint32_t level = deep ? roots.level : roots.level - 1;
     const uint32_t index = deep ? blockIdx.x : blockIdx.x - roots.deep / 2;
     const uint32_t node = node_at(level, index);
-    const segment own = node_segment(s.tree, level, index);
+    const segment segment = node_segment(s.tree, level, index);
     /* A sub-tree without points on the last level has one level less, and all its levels are
        full. */
     const uint32_t levels = s.tree.levels - level, upper = (1u << (levels - 1)) - 1;
-    const uint32_t height = own.count > upper ? levels : levels - 1;
+    const uint32_t height = segment.count > upper ? levels : levels - 1;
     if (height == 0) return;
-    const subtree of = {level, index, height, own.count - (upper >> (levels - height)),
-                        (deep ? s.records : roots.shallow) + own.begin};
+    const subtree subtree = {level, index, height, segment.count - (upper >> (levels - height)),
+                             (deep ? s.records : roots.shallow) + segment.begin};
     bool ends = false;
 #pragma unroll 1
-    for (int axis = 0; axis < 3; ++axis) ends = sort_axis(sh, of.records, own.count, axis, ends);
+    for (int axis = 0; axis < 3; ++axis)
+        ends = sort_axis(sh, subtree.records, segment.count, axis, ends);
     domain region = {};
     if (WIDEST) region = s.nodes.region[node];
     int axis = s.nodes.axis[node];
 #pragma unroll 1
-    for (uint32_t h = height; h > 3; --h) split_level<HEIGHT, WIDEST>(sh, s, of, h, axis, region);
+    for (uint32_t h = height; h > 3; --h)
+        split_level<HEIGHT, WIDEST>(sh, s, subtree, h, axis, region);
     if (height >= 3)
-        finish_tail<3, HEIGHT, WIDEST>(sh, s, of, axis, region);
+        finish_tail<3, HEIGHT, WIDEST>(sh, s, subtree, axis, region);
     else if (height == 2)
-        finish_tail<2, HEIGHT, WIDEST>(sh, s, of, axis, region);
+        finish_tail<2, HEIGHT, WIDEST>(sh, s, subtree, axis, region);
     else
-        finish_tail<1, HEIGHT, WIDEST>(sh, s, of, axis, region);
+        finish_tail<1, HEIGHT, WIDEST>(sh, s, subtree, axis, region);
     __syncthreads();
-    store_ids(sh, s, of, own.count);
+    store_ids(sh, s, subtree, segment.count);
 }
 
 } // namespace kandela

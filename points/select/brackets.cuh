@@ -37,7 +37,7 @@ struct aim_shared : narrow_shared<SELECT_THREADS> {
     uint32_t bits[GROUP_LEVELS][AIM_DRAWS][THREADS]; /* order bits of the samples, on the axes in
                                                         turn */
     uint32_t id[AIM_DRAWS][THREADS];
-    uint32_t count[AIM_NODES], least[AIM_NODES], most[AIM_NODES]; /* samples of each node of a
+    uint32_t count[AIM_NODES], minimum[AIM_NODES], maximum[AIM_NODES]; /* samples of each node of a
                                                                      depth */
     uint32_t rank[2 * AIM_NODES]; /* ranks of the bracket's ends before narrowing */
     aimed node[GROUP_INNER];
@@ -60,9 +60,9 @@ __device__ inline point_key sampled_key(const aim_shared &sh, int depth, int i) 
 /* Draws a sample of the records that `load` reads, with their coordinates on the axes from that of
    `level` on. */
 template <int CLUSTER, class LOAD>
-__device__ void draw_group_sample(aim_shared &sh, aim_sample &out, const segment &from,
+__device__ void draw_group_sample(aim_shared &sh, aim_sample &out, const segment &segment,
                                   uint32_t level, const LOAD &load) {
-    const strata of = strata_of(from, CLUSTER * SELECT_THREADS * AIM_DRAWS);
+    const strata strata = strata_of(segment, CLUSTER * SELECT_THREADS * AIM_DRAWS);
     const int axis = level_axis(level), second = level_axis(level + 1);
     const int third = level_axis(level + 2), t = threadIdx.x;
     out.nodes = FULL;
@@ -70,9 +70,9 @@ __device__ void draw_group_sample(aim_shared &sh, aim_sample &out, const segment
     for (int i = 0; i < AIM_DRAWS; ++i) {
         const uint32_t draw =
             (uint32_t)((i * CLUSTER + block_rank<CLUSTER>()) * SELECT_THREADS + t);
-        if (draw >= of.draws) continue;
+        if (draw >= strata.draws) continue;
         out.nodes &= ~(15u << 4 * i);
-        const float4 record = load(from.begin + draw_from(of, draw, level));
+        const float4 record = load(segment.begin + draw_from(strata, draw, level));
         sh.bits[0][i][t] = pointtree_order_bits(record_axis(record, axis));
         sh.bits[1][i][t] = pointtree_order_bits(record_axis(record, second));
         sh.bits[2][i][t] = pointtree_order_bits(record_axis(record, third));
@@ -84,26 +84,26 @@ __device__ void draw_group_sample(aim_shared &sh, aim_sample &out, const segment
 template <int DEPTH> __device__ void count_samples(aim_shared &sh, const aim_sample &drawn) {
     constexpr int NODES = 1 << DEPTH;
     const int t = threadIdx.x;
-    if (t < NODES) sh.count[t] = 0, sh.least[t] = FULL, sh.most[t] = 0;
+    if (t < NODES) sh.count[t] = 0, sh.minimum[t] = FULL, sh.maximum[t] = 0;
     __syncthreads();
 #pragma unroll
     for (int node = 0; node < NODES; ++node) {
-        uint32_t count = 0, least = FULL, most = 0;
+        uint32_t count = 0, minimum = FULL, maximum = 0;
 #pragma unroll
         for (int i = 0; i < AIM_DRAWS; ++i) {
             if (sampled_node(drawn, i) != node) continue;
             const uint32_t bits = sh.bits[DEPTH][i][t];
             ++count;
-            least = min(least, bits);
-            most = max(most, bits);
+            minimum = min(minimum, bits);
+            maximum = max(maximum, bits);
         }
         count = __reduce_add_sync(ALL_LANES, count);
-        least = __reduce_min_sync(ALL_LANES, least);
-        most = __reduce_max_sync(ALL_LANES, most);
+        minimum = __reduce_min_sync(ALL_LANES, minimum);
+        maximum = __reduce_max_sync(ALL_LANES, maximum);
         if (t % 32) continue;
         atomicAdd(&sh.count[node], count);
-        atomicMin(&sh.least[node], least);
-        atomicMax(&sh.most[node], most);
+        atomicMin(&sh.minimum[node], minimum);
+        atomicMax(&sh.maximum[node], maximum);
     }
 }
 
@@ -115,16 +115,17 @@ template <int CLUSTER> __device__ uint32_t count_of_node(aim_shared &sh, int nod
 
 /* Computes the rank at which one end of a node's bracket is searched for in its sample. */
 template <int DEPTH, int CLUSTER>
-__device__ void aim_end(aim_shared &sh, const segment &of, float sigmas) {
+__device__ void aim_end(aim_shared &sh, const segment &segment, float sigmas) {
     const int node = (int)threadIdx.x / 2, upper = (int)threadIdx.x % 2;
     const int h = (1 << DEPTH) - 1 + node, above = (h - 1) / 2;
-    uint32_t least = FULL, most = 0;
+    uint32_t minimum = FULL, maximum = 0;
     for (int rank = 0; rank < CLUSTER; ++rank) {
-        least = min(least, in_block<CLUSTER>(sh.least, rank)[node]);
-        most = max(most, in_block<CLUSTER>(sh.most, rank)[node]);
+        minimum = min(minimum, in_block<CLUSTER>(sh.minimum, rank)[node]);
+        maximum = max(maximum, in_block<CLUSTER>(sh.maximum, rank)[node]);
     }
     const uint32_t sampled = count_of_node<CLUSTER>(sh, node);
-    const float m = (float)sampled, n = (float)max(of.count, 1u), q = ((float)of.left + 0.5f) / n;
+    const float m = (float)sampled, n = (float)max(segment.count, 1u),
+                q = ((float)segment.left + 0.5f) / n;
     const float own = m * q * (1.0f - q) * fmaxf(0.0f, 1.0f - m / n), part = fmaxf(q, 1.0f - q);
     float doubt = 0, error = 0;
     if (DEPTH) {
@@ -135,9 +136,9 @@ __device__ void aim_end(aim_shared &sh, const segment &of, float sigmas) {
     const float variance = own + DOUBT * part * part * doubt;
     const float reach = sigmas * sqrtf(variance) + part * error + 2.0f;
     const float rank = q * m + (upper ? reach : -reach);
-    narrowing target = {(point_key)least << 32, 0, FULL, 0}; /* count 0, no bound: the sample has no
-                                                                such rank */
-    target.range = ((point_key)most << 32 | FULL) - target.base;
+    narrowing target = {(point_key)minimum << 32, 0, FULL, 0}; /* count 0, no bound: the sample has
+                                                                no such rank */
+    target.range = ((point_key)maximum << 32 | FULL) - target.base;
     if (rank >= 0.0f && rank < m) target.rank = (uint32_t)rank, target.count = sampled;
     sh.rank[threadIdx.x] = target.rank + (target.count || !upper ? 0 : sampled);
     sh.target[threadIdx.x] = target;
@@ -177,16 +178,16 @@ template <int DEPTH, int CLUSTER> __device__ void split_samples(aim_shared &sh, 
     __syncthreads();
 }
 
-/* Finds the brackets of a root's nodes at one depth, which begin at node `first` of `level`; `of`
-   is the segment of the node whose end this thread handles. */
+/* Finds the brackets of a root's nodes at one depth, which begin at node `first` of `level`;
+   `segment` is the segment of the node whose end this thread handles. */
 template <int DEPTH, int CLUSTER>
 __device__ void aim_depth(aim_shared &sh, const stage &s, uint32_t level, uint32_t first,
-                          const segment &of, float sigmas, const aim_sample &drawn) {
+                          const segment &segment, float sigmas, const aim_sample &drawn) {
     constexpr int NODES = 1 << DEPTH;
     const int t = threadIdx.x;
     count_samples<DEPTH>(sh, drawn);
     sync_cluster<CLUSTER>();
-    if (t < 2 * NODES) aim_end<DEPTH, CLUSTER>(sh, of, sigmas);
+    if (t < 2 * NODES) aim_end<DEPTH, CLUSTER>(sh, segment, sigmas);
     __syncthreads();
     narrow<CLUSTER, NODES, 2>(sh, [&](const auto &add) {
 #pragma unroll
@@ -225,8 +226,9 @@ template <int DEPTH, int CLUSTER>
 __device__ void aim_level(aim_shared &sh, const stage &s, uint32_t root, float sigmas,
                           const aim_sample &drawn) {
     const uint32_t level = s.physical + DEPTH, first = root << DEPTH;
-    const segment of = node_segment(s.tree, level, first + (threadIdx.x / 2 & ((1u << DEPTH) - 1)));
-    aim_depth<DEPTH, CLUSTER>(sh, s, level, first, of, sigmas, drawn);
+    const segment segment =
+        node_segment(s.tree, level, first + (threadIdx.x / 2 & ((1u << DEPTH) - 1)));
+    aim_depth<DEPTH, CLUSTER>(sh, s, level, first, segment, sigmas, drawn);
 }
 
 /* One cluster per root of a group. Also zeroes the counters of its places. */
@@ -271,10 +273,12 @@ __global__ __launch_bounds__(SELECT_THREADS, 1) void aim_lists(const __grid_cons
     uint32_t less = 0;
     for (int h = 2 * node.place + 1; h < (2 << group_levels(s, node.root)) - 1; ++h)
         if (is_under(h, 2 * node.place + 1)) less += counts[h];
-    const segment of = {list.begin, min(counts[node.place], list.room), left - min(less, left)};
+    const segment segment = {list.begin, min(counts[node.place], list.capacity),
+                             left - min(less, left)};
     aim_sample drawn;
-    draw_group_sample<CLUSTER>(sh, drawn, of, node.level, [&](uint32_t i) { return s.lists[i]; });
-    aim_depth<0, CLUSTER>(sh, s, node.level, node.index, of, sigmas, drawn);
+    draw_group_sample<CLUSTER>(sh, drawn, segment, node.level,
+                               [&](uint32_t i) { return s.lists[i]; });
+    aim_depth<0, CLUSTER>(sh, s, node.level, node.index, segment, sigmas, drawn);
     sync_cluster<CLUSTER>();
 }
 

@@ -25,7 +25,7 @@ enum {
     SELECT_PIECES = 64, /* pieces of a split on all cores */
     SELECT_SUBTREES_MAX = 1024,
     /* points: smaller sub-trees are not worth a split on all cores */
-    SELECT_SUBTREE_LEAST = 1 << 14
+    SELECT_SUBTREE_MIN = 1 << 14
 };
 
 /* A sub-tree whose points begin at `begin` in one of the two buffers. */
@@ -38,7 +38,7 @@ typedef struct select_work {
     pointtree *out;
     const point_array *points;
     point_places places; /* for doubles */
-    bool asks_places;
+    bool uses_places;
     /* for floats, and for doubles too many of which have equal places */
     point_keys keys;
     /* keys of each axis, then ids; each level moves the records from one buffer to the other */
@@ -47,7 +47,7 @@ typedef struct select_work {
     select_range ranges[SELECT_SUBTREES_MAX], parents[SELECT_SUBTREES_MAX / 2];
     uint32_t range_count; /* sub-trees, each built by one core */
     bool alone;           /* one split at a time, on all cores */
-    job *watched;
+    job_control *job;
 } select_work;
 
 typedef struct select_split {
@@ -83,12 +83,12 @@ static inline uint32_t select_axis(pointtree *out, uint32_t node, const double *
                                    const double *hi) {
     if (!out->axes) return pointtree_level_of(node) % out->dims;
     uint32_t widest = 0;
-    double most = -(double)INFINITY;
+    double maximum = -(double)INFINITY;
     for (uint32_t axis = 0; axis < out->dims; ++axis) {
         double size = hi[axis] - lo[axis];
         if (out->scalar == POINT_FLOAT) size = (double)(float)size;
-        if (size > most) {
-            most = size;
+        if (size > maximum) {
+            maximum = size;
             widest = axis;
         }
     }
@@ -119,7 +119,7 @@ static uint32_t select_subtrees(uint32_t count) {
     const uint32_t threads = (uint32_t)parallel_threads();
     uint32_t wanted = 1;
     while (threads > 1 && wanted < 8 * threads && wanted < SELECT_SUBTREES_MAX &&
-           count / wanted >= 2 * SELECT_SUBTREE_LEAST)
+           count / wanted >= 2 * SELECT_SUBTREE_MIN)
         wanted *= 2;
     return wanted;
 }
@@ -127,17 +127,17 @@ static uint32_t select_subtrees(uint32_t count) {
 #include "points/select/fill.h"
 #include "points/select/subtree.h"
 
-static kd_status build_select(pointtree *out, const point_array *points, job *watched) {
+static kd_status build_select(pointtree *out, const point_array *points, job_control *job) {
     kd_status status = KD_OK;
     select_work *work = NULL;
     KD_TRY(KD_RESERVE_ZEROED(work, 1));
     work->out = out;
     work->points = points;
-    work->watched = watched;
+    work->job = job;
     point_places_choose(&work->places, points, &out->box);
     if (!work->places.points) KD_TRY_GOTO(point_keys_open(&work->keys, points));
     KD_TRY_GOTO(select_run(work));
-    if (job_cancelled(watched))
+    if (job_cancelled(job))
         status = status_fail(KD_INTERRUPTED, __FILE__, __LINE__,
                              "building the point tree was cancelled");
 done:

@@ -243,8 +243,8 @@ kd_status refine_lists(const plan *p, uint32_t nodes, int depth, cudaStream_t st
                        p->sigmas + 1));
     const bool shallow = s.deep < 1u << s.physical && depth + 1 < s.levels; /* some roots have one
                                                                                level less */
-    const uint32_t most = list_share(s.levels - shallow, depth) * (points / 32);
-    const uint32_t tiles = (most + MOVE_TILE - 1) / MOVE_TILE;
+    const uint32_t maximum = list_share(s.levels - shallow, depth) * (points / 32);
+    const uint32_t tiles = (maximum + MOVE_TILE - 1) / MOVE_TILE;
     return launch(s.levels == 1   ? part_lists<1>
                   : s.levels == 2 ? part_lists<2>
                                   : part_lists<3>,
@@ -253,19 +253,19 @@ kd_status refine_lists(const plan *p, uint32_t nodes, int depth, cudaStream_t st
 
 /* Selects the pivots of the first `nodes` nodes at a depth of a group. */
 template <bool INPUT>
-kd_status settle_level(const plan *p, uint32_t nodes, int depth, cudaStream_t stream) {
+kd_status resolve_level(const plan *p, uint32_t nodes, int depth, cudaStream_t stream) {
     const stage &s = p->s;
     const uint32_t count = node_segment(s.tree, s.physical + depth, 0).count;
     const int cluster = cluster_size(p, count);
     const int threads = count >= SMALL_COUNT || nodes <= MANY_NODES / 2 ? SELECT_THREADS
                         : nodes <= MANY_NODES                           ? SELECT_THREADS / 2
                                                                         : SELECT_THREADS / 4;
-    return launch(cluster == 8                    ? settle_pivots<8, SELECT_THREADS, INPUT>
-                  : cluster == 4                  ? settle_pivots<4, SELECT_THREADS, INPUT>
-                  : cluster == 2                  ? settle_pivots<2, SELECT_THREADS, INPUT>
-                  : threads == SELECT_THREADS     ? settle_pivots<1, SELECT_THREADS, INPUT>
-                  : threads == SELECT_THREADS / 2 ? settle_pivots<1, SELECT_THREADS / 2, INPUT>
-                                                  : settle_pivots<1, SELECT_THREADS / 4, INPUT>,
+    return launch(cluster == 8                    ? resolve_pivots<8, SELECT_THREADS, INPUT>
+                  : cluster == 4                  ? resolve_pivots<4, SELECT_THREADS, INPUT>
+                  : cluster == 2                  ? resolve_pivots<2, SELECT_THREADS, INPUT>
+                  : threads == SELECT_THREADS     ? resolve_pivots<1, SELECT_THREADS, INPUT>
+                  : threads == SELECT_THREADS / 2 ? resolve_pivots<1, SELECT_THREADS / 2, INPUT>
+                                                  : resolve_pivots<1, SELECT_THREADS / 4, INPUT>,
                   (uint64_t)nodes * cluster, threads, cluster, stream, s, depth);
 }
 
@@ -300,7 +300,7 @@ template <bool INPUT> kd_status descend_roots(const plan *p, uint32_t roots, cud
     for (int depth = 0; depth < s.levels; ++depth) {
         const uint32_t nodes = (depth + 1 < s.levels ? roots : s.deep) << depth;
         if (s.refined) KD_TRY(refine_lists(p, nodes, depth, stream));
-        KD_TRY(settle_level<INPUT>(p, nodes, depth, stream));
+        KD_TRY(resolve_level<INPUT>(p, nodes, depth, stream));
     }
     return KD_OK;
 }
@@ -310,8 +310,8 @@ template <bool INPUT> kd_status descend_roots(const plan *p, uint32_t roots, cud
 template <bool INPUT> kd_status descend_group(plan *p, cudaStream_t stream) {
     stage *s = &p->s;
     const uint32_t level = s->physical, all = 1u << level, left = p->bottom - level;
-    const uint32_t most = left == 4 || level % GROUP_LEVELS ? min(p->group, 2u) : p->group;
-    const uint32_t levels = min(left, most);
+    const uint32_t maximum = left == 4 || level % GROUP_LEVELS ? min(p->group, 2u) : p->group;
+    const uint32_t levels = min(left, maximum);
     s->levels = (int)levels;
     s->deep = level + levels == p->bottom ? deep_nodes(s->tree, level) : all;
     s->refined = node_segment(s->tree, level, 0).count >= p->refined;
@@ -346,7 +346,7 @@ template <int LEVELS, bool WIDEST, int BLOCKS>
 kd_status finish(const plan *p, cudaStream_t stream) {
     const auto kernel = build_bottom<LEVELS, WIDEST, BLOCKS>;
     typedef bottom_shared<LEVELS> shared;
-    static_assert(sizeof(shared) <= CUDA_SHARED_LEAST, "every device has that");
+    static_assert(sizeof(shared) <= CUDA_SHARED_MIN, "every device has that");
     KD_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                  (int)sizeof(shared)));
     const bottoms &roots = p->roots;
@@ -416,7 +416,7 @@ extern "C" kd_status build_select_cuda_with(const point_build_cuda *a,
     KD_TRY(point_build_cuda_check(a, arena.used));
     KD_TRY(cuda_has_clusters(&p.clusters, aim_lists<8>));
     size_t shared = 0;
-    KD_TRY(cuda_shared_most(&shared));
+    KD_TRY(cuda_shared_max(&shared));
     if (shared < sizeof(aim_shared)) p.group = 0; /* use pairs of levels */
     return build(&p, (cudaStream_t)a->stream);
 }

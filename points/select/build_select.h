@@ -1,7 +1,7 @@
 /* Tuning parameters of the CUDA builder `select`; they do not affect the tree. */
 #ifndef KD_POINTS_SELECT_BUILD_SELECT_H
 #define KD_POINTS_SELECT_BUILD_SELECT_H
-#include "core/device/absent.h"
+#include "core/device/cuda_stubs.h"
 #include "points/tree/build_device.h"
 
 #ifdef __cplusplus

@@ -31,10 +31,11 @@ const point_builder_cuda *point_builder_cuda_find(const char *name) {
 }
 
 kd_status pointtree_open_nd(pointtree *out, const point_array *points,
-                            const pointtree_options *options, const char *builder, job *watched) {
+                            const pointtree_options *options, const char *builder,
+                            job_control *job) {
     memset(out, 0, sizeof *out);
     const pointtree_builder *found = pointtree_builder_find(builder);
-    if (found) return pointtree_open_by(out, points, options, found, watched);
+    if (found) return pointtree_open_by(out, points, options, found, job);
     char names[256] = "";
     for (const pointtree_builder *const *row = pointtree_builders; *row; ++row) {
         const size_t used = strlen(names);
@@ -45,7 +46,7 @@ kd_status pointtree_open_nd(pointtree *out, const point_array *points,
 }
 
 kd_status pointtree_open(pointtree *out, const vec3 *points, uint64_t count,
-                         const pointtree_options *options, const char *builder, job *watched) {
+                         const pointtree_options *options, const char *builder, job_control *job) {
     const point_array array = point_array_make(points, count, 3, POINT_FLOAT);
-    return pointtree_open_nd(out, &array, options, builder, watched);
+    return pointtree_open_nd(out, &array, options, builder, job);
 }

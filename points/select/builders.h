@@ -27,10 +27,11 @@ const point_builder_cuda *point_builder_cuda_find(const char *name);
 /* As pointtree_open_by, with a builder given by name. Returns KD_ERROR_USAGE, with the list of
    builders, for an unknown name. */
 kd_status pointtree_open_nd(pointtree *out, const point_array *points,
-                            const pointtree_options *options, const char *builder, job *watched);
+                            const pointtree_options *options, const char *builder,
+                            job_control *job);
 /* As pointtree_open_nd, for points of three floats. */
 kd_status pointtree_open(pointtree *out, const vec3 *points, uint64_t count,
-                         const pointtree_options *options, const char *builder, job *watched);
+                         const pointtree_options *options, const char *builder, job_control *job);
 /* Reconstructs a tree (round robin, ordered by coordinate) built earlier by pointtree_open, whose
    node i is points[ids[i]], without building it. Returns KD_ERROR_INPUT if `ids` is not a
    permutation or the tree differs from the one that pointtree_open builds from these points. */

@@ -108,10 +108,10 @@ COLUMN_FN uint32_t column_mask(__m256i lanes) {
 }
 
 /* Appends those of the first `valid` values of a group that are in [lo, hi] to *to. */
-COLUMN_FN void column_keep(__m256i values, uint32_t valid, __m256i least, __m256i most,
+COLUMN_FN void column_keep(__m256i values, uint32_t valid, __m256i minimum, __m256i maximum,
                            int32_t **to, uint32_t *below) {
-    const uint32_t under = column_mask(_mm256_cmpgt_epi32(least, values));
-    const uint32_t over = column_mask(_mm256_cmpgt_epi32(values, most));
+    const uint32_t under = column_mask(_mm256_cmpgt_epi32(minimum, values));
+    const uint32_t over = column_mask(_mm256_cmpgt_epi32(values, maximum));
     const uint32_t there = (1u << valid) - 1, mask = ~(under | over) & there;
     const __m256i packed = _mm256_permutevar8x32_epi32(values, column_order(mask));
     if (valid == COLUMN_LANES)
@@ -124,32 +124,32 @@ COLUMN_FN void column_keep(__m256i values, uint32_t valid, __m256i least, __m256
 
 static inline uint32_t column_narrow(const int32_t *from, uint32_t count, int32_t lo, int32_t hi,
                                      int32_t *to, uint32_t *below) {
-    const __m256i least = _mm256_set1_epi32(lo), most = _mm256_set1_epi32(hi);
+    const __m256i minimum = _mm256_set1_epi32(lo), maximum = _mm256_set1_epi32(hi);
     int32_t *next = to;
     uint32_t i = 0;
     *below = 0;
     for (; i + COLUMN_LANES <= count; i += COLUMN_LANES)
-        column_keep(column_load(from + i), COLUMN_LANES, least, most, &next, below);
+        column_keep(column_load(from + i), COLUMN_LANES, minimum, maximum, &next, below);
     if (i < count) {
         const __m256i rest = _mm256_maskload_epi32(from + i, column_lanes(0, count - i));
-        column_keep(rest, count - i, least, most, &next, below);
+        column_keep(rest, count - i, minimum, maximum, &next, below);
     }
     return (uint32_t)(next - to);
 }
 
 /* Partitions a group of eight records, of which the first `valid` exist. */
-COLUMN_FN void columns_move(const columns_source *from, columns_target *to, column_pivot pivot,
-                            uint32_t columns, uint32_t i, uint32_t valid) {
-    const int32_t *at = from->at + i;
+COLUMN_FN void columns_move(const columns_source *source, columns_target *target,
+                            column_pivot pivot, uint32_t columns, uint32_t i, uint32_t valid) {
+    const int32_t *at = source->at + i;
     const __m256i there = column_lanes(0, valid), pivot_key = _mm256_set1_epi32(pivot.key);
     __m256i group[COLUMNS_MAX], keys;
     if (valid == COLUMN_LANES) {
-        for (uint32_t c = 0; c < columns; ++c) group[c] = column_load(at + c * from->stride);
-        keys = column_load(at + from->axis * from->stride);
+        for (uint32_t c = 0; c < columns; ++c) group[c] = column_load(at + c * source->stride);
+        keys = column_load(at + source->axis * source->stride);
     } else {
         for (uint32_t c = 0; c < columns; ++c)
-            group[c] = _mm256_maskload_epi32(at + c * from->stride, there);
-        keys = _mm256_maskload_epi32(at + from->axis * from->stride, there);
+            group[c] = _mm256_maskload_epi32(at + c * source->stride, there);
+        keys = _mm256_maskload_epi32(at + source->axis * source->stride, there);
     }
     __m256i before = _mm256_cmpgt_epi32(pivot_key, keys);
     if (pivot.tied) {
@@ -162,24 +162,24 @@ COLUMN_FN void columns_move(const columns_source *from, columns_target *to, colu
     const __m256i order = column_order(mask);
     const uint32_t lefts = (uint32_t)__builtin_popcount(mask), rights = valid - lefts;
     /* so that the lanes for the right side end at right_end */
-    int32_t *left = to->at + to->left, *right = to->at + to->right_end - valid;
-    if (valid == COLUMN_LANES && to->left + COLUMN_LANES <= to->left_end &&
-        to->right + COLUMN_LANES <= to->right_end) {
+    int32_t *left = target->at + target->left, *right = target->at + target->right_end - valid;
+    if (valid == COLUMN_LANES && target->left + COLUMN_LANES <= target->left_end &&
+        target->right + COLUMN_LANES <= target->right_end) {
         for (uint32_t c = 0; c < columns; ++c) {
             const __m256i packed = _mm256_permutevar8x32_epi32(group[c], order);
-            column_store(left + c * from->stride, packed);
-            column_store(right + c * from->stride, packed);
+            column_store(left + c * source->stride, packed);
+            column_store(right + c * source->stride, packed);
         }
     } else {
         const __m256i to_left = column_lanes(0, lefts), to_right = column_lanes(lefts, valid);
         for (uint32_t c = 0; c < columns; ++c) {
             const __m256i packed = _mm256_permutevar8x32_epi32(group[c], order);
-            _mm256_maskstore_epi32(left + c * from->stride, to_left, packed);
-            _mm256_maskstore_epi32(right + c * from->stride, to_right, packed);
+            _mm256_maskstore_epi32(left + c * source->stride, to_left, packed);
+            _mm256_maskstore_epi32(right + c * source->stride, to_right, packed);
         }
     }
-    to->left += lefts;
-    to->right_end -= rights;
+    target->left += lefts;
+    target->right_end -= rights;
 }
 
 COLUMN_FN void columns_partition(columns_source from, columns_target to, column_pivot pivot,
@@ -224,14 +224,14 @@ COLUMN_FN float32x8 float32x8_of_keys(int32x8 keys) {
 COLUMN_FN int32_t int32x8_greatest(int32x8 v) {
 #ifdef __AVX2__
     const __m256i all = (__m256i)v;
-    __m128i most = _mm_max_epi32(_mm256_castsi256_si128(all), _mm256_extracti128_si256(all, 1));
-    most = _mm_max_epi32(most, _mm_shuffle_epi32(most, _MM_SHUFFLE(1, 0, 3, 2)));
-    most = _mm_max_epi32(most, _mm_shuffle_epi32(most, _MM_SHUFFLE(2, 3, 0, 1)));
-    return _mm_cvtsi128_si32(most);
+    __m128i maximum = _mm_max_epi32(_mm256_castsi256_si128(all), _mm256_extracti128_si256(all, 1));
+    maximum = _mm_max_epi32(maximum, _mm_shuffle_epi32(maximum, _MM_SHUFFLE(1, 0, 3, 2)));
+    maximum = _mm_max_epi32(maximum, _mm_shuffle_epi32(maximum, _MM_SHUFFLE(2, 3, 0, 1)));
+    return _mm_cvtsi128_si32(maximum);
 #else
-    int32_t most = v[0];
-    for (int lane = 1; lane < COLUMN_LANES; ++lane) most = v[lane] > most ? v[lane] : most;
-    return most;
+    int32_t maximum = v[0];
+    for (int lane = 1; lane < COLUMN_LANES; ++lane) maximum = v[lane] > maximum ? v[lane] : maximum;
+    return maximum;
 #endif
 }
 
@@ -284,12 +284,13 @@ COLUMN_FN void column_ranks_count(column_ranks *ranks, uint32_t count, uint32_t 
 
 /* Returns the value of a rank: the greatest value with at most `rank` values less than it. */
 COLUMN_FN int32_t column_ranks_value(const column_ranks *ranks, uint32_t rank, uint32_t vectors) {
-    int32x8 most = int32x8_all(INT32_MIN);
+    int32x8 maximum = int32x8_all(INT32_MIN);
     for (uint32_t v = 0; v < vectors; ++v) {
         const int32x8 behind = ranks->less[v] > int32x8_all((int32_t)rank);
-        most = int32x8_greater(most, (behind & INT32_MIN) | (~behind & column_ranks_at(ranks, v)));
+        maximum =
+            int32x8_greater(maximum, (behind & INT32_MIN) | (~behind & column_ranks_at(ranks, v)));
     }
-    return int32x8_greatest(most);
+    return int32x8_greatest(maximum);
 }
 
 /* Finds two values that most probably enclose the one of `rank`, from a sample of two or four
@@ -322,20 +323,20 @@ static inline column_value column_select_tiny(const int32_t *values, uint32_t co
         column_ranks_count(&ranks, count, vectors / 2);
     else
         column_ranks_count(&ranks, count, vectors);
-    column_value found = {0, 0, 0};
-    found.value = count <= COLUMN_TINY / 2 ? column_ranks_value(&ranks, rank, vectors / 2)
+    column_value value = {0, 0, 0};
+    value.value = count <= COLUMN_TINY / 2 ? column_ranks_value(&ranks, rank, vectors / 2)
                                            : column_ranks_value(&ranks, rank, vectors);
     for (uint32_t i = 0; i < COLUMN_TINY; ++i) {
-        found.less += ranks.values[i] < found.value;
-        found.equal += ranks.values[i] == found.value;
+        value.less += ranks.values[i] < value.value;
+        value.equal += ranks.values[i] == value.value;
     }
-    return found;
+    return value;
 }
 
-/* Selects the value of `rank` among `count` values, none of which is INT32_MAX. `room` is scratch:
-   two buffers of `count` values. Each round keeps about a third of the values. */
+/* Selects the value of `rank` among `count` values, none of which is INT32_MAX. `scratch` is
+   scratch: two buffers of `count` values. Each round keeps about a third of the values. */
 static inline column_value column_select(const int32_t *values, uint32_t count, uint32_t rank,
-                                         int32_t *room[2]) {
+                                         int32_t *scratch[2]) {
     uint32_t less = 0;
     for (uint32_t round = 0; count > COLUMN_TINY; ++round) {
         int32_t bracket[2];
@@ -343,7 +344,7 @@ static inline column_value column_select(const int32_t *values, uint32_t count, 
             column_bracket(values, count, rank, 2, bracket);
         else
             column_bracket(values, count, rank, 4, bracket);
-        int32_t *to = room[round & 1];
+        int32_t *to = scratch[round & 1];
         uint32_t below, kept = column_narrow(values, count, bracket[0], bracket[1], to, &below);
         if (kept == count && bracket[0] < bracket[1]) { /* none excluded: try a single value */
             if (bracket[1] == INT32_MAX)
@@ -364,8 +365,8 @@ static inline column_value column_select(const int32_t *values, uint32_t count, 
         rank -= below;
         less += below;
         if (bracket[0] == bracket[1]) {
-            const column_value found = {bracket[0], less, kept};
-            return found;
+            const column_value value = {bracket[0], less, kept};
+            return value;
         }
         values = to;
         count = kept;
@@ -403,15 +404,15 @@ static inline void column_ties(const int32_t *keys, const int32_t *ids, int32_t 
     }
 }
 
-/* Selects the record of `rank` in the order (key, id); `room` is scratch: three buffers of `count`
-   values. */
+/* Selects the record of `rank` in the order (key, id); `scratch` is scratch: three buffers of
+   `count` values. */
 static inline column_pivot column_pivot_select(const int32_t *keys, const int32_t *ids,
-                                               uint32_t count, uint32_t rank, int32_t *room[3]) {
-    const column_value found = column_select(keys, count, rank, room);
-    column_pivot pivot = {found.value, 0, found.equal > 1};
+                                               uint32_t count, uint32_t rank, int32_t *scratch[3]) {
+    const column_value value = column_select(keys, count, rank, scratch);
+    column_pivot pivot = {value.value, 0, value.equal > 1};
     if (!pivot.tied) return pivot;
-    column_ties(keys, ids, found.value, found.equal, room[2]);
-    pivot.id = column_select(room[2], found.equal, rank - found.less, room).value;
+    column_ties(keys, ids, value.value, value.equal, scratch[2]);
+    pivot.id = column_select(scratch[2], value.equal, rank - value.less, scratch).value;
     return pivot;
 }
 

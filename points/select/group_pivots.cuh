@@ -16,15 +16,15 @@
 namespace kandela {
 
 /* A node of a group, and where its records are: in its list, or among all records of the root. */
-struct settled {
+struct resolved {
     group_node node;
     int levels;
-    segment own;
+    struct segment segment;
     bool listed;
     uint32_t begin, count, less;
 };
 
-template <int THREADS> struct settle_shared : narrow_shared<THREADS> {
+template <int THREADS> struct resolve_shared : narrow_shared<THREADS> {
     move_bracket bracket[GROUP_INNER];
     place to[GROUP_PLACES];
     uint32_t filled[GROUP_PLACES]; /* counters; those of the cluster's first block are used */
@@ -34,10 +34,10 @@ template <int THREADS> struct settle_shared : narrow_shared<THREADS> {
 /* Loads the counters, brackets and ranges of the places, and derives where the node's records
    are. */
 template <int CLUSTER, int THREADS>
-__device__ void open_settling(settle_shared<THREADS> &sh, const stage &s, settled &of) {
-    const int t = threadIdx.x, places = (2 << of.levels) - 1;
-    const int top = of.node.place;
-    const uint32_t root = of.node.root, *counts = s.counts + root * GROUP_COUNTS;
+__device__ void open_settling(resolve_shared<THREADS> &sh, const stage &s, resolved &node) {
+    const int t = threadIdx.x, places = (2 << node.levels) - 1;
+    const int top = node.node.place;
+    const uint32_t root = node.node.root, *counts = s.counts + root * GROUP_COUNTS;
     if (t < 32) {
         const uint32_t came = t < places ? counts[t] : 0;
         const uint32_t less = __reduce_add_sync(ALL_LANES, is_under(t, 2 * top + 1) ? came : 0);
@@ -50,56 +50,56 @@ __device__ void open_settling(settle_shared<THREADS> &sh, const stage &s, settle
     }
     __syncthreads();
     const place first = sh.to[top], list = s.refined ? second_list(first) : first;
-    of.less = sh.less;
-    of.count = s.refined ? counts[GROUP_PLACES + top] : sh.filled[top];
-    of.begin = list.begin;
-    of.listed = sh.filled[top] <= first.room && of.count <= list.room && of.own.left >= of.less &&
-                of.own.left - of.less < of.count;
-    if (of.listed) return;
+    node.less = sh.less;
+    node.count = s.refined ? counts[GROUP_PLACES + top] : sh.filled[top];
+    node.begin = list.begin;
+    node.listed = sh.filled[top] <= first.capacity && node.count <= list.capacity &&
+                  node.segment.left >= node.less && node.segment.left - node.less < node.count;
+    if (node.listed) return;
     const segment from = node_segment(s.tree, s.physical, root);
-    of.begin = from.begin;
-    of.count = from.count;
+    node.begin = from.begin;
+    node.count = from.count;
     if (t < places && t > top && is_under(t, top)) sh.filled[t] = 0;
 }
 
 /* Calls `each` for every record of the node, one per thread of the cluster, with a flag whether the
    record is valid; warps stay converged. */
 template <int CLUSTER, int THREADS, bool INPUT, class EACH>
-__device__ void each_record(const stage &s, const settled &of, const EACH &each) {
+__device__ void each_record(const stage &s, const resolved &node, const EACH &each) {
     constexpr uint32_t STEP = CLUSTER * THREADS;
     constexpr int LOADS = 4;
     const uint32_t own = block_rank<CLUSTER>() * THREADS + threadIdx.x;
-    for (uint32_t from = 0; from < of.count; from += LOADS * STEP) {
+    for (uint32_t from = 0; from < node.count; from += LOADS * STEP) {
         float4 record[LOADS] = {};
 #pragma unroll
         for (int i = 0; i < LOADS; ++i) {
             const uint32_t at = from + own + i * STEP;
-            if (at < of.count)
+            if (at < node.count)
                 record[i] =
-                    of.listed ? s.lists[of.begin + at] : load_record<INPUT>(s, of.begin + at);
+                    node.listed ? s.lists[node.begin + at] : load_record<INPUT>(s, node.begin + at);
         }
 #pragma unroll
         for (int i = 0; i < LOADS; ++i)
             each(record[i],
-                 from + own + i * STEP < of.count &&
-                     (of.listed || in_subtree(s, record[i], of.node.level, of.node.index)));
+                 from + own + i * STEP < node.count &&
+                     (node.listed || in_subtree(s, record[i], node.node.level, node.node.index)));
     }
 }
 
 /* Forwards all records but the pivot to the places below; a warp uses one atomic operation per
    place. */
 template <int CLUSTER, int THREADS, bool INPUT>
-__device__ void send_on(settle_shared<THREADS> &sh, const stage &s, const settled &of,
+__device__ void send_on(resolve_shared<THREADS> &sh, const stage &s, const resolved &node,
                         point_key pivot) {
-    const int axis = level_axis(of.node.level), below = level_axis(of.node.level + 1);
-    const int lane = threadIdx.x & 31, inner = (1 << of.levels) - 1;
+    const int axis = level_axis(node.node.level), below = level_axis(node.node.level + 1);
+    const int lane = threadIdx.x & 31, inner = (1 << node.levels) - 1;
     uint32_t *filled = in_block<CLUSTER>(sh.filled, 0);
-    each_record<CLUSTER, THREADS, INPUT>(s, of, [&](const float4 &record, bool valid) {
+    each_record<CLUSTER, THREADS, INPUT>(s, node, [&](const float4 &record, bool valid) {
         const point_key key = record_key(record, axis);
         valid &= key != pivot;
         const int h =
-            valid ? stop_of(sh.bracket, record, below, 2 * of.node.place + 1 + (key > pivot),
-                            of.node.depth + 1, of.levels)
+            valid ? stop_of(sh.bracket, record, below, 2 * node.node.place + 1 + (key > pivot),
+                            node.node.depth + 1, node.levels)
                   : GROUP_PLACES - 1;
         unsigned same = ALL_LANES;
 #pragma unroll
@@ -112,47 +112,48 @@ __device__ void send_on(settle_shared<THREADS> &sh, const stage &s, const settle
         if (valid && lane == first) at = atomicAdd(&filled[h], __popc(same));
         at = __shfl_sync(ALL_LANES, at, first) + __popc(same & ((1u << lane) - 1));
         float4 *const to = h < inner ? s.lists : s.moved;
-        if (valid && at < sh.to[h].room) to[sh.to[h].begin + at] = record;
+        if (valid && at < sh.to[h].capacity) to[sh.to[h].begin + at] = record;
     });
 }
 
 /* One cluster per node at `depth`. */
 template <int CLUSTER, int THREADS, bool INPUT>
 __global__ __launch_bounds__(THREADS,
-                             1024 / THREADS) void settle_pivots(const __grid_constant__ stage s,
-                                                                int depth) {
+                             1024 / THREADS) void resolve_pivots(const __grid_constant__ stage s,
+                                                                 int depth) {
     if (!is_compiled<CLUSTER>()) return;
-    __shared__ settle_shared<THREADS> sh;
+    __shared__ resolve_shared<THREADS> sh;
     const uint32_t index = blockIdx.x / CLUSTER;
-    settled of = {};
-    of.node = group_node_of(s, index, depth);
-    of.levels = group_levels(s, of.node.root);
-    of.own = node_segment(s.tree, of.node.level, index);
-    open_settling<CLUSTER>(sh, s, of);
-    const int axis = level_axis(of.node.level);
-    const uint32_t node = node_at(of.node.level, index);
+    resolved entry = {};
+    entry.node = group_node_of(s, index, depth);
+    entry.levels = group_levels(s, entry.node.root);
+    entry.segment = node_segment(s.tree, entry.node.level, index);
+    open_settling<CLUSTER>(sh, s, entry);
+    const int axis = level_axis(entry.node.level);
+    const uint32_t node = node_at(entry.node.level, index);
     if (threadIdx.x == 0) {
         const point_key lo = s.nodes.lo[node];
-        sh.target[0] = of.listed
-                           ? narrowing{lo, s.nodes.hi[node] - lo, of.own.left - of.less, of.count}
-                           : narrowing{0, KEY_MAX, of.own.left, of.own.count};
+        sh.target[0] =
+            entry.listed
+                ? narrowing{lo, s.nodes.hi[node] - lo, entry.segment.left - entry.less, entry.count}
+                : narrowing{0, KEY_MAX, entry.segment.left, entry.segment.count};
     }
     sync_cluster<CLUSTER>(); /* counters must be loaded before other blocks count there */
     const point_key pivot = select_key<CLUSTER>(sh, [&](const auto &add) {
-        each_record<CLUSTER, THREADS, INPUT>(s, of, [&](const float4 &record, bool valid) {
+        each_record<CLUSTER, THREADS, INPUT>(s, entry, [&](const float4 &record, bool valid) {
             if (valid) add(0, record_key(record, axis));
         });
     });
     if (block_rank<CLUSTER>() == 0 && threadIdx.x == 0) {
         s.nodes.pivot[node] = pivot;
         s.tree_ids[node] = (uint32_t)pivot;
-        split_region(s, of.node.level, index, pivot);
+        split_region(s, entry.node.level, index, pivot);
     }
-    send_on<CLUSTER, THREADS, INPUT>(sh, s, of, pivot);
+    send_on<CLUSTER, THREADS, INPUT>(sh, s, entry, pivot);
     sync_cluster<CLUSTER>();
-    const int h = threadIdx.x, top = of.node.place;
-    if (block_rank<CLUSTER>() == 0 && h > top && h < (2 << of.levels) - 1 && is_under(h, top))
-        s.counts[of.node.root * GROUP_COUNTS + h] = sh.filled[h];
+    const int h = threadIdx.x, top = entry.node.place;
+    if (block_rank<CLUSTER>() == 0 && h > top && h < (2 << entry.levels) - 1 && is_under(h, top))
+        s.counts[entry.node.root * GROUP_COUNTS + h] = sh.filled[h];
 }
 
 } // namespace kandela

@@ -31,9 +31,9 @@ __host__ __device__ inline int level_axis(uint32_t level) {
     return (int)(level % 3);
 }
 
-/* Where the records of a place are stored, and its capacity (`room`). */
+/* Where the records of a place are stored, and its capacity (`capacity`). */
 struct place {
-    uint32_t begin, room;
+    uint32_t begin, capacity;
 };
 
 /* Of 16 parts of the list memory, the share of the nodes of a depth: the brackets of deeper nodes
@@ -51,20 +51,21 @@ __device__ inline place place_of(const stage &s, uint32_t root, int h) {
     const int levels = group_levels(s, root);
     const int depth = 31 - __clz(h + 1);
     const uint32_t index = (root << depth) + (uint32_t)(h + 1 - (1 << depth));
-    const segment own = node_segment(s.tree, s.physical + depth, index);
-    if (depth == levels) return {own.begin, own.count};
+    const segment range = node_segment(s.tree, s.physical + depth, index);
+    if (depth == levels) return {range.begin, range.count};
     const segment from = node_segment(s.tree, s.physical, root);
     const uint32_t share = list_share(levels, depth);
     uint32_t skipped = 0;
     for (int above = 0; above < depth; ++above) skipped += list_share(levels, above);
-    const uint32_t room = share * (own.count / 32);
-    return {from.begin / 2 + skipped * (from.count / 32) + share * ((own.begin - from.begin) / 32),
-            s.refined ? room - room / 4 : room};
+    const uint32_t capacity = share * (range.count / 32);
+    return {from.begin / 2 + skipped * (from.count / 32) +
+                share * ((range.begin - from.begin) / 32),
+            s.refined ? capacity - capacity / 4 : capacity};
 }
 
 /* A node's second list follows its list. */
 __device__ inline place second_list(const place &list) {
-    return {list.begin + list.room, list.room / 4};
+    return {list.begin + list.capacity, list.capacity / 4};
 }
 
 /* Returns whether h is place `top` or below it. */
@@ -157,7 +158,7 @@ __device__ void part_reserve(part_shared<LEVELS> &sh, const stage &s, uint32_t r
     const place to = sh.to[h];
     const uint32_t counter = root * GROUP_COUNTS + (h < sh.PLACES ? h : GROUP_PLACES + top);
     const uint32_t filled = atomicAdd(&s.counts[counter], sum);
-    const bool fits = filled + sum <= to.room;
+    const bool fits = filled + sum <= to.capacity;
 #pragma unroll
     for (int warp = 0; warp < MOVE_WARPS; ++warp)
         sh.records_at[warp][h] = fits ? sh.records_at[warp][h] + to.begin + filled : FULL;
@@ -166,17 +167,17 @@ __device__ void part_reserve(part_shared<LEVELS> &sh, const stage &s, uint32_t r
 /* Loads the brackets and places of a group, with one warp each, while the records are being loaded.
    Returns whether all brackets are plain. */
 template <int LEVELS>
-__device__ inline bool open_group(part_shared<LEVELS> &sh, const stage &s, const group_node &of) {
-    const int t = threadIdx.x, h = t - 32, inner = (1 << group_levels(s, of.root)) - 1;
+__device__ inline bool open_group(part_shared<LEVELS> &sh, const stage &s, const group_node &node) {
+    const int t = threadIdx.x, h = t - 32, inner = (1 << group_levels(s, node.root)) - 1;
     bool crowded = false;
     if (t < inner) {
-        const move_bracket bracket = group_bracket(s, of.root, t);
+        const move_bracket bracket = group_bracket(s, node.root, t);
         sh.bracket[t] = bracket;
         sh.plain[t] = make_float2(bracket.lo.coordinate, bracket.hi.coordinate);
         crowded = !is_plain(bracket);
     }
-    if (h >= 0 && h <= 2 * inner) sh.to[h] = place_of(s, of.root, h);
-    if (h == sh.PLACES) sh.to[h] = second_list(place_of(s, of.root, of.place));
+    if (h >= 0 && h <= 2 * inner) sh.to[h] = place_of(s, node.root, h);
+    if (h == sh.PLACES) sh.to[h] = second_list(place_of(s, node.root, node.place));
     return !__syncthreads_or(crowded);
 }
 
@@ -185,12 +186,12 @@ __device__ inline bool open_group(part_shared<LEVELS> &sh, const stage &s, const
    to the lane-th place. */
 template <int LEVELS, bool LISTS, bool PLAIN>
 __device__ inline uint32_t stop_records(const part_shared<LEVELS> &sh, const stage &s,
-                                        const group_node &of, const float4 (&record)[MOVE_ITEMS],
+                                        const group_node &node, const float4 (&record)[MOVE_ITEMS],
                                         uint32_t begin, uint32_t count,
                                         uint32_t (&stop)[MOVE_ITEMS]) {
-    const int top = LISTS ? of.place : 0, from = LISTS ? of.depth : 0;
-    const int axis = LEVELS == GROUP_LEVELS ? from : level_axis(of.level);
-    const int levels = group_levels(s, of.root);
+    const int top = LISTS ? node.place : 0, from = LISTS ? node.depth : 0;
+    const int axis = LEVELS == GROUP_LEVELS ? from : level_axis(node.level);
+    const int levels = group_levels(s, node.root);
     uint32_t filled = 0;
 #pragma unroll
     for (int i = 0; i < MOVE_ITEMS; ++i) {
@@ -204,21 +205,21 @@ __device__ inline uint32_t stop_records(const part_shared<LEVELS> &sh, const sta
     return filled;
 }
 
-/* Moves a thread's records on from node `of`; they are those from `begin` on of `count`. */
+/* Moves a thread's records on from node `node`; they are those from `begin` on of `count`. */
 template <int LEVELS, bool LISTS>
-__device__ void part_tile(part_shared<LEVELS> &sh, const stage &s, const group_node &of,
+__device__ void part_tile(part_shared<LEVELS> &sh, const stage &s, const group_node &node,
                           const float4 (&record)[MOVE_ITEMS], uint32_t begin, uint32_t count) {
     constexpr int PLACES = part_shared<LEVELS>::PLACES;
-    const int inner = (1 << group_levels(s, of.root)) - 1;
+    const int inner = (1 << group_levels(s, node.root)) - 1;
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     uint32_t stop[MOVE_ITEMS];
     const uint32_t filled =
-        open_group(sh, s, of)
-            ? stop_records<LEVELS, LISTS, true>(sh, s, of, record, begin, count, stop)
-            : stop_records<LEVELS, LISTS, false>(sh, s, of, record, begin, count, stop);
+        open_group(sh, s, node)
+            ? stop_records<LEVELS, LISTS, true>(sh, s, node, record, begin, count, stop)
+            : stop_records<LEVELS, LISTS, false>(sh, s, node, record, begin, count, stop);
     if (lane <= PLACES) sh.records_at[warp][lane] = filled;
     __syncthreads();
-    part_reserve<LEVELS>(sh, s, of.root, of.place);
+    part_reserve<LEVELS>(sh, s, node.root, node.place);
     __syncthreads();
 #pragma unroll
     for (int i = 0; i < MOVE_ITEMS; ++i) {
@@ -236,16 +237,16 @@ template <int LEVELS, bool INPUT>
 __global__ __launch_bounds__(MOVE_THREADS, 5) void part_records(const __grid_constant__ stage s,
                                                                 uint32_t tiles) {
     __shared__ part_shared<LEVELS> sh;
-    const group_node of = group_node_of(s, blockIdx.x / tiles, 0);
+    const group_node node = group_node_of(s, blockIdx.x / tiles, 0);
     const uint32_t begin = blockIdx.x % tiles * MOVE_TILE + threadIdx.x;
-    const segment from = node_segment(s.tree, s.physical, of.root);
+    const segment from = node_segment(s.tree, s.physical, node.root);
     float4 record[MOVE_ITEMS] = {};
 #pragma unroll
     for (int i = 0; i < MOVE_ITEMS; ++i) {
         const uint32_t at = begin + i * MOVE_THREADS;
         if (at < from.count) record[i] = load_record<INPUT>(s, from.begin + at);
     }
-    part_tile<LEVELS, false>(sh, s, of, record, begin, from.count);
+    part_tile<LEVELS, false>(sh, s, node, record, begin, from.count);
 }
 
 /* Moves the lists of the first nodes at `depth` by their second brackets. */
@@ -253,10 +254,10 @@ template <int LEVELS>
 __global__ __launch_bounds__(MOVE_THREADS, 5) void part_lists(const __grid_constant__ stage s,
                                                               int depth, uint32_t tiles) {
     __shared__ part_shared<LEVELS> sh;
-    const group_node of = group_node_of(s, blockIdx.x / tiles, depth);
+    const group_node node = group_node_of(s, blockIdx.x / tiles, depth);
     const uint32_t tile = blockIdx.x % tiles * MOVE_TILE, begin = tile + threadIdx.x;
-    const place list = place_of(s, of.root, of.place);
-    const uint32_t count = min(s.counts[of.root * GROUP_COUNTS + of.place], list.room);
+    const place list = place_of(s, node.root, node.place);
+    const uint32_t count = min(s.counts[node.root * GROUP_COUNTS + node.place], list.capacity);
     if (tile >= count) return;
     float4 record[MOVE_ITEMS] = {};
 #pragma unroll
@@ -264,7 +265,7 @@ __global__ __launch_bounds__(MOVE_THREADS, 5) void part_lists(const __grid_const
         const uint32_t at = begin + i * MOVE_THREADS;
         if (at < count) record[i] = s.lists[list.begin + at];
     }
-    part_tile<LEVELS, true>(sh, s, of, record, begin, count);
+    part_tile<LEVELS, true>(sh, s, node, record, begin, count);
 }
 
 } // namespace kandela

@@ -23,7 +23,7 @@ constexpr int BRACKET_ROUNDS = 8;     /* 9 bits of a key each */
 
 struct select_shared : narrow_shared<SELECT_THREADS> {
     /* of the sampled points left and right of the pivot */
-    uint32_t side_count[2], side_least[2], side_most[2];
+    uint32_t side_count[2], side_min[2], side_max[2];
 };
 
 /* 32-bit hash in which every output bit depends on all input bits (the finaliser of MurmurHash3, by
@@ -40,14 +40,14 @@ struct strata {
     uint64_t step; /* 32.32 fixed point */
 };
 
-__device__ inline strata strata_of(const segment &from, uint32_t most) {
-    const uint32_t draws = min(from.count, most);
-    return {draws, ((uint64_t)from.count << 32) / max(draws, 1u)};
+__device__ inline strata strata_of(const segment &segment, uint32_t maximum) {
+    const uint32_t draws = min(segment.count, maximum);
+    return {draws, ((uint64_t)segment.count << 32) / max(draws, 1u)};
 }
 
-__device__ inline uint32_t draw_from(const strata &of, uint32_t draw, uint32_t level) {
-    const uint32_t begin = (uint32_t)(draw * of.step >> 32);
-    const uint32_t width = (uint32_t)((draw + 1) * of.step >> 32) - begin;
+__device__ inline uint32_t draw_from(const strata &strata, uint32_t draw, uint32_t level) {
+    const uint32_t begin = (uint32_t)(draw * strata.step >> 32);
+    const uint32_t width = (uint32_t)((draw + 1) * strata.step >> 32) - begin;
     return begin + __umulhi(scramble(draw + 0x9e3779b9u * level), width);
 }
 
@@ -61,14 +61,14 @@ template <int CLUSTER, int DRAWS, bool INPUT>
 __device__ void draw_sample(sample<CLUSTER, DRAWS> &out, const stage &s, uint32_t level,
                             uint32_t index) {
     const segment from = node_segment(s.tree, s.physical, index >> (level - s.physical));
-    const strata of = strata_of(from, CLUSTER * SELECT_THREADS * DRAWS);
+    const strata strata = strata_of(from, CLUSTER * SELECT_THREADS * DRAWS);
 #pragma unroll
     for (int i = 0; i < DRAWS; ++i) {
         const uint32_t draw =
             (uint32_t)((i * CLUSTER + block_rank<CLUSTER>()) * SELECT_THREADS + threadIdx.x);
-        out.side[i] = draw < of.draws ? 0 : -1;
-        if (draw >= of.draws) continue;
-        const uint32_t at = draw_from(of, draw, level);
+        out.side[i] = draw < strata.draws ? 0 : -1;
+        if (draw >= strata.draws) continue;
+        const uint32_t at = draw_from(strata, draw, level);
         out.record[i] = load_record<INPUT>(s, from.begin + at);
     }
 }
@@ -95,21 +95,21 @@ __device__ inline void split_region(const stage &s, uint32_t level, uint32_t ind
 template <int CLUSTER>
 __device__ void aim_brackets(select_shared &sh, const stage &s, uint32_t level, uint32_t first) {
     const int side = (int)threadIdx.x / 2, upper = (int)threadIdx.x % 2;
-    uint32_t m = 0, least = FULL, most = 0;
+    uint32_t m = 0, minimum = FULL, maximum = 0;
     for (int rank = 0; rank < CLUSTER; ++rank) {
         m += in_block<CLUSTER>(sh.side_count, rank)[side];
-        least = min(least, in_block<CLUSTER>(sh.side_least, rank)[side]);
-        most = max(most, in_block<CLUSTER>(sh.side_most, rank)[side]);
+        minimum = min(minimum, in_block<CLUSTER>(sh.side_min, rank)[side]);
+        maximum = max(maximum, in_block<CLUSTER>(sh.side_max, rank)[side]);
     }
-    const segment of = node_segment(s.tree, level, first + side);
-    const float n = (float)max(of.count, 1u), q = ((float)of.left + 0.5f) / n;
+    const segment segment = node_segment(s.tree, level, first + side);
+    const float n = (float)max(segment.count, 1u), q = ((float)segment.left + 0.5f) / n;
     const float rest = fmaxf(0.0f, 1.0f - (float)m / n);
     const float reach = SIGMAS * sqrtf((float)m * q * (1.0f - q) * rest) + 2.0f;
     const float rank = q * (float)m + (upper ? reach : -reach);
     narrowing target = {upper ? KEY_MAX : 0, 0, 0, 0}; /* unbounded */
     if (rank >= 0.0f && rank < (float)m) {
-        target.base = (point_key)least << 32;
-        target.range = ((point_key)most << 32 | FULL) - target.base;
+        target.base = (point_key)minimum << 32;
+        target.range = ((point_key)maximum << 32 | FULL) - target.base;
         target.rank = (uint32_t)rank;
         target.count = m;
     }
@@ -122,9 +122,10 @@ template <int CLUSTER, int DRAWS>
 __device__ void take_keys(select_shared &sh, const stage &s, uint32_t level, uint32_t first,
                           const sample<CLUSTER, DRAWS> &drawn, point_key (&key)[DRAWS]) {
     const int t = threadIdx.x;
-    if (t < 2) sh.side_count[t] = 0, sh.side_least[t] = FULL, sh.side_most[t] = 0;
+    if (t < 2) sh.side_count[t] = 0, sh.side_min[t] = FULL, sh.side_max[t] = 0;
     __syncthreads();
-    uint32_t count = 0, least[2] = {FULL, FULL}, most[2] = {0, 0}; /* count: 16 bits per side */
+    uint32_t count = 0, minimum[2] = {FULL, FULL},
+             maximum[2] = {0, 0}; /* count: 16 bits per side */
 #pragma unroll
     for (int i = 0; i < DRAWS; ++i) {
         if (drawn.side[i] < 0) continue;
@@ -134,19 +135,19 @@ __device__ void take_keys(select_shared &sh, const stage &s, uint32_t level, uin
         count += 1u << 16 * drawn.side[i];
 #pragma unroll
         for (int side = 0; side < 2; ++side) {
-            least[side] = min(least[side], drawn.side[i] == side ? bits : FULL);
-            most[side] = max(most[side], drawn.side[i] == side ? bits : 0);
+            minimum[side] = min(minimum[side], drawn.side[i] == side ? bits : FULL);
+            maximum[side] = max(maximum[side], drawn.side[i] == side ? bits : 0);
         }
     }
     count = __reduce_add_sync(ALL_LANES, count);
 #pragma unroll
     for (int side = 0; side < 2; ++side) {
-        const uint32_t l = __reduce_min_sync(ALL_LANES, least[side]);
-        const uint32_t m = __reduce_max_sync(ALL_LANES, most[side]);
+        const uint32_t l = __reduce_min_sync(ALL_LANES, minimum[side]);
+        const uint32_t m = __reduce_max_sync(ALL_LANES, maximum[side]);
         if (t % 32) continue;
         atomicAdd(&sh.side_count[side], count >> 16 * side & 0xffff);
-        atomicMin(&sh.side_least[side], l);
-        atomicMax(&sh.side_most[side], m);
+        atomicMin(&sh.side_min[side], l);
+        atomicMax(&sh.side_max[side], m);
     }
 }
 
@@ -215,20 +216,20 @@ __global__ void open_region(const __grid_constant__ stage s, bool known, domain 
 template <int CLUSTER, bool INPUT>
 __device__ point_key find_pivot(select_shared &sh, const stage &s, uint32_t level, uint32_t index) {
     const uint32_t node = node_at(level, index);
-    const segment own = node_segment(s.tree, level, index);
+    const segment range = node_segment(s.tree, level, index);
     const segment from = node_segment(s.tree, s.physical, index >> (level - s.physical));
     const uint32_t less = s.nodes.less[node], found = s.nodes.found[node];
-    const bool inside = own.left >= less && own.left - less < found;
+    const bool inside = range.left >= less && range.left - less < found;
     const point_key lo = s.nodes.lo[node];
     if (threadIdx.x == 0)
-        sh.target[0] = inside ? narrowing{lo, s.nodes.hi[node] - lo, own.left - less, found}
-                              : narrowing{0, KEY_MAX, own.left, own.count};
+        sh.target[0] = inside ? narrowing{lo, s.nodes.hi[node] - lo, range.left - less, found}
+                              : narrowing{0, KEY_MAX, range.left, range.count};
     __syncthreads();
     const uint32_t begin = block_rank<CLUSTER>() * SELECT_THREADS + threadIdx.x;
     constexpr uint32_t STEP = CLUSTER * SELECT_THREADS;
     if (inside)
         return select_key<CLUSTER>(sh, [&](const auto &add) {
-            const point_key *candidates = s.candidates + own.begin;
+            const point_key *candidates = s.candidates + range.begin;
             uint32_t i = begin;
             for (; i + 3 * STEP < found; i += 4 * STEP) {
                 const point_key a = candidates[i], b = candidates[i + STEP];

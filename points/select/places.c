@@ -91,18 +91,18 @@ static int32_t select_id(const point_places *places, int32_t *ids, uint32_t coun
 
 column_pivot point_places_select(const point_places *places, const int32_t *keys,
                                  const int32_t *ids, uint32_t count, uint32_t rank, uint32_t axis,
-                                 int32_t *room[3], bool *differ) {
-    const column_value found = column_select(keys, count, rank, room);
-    column_pivot pivot = {found.value, 0, found.equal > 1};
+                                 int32_t *scratch[3], bool *differ) {
+    const column_value value = column_select(keys, count, rank, scratch);
+    column_pivot pivot = {value.value, 0, value.equal > 1};
     *differ = false;
     if (!pivot.tied) return pivot;
-    column_ties(keys, ids, found.value, found.equal, room[2]);
-    const double first = point_places_coordinate(places, room[2][0], axis);
-    for (uint32_t i = 1; i < found.equal && !*differ; ++i)
-        *differ = point_places_coordinate(places, room[2][i], axis) != first;
-    rank -= found.less;
-    pivot.id = *differ ? select_id(places, room[2], found.equal, rank, axis)
-                       : column_select(room[2], found.equal, rank, room).value;
+    column_ties(keys, ids, value.value, value.equal, scratch[2]);
+    const double first = point_places_coordinate(places, scratch[2][0], axis);
+    for (uint32_t i = 1; i < value.equal && !*differ; ++i)
+        *differ = point_places_coordinate(places, scratch[2][i], axis) != first;
+    rank -= value.less;
+    pivot.id = *differ ? select_id(places, scratch[2], value.equal, rank, axis)
+                       : column_select(scratch[2], value.equal, rank, scratch).value;
     return pivot;
 }
 

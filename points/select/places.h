@@ -28,7 +28,7 @@ void point_places_choose(point_places *out, const point_array *points, const poi
    pivot's belong to different coordinates. */
 column_pivot point_places_select(const point_places *places, const int32_t *keys,
                                  const int32_t *ids, uint32_t count, uint32_t rank, uint32_t axis,
-                                 int32_t *room[3], bool *differ);
+                                 int32_t *scratch[3], bool *differ);
 
 /* As columns_partition, for a pivot whose key is shared by different coordinates. */
 void point_places_partition(const point_places *places, columns_source from, columns_target to,

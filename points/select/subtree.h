@@ -32,12 +32,12 @@ COLUMN_FN column_pivot pivot_take(uint32_t dims, const select_work *work, int32_
                                   bool *differ) {
     const uint64_t stride = work->stride;
     const int32_t *keys = from + axis * stride, *ids = from + dims * stride;
-    int32_t *room[3] = {to, to + stride, to + 2 * stride};
+    int32_t *scratch[3] = {to, to + stride, to + 2 * stride};
     *differ = false;
     const column_pivot pivot =
         work->places.rough[axis]
-            ? point_places_select(&work->places, keys, ids, count, rank, axis, room, differ)
-            : column_pivot_select(keys, ids, count, rank, room);
+            ? point_places_select(&work->places, keys, ids, count, rank, axis, scratch, differ)
+            : column_pivot_select(keys, ids, count, rank, scratch);
     const uint32_t at = column_find(keys, ids, count, pivot);
     for (uint32_t c = 0; c < dims + 1; ++c) {
         to[c * stride + rank] = from[c * stride + at];
@@ -116,9 +116,9 @@ COLUMN_FN int32x8 block_axes(uint32_t dims, const pointtree *out, const block_bo
                              uint32_t level) {
     if (!out->axes) return int32x8_all((int32_t)(level % dims));
     int32x8 widest = int32x8_all(0);
-    float64x8 most = boxes->hi[0] - boxes->lo[0];
+    float64x8 maximum = boxes->hi[0] - boxes->lo[0];
     if (out->scalar == POINT_FLOAT) {
-        float32x8 rounded = __builtin_convertvector(most, float32x8);
+        float32x8 rounded = __builtin_convertvector(maximum, float32x8);
         for (uint32_t axis = 1; axis < dims; ++axis) {
             const float32x8 size =
                 __builtin_convertvector(boxes->hi[axis] - boxes->lo[axis], float32x8);
@@ -130,8 +130,8 @@ COLUMN_FN int32x8 block_axes(uint32_t dims, const pointtree *out, const block_bo
     }
     for (uint32_t axis = 1; axis < dims; ++axis) {
         const float64x8 size = boxes->hi[axis] - boxes->lo[axis];
-        const int64x8 wider = size > most;
-        most = (float64x8)((wider & (int64x8)size) | (~wider & (int64x8)most));
+        const int64x8 wider = size > maximum;
+        maximum = (float64x8)((wider & (int64x8)size) | (~wider & (int64x8)maximum));
         widest = int32x8_select(__builtin_convertvector(wider, int32x8), int32x8_all((int32_t)axis),
                                 widest);
     }
@@ -257,7 +257,7 @@ BLOCK_BUILD(any, work->out->dims)
 
 static void block_finish(const select_work *work, const block_boxes *boxes, const int32_t *from,
                          uint32_t first) {
-    const point_places *places = work->asks_places ? &work->places : NULL;
+    const point_places *places = work->uses_places ? &work->places : NULL;
     const uint32_t dims = work->out->dims;
     (dims == 2   ? block_build_2
      : dims == 3 ? block_build_3
@@ -310,10 +310,10 @@ static void subtree_piece(void *context, int64_t begin, int64_t end, int thread)
     (void)thread;
     select_work *work = (select_work *)context;
     for (int64_t i = begin; i < end; ++i) {
-        if (job_cancelled(work->watched)) return;
+        if (job_cancelled(work->job)) return;
         point_box domain = select_domain(work, work->ranges[i].node);
         subtree_build(work, work->ranges[i], domain.lo, domain.hi, NULL);
-        job_advance(work->watched, pointtree_subtree_size(work->ranges[i].node, work->out->count));
+        job_advance(work->job, pointtree_subtree_size(work->ranges[i].node, work->out->count));
     }
 }
 
@@ -411,7 +411,7 @@ static void top_build(select_work *work) {
     work->ranges[0] = root;
     work->range_count = 1;
     const uint32_t wanted = select_subtrees(work->out->count);
-    while (work->range_count < wanted && !job_cancelled(work->watched)) {
+    while (work->range_count < wanted && !job_cancelled(work->job)) {
         const uint32_t parents = work->range_count;
         memcpy(work->parents, work->ranges, parents * sizeof *work->parents);
         work->alone = parents < (uint32_t)parallel_threads();
@@ -434,7 +434,7 @@ static kd_status select_run(select_work *work) {
         large_pages_prefer(work->columns[i], columns * work->stride * sizeof(int32_t));
     }
     parallel_for((int64_t)count, 1 << 14, fill_piece, work);
-    for (uint32_t axis = 0; axis < dims; ++axis) work->asks_places |= work->places.rough[axis] != 0;
+    for (uint32_t axis = 0; axis < dims; ++axis) work->uses_places |= work->places.rough[axis] != 0;
     top_build(work);
     parallel_for(work->range_count, 1, subtree_piece, work);
     return KD_OK;

@@ -19,7 +19,7 @@ typedef struct recursion {
     const point_array *points;
     pointtree *out;
     item *items; /* the points of all sub-trees not built yet */
-    job *watched;
+    job_control *job;
 } recursion;
 
 static uint64_t build_recursive_scratch_bytes(uint64_t count) {
@@ -95,7 +95,7 @@ static void items_select(item *items, uint32_t count, uint32_t rank) {
 static void build_node(recursion *work, uint32_t node, uint32_t begin, const point_box *domain) {
     pointtree *out = work->out;
     const uint32_t count = pointtree_subtree_size(node, out->count);
-    if (count == 0 || job_cancelled(work->watched)) return;
+    if (count == 0 || job_cancelled(work->job)) return;
     uint32_t axis = pointtree_level_of(node) % out->dims;
     if (out->axes) {
         axis = point_box_widest(domain, out->dims, out->scalar);
@@ -108,7 +108,7 @@ static void build_node(recursion *work, uint32_t node, uint32_t begin, const poi
     items_select(items, count, left);
     const item pivot = items[left];
     out->ids[node] = pivot.id;
-    job_advance(work->watched, 1);
+    job_advance(work->job, 1);
     point_box child = *domain;
     point_box_clip(&child, axis, pivot.coordinate, false);
     build_node(work, 2 * node + 1, begin, &child);
@@ -117,13 +117,13 @@ static void build_node(recursion *work, uint32_t node, uint32_t begin, const poi
     build_node(work, 2 * node + 2, begin + left + 1, &child);
 }
 
-static kd_status build_recursive(pointtree *out, const point_array *points, job *watched) {
-    recursion work = {points, out, NULL, watched};
+static kd_status build_recursive(pointtree *out, const point_array *points, job_control *job) {
+    recursion work = {points, out, NULL, job};
     KD_TRY(KD_RESERVE(work.items, points->count));
     for (uint32_t i = 0; i < out->count; ++i) work.items[i].id = i;
     build_node(&work, 0, 0, &out->box);
     memory_free(work.items);
-    KD_REQUIRE(!job_cancelled(watched), KD_INTERRUPTED, "building the point tree was cancelled");
+    KD_REQUIRE(!job_cancelled(job), KD_INTERRUPTED, "building the point tree was cancelled");
     pointtree_gather(out, points);
     return KD_OK;
 }

@@ -112,25 +112,25 @@ unsigned blocks_for(uint64_t count) {
 
 /* `memory` holds the word for the first invalid node, followed by one bit per point. */
 kd_status run_checks(const checked_tree &t, void *memory, size_t bytes, cudaStream_t stream) {
-    word *first = (word *)memory, found = 0;
+    word *first = (word *)memory, value = 0;
     KD_CUDA(cudaMemsetAsync(memory, 0, bytes, stream));
     KD_CUDA(cudaMemsetAsync(first, 0xff, sizeof *first, stream));
     check_ids<<<blocks_for(t.count), BLOCK, 0, stream>>>(t, (uint32_t *)(first + 1), first);
     KD_CUDA_LAUNCHED("check_ids");
-    KD_CUDA(cudaMemcpyAsync(&found, first, sizeof found, cudaMemcpyDeviceToHost, stream));
+    KD_CUDA(cudaMemcpyAsync(&value, first, sizeof value, cudaMemcpyDeviceToHost, stream));
     KD_CUDA(cudaStreamSynchronize(stream));
-    KD_REQUIRE(found == ~0ull, KD_ERROR_CHECK,
+    KD_REQUIRE(value == ~0ull, KD_ERROR_CHECK,
                "P1: node %llu has an invalid axis, or a point id that is invalid or occurs twice",
-               found >> 2);
+               value >> 2);
     check_order<<<blocks_for(t.count), BLOCK, 0, stream>>>(t, first);
     KD_CUDA_LAUNCHED("check_order");
-    KD_CUDA(cudaMemcpyAsync(&found, first, sizeof found, cudaMemcpyDeviceToHost, stream));
+    KD_CUDA(cudaMemcpyAsync(&value, first, sizeof value, cudaMemcpyDeviceToHost, stream));
     KD_CUDA(cudaStreamSynchronize(stream));
-    KD_REQUIRE(found == ~0ull || (found & 3) != 2, KD_ERROR_CHECK,
-               "P2: node %llu is on the wrong side of an ancestor", found >> 2);
-    KD_REQUIRE(found == ~0ull, KD_ERROR_CHECK,
+    KD_REQUIRE(value == ~0ull || (value & 3) != 2, KD_ERROR_CHECK,
+               "P2: node %llu is on the wrong side of an ancestor", value >> 2);
+    KD_REQUIRE(value == ~0ull, KD_ERROR_CHECK,
                "P3: node %llu splits an axis that is not the widest side of its domain",
-               found >> 2);
+               value >> 2);
     return KD_OK;
 }
 } // namespace

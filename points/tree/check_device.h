@@ -1,7 +1,7 @@
 /* Checks the invariants of a left-balanced point k-d tree on the CUDA device that holds it. */
 #ifndef KD_POINTS_TREE_CHECK_DEVICE_H
 #define KD_POINTS_TREE_CHECK_DEVICE_H
-#include "core/device/absent.h"
+#include "core/device/cuda_stubs.h"
 #include "points/tree/build_device.h"
 #include "points/tree/pointtree.h"
 

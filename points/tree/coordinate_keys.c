@@ -111,8 +111,8 @@ static void mark_piece(void *context, int64_t begin, int64_t end, int thread) {
         work->steps[i] = i == 0 || work->order[i] >> 32 != work->order[i - 1] >> 32;
 }
 
-/* Sorts the short runs that begin in the piece; settle_long_runs sorts the others. */
-static void settle_piece(void *context, int64_t begin, int64_t end, int thread) {
+/* Sorts the short runs that begin in the piece; resolve_long_runs sorts the others. */
+static void resolve_piece(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     const rank_work *work = (const rank_work *)context;
     for (uint64_t i = (uint64_t)begin; i < (uint64_t)end; ++i) {
@@ -122,7 +122,7 @@ static void settle_piece(void *context, int64_t begin, int64_t end, int thread) 
     }
 }
 
-static kd_status settle_long_runs(const rank_work *work) {
+static kd_status resolve_long_runs(const rank_work *work) {
     for (uint64_t i = 0; i < work->count;) {
         const uint64_t length = run_length(work, i);
         if (length > FEW && !in_order(work, work->order + i, length))
@@ -153,8 +153,8 @@ static kd_status rank_axis(rank_work *work) {
     parallel_for(count, KEYS_GRAIN, place_piece, work);
     radix_sort(work->order, work->count, 32, 64, work->scratch);
     parallel_for(count, KEYS_GRAIN, mark_piece, work);
-    parallel_for(count, KEYS_GRAIN, settle_piece, work);
-    KD_TRY(settle_long_runs(work));
+    parallel_for(count, KEYS_GRAIN, resolve_piece, work);
+    KD_TRY(resolve_long_runs(work));
     parallel_for(count - 1, KEYS_GRAIN, step_piece, work);
     work->steps[count - 1] = 0;
     scan_exclusive_u32(work->steps, work->steps, work->count);

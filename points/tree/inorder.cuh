@@ -112,13 +112,14 @@ struct domain {
     float lo[3], hi[3];
 };
 
-__device__ inline int domain_widest(const domain &of) {
-    const float x = of.hi[0] - of.lo[0], y = of.hi[1] - of.lo[1], z = of.hi[2] - of.lo[2];
+__device__ inline int domain_widest(const domain &region) {
+    const float x = region.hi[0] - region.lo[0], y = region.hi[1] - region.lo[1],
+                z = region.hi[2] - region.lo[2];
     return y > x ? (z > y ? 2 : 1) : (z > x ? 2 : 0);
 }
 
-__device__ inline domain domain_clipped(const domain &of, int axis, float plane, bool right) {
-    domain part = of;
+__device__ inline domain domain_clipped(const domain &region, int axis, float plane, bool right) {
+    domain part = region;
 #pragma unroll
     for (int a = 0; a < 3; ++a)
         if (a == axis) (right ? part.lo : part.hi)[a] = plane;

@@ -80,12 +80,12 @@ KD_FN void point_box_clip(point_box *box, uint32_t axis, double plane, bool righ
    to the points' scalar. */
 KD_FN uint32_t point_box_widest(const point_box *box, uint32_t dims, point_scalar scalar) {
     uint32_t widest = 0;
-    double most = -(double)INFINITY;
+    double maximum = -(double)INFINITY;
     for (uint32_t axis = 0; axis < dims; ++axis) {
         double size = box->hi[axis] - box->lo[axis];
         if (scalar == POINT_FLOAT) size = (double)(float)size;
-        if (size > most) {
-            most = size;
+        if (size > maximum) {
+            maximum = size;
             widest = axis;
         }
     }

@@ -73,7 +73,7 @@ point_box pointtree_domain(const pointtree *out, const point_array *points, uint
 }
 
 static kd_status build(pointtree *out, const point_array *points, const pointtree_builder *row,
-                       job *watched) {
+                       job_control *job) {
     kd_status status = KD_OK;
     void *packed = NULL;
     point_array input = point_array_make(NULL, points->count, points->dims, points->scalar);
@@ -86,7 +86,7 @@ static kd_status build(pointtree *out, const point_array *points, const pointtre
                    input.stride_bytes);
         input.coordinates = packed;
     }
-    KD_TRY_GOTO(row->build(out, &input, watched));
+    KD_TRY_GOTO(row->build(out, &input, job));
 done:
     memory_free(packed);
     return status;
@@ -94,7 +94,7 @@ done:
 
 kd_status pointtree_open_by(pointtree *out, const point_array *points,
                             const pointtree_options *options, const pointtree_builder *row,
-                            job *watched) {
+                            job_control *job) {
     memset(out, 0, sizeof *out);
     const pointtree_options defaults = {POINTTREE_ROUND_ROBIN, false, 0};
     if (!options) options = &defaults;
@@ -114,7 +114,7 @@ kd_status pointtree_open_by(pointtree *out, const point_array *points,
     if (options->split == POINTTREE_WIDEST) KD_TRY_GOTO(KD_RESERVE(out->axes, count));
     large_pages_prefer(out->coordinates, count * points->dims * point_scalar_bytes(out->scalar));
     large_pages_prefer(out->ids, count * sizeof *out->ids);
-    if (count) KD_TRY_GOTO(build(out, points, row, watched));
+    if (count) KD_TRY_GOTO(build(out, points, row, job));
     out->build_seconds = timing_now() - started;
 done:
     if (status != KD_OK) pointtree_close(out);
@@ -128,47 +128,47 @@ void pointtree_close(pointtree *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
-pointtree_nd_view pointtree_get_nd_view(const pointtree *from) {
+pointtree_nd_view pointtree_get_nd_view(const pointtree *tree) {
     pointtree_nd_view view;
-    view.coordinates = from->coordinates;
-    view.ids = from->ids;
-    view.axes = from->axes;
-    view.count = from->count;
-    view.dims = from->dims;
-    view.scalar = from->scalar;
-    view.box = from->box;
-    view.order = from->order;
-    view.cells = from->options.cells;
-    view.unique = from->options.unique;
+    view.coordinates = tree->coordinates;
+    view.ids = tree->ids;
+    view.axes = tree->axes;
+    view.count = tree->count;
+    view.dims = tree->dims;
+    view.scalar = tree->scalar;
+    view.box = tree->box;
+    view.order = tree->order;
+    view.cells = tree->options.cells;
+    view.unique = tree->options.unique;
     return view;
 }
 
-void pointtree_link_nodes(const pointtree *from, pointtree_link *out) {
-    for (uint32_t i = 0; i < from->count; ++i) {
-        out[i].id = from->ids[i];
-        out[i].less = 2 * i + 1 < from->count ? 2 * i + 1 : KD_NONE;
-        out[i].greater = 2 * i + 2 < from->count ? 2 * i + 2 : KD_NONE;
+void pointtree_link_nodes(const pointtree *tree, pointtree_link *out) {
+    for (uint32_t i = 0; i < tree->count; ++i) {
+        out[i].id = tree->ids[i];
+        out[i].less = 2 * i + 1 < tree->count ? 2 * i + 1 : KD_NONE;
+        out[i].greater = 2 * i + 2 < tree->count ? 2 * i + 2 : KD_NONE;
     }
 }
 
-pointtree_view pointtree_get_view(const pointtree *from) {
-    assert(from->count == 0 || (from->dims == 3 && from->scalar == POINT_FLOAT));
-    assert(from->options.cells == 0); /* pointtree_walk_next does not support slack */
+pointtree_view pointtree_get_view(const pointtree *tree) {
+    assert(tree->count == 0 || (tree->dims == 3 && tree->scalar == POINT_FLOAT));
+    assert(tree->options.cells == 0); /* pointtree_walk_next does not support slack */
     pointtree_view view;
-    view.points = from->points;
-    view.ids = from->ids;
-    view.axes = from->axes;
-    view.count = from->count;
+    view.points = tree->points;
+    view.ids = tree->ids;
+    view.axes = tree->axes;
+    view.count = tree->count;
     view.box = box3_empty();
-    if (from->count == 0) return view;
+    if (tree->count == 0) return view;
     for (int axis = 0; axis < 3; ++axis) {
-        vec3_set_axis(&view.box.lo, axis, (float)from->box.lo[axis]);
-        vec3_set_axis(&view.box.hi, axis, (float)from->box.hi[axis]);
+        vec3_set_axis(&view.box.lo, axis, (float)tree->box.lo[axis]);
+        vec3_set_axis(&view.box.hi, axis, (float)tree->box.hi[axis]);
     }
     return view;
 }
 
-uint64_t pointtree_hash(const pointtree *from) {
-    const uint64_t hash = hash_bytes(from->ids, from->count * sizeof *from->ids);
-    return from->axes ? hash_combine(hash, from->axes, from->count) : hash;
+uint64_t pointtree_hash(const pointtree *tree) {
+    const uint64_t hash = hash_bytes(tree->ids, tree->count * sizeof *tree->ids);
+    return tree->axes ? hash_combine(hash, tree->axes, tree->count) : hash;
 }

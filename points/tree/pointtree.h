@@ -50,7 +50,7 @@ typedef struct pointtree_builder {
     uint64_t (*scratch_bytes)(uint64_t count);
     /* Fills coordinates, ids and, unless NULL, axes of `out`; the caller has set all other
        fields. `points` are packed and finite, and there is at least one. */
-    kd_status (*build)(pointtree *out, const point_array *points, job *watched);
+    kd_status (*build)(pointtree *out, const point_array *points, job_control *job);
     /* Properties that callers need to know. */
     pointtree_order order;          /* total order of the points that the tree obeys */
     bool removes;                   /* supports options.unique, which may lower the count */
@@ -67,15 +67,15 @@ kd_status pointtree_check_request(const point_array *points, const pointtree_opt
    KD_ERROR_USAGE for more than POINTTREE_COUNT_MAX points or unsupported dims and strides. */
 kd_status pointtree_open_by(pointtree *out, const point_array *points,
                             const pointtree_options *options, const pointtree_builder *row,
-                            job *watched);
+                            job_control *job);
 void pointtree_close(pointtree *owned); /* accepts a zeroed struct */
 
-pointtree_nd_view pointtree_get_nd_view(const pointtree *from);
-pointtree_view pointtree_get_view(const pointtree *from); /* requires three floats */
+pointtree_nd_view pointtree_get_nd_view(const pointtree *tree);
+pointtree_view pointtree_get_view(const pointtree *tree); /* requires three floats */
 /* Writes from->count links. */
-void pointtree_link_nodes(const pointtree *from, pointtree_link *out);
+void pointtree_link_nodes(const pointtree *tree, pointtree_link *out);
 /* Returns the XXH3 hash of the ids in tree order and of the axes. */
-uint64_t pointtree_hash(const pointtree *from);
+uint64_t pointtree_hash(const pointtree *tree);
 
 #ifdef __cplusplus
 }

@@ -29,14 +29,14 @@ kd_status point_build_stages_open(point_build_stages *out);
 /* Accepts a zeroed struct. */
 void point_build_stages_close(point_build_stages *owned);
 /* Must be called before each build. */
-void point_build_stages_clear(point_build_stages *to);
+void point_build_stages_clear(point_build_stages *stages);
 /* Marks the beginning of `stage` on the stream; the stage has to move `bytes` bytes between
-   memory and the multiprocessors. Called by builders; does nothing if `to` is NULL. */
-kd_status point_build_stages_begin(point_build_stages *to, point_stage stage, double bytes,
+   memory and the multiprocessors. Called by builders; does nothing if `stages` is NULL. */
+kd_status point_build_stages_begin(point_build_stages *stages, point_stage stage, double bytes,
                                    void *stream);
-kd_status point_build_stages_end(point_build_stages *to, void *stream);
+kd_status point_build_stages_end(point_build_stages *stages, void *stream);
 /* Waits for the end of the build, then stores the time of each stage in seconds. */
-kd_status point_build_stages_read(const point_build_stages *from, double seconds[POINT_STAGES]);
+kd_status point_build_stages_read(const point_build_stages *stages, double seconds[POINT_STAGES]);
 
 #ifdef __cplusplus
 }

@@ -15,33 +15,35 @@ typedef struct point_visitor {
 
 /* Reports a point to the visitor, unless it lies beyond the bound. The callback `hear` returns
    the new bound, which may be lower than the old one but never higher. */
-static inline void point_visitor_tell(point_visitor *to, uint32_t id, double dist2) {
-    if (!(dist2 <= to->bound)) return;
-    const uint64_t name = to->renamed ? to->renamed[id] : id;
-    const double wanted = to->hear(to->context, to->query, name, dist2, to->bound);
-    if (!(wanted >= to->bound)) to->bound = wanted >= 0 ? wanted : -1;
+static inline void point_visitor_tell(point_visitor *visitor, uint32_t id, double dist2) {
+    if (!(dist2 <= visitor->bound)) return;
+    const uint64_t name = visitor->renamed ? visitor->renamed[id] : id;
+    const double wanted =
+        visitor->hear(visitor->context, visitor->query, name, dist2, visitor->bound);
+    if (!(wanted >= visitor->bound)) visitor->bound = wanted >= 0 ? wanted : -1;
 }
 
 /* Returns the largest float that is not greater than the bound. */
-static inline float point_visitor_bound(const point_visitor *of) {
-    const float near = (float)of->bound;
-    return (double)near <= of->bound ? near : nextafterf(near, -INFINITY);
+static inline float point_visitor_bound(const point_visitor *visitor) {
+    const float near = (float)visitor->bound;
+    return (double)near <= visitor->bound ? near : nextafterf(near, -INFINITY);
 }
 
 /* Reports each point within the visitor's bound once. `metric` NULL selects the Euclidean
    distance. */
 static inline void pointtree_tell(const pointtree_nd_view *tree, const point_metric *metric,
-                                  const void *query, point_visitor *to) {
+                                  const void *query, point_visitor *visitor) {
     if (metric) {
         neighbour_nd item;
         metric_walk walk = metric_walk_begin(tree, metric);
-        while (metric_walk_next(tree, metric, query, to->bound, &walk, &item))
-            point_visitor_tell(to, item.id, item.dist2);
+        while (metric_walk_next(tree, metric, query, visitor->bound, &walk, &item))
+            point_visitor_tell(visitor, item.id, item.dist2);
         return;
     }
     pointtree_nd_walk walk = pointtree_nd_walk_begin();
-    while (pointtree_nd_walk_next(tree, query, to->bound, &walk))
-        point_visitor_tell(to, tree->ids[walk.node], pointtree_nd_dist2(tree, query, walk.node));
+    while (pointtree_nd_walk_next(tree, query, visitor->bound, &walk))
+        point_visitor_tell(visitor, tree->ids[walk.node],
+                           pointtree_nd_dist2(tree, query, walk.node));
 }
 
 #endif

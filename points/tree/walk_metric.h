@@ -12,7 +12,7 @@
 #define KD_POINTS_TREE_WALK_METRIC_H
 #include "points/tree/walk_nd.h"
 
-typedef enum point_norm { POINT_NORM_2 = 0, POINT_NORM_1 = 1, POINT_NORM_MOST = 2 } point_norm;
+typedef enum point_norm { POINT_NORM_2 = 0, POINT_NORM_1 = 1, POINT_NORM_MAX = 2 } point_norm;
 
 typedef struct point_metric {
     point_norm norm;
@@ -24,8 +24,8 @@ KD_FN double metric_round(point_scalar scalar, double x) {
 }
 
 /* The contribution of one axis: the square of the difference, or its absolute value. */
-KD_FN double metric_part(point_scalar scalar, point_norm norm, double apart) {
-    return norm == POINT_NORM_2 ? pointtree_nd_square(scalar, apart) : fabs(apart);
+KD_FN double metric_part(point_scalar scalar, point_norm norm, double difference) {
+    return norm == POINT_NORM_2 ? pointtree_nd_square(scalar, difference) : fabs(difference);
 }
 
 /* The largest distance within a radius, in the units of `dist2`: squared for the Euclidean norm
@@ -38,7 +38,7 @@ KD_FN double metric_bound(point_scalar scalar, point_norm norm, double radius) {
 
 /* Adds the contribution `part` of one more axis to that of the previous ones, `all`. */
 KD_FN double metric_join(point_scalar scalar, point_norm norm, double all, double part) {
-    if (norm == POINT_NORM_MOST) return part > all || part != part ? part : all;
+    if (norm == POINT_NORM_MAX) return part > all || part != part ? part : all;
     return scalar == POINT_DOUBLE ? all + part : (double)((float)all + (float)part);
 }
 
@@ -76,7 +76,7 @@ KD_FN metric_walk metric_walk_begin(const pointtree_nd_view *tree, const point_m
 KD_FN bool metric_open_image(const pointtree_nd_view *tree, const point_metric *metric,
                              const void *query, double bound, metric_walk *walk) {
     uint32_t digits = walk->next++;
-    double least = 0;
+    double minimum = 0;
     for (uint32_t axis = 0; axis < tree->dims; ++axis) {
         uint32_t shift = 0;
         if (metric->period[axis] > 0) {
@@ -88,11 +88,11 @@ KD_FN bool metric_open_image(const pointtree_nd_view *tree, const point_metric *
         const double above = pointtree_nd_difference(tree->scalar, x, tree->box.hi[axis]);
         const double outside = below > 0 ? below : above > 0 ? above : 0;
         walk->image[axis] = x;
-        least = metric_join(tree->scalar, metric->norm, least,
-                            metric_part(tree->scalar, metric->norm, outside));
+        minimum = metric_join(tree->scalar, metric->norm, minimum,
+                              metric_part(tree->scalar, metric->norm, outside));
     }
     walk->walk = pointtree_nd_walk_begin();
-    return walk->images == 1 || least <= bound;
+    return walk->images == 1 || minimum <= bound;
 }
 
 /* Returns whether no other image of the query is nearer to the node's point along any axis; of
@@ -105,11 +105,12 @@ KD_FN bool metric_image_is_nearest(const pointtree_nd_view *tree, const point_me
         const uint32_t own = digits % 3;
         digits /= 3;
         const double at = pointtree_nd_coordinate(tree, node, axis);
-        const double apart = fabs(pointtree_nd_difference(tree->scalar, walk->image[axis], at));
+        const double difference =
+            fabs(pointtree_nd_difference(tree->scalar, walk->image[axis], at));
         for (uint32_t other = 0; other < 3; ++other) {
             const double x = metric_shifted(tree, metric, query, axis, other);
             const double its = fabs(pointtree_nd_difference(tree->scalar, x, at));
-            if (its < apart || (its == apart && other < own)) return false;
+            if (its < difference || (its == difference && other < own)) return false;
         }
     }
     return true;
@@ -119,9 +120,9 @@ KD_FN double metric_distance(const pointtree_nd_view *tree, point_norm norm, con
                              uint32_t node) {
     double all = 0;
     for (uint32_t axis = 0; axis < tree->dims; ++axis) {
-        const double apart = pointtree_nd_difference(tree->scalar, query[axis],
-                                                     pointtree_nd_coordinate(tree, node, axis));
-        all = metric_join(tree->scalar, norm, all, metric_part(tree->scalar, norm, apart));
+        const double difference = pointtree_nd_difference(
+            tree->scalar, query[axis], pointtree_nd_coordinate(tree, node, axis));
+        all = metric_join(tree->scalar, norm, all, metric_part(tree->scalar, norm, difference));
     }
     return all;
 }
@@ -150,8 +151,9 @@ KD_FN bool metric_step(const pointtree_nd_view *tree, point_norm norm, const dou
             return true;
         }
         const bool from_near = from == near || (from_parent && near >= tree->count);
-        const double apart = fabs(distance) > slack ? fabs(distance) - slack : 0;
-        if (from_near && far < tree->count && metric_part(tree->scalar, norm, apart) <= bound) {
+        const double difference = fabs(distance) > slack ? fabs(distance) - slack : 0;
+        if (from_near && far < tree->count &&
+            metric_part(tree->scalar, norm, difference) <= bound) {
             walk->node = far;
             walk->from = node;
             return true;
@@ -165,8 +167,7 @@ KD_FN bool metric_step(const pointtree_nd_view *tree, point_norm norm, const dou
 /* Finds the next point within `bound`, which may shrink from call to call; returns false after
    the last one. */
 KD_FN bool metric_walk_next(const pointtree_nd_view *tree, const point_metric *metric,
-                            const void *query, double bound, metric_walk *walk,
-                            neighbour_nd *found) {
+                            const void *query, double bound, metric_walk *walk, neighbour_nd *nd) {
     for (;;) {
         if (!walk->walking) {
             if (walk->next == walk->images) return false;
@@ -175,13 +176,13 @@ KD_FN bool metric_walk_next(const pointtree_nd_view *tree, const point_metric *m
         }
         walk->walking = metric_step(tree, metric->norm, walk->image, bound, &walk->walk);
         if (!walk->walking) continue;
-        found->dist2 = metric_distance(tree, metric->norm, walk->image, walk->walk.node);
-        if (!(found->dist2 <= bound)) continue;
+        nd->dist2 = metric_distance(tree, metric->norm, walk->image, walk->walk.node);
+        if (!(nd->dist2 <= bound)) continue;
         if (walk->images > 1 &&
             !metric_image_is_nearest(tree, metric, query, walk, walk->walk.node))
             continue;
-        found->node = walk->walk.node;
-        found->id = tree->ids[found->node];
+        nd->node = walk->walk.node;
+        nd->id = tree->ids[nd->node];
         return true;
     }
 }

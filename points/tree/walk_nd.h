@@ -87,8 +87,9 @@ KD_FN bool pointtree_nd_walk_next(const pointtree_nd_view *tree, const void *que
             walk->from = node;
             return true;
         }
-        const double apart = fabs(distance) > slack ? fabs(distance) - slack : 0;
-        if (from_near && far < tree->count && pointtree_nd_square(tree->scalar, apart) <= bound2) {
+        const double difference = fabs(distance) > slack ? fabs(distance) - slack : 0;
+        if (from_near && far < tree->count &&
+            pointtree_nd_square(tree->scalar, difference) <= bound2) {
             walk->node = far;
             walk->from = node;
             return true;

@@ -12,8 +12,8 @@ static std::vector<const gate *> &marks() {
     return of_thread;
 }
 
-gate::inside::inside(const gate *of) {
-    marks().push_back(of);
+gate::inside::inside(const gate *gate) {
+    marks().push_back(gate);
 }
 
 gate::inside::~inside() {
@@ -43,11 +43,11 @@ void gate::leave(bool alone) {
     changed.notify_all();
 }
 
-std::shared_ptr<void> gate::enter(bool alone, const char *what) {
+std::shared_ptr<void> gate::enter(bool alone, const char *name) {
     const bool again = std::count(marks().begin(), marks().end(), this) > 0;
     if (again && alone)
         check_said(KD_ERROR_USAGE,
-                   (std::string("the ") + what + " is in use by the call that this one comes from")
+                   (std::string("the ") + name + " is in use by the call that this one comes from")
                        .c_str());
     for (bool entered = false; !entered;) {
         {
@@ -68,7 +68,7 @@ std::shared_ptr<void> gate::enter(bool alone, const char *what) {
         }
         if (!entered) check_signals();
     }
-    return std::shared_ptr<void>(this, [alone](void *of) { ((gate *)of)->leave(alone); });
+    return std::shared_ptr<void>(this, [alone](void *pointer) { ((gate *)pointer)->leave(alone); });
 }
 
 /* --- Ctrl-C ---------------------------------------------------------------------------------- */
@@ -97,43 +97,43 @@ static void count_left(int more) {
 }
 
 /* Body of the worker thread. `work` owns Python objects, so it is destroyed with the GIL held. */
-static void run(std::shared_ptr<errand> of) {
-    const kd_status status = of->work(of->left);
+static void run(std::shared_ptr<errand> task) {
+    const kd_status status = task->work(task->left);
     {
-        std::lock_guard<std::mutex> locked(of->mutex);
-        of->status = status;
-        if (status != KD_OK) of->message = kd_last_error();
-        of->over = true;
-        of->changed.notify_all();
-        if (!of->left) return;
+        std::lock_guard<std::mutex> locked(task->mutex);
+        task->status = status;
+        if (status != KD_OK) task->message = kd_last_error();
+        task->over = true;
+        task->changed.notify_all();
+        if (!task->left) return;
     }
     {
         nb::gil_scoped_acquire attached;
-        of->work = nullptr;
+        task->work = nullptr;
     }
     count_left(-1);
 }
 
-static bool is_over(errand *of) {
+static bool is_over(errand *task) {
     nb::gil_scoped_release unlocked;
-    std::unique_lock<std::mutex> locked(of->mutex);
-    return of->changed.wait_for(locked, listening, [&] { return of->over; });
+    std::unique_lock<std::mutex> locked(task->mutex);
+    return task->changed.wait_for(locked, listening, [&] { return task->over; });
 }
 
 /* Abandons the errand after Ctrl-C; returns false if it has already finished. */
-static bool leave(errand *of) {
-    std::lock_guard<std::mutex> locked(of->mutex);
-    if (of->over) return false;
-    of->left = true;
+static bool leave(errand *task) {
+    std::lock_guard<std::mutex> locked(task->mutex);
+    if (task->over) return false;
+    task->left = true;
     count_left(1);
     return true;
 }
 
 static unsigned long main_thread;
 
-static bool start(const std::shared_ptr<errand> &of) {
+static bool start(const std::shared_ptr<errand> &task) {
     try {
-        std::thread(run, of).detach();
+        std::thread(run, task).detach();
         return true;
     } catch (const std::system_error &) {
         return false; /* no thread available: the caller runs the work */
@@ -142,23 +142,23 @@ static bool start(const std::shared_ptr<errand> &of) {
 
 void check_heard(std::function<kd_status(const std::atomic<bool> &left)> work, bool is_long,
                  const gate *within) {
-    const auto of = std::make_shared<errand>();
-    of->work = std::move(work);
-    if (!is_long || PyThread_get_thread_ident() != main_thread || !start(of)) {
-        check_unlocked([&] { return of->work(of->left); });
+    const auto task = std::make_shared<errand>();
+    task->work = std::move(work);
+    if (!is_long || PyThread_get_thread_ident() != main_thread || !start(task)) {
+        check_unlocked([&] { return task->work(task->left); });
         return;
     }
     const gate::inside marked(within);
-    while (!is_over(of.get())) {
+    while (!is_over(task.get())) {
         try {
             check_signals();
         } catch (...) {
-            if (!leave(of.get())) of->work = nullptr;
+            if (!leave(task.get())) task->work = nullptr;
             throw;
         }
     }
-    of->work = nullptr;
-    if (of->status != KD_OK) check_said(of->status, of->message.c_str());
+    task->work = nullptr;
+    if (task->status != KD_OK) check_said(task->status, task->message.c_str());
 }
 
 static std::atomic<bool> python_ends{false};

@@ -18,10 +18,10 @@ class gate {
        destroyed, by any thread. Waits without the GIL and raises KeyboardInterrupt on Ctrl-C.
        Raises UsageError, naming `what`, if a callback of a call that holds the gate requests it
        exclusively, which would deadlock. */
-    std::shared_ptr<void> enter(bool alone, const char *what);
+    std::shared_ptr<void> enter(bool alone, const char *name);
     /* Marks that this thread runs a callback of a call that holds the gate: it may re-enter. */
     struct inside {
-        explicit inside(const gate *of);
+        explicit inside(const gate *gate);
         ~inside();
         inside(const inside &) = delete;
         inside &operator=(const inside &) = delete;
@@ -42,9 +42,9 @@ class gate {
 template <typename c_type, void (*close_c)(c_type *)> class closable {
   public:
     explicit closable(c_type *owned) : c(owned, close_c) {}
-    std::shared_ptr<c_type> use(const char *what) const {
+    std::shared_ptr<c_type> use(const char *name) const {
         std::shared_ptr<c_type> used = std::atomic_load(&c);
-        if (!used) check_said(KD_ERROR_USAGE, (std::string("the ") + what + " is closed").c_str());
+        if (!used) check_said(KD_ERROR_USAGE, (std::string("the ") + name + " is closed").c_str());
         return used;
     }
     void close() { std::atomic_exchange(&c, std::shared_ptr<c_type>()); }

@@ -8,9 +8,9 @@ struct photons_handle : closable<kd_photons, kd_photons_close> {
     using closable::closable;
 };
 
-static photons_handle *emit(const scene_handle &of, const render_options &given,
+static photons_handle *emit(const scene_handle &handle, const render_options &given,
                             nb::object progress) {
-    const scene_use scene(of);
+    const scene_use scene(handle);
     const render_options options = given;
     const gate::inside marked(scene.door);
     kd_photons *photons = nullptr;

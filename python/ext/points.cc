@@ -35,9 +35,9 @@ static kd_points_options options_of(nb::handle options) {
 /* A tree being built by a worker thread; closed if the call was interrupted before taking it. */
 typedef std::shared_ptr<kd_points *> points_made;
 static points_made made_none() {
-    return points_made(new kd_points *(nullptr), [](kd_points **of) {
-        kd_points_close(*of);
-        delete of;
+    return points_made(new kd_points *(nullptr), [](kd_points **tree) {
+        kd_points_close(*tree);
+        delete tree;
     });
 }
 static points_tree *take_made(const points_made &made) {
@@ -76,20 +76,20 @@ static points_tree *tree_open_arrays(const std::vector<point_arrays *> &arrays,
 }
 
 /* After Ctrl-C an update is completed, not rolled back; the next call waits for it at the gate. */
-static void tree_update(const points_handle &of, const point_arrays &points) {
-    const points_use tree(of, true);
+static void tree_update(const points_handle &handle, const point_arrays &points) {
+    const points_use tree(handle, true);
     check_heard(
         [=](const std::atomic<bool> &) {
             const kd_status status = kd_points_update(tree.c, &points.c);
-            if (status == KD_OK) tree.tree->look();
+            if (status == KD_OK) tree.tree->refresh();
             return status;
         },
         points.c.count >= LONG_BUILD, tree.door());
 }
 
 /* Returns the first id that was assigned to the new points; None if they have their own. */
-static nb::object tree_insert(const points_handle &of, const point_arrays &points) {
-    const points_use tree(of, true);
+static nb::object tree_insert(const points_handle &handle, const point_arrays &points) {
+    const points_use tree(handle, true);
     const auto first = std::make_shared<uint32_t>(KD_NO_POINT);
     check_heard(
         [=](const std::atomic<bool> &) { return kd_points_insert(tree.c, &points.c, first.get()); },
@@ -97,8 +97,8 @@ static nb::object tree_insert(const points_handle &of, const point_arrays &point
     return *first == KD_NO_POINT ? nb::object(nb::none()) : nb::object(nb::int_(*first));
 }
 
-static void tree_remove(const points_handle &of, nb::handle ids) {
-    const points_use tree(of, true);
+static void tree_remove(const points_handle &handle, nb::handle ids) {
+    const points_use tree(handle, true);
     array keep = array_of(ids, "ids", false);
     const uint32_t *given =
         (const uint32_t *)array_data(ids, "ids", "uint32|int32", keep.size(), false, &keep);
@@ -111,21 +111,21 @@ static void tree_remove(const points_handle &of, nb::handle ids) {
         count + kd_points_count(tree.c) >= LONG_BUILD, tree.door());
 }
 
-static void tree_rebuild(const points_handle &of) {
-    const points_use tree(of, true);
+static void tree_rebuild(const points_handle &handle) {
+    const points_use tree(handle, true);
     check_heard([=](const std::atomic<bool> &) { return kd_points_rebuild(tree.c); },
                 kd_points_count(tree.c) >= LONG_BUILD, tree.door());
 }
 
 /* Closing a tree twice is allowed. */
-static void tree_close(const points_handle &of) {
-    const std::shared_ptr<void> entered = of->door.enter(true, "tree");
-    kd_points_close(of->c);
-    of->c = nullptr;
+static void tree_close(const points_handle &handle) {
+    const std::shared_ptr<void> entered = handle->door.enter(true, "tree");
+    kd_points_close(handle->c);
+    handle->c = nullptr;
 }
 
-static void tree_save(const points_handle &of, const std::string &path) {
-    const points_use tree(of);
+static void tree_save(const points_handle &handle, const std::string &path) {
+    const points_use tree(handle);
     check_heard([=](const std::atomic<bool> &) { return kd_points_save(tree.c, path.c_str()); },
                 kd_points_count(tree.c) >= LONG_BUILD, tree.door());
 }
@@ -152,8 +152,8 @@ static nb::tuple box_of(const kd_points_info &info) {
     return nb::make_tuple(lo, hi);
 }
 
-static nb::dict tree_describe(const points_handle &of) {
-    const points_use tree(of);
+static nb::dict tree_describe(const points_handle &handle) {
+    const points_use tree(handle);
     kd_points_info info;
     kd_points_describe(tree.c, &info);
     nb::dict out;
@@ -179,9 +179,9 @@ static nb::dict tree_describe(const points_handle &of) {
 }
 
 template <typename id, kd_status (*call)(const kd_points *, void *, id *, uint8_t *)>
-static void tree_download(const points_handle &of, nb::handle coordinates, nb::handle ids,
+static void tree_download(const points_handle &handle, nb::handle coordinates, nb::handle ids,
                           nb::handle axes) {
-    const points_use tree(of);
+    const points_use tree(handle);
     const uint64_t count = kd_points_count(tree.c);
     array keep[3];
     void *to = array_data(coordinates, "coordinates", scalar_of(tree->told),

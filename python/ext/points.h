@@ -12,8 +12,8 @@ struct points_tree {
     kd_points *c;
     kd_points_info told; /* as of the last opening or update; all fields before the hash */
     gate door;
-    explicit points_tree(kd_points *tree) : c(tree) { look(); }
-    void look() { kd_points_describe_sized(c, &told, offsetof(kd_points_info, hash)); }
+    explicit points_tree(kd_points *tree) : c(tree) { refresh(); }
+    void refresh() { kd_points_describe_sized(c, &told, offsetof(kd_points_info, hash)); }
     /* the name of a CPU device is such as "CPU, 2 threads" */
     bool on_cpu() const { return strncmp(told.device, "CPU", 3) == 0; }
     points_tree(const points_tree &) = delete;
@@ -27,8 +27,8 @@ struct points_use {
     points_handle tree;
     std::shared_ptr<void> entered;
     kd_points *c;
-    explicit points_use(const points_handle &of, bool alone = false)
-        : tree(of), entered(of->door.enter(alone, "tree")), c(of->c) {
+    explicit points_use(const points_handle &handle, bool alone = false)
+        : tree(handle), entered(handle->door.enter(alone, "tree")), c(handle->c) {
         if (!c) check_said(KD_ERROR_USAGE, "the tree is closed");
     }
     const points_tree *operator->() const { return tree.get(); }

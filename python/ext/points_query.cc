@@ -6,7 +6,7 @@
 #include <exception>
 #include <limits>
 
-enum { PIECE_ANSWERS = 1 << 22, PIECE_LEAST = 1 << 14, LONG_BOXES = 256 };
+enum { PIECE_ANSWERS = 1 << 22, PIECE_MIN = 1 << 14, LONG_BOXES = 256 };
 
 static points_query query_default() {
     points_query query;
@@ -47,7 +47,7 @@ static void in_pieces(const points_use &tree, const points_query &query, uint64_
                       function ask) {
     const uint64_t count = query.c.points.count;
     uint64_t each =
-        std::max<uint64_t>(PIECE_LEAST, PIECE_ANSWERS / std::max<uint64_t>(1, answers_each));
+        std::max<uint64_t>(PIECE_MIN, PIECE_ANSWERS / std::max<uint64_t>(1, answers_each));
     const bool on_cpu = tree->on_cpu();
     if (!on_cpu) each = count;
     const bool is_long =
@@ -79,9 +79,9 @@ template <typename id> static const char *ids_name() {
 
 template <typename id, kd_status (*call)(const kd_points *, const kd_points_query *, uint32_t, id *,
                                          void *, uint32_t *)>
-static void nearest(const points_handle &of, const points_query &query, uint32_t k, nb::handle ids,
-                    nb::handle dist2, nb::handle counts) {
-    const points_use tree(of);
+static void nearest(const points_handle &handle, const points_query &query, uint32_t k,
+                    nb::handle ids, nb::handle dist2, nb::handle counts) {
+    const points_use tree(handle);
     std::vector<array> keep(3);
     const uint64_t count = query.c.points.count,
                    scalar = query.c.points.scalar == KD_DOUBLE ? 8 : 4;
@@ -110,9 +110,9 @@ static void rooted(scalar *dist, int64_t *ids, uint64_t count, double bound, int
     }
 }
 
-static void nearest_distances(const points_handle &of, const points_query &query, uint32_t k,
+static void nearest_distances(const points_handle &handle, const points_query &query, uint32_t k,
                               nb::handle ids, nb::handle dist, int64_t missing) {
-    const points_use tree(of);
+    const points_use tree(handle);
     std::vector<array> keep(2);
     const uint64_t count = query.c.points.count;
     const bool wide = query.c.points.scalar == KD_DOUBLE;
@@ -137,9 +137,9 @@ static void nearest_distances(const points_handle &of, const points_query &query
 }
 
 template <typename id, kd_status (*call)(const kd_points *, const kd_points_query *, id *, void *)>
-static void closest(const points_handle &of, const points_query &query, nb::handle ids,
+static void closest(const points_handle &handle, const points_query &query, nb::handle ids,
                     nb::handle dist2) {
-    const points_use tree(of);
+    const points_use tree(handle);
     std::vector<array> keep(2);
     const uint64_t count = query.c.points.count,
                    scalar = query.c.points.scalar == KD_DOUBLE ? 8 : 4;
@@ -153,8 +153,9 @@ static void closest(const points_handle &of, const points_query &query, nb::hand
 }
 
 /* Offsets of each piece begin at 0; the last offset of the previous piece is added to them. */
-static void within_count(const points_handle &of, const points_query &query, nb::handle offsets) {
-    const points_use tree(of);
+static void within_count(const points_handle &handle, const points_query &query,
+                         nb::handle offsets) {
+    const points_use tree(handle);
     array keep;
     const uint64_t count = query.c.points.count;
     uint64_t *to =
@@ -189,9 +190,9 @@ static uint64_t answers_of(const uint64_t *from, const array &keep, uint64_t cou
 
 template <typename id, kd_status (*call)(const kd_points *, const kd_points_query *,
                                          const uint64_t *, id *, void *)>
-static void within(const points_handle &of, const points_query &query, nb::handle offsets,
+static void within(const points_handle &handle, const points_query &query, nb::handle offsets,
                    nb::handle ids, nb::handle dist2) {
-    const points_use tree(of);
+    const points_use tree(handle);
     std::vector<array> keep(3);
     const uint64_t count = query.c.points.count,
                    scalar = query.c.points.scalar == KD_DOUBLE ? 8 : 4;
@@ -228,9 +229,9 @@ static void all_ask(const points_use &tree, const points_query &query,
 }
 
 /* Self-query; `order` may be None. */
-static void nearest_own(const points_handle &of, const points_query &query, uint32_t k,
-                        nb::handle order, nb::handle ids, nb::handle dist2, nb::handle counts) {
-    const points_use tree(of);
+static void self_nearest(const points_handle &handle, const points_query &query, uint32_t k,
+                         nb::handle order, nb::handle ids, nb::handle dist2, nb::handle counts) {
+    const points_use tree(handle);
     std::vector<array> keep(4);
     const uint64_t count = kd_points_count(tree.c);
     const char *scalar = tree->told.scalar == KD_DOUBLE ? "float64" : "float32";
@@ -242,13 +243,13 @@ static void nearest_own(const points_handle &of, const points_query &query, uint
     uint32_t *to_counts =
         (uint32_t *)array_data(counts, "counts", "uint32|int32", count, true, &keep[3]);
     all_ask(tree, query, keep, [=](const kd_points_query *all) {
-        return kd_points_nearest_own(tree.c, all, k, to_order, to_ids, to_dist2, to_counts);
+        return kd_points_self_nearest(tree.c, all, k, to_order, to_ids, to_dist2, to_counts);
     });
 }
 
-static void within_own_count(const points_handle &of, const points_query &query, nb::handle order,
-                             nb::handle offsets) {
-    const points_use tree(of);
+static void self_within_count(const points_handle &handle, const points_query &query,
+                              nb::handle order, nb::handle offsets) {
+    const points_use tree(handle);
     std::vector<array> keep(2);
     const uint64_t count = kd_points_count(tree.c);
     uint32_t *to_order =
@@ -256,13 +257,13 @@ static void within_own_count(const points_handle &of, const points_query &query,
     uint64_t *to =
         (uint64_t *)array_data(offsets, "offsets", "uint64|int64", count + 1, true, &keep[1]);
     all_ask(tree, query, keep, [=](const kd_points_query *all) {
-        return kd_points_within_own_count(tree.c, all, to_order, to);
+        return kd_points_self_within_count(tree.c, all, to_order, to);
     });
 }
 
-static void within_own(const points_handle &of, const points_query &query, nb::handle order,
-                       nb::handle offsets, nb::handle ids, nb::handle dist2) {
-    const points_use tree(of);
+static void self_within(const points_handle &handle, const points_query &query, nb::handle order,
+                        nb::handle offsets, nb::handle ids, nb::handle dist2) {
+    const points_use tree(handle);
     std::vector<array> keep(4);
     const uint64_t count = kd_points_count(tree.c);
     uint32_t *to_order =
@@ -277,13 +278,13 @@ static void within_own(const points_handle &of, const points_query &query, nb::h
         array_data(dist2, "dist2", tree->told.scalar == KD_DOUBLE ? "float64" : "float32", answers,
                    true, &keep[3]);
     all_ask(tree, query, keep, [=](const kd_points_query *all) {
-        return kd_points_within_own(tree.c, all, to_order, from, to_ids, to_dist2);
+        return kd_points_self_within(tree.c, all, to_order, from, to_ids, to_dist2);
     });
 }
 
-static void in_box_count(const points_handle &of, const point_arrays &lo, const point_arrays &hi,
-                         nb::handle offsets) {
-    const points_use tree(of);
+static void in_box_count(const points_handle &handle, const point_arrays &lo,
+                         const point_arrays &hi, nb::handle offsets) {
+    const points_use tree(handle);
     array keep;
     uint64_t *to =
         (uint64_t *)array_data(offsets, "offsets", "uint64|int64", lo.c.count + 1, true, &keep);
@@ -295,9 +296,9 @@ static void in_box_count(const points_handle &of, const point_arrays &lo, const 
         tree->on_cpu() && lo.c.count >= LONG_BOXES, tree.door());
 }
 
-static void in_box(const points_handle &of, const point_arrays &lo, const point_arrays &hi,
+static void in_box(const points_handle &handle, const point_arrays &lo, const point_arrays &hi,
                    nb::handle offsets, nb::handle ids) {
-    const points_use tree(of);
+    const points_use tree(handle);
     std::vector<array> keep(2);
     const uint64_t *from =
         (uint64_t *)array_data(offsets, "offsets", "uint64|int64", lo.c.count + 1, false, &keep[0]);
@@ -337,8 +338,8 @@ static double tell(void *context, uint64_t query, uint64_t id, double dist2, dou
 }
 
 /* Runs in the calling thread. An exception of the callback, or Ctrl-C, ends the call. */
-static void visit(const points_handle &of, const points_query &given, nb::handle call) {
-    const points_use tree(of);
+static void visit(const points_handle &handle, const points_query &given, nb::handle call) {
+    const points_use tree(handle);
     const points_query query = given;
     told to = {nb::borrow(call), tree.door(), nullptr};
     if (call.is_none()) check(kd_points_visit(tree.c, &query.c, nullptr, nullptr));
@@ -359,19 +360,19 @@ static void query_set_period(points_query &self, nb::sequence to) {
         self.c.period[axis] = axis < sides ? nb::cast<double>(to[axis]) : 0;
 }
 
-static void bind_own(nb::module_ &m) {
+static void bind_self(nb::module_ &m) {
     m.def("kd_points_in_box_count", in_box_count, nb::arg("tree"), nb::arg("lo"), nb::arg("hi"),
           nb::arg("offsets").none(), "Fills offsets (count + 1,) for boxes of two PointArrays.");
     m.def("kd_points_in_box", in_box, nb::arg("tree"), nb::arg("lo"), nb::arg("hi"),
           nb::arg("offsets").none(), nb::arg("ids").none(), "Fills ids (offsets[-1],).");
-    m.def("kd_points_nearest_own", nearest_own, nb::arg("tree"), nb::arg("query"), nb::arg("k"),
+    m.def("kd_points_self_nearest", self_nearest, nb::arg("tree"), nb::arg("query"), nb::arg("k"),
           nb::arg("order").none(), nb::arg("ids").none(), nb::arg("dist2").none(),
           nb::arg("counts").none() = nb::none(),
           "All points ask: order (count,) uint32 or None, ids (count, k), dist2, counts.");
-    m.def("kd_points_within_own_count", within_own_count, nb::arg("tree"), nb::arg("query"),
+    m.def("kd_points_self_within_count", self_within_count, nb::arg("tree"), nb::arg("query"),
           nb::arg("order").none(), nb::arg("offsets").none(),
           "All points ask: fills offsets (count + 1,) of 64 bits.");
-    m.def("kd_points_within_own", within_own, nb::arg("tree"), nb::arg("query"),
+    m.def("kd_points_self_within", self_within, nb::arg("tree"), nb::arg("query"),
           nb::arg("order").none(), nb::arg("offsets").none(), nb::arg("ids").none(),
           nb::arg("dist2").none(), "All points ask: fills ids and dist2 by the offsets' rows.");
 }
@@ -422,7 +423,7 @@ void bind_points_query(nb::module_ &m) {
     bind_query(m);
     m.def("kd_points_visit", visit, nb::arg("tree"), nb::arg("query"), nb::arg("visit").none(),
           "Calls visit(query, id, dist2, bound) for the points within each radius.");
-    bind_own(m);
+    bind_self(m);
     m.def("kd_points_nearest", nearest<uint32_t, kd_points_nearest>, nb::arg("tree"),
           nb::arg("query"), nb::arg("k"), nb::arg("ids").none(), nb::arg("dist2").none(),
           nb::arg("counts").none() = nb::none(),

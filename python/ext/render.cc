@@ -20,13 +20,13 @@ static scene_handle *make_scene(function make, render_options &options) {
         render_options options;
         ~making() { kd_scene_close(scene); }
     };
-    const auto of = std::make_shared<making>();
-    of->options = options;
-    check_heard([=](const std::atomic<bool> &) { return make(&of->scene, &of->options.c); }, true,
-                nullptr);
-    options = of->options;
-    kd_scene *made = of->scene;
-    of->scene = nullptr;
+    const auto task = std::make_shared<making>();
+    task->options = options;
+    check_heard([=](const std::atomic<bool> &) { return make(&task->scene, &task->options.c); },
+                true, nullptr);
+    options = task->options;
+    kd_scene *made = task->scene;
+    task->scene = nullptr;
     return new scene_handle(made);
 }
 
@@ -50,19 +50,19 @@ static uint64_t rows_of(nb::handle given, const char *name, uint64_t columns) {
     return taken.rows();
 }
 
-static kd_scene_mesh mesh_of(const given_mesh &from, array keep[4]) {
+static kd_scene_mesh mesh_of(const given_mesh &given_mesh, array keep[4]) {
     kd_scene_mesh mesh = {};
-    const nb::object &indices = std::get<2>(from);
-    mesh.name = std::get<0>(from).c_str();
-    mesh.vertex_count = rows_of(std::get<1>(from), "vertices", 3);
-    mesh.vertices = (const float *)array_data(std::get<1>(from), "vertices", "float32",
+    const nb::object &indices = std::get<2>(given_mesh);
+    mesh.name = std::get<0>(given_mesh).c_str();
+    mesh.vertex_count = rows_of(std::get<1>(given_mesh), "vertices", 3);
+    mesh.vertices = (const float *)array_data(std::get<1>(given_mesh), "vertices", "float32",
                                               3 * mesh.vertex_count, false, &keep[0]);
     mesh.triangle_count = indices.is_none() ? mesh.vertex_count / 3 : rows_of(indices, "faces", 3);
     mesh.indices = (const uint32_t *)array_data(indices, "faces", "uint32|int32",
                                                 3 * mesh.triangle_count, false, &keep[1]);
-    mesh.normals = (const float *)array_data(std::get<3>(from), "normals", "float32",
+    mesh.normals = (const float *)array_data(std::get<3>(given_mesh), "normals", "float32",
                                              3 * mesh.vertex_count, false, &keep[2]);
-    mesh.texcoords = (const float *)array_data(std::get<4>(from), "texcoords", "float32",
+    mesh.texcoords = (const float *)array_data(std::get<4>(given_mesh), "texcoords", "float32",
                                                2 * mesh.vertex_count, false, &keep[3]);
     return mesh;
 }
@@ -88,9 +88,9 @@ static scene_handle *scene_parse(const std::string &text, std::optional<std::str
 
 /* --- rendering -------------------------------------------------------------------------------- */
 
-static image_handle *render(const scene_handle &of, const render_options &given,
+static image_handle *render(const scene_handle &handle, const render_options &given,
                             nb::object progress) {
-    const scene_use scene(of);
+    const scene_use scene(handle);
     const render_options options = given;
     const gate::inside marked(scene.door);
     kd_image *image = nullptr;
@@ -102,8 +102,8 @@ static image_handle *render(const scene_handle &of, const render_options &given,
 }
 
 /* Returns a channel without copying it; None if the image has no such channel. */
-static nb::object channel(const image_handle &of, const std::string &name) {
-    const std::shared_ptr<kd_image> used = of.use("picture");
+static nb::object channel(const image_handle &handle, const std::string &name) {
+    const std::shared_ptr<kd_image> used = handle.use("picture");
     const kd_image *image = used.get();
     const float *plane = kd_image_channel(image, name.c_str());
     if (!plane) return nb::none();

@@ -10,11 +10,11 @@ struct render_options {
     kd_render_options c;
     std::string photon_map;
     render_options() { kd_render_options_default(&c); }
-    render_options(const render_options &from) { *this = from; }
-    render_options &operator=(const render_options &from) {
-        const bool own = from.c.photon_map == from.photon_map.c_str();
-        c = from.c;
-        photon_map = from.photon_map;
+    render_options(const render_options &options) { *this = options; }
+    render_options &operator=(const render_options &options) {
+        const bool own = options.c.photon_map == options.photon_map.c_str();
+        c = options.c;
+        photon_map = options.photon_map;
         if (own) c.photon_map = photon_map.c_str();
         return *this;
     }
@@ -31,14 +31,14 @@ struct scene_use {
     std::shared_ptr<kd_scene> c;
     const gate *door;
     std::shared_ptr<void> entered;
-    explicit scene_use(const scene_handle &of)
-        : c(of.use("scene")), door(&of.door), entered(of.door.enter(true, "scene")) {}
+    explicit scene_use(const scene_handle &handle)
+        : c(handle.use("scene")), door(&handle.door), entered(handle.door.enter(true, "scene")) {}
 };
 
 /* Returns a capsule by which an array keeps a library object alive. */
 template <typename c_type> nb::capsule kept(const std::shared_ptr<c_type> &used) {
     return nb::capsule(new std::shared_ptr<c_type>(used),
-                       [](void *of) noexcept { delete (std::shared_ptr<c_type> *)of; });
+                       [](void *pointer) noexcept { delete (std::shared_ptr<c_type> *)pointer; });
 }
 
 /* Runs work(hear, by), which passes both to the library as progress callback and context, in a

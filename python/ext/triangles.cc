@@ -53,10 +53,11 @@ static kd_triangles_options options_of(nb::handle options) {
 
 /* Creates a tree by open(&tree); it is closed if Ctrl-C interrupts the call. */
 template <typename function> static triangles_tree *make_tree(function open, bool is_long) {
-    const std::shared_ptr<kd_triangles *> made(new kd_triangles *(nullptr), [](kd_triangles **of) {
-        kd_triangles_close(*of);
-        delete of;
-    });
+    const std::shared_ptr<kd_triangles *> made(new kd_triangles *(nullptr),
+                                               [](kd_triangles **tree) {
+                                                   kd_triangles_close(*tree);
+                                                   delete tree;
+                                               });
     check_heard([=](const std::atomic<bool> &) { return open(made.get()); }, is_long, nullptr);
     kd_triangles *taken = *made;
     *made = nullptr;

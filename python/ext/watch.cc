@@ -6,7 +6,7 @@
 #include <thread>
 
 /* State shared by the worker and the waiting thread, guarded by `mutex`. */
-struct watched {
+struct job {
     std::mutex mutex;
     std::condition_variable changed;
     bool over = false, news = false, stop = false;
@@ -16,58 +16,58 @@ struct watched {
 };
 
 static int hear(void *context, const char *stage, int64_t done, int64_t total) {
-    watched *by = (watched *)context;
-    std::lock_guard<std::mutex> locked(by->mutex);
-    by->stage = stage;
-    by->done = done;
-    by->total = total;
-    by->news = true;
-    return by->stop;
+    job *job_state = (job *)context;
+    std::lock_guard<std::mutex> locked(job_state->mutex);
+    job_state->stage = stage;
+    job_state->done = done;
+    job_state->total = total;
+    job_state->news = true;
+    return job_state->stop;
 }
 
-static void run(watched *by, const std::function<kd_status(kd_progress, void *)> *work) {
-    const kd_status status = (*work)(hear, by);
-    std::lock_guard<std::mutex> locked(by->mutex);
-    by->status = status;
-    if (status != KD_OK) by->message = kd_last_error();
-    by->over = true;
-    by->changed.notify_all();
+static void run(job *job, const std::function<kd_status(kd_progress, void *)> *work) {
+    const kd_status status = (*work)(hear, job);
+    std::lock_guard<std::mutex> locked(job->mutex);
+    job->status = status;
+    if (status != KD_OK) job->message = kd_last_error();
+    job->over = true;
+    job->changed.notify_all();
 }
 
 /* Waits up to 50 ms without the GIL; returns true when the work is finished. */
-static bool wait_for_it(watched *by) {
+static bool wait_for_it(job *job) {
     nb::gil_scoped_release unlocked;
-    std::unique_lock<std::mutex> locked(by->mutex);
-    return by->changed.wait_for(locked, std::chrono::milliseconds(50), [&] { return by->over; });
+    std::unique_lock<std::mutex> locked(job->mutex);
+    return job->changed.wait_for(locked, std::chrono::milliseconds(50), [&] { return job->over; });
 }
 
-static bool told_to_stop(watched *by, const nb::object &progress) {
-    std::unique_lock<std::mutex> locked(by->mutex);
-    const std::string stage = by->stage;
-    const int64_t done = by->done, total = by->total;
-    const bool news = by->news;
-    by->news = false;
+static bool told_to_stop(job *job, const nb::object &progress) {
+    std::unique_lock<std::mutex> locked(job->mutex);
+    const std::string stage = job->stage;
+    const int64_t done = job->done, total = job->total;
+    const bool news = job->news;
+    job->news = false;
     locked.unlock();
     check_signals();
     return news && !progress.is_none() && nb::cast<bool>(nb::bool_(progress(stage, done, total)));
 }
 
-static void tell_to_stop(watched *by) {
-    std::lock_guard<std::mutex> locked(by->mutex);
-    by->stop = true;
+static void tell_to_stop(job *job) {
+    std::lock_guard<std::mutex> locked(job->mutex);
+    job->stop = true;
 }
 
 kd_status watch(const std::function<kd_status(kd_progress hear, void *by)> &work,
                 nb::object progress, const std::function<void()> &clean) {
-    watched by;
+    job job;
     std::exception_ptr raised;
-    std::thread worker(run, &by, &work);
-    while (!wait_for_it(&by)) {
+    std::thread worker(run, &job, &work);
+    while (!wait_for_it(&job)) {
         try {
-            if (!raised && told_to_stop(&by, progress)) tell_to_stop(&by);
+            if (!raised && told_to_stop(&job, progress)) tell_to_stop(&job);
         } catch (...) { /* Ctrl-C or an exception of the callback: rethrown after the join */
             raised = std::current_exception();
-            tell_to_stop(&by);
+            tell_to_stop(&job);
         }
     }
     {
@@ -78,7 +78,7 @@ kd_status watch(const std::function<kd_status(kd_progress hear, void *by)> &work
         clean();
         std::rethrow_exception(raised);
     }
-    if (by.status != KD_OK && by.status != KD_INTERRUPTED)
-        check_said(by.status, by.message.c_str());
-    return by.status;
+    if (job.status != KD_OK && job.status != KD_INTERRUPTED)
+        check_said(job.status, job.message.c_str());
+    return job.status;
 }

@@ -51,10 +51,10 @@ kd_status kd_scene_load(kd_scene **loaded, const char *path, kd_render_options *
     if (options) KD_TRY(take_options(&taken, options));
     kd_scene *handle = NULL;
     KD_TRY(KD_RESERVE_ZEROED(handle, 1));
-    const kd_status status = scene_open_placed(&handle->held, path, NULL, &taken, NULL);
+    const kd_status status = scene_open_instanced(&handle->held, path, NULL, &taken, NULL);
     if (status != KD_OK) {
         memory_free(handle);
-        return status_pass(status, __FILE__, __LINE__, "scene_open_placed");
+        return status_pass(status, __FILE__, __LINE__, "scene_open_instanced");
     }
     if (options) sized_give(options, options->struct_size, &taken, sizeof taken);
     *loaded = handle;
@@ -73,10 +73,10 @@ kd_status kd_scene_parse(kd_scene **parsed, const char *text, uint64_t bytes, co
     kd_scene *handle = NULL;
     KD_TRY(KD_RESERVE_ZEROED(handle, 1));
     const kd_status status =
-        scene_parse_placed(&handle->held, text, bytes, folder, meshes, mesh_count, &taken, NULL);
+        scene_parse_instanced(&handle->held, text, bytes, folder, meshes, mesh_count, &taken, NULL);
     if (status != KD_OK) {
         memory_free(handle);
-        return status_pass(status, __FILE__, __LINE__, "scene_parse_placed");
+        return status_pass(status, __FILE__, __LINE__, "scene_parse_instanced");
     }
     if (options) sized_give(options, options->struct_size, &taken, sizeof taken);
     *parsed = handle;
@@ -89,10 +89,10 @@ void kd_scene_close(kd_scene *owned) {
     memory_free(owned);
 }
 
-kd_scene_counts kd_scene_count(const kd_scene *of) {
+kd_scene_counts kd_scene_count(const kd_scene *scene) {
     const kd_scene_counts none = {0, 0, 0};
-    if (!of) return none;
-    const scene_view view = scene_get_view(of->held);
+    if (!scene) return none;
+    const scene_view view = scene_get_view(scene->held);
     const kd_scene_counts counts = {view.mesh.stored_count, view.material_count, view.light_count};
     return counts;
 }
@@ -100,28 +100,27 @@ kd_scene_counts kd_scene_count(const kd_scene *of) {
 typedef struct listener {
     kd_progress progress;
     void *context;
-    job watched;
+    job_control job;
 } listener;
 
 static void pass_on(void *context, const char *stage, int64_t done, int64_t total) {
     listener *to = (listener *)context;
-    if (to->progress(to->context, stage, done, total) != 0)
-        atomic_store(&to->watched.cancelled, true);
+    if (to->progress(to->context, stage, done, total) != 0) atomic_store(&to->job.cancelled, true);
 }
 
 /* Initialises *hears, which must not move afterwards: the job points to it. */
 static void listen_to(listener *hears, kd_progress progress, void *context) {
     hears->progress = progress;
     hears->context = context;
-    job_init(&hears->watched);
+    job_init(&hears->job);
     if (!progress) return;
-    hears->watched.report = pass_on;
-    hears->watched.context = hears;
+    hears->job.report = pass_on;
+    hears->job.context = hears;
 }
 
-kd_status kd_render(kd_image **rendered, const kd_scene *from, const kd_render_options *options,
+kd_status kd_render(kd_image **rendered, const kd_scene *scene, const kd_render_options *options,
                     kd_progress progress, void *context) {
-    KD_REQUIRE(rendered && from && options, KD_ERROR_USAGE,
+    KD_REQUIRE(rendered && scene && options, KD_ERROR_USAGE,
                "`image`, `scene` and `options` must not be NULL");
     *rendered = NULL;
     kd_render_options taken;
@@ -131,10 +130,10 @@ kd_status kd_render(kd_image **rendered, const kd_scene *from, const kd_render_o
     listener hears;
     listen_to(&hears, progress, context);
     camera ends[2];
-    scene_cameras_at(from->held, &taken, ends);
-    scene_set_cameras(from->held, &ends[0], &ends[1]);
-    kd_status status = render_settle_placements(from->held, &taken, 0, RENDER_PLACING_AUTO);
-    if (status == KD_OK) status = render_run(&handle->held, from->held, &taken, &hears.watched);
+    scene_cameras_at(scene->held, &taken, ends);
+    scene_set_cameras(scene->held, &ends[0], &ends[1]);
+    kd_status status = render_resolve_instances(scene->held, &taken, 0, RENDER_INSTANCING_AUTO);
+    if (status == KD_OK) status = render_run(&handle->held, scene->held, &taken, &hears.job);
     if (status != KD_OK && status != KD_INTERRUPTED) {
         memory_free(handle);
         return status_pass(status, __FILE__, __LINE__, "render_run");
@@ -149,36 +148,36 @@ void kd_image_close(kd_image *owned) {
     memory_free(owned);
 }
 
-int32_t kd_image_width(const kd_image *of) {
-    return of ? of->held.picture.width : 0;
+int32_t kd_image_width(const kd_image *image) {
+    return image ? image->held.picture.width : 0;
 }
-int32_t kd_image_height(const kd_image *of) {
-    return of ? of->held.picture.height : 0;
+int32_t kd_image_height(const kd_image *image) {
+    return image ? image->held.picture.height : 0;
 }
-int32_t kd_image_samples(const kd_image *of) {
-    return of ? of->held.samples_done : 0;
+int32_t kd_image_samples(const kd_image *image) {
+    return image ? image->held.samples_done : 0;
 }
-const float *kd_image_channel(const kd_image *of, const char *name) {
-    return of && name ? image_plane(&of->held.picture, name) : NULL;
+const float *kd_image_channel(const kd_image *image, const char *name) {
+    return image && name ? image_plane(&image->held.picture, name) : NULL;
 }
-uint64_t kd_image_hash(const kd_image *of) {
-    return of ? of->held.image_hash : 0;
+uint64_t kd_image_hash(const kd_image *image) {
+    return image ? image->held.image_hash : 0;
 }
 
-kd_status kd_image_write(const kd_image *from, const char *path, float exposure,
+kd_status kd_image_write(const kd_image *image, const char *path, float exposure,
                          kd_tonemap tonemap) {
-    KD_REQUIRE(from && path, KD_ERROR_USAGE, "`image` and `path` must not be NULL");
+    KD_REQUIRE(image && path, KD_ERROR_USAGE, "`image` and `path` must not be NULL");
     KD_REQUIRE(tonemap >= KD_TONEMAP_LINEAR && tonemap <= KD_TONEMAP_NEUTRAL, KD_ERROR_USAGE,
                "`tonemap` is %d; expected 0 to %d (kd_tonemap)", (int)tonemap,
                (int)KD_TONEMAP_NEUTRAL);
     const image_encoding encoding = {exposure, tonemap};
-    KD_TRY(image_write(&from->held.picture, path, &encoding));
+    KD_TRY(image_write(&image->held.picture, path, &encoding));
     return KD_OK;
 }
 
-kd_status kd_photons_emit(kd_photons **emitted, const kd_scene *from,
+kd_status kd_photons_emit(kd_photons **emitted, const kd_scene *scene,
                           const kd_render_options *options, kd_progress progress, void *context) {
-    KD_REQUIRE(emitted && from && options, KD_ERROR_USAGE,
+    KD_REQUIRE(emitted && scene && options, KD_ERROR_USAGE,
                "`out`, `scene` and `options` must not be NULL");
     *emitted = NULL;
     kd_render_options taken;
@@ -188,7 +187,7 @@ kd_status kd_photons_emit(kd_photons **emitted, const kd_scene *from,
     listener hears;
     listen_to(&hears, progress, context);
     parallel_set_threads(taken.threads);
-    const kd_status status = photons_emit(&handle->held, from->held, &taken, &hears.watched);
+    const kd_status status = photons_emit(&handle->held, scene->held, &taken, &hears.job);
     if (status != KD_OK) {
         kd_photons_close(handle);
         return status_pass(status, __FILE__, __LINE__, "photons_emit");
@@ -203,26 +202,26 @@ void kd_photons_close(kd_photons *owned) {
     memory_free(owned);
 }
 
-static const photon_list *list_of(const kd_photons *of, kd_photon_map map) {
-    return of && (int)map >= 0 && (int)map < PHOTON_LISTS ? &of->held.lists[map] : NULL;
+static const photon_list *list_of(const kd_photons *photons, kd_photon_map map) {
+    return photons && (int)map >= 0 && (int)map < PHOTON_LISTS ? &photons->held.lists[map] : NULL;
 }
 
-kd_photon_counts kd_photons_count(const kd_photons *of, kd_photon_map map) {
+kd_photon_counts kd_photons_count(const kd_photons *photons, kd_photon_map map) {
     const kd_photon_counts none = {0, 0, 0, 0};
-    const photon_list *list = list_of(of, map);
+    const photon_list *list = list_of(photons, map);
     if (!list) return none;
     const kd_photon_counts counts = {list->count, list->emitted, list->ledger.emitted,
                                      list->complete};
     return counts;
 }
 
-const kd_photon *kd_photons_list(const kd_photons *of, kd_photon_map map) {
-    const photon_list *list = list_of(of, map);
+const kd_photon *kd_photons_list(const kd_photons *photons, kd_photon_map map) {
+    const photon_list *list = list_of(photons, map);
     return list && list->count ? (const kd_photon *)list->photons : NULL;
 }
 
-kd_status kd_photons_write(const kd_photons *from, const char *path) {
-    KD_REQUIRE(from && path, KD_ERROR_USAGE, "`photons` and `path` must not be NULL");
-    KD_TRY(photon_file_write(path, &from->held));
+kd_status kd_photons_write(const kd_photons *photons, const char *path) {
+    KD_REQUIRE(photons && path, KD_ERROR_USAGE, "`photons` and `path` must not be NULL");
+    KD_TRY(photon_file_write(path, &photons->held));
     return KD_OK;
 }

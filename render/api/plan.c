@@ -3,7 +3,7 @@
 #include "render/api/plan.h"
 #include "accel/build_memory.h"
 #include "accel/builders.h"
-#include "accel/wide/packed_form.h"
+#include "accel/wide/compressed_form.h"
 #include "core/names.h"
 #include "photon/density/tile_set.h"
 #include "photon/maps/apart.h"
@@ -21,17 +21,17 @@
 /* References, and also nodes, per triangle of a tree on a device; allowance for small trees. */
 enum { PLANNED_REFERENCES = 8, SMALL_TREE = 1 << 16 };
 
-static void add_to(render_plan *to, bool on_device, const char *name, uint64_t bytes) {
+static void add_to(render_plan *plan, bool on_device, const char *name, uint64_t bytes) {
     if (bytes == 0) return;
-    to->rows[to->count].name = name;
-    to->rows[to->count].bytes = bytes;
-    to->rows[to->count].on_device = on_device;
-    ++to->count;
-    *(on_device ? &to->device_total : &to->total) += bytes;
+    plan->rows[plan->count].name = name;
+    plan->rows[plan->count].bytes = bytes;
+    plan->rows[plan->count].on_device = on_device;
+    ++plan->count;
+    *(on_device ? &plan->device_total : &plan->total) += bytes;
 }
 
-static void add(render_plan *to, const char *name, uint64_t bytes) {
-    add_to(to, false, name, bytes);
+static void add(render_plan *plan, const char *name, uint64_t bytes) {
+    add_to(plan, false, name, bytes);
 }
 
 static uint64_t pixels_of(const kd_render_options *options) {
@@ -45,12 +45,12 @@ static uint64_t state_bytes(const kd_render_options *options) {
 }
 
 /* Photons to store per batch in each map: global, caustic, media. */
-static void photons_of(uint64_t photons[PHOTON_LISTS], const scene_view *from,
+static void photons_of(uint64_t photons[PHOTON_LISTS], const scene_view *view,
                        const kd_render_options *options) {
     const uint64_t batches = (uint64_t)options->batches, same = options->photons;
     const uint64_t given[PHOTON_LISTS] = {same, options->caustic_photons, options->media_photons};
     uint32_t maps = integrator_maps(integrator_find(options->integrator), options);
-    if (!photon_scene_scatters(from)) maps &= ~(1u << PHOTON_LIST_MEDIA);
+    if (!photon_scene_scatters(view)) maps &= ~(1u << PHOTON_LIST_MEDIA);
     for (int l = 0; l < PHOTON_LISTS; ++l) {
         const uint64_t wanted = maps & 1u << l ? (given[l] ? given[l] : same) : 0;
         photons[l] = (wanted + batches - 1) / batches;
@@ -68,13 +68,13 @@ static const char *const map_names[PHOTON_LISTS] = {"global photon map", "causti
                                                     "media photon map"};
 
 /* Bounding boxes and their order, which are built after planning. */
-static uint64_t placed_bytes(const placed_view *of) {
-    return (uint64_t)of->count * (2 * sizeof(placed_node) + sizeof(uint32_t));
+static uint64_t instance_bytes(const instance_view *view) {
+    return (uint64_t)view->count * (2 * sizeof(instance_node) + sizeof(uint32_t));
 }
 
 /* Trees of instanced meshes: nodes and references. */
-static uint64_t placed_tree_bytes(const scene_view *from) {
-    const uint64_t triangles = from->mesh.stored_count - from->mesh.triangle_count;
+static uint64_t instance_tree_bytes(const scene_view *view) {
+    const uint64_t triangles = view->mesh.stored_count - view->mesh.triangle_count;
     return triangles * PLANNED_REFERENCES * (sizeof(uint32_t) + sizeof(tritree_node));
 }
 
@@ -83,44 +83,44 @@ static uint64_t placed_tree_bytes(const scene_view *from) {
 static uint64_t discs_of(const uint64_t photons[PHOTON_LISTS], const kd_render_options *options) {
     const integrator *method = integrator_find(options->integrator);
     const uint64_t global = photons[PHOTON_LIST_GLOBAL], caustic = photons[PHOTON_LIST_CAUSTIC];
-    const uint64_t most = global > caustic ? global : caustic;
+    const uint64_t maximum = global > caustic ? global : caustic;
     if (method->pass || photon_estimator_named(options->estimator)->one_radius) return UINT64_MAX;
-    return options->gather > 0 ? most / (uint64_t)options->gather : UINT64_MAX;
+    return options->gather > 0 ? maximum / (uint64_t)options->gather : UINT64_MAX;
 }
 
 /* Bytes of a photon map; if photons are distributed, those of the rank's share, and of the tree on
    rank 0 that determines the radius. */
-static uint64_t map_bytes(uint64_t photons, bool apart, const kd_render_options *options,
+static uint64_t map_bytes(uint64_t photons, bool distributed, const kd_render_options *options,
                           int32_t rank_count) {
-    if (!apart) return photon_map_bytes_most(photons);
+    if (!distributed) return photon_map_bytes_max(photons);
     const uint64_t keepers = (uint64_t)rank_count;
-    const uint64_t own = photon_map_bytes_most((photons + keepers - 1) / keepers);
+    const uint64_t own = photon_map_bytes_max((photons + keepers - 1) / keepers);
     return own + (options->radius > 0 ? 0 : photon_apart_tree_bytes(photons));
 }
 
 /* Bytes of the media map. With beams, photons are freed before the first lookup. */
 static uint64_t media_bytes(uint64_t photons, const kd_render_options *options) {
-    return photon_media_named(options->media)->beams ? beam_set_bytes_most(photons)
-                                                     : photon_map_bytes_most(photons);
+    return photon_media_named(options->media)->beams ? beam_set_bytes_max(photons)
+                                                     : photon_map_bytes_max(photons);
 }
 
-static kd_status plan_here(render_plan *out, const scene_view *from,
+static kd_status plan_here(render_plan *out, const scene_view *view,
                            const kd_render_options *options, int32_t rank_count) {
     const tritree_builder *builder = NULL;
     KD_TRY(tritree_builder_choose(&builder, options->builder));
-    add(out, "triangle tree", builder->scratch_bytes(from->mesh.stored_count));
-    add(out, "placements", placed_bytes(&from->placed));
-    add(out, "tree for rays", tritree_widen_bytes_most(builder, from->mesh.stored_count));
+    add(out, "triangle tree", builder->scratch_bytes(view->mesh.stored_count));
+    add(out, "placements", instance_bytes(&view->instances));
+    add(out, "tree for rays", tritree_widen_bytes_max(builder, view->mesh.stored_count));
     add(out, "splats", state_bytes(options));
     uint64_t photons[PHOTON_LISTS], lists = 0, batch = 0, all = 0;
     const bool all_apart = rank_count > 1 && rank_maps_apart(options->maps);
-    photons_of(photons, from, options);
+    photons_of(photons, view, options);
     for (int l = 0; l < PHOTON_LISTS; ++l) {
-        const bool apart = all_apart && l != PHOTON_LIST_MEDIA;
+        const bool distributed = all_apart && l != PHOTON_LIST_MEDIA;
         add(out, map_names[l],
             l == PHOTON_LIST_MEDIA ? media_bytes(photons[l], options)
-                                   : map_bytes(photons[l], apart, options, rank_count));
-        lists += photon_list_bytes(apart ? photons[l] / (uint64_t)rank_count : photons[l]);
+                                   : map_bytes(photons[l], distributed, options, rank_count));
+        lists += photon_list_bytes(distributed ? photons[l] / (uint64_t)rank_count : photons[l]);
         if (photon_batch_bytes(photons[l]) > batch) batch = photon_batch_bytes(photons[l]);
         all += photons[l];
     }
@@ -128,7 +128,7 @@ static kd_status plan_here(render_plan *out, const scene_view *from,
     if (all && all_apart) add(out, "looks into maps", looks_apart_bytes(apart_gather(options)));
     if (all)
         add(out, "surface tiles",
-            tile_set_bytes_most(from->mesh.triangle_count, discs_of(photons, options)));
+            tile_set_bytes_max(view->mesh.triangle_count, discs_of(photons, options)));
     return KD_OK;
 }
 
@@ -137,9 +137,9 @@ static kd_status plan_tree_there(render_plan *out, const mesh_view *mesh,
                                  const kd_render_options *options) {
     const tritree_builder_cuda *builder = tritree_builder_cuda_find(options->builder);
     const uint64_t references = PLANNED_REFERENCES * (uint64_t)mesh->triangle_count + SMALL_TREE;
-    const uint32_t most = (uint32_t)(references < UINT32_MAX / 2 ? references : UINT32_MAX / 2);
+    const uint32_t maximum = (uint32_t)(references < UINT32_MAX / 2 ? references : UINT32_MAX / 2);
     add_to(out, true, "triangle tree",
-           tritree_cuda_bytes(most, most, mesh->triangle_count, mesh->position_count));
+           tritree_cuda_bytes(maximum, maximum, mesh->triangle_count, mesh->position_count));
     if (!builder) {
         const tritree_builder *on_cpu = NULL;
         return tritree_builder_choose(&on_cpu, options->builder);
@@ -152,8 +152,9 @@ static kd_status plan_tree_there(render_plan *out, const mesh_view *mesh,
 /* Bytes of a photon map; distributed maps are complete on each rank until their radius is known. */
 static uint64_t map_bytes_there(uint64_t photons, bool ordered, const kd_render_options *options,
                                 int32_t rank_count) {
-    const bool apart = rank_count > 1 && rank_maps_apart(options->maps) && options->radius > 0;
-    const uint64_t keepers = apart ? (uint64_t)rank_count : 1;
+    const bool distributed =
+        rank_count > 1 && rank_maps_apart(options->maps) && options->radius > 0;
+    const uint64_t keepers = distributed ? (uint64_t)rank_count : 1;
     return photon_map_cuda_bytes((photons + keepers - 1) / keepers, ordered);
 }
 
@@ -165,32 +166,32 @@ static uint64_t media_bytes_there(uint64_t photons, const kd_render_options *opt
 }
 
 /* Returns true if the next pass's maps are built during this pass's samples (progressive.c). */
-static bool looks_ahead(const kd_render_options *options, int32_t rank_count) {
-    const integrator *how = integrator_find(options->integrator);
-    return options->maps_ahead && how->pass && rank_count == 1 &&
-           integrator_samples(how, options) > 1 && !(options->time_seconds > 0) &&
+static bool emits_ahead(const kd_render_options *options, int32_t rank_count) {
+    const integrator *integrator = integrator_find(options->integrator);
+    return options->maps_ahead && integrator->pass && rank_count == 1 &&
+           integrator_samples(integrator, options) > 1 && !(options->time_seconds > 0) &&
            !photon_media_named(options->media)->beams;
 }
 
-static kd_status plan_there(render_plan *out, const scene_view *from,
+static kd_status plan_there(render_plan *out, const scene_view *view,
                             const kd_render_options *options, int32_t rank_count) {
     uint64_t photons[PHOTON_LISTS], scene_bytes = 0, all = 0, ahead = 0;
     /* Integrators that need the global map only look it up inline. */
     const uint32_t maps = integrator_maps(integrator_find(options->integrator), options);
-    const bool ordered = options->final_gather > 0 || photon_scene_scatters(from) ||
+    const bool ordered = options->final_gather > 0 || photon_scene_scatters(view) ||
                          photon_estimator_named(options->estimator)->adaptive ||
                          photon_lookup_named(options->lookup)->walks || maps == MAPS_GLOBAL;
-    KD_TRY(scene_cuda_measure(&scene_bytes, from));
-    scene_bytes += placed_bytes(&from->placed) + placed_tree_bytes(from);
+    KD_TRY(scene_cuda_measure(&scene_bytes, view));
+    scene_bytes += instance_bytes(&view->instances) + instance_tree_bytes(view);
     add_to(out, true, "scene", scene_bytes);
     add_to(out, true, "film", film_bytes_of(pixels_of(options)));
-    KD_TRY(plan_tree_there(out, &from->mesh, options));
+    KD_TRY(plan_tree_there(out, &view->mesh, options));
     if (integrator_find(options->integrator)->launch_bytes || maps)
-        add_to(out, true, "tree for rays", packed_bytes_most(from->mesh.triangle_count));
+        add_to(out, true, "tree for rays", compressed_bytes_max(view->mesh.triangle_count));
     add_to(out, true, "splats", state_bytes(options));
     add_to(out, true, "paths",
-           integrator_launch_bytes(integrator_find(options->integrator), from, options));
-    photons_of(photons, from, options);
+           integrator_launch_bytes(integrator_find(options->integrator), view, options));
+    photons_of(photons, view, options);
     for (int l = 0; l < PHOTON_LISTS; ++l) {
         KD_REQUIRE(photons[l] <= POINTTREE_COUNT_MAX / 2, KD_ERROR_USAGE,
                    "%llu photons in one map on a device exceed the limit of %u: increase --batches",
@@ -202,32 +203,32 @@ static kd_status plan_there(render_plan *out, const scene_view *from,
         ahead += bytes;
         all += photons[l];
     }
-    if (looks_ahead(options, rank_count)) add_to(out, true, "the next pass's maps", ahead);
+    if (emits_ahead(options, rank_count)) add_to(out, true, "the next pass's maps", ahead);
     if (all && rank_count > 1 && rank_maps_apart(options->maps))
         add_to(out, true, "looks of all ranks", looks_apart_there_bytes(pixels_of(options)));
     if (all)
         add_to(out, true, "looks into maps",
-               photon_cuda_look_bytes(pixels_of(options), photon_cuda_gathers_by_waves(from)
-                                                              ? (uint32_t)options->final_gather
-                                                              : 0));
+               photon_cuda_lookup_bytes(pixels_of(options), photon_cuda_gathers_by_waves(view)
+                                                                ? (uint32_t)options->final_gather
+                                                                : 0));
     if (all)
         add_to(out, true, "surface tiles",
-               tile_set_bytes_there_most(from->mesh.triangle_count, discs_of(photons, options)));
+               tile_set_bytes_there_max(view->mesh.triangle_count, discs_of(photons, options)));
     return KD_OK;
 }
 
-uint64_t render_plan_sent(const scene_view *from, const kd_render_options *options,
+uint64_t render_plan_sent(const scene_view *view, const kd_render_options *options,
                           int32_t rank_count, bool on_devices) {
-    const integrator *how = integrator_find(options->integrator);
-    const uint64_t passes =
-        how->pass ? (uint64_t)integrator_samples(how, options) : (uint64_t)options->batches;
+    const integrator *integrator = integrator_find(options->integrator);
+    const uint64_t passes = integrator->pass ? (uint64_t)integrator_samples(integrator, options)
+                                             : (uint64_t)options->batches;
     uint64_t photons[PHOTON_LISTS], each = 0;
     if (rank_count < 2) return 0;
-    photons_of(photons, from, options);
+    photons_of(photons, view, options);
     for (int l = 0; l < PHOTON_LISTS; ++l) each += photons[l] * sizeof(photon);
     const uint64_t sums = pixels_of(options) * sizeof(film_pixel);
     if (rank_maps_apart(options->maps))
-        return (uint64_t)integrator_samples(how, options) *
+        return (uint64_t)integrator_samples(integrator, options) *
                    (on_devices
                         ? looks_apart_there_sent(pixels_of(options), rank_count)
                         : looks_apart_sent(pixels_of(options), apart_gather(options), rank_count)) +
@@ -236,142 +237,146 @@ uint64_t render_plan_sent(const scene_view *from, const kd_render_options *optio
            sums / (uint64_t)rank_count;
 }
 
-static kd_status make_plan(render_plan *out, const scene_view *from,
+static kd_status make_plan(render_plan *out, const scene_view *view,
                            const kd_render_options *options, int32_t rank_count) {
-    device where;
+    device device;
     memset(out, 0, sizeof *out);
-    KD_TRY(render_choose_device(&where, options));
+    KD_TRY(render_choose_device(&device, options));
     add(out, "film", film_bytes_of(pixels_of(options)));
     add(out, "picture", film_picture_bytes(pixels_of(options)));
-    return where.kind == DEVICE_CUDA ? plan_there(out, from, options, rank_count)
-                                     : plan_here(out, from, options, rank_count);
+    return device.kind == DEVICE_CUDA ? plan_there(out, view, options, rank_count)
+                                      : plan_here(out, view, options, rank_count);
 }
 
-kd_status render_plan_make(render_plan *out, const scene_view *from,
+kd_status render_plan_make(render_plan *out, const scene_view *view,
                            const kd_render_options *options) {
-    return render_plan_make_among(out, from, options, 1);
+    return render_plan_make_among(out, view, options, 1);
 }
 
-kd_status render_plan_make_among(render_plan *out, const scene_view *from,
+kd_status render_plan_make_among(render_plan *out, const scene_view *view,
                                  const kd_render_options *options, int32_t rank_count) {
-    return make_plan(out, from, options, rank_count);
+    return make_plan(out, view, options, rank_count);
 }
 
 /* Returns the device builder that needs the least memory for this mesh; NULL if there is none. */
 static const tritree_builder_cuda *smallest_builder(const mesh_view *mesh) {
-    const tritree_builder_cuda *least = NULL;
-    uint64_t least_bytes = UINT64_MAX;
+    const tritree_builder_cuda *minimum = NULL;
+    uint64_t min_bytes = UINT64_MAX;
     for (const tritree_builder_cuda *const *row = tritree_builders_cuda; *row; ++row) {
         const uint64_t bytes =
             tritree_build_memory_bytes(*row, mesh->position_count, mesh->triangle_count);
-        if (bytes < least_bytes) {
-            least_bytes = bytes;
-            least = *row;
+        if (bytes < min_bytes) {
+            min_bytes = bytes;
+            minimum = *row;
         }
     }
-    return least;
+    return minimum;
 }
 
-static bool fits(const render_plan *plan, uint64_t most) {
-    return plan->total <= most && plan->device_total <= most;
+static bool fits(const render_plan *plan, uint64_t maximum) {
+    return plan->total <= maximum && plan->device_total <= maximum;
 }
 
-/* Halves the number of paths in flight until the plan fits, but not below `least`. */
-static kd_status fit_paths(render_plan *out, const scene_view *from, kd_render_options *options,
-                           uint64_t most, uint64_t least) {
-    const integrator *how = integrator_find(options->integrator);
+/* Halves the number of paths in flight until the plan fits, but not below `minimum`. */
+static kd_status fit_paths(render_plan *out, const scene_view *view, kd_render_options *options,
+                           uint64_t maximum, uint64_t minimum) {
+    const integrator *integrator = integrator_find(options->integrator);
     uint64_t paths = WAVE_PATHS;
-    if (!how->launch_bytes) return KD_OK;
+    if (!integrator->launch_bytes) return KD_OK;
     if (options->device_paths) paths = options->device_paths;
-    while (out->device_total > most && paths > least) {
+    while (out->device_total > maximum && paths > minimum) {
         paths /= 2;
         options->device_paths = paths;
-        KD_TRY(make_plan(out, from, options, 1));
+        KD_TRY(make_plan(out, view, options, 1));
     }
     return KD_OK;
 }
 
-kd_status render_plan_fit(render_plan *out, const scene_view *from, kd_render_options *options,
-                          uint64_t most) {
-    if (most > 0) options->maps_ahead = 0; /* no maps are built before they are needed */
-    KD_TRY(make_plan(out, from, options, 1));
-    if (most == 0 || fits(out, most)) return KD_OK;
-    const integrator *how = integrator_find(options->integrator);
-    KD_TRY(fit_paths(out, from, options, most, WAVE_PATHS / 8));
-    const tritree_builder_cuda *smallest = smallest_builder(&from->mesh);
-    if (out->device_total > most && name_is_auto(options->builder) && smallest) {
+kd_status render_plan_fit(render_plan *out, const scene_view *view, kd_render_options *options,
+                          uint64_t maximum) {
+    if (maximum > 0) options->maps_ahead = 0; /* no maps are built before they are needed */
+    KD_TRY(make_plan(out, view, options, 1));
+    if (maximum == 0 || fits(out, maximum)) return KD_OK;
+    const integrator *integrator = integrator_find(options->integrator);
+    KD_TRY(fit_paths(out, view, options, maximum, WAVE_PATHS / 8));
+    const tritree_builder_cuda *smallest = smallest_builder(&view->mesh);
+    if (out->device_total > maximum && name_is_auto(options->builder) && smallest) {
         snprintf(options->builder, sizeof options->builder, "%s", smallest->name);
-        KD_TRY(make_plan(out, from, options, 1));
+        KD_TRY(make_plan(out, view, options, 1));
     }
-    KD_TRY(fit_paths(out, from, options, most, WAVE_PATHS_LEAST));
-    const int32_t last = integrator_batches_most(how, options);
-    while (!fits(out, most) && options->batches < last) {
+    KD_TRY(fit_paths(out, view, options, maximum, WAVE_PATHS_MIN));
+    const int32_t last = integrator_batches_max(integrator, options);
+    while (!fits(out, maximum) && options->batches < last) {
         ++options->batches;
-        KD_TRY(make_plan(out, from, options, 1));
+        KD_TRY(make_plan(out, view, options, 1));
     }
-    const bool by_gather = how->batches_most && !how->pass && last < options->spp;
-    const bool there = out->device_total > out->total;
+    const bool by_gather = integrator->batches_max && !integrator->pass && last < options->spp;
+    const bool on_device = out->device_total > out->total;
     KD_REQUIRE(
-        fits(out, most), KD_ERROR_MEMORY,
+        fits(out, maximum), KD_ERROR_MEMORY,
         "rendering needs %llu bytes%s%s, but only %llu are allowed: use %sa smaller --resolution "
         "or a --crop%s",
-        (unsigned long long)(there ? out->device_total : out->total), there ? " on the device" : "",
-        last > 1 ? " even in as many batches as the options allow" : "", (unsigned long long)most,
+        (unsigned long long)(on_device ? out->device_total : out->total),
+        on_device ? " on the device" : "",
+        last > 1 ? " even in as many batches as the options allow" : "",
+        (unsigned long long)maximum,
         by_gather  ? "a larger --gather or --estimator fixed (both allow more batches), fewer "
                      "--photons, "
         : last > 1 ? "fewer --photons, "
                    : "",
-        there ? ", or --device cpu" : "");
+        on_device ? ", or --device cpu" : "");
     return KD_OK;
 }
 
 /* Returns true if this assignment of photons to ranks fits; records the bytes sent. */
-static bool spread_fits(const scene_view *from, const kd_render_options *options, rank_maps maps,
-                        uint64_t most, maps_choice *choice) {
+static bool spread_fits(const scene_view *view, const kd_render_options *options, rank_maps maps,
+                        uint64_t maximum, maps_choice *choice) {
     render_plan plan;
     kd_render_options tried = *options;
-    const integrator *how = integrator_find(options->integrator);
+    const integrator *integrator = integrator_find(options->integrator);
     choice->sent[maps] = 0;
     snprintf(tried.maps, sizeof tried.maps, "%s", rank_maps_name((int)maps));
-    if (maps == RANK_MAPS_APART && !(how->maps && integrator_may_be_apart(how, options)))
+    if (maps == RANK_MAPS_APART &&
+        !(integrator->maps && integrator_may_be_apart(integrator, options)))
         return false;
-    if (render_plan_make_among(&plan, from, &tried, choice->rank_count) != KD_OK) {
+    if (render_plan_make_among(&plan, view, &tried, choice->rank_count) != KD_OK) {
         status_clear();
         return false;
     }
-    choice->sent[maps] = render_plan_sent(from, &tried, choice->rank_count, choice->on_devices);
-    return most == 0 || fits(&plan, most);
+    choice->sent[maps] = render_plan_sent(view, &tried, choice->rank_count, choice->on_devices);
+    return maximum == 0 || fits(&plan, maximum);
 }
 
-kd_status render_plan_fit_among(render_plan *out, const scene_view *from,
-                                kd_render_options *options, uint64_t most, maps_choice *choice) {
+kd_status render_plan_fit_among(render_plan *out, const scene_view *view,
+                                kd_render_options *options, uint64_t maximum, maps_choice *choice) {
     const int32_t asked = options->batches;
-    device where;
-    if (choice->rank_count < 2) return render_plan_fit(out, from, options, most);
+    device device;
+    if (choice->rank_count < 2) return render_plan_fit(out, view, options, maximum);
     choice->chosen = rank_maps_find(options->maps);
-    KD_TRY(render_choose_device(&where, options));
-    const bool whole = spread_fits(from, options, RANK_MAPS_WHOLE, most, choice);
-    bool apart = spread_fits(from, options, RANK_MAPS_APART, most, choice);
-    const bool there = where.kind == DEVICE_CUDA,
+    KD_TRY(render_choose_device(&device, options));
+    const bool whole = spread_fits(view, options, RANK_MAPS_WHOLE, maximum, choice);
+    bool distributed = spread_fits(view, options, RANK_MAPS_APART, maximum, choice);
+    const bool on_device = device.kind == DEVICE_CUDA,
                stays = choice->on_devices && integrator_find(options->integrator)->apart_there &&
                        !photon_lookup_named(options->lookup)->walks;
     /* Distributed photons would force the rendering from the device to the CPU: only if nothing
        else fits. */
-    if (there && !stays && (whole || !name_is_auto(options->device))) apart = false;
-    if (choice->chosen == RANK_MAPS_AUTO) choice->chosen = maps_choice_of(choice, whole, apart);
+    if (on_device && !stays && (whole || !name_is_auto(options->device))) distributed = false;
+    if (choice->chosen == RANK_MAPS_AUTO)
+        choice->chosen = maps_choice_of(choice, whole, distributed);
     snprintf(options->maps, sizeof options->maps, "%s", rank_maps_name((int)choice->chosen));
     if (choice->chosen == RANK_MAPS_APART) {
-        KD_TRY(render_plan_make_among(out, from, options, choice->rank_count));
-        KD_REQUIRE(most == 0 || fits(out, most), KD_ERROR_MEMORY,
+        KD_TRY(render_plan_make_among(out, view, options, choice->rank_count));
+        KD_REQUIRE(maximum == 0 || fits(out, maximum), KD_ERROR_MEMORY,
                    "rendering with distributed photon maps needs %llu bytes, but only %llu are "
                    "allowed: use more ranks, fewer --photons or a --radius",
-                   (unsigned long long)out->total, (unsigned long long)most);
+                   (unsigned long long)out->total, (unsigned long long)maximum);
         return KD_OK;
     }
-    KD_TRY(render_plan_fit(out, from, options, most));
+    KD_TRY(render_plan_fit(out, view, options, maximum));
     KD_REQUIRE(options->batches == asked || choice->inexact, KD_ERROR_MEMORY,
                "the photons fit into %llu bytes only in %d batches, which change the image: allow "
                "this by --ranks-inexact or --batches %d, or use more ranks",
-               (unsigned long long)most, options->batches, options->batches);
+               (unsigned long long)maximum, options->batches, options->batches);
     return KD_OK;
 }

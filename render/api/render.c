@@ -2,7 +2,7 @@
 #include "render/api/render.h"
 #include "accel/build_memory.h"
 #include "accel/builders.h"
-#include "accel/placed.h"
+#include "accel/instances.h"
 #include "core/device/device.h"
 #include "core/device/device_memory.h"
 #include "core/job.h"
@@ -18,31 +18,32 @@
 #include <stdio.h>
 
 static tritree_options tree_options(const kd_render_options *options) {
-    tritree_options how = tritree_options_default();
-    how.traversal_cost = options->sah_traversal_cost;
-    how.intersect_cost = options->sah_intersect_cost;
-    how.empty_factor = options->sah_empty_factor;
-    return how;
+    tritree_options tree_options = tritree_options_default();
+    tree_options.traversal_cost = options->sah_traversal_cost;
+    tree_options.intersect_cost = options->sah_intersect_cost;
+    tree_options.empty_factor = options->sah_empty_factor;
+    return tree_options;
 }
 
 static kd_status check_options(const kd_render_options *options, int32_t crop[4]) {
     KD_TRY(render_options_check(options));
     const bool whole = options->crop[2] == 0;
-    const integrator *how = integrator_find(options->integrator);
-    KD_REQUIRE(options->filter == PIXEL_FILTER_BOX || !how->box_alone, KD_ERROR_USAGE,
-               "integrator %s supports only the pixel filter box, not %s", how->name,
+    const integrator *integrator = integrator_find(options->integrator);
+    KD_REQUIRE(options->filter == PIXEL_FILTER_BOX || !integrator->box_alone, KD_ERROR_USAGE,
+               "integrator %s supports only the pixel filter box, not %s", integrator->name,
                pixel_filter_name(options->filter));
-    KD_REQUIRE(options->batches == 1 || how->batches_most, KD_ERROR_USAGE,
+    KD_REQUIRE(options->batches == 1 || integrator->batches_max, KD_ERROR_USAGE,
                "--batches is %d, but integrator %s does not support batches; expected 1",
-               options->batches, how->name);
-    KD_REQUIRE(how->pass == NULL || options->passes <= INT32_MAX / options->batches, KD_ERROR_USAGE,
-               "%d passes of %d batches are too many; lower --passes or --batches", options->passes,
-               options->batches);
+               options->batches, integrator->name);
+    KD_REQUIRE(integrator->pass == NULL || options->passes <= INT32_MAX / options->batches,
+               KD_ERROR_USAGE, "%d passes of %d batches are too many; lower --passes or --batches",
+               options->passes, options->batches);
     KD_REQUIRE(
-        !rank_maps_apart(options->maps) || integrator_may_be_apart(how, options), KD_ERROR_USAGE,
+        !rank_maps_apart(options->maps) || integrator_may_be_apart(integrator, options),
+        KD_ERROR_USAGE,
         "integrator %s does not support distributed photon maps with these options; use sppm, ppm, "
         "or photon without final gathering, adaptive estimates and photon map files",
-        how->name);
+        integrator->name);
     crop[0] = whole ? 0 : options->crop[0];
     crop[1] = whole ? 0 : options->crop[1];
     crop[2] = whole ? options->width : options->crop[2];
@@ -55,61 +56,63 @@ static kd_status check_options(const kd_render_options *options, int32_t crop[4]
 }
 
 /* Rejects scenes with features that the integrator does not support. */
-static kd_status check_scene(const scene *from, const kd_render_options *options) {
-    const integrator *how = integrator_find(options->integrator);
-    KD_REQUIRE(!how->box_alone || !scene_camera_moves(from), KD_ERROR_USAGE,
+static kd_status check_scene(const scene *scene, const kd_render_options *options) {
+    const integrator *integrator = integrator_find(options->integrator);
+    KD_REQUIRE(!integrator->box_alone || !scene_camera_moves(scene), KD_ERROR_USAGE,
                "integrator %s does not support a camera that moves while the shutter is open; set "
                "--shutter 0",
-               how->name);
-    KD_REQUIRE(!(options->shutter > 0) || !scene_moves(from), KD_ERROR_USAGE,
+               integrator->name);
+    KD_REQUIRE(!(options->shutter > 0) || !scene_moves(scene), KD_ERROR_USAGE,
                "--shutter is %g frames, but meshes, instances or lights are animated: only the "
                "camera supports motion blur; set --shutter 0",
                (double)options->shutter);
-    const uint32_t count = scene_placement_count(from);
+    const uint32_t count = scene_instance_count(scene);
     KD_REQUIRE(
-        count == 0 || how->placed, KD_ERROR_USAGE,
-        "the scene has %u instances, but integrator %s needs copies (render_settle_placements)",
+        count == 0 || integrator->instances, KD_ERROR_USAGE,
+        "the scene has %u instances, but integrator %s needs copies (render_resolve_instances)",
         count, options->integrator);
     return KD_OK;
 }
 
 kd_status render_choose_device(device *out, const kd_render_options *options) {
-    device found;
-    const integrator *how = integrator_find(options->integrator);
-    KD_REQUIRE(how, KD_ERROR_USAGE, "unknown integrator \"%s\"; kandela info lists all",
+    device place;
+    const integrator *integrator = integrator_find(options->integrator);
+    KD_REQUIRE(integrator, KD_ERROR_USAGE, "unknown integrator \"%s\"; kandela info lists all",
                options->integrator);
     char first[64];
     device_list_name(first, options->device, 0);
-    KD_TRY(device_find(&found, first));
-    const bool apart = rank_maps_apart(options->maps);
-    if (found.kind == DEVICE_CUDA && (!how->launch || (apart && !how->apart_there))) {
+    KD_TRY(device_find(&place, first));
+    const bool distributed = rank_maps_apart(options->maps);
+    if (place.kind == DEVICE_CUDA &&
+        (!integrator->launch || (distributed && !integrator->apart_there))) {
         KD_REQUIRE(name_is_auto(options->device), KD_ERROR_DEVICE,
                    "integrator %s%s runs only on the CPU, not on %s: set --device cpu or auto",
-                   options->integrator, apart ? " with distributed photon maps" : "", found.name);
-        device_cpu_describe(&found);
+                   options->integrator, distributed ? " with distributed photon maps" : "",
+                   place.name);
+        device_cpu_describe(&place);
     }
-    *out = found;
+    *out = place;
     return KD_OK;
 }
 
 bool render_is_on_devices(const kd_render_options *options) {
-    const integrator *how = integrator_find(options->integrator);
-    bool all = how && how->launch;
+    const integrator *integrator = integrator_find(options->integrator);
+    bool all = integrator && integrator->launch;
     for (int32_t i = 0; all && i < device_list_count(options->device); ++i) {
-        device found;
+        device device;
         char name[64];
         device_list_name(name, options->device, i);
-        all = device_find(&found, name) == KD_OK && found.kind == DEVICE_CUDA;
+        all = device_find(&device, name) == KD_OK && device.kind == DEVICE_CUDA;
     }
     status_clear();
     return all;
 }
 
-static kd_status build_here(tritree *tree, const scene_view *view, const tritree_options *how,
-                            const char *builder, job *watched) {
+static kd_status build_here(tritree *tree, const scene_view *view, const tritree_options *options,
+                            const char *builder, job_control *job) {
     const tritree_input input = {view->mesh.positions, view->mesh.triangles,
                                  view->mesh.position_count, view->mesh.triangle_count};
-    return tritree_open(tree, &input, how, builder, watched);
+    return tritree_open(tree, &input, options, builder, job);
 }
 
 /* Logs the out-of-memory error and the fallback, and clears the error. */
@@ -118,84 +121,86 @@ static void say_retreat(const char *from, const char *to) {
     status_clear();
 }
 
-/* A tree to be built on the host or, if `there` is not NULL, on a device. */
+/* A tree to be built on the host or, if `device_frame` is not NULL, on a device. */
 typedef struct wanted_tree {
-    frame_cuda *there;
+    frame_cuda *device_frame;
     tritree *tree;
     const scene_view *view;
     const kd_render_options *options;
-    tritree_options how;
+    tritree_options tree_options;
     const char *builder; /* out: the builder used */
-    job *watched;
+    job_control *job;
 } wanted_tree;
 
 /* Builds the tree by the device builder `row`; if that is NULL, on the host, and copies it to the
    device if there is one. */
 static kd_status attempt_tree(void *context, const tritree_builder_cuda *row) {
-    wanted_tree *of = (wanted_tree *)context;
+    wanted_tree *tree = (wanted_tree *)context;
     kd_status status = KD_OK;
     if (row) {
-        of->builder = row->name;
-        status = frame_cuda_place_scene(of->there, of->view, NULL, &of->how, row->name, of->tree);
+        tree->builder = row->name;
+        status = frame_cuda_place_scene(tree->device_frame, tree->view, NULL, &tree->tree_options,
+                                        row->name, tree->tree);
         if (status != KD_ERROR_MEMORY) return status;
-        tritree_close(of->tree);
-        frame_cuda_remove_scene(of->there);
+        tritree_close(tree->tree);
+        frame_cuda_remove_scene(tree->device_frame);
         return status;
     }
-    const tritree_builder *found = NULL;
-    KD_TRY(tritree_builder_choose(&found, of->options->builder));
-    of->builder = found->name;
-    KD_TRY(build_here(of->tree, of->view, &of->how, found->name, of->watched));
-    if (of->there)
-        KD_TRY(frame_cuda_place_scene(of->there, of->view, of->tree, &of->how, NULL, NULL));
+    const tritree_builder *builder = NULL;
+    KD_TRY(tritree_builder_choose(&builder, tree->options->builder));
+    tree->builder = builder->name;
+    KD_TRY(build_here(tree->tree, tree->view, &tree->tree_options, builder->name, tree->job));
+    if (tree->device_frame)
+        KD_TRY(frame_cuda_place_scene(tree->device_frame, tree->view, tree->tree,
+                                      &tree->tree_options, NULL, NULL));
     return KD_OK;
 }
 
-static kd_status build_tree(const char **builder, frame_cuda *there, tritree *tree,
+static kd_status build_tree(const char **builder, frame_cuda *device_frame, tritree *tree,
                             const scene_view *view, const kd_render_options *options,
-                            job *watched) {
-    wanted_tree of = {there, tree, view, options, tree_options(options), "", watched};
+                            job_control *job) {
+    wanted_tree wanted_tree = {device_frame, tree, view, options, tree_options(options), "", job};
     const kd_status status =
-        there ? tritree_build_by_turns(options->builder, view->mesh.position_count,
-                                       view->mesh.triangle_count, attempt_tree, &of)
-              : attempt_tree(&of, NULL);
-    *builder = of.builder;
+        device_frame ? tritree_build_by_turns(options->builder, view->mesh.position_count,
+                                              view->mesh.triangle_count, attempt_tree, &wanted_tree)
+                     : attempt_tree(&wanted_tree, NULL);
+    *builder = wanted_tree.builder;
     return status;
 }
 
 /* Trees that rays traverse. */
 typedef struct render_trees {
     tritree plain;
-    placed_trees placed;
+    instance_trees instances;
 } render_trees;
 
 /* Builds the trees of instanced meshes, always on the host. */
-static kd_status build_placed(placed_trees *out, scene_view *view, const kd_render_options *options,
-                              job *watched) {
-    const tritree_options how = tree_options(options);
+static kd_status build_instance(instance_trees *out, scene_view *view,
+                                const kd_render_options *options, job_control *job) {
+    const tritree_options build_options = tree_options(options);
     const tritree_input all = {view->mesh.positions, view->mesh.triangles,
                                view->mesh.position_count, view->mesh.stored_count};
     const char *builder = tritree_builder_find(options->builder) ? options->builder : "auto";
-    return placed_trees_open(out, &view->placed, &all, &how, builder, watched);
+    return instance_trees_open(out, &view->instances, &all, &build_options, builder, job);
 }
 
-static kd_status make_tree(render_result *out, frame_cuda *there, render_trees *trees,
-                           scene_view *view, const kd_render_options *options, job *watched) {
+static kd_status make_tree(render_result *out, frame_cuda *device_frame, render_trees *trees,
+                           scene_view *view, const kd_render_options *options, job_control *job) {
     const char *builder = "";
     tritree *tree = &trees->plain;
-    job_stage_begin(watched, "build", view->mesh.stored_count);
-    kd_status status = build_placed(&trees->placed, view, options, watched);
-    if (status == KD_OK) status = build_tree(&builder, there, tree, view, options, watched);
+    job_stage_begin(job, "build", view->mesh.stored_count);
+    kd_status status = build_instance(&trees->instances, view, options, job);
+    if (status == KD_OK) status = build_tree(&builder, device_frame, tree, view, options, job);
     if (status != KD_OK) {
-        job_stage_end(watched);
+        job_stage_end(job);
         return status_pass(status, __FILE__, __LINE__, "build_tree");
     }
     view->tree = tritree_get_view(tree);
     strncpy(out->tree_builder, builder, sizeof out->tree_builder - 1);
     out->tree = tree->statistics;
-    job_stage_begin(watched, "hash", 0);
+    job_stage_begin(job, "hash", 0);
     out->tree_hash = tritree_hash(tree);
-    job_stage_end(watched);
+    job_stage_end(job);
     return KD_OK;
 }
 
@@ -213,21 +218,21 @@ static void write_camera_matrix(float matrix[16], const camera *view) {
     matrix[15] = 1;
 }
 
-static kd_status develop(render_result *out, const film *from, const frame *of, double started) {
-    KD_TRY(film_resolve(from, &out->picture));
-    write_camera_matrix(out->picture.world_to_camera, &of->view);
-    out->samples_done = (int32_t)film_least_samples(from);
+static kd_status develop(render_result *out, const film *film, const frame *frame, double started) {
+    KD_TRY(film_resolve(film, &out->picture));
+    write_camera_matrix(out->picture.world_to_camera, &frame->view);
+    out->samples_done = (int32_t)film_min_samples(film);
     out->picture.samples_per_pixel = out->samples_done;
     out->picture.render_seconds = timing_now() - started;
-    out->frame = of->statistics;
+    out->frame = frame->statistics;
     out->image_hash = image_hash(&out->picture);
-    KD_TRY(film_error(&out->error, from));
-    out->on_target = of->on_target;
-    out->maps_cut = of->film_cut;
-    KD_TRY(film_mean(out->mean_radiance, from));
-    if (of->statistics.nan_samples)
+    KD_TRY(film_error(&out->error, film));
+    out->on_target = frame->on_target;
+    out->maps_cut = frame->film_cut;
+    KD_TRY(film_mean(out->mean_radiance, film));
+    if (frame->statistics.nan_samples)
         log_message(LOG_WARNING, "%llu samples were NaN or infinite and count as black",
-                    (unsigned long long)of->statistics.nan_samples);
+                    (unsigned long long)frame->statistics.nan_samples);
     return KD_OK;
 }
 
@@ -240,118 +245,120 @@ typedef struct render_saving {
 } render_saving;
 
 /* Saves the state and shows the image so far. */
-static kd_status save_frame(void *context, const frame *of, const film *from) {
+static kd_status save_frame(void *context, const frame *frame, const film *film) {
     render_saving *saving = (render_saving *)context;
     const render_keeping *keeping = saving->keeping;
-    if (keeping->state && !of->film_cut) {
-        KD_TRY(state_write(keeping->state, of, from));
+    if (keeping->state && !frame->film_cut) {
+        KD_TRY(state_write(keeping->state, frame, film));
         saving->saved = true;
     }
     if (!keeping->show) return KD_OK;
-    KD_TRY(develop(saving->out, from, of, saving->started));
+    KD_TRY(develop(saving->out, film, frame, saving->started));
     const kd_status status = keeping->show(keeping->context, saving->out);
     image_close(&saving->out->picture);
     return status;
 }
 
-static void show_frame(void *context, const film *from) {
-    display_show(&((render_saving *)context)->viewer, from, false);
+static void show_frame(void *context, const film *film) {
+    display_show(&((render_saving *)context)->viewer, film, false);
 }
 
 /* Writes the final state if it was requested, if the rendering can be resumed, or if an older state
    file would otherwise remain beside a newer image. */
-static kd_status keep_state(const render_saving *saving, const frame *of, const film *from,
+static kd_status keep_state(const render_saving *saving, const frame *frame, const film *film,
                             kd_status status) {
     const render_keeping *keeping = saving->keeping;
     if (!keeping->state || (status != KD_OK && status != KD_INTERRUPTED)) return status;
-    if (of->film_cut) {
+    if (frame->film_cut) {
         log_message(
             LOG_WARNING,
             "%s: not written, because rendering cannot be resumed from an incomplete photon map",
             keeping->state);
         return status;
     }
-    const bool cut = status == KD_INTERRUPTED ||
-                     (int32_t)film_least_samples(from) < integrator_samples(of->how, of->options);
+    const bool cut =
+        status == KD_INTERRUPTED ||
+        (int32_t)film_min_samples(film) < integrator_samples(frame->integrator, frame->options);
     if (keeping->state_if_cut && !keeping->resume && !saving->saved && !cut) return status;
-    job_stage_begin(of->watched, "save", 0);
-    const kd_status kept = state_write(keeping->state, of, from);
-    job_stage_end(of->watched);
+    job_stage_begin(frame->job, "save", 0);
+    const kd_status kept = state_write(keeping->state, frame, film);
+    job_stage_end(frame->job);
     return kept == KD_OK ? status : status_pass(kept, __FILE__, __LINE__, "state_write");
 }
 
 /* Builds the trees, prepares the integrator and takes the samples. KD_INTERRUPTED is a normal
    result. */
-static kd_status shoot(render_result *out, render_trees *trees, scene_view *view, frame *of,
-                       film *to, const render_saving *saving, bool camera_is_default) {
+static kd_status shoot(render_result *out, render_trees *trees, scene_view *view, frame *frame,
+                       film *film, const render_saving *saving, bool camera_is_default) {
     const render_keeping *keeping = saving->keeping;
-    ranks *among = of->among;
-    KD_TRY(shared_frame_agree(among,
-                              make_tree(out, of->there, trees, view, of->options, of->watched)));
-    if (camera_is_default && view->placed.count == 0 && room_camera_is_room(view)) {
-        of->view = room_camera(view, (float)of->options->width / (float)of->options->height);
+    ranks *comm = frame->comm;
+    KD_TRY(shared_frame_agree(
+        comm, make_tree(out, frame->device_frame, trees, view, frame->options, frame->job)));
+    if (camera_is_default && view->instances.count == 0 && room_camera_is_room(view)) {
+        frame->view =
+            room_camera(view, (float)frame->options->width / (float)frame->options->height);
         log_message(LOG_INFO, "the scene is an interior; the default camera is inside");
     }
-    const integrator *how = of->how;
-    if (how->identify) KD_TRY(how->identify(of));
-    if (ranks_shared(among)) KD_TRY(shared_frame_check(among, state_identity(of)));
-    if (keeping->resume && keeping->state) KD_TRY(state_read(keeping->state, of, to));
-    if (keeping->resume) KD_TRY(shared_frame_resume(among, of, to));
-    const kd_status prepared = how->prepare ? how->prepare(of) : KD_OK;
-    kd_status status = shared_frame_agree(among, prepared);
+    const integrator *integrator = frame->integrator;
+    if (integrator->identify) KD_TRY(integrator->identify(frame));
+    if (ranks_shared(comm)) KD_TRY(shared_frame_check(comm, state_identity(frame)));
+    if (keeping->resume && keeping->state) KD_TRY(state_read(keeping->state, frame, film));
+    if (keeping->resume) KD_TRY(shared_frame_resume(comm, frame, film));
+    const kd_status prepared = integrator->prepare ? integrator->prepare(frame) : KD_OK;
+    kd_status status = shared_frame_agree(comm, prepared);
     if (status == KD_OK)
-        status = ranks_shared(among) ? shared_frame_run(of, how, to, out->ranks)
-                                     : frame_run(of, how, to);
+        status = ranks_shared(comm) ? shared_frame_run(frame, integrator, film, out->ranks)
+                                    : frame_run(frame, integrator, film);
     else if (prepared != KD_OK)
         return status;
-    job_stage_begin(of->watched, "free", 0);
-    if (how->close) how->close(of);
-    job_stage_end(of->watched);
-    return keep_state(saving, of, to, status);
+    job_stage_begin(frame->job, "free", 0);
+    if (integrator->close) integrator->close(frame);
+    job_stage_end(frame->job);
+    return keep_state(saving, frame, film, status);
 }
 
-static kd_status open_figures(render_result *out, const ranks *among) {
-    out->rank_count = among->size;
-    KD_TRY(KD_RESERVE_ZEROED(out->ranks, (uint64_t)among->size));
-    rank_figures *own = out->ranks + among->rank;
-    snprintf(own->device, sizeof own->device, "%.127s", out->where.name);
+static kd_status open_figures(render_result *out, const ranks *comm) {
+    out->rank_count = comm->size;
+    KD_TRY(KD_RESERVE_ZEROED(out->ranks, (uint64_t)comm->size));
+    rank_figures *figures = out->ranks + comm->rank;
+    snprintf(figures->device, sizeof figures->device, "%.127s", out->device_used.name);
     return KD_OK;
 }
 
 /* Produces the image, on rank 0 only. */
-static kd_status finish(render_saving *saving, const frame *of, const film *from) {
-    if (of->among && of->among->rank > 0) return KD_OK;
-    if (saving->keeping->display) display_show(&saving->viewer, from, true);
-    job_stage_begin(of->watched, "develop", 0);
-    const kd_status status = develop(saving->out, from, of, saving->started);
-    job_stage_end(of->watched);
+static kd_status finish(render_saving *saving, const frame *frame, const film *film) {
+    if (frame->comm && frame->comm->rank > 0) return KD_OK;
+    if (saving->keeping->display) display_show(&saving->viewer, film, true);
+    job_stage_begin(frame->job, "develop", 0);
+    const kd_status status = develop(saving->out, film, frame, saving->started);
+    job_stage_end(frame->job);
     return status;
 }
 
-static void aim(frame *of, const scene *from) {
-    of->view = scene_camera(from);
-    of->view_end = scene_camera_end(from);
-    of->moves = scene_camera_moves(from);
+static void aim(frame *frame, const scene *scene) {
+    frame->view = scene_camera(scene);
+    frame->view_end = scene_camera_end(scene);
+    frame->moves = scene_camera_moves(scene);
 }
 
 /* Opens the device if there is one, then the NCCL communicator if every rank has a device. */
-static kd_status open_device(frame *of, frame_cuda *there, const device *where) {
-    if (where->kind == DEVICE_CUDA) {
-        job_stage_begin(of->watched, "context", 0);
-        const kd_status status = frame_cuda_open(there, where);
-        job_stage_end(of->watched);
+static kd_status open_device(frame *frame, frame_cuda *device_frame, const device *device) {
+    if (device->kind == DEVICE_CUDA) {
+        job_stage_begin(frame->job, "context", 0);
+        const kd_status status = frame_cuda_open(device_frame, device);
+        job_stage_end(frame->job);
         KD_TRY(status);
-        of->there = there;
+        frame->device_frame = device_frame;
     }
-    return ranks_link_open(of->among, of->there != NULL);
+    return ranks_nccl_open(frame->comm, frame->device_frame != NULL);
 }
 
 /* CPU and GPU ranks exchange different data for distributed photons and cannot be combined. */
-static kd_status check_apart(const frame *of) {
+static kd_status check_apart(const frame *frame) {
     bool cpus = false, devices = false;
-    if (!of->apart) return KD_OK;
-    KD_TRY(ranks_any(of->among, !of->there, &cpus));
-    KD_TRY(ranks_any(of->among, of->there != NULL, &devices));
+    if (!frame->distributed) return KD_OK;
+    KD_TRY(ranks_any(frame->comm, !frame->device_frame, &cpus));
+    KD_TRY(ranks_any(frame->comm, frame->device_frame != NULL, &devices));
     KD_REQUIRE(!cpus || !devices, KD_ERROR_USAGE,
                "distributed photon maps do not support ranks on CPUs and on CUDA devices together: "
                "set --device, or --ranks-maps whole");
@@ -359,25 +366,25 @@ static kd_status check_apart(const frame *of) {
 }
 
 /* Releases the device as soon as it is no longer needed. */
-static void leave_device(frame *of, frame_cuda *there, const render_keeping *keeping) {
-    if (!of->there || !keeping->done_with || ranks_shared(of->among)) return;
-    job_stage_begin(of->watched, "free", 0);
-    frame_cuda_close(there);
-    of->there = NULL;
-    retiring_begin(keeping->done_with, of->options->device);
-    job_stage_end(of->watched);
+static void leave_device(frame *frame, frame_cuda *device_frame, const render_keeping *keeping) {
+    if (!frame->device_frame || !keeping->done_with || ranks_shared(frame->comm)) return;
+    job_stage_begin(frame->job, "free", 0);
+    frame_cuda_close(device_frame);
+    frame->device_frame = NULL;
+    retiring_begin(keeping->done_with, frame->options->device);
+    job_stage_end(frame->job);
 }
 
-static kd_status run_on(const device *where, render_result *out, const scene *from,
+static kd_status run_on(const device *device, render_result *out, const scene *scene,
                         const kd_render_options *options, const render_keeping *keeping,
-                        double started, job *watched) {
+                        double started, job_control *job) {
     int32_t crop[4];
     memset(out, 0, sizeof *out);
     KD_TRY(check_options(options, crop));
-    KD_TRY(check_scene(from, options));
-    out->where = *where;
+    KD_TRY(check_scene(scene, options));
+    out->device_used = *device;
     parallel_set_threads(options->threads);
-    scene_view view = scene_get_view(from);
+    scene_view view = scene_get_view(scene);
     out->triangle_count = view.mesh.stored_count;
     out->material_count = view.material_count;
     out->light_count = view.light_count;
@@ -385,76 +392,76 @@ static kd_status run_on(const device *where, render_result *out, const scene *fr
     if (keeping->display) KD_TRY(display_open(&saving.viewer, keeping->display, keeping->title));
     const frame_keeper keeper = {keeping->every_seconds, save_frame,
                                  keeping->display ? show_frame : NULL, &saving};
-    frame of = {.scene = &view,
-                .how = integrator_find(options->integrator),
-                .keeper = &keeper,
-                .options = options,
-                .among = keeping->among,
-                .apart = ranks_shared(keeping->among) && rank_maps_apart(options->maps),
-                .deadline = options->time_seconds > 0 ? started + options->time_seconds : 0,
-                .watched = watched};
+    frame frame = {.scene = &view,
+                   .integrator = integrator_find(options->integrator),
+                   .keeper = &keeper,
+                   .options = options,
+                   .comm = keeping->comm,
+                   .distributed = ranks_shared(keeping->comm) && rank_maps_apart(options->maps),
+                   .deadline = options->time_seconds > 0 ? started + options->time_seconds : 0,
+                   .job = job};
     render_trees trees;
-    frame_cuda there;
+    frame_cuda device_frame;
     film negative;
     kd_status status = KD_OK;
-    aim(&of, from);
+    aim(&frame, scene);
     memset(&trees, 0, sizeof trees);
-    memset(&there, 0, sizeof there);
-    job_stage_begin(watched, "film", 0);
+    memset(&device_frame, 0, sizeof device_frame);
+    job_stage_begin(job, "film", 0);
     status = film_open(&negative, crop);
-    job_stage_end(watched);
+    job_stage_end(job);
     KD_TRY_GOTO(status);
-    if (ranks_shared(of.among)) KD_TRY_GOTO(open_figures(out, of.among));
-    KD_TRY_GOTO(open_device(&of, &there, &out->where));
-    KD_TRY_GOTO(check_apart(&of));
-    status = shoot(out, &trees, &view, &of, &negative, &saving, scene_camera_is_default(from));
+    if (ranks_shared(frame.comm)) KD_TRY_GOTO(open_figures(out, frame.comm));
+    KD_TRY_GOTO(open_device(&frame, &device_frame, &out->device_used));
+    KD_TRY_GOTO(check_apart(&frame));
+    status = shoot(out, &trees, &view, &frame, &negative, &saving, scene_camera_is_default(scene));
     if (status == KD_OK || status == KD_INTERRUPTED) {
-        leave_device(&of, &there, keeping);
-        const kd_status developed = finish(&saving, &of, &negative);
+        leave_device(&frame, &device_frame, keeping);
+        const kd_status developed = finish(&saving, &frame, &negative);
         if (developed != KD_OK) status = developed;
     }
 done:
-    ranks_link_close(of.among, status != KD_OK && status != KD_INTERRUPTED);
+    ranks_nccl_close(frame.comm, status != KD_OK && status != KD_INTERRUPTED);
     if (keeping->display) display_close(&saving.viewer);
-    job_stage_begin(watched, "free", 0);
-    frame_cuda_close(&there);
+    job_stage_begin(job, "free", 0);
+    frame_cuda_close(&device_frame);
     film_close(&negative);
     tritree_close(&trees.plain);
-    placed_trees_close(&trees.placed);
-    job_stage_end(watched);
+    instance_trees_close(&trees.instances);
+    job_stage_end(job);
     if (status != KD_OK && status != KD_INTERRUPTED) render_close(out);
     return status;
 }
 
-kd_status render_run(render_result *out, const scene *from, const kd_render_options *options,
-                     job *watched) {
-    return render_run_kept(out, from, options, NULL, watched);
+kd_status render_run(render_result *out, const scene *scene, const kd_render_options *options,
+                     job_control *job) {
+    return render_run_kept(out, scene, options, NULL, job);
 }
 
-kd_status render_run_kept(render_result *out, const scene *from, const kd_render_options *options,
-                          const render_keeping *keeping, job *watched) {
+kd_status render_run_kept(render_result *out, const scene *scene, const kd_render_options *options,
+                          const render_keeping *keeping, job_control *job) {
     static const render_keeping nothing = {.state = NULL};
     const double started = timing_now();
-    device where;
+    device device;
     if (!keeping) keeping = &nothing;
     memset(out, 0, sizeof *out);
     int32_t crop[4];
     KD_TRY(check_options(options, crop));
     if (device_list_count(options->device) > 1)
-        return render_on_devices(out, from, options, keeping, watched);
-    job_stage_begin(watched, "context", 0);
-    const kd_status chosen = render_choose_device(&where, options);
-    job_stage_end(watched);
+        return render_on_devices(out, scene, options, keeping, job);
+    job_stage_begin(job, "context", 0);
+    const kd_status chosen = render_choose_device(&device, options);
+    job_stage_end(job);
     KD_TRY(chosen);
-    const kd_status status = run_on(&where, out, from, options, keeping, started, watched);
-    const bool full = status == KD_ERROR_MEMORY && where.kind == DEVICE_CUDA;
-    if (!full || ranks_shared(keeping->among) || !name_is_auto(options->device)) return status;
+    const kd_status status = run_on(&device, out, scene, options, keeping, started, job);
+    const bool full = status == KD_ERROR_MEMORY && device.kind == DEVICE_CUDA;
+    if (!full || ranks_shared(keeping->comm) || !name_is_auto(options->device)) return status;
     kd_render_options here = *options;
     /* the option names a builder of devices only */
     if (!tritree_builder_find(here.builder)) strcpy(here.builder, "auto");
-    say_retreat(where.name, "the CPU");
-    device_cpu_describe(&where);
-    return run_on(&where, out, from, &here, keeping, started, watched);
+    say_retreat(device.name, "the CPU");
+    device_cpu_describe(&device);
+    return run_on(&device, out, scene, &here, keeping, started, job);
 }
 
 void render_close(render_result *owned) {

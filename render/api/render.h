@@ -14,7 +14,7 @@
 
 typedef struct render_result {
     image picture; /* R G B A, Z, N.X N.Y N.Z, Albedo.R Albedo.G Albedo.B */
-    device where;
+    device device_used;
     char tree_builder[32];
     tritree_statistics tree;
     uint64_t tree_hash;
@@ -50,7 +50,7 @@ typedef struct render_keeping {
     /* Ranks that render together (distributed/render). Collective, with the same scene and options
        on all ranks. State files and the image belong to rank 0; the result of other ranks has no
        image. NULL: a single process. */
-    ranks *among;
+    ranks *comm;
 } render_keeping;
 
 /* Selects the device to render on. "auto" is the first CUDA device if there is one and the
@@ -64,11 +64,11 @@ bool render_is_on_devices(const kd_render_options *options);
    builder, then with a tree built on the CPU, then with the whole rendering on the CPU; each step
    is logged. Returns KD_INTERRUPTED if the job was cancelled: `out` then holds the partial result,
    which the caller must close as after KD_OK. After other errors `out` is closed. */
-kd_status render_run(render_result *out, const scene *from, const kd_render_options *options,
-                     job *watched);
+kd_status render_run(render_result *out, const scene *scene, const kd_render_options *options,
+                     job_control *job);
 /* As render_run, with saving and resuming; `keeping` may be NULL. */
-kd_status render_run_kept(render_result *out, const scene *from, const kd_render_options *options,
-                          const render_keeping *keeping, job *watched);
+kd_status render_run_kept(render_result *out, const scene *scene, const kd_render_options *options,
+                          const render_keeping *keeping, job_control *job);
 void render_close(render_result *owned); /* `owned` may be zeroed */
 
 /* --- several devices of one machine ----------------------------------------------------------- */
@@ -76,25 +76,26 @@ void render_close(render_result *owned); /* `owned` may be zeroed */
 /* render_run_kept for a list of devices in options->device (device_list_count): starts one thread
    per device, each of which is a rank. A device may be listed more than once, and "cpu" may be one.
  */
-kd_status render_on_devices(render_result *out, const scene *from, const kd_render_options *options,
-                            const render_keeping *keeping, job *watched);
+kd_status render_on_devices(render_result *out, const scene *scene,
+                            const kd_render_options *options, const render_keeping *keeping,
+                            job_control *job);
 
 /* --- instances or copies ---------------------------------------------------------------------- */
 
 /* What to do with the instances of a scene: copies take more memory, but rays traverse them
    faster. */
-typedef enum render_placing {
-    RENDER_PLACING_AUTO, /* copies, if they take less than an eighth of the memory or the integrator
-                            does not support instances */
-    RENDER_PLACING_KEEP,
-    RENDER_PLACING_COPY
-} render_placing;
-const char *render_placing_name(int index); /* NULL beyond the last */
-/* Expands the instances of the scene to copies (scene_copy_placements), or leaves them. `most`:
+typedef enum render_instancing {
+    RENDER_INSTANCING_AUTO, /* copies, if they take less than an eighth of the memory or the
+                            integrator does not support instances */
+    RENDER_INSTANCING_KEEP,
+    RENDER_INSTANCING_COPY
+} render_instancing;
+const char *render_instancing_name(int index); /* NULL beyond the last */
+/* Expands the instances of the scene to copies (scene_copy_instances), or leaves them. `maximum`:
    limit in bytes; 0: the memory of the machine. Returns KD_ERROR_USAGE if the integrator requires
    copies that exceed the limit. */
-kd_status render_settle_placements(struct scene *of, const kd_render_options *options,
-                                   uint64_t most, render_placing how);
+kd_status render_resolve_instances(struct scene *scene, const kd_render_options *options,
+                                   uint64_t maximum, render_instancing instancing);
 
 /* --- photons without an image: `kandela photons` and kd_photons_emit -------------------------- */
 
@@ -103,7 +104,7 @@ struct photon_file;
 /* Emits the photon lists of a scene and stores its hash, as in a photon file. `out` must be zeroed;
    close it by photon_file_close, after an error, too. Expands instances to copies. Stages of the
    job: build, emit. */
-kd_status photons_emit(struct photon_file *out, struct scene *from,
-                       const kd_render_options *options, job *watched);
+kd_status photons_emit(struct photon_file *out, struct scene *scene,
+                       const kd_render_options *options, job_control *job);
 
 #endif

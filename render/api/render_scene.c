@@ -11,59 +11,63 @@
 
 enum { COPIES_SHARE = 8 }; /* by default, copies may take 1/COPIES_SHARE of the memory */
 
-const char *render_placing_name(int index) {
+const char *render_instancing_name(int index) {
     static const char *const names[] = {"auto", "keep", "copy", NULL};
     return names[index];
 }
 
-kd_status render_settle_placements(scene *of, const kd_render_options *options, uint64_t most,
-                                   render_placing how) {
-    const uint32_t count = scene_placement_count(of);
+kd_status render_resolve_instances(scene *scene, const kd_render_options *options, uint64_t maximum,
+                                   render_instancing instancing) {
+    const uint32_t count = scene_instance_count(scene);
     const integrator *method = integrator_find(options->integrator);
     device here;
     if (count == 0) return KD_OK;
     KD_REQUIRE(method, KD_ERROR_USAGE, "no integrator is called \"%s\"", options->integrator);
     device_cpu_describe(&here);
-    const uint64_t bytes = scene_copies_bytes(of), room = most ? most : here.memory_bytes;
-    KD_REQUIRE(method->placed || how != RENDER_PLACING_KEEP, KD_ERROR_USAGE,
+    const uint64_t bytes = scene_copies_bytes(scene),
+                   capacity = maximum ? maximum : here.memory_bytes;
+    KD_REQUIRE(method->instances || instancing != RENDER_INSTANCING_KEEP, KD_ERROR_USAGE,
                "integrator %s does not support instances without copies", method->name);
-    KD_REQUIRE(method->placed || room == 0 || bytes <= room, KD_ERROR_USAGE,
+    KD_REQUIRE(method->instances || capacity == 0 || bytes <= capacity, KD_ERROR_USAGE,
                "integrator %s needs copies of the %u instances: about %llu bytes, but only %llu "
                "are available; some integrators, such as path, need no copies",
-               method->name, count, (unsigned long long)bytes, (unsigned long long)room);
-    const bool small = bytes <= room / COPIES_SHARE;
-    if (method->placed && (how == RENDER_PLACING_KEEP || (how == RENDER_PLACING_AUTO && !small))) {
+               method->name, count, (unsigned long long)bytes, (unsigned long long)capacity);
+    const bool small = bytes <= capacity / COPIES_SHARE;
+    if (method->instances && (instancing == RENDER_INSTANCING_KEEP ||
+                              (instancing == RENDER_INSTANCING_AUTO && !small))) {
         log_message(LOG_INFO, "%u instances, without copies", count);
         return KD_OK;
     }
     log_message(LOG_INFO, "%u instances, copied: about %llu bytes with their tree", count,
                 (unsigned long long)bytes);
-    return scene_copy_placements(of);
+    return scene_copy_instances(scene);
 }
 
-kd_status photons_emit(photon_file *out, scene *from, const kd_render_options *asked,
-                       job *watched) {
+kd_status photons_emit(photon_file *out, scene *scene, const kd_render_options *render_options,
+                       job_control *job) {
     kd_status status = KD_OK;
-    kd_render_options method = *asked;
+    kd_render_options method = *render_options;
     strcpy(method.integrator, "photon");
-    KD_TRY(render_settle_placements(from, &method, 0, RENDER_PLACING_AUTO));
-    scene_view view = scene_get_view(from);
+    KD_TRY(render_resolve_instances(scene, &method, 0, RENDER_INSTANCING_AUTO));
+    scene_view view = scene_get_view(scene);
     tritree tree;
     memset(&tree, 0, sizeof tree);
     const tritree_input input = {view.mesh.positions, view.mesh.triangles, view.mesh.position_count,
                                  view.mesh.triangle_count};
-    const tritree_options how = tritree_options_default();
-    job_stage_begin(watched, "build", view.mesh.triangle_count);
-    KD_TRY_GOTO(tritree_open(&tree, &input, &how, "auto", watched));
+    const tritree_options tree_options = tritree_options_default();
+    job_stage_begin(job, "build", view.mesh.triangle_count);
+    KD_TRY_GOTO(tritree_open(&tree, &input, &tree_options, "auto", job));
     view.tree = tritree_get_view(&tree);
     photon_options options = photon_options_default();
-    options.seed = asked->seed;
-    options.photons = asked->photons;
-    options.caustics = asked->caustic_photons ? asked->caustic_photons : asked->photons;
-    options.strayed = asked->media_photons ? asked->media_photons : asked->photons;
-    options.max_depth = (uint32_t)asked->max_depth;
+    options.seed = render_options->seed;
+    options.photons = render_options->photons;
+    options.caustics =
+        render_options->caustic_photons ? render_options->caustic_photons : render_options->photons;
+    options.volume_photons =
+        render_options->media_photons ? render_options->media_photons : render_options->photons;
+    options.max_depth = (uint32_t)render_options->max_depth;
     out->scene = scene_hash(&view);
-    KD_TRY_GOTO(photon_lists_open(out->lists, &view, &options, watched));
+    KD_TRY_GOTO(photon_lists_open(out->lists, &view, &options, job));
 done:
     tritree_close(&tree);
     return status;

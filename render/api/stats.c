@@ -11,20 +11,20 @@
 #include <stdio.h>
 #include <string.h>
 
-static void add_number(cJSON *to, const char *name, double value) {
-    cJSON_AddNumberToObject(to, name, value); /* null for NaN and infinity */
+static void add_number(cJSON *json, const char *name, double value) {
+    cJSON_AddNumberToObject(json, name, value); /* null for NaN and infinity */
 }
 
-static void add_count(cJSON *to, const char *name, uint64_t value) {
+static void add_count(cJSON *json, const char *name, uint64_t value) {
     char digits[24];
     snprintf(digits, sizeof digits, "%" PRIu64, value); /* all digits; a double has 53 bits only */
-    cJSON_AddRawToObject(to, name, digits);
+    cJSON_AddRawToObject(json, name, digits);
 }
 
-static void add_hash(cJSON *to, const char *name, uint64_t value) {
+static void add_hash(cJSON *json, const char *name, uint64_t value) {
     char digits[24];
     snprintf(digits, sizeof digits, "%016" PRIx64, value);
-    cJSON_AddStringToObject(to, name, digits);
+    cJSON_AddStringToObject(json, name, digits);
 }
 
 static void add_run(cJSON *root, const stats_input *input) {
@@ -32,17 +32,17 @@ static void add_run(cJSON *root, const stats_input *input) {
     cJSON_AddStringToObject(root, "version", kd_version());
     cJSON_AddStringToObject(root, "hash_kind", "xxh3-64");
     cJSON_AddStringToObject(root, "outcome", input->outcome);
-    cJSON_AddStringToObject(root, "device", input->result->where.name);
+    cJSON_AddStringToObject(root, "device", input->result->device_used.name);
     add_count(root, "threads", (uint64_t)parallel_threads());
     static const char *const stages[] = {"context", "load",    "plan",        "build",   "hash",
                                          "film",    "emit",    "photon_tree", "surface", "render",
                                          "free",    "develop", "save",        "write"};
     cJSON *seconds = cJSON_AddObjectToObject(root, "seconds");
     for (size_t i = 0; i < sizeof stages / sizeof *stages; ++i)
-        add_number(seconds, stages[i], job_seconds(input->watched, stages[i]));
+        add_number(seconds, stages[i], job_seconds(input->job, stages[i]));
     const frame_statistics *spent = &input->result->frame;
-    if (spent->look_seconds > 0) {
-        add_number(seconds, "render_eye_rays", spent->look_seconds);
+    if (spent->lookup_seconds > 0) {
+        add_number(seconds, "render_eye_rays", spent->lookup_seconds);
         add_number(seconds, "render_gather", spent->gather_seconds);
         add_number(seconds, "render_film", spent->film_seconds);
     }
@@ -109,10 +109,10 @@ static void add_light(cJSON *root, const render_result *result) {
     add_count(photons, "emitted", figures->photons_emitted);
     add_count(photons, "stored", figures->photons_stored);
     add_count(photons, "caustics_stored", figures->caustics_stored);
-    add_count(photons, "media_stored", figures->strayed_stored);
+    add_count(photons, "media_stored", figures->volume_stored);
     add_count(photons, "rays", figures->photon_rays);
     add_number(photons, "radius", figures->radius);
-    add_count(photons, "looks_bounded", figures->looks_bounded);
+    add_count(photons, "looks_bounded", figures->lookups_bounded);
     add_hash(photons, "hash", figures->photon_hash);
     cJSON *energy = cJSON_AddObjectToObject(root, "energy_watts");
     add_number(energy, "emitted", figures->watts_emitted);

@@ -11,7 +11,7 @@ typedef struct stats_input {
     const char *scene; /* name given by the caller */
     const kd_render_options *options;
     const render_result *result;
-    const job *watched;        /* source of the stage times */
+    const job_control *job;    /* source of the stage times */
     double total_seconds;      /* since the start of the program */
     const char *outcome;       /* "complete", "target error", "time limit", "interrupted" */
     const maps_choice *choice; /* how photons were assigned to ranks; NULL: a single process */

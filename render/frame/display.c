@@ -54,10 +54,10 @@ static void give_up(display *owned, const char *why) {
     owned->socket = -1;
 }
 
-static void find_server(display *to, const display_address *parts) {
+static void find_server(display *display, const display_address *parts) {
     char why[CONNECTION_WHY];
-    to->socket = connection_open(parts->host, parts->port, PATIENCE_SECONDS, why);
-    if (to->socket < 0) give_up(to, why);
+    display->socket = connection_open(parts->host, parts->port, PATIENCE_SECONDS, why);
+    if (display->socket < 0) give_up(display, why);
 }
 
 kd_status display_open(display *out, const char *address, const char *title) {
@@ -68,8 +68,9 @@ kd_status display_open(display *out, const char *address, const char *title) {
     KD_TRY(KD_RESERVE(out->packet, PACKET_BYTES));
     snprintf(out->address, sizeof out->address, "%s", address);
     /* keep the end of a long path */
-    const size_t length = strlen(title), most = sizeof out->title - 1;
-    snprintf(out->title, sizeof out->title, "%s", title + (length > most ? length - most : 0));
+    const size_t length = strlen(title), maximum = sizeof out->title - 1;
+    snprintf(out->title, sizeof out->title, "%s",
+             title + (length > maximum ? length - maximum : 0));
     find_server(out, &parts);
     return KD_OK;
 }
@@ -84,42 +85,42 @@ void display_close(display *owned) {
 /* --- packets ---------------------------------------------------------------------------------- */
 
 /* Appends bytes to the packet; *used is its size so far. */
-static void put(display *to, size_t *used, const void *bytes, size_t count) {
+static void put(display *display, size_t *used, const void *bytes, size_t count) {
     assert(*used + count <= PACKET_BYTES);
-    memcpy(to->packet + *used, bytes, count);
+    memcpy(display->packet + *used, bytes, count);
     *used += count;
 }
 
-static void put_number(display *to, size_t *used, int32_t value) {
-    put(to, used, &value, sizeof value);
+static void put_number(display *display, size_t *used, int32_t value) {
+    put(display, used, &value, sizeof value);
 }
 
-static size_t packet_begin(display *to, uint8_t what) {
+static size_t packet_begin(display *display, uint8_t what) {
     size_t used = sizeof(uint32_t); /* packet_send fills in the length */
     const uint8_t front = 0;
-    put(to, &used, &what, sizeof what);
-    if (what != PACKET_CLOSE) put(to, &used, &front, sizeof front);
-    put(to, &used, to->title, strlen(to->title) + 1);
+    put(display, &used, &what, sizeof what);
+    if (what != PACKET_CLOSE) put(display, &used, &front, sizeof front);
+    put(display, &used, display->title, strlen(display->title) + 1);
     return used;
 }
 
-static bool packet_send(display *to, size_t bytes) {
+static bool packet_send(display *display, size_t bytes) {
     const uint32_t length = (uint32_t)bytes;
-    memcpy(to->packet, &length, sizeof length);
+    memcpy(display->packet, &length, sizeof length);
     char why[CONNECTION_WHY];
-    if (connection_send(to->socket, to->packet, bytes, why)) return true;
-    give_up(to, why);
+    if (connection_send(display->socket, display->packet, bytes, why)) return true;
+    give_up(display, why);
     return false;
 }
 
-static bool create_picture(display *to, const film *from) {
-    if (!packet_send(to, packet_begin(to, PACKET_CLOSE))) return false;
-    size_t used = packet_begin(to, PACKET_CREATE);
-    put_number(to, &used, from->width);
-    put_number(to, &used, from->height);
-    put_number(to, &used, CHANNELS);
-    put(to, &used, channel_names, sizeof channel_names);
-    return packet_send(to, used);
+static bool create_picture(display *display, const film *film) {
+    if (!packet_send(display, packet_begin(display, PACKET_CLOSE))) return false;
+    size_t used = packet_begin(display, PACKET_CREATE);
+    put_number(display, &used, film->width);
+    put_number(display, &used, film->height);
+    put_number(display, &used, CHANNELS);
+    put(display, &used, channel_names, sizeof channel_names);
+    return packet_send(display, used);
 }
 
 static float channel_mean(const film_pixel *pixel, int channel) {
@@ -128,29 +129,29 @@ static float channel_mean(const film_pixel *pixel, int channel) {
     return (float)(sum / pixel->samples);
 }
 
-static bool send_tile(display *to, const film *from, int32_t x0, int32_t y0) {
-    const int32_t width = from->width - x0 < DISPLAY_TILE ? from->width - x0 : DISPLAY_TILE;
-    const int32_t height = from->height - y0 < DISPLAY_TILE ? from->height - y0 : DISPLAY_TILE;
-    size_t used = packet_begin(to, PACKET_UPDATE);
-    put_number(to, &used, CHANNELS);
-    put(to, &used, channel_names, sizeof channel_names);
+static bool send_tile(display *display, const film *film, int32_t x0, int32_t y0) {
+    const int32_t width = film->width - x0 < DISPLAY_TILE ? film->width - x0 : DISPLAY_TILE;
+    const int32_t height = film->height - y0 < DISPLAY_TILE ? film->height - y0 : DISPLAY_TILE;
+    size_t used = packet_begin(display, PACKET_UPDATE);
+    put_number(display, &used, CHANNELS);
+    put(display, &used, channel_names, sizeof channel_names);
     const int32_t place[4] = {x0, y0, width, height};
-    put(to, &used, place, sizeof place);
+    put(display, &used, place, sizeof place);
     for (int c = 0; c < CHANNELS; ++c)
         for (int32_t y = y0; y < y0 + height; ++y)
             for (int32_t x = x0; x < x0 + width; ++x) {
-                const float value = channel_mean(from->pixels + (int64_t)y * from->width + x, c);
-                put(to, &used, &value, sizeof value);
+                const float value = channel_mean(film->pixels + (int64_t)y * film->width + x, c);
+                put(display, &used, &value, sizeof value);
             }
-    return packet_send(to, used);
+    return packet_send(display, used);
 }
 
-void display_show(display *to, const film *from, bool last) {
-    if (to->socket < 0 || (!last && timing_now() < to->next)) return;
-    if (!to->created && !create_picture(to, from)) return;
-    to->created = true;
-    for (int32_t y = 0; y < from->height; y += DISPLAY_TILE)
-        for (int32_t x = 0; x < from->width; x += DISPLAY_TILE)
-            if (!send_tile(to, from, x, y)) return;
-    to->next = timing_now() + pause_seconds;
+void display_show(display *display, const film *film, bool last) {
+    if (display->socket < 0 || (!last && timing_now() < display->next)) return;
+    if (!display->created && !create_picture(display, film)) return;
+    display->created = true;
+    for (int32_t y = 0; y < film->height; y += DISPLAY_TILE)
+        for (int32_t x = 0; x < film->width; x += DISPLAY_TILE)
+            if (!send_tile(display, film, x, y)) return;
+    display->next = timing_now() + pause_seconds;
 }

@@ -31,37 +31,38 @@ void film_close(film *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
-bool film_add(film *to, int32_t x, int32_t y, const pixel_sample *sample) {
-    const int64_t index = (int64_t)(y - to->y0) * to->width + (x - to->x0);
-    return film_pixel_add(to->pixels + index, sample);
+bool film_add(film *film, int32_t x, int32_t y, const pixel_sample *sample) {
+    const int64_t index = (int64_t)(y - film->y0) * film->width + (x - film->x0);
+    return film_pixel_add(film->pixels + index, sample);
 }
 
-uint32_t film_samples(const film *of, int32_t x, int32_t y) {
-    return of->pixels[(int64_t)(y - of->y0) * of->width + (x - of->x0)].samples;
+uint32_t film_samples(const film *film, int32_t x, int32_t y) {
+    return film->pixels[(int64_t)(y - film->y0) * film->width + (x - film->x0)].samples;
 }
 
-typedef struct least_found {
+typedef struct min_found {
     const film *of;
-    atomic_uint least; /* minimum so far */
-} least_found;
+    atomic_uint minimum; /* minimum so far */
+} min_found;
 
-static void find_least(void *context, int64_t begin, int64_t end, int worker) {
-    least_found *work = (least_found *)context;
-    unsigned least = atomic_load(&work->least);
+static void find_min(void *context, int64_t begin, int64_t end, int worker) {
+    min_found *work = (min_found *)context;
+    unsigned minimum = atomic_load(&work->minimum);
     (void)worker;
-    for (int64_t i = begin; i < end && least > 0; ++i)
-        if (work->of->pixels[i].samples < least) least = work->of->pixels[i].samples;
-    unsigned known = atomic_load(&work->least);
-    while (least < known && !atomic_compare_exchange_weak(&work->least, &known, least)) continue;
+    for (int64_t i = begin; i < end && minimum > 0; ++i)
+        if (work->of->pixels[i].samples < minimum) minimum = work->of->pixels[i].samples;
+    unsigned known = atomic_load(&work->minimum);
+    while (minimum < known && !atomic_compare_exchange_weak(&work->minimum, &known, minimum))
+        continue;
 }
 
-uint32_t film_least_samples(const film *of) {
-    enum { LEAST_GRAIN = 1 << 14 };
-    const int64_t count = (int64_t)of->width * of->height;
-    least_found work = {.of = of};
-    atomic_init(&work.least, count ? UINT32_MAX : 0);
-    parallel_for(count, LEAST_GRAIN, find_least, &work);
-    return atomic_load(&work.least);
+uint32_t film_min_samples(const film *film) {
+    enum { MIN_GRAIN = 1 << 14 };
+    const int64_t count = (int64_t)film->width * film->height;
+    min_found work = {.of = film};
+    atomic_init(&work.minimum, count ? UINT32_MAX : 0);
+    parallel_for(count, MIN_GRAIN, find_min, &work);
+    return atomic_load(&work.minimum);
 }
 
 /* --- sums over the film -----------------------------------------------------------------------
@@ -71,7 +72,7 @@ uint32_t film_least_samples(const film *of) {
 enum { ROW_SUMS = 3 };
 
 typedef struct row_summing {
-    const film *of;
+    const struct film *film;
     void (*add)(const film_pixel *, double sums[ROW_SUMS]);
     double *rows; /* ROW_SUMS values per row */
 } row_summing;
@@ -80,20 +81,20 @@ static void sum_rows(void *context, int64_t begin, int64_t end, int worker) {
     const row_summing *work = (const row_summing *)context;
     (void)worker;
     for (int64_t y = begin; y < end; ++y) {
-        const film_pixel *row = work->of->pixels + y * work->of->width;
+        const film_pixel *row = work->film->pixels + y * work->film->width;
         double sums[ROW_SUMS] = {0};
-        for (int32_t x = 0; x < work->of->width; ++x) work->add(row + x, sums);
+        for (int32_t x = 0; x < work->film->width; ++x) work->add(row + x, sums);
         memcpy(work->rows + ROW_SUMS * y, sums, sizeof sums);
     }
 }
 
-static kd_status sum_film(double sums[ROW_SUMS], const film *of,
+static kd_status sum_film(double sums[ROW_SUMS], const film *film,
                           void (*add)(const film_pixel *, double[ROW_SUMS])) {
-    row_summing work = {of, add, NULL};
+    row_summing work = {film, add, NULL};
     memset(sums, 0, ROW_SUMS * sizeof *sums);
-    KD_TRY(KD_RESERVE(work.rows, ROW_SUMS * (uint64_t)of->height));
-    parallel_for(of->height, ROWS_GRAIN, sum_rows, &work);
-    for (int32_t y = 0; y < of->height; ++y)
+    KD_TRY(KD_RESERVE(work.rows, ROW_SUMS * (uint64_t)film->height));
+    parallel_for(film->height, ROWS_GRAIN, sum_rows, &work);
+    for (int32_t y = 0; y < film->height; ++y)
         for (int i = 0; i < ROW_SUMS; ++i) sums[i] += work.rows[ROW_SUMS * (int64_t)y + i];
     memory_free(work.rows);
     return KD_OK;
@@ -112,10 +113,10 @@ static void add_error(const film_pixel *pixel, double sums[ROW_SUMS]) {
     if (variance > 0) sums[0] += variance / (mean * mean + 0.01);
 }
 
-kd_status film_error(double *error, const film *of) {
+kd_status film_error(double *error, const film *film) {
     double sums[ROW_SUMS];
-    KD_TRY(sum_film(sums, of, add_error));
-    *error = sums[1] > 0 ? (double)INFINITY : sqrt(sums[0] / ((double)of->width * of->height));
+    KD_TRY(sum_film(sums, film, add_error));
+    *error = sums[1] > 0 ? (double)INFINITY : sqrt(sums[0] / ((double)film->width * film->height));
     return KD_OK;
 }
 
@@ -124,10 +125,10 @@ static void add_radiance(const film_pixel *pixel, double sums[ROW_SUMS]) {
         if (pixel->samples) sums[c] += pixel->radiance[c] / pixel->samples;
 }
 
-kd_status film_mean(float mean[3], const film *of) {
+kd_status film_mean(float mean[3], const film *film) {
     double sums[ROW_SUMS];
-    KD_TRY(sum_film(sums, of, add_radiance));
-    for (int c = 0; c < 3; ++c) mean[c] = (float)(sums[c] / ((double)of->width * of->height));
+    KD_TRY(sum_film(sums, film, add_radiance));
+    for (int c = 0; c < 3; ++c) mean[c] = (float)(sums[c] / ((double)film->width * film->height));
     return KD_OK;
 }
 
@@ -152,25 +153,25 @@ static void resolve_pixel(const film_pixel *pixel, int64_t at, float *const plan
 }
 
 typedef struct resolving {
-    const film *from;
+    const struct film *film;
     float *plane[CHANNELS];
 } resolving;
 
 static void resolve_rows(void *context, int64_t begin, int64_t end, int worker) {
     resolving *work = (resolving *)context;
-    const int64_t width = work->from->width;
+    const int64_t width = work->film->width;
     (void)worker;
     for (int64_t i = begin * width; i < end * width; ++i)
-        resolve_pixel(work->from->pixels + i, i, work->plane);
+        resolve_pixel(work->film->pixels + i, i, work->plane);
 }
 
-kd_status film_resolve(const film *from, image *out) {
-    KD_TRY(image_open(out, from->width, from->height));
-    resolving work = {.from = from};
+kd_status film_resolve(const film *film, image *out) {
+    KD_TRY(image_open(out, film->width, film->height));
+    resolving work = {.film = film};
     kd_status status = KD_OK;
     for (int c = 0; c < CHANNELS; ++c)
         KD_TRY_GOTO(image_add(out, channel_names[c], work.plane + c));
-    parallel_for(from->height, ROWS_GRAIN, resolve_rows, &work);
+    parallel_for(film->height, ROWS_GRAIN, resolve_rows, &work);
     return KD_OK;
 done:
     image_close(out);

@@ -21,25 +21,25 @@ void film_close(film *owned);                          /* `owned` may be zeroed 
 
 /* Adds a sample to pixel (x, y) of the full image. A sample that is not finite is added as black,
    and the function returns false. */
-bool film_add(film *to, int32_t x, int32_t y, const pixel_sample *sample);
+bool film_add(film *film, int32_t x, int32_t y, const pixel_sample *sample);
 
-uint32_t film_samples(const film *of, int32_t x, int32_t y);
+uint32_t film_samples(const film *film, int32_t x, int32_t y);
 
 /* Smallest number of samples of any pixel. */
-uint32_t film_least_samples(const film *of);
+uint32_t film_min_samples(const film *film);
 
 /* Estimates the square root of the relMSE (compare.h) due to noise from the variance of the
    samples: with v the mean of the channels, the square root of the mean over pixels of variance(v)
    / samples / (v^2 + 0.01). INFINITY if a pixel has fewer than two samples. Assumes independent
    samples: errors that all samples share, as those of one photon map, are not included. */
-kd_status film_error(double *error, const film *of);
+kd_status film_error(double *error, const film *film);
 
 /* Mean colour of the pixels; pixels without samples count as black. */
-kd_status film_mean(float mean[3], const film *of);
+kd_status film_mean(float mean[3], const film *film);
 
 /* Divides the sums by the sample counts, into the channels R G B A, Z, N.X N.Y N.Z, Albedo.R
    Albedo.G Albedo.B. Pixels without samples become black and transparent. */
-kd_status film_resolve(const film *from, image *out);
+kd_status film_resolve(const film *film, image *out);
 
 /* Bytes of a film of `pixels` pixels, and of the image that film_resolve makes of it. */
 uint64_t film_bytes_of(uint64_t pixels);
@@ -53,7 +53,7 @@ uint64_t film_picture_bytes(uint64_t pixels);
      24 scene_hash           32 hash of the camera and of the options that a sample depends on
      40 crop x0 y0 x1 y1 (int32)
      56 frame_statistics: rays, photon_rays, nan_samples, photons_emitted, photons_stored,
-        caustics_stored, photon_hash, strayed_stored, watts emitted, absorbed, escaped, ended,
+        caustics_stored, photon_hash, volume_stored, watts emitted, absorbed, escaped, ended,
         media (double)
      160 frame.carried, 16 doubles
      288 hash of the pixels  296 hash of the 296 bytes before
@@ -61,15 +61,15 @@ uint64_t film_picture_bytes(uint64_t pixels);
    (floats), all sums over its samples; samples, hits (uint32). Hashes are XXH3. */
 
 /* Hash of the scene, the options that a sample depends on, the camera and the program's version. */
-uint64_t state_identity(const frame *of);
+uint64_t state_identity(const frame *frame);
 
 /* Writes to a temporary file, then renames it. */
-kd_status state_write(const char *path, const frame *of, const film *from);
+kd_status state_write(const char *path, const frame *frame, const film *film);
 
 /* Fills film, statistics and carried. Returns KD_ERROR_INPUT, with a message that says what
    differs, if the file is not a state, is damaged, or belongs to another scene, other options or
    another version. */
-kd_status state_read(const char *path, frame *of, film *to);
+kd_status state_read(const char *path, frame *frame, film *film);
 
 /* Shows the image while it is rendered, in a viewer that supports tev's protocol over TCP.
    Source: tev's src/Ipc.cpp (github.com/Tom94/tev); pbrt-v4 is another client.
@@ -99,7 +99,7 @@ kd_status display_check(const char *address);
 kd_status display_open(display *out, const char *address, const char *title);
 
 /* Sends the current image, at most four times a second unless `last` is set. */
-void display_show(display *to, const film *from, bool last);
+void display_show(display *display, const film *film, bool last);
 
 void display_close(display *owned); /* `owned` may be zeroed */
 

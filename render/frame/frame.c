@@ -9,12 +9,12 @@
 #include "core/parallel/parallel.h"
 #include <stdatomic.h>
 
-enum { TILE = 16, PASS_MOST = 16, TILE_SAMPLES = TILE * TILE * PASS_MOST, JUDGED_SAMPLES = 4 };
+enum { TILE = 16, PASS_MAX = 16, TILE_SAMPLES = TILE * TILE * PASS_MAX, JUDGED_SAMPLES = 4 };
 enum { FEW_SAMPLES = 32 };
 
 typedef struct tile_pass {
-    frame *of;
-    film *to;
+    struct frame *frame;
+    struct film *film;
     frame_pass samples;
     int32_t across;      /* tiles per row */
     int32_t top, bottom; /* rows of the film, [top, bottom) */
@@ -25,42 +25,43 @@ typedef struct tile_pass {
 
 /* --- defaults of optional members of an integrator -------------------------------------------- */
 
-int32_t integrator_batches_most(const integrator *of, const kd_render_options *options) {
-    return of->batches_most ? of->batches_most(options) : 1;
+int32_t integrator_batches_max(const integrator *integrator, const kd_render_options *options) {
+    return integrator->batches_max ? integrator->batches_max(options) : 1;
 }
 
-bool integrator_may_be_apart(const integrator *of, const kd_render_options *options) {
-    return of->take_apart && (!of->may_be_apart || of->may_be_apart(options));
+bool integrator_may_be_apart(const integrator *integrator, const kd_render_options *options) {
+    return integrator->take_apart &&
+           (!integrator->may_be_apart || integrator->may_be_apart(options));
 }
 
-uint32_t integrator_maps(const integrator *of, const kd_render_options *options) {
-    return of->maps ? of->maps(options) : MAPS_NONE;
+uint32_t integrator_maps(const integrator *integrator, const kd_render_options *options) {
+    return integrator->maps ? integrator->maps(options) : MAPS_NONE;
 }
 
-uint64_t integrator_state_bytes(const integrator *of, const kd_render_options *options) {
-    return of->state_bytes ? of->state_bytes(options) : 0;
+uint64_t integrator_state_bytes(const integrator *integrator, const kd_render_options *options) {
+    return integrator->state_bytes ? integrator->state_bytes(options) : 0;
 }
 
-uint64_t integrator_launch_bytes(const integrator *of, const scene_view *scene,
+uint64_t integrator_launch_bytes(const integrator *integrator, const scene_view *scene,
                                  const kd_render_options *options) {
-    return of->launch_bytes ? of->launch_bytes(scene, options) : 0;
+    return integrator->launch_bytes ? integrator->launch_bytes(scene, options) : 0;
 }
 
-int32_t integrator_samples(const integrator *of, const kd_render_options *options) {
-    if (!of->pass) return options->spp;
-    return of->batches_most ? options->passes * options->batches : options->passes;
+int32_t integrator_samples(const integrator *integrator, const kd_render_options *options) {
+    if (!integrator->pass) return options->spp;
+    return integrator->batches_max ? options->passes * options->batches : options->passes;
 }
 
-pixel_view integrator_view(const frame *of) {
+pixel_view integrator_view(const frame *frame) {
     pixel_view view;
-    view.scene = of->scene;
-    view.eye = of->view;
-    view.eye_end = of->moves ? of->view_end : of->view;
-    view.moves = of->moves;
-    view.width = of->options->width;
-    view.height = of->options->height;
-    view.filter = of->options->filter;
-    view.seed = of->options->seed;
+    view.scene = frame->scene;
+    view.eye = frame->view;
+    view.eye_end = frame->moves ? frame->view_end : frame->view;
+    view.moves = frame->moves;
+    view.width = frame->options->width;
+    view.height = frame->options->height;
+    view.filter = frame->options->filter;
+    view.seed = frame->options->seed;
     return view;
 }
 
@@ -73,90 +74,90 @@ bool integrator_has_cutouts(const scene_view *scene) {
 
 /* --- termination ------------------------------------------------------------------------------ */
 
-bool frame_is_overdue(const frame *of) {
-    return of->deadline > 0 && timing_now() >= of->deadline;
+bool frame_is_overdue(const frame *frame) {
+    return frame->deadline > 0 && timing_now() >= frame->deadline;
 }
 
-bool frame_is_over(const frame *of, uint32_t begin) {
-    if (job_cancelled(of->watched)) return true;
+bool frame_is_over(const frame *frame, uint32_t begin) {
+    if (job_cancelled(frame->job)) return true;
     if (begin == 0) return false; /* the first sample of every pixel is always taken */
-    return job_overdue(of->watched) || frame_is_overdue(of);
+    return job_overdue(frame->job) || frame_is_overdue(frame);
 }
 
-static bool keeper_waits(const frame *of) {
-    return of->pause > 0 && timing_now() >= of->pause;
+static bool keeper_waits(const frame *frame) {
+    return frame->pause > 0 && timing_now() >= frame->pause;
 }
 
-bool frame_is_waited_for(const frame *of, uint32_t begin) {
-    return frame_is_over(of, begin) || keeper_waits(of);
+bool frame_is_waited_for(const frame *frame, uint32_t begin) {
+    return frame_is_over(frame, begin) || keeper_waits(frame);
 }
 
 static bool pass_is_over(const tile_pass *pass) {
-    return frame_is_over(pass->of, pass->samples.begin);
+    return frame_is_over(pass->frame, pass->samples.begin);
 }
 
 /* Samples of a tile to be taken in one call. */
 typedef struct tile_samples {
-    pixel_request *asked;
-    pixel_sample *found;
-    uint32_t count, most;
+    pixel_request *requests;
+    pixel_sample *samples;
+    uint32_t count, maximum;
     uint64_t rays, nan_samples;
 } tile_samples;
 
 /* Fallback on the stack if memory for a whole tile cannot be allocated. */
 typedef struct few_samples {
-    pixel_request asked[FEW_SAMPLES];
-    pixel_sample found[FEW_SAMPLES];
+    pixel_request requests[FEW_SAMPLES];
+    pixel_sample samples[FEW_SAMPLES];
 } few_samples;
 
 /* Returns the sample number that the camera ray is drawn by: ppm reuses the camera rays of its
    first spp samples. */
-static uint32_t camera_sample(const frame *of, uint32_t sample) {
-    const bool again =
-        of->how->pass && of->how->counts_samples && of->how->counts_samples(of->options);
-    return again ? sample % (uint32_t)of->options->spp : sample;
+static uint32_t camera_sample(const frame *frame, uint32_t sample) {
+    const bool again = frame->integrator->pass && frame->integrator->counts_samples &&
+                       frame->integrator->counts_samples(frame->options);
+    return again ? sample % (uint32_t)frame->options->spp : sample;
 }
 
 /* Takes the requested samples and adds them to the film, each pixel's in the order of sample
    numbers. */
 static void take_samples(const tile_pass *pass, tile_samples *tile) {
-    const integrator *how = pass->of->how;
-    const pixel_view view = integrator_view(pass->of);
-    if (how->samples)
-        how->samples(pass->of, tile->asked, tile->count, tile->found);
+    const integrator *integrator = pass->frame->integrator;
+    const pixel_view view = integrator_view(pass->frame);
+    if (integrator->samples)
+        integrator->samples(pass->frame, tile->requests, tile->count, tile->samples);
     else
         for (uint32_t i = 0; i < tile->count; ++i)
-            tile->found[i] =
-                how->sample(pass->of, tile->asked[i].x, tile->asked[i].y, tile->asked[i].sample);
+            tile->samples[i] = integrator->sample(pass->frame, tile->requests[i].x,
+                                                  tile->requests[i].y, tile->requests[i].sample);
     for (uint32_t i = 0; i < tile->count; ++i) {
-        const pixel_request *asked = &tile->asked[i];
-        tile->rays += tile->found[i].rays;
-        pixel_weigh(&view, asked->x, asked->y, camera_sample(pass->of, asked->sample),
-                    &tile->found[i]);
-        if (!film_add(pass->to, asked->x, asked->y, &tile->found[i])) ++tile->nan_samples;
+        const pixel_request *request = &tile->requests[i];
+        tile->rays += tile->samples[i].rays;
+        pixel_weigh(&view, request->x, request->y, camera_sample(pass->frame, request->sample),
+                    &tile->samples[i]);
+        if (!film_add(pass->film, request->x, request->y, &tile->samples[i])) ++tile->nan_samples;
     }
     tile->count = 0;
 }
 
 /* Requests the samples of this pass that the pixel lacks; a resumed film may have some of them. */
 static void render_pixel(const tile_pass *pass, int32_t x, int32_t y, tile_samples *tile) {
-    const uint32_t done = film_samples(pass->to, x, y), first = pass->samples.begin;
+    const uint32_t done = film_samples(pass->film, x, y), first = pass->samples.begin;
     for (uint32_t s = done > first ? done : first; s < first + pass->samples.count; ++s) {
-        tile->asked[tile->count++] = (pixel_request){x, y, s};
-        if (tile->count == tile->most) take_samples(pass, tile);
+        tile->requests[tile->count++] = (pixel_request){x, y, s};
+        if (tile->count == tile->maximum) take_samples(pass, tile);
     }
 }
 
 /* Returns true if the keeper is due and there is something new to save. */
 static bool wants_pause(const tile_pass *pass) {
-    return atomic_load(&pass->fresh) > 0 && keeper_waits(pass->of);
+    return atomic_load(&pass->fresh) > 0 && keeper_waits(pass->frame);
 }
 
 /* Returns true if all pixels of the rectangle have the samples of this pass. An interrupted run
    with a different tiling may have left part of a pass. */
 static bool is_done(const tile_pass *pass, int32_t left, int32_t top, int32_t right,
                     int32_t bottom) {
-    const film *to = pass->to;
+    const film *to = pass->film;
     const uint32_t end = pass->samples.begin + pass->samples.count;
     for (int32_t y = top; y < bottom; ++y)
         for (int32_t x = left; x < right; ++x)
@@ -165,15 +166,15 @@ static bool is_done(const tile_pass *pass, int32_t left, int32_t top, int32_t ri
 }
 
 /* The caller frees the returned block, which may be NULL. */
-static void *make_room(tile_samples *tile, few_samples *few, uint64_t wanted) {
-    const uint32_t most = wanted < TILE_SAMPLES ? (uint32_t)wanted : TILE_SAMPLES;
+static void *grow_scratch(tile_samples *tile, few_samples *few, uint64_t wanted) {
+    const uint32_t maximum = wanted < TILE_SAMPLES ? (uint32_t)wanted : TILE_SAMPLES;
     memset(tile, 0, sizeof *tile);
-    pixel_sample *found =
-        (pixel_sample *)memory_spare(most * (sizeof *tile->found + sizeof *tile->asked));
-    tile->most = found ? most : FEW_SAMPLES;
-    tile->found = found ? found : few->found;
-    tile->asked = found ? (pixel_request *)(void *)(found + most) : few->asked;
-    return found;
+    pixel_sample *sample =
+        (pixel_sample *)memory_spare(maximum * (sizeof *tile->samples + sizeof *tile->requests));
+    tile->maximum = sample ? maximum : FEW_SAMPLES;
+    tile->samples = sample ? sample : few->samples;
+    tile->requests = sample ? (pixel_request *)(void *)(sample + maximum) : few->requests;
+    return sample;
 }
 
 static void render_tile(tile_pass *pass, int64_t tile) {
@@ -182,7 +183,7 @@ static void render_tile(tile_pass *pass, int64_t tile) {
         atomic_store(&pass->paused, true);
         return;
     }
-    const film *to = pass->to;
+    const film *to = pass->film;
     const int32_t left = (int32_t)(tile % pass->across) * TILE;
     const int32_t top = pass->top + (int32_t)(tile / pass->across) * TILE;
     const int32_t right = left + TILE < to->width ? left + TILE : to->width;
@@ -190,16 +191,16 @@ static void render_tile(tile_pass *pass, int64_t tile) {
     if (is_done(pass, left, top, right, bottom)) return;
     tile_samples taken;
     few_samples few;
-    void *room = make_room(
+    void *buffer = grow_scratch(
         &taken, &few, (uint64_t)(right - left) * (uint64_t)(bottom - top) * pass->samples.count);
     for (int32_t y = top; y < bottom; ++y)
         for (int32_t x = left; x < right; ++x) render_pixel(pass, to->x0 + x, to->y0 + y, &taken);
     take_samples(pass, &taken);
-    memory_free(room);
+    memory_free(buffer);
     atomic_fetch_add(&pass->rays, taken.rays);
     atomic_fetch_add(&pass->nan_samples, taken.nan_samples);
     atomic_fetch_add(&pass->fresh, 1);
-    job_advance(pass->of->watched, (int64_t)(right - left) * (bottom - top) * pass->samples.count);
+    job_advance(pass->frame->job, (int64_t)(right - left) * (bottom - top) * pass->samples.count);
 }
 
 static void render_tiles(void *context, int64_t begin, int64_t end, int thread) {
@@ -207,21 +208,21 @@ static void render_tiles(void *context, int64_t begin, int64_t end, int thread) 
     for (int64_t tile = begin; tile < end; ++tile) render_tile((tile_pass *)context, tile);
 }
 
-static void note_counts(frame *of, tile_pass *pass) {
-    of->statistics.rays += atomic_exchange(&pass->rays, 0);
-    of->statistics.nan_samples += atomic_exchange(&pass->nan_samples, 0);
+static void note_counts(frame *frame, tile_pass *pass) {
+    frame->statistics.rays += atomic_exchange(&pass->rays, 0);
+    frame->statistics.nan_samples += atomic_exchange(&pass->nan_samples, 0);
 }
 
 /* Saves the film if the keeper is due. The next save follows no sooner than this one took, so
    saving takes at most half of the time. */
-static kd_status keep(frame *of, tile_pass *pass) {
-    const frame_keeper *keeper = of->keeper;
+static kd_status keep(frame *frame, tile_pass *pass) {
+    const frame_keeper *keeper = frame->keeper;
     const double begun = timing_now();
-    if (!keeper || !(keeper->every_seconds > 0) || begun < of->pause) return KD_OK;
-    if (of->there) KD_TRY(frame_cuda_fetch_film(of->there, pass->to));
-    KD_TRY(keeper->save(keeper->context, of, pass->to));
+    if (!keeper || !(keeper->every_seconds > 0) || begun < frame->pause) return KD_OK;
+    if (frame->device_frame) KD_TRY(frame_cuda_fetch_film(frame->device_frame, pass->film));
+    KD_TRY(keeper->save(keeper->context, frame, pass->film));
     const double ended = timing_now(), took = ended - begun;
-    of->pause = ended + (keeper->every_seconds > took ? keeper->every_seconds : took);
+    frame->pause = ended + (keeper->every_seconds > took ? keeper->every_seconds : took);
     atomic_store(&pass->fresh, 0);
     return KD_OK;
 }
@@ -232,60 +233,61 @@ static void take_tiles(tile_pass *pass) {
 }
 
 /* Takes the samples of a pass, pausing to save. */
-static kd_status run_pass(frame *of, tile_pass *pass) {
+static kd_status run_pass(frame *frame, tile_pass *pass) {
     do {
         atomic_store(&pass->paused, false);
         take_tiles(pass);
-        note_counts(of, pass);
-        KD_TRY(keep(of, pass));
+        note_counts(frame, pass);
+        KD_TRY(keep(frame, pass));
     } while (atomic_load(&pass->paused) && !pass_is_over(pass));
     return KD_OK;
 }
 
 /* Launches kernels for the rows [top, bottom), as many rows at a time as one launch takes. With
    `keeping` (may be NULL), saves between launches if the keeper is due. */
-static kd_status take_rows_there(frame *of, film *to, const frame_pass *pass, int32_t top,
+static kd_status take_rows_there(frame *frame, film *film, const frame_pass *pass, int32_t top,
                                  int32_t bottom, sample_counts *counts, tile_pass *keeping) {
-    const uint64_t most = frame_cuda_launch_samples(of->how, of->options);
-    const int32_t rows = frame_cuda_rows(to->width, to->height, pass->count, most);
-    sample_range range = {to->x0, to->y0, to->width, top, 0, pass->begin, pass->count};
-    while (range.top < bottom && !frame_is_over(of, pass->begin)) {
+    const uint64_t maximum = frame_cuda_launch_samples(frame->integrator, frame->options);
+    const int32_t rows = frame_cuda_rows(film->width, film->height, pass->count, maximum);
+    sample_range range = {film->x0, film->y0, film->width, top, 0, pass->begin, pass->count};
+    while (range.top < bottom && !frame_is_over(frame, pass->begin)) {
         sample_counts taken = {0, 0};
         range.bottom = bottom - range.top < rows ? bottom : range.top + rows;
-        KD_TRY(frame_cuda_take(of, of->how, &range, &taken));
+        KD_TRY(frame_cuda_take(frame, frame->integrator, &range, &taken));
         counts->rays += taken.rays;
         counts->nan_samples += taken.nan_samples;
         if (keeping && taken.rays) { /* samples were taken since the last save */
             atomic_store(&keeping->rays, counts->rays);
             atomic_store(&keeping->nan_samples, counts->nan_samples);
             memset(counts, 0, sizeof *counts);
-            note_counts(of, keeping);
-            KD_TRY(keep(of, keeping));
+            note_counts(frame, keeping);
+            KD_TRY(keep(frame, keeping));
         }
         /* stopped early to let the keeper save; repeat these rows */
-        if (of->there->stopped) continue;
-        job_advance(of->watched, (int64_t)(range.bottom - range.top) * range.width * range.count);
+        if (frame->device_frame->stopped) continue;
+        job_advance(frame->job, (int64_t)(range.bottom - range.top) * range.width * range.count);
         range.top = range.bottom;
     }
     return KD_OK;
 }
 
 /* As run_pass, on a device. */
-static kd_status run_pass_there(frame *of, tile_pass *pass) {
+static kd_status run_pass_there(frame *frame, tile_pass *pass) {
     sample_counts counts = {0, 0};
-    KD_TRY(take_rows_there(of, pass->to, &pass->samples, 0, pass->to->height, &counts, pass));
-    of->statistics.rays += counts.rays;
-    of->statistics.nan_samples += counts.nan_samples;
+    KD_TRY(
+        take_rows_there(frame, pass->film, &pass->samples, 0, pass->film->height, &counts, pass));
+    frame->statistics.rays += counts.rays;
+    frame->statistics.nan_samples += counts.nan_samples;
     return KD_OK;
 }
 
-kd_status frame_take_rows(frame *of, film *to, const frame_pass *pass, int32_t top, int32_t bottom,
-                          sample_counts *counts) {
-    if (of->there) return take_rows_there(of, to, pass, top, bottom, counts, NULL);
-    tile_pass tiles = {.of = of,
-                       .to = to,
+kd_status frame_take_rows(frame *frame, film *film, const frame_pass *pass, int32_t top,
+                          int32_t bottom, sample_counts *counts) {
+    if (frame->device_frame) return take_rows_there(frame, film, pass, top, bottom, counts, NULL);
+    tile_pass tiles = {.frame = frame,
+                       .film = film,
                        .samples = *pass,
-                       .across = (to->width + TILE - 1) / TILE,
+                       .across = (film->width + TILE - 1) / TILE,
                        .top = top,
                        .bottom = bottom};
     take_tiles(&tiles);
@@ -295,102 +297,108 @@ kd_status frame_take_rows(frame *of, film *to, const frame_pass *pass, int32_t t
 }
 
 /* Batch of a sample, and first sample of a batch. */
-static uint32_t batch_of(const frame *of, uint32_t samples, uint32_t sample) {
-    if (!of->begin_batch) return 0;
-    return (uint32_t)((uint64_t)sample * (uint64_t)of->options->batches / samples);
+static uint32_t batch_of(const frame *frame, uint32_t samples, uint32_t sample) {
+    if (!frame->begin_batch) return 0;
+    return (uint32_t)((uint64_t)sample * (uint64_t)frame->options->batches / samples);
 }
 
-static uint32_t batch_begin(const frame *of, uint32_t samples, uint32_t batch) {
-    const uint64_t batches = of->begin_batch ? (uint64_t)of->options->batches : 1;
+static uint32_t batch_begin(const frame *frame, uint32_t samples, uint32_t batch) {
+    const uint64_t batches = frame->begin_batch ? (uint64_t)frame->options->batches : 1;
     return (uint32_t)(((uint64_t)batch * samples + batches - 1) / batches);
 }
 
-bool frame_is_looked_at(const frame *of) {
-    return of->options->target_error > 0 || (of->keeper && of->keeper->look);
+bool frame_is_viewed(const frame *frame) {
+    return frame->options->target_error > 0 || (frame->keeper && frame->keeper->show);
 }
 
-bool frame_is_awaited(const frame *of) {
-    return frame_is_looked_at(of) || of->deadline > 0 || of->pause > 0 ||
-           (of->watched && of->watched->deadline > 0);
+bool frame_is_awaited(const frame *frame) {
+    return frame_is_viewed(frame) || frame->deadline > 0 || frame->pause > 0 ||
+           (frame->job && frame->job->deadline > 0);
 }
 
 /* Samples per pixel of a launch on a device that nothing interrupts; 0: no launches of this
    kind. */
-static uint32_t pass_unseen(const frame *of, const film *to) {
-    if (!of->there || !of->how->launch_samples || frame_is_awaited(of)) return 0;
-    const uint64_t whole =
-        of->how->launch_samples(of->options) / frame_cuda_tiled_pixels(to->width, to->height);
+static uint32_t pass_unseen(const frame *frame, const film *film) {
+    if (!frame->device_frame || !frame->integrator->launch_samples || frame_is_awaited(frame))
+        return 0;
+    const uint64_t whole = frame->integrator->launch_samples(frame->options) /
+                           frame_cuda_tiled_pixels(film->width, film->height);
     return whole > UINT32_MAX ? UINT32_MAX : (uint32_t)whole;
 }
 
 /* Passes end at powers of two, since each such prefix of the Sobol' sequence is well
    distributed. */
-uint32_t frame_pass_count(const frame *of, const frame_pass *pass, uint32_t unseen) {
-    if (of->how->pass) return 1;
-    const uint32_t batch = batch_of(of, pass->samples, pass->begin);
-    const uint32_t left = batch_begin(of, pass->samples, batch + 1) - pass->begin;
+uint32_t frame_pass_count(const frame *frame, const frame_pass *pass, uint32_t unseen) {
+    if (frame->integrator->pass) return 1;
+    const uint32_t batch = batch_of(frame, pass->samples, pass->begin);
+    const uint32_t left = batch_begin(frame, pass->samples, batch + 1) - pass->begin;
     const uint32_t begun = pass->begin ? pass->begin : 1;
-    const uint32_t seen = begun < PASS_MOST ? begun : PASS_MOST;
+    const uint32_t seen = begun < PASS_MAX ? begun : PASS_MAX;
     const uint32_t size = unseen > seen ? unseen : seen;
     return size < left ? size : left;
 }
 
-kd_status frame_pass_prepare(frame *of, const film *to, frame_pass *pass) {
-    const uint32_t wanted = batch_of(of, pass->samples, pass->begin);
-    if (of->how->pass) {
-        KD_TRY(of->how->pass(of, pass->begin));
-    } else if (of->begin_batch && wanted != pass->batch) {
-        KD_TRY(of->begin_batch(of, wanted));
+kd_status frame_pass_prepare(frame *frame, const film *film, frame_pass *pass) {
+    const uint32_t wanted = batch_of(frame, pass->samples, pass->begin);
+    if (frame->integrator->pass) {
+        KD_TRY(frame->integrator->pass(frame, pass->begin));
+    } else if (frame->begin_batch && wanted != pass->batch) {
+        KD_TRY(frame->begin_batch(frame, wanted));
         pass->batch = wanted;
     } else {
         return KD_OK;
     }
-    const int64_t pixels = (int64_t)to->width * to->height;
-    const uint32_t end = batch_begin(of, pass->samples, wanted + 1);
-    job_stage_begin(of->watched, "render", of->how->pass ? pixels : pixels * (end - pass->begin));
+    const int64_t pixels = (int64_t)film->width * film->height;
+    const uint32_t end = batch_begin(frame, pass->samples, wanted + 1);
+    job_stage_begin(frame->job, "render",
+                    frame->integrator->pass ? pixels : pixels * (end - pass->begin));
     return KD_OK;
 }
 
-bool frame_is_on_target(const frame *of, const frame_pass *pass, const film *to) {
-    const double target = of->options->target_error;
+bool frame_is_on_target(const frame *frame, const frame_pass *pass, const film *film) {
+    const double target = frame->options->target_error;
     double error = 0;
     if (!(target > 0) || pass->begin < JUDGED_SAMPLES) return false;
     /* without memory for the estimate, rendering continues */
-    return film_error(&error, to) == KD_OK && error <= target;
+    return film_error(&error, film) == KD_OK && error <= target;
 }
 
-kd_status frame_run(frame *of, const integrator *how, film *to) {
-    of->how = how;
-    const uint32_t samples = (uint32_t)integrator_samples(how, of->options);
-    const int64_t pixels = (int64_t)to->width * to->height;
-    tile_pass tiles = {
-        .of = of, .to = to, .across = (to->width + TILE - 1) / TILE, .bottom = to->height};
+kd_status frame_run(frame *frame, const integrator *integrator, film *film) {
+    frame->integrator = integrator;
+    const uint32_t samples = (uint32_t)integrator_samples(integrator, frame->options);
+    const int64_t pixels = (int64_t)film->width * film->height;
+    tile_pass tiles = {.frame = frame,
+                       .film = film,
+                       .across = (film->width + TILE - 1) / TILE,
+                       .bottom = film->height};
     frame_pass *pass = &tiles.samples;
     kd_status status = KD_OK;
     pass->samples = samples;
-    pass->begin = film_least_samples(to);
+    pass->begin = film_min_samples(film);
     pass->batch = UINT32_MAX;
-    if (of->keeper && of->keeper->every_seconds > 0)
-        of->pause = timing_now() + of->keeper->every_seconds;
-    if (!how->pass && !of->begin_batch) job_stage_begin(of->watched, "render", pixels * samples);
-    job_advance(of->watched, pixels * pass->begin);
-    if (of->there) KD_TRY_GOTO(frame_cuda_place_film(of->there, to));
-    while (pass->begin < samples && !(of->on_target = frame_is_on_target(of, pass, to))) {
-        pass->count = frame_pass_count(of, pass, pass_unseen(of, to));
-        KD_TRY_GOTO(frame_pass_prepare(of, to, pass));
+    if (frame->keeper && frame->keeper->every_seconds > 0)
+        frame->pause = timing_now() + frame->keeper->every_seconds;
+    if (!integrator->pass && !frame->begin_batch)
+        job_stage_begin(frame->job, "render", pixels * samples);
+    job_advance(frame->job, pixels * pass->begin);
+    if (frame->device_frame) KD_TRY_GOTO(frame_cuda_place_film(frame->device_frame, film));
+    while (pass->begin < samples && !(frame->on_target = frame_is_on_target(frame, pass, film))) {
+        pass->count = frame_pass_count(frame, pass, pass_unseen(frame, film));
+        KD_TRY_GOTO(frame_pass_prepare(frame, film, pass));
         /* do not mix samples of a truncated map into the film */
-        if (of->maps_cut && pass->begin > 0 && !of->film_cut) break;
-        of->film_cut |= of->maps_cut;
-        KD_TRY_GOTO(of->there ? run_pass_there(of, &tiles) : run_pass(of, &tiles));
-        if (of->there && frame_is_looked_at(of)) KD_TRY_GOTO(frame_cuda_fetch_film(of->there, to));
-        if (of->keeper && of->keeper->look) of->keeper->look(of->keeper->context, to);
+        if (frame->maps_cut && pass->begin > 0 && !frame->film_cut) break;
+        frame->film_cut |= frame->maps_cut;
+        KD_TRY_GOTO(frame->device_frame ? run_pass_there(frame, &tiles) : run_pass(frame, &tiles));
+        if (frame->device_frame && frame_is_viewed(frame))
+            KD_TRY_GOTO(frame_cuda_fetch_film(frame->device_frame, film));
+        if (frame->keeper && frame->keeper->show) frame->keeper->show(frame->keeper->context, film);
         if (pass_is_over(&tiles)) break;
         pass->begin += pass->count;
     }
-    if (of->there) KD_TRY_GOTO(frame_cuda_fetch_film(of->there, to));
-    if (pass->begin >= samples) of->on_target = frame_is_on_target(of, pass, to);
+    if (frame->device_frame) KD_TRY_GOTO(frame_cuda_fetch_film(frame->device_frame, film));
+    if (pass->begin >= samples) frame->on_target = frame_is_on_target(frame, pass, film);
 done:
-    job_stage_end(of->watched);
+    job_stage_end(frame->job);
     if (status != KD_OK) return status;
-    return job_cancelled(of->watched) ? KD_INTERRUPTED : KD_OK;
+    return job_cancelled(frame->job) ? KD_INTERRUPTED : KD_OK;
 }

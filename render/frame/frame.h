@@ -35,22 +35,26 @@ typedef struct frame_cuda {
 } frame_cuda;
 
 /* Makes the device the thread's current one until frame_cuda_close. */
-kd_status frame_cuda_open(frame_cuda *out, const device *where);
+kd_status frame_cuda_open(frame_cuda *out, const device *device);
 /* Builds the tree on the device by the builder `builder` of tritree_builders_cuda, or copies
    `host_tree` to it if that is not NULL; then copies the scene. If `built` is not NULL, it receives
    a copy of the tree in host memory. */
-kd_status frame_cuda_place_scene(frame_cuda *to, const scene_view *host, const tritree *host_tree,
-                                 const tritree_options *how, const char *builder, tritree *built);
+kd_status frame_cuda_place_scene(frame_cuda *device_frame, const scene_view *host,
+                                 const tritree *host_tree, const tritree_options *options,
+                                 const char *builder, tritree *built);
 /* Converts the tree, and the scene's view of it, to the form used for batches of rays. Does nothing
    if that is done already. */
-kd_status frame_cuda_pack(frame_cuda *of);
-void frame_cuda_remove_scene(frame_cuda *from); /* frees scene and tree; either may be missing */
+kd_status frame_cuda_pack(frame_cuda *device_frame);
+void frame_cuda_remove_scene(
+    frame_cuda *device_frame); /* frees scene and tree; either may be missing */
 /* Copy the film's sums, if it has any, to the device and back. */
-kd_status frame_cuda_place_film(frame_cuda *to, const film *from);
-kd_status frame_cuda_fetch_film(const frame_cuda *from, film *to);
+kd_status frame_cuda_place_film(frame_cuda *device_frame, const film *film);
+kd_status frame_cuda_fetch_film(const frame_cuda *device_frame, film *film);
 /* The same for the rows [top, bottom). */
-kd_status frame_cuda_place_rows(frame_cuda *to, const film *from, int32_t top, int32_t bottom);
-kd_status frame_cuda_fetch_rows(const frame_cuda *from, film *to, int32_t top, int32_t bottom);
+kd_status frame_cuda_place_rows(frame_cuda *device_frame, const film *film, int32_t top,
+                                int32_t bottom);
+kd_status frame_cuda_fetch_rows(const frame_cuda *device_frame, film *film, int32_t top,
+                                int32_t bottom);
 void frame_cuda_close(frame_cuda *owned); /* `owned` may be zeroed */
 
 /* Samples [begin, begin + count) of the pixels in the film's rows [top, bottom). Samples that a
@@ -64,7 +68,7 @@ typedef struct sample_range {
 /* Most samples of a launch with one thread per pixel; bounds the time until the host can check for
    cancellation. frame_cuda_launch_samples returns the limit of an integrator. */
 enum { LAUNCH_SAMPLES = 1 << 23 };
-uint64_t frame_cuda_launch_samples(const integrator *how, const kd_render_options *options);
+uint64_t frame_cuda_launch_samples(const integrator *integrator, const kd_render_options *options);
 /* Number of pixels of all 8 x 4 tiles that cover an image. */
 uint64_t frame_cuda_tiled_pixels(int32_t width, int32_t height);
 /* Number of rows of a launch that takes `count` samples per pixel. */
@@ -72,8 +76,8 @@ int32_t frame_cuda_rows(int32_t width, int32_t height, uint32_t count, uint64_t 
 
 /* Takes the samples, waits for completion, and adds rays and discarded samples to `counts`. If
    of->there->stopped is set, some samples were left out. */
-kd_status frame_cuda_take(const frame *of, const integrator *how, const sample_range *range,
-                          sample_counts *counts);
+kd_status frame_cuda_take(const frame *frame, const integrator *integrator,
+                          const sample_range *range, sample_counts *counts);
 
 /* Runs the stage "render" of of->watched, starting with the first sample that the film lacks. Adds
    rays and non-finite samples to of->statistics. Returns KD_INTERRUPTED if the job was cancelled.
@@ -83,14 +87,14 @@ kd_status frame_cuda_take(const frame *of, const integrator *how, const sample_r
    - when film_error has reached options->target_error. It is tested between passes from the fourth
      sample on and depends on the film only, so a resumed frame ends at the same sample.
    The film's sums have the same bits for any number of threads, and on a CUDA device (of->there);
-   they are copied back to `to` at the end. */
-kd_status frame_run(frame *of, const integrator *how, film *to);
-bool frame_is_overdue(const frame *of);
+   they are copied back to `film` at the end. */
+kd_status frame_run(frame *frame, const integrator *integrator, film *film);
+bool frame_is_overdue(const frame *frame);
 /* Returns true if no samples beyond number `begin` may be started: the job is cancelled or, unless
    begin is 0, the time is up. */
-bool frame_is_over(const frame *of, uint32_t begin);
+bool frame_is_over(const frame *frame, uint32_t begin);
 /* Returns true if a launch should end early: frame_is_over, or the keeper is due. */
-bool frame_is_waited_for(const frame *of, uint32_t begin);
+bool frame_is_waited_for(const frame *frame, uint32_t begin);
 
 /* --- the steps of frame_run, for ranks that render together (distributed/render) -------------- */
 
@@ -104,22 +108,22 @@ typedef struct frame_pass {
 /* Number of samples per pixel of the pass that begins at pass->begin: 1, 1, 2, 4, 8, 16, 16, ...,
    or up to `unseen` if nothing inspects the frame between passes. A pass does not extend beyond a
    batch. */
-uint32_t frame_pass_count(const frame *of, const frame_pass *pass, uint32_t unseen);
+uint32_t frame_pass_count(const frame *frame, const frame_pass *pass, uint32_t unseen);
 /* Returns true if the frame may end, or be inspected, before all samples are taken, other than by
    cancellation. */
-bool frame_is_awaited(const frame *of);
+bool frame_is_awaited(const frame *frame);
 /* Returns true if the film is inspected between passes. */
-bool frame_is_looked_at(const frame *of);
+bool frame_is_viewed(const frame *frame);
 /* Prepares what the samples of a pass need: the integrator's pass or the maps of a batch. */
-kd_status frame_pass_prepare(frame *of, const film *to, frame_pass *pass);
+kd_status frame_pass_prepare(frame *frame, const film *film, frame_pass *pass);
 /* Returns true if the target error is reached. Call between passes, when all pixels have equally
    many samples. */
-bool frame_is_on_target(const frame *of, const frame_pass *pass, const film *to);
+bool frame_is_on_target(const frame *frame, const frame_pass *pass, const film *film);
 /* Takes the samples of a pass for the film's rows [top, bottom), skipping those that a pixel
    already has; on a CUDA device, into the film in device memory. Ends early if the frame is over.
    Adds to `counts`. */
-kd_status frame_take_rows(frame *of, film *to, const frame_pass *pass, int32_t top, int32_t bottom,
-                          sample_counts *counts);
+kd_status frame_take_rows(frame *frame, film *film, const frame_pass *pass, int32_t top,
+                          int32_t bottom, sample_counts *counts);
 
 #ifdef __cplusplus
 }

@@ -5,21 +5,21 @@
 #include "core/device/device_stream.h"
 #include "render/frame/frame.h"
 
-kd_status frame_cuda_pack(frame_cuda *of) {
-    KD_TRY(tritree_cuda_pack(&of->tree, NULL));
-    of->scene.view.tree = of->tree.view;
+kd_status frame_cuda_pack(frame_cuda *device_frame) {
+    KD_TRY(tritree_cuda_pack(&device_frame->tree, NULL));
+    device_frame->scene.view.tree = device_frame->tree.view;
     return KD_OK;
 }
 
-void frame_cuda_remove_scene(frame_cuda *from) {
-    scene_cuda_close(&from->scene);
-    tritree_cuda_close(&from->tree);
+void frame_cuda_remove_scene(frame_cuda *device_frame) {
+    scene_cuda_close(&device_frame->scene);
+    tritree_cuda_close(&device_frame->tree);
 }
 
-kd_status frame_cuda_open(frame_cuda *out, const device *where) {
+kd_status frame_cuda_open(frame_cuda *out, const device *device) {
     kd_status status = KD_OK;
     memset(out, 0, sizeof *out);
-    KD_TRY(device_enter(where->index, &out->previous));
+    KD_TRY(device_enter(device->index, &out->previous));
     out->entered = true;
     void *counts = NULL;
     const sample_counts none = {0, 0};
@@ -45,9 +45,9 @@ void frame_cuda_close(frame_cuda *owned) {
 /* --- tree and scene --------------------------------------------------------------------------- */
 
 /* Makes *out from the tree that a build has left in device memory. */
-static kd_status take_tree(tritree_cuda *out, const tritree_build_memory *from,
+static kd_status take_tree(tritree_cuda *out, const tritree_build_memory *memory,
                            const tritree_built *built, uint32_t triangle_count) {
-    const tritree_build_cuda *build = &from->build;
+    const tritree_build_cuda *build = &memory->build;
     tritree_view view;
     memset(&view, 0, sizeof view);
     view.nodes = build->nodes;
@@ -62,8 +62,8 @@ static kd_status take_tree(tritree_cuda *out, const tritree_build_memory *from,
     return device_wait();
 }
 
-static kd_status build_there(frame_cuda *to, const scene_view *host, const tritree_options *how,
-                             const char *builder, tritree *built) {
+static kd_status build_there(frame_cuda *device_frame, const scene_view *host,
+                             const tritree_options *options, const char *builder, tritree *built) {
     const tritree_input input = {host->mesh.positions, host->mesh.triangles,
                                  host->mesh.position_count, host->mesh.triangle_count};
     const tritree_builder_cuda *row = tritree_builder_cuda_find(builder);
@@ -71,56 +71,59 @@ static kd_status build_there(frame_cuda *to, const scene_view *host, const tritr
     tritree_build_memory memory;
     tritree_built made;
     kd_status status = KD_OK;
-    KD_TRY(tritree_build_memory_build(&memory, &made, &input, how, row));
-    KD_TRY_GOTO(take_tree(&to->tree, &memory, &made, input.triangle_count));
+    KD_TRY(tritree_build_memory_build(&memory, &made, &input, options, row));
+    KD_TRY_GOTO(take_tree(&device_frame->tree, &memory, &made, input.triangle_count));
     if (built) KD_TRY_GOTO(tritree_build_download(&memory, built, &input));
 done:
     tritree_build_memory_close(&memory);
     return status;
 }
 
-kd_status frame_cuda_place_scene(frame_cuda *to, const scene_view *host, const tritree *host_tree,
-                                 const tritree_options *how, const char *builder, tritree *built) {
+kd_status frame_cuda_place_scene(frame_cuda *device_frame, const scene_view *host,
+                                 const tritree *host_tree, const tritree_options *options,
+                                 const char *builder, tritree *built) {
     if (host_tree)
-        KD_TRY(tritree_cuda_open(&to->tree, host_tree));
+        KD_TRY(tritree_cuda_open(&device_frame->tree, host_tree));
     else
-        KD_TRY(build_there(to, host, how, builder, built));
-    KD_TRY(scene_cuda_open(&to->scene, host, &to->tree.view));
+        KD_TRY(build_there(device_frame, host, options, builder, built));
+    KD_TRY(scene_cuda_open(&device_frame->scene, host, &device_frame->tree.view));
     return KD_OK;
 }
 
 /* --- film and samples ------------------------------------------------------------------------- */
 
-static uint64_t film_bytes(const film *of) {
-    return (uint64_t)of->width * (uint64_t)of->height * sizeof *of->pixels;
+static uint64_t film_bytes(const film *film) {
+    return (uint64_t)film->width * (uint64_t)film->height * sizeof *film->pixels;
 }
 
-kd_status frame_cuda_place_film(frame_cuda *to, const film *from) {
+kd_status frame_cuda_place_film(frame_cuda *device_frame, const film *film) {
     void *pixels = NULL;
-    KD_TRY(device_memory_reserve(&pixels, film_bytes(from)));
-    to->pixels = (film_pixel *)pixels;
-    if (!from->resumed) return device_memory_clear(to->pixels, film_bytes(from));
-    return device_memory_upload(to->pixels, from->pixels, film_bytes(from));
+    KD_TRY(device_memory_reserve(&pixels, film_bytes(film)));
+    device_frame->pixels = (film_pixel *)pixels;
+    if (!film->resumed) return device_memory_clear(device_frame->pixels, film_bytes(film));
+    return device_memory_upload(device_frame->pixels, film->pixels, film_bytes(film));
 }
 
-kd_status frame_cuda_fetch_film(const frame_cuda *from, film *to) {
-    return device_memory_download(to->pixels, from->pixels, film_bytes(to));
+kd_status frame_cuda_fetch_film(const frame_cuda *device_frame, film *film) {
+    return device_memory_download(film->pixels, device_frame->pixels, film_bytes(film));
 }
 
-kd_status frame_cuda_place_rows(frame_cuda *to, const film *from, int32_t top, int32_t bottom) {
-    const int64_t begin = (int64_t)top * from->width, end = (int64_t)bottom * from->width;
-    return device_memory_upload(to->pixels + begin, from->pixels + begin,
-                                (uint64_t)(end - begin) * sizeof *from->pixels);
+kd_status frame_cuda_place_rows(frame_cuda *device_frame, const film *film, int32_t top,
+                                int32_t bottom) {
+    const int64_t begin = (int64_t)top * film->width, end = (int64_t)bottom * film->width;
+    return device_memory_upload(device_frame->pixels + begin, film->pixels + begin,
+                                (uint64_t)(end - begin) * sizeof *film->pixels);
 }
 
-kd_status frame_cuda_fetch_rows(const frame_cuda *from, film *to, int32_t top, int32_t bottom) {
-    const int64_t begin = (int64_t)top * to->width, end = (int64_t)bottom * to->width;
-    return device_memory_download(to->pixels + begin, from->pixels + begin,
-                                  (uint64_t)(end - begin) * sizeof *to->pixels);
+kd_status frame_cuda_fetch_rows(const frame_cuda *device_frame, film *film, int32_t top,
+                                int32_t bottom) {
+    const int64_t begin = (int64_t)top * film->width, end = (int64_t)bottom * film->width;
+    return device_memory_download(film->pixels + begin, device_frame->pixels + begin,
+                                  (uint64_t)(end - begin) * sizeof *film->pixels);
 }
 
-uint64_t frame_cuda_launch_samples(const integrator *how, const kd_render_options *options) {
-    return how->launch_samples ? how->launch_samples(options) : LAUNCH_SAMPLES;
+uint64_t frame_cuda_launch_samples(const integrator *integrator, const kd_render_options *options) {
+    return integrator->launch_samples ? integrator->launch_samples(options) : LAUNCH_SAMPLES;
 }
 
 uint64_t frame_cuda_tiled_pixels(int32_t width, int32_t height) {
@@ -133,16 +136,16 @@ int32_t frame_cuda_rows(int32_t width, int32_t height, uint32_t count, uint64_t 
     return rows <= 8 ? 8 : rows > (uint64_t)height ? height : (int32_t)rows;
 }
 
-kd_status frame_cuda_take(const frame *of, const integrator *how, const sample_range *range,
-                          sample_counts *counts) {
+kd_status frame_cuda_take(const frame *frame, const integrator *integrator,
+                          const sample_range *range, sample_counts *counts) {
     const sample_counts none = {0, 0};
-    sample_counts found;
-    of->there->stopped = false;
-    KD_TRY(how->launch(of, range));
+    sample_counts sample;
+    frame->device_frame->stopped = false;
+    KD_TRY(integrator->launch(frame, range));
     KD_TRY(device_wait());
-    KD_TRY(device_memory_download(&found, of->there->counts, sizeof found));
-    KD_TRY(device_memory_upload(of->there->counts, &none, sizeof none));
-    counts->rays += found.rays;
-    counts->nan_samples += found.nan_samples;
+    KD_TRY(device_memory_download(&sample, frame->device_frame->counts, sizeof sample));
+    KD_TRY(device_memory_upload(frame->device_frame->counts, &none, sizeof none));
+    counts->rays += sample.rays;
+    counts->nan_samples += sample.nan_samples;
     return KD_OK;
 }

@@ -16,14 +16,14 @@ typedef struct frame_statistics { /* integer sums over threads, which do not dep
     uint64_t rays;                /* traced for camera paths, including shadow rays */
     uint64_t photon_rays;
     uint64_t nan_samples; /* samples with a NaN or an infinity, replaced by black */
-    uint64_t photons_emitted, photons_stored, caustics_stored, strayed_stored;
-    uint64_t looks_bounded; /* estimates that met more surface tiles than their limit */
+    uint64_t photons_emitted, photons_stored, caustics_stored, volume_stored;
+    uint64_t lookups_bounded; /* estimates that met more surface tiles than their limit */
     uint64_t photon_hash;
     double radius; /* typical estimation radius of the global map, scene units; 0: none */
     /* energy balance of photon tracing, W */
     double watts_emitted, watts_absorbed, watts_media, watts_escaped, watts_ended;
     /* parts of the stage "render" on a CUDA device */
-    double look_seconds, gather_seconds, film_seconds;
+    double lookup_seconds, gather_seconds, film_seconds;
 } frame_statistics;
 
 struct film;
@@ -43,9 +43,9 @@ typedef struct apart_range {
 /* Callbacks to save or show the film while a frame is rendered. */
 typedef struct frame_keeper {
     double every_seconds;
-    kd_status (*save)(void *context, const struct frame *of, const struct film *from);
+    kd_status (*save)(void *context, const struct frame *frame, const struct film *film);
     /* Called after each pass, e.g. to update a viewer; may be NULL. */
-    void (*look)(void *context, const struct film *from);
+    void (*show)(void *context, const struct film *film);
     void *context;
 } frame_keeper;
 
@@ -54,21 +54,22 @@ enum { FRAME_CARRIED = 16 };
 typedef struct frame {
     const scene_view *scene;
     const kd_render_options *options;
-    const struct integrator *how;
+    const struct integrator *integrator;
     camera view, view_end;         /* at shutter opening and, if `moves`, at shutter closing */
     bool moves;                    /* the camera moves while the shutter is open */
     void *state;                   /* private data of the integrator, e.g. photon maps */
     double carried[FRAME_CARRIED]; /* numbers of the integrator that are saved for resuming; 0 at
                                       first */
     frame_statistics statistics;
-    job *watched;
+    job_control *job;
     const frame_keeper *keeper; /* NULL: nothing is saved while rendering */
-    struct ranks *among; /* the ranks that render this frame together (distributed/render); NULL:
+    struct ranks *comm; /* the ranks that render this frame together (distributed/render); NULL:
                             one process */
-    bool apart;          /* photons stay at the ranks that traced them (take_apart) */
-    double pause;        /* timing_now() from which the keeper is to save the film; 0: never */
-    struct frame_cuda *there; /* the copy on the CUDA device (frame.h); NULL: the CPU renders */
-    bool on_target;           /* options->target_error was reached */
+    bool distributed;   /* photons stay at the ranks that traced them (take_apart) */
+    double pause;       /* timing_now() from which the keeper is to save the film; 0: never */
+    struct frame_cuda
+        *device_frame; /* the copy on the CUDA device (frame.h); NULL: the CPU renders */
+    bool on_target;    /* options->target_error was reached */
     /* timing_now() after which only the first sample per pixel is taken; 0: none */
     double deadline;
     /* maps_cut: the deadline truncated the current maps, so they hold fewer photons than requested.
@@ -78,7 +79,7 @@ typedef struct frame {
     uint64_t photon_map_hash; /* photon_file.content of the file options->photon_map; 0: none */
     /* Called before the first sample of batch `batch` of options->batches, if set by `prepare`.
        Batches are ranges of sample numbers of nearly equal length. NULL: no batches. */
-    kd_status (*begin_batch)(struct frame *of, uint32_t batch);
+    kd_status (*begin_batch)(struct frame *frame, uint32_t batch);
 } frame;
 
 /* Sets of photon maps: masks of the bits 1 << PHOTON_LIST_GLOBAL and so on. */
@@ -90,20 +91,21 @@ typedef struct integrator {
     kd_status (*prepare)(frame *prepared); /* allocates `state`; may be NULL */
     /* Estimates the radiance of sample `sample` of pixel (x, y). Pure function of its arguments.
        Thread-safe. */
-    pixel_sample (*sample)(const frame *of, int32_t x, int32_t y, uint32_t sample);
+    pixel_sample (*sample)(const frame *frame, int32_t x, int32_t y, uint32_t sample);
     /* Takes many samples in one call, where that is faster; NULL: they are taken one by one. */
-    void (*samples)(const frame *of, const pixel_request *asked, uint32_t count, pixel_sample *out);
+    void (*samples)(const frame *frame, const pixel_request *request, uint32_t count,
+                    pixel_sample *out);
     void (*close)(frame *closed); /* frees `state`; may be NULL */
     /* Called before sample number `pass` of every pixel, for methods whose samples differ from pass
        to pass; options->passes is then the number of samples. NULL: samples are independent of each
        other, and options->spp is their number. */
-    kd_status (*pass)(frame *of, uint32_t pass);
+    kd_status (*pass)(frame *frame, uint32_t pass);
     /* Takes the same samples on a CUDA device (frame.h), asynchronously; prepare, pass and close
        then manage the data on the device. NULL: CPU only. */
-    kd_status (*launch)(const frame *of, const struct sample_range *range);
+    kd_status (*launch)(const frame *frame, const struct sample_range *range);
     /* Takes a sample of all pixels on the CPU with photons distributed over ranks
        (distributed/render). Collective. Sets *over if some rank is to stop. NULL: not supported. */
-    kd_status (*take_apart)(struct frame *of, struct film *to, const apart_range *range,
+    kd_status (*take_apart)(struct frame *frame, struct film *film, const apart_range *range,
                             struct sample_counts *counts, bool *over);
     /* Returns true if the options permit distributed photons; NULL: all do. */
     bool (*may_be_apart)(const kd_render_options *options);
@@ -114,35 +116,36 @@ typedef struct integrator {
     uint64_t (*launch_bytes)(const scene_view *scene, const kd_render_options *options);
     /* Called first, if the integrator reads photons from a file: sets photon_map_hash;
        KD_ERROR_INPUT if the file does not exist. NULL: it reads none. */
-    kd_status (*identify)(frame *of);
+    kd_status (*identify)(frame *frame);
     /* Properties that depend on the options; each may be NULL. */
     /* mask of the photon maps needed; NULL: none */
     uint32_t (*maps)(const kd_render_options *options);
     /* largest number of photon batches; NULL: 1 */
-    int32_t (*batches_most)(const kd_render_options *options);
+    int32_t (*batches_max)(const kd_render_options *options);
     /* true if a sample depends on the number of samples; NULL: it never does */
     bool (*counts_samples)(const kd_render_options *options);
     /* bytes kept besides the maps, where samples are taken; NULL: negligible */
     uint64_t (*state_bytes)(const kd_render_options *options);
     bool box_alone; /* supports the box filter and a static camera only */
-    bool placed; /* supports instances (scene_view.placed); otherwise they are expanded to copies */
+    bool instances; /* supports instances (scene_view.instances); otherwise they are expanded to
+                       copies */
 } integrator;
 
-enum { BATCHES_MOST = 65536 };
+enum { BATCHES_MAX = 65536 };
 /* Largest number of photon batches; 1 if the integrator uses no photons. */
-int32_t integrator_batches_most(const integrator *of, const kd_render_options *options);
+int32_t integrator_batches_max(const integrator *integrator, const kd_render_options *options);
 /* Returns true if ranks can keep photons distributed and still render the same image. */
-bool integrator_may_be_apart(const integrator *of, const kd_render_options *options);
-uint32_t integrator_maps(const integrator *of, const kd_render_options *options);
-uint64_t integrator_state_bytes(const integrator *of, const kd_render_options *options);
+bool integrator_may_be_apart(const integrator *integrator, const kd_render_options *options);
+uint32_t integrator_maps(const integrator *integrator, const kd_render_options *options);
+uint64_t integrator_state_bytes(const integrator *integrator, const kd_render_options *options);
 /* Bytes of device memory that its launches need. */
-uint64_t integrator_launch_bytes(const integrator *of, const scene_view *scene,
+uint64_t integrator_launch_bytes(const integrator *integrator, const scene_view *scene,
                                  const kd_render_options *options);
 /* Number of samples per pixel: options->passes times batches, or options->spp. */
-int32_t integrator_samples(const integrator *of, const kd_render_options *options);
+int32_t integrator_samples(const integrator *integrator, const kd_render_options *options);
 /* Returns the view of the frame that samples use. In device code, the kernel replaces `scene` by
    the copy on the device. */
-pixel_view integrator_view(const frame *of);
+pixel_view integrator_view(const frame *frame);
 /* Returns true if some material is partly transparent by its opacity (a cut-out). */
 bool integrator_has_cutouts(const scene_view *scene);
 

@@ -25,16 +25,16 @@ typedef struct pooled_path {
 } pooled_path;
 
 typedef struct pooled_shadow {
-    path_asked asked;
+    path_asked request;
     vec3 throughput;
     uint32_t sample;
     bool indirect; /* the path has scattered before */
 } pooled_shadow;
 
 typedef struct path_pool {
-    const pixel_view *of;
+    const pixel_view *view;
     const path_options *options;
-    const pixel_request *asked;
+    const pixel_request *requests;
     pixel_sample *samples;
     uint32_t count, next;     /* number of samples; next one to start */
     uint32_t active, shadows; /* number of paths; number of shadow rays in this wavefront */
@@ -50,16 +50,16 @@ typedef struct path_pool {
 /* Draws random numbers for the paths begin ... end - 1, for the surface `steps` further. */
 static void draw_numbers(const path_pool *p, uint32_t begin, uint32_t end, uint32_t steps,
                          uint32_t dimension, rng_block *out) {
-    sobol_asked asked = {.seed = p->of->seed, .pass = PIXEL_PASS, .dimension = dimension};
+    sobol_asked request = {.seed = p->view->seed, .pass = PIXEL_PASS, .dimension = dimension};
     rng_block drawn[SOBOL_MANY];
     for (uint32_t first = begin; first < end; first += SOBOL_MANY) {
         const uint32_t count = end - first < SOBOL_MANY ? end - first : SOBOL_MANY;
         for (uint32_t i = 0; i < SOBOL_MANY; ++i) {
             const pooled_path *path = p->paths + first + (i < count ? i : 0);
-            asked.path[i] = path->key.path;
-            asked.bounce[i] = path->state.step + steps;
+            request.path[i] = path->key.path;
+            request.bounce[i] = path->state.step + steps;
         }
-        sobol_draw_many(&asked, drawn);
+        sobol_draw_many(&request, drawn);
         memcpy(out + first, drawn, count * sizeof *drawn);
     }
 }
@@ -67,49 +67,50 @@ static void draw_numbers(const path_pool *p, uint32_t begin, uint32_t end, uint3
 static void begin_paths(path_pool *p) {
     const uint32_t before = p->active, first = p->next;
     for (; p->active < POOL && p->next < p->count; ++p->next, ++p->active) {
-        const pixel_request *at = p->asked + p->next;
+        const pixel_request *at = p->requests + p->next;
         pooled_path *path = p->paths + p->active;
-        path->key = pixel_key(p->of, at->x, at->y, at->sample);
+        path->key = pixel_key(p->view, at->x, at->y, at->sample);
         path->depth = 1;
         path->sample = p->next;
         path->state.step = 0;
     }
     draw_numbers(p, before, p->active, 0, PATH_DRAW_CAMERA, p->light);
     for (uint32_t i = before; i < p->active; ++i) {
-        const pixel_request *at = p->asked + first + (i - before);
+        const pixel_request *at = p->requests + first + (i - before);
         pooled_path *path = p->paths + i;
         pixel_sample *to = p->samples + path->sample;
         to->radiance = vec3_all(0);
         to->rays = 0;
-        const ray cast = pixel_ray_by(p->of, &p->sight, at->x, at->y, path->key, p->light[i]);
-        path->state = path_begin_in(p->of->scene, SCENE_PLACED, cast, &to->rays);
+        const ray cast = pixel_ray_by(p->view, &p->sight, at->x, at->y, path->key, p->light[i]);
+        path->state = path_begin_in(p->view->scene, SCENE_INSTANCED, cast, &to->rays);
     }
 }
 
 /* Sets the first surface of a sample; keeps the radiance and ray count. */
-static void take_first(const path_pool *p, pixel_sample *to, const ray *cast, const surface *at) {
-    *to = pixel_of_by(p->of, p->sight.axes.normal, cast, at, to->radiance, to->rays);
+static void take_first(const path_pool *p, pixel_sample *sample, const ray *cast,
+                       const surface *at) {
+    *sample = pixel_of_by(p->view, p->sight.axes.normal, cast, at, sample->radiance, sample->rays);
 }
 
 static void ask_for_light(path_pool *p, const pooled_path *path, path_turn turn, const surface *at,
-                          rng_block random, pixel_sample *to) {
+                          rng_block random, pixel_sample *sample) {
     pooled_shadow *ask = p->asks + p->shadows;
-    if (path_ask_by(p->of->scene, &path->state, turn, at, random, &ask->asked)) {
+    if (path_ask_by(p->view->scene, &path->state, turn, at, random, &ask->request)) {
         ask->throughput = path->state.throughput;
         ask->sample = path->sample;
         ask->indirect = path->state.scattered > 0;
         ++p->shadows;
         return;
     }
-    const vec3 none = path_asked_light(&ask->asked, vec3_all(0));
-    to->radiance = vec3_add(to->radiance, vec3_mul(path->state.throughput, none));
+    const vec3 none = path_asked_light(&ask->request, vec3_all(0));
+    sample->radiance = vec3_add(sample->radiance, vec3_mul(path->state.throughput, none));
 }
 
 /* Shades the hit of a path's ray; returns true if the path has another ray. */
 static bool shade_path(path_pool *p, uint32_t number) {
     pooled_path *path = p->paths + number;
     ray_hit hit = p->hits[number];
-    const scene_view *scene = p->of->scene;
+    const scene_view *scene = p->view->scene;
     pixel_sample *to = p->samples + path->sample;
     surface at;
     vec3 sent;
@@ -129,12 +130,13 @@ static bool shade_path(path_pool *p, uint32_t number) {
 static void take_step(path_pool *p) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < p->active; ++i) p->rays[i] = p->paths[i].state.cast;
-    (void)trace_closest(&p->of->scene->tree, p->rays, p->hits, p->active, NULL, NULL);
+    (void)trace_closest(&p->view->scene->tree, p->rays, p->hits, p->active, NULL, NULL);
     p->shadows = 0;
     draw_numbers(p, 0, p->active, 1, PATH_DRAW_LIGHT, p->light);
     draw_numbers(p, 0, p->active, 1, PATH_DRAW_SCATTER, p->scatter);
     for (uint32_t i = 0; i < p->active; ++i) {
-        p->hits[i] = scene_go_on(p->of->scene, p->rays[i], p->hits[i], &p->paths[i].state.placed);
+        p->hits[i] =
+            scene_go_on(p->view->scene, p->rays[i], p->hits[i], &p->paths[i].state.instance_id);
         if (!shade_path(p, i)) continue;
         if (kept != i) p->paths[kept] = p->paths[i];
         ++kept;
@@ -144,26 +146,26 @@ static void take_step(path_pool *p) {
 
 /* Fraction of light transmitted along a shadow ray whose first segment has been traced. */
 static vec3 shadow_share(path_pool *p, uint32_t i, uint32_t *rays) {
-    const scene_view *scene = p->of->scene;
-    const path_asked *asked = &p->asks[i].asked;
+    const scene_view *scene = p->view->scene;
+    const path_asked *request = &p->asks[i].request;
     ++*rays;
     if (!p->options->cutouts)
-        return p->blocked[i] || scene_placed_blocks(scene, asked->cast)
+        return p->blocked[i] || scene_instance_blocks(scene, request->cast)
                    ? vec3_all(0)
-                   : passage_weaken(scene, &asked->cast, asked->cast.tmax, asked->where,
-                                    vec3_all(1));
-    passage on = passage_begin(asked->cast, asked->where);
-    ray_hit hit = scene_go_on(scene, on.cast, p->hits[i], &on.placed);
-    while (passage_goes_on(scene, &on, hit)) {
+                   : transmittance_weaken(scene, &request->cast, request->cast.tmax,
+                                          request->medium, vec3_all(1));
+    transmittance_walk walk = transmittance_begin(request->cast, request->medium);
+    ray_hit hit = scene_go_on(scene, walk.cast, p->hits[i], &walk.instance_id);
+    while (transmittance_goes_on(scene, &walk, hit)) {
         ++*rays;
-        hit = scene_closest(scene, SCENE_PLACED, on.cast, &on.placed);
+        hit = scene_closest(scene, SCENE_INSTANCED, walk.cast, &walk.instance_id);
     }
-    return on.share;
+    return walk.share;
 }
 
 static void cast_shadows(path_pool *p) {
-    const tritree_view *tree = &p->of->scene->tree;
-    for (uint32_t i = 0; i < p->shadows; ++i) p->rays[i] = p->asks[i].asked.cast;
+    const tritree_view *tree = &p->view->scene->tree;
+    for (uint32_t i = 0; i < p->shadows; ++i) p->rays[i] = p->asks[i].request.cast;
     if (p->options->cutouts)
         (void)trace_closest(tree, p->rays, p->hits, p->shadows, NULL, NULL);
     else
@@ -171,23 +173,23 @@ static void cast_shadows(path_pool *p) {
     for (uint32_t i = 0; i < p->shadows; ++i) {
         const pooled_shadow *ask = p->asks + i;
         pixel_sample *to = p->samples + ask->sample;
-        const vec3 direct = path_asked_light(&ask->asked, shadow_share(p, i, &to->rays));
+        const vec3 direct = path_asked_light(&ask->request, shadow_share(p, i, &to->rays));
         to->radiance = vec3_add(to->radiance, path_clamped(p->options, ask->indirect,
                                                            vec3_mul(ask->throughput, direct)));
     }
 }
 
-bool path_pool_take(const pixel_view *of, const path_options *options, const pixel_request *asked,
-                    uint32_t count, pixel_sample *samples) {
+bool path_pool_take(const pixel_view *view, const path_options *options,
+                    const pixel_request *request, uint32_t count, pixel_sample *samples) {
     path_pool *p = (path_pool *)memory_spare(sizeof *p);
     if (!p) return false;
-    p->of = of;
+    p->view = view;
     p->options = options;
-    p->asked = asked;
+    p->requests = request;
     p->samples = samples;
     p->count = count;
     p->next = p->active = 0;
-    p->sight = camera_sight_of(&of->eye, of->height);
+    p->sight = camera_sight_of(&view->eye, view->height);
     for (begin_paths(p); p->active; begin_paths(p)) {
         take_step(p);
         cast_shadows(p);

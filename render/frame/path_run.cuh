@@ -24,12 +24,12 @@ static __global__ void wave_plan(const __grid_constant__ path_waves w, uint32_t 
     if (wave)
         w.counts->rays +=
             (uint64_t)before->rays - before->left_out + (shadows ? before->shadows : 0);
-    const uint32_t room = w.capacity - now->rays, least = wave ? w.capacity / 4 : 0;
+    const uint32_t free_paths = w.capacity - now->rays, minimum = wave ? w.capacity / 4 : 0;
     const uint32_t begin = wave ? before->end : 0, left = w.slots - begin;
     now->fresh = wave ? before->fresh | (before->end - before->begin - before->left_out) : 0;
     now->kept = now->rays;
     now->begin = begin;
-    now->end = begin + (!more || room < least ? 0 : min(left, room));
+    now->end = begin + (!more || free_paths < minimum ? 0 : min(left, free_paths));
     now->rays += now->end - begin;
     memset(wave_at(w, wave + 1), 0, sizeof *now);
 }
@@ -78,18 +78,18 @@ static_assert(sizeof wave_record::ray_cursor == TRITREE_CUDA_CURSOR * sizeof(uin
 
 /* State of a launch. */
 struct wave_run {
-    const frame *of;
+    const struct frame *frame;
     path_waves work;
     bool general;
     uint32_t wave;
 };
 
-static inline void lay_out_store(path_store *to, cuda_arena *arena, uint64_t paths) {
-    to->rays = (float4 *)cuda_arena_take(arena, paths, 32);
-    to->throughput = (float4 *)cuda_arena_take(arena, paths, 16);
-    to->from = (float4 *)cuda_arena_take(arena, paths, 16);
-    to->normal = (float4 *)cuda_arena_take(arena, paths, 16);
-    to->ids = (uint4 *)cuda_arena_take(arena, paths, 16);
+static inline void lay_out_store(path_store *store, cuda_arena *arena, uint64_t paths) {
+    store->rays = (float4 *)cuda_arena_take(arena, paths, 32);
+    store->throughput = (float4 *)cuda_arena_take(arena, paths, 16);
+    store->from = (float4 *)cuda_arena_take(arena, paths, 16);
+    store->normal = (float4 *)cuda_arena_take(arena, paths, 16);
+    store->ids = (uint4 *)cuda_arena_take(arena, paths, 16);
 }
 
 /* Lays out the arrays with an element per sample. */
@@ -103,7 +103,7 @@ static inline void lay_out_waves(path_waves *w, cuda_arena *arena, bool general)
     w->ring = (wave_record *)cuda_arena_take(arena, WAVE_RING, sizeof(wave_record));
     for (int s = 0; s < 2; ++s) lay_out_store(w->stores + s, arena, paths);
     w->hits = (float4 *)cuda_arena_take(arena, paths, 16);
-    w->scratch = cuda_arena_take(arena, wave_scratch_room(w->capacity), TRACE_COUNTED_SCRATCH);
+    w->scratch = cuda_arena_take(arena, wave_scratch_capacity(w->capacity), TRACE_COUNTED_SCRATCH);
     w->kinds.lists = (uint32_t *)cuda_arena_take(arena, WAVE_LISTS * paths, 4);
     w->kinds.capacity = w->capacity;
     w->shadow_rays = (float4 *)cuda_arena_take(arena, paths, 32);
@@ -124,7 +124,7 @@ template <class KERNEL>
 kd_status start(const wave_run *run, KERNEL kernel, int block, const char *name) {
     unsigned blocks = 0;
     KD_TRY(cuda_resident_blocks(&blocks, kernel, block));
-    kernel<<<blocks, block>>>(run->of->there->scene.view, run->work, run->wave);
+    kernel<<<blocks, block>>>(run->frame->device_frame->scene.view, run->work, run->wave);
     KD_CUDA_LAUNCHED(name);
     return KD_OK;
 }
@@ -135,7 +135,7 @@ static inline wave_record *record_of(const wave_run *run) {
 
 static inline void place_scratch(const wave_run *run, trace_counted *rays) {
     rays->scratch = run->work.scratch;
-    rays->room = wave_scratch_room(run->work.capacity);
+    rays->capacity = wave_scratch_capacity(run->work.capacity);
 }
 
 static inline kd_status cast_paths(const wave_run *run) {
@@ -148,7 +148,7 @@ static inline kd_status cast_paths(const wave_run *run) {
     rays.coherent = run->wave == 0;
     rays.bounded = false;
     place_scratch(run, &rays);
-    return trace_counted_cuda(&run->of->there->tree, &rays);
+    return trace_counted_cuda(&run->frame->device_frame->tree, &rays);
 }
 
 static inline kd_status cast_shadows(const wave_run *run) {
@@ -162,7 +162,7 @@ static inline kd_status cast_shadows(const wave_run *run) {
     rays.coherent = false;
     rays.bounded = true;
     place_scratch(run, &rays);
-    return trace_counted_cuda(&run->of->there->tree, &rays);
+    return trace_counted_cuda(&run->frame->device_frame->tree, &rays);
 }
 
 /* Adds the contributions of unoccluded shadow rays. Data flow: reads blocked and gain; adds to

@@ -46,7 +46,7 @@ struct path_waves {
     wave_record *ring;
     path_store stores[2];
     float4 *hits;
-    void *scratch;       /* of the ray tracing kernels, for wave_scratch_room(capacity) rays */
+    void *scratch;       /* of the ray tracing kernels, for wave_scratch_capacity(capacity) rays */
     kind_lists kinds;    /* paths by the kind of material hit */
     float4 *shadow_rays; /* 2 each */
     float4 *shadow_gain; /* contribution if unoccluded, and slot; general form, 3 each: radiance and
@@ -61,7 +61,7 @@ struct path_waves {
 };
 
 /* At most one ray in eight is deferred, except in pathological scenes. */
-static inline uint32_t wave_scratch_room(uint32_t capacity) {
+static inline uint32_t wave_scratch_capacity(uint32_t capacity) {
     return capacity / 8 + 32;
 }
 
@@ -92,10 +92,10 @@ __device__ __forceinline__ slot_place place_of_slot(const path_waves &w, uint32_
     return at;
 }
 
-/* Slot of sample number `of` of a pixel in the range. */
+/* Slot of sample number `sample` of a pixel in the range. */
 __device__ __forceinline__ uint32_t slot_of_pixel(const path_waves &w, uint32_t pixel,
-                                                  uint32_t of) {
-    return of == 0 ? pixel : w.tiled + pixel * (w.range.count - 1) + (of - 1);
+                                                  uint32_t sample) {
+    return sample == 0 ? pixel : w.tiled + pixel * (w.range.count - 1) + (sample - 1);
 }
 
 __device__ __forceinline__ bool slot_is_inside(const path_waves &w, const slot_place &at) {
@@ -128,7 +128,7 @@ __device__ __forceinline__ pixel_sample sample_of_slot(const path_waves &w, uint
 
 /* --- paths ------------------------------------------------------------------------------------ */
 
-enum { SCATTERED_MOST = 127, DEPTH_MOST = (1 << 24) - 1 };
+enum { SCATTERED_MAX = 127, DEPTH_MAX = (1 << 24) - 1 };
 
 struct wave_path {
     path_state state;
@@ -136,44 +136,44 @@ struct wave_path {
     uint32_t depth; /* surfaces, including the one that its ray will hit */
 };
 
-__device__ __forceinline__ void store_path(const path_store &to, uint32_t at, const wave_path &p) {
+__device__ __forceinline__ void store_path(const path_store &store, uint32_t at,
+                                           const wave_path &p) {
     const path_state &s = p.state;
-    const uint32_t scattered =
-        s.scattered < SCATTERED_MOST ? (uint32_t)s.scattered : SCATTERED_MOST;
-    store_ray(to.rays, at, s.cast);
-    to.throughput[at] = with_fourth(s.throughput, s.pdf);
-    to.from[at] = with_fourth(s.from, s.squeeze);
-    to.normal[at] = with_fourth(s.from_normal, s.wavelength);
-    to.ids[at] =
+    const uint32_t scattered = s.scattered < SCATTERED_MAX ? (uint32_t)s.scattered : SCATTERED_MAX;
+    store_ray(store.rays, at, s.cast);
+    store.throughput[at] = with_fourth(s.throughput, s.pdf);
+    store.from[at] = with_fourth(s.from, s.eta_scale);
+    store.normal[at] = with_fourth(s.from_normal, s.wavelength);
+    store.ids[at] =
         make_uint4(p.slot, (s.step & 0xffffu) | s.layers << 16 | (uint32_t)s.specular << 31,
-                   p.depth | scattered << 24, s.where);
+                   p.depth | scattered << 24, s.medium);
 }
 
-__device__ __forceinline__ wave_path load_path(const path_store &from, uint32_t at) {
+__device__ __forceinline__ wave_path load_path(const path_store &store, uint32_t at) {
     wave_path p;
-    const float4 a = from.throughput[at], b = from.from[at], n = from.normal[at];
-    const uint4 ids = from.ids[at];
-    p.state = path_begin(load_stored_ray(from.rays, at));
+    const float4 a = store.throughput[at], b = store.from[at], n = store.normal[at];
+    const uint4 ids = store.ids[at];
+    p.state = path_begin(load_stored_ray(store.rays, at));
     p.state.throughput = first_three(a), p.state.pdf = a.w;
-    p.state.from = first_three(b), p.state.squeeze = b.w;
+    p.state.from = first_three(b), p.state.eta_scale = b.w;
     p.state.from_normal = first_three(n), p.state.wavelength = n.w;
     p.state.step = ids.y & 0xffffu;
     p.state.layers = ids.y >> 16 & 0x7fffu;
     p.state.specular = ids.y >> 31;
     p.state.scattered = (int32_t)(ids.z >> 24);
-    p.state.where = ids.w;
+    p.state.medium = ids.w;
     p.slot = ids.x;
-    p.depth = ids.z & DEPTH_MOST;
+    p.depth = ids.z & DEPTH_MAX;
     return p;
 }
 
 /* Prefetches a path. */
-__device__ __forceinline__ void fetch_path_ahead(const path_store &from, uint32_t at) {
-    fetch_ahead(from.rays + 2 * (uint64_t)at);
-    fetch_ahead(from.throughput + at);
-    fetch_ahead(from.from + at);
-    fetch_ahead(from.normal + at);
-    fetch_ahead(from.ids + at);
+__device__ __forceinline__ void fetch_path_ahead(const path_store &store, uint32_t at) {
+    fetch_ahead(store.rays + 2 * (uint64_t)at);
+    fetch_ahead(store.throughput + at);
+    fetch_ahead(store.from + at);
+    fetch_ahead(store.normal + at);
+    fetch_ahead(store.ids + at);
 }
 
 /* --- shading ----------------------------------------------------------------------------------
@@ -224,74 +224,76 @@ struct shaded_path {
 
 template <bool general, bool diffuse>
 __device__ __forceinline__ void shade_arrive(const scene_view &scene, const path_waves &w,
-                                             const path_store &from, uint32_t i, shaded_path &on) {
-    on.turn = PATH_ENDS;
+                                             const path_store &store, uint32_t i,
+                                             shaded_path &path) {
+    path.turn = PATH_ENDS;
     if (i == KD_NONE) return;
-    on.path = load_path(from, i);
-    if (on.path.slot == KD_NONE) return;
-    path_state &state = on.path.state;
+    path.path = load_path(store, i);
+    if (path.path.slot == KD_NONE) return;
+    path_state &state = path.path.state;
     ray_hit hit = load_stored_hit(w.hits, i);
-    on.key = key_of_slot(w, place_of_slot(w, on.path.slot));
+    path.key = key_of_slot(w, place_of_slot(w, path.path.slot));
     state.flies = general && scene.medium_count != 0;
     ++state.step;
-    if (general && path_passes(&scene, &w.options, &state, on.key, &hit)) {
-        on.turn = PATH_PASSES;
+    if (general && path_passes(&scene, &w.options, &state, path.key, &hit)) {
+        path.turn = PATH_PASSES;
         return;
     }
     vec3 sent;
-    const path_turn turn =
-        path_arrive(&scene, &w.options, &state, (int32_t)on.path.depth, hit, on.key, &on.at, &sent);
+    const path_turn turn = path_arrive(&scene, &w.options, &state, (int32_t)path.path.depth, hit,
+                                       path.key, &path.at, &sent);
     /* the last condition is for the optimiser */
-    on.turn = general || turn != PATH_STRAYS ? turn : PATH_ENDS;
-    as_listed<diffuse>(on.at);
-    if (on.path.depth == 1) store_first(scene, w, on.path.slot, &state.cast, &on.at);
-    add_radiance(w, on.path.slot, sent);
+    path.turn = general || turn != PATH_SCATTERS_IN_VOLUME ? turn : PATH_ENDS;
+    as_listed<diffuse>(path.at);
+    if (path.path.depth == 1) store_first(scene, w, path.path.slot, &state.cast, &path.at);
+    add_radiance(w, path.path.slot, sent);
 }
 
 /* Stores the pending light sample, to be added by path_waves.cu. */
 template <bool general>
 __device__ __forceinline__ void store_shadow(const path_waves &w, uint32_t at,
-                                             const wave_path &path, const path_asked &asked) {
-    store_ray(w.shadow_rays, at, asked.cast);
+                                             const wave_path &path, const path_asked &request) {
+    store_ray(w.shadow_rays, at, request.cast);
     if (general) {
         float4 *to = w.shadow_gain + 3 * (uint64_t)at;
-        to[0] = with_fourth(asked.sent, __uint_as_float(path.slot));
-        to[1] = with_fourth(path.state.throughput, asked.weight);
-        to[2] =
-            make_float4(__uint_as_float(asked.where), path.state.scattered > 0 ? 1.0f : 0.0f, 0, 0);
+        to[0] = with_fourth(request.sent, __uint_as_float(path.slot));
+        to[1] = with_fourth(path.state.throughput, request.weight);
+        to[2] = make_float4(__uint_as_float(request.medium), path.state.scattered > 0 ? 1.0f : 0.0f,
+                            0, 0);
         return;
     }
     const vec3 gain =
         path_clamped(&w.options, path.state.scattered > 0,
-                     vec3_mul(path.state.throughput, path_asked_light(&asked, vec3_all(1))));
+                     vec3_mul(path.state.throughput, path_asked_light(&request, vec3_all(1))));
     w.shadow_gain[at] = with_fourth(gain, __uint_as_float(path.slot));
 }
 
 /* What is certain to be added is 0, or NaN. */
 template <bool general, bool diffuse>
 __device__ __forceinline__ void shade_ask(const scene_view &scene, const path_waves &w,
-                                          uint32_t *shadows, shaded_path &on) {
-    if (on.turn != PATH_SCATTERS && !(general && on.turn == PATH_STRAYS)) return;
-    const path_turn turn = general ? on.turn : PATH_SCATTERS;
-    as_listed<diffuse>(on.at);
-    if (!path_seeks_light(turn, &on.at)) return;
-    path_asked asked;
-    const bool asks = path_ask(&scene, &on.path.state, turn, &on.at, on.key, &asked);
+                                          uint32_t *shadows, shaded_path &path) {
+    if (path.turn != PATH_SCATTERS && !(general && path.turn == PATH_SCATTERS_IN_VOLUME)) return;
+    const path_turn turn = general ? path.turn : PATH_SCATTERS;
+    as_listed<diffuse>(path.at);
+    if (!path_seeks_light(turn, &path.at)) return;
+    path_asked request;
+    const bool asks = path_ask(&scene, &path.path.state, turn, &path.at, path.key, &request);
     if (!general || !asks)
-        add_radiance(w, on.path.slot,
-                     vec3_mul(on.path.state.throughput, path_asked_light(&asked, vec3_all(0))));
-    if (asks) store_shadow<general>(w, take_place(shadows), on.path, asked);
+        add_radiance(w, path.path.slot,
+                     vec3_mul(path.path.state.throughput, path_asked_light(&request, vec3_all(0))));
+    if (asks) store_shadow<general>(w, take_place(shadows), path.path, request);
 }
 
 /* Returns true if the path has another ray. */
 template <bool general, bool diffuse>
-__device__ __forceinline__ bool shade_go_on(const scene_view &scene, shaded_path &on) {
-    if (general && on.turn == PATH_PASSES) return true;
-    if (on.turn != PATH_SCATTERS && !(general && on.turn == PATH_STRAYS)) return false;
-    const path_turn turn = general ? on.turn : PATH_SCATTERS;
-    const int32_t depth = (int32_t)on.path.depth++;
-    as_listed<diffuse>(on.at);
-    return path_go_on(&scene, &on.path.state, turn, &on.at, depth, on.key);
+__device__ __forceinline__ bool shade_go_on(const scene_view &scene, shaded_path &path) {
+    if (general && path.turn == PATH_PASSES) return true;
+    if (path.turn != PATH_SCATTERS && !(general && path.turn == PATH_SCATTERS_IN_VOLUME))
+        return false;
+    const path_turn turn = general ? path.turn : PATH_SCATTERS;
+    const int32_t depth = (int32_t)path.path.depth++;
+    as_listed<diffuse>(path.at);
+    return path_go_on(&scene, &path.path.state, turn, &path.at, depth, path.key);
 }
 
 /* Data flow: reads the paths of the lists and their hits; writes radiance, first surfaces, shadow
@@ -308,14 +310,14 @@ __launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) 
         fetch_ahead(w.hits + i);
     };
     const auto shade = [&](uint32_t i) {
-        shaded_path on;
-        shade_arrive<general, diffuse>(scene, w, from, i, on);
+        shaded_path path;
+        shade_arrive<general, diffuse>(scene, w, from, i, path);
         __syncthreads();
-        shade_ask<general, diffuse>(scene, w, &now->shadows, on);
+        shade_ask<general, diffuse>(scene, w, &now->shadows, path);
         __syncthreads();
-        const bool goes_on = shade_go_on<general, diffuse>(scene, on);
+        const bool goes_on = shade_go_on<general, diffuse>(scene, path);
         __syncthreads();
-        if (goes_on) store_path(to, take_place(&next->rays), on.path);
+        if (goes_on) store_path(to, take_place(&next->rays), path.path);
     };
     shade_chunks(w.kinds, &now->kinds, cursor, diffuse ? 0 : 1, diffuse ? 1 : (uint32_t)WAVE_LISTS,
                  fetch, shade);

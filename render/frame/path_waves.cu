@@ -27,7 +27,7 @@ enum { SHADOW_BLOCK = 128 };
    others. */
 __device__ __forceinline__ vec3 shadow_share(const scene_view &scene, const path_waves &w,
                                              uint32_t i, uint32_t where, uint32_t *rays) {
-    passage on = passage_begin(load_stored_ray(w.shadow_rays, i), where);
+    transmittance_walk walk = transmittance_begin(load_stored_ray(w.shadow_rays, i), where);
     ++*rays;
     ray_hit hit;
     hit.triangle = KD_NONE;
@@ -35,11 +35,11 @@ __device__ __forceinline__ vec3 shadow_share(const scene_view &scene, const path
         hit = load_stored_hit(w.hits, i);
     else if (w.blocked[i])
         return vec3_all(0);
-    while (passage_goes_on(&scene, &on, hit)) {
+    while (transmittance_goes_on(&scene, &walk, hit)) {
         ++*rays;
-        hit = tritree_closest(&scene.tree, on.cast);
+        hit = tritree_closest(&scene.tree, walk.cast);
     }
-    return on.share;
+    return walk.share;
 }
 
 /* Data flow: reads blocked or, with cut-outs, hits, and gain; adds to radiance and counts. */
@@ -53,11 +53,11 @@ __global__ __launch_bounds__(SHADOW_BLOCK,
          i += gridDim.x * SHADOW_BLOCK) {
         const float4 *gain = w.shadow_gain + 3 * (uint64_t)i;
         const float4 sent = gain[0], throughput = gain[1];
-        path_asked asked;
-        asked.sent = first_three(sent);
-        asked.weight = throughput.w;
+        path_asked request;
+        request.sent = first_three(sent);
+        request.weight = throughput.w;
         const vec3 share = shadow_share(scene, w, i, __float_as_uint(gain[2].x), &rays);
-        const vec3 more = vec3_mul(first_three(throughput), path_asked_light(&asked, share));
+        const vec3 more = vec3_mul(first_three(throughput), path_asked_light(&request, share));
         add_radiance(w, __float_as_uint(sent.w), path_clamped(&w.options, gain[2].y > 0, more));
     }
     rays = __reduce_add_sync(0xffffffffu, rays);
@@ -89,15 +89,15 @@ __global__ __launch_bounds__(FINISH_BLOCK,
         if (p.slot == KD_NONE) continue;
         const ray first = p.state.cast;
         const rng_key key = key_of_slot(w, place_of_slot(w, p.slot));
-        path_result found;
-        found.radiance = first_three(w.radiance[p.slot]);
-        found.first.triangle = KD_NONE;
-        found.rays = 0;
+        path_result result;
+        result.radiance = first_three(w.radiance[p.slot]);
+        result.first.triangle = KD_NONE;
+        result.rays = 0;
         p.state.flies = scene.medium_count != 0;
-        path_follow(&scene, SCENE_TREE, &w.options, &p.state, (int32_t)p.depth, key, &found);
-        w.radiance[p.slot] = with_fourth(found.radiance, 0);
-        if (p.depth == 1) store_first(scene, w, p.slot, &first, &found.first);
-        rays += found.rays;
+        path_follow(&scene, SCENE_TREE, &w.options, &p.state, (int32_t)p.depth, key, &result);
+        w.radiance[p.slot] = with_fourth(result.radiance, 0);
+        if (p.depth == 1) store_first(scene, w, p.slot, &first, &result.first);
+        rays += result.rays;
     }
     take_counts(w.counts, rays, 0);
 }
@@ -127,14 +127,14 @@ __global__ __launch_bounds__(FILM_BLOCK) void wave_film(const __grid_constant__ 
 
 /* --- host code -------------------------------------------------------------------------------- */
 
-enum { LOOK_EVERY = 4, RESERVE_TRIES = 8 };
+enum { POLL_EVERY = 4, RESERVE_TRIES = 8 };
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
 /* Reserves memory, with fewer paths in flight if the device is short of it. */
 kd_status reserve(wave_run *run) {
     path_waves *w = &run->work;
-    device_buffer *memory = &run->of->there->work;
+    device_buffer *memory = &run->frame->device_frame->work;
     kd_status status = KD_OK;
     for (int tried = 0; tried < RESERVE_TRIES; ++tried) {
         cuda_arena arena = {NULL, 0};
@@ -146,29 +146,29 @@ kd_status reserve(wave_run *run) {
             lay_out_waves(w, &arena, run->general);
             return KD_OK;
         }
-        if (status != KD_ERROR_MEMORY || w->capacity <= WAVE_PATHS_LEAST) break;
+        if (status != KD_ERROR_MEMORY || w->capacity <= WAVE_PATHS_MIN) break;
         w->capacity /= 2;
     }
     return status_pass(status, __FILE__, __LINE__, "device_buffer_reserve");
 }
 
-kd_status run_open(wave_run *out, const frame *of, const path_options *options,
+kd_status run_open(wave_run *out, const frame *frame, const path_options *options,
                    const sample_range *range) {
     path_waves *w = &out->work;
     memset(out, 0, sizeof *out);
-    out->of = of;
-    out->general = waves_are_general(of->scene);
-    w->view = integrator_view(of);
+    out->frame = frame;
+    out->general = waves_are_general(frame->scene);
+    w->view = integrator_view(frame);
     w->view.scene = NULL;
     w->range = *range;
     w->options = *options;
-    if (w->options.max_depth > DEPTH_MOST) w->options.max_depth = DEPTH_MOST;
-    assert(options->scatterings <= SCATTERED_MOST || options->scatterings == INT32_MAX);
-    w->pixels = of->there->pixels;
-    w->counts = of->there->counts;
+    if (w->options.max_depth > DEPTH_MAX) w->options.max_depth = DEPTH_MAX;
+    assert(options->scatterings <= SCATTERED_MAX || options->scatterings == INT32_MAX);
+    w->pixels = frame->device_frame->pixels;
+    w->counts = frame->device_frame->counts;
     w->across = (uint32_t)(range->width + 7) / 8;
     const uint64_t tiled = frame_cuda_tiled_pixels(range->width, range->bottom - range->top);
-    const uint64_t paths = waves_samples(of->options) / WAVE_SAMPLES_EACH;
+    const uint64_t paths = waves_samples(frame->options) / WAVE_SAMPLES_EACH;
     KD_REQUIRE(tiled * range->count < KD_NONE, KD_ERROR_USAGE,
                "%llu samples in one launch (%u per pixel) exceed the limit of 2^32",
                (unsigned long long)(tiled * range->count), range->count);
@@ -176,7 +176,7 @@ kd_status run_open(wave_run *out, const frame *of, const path_options *options,
     w->slots = (uint32_t)(tiled * range->count);
     w->capacity = paths < w->slots ? (uint32_t)paths : w->slots;
     KD_TRY(reserve(out));
-    KD_TRY(tritree_cuda_pack(&of->there->tree, NULL));
+    KD_TRY(tritree_cuda_pack(&frame->device_frame->tree, NULL));
     KD_CUDA(cudaMemsetAsync(w->ring, 0, WAVE_RING * sizeof(wave_record)));
     return KD_OK;
 }
@@ -203,7 +203,7 @@ template <bool general> kd_status run_wave(const wave_run *run) {
 /* The launch does not end for a save before there is something new to save. */
 bool is_to_end(const wave_run *run, const wave_record *seen) {
     const uint32_t begin = run->work.range.begin;
-    return seen->fresh ? frame_is_waited_for(run->of, begin) : frame_is_over(run->of, begin);
+    return seen->fresh ? frame_is_waited_for(run->frame, begin) : frame_is_over(run->frame, begin);
 }
 
 /* Runs wavefronts until all samples have been started, or the film is waited for, and few paths are
@@ -213,7 +213,7 @@ kd_status run_waves(wave_run *run, wave_record *seen) {
     bool more = true;
     for (;; ++run->wave) {
         KD_TRY(plan_wave(run, more));
-        if (run->wave % LOOK_EVERY == LOOK_EVERY - 1) {
+        if (run->wave % POLL_EVERY == POLL_EVERY - 1) {
             KD_TRY(device_memory_download(seen, record_of(run), sizeof *seen));
             more = more && !is_to_end(run, seen);
             const bool begun = (!more || seen->end == run->work.slots) && seen->begin == seen->end;
@@ -233,12 +233,12 @@ kd_status end_waves(const wave_run *run) {
 
 } // namespace
 
-extern "C" kd_status waves_take_paths(const frame *of, const path_options *options,
+extern "C" kd_status waves_take_paths(const frame *frame, const path_options *options,
                                       const sample_range *range) {
     wave_run run;
     wave_record seen;
-    KD_TRY(run_open(&run, of, options, range));
+    KD_TRY(run_open(&run, frame, options, range));
     KD_TRY(run_waves(&run, &seen));
-    of->there->stopped = seen.end < run.work.slots;
+    frame->device_frame->stopped = seen.end < run.work.slots;
     return end_waves(&run);
 }

@@ -126,60 +126,61 @@ typedef struct pixel_sample {
 } pixel_sample;
 
 /* Random key of a pixel sample. */
-KD_FN rng_key pixel_key(const pixel_view *of, int32_t x, int32_t y, uint32_t sample) {
-    const uint32_t pixel = (uint32_t)y * (uint32_t)of->width + (uint32_t)x;
-    return rng_key_make(of->seed, PIXEL_PASS, sobol_path(pixel, sample));
+KD_FN rng_key pixel_key(const pixel_view *view, int32_t x, int32_t y, uint32_t sample) {
+    const uint32_t pixel = (uint32_t)y * (uint32_t)view->width + (uint32_t)x;
+    return rng_key_make(view->seed, PIXEL_PASS, sobol_path(pixel, sample));
 }
 
 /* Camera ray of a sample; `random` was drawn in the dimension PATH_DRAW_CAMERA. `sight` is that of
    the camera at shutter opening. */
-KD_FN ray pixel_ray_by(const pixel_view *of, const camera_sight *sight, int32_t x, int32_t y,
+KD_FN ray pixel_ray_by(const pixel_view *view, const camera_sight *sight, int32_t x, int32_t y,
                        rng_key key, rng_block random) {
-    if (of->filter != PIXEL_FILTER_BOX) {
-        const vec2 place = pixel_filter_draw(of->filter, random.value[0], random.value[1]);
+    if (view->filter != PIXEL_FILTER_BOX) {
+        const vec2 place = pixel_filter_draw(view->filter, random.value[0], random.value[1]);
         random.value[0] = place.x;
         random.value[1] = place.y;
     }
-    if (!of->moves) return camera_ray_by(&of->eye, sight, of->width, of->height, x, y, random);
+    if (!view->moves)
+        return camera_ray_by(&view->eye, sight, view->width, view->height, x, y, random);
     const float time = sobol_draw(key, 0, PATH_DRAW_TIME).value[0];
-    const camera eye = camera_between(&of->eye, &of->eye_end, time);
-    return camera_ray(&eye, of->width, of->height, x, y, random);
+    const camera eye = camera_between(&view->eye, &view->eye_end, time);
+    return camera_ray(&eye, view->width, view->height, x, y, random);
 }
-KD_FN ray pixel_ray(const pixel_view *of, int32_t x, int32_t y, rng_key key) {
-    const camera_sight sight = camera_sight_of(&of->eye, of->height);
-    return pixel_ray_by(of, &sight, x, y, key, sobol_draw(key, 0, PATH_DRAW_CAMERA));
+KD_FN ray pixel_ray(const pixel_view *view, int32_t x, int32_t y, rng_key key) {
+    const camera_sight sight = camera_sight_of(&view->eye, view->height);
+    return pixel_ray_by(view, &sight, x, y, key, sobol_draw(key, 0, PATH_DRAW_CAMERA));
 }
 
 /* Assembles a sample from its radiance and the first surface hit (triangle KD_NONE: none).
    `forward` is the camera's viewing direction. */
-KD_FN pixel_sample pixel_of_by(const pixel_view *of, vec3 forward, const ray *cast,
+KD_FN pixel_sample pixel_of_by(const pixel_view *view, vec3 forward, const ray *cast,
                                const surface *first, vec3 radiance, uint32_t rays) {
     pixel_sample sample;
     const bool hit = first->triangle != KD_NONE;
     sample.radiance = radiance;
-    sample.alpha = hit || of->scene->environment.light != KD_NONE ? 1 : 0;
+    sample.alpha = hit || view->scene->environment.light != KD_NONE ? 1 : 0;
     sample.depth = INFINITY;
     sample.normal = sample.albedo = vec3_all(0);
     sample.rays = rays;
     if (!hit) return sample;
-    sample.depth = vec3_dot(vec3_sub(first->position, of->eye.eye), forward);
+    sample.depth = vec3_dot(vec3_sub(first->position, view->eye.eye), forward);
     const bool towards = vec3_dot(first->geometric, cast->direction) < 0;
     sample.normal = towards ? first->normal : vec3_negate(first->normal);
     sample.albedo = surface_albedo(first);
     return sample;
 }
-KD_FN pixel_sample pixel_of(const pixel_view *of, const ray *cast, const surface *first,
+KD_FN pixel_sample pixel_of(const pixel_view *view, const ray *cast, const surface *first,
                             vec3 radiance, uint32_t rays) {
-    return pixel_of_by(of, camera_frame(&of->eye).normal, cast, first, radiance, rays);
+    return pixel_of_by(view, camera_frame(&view->eye).normal, cast, first, radiance, rays);
 }
 
 /* Applies the weight of Mitchell's filter; to be called before the sample is added to the film. */
-KD_FN void pixel_weigh(const pixel_view *of, int32_t x, int32_t y, uint32_t number,
+KD_FN void pixel_weigh(const pixel_view *view, int32_t x, int32_t y, uint32_t number,
                        pixel_sample *sample) {
-    if (of->filter != PIXEL_FILTER_MITCHELL) return;
-    const rng_block random = sobol_draw(pixel_key(of, x, y, number), 0, PATH_DRAW_CAMERA);
-    const vec2 place = pixel_filter_draw(of->filter, random.value[0], random.value[1]);
-    const float weight = pixel_filter_weight(of->filter, place);
+    if (view->filter != PIXEL_FILTER_MITCHELL) return;
+    const rng_block random = sobol_draw(pixel_key(view, x, y, number), 0, PATH_DRAW_CAMERA);
+    const vec2 place = pixel_filter_draw(view->filter, random.value[0], random.value[1]);
+    const float weight = pixel_filter_weight(view->filter, place);
     sample->radiance = vec3_scale(sample->radiance, weight);
     sample->alpha *= weight;
 }
@@ -201,24 +202,24 @@ KD_FN void film_pixel_add_vector(float to[3], vec3 value) {
 }
 
 /* Adds a sample; one that is not finite is added as black, and the function returns false. */
-KD_FN bool film_pixel_add(film_pixel *to, const pixel_sample *sample) {
-    ++to->samples;
+KD_FN bool film_pixel_add(film_pixel *pixel, const pixel_sample *sample) {
+    ++pixel->samples;
     const bool finite = vec3_is_finite(sample->radiance);
     if (finite) {
-        to->radiance[0] += (double)sample->radiance.x;
-        to->radiance[1] += (double)sample->radiance.y;
-        to->radiance[2] += (double)sample->radiance.z;
+        pixel->radiance[0] += (double)sample->radiance.x;
+        pixel->radiance[1] += (double)sample->radiance.y;
+        pixel->radiance[2] += (double)sample->radiance.z;
         const double mean =
             ((double)sample->radiance.x + (double)sample->radiance.y + (double)sample->radiance.z) /
             3;
-        to->squares += mean * mean;
+        pixel->squares += mean * mean;
     }
-    to->alpha += sample->alpha;
+    pixel->alpha += sample->alpha;
     if (isfinite(sample->depth)) {
-        ++to->hits;
-        to->depth += sample->depth;
-        film_pixel_add_vector(to->normal, sample->normal);
-        film_pixel_add_vector(to->albedo, sample->albedo);
+        ++pixel->hits;
+        pixel->depth += sample->depth;
+        film_pixel_add_vector(pixel->normal, sample->normal);
+        film_pixel_add_vector(pixel->albedo, sample->albedo);
     }
     return finite;
 }

@@ -38,121 +38,123 @@ static uint64_t camera_hash(uint64_t hash, const camera *view) {
 
 /* Covers all that a sample depends on, but nothing that may differ between the runs of a rendering,
    such as time limits and the number of threads. */
-static uint64_t options_hash(const frame *of) {
-    const kd_render_options *options = of->options;
-    const bool counted = of->how->counts_samples && of->how->counts_samples(options);
+static uint64_t options_hash(const frame *frame) {
+    const kd_render_options *options = frame->options;
+    const bool counted =
+        frame->integrator->counts_samples && frame->integrator->counts_samples(options);
     const int32_t period = counted ? options->spp : 0;
     uint64_t hash = render_options_hash(0, options);
     hash = hash_combine(hash, &period, sizeof period);
-    hash = hash_combine(hash, &of->photon_map_hash, sizeof of->photon_map_hash);
-    if (of->moves) hash = camera_hash(hash, &of->view_end);
-    return camera_hash(hash, &of->view);
+    hash = hash_combine(hash, &frame->photon_map_hash, sizeof frame->photon_map_hash);
+    if (frame->moves) hash = camera_hash(hash, &frame->view_end);
+    return camera_hash(hash, &frame->view);
 }
 
-static state_header header_of(const frame *of, const film *from) {
-    const frame_statistics *sums = &of->statistics;
+static state_header header_of(const frame *frame, const film *film) {
+    const frame_statistics *sums = &frame->statistics;
     state_header made;
     memset(&made, 0, sizeof made);
     memcpy(made.magic, state_magic, sizeof made.magic);
     made.version = STATE_VERSION;
     made.program = text_hash(0, kd_version());
-    made.scene = scene_hash(of->scene);
-    made.options = options_hash(of);
-    const int32_t crop[4] = {from->x0, from->y0, from->x0 + from->width, from->y0 + from->height};
+    made.scene = scene_hash(frame->scene);
+    made.options = options_hash(frame);
+    const int32_t crop[4] = {film->x0, film->y0, film->x0 + film->width, film->y0 + film->height};
     memcpy(made.crop, crop, sizeof crop);
     const uint64_t counts[8] = {
         sums->rays,           sums->photon_rays,     sums->nan_samples, sums->photons_emitted,
-        sums->photons_stored, sums->caustics_stored, sums->photon_hash, sums->strayed_stored};
+        sums->photons_stored, sums->caustics_stored, sums->photon_hash, sums->volume_stored};
     memcpy(made.counts, counts, sizeof counts);
     const double watts[5] = {sums->watts_emitted, sums->watts_absorbed, sums->watts_escaped,
                              sums->watts_ended, sums->watts_media};
     memcpy(made.watts, watts, sizeof watts);
-    memcpy(made.carried, of->carried, sizeof made.carried);
+    memcpy(made.carried, frame->carried, sizeof made.carried);
     return made;
 }
 
-uint64_t state_identity(const frame *of) {
-    const uint64_t parts[3] = {text_hash(0, kd_version()), scene_hash(of->scene), options_hash(of)};
+uint64_t state_identity(const frame *frame) {
+    const uint64_t parts[3] = {text_hash(0, kd_version()), scene_hash(frame->scene),
+                               options_hash(frame)};
     return hash_bytes(parts, sizeof parts);
 }
 
-static uint64_t pixel_count(const film *of) {
-    return (uint64_t)of->width * (uint64_t)of->height;
+static uint64_t pixel_count(const film *film) {
+    return (uint64_t)film->width * (uint64_t)film->height;
 }
 
-kd_status state_write(const char *path, const frame *of, const film *from) {
-    const uint64_t count = pixel_count(from);
-    state_header header = header_of(of, from);
-    header.pixels_hash = hash_bytes(from->pixels, count * sizeof *from->pixels);
+kd_status state_write(const char *path, const frame *frame, const film *film) {
+    const uint64_t count = pixel_count(film);
+    state_header header = header_of(frame, film);
+    header.pixels_hash = hash_bytes(film->pixels, count * sizeof *film->pixels);
     header.header_hash = hash_bytes(&header, offsetof(state_header, header_hash));
     file_output output;
     KD_TRY(file_output_open(&output, path));
     fwrite(&header, sizeof header, 1, output.stream); /* file_output_commit reports write errors */
-    fwrite(from->pixels, sizeof *from->pixels, count, output.stream);
+    fwrite(film->pixels, sizeof *film->pixels, count, output.stream);
     KD_TRY(file_output_commit(&output));
     return KD_OK;
 }
 
-static kd_status check(const file_view *file, const char *path, const state_header *found,
-                       const state_header *wanted, const film *to) {
-    const uint64_t pixels = pixel_count(to) * sizeof *to->pixels;
-    KD_REQUIRE(file->count >= sizeof *found && memcmp(found->magic, state_magic, 8) == 0,
+static kd_status check(const file_view *file, const char *path, const state_header *header,
+                       const state_header *wanted, const film *film) {
+    const uint64_t pixels = pixel_count(film) * sizeof *film->pixels;
+    KD_REQUIRE(file->count >= sizeof *header && memcmp(header->magic, state_magic, 8) == 0,
                KD_ERROR_INPUT, "%s: not a saved rendering state", path);
-    KD_REQUIRE(found->version == STATE_VERSION, KD_ERROR_INPUT,
+    KD_REQUIRE(header->version == STATE_VERSION, KD_ERROR_INPUT,
                "%s: found state version %llu, expected %d", path,
-               (unsigned long long)found->version, STATE_VERSION);
-    KD_REQUIRE(found->header_hash == hash_bytes(found, offsetof(state_header, header_hash)),
+               (unsigned long long)header->version, STATE_VERSION);
+    KD_REQUIRE(header->header_hash == hash_bytes(header, offsetof(state_header, header_hash)),
                KD_ERROR_INPUT, "%s: damaged: the checksum of the header does not match", path);
-    KD_REQUIRE(found->program == wanted->program, KD_ERROR_INPUT,
+    KD_REQUIRE(header->program == wanted->program, KD_ERROR_INPUT,
                "%s: the state was written by another version of this program; resume it with that "
                "one, or start again",
                path);
-    KD_REQUIRE(found->scene == wanted->scene, KD_ERROR_INPUT,
+    KD_REQUIRE(header->scene == wanted->scene, KD_ERROR_INPUT,
                "%s: the state belongs to another scene", path);
-    KD_REQUIRE(found->options == wanted->options &&
-                   memcmp(found->crop, wanted->crop, sizeof found->crop) == 0,
+    KD_REQUIRE(header->options == wanted->options &&
+                   memcmp(header->crop, wanted->crop, sizeof header->crop) == 0,
                KD_ERROR_INPUT,
                "%s: the state belongs to other options or another photon map (only passes, spp, "
                "time and threads may change)",
                path);
-    KD_REQUIRE(file->count == sizeof *found + pixels, KD_ERROR_INPUT,
+    KD_REQUIRE(file->count == sizeof *header + pixels, KD_ERROR_INPUT,
                "%s: found %zu bytes, expected %llu; the file is truncated or damaged", path,
-               file->count, (unsigned long long)(sizeof *found + pixels));
-    KD_REQUIRE(found->pixels_hash == hash_bytes(file->bytes + sizeof *found, pixels),
+               file->count, (unsigned long long)(sizeof *header + pixels));
+    KD_REQUIRE(header->pixels_hash == hash_bytes(file->bytes + sizeof *header, pixels),
                KD_ERROR_INPUT, "%s: damaged: the checksum of the pixels does not match", path);
     return KD_OK;
 }
 
-static void take_header(frame *to, const state_header *from) {
-    frame_statistics *sums = &to->statistics;
-    sums->rays = from->counts[0];
-    sums->photon_rays = from->counts[1];
-    sums->nan_samples = from->counts[2];
-    sums->photons_emitted = from->counts[3];
-    sums->photons_stored = from->counts[4];
-    sums->caustics_stored = from->counts[5];
-    sums->photon_hash = from->counts[6];
-    sums->strayed_stored = from->counts[7];
-    sums->watts_emitted = from->watts[0];
-    sums->watts_absorbed = from->watts[1];
-    sums->watts_escaped = from->watts[2];
-    sums->watts_ended = from->watts[3];
-    sums->watts_media = from->watts[4];
-    memcpy(to->carried, from->carried, sizeof to->carried);
+static void take_header(frame *frame, const state_header *header) {
+    frame_statistics *sums = &frame->statistics;
+    sums->rays = header->counts[0];
+    sums->photon_rays = header->counts[1];
+    sums->nan_samples = header->counts[2];
+    sums->photons_emitted = header->counts[3];
+    sums->photons_stored = header->counts[4];
+    sums->caustics_stored = header->counts[5];
+    sums->photon_hash = header->counts[6];
+    sums->volume_stored = header->counts[7];
+    sums->watts_emitted = header->watts[0];
+    sums->watts_absorbed = header->watts[1];
+    sums->watts_escaped = header->watts[2];
+    sums->watts_ended = header->watts[3];
+    sums->watts_media = header->watts[4];
+    memcpy(frame->carried, header->carried, sizeof frame->carried);
 }
 
-kd_status state_read(const char *path, frame *of, film *to) {
+kd_status state_read(const char *path, frame *frame, film *film) {
     kd_status status = KD_OK;
     file_view file;
-    state_header found;
-    const state_header wanted = header_of(of, to);
+    state_header header;
+    const state_header wanted = header_of(frame, film);
     KD_TRY(file_open(&file, path));
-    memset(&found, 0, sizeof found);
-    memcpy(&found, file.bytes, file.count < sizeof found ? file.count : sizeof found);
-    KD_TRY_GOTO(check(&file, path, &found, &wanted, to));
-    memcpy(to->pixels, file.bytes + sizeof found, pixel_count(to) * sizeof *to->pixels);
-    take_header(of, &found);
-    to->resumed = true;
+    memset(&header, 0, sizeof header);
+    memcpy(&header, file.bytes, file.count < sizeof header ? file.count : sizeof header);
+    KD_TRY_GOTO(check(&file, path, &header, &wanted, film));
+    memcpy(film->pixels, file.bytes + sizeof header, pixel_count(film) * sizeof *film->pixels);
+    take_header(frame, &header);
+    film->resumed = true;
 done:
     file_close(&file);
     return status;

@@ -27,19 +27,19 @@ struct sample_work {
 };
 
 /* Adds the counts of all lanes of a warp, with one atomic for each count. */
-__device__ __forceinline__ void take_counts(sample_counts *to, uint32_t rays, uint32_t nans) {
+__device__ __forceinline__ void take_counts(sample_counts *counts, uint32_t rays, uint32_t nans) {
     rays = __reduce_add_sync(0xffffffffu, rays);
     nans = __reduce_add_sync(0xffffffffu, nans);
     if (threadIdx.x % 32 != 0) return;
-    if (rays) atomicAdd((unsigned long long *)&to->rays, (unsigned long long)rays);
-    if (nans) atomicAdd((unsigned long long *)&to->nan_samples, (unsigned long long)nans);
+    if (rays) atomicAdd((unsigned long long *)&counts->rays, (unsigned long long)rays);
+    if (nans) atomicAdd((unsigned long long *)&counts->nan_samples, (unsigned long long)nans);
 }
 
 template <class method>
 __global__ __launch_bounds__(TAKE_BLOCK,
                              TAKE_EACH) void take_samples(const __grid_constant__ scene_view scene,
                                                           const __grid_constant__ sample_work work,
-                                                          const __grid_constant__ method how) {
+                                                          const __grid_constant__ method sampler) {
     const sample_range &range = work.range;
     const int32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int32_t x = (int32_t)blockIdx.x * TAKE_WIDTH + warp % 2 * 8 + lane % 8;
@@ -52,7 +52,7 @@ __global__ __launch_bounds__(TAKE_BLOCK,
         film_pixel sum = *to;
         const uint32_t first = sum.samples > range.begin ? sum.samples : range.begin;
         for (uint32_t s = first; s < range.begin + range.count; ++s) {
-            pixel_sample sample = how(&view, range.x0 + x, range.y0 + y, s);
+            pixel_sample sample = sampler(&view, range.x0 + x, range.y0 + y, s);
             pixel_weigh(&view, range.x0 + x, range.y0 + y, s, &sample);
             rays += sample.rays;
             nans += !film_pixel_add(&sum, &sample);
@@ -63,15 +63,16 @@ __global__ __launch_bounds__(TAKE_BLOCK,
 }
 
 template <class method>
-kd_status take_samples_launch(const frame *of, const sample_range *range, const method &how) {
+kd_status take_samples_launch(const frame *frame, const sample_range *range,
+                              const method &sampler) {
     sample_work work;
-    work.view = integrator_view(of);
+    work.view = integrator_view(frame);
     work.range = *range;
-    work.pixels = of->there->pixels;
-    work.counts = of->there->counts;
+    work.pixels = frame->device_frame->pixels;
+    work.counts = frame->device_frame->counts;
     const dim3 blocks((unsigned)((range->width + TAKE_WIDTH - 1) / TAKE_WIDTH),
                       (unsigned)((range->bottom - range->top + TAKE_HEIGHT - 1) / TAKE_HEIGHT));
-    take_samples<<<blocks, TAKE_BLOCK>>>(of->there->scene.view, work, how);
+    take_samples<<<blocks, TAKE_BLOCK>>>(frame->device_frame->scene.view, work, sampler);
     KD_CUDA_LAUNCHED("take_samples");
     return KD_OK;
 }

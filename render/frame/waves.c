@@ -7,7 +7,7 @@ enum { PLAIN_PATH = 283, GENERAL_PATH = 315, SAMPLE_BYTES = 48, WAVE_ARRAYS_BYTE
 
 static uint64_t paths_of(const kd_render_options *options) {
     const uint64_t asked = options->device_paths ? options->device_paths : WAVE_PATHS;
-    return asked < WAVE_PATHS_LEAST ? WAVE_PATHS_LEAST : asked > 1u << 28 ? 1u << 28 : asked;
+    return asked < WAVE_PATHS_MIN ? WAVE_PATHS_MIN : asked > 1u << 28 ? 1u << 28 : asked;
 }
 
 uint64_t waves_samples(const kd_render_options *options) {
@@ -31,8 +31,8 @@ uint64_t waves_bytes(const scene_view *scene, const kd_render_options *options) 
     const uint64_t pixels = crop[2] > 0
                                 ? frame_cuda_tiled_pixels(crop[2] - crop[0], crop[3] - crop[1])
                                 : frame_cuda_tiled_pixels(options->width, options->height);
-    const uint64_t all = pixels * (uint64_t)options->spp, most = waves_samples(options);
-    const uint64_t samples = all < most ? all : most, paths = paths_of(options);
+    const uint64_t all = pixels * (uint64_t)options->spp, maximum = waves_samples(options);
+    const uint64_t samples = all < maximum ? all : maximum, paths = paths_of(options);
     return (paths < samples ? paths : samples) * waves_path_bytes(waves_are_general(scene)) +
            samples * SAMPLE_BYTES + WAVE_ARRAYS_BYTES;
 }

@@ -10,9 +10,9 @@ extern "C" {
 #endif
 
 enum {
-    WAVE_PATHS = 1 << 23,       /* paths in flight, unless fewer are requested */
-    WAVE_PATHS_LEAST = 1 << 10, /* lower limit for --max-memory */
-    WAVE_SAMPLES_EACH = 4       /* samples of a launch per path in flight */
+    WAVE_PATHS = 1 << 23,     /* paths in flight, unless fewer are requested */
+    WAVE_PATHS_MIN = 1 << 10, /* lower limit for --max-memory */
+    WAVE_SAMPLES_EACH = 4     /* samples of a launch per path in flight */
 };
 
 /* Members of integrator rows (integrator.h). */
@@ -27,15 +27,16 @@ uint64_t waves_sample_bytes(void);
 
 /* Takes the samples of `range` by path_radiance. Ends early, with of->there->stopped set, if
    frame_is_waited_for; each pixel then has the first of its samples. */
-kd_status waves_take_paths(const frame *of, const path_options *options, const sample_range *range);
+kd_status waves_take_paths(const frame *frame, const path_options *options,
+                           const sample_range *range);
 
 /* --- on a CPU --------------------------------------------------------------------------------- */
 
 /* Sets samples[i] to path_pixel of asked[i] (render/integrators/pixel_methods.h), with the same
    bits, by advancing some hundred paths together. Returns false, and does nothing, if there is not
    enough memory. */
-bool path_pool_take(const pixel_view *of, const path_options *options, const pixel_request *asked,
-                    uint32_t count, pixel_sample *samples);
+bool path_pool_take(const pixel_view *view, const path_options *options,
+                    const pixel_request *request, uint32_t count, pixel_sample *samples);
 
 #ifdef __cplusplus
 }

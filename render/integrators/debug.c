@@ -6,9 +6,9 @@
 #include "render/photon_mapping/photon.h"
 
 typedef struct debug_state {
-    debug_pixels shown; /* must be the first member: debug.cu casts the state to it */
-    photon_maps maps;   /* built only for channels that use photons */
-    photon_cuda there;  /* used instead of `maps` on a CUDA device */
+    debug_pixels shown;         /* must be the first member: debug.cu casts the state to it */
+    photon_maps maps;           /* built only for channels that use photons */
+    photon_cuda device_photons; /* used instead of `maps` on a CUDA device */
 } debug_state;
 
 /* `name` is known to be valid. */
@@ -25,23 +25,25 @@ static uint32_t debug_maps(const kd_render_options *options) {
     return MAPS_NONE;
 }
 
-static kd_status make_maps(debug_state *state, frame *of, const photon_options *options) {
-    KD_TRY(photon_maps_open(&state->maps, of->scene, options, of->watched));
+static kd_status make_maps(debug_state *state, frame *frame, const photon_options *options) {
+    KD_TRY(photon_maps_open(&state->maps, frame->scene, options, frame->job));
     state->shown.photons.global = photon_maps_global(&state->maps);
     state->shown.photons.tiles = photon_maps_tiles(&state->maps);
-    of->statistics.photons_stored = state->maps.global.count;
-    of->statistics.photons_emitted = state->maps.global.emitted;
+    frame->statistics.photons_stored = state->maps.global.count;
+    frame->statistics.photons_emitted = state->maps.global.emitted;
     return KD_OK;
 }
 
-static kd_status make_maps_there(debug_state *state, frame *of, const photon_options *options) {
-    const photon_map_cuda *global = &state->there.maps.map[PHOTON_LIST_GLOBAL];
-    KD_TRY(photon_cuda_make_maps(&state->there, of, options, true));
-    if (global->radius > 0) KD_TRY(photon_cuda_find_tiles(&state->there, of, global->radius));
-    state->shown.photons.global = photon_maps_cuda_view(&state->there.maps, PHOTON_LIST_GLOBAL);
-    state->shown.photons.tiles = state->there.maps.tiles;
-    of->statistics.photons_stored = global->list.count;
-    of->statistics.photons_emitted = global->list.emitted;
+static kd_status make_maps_there(debug_state *state, frame *frame, const photon_options *options) {
+    const photon_map_cuda *global = &state->device_photons.maps.map[PHOTON_LIST_GLOBAL];
+    KD_TRY(photon_cuda_make_maps(&state->device_photons, frame, options, true));
+    if (global->radius > 0)
+        KD_TRY(photon_cuda_find_tiles(&state->device_photons, frame, global->radius));
+    state->shown.photons.global =
+        photon_maps_cuda_view(&state->device_photons.maps, PHOTON_LIST_GLOBAL);
+    state->shown.photons.tiles = state->device_photons.maps.tiles;
+    frame->statistics.photons_stored = global->list.count;
+    frame->statistics.photons_emitted = global->list.emitted;
     return KD_OK;
 }
 
@@ -49,7 +51,7 @@ static void debug_close(frame *closed) {
     debug_state *state = (debug_state *)closed->state;
     if (!state) return;
     photon_maps_close(&state->maps);
-    photon_cuda_close(&state->there);
+    photon_cuda_close(&state->device_photons);
     memory_free(state);
     closed->state = NULL;
 }
@@ -62,13 +64,13 @@ static kd_status debug_prepare(frame *prepared) {
     KD_TRY(KD_RESERVE_ZEROED(state, 1));
     prepared->state = state;
     state->shown.channel = find_channel(prepared->options->channel);
-    options.caustics = options.strayed = 0;
-    options.among = prepared->among;
+    options.caustics = options.volume_photons = 0;
+    options.comm = prepared->comm;
     if (photon_estimators[options.estimator].one_radius)
         options.estimator = PHOTON_ESTIMATOR_NEAREST;
     if (state->shown.channel >= DEBUG_DENSITY)
-        KD_TRY_GOTO(prepared->there ? make_maps_there(state, prepared, &options)
-                                    : make_maps(state, prepared, &options));
+        KD_TRY_GOTO(prepared->device_frame ? make_maps_there(state, prepared, &options)
+                                           : make_maps(state, prepared, &options));
     state->shown.straight.max_depth = state->shown.straight.scatterings = 1;
     state->shown.straight.cutouts = integrator_has_cutouts(prepared->scene);
     return KD_OK;
@@ -77,9 +79,9 @@ done:
     return status;
 }
 
-static pixel_sample debug_sample(const frame *of, int32_t x, int32_t y, uint32_t sample) {
-    const pixel_view view = integrator_view(of);
-    return debug_pixel(&view, &((const debug_state *)of->state)->shown, x, y, sample);
+static pixel_sample debug_sample(const frame *frame, int32_t x, int32_t y, uint32_t sample) {
+    const pixel_view view = integrator_view(frame);
+    return debug_pixel(&view, &((const debug_state *)frame->state)->shown, x, y, sample);
 }
 
 const integrator integrator_debug = {.name = "debug",

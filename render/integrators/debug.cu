@@ -7,15 +7,15 @@ namespace {
 
 struct debug_method {
     debug_pixels shown;
-    __device__ __forceinline__ pixel_sample operator()(const pixel_view *of, int32_t x, int32_t y,
+    __device__ __forceinline__ pixel_sample operator()(const pixel_view *view, int32_t x, int32_t y,
                                                        uint32_t sample) const {
-        return debug_pixel(of, &shown, x, y, sample);
+        return debug_pixel(view, &shown, x, y, sample);
     }
 };
 
 } // namespace
 
-kd_status debug_launch(const frame *of, const sample_range *range) {
-    const debug_method how = {*(const debug_pixels *)of->state};
-    return take_samples_launch(of, range, how);
+kd_status debug_launch(const frame *frame, const sample_range *range) {
+    const debug_method method = {*(const debug_pixels *)frame->state};
+    return take_samples_launch(frame, range, method);
 }

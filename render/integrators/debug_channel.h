@@ -27,8 +27,8 @@ KD_FN float debug_density(const photon_map_view *map, const tile_view *tiles, co
     const float scale = photon_gathering_scale(map, tiles, &here, &gathered);
     float sum = 0;
     for (uint32_t i = 0; i < gathered.count; ++i) {
-        const float s2 = gathered.found[i].dist2 / (gathered.radius * gathered.radius);
-        if (estimate_accepts(&map->photons[gathered.found[i].node], &here))
+        const float s2 = gathered.neighbours[i].dist2 / (gathered.radius * gathered.radius);
+        if (estimate_accepts(&map->photons[gathered.neighbours[i].node], &here))
             sum += photon_kernel_at(map->kernel, s2);
     }
     return scale > 0 ? sum * scale : 0;
@@ -62,16 +62,16 @@ typedef struct debug_pixels {
     int32_t channel;
 } debug_pixels;
 
-KD_FN pixel_sample debug_pixel(const pixel_view *of, const debug_pixels *shown, int32_t x,
+KD_FN pixel_sample debug_pixel(const pixel_view *view, const debug_pixels *shown, int32_t x,
                                int32_t y, uint32_t sample) {
-    const rng_key key = pixel_key(of, x, y, sample);
-    const ray cast = pixel_ray(of, x, y, key);
-    const path_result met = path_radiance(of->scene, SCENE_TREE, &shown->straight, cast, key);
-    pixel_sample found = pixel_of(of, &cast, &met.first, vec3_all(0), met.rays);
-    if (met.first.triangle == KD_NONE) return found;
-    found.radiance = debug_value(&shown->photons, shown->channel, &met.first,
-                                 vec3_negate(cast.direction), found.depth);
-    return found;
+    const rng_key key = pixel_key(view, x, y, sample);
+    const ray cast = pixel_ray(view, x, y, key);
+    const path_result outcome = path_radiance(view->scene, SCENE_TREE, &shown->straight, cast, key);
+    pixel_sample samples = pixel_of(view, &cast, &outcome.first, vec3_all(0), outcome.rays);
+    if (outcome.first.triangle == KD_NONE) return samples;
+    samples.radiance = debug_value(&shown->photons, shown->channel, &outcome.first,
+                                   vec3_negate(cast.direction), samples.depth);
+    return samples;
 }
 
 #endif

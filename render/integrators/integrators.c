@@ -38,17 +38,17 @@ static kd_status direct_prepare(frame *prepared) {
     return prepare(prepared, 1);
 }
 
-static pixel_sample path_sample(const frame *of, int32_t x, int32_t y, uint32_t sample) {
-    const pixel_view view = integrator_view(of);
-    return path_pixel(&view, SCENE_PLACED, (const path_options *)of->state, x, y, sample);
+static pixel_sample path_sample(const frame *frame, int32_t x, int32_t y, uint32_t sample) {
+    const pixel_view view = integrator_view(frame);
+    return path_pixel(&view, SCENE_INSTANCED, (const path_options *)frame->state, x, y, sample);
 }
 
-static void path_samples(const frame *of, const pixel_request *asked, uint32_t count,
+static void path_samples(const frame *frame, const pixel_request *request, uint32_t count,
                          pixel_sample *out) {
-    const pixel_view view = integrator_view(of);
-    if (path_pool_take(&view, (const path_options *)of->state, asked, count, out)) return;
+    const pixel_view view = integrator_view(frame);
+    if (path_pool_take(&view, (const path_options *)frame->state, request, count, out)) return;
     for (uint32_t i = 0; i < count; ++i)
-        out[i] = path_sample(of, asked[i].x, asked[i].y, asked[i].sample);
+        out[i] = path_sample(frame, request[i].x, request[i].y, request[i].sample);
 }
 
 static void close_state(frame *closed) {
@@ -65,7 +65,7 @@ const integrator integrator_path = {.name = "path",
                                     .launch = KD_IF_CUDA(path_launch),
                                     .launch_samples = waves_samples,
                                     .launch_bytes = waves_bytes,
-                                    .placed = true};
+                                    .instances = true};
 
 const integrator integrator_direct = {.name = "direct",
                                       .source = "Veach 1997, chapter 9",
@@ -76,7 +76,7 @@ const integrator integrator_direct = {.name = "direct",
                                       .launch = KD_IF_CUDA(path_launch),
                                       .launch_samples = waves_samples,
                                       .launch_bytes = waves_bytes,
-                                      .placed = true};
+                                      .instances = true};
 
 /* Whitted ray tracing and ambient occlusion. */
 
@@ -94,14 +94,16 @@ static kd_status whitted_prepare(frame *prepared) {
     return KD_OK;
 }
 
-static pixel_sample whitted_sample(const frame *of, int32_t x, int32_t y, uint32_t sample) {
-    const pixel_view view = integrator_view(of);
-    return whitted_pixel(&view, SCENE_PLACED, (const whitted_options *)of->state, x, y, sample);
+static pixel_sample whitted_sample(const frame *frame, int32_t x, int32_t y, uint32_t sample) {
+    const pixel_view view = integrator_view(frame);
+    return whitted_pixel(&view, SCENE_INSTANCED, (const whitted_options *)frame->state, x, y,
+                         sample);
 }
 
-static pixel_sample ambient_sample(const frame *of, int32_t x, int32_t y, uint32_t sample) {
-    const pixel_view view = integrator_view(of);
-    return ambient_pixel(&view, SCENE_PLACED, (const whitted_options *)of->state, x, y, sample);
+static pixel_sample ambient_sample(const frame *frame, int32_t x, int32_t y, uint32_t sample) {
+    const pixel_view view = integrator_view(frame);
+    return ambient_pixel(&view, SCENE_INSTANCED, (const whitted_options *)frame->state, x, y,
+                         sample);
 }
 
 const integrator integrator_whitted = {.name = "whitted",
@@ -110,7 +112,7 @@ const integrator integrator_whitted = {.name = "whitted",
                                        .sample = whitted_sample,
                                        .close = close_state,
                                        .launch = KD_IF_CUDA(whitted_launch),
-                                       .placed = true};
+                                       .instances = true};
 
 const integrator integrator_ao = {.name = "ao",
                                   .source = "Zhukov, Iones and Kronin 1998",
@@ -118,4 +120,4 @@ const integrator integrator_ao = {.name = "ao",
                                   .sample = ambient_sample,
                                   .close = close_state,
                                   .launch = KD_IF_CUDA(ambient_launch),
-                                  .placed = true};
+                                  .instances = true};

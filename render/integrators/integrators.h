@@ -20,14 +20,14 @@ const integrator *integrator_find(const char *name); /* NULL if no integrator ha
    integrator. A row refers to its launch through KD_IF_CUDA, so a build without CUDA needs none of
    them. */
 
-kd_status path_launch(const frame *of, const struct sample_range *range);
-kd_status whitted_launch(const frame *of, const struct sample_range *range);
-kd_status ambient_launch(const frame *of, const struct sample_range *range);
+kd_status path_launch(const frame *frame, const struct sample_range *range);
+kd_status whitted_launch(const frame *frame, const struct sample_range *range);
+kd_status ambient_launch(const frame *frame, const struct sample_range *range);
 /* Variants for scenes with instances, with one thread per pixel. */
-kd_status whitted_launch_placed(const frame *of, const struct sample_range *range);
-kd_status ambient_launch_placed(const frame *of, const struct sample_range *range);
-kd_status light_launch(const frame *of, const struct sample_range *range);
-kd_status debug_launch(const frame *of, const struct sample_range *range);
+kd_status whitted_launch_instanced(const frame *frame, const struct sample_range *range);
+kd_status ambient_launch_instanced(const frame *frame, const struct sample_range *range);
+kd_status light_launch(const frame *frame, const struct sample_range *range);
+kd_status debug_launch(const frame *frame, const struct sample_range *range);
 
 #ifdef __cplusplus
 }

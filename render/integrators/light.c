@@ -19,7 +19,7 @@
 #include "render/frame/frame.h"
 #include "render/integrators/integrators.h"
 
-enum { PATHS_MOST = 1 << 20, PATH_GRAIN = 1 << 10, LIGHT_DEPTH_MOST = 64 };
+enum { PATHS_MAX = 1 << 20, PATH_GRAIN = 1 << 10, LIGHT_DEPTH_MAX = 64 };
 
 /* Used for frames on a device only, so never NULL when used. */
 static const light_device *const on_device = KD_IF_CUDA(&light_on_device);
@@ -35,9 +35,9 @@ static kd_status light_prepare(frame *prepared) {
     const uint64_t pixels = (uint64_t)options->width * (uint64_t)options->height;
     light_state *state = NULL;
     KD_REQUIRE(
-        options->photons >= 1 && options->photons <= PATHS_MOST, KD_ERROR_USAGE,
+        options->photons >= 1 && options->photons <= PATHS_MAX, KD_ERROR_USAGE,
         "--photons is %llu; light tracing supports 1 to %d per pass: increase --passes instead",
-        (unsigned long long)options->photons, PATHS_MOST);
+        (unsigned long long)options->photons, PATHS_MAX);
     KD_REQUIRE(options->passes >= 1, KD_ERROR_USAGE, "--passes is %d; expected at least 1",
                options->passes);
     KD_REQUIRE(!(prepared->view.tall > 0), KD_ERROR_USAGE,
@@ -48,8 +48,8 @@ static kd_status light_prepare(frame *prepared) {
                "0, or use another integrator",
                (double)prepared->view.lens_radius);
     KD_TRY(KD_RESERVE_ZEROED(state, 1));
-    const kd_status status = prepared->there ? on_device->place(state, 3 * pixels)
-                                             : KD_RESERVE_ZEROED(state->sums, 3 * pixels);
+    const kd_status status = prepared->device_frame ? on_device->place(state, 3 * pixels)
+                                                    : KD_RESERVE_ZEROED(state->sums, 3 * pixels);
     if (status != KD_OK) {
         memory_free(state);
         return status_pass(status, __FILE__, __LINE__, "sums of splats");
@@ -59,7 +59,7 @@ static kd_status light_prepare(frame *prepared) {
     state->eye.width = options->width;
     state->eye.height = options->height;
     state->eye.max_depth =
-        options->max_depth < LIGHT_DEPTH_MOST ? options->max_depth : LIGHT_DEPTH_MOST;
+        options->max_depth < LIGHT_DEPTH_MAX ? options->max_depth : LIGHT_DEPTH_MAX;
     state->eye.cutouts = integrator_has_cutouts(scene);
     state->straight.max_depth = state->straight.scatterings = 1;
     state->straight.cutouts = state->eye.cutouts;
@@ -78,7 +78,7 @@ static void light_close(frame *closed) {
         log_message(LOG_WARNING,
                     "%llu splats very near to the camera were clamped to the range of the sums",
                     (unsigned long long)state->counts.cut);
-    if (state->there)
+    if (state->device_counts)
         on_device->leave(state);
     else
         memory_free(state->sums);
@@ -113,9 +113,9 @@ static void trace_paths(void *context, int64_t begin, int64_t end, int thread) {
     __atomic_fetch_add(&state->counts.cut, cut, __ATOMIC_RELAXED);
 }
 
-static kd_status trace_pass(frame *of, light_state *state) {
-    if (of->there) return on_device->trace(state, &of->there->scene.view);
-    light_work work = {state, of->scene};
+static kd_status trace_pass(frame *frame, light_state *state) {
+    if (frame->device_frame) return on_device->trace(state, &frame->device_frame->scene.view);
+    light_work work = {state, frame->scene};
     memset(state->sums, 0,
            3 * (size_t)state->eye.width * (size_t)state->eye.height * sizeof *state->sums);
     parallel_for(state->own, PATH_GRAIN, trace_paths, &work);
@@ -123,58 +123,58 @@ static kd_status trace_pass(frame *of, light_state *state) {
 }
 
 /* Adds the splats of all ranks; as integers, they have the same sums as on a single rank. */
-static kd_status add_ranks(const frame *of, light_state *state) {
+static kd_status add_ranks(const frame *frame, light_state *state) {
     int64_t counts[2] = {(int64_t)state->counts.rays, (int64_t)state->counts.cut};
     const uint64_t count = 3 * (uint64_t)state->eye.width * (uint64_t)state->eye.height;
-    if (!ranks_shared(of->among)) return KD_OK;
-    KD_TRY(of->there ? ranks_device_sum(of->among, state->sums, count)
-                     : ranks_all_sum(of->among, state->sums, count));
-    KD_TRY(ranks_all_sum(of->among, counts, 2));
+    if (!ranks_shared(frame->comm)) return KD_OK;
+    KD_TRY(frame->device_frame ? ranks_device_sum(frame->comm, state->sums, count)
+                               : ranks_all_sum(frame->comm, state->sums, count));
+    KD_TRY(ranks_all_sum(frame->comm, counts, 2));
     state->counts.rays = (uint64_t)counts[0];
     state->counts.cut = (uint64_t)counts[1];
     return KD_OK;
 }
 
-static kd_status light_pass(frame *of, uint32_t pass) {
-    light_state *state = (light_state *)of->state;
-    const scene_view *scene = of->scene;
+static kd_status light_pass(frame *frame, uint32_t pass) {
+    light_state *state = (light_state *)frame->state;
+    const scene_view *scene = frame->scene;
     const bool dark = scene->light_count == 0 || !(state->unit > 0);
     if (dark) state->paths = 0;
-    state->emission = photon_emission_make(of->options->seed, pass, box3_centre(scene->box),
+    state->emission = photon_emission_make(frame->options->seed, pass, box3_centre(scene->box),
                                            0.5f * vec3_length(box3_size(scene->box)), false);
     photon_emission_scramble(&state->emission);
     uint64_t begin, end, cut = state->counts.cut;
-    ranks_part(of->among, of->among ? of->among->rank : 0, state->paths, &begin, &end);
+    ranks_part(frame->comm, frame->comm ? frame->comm->rank : 0, state->paths, &begin, &end);
     state->first = (uint32_t)begin;
     state->own = (uint32_t)(end - begin);
     state->counts.cut = 0;
-    job_stage_begin(of->watched, "emit", state->paths);
-    kd_status status = trace_pass(of, state);
-    if (status == KD_OK) status = add_ranks(of, state);
-    job_stage_end(of->watched);
+    job_stage_begin(frame->job, "emit", state->paths);
+    kd_status status = trace_pass(frame, state);
+    if (status == KD_OK) status = add_ranks(frame, state);
+    job_stage_end(frame->job);
     KD_TRY(status);
     state->counts.cut += cut;
     const uint64_t rays = state->counts.rays;
     state->counts.rays = 0;
     /* a resumed pass is already in the statistics */
-    if (dark || pass < (uint32_t)of->carried[0]) return KD_OK;
-    of->carried[0] = pass + 1;
-    of->statistics.photon_rays += rays;
-    of->statistics.photons_emitted += state->paths;
+    if (dark || pass < (uint32_t)frame->carried[0]) return KD_OK;
+    frame->carried[0] = pass + 1;
+    frame->statistics.photon_rays += rays;
+    frame->statistics.photons_emitted += state->paths;
     return KD_OK;
 }
 
-light_pixels light_state_pixels(const light_state *of) {
+light_pixels light_state_pixels(const light_state *state) {
     light_pixels pixels;
-    pixels.straight = of->straight;
-    pixels.sums = of->sums;
-    pixels.weight = of->paths ? (double)of->unit / of->paths : 0;
+    pixels.straight = state->straight;
+    pixels.sums = state->sums;
+    pixels.weight = state->paths ? (double)state->unit / state->paths : 0;
     return pixels;
 }
 
-static pixel_sample light_sample_pixel(const frame *of, int32_t x, int32_t y, uint32_t sample) {
-    const pixel_view view = integrator_view(of);
-    const light_pixels pixels = light_state_pixels((const light_state *)of->state);
+static pixel_sample light_sample_pixel(const frame *frame, int32_t x, int32_t y, uint32_t sample) {
+    const pixel_view view = integrator_view(frame);
+    const light_pixels pixels = light_state_pixels((const light_state *)frame->state);
     return light_pixel(&view, &pixels, x, y, sample);
 }
 

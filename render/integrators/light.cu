@@ -13,9 +13,9 @@ enum { TRACE_BLOCK = 128 };
 
 struct light_method {
     light_pixels pixels;
-    __device__ __forceinline__ pixel_sample operator()(const pixel_view *of, int32_t x, int32_t y,
+    __device__ __forceinline__ pixel_sample operator()(const pixel_view *view, int32_t x, int32_t y,
                                                        uint32_t sample) const {
-        return light_pixel(of, &pixels, x, y, sample);
+        return light_pixel(view, &pixels, x, y, sample);
     }
 };
 
@@ -41,41 +41,42 @@ __global__ __launch_bounds__(TRACE_BLOCK, TAKE_EACH) void trace_light(
     rays = __reduce_add_sync(0xffffffffu, rays);
     cut = __reduce_add_sync(0xffffffffu, cut);
     if (threadIdx.x % 32 != 0) return;
-    atomicAdd((unsigned long long *)&state.there->rays, (unsigned long long)rays);
-    if (cut) atomicAdd((unsigned long long *)&state.there->cut, (unsigned long long)cut);
+    atomicAdd((unsigned long long *)&state.device_counts->rays, (unsigned long long)rays);
+    if (cut) atomicAdd((unsigned long long *)&state.device_counts->cut, (unsigned long long)cut);
 }
 
 } // namespace
 
-kd_status light_launch(const frame *of, const sample_range *range) {
-    const light_method how = {light_state_pixels((const light_state *)of->state)};
-    return take_samples_launch(of, range, how);
+kd_status light_launch(const frame *frame, const sample_range *range) {
+    const light_method method = {light_state_pixels((const light_state *)frame->state)};
+    return take_samples_launch(frame, range, method);
 }
 
-static kd_status light_state_place(light_state *to, uint64_t sums) {
+static kd_status light_state_place(light_state *state, uint64_t sums) {
     void *memory = NULL;
-    KD_TRY(device_memory_reserve(&memory, sizeof(light_counts) + sums * sizeof *to->sums));
-    to->there = (light_counts *)memory;
-    to->sums = (int64_t *)(to->there + 1);
+    KD_TRY(device_memory_reserve(&memory, sizeof(light_counts) + sums * sizeof *state->sums));
+    state->device_counts = (light_counts *)memory;
+    state->sums = (int64_t *)(state->device_counts + 1);
     return KD_OK;
 }
 
 static void light_state_leave(light_state *owned) {
-    device_memory_free(owned->there);
-    owned->there = NULL;
+    device_memory_free(owned->device_counts);
+    owned->device_counts = NULL;
     owned->sums = NULL;
 }
 
-static kd_status light_state_trace(light_state *of, const scene_view *scene) {
-    const size_t sums = 3 * (size_t)of->eye.width * (size_t)of->eye.height;
-    light_counts found;
-    KD_CUDA(cudaMemsetAsync(of->there, 0, sizeof(light_counts) + sums * sizeof *of->sums));
-    if (of->own == 0) return KD_OK;
-    trace_light<<<(of->own + TRACE_BLOCK - 1) / TRACE_BLOCK, TRACE_BLOCK>>>(*scene, *of);
+static kd_status light_state_trace(light_state *state, const scene_view *scene) {
+    const size_t sums = 3 * (size_t)state->eye.width * (size_t)state->eye.height;
+    light_counts counts;
+    KD_CUDA(cudaMemsetAsync(state->device_counts, 0,
+                            sizeof(light_counts) + sums * sizeof *state->sums));
+    if (state->own == 0) return KD_OK;
+    trace_light<<<(state->own + TRACE_BLOCK - 1) / TRACE_BLOCK, TRACE_BLOCK>>>(*scene, *state);
     KD_CUDA_LAUNCHED("trace_light");
-    KD_TRY(device_memory_download(&found, of->there, sizeof found));
-    of->counts.rays += found.rays;
-    of->counts.cut += found.cut;
+    KD_TRY(device_memory_download(&counts, state->device_counts, sizeof counts));
+    state->counts.rays += counts.rays;
+    state->counts.cut += counts.cut;
     return KD_OK;
 }
 

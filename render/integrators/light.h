@@ -28,7 +28,7 @@ typedef struct light_eye {
 } light_eye;
 
 typedef struct light_path {
-    photon_way way;
+    photon_path photon_state;
     photon_turn turn; /* kind of the current vertex; PHOTON_ENDS: none yet */
     surface at;       /* valid if `turn` is PHOTON_SCATTERS */
     uint32_t landed;  /* vertices so far, on surfaces and in media */
@@ -46,7 +46,7 @@ KD_FN light_path light_path_begin(const scene_view *scene, const photon_emission
     light_path begun;
     photon_ledger ledger;
     memset(&begun, 0, sizeof begun);
-    begun.over = !photon_way_begin(scene, emission, path, &begun.way, &ledger);
+    begun.over = !photon_path_begin(scene, emission, path, &begun.photon_state, &ledger);
     begun.rays = ledger.rays;
     return begun;
 }
@@ -54,22 +54,23 @@ KD_FN light_path light_path_begin(const scene_view *scene, const photon_emission
 /* Advances to the next vertex, on a surface or in a medium; returns false if the path has ended. */
 KD_FN bool light_path_next(const scene_view *scene, const light_eye *eye, light_path *path) {
     const photon_wish all = {0, 0, 0, false, false};
-    photon_way *way = &path->way;
+    photon_path *photon_state = &path->photon_state;
     photon_ledger unheard;
     ray_hit hit;
-    bool strayed;
+    bool in_volume;
     memset(&unheard, 0, sizeof unheard);
     if (path->over || (int32_t)path->landed + 1 >= eye->max_depth) return false;
-    if (path->landed > 0 && !photon_way_go_on(scene, &all, path->turn, &path->at, way, &unheard))
+    if (path->landed > 0 &&
+        !photon_path_go_on(scene, &all, path->turn, &path->at, photon_state, &unheard))
         return false;
     do {
         ++path->rays;
-        ++way->step;
-        hit = tritree_closest(&scene->tree, way->flying.cast);
-    } while (photon_passes(scene, &way->flying, way->key, way->step, &hit, &way->layers, &strayed,
-                           &unheard));
+        ++photon_state->step;
+        hit = tritree_closest(&scene->tree, photon_state->flying.cast);
+    } while (photon_passes(scene, &photon_state->flying, photon_state->key, photon_state->step,
+                           &hit, &photon_state->layers, &in_volume, &unheard));
     ++path->landed;
-    path->turn = photon_way_arrive(scene, way, hit, strayed, &path->at, &unheard);
+    path->turn = photon_path_arrive(scene, photon_state, hit, in_volume, &path->at, &unheard);
     return path->turn != PHOTON_ENDS;
 }
 
@@ -96,14 +97,15 @@ KD_FN bool light_eye_project(const light_eye *eye, vec3 point, light_splat *out,
 KD_FN bool light_path_splat_in(const scene_view *scene, const light_eye *eye, light_path *path,
                                light_splat *out) {
     float per_area;
-    const emitted_photon *flying = &path->way.flying;
+    const emitted_photon *flying = &path->photon_state.flying;
     const vec3 place = flying->cast.origin;
     if (!light_eye_project(eye, place, out, &per_area)) return false;
-    const vec3 way = vec3_sub(eye->view.eye, place);
-    const float phase = medium_phase(medium_of(scene, flying->where)->g,
-                                     vec3_dot(flying->cast.direction, vec3_normalize(way)));
-    const vec3 passing = path_passage(scene, SCENE_TREE, ray_make(place, way, 0, 1), flying->where,
-                                      eye->cutouts, &path->rays);
+    const vec3 photon_state = vec3_sub(eye->view.eye, place);
+    const float phase =
+        medium_phase(medium_of(scene, flying->medium)->g,
+                     vec3_dot(flying->cast.direction, vec3_normalize(photon_state)));
+    const vec3 passing = path_transmittance(scene, SCENE_TREE, ray_make(place, photon_state, 0, 1),
+                                            flying->medium, eye->cutouts, &path->rays);
     out->radiance = vec3_scale(vec3_mul(flying->power, passing), phase * per_area);
     return vec3_largest(out->radiance) > 0 && vec3_is_finite(out->radiance);
 }
@@ -113,17 +115,18 @@ KD_FN bool light_path_splat(const scene_view *scene, const light_eye *eye, light
                             light_splat *out) {
     float per_area;
     const surface *at = &path->at;
-    if (path->turn == PHOTON_STRAYS) return light_path_splat_in(scene, eye, path, out);
+    if (path->turn == PHOTON_SCATTERS_IN_VOLUME) return light_path_splat_in(scene, eye, path, out);
     if (surface_is_specular(at)) return false;
     if (!light_eye_project(eye, at->position, out, &per_area)) return false;
     const vec3 wo = vec3_normalize(vec3_sub(eye->view.eye, at->position));
-    photon landed = photon_landed(at, &path->way.flying, 0, 0, PHOTON_DIRECT);
+    photon landed = photon_landed(at, &path->photon_state.flying, 0, 0, PHOTON_DIRECT);
     out->radiance = photon_scattered(at, wo, &landed);
     if (vec3_is_zero(out->radiance)) return false;
     const uint32_t where =
-        passage_from(at, vec3_negate(path->way.flying.cast.direction), wo, path->way.flying.where);
-    const vec3 visible = path_passage(scene, SCENE_TREE, surface_connect(at, eye->view.eye), where,
-                                      eye->cutouts, &path->rays);
+        medium_beyond_surface(at, vec3_negate(path->photon_state.flying.cast.direction), wo,
+                              path->photon_state.flying.medium);
+    const vec3 visible = path_transmittance(scene, SCENE_TREE, surface_connect(at, eye->view.eye),
+                                            where, eye->cutouts, &path->rays);
     const float cosine = fabsf(vec3_dot(wo, at->geometric));
     out->radiance = vec3_mul(out->radiance, vec3_scale(vec3_scale(visible, cosine), per_area));
     return vec3_largest(out->radiance) > 0 && vec3_is_finite(out->radiance);
@@ -155,18 +158,18 @@ typedef struct light_state {
     uint32_t paths;        /* per pass */
     uint32_t first, own;   /* the part of the pass's paths that this rank traces */
     light_counts counts;   /* not yet added to the statistics */
-    light_counts *there;   /* `counts` in device memory; NULL: on the CPU */
+    light_counts *device_counts; /* `counts` in device memory; NULL: on the CPU */
 } light_state;
 
-light_pixels light_state_pixels(const light_state *of);
+light_pixels light_state_pixels(const light_state *state);
 
 /* Operations on a CUDA device, defined in light.cu. */
 typedef struct light_device {
     /* Allocates sums and counts in memory of the current device. */
-    kd_status (*place)(light_state *to, uint64_t sums);
+    kd_status (*place)(light_state *state, uint64_t sums);
     void (*leave)(light_state *owned);
     /* Traces the paths of a pass, waits, and adds to `counts`. `scene` holds device pointers. */
-    kd_status (*trace)(light_state *of, const scene_view *scene);
+    kd_status (*trace)(light_state *state, const scene_view *scene);
 } light_device;
 extern const light_device light_on_device;
 

@@ -9,33 +9,33 @@
 
 template <scene_extent extent> struct path_method {
     path_options options;
-    __device__ __forceinline__ pixel_sample operator()(const pixel_view *of, int32_t x, int32_t y,
+    __device__ __forceinline__ pixel_sample operator()(const pixel_view *view, int32_t x, int32_t y,
                                                        uint32_t sample) const {
-        return path_pixel(of, extent, &options, x, y, sample);
+        return path_pixel(view, extent, &options, x, y, sample);
     }
 };
 
 template <scene_extent extent> struct whitted_method {
     whitted_options options;
-    __device__ __forceinline__ pixel_sample operator()(const pixel_view *of, int32_t x, int32_t y,
+    __device__ __forceinline__ pixel_sample operator()(const pixel_view *view, int32_t x, int32_t y,
                                                        uint32_t sample) const {
-        return whitted_pixel(of, extent, &options, x, y, sample);
+        return whitted_pixel(view, extent, &options, x, y, sample);
     }
 };
 
 template <scene_extent extent> struct ambient_method {
     whitted_options options;
-    __device__ __forceinline__ pixel_sample operator()(const pixel_view *of, int32_t x, int32_t y,
+    __device__ __forceinline__ pixel_sample operator()(const pixel_view *view, int32_t x, int32_t y,
                                                        uint32_t sample) const {
-        return ambient_pixel(of, extent, &options, x, y, sample);
+        return ambient_pixel(view, extent, &options, x, y, sample);
     }
 };
 
 /* Launches a method whose options are the integrator's state. */
 template <class method, class method_options>
-kd_status launch_method(const frame *of, const sample_range *range) {
-    const method how = {*(const method_options *)of->state};
-    return take_samples_launch(of, range, how);
+kd_status launch_method(const frame *frame, const sample_range *range) {
+    const method sampler = {*(const method_options *)frame->state};
+    return take_samples_launch(frame, range, sampler);
 }
 
 #endif

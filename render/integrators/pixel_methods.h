@@ -20,13 +20,13 @@
 
 enum { WHITTED_RAYS = 32 };
 /* A ray with a smaller throughput is not split. */
-#define WHITTED_LEAST_SPLIT 0.015625f
+#define WHITTED_MIN_SPLIT 0.015625f
 
 typedef struct whitted_ray {
     ray cast;
     vec3 throughput;
-    int32_t depth;  /* surfaces before this ray */
-    uint32_t where; /* the medium, as in path_state */
+    int32_t depth;   /* surfaces before this ray */
+    uint32_t medium; /* the medium, as in path_state */
     float wavelength;
 } whitted_ray;
 
@@ -34,7 +34,7 @@ typedef struct whitted_tree {
     whitted_ray rays[WHITTED_RAYS]; /* stack of pending rays */
     uint32_t count;
     uint32_t step; /* surfaces so far on all branches: the step of the random numbers */
-    path_result found;
+    path_result result;
 } whitted_tree;
 
 /* Probability with which bsdf_draw selects the smooth upper interface; 0: there is none. */
@@ -45,122 +45,122 @@ KD_FN float whitted_mirror_odds(const surface *at, vec3 wo) {
     return opaque_layers_of(at, base.wo).upper_odds;
 }
 
-KD_FN void whitted_push(whitted_tree *tree, const surface *at, const whitted_ray *from,
+KD_FN void whitted_push(whitted_tree *tree, const surface *at, const whitted_ray *ray,
                         const bsdf_sample *drawn, float share) {
     if (vec3_is_zero(drawn->weight) || !(share > 0)) return;
     whitted_ray *next = tree->rays + tree->count++;
     next->cast = surface_leave(at, drawn->direction, INFINITY);
-    next->throughput = vec3_scale(vec3_mul(from->throughput, drawn->weight), share);
-    next->depth = from->depth + 1;
-    next->where =
-        passage_from(at, vec3_negate(from->cast.direction), drawn->direction, from->where);
-    next->wavelength = from->wavelength;
+    next->throughput = vec3_scale(vec3_mul(ray->throughput, drawn->weight), share);
+    next->depth = ray->depth + 1;
+    next->medium =
+        medium_beyond_surface(at, vec3_negate(ray->cast.direction), drawn->direction, ray->medium);
+    next->wavelength = ray->wavelength;
 }
 
 /* Traces the reflected and the refracted ray. */
-KD_FN void whitted_split(whitted_tree *tree, const surface *at, const whitted_ray *from,
+KD_FN void whitted_split(whitted_tree *tree, const surface *at, const whitted_ray *ray,
                          rng_block random) {
-    const vec3 wo = vec3_negate(from->cast.direction);
+    const vec3 wo = vec3_negate(ray->cast.direction);
     if (at->kind == MATERIAL_PRINCIPLED) { /* specular scattering of layered surfaces is sampled */
         const bsdf_sample drawn = bsdf_draw(at, wo, random, BSDF_RADIANCE);
-        if (drawn.specular && tree->count < WHITTED_RAYS) whitted_push(tree, at, from, &drawn, 1);
+        if (drawn.specular && tree->count < WHITTED_RAYS) whitted_push(tree, at, ray, &drawn, 1);
         return;
     }
     const float odds = whitted_mirror_odds(at, wo);
     const bool glass = at->kind == MATERIAL_GLASS && at->alpha == 0;
     if (!(odds > 0) && !glass) return;
     const bool splits =
-        tree->count + 2 <= WHITTED_RAYS && vec3_largest(from->throughput) >= WHITTED_LEAST_SPLIT;
+        tree->count + 2 <= WHITTED_RAYS && vec3_largest(ray->throughput) >= WHITTED_MIN_SPLIT;
     if (glass && !splits) {
         const bsdf_sample drawn = bsdf_draw(at, wo, random, BSDF_RADIANCE);
-        whitted_push(tree, at, from, &drawn, 1);
+        whitted_push(tree, at, ray, &drawn, 1);
         return;
     }
     random.value[2] = 0; /* selects reflection at the upper interface */
     if (odds > 0) {
         const bsdf_sample mirrored = bsdf_draw(at, wo, random, BSDF_RADIANCE);
-        whitted_push(tree, at, from, &mirrored, odds);
+        whitted_push(tree, at, ray, &mirrored, odds);
     }
     if (!glass || !(odds < 1)) return;
     random.value[2] = 0x1.fffffep-1f; /* selects what lies below the interface */
     const bsdf_sample refracted = bsdf_draw(at, wo, random, BSDF_RADIANCE);
-    whitted_push(tree, at, from, &refracted, 1 - odds);
+    whitted_push(tree, at, ray, &refracted, 1 - odds);
 }
 
 /* Returns a path state at the origin of a ray. */
 KD_FN path_state whitted_arrive(const scene_view *scene, const whitted_tree *tree,
-                                const whitted_ray *from) {
-    path_state state = path_begin(from->cast);
-    state.throughput = from->throughput;
+                                const whitted_ray *ray) {
+    path_state state = path_begin(ray->cast);
+    state.throughput = ray->throughput;
     state.step = tree->step;
     state.flies = scene->medium_count > 0;
-    state.where = from->where;
-    state.wavelength = from->wavelength;
+    state.medium = ray->medium;
+    state.wavelength = ray->wavelength;
     return state;
 }
 
 KD_FN void whitted_visit(const scene_view *scene, scene_extent extent, const path_options *options,
-                         whitted_tree *tree, const whitted_ray *from, rng_key key) {
-    path_state state = whitted_arrive(scene, tree, from);
-    const ray_hit hit = path_advance(scene, extent, options, &state, key, &tree->found);
-    const bool last = from->depth + 1 >= options->max_depth;
+                         whitted_tree *tree, const whitted_ray *ray, rng_key key) {
+    path_state state = whitted_arrive(scene, tree, ray);
+    const ray_hit hit = path_advance(scene, extent, options, &state, key, &tree->result);
+    const bool last = ray->depth + 1 >= options->max_depth;
     tree->step = state.step;
     vec3 seen = vec3_all(0);
-    if (state.strayed) {
-        if (from->depth == 0 && hit.triangle != KD_NONE)
-            tree->found.first = surface_at_placed(scene, &state.cast, hit, state.placed);
+    if (state.in_volume) {
+        if (ray->depth == 0 && hit.triangle != KD_NONE)
+            tree->result.first = surface_at_instance(scene, &state.cast, hit, state.instance_id);
         if (!last)
-            seen = path_light_in(scene, extent, options, state.place, state.where,
+            seen = path_light_in(scene, extent, options, state.place, state.medium,
                                  state.cast.direction, false,
-                                 sobol_draw(key, state.step, PATH_DRAW_LIGHT), &tree->found.rays);
-        tree->found.radiance = vec3_add(tree->found.radiance, vec3_mul(state.throughput, seen));
+                                 sobol_draw(key, state.step, PATH_DRAW_LIGHT), &tree->result.rays);
+        tree->result.radiance = vec3_add(tree->result.radiance, vec3_mul(state.throughput, seen));
         return;
     }
     if (hit.triangle == KD_NONE) {
-        tree->found.radiance = vec3_add(tree->found.radiance, path_sky(scene, &state));
+        tree->result.radiance = vec3_add(tree->result.radiance, path_sky(scene, &state));
         return;
     }
     const surface at = path_surface(scene, &state, hit, key);
     const vec3 wo = vec3_negate(state.cast.direction);
-    if (from->depth == 0) tree->found.first = at;
+    if (ray->depth == 0) tree->result.first = at;
     seen = path_emission(scene, &state, &at);
     if (!last) {
-        whitted_ray here = *from; /* with the throughput, medium and wavelength on arrival */
+        whitted_ray here = *ray; /* with the throughput, medium and wavelength on arrival */
         here.throughput = state.throughput;
-        here.where = state.where;
+        here.medium = state.medium;
         here.wavelength = state.wavelength;
         if (!surface_is_specular(&at))
             seen = vec3_add(
                 seen,
                 vec3_mul(here.throughput,
-                         path_light_alone(scene, extent, options->cutouts, &at, wo, state.where,
+                         path_light_alone(scene, extent, options->cutouts, &at, wo, state.medium,
                                           sobol_draw(key, state.step, PATH_DRAW_LIGHT),
-                                          &tree->found.rays)));
+                                          &tree->result.rays)));
         whitted_split(tree, &at, &here, sobol_draw(key, state.step, PATH_DRAW_SCATTER));
     }
-    tree->found.radiance = vec3_add(tree->found.radiance, seen);
+    tree->result.radiance = vec3_add(tree->result.radiance, seen);
 }
 
 /* `cast` has a unit direction; key.path is sobol_path(pixel, sample). */
 KD_FN path_result whitted_radiance(const scene_view *scene, scene_extent extent,
                                    const path_options *options, ray cast, rng_key key) {
     whitted_tree tree;
-    memset(&tree.found, 0, sizeof tree.found);
-    tree.found.first.triangle = KD_NONE;
+    memset(&tree.result, 0, sizeof tree.result);
+    tree.result.first.triangle = KD_NONE;
     tree.step = 0;
     tree.count = 1;
     tree.rays[0].cast = cast;
     tree.rays[0].throughput = vec3_all(1);
     tree.rays[0].depth = 0;
     tree.rays[0].wavelength = 0;
-    tree.rays[0].where = scene->medium_count > 0
-                             ? passage_around(scene, extent, cast, &tree.found.rays)
-                             : MEDIUM_FOG;
+    tree.rays[0].medium = scene->medium_count > 0
+                              ? transmittance_around(scene, extent, cast, &tree.result.rays)
+                              : MEDIUM_FOG;
     while (tree.count > 0) {
         const whitted_ray next = tree.rays[--tree.count];
         whitted_visit(scene, extent, options, &tree, &next, key);
     }
-    return tree.found;
+    return tree.result;
 }
 
 /* Ambient occlusion: the fraction of a uniform white sky visible from the first surface, ignoring
@@ -178,7 +178,7 @@ KD_FN path_result ambient_radiance(const scene_view *scene, scene_extent extent,
         result.radiance = vec3_all(1);
         return result;
     }
-    const surface at = surface_at_placed(scene, &state.cast, hit, state.placed);
+    const surface at = surface_at_instance(scene, &state.cast, hit, state.instance_id);
     result.first = at;
     const rng_block random = sobol_draw(key, state.step, PATH_DRAW_SCATTER);
     const frame3 axes = frame3_around(at.front ? at.normal : vec3_negate(at.normal));
@@ -189,12 +189,12 @@ KD_FN path_result ambient_radiance(const scene_view *scene, scene_extent extent,
     return result;
 }
 
-KD_FN pixel_sample path_pixel(const pixel_view *of, scene_extent extent,
+KD_FN pixel_sample path_pixel(const pixel_view *view, scene_extent extent,
                               const path_options *options, int32_t x, int32_t y, uint32_t sample) {
-    const rng_key key = pixel_key(of, x, y, sample);
-    const ray cast = pixel_ray(of, x, y, key);
-    const path_result found = path_radiance(of->scene, extent, options, cast, key);
-    return pixel_of(of, &cast, &found.first, found.radiance, found.rays);
+    const rng_key key = pixel_key(view, x, y, sample);
+    const ray cast = pixel_ray(view, x, y, key);
+    const path_result result = path_radiance(view->scene, extent, options, cast, key);
+    return pixel_of(view, &cast, &result.first, result.radiance, result.rays);
 }
 
 typedef struct whitted_options {
@@ -202,23 +202,23 @@ typedef struct whitted_options {
     float reach; /* occluders beyond this distance are ignored, scene units */
 } whitted_options;
 
-KD_FN pixel_sample whitted_pixel(const pixel_view *of, scene_extent extent,
+KD_FN pixel_sample whitted_pixel(const pixel_view *view, scene_extent extent,
                                  const whitted_options *options, int32_t x, int32_t y,
                                  uint32_t sample) {
-    const rng_key key = pixel_key(of, x, y, sample);
-    const ray cast = pixel_ray(of, x, y, key);
-    const path_result found = whitted_radiance(of->scene, extent, &options->path, cast, key);
-    return pixel_of(of, &cast, &found.first, found.radiance, found.rays);
+    const rng_key key = pixel_key(view, x, y, sample);
+    const ray cast = pixel_ray(view, x, y, key);
+    const path_result result = whitted_radiance(view->scene, extent, &options->path, cast, key);
+    return pixel_of(view, &cast, &result.first, result.radiance, result.rays);
 }
 
-KD_FN pixel_sample ambient_pixel(const pixel_view *of, scene_extent extent,
+KD_FN pixel_sample ambient_pixel(const pixel_view *view, scene_extent extent,
                                  const whitted_options *options, int32_t x, int32_t y,
                                  uint32_t sample) {
-    const rng_key key = pixel_key(of, x, y, sample);
-    const ray cast = pixel_ray(of, x, y, key);
-    const path_result found =
-        ambient_radiance(of->scene, extent, &options->path, cast, key, options->reach);
-    return pixel_of(of, &cast, &found.first, found.radiance, found.rays);
+    const rng_key key = pixel_key(view, x, y, sample);
+    const ray cast = pixel_ray(view, x, y, key);
+    const path_result result =
+        ambient_radiance(view->scene, extent, &options->path, cast, key, options->reach);
+    return pixel_of(view, &cast, &result.first, result.radiance, result.rays);
 }
 
 /* Light tracing: light sources seen directly, plus the splats of the pixel. */
@@ -228,16 +228,16 @@ typedef struct light_pixels {
     double weight;         /* radiance of one unit of `sums`, W/(sr m^2) */
 } light_pixels;
 
-KD_FN pixel_sample light_pixel(const pixel_view *of, const light_pixels *splats, int32_t x,
+KD_FN pixel_sample light_pixel(const pixel_view *view, const light_pixels *splats, int32_t x,
                                int32_t y, uint32_t sample) {
-    const rng_key key = pixel_key(of, x, y, sample);
-    const ray cast = pixel_ray(of, x, y, key);
-    const path_result found = path_radiance(of->scene, SCENE_TREE, &splats->straight, cast, key);
-    const int64_t *sums = splats->sums + 3 * ((int64_t)y * of->width + x);
+    const rng_key key = pixel_key(view, x, y, sample);
+    const ray cast = pixel_ray(view, x, y, key);
+    const path_result result = path_radiance(view->scene, SCENE_TREE, &splats->straight, cast, key);
+    const int64_t *sums = splats->sums + 3 * ((int64_t)y * view->width + x);
     const vec3 sum = vec3_make((float)((double)sums[0] * splats->weight),
                                (float)((double)sums[1] * splats->weight),
                                (float)((double)sums[2] * splats->weight));
-    return pixel_of(of, &cast, &found.first, vec3_add(found.radiance, sum), found.rays);
+    return pixel_of(view, &cast, &result.first, vec3_add(result.radiance, sum), result.rays);
 }
 
 #endif

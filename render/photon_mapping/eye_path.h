@@ -23,25 +23,25 @@
 #include <stddef.h>
 
 /* Dimensions of sobol_draw beyond those of path.h: gather rays; points in media, first for sampling
-   lights, then (plus EYE_HAZE_SEEN) for phase function rays. */
-enum { EYE_DRAW_GATHER = 4, EYE_DRAW_HAZE = 8 };
+   lights, then (plus EYE_VOLUME_SEEN) for phase function rays. */
+enum { EYE_DRAW_GATHER = 4, EYE_DRAW_VOLUME = 8 };
 /* Points sampled in media on each segment of a camera path and of a gather ray. */
-enum { EYE_HAZE_SEEN = 4, EYE_HAZE_GATHERED = 1 };
+enum { EYE_VOLUME_SEEN = 4, EYE_VOLUME_GATHERED = 1 };
 
-/* Whether photon map lookups run inline. EYE_LOOKS: lookups in media and final gather do; lookups
-   at surfaces that the camera sees do, too, unless photon_view.later has a list. EYE_ASKS, on
-   devices: surfaces are only recorded in photon_view.later for a batched kernel. Every caller
-   passes a constant, the same one in all of a translation unit: the compiler then removes the other
-   branch, and with it the stack memory for photon lists, from functions that are not inlined
-   (KD_FN_APART). */
-typedef enum eye_way { EYE_LOOKS, EYE_ASKS } eye_way;
+/* Whether photon map lookups run inline. LOOKUP_INLINE: lookups in media and final gather do;
+   lookups at surfaces that the camera sees do, too, unless photon_view.later has a list.
+   LOOKUP_DEFERRED, on devices: surfaces are only recorded in photon_view.later for a batched
+   kernel. Every caller passes a constant, the same one in all of a translation unit: the compiler
+   then removes the other branch, and with it the stack memory for photon lists, from functions that
+   are not inlined (KD_FN_APART). */
+typedef enum lookup_mode { LOOKUP_INLINE, LOOKUP_DEFERRED } lookup_mode;
 
 /* Buffers of deferred lookups. */
 typedef struct eye_requests {
     eye_request *list;   /* NULL: lookups run inline */
     eye_packet *packets; /* used on devices only */
-    eye_asked *asked;    /* counts of both; may exceed the capacity */
-    uint32_t room;       /* capacity of each */
+    eye_asked *counts;   /* counts of both; may exceed the capacity */
+    uint32_t capacity;   /* capacity of each */
 } eye_requests;
 
 typedef struct photon_view {
@@ -51,7 +51,7 @@ typedef struct photon_view {
                            over ranks */
     tile_view tiles;
     path_options path;     /* its `scatterings` is ignored */
-    uint32_t final_gather; /* number of gather rays, at most FINAL_GATHER_MOST; 0: look up the
+    uint32_t final_gather; /* number of gather rays, at most FINAL_GATHER_MAX; 0: look up the
                               global map directly */
     float near;            /* gather rays shorter than this, in scene units, go on as paths */
 } photon_view;
@@ -60,10 +60,10 @@ typedef struct photon_view {
 typedef struct eye_path {
     rng_key key;
     path_state state;
-    path_result found;
-    int32_t depth; /* number of surface intersections */
-    bool emission; /* emission of the next surface or of the sky is added */
-    uint32_t haze; /* points to sample in media on each segment */
+    path_result result;
+    int32_t depth;   /* number of surface intersections */
+    bool emission;   /* emission of the next surface or of the sky is added */
+    uint32_t volume; /* points to sample in media on each segment */
     vec3 gathered; /* radiance of inline lookups at surfaces the camera sees; not in found.radiance,
                       as the batched order of sums adds it last */
     /* chain of deferred lookups, indices into the request list; KD_NONE: none */
@@ -71,8 +71,8 @@ typedef struct eye_path {
 } eye_path;
 
 KD_FN void eye_add(eye_path *path, vec3 radiance) {
-    path->found.radiance =
-        vec3_add(path->found.radiance, vec3_mul(path->state.throughput, radiance));
+    path->result.radiance =
+        vec3_add(path->result.radiance, vec3_mul(path->state.throughput, radiance));
 }
 
 KD_FN rng_block eye_draw(const eye_path *path, uint32_t dimension) {
@@ -85,8 +85,8 @@ KD_FN_APART void eye_add_direct(const scene_view *world, const photon_view *phot
                                 const surface *at, vec3 wo, bool both) {
     const rng_block random = eye_draw(path, PATH_DRAW_LIGHT);
     const path_options *options = &photons->path;
-    const uint32_t where = path->state.where;
-    uint32_t *rays = &path->found.rays;
+    const uint32_t where = path->state.medium;
+    uint32_t *rays = &path->result.rays;
     eye_add(path, both ? path_light(world, SCENE_TREE, options, at, wo, where, random, rays)
                        : path_light_alone(world, SCENE_TREE, options->cutouts, at, wo, where,
                                           random, rays));
@@ -101,7 +101,7 @@ KD_FN_APART vec3 photon_map_radiance(const photon_map_view *map, const tile_view
     photon_gather_at(map, tiles, &here, &gathered);
     if (gathered.count == 0 || !(gathered.radius > 0)) return vec3_all(0);
     const flux_sum sum =
-        photon_found_sum(map, at, wo, gathered.found, gathered.count, gathered.radius);
+        photon_found_sum(map, at, wo, gathered.neighbours, gathered.count, gathered.radius);
     return photon_sum_radiance(map, tiles, &here, gathered.radius, &sum);
 }
 
@@ -111,7 +111,7 @@ KD_FN vec3 photon_far_radiance(const photon_view *photons, const surface *at, ve
     const estimate_point here = estimate_point_of(at);
     vec3 irradiance;
     if (at->kind == MATERIAL_DIFFUSE &&
-        photon_known_irradiance(&photons->global, &here, &irradiance))
+        photon_precomputed_irradiance(&photons->global, &here, &irradiance))
         return vec3_scale(vec3_mul(at->diffuse, irradiance), 1 / KD_PI);
     return vec3_add(photon_map_radiance(&photons->caustic, &photons->tiles, at, wo),
                     photon_map_radiance(&photons->global, &photons->tiles, at, wo));
@@ -126,132 +126,135 @@ KD_FN bool eye_rays_meet_light(const scene_view *world) {
 /* path_passes for media that are crossed without sampling a collision. */
 KD_FN bool eye_passes(const scene_view *world, const path_options *options, path_state *state,
                       rng_key key, ray_hit *hit) {
-    const uint32_t met = hit->triangle, layers = state->layers;
+    const uint32_t hit_triangle = hit->triangle, layers = state->layers;
     const bool goes_on = path_passes(world, options, state, key, hit);
     if (state->layers > layers)
-        state->where = passage_beyond(world, met, state->cast.direction, state->where);
+        state->medium =
+            transmittance_beyond(world, hit_triangle, state->cast.direction, state->medium);
     return goes_on;
 }
 
 /* Phase function half of direct light in a medium: radiance of area lights and of the sky along a
    ray sampled from the phase function. The multiple importance sampling weight keeps it bounded
    close to a light, where sampling points on that light has unbounded variance. */
-KD_FN_APART vec3 eye_strayed_light(const scene_view *world, const photon_view *photons,
-                                   eye_path *path, const haze_point *at, rng_block random) {
+KD_FN_APART vec3 eye_volume_light(const scene_view *world, const photon_view *photons,
+                                  eye_path *path, const volume_point *at, rng_block random) {
     path_state state = path->state;
     state.place = at->position;
     state.throughput = vec3_all(1);
     (void)path_scatter_in(world, &state, 1, random); /* too early for roulette */
     ray_hit hit;
     do {
-        ++path->found.rays;
+        ++path->result.rays;
         ++state.step;
         hit = tritree_closest(&world->tree, state.cast);
         const float end = hit.triangle == KD_NONE ? INFINITY : hit.t;
-        state.throughput = passage_weaken(world, &state.cast, end, state.where, state.throughput);
+        state.throughput =
+            transmittance_weaken(world, &state.cast, end, state.medium, state.throughput);
     } while (eye_passes(world, &photons->path, &state, path->key, &hit));
     if (state.layers > PATH_LAYERS) return vec3_all(0);
     if (hit.triangle == KD_NONE) return path_sky(world, &state);
     const material *made = world->materials + world->mesh.triangle_materials[hit.triangle];
     if (vec3_is_zero(made->emission)) return vec3_all(0);
-    const surface met = path_surface(world, &state, hit, path->key);
-    return path_emission(world, &state, &met);
+    const surface hit_triangle = path_surface(world, &state, hit, path->key);
+    return path_emission(world, &state, &hit_triangle);
 }
 
 /* Adds the light that a medium scatters into a segment of the ray, estimated at sampled points. */
-KD_FN void eye_add_haze(const scene_view *world, const photon_view *photons, eye_path *path,
-                        const medium *in, float begin, float length) {
+KD_FN void eye_add_volume(const scene_view *world, const photon_view *photons, eye_path *path,
+                          const medium *medium, float begin, float length) {
     const path_state *state = &path->state;
-    haze_point at;
+    volume_point at;
     at.direction = state->cast.direction;
-    at.where = state->where == MEDIUM_FOG ? world->fog : state->where;
-    at.g = in->g;
-    if (vec3_is_zero(in->scattering)) return;
+    at.medium = state->medium == MEDIUM_FOG ? world->fog : state->medium;
+    at.g = medium->g;
+    if (vec3_is_zero(medium->scattering)) return;
     const rng_block spread = eye_draw(path, PATH_DRAW_MEDIUM);
     const bool both = eye_rays_meet_light(world);
     vec3 sum = vec3_all(0);
-    for (uint32_t i = 0; i < path->haze; ++i) {
-        const float u = ((float)i + spread.value[0]) / (float)path->haze;
-        const medium_place place = medium_draw_place(in, length, float_min(u, 0x1.fffffep-1f));
+    for (uint32_t i = 0; i < path->volume; ++i) {
+        const float u = ((float)i + spread.value[0]) / (float)path->volume;
+        const medium_place place = medium_draw_place(medium, length, float_min(u, 0x1.fffffep-1f));
         if (!(place.pdf > 0)) continue;
         at.position = ray_at(&state->cast, begin + place.length);
         vec3 direct =
-            path_light_in(world, SCENE_TREE, &photons->path, at.position, at.where, at.direction,
-                          both, eye_draw(path, EYE_DRAW_HAZE + i), &path->found.rays);
+            path_light_in(world, SCENE_TREE, &photons->path, at.position, at.medium, at.direction,
+                          both, eye_draw(path, EYE_DRAW_VOLUME + i), &path->result.rays);
         if (both)
-            direct = vec3_add(direct,
-                              eye_strayed_light(world, photons, path, &at,
-                                                eye_draw(path, EYE_DRAW_HAZE + EYE_HAZE_SEEN + i)));
-        const vec3 strayed = photon_haze(world, &photons->media, &at, &path->found.rays);
-        const vec3 all = vec3_add(vec3_mul(direct, in->scattering), strayed);
+            direct = vec3_add(
+                direct, eye_volume_light(world, photons, path, &at,
+                                         eye_draw(path, EYE_DRAW_VOLUME + EYE_VOLUME_SEEN + i)));
+        const vec3 volume_light =
+            photon_volume_radiance(world, &photons->media, &at, &path->result.rays);
+        const vec3 all = vec3_add(vec3_mul(direct, medium->scattering), volume_light);
         sum = vec3_along(sum, 1 / place.pdf, vec3_mul(place.reaching, all));
     }
-    eye_add(path, vec3_scale(sum, 1 / (float)path->haze));
+    eye_add(path, vec3_scale(sum, 1 / (float)path->volume));
 }
 
 /* Adds the light that a medium scatters into a segment of the ray, estimated from photon beams. */
 KD_FN void eye_add_beams(const scene_view *world, const photon_view *photons, eye_path *path,
-                         const medium *in, float begin, float length) {
+                         const medium *medium, float begin, float length) {
     const path_state *state = &path->state;
-    beam_flight on;
-    on.origin = ray_at(&state->cast, begin);
-    on.direction = state->cast.direction;
-    on.length = length;
-    on.where = state->where == MEDIUM_FOG ? world->fog : state->where;
-    on.in = in;
-    eye_add(path, beams_radiance(world, &photons->beams, &on, &path->found.rays));
+    beam_flight flight;
+    flight.origin = ray_at(&state->cast, begin);
+    flight.direction = state->cast.direction;
+    flight.length = length;
+    flight.medium_index = state->medium == MEDIUM_FOG ? world->fog : state->medium;
+    flight.medium = medium;
+    eye_add(path, beams_radiance(world, &photons->beams, &flight, &path->result.rays));
 }
 
 /* Handles the segment of the ray up to t = end: adds in-scattered light and attenuates the
    throughput. */
-KD_FN void eye_fly(const scene_view *world, const photon_view *photons, eye_way way, eye_path *path,
-                   float end) {
+KD_FN void eye_fly(const scene_view *world, const photon_view *photons, lookup_mode mode,
+                   eye_path *path, float end) {
     path_state *state = &path->state;
-    const medium *in = medium_of(world, state->where);
+    const medium *in = medium_of(world, state->medium);
     if (!in) return;
-    const medium_span span = passage_span(world, &state->cast, end);
+    const medium_span span = transmittance_span(world, &state->cast, end);
     const float length = span.end - span.begin; /* ray directions are unit vectors */
     if (!(length > 0)) return;
-    if (way == EYE_LOOKS && path->haze > 0) {
-        eye_add_haze(world, photons, path, in, span.begin, length);
+    if (mode == LOOKUP_INLINE && path->volume > 0) {
+        eye_add_volume(world, photons, path, in, span.begin, length);
         if (photons->beams.node_count) eye_add_beams(world, photons, path, in, span.begin, length);
     }
     state->throughput = vec3_mul(state->throughput, medium_transmittance(in, length));
 }
 
 /* path_advance for media that are crossed without sampling a collision. */
-KD_FN ray_hit eye_advance(const scene_view *world, const photon_view *photons, eye_way way,
+KD_FN ray_hit eye_advance(const scene_view *world, const photon_view *photons, lookup_mode mode,
                           eye_path *path) {
     path_state *state = &path->state;
     if (world->medium_count == 0)
-        return path_advance(world, SCENE_TREE, &photons->path, state, path->key, &path->found);
+        return path_advance(world, SCENE_TREE, &photons->path, state, path->key, &path->result);
     ray_hit hit;
     do {
-        ++path->found.rays;
+        ++path->result.rays;
         ++state->step;
         hit = tritree_closest(&world->tree, state->cast);
-        eye_fly(world, photons, way, path, hit.triangle == KD_NONE ? INFINITY : hit.t);
+        eye_fly(world, photons, mode, path, hit.triangle == KD_NONE ? INFINITY : hit.t);
     } while (eye_passes(world, &photons->path, state, path->key, &hit));
     return hit;
 }
 
 /* Advances to the next surface; returns false if the ray leaves the scene or the path has reached
    its maximum depth. Adds the emission of the surface or the sky if path->emission is set. */
-KD_FN_APART bool eye_next(const scene_view *world, const photon_view *photons, eye_way way,
+KD_FN_APART bool eye_next(const scene_view *world, const photon_view *photons, lookup_mode mode,
                           eye_path *path, surface *at, float *travelled) {
     if (path->depth >= photons->path.max_depth) return false;
     ++path->depth;
-    const ray_hit hit = eye_advance(world, photons, way, path);
+    const ray_hit hit = eye_advance(world, photons, mode, path);
     if (hit.triangle == KD_NONE) {
         if (path->emission)
-            path->found.radiance = vec3_add(path->found.radiance, path_sky(world, &path->state));
+            path->result.radiance = vec3_add(path->result.radiance, path_sky(world, &path->state));
         return false;
     }
     *at = path_surface(world, &path->state, hit, path->key);
     *travelled += hit.t; /* ray directions are unit vectors */
     if (path->emission)
-        path->found.radiance =
-            vec3_add(path->found.radiance, path_emission(world, &path->state, at));
+        path->result.radiance =
+            vec3_add(path->result.radiance, path_emission(world, &path->state, at));
     return true;
 }
 
@@ -272,7 +275,7 @@ KD_FN bool eye_mirrored(eye_path *path, const surface *at, vec3 wo) {
    ray started. */
 KD_FN bool eye_through_lenses(const scene_view *world, const photon_view *photons, eye_path *path,
                               surface *at, float *travelled) {
-    while (eye_next(world, photons, EYE_LOOKS, path, at, travelled)) {
+    while (eye_next(world, photons, LOOKUP_INLINE, path, at, travelled)) {
         if (surface_holds_photons(at)) return true;
         const vec3 wo = vec3_negate(path->state.cast.direction);
         if (!eye_scatter(path, at, wo, eye_draw(path, PATH_DRAW_SCATTER))) return false;
@@ -306,32 +309,32 @@ KD_FN void eye_gather_ray(const scene_view *world, const photon_view *photons, e
 
 /* Samples the BSDF once for both estimates: the BSDF half of direct light and, with final gather,
    the indirect light from other surfaces. */
-KD_FN void eye_gather(const scene_view *world, const photon_view *photons, eye_way way,
+KD_FN void eye_gather(const scene_view *world, const photon_view *photons, lookup_mode mode,
                       eye_path *path, const surface *at, vec3 wo) {
     const uint32_t rays = photons->final_gather ? photons->final_gather : 1;
     vec3 sum = vec3_all(0);
     for (uint32_t i = 0; i < rays; ++i) {
         eye_path part = *path;
-        part.found.radiance = vec3_all(0);
+        part.result.radiance = vec3_all(0);
         /* without final gather, the maps hold the light scattered in media */
-        part.haze = photons->final_gather ? EYE_HAZE_GATHERED : 0;
+        part.volume = photons->final_gather ? EYE_VOLUME_GATHERED : 0;
         /* The gather rays of all samples of a pixel are points of one low-discrepancy sequence. */
         part.key.path =
             path->key.path >> 32 << 32 | (uint32_t)((uint32_t)path->key.path * rays + i);
         const bool goes_on = eye_scatter(&part, at, wo, eye_draw(&part, EYE_DRAW_GATHER));
         if (goes_on && !part.state.specular) {
-            surface met;
+            surface hit_triangle;
             float travelled = 0;
             part.emission = true;
-            if (way == EYE_LOOKS && photons->final_gather)
+            if (mode == LOOKUP_INLINE && photons->final_gather)
                 eye_gather_ray(world, photons, &part, 0);
             else
-                eye_next(world, photons, way, &part, &met, &travelled);
+                eye_next(world, photons, mode, &part, &hit_triangle, &travelled);
         }
-        sum = vec3_add(sum, part.found.radiance);
-        path->found.rays = part.found.rays;
+        sum = vec3_add(sum, part.result.radiance);
+        path->result.rays = part.result.rays;
     }
-    path->found.radiance = vec3_along(path->found.radiance, 1 / (float)rays, sum);
+    path->result.radiance = vec3_along(path->result.radiance, 1 / (float)rays, sum);
 }
 
 #ifdef __CUDACC__
@@ -355,20 +358,20 @@ __device__ inline uint32_t eye_ask(const eye_requests *later, const surface *at,
     const int lane = threadIdx.x & 31, leader = __ffs(lanes) - 1;
     uint32_t place = 0;
     if (lane == leader) {
-        const eye_packet packet = {atomicAdd(&later->asked->requests, (uint32_t)__popc(lanes)),
+        const eye_packet packet = {atomicAdd(&later->counts->requests, (uint32_t)__popc(lanes)),
                                    (uint32_t)__popc(lanes)};
-        const uint32_t number = atomicAdd(&later->asked->packets, 1u);
-        if (number < later->room) later->packets[number] = packet;
+        const uint32_t number = atomicAdd(&later->counts->packets, 1u);
+        if (number < later->capacity) later->packets[number] = packet;
         place = packet.first;
     }
     place = __shfl_sync(lanes, place, leader) + __popc(lanes & ((1u << lane) - 1));
-    if (place >= later->room) return place;
+    if (place >= later->capacity) return place;
     eye_request *made = later->list + place;
     eye_request_place(made, at);
     made->wo = wo;
     made->throughput = throughput;
     made->next = KD_NONE;
-    if (last < later->room) later->list[last].next = place;
+    if (last < later->capacity) later->list[last].next = place;
     return place;
 #else
     (void)later, (void)at, (void)wo, (void)throughput;
@@ -382,8 +385,8 @@ __device__ inline uint32_t eye_ask(const eye_requests *later, const surface *at,
    thread-safe. */
 static inline void eye_note(const eye_requests *later, const surface *at, vec3 wo,
                             vec3 throughput) {
-    const uint32_t place = later->asked->requests++;
-    if (place >= later->room) return;
+    const uint32_t place = later->counts->requests++;
+    if (place >= later->capacity) return;
     eye_request *made = later->list + place;
     made->at = *at;
     made->wo = wo;
@@ -393,8 +396,8 @@ static inline void eye_note(const eye_requests *later, const surface *at, vec3 w
 #endif
 
 /* Adds the map lookups at a surface that the camera sees, or records them for later. */
-KD_FN void eye_add_maps(eye_path *path, const photon_view *photons, eye_way way, const surface *at,
-                        vec3 wo) {
+KD_FN void eye_add_maps(eye_path *path, const photon_view *photons, lookup_mode mode,
+                        const surface *at, vec3 wo) {
 #ifdef __CUDA_ARCH__
     if (photons->later.list) {
         const uint32_t last = path->last_request;
@@ -408,7 +411,7 @@ KD_FN void eye_add_maps(eye_path *path, const photon_view *photons, eye_way way,
         return;
     }
 #endif
-    if (way == EYE_ASKS) return;
+    if (mode == LOOKUP_DEFERRED) return;
     vec3 sum = photon_map_radiance(&photons->caustic, &photons->tiles, at, wo);
     if (!photons->final_gather)
         sum = vec3_add(sum, photon_map_radiance(&photons->global, &photons->tiles, at, wo));
@@ -417,25 +420,25 @@ KD_FN void eye_add_maps(eye_path *path, const photon_view *photons, eye_way way,
 
 /* Adds all light that a surface with photons sends towards `wo`, except for the mirror reflection
    of a smooth coat. */
-KD_FN void eye_look_up(const scene_view *world, const photon_view *photons, eye_way way,
-                       eye_path *path, const surface *at, vec3 wo) {
+KD_FN void eye_lookup(const scene_view *world, const photon_view *photons, lookup_mode mode,
+                      eye_path *path, const surface *at, vec3 wo) {
     eye_add_direct(world, photons, path, at, wo, path->depth < photons->path.max_depth);
-    eye_add_maps(path, photons, way, at, wo);
+    eye_add_maps(path, photons, mode, at, wo);
     /* gather_waves.cu traces the gather rays */
-    if (way == EYE_ASKS && photons->final_gather) return;
-    eye_gather(world, photons, way, path, at, wo);
+    if (mode == LOOKUP_DEFERRED && photons->final_gather) return;
+    eye_gather(world, photons, mode, path, at, wo);
 }
 
 /* Traces the path to its end. */
-KD_FN void eye_follow(const scene_view *world, const photon_view *photons, eye_way way,
+KD_FN void eye_follow(const scene_view *world, const photon_view *photons, lookup_mode mode,
                       eye_path *path) {
     surface at;
     float travelled = 0;
-    while (eye_next(world, photons, way, path, &at, &travelled)) {
-        if (path->depth == 1) path->found.first = at;
+    while (eye_next(world, photons, mode, path, &at, &travelled)) {
+        if (path->depth == 1) path->result.first = at;
         const vec3 wo = vec3_negate(path->state.cast.direction);
         if (surface_holds_photons(&at)) {
-            eye_look_up(world, photons, way, path, &at, wo);
+            eye_lookup(world, photons, mode, path, &at, wo);
             if (!eye_mirrored(path, &at, wo)) break;
             continue;
         }
@@ -450,8 +453,8 @@ KD_FN eye_path eye_begin(ray cast, rng_key key) {
     memset(&path, 0, sizeof path);
     path.key = key;
     path.state = path_begin(cast);
-    path.haze = EYE_HAZE_SEEN;
-    path.found.first.triangle = KD_NONE;
+    path.volume = EYE_VOLUME_SEEN;
+    path.result.first.triangle = KD_NONE;
     path.first_request = path.last_request = KD_NONE;
     path.emission = true;
     return path;
@@ -461,25 +464,25 @@ KD_FN eye_path eye_begin(ray cast, rng_key key) {
 KD_FN eye_path eye_begin_in(const scene_view *world, ray cast, rng_key key) {
     eye_path path = eye_begin(cast, key);
     if (world->medium_count > 0)
-        path.state.where = passage_around(world, SCENE_TREE, cast, &path.found.rays);
+        path.state.medium = transmittance_around(world, SCENE_TREE, cast, &path.result.rays);
     return path;
 }
 
 /* Traces the path of a camera ray with a unit direction. Radiance from map lookups is kept in
    `gathered` or deferred. */
-KD_FN eye_path photon_eye_path(const scene_view *world, const photon_view *photons, eye_way way,
-                               ray cast, rng_key key) {
+KD_FN eye_path photon_eye_path(const scene_view *world, const photon_view *photons,
+                               lookup_mode mode, ray cast, rng_key key) {
     eye_path path = eye_begin_in(world, cast, key);
-    eye_follow(world, photons, way, &path);
+    eye_follow(world, photons, mode, &path);
     return path;
 }
 
 /* Radiance along a camera ray with a unit direction, with inline lookups. */
 KD_FN path_result photon_eye_radiance(const scene_view *world, const photon_view *photons, ray cast,
                                       rng_key key) {
-    eye_path path = photon_eye_path(world, photons, EYE_LOOKS, cast, key);
-    path.found.radiance = vec3_add(path.found.radiance, path.gathered);
-    return path.found;
+    eye_path path = photon_eye_path(world, photons, LOOKUP_INLINE, cast, key);
+    path.result.radiance = vec3_add(path.result.radiance, path.gathered);
+    return path.result;
 }
 
 #endif

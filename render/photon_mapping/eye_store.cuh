@@ -1,7 +1,7 @@
 /* Camera paths of `photon`, `ppm` and `sppm` on a CUDA device, one sample of each pixel of a range
-   at a time, with deferred lookups (eye_waves.cu, gather_waves.cu) or inline ones (eye_walk.cu):
-   the host's interface, and what the kernels share: the storage of paths between two wavefronts,
-   kernel launches, and the results of lookups. */
+   at a time, with deferred lookups (eye_waves.cu, gather_waves.cu) or inline ones
+   (inline_lookup.cu): the host's interface, and what the kernels share: the storage of paths
+   between two wavefronts, kernel launches, and the results of lookups. */
 #ifndef KD_RENDER_PHOTON_MAPPING_EYE_STORE_CUH
 #define KD_RENDER_PHOTON_MAPPING_EYE_STORE_CUH
 #include "render/frame/path_run.cuh"
@@ -11,8 +11,8 @@
 
 enum {
     EYE_FEW = 1 << 15, /* paths below which a wavefront does not pay */
-    EYE_LOOK_FIRST = 4,
-    EYE_LOOK_EVERY = 2, /* wavefronts between two checks by the host */
+    EYE_POLL_FIRST = 4,
+    EYE_POLL_EVERY = 2, /* wavefronts between two checks by the host */
     EYE_FINISH_BLOCK = 32,
     EYE_FINISH_EACH = 8,
     EYE_ALL_BLOCK = 128,
@@ -57,36 +57,37 @@ struct eye_slots {
 /* Reserves device memory for the slots of `range`, one sample per pixel, with or without
    wavefronts, and for `together` final gather rays per slot; 0: no final gather. The caller sets
    the sample number (waves.range.begin) and camera_sample. */
-kd_status eye_slots_open(eye_slots *out, const frame *of, const sample_range *range, bool by_waves,
-                         uint32_t together);
-/* Traces the paths of all slots as photon_eye_path does with EYE_ASKS; requests go to
+kd_status eye_slots_open(eye_slots *out, const frame *frame, const sample_range *range,
+                         bool by_waves, uint32_t together);
+/* Traces the paths of all slots as photon_eye_path does with LOOKUP_DEFERRED; requests go to
    `photons->later`. Clears waves.counts and counts there. */
-kd_status eye_ask_slots(const frame *of, const photon_view *photons, const eye_slots *slots);
-/* As eye_ask_slots, with EYE_LOOKS; lookups at surfaces that the camera sees are requests if
+kd_status eye_ask_slots(const frame *frame, const photon_view *photons, const eye_slots *slots);
+/* As eye_ask_slots, with LOOKUP_INLINE; lookups at surfaces that the camera sees are requests if
    `photons->later` has a list. */
-kd_status eye_walk_slots(const frame *of, const photon_view *photons, const eye_slots *slots);
+kd_status inline_lookup_slots(const frame *frame, const photon_view *photons,
+                              const eye_slots *slots);
 /* Adds the final gather, once all requests are complete. */
-kd_status eye_gather_slots(const frame *of, const photon_maps_cuda *maps,
+kd_status eye_gather_slots(const frame *frame, const photon_maps_cuda *maps,
                            const photon_view *photons, const eye_slots *slots);
 /* Lays out the arrays for the ends of `rays` gather rays. */
-void lay_out_gather_ends(gather_ends *to, cuda_arena *arena, uint64_t rays);
+void lay_out_gather_ends(gather_ends *ends, cuda_arena *arena, uint64_t rays);
 
 /* Paths without media and cut-outs do not use `layers` and `where`: these store `number`, which
    must be small, and `word` instead. */
-__device__ __forceinline__ void store_eye_path(const path_store &to, uint32_t at, wave_path p,
+__device__ __forceinline__ void store_eye_path(const path_store &store, uint32_t at, wave_path p,
                                                uint32_t number, uint32_t word) {
     p.state.layers = number;
-    p.state.where = word;
-    store_path(to, at, p);
+    p.state.medium = word;
+    store_path(store, at, p);
 }
 
-__device__ __forceinline__ wave_path load_eye_path(const path_store &from, uint32_t at,
+__device__ __forceinline__ wave_path load_eye_path(const path_store &store, uint32_t at,
                                                    uint32_t *number, uint32_t *word) {
-    wave_path p = load_path(from, at);
+    wave_path p = load_path(store, at);
     *number = p.state.layers;
-    *word = p.state.where;
+    *word = p.state.medium;
     p.state.layers = 0;
-    p.state.where = MEDIUM_FOG;
+    p.state.medium = MEDIUM_FOG;
     p.state.flies = false;
     return p;
 }
@@ -110,36 +111,36 @@ kd_status start_eye(const wave_run *run, const photon_view *photons, const eye_s
                     KERNEL kernel, int block, const char *name) {
     unsigned blocks = 0;
     KD_TRY(cuda_resident_blocks(&blocks, kernel, block));
-    kernel<<<blocks, block>>>(run->of->there->scene.view, *photons, *slots, run->wave);
+    kernel<<<blocks, block>>>(run->frame->device_frame->scene.view, *photons, *slots, run->wave);
     KD_CUDA_LAUNCHED(name);
     return KD_OK;
 }
 
 /* --- results of requests, once the gathering kernels are complete ----------------------------- */
 
-struct shown_requests {
+struct lookup_results {
     const eye_request *requests;
     const flux_sum *sums[2]; /* global, caustic */
     const float *radii[2];
     const float *integrals[2]; /* over tiles */
 };
 
-__device__ __forceinline__ vec3 shown_by(const photon_map_view &map, const shown_requests &of,
+__device__ __forceinline__ vec3 shown_by(const photon_map_view &map, const lookup_results &results,
                                          int which, uint32_t request) {
-    const flux_sum sum = of.sums[which][request];
-    const float radius = of.radii[which][request];
+    const flux_sum sum = results.sums[which][request];
+    const float radius = results.radii[which][request];
     if (!(radius > 0) || flux_sum_is_zero(&sum)) return vec3_all(0);
-    return photon_sum_over(&map, &sum, of.integrals[which][request], radius);
+    return photon_sum_over(&map, &sum, results.integrals[which][request], radius);
 }
 
 /* Radiance of a request's surface towards its `wo`. */
 __device__ __forceinline__ vec3 shown_by_global(const photon_view &photons,
-                                                const shown_requests &of, uint32_t request) {
-    return shown_by(photons.global, of, 0, request);
+                                                const lookup_results &results, uint32_t request) {
+    return shown_by(photons.global, results, 0, request);
 }
 __device__ __forceinline__ vec3 shown_by_caustic(const photon_view &photons,
-                                                 const shown_requests &of, uint32_t request) {
-    return shown_by(photons.caustic, of, 1, request);
+                                                 const lookup_results &results, uint32_t request) {
+    return shown_by(photons.caustic, results, 1, request);
 }
 
 #endif

@@ -56,107 +56,111 @@ struct eye_shaded {
     bool goes_on;  /* the next ray is already set */
 };
 
-__device__ __forceinline__ vec3 eye_of(const eye_shaded &on) {
-    return vec3_negate(on.path.state.cast.direction);
+__device__ __forceinline__ vec3 eye_of(const eye_shaded &shaded) {
+    return vec3_negate(shaded.path.state.cast.direction);
 }
 
 template <bool diffuse>
 __device__ __forceinline__ void eye_arrive(const scene_view &scene, const path_waves &w,
-                                           const path_store &from, uint32_t i, eye_shaded &on) {
-    on.is_there = on.lands = on.goes_on = false;
-    on.path.depth = 0;
+                                           const path_store &store, uint32_t i,
+                                           eye_shaded &shaded) {
+    shaded.is_there = shaded.lands = shaded.goes_on = false;
+    shaded.path.depth = 0;
     if (i == KD_NONE) return;
-    on.path = load_eye_path(from, i, &on.part, &on.last_request);
-    if (on.path.slot == KD_NONE) return;
-    path_state &state = on.path.state;
+    shaded.path = load_eye_path(store, i, &shaded.part, &shaded.last_request);
+    if (shaded.path.slot == KD_NONE) return;
+    path_state &state = shaded.path.state;
     const ray_hit hit = load_stored_hit(w.hits, i);
-    on.key = key_of_slot(w, place_of_slot(w, on.path.slot));
+    shaded.key = key_of_slot(w, place_of_slot(w, shaded.path.slot));
     ++state.step;
-    on.at.triangle = KD_NONE;
+    shaded.at.triangle = KD_NONE;
     if (hit.triangle == KD_NONE) {
-        if (on.path.depth == 1) store_first(scene, w, on.path.slot, &state.cast, &on.at);
-        add_radiance(w, on.path.slot, path_sky(&scene, &state));
+        if (shaded.path.depth == 1)
+            store_first(scene, w, shaded.path.slot, &state.cast, &shaded.at);
+        add_radiance(w, shaded.path.slot, path_sky(&scene, &state));
         return;
     }
-    on.at = path_surface(&scene, &state, hit, on.key);
-    as_listed<diffuse>(on.at);
-    if (on.path.depth == 1) store_first(scene, w, on.path.slot, &state.cast, &on.at);
-    add_radiance(w, on.path.slot, path_emission(&scene, &state, &on.at));
-    on.is_there = on.part == EYE_MAIN;
-    on.lands = surface_holds_photons(&on.at);
+    shaded.at = path_surface(&scene, &state, hit, shaded.key);
+    as_listed<diffuse>(shaded.at);
+    if (shaded.path.depth == 1) store_first(scene, w, shaded.path.slot, &state.cast, &shaded.at);
+    add_radiance(w, shaded.path.slot, path_emission(&scene, &state, &shaded.at));
+    shaded.is_there = shaded.part == EYE_MAIN;
+    shaded.lands = surface_holds_photons(&shaded.at);
 }
 
 /* Evaluates all light of a surface that also mirrors, and continues with the reflection. */
-__device__ __noinline__ void eye_look_and_mirror(const scene_view *scene,
-                                                 const photon_view *photons, const eye_slots *slots,
-                                                 eye_shaded *on) {
+__device__ __noinline__ void eye_lookup_and_mirror(const scene_view *scene,
+                                                   const photon_view *photons,
+                                                   const eye_slots *slots, eye_shaded *shaded) {
     const path_waves &w = slots->waves;
-    const uint32_t slot = on->path.slot;
-    eye_path path = eye_begin(on->path.state.cast, on->key);
-    path.state = on->path.state;
-    path.depth = (int32_t)on->path.depth;
-    path.found.radiance = first_three(w.radiance[slot]);
-    path.last_request = on->last_request;
+    const uint32_t slot = shaded->path.slot;
+    eye_path path = eye_begin(shaded->path.state.cast, shaded->key);
+    path.state = shaded->path.state;
+    path.depth = (int32_t)shaded->path.depth;
+    path.result.radiance = first_three(w.radiance[slot]);
+    path.last_request = shaded->last_request;
     path.first_request = slots->first_request[slot];
-    eye_look_up(scene, photons, EYE_ASKS, &path, &on->at, eye_of(*on));
-    on->goes_on = eye_mirrored(&path, &on->at, eye_of(*on));
-    on->path.state = path.state;
-    on->last_request = path.last_request;
-    w.radiance[slot] = with_fourth(path.found.radiance, 0);
+    eye_lookup(scene, photons, LOOKUP_DEFERRED, &path, &shaded->at, eye_of(*shaded));
+    shaded->goes_on = eye_mirrored(&path, &shaded->at, eye_of(*shaded));
+    shaded->path.state = path.state;
+    shaded->last_request = path.last_request;
+    w.radiance[slot] = with_fourth(path.result.radiance, 0);
     slots->first_request[slot] = path.first_request;
-    atomicAdd((unsigned long long *)&w.counts->rays, (unsigned long long)path.found.rays);
-    on->is_there = false;
+    atomicAdd((unsigned long long *)&w.counts->rays, (unsigned long long)path.result.rays);
+    shaded->is_there = false;
 }
 
 /* Records the request, and samples a light for direct light. */
 template <bool diffuse>
 __device__ __forceinline__ void
 eye_ask_for_light(const scene_view &scene, const photon_view &photons, const eye_slots &slots,
-                  uint32_t *shadows, eye_shaded &on) {
-    if (!on.is_there) return;
+                  uint32_t *shadows, eye_shaded &shaded) {
+    if (!shaded.is_there) return;
     const path_waves &w = slots.waves;
-    const path_state &state = on.path.state;
-    if (!diffuse && on.lands && surface_mirrors(&on.at)) {
-        eye_look_and_mirror(&scene, &photons, &slots, &on);
+    const path_state &state = shaded.path.state;
+    if (!diffuse && shaded.lands && surface_mirrors(&shaded.at)) {
+        eye_lookup_and_mirror(&scene, &photons, &slots, &shaded);
         return;
     }
-    if (on.lands) {
-        const uint32_t last = on.last_request;
-        on.last_request = eye_ask(&photons.later, &on.at, eye_of(on), state.throughput, last);
-        if (last == KD_NONE) slots.first_request[on.path.slot] = on.last_request;
-    } else if (surface_is_specular(&on.at)) {
+    if (shaded.lands) {
+        const uint32_t last = shaded.last_request;
+        shaded.last_request =
+            eye_ask(&photons.later, &shaded.at, eye_of(shaded), state.throughput, last);
+        if (last == KD_NONE) slots.first_request[shaded.path.slot] = shaded.last_request;
+    } else if (surface_is_specular(&shaded.at)) {
         return;
     }
-    as_listed<diffuse>(on.at);
-    path_asked asked;
-    const bool both = !on.lands || (int32_t)on.path.depth < photons.path.max_depth;
-    const bool asks = path_ask_at(&scene, &on.at, eye_of(on), state.where, both,
-                                  sobol_draw(on.key, state.step, PATH_DRAW_LIGHT), &asked);
+    as_listed<diffuse>(shaded.at);
+    path_asked request;
+    const bool both = !shaded.lands || (int32_t)shaded.path.depth < photons.path.max_depth;
+    const bool asks = path_ask_at(&scene, &shaded.at, eye_of(shaded), state.medium, both,
+                                  sobol_draw(shaded.key, state.step, PATH_DRAW_LIGHT), &request);
     /* what is certain to be added is 0, or NaN */
-    add_radiance(w, on.path.slot,
-                 vec3_mul(state.throughput, path_asked_light(&asked, vec3_all(0))));
-    if (asks) store_shadow<false>(w, take_place(shadows), on.path, asked);
+    add_radiance(w, shaded.path.slot,
+                 vec3_mul(state.throughput, path_asked_light(&request, vec3_all(0))));
+    if (asks) store_shadow<false>(w, take_place(shadows), shaded.path, request);
 }
 
 /* Returns true if the path has another ray. */
 template <bool diffuse>
 __device__ __forceinline__ bool eye_goes_on(const photon_view &photons, const eye_slots &slots,
-                                            eye_shaded &on) {
-    path_state &state = on.path.state;
-    if (on.is_there && on.lands && photons.final_gather) { /* gather rays start here later */
-        store_eye_path(slots.landed, on.path.slot, on.path, 0, 0);
+                                            eye_shaded &shaded) {
+    path_state &state = shaded.path.state;
+    if (shaded.is_there && shaded.lands &&
+        photons.final_gather) { /* gather rays start here later */
+        store_eye_path(slots.landed, shaded.path.slot, shaded.path, 0, 0);
         return false;
     }
-    const int32_t depth = (int32_t)on.path.depth++;
-    if (on.is_there) {
+    const int32_t depth = (int32_t)shaded.path.depth++;
+    if (shaded.is_there) {
         const rng_block random =
-            sobol_draw(on.key, state.step, on.lands ? EYE_DRAW_GATHER : PATH_DRAW_SCATTER);
-        as_listed<diffuse>(on.at);
-        on.goes_on = path_scatter(&state, &on.at, eye_of(on), depth, random) &&
-                     !(on.lands && state.specular);
-        if (on.lands) on.part = EYE_DRAWN_HALF;
+            sobol_draw(shaded.key, state.step, shaded.lands ? EYE_DRAW_GATHER : PATH_DRAW_SCATTER);
+        as_listed<diffuse>(shaded.at);
+        shaded.goes_on = path_scatter(&state, &shaded.at, eye_of(shaded), depth, random) &&
+                         !(shaded.lands && state.specular);
+        if (shaded.lands) shaded.part = EYE_DRAWN_HALF;
     }
-    return on.goes_on && depth < photons.path.max_depth;
+    return shaded.goes_on && depth < photons.path.max_depth;
 }
 
 /* Data flow: as wave_shade; reads the paths of the lists and their hits; writes radiance, first
@@ -176,14 +180,16 @@ __launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) 
         fetch_ahead(w.hits + i);
     };
     const auto shade = [&](uint32_t i) {
-        eye_shaded on;
-        eye_arrive<diffuse>(scene, w, from, i, on);
+        eye_shaded shaded;
+        eye_arrive<diffuse>(scene, w, from, i, shaded);
         __syncthreads();
-        eye_ask_for_light<diffuse>(scene, photons, slots, &now->shadows, on);
+        eye_ask_for_light<diffuse>(scene, photons, slots, &now->shadows, shaded);
         __syncthreads();
-        const bool goes_on = eye_goes_on<diffuse>(photons, slots, on);
+        const bool goes_on = eye_goes_on<diffuse>(photons, slots, shaded);
         __syncthreads();
-        if (goes_on) store_eye_path(to, take_place(&next->rays), on.path, on.part, on.last_request);
+        if (goes_on)
+            store_eye_path(to, take_place(&next->rays), shaded.path, shaded.part,
+                           shaded.last_request);
     };
     shade_chunks(w.kinds, &now->kinds, cursor, diffuse ? 0 : 1, diffuse ? 1 : (uint32_t)WAVE_LISTS,
                  fetch, shade);
@@ -212,32 +218,32 @@ struct eye_rest {
 
 /* Starts the path of slot i; returns false if there is none. */
 __device__ __forceinline__ bool eye_start(const scene_view &scene, const eye_slots &slots,
-                                          uint32_t i, eye_rest *on) {
+                                          uint32_t i, eye_rest *rest) {
     slots.first_request[i] = KD_NONE;
-    if (!slot_begins(slots, i, &on->first)) return false;
-    on->path =
-        eye_begin_in(&scene, on->first, key_of_slot(slots.waves, place_of_slot(slots.waves, i)));
-    on->stored.slot = i;
-    on->stored.depth = 1;
-    on->part = EYE_MAIN;
+    if (!slot_begins(slots, i, &rest->first)) return false;
+    rest->path =
+        eye_begin_in(&scene, rest->first, key_of_slot(slots.waves, place_of_slot(slots.waves, i)));
+    rest->stored.slot = i;
+    rest->stored.depth = 1;
+    rest->part = EYE_MAIN;
     return true;
 }
 
 /* Loads path i of the wavefront; returns false if it is empty. */
-__device__ __forceinline__ bool eye_resume(const eye_slots &slots, const path_store &from,
-                                           uint32_t i, eye_rest *on) {
+__device__ __forceinline__ bool eye_resume(const eye_slots &slots, const path_store &store,
+                                           uint32_t i, eye_rest *rest) {
     const path_waves &w = slots.waves;
     uint32_t last_request;
-    on->stored = load_eye_path(from, i, &on->part, &last_request);
-    const uint32_t slot = on->stored.slot;
+    rest->stored = load_eye_path(store, i, &rest->part, &last_request);
+    const uint32_t slot = rest->stored.slot;
     if (slot == KD_NONE) return false;
-    on->first = on->stored.state.cast;
-    on->path = eye_begin(on->first, key_of_slot(w, place_of_slot(w, slot)));
-    on->path.state = on->stored.state;
-    on->path.depth = (int32_t)on->stored.depth - 1;
-    on->path.found.radiance = first_three(w.radiance[slot]);
-    on->path.last_request = last_request;
-    on->path.first_request = slots.first_request[slot];
+    rest->first = rest->stored.state.cast;
+    rest->path = eye_begin(rest->first, key_of_slot(w, place_of_slot(w, slot)));
+    rest->path.state = rest->stored.state;
+    rest->path.depth = (int32_t)rest->stored.depth - 1;
+    rest->path.result.radiance = first_three(w.radiance[slot]);
+    rest->path.last_request = last_request;
+    rest->path.first_request = slots.first_request[slot];
     return true;
 }
 
@@ -254,24 +260,25 @@ __launch_bounds__(finish_block(all), all ? EYE_ALL_EACH : EYE_FINISH_EACH) void 
     const uint32_t count = all ? w.slots : wave_at(w, wave)->rays;
     uint32_t rays = 0;
     for (uint32_t i = spread_first(count); i < count; i += gridDim.x * finish_block(all)) {
-        eye_rest on;
-        if (!(all ? eye_start(scene, slots, i, &on)
-                  : eye_resume(slots, w.stores[wave % 2], i, &on)))
+        eye_rest rest;
+        if (!(all ? eye_start(scene, slots, i, &rest)
+                  : eye_resume(slots, w.stores[wave % 2], i, &rest)))
             continue;
-        if (on.part == EYE_MAIN) {
-            eye_follow(&scene, &photons, EYE_ASKS, &on.path);
-            if (photons.final_gather && on.path.first_request != KD_NONE)
-                store_landed(slots, on.stored, on.path);
+        if (rest.part == EYE_MAIN) {
+            eye_follow(&scene, &photons, LOOKUP_DEFERRED, &rest.path);
+            if (photons.final_gather && rest.path.first_request != KD_NONE)
+                store_landed(slots, rest.stored, rest.path);
         } else {
-            surface met;
+            surface hit_surface;
             float travelled = 0;
-            (void)eye_next(&scene, &photons, EYE_ASKS, &on.path, &met, &travelled);
+            (void)eye_next(&scene, &photons, LOOKUP_DEFERRED, &rest.path, &hit_surface, &travelled);
         }
-        const uint32_t slot = on.stored.slot;
-        w.radiance[slot] = with_fourth(on.path.found.radiance, 0);
-        slots.first_request[slot] = on.path.first_request;
-        if (on.stored.depth == 1) store_first(scene, w, slot, &on.first, &on.path.found.first);
-        rays += on.path.found.rays;
+        const uint32_t slot = rest.stored.slot;
+        w.radiance[slot] = with_fourth(rest.path.result.radiance, 0);
+        slots.first_request[slot] = rest.path.first_request;
+        if (rest.stored.depth == 1)
+            store_first(scene, w, slot, &rest.first, &rest.path.result.first);
+        rays += rest.path.result.rays;
     }
     take_counts(w.counts, rays, 0);
 }
@@ -302,7 +309,7 @@ kd_status go_by_waves(wave_run *run, const photon_view *photons, const eye_slots
     for (;; ++run->wave) {
         KD_TRY(plan_wave(run, true));
         if (run->wave == 0) KD_TRY(eye_begin_paths(slots));
-        if (run->wave >= EYE_LOOK_FIRST && run->wave % EYE_LOOK_EVERY == 0) {
+        if (run->wave >= EYE_POLL_FIRST && run->wave % EYE_POLL_EVERY == 0) {
             wave_record seen;
             KD_TRY(device_memory_download(&seen, record_of(run), sizeof seen));
             if (seen.rays <= min((uint32_t)EYE_FEW, run->work.capacity / 8)) return KD_OK;
@@ -311,31 +318,31 @@ kd_status go_by_waves(wave_run *run, const photon_view *photons, const eye_slots
     }
 }
 
-void lay_out_slots(eye_slots *to, cuda_arena *arena) {
-    path_waves *w = &to->waves;
+void lay_out_slots(eye_slots *eye_slots, cuda_arena *arena) {
+    path_waves *w = &eye_slots->waves;
     const uint64_t slots = w->slots;
-    if (to->by_waves) lay_out_waves(w, arena, false);
-    if (!to->by_waves) lay_out_samples(w, arena);
+    if (eye_slots->by_waves) lay_out_waves(w, arena, false);
+    if (!eye_slots->by_waves) lay_out_samples(w, arena);
     w->counts = (sample_counts *)cuda_arena_take(arena, 1, sizeof(sample_counts));
-    to->first_request = (uint32_t *)cuda_arena_take(arena, slots, sizeof(uint32_t));
-    if (!to->together) return;
-    lay_out_store(&to->landed, arena, slots);
-    to->part = (float4 *)cuda_arena_take(arena, w->capacity, sizeof(float4));
-    to->gathered = (float4 *)cuda_arena_take(arena, slots, sizeof(float4));
-    lay_out_gather_ends(&to->ends, arena, w->capacity);
+    eye_slots->first_request = (uint32_t *)cuda_arena_take(arena, slots, sizeof(uint32_t));
+    if (!eye_slots->together) return;
+    lay_out_store(&eye_slots->landed, arena, slots);
+    eye_slots->part = (float4 *)cuda_arena_take(arena, w->capacity, sizeof(float4));
+    eye_slots->gathered = (float4 *)cuda_arena_take(arena, slots, sizeof(float4));
+    lay_out_gather_ends(&eye_slots->ends, arena, w->capacity);
 }
 
 } // namespace
 
-kd_status eye_slots_open(eye_slots *out, const frame *of, const sample_range *range, bool by_waves,
-                         uint32_t together) {
+kd_status eye_slots_open(eye_slots *out, const frame *frame, const sample_range *range,
+                         bool by_waves, uint32_t together) {
     path_waves *w = &out->waves;
     memset(out, 0, sizeof *out);
-    w->view = integrator_view(of);
+    w->view = integrator_view(frame);
     w->view.scene = NULL;
     w->range = *range;
     w->range.count = 1;
-    w->pixels = of->there->pixels;
+    w->pixels = frame->device_frame->pixels;
     w->across = (uint32_t)(range->width + 7) / 8;
     w->tiled = (uint32_t)frame_cuda_tiled_pixels(range->width, range->bottom - range->top);
     w->slots = w->tiled;
@@ -344,23 +351,24 @@ kd_status eye_slots_open(eye_slots *out, const frame *of, const sample_range *ra
     out->together = together;
     cuda_arena arena = {NULL, 0};
     lay_out_slots(out, &arena);
-    KD_TRY(device_buffer_reserve(&of->there->work, arena.used));
-    arena.base = (char *)of->there->work.memory;
+    KD_TRY(device_buffer_reserve(&frame->device_frame->work, arena.used));
+    arena.base = (char *)frame->device_frame->work.memory;
     arena.used = 0;
     lay_out_slots(out, &arena);
-    return frame_cuda_pack(of->there);
+    return frame_cuda_pack(frame->device_frame);
 }
 
-kd_status eye_ask_slots(const frame *of, const photon_view *photons, const eye_slots *slots) {
+kd_status eye_ask_slots(const frame *frame, const photon_view *photons, const eye_slots *slots) {
     wave_run run;
-    run.of = of;
+    run.frame = frame;
     run.work = slots->waves;
     run.general = false;
     run.wave = 0;
     KD_CUDA(cudaMemsetAsync(run.work.counts, 0, sizeof *run.work.counts));
     if (!slots->by_waves) {
         const unsigned blocks = (run.work.slots + EYE_ALL_BLOCK - 1) / EYE_ALL_BLOCK;
-        eye_finish<true><<<blocks, EYE_ALL_BLOCK>>>(of->there->scene.view, *photons, *slots, 0);
+        eye_finish<true>
+            <<<blocks, EYE_ALL_BLOCK>>>(frame->device_frame->scene.view, *photons, *slots, 0);
         KD_CUDA_LAUNCHED("eye_finish of all");
         return KD_OK;
     }

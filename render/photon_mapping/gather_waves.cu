@@ -18,8 +18,8 @@
    Data flow: for a range of ray numbers: gather_begin, one thread per ray, reads requests and
               landed, and writes paths; in each wavefront gather_shade, for diffuse and for other
               surfaces, reads paths and hits, and writes part, shadow rays, ends and the next paths;
-              wave_add adds to part; photon_maps_cuda_known answers the known ends; gather_known,
-              one thread per known end, writes part or requests; the gathering kernels answer
+              wave_add adds to part; photon_maps_cuda_irradiance_lookup answers the known ends;
+   gather_known, one thread per known end, writes part or requests; the gathering kernels answer
               requests; gather_add, one thread per request, adds to part; gather_sum, one thread per
               slot, adds part to the sum, and after the last number to the radiance. */
 #include "photon/maps/maps_device.h"
@@ -109,14 +109,14 @@ __launch_bounds__(KNOWN_BLOCK) void gather_known(const __grid_constant__ eye_slo
 
 __global__ __launch_bounds__(GATHER_BLOCK) void gather_add(
     const __grid_constant__ photon_view photons, const __grid_constant__ eye_slots slots,
-    const __grid_constant__ shown_requests of, uint32_t count) {
+    const __grid_constant__ lookup_results results, uint32_t count) {
     for (uint32_t i = blockIdx.x * GATHER_BLOCK + threadIdx.x; i < count;
          i += gridDim.x * GATHER_BLOCK) {
-        const uint32_t slot = of.requests[i].next >> 1;
-        const bool far = of.requests[i].next & 1;
-        vec3 seen = shown_by_caustic(photons, of, i);
-        if (far) seen = vec3_add(seen, shown_by_global(photons, of, i));
-        add_radiance(slots.waves, slot, vec3_mul(of.requests[i].throughput, seen));
+        const uint32_t slot = results.requests[i].next >> 1;
+        const bool far = results.requests[i].next & 1;
+        vec3 seen = shown_by_caustic(photons, results, i);
+        if (far) seen = vec3_add(seen, shown_by_global(photons, results, i));
+        add_radiance(slots.waves, slot, vec3_mul(results.requests[i].throughput, seen));
     }
 }
 
@@ -150,14 +150,14 @@ __global__ __launch_bounds__(BEGIN_BLOCK,
         w.radiance[ray] = make_float4(0, 0, 0, 0);
         const uint32_t request = slots.first_request[slot];
         if (request == KD_NONE) continue;
-        const eye_request &asked = photons.later.list[request];
+        const eye_request &lookup = photons.later.list[request];
         uint32_t number, word;
         wave_path p = load_eye_path(slots.landed, slot, &number, &word);
         const int32_t depth = (int32_t)p.depth++;
         if (depth >= photons.path.max_depth) continue;
         const rng_block random =
             sobol_draw(gather_key(slots, photons, ray), p.state.step, EYE_DRAW_GATHER);
-        if (!path_scatter(&p.state, &asked.at, asked.wo, depth, random) || p.state.specular)
+        if (!path_scatter(&p.state, &lookup.at, lookup.wo, depth, random) || p.state.specular)
             continue;
         p.slot = ray;
         store_eye_path(w.stores[wave % 2], take_place(&now->rays), p, 1, 0);
@@ -177,89 +177,92 @@ struct gather_shaded {
     bool near;     /* too close for a lookup: the ray continues as a path */
 };
 
-__device__ __forceinline__ vec3 gather_eye(const gather_shaded &on) {
-    return vec3_negate(on.path.state.cast.direction);
+__device__ __forceinline__ vec3 gather_eye(const gather_shaded &shaded) {
+    return vec3_negate(shaded.path.state.cast.direction);
 }
 
 template <bool diffuse>
 __device__ __forceinline__ void gather_arrive(const scene_view &scene, const photon_view &photons,
-                                              const eye_slots &slots, const path_store &from,
-                                              uint32_t i, gather_shaded &on) {
+                                              const eye_slots &slots, const path_store &store,
+                                              uint32_t i, gather_shaded &shaded) {
     const path_waves &w = slots.waves;
     uint32_t number, word;
-    on.is_there = on.lands = on.near = false;
-    on.path.depth = 0;
+    shaded.is_there = shaded.lands = shaded.near = false;
+    shaded.path.depth = 0;
     if (i == KD_NONE) return;
-    on.path = load_eye_path(from, i, &number, &word);
-    on.emission = number != 0;
-    on.travelled = __uint_as_float(word);
-    on.key = gather_key(slots, photons, on.path.slot);
-    path_state &state = on.path.state;
+    shaded.path = load_eye_path(store, i, &number, &word);
+    shaded.emission = number != 0;
+    shaded.travelled = __uint_as_float(word);
+    shaded.key = gather_key(slots, photons, shaded.path.slot);
+    path_state &state = shaded.path.state;
     const ray_hit hit = load_stored_hit(w.hits, i);
     ++state.step;
     if (hit.triangle == KD_NONE) {
-        if (on.emission) add_radiance(w, on.path.slot, path_sky(&scene, &state));
+        if (shaded.emission) add_radiance(w, shaded.path.slot, path_sky(&scene, &state));
         return;
     }
-    on.at = path_surface(&scene, &state, hit, on.key);
-    as_listed<diffuse>(on.at);
-    on.travelled += hit.t;
-    if (on.emission) add_radiance(w, on.path.slot, path_emission(&scene, &state, &on.at));
-    on.is_there = true;
-    on.lands = surface_holds_photons(&on.at);
-    on.near =
-        on.lands && on.travelled < photons.near && (int32_t)on.path.depth < photons.path.max_depth;
+    shaded.at = path_surface(&scene, &state, hit, shaded.key);
+    as_listed<diffuse>(shaded.at);
+    shaded.travelled += hit.t;
+    if (shaded.emission)
+        add_radiance(w, shaded.path.slot, path_emission(&scene, &state, &shaded.at));
+    shaded.is_there = true;
+    shaded.lands = surface_holds_photons(&shaded.at);
+    shaded.near = shaded.lands && shaded.travelled < photons.near &&
+                  (int32_t)shaded.path.depth < photons.path.max_depth;
 }
 
 /* Samples a light for direct light. */
 template <bool diffuse>
 __device__ __forceinline__ void gather_ask(const scene_view &scene, const eye_slots &slots,
-                                           uint32_t *shadows, gather_shaded &on) {
-    if (!on.lands) return;
+                                           uint32_t *shadows, gather_shaded &shaded) {
+    if (!shaded.lands) return;
     const path_waves &w = slots.waves;
-    const path_state &state = on.path.state;
-    path_asked asked;
-    as_listed<diffuse>(on.at);
-    const bool asks = path_ask_at(&scene, &on.at, gather_eye(on), state.where, on.near,
-                                  sobol_draw(on.key, state.step, PATH_DRAW_LIGHT), &asked);
-    add_radiance(w, on.path.slot,
-                 vec3_mul(state.throughput, path_asked_light(&asked, vec3_all(0))));
-    if (asks) store_shadow<false>(w, take_place(shadows), on.path, asked);
+    const path_state &state = shaded.path.state;
+    path_asked request;
+    as_listed<diffuse>(shaded.at);
+    const bool asks = path_ask_at(&scene, &shaded.at, gather_eye(shaded), state.medium, shaded.near,
+                                  sobol_draw(shaded.key, state.step, PATH_DRAW_LIGHT), &request);
+    add_radiance(w, shaded.path.slot,
+                 vec3_mul(state.throughput, path_asked_light(&request, vec3_all(0))));
+    if (asks) store_shadow<false>(w, take_place(shadows), shaded.path, request);
 }
 
 /* Records the lookup to be added after the shadow ray. Lanes with different kinds of lookups take
    turns, so that packets contain one kind only. */
 template <bool diffuse>
-__device__ __forceinline__ void gather_look(const photon_view &photons, const eye_slots &slots,
-                                            gather_shaded &on) {
-    as_listed<diffuse>(on.at);
-    const uint32_t slot = on.path.slot;
-    const vec3 throughput = on.path.state.throughput;
-    const bool far = on.lands && !on.near;
-    const bool known = far && photons.global.irradiance && on.at.kind == MATERIAL_DIFFUSE;
+__device__ __forceinline__ void gather_lookup(const photon_view &photons, const eye_slots &slots,
+                                              gather_shaded &shaded) {
+    as_listed<diffuse>(shaded.at);
+    const uint32_t slot = shaded.path.slot;
+    const vec3 throughput = shaded.path.state.throughput;
+    const bool far = shaded.lands && !shaded.near;
+    const bool known = far && photons.global.irradiance && shaded.at.kind == MATERIAL_DIFFUSE;
     if (known) {
-        const known_end end = {on.at, gather_eye(on), throughput, slot};
+        const known_end end = {shaded.at, gather_eye(shaded), throughput, slot};
         store_known(slots, take_place(&slots.ends.tally->known), end);
     }
     __syncthreads();
-    if (on.near) gather_ask_maps<false>(slots.ends, &on.at, gather_eye(on), throughput, slot);
+    if (shaded.near)
+        gather_ask_maps<false>(slots.ends, &shaded.at, gather_eye(shaded), throughput, slot);
     __syncthreads();
-    if (far && !known) gather_ask_maps<true>(slots.ends, &on.at, gather_eye(on), throughput, slot);
+    if (far && !known)
+        gather_ask_maps<true>(slots.ends, &shaded.at, gather_eye(shaded), throughput, slot);
 }
 
 /* Returns true if the ray continues, through a specular surface or from a point that is too
    close. */
 template <bool diffuse>
-__device__ __forceinline__ bool gather_goes_on(const photon_view &photons, gather_shaded &on) {
-    path_state &state = on.path.state;
-    if (!on.is_there || (on.lands && !on.near)) return false;
-    const int32_t depth = (int32_t)on.path.depth++;
-    as_listed<diffuse>(on.at);
-    if (!path_scatter(&state, &on.at, gather_eye(on), depth,
-                      sobol_draw(on.key, state.step, PATH_DRAW_SCATTER)))
+__device__ __forceinline__ bool gather_goes_on(const photon_view &photons, gather_shaded &shaded) {
+    path_state &state = shaded.path.state;
+    if (!shaded.is_there || (shaded.lands && !shaded.near)) return false;
+    const int32_t depth = (int32_t)shaded.path.depth++;
+    as_listed<diffuse>(shaded.at);
+    if (!path_scatter(&state, &shaded.at, gather_eye(shaded), depth,
+                      sobol_draw(shaded.key, state.step, PATH_DRAW_SCATTER)))
         return false;
-    on.emission = on.lands && !state.specular;
-    if (on.emission) on.travelled = 0;
+    shaded.emission = shaded.lands && !state.specular;
+    if (shaded.emission) shaded.travelled = 0;
     return depth < photons.path.max_depth;
 }
 
@@ -277,18 +280,18 @@ __launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) 
         fetch_ahead(w.hits + i);
     };
     const auto shade = [&](uint32_t i) {
-        gather_shaded on;
-        gather_arrive<diffuse>(scene, photons, slots, from, i, on);
+        gather_shaded shaded;
+        gather_arrive<diffuse>(scene, photons, slots, from, i, shaded);
         __syncthreads();
-        gather_ask<diffuse>(scene, slots, &now->shadows, on);
+        gather_ask<diffuse>(scene, slots, &now->shadows, shaded);
         __syncthreads();
-        gather_look<diffuse>(photons, slots, on);
+        gather_lookup<diffuse>(photons, slots, shaded);
         __syncthreads();
-        const bool goes_on = gather_goes_on<diffuse>(photons, on);
+        const bool goes_on = gather_goes_on<diffuse>(photons, shaded);
         __syncthreads();
         if (goes_on)
-            store_eye_path(to, take_place(&next->rays), on.path, on.emission,
-                           __float_as_uint(on.travelled));
+            store_eye_path(to, take_place(&next->rays), shaded.path, shaded.emission,
+                           __float_as_uint(shaded.travelled));
     };
     shade_chunks(w.kinds, &now->kinds, cursor, diffuse ? 0 : 1, diffuse ? 1 : (uint32_t)WAVE_LISTS,
                  fetch, shade);
@@ -321,10 +324,10 @@ __global__ __launch_bounds__(GATHER_BLOCK) void gather_sum(const __grid_constant
 
 kd_status answer_known(const photon_maps_cuda *maps, const eye_slots *slots) {
     const gather_ends *ends = &slots->ends;
-    const photon_known_cuda asked = {ends->known, ends->known + slots->waves.capacity,
-                                     &ends->tally->known, ends->more, &ends->tally->more};
+    const photon_irradiance_cuda lookup = {ends->known, ends->known + slots->waves.capacity,
+                                           &ends->tally->known, ends->more, &ends->tally->more};
     unsigned blocks = 0;
-    KD_TRY(photon_maps_cuda_known(maps, &asked));
+    KD_TRY(photon_maps_cuda_irradiance_lookup(maps, &lookup));
     KD_TRY(cuda_resident_blocks(&blocks, gather_known, KNOWN_BLOCK));
     gather_known<<<blocks, KNOWN_BLOCK>>>(*slots);
     KD_CUDA_LAUNCHED("gather_known");
@@ -334,33 +337,33 @@ kd_status answer_known(const photon_maps_cuda *maps, const eye_slots *slots) {
 /* Answers the requests of these packets from one map; does not change the
    results of other requests. */
 kd_status ask_map(const photon_maps_cuda *maps, int which, const photon_view *photons,
-                  const photon_gather_cuda *asked, float *integrals) {
+                  const photon_gather_cuda *gather, float *integrals) {
     const photon_map_view *map = which ? &photons->caustic : &photons->global;
-    KD_TRY(photon_maps_cuda_gather(maps, which, map->gather, map->radius, asked));
-    return photon_maps_cuda_measure(maps, asked, integrals);
+    KD_TRY(photon_maps_cuda_gather(maps, which, map->gather, map->radius, gather));
+    return photon_maps_cuda_measure(maps, gather, integrals);
 }
 
 kd_status answer_requests(const photon_maps_cuda *maps, const photon_view *photons,
                           const eye_slots *slots, const gather_tally *tally) {
     const gather_ends *ends = &slots->ends;
     const uint32_t count = tally->requests;
-    photon_gather_cuda asked;
-    shown_requests shown;
+    photon_gather_cuda gather;
+    lookup_results shown;
     unsigned blocks = 0;
     memset(&shown, 0, sizeof shown);
-    asked.requests = shown.requests = ends->requests;
-    asked.count = count;
-    asked.alone = ends->alone;
+    gather.requests = shown.requests = ends->requests;
+    gather.count = count;
+    gather.alone = ends->alone;
     for (int m = 0; m < 2; ++m) {
         const uint32_t packets = m ? tally->packets : tally->far_packets;
-        asked.packets = m ? ends->packets : ends->far_packets;
-        asked.packet_count = packets;
-        shown.sums[m] = asked.sums = ends->sums[m];
-        shown.radii[m] = asked.radii = ends->radii[m];
+        gather.packets = m ? ends->packets : ends->far_packets;
+        gather.packet_count = packets;
+        shown.sums[m] = gather.sums = ends->sums[m];
+        shown.radii[m] = gather.radii = ends->radii[m];
         shown.integrals[m] = ends->integrals[m];
         if (packets == 0) continue;
-        if (m == 0) KD_CUDA(cudaMemsetAsync(asked.sums, 0, count * sizeof *asked.sums));
-        KD_TRY(ask_map(maps, m, photons, &asked, ends->integrals[m]));
+        if (m == 0) KD_CUDA(cudaMemsetAsync(gather.sums, 0, count * sizeof *gather.sums));
+        KD_TRY(ask_map(maps, m, photons, &gather, ends->integrals[m]));
     }
     KD_TRY(cuda_resident_blocks(&blocks, gather_add, GATHER_BLOCK));
     gather_add<<<blocks, GATHER_BLOCK>>>(*photons, *slots, shown, count);
@@ -413,28 +416,28 @@ kd_status gather_numbers(wave_run *run, const photon_maps_cuda *maps, const phot
 
 } // namespace
 
-void lay_out_gather_ends(gather_ends *to, cuda_arena *arena, uint64_t rays) {
-    to->tally = (gather_tally *)cuda_arena_take(arena, 1, sizeof(gather_tally));
-    to->known = (float4 *)cuda_arena_take(arena, KNOWN_PARTS * rays, sizeof(float4));
-    to->more = (uint32_t *)cuda_arena_take(arena, rays, sizeof(uint32_t));
-    to->requests = (eye_request *)cuda_arena_take(arena, rays, sizeof(eye_request));
-    to->packets = (eye_packet *)cuda_arena_take(arena, rays, sizeof(eye_packet));
-    to->far_packets = (eye_packet *)cuda_arena_take(arena, rays, sizeof(eye_packet));
-    to->alone = (uint32_t *)cuda_arena_take(arena, rays + 2, sizeof(uint32_t));
+void lay_out_gather_ends(gather_ends *ends, cuda_arena *arena, uint64_t rays) {
+    ends->tally = (gather_tally *)cuda_arena_take(arena, 1, sizeof(gather_tally));
+    ends->known = (float4 *)cuda_arena_take(arena, KNOWN_PARTS * rays, sizeof(float4));
+    ends->more = (uint32_t *)cuda_arena_take(arena, rays, sizeof(uint32_t));
+    ends->requests = (eye_request *)cuda_arena_take(arena, rays, sizeof(eye_request));
+    ends->packets = (eye_packet *)cuda_arena_take(arena, rays, sizeof(eye_packet));
+    ends->far_packets = (eye_packet *)cuda_arena_take(arena, rays, sizeof(eye_packet));
+    ends->alone = (uint32_t *)cuda_arena_take(arena, rays + 2, sizeof(uint32_t));
     for (int m = 0; m < 2; ++m) {
-        to->sums[m] = (flux_sum *)cuda_arena_take(arena, rays, sizeof(flux_sum));
-        to->radii[m] = (float *)cuda_arena_take(arena, rays, sizeof(float));
-        to->integrals[m] = (float *)cuda_arena_take(arena, rays, sizeof(float));
+        ends->sums[m] = (flux_sum *)cuda_arena_take(arena, rays, sizeof(flux_sum));
+        ends->radii[m] = (float *)cuda_arena_take(arena, rays, sizeof(float));
+        ends->integrals[m] = (float *)cuda_arena_take(arena, rays, sizeof(float));
     }
 }
 
-kd_status eye_gather_slots(const frame *of, const photon_maps_cuda *maps,
+kd_status eye_gather_slots(const frame *frame, const photon_maps_cuda *maps,
                            const photon_view *photons, const eye_slots *slots) {
     eye_slots rays = *slots; /* results are added to each ray's own sum */
     unsigned blocks = 0;
     wave_run run;
     rays.waves.radiance = slots->part;
-    run.of = of;
+    run.frame = frame;
     run.general = false;
     KD_TRY(cuda_resident_blocks(&blocks, gather_sum, GATHER_BLOCK));
     const uint32_t numbers = photons->final_gather;

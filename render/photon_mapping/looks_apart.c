@@ -15,15 +15,15 @@
 enum { CHUNK_SAMPLES = 1 << 16, CHUNK_KEYS = 1 << 22, MAPS = 2, CHANNELS = 3, KEY_BITS = 64 };
 
 /* Lookups of the paths of a row. */
-typedef struct row_looks {
+typedef struct row_lookups {
     eye_request *list;
-    eye_asked asked;
-    uint32_t room;   /* capacity of `list` */
-    uint64_t before; /* number of lookups in earlier rows of the chunk */
+    eye_asked counts;
+    uint32_t capacity; /* capacity of `list` */
+    uint64_t before;   /* number of lookups in earlier rows of the chunk */
     pixel_sample *samples;
     uint32_t *first; /* index of each pixel's first lookup; width + 1 values */
     kd_status status;
-} row_looks;
+} row_lookups;
 
 /* The k nearest photons of a lookup in one map. */
 typedef struct near_keys {
@@ -33,17 +33,17 @@ typedef struct near_keys {
 } near_keys;
 
 typedef struct apart_chunk {
-    const frame *of;
-    film *to;
+    const struct frame *frame;
+    struct film *film;
     const photon_map *maps[MAPS]; /* global, caustic */
     const photon_map_view *views[MAPS];
     const photon_view *view;
-    ranks *among;
+    ranks *comm;
     uint32_t sample, camera_sample;
     int32_t top, rows;
     const apart_range *range;
-    row_looks *row;
-    uint64_t looks;
+    row_lookups *row;
+    uint64_t lookups;
     int64_t *sums;   /* three for each lookup and map, and one that counts cancelled ranks */
     near_keys *near; /* for each lookup and map; NULL: fixed radius */
     uint64_t *keys;
@@ -55,43 +55,43 @@ typedef struct apart_chunk {
 
 /* --- paths ------------------------------------------------------------------------------------ */
 
-static uint32_t room_for(uint32_t requests) {
+static uint32_t capacity_for(uint32_t requests) {
     return requests + requests / 4 + 16;
 }
 
 /* Traces a path; repeats it with a larger list if the lookups did not fit. */
-static kd_status follow(const apart_chunk *work, row_looks *row, int32_t x, int32_t y,
+static kd_status follow(const apart_chunk *work, row_lookups *row, int32_t x, int32_t y,
                         pixel_sample *out) {
-    const pixel_view eye = integrator_view(work->of);
+    const pixel_view eye = integrator_view(work->frame);
     photon_view view = *work->view;
-    const uint32_t before = row->asked.requests;
+    const uint32_t before = row->counts.requests;
     for (;;) {
         view.later.list = row->list;
-        view.later.asked = &row->asked;
-        view.later.room = row->room;
+        view.later.counts = &row->counts;
+        view.later.capacity = row->capacity;
         const rng_key key = pixel_key(&eye, x, y, work->sample);
         const ray cast = pixel_ray(&eye, x, y, pixel_key(&eye, x, y, work->camera_sample));
-        const eye_path path = photon_eye_path(work->of->scene, &view, EYE_LOOKS, cast, key);
-        *out = pixel_of(&eye, &cast, &path.found.first, path.found.radiance, path.found.rays);
-        if (row->asked.requests <= row->room) return KD_OK;
-        const uint32_t room = room_for(row->asked.requests);
-        KD_TRY(KD_GROW(row->list, before, room));
-        row->room = room;
-        row->asked.requests = before;
+        const eye_path path = photon_eye_path(work->frame->scene, &view, LOOKUP_INLINE, cast, key);
+        *out = pixel_of(&eye, &cast, &path.result.first, path.result.radiance, path.result.rays);
+        if (row->counts.requests <= row->capacity) return KD_OK;
+        const uint32_t capacity = capacity_for(row->counts.requests);
+        KD_TRY(KD_GROW(row->list, before, capacity));
+        row->capacity = capacity;
+        row->counts.requests = before;
     }
 }
 
-static kd_status follow_row(const apart_chunk *work, row_looks *row, int32_t y) {
-    const int32_t width = work->to->width;
-    row->room = room_for((uint32_t)width);
-    KD_TRY(KD_RESERVE(row->list, row->room));
+static kd_status follow_row(const apart_chunk *work, row_lookups *row, int32_t y) {
+    const int32_t width = work->film->width;
+    row->capacity = capacity_for((uint32_t)width);
+    KD_TRY(KD_RESERVE(row->list, row->capacity));
     KD_TRY(KD_RESERVE(row->samples, (uint64_t)width));
     KD_TRY(KD_RESERVE(row->first, (uint64_t)width + 1));
     for (int32_t x = 0; x < width; ++x) {
-        row->first[x] = row->asked.requests;
-        KD_TRY(follow(work, row, work->to->x0 + x, work->to->y0 + y, &row->samples[x]));
+        row->first[x] = row->counts.requests;
+        KD_TRY(follow(work, row, work->film->x0 + x, work->film->y0 + y, &row->samples[x]));
     }
-    row->first[width] = row->asked.requests;
+    row->first[width] = row->counts.requests;
     return KD_OK;
 }
 
@@ -104,24 +104,25 @@ static void follow_rows(void *context, int64_t begin, int64_t end, int thread) {
 
 static kd_status follow_all(apart_chunk *work) {
     parallel_for(work->rows, 1, follow_rows, work);
-    work->looks = 0;
+    work->lookups = 0;
     for (int32_t r = 0; r < work->rows; ++r) {
         KD_TRY(work->row[r].status);
-        work->row[r].before = work->looks;
-        work->looks += work->row[r].asked.requests;
+        work->row[r].before = work->lookups;
+        work->lookups += work->row[r].counts.requests;
     }
-    return KD_RESERVE_ZEROED(work->sums, work->looks * MAPS * CHANNELS + 1);
+    return KD_RESERVE_ZEROED(work->sums, work->lookups * MAPS * CHANNELS + 1);
 }
 
 /* --- k nearest photons of all ranks ----------------------------------------------------------- */
 
-static uint64_t key_of(const photon_map *map, const neighbour *found) {
-    const uint64_t place = photon_run_place(map->runs, map->run_count, map->tree.ids[found->node]);
-    return (uint64_t)float_bits(found->dist2) << 32 | place;
+static uint64_t key_of(const photon_map *map, const neighbour *neighbours) {
+    const uint64_t place =
+        photon_run_place(map->runs, map->run_count, map->tree.ids[neighbours->node]);
+    return (uint64_t)float_bits(neighbours->dist2) << 32 | place;
 }
 
-static void find_near(const apart_chunk *work, const eye_request *look, uint64_t slot) {
-    neighbour found[ESTIMATE_GATHER_MAX];
+static void find_near(const apart_chunk *work, const eye_request *show, uint64_t slot) {
+    neighbour neighbours[ESTIMATE_GATHER_MAX];
     const int m = (int)(slot % MAPS);
     near_keys *out = &work->near[slot];
     const uint32_t k = work->view->global.gather;
@@ -129,18 +130,18 @@ static void find_near(const apart_chunk *work, const eye_request *look, uint64_t
     out->nodes = work->nodes + slot * k;
     out->count = work->views[m]->tree.count == 0
                      ? 0
-                     : photon_nearest(work->views[m], look->at.position, k, found);
+                     : photon_nearest(work->views[m], show->at.position, k, neighbours);
     for (uint32_t i = 0; i < out->count; ++i) {
-        out->keys[i] = key_of(work->maps[m], &found[i]);
-        out->nodes[i] = found[i].node;
+        out->keys[i] = key_of(work->maps[m], &neighbours[i]);
+        out->nodes[i] = neighbours[i].node;
     }
 }
 
-static uint32_t keys_up_to(const near_keys *of, uint64_t key) {
-    uint32_t low = 0, high = of->count;
+static uint32_t keys_up_to(const near_keys *keys, uint64_t key) {
+    uint32_t low = 0, high = keys->count;
     while (low < high) {
         const uint32_t middle = low + (high - low) / 2;
-        if (of->keys[middle] <= key)
+        if (keys->keys[middle] <= key)
             low = middle + 1;
         else
             high = middle;
@@ -159,7 +160,7 @@ static void count_slots(void *context, int64_t begin, int64_t end, int thread) {
 /* Finds the smallest key up to which all ranks together have k photons; all bits set if they
    have fewer. */
 static kd_status find_last_keys(apart_chunk *work) {
-    const uint64_t slots = work->looks * MAPS;
+    const uint64_t slots = work->lookups * MAPS;
     const int64_t k = work->view->global.gather;
     KD_TRY(KD_RESERVE_ZEROED(work->lo, slots));
     KD_TRY(KD_RESERVE(work->hi, slots));
@@ -167,7 +168,7 @@ static kd_status find_last_keys(apart_chunk *work) {
     memset(work->hi, 0xff, slots * sizeof *work->hi);
     for (int bit = 0; bit < KEY_BITS; ++bit) {
         parallel_for((int64_t)slots, 1024, count_slots, work);
-        KD_TRY(ranks_all_sum(work->among, work->counted, slots));
+        KD_TRY(ranks_all_sum(work->comm, work->counted, slots));
         for (uint64_t s = 0; s < slots; ++s) {
             const uint64_t middle = work->lo[s] + (work->hi[s] - work->lo[s]) / 2;
             if (work->counted[s] >= k)
@@ -180,40 +181,41 @@ static kd_status find_last_keys(apart_chunk *work) {
 }
 
 static float radius_of(const apart_chunk *work, uint64_t slot) {
-    const float most = work->views[slot % MAPS]->radius;
-    if (!work->near || work->hi[slot] == UINT64_MAX) return most;
+    const float maximum = work->views[slot % MAPS]->radius;
+    if (!work->near || work->hi[slot] == UINT64_MAX) return maximum;
     return sqrtf(float_from_bits((uint32_t)(work->hi[slot] >> 32)));
 }
 
 /* --- sums ------------------------------------------------------------------------------------- */
 
 /* The k-th photon only sets the radius. */
-static flux_sum near_sum(const apart_chunk *work, const eye_request *look, uint64_t slot) {
-    neighbour found[ESTIMATE_GATHER_MAX];
+static flux_sum near_sum(const apart_chunk *work, const eye_request *show, uint64_t slot) {
+    neighbour neighbours[ESTIMATE_GATHER_MAX];
     const near_keys *near = &work->near[slot];
     const uint64_t last = work->hi[slot];
     const float radius = radius_of(work, slot);
     uint32_t count = 0;
     while (count < near->count && near->keys[count] < last) {
-        found[count].dist2 = float_from_bits((uint32_t)(near->keys[count] >> 32));
-        found[count].node = near->nodes[count];
+        neighbours[count].dist2 = float_from_bits((uint32_t)(near->keys[count] >> 32));
+        neighbours[count].node = near->nodes[count];
         ++count;
     }
     if (count == 0 || !(radius > 0)) return flux_sum_none();
-    return photon_found_sum(work->views[slot % MAPS], &look->at, look->wo, found, count, radius);
+    return photon_found_sum(work->views[slot % MAPS], &show->at, show->wo, neighbours, count,
+                            radius);
 }
 
-static void look_rows(void *context, int64_t begin, int64_t end, int thread) {
+static void lookup_rows(void *context, int64_t begin, int64_t end, int thread) {
     const apart_chunk *work = (const apart_chunk *)context;
     (void)thread;
     for (int64_t r = begin; r < end; ++r)
-        for (uint32_t i = 0; i < work->row[r].asked.requests; ++i)
+        for (uint32_t i = 0; i < work->row[r].counts.requests; ++i)
             for (int m = 0; m < MAPS; ++m) {
-                const eye_request *look = &work->row[r].list[i];
+                const eye_request *show = &work->row[r].list[i];
                 const uint64_t slot = (work->row[r].before + i) * MAPS + (uint64_t)m;
                 const flux_sum sum = work->near
-                                         ? near_sum(work, look, slot)
-                                         : photon_fixed_sum(work->views[m], &look->at, look->wo);
+                                         ? near_sum(work, show, slot)
+                                         : photon_fixed_sum(work->views[m], &show->at, show->wo);
                 memcpy(work->sums + slot * CHANNELS, &sum, sizeof sum);
             }
 }
@@ -222,14 +224,14 @@ static void find_rows(void *context, int64_t begin, int64_t end, int thread) {
     const apart_chunk *work = (const apart_chunk *)context;
     (void)thread;
     for (int64_t r = begin; r < end; ++r)
-        for (uint32_t i = 0; i < work->row[r].asked.requests; ++i)
+        for (uint32_t i = 0; i < work->row[r].counts.requests; ++i)
             for (int m = 0; m < MAPS; ++m)
                 find_near(work, &work->row[r].list[i],
                           (work->row[r].before + i) * MAPS + (uint64_t)m);
 }
 
 static kd_status find_all_near(apart_chunk *work) {
-    const uint64_t slots = work->looks * MAPS, k = work->view->global.gather;
+    const uint64_t slots = work->lookups * MAPS, k = work->view->global.gather;
     if (k == 0) return KD_OK;
     for (int m = 0; m < MAPS; ++m)
         KD_REQUIRE(work->maps[m]->count <= UINT32_MAX, KD_ERROR_USAGE,
@@ -245,28 +247,28 @@ static kd_status find_all_near(apart_chunk *work) {
 
 static kd_status sum_all(apart_chunk *work, bool *over) {
     static_assert(sizeof(flux_sum) == CHANNELS * sizeof(int64_t), "summed as numbers");
-    const uint64_t last = work->looks * MAPS * CHANNELS;
-    parallel_for(work->rows, 1, look_rows, work);
-    work->sums[last] = frame_is_over(work->of, work->sample);
-    KD_TRY(ranks_all_sum(work->among, work->sums, last + 1));
+    const uint64_t last = work->lookups * MAPS * CHANNELS;
+    parallel_for(work->rows, 1, lookup_rows, work);
+    work->sums[last] = frame_is_over(work->frame, work->sample);
+    KD_TRY(ranks_all_sum(work->comm, work->sums, last + 1));
     *over = work->sums[last] != 0;
     return KD_OK;
 }
 
 /* --- the film --------------------------------------------------------------------------------- */
 
-static vec3 shown(const apart_chunk *work, const eye_request *look, uint64_t slot) {
+static vec3 shown(const apart_chunk *work, const eye_request *show, uint64_t slot) {
     flux_sum sum;
     const float radius = radius_of(work, slot);
-    const estimate_point here = estimate_point_of(&look->at);
+    const estimate_point here = estimate_point_of(&show->at);
     memcpy(&sum, work->sums + slot * CHANNELS, sizeof sum);
     if (!(radius > 0)) return vec3_all(0);
     return photon_sum_radiance(work->views[slot % MAPS], &work->view->tiles, &here, radius, &sum);
 }
 
-static void add_row(apart_chunk *work, const row_looks *row, int32_t y) {
-    film *to = work->to;
-    const pixel_view eye = integrator_view(work->of);
+static void add_row(apart_chunk *work, const row_lookups *row, int32_t y) {
+    film *to = work->film;
+    const pixel_view eye = integrator_view(work->frame);
     uint64_t rays = 0, nans = 0;
     for (int32_t x = 0; x < to->width; ++x) {
         pixel_sample *sample = &row->samples[x];
@@ -329,24 +331,24 @@ static uint64_t chunk_samples(uint32_t gather) {
     return near < CHUNK_SAMPLES ? near : CHUNK_SAMPLES;
 }
 
-kd_status looks_apart_take(const frame *of, film *to, const photon_maps *maps,
+kd_status looks_apart_take(const frame *frame, film *film, const photon_maps *maps,
                            const photon_view *view, const apart_range *range, uint32_t period,
                            sample_counts *counts, bool *over) {
-    const uint64_t most = chunk_samples(view->global.gather) / (uint64_t)to->width;
-    const int32_t rows = most < 1 ? 1 : most > INT32_MAX ? INT32_MAX : (int32_t)most;
+    const uint64_t maximum = chunk_samples(view->global.gather) / (uint64_t)film->width;
+    const int32_t rows = maximum < 1 ? 1 : maximum > INT32_MAX ? INT32_MAX : (int32_t)maximum;
     *over = false;
-    for (int32_t top = 0; top < to->height && !*over;) {
-        apart_chunk work = {.of = of,
-                            .to = to,
+    for (int32_t top = 0; top < film->height && !*over;) {
+        apart_chunk work = {.frame = frame,
+                            .film = film,
                             .maps = {&maps->global, &maps->caustic},
                             .views = {&view->global, &view->caustic},
                             .view = view,
-                            .among = of->among,
+                            .comm = frame->comm,
                             .sample = range->sample,
                             .camera_sample = period ? range->sample % period : range->sample,
                             .top = top,
                             .range = range};
-        work.rows = to->height - top < rows ? to->height - top : rows;
+        work.rows = film->height - top < rows ? film->height - top : rows;
         atomic_init(&work.rays, 0);
         atomic_init(&work.nan_samples, 0);
         const kd_status status = take_chunk(&work, over);
@@ -355,7 +357,7 @@ kd_status looks_apart_take(const frame *of, film *to, const photon_maps *maps,
         chunk_free(&work);
         KD_TRY(status);
         top += work.rows;
-        job_advance(of->watched, (int64_t)work.rows * to->width);
+        job_advance(frame->job, (int64_t)work.rows * film->width);
     }
     return KD_OK;
 }

@@ -10,7 +10,7 @@
 /* Takes sample `range->sample` of the film's rows; keeps the sums of the rank's own rows.
    Collective. If `period` is not 0, the camera ray of sample s is that of sample s modulo `period`.
    *over: the job of some rank was cancelled. */
-kd_status looks_apart_take(const frame *of, film *to, const photon_maps *maps,
+kd_status looks_apart_take(const frame *frame, film *film, const photon_maps *maps,
                            const photon_view *view, const apart_range *range, uint32_t period,
                            sample_counts *counts, bool *over);
 /* looks_apart_bytes: bytes that a rank needs. looks_apart_sent: bytes that it sends for one sample

@@ -38,12 +38,12 @@ struct places {
     uint64_t *requests, *packets;
 };
 
-kd_status find_places(places *out, ranks *among, const eye_asked *own) {
-    const uint64_t size = (uint64_t)among->size;
+kd_status find_places(places *out, ranks *comm, const eye_asked *counts) {
+    const uint64_t size = (uint64_t)comm->size;
     eye_asked *all = NULL;
     KD_TRY(KD_RESERVE(all, size));
-    all[among->rank] = *own;
-    kd_status status = ranks_all_gather_even(among, all, sizeof *all);
+    all[comm->rank] = *counts;
+    kd_status status = ranks_all_gather_even(comm, all, sizeof *all);
     if (status == KD_OK) status = KD_RESERVE_ZEROED(out->requests, 2 * (size + 1));
     if (status == KD_OK) {
         out->packets = out->requests + size + 1;
@@ -58,49 +58,51 @@ kd_status find_places(places *out, ranks *among, const eye_asked *own) {
 
 /* Reserves memory for the data of all ranks. If one rank fails, the others must not start a device
    collective, which would never end: so the ranks exchange the result through the host first. */
-kd_status reserve_met(looks_met *met, ranks *among, const places *at) {
-    const uint64_t requests = at->requests[among->size], packets = at->packets[among->size];
+kd_status reserve_received(lookups_received *received, ranks *comm, const places *at) {
+    const uint64_t requests = at->requests[comm->size], packets = at->packets[comm->size];
     bool any = false;
-    KD_TRY(device_buffer_reserve(&met->requests, requests * sizeof(eye_request)));
-    KD_TRY(device_buffer_reserve(&met->packets, packets * sizeof(eye_packet)));
-    KD_TRY(device_buffer_reserve(&met->sums, MAPS * requests * sizeof(flux_sum)));
-    KD_TRY(device_buffer_reserve(&met->radii, requests * sizeof(float)));
-    KD_TRY(device_buffer_reserve(&met->alone, (requests + 2) * sizeof(uint32_t)));
-    return ranks_any(among, false, &any);
+    KD_TRY(device_buffer_reserve(&received->requests, requests * sizeof(eye_request)));
+    KD_TRY(device_buffer_reserve(&received->packets, packets * sizeof(eye_packet)));
+    KD_TRY(device_buffer_reserve(&received->sums, MAPS * requests * sizeof(flux_sum)));
+    KD_TRY(device_buffer_reserve(&received->radii, requests * sizeof(float)));
+    KD_TRY(device_buffer_reserve(&received->alone, (requests + 2) * sizeof(uint32_t)));
+    return ranks_any(comm, false, &any);
 }
 
 /* Copies this rank's part of a list to its offset. */
 kd_status put_own(device_buffer *to, const device_buffer *from, const uint64_t *begins,
-                  const ranks *among, uint64_t bytes) {
-    const uint64_t begin = begins[among->rank], end = begins[among->rank + 1];
+                  const ranks *comm, uint64_t bytes) {
+    const uint64_t begin = begins[comm->rank], end = begins[comm->rank + 1];
     return device_copy((char *)to->memory + begin * bytes, from->memory, (end - begin) * bytes,
                        NULL);
 }
 
 /* All-gather of a list, with offsets converted to bytes. */
-kd_status bring_all(ranks *among, device_buffer *list, const uint64_t *begins, uint64_t bytes) {
+kd_status bring_all(ranks *comm, device_buffer *list, const uint64_t *begins, uint64_t bytes) {
     uint64_t *in_bytes = NULL;
-    KD_TRY(KD_RESERVE(in_bytes, (uint64_t)among->size + 1));
-    for (int32_t r = 0; r <= among->size; ++r) in_bytes[r] = begins[r] * bytes;
-    const kd_status status = ranks_device_gather(among, list->memory, in_bytes);
+    KD_TRY(KD_RESERVE(in_bytes, (uint64_t)comm->size + 1));
+    for (int32_t r = 0; r <= comm->size; ++r) in_bytes[r] = begins[r] * bytes;
+    const kd_status status = ranks_device_gather(comm, list->memory, in_bytes);
     memory_free(in_bytes);
     return status;
 }
 
-kd_status bring_requests(photon_cuda *with, ranks *among, const places *at) {
-    looks_met *met = &with->met;
-    const uint64_t first = at->packets[among->rank], packets = at->packets[among->rank + 1] - first;
-    KD_TRY(put_own(&met->requests, &with->requests, at->requests, among, sizeof(eye_request)));
-    KD_TRY(put_own(&met->packets, &with->packets, at->packets, among, sizeof(eye_packet)));
+kd_status bring_requests(photon_cuda *device_photons, ranks *comm, const places *at) {
+    lookups_received *received = &device_photons->received;
+    const uint64_t first = at->packets[comm->rank], packets = at->packets[comm->rank + 1] - first;
+    KD_TRY(put_own(&received->requests, &device_photons->requests, at->requests, comm,
+                   sizeof(eye_request)));
+    KD_TRY(put_own(&received->packets, &device_photons->packets, at->packets, comm,
+                   sizeof(eye_packet)));
     if (packets) {
-        shift_packets<<<blocks_for(packets), BLOCK>>>((eye_packet *)met->packets.memory + first,
-                                                      (uint32_t)packets,
-                                                      (uint32_t)at->requests[among->rank]);
+        shift_packets<<<blocks_for(packets), BLOCK>>>(
+            (eye_packet *)received->packets.memory + first, (uint32_t)packets,
+            (uint32_t)at->requests[comm->rank]);
         KD_CUDA_LAUNCHED("shift_packets");
     }
     KD_TRY(device_wait());
-    KD_TRY(bring_all(among, &met->requests, at->requests, sizeof(eye_request)));
-    return bring_all(among, &met->packets, at->packets, sizeof(eye_packet));
+    KD_TRY(bring_all(comm, &received->requests, at->requests, sizeof(eye_request)));
+    return bring_all(comm, &received->packets, at->packets, sizeof(eye_packet));
 }
 
 const photon_map_view *map_of(const photon_view *view, int m) {
@@ -108,60 +110,65 @@ const photon_map_view *map_of(const photon_view *view, int m) {
 }
 
 /* Answers all requests from this rank's photons, then reduces the sums over the ranks. */
-kd_status sum_all(photon_cuda *with, ranks *among, const photon_view *view, const places *at) {
-    looks_met *met = &with->met;
-    const uint64_t count = at->requests[among->size];
+kd_status sum_all(photon_cuda *device_photons, ranks *comm, const photon_view *view,
+                  const places *at) {
+    lookups_received *received = &device_photons->received;
+    const uint64_t count = at->requests[comm->size];
     photon_gather_cuda gather;
-    gather.requests = (const eye_request *)met->requests.memory;
+    gather.requests = (const eye_request *)received->requests.memory;
     gather.count = (uint32_t)count;
-    gather.packets = (const eye_packet *)met->packets.memory;
-    gather.packet_count = (uint32_t)at->packets[among->size];
-    gather.alone = (uint32_t *)met->alone.memory;
-    gather.radii = (float *)met->radii.memory;
+    gather.packets = (const eye_packet *)received->packets.memory;
+    gather.packet_count = (uint32_t)at->packets[comm->size];
+    gather.alone = (uint32_t *)received->alone.memory;
+    gather.radii = (float *)received->radii.memory;
     for (int m = 0; m < MAPS; ++m) {
-        gather.sums = (flux_sum *)met->sums.memory + (uint64_t)m * count;
-        KD_TRY(photon_maps_cuda_gather(&with->maps, m, 0, map_of(view, m)->radius, &gather));
+        gather.sums = (flux_sum *)received->sums.memory + (uint64_t)m * count;
+        KD_TRY(
+            photon_maps_cuda_gather(&device_photons->maps, m, 0, map_of(view, m)->radius, &gather));
     }
     KD_TRY(device_wait());
-    return ranks_device_sum(among, (int64_t *)met->sums.memory, MAPS * CHANNELS * count);
+    return ranks_device_sum(comm, (int64_t *)received->sums.memory, MAPS * CHANNELS * count);
 }
 
-kd_status take_own(photon_cuda *with, const ranks *among, const photon_view *view,
+kd_status take_own(photon_cuda *device_photons, const ranks *comm, const photon_view *view,
                    const places *at) {
-    const uint64_t begin = at->requests[among->rank], count = at->requests[among->size],
-                   own = at->requests[among->rank + 1] - begin;
+    const uint64_t begin = at->requests[comm->rank], count = at->requests[comm->size],
+                   own = at->requests[comm->rank + 1] - begin;
     for (int m = 0; own && m < MAPS; ++m) {
         const float radius = map_of(view, m)->radius;
-        const bool there = with->maps.map[m].list.count > 0 && pointtree_bound2(radius) > 0;
-        KD_TRY(device_copy(with->sums[m].memory,
-                           (flux_sum *)with->met.sums.memory + (uint64_t)m * count + begin,
+        const bool valid =
+            device_photons->maps.map[m].list.count > 0 && pointtree_bound2(radius) > 0;
+        KD_TRY(device_copy(device_photons->sums[m].memory,
+                           (flux_sum *)device_photons->received.sums.memory + (uint64_t)m * count +
+                               begin,
                            own * sizeof(flux_sum), NULL));
-        fill_radii<<<blocks_for(own), BLOCK>>>((float *)with->radii[m].memory, (uint32_t)own,
-                                               there ? radius : 0);
+        fill_radii<<<blocks_for(own), BLOCK>>>((float *)device_photons->radii[m].memory,
+                                               (uint32_t)own, valid ? radius : 0);
         KD_CUDA_LAUNCHED("fill_radii");
     }
     return KD_OK;
 }
 
-kd_status look(photon_cuda *with, ranks *among, const photon_view *view, const places *at) {
-    KD_REQUIRE(at->requests[among->size] < UINT32_MAX, KD_ERROR_USAGE,
+kd_status show(photon_cuda *device_photons, ranks *comm, const photon_view *view,
+               const places *at) {
+    KD_REQUIRE(at->requests[comm->size] < UINT32_MAX, KD_ERROR_USAGE,
                "%llu lookups at once exceed the limit of 2^32 for distributed photon maps: use a "
                "smaller --resolution or a --crop",
-               (unsigned long long)at->requests[among->size]);
-    if (at->requests[among->size] == 0) return KD_OK;
-    KD_TRY(reserve_met(&with->met, among, at));
-    KD_TRY(bring_requests(with, among, at));
-    KD_TRY(sum_all(with, among, view, at));
-    return take_own(with, among, view, at);
+               (unsigned long long)at->requests[comm->size]);
+    if (at->requests[comm->size] == 0) return KD_OK;
+    KD_TRY(reserve_received(&device_photons->received, comm, at));
+    KD_TRY(bring_requests(device_photons, comm, at));
+    KD_TRY(sum_all(device_photons, comm, view, at));
+    return take_own(device_photons, comm, view, at);
 }
 
 } // namespace
 
-extern "C" kd_status looks_apart_there(photon_cuda *with, ranks *among, const photon_view *view,
-                                       const eye_asked *asked) {
+extern "C" kd_status looks_apart_there(photon_cuda *device_photons, ranks *comm,
+                                       const photon_view *view, const eye_asked *counts) {
     places at = {NULL, NULL};
-    KD_TRY(find_places(&at, among, asked));
-    const kd_status status = look(with, among, view, &at);
+    KD_TRY(find_places(&at, comm, counts));
+    const kd_status status = show(device_photons, comm, view, &at);
     memory_free(at.requests);
     return status;
 }

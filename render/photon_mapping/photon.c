@@ -18,9 +18,9 @@
 enum { CARRIED_BATCHES };
 
 typedef struct photon_state {
-    photon_options options; /* of one batch */
-    photon_maps maps;       /* of the current batch */
-    photon_cuda there;      /* the maps on a CUDA device, instead of `maps` */
+    photon_options options;     /* of one batch */
+    photon_maps maps;           /* of the current batch */
+    photon_cuda device_photons; /* the maps on a CUDA device, instead of `maps` */
     photon_view view;
 } photon_state;
 
@@ -33,30 +33,30 @@ kd_status photon_read_options(photon_options *out, const kd_render_options *opti
     out->seed = options->seed;
     out->photons = options->photons;
     out->caustics = options->caustic_photons ? options->caustic_photons : options->photons;
-    out->strayed = options->media_photons ? options->media_photons : options->photons;
+    out->volume_photons = options->media_photons ? options->media_photons : options->photons;
     out->max_depth = (uint32_t)options->max_depth;
     out->gather = (uint32_t)options->gather;
     out->radius = options->radius;
     return KD_OK;
 }
 
-void photon_share_options(photon_options *of, const kd_render_options *options) {
+void photon_share_options(photon_options *photon_options, const kd_render_options *options) {
     const uint64_t batches = (uint64_t)options->batches;
-    of->photons = (of->photons + batches - 1) / batches;
-    of->caustics = (of->caustics + batches - 1) / batches;
-    of->strayed = (of->strayed + batches - 1) / batches;
-    of->gather = (of->gather + (uint32_t)batches - 1) / (uint32_t)batches;
-    if (of->gather < 2) of->gather = 2;
+    photon_options->photons = (photon_options->photons + batches - 1) / batches;
+    photon_options->caustics = (photon_options->caustics + batches - 1) / batches;
+    photon_options->volume_photons = (photon_options->volume_photons + batches - 1) / batches;
+    photon_options->gather = (photon_options->gather + (uint32_t)batches - 1) / (uint32_t)batches;
+    if (photon_options->gather < 2) photon_options->gather = 2;
 }
 
-void photon_limit_time(photon_options *to, const frame *of, bool first) {
-    memset(to->deadlines, 0, sizeof to->deadlines);
-    if (!(of->deadline > 0)) return;
+void photon_limit_time(photon_options *options, const frame *frame, bool first) {
+    memset(options->deadlines, 0, sizeof options->deadlines);
+    if (!(frame->deadline > 0)) return;
     /* Precomputing the irradiance at every photon takes about as long as emission. */
-    const double share = of->options->final_gather && of->options->precompute ? 0.25 : 0.5;
+    const double share = frame->options->final_gather && frame->options->precompute ? 0.25 : 0.5;
     const double now = timing_now();
-    if (first) photon_options_limit(to, now + share * (of->deadline - now));
-    for (int i = 0; i < PHOTON_LISTS && !first; ++i) to->deadlines[i] = of->deadline;
+    if (first) photon_options_limit(options, now + share * (frame->deadline - now));
+    for (int i = 0; i < PHOTON_LISTS && !first; ++i) options->deadlines[i] = frame->deadline;
 }
 
 photon_figures photon_figures_of(const photon_maps *maps) {
@@ -65,7 +65,7 @@ photon_figures photon_figures_of(const photon_maps *maps) {
     figures.rays = maps->global.rays + maps->caustic.rays + maps->media.rays;
     figures.stored = maps->global.count;
     figures.caustics = maps->caustic.count;
-    figures.strayed = maps->media.count;
+    figures.volume_photons = maps->media.count;
     figures.hash = photon_maps_hash(maps);
     figures.ledger = maps->global.ledger;
     return figures;
@@ -75,17 +75,17 @@ photon_figures photon_figures_of(const photon_maps *maps) {
    interruption is skipped, and so is one whose maps a deadline truncated, since no sample uses
    them. The energies are means over batches, as the ledger of each batch accounts for all the
    light. */
-static void note_statistics(frame *of, const photon_figures *figures, uint32_t batch) {
-    frame_statistics *to = &of->statistics;
+static void note_statistics(frame *frame, const photon_figures *figures, uint32_t batch) {
+    frame_statistics *to = &frame->statistics;
     const photon_ledger *ledger = &figures->ledger;
     const uint64_t hash = figures->hash;
-    if (batch < (uint32_t)of->carried[CARRIED_BATCHES] || (of->maps_cut && batch > 0)) return;
-    of->carried[CARRIED_BATCHES] = batch + 1;
+    if (batch < (uint32_t)frame->carried[CARRIED_BATCHES] || (frame->maps_cut && batch > 0)) return;
+    frame->carried[CARRIED_BATCHES] = batch + 1;
     to->photon_rays += figures->rays;
     to->photons_emitted += figures->emitted;
     to->photons_stored += figures->stored;
     to->caustics_stored += figures->caustics;
-    to->strayed_stored += figures->strayed;
+    to->volume_stored += figures->volume_photons;
     to->photon_hash = batch ? hash_combine(to->photon_hash, &hash, sizeof hash) : hash;
     const double share = 1 / (batch + 1.0);
     to->watts_emitted += share * (ledger->emitted - to->watts_emitted);
@@ -123,110 +123,113 @@ static kd_status take_share(photon_list *list, uint32_t batch, uint32_t batches)
 }
 
 /* Final gather, the adaptive estimator and --lookup walk traverse the tree itself. */
-static bool walks_trees(const photon_state *of) {
-    return of->view.final_gather || photon_estimators[of->options.estimator].adaptive ||
-           photon_lookups[of->options.lookup].walks;
+static bool walks_trees(const photon_state *state) {
+    return state->view.final_gather || photon_estimators[state->options.estimator].adaptive ||
+           photon_lookups[state->options.lookup].walks;
 }
 
-static kd_status maps_from_lists(photon_state *to, const frame *of,
+static kd_status maps_from_lists(photon_state *state, const frame *frame,
                                  photon_list lists[PHOTON_LISTS]) {
-    if (!of->there)
-        return photon_maps_plant(&to->maps, of->scene, lists, &to->options, of->watched);
-    return photon_cuda_take_lists(&to->there, lists, &to->options, walks_trees(to), of->watched);
+    if (!frame->device_frame)
+        return photon_maps_build_trees(&state->maps, frame->scene, lists, &state->options,
+                                       frame->job);
+    return photon_cuda_take_lists(&state->device_photons, lists, &state->options,
+                                  walks_trees(state), frame->job);
 }
 
-static kd_status photon_identify(frame *of) {
-    const char *path = of->options->photon_map;
+static kd_status photon_identify(frame *frame) {
+    const char *path = frame->options->photon_map;
     if (!path) return KD_OK;
-    return photon_file_read_content(&of->photon_map_hash, path);
+    return photon_file_read_content(&frame->photon_map_hash, path);
 }
 
 /* Emits the photons, or reads them from the file of --photon-map. */
-static kd_status open_maps(photon_state *to, const frame *of) {
-    const photon_options *options = &to->options;
-    const char *path = of->options->photon_map;
-    if (!path && of->there) return photon_cuda_make_maps(&to->there, of, options, walks_trees(to));
-    if (!path) return photon_maps_open(&to->maps, of->scene, options, of->watched);
+static kd_status open_maps(photon_state *state, const frame *frame) {
+    const photon_options *options = &state->options;
+    const char *path = frame->options->photon_map;
+    if (!path && frame->device_frame)
+        return photon_cuda_make_maps(&state->device_photons, frame, options, walks_trees(state));
+    if (!path) return photon_maps_open(&state->maps, frame->scene, options, frame->job);
     KD_REQUIRE(
         !photon_media_rows[options->media].beams, KD_ERROR_USAGE,
         "%s: a photon map file contains points of media, but --media is beams; set --media points",
         path);
     photon_file file;
     KD_TRY(photon_file_open(&file, path));
-    if (file.content != of->photon_map_hash) {
+    if (file.content != frame->photon_map_hash) {
         photon_file_close(&file);
         KD_FAIL(KD_ERROR_INPUT, "%s: the file was replaced while it was in use; start again", path);
     }
-    kd_status status = photon_file_check_scene(&file, path, of->scene, scene_hash(of->scene));
-    for (int i = 0; i < PHOTON_LISTS && status == KD_OK && of->options->batches > 1; ++i)
-        status = take_share(&file.lists[i], options->pass, (uint32_t)of->options->batches);
-    if (status == KD_OK) status = maps_from_lists(to, of, file.lists);
+    kd_status status = photon_file_check_scene(&file, path, frame->scene, scene_hash(frame->scene));
+    for (int i = 0; i < PHOTON_LISTS && status == KD_OK && frame->options->batches > 1; ++i)
+        status = take_share(&file.lists[i], options->pass, (uint32_t)frame->options->batches);
+    if (status == KD_OK) status = maps_from_lists(state, frame, file.lists);
     photon_file_close(&file);
     return status;
 }
 
-static kd_status view_maps(photon_state *to, frame *of) {
-    if (precomputation_pays(of->options, to->maps.global.count))
-        KD_TRY(photon_maps_precompute(&to->maps, of->watched));
-    to->view.global = photon_maps_global(&to->maps);
-    to->view.caustic = photon_maps_caustic(&to->maps);
-    to->view.media = photon_maps_media(&to->maps);
-    to->view.beams = photon_maps_beams(&to->maps);
-    to->view.tiles = photon_maps_tiles(&to->maps);
+static kd_status view_maps(photon_state *state, frame *frame) {
+    if (precomputation_pays(frame->options, state->maps.global.count))
+        KD_TRY(photon_maps_precompute(&state->maps, frame->job));
+    state->view.global = photon_maps_global(&state->maps);
+    state->view.caustic = photon_maps_caustic(&state->maps);
+    state->view.media = photon_maps_media(&state->maps);
+    state->view.beams = photon_maps_beams(&state->maps);
+    state->view.tiles = photon_maps_tiles(&state->maps);
     return KD_OK;
 }
 
-static kd_status view_maps_there(photon_state *to, frame *of) {
-    photon_maps_cuda *maps = &to->there.maps;
+static kd_status view_maps_there(photon_state *state, frame *frame) {
+    photon_maps_cuda *maps = &state->device_photons.maps;
     const float largest =
         float_max(maps->map[PHOTON_LIST_GLOBAL].radius, maps->map[PHOTON_LIST_CAUSTIC].radius);
-    if (largest > 0) KD_TRY(photon_cuda_find_tiles(&to->there, of, largest));
-    if (precomputation_pays(of->options, maps->map[PHOTON_LIST_GLOBAL].list.count))
-        KD_TRY(photon_maps_cuda_precompute(maps, of->watched));
-    to->view.global = photon_maps_cuda_view(maps, PHOTON_LIST_GLOBAL);
-    to->view.caustic = photon_maps_cuda_view(maps, PHOTON_LIST_CAUSTIC);
-    to->view.media = photon_maps_cuda_view(maps, PHOTON_LIST_MEDIA);
-    to->view.beams = maps->beams;
-    to->view.tiles = maps->tiles;
+    if (largest > 0) KD_TRY(photon_cuda_find_tiles(&state->device_photons, frame, largest));
+    if (precomputation_pays(frame->options, maps->map[PHOTON_LIST_GLOBAL].list.count))
+        KD_TRY(photon_maps_cuda_precompute(maps, frame->job));
+    state->view.global = photon_maps_cuda_view(maps, PHOTON_LIST_GLOBAL);
+    state->view.caustic = photon_maps_cuda_view(maps, PHOTON_LIST_CAUSTIC);
+    state->view.media = photon_maps_cuda_view(maps, PHOTON_LIST_MEDIA);
+    state->view.beams = maps->beams;
+    state->view.tiles = maps->tiles;
     return KD_OK;
 }
 
 /* Replaces the maps of the previous batch by those of this one. */
-static kd_status begin_batch(frame *of, uint32_t batch) {
-    photon_state *state = (photon_state *)of->state;
-    of->statistics.looks_bounded += tile_set_looks_bounded(&state->maps.tiles);
+static kd_status begin_batch(frame *frame, uint32_t batch) {
+    photon_state *state = (photon_state *)frame->state;
+    frame->statistics.lookups_bounded += tile_set_lookups_bounded(&state->maps.tiles);
     photon_maps_close(&state->maps);
     state->options.pass = batch;
-    photon_limit_time(&state->options, of, batch == 0);
-    KD_TRY(open_maps(state, of));
-    of->maps_cut =
-        of->there ? photon_maps_cuda_cut(&state->there.maps) : photon_maps_cut(&state->maps);
-    KD_TRY(of->there ? view_maps_there(state, of) : view_maps(state, of));
+    photon_limit_time(&state->options, frame, batch == 0);
+    KD_TRY(open_maps(state, frame));
+    frame->maps_cut = frame->device_frame ? photon_maps_cuda_cut(&state->device_photons.maps)
+                                          : photon_maps_cut(&state->maps);
+    KD_TRY(frame->device_frame ? view_maps_there(state, frame) : view_maps(state, frame));
     /* Near a surface, gather rays go on within the radius that an estimate typically has. */
     state->view.near = (photon_estimators[state->options.estimator].one_radius ? 1 : 0.5f) *
                        state->view.global.radius;
-    of->statistics.radius = (double)state->view.near;
-    const photon_figures figures =
-        of->there ? photon_cuda_figures(&state->there) : photon_figures_of(&state->maps);
-    note_statistics(of, &figures, batch);
+    frame->statistics.radius = (double)state->view.near;
+    const photon_figures figures = frame->device_frame ? photon_cuda_figures(&state->device_photons)
+                                                       : photon_figures_of(&state->maps);
+    note_statistics(frame, &figures, batch);
     return KD_OK;
 }
 
-/* At most one batch per sample, and at least BATCH_GATHER_LEAST photons per estimate. */
-static int32_t photon_batches_most(const kd_render_options *options) {
-    const int32_t samples = options->spp < BATCHES_MOST ? options->spp : BATCHES_MOST;
+/* At most one batch per sample, and at least BATCH_GATHER_MIN photons per estimate. */
+static int32_t photon_batches_max(const kd_render_options *options) {
+    const int32_t samples = options->spp < BATCHES_MAX ? options->spp : BATCHES_MAX;
     if (photon_estimator_named(options->estimator)->one_radius) return samples;
-    const int32_t most = options->gather / BATCH_GATHER_LEAST;
-    return most < 1 ? 1 : most < samples ? most : samples;
+    const int32_t maximum = options->gather / BATCH_GATHER_MIN;
+    return maximum < 1 ? 1 : maximum < samples ? maximum : samples;
 }
 
 static void photon_close(frame *closed) {
     photon_state *state = (photon_state *)closed->state;
     if (!state) return;
-    photon_cuda_tell_figures(&state->there, &closed->statistics);
-    closed->statistics.looks_bounded += tile_set_looks_bounded(&state->maps.tiles);
+    photon_cuda_tell_figures(&state->device_photons, &closed->statistics);
+    closed->statistics.lookups_bounded += tile_set_lookups_bounded(&state->maps.tiles);
     photon_maps_close(&state->maps);
-    photon_cuda_close(&state->there);
+    photon_cuda_close(&state->device_photons);
     memory_free(state);
     closed->state = NULL;
 }
@@ -238,16 +241,16 @@ static kd_status photon_prepare(frame *prepared) {
     KD_TRY(KD_RESERVE_ZEROED(state, 1));
     prepared->state = state;
     KD_TRY_GOTO(photon_read_options(&state->options, options));
-    status = options->batches <= photon_batches_most(options)
+    status = options->batches <= photon_batches_max(options)
                  ? KD_OK
                  : status_fail(KD_ERROR_USAGE, __FILE__, __LINE__,
                                "--batches is %d; expected at most %d: one per sample of --spp, and "
                                "one per %d photons of --gather",
-                               options->batches, photon_batches_most(options), BATCH_GATHER_LEAST);
+                               options->batches, photon_batches_max(options), BATCH_GATHER_MIN);
     if (status != KD_OK) goto done;
     photon_share_options(&state->options, options);
-    state->options.among = prepared->among;
-    state->options.apart = prepared->apart;
+    state->options.comm = prepared->comm;
+    state->options.distributed = prepared->distributed;
     state->view.path.max_depth = options->max_depth;
     state->view.path.scatterings = INT32_MAX;
     state->view.path.cutouts = integrator_has_cutouts(prepared->scene);
@@ -262,34 +265,34 @@ done:
 
 /* Takes the samples of an image tile in one call, so that consecutive lookups are close to each
    other and can start from the result of the last one. */
-static void photon_samples(const frame *of, const pixel_request *asked, uint32_t count,
+static void photon_samples(const frame *frame, const pixel_request *request, uint32_t count,
                            pixel_sample *out) {
-    const photon_state *state = (const photon_state *)of->state;
-    const pixel_view pixels = integrator_view(of);
+    const photon_state *state = (const photon_state *)frame->state;
+    const pixel_view pixels = integrator_view(frame);
     photon_view view = state->view;
     photon_last last[PHOTON_LISTS];
     view.global = photon_map_followed(&state->view.global, &last[PHOTON_LIST_GLOBAL]);
     view.caustic = photon_map_followed(&state->view.caustic, &last[PHOTON_LIST_CAUSTIC]);
     view.media = photon_map_followed(&state->view.media, &last[PHOTON_LIST_MEDIA]);
     for (uint32_t i = 0; i < count; ++i) {
-        const rng_key key = pixel_key(&pixels, asked[i].x, asked[i].y, asked[i].sample);
-        const ray cast = pixel_ray(&pixels, asked[i].x, asked[i].y, key);
-        const path_result found = photon_eye_radiance(of->scene, &view, cast, key);
-        out[i] = pixel_of(&pixels, &cast, &found.first, found.radiance, found.rays);
+        const rng_key key = pixel_key(&pixels, request[i].x, request[i].y, request[i].sample);
+        const ray cast = pixel_ray(&pixels, request[i].x, request[i].y, key);
+        const path_result result = photon_eye_radiance(frame->scene, &view, cast, key);
+        out[i] = pixel_of(&pixels, &cast, &result.first, result.radiance, result.rays);
     }
 }
 
-static pixel_sample photon_sample(const frame *of, int32_t x, int32_t y, uint32_t sample) {
-    const pixel_request asked = {x, y, sample};
-    pixel_sample found;
-    photon_samples(of, &asked, 1, &found);
-    return found;
+static pixel_sample photon_sample(const frame *frame, int32_t x, int32_t y, uint32_t sample) {
+    const pixel_request request = {x, y, sample};
+    pixel_sample samples;
+    photon_samples(frame, &request, 1, &samples);
+    return samples;
 }
 
-static kd_status photon_take_apart(frame *of, film *to, const apart_range *range,
+static kd_status photon_take_apart(frame *frame, film *film, const apart_range *range,
                                    struct sample_counts *counts, bool *over) {
-    const photon_state *state = (const photon_state *)of->state;
-    return looks_apart_take(of, to, &state->maps, &state->view, range, 0, counts, over);
+    const photon_state *state = (const photon_state *)frame->state;
+    return looks_apart_take(frame, film, &state->maps, &state->view, range, 0, counts, over);
 }
 
 /* Final gather and the adaptive estimator need the photons themselves, not sums over them, which is
@@ -299,9 +302,9 @@ static bool photon_may_be_apart(const kd_render_options *options) {
            !photon_estimator_named(options->estimator)->adaptive;
 }
 
-static kd_status photon_launch(const frame *of, const struct sample_range *range) {
-    photon_state *state = (photon_state *)of->state;
-    return photon_cuda_take(&state->there, of, &state->view, range, 0);
+static kd_status photon_launch(const frame *frame, const struct sample_range *range) {
+    photon_state *state = (photon_state *)frame->state;
+    return photon_cuda_take(&state->device_photons, frame, &state->view, range, 0);
 }
 
 uint32_t photon_all_maps(const kd_render_options *options) {
@@ -325,5 +328,5 @@ const integrator integrator_photon = {.name = "photon",
                                       .may_be_apart = photon_may_be_apart,
                                       .identify = photon_identify,
                                       .maps = photon_all_maps,
-                                      .batches_most = photon_batches_most,
+                                      .batches_max = photon_batches_max,
                                       .counts_samples = photon_counts_samples};

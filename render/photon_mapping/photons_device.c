@@ -2,15 +2,15 @@
 #include "render/frame/waves.h"
 #include "render/photon_mapping/photon.h"
 
-void photon_cuda_drop_requests(photon_cuda *of) {
-    of->room = 0;
-    device_buffer_free(&of->requests);
-    device_buffer_free(&of->packets);
-    device_buffer_free(&of->alone);
+void photon_cuda_drop_requests(photon_cuda *device_photons) {
+    device_photons->capacity = 0;
+    device_buffer_free(&device_photons->requests);
+    device_buffer_free(&device_photons->packets);
+    device_buffer_free(&device_photons->alone);
     for (int m = 0; m < 2; ++m) {
-        device_buffer_free(&of->sums[m]);
-        device_buffer_free(&of->radii[m]);
-        device_buffer_free(&of->integrals[m]);
+        device_buffer_free(&device_photons->sums[m]);
+        device_buffer_free(&device_photons->radii[m]);
+        device_buffer_free(&device_photons->integrals[m]);
     }
 }
 
@@ -18,12 +18,12 @@ void photon_cuda_close(photon_cuda *owned) {
     photon_cuda_drop_marks(owned);
     photon_maps_cuda_close(&owned->maps);
     photon_cuda_drop_requests(owned);
-    device_buffer_free(&owned->asked);
-    device_buffer_free(&owned->met.requests);
-    device_buffer_free(&owned->met.packets);
-    device_buffer_free(&owned->met.alone);
-    device_buffer_free(&owned->met.sums);
-    device_buffer_free(&owned->met.radii);
+    device_buffer_free(&owned->request_counts);
+    device_buffer_free(&owned->received.requests);
+    device_buffer_free(&owned->received.packets);
+    device_buffer_free(&owned->received.alone);
+    device_buffer_free(&owned->received.sums);
+    device_buffer_free(&owned->received.radii);
     memset(owned, 0, sizeof *owned);
 }
 
@@ -38,13 +38,13 @@ bool photon_cuda_gathers_by_waves(const scene_view *scene) {
 }
 
 uint32_t photon_cuda_gathers_together(uint64_t pixels, uint32_t final_gather) {
-    uint64_t most = pixels ? LAUNCH_SAMPLES / pixels : 1;
-    if (most < 1) most = 1;
-    if (most > GATHERS_TOGETHER) most = GATHERS_TOGETHER;
-    return most < final_gather ? (uint32_t)most : final_gather;
+    uint64_t maximum = pixels ? LAUNCH_SAMPLES / pixels : 1;
+    if (maximum < 1) maximum = 1;
+    if (maximum > GATHERS_TOGETHER) maximum = GATHERS_TOGETHER;
+    return maximum < final_gather ? (uint32_t)maximum : final_gather;
 }
 
-uint64_t photon_cuda_look_bytes(uint64_t pixels, uint32_t final_gather) {
+uint64_t photon_cuda_lookup_bytes(uint64_t pixels, uint32_t final_gather) {
     const uint64_t taken = pixels < LAUNCH_SAMPLES ? pixels : LAUNCH_SAMPLES;
     const uint64_t request = sizeof(eye_request) + sizeof(eye_packet) + sizeof(uint32_t);
     /* of whole tiles; a thread per path takes less */
@@ -61,69 +61,75 @@ uint64_t photon_cuda_look_bytes(uint64_t pixels, uint32_t final_gather) {
     return slots * (slot + path) + (taken + taken / 8) * (request + sums);
 }
 
-void photon_cuda_renew_orders(photon_cuda *of, const photon_options *options) {
-    photon_orders_renew(of->orders, options);
-    of->orders[PHOTON_LIST_GLOBAL].apart = of->orders[PHOTON_LIST_CAUSTIC].apart = of->apart;
-    if (options->photons == 0) of->orders[PHOTON_LIST_GLOBAL].wanted = 0;
-    if (options->caustics == 0) of->orders[PHOTON_LIST_CAUSTIC].wanted = 0;
-    if (options->strayed == 0) of->orders[PHOTON_LIST_MEDIA].wanted = 0;
+void photon_cuda_renew_orders(photon_cuda *device_photons, const photon_options *options) {
+    photon_orders_renew(device_photons->orders, options);
+    device_photons->orders[PHOTON_LIST_GLOBAL].distributed =
+        device_photons->orders[PHOTON_LIST_CAUSTIC].distributed = device_photons->distributed;
+    if (options->photons == 0) device_photons->orders[PHOTON_LIST_GLOBAL].wanted = 0;
+    if (options->caustics == 0) device_photons->orders[PHOTON_LIST_CAUSTIC].wanted = 0;
+    if (options->volume_photons == 0) device_photons->orders[PHOTON_LIST_MEDIA].wanted = 0;
 }
 
-kd_status photon_cuda_make_maps(photon_cuda *to, const frame *of, const photon_options *options,
-                                bool ordered) {
+kd_status photon_cuda_make_maps(photon_cuda *device_photons, const frame *frame,
+                                const photon_options *options, bool ordered) {
     KD_TRY(photon_options_check(options));
-    if (!to->has_orders) KD_TRY(photon_orders_make(to->orders, of->scene, options));
-    to->has_orders = true;
-    photon_cuda_renew_orders(to, options);
-    KD_TRY(frame_cuda_pack(of->there));
-    KD_TRY(photon_maps_cuda_emit(&to->maps, &of->there->scene.view, to->orders, of->watched));
-    KD_TRY(photon_maps_cuda_plant(&to->maps, options, ordered, of->watched));
-    return photon_maps_cuda_find_beams(&to->maps, of->scene, options, of->watched);
+    if (!device_photons->has_orders)
+        KD_TRY(photon_orders_make(device_photons->orders, frame->scene, options));
+    device_photons->has_orders = true;
+    photon_cuda_renew_orders(device_photons, options);
+    KD_TRY(frame_cuda_pack(frame->device_frame));
+    KD_TRY(photon_maps_cuda_emit(&device_photons->maps, &frame->device_frame->scene.view,
+                                 device_photons->orders, frame->job));
+    KD_TRY(photon_maps_cuda_build_trees(&device_photons->maps, options, ordered, frame->job));
+    return photon_maps_cuda_find_beams(&device_photons->maps, frame->scene, options, frame->job);
 }
 
-kd_status photon_cuda_take_lists(photon_cuda *to, const photon_list lists[PHOTON_LISTS],
-                                 const photon_options *options, bool ordered, job *watched) {
-    KD_TRY(photon_maps_cuda_take(&to->maps, lists));
-    return photon_maps_cuda_plant(&to->maps, options, ordered, watched);
+kd_status photon_cuda_take_lists(photon_cuda *device_photons, const photon_list lists[PHOTON_LISTS],
+                                 const photon_options *options, bool ordered, job_control *job) {
+    KD_TRY(photon_maps_cuda_take(&device_photons->maps, lists));
+    return photon_maps_cuda_build_trees(&device_photons->maps, options, ordered, job);
 }
 
-static kd_status bring_tiles(photon_cuda *to, const frame *of, float radius) {
-    tile_set found;
-    to->looks_bounded += photon_maps_cuda_looks_bounded(&to->maps);
-    kd_status status =
-        tile_set_open(&found, of->scene, &of->there->scene.view, radius, true, of->watched);
-    if (status == KD_OK) status = photon_maps_cuda_tile(&to->maps, &found, &of->there->scene.view);
-    tile_set_close(&found);
+static kd_status bring_tiles(photon_cuda *device_photons, const frame *frame, float radius) {
+    tile_set tiles;
+    device_photons->lookups_bounded += photon_maps_cuda_lookups_bounded(&device_photons->maps);
+    kd_status status = tile_set_open(&tiles, frame->scene, &frame->device_frame->scene.view, radius,
+                                     true, frame->job);
+    if (status == KD_OK)
+        status =
+            photon_maps_cuda_tile(&device_photons->maps, &tiles, &frame->device_frame->scene.view);
+    tile_set_close(&tiles);
     return status;
 }
 
-kd_status photon_cuda_find_tiles(photon_cuda *to, const frame *of, float radius) {
-    job_stage_begin(of->watched, "surface", 0);
-    const kd_status status = bring_tiles(to, of, radius);
-    job_stage_end(of->watched);
+kd_status photon_cuda_find_tiles(photon_cuda *device_photons, const frame *frame, float radius) {
+    job_stage_begin(frame->job, "surface", 0);
+    const kd_status status = bring_tiles(device_photons, frame, radius);
+    job_stage_end(frame->job);
     return status;
 }
 
-photon_figures photon_cuda_figures(const photon_cuda *from) {
-    const photon_list_cuda *global = &from->maps.map[PHOTON_LIST_GLOBAL].list,
-                           *caustic = &from->maps.map[PHOTON_LIST_CAUSTIC].list;
-    const photon_list_cuda *media = &from->maps.map[PHOTON_LIST_MEDIA].list;
+photon_figures photon_cuda_figures(const photon_cuda *device_photons) {
+    const photon_list_cuda *global = &device_photons->maps.map[PHOTON_LIST_GLOBAL].list,
+                           *caustic = &device_photons->maps.map[PHOTON_LIST_CAUSTIC].list;
+    const photon_list_cuda *media = &device_photons->maps.map[PHOTON_LIST_MEDIA].list;
     photon_figures figures;
     figures.emitted = global->emitted + caustic->emitted + media->emitted;
     figures.rays = global->rays + caustic->rays + media->rays;
     figures.stored = global->count;
     figures.caustics = caustic->count;
-    figures.strayed = media->count;
-    figures.hash = photon_maps_cuda_hash(&from->maps);
+    figures.volume_photons = media->count;
+    figures.hash = photon_maps_cuda_hash(&device_photons->maps);
     figures.ledger = global->ledger;
     return figures;
 }
 
-void photon_cuda_tell_figures(const photon_cuda *from, frame_statistics *to) {
-    to->look_seconds = from->seconds[PHOTON_CUDA_LOOK];
-    to->gather_seconds = from->seconds[PHOTON_CUDA_GATHER];
-    to->film_seconds = from->seconds[PHOTON_CUDA_FILM];
-    to->looks_bounded += from->looks_bounded + photon_maps_cuda_looks_bounded(&from->maps);
+void photon_cuda_tell_figures(const photon_cuda *device_photons, frame_statistics *statistics) {
+    statistics->lookup_seconds = device_photons->seconds[PHOTON_CUDA_LOOKUP];
+    statistics->gather_seconds = device_photons->seconds[PHOTON_CUDA_GATHER];
+    statistics->film_seconds = device_photons->seconds[PHOTON_CUDA_FILM];
+    statistics->lookups_bounded +=
+        device_photons->lookups_bounded + photon_maps_cuda_lookups_bounded(&device_photons->maps);
 }
 
 uint64_t looks_apart_there_sent(uint64_t pixels, int32_t rank_count) {

@@ -3,17 +3,17 @@
          warp does better (photon/density/warp_per_surface.cuh). So lookups are deferred: paths only
          record them, in the order of image tiles; then all lookups are performed; then each pixel
          adds the results of its path (eye_waves.cu, gather_waves.cu). Lookups run inline
-         (eye_walk.cu) where later steps depend on them or on their order: the adaptive estimator,
-         points in media that scatter light, and final gather with mirroring coats, media or
+         (inline_lookup.cu) where later steps depend on them or on their order: the adaptive
+   estimator, points in media that scatter light, and final gather with mirroring coats, media or
          cut-outs.
    Work: for one sample of every pixel, wavefronts or one kernel for the paths, two kernels for the
          maps (five with tiles), one for the film.
    Memory: 335 bytes per pixel with wavefronts, or 164 and 719 per gather ray, otherwise 52; 300 per
            lookup. If memory is short, a launch is split by rows.
    Invariants: the film's sums have the bits of the CPU (flux_sum.h).
-   Data flow: for each sample: eye_ask_slots or eye_walk_slots write slots and requests; the
+   Data flow: for each sample: eye_ask_slots or inline_lookup_slots write slots and requests; the
               gathering kernels, once per map, read requests and write sums and radii, and with
-              tiles the integrals (tile_looks.cu); add_to_film, one thread per slot, adds the
+              tiles the integrals (tile_lookups.cu); add_to_film, one thread per slot, adds the
               results of its requests in order to the film. */
 #include "render/frame/waves.h"
 #include "render/photon_mapping/eye_store.cuh"
@@ -24,17 +24,17 @@ enum { FILM_BLOCK = 128, PART_ROWS = 4 /* of a tile of slots */ };
 
 /* State shared by all parts of a launch. */
 struct eye_launch {
-    photon_cuda *with;
-    const frame *of;
+    photon_cuda *photons;
+    const struct frame *frame;
     photon_view view;
     uint32_t period; /* period of the camera rays; 0: none */
     bool later;      /* lookups at surfaces the camera sees are deferred */
-    bool walks;      /* paths run by eye_walk.cu */
+    bool walks;      /* paths run by inline_lookup.cu */
 };
 
 struct film_work {
     eye_slots slots;
-    shown_requests shown;
+    lookup_results shown;
     bool later;
     sample_counts *counts;
 };
@@ -81,96 +81,108 @@ __launch_bounds__(FILM_BLOCK) void add_to_film(const __grid_constant__ photon_vi
 
 /* --- launches -------------------------------------------------------------------------------- */
 
-kd_status mark(photon_cuda *with, int which) {
-    if (!with->marks[which]) KD_CUDA(cudaEventCreate((cudaEvent_t *)&with->marks[which]));
-    KD_CUDA(cudaEventRecord((cudaEvent_t)with->marks[which]));
+kd_status mark(photon_cuda *device_photons, int which) {
+    if (!device_photons->marks[which])
+        KD_CUDA(cudaEventCreate((cudaEvent_t *)&device_photons->marks[which]));
+    KD_CUDA(cudaEventRecord((cudaEvent_t)device_photons->marks[which]));
     return KD_OK;
 }
 
 /* Waits for the last event. */
-kd_status add_seconds(photon_cuda *with) {
-    KD_CUDA(cudaEventSynchronize((cudaEvent_t)with->marks[PHOTON_CUDA_STAGES]));
+kd_status add_seconds(photon_cuda *device_photons) {
+    KD_CUDA(cudaEventSynchronize((cudaEvent_t)device_photons->marks[PHOTON_CUDA_STAGES]));
     for (int stage = 0; stage < PHOTON_CUDA_STAGES; ++stage) {
         float milliseconds = 0;
-        KD_CUDA(cudaEventElapsedTime(&milliseconds, (cudaEvent_t)with->marks[stage],
-                                     (cudaEvent_t)with->marks[stage + 1]));
-        with->seconds[stage] += (double)milliseconds / 1000;
+        KD_CUDA(cudaEventElapsedTime(&milliseconds, (cudaEvent_t)device_photons->marks[stage],
+                                     (cudaEvent_t)device_photons->marks[stage + 1]));
+        device_photons->seconds[stage] += (double)milliseconds / 1000;
     }
     return KD_OK;
 }
 
-kd_status reserve_requests(photon_cuda *with, uint32_t room) {
-    with->room = 0;
-    KD_TRY(device_buffer_reserve(&with->requests, (uint64_t)room * sizeof(eye_request)));
-    KD_TRY(device_buffer_reserve(&with->packets, (uint64_t)room * sizeof(eye_packet)));
-    KD_TRY(device_buffer_reserve(&with->alone, ((uint64_t)room + 2) * sizeof(uint32_t)));
+kd_status reserve_requests(photon_cuda *device_photons, uint32_t capacity) {
+    device_photons->capacity = 0;
+    KD_TRY(
+        device_buffer_reserve(&device_photons->requests, (uint64_t)capacity * sizeof(eye_request)));
+    KD_TRY(
+        device_buffer_reserve(&device_photons->packets, (uint64_t)capacity * sizeof(eye_packet)));
+    KD_TRY(
+        device_buffer_reserve(&device_photons->alone, ((uint64_t)capacity + 2) * sizeof(uint32_t)));
     for (int m = 0; m < 2; ++m) {
-        KD_TRY(device_buffer_reserve(&with->sums[m], (uint64_t)room * sizeof(flux_sum)));
-        KD_TRY(device_buffer_reserve(&with->radii[m], (uint64_t)room * sizeof(float)));
-        KD_TRY(device_buffer_reserve(&with->integrals[m], (uint64_t)room * sizeof(float)));
+        KD_TRY(
+            device_buffer_reserve(&device_photons->sums[m], (uint64_t)capacity * sizeof(flux_sum)));
+        KD_TRY(
+            device_buffer_reserve(&device_photons->radii[m], (uint64_t)capacity * sizeof(float)));
+        KD_TRY(device_buffer_reserve(&device_photons->integrals[m],
+                                     (uint64_t)capacity * sizeof(float)));
     }
-    with->room = room;
+    device_photons->capacity = capacity;
     return KD_OK;
 }
 
 /* Traces the paths of one sample of every pixel; repeats with larger buffers if the requests did
    not fit. */
-kd_status take_paths(eye_launch *launch, const eye_slots *slots, eye_asked *asked) {
-    photon_cuda *with = launch->with;
+kd_status take_paths(eye_launch *launch, const eye_slots *slots, eye_asked *counts) {
+    photon_cuda *device_photons = launch->photons;
     eye_requests *later = &launch->view.later;
     for (;;) {
-        later->list = launch->later ? (eye_request *)with->requests.memory : NULL;
-        later->packets = (eye_packet *)with->packets.memory;
-        later->asked = (eye_asked *)with->asked.memory;
-        later->room = with->room;
-        KD_CUDA(cudaMemsetAsync(with->asked.memory, 0, sizeof *asked));
-        KD_TRY((launch->walks ? eye_walk_slots : eye_ask_slots)(launch->of, &launch->view, slots));
-        KD_CUDA(cudaMemcpy(asked, with->asked.memory, sizeof *asked, cudaMemcpyDeviceToHost));
-        if (asked->requests <= with->room) return KD_OK;
-        KD_TRY(reserve_requests(with, asked->requests + asked->requests / 8));
+        later->list = launch->later ? (eye_request *)device_photons->requests.memory : NULL;
+        later->packets = (eye_packet *)device_photons->packets.memory;
+        later->counts = (eye_asked *)device_photons->request_counts.memory;
+        later->capacity = device_photons->capacity;
+        KD_CUDA(cudaMemsetAsync(device_photons->request_counts.memory, 0, sizeof *counts));
+        KD_TRY((launch->walks ? inline_lookup_slots : eye_ask_slots)(launch->frame, &launch->view,
+                                                                     slots));
+        KD_CUDA(cudaMemcpy(counts, device_photons->request_counts.memory, sizeof *counts,
+                           cudaMemcpyDeviceToHost));
+        if (counts->requests <= device_photons->capacity) return KD_OK;
+        KD_TRY(reserve_requests(device_photons, counts->requests + counts->requests / 8));
     }
 }
 
-photon_gather_cuda gather_of(const photon_cuda *with, int m, const eye_asked *asked) {
+photon_gather_cuda gather_of(const photon_cuda *device_photons, int m, const eye_asked *counts) {
     photon_gather_cuda gather;
-    gather.requests = (const eye_request *)with->requests.memory;
-    gather.count = asked->requests;
-    gather.packets = (const eye_packet *)with->packets.memory;
-    gather.packet_count = asked->packets;
-    gather.alone = (uint32_t *)with->alone.memory;
-    gather.sums = (flux_sum *)with->sums[m].memory;
-    gather.radii = (float *)with->radii[m].memory;
+    gather.requests = (const eye_request *)device_photons->requests.memory;
+    gather.count = counts->requests;
+    gather.packets = (const eye_packet *)device_photons->packets.memory;
+    gather.packet_count = counts->packets;
+    gather.alone = (uint32_t *)device_photons->alone.memory;
+    gather.sums = (flux_sum *)device_photons->sums[m].memory;
+    gather.radii = (float *)device_photons->radii[m].memory;
     return gather;
 }
 
 /* Performs the lookups of all requests, with integrals over tiles. */
-kd_status look_into_maps(const eye_launch *launch, const eye_asked *asked) {
-    photon_cuda *with = launch->with;
+kd_status run_lookups(const eye_launch *launch, const eye_asked *counts) {
+    photon_cuda *device_photons = launch->photons;
     const photon_view *view = &launch->view;
-    if (with->apart) KD_TRY(looks_apart_there(with, launch->of->among, view, asked));
+    if (device_photons->distributed)
+        KD_TRY(looks_apart_there(device_photons, launch->frame->comm, view, counts));
     for (int m = view->final_gather ? 1 : 0; m < 2; ++m) {
         const photon_map_view *map = m ? &view->caustic : &view->global;
-        const photon_gather_cuda gather = gather_of(with, m, asked);
-        if (!with->apart)
-            KD_TRY(photon_maps_cuda_gather(&with->maps, m, map->gather, map->radius, &gather));
-        KD_TRY(photon_maps_cuda_measure(&with->maps, &gather, (float *)with->integrals[m].memory));
+        const photon_gather_cuda gather = gather_of(device_photons, m, counts);
+        if (!device_photons->distributed)
+            KD_TRY(photon_maps_cuda_gather(&device_photons->maps, m, map->gather, map->radius,
+                                           &gather));
+        KD_TRY(photon_maps_cuda_measure(&device_photons->maps, &gather,
+                                        (float *)device_photons->integrals[m].memory));
     }
     return KD_OK;
 }
 
 kd_status add_all_to_film(const eye_launch *launch, const eye_slots *slots) {
-    const photon_cuda *with = launch->with;
+    const photon_cuda *device_photons = launch->photons;
     film_work work;
     memset(&work, 0, sizeof work);
     work.slots = *slots;
-    work.shown.requests = (const eye_request *)with->requests.memory;
+    work.shown.requests = (const eye_request *)device_photons->requests.memory;
     for (int m = 0; m < 2; ++m) {
-        work.shown.sums[m] = (const flux_sum *)with->sums[m].memory;
-        work.shown.radii[m] = (const float *)with->radii[m].memory;
-        work.shown.integrals[m] = (const float *)with->integrals[m].memory;
+        work.shown.sums[m] = (const flux_sum *)device_photons->sums[m].memory;
+        work.shown.radii[m] = (const float *)device_photons->radii[m].memory;
+        work.shown.integrals[m] = (const float *)device_photons->integrals[m].memory;
     }
     work.later = launch->later;
-    work.counts = launch->of->there->counts;
+    work.counts = launch->frame->device_frame->counts;
     add_to_film<<<(slots->waves.slots + FILM_BLOCK - 1) / FILM_BLOCK, FILM_BLOCK>>>(launch->view,
                                                                                     work);
     KD_CUDA_LAUNCHED("add_to_film");
@@ -180,20 +192,21 @@ kd_status add_all_to_film(const eye_launch *launch, const eye_slots *slots) {
 /* Takes one sample of every slot's pixel. If no lookup is deferred, the time of the paths counts as
    time of lookups, which are most of their work. */
 kd_status take_sample(eye_launch *launch, const eye_slots *slots) {
-    photon_cuda *with = launch->with;
-    eye_asked asked = {0, 0};
-    KD_TRY(mark(with, PHOTON_CUDA_LOOK));
-    if (!launch->later) KD_TRY(mark(with, PHOTON_CUDA_GATHER));
-    KD_TRY(take_paths(launch, slots, &asked));
-    if (slots->together) KD_TRY(eye_gather_slots(launch->of, &with->maps, &launch->view, slots));
+    photon_cuda *device_photons = launch->photons;
+    eye_asked counts = {0, 0};
+    KD_TRY(mark(device_photons, PHOTON_CUDA_LOOKUP));
+    if (!launch->later) KD_TRY(mark(device_photons, PHOTON_CUDA_GATHER));
+    KD_TRY(take_paths(launch, slots, &counts));
+    if (slots->together)
+        KD_TRY(eye_gather_slots(launch->frame, &device_photons->maps, &launch->view, slots));
     if (launch->later) {
-        KD_TRY(mark(with, PHOTON_CUDA_GATHER));
-        KD_TRY(look_into_maps(launch, &asked));
+        KD_TRY(mark(device_photons, PHOTON_CUDA_GATHER));
+        KD_TRY(run_lookups(launch, &counts));
     }
-    KD_TRY(mark(with, PHOTON_CUDA_FILM));
+    KD_TRY(mark(device_photons, PHOTON_CUDA_FILM));
     KD_TRY(add_all_to_film(launch, slots));
-    KD_TRY(mark(with, PHOTON_CUDA_STAGES));
-    return add_seconds(with);
+    KD_TRY(mark(device_photons, PHOTON_CUDA_STAGES));
+    return add_seconds(device_photons);
 }
 
 uint64_t pixels_of(const sample_range *range) {
@@ -203,14 +216,14 @@ uint64_t pixels_of(const sample_range *range) {
 kd_status try_part(const eye_launch *launch, const sample_range *part, eye_slots *slots) {
     const uint64_t pixels = pixels_of(part);
     const bool gathers = !launch->walks && launch->view.final_gather;
-    const bool by_waves = !launch->walks && !waves_are_general(launch->of->scene);
+    const bool by_waves = !launch->walks && !waves_are_general(launch->frame->scene);
     uint32_t together =
         gathers ? photon_cuda_gathers_together(pixels, launch->view.final_gather) : 0;
-    KD_TRY(device_buffer_reserve(&launch->with->asked, sizeof(eye_asked)));
-    if (launch->with->room < pixels)
-        KD_TRY(reserve_requests(launch->with, (uint32_t)(pixels + pixels / 8)));
+    KD_TRY(device_buffer_reserve(&launch->photons->request_counts, sizeof(eye_asked)));
+    if (launch->photons->capacity < pixels)
+        KD_TRY(reserve_requests(launch->photons, (uint32_t)(pixels + pixels / 8)));
     for (;; together /= 2) {
-        const kd_status status = eye_slots_open(slots, launch->of, part, by_waves, together);
+        const kd_status status = eye_slots_open(slots, launch->frame, part, by_waves, together);
         if (status != KD_ERROR_MEMORY || together < 2) return status;
         status_clear();
     }
@@ -223,7 +236,7 @@ kd_status reserve_part(const eye_launch *launch, sample_range *part, eye_slots *
         const kd_status status = try_part(launch, part, slots);
         if (status != KD_ERROR_MEMORY || rows <= PART_ROWS) return status;
         status_clear();
-        photon_cuda_drop_requests(launch->with); /* whatever of them has found room */
+        photon_cuda_drop_requests(launch->photons); /* whatever of them has found room */
         part->bottom = part->top + (rows / 2 + PART_ROWS - 1) / PART_ROWS * PART_ROWS;
     }
 }
@@ -240,7 +253,7 @@ kd_status take_part(eye_launch *launch, const sample_range *left, int32_t *done)
         slots.waves.range.begin = s;
         slots.camera_sample = launch->period ? s % launch->period : s;
         KD_TRY(any ? take_sample(launch, &slots)
-                   : looks_apart_there(launch->with, launch->of->among, &launch->view, &none));
+                   : looks_apart_there(launch->photons, launch->frame->comm, &launch->view, &none));
     }
     *done = part.bottom;
     return KD_OK;
@@ -254,18 +267,19 @@ extern "C" void photon_cuda_drop_marks(photon_cuda *owned) {
     memset(owned->marks, 0, sizeof owned->marks);
 }
 
-extern "C" kd_status photon_cuda_take(photon_cuda *with, const frame *of, const photon_view *view,
-                                      const sample_range *range, uint32_t period) {
+extern "C" kd_status photon_cuda_take(photon_cuda *device_photons, const frame *frame,
+                                      const photon_view *view, const sample_range *range,
+                                      uint32_t period) {
     /* the adaptive estimator needs photons in order */
     const bool later = !view->caustic.adaptive && !view->caustic.walks;
-    const bool gathers_inline = view->final_gather && !photon_cuda_gathers_by_waves(of->scene);
-    eye_launch launch = {with,  of,
-                         *view, period,
-                         later, !later || gathers_inline || photon_scene_scatters(of->scene)};
+    const bool gathers_inline = view->final_gather && !photon_cuda_gathers_by_waves(frame->scene);
+    eye_launch launch = {
+        device_photons, frame, *view,
+        period,         later, !later || gathers_inline || photon_scene_scatters(frame->scene)};
     sample_range left = *range;
     for (;;) {
         bool any = pixels_of(&left) > 0;
-        if (with->apart) KD_TRY(ranks_any(of->among, any, &any));
+        if (device_photons->distributed) KD_TRY(ranks_any(frame->comm, any, &any));
         if (!any) return KD_OK;
         KD_TRY(take_part(&launch, &left, &left.top));
     }

@@ -20,7 +20,7 @@
          photons. `ppm` has fixed measurement points: it draws spp camera rays per pixel and reuses
          them in turn in later passes; scattering at rough specular surfaces behind them is drawn
          anew in each pass. */
-#include "core/device/beside.h"
+#include "core/device/async.h"
 #include "core/hash.h"
 #include "core/memory.h"
 #include "render/photon_mapping/eye_path.h"
@@ -52,29 +52,29 @@ typedef struct maps_ahead {
     photon_order orders[PHOTON_LISTS];
     scene_view scene; /* device pointers */
     bool ordered;     /* as for photon_cuda_make_maps */
-    beside_task *by;  /* the asynchronous task that builds the maps; NULL: none is running */
+    async_task *task; /* the asynchronous task that builds the maps; NULL: none is running */
     bool too_large;   /* device memory does not suffice for the maps of two passes */
 } maps_ahead;
 
-static kd_status make_ahead(void *context, job *watched) {
+static kd_status make_ahead(void *context, job_control *job) {
     maps_ahead *ahead = (maps_ahead *)context;
-    KD_TRY(photon_maps_cuda_emit(&ahead->maps, &ahead->scene, ahead->orders, watched));
-    return photon_maps_cuda_plant(&ahead->maps, &ahead->options, ahead->ordered, watched);
+    KD_TRY(photon_maps_cuda_emit(&ahead->maps, &ahead->scene, ahead->orders, job));
+    return photon_maps_cuda_build_trees(&ahead->maps, &ahead->options, ahead->ordered, job);
 }
 
-/* Starts building the maps of the pass that `options` describe; `there`, the integrator's state on
-   the device, has built maps before. Does nothing if a task is already running or memory ran short
-   before. If no thread can be started, the maps are built later, when they are needed. */
-static void maps_ahead_begin(maps_ahead *out, photon_cuda *there, const frame *of,
+/* Starts building the maps of the pass that `options` describe; `device_photons`, the integrator's
+   state on the device, has built maps before. Does nothing if a task is already running or memory
+   ran short before. If no thread can be started, the maps are built later, when they are needed. */
+static void maps_ahead_begin(maps_ahead *out, photon_cuda *device_photons, const frame *frame,
                              const photon_options *options, bool ordered) {
-    if (out->by || out->too_large) return;
-    photon_cuda_renew_orders(there, options);
-    memcpy(out->orders, there->orders, sizeof out->orders);
+    if (out->task || out->too_large) return;
+    photon_cuda_renew_orders(device_photons, options);
+    memcpy(out->orders, device_photons->orders, sizeof out->orders);
     out->options = *options;
     out->ordered = ordered;
-    out->scene = of->there->scene.view;
+    out->scene = frame->device_frame->scene.view;
     /* built later, when needed */
-    if (beside_begin(&out->by, make_ahead, out) != KD_OK) status_clear();
+    if (async_begin(&out->task, make_ahead, out) != KD_OK) status_clear();
 }
 
 static void exchange_maps(photon_maps_cuda *a, photon_maps_cuda *b) {
@@ -86,31 +86,31 @@ static void exchange_maps(photon_maps_cuda *a, photon_maps_cuda *b) {
 }
 
 /* Waits for the task, if one is running. If it built the maps of the pass that `options` describe,
-   moves them into `to` and sets *taken; otherwise *taken is false and the caller has to build them.
-   The wait counts as the job's stage "emit". */
-static kd_status maps_ahead_take(maps_ahead *from, photon_cuda *to, const frame *of,
+   moves them into `device_photons` and sets *taken; otherwise *taken is false and the caller has to
+   build them. The wait counts as the job's stage "emit". */
+static kd_status maps_ahead_take(maps_ahead *ahead, photon_cuda *device_photons, const frame *frame,
                                  const photon_options *options, bool *taken) {
     *taken = false;
-    if (!from->by) return KD_OK;
-    job_stage_begin(of->watched, "emit", 0);
-    const kd_status status = beside_end(from->by, of->watched);
-    job_stage_end(of->watched);
-    from->by = NULL;
+    if (!ahead->task) return KD_OK;
+    job_stage_begin(frame->job, "emit", 0);
+    const kd_status status = async_end(ahead->task, frame->job);
+    job_stage_end(frame->job);
+    ahead->task = NULL;
     if (status == KD_ERROR_MEMORY) {
         status_clear();
-        photon_maps_cuda_close(&from->maps);
-        from->too_large = true;
+        photon_maps_cuda_close(&ahead->maps);
+        ahead->too_large = true;
         return KD_OK;
     }
     KD_TRY(status);
-    if (from->options.pass != options->pass) return KD_OK;
-    exchange_maps(&from->maps, &to->maps);
+    if (ahead->options.pass != options->pass) return KD_OK;
+    exchange_maps(&ahead->maps, &device_photons->maps);
     *taken = true;
     return KD_OK;
 }
 
 static void maps_ahead_close(maps_ahead *owned) {
-    beside_drop(owned->by);
+    async_drop(owned->task);
     photon_maps_cuda_close(&owned->maps);
     memset(owned, 0, sizeof *owned);
 }
@@ -121,16 +121,17 @@ typedef struct progressive_state {
     photon_options photons;
     photon_maps maps; /* of the current pass; empty on a CUDA device */
     tile_set tiles;
-    bool tiled;        /* the tiles have been found, on the host or on the device */
-    photon_cuda there; /* maps and tiles on a CUDA device, instead of the two above */
-    maps_ahead ahead;  /* maps of the next pass on the device */
-    bool has_room;     /* a launch has allocated the device buffers for samples */
+    bool tiled;                 /* the tiles have been found, on the host or on the device */
+    photon_cuda device_photons; /* maps and tiles on a CUDA device, instead of the two above */
+    maps_ahead ahead;           /* maps of the next pass on the device */
+    bool has_capacity;          /* a launch has allocated the device buffers for samples */
     photon_view view;
 } progressive_state;
 
-static kd_status check_apart(const frame *of, const photon_options *photons) {
+static kd_status check_apart(const frame *frame, const photon_options *photons) {
     KD_REQUIRE(
-        !of->apart || !of->there || !photon_lookups[photons->lookup].walks, KD_ERROR_USAGE,
+        !frame->distributed || !frame->device_frame || !photon_lookups[photons->lookup].walks,
+        KD_ERROR_USAGE,
         "--lookup %s does not support distributed photon maps on CUDA devices; use auto or leaves",
         photon_lookups[photons->lookup].name);
     return KD_OK;
@@ -151,7 +152,7 @@ static kd_status progressive_prepare(frame *prepared) {
                   options->passes, (double)options->alpha);
     if (status != KD_OK) goto done;
     photon_share_options(&state->photons, options);
-    state->photons.among = prepared->among;
+    state->photons.comm = prepared->comm;
     KD_TRY_GOTO(check_apart(prepared, &state->photons));
     state->photons.tiles = false;
     state->photons.estimator = PHOTON_ESTIMATOR_NEAREST; /* only fixed radii are used */
@@ -168,12 +169,12 @@ done:
 static void progressive_close(frame *closed) {
     progressive_state *state = (progressive_state *)closed->state;
     if (!state) return;
-    photon_cuda_tell_figures(&state->there, &closed->statistics);
-    closed->statistics.looks_bounded += tile_set_looks_bounded(&state->tiles);
+    photon_cuda_tell_figures(&state->device_photons, &closed->statistics);
+    closed->statistics.lookups_bounded += tile_set_lookups_bounded(&state->tiles);
     photon_maps_close(&state->maps);
     tile_set_close(&state->tiles);
     maps_ahead_close(&state->ahead);
-    photon_cuda_close(&state->there);
+    photon_cuda_close(&state->device_photons);
     memory_free(state);
     closed->state = NULL;
 }
@@ -181,16 +182,16 @@ static void progressive_close(frame *closed) {
 /* Adds the counts and energies of a pass to the statistics. A resumed pass that was counted before
    the interruption is skipped, and so is one whose maps a deadline truncated, since no sample uses
    them. */
-static void note_statistics(frame *of, const photon_figures *figures, uint32_t pass) {
-    double *carried = of->carried;
-    if (pass < (uint32_t)carried[CARRIED_PASSES] || (of->maps_cut && pass > 0)) return;
-    frame_statistics *to = &of->statistics;
+static void note_statistics(frame *frame, const photon_figures *figures, uint32_t pass) {
+    double *carried = frame->carried;
+    if (pass < (uint32_t)carried[CARRIED_PASSES] || (frame->maps_cut && pass > 0)) return;
+    frame_statistics *to = &frame->statistics;
     const photon_ledger *ledger = &figures->ledger;
     to->photon_rays += figures->rays;
     to->photons_emitted += figures->emitted;
     to->photons_stored += figures->stored;
     to->caustics_stored += figures->caustics;
-    to->strayed_stored += figures->strayed;
+    to->volume_stored += figures->volume_photons;
     to->photon_hash = hash_combine(to->photon_hash, &figures->hash, sizeof figures->hash);
     carried[CARRIED_PASSES] = pass + 1;
     carried[CARRIED_EMITTED_WATTS] += ledger->emitted;
@@ -221,17 +222,17 @@ static double first_media_radius(const progressive_state *state, const kd_render
 
 /* Emits the photons of this pass and builds their maps; on the first pass also sets the initial
    radii. */
-static kd_status make_maps(progressive_state *state, frame *of, bool first) {
-    double *radius = of->carried + CARRIED_RADIUS;
+static kd_status make_maps(progressive_state *state, frame *frame, bool first) {
+    double *radius = frame->carried + CARRIED_RADIUS;
     photon_maps_close(&state->maps);
-    KD_TRY(photon_maps_open(&state->maps, of->scene, &state->photons, of->watched));
+    KD_TRY(photon_maps_open(&state->maps, frame->scene, &state->photons, frame->job));
     const photon_map *maps[2] = {&state->maps.global, &state->maps.caustic};
     for (int m = 0; m < 2 && first; ++m)
-        radius[m] = first_radius(of->options, maps[m]->count, maps[m]->radius);
+        radius[m] = first_radius(frame->options, maps[m]->count, maps[m]->radius);
     const photon_map *media = &state->maps.media;
     if (first)
-        of->carried[CARRIED_MEDIA_RADIUS] =
-            first_media_radius(state, of->options, media->count, media->radius);
+        frame->carried[CARRIED_MEDIA_RADIUS] =
+            first_media_radius(state, frame->options, media->count, media->radius);
     return KD_OK;
 }
 
@@ -239,167 +240,170 @@ static bool walks_trees(const progressive_state *state) {
     return photon_lookups[state->photons.lookup].walks;
 }
 
-static kd_status make_maps_there(progressive_state *state, frame *of, bool first) {
-    double *radius = of->carried + CARRIED_RADIUS;
+static kd_status make_maps_there(progressive_state *state, frame *frame, bool first) {
+    double *radius = frame->carried + CARRIED_RADIUS;
     bool made;
-    KD_TRY(maps_ahead_take(&state->ahead, &state->there, of, &state->photons, &made));
+    KD_TRY(maps_ahead_take(&state->ahead, &state->device_photons, frame, &state->photons, &made));
     if (!made)
-        KD_TRY(photon_cuda_make_maps(&state->there, of, &state->photons, walks_trees(state)));
-    const photon_map_cuda *maps = state->there.maps.map;
+        KD_TRY(photon_cuda_make_maps(&state->device_photons, frame, &state->photons,
+                                     walks_trees(state)));
+    const photon_map_cuda *maps = state->device_photons.maps.map;
     for (int m = 0; m < 2 && first; ++m)
-        radius[m] = first_radius(of->options, maps[m].list.count, maps[m].radius);
+        radius[m] = first_radius(frame->options, maps[m].list.count, maps[m].radius);
     const photon_map_cuda *media = &maps[PHOTON_LIST_MEDIA];
     if (first)
-        of->carried[CARRIED_MEDIA_RADIUS] =
-            first_media_radius(state, of->options, media->list.count, media->radius);
+        frame->carried[CARRIED_MEDIA_RADIUS] =
+            first_media_radius(state, frame->options, media->list.count, media->radius);
     return KD_OK;
 }
 
-static kd_status find_tiles_here(progressive_state *state, const frame *of, float radius) {
-    job_stage_begin(of->watched, "surface", 0);
+static kd_status find_tiles_here(progressive_state *state, const frame *frame, float radius) {
+    job_stage_begin(frame->job, "surface", 0);
     const kd_status status =
-        tile_set_open(&state->tiles, of->scene, NULL, radius, true, of->watched);
-    job_stage_end(of->watched);
+        tile_set_open(&state->tiles, frame->scene, NULL, radius, true, frame->job);
+    job_stage_end(frame->job);
     return status;
 }
 
 /* The tiles depend on the scene only, so they are found once. */
-static kd_status find_tiles(progressive_state *state, frame *of, float radius) {
+static kd_status find_tiles(progressive_state *state, frame *frame, float radius) {
     if (state->tiled) return KD_OK;
-    if (of->there)
-        KD_TRY(photon_cuda_find_tiles(&state->there, of, radius));
+    if (frame->device_frame)
+        KD_TRY(photon_cuda_find_tiles(&state->device_photons, frame, radius));
     else
-        KD_TRY(find_tiles_here(state, of, radius));
+        KD_TRY(find_tiles_here(state, frame, radius));
     state->tiled = true;
     return KD_OK;
 }
 
-static void view_maps(progressive_state *state, const frame *of, uint32_t pass) {
-    const double share =
-        progressive_radius_share(pass / (uint32_t)of->options->batches, (double)of->options->alpha);
-    const double *radius = of->carried + CARRIED_RADIUS;
+static void view_maps(progressive_state *state, const frame *frame, uint32_t pass) {
+    const double share = progressive_radius_share(pass / (uint32_t)frame->options->batches,
+                                                  (double)frame->options->alpha);
+    const double *radius = frame->carried + CARRIED_RADIUS;
     photon_view *view = &state->view;
-    const photon_maps_cuda *there = &state->there.maps;
-    view->global = of->there ? photon_maps_cuda_view(there, PHOTON_LIST_GLOBAL)
-                             : photon_maps_global(&state->maps);
-    view->caustic = of->there ? photon_maps_cuda_view(there, PHOTON_LIST_CAUSTIC)
-                              : photon_maps_caustic(&state->maps);
-    view->tiles = of->there ? there->tiles : tile_set_get_view(&state->tiles);
-    view->media = of->there ? photon_maps_cuda_view(there, PHOTON_LIST_MEDIA)
-                            : photon_maps_media(&state->maps);
+    const photon_maps_cuda *maps = &state->device_photons.maps;
+    view->global = frame->device_frame ? photon_maps_cuda_view(maps, PHOTON_LIST_GLOBAL)
+                                       : photon_maps_global(&state->maps);
+    view->caustic = frame->device_frame ? photon_maps_cuda_view(maps, PHOTON_LIST_CAUSTIC)
+                                        : photon_maps_caustic(&state->maps);
+    view->tiles = frame->device_frame ? maps->tiles : tile_set_get_view(&state->tiles);
+    view->media = frame->device_frame ? photon_maps_cuda_view(maps, PHOTON_LIST_MEDIA)
+                                      : photon_maps_media(&state->maps);
     view->global.gather = view->caustic.gather = view->media.gather = 0;
     view->global.adaptive = view->caustic.adaptive = false;
     view->global.radius = (float)(radius[PHOTON_LIST_GLOBAL] * share);
     view->caustic.radius = (float)(radius[PHOTON_LIST_CAUSTIC] * share);
-    view->media.radius = (float)(of->carried[CARRIED_MEDIA_RADIUS] * cbrt(share * share));
-    view->beams = of->there ? there->beams : photon_maps_beams(&state->maps);
-    view->beams.radius = (float)(of->carried[CARRIED_MEDIA_RADIUS] * share * share);
+    view->media.radius = (float)(frame->carried[CARRIED_MEDIA_RADIUS] * cbrt(share * share));
+    view->beams = frame->device_frame ? maps->beams : photon_maps_beams(&state->maps);
+    view->beams.radius = (float)(frame->carried[CARRIED_MEDIA_RADIUS] * share * share);
 }
 
 /* For passes after the first: a map that was empty in pass 0 is not emitted again. */
-static void leave_out_empty(photon_options *options, const frame *of) {
-    const double *radius = of->carried + CARRIED_RADIUS;
+static void leave_out_empty(photon_options *options, const frame *frame) {
+    const double *radius = frame->carried + CARRIED_RADIUS;
     options->radius = 1; /* any value above 0 skips the search for a radius, which is not used */
     if (!(radius[PHOTON_LIST_GLOBAL] > 0)) options->photons = 0;
     if (!(radius[PHOTON_LIST_CAUSTIC] > 0)) options->caustics = 0;
-    if (!(of->carried[CARRIED_MEDIA_RADIUS] > 0)) options->strayed = 0;
+    if (!(frame->carried[CARRIED_MEDIA_RADIUS] > 0)) options->volume_photons = 0;
 }
 
 /* Starts building the next pass's maps on the device, unless a time limit may make this pass the
    last one, ranks share the photons, or the media use beams, which the host builds. Waits for the
    first launch to allocate the sample buffers, since the samples take precedence when memory is
    short. */
-static void look_ahead(progressive_state *state, const frame *of, uint32_t pass) {
-    const uint32_t passes = (uint32_t)integrator_samples(of->how, of->options);
-    const bool timed = of->deadline > 0 || (of->watched && of->watched->deadline > 0);
-    if (!of->there || !of->options->maps_ahead || !state->has_room || timed || of->maps_cut ||
-        pass + 1 >= passes)
+static void emit_ahead(progressive_state *state, const frame *frame, uint32_t pass) {
+    const uint32_t passes = (uint32_t)integrator_samples(frame->integrator, frame->options);
+    const bool timed = frame->deadline > 0 || (frame->job && frame->job->deadline > 0);
+    if (!frame->device_frame || !frame->options->maps_ahead || !state->has_capacity || timed ||
+        frame->maps_cut || pass + 1 >= passes)
         return;
-    if (ranks_shared(of->among) || photon_media_rows[state->photons.media].beams) return;
+    if (ranks_shared(frame->comm) || photon_media_rows[state->photons.media].beams) return;
     photon_options next = state->photons;
     next.pass = pass + 1;
-    leave_out_empty(&next, of);
-    maps_ahead_begin(&state->ahead, &state->there, of, &next, walks_trees(state));
+    leave_out_empty(&next, frame);
+    maps_ahead_begin(&state->ahead, &state->device_photons, frame, &next, walks_trees(state));
 }
 
-static kd_status progressive_pass(frame *of, uint32_t pass) {
-    progressive_state *state = (progressive_state *)of->state;
-    const double *radius = of->carried + CARRIED_RADIUS;
-    const bool first = pass == 0 && of->carried[CARRIED_PASSES] == 0;
+static kd_status progressive_pass(frame *frame, uint32_t pass) {
+    progressive_state *state = (progressive_state *)frame->state;
+    const double *radius = frame->carried + CARRIED_RADIUS;
+    const bool first = pass == 0 && frame->carried[CARRIED_PASSES] == 0;
     photon_options *options = &state->photons;
     options->pass = pass;
     /* On a device, the initial radii are derived from the photons of all ranks, so the first pass
        keeps all of them on each rank; photons are distributed from the next pass on. */
-    options->apart = of->apart && !(of->there && first && !(of->options->radius > 0));
-    state->there.apart = options->apart && of->there;
-    photon_limit_time(options, of, pass == 0);
-    if (!first) leave_out_empty(options, of);
-    KD_TRY(of->there ? make_maps_there(state, of, first) : make_maps(state, of, first));
-    of->maps_cut =
-        of->there ? photon_maps_cuda_cut(&state->there.maps) : photon_maps_cut(&state->maps);
+    options->distributed =
+        frame->distributed && !(frame->device_frame && first && !(frame->options->radius > 0));
+    state->device_photons.distributed = options->distributed && frame->device_frame;
+    photon_limit_time(options, frame, pass == 0);
+    if (!first) leave_out_empty(options, frame);
+    KD_TRY(frame->device_frame ? make_maps_there(state, frame, first)
+                               : make_maps(state, frame, first));
+    frame->maps_cut = frame->device_frame ? photon_maps_cuda_cut(&state->device_photons.maps)
+                                          : photon_maps_cut(&state->maps);
     const float largest = (float)(radius[PHOTON_LIST_GLOBAL] > radius[PHOTON_LIST_CAUSTIC]
                                       ? radius[PHOTON_LIST_GLOBAL]
                                       : radius[PHOTON_LIST_CAUSTIC]);
-    if (largest > 0) KD_TRY(find_tiles(state, of, largest));
-    view_maps(state, of, pass);
-    const photon_figures figures =
-        of->there ? photon_cuda_figures(&state->there) : photon_figures_of(&state->maps);
-    note_statistics(of, &figures, pass);
-    look_ahead(state, of, pass);
+    if (largest > 0) KD_TRY(find_tiles(state, frame, largest));
+    view_maps(state, frame, pass);
+    const photon_figures figures = frame->device_frame ? photon_cuda_figures(&state->device_photons)
+                                                       : photon_figures_of(&state->maps);
+    note_statistics(frame, &figures, pass);
+    emit_ahead(state, frame, pass);
     return KD_OK;
 }
 
 /* Takes one sample. The camera ray is that of sample number `camera_sample`; all else is drawn by
    `sample`. */
-static pixel_sample sample_pass(const frame *of, int32_t x, int32_t y, uint32_t sample,
+static pixel_sample sample_pass(const frame *frame, int32_t x, int32_t y, uint32_t sample,
                                 uint32_t camera_sample) {
-    const progressive_state *state = (const progressive_state *)of->state;
-    const pixel_view view = integrator_view(of);
+    const progressive_state *state = (const progressive_state *)frame->state;
+    const pixel_view view = integrator_view(frame);
     const rng_key key = pixel_key(&view, x, y, sample);
     const ray cast = pixel_ray(&view, x, y, pixel_key(&view, x, y, camera_sample));
-    const path_result found = photon_eye_radiance(of->scene, &state->view, cast, key);
-    return pixel_of(&view, &cast, &found.first, found.radiance, found.rays);
+    const path_result result = photon_eye_radiance(frame->scene, &state->view, cast, key);
+    return pixel_of(&view, &cast, &result.first, result.radiance, result.rays);
 }
 
-static pixel_sample sppm_sample(const frame *of, int32_t x, int32_t y, uint32_t sample) {
-    return sample_pass(of, x, y, sample, sample);
+static pixel_sample sppm_sample(const frame *frame, int32_t x, int32_t y, uint32_t sample) {
+    return sample_pass(frame, x, y, sample, sample);
 }
 
-static pixel_sample ppm_sample(const frame *of, int32_t x, int32_t y, uint32_t sample) {
-    return sample_pass(of, x, y, sample, sample % (uint32_t)of->options->spp);
+static pixel_sample ppm_sample(const frame *frame, int32_t x, int32_t y, uint32_t sample) {
+    return sample_pass(frame, x, y, sample, sample % (uint32_t)frame->options->spp);
 }
 
-static kd_status sppm_take_apart(frame *of, film *to, const apart_range *range,
+static kd_status sppm_take_apart(frame *frame, film *film, const apart_range *range,
                                  struct sample_counts *counts, bool *over) {
-    const progressive_state *state = (const progressive_state *)of->state;
-    return looks_apart_take(of, to, &state->maps, &state->view, range, 0, counts, over);
+    const progressive_state *state = (const progressive_state *)frame->state;
+    return looks_apart_take(frame, film, &state->maps, &state->view, range, 0, counts, over);
 }
 
-static kd_status ppm_take_apart(frame *of, film *to, const apart_range *range,
+static kd_status ppm_take_apart(frame *frame, film *film, const apart_range *range,
                                 struct sample_counts *counts, bool *over) {
-    const progressive_state *state = (const progressive_state *)of->state;
-    return looks_apart_take(of, to, &state->maps, &state->view, range, (uint32_t)of->options->spp,
-                            counts, over);
+    const progressive_state *state = (const progressive_state *)frame->state;
+    return looks_apart_take(frame, film, &state->maps, &state->view, range,
+                            (uint32_t)frame->options->spp, counts, over);
 }
 
-static kd_status take_there(const frame *of, const struct sample_range *range, uint32_t period) {
-    progressive_state *state = (progressive_state *)of->state;
-    KD_TRY(photon_cuda_take(&state->there, of, &state->view, range, period));
-    state->has_room = true;
+static kd_status take_there(const frame *frame, const struct sample_range *range, uint32_t period) {
+    progressive_state *state = (progressive_state *)frame->state;
+    KD_TRY(photon_cuda_take(&state->device_photons, frame, &state->view, range, period));
+    state->has_capacity = true;
     return KD_OK;
 }
 
-static kd_status sppm_launch(const frame *of, const struct sample_range *range) {
-    return take_there(of, range, 0);
+static kd_status sppm_launch(const frame *frame, const struct sample_range *range) {
+    return take_there(frame, range, 0);
 }
 
-static kd_status ppm_launch(const frame *of, const struct sample_range *range) {
-    return take_there(of, range, (uint32_t)of->options->spp);
+static kd_status ppm_launch(const frame *frame, const struct sample_range *range) {
+    return take_there(frame, range, (uint32_t)frame->options->spp);
 }
 
-static int32_t progressive_batches_most(const kd_render_options *options) {
+static int32_t progressive_batches_max(const kd_render_options *options) {
     (void)options;
-    return BATCHES_MOST;
+    return BATCHES_MAX;
 }
 
 /* ppm reuses its camera rays after spp samples, so every sample depends on spp. */
@@ -418,7 +422,7 @@ const integrator integrator_sppm = {.name = "sppm",
                                     .take_apart = sppm_take_apart,
                                     .apart_there = true,
                                     .maps = photon_all_maps,
-                                    .batches_most = progressive_batches_most};
+                                    .batches_max = progressive_batches_max};
 
 const integrator integrator_ppm = {.name = "ppm",
                                    .source =
@@ -431,5 +435,5 @@ const integrator integrator_ppm = {.name = "ppm",
                                    .take_apart = ppm_take_apart,
                                    .apart_there = true,
                                    .maps = photon_all_maps,
-                                   .batches_most = progressive_batches_most,
+                                   .batches_max = progressive_batches_max,
                                    .counts_samples = ppm_counts_samples};

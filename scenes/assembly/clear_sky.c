@@ -49,13 +49,13 @@ static double ozone(int nm) {
 static void sun_open(clear_sky_model *out, double turbidity) {
     const double angle = acos(out->sun[1]);
     const double mass = 1 / (out->sun[1] + 0.15 * pow(93.885 - angle * 180 / pi, -1.253));
-    const double haze = 0.04608 * turbidity - 0.04586;
+    const double volume = 0.04608 * turbidity - 0.04586;
     double seen[3] = {0, 0, 0}, above = 0;
     for (int nm = NM_FIRST; nm <= NM_LAST; nm += NM_STEP) {
         const double um = nm * 1e-3;
         const double sent = pow(um, -5) / (exp(14387.77 / (um * 5778)) - 1);
-        const double passes = exp(-0.008735 * pow(um, -4.08) * mass - haze * pow(um, -1.3) * mass -
-                                  ozone(nm) * 0.35 * mass);
+        const double passes = exp(-0.008735 * pow(um, -4.08) * mass -
+                                  volume * pow(um, -1.3) * mass - ozone(nm) * 0.35 * mass);
         double xyz[3];
         observer(xyz, nm);
         above += sent * xyz[1];
@@ -67,19 +67,22 @@ static void sun_open(clear_sky_model *out, double turbidity) {
 
 /* --- the sky ---------------------------------------------------------------------------------- */
 
-static double perez(const double of[5], double cosine, double angle) {
-    return (1 + of[0] * exp(of[1] / fmax(cosine, 1e-3))) *
-           (1 + of[2] * exp(of[3] * angle) + of[4] * cos(angle) * cos(angle));
+static double perez(const double coefficients[5], double cosine, double angle) {
+    return (1 + coefficients[0] * exp(coefficients[1] / fmax(cosine, 1e-3))) *
+           (1 + coefficients[2] * exp(coefficients[3] * angle) +
+            coefficients[4] * cos(angle) * cos(angle));
 }
 
-static double zenith_chromaticity(const double of[3][4], double t, double a) {
+static double zenith_chromaticity(const double coefficients[3][4], double t, double a) {
     double sum = 0;
     for (int i = 0; i < 3; ++i)
-        sum = sum * t + ((of[i][0] * a + of[i][1]) * a + of[i][2]) * a + of[i][3];
+        sum = sum * t +
+              ((coefficients[i][0] * a + coefficients[i][1]) * a + coefficients[i][2]) * a +
+              coefficients[i][3];
     return sum;
 }
 
-void clear_sky_open(clear_sky_model *out, const clear_sky *from) {
+void clear_sky_open(clear_sky_model *out, const clear_sky *sky) {
     static const double slopes[3][5] = {{0.1787, -0.3554, -0.0227, 0.1206, -0.0670},
                                         {-0.0193, -0.0665, -0.0004, -0.0641, -0.0033},
                                         {-0.0167, -0.0950, -0.0079, -0.0441, -0.0109}};
@@ -92,8 +95,8 @@ void clear_sky_open(clear_sky_model *out, const clear_sky *from) {
     static const double zenith_y[3][4] = {{0.00275, -0.00610, 0.00317, 0},
                                           {-0.04214, 0.08970, -0.04153, 0.00516},
                                           {0.15346, -0.26756, 0.06670, 0.26688}};
-    const double t = (double)from->turbidity;
-    const double sun[3] = {(double)from->sun.x, (double)from->sun.y, (double)from->sun.z};
+    const double t = (double)sky->turbidity;
+    const double sun[3] = {(double)sky->sun.x, (double)sky->sun.y, (double)sky->sun.z};
     const double length = sqrt(sun[0] * sun[0] + sun[1] * sun[1] + sun[2] * sun[2]);
     memset(out, 0, sizeof *out);
     for (int c = 0; c < 3; ++c) {
@@ -108,14 +111,14 @@ void clear_sky_open(clear_sky_model *out, const clear_sky *from) {
     sun_open(out, t);
 }
 
-void clear_sky_radiance(double rgb[3], const clear_sky_model *of, const double direction[3]) {
-    const double *sun = of->sun;
+void clear_sky_radiance(double rgb[3], const clear_sky_model *sky, const double direction[3]) {
+    const double *sun = sky->sun;
     const double cosine = sun[0] * direction[0] + sun[1] * direction[1] + sun[2] * direction[2];
     const double angle = acos(fmax(-1, fmin(1, cosine))), sun_angle = acos(fmin(sun[1], 1));
     double seen[3];
     for (int c = 0; c < 3; ++c)
-        seen[c] = of->zenith[c] * perez(of->perez[c], direction[1], angle) /
-                  perez(of->perez[c], 1, sun_angle);
+        seen[c] = sky->zenith[c] * perez(sky->perez[c], direction[1], angle) /
+                  perez(sky->perez[c], 1, sun_angle);
     const double radiance = fmax(0, seen[0]) * 1000 / lumens_a_watt;
     colour_of(rgb, radiance * seen[1] / seen[2], radiance,
               radiance * (1 - seen[1] - seen[2]) / seen[2]);
@@ -123,11 +126,11 @@ void clear_sky_radiance(double rgb[3], const clear_sky_model *of, const double d
 
 /* --- as a picture ----------------------------------------------------------------------------- */
 
-static void texel_direction(double way[3], double x, double y) {
+static void texel_direction(double direction[3], double x, double y) {
     const double phi = (x / CLEAR_SKY_WIDTH - 0.5) * 2 * pi, theta = y / CLEAR_SKY_HEIGHT * pi;
-    way[0] = sin(theta) * sin(phi);
-    way[1] = cos(theta);
-    way[2] = -sin(theta) * cos(phi);
+    direction[0] = sin(theta) * sin(phi);
+    direction[1] = cos(theta);
+    direction[2] = -sin(theta) * cos(phi);
 }
 
 /* Solid angle in sr of a texel in row y. */
@@ -149,26 +152,29 @@ static void sky_rows(void *context, int64_t begin, int64_t end, int thread) {
         double *sum = work->rows[y];
         sum[0] = sum[1] = sum[2] = 0;
         for (int64_t x = 0; x < CLEAR_SKY_WIDTH; ++x) {
-            double way[3], rgb[3];
-            texel_direction(way, (double)x + 0.5, (double)y + 0.5);
-            clear_sky_radiance(rgb, &work->model, way);
+            double direction[3], rgb[3];
+            texel_direction(direction, (double)x + 0.5, (double)y + 0.5);
+            clear_sky_radiance(rgb, &work->model, direction);
             for (int c = 0; c < 3; ++c) {
                 work->floats[3 * (y * CLEAR_SKY_WIDTH + x) + c] = (float)rgb[c];
-                sum[c] += rgb[c] * way[1] * texel_size(y);
+                sum[c] += rgb[c] * direction[1] * texel_size(y);
             }
         }
     }
 }
 
 /* The fraction of texel (x, y) that the sun's disc covers, estimated from 8 x 8 points. */
-static double sun_share(const clear_sky_model *of, int64_t x, int64_t y, double cosine) {
+static double sun_share(const clear_sky_model *sky, int64_t x, int64_t y, double cosine) {
     enum { POINTS = 8 };
     int inside = 0;
     for (int j = 0; j < POINTS; ++j)
         for (int i = 0; i < POINTS; ++i) {
-            double way[3];
-            texel_direction(way, (double)x + (i + 0.5) / POINTS, (double)y + (j + 0.5) / POINTS);
-            inside += way[0] * of->sun[0] + way[1] * of->sun[1] + way[2] * of->sun[2] > cosine;
+            double direction[3];
+            texel_direction(direction, (double)x + (i + 0.5) / POINTS,
+                            (double)y + (j + 0.5) / POINTS);
+            inside += direction[0] * sky->sun[0] + direction[1] * sky->sun[1] +
+                          direction[2] * sky->sun[2] >
+                      cosine;
         }
     return (double)inside / (POINTS * POINTS);
 }
@@ -195,12 +201,11 @@ static void sun_add(const picture_work *work) {
 }
 
 /* A Lambertian ground, lit by sky and sun. */
-static void ground_add(const picture_work *work, const clear_sky *from) {
-    const double albedo[3] = {(double)from->ground.x, (double)from->ground.y,
-                              (double)from->ground.z};
+static void ground_add(const picture_work *work, const clear_sky *sky) {
+    const double albedo[3] = {(double)sky->ground.x, (double)sky->ground.y, (double)sky->ground.z};
     float sent[3];
     for (int c = 0; c < 3; ++c) {
-        double sum = from->disc ? work->model.sun_irradiance[c] * work->model.sun[1] : 0;
+        double sum = sky->disc ? work->model.sun_irradiance[c] * work->model.sun[1] : 0;
         for (int y = 0; y < CLEAR_SKY_HEIGHT / 2; ++y) sum += work->rows[y][c];
         sent[c] = (float)(albedo[c] * sum / pi);
     }
@@ -209,17 +214,17 @@ static void ground_add(const picture_work *work, const clear_sky *from) {
         memcpy(work->floats + 3 * i, sent, sizeof sent);
 }
 
-kd_status clear_sky_picture(float **floats, const clear_sky *from) {
+kd_status clear_sky_picture(float **floats, const clear_sky *sky) {
     picture_work work;
     kd_status status = KD_OK;
     memset(&work, 0, sizeof work);
     *floats = NULL;
-    clear_sky_open(&work.model, from);
+    clear_sky_open(&work.model, sky);
     KD_TRY_GOTO(KD_RESERVE(work.rows, CLEAR_SKY_HEIGHT / 2));
     KD_TRY_GOTO(KD_RESERVE(work.floats, 3 * CLEAR_SKY_WIDTH * CLEAR_SKY_HEIGHT));
     parallel_for(CLEAR_SKY_HEIGHT / 2, 8, sky_rows, &work);
-    ground_add(&work, from);
-    if (from->disc) sun_add(&work);
+    ground_add(&work, sky);
+    if (sky->disc) sun_add(&work);
     *floats = work.floats;
 done:
     memory_free(work.rows);
@@ -229,8 +234,9 @@ done:
 /* --- equal-area pictures ---------------------------------------------------------------------- */
 
 /* Maps a direction to the square, 0 to 1 from its top left. */
-static void square_place(double place[2], const double way[3]) {
-    const double px = way[0], py = -way[2], pz = way[1]; /* z points to the square's centre */
+static void square_place(double place[2], const double direction[3]) {
+    const double px = direction[0], py = -direction[2],
+                 pz = direction[1]; /* z points to the square's centre */
     const double x = fabs(px), y = fabs(py), radius = sqrt(fmax(0, 1 - fabs(pz)));
     double share = x > 0 || y > 0 ? atan2(fmin(x, y), fmax(x, y)) * 2 / pi : 0;
     if (x < y) share = 1 - share;
@@ -250,7 +256,8 @@ static double square_texel(const float *square, int32_t side, int32_t x, int32_t
     return (double)square[3 * ((int64_t)y * side + x) + c];
 }
 
-static void square_look(double rgb[3], const float *square, int32_t side, const double place[2]) {
+static void square_radiance(double rgb[3], const float *square, int32_t side,
+                            const double place[2]) {
     const double x = place[0] * side - 0.5, y = place[1] * side - 0.5;
     const int32_t left = (int32_t)floor(x), top = (int32_t)floor(y);
     const double s = x - left, t = y - top;
@@ -279,10 +286,11 @@ static void square_rows(void *context, int64_t begin, int64_t end, int thread) {
                 const double phi =
                     (((double)x + (i % POINTS + 0.5) / POINTS) / width - 0.5) * 2 * pi;
                 const double theta = ((double)y + (i / POINTS + 0.5) / POINTS) / height * pi;
-                const double way[3] = {sin(theta) * sin(phi), cos(theta), -sin(theta) * cos(phi)};
+                const double direction[3] = {sin(theta) * sin(phi), cos(theta),
+                                             -sin(theta) * cos(phi)};
                 double place[2], rgb[3];
-                square_place(place, way);
-                square_look(rgb, work->square, work->side, place);
+                square_place(place, direction);
+                square_radiance(rgb, work->square, work->side, place);
                 for (int c = 0; c < 3; ++c) sum[c] += rgb[c];
             }
             for (int c = 0; c < 3; ++c)

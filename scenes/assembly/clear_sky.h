@@ -13,15 +13,15 @@ typedef struct clear_sky_model {
     double sun_irradiance[3];      /* on a plane perpendicular to the beam, Rec. 709, W/m^2 */
 } clear_sky_model;
 
-void clear_sky_open(clear_sky_model *out, const clear_sky *from);
+void clear_sky_open(clear_sky_model *out, const clear_sky *sky);
 /* Computes the sky's radiance along a unit direction above the horizon, without the sun's disc. */
-void clear_sky_radiance(double rgb[3], const clear_sky_model *of, const double direction[3]);
+void clear_sky_radiance(double rgb[3], const clear_sky_model *sky, const double direction[3]);
 
 /* Sets *floats to a latitude-longitude image of CLEAR_SKY_WIDTH x CLEAR_SKY_HEIGHT texels, 3
    floats each, of sky, ground and sun. The caller frees it by memory_free. The sun has the correct
    energy; its disc is as small as the texels allow. The result does not depend on the number of
    threads. */
-kd_status clear_sky_picture(float **floats, const clear_sky *from);
+kd_status clear_sky_picture(float **floats, const clear_sky *sky);
 
 /* Resamples an equal-area octahedral square of side x side texels (Clarberg 2008; orientation as
    in pbrt: the centre is +y, the corners -y, right +x, bottom -z) to a latitude-longitude image of

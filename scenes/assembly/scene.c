@@ -1,7 +1,7 @@
 /* Opens scenes: reads a description or a mesh into a draft (scenes/describe/draft.h), then
    assembles the scene from the draft, one step per file of this directory. */
 #include "scenes/assembly/scene.h"
-#include "accel/placed.h"
+#include "accel/instances.h"
 #include "core/files/file.h"
 #include "core/memory.h"
 #include "core/status.h"
@@ -16,9 +16,9 @@
 
 /* Computes the bounding box, and validates the mesh: indices are in range, positions are finite.
    Later code relies on both. */
-static kd_status measure_box(scene *to) {
-    const mesh *geometry = &to->geometry;
-    to->box = scene_placed_box(to);
+static kd_status measure_box(scene *scene) {
+    const mesh *geometry = &scene->geometry;
+    scene->box = scene_instance_box(scene);
     for (uint64_t i = 0; i < 3 * (uint64_t)geometry->triangle_count; ++i) {
         const uint32_t index = geometry->triangles[i];
         KD_REQUIRE(index < geometry->position_count, KD_ERROR_INPUT,
@@ -28,10 +28,11 @@ static kd_status measure_box(scene *to) {
         KD_REQUIRE(vec3_is_finite(at), KD_ERROR_INPUT,
                    "triangle %llu has the vertex (%g, %g, %g); coordinates must be finite",
                    (unsigned long long)(i / 3), (double)at.x, (double)at.y, (double)at.z);
-        if (i < 3 * (uint64_t)to->plain_count) box3_include(&to->box, at);
+        if (i < 3 * (uint64_t)scene->plain_count) box3_include(&scene->box, at);
     }
     for (uint64_t i = 0; i < geometry->position_count && geometry->triangle_count == 0; ++i)
-        if (vec3_is_finite(geometry->positions[i])) box3_include(&to->box, geometry->positions[i]);
+        if (vec3_is_finite(geometry->positions[i]))
+            box3_include(&scene->box, geometry->positions[i]);
     for (uint64_t i = 0; i < geometry->triangle_count; ++i)
         KD_REQUIRE(geometry->triangle_materials[i] < geometry->material_count, KD_ERROR_INPUT,
                    "triangle %llu has material index %u; the mesh has %u materials",
@@ -40,49 +41,50 @@ static kd_status measure_box(scene *to) {
     return KD_OK;
 }
 
-kd_status scene_assemble_parts(scene *to, scene_draft *from, const kd_render_options *options) {
-    to->geometry = from->geometry;
-    memset(&from->geometry, 0, sizeof from->geometry);
-    to->media = from->media;
-    to->medium_count = from->medium_count;
-    to->fog = from->fog;
-    from->media = NULL;
-    to->textures.budget = options->max_texture_memory;
-    KD_TRY(scene_take_placed(to, from));
-    KD_TRY(measure_box(to));
-    KD_REQUIRE(!box3_is_empty(to->box), KD_ERROR_INPUT, "the scene has no triangles and no points");
-    if (to->geometry.triangle_count == 0)
+kd_status scene_assemble_parts(scene *scene, scene_draft *draft, const kd_render_options *options) {
+    scene->geometry = draft->geometry;
+    memset(&draft->geometry, 0, sizeof draft->geometry);
+    scene->media = draft->media;
+    scene->medium_count = draft->medium_count;
+    scene->fog = draft->fog;
+    draft->media = NULL;
+    scene->textures.budget = options->max_texture_memory;
+    KD_TRY(scene_take_instances(scene, draft));
+    KD_TRY(measure_box(scene));
+    KD_REQUIRE(!box3_is_empty(scene->box), KD_ERROR_INPUT,
+               "the scene has no triangles and no points");
+    if (scene->geometry.triangle_count == 0)
         log_message(LOG_WARNING,
                     "the scene has no triangles; the image shows only the environment");
-    KD_TRY(scene_build_materials(to));
-    if (scene_placed_emits(to)) {
+    KD_TRY(scene_build_materials(scene));
+    if (scene_instance_emits(scene)) {
         log_message(LOG_INFO, "an emissive mesh has instances; each becomes a copy");
-        KD_TRY(scene_copy_placements(to));
+        KD_TRY(scene_copy_instances(scene));
     }
-    KD_TRY(scene_build_lights(to, from));
+    KD_TRY(scene_build_lights(scene, draft));
     const float aspect = (float)options->width / (float)options->height;
-    to->view = scene_frame_camera(from, to->box, aspect);
-    to->view_end = to->view;
-    to->keys = from->keys;
-    to->key_count = from->key_count;
-    to->moves = from->moves;
-    from->keys = NULL;
-    for (uint32_t i = 0; i < to->key_count; ++i) {
-        scene_draft keyed = *from; /* the draft, with the view of this key */
-        keyed.view = to->keys[i].view;
-        to->keys[i].view = scene_frame_camera(&keyed, to->box, aspect);
+    scene->view = scene_frame_camera(draft, scene->box, aspect);
+    scene->view_end = scene->view;
+    scene->keys = draft->keys;
+    scene->key_count = draft->key_count;
+    scene->moves = draft->moves;
+    draft->keys = NULL;
+    for (uint32_t i = 0; i < scene->key_count; ++i) {
+        scene_draft keyed = *draft; /* the draft, with the view of this key */
+        keyed.view = scene->keys[i].view;
+        scene->keys[i].view = scene_frame_camera(&keyed, scene->box, aspect);
     }
-    to->view_is_default = !from->eye_given && !from->look_at_given && !from->inside;
+    scene->view_is_default = !draft->eye_given && !draft->look_at_given && !draft->inside;
     return KD_OK;
 }
 
-kd_status scene_assemble(scene **out, scene_draft *from, const kd_render_options *options) {
+kd_status scene_assemble(scene **out, scene_draft *draft, const kd_render_options *options) {
     scene *made = NULL;
     *out = NULL;
     KD_TRY(KD_RESERVE_ZEROED(made, 1));
-    made->photon_map = from->photon_map;
-    from->photon_map = NULL;
-    const kd_status status = scene_assemble_parts(made, from, options);
+    made->photon_map = draft->photon_map;
+    draft->photon_map = NULL;
+    const kd_status status = scene_assemble_parts(made, draft, options);
     if (status != KD_OK) scene_close(made);
     KD_TRY(status);
     *out = made;
@@ -91,11 +93,11 @@ kd_status scene_assemble(scene **out, scene_draft *from, const kd_render_options
 
 /* Returns true for a glTF file without lights all of whose emission is textured: it has displays
    and windows, but no lamps, and needs a default light. */
-static bool only_glows(const mesh *of, const char *path) {
+static bool only_glows(const mesh *mesh, const char *path) {
     bool any = false;
-    if (of->light_count || mesh_reader_find(path)->load != gltf_load) return false;
-    for (uint32_t i = 0; i < of->material_count; ++i) {
-        const mesh_material *made = &of->materials[i];
+    if (mesh->light_count || mesh_reader_find(path)->load != gltf_load) return false;
+    for (uint32_t i = 0; i < mesh->material_count; ++i) {
+        const mesh_material *made = &mesh->materials[i];
         if (vec3_is_zero(made->record.emission) || made->record.flags & MATERIAL_UNLIT) continue;
         if (!made->emission_map) return false;
         any = true;
@@ -104,118 +106,118 @@ static bool only_glows(const mesh *of, const char *path) {
 }
 
 /* Turns the parts of a mesh file into shapes, and their transforms into placements. */
-static kd_status draft_parts(scene_draft *to) {
-    const mesh *from = &to->geometry;
+static kd_status draft_parts(scene_draft *draft) {
+    const mesh *from = &draft->geometry;
     for (uint32_t i = 0; i < from->part_count; ++i) {
         const mesh_part *part = &from->parts[i];
         const draft_shape made = {
             part->first,  part->count,        part->position, part->position_count,
             part->normal, part->normal_count, KD_NONE};
-        KD_TRY(scene_draft_add_shape(to, &made));
+        KD_TRY(scene_draft_add_shape(draft, &made));
     }
     for (uint32_t i = 0; i < from->put_count; ++i) {
-        placement made;
-        KD_TRY(placement_make(&made, &from->puts[i].to_world, from->puts[i].part));
-        if (from->parts[made.shape].count) KD_TRY(scene_draft_add_placement(to, &made));
+        instance made;
+        KD_TRY(instance_make(&made, &from->puts[i].to_world, from->puts[i].part));
+        if (from->parts[made.shape].count) KD_TRY(scene_draft_add_instance(draft, &made));
     }
     return KD_OK;
 }
 
 /* A mesh file alone is a scene, with the lights and the first camera of the file. */
-static kd_status draft_mesh(scene_draft *to, const char *path, job *watched) {
+static kd_status draft_mesh(scene_draft *draft, const char *path, job_control *job) {
     const obj_options options = {.keep_parts = true};
-    KD_TRY(mesh_load(&to->geometry, path, &options, watched));
-    KD_TRY(draft_parts(to));
-    for (uint32_t i = 0; i < to->geometry.light_count; ++i)
-        KD_TRY(scene_draft_add_light(to, &to->geometry.lights[i]));
-    to->glows = only_glows(&to->geometry, path);
-    if (to->geometry.medium_count) to->fog = KD_NONE;
-    to->media = to->geometry.media;
-    to->medium_count = to->geometry.medium_count;
-    to->geometry.media = NULL;
-    to->geometry.medium_count = 0;
-    if (to->geometry.camera_count) {
-        to->view = to->geometry.cameras[0].view;
-        to->eye_given = to->look_at_given = to->fov_given = true;
+    KD_TRY(mesh_load(&draft->geometry, path, &options, job));
+    KD_TRY(draft_parts(draft));
+    for (uint32_t i = 0; i < draft->geometry.light_count; ++i)
+        KD_TRY(scene_draft_add_light(draft, &draft->geometry.lights[i]));
+    draft->glows = only_glows(&draft->geometry, path);
+    if (draft->geometry.medium_count) draft->fog = KD_NONE;
+    draft->media = draft->geometry.media;
+    draft->medium_count = draft->geometry.medium_count;
+    draft->geometry.media = NULL;
+    draft->geometry.medium_count = 0;
+    if (draft->geometry.camera_count) {
+        draft->view = draft->geometry.cameras[0].view;
+        draft->eye_given = draft->look_at_given = draft->fov_given = true;
     }
     if (procedural_is_path(path)) {
         const procedural_generator *row = NULL;
         KD_TRY(procedural_find(&row, path));
-        to->inside = row->inside;
+        draft->inside = row->inside;
     }
     return KD_OK;
 }
 
 /* Replaces the environment of the description. */
-static kd_status replace_sky(scene_draft *of, const char *environment) {
+static kd_status replace_sky(scene_draft *draft, const char *environment) {
     const size_t bytes = strlen(environment) + 1;
-    memory_free(of->sky_image);
-    of->sky_image = NULL;
-    of->sky = true;
-    of->sky_is_clear = of->sky_equal_area = false;
-    of->sky_radiance = vec3_all(1);
-    of->sky_rotation = 0;
-    KD_TRY(KD_RESERVE(of->sky_image, bytes));
-    memcpy(of->sky_image, environment, bytes);
+    memory_free(draft->sky_image);
+    draft->sky_image = NULL;
+    draft->sky = true;
+    draft->sky_is_clear = draft->sky_equal_area = false;
+    draft->sky_radiance = vec3_all(1);
+    draft->sky_rotation = 0;
+    KD_TRY(KD_RESERVE(draft->sky_image, bytes));
+    memcpy(draft->sky_image, environment, bytes);
     return KD_OK;
 }
 
-kd_status scene_open(scene **out, const char *path, kd_render_options *options, job *watched) {
-    return scene_open_lit(out, path, NULL, options, watched);
+kd_status scene_open(scene **out, const char *path, kd_render_options *options, job_control *job) {
+    return scene_open_lit(out, path, NULL, options, job);
 }
 
 /* Expands all placements, for integrators without support for instances. Closes the scene on
    failure. */
-static kd_status copy_all(scene **of, kd_status status) {
-    if (status == KD_OK) status = scene_copy_placements(*of);
+static kd_status copy_all(scene **scene, kd_status status) {
+    if (status == KD_OK) status = scene_copy_instances(*scene);
     if (status == KD_OK) return KD_OK;
-    scene_close(*of);
-    *of = NULL;
+    scene_close(*scene);
+    *scene = NULL;
     return status;
 }
 
 kd_status scene_open_lit(scene **out, const char *path, const char *environment,
-                         kd_render_options *options, job *watched) {
-    return copy_all(out, scene_open_placed(out, path, environment, options, watched));
+                         kd_render_options *options, job_control *job) {
+    return copy_all(out, scene_open_instanced(out, path, environment, options, job));
 }
 
-kd_status scene_open_placed(scene **out, const char *path, const char *environment,
-                            kd_render_options *options, job *watched) {
+kd_status scene_open_instanced(scene **out, const char *path, const char *environment,
+                               kd_render_options *options, job_control *job) {
     scene_draft draft;
     path_scope scope;
     kd_status status = KD_OK;
     memset(&draft, 0, sizeof draft);
     *out = NULL;
     path_scope_begin(&scope, path, options->allow_outside);
-    job_stage_begin(watched, "load", 0);
+    job_stage_begin(job, "load", 0);
     if (strcasecmp(file_suffix(path), ".json") == 0 && !procedural_is_path(path))
-        KD_TRY_GOTO(describe_json_read(&draft, path, options, watched));
+        KD_TRY_GOTO(describe_json_read(&draft, path, options, job));
     else {
-        KD_TRY_GOTO(draft_mesh(&draft, path, watched));
+        KD_TRY_GOTO(draft_mesh(&draft, path, job));
         options->exposure = NAN;
     }
     if (environment) KD_TRY_GOTO(replace_sky(&draft, environment));
-    job_stage_begin(watched, "load", 0); /* restart the stage: the mesh readers have ended it */
+    job_stage_begin(job, "load", 0); /* restart the stage: the mesh readers have ended it */
     status = scene_assemble(out, &draft, options);
     if (status == KD_ERROR_INPUT)
         status_fail(status, __FILE__, __LINE__, "%s: %s", path, kd_last_error());
 done:
     path_scope_end(&scope);
     scene_draft_close(&draft);
-    job_stage_end(watched);
+    job_stage_end(job);
     return status;
 }
 
 kd_status scene_parse(scene **out, const char *text, uint64_t bytes, const char *folder,
                       const kd_scene_mesh *given, uint64_t given_count, kd_render_options *options,
-                      job *watched) {
+                      job_control *job) {
     return copy_all(
-        out, scene_parse_placed(out, text, bytes, folder, given, given_count, options, watched));
+        out, scene_parse_instanced(out, text, bytes, folder, given, given_count, options, job));
 }
 
-kd_status scene_parse_placed(scene **out, const char *text, uint64_t bytes, const char *folder,
-                             const kd_scene_mesh *given, uint64_t given_count,
-                             kd_render_options *options, job *watched) {
+kd_status scene_parse_instanced(scene **out, const char *text, uint64_t bytes, const char *folder,
+                                const kd_scene_mesh *given, uint64_t given_count,
+                                kd_render_options *options, job_control *job) {
     static const char name[] = "description";
     describe_source source = {name, scene_load_mesh, given, given_count};
     char *path = NULL;
@@ -225,16 +227,16 @@ kd_status scene_parse_placed(scene **out, const char *text, uint64_t bytes, cons
     kd_status status = KD_OK;
     memset(&draft, 0, sizeof draft);
     *out = NULL;
-    job_stage_begin(watched, "load", 0);
+    job_stage_begin(job, "load", 0);
     if (folder) {
-        const size_t room = strlen(folder) + sizeof name + 1;
-        KD_TRY_GOTO(KD_RESERVE(path, room));
-        snprintf(path, room, "%s/%s", folder, name);
+        const size_t capacity = strlen(folder) + sizeof name + 1;
+        KD_TRY_GOTO(KD_RESERVE(path, capacity));
+        snprintf(path, capacity, "%s/%s", folder, name);
         source.path = path;
     }
     path_scope_begin(&scope, source.path, options->allow_outside);
     scoped = true;
-    KD_TRY_GOTO(describe_json_parse(&draft, text, bytes, &source, options, watched));
+    KD_TRY_GOTO(describe_json_parse(&draft, text, bytes, &source, options, job));
     status = scene_assemble(out, &draft, options);
     if (status == KD_ERROR_INPUT)
         status_fail(status, __FILE__, __LINE__, "%s: %s", source.path, kd_last_error());
@@ -242,7 +244,7 @@ done:
     if (scoped) path_scope_end(&scope);
     scene_draft_close(&draft);
     memory_free(path);
-    job_stage_end(watched);
+    job_stage_end(job);
     return status;
 }
 
@@ -252,7 +254,7 @@ void scene_close(scene *owned) {
     memory_free(owned->keys);
     memory_free(owned->parts);
     memory_free(owned->shapes);
-    memory_free(owned->placements);
+    memory_free(owned->instances);
     texture_store_close(&owned->textures);
     memory_free(owned->materials);
     memory_free(owned->layers);
@@ -268,8 +270,8 @@ void scene_close(scene *owned) {
 
 /* --- what others see of it -------------------------------------------------------------------- */
 
-scene_view scene_get_view(const scene *from) {
-    const mesh *geometry = &from->geometry;
+scene_view scene_get_view(const scene *scene) {
+    const mesh *geometry = &scene->geometry;
     scene_view view;
     memset(&view, 0, sizeof view);
     view.mesh.positions = geometry->positions;
@@ -285,62 +287,62 @@ scene_view scene_get_view(const scene *from) {
     view.mesh.position_count = geometry->position_count;
     view.mesh.normal_count = geometry->normal_count;
     view.mesh.texcoord_count = geometry->texcoord_count;
-    view.mesh.triangle_count = from->plain_count;
+    view.mesh.triangle_count = scene->plain_count;
     view.mesh.stored_count = geometry->triangle_count;
-    view.placed.shapes = from->shapes;
-    view.placed.list = from->placements;
-    view.placed.count = from->placement_count;
-    view.placed.shape_count = from->shape_count;
-    view.materials = from->materials;
-    view.layers = from->layers;
+    view.instances.shapes = scene->shapes;
+    view.instances.list = scene->instances;
+    view.instances.count = scene->instance_count;
+    view.instances.shape_count = scene->shape_count;
+    view.materials = scene->materials;
+    view.layers = scene->layers;
     view.material_count = geometry->material_count;
-    view.textures = from->textures.views;
-    view.texture_count = from->textures.view_count;
-    view.lights = from->lights;
-    view.light_cdf = from->light_cdf;
-    view.light_count = from->light_count;
-    view.triangle_lights = from->triangle_lights;
-    view.environment = from->environment;
-    view.box = from->box;
-    view.total_power = from->total_power;
-    view.media = from->media;
-    view.medium_count = from->medium_count;
-    view.fog = from->fog;
+    view.textures = scene->textures.views;
+    view.texture_count = scene->textures.view_count;
+    view.lights = scene->lights;
+    view.light_cdf = scene->light_cdf;
+    view.light_count = scene->light_count;
+    view.triangle_lights = scene->triangle_lights;
+    view.environment = scene->environment;
+    view.box = scene->box;
+    view.total_power = scene->total_power;
+    view.media = scene->media;
+    view.medium_count = scene->medium_count;
+    view.fog = scene->fog;
     return view;
 }
 
-camera scene_camera(const scene *from) {
-    return from->view;
+camera scene_camera(const scene *scene) {
+    return scene->view;
 }
 
-camera scene_camera_end(const scene *from) {
-    return from->view_end;
+camera scene_camera_end(const scene *scene) {
+    return scene->view_end;
 }
 
-bool scene_camera_moves(const scene *from) {
-    return memcmp(&from->view, &from->view_end, sizeof from->view) != 0;
+bool scene_camera_moves(const scene *scene) {
+    return memcmp(&scene->view, &scene->view_end, sizeof scene->view) != 0;
 }
 
-void scene_cameras_at(const scene *from, const kd_render_options *options, camera ends[2]) {
-    ends[0] = ends[1] = from->view;
-    if (from->key_count == 0) return;
+void scene_cameras_at(const scene *scene, const kd_render_options *options, camera ends[2]) {
+    ends[0] = ends[1] = scene->view;
+    if (scene->key_count == 0) return;
     const double frame = (double)options->frame, end = frame + (double)options->shutter;
-    ends[0] = keyframes_camera(from->keys, from->key_count, frame);
-    ends[1] = keyframes_camera(from->keys, from->key_count, end);
+    ends[0] = keyframes_camera(scene->keys, scene->key_count, frame);
+    ends[1] = keyframes_camera(scene->keys, scene->key_count, end);
 }
 
-void scene_set_cameras(scene *to, const camera *begin, const camera *end) {
-    scene_set_camera(to, begin);
-    to->view_end = *end;
+void scene_set_cameras(scene *scene, const camera *begin, const camera *end) {
+    scene_set_camera(scene, begin);
+    scene->view_end = *end;
 }
 
-bool scene_moves(const scene *of) {
-    return of->moves;
+bool scene_moves(const scene *scene) {
+    return scene->moves;
 }
 
-void scene_set_camera(scene *to, const camera *view) {
-    if (memcmp(&to->view, view, sizeof *view) != 0) to->view_is_default = false;
-    to->view = to->view_end = *view;
+void scene_set_camera(scene *scene, const camera *view) {
+    if (memcmp(&scene->view, view, sizeof *view) != 0) scene->view_is_default = false;
+    scene->view = scene->view_end = *view;
 }
 
 static bool is_number_of(const char *text, uint32_t index) {
@@ -349,8 +351,8 @@ static bool is_number_of(const char *text, uint32_t index) {
     return strcmp(text, number) == 0;
 }
 
-kd_status scene_find_camera(const scene *from, const char *wanted, camera *view) {
-    const mesh *all = &from->geometry;
+kd_status scene_find_camera(const scene *scene, const char *wanted, camera *view) {
+    const mesh *all = &scene->geometry;
     char known[256] = "";
     for (uint32_t i = 0; i < all->camera_count; ++i)
         if (strcmp(all->cameras[i].name, wanted) == 0) {
@@ -370,6 +372,6 @@ kd_status scene_find_camera(const scene *from, const char *wanted, camera *view)
             all->camera_count ? "" : "none", known);
 }
 
-bool scene_camera_is_default(const scene *from) {
-    return from->view_is_default;
+bool scene_camera_is_default(const scene *scene) {
+    return scene->view_is_default;
 }

@@ -15,61 +15,61 @@ typedef struct scene scene;
    any light, a soft default sky is added (logged); the exposure is automatic (NAN). On entry
    `options` holds defaults; on return, the values of the file. All placements (instances) are
    expanded to copies. */
-kd_status scene_open(scene **out, const char *path, kd_render_options *options, job *watched);
+kd_status scene_open(scene **out, const char *path, kd_render_options *options, job_control *job);
 /* As scene_open, but the image at path `environment` replaces the environment of the file. NULL
    keeps the file's environment. */
 kd_status scene_open_lit(scene **out, const char *path, const char *environment,
-                         kd_render_options *options, job *watched);
-/* As scene_open_placed and scene_open, but parse a description in memory. The description may name
-   the meshes `given`. Relative paths start in `folder`; NULL means the working directory. */
-kd_status scene_parse_placed(scene **out, const char *text, uint64_t bytes, const char *folder,
-                             const kd_scene_mesh *given, uint64_t given_count,
-                             kd_render_options *options, job *watched);
+                         kd_render_options *options, job_control *job);
+/* As scene_open_instanced and scene_open, but parse a description in memory. The description may
+   name the meshes `given`. Relative paths start in `folder`; NULL means the working directory. */
+kd_status scene_parse_instanced(scene **out, const char *text, uint64_t bytes, const char *folder,
+                                const kd_scene_mesh *given, uint64_t given_count,
+                                kd_render_options *options, job_control *job);
 kd_status scene_parse(scene **out, const char *text, uint64_t bytes, const char *folder,
                       const kd_scene_mesh *given, uint64_t given_count, kd_render_options *options,
-                      job *watched);
+                      job_control *job);
 void scene_close(scene *owned); /* accepts NULL */
 
 /* The number of instances that are not expanded, and an estimate of the memory, in bytes, that
    expanding them would take, including the tree above the copies. Only scenes opened by
-   scene_open_placed or scene_parse_placed have any. */
-uint32_t scene_placement_count(const scene *of);
-uint64_t scene_copies_bytes(const scene *of);
+   scene_open_instanced or scene_parse_instanced have any. */
+uint32_t scene_instance_count(const scene *scene);
+uint64_t scene_copies_bytes(const scene *scene);
 /* Expands each instance to a copy of its mesh, appended after all triangles in the order of the
    instances. Returns KD_ERROR_MEMORY if there would be too many triangles or vertices. */
-kd_status scene_copy_placements(scene *of);
+kd_status scene_copy_instances(scene *scene);
 /* As scene_open_lit, but keeps instances. Exception: if an instanced mesh emits light, all
    instances are expanded. */
-kd_status scene_open_placed(scene **out, const char *path, const char *environment,
-                            kd_render_options *options, job *watched);
+kd_status scene_open_instanced(scene **out, const char *path, const char *environment,
+                               kd_render_options *options, job_control *job);
 
 /* Returns a view of the scene's data. The caller builds the tree and fills in `tree`. */
-scene_view scene_get_view(const scene *from);
-camera scene_camera(const scene *from);
+scene_view scene_get_view(const scene *scene);
+camera scene_camera(const scene *scene);
 /* The camera at the end of the exposure, and whether it differs from the one at the beginning. */
-camera scene_camera_end(const scene *from);
-bool scene_camera_moves(const scene *from);
+camera scene_camera_end(const scene *scene);
+bool scene_camera_moves(const scene *scene);
 /* Computes the cameras at options->frame and options->shutter frames later, by interpolating the
    camera's keyframes. Without keyframes, both are the scene's camera. */
-void scene_cameras_at(const scene *from, const kd_render_options *options, camera ends[2]);
-void scene_set_cameras(scene *to, const camera *begin, const camera *end);
+void scene_cameras_at(const scene *scene, const kd_render_options *options, camera ends[2]);
+void scene_set_cameras(scene *scene, const camera *begin, const camera *end);
 /* Returns true if something other than the camera has keyframes, so that each frame needs a scene
    of its own. */
-bool scene_moves(const scene *of);
+bool scene_moves(const scene *scene);
 /* Replaces the camera; options of the command line take precedence over the file. */
-void scene_set_camera(scene *to, const camera *view);
+void scene_set_camera(scene *scene, const camera *view);
 /* Finds a camera of the mesh file by name or by 0-based index. Returns KD_ERROR_USAGE with a list
    of the cameras if there is none. */
-kd_status scene_find_camera(const scene *from, const char *wanted, camera *view);
+kd_status scene_find_camera(const scene *scene, const char *wanted, camera *view);
 /* Returns true if the camera is the default one, which frames the bounding box. */
-bool scene_camera_is_default(const scene *from);
+bool scene_camera_is_default(const scene *scene);
 
-/* Makes solid glass of all materials that may be glass (mesh_material.perhaps_glass). */
-kd_status scene_take_glass(scene *to);
+/* Makes solid glass of all materials that may be glass (mesh_material.may_be_glass). */
+kd_status scene_take_glass(scene *scene);
 
 /* Hashes everything that light can interact with: mesh, materials, textures, lights and
    environment, but neither camera nor tree. Photon maps and saved states store it, to detect a
    scene that has changed. Work: reads the whole scene once. */
-uint64_t scene_hash(const scene_view *of);
+uint64_t scene_hash(const scene_view *view);
 
 #endif

@@ -31,14 +31,14 @@ static camera frame_from_inside(camera view, box3 box) {
     return view;
 }
 
-camera scene_frame_camera(const scene_draft *from, box3 box, float aspect) {
-    camera view = from->view;
+camera scene_frame_camera(const scene_draft *draft, box3 box, float aspect) {
+    camera view = draft->view;
     const vec3 centre = box3_centre(box);
     if (vec3_is_zero(view.up)) view.up = vec3_make(0, 1, 0);
-    if (!from->fov_given) view.fov_degrees = from->inside && !from->eye_given ? 70.0f : 40.0f;
-    if (!from->eye_given && from->inside) return frame_from_inside(view, box);
-    if (!from->look_at_given) view.look_at = centre;
-    if (from->eye_given) return view;
+    if (!draft->fov_given) view.fov_degrees = draft->inside && !draft->eye_given ? 70.0f : 40.0f;
+    if (!draft->eye_given && draft->inside) return frame_from_inside(view, box);
+    if (!draft->look_at_given) view.look_at = centre;
+    if (draft->eye_given) return view;
     const float tan_y = tanf(view.fov_degrees * (KD_PI / 360));
     vec3 back = vec3_normalize(vec3_make(0, 0.12f, 1));
     if (vec3_length2(vec3_cross(view.up, back)) < 1e-4f * vec3_length2(view.up))

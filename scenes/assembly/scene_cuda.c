@@ -7,68 +7,69 @@
 enum { PART_ALIGN = 256 };
 
 /* A cursor in the block. With `memory` NULL it only measures: `used` becomes the size needed. */
-typedef struct placing {
+typedef struct upload {
     char *memory;
     uint64_t used;
     bool uploads;
     kd_status status; /* first failure of an upload */
-} placing;
+} upload;
 
 /* Reserves space for one array and uploads it. NULL stays NULL. */
-static const void *place(placing *to, const void *host, uint64_t count, size_t item_bytes) {
+static const void *place(upload *upload, const void *host, uint64_t count, size_t item_bytes) {
     if (!host || count == 0) return NULL;
-    char *at = to->memory ? to->memory + to->used : NULL;
-    to->used += (count * item_bytes + PART_ALIGN - 1) / PART_ALIGN * PART_ALIGN;
-    if (to->uploads && to->status == KD_OK)
-        to->status = device_memory_upload(at, host, count * item_bytes);
+    char *at = upload->memory ? upload->memory + upload->used : NULL;
+    upload->used += (count * item_bytes + PART_ALIGN - 1) / PART_ALIGN * PART_ALIGN;
+    if (upload->uploads && upload->status == KD_OK)
+        upload->status = device_memory_upload(at, host, count * item_bytes);
     return at;
 }
 
 #define PLACE(to, type, host, count) ((const type *)place((to), (host), (count), sizeof(type)))
 
-static void place_mesh(placing *to, mesh_view *mesh) {
+static void place_mesh(upload *upload, mesh_view *mesh) {
     const uint64_t corners = 3 * (uint64_t)mesh->stored_count;
-    mesh->normals = PLACE(to, vec3, mesh->normals, mesh->normal_count);
-    mesh->texcoords = PLACE(to, vec2, mesh->texcoords, mesh->texcoord_count);
-    mesh->colours = PLACE(to, float, mesh->colours, 4 * (uint64_t)mesh->texcoord_count);
-    mesh->texcoords_second = PLACE(to, vec2, mesh->texcoords_second, mesh->texcoord_count);
-    mesh->tangents = PLACE(to, float, mesh->tangents, 4 * (uint64_t)mesh->normal_count);
-    mesh->normal_indices = PLACE(to, uint32_t, mesh->normal_indices, corners);
-    mesh->texcoord_indices = PLACE(to, uint32_t, mesh->texcoord_indices, corners);
-    mesh->triangle_materials = PLACE(to, uint32_t, mesh->triangle_materials, mesh->stored_count);
+    mesh->normals = PLACE(upload, vec3, mesh->normals, mesh->normal_count);
+    mesh->texcoords = PLACE(upload, vec2, mesh->texcoords, mesh->texcoord_count);
+    mesh->colours = PLACE(upload, float, mesh->colours, 4 * (uint64_t)mesh->texcoord_count);
+    mesh->texcoords_second = PLACE(upload, vec2, mesh->texcoords_second, mesh->texcoord_count);
+    mesh->tangents = PLACE(upload, float, mesh->tangents, 4 * (uint64_t)mesh->normal_count);
+    mesh->normal_indices = PLACE(upload, uint32_t, mesh->normal_indices, corners);
+    mesh->texcoord_indices = PLACE(upload, uint32_t, mesh->texcoord_indices, corners);
+    mesh->triangle_materials =
+        PLACE(upload, uint32_t, mesh->triangle_materials, mesh->stored_count);
 }
 
 /* Copies shapes with the nodes of their trees, placements, and the top-level tree. `moved` has
    space for every shape. */
-static void place_placed(placing *to, placed_view *view, const placed_view *host,
-                         placed_shape *moved) {
+static void place_instances(upload *upload, instance_view *view, const instance_view *host,
+                            instanced_shape *moved) {
     if (host->count == 0) return;
     for (uint32_t i = 0; i < host->shape_count; ++i) {
         tritree_view *tree = &moved[i].tree;
         moved[i] = host->shapes[i];
-        tree->nodes = PLACE(to, tritree_node, tree->nodes, tree->node_count);
-        tree->references = PLACE(to, uint32_t, tree->references, tree->reference_count);
+        tree->nodes = PLACE(upload, tritree_node, tree->nodes, tree->node_count);
+        tree->references = PLACE(upload, uint32_t, tree->references, tree->reference_count);
     }
-    view->shapes = PLACE(to, placed_shape, moved, host->shape_count);
-    view->list = PLACE(to, placement, view->list, host->count);
-    view->nodes = PLACE(to, placed_node, view->nodes, host->node_count);
-    view->order = PLACE(to, uint32_t, view->order, host->count);
+    view->shapes = PLACE(upload, instanced_shape, moved, host->shape_count);
+    view->list = PLACE(upload, instance, view->list, host->count);
+    view->nodes = PLACE(upload, instance_node, view->nodes, host->node_count);
+    view->order = PLACE(upload, uint32_t, view->order, host->count);
 }
 
-static void place_lights(placing *to, scene_view *view) {
+static void place_lights(upload *upload, scene_view *view) {
     environment_view *sky = &view->environment;
-    view->lights = PLACE(to, light, view->lights, view->light_count);
-    view->light_cdf =
-        PLACE(to, float, view->light_cdf, view->light_count ? (uint64_t)view->light_count + 1 : 0);
-    view->triangle_lights = PLACE(to, uint32_t, view->triangle_lights, view->mesh.stored_count);
+    view->lights = PLACE(upload, light, view->lights, view->light_count);
+    view->light_cdf = PLACE(upload, float, view->light_cdf,
+                            view->light_count ? (uint64_t)view->light_count + 1 : 0);
+    view->triangle_lights = PLACE(upload, uint32_t, view->triangle_lights, view->mesh.stored_count);
     if (!sky->row_cdf) return;
     const uint64_t rows = (uint64_t)sky->height, columns = (uint64_t)sky->width;
-    sky->row_cdf = PLACE(to, float, sky->row_cdf, rows + 1);
-    sky->column_cdf = PLACE(to, float, sky->column_cdf, rows *(columns + 1));
+    sky->row_cdf = PLACE(upload, float, sky->row_cdf, rows + 1);
+    sky->column_cdf = PLACE(upload, float, sky->column_cdf, rows *(columns + 1));
 }
 
 /* Copies the texels, then the views that point to them. Views of one image share its texels. */
-static void place_textures(placing *to, scene_view *view, const scene_view *host,
+static void place_textures(upload *upload, scene_view *view, const scene_view *host,
                            texture_view *moved) {
     for (uint32_t i = 0; i < host->texture_count; ++i) {
         const texture_view *from = host->textures + i;
@@ -84,47 +85,47 @@ static void place_textures(placing *to, scene_view *view, const scene_view *host
             continue;
         }
         moved[i].bytes =
-            PLACE(to, uint8_t, from->bytes, (from->is_wide ? 2 : 1) * from->samples * texels);
-        moved[i].floats = PLACE(to, float, from->floats, 3 * texels);
+            PLACE(upload, uint8_t, from->bytes, (from->is_wide ? 2 : 1) * from->samples * texels);
+        moved[i].floats = PLACE(upload, float, from->floats, 3 * texels);
     }
     const float *host_curve = NULL, *curve = NULL; /* one for all textures that need it */
     for (uint32_t i = 0; i < host->texture_count; ++i) {
         if (!host->textures[i].curve) continue;
         if (!host_curve) {
             host_curve = host->textures[i].curve;
-            curve = PLACE(to, float, host_curve, TEXTURE_WIDE_VALUES);
+            curve = PLACE(upload, float, host_curve, TEXTURE_WIDE_VALUES);
         }
         moved[i].curve = curve;
     }
-    view->textures = PLACE(to, texture_view, moved, host->texture_count);
+    view->textures = PLACE(upload, texture_view, moved, host->texture_count);
 }
 
 /* Temporary host copies of the records that contain device pointers, from which these are
    uploaded. */
 typedef struct moved_parts {
     texture_view *textures;
-    placed_shape *shapes;
+    instanced_shape *shapes;
 } moved_parts;
 
-static void place_scene(placing *to, scene_view *view, const scene_view *host,
+static void place_scene(upload *upload, scene_view *view, const scene_view *host,
                         const moved_parts *moved) {
     const uint32_t *triangles = host->mesh.triangles;
-    place_mesh(to, &view->mesh);
-    place_placed(to, &view->placed, &host->placed, moved->shapes);
-    if (host->placed.count) /* the device's tree has only the triangles outside shapes */
+    place_mesh(upload, &view->mesh);
+    place_instances(upload, &view->instances, &host->instances, moved->shapes);
+    if (host->instances.count) /* the device's tree has only the triangles outside shapes */
         view->mesh.triangles =
-            PLACE(to, uint32_t, triangles, 3 * (uint64_t)host->mesh.stored_count);
-    view->materials = PLACE(to, material, view->materials, view->material_count);
-    view->layers = PLACE(to, principled, view->layers, view->material_count);
-    view->media = PLACE(to, medium, view->media, view->medium_count);
-    place_lights(to, view);
-    place_textures(to, view, host, moved->textures);
+            PLACE(upload, uint32_t, triangles, 3 * (uint64_t)host->mesh.stored_count);
+    view->materials = PLACE(upload, material, view->materials, view->material_count);
+    view->layers = PLACE(upload, principled, view->layers, view->material_count);
+    view->media = PLACE(upload, medium, view->media, view->medium_count);
+    place_lights(upload, view);
+    place_textures(upload, view, host, moved->textures);
 }
 
 static kd_status open_moved(moved_parts *out, const scene_view *host) {
     memset(out, 0, sizeof *out);
     KD_TRY(KD_RESERVE(out->textures, host->texture_count));
-    return KD_RESERVE(out->shapes, host->placed.shape_count);
+    return KD_RESERVE(out->shapes, host->instances.shape_count);
 }
 
 static void close_moved(moved_parts *owned) {
@@ -133,7 +134,7 @@ static void close_moved(moved_parts *owned) {
 }
 
 kd_status scene_cuda_measure(uint64_t *bytes, const scene_view *host) {
-    placing to = {NULL, 0, false, KD_OK};
+    upload to = {NULL, 0, false, KD_OK};
     moved_parts moved;
     const kd_status status = open_moved(&moved, host);
     scene_view measured = *host;
@@ -147,7 +148,7 @@ kd_status scene_cuda_open(scene_cuda *out, const scene_view *host,
                           const tritree_view *device_tree) {
     memset(out, 0, sizeof *out);
     kd_status status = KD_OK;
-    placing to = {NULL, 0, false, KD_OK};
+    upload to = {NULL, 0, false, KD_OK};
     moved_parts moved;
     KD_TRY_GOTO(open_moved(&moved, host));
     KD_TRY_GOTO(scene_cuda_measure(&out->bytes, host));
@@ -160,7 +161,7 @@ kd_status scene_cuda_open(scene_cuda *out, const scene_view *host,
     KD_TRY_GOTO(to.status);
     out->view.tree = *device_tree;
     out->view.mesh.positions = device_tree->positions;
-    if (host->placed.count == 0) out->view.mesh.triangles = device_tree->triangles;
+    if (host->instances.count == 0) out->view.mesh.triangles = device_tree->triangles;
 done:
     close_moved(&moved);
     if (status != KD_OK) scene_cuda_close(out);

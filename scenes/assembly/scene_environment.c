@@ -37,8 +37,8 @@ static row_mix row_mix_at(int32_t y, int32_t height) {
     return mix;
 }
 
-static vec3 row_texel(const sky_tables *of, row_mix mix, int32_t x, int32_t y) {
-    const texture_view *image = of->image;
+static vec3 row_texel(const sky_tables *tables, row_mix mix, int32_t x, int32_t y) {
+    const texture_view *image = tables->image;
     const int32_t above = y > 0 ? y - 1 : 0, below = y + 1 < image->height ? y + 1 : y;
     const vec3 upper = vec3_scale(texture_texel(image, x, above), mix.above);
     const vec3 lower = vec3_scale(texture_texel(image, x, below), mix.below);
@@ -49,16 +49,16 @@ static double texel_weight(vec3 colour) {
     return ((double)colour.x + (double)colour.y + (double)colour.z) / 3;
 }
 
-static void weigh_row(const sky_tables *of, int32_t y) {
-    const int32_t width = of->image->width;
-    const row_mix mix = row_mix_at(y, of->image->height);
-    float *cdf = of->column_cdf + (int64_t)y * (width + 1);
-    double *colours = of->colours[y], sum = 0;
-    vec3 before = row_texel(of, mix, width - 1, y), here = row_texel(of, mix, 0, y);
+static void weigh_row(const sky_tables *tables, int32_t y) {
+    const int32_t width = tables->image->width;
+    const row_mix mix = row_mix_at(y, tables->image->height);
+    float *cdf = tables->column_cdf + (int64_t)y * (width + 1);
+    double *colours = tables->colours[y], sum = 0;
+    vec3 before = row_texel(tables, mix, width - 1, y), here = row_texel(tables, mix, 0, y);
     colours[0] = colours[1] = colours[2] = 0;
     for (int32_t x = 0; x < width; ++x) {
         /* cdf[x + 1] holds the weight of x until the prefix sum below */
-        const vec3 after = row_texel(of, mix, x + 1 < width ? x + 1 : 0, y);
+        const vec3 after = row_texel(tables, mix, x + 1 < width ? x + 1 : 0, y);
         const vec3 mean = vec3_along(vec3_scale(vec3_add(before, after), 0.125f), 0.75f, here);
         cdf[x + 1] = (float)texel_weight(mean);
         sum += (double)cdf[x + 1];
@@ -76,7 +76,7 @@ static void weigh_row(const sky_tables *of, int32_t y) {
         cdf[x + 1] = (float)(running / (sum > 0 ? sum : (double)width));
     }
     cdf[width] = 1;
-    of->row_sums[y] = sum / width;
+    tables->row_sums[y] = sum / width;
 }
 
 static void weigh_rows(void *context, int64_t begin, int64_t end, int thread) {
@@ -90,41 +90,41 @@ static double row_share(int32_t y, int32_t height) {
     return 0.5 * (cos(y * step) - cos((y + 1) * step));
 }
 
-static void finish_rows(scene *to, const sky_tables *of, vec3 *mean) {
-    const int32_t width = of->image->width, height = of->image->height;
+static void finish_rows(scene *scene, const sky_tables *tables, vec3 *mean) {
+    const int32_t width = tables->image->width, height = tables->image->height;
     double total = 0, running = 0, colour[3] = {0, 0, 0};
     for (int32_t y = 0; y < height; ++y) {
         const double share = row_share(y, height);
-        total += share * of->row_sums[y];
-        for (int c = 0; c < 3; ++c) colour[c] += share * of->colours[y][c] / width;
+        total += share * tables->row_sums[y];
+        for (int c = 0; c < 3; ++c) colour[c] += share * tables->colours[y][c] / width;
     }
-    to->row_cdf[0] = 0;
+    scene->row_cdf[0] = 0;
     for (int32_t y = 0; y < height; ++y) {
-        running += total > 0 ? row_share(y, height) * of->row_sums[y] : 1;
-        to->row_cdf[y + 1] = (float)(running / (total > 0 ? total : (double)height));
+        running += total > 0 ? row_share(y, height) * tables->row_sums[y] : 1;
+        scene->row_cdf[y + 1] = (float)(running / (total > 0 ? total : (double)height));
     }
-    to->row_cdf[height] = 1;
+    scene->row_cdf[height] = 1;
     *mean = vec3_make((float)colour[0], (float)colour[1], (float)colour[2]);
 }
 
-kd_status scene_build_sky_tables(scene *to, vec3 *mean) {
+kd_status scene_build_sky_tables(scene *scene, vec3 *mean) {
     sky_tables tables;
     memset(&tables, 0, sizeof tables);
-    const texture_view *image = &to->textures.views[to->environment.texture];
+    const texture_view *image = &scene->textures.views[scene->environment.texture];
     const uint64_t height = (uint64_t)image->height;
     kd_status status = KD_OK;
     tables.image = image;
-    KD_TRY_GOTO(KD_RESERVE(to->row_cdf, height + 1));
-    KD_TRY_GOTO(KD_RESERVE(to->column_cdf, height * ((uint64_t)image->width + 1)));
+    KD_TRY_GOTO(KD_RESERVE(scene->row_cdf, height + 1));
+    KD_TRY_GOTO(KD_RESERVE(scene->column_cdf, height * ((uint64_t)image->width + 1)));
     KD_TRY_GOTO(KD_RESERVE(tables.row_sums, height));
     KD_TRY_GOTO(KD_RESERVE(tables.colours, height));
-    tables.column_cdf = to->column_cdf;
+    tables.column_cdf = scene->column_cdf;
     parallel_for(image->height, 8, weigh_rows, &tables);
-    finish_rows(to, &tables, mean);
-    to->environment.width = image->width;
-    to->environment.height = image->height;
-    to->environment.row_cdf = to->row_cdf;
-    to->environment.column_cdf = to->column_cdf;
+    finish_rows(scene, &tables, mean);
+    scene->environment.width = image->width;
+    scene->environment.height = image->height;
+    scene->environment.row_cdf = scene->row_cdf;
+    scene->environment.column_cdf = scene->column_cdf;
 done:
     memory_free(tables.row_sums);
     memory_free(tables.colours);
@@ -133,7 +133,7 @@ done:
 
 /* Adds a soft studio light: a broad bright lobe from the upper left in front, a pale sky, a dim
    ground. */
-kd_status scene_add_default_sky(scene *to) {
+kd_status scene_add_default_sky(scene *scene) {
     enum { WIDTH = 128, HEIGHT = 64 };
     const vec3 key = vec3_normalize(vec3_make(-0.55f, 0.75f, 0.6f));
     float *floats = NULL;
@@ -141,15 +141,16 @@ kd_status scene_add_default_sky(scene *to) {
     for (int32_t y = 0; y < HEIGHT; ++y)
         for (int32_t x = 0; x < WIDTH; ++x) {
             const vec2 at = vec2_make(((float)x + 0.5f) / WIDTH, ((float)y + 0.5f) / HEIGHT);
-            const vec3 way = latlong_to_direction(at, 0);
-            const float lobe = 3.2f * expf(9 * (vec3_dot(way, key) - 1));
-            const float sky = 0.35f + 0.25f * way.y;
+            const vec3 direction = latlong_to_direction(at, 0);
+            const float lobe = 3.2f * expf(9 * (vec3_dot(direction, key) - 1));
+            const float sky = 0.35f + 0.25f * direction.y;
             float *rgb = floats + 3 * (y * WIDTH + x);
             rgb[0] = sky + lobe;
             rgb[1] = 1.02f * sky + 0.98f * lobe;
             rgb[2] = 1.08f * sky + 0.93f * lobe;
         }
-    KD_TRY(texture_store_adopt(&to->textures, floats, WIDTH, HEIGHT, &to->environment.texture));
-    KD_TRY(texture_store_load(&to->textures));
+    KD_TRY(
+        texture_store_adopt(&scene->textures, floats, WIDTH, HEIGHT, &scene->environment.texture));
+    KD_TRY(texture_store_load(&scene->textures));
     return KD_OK;
 }

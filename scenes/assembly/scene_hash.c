@@ -29,10 +29,10 @@ static uint64_t add_mesh(uint64_t hash, const mesh_view *mesh) {
     return add(hash, mesh->triangle_materials, triangles, sizeof *mesh->triangle_materials);
 }
 
-static uint64_t add_placed(uint64_t hash, const placed_view *of) {
-    for (uint32_t i = 0; i < of->count; ++i) {
-        const placement *put = of->list + i;
-        const uint32_t run[2] = {of->shapes[put->shape].first, of->shapes[put->shape].count};
+static uint64_t add_instance(uint64_t hash, const instance_view *view) {
+    for (uint32_t i = 0; i < view->count; ++i) {
+        const instance *put = view->list + i;
+        const uint32_t run[2] = {view->shapes[put->shape].first, view->shapes[put->shape].count};
         hash = hash_combine(hash, &put->to_world, sizeof put->to_world);
         hash = hash_combine(hash, run, sizeof run);
     }
@@ -43,25 +43,25 @@ static uint64_t add_placed(uint64_t hash, const placed_view *of) {
    equal hashes: a sky as the decoded floats, other textures as RGBA bytes, where the alpha of a
    scalar map repeats its value. Several texels per update: each update has a fixed cost. */
 typedef struct texel_run {
-    const texture_view *of;
+    const texture_view *view;
     uint64_t count;
 } texel_run;
 
 static void run_light(const void *context, uint64_t i, void *out) {
     const texel_run *run = (const texel_run *)context;
-    const uint64_t width = (uint64_t)run->of->width;
+    const uint64_t width = (uint64_t)run->view->width;
     vec3 *shown = (vec3 *)out;
     for (uint64_t t = i * run->count; t < (i + 1) * run->count; ++t)
-        *shown++ = texture_texel(run->of, (int32_t)(t % width), (int32_t)(t / width));
+        *shown++ = texture_texel(run->view, (int32_t)(t % width), (int32_t)(t / width));
 }
 
 static void run_bytes(const void *context, uint64_t i, void *out) {
     const texel_run *run = (const texel_run *)context;
-    const uint32_t samples = run->of->samples, next = samples > 2;
-    const bool is_value = samples == 1 && !run->of->srgb;
+    const uint32_t samples = run->view->samples, next = samples > 2;
+    const bool is_value = samples == 1 && !run->view->srgb;
     uint8_t *to = (uint8_t *)out;
     for (uint64_t t = i * run->count; t < (i + 1) * run->count; ++t) {
-        const uint8_t *at = run->of->bytes + samples * t;
+        const uint8_t *at = run->view->bytes + samples * t;
         *to++ = at[0];
         *to++ = at[next];
         *to++ = at[2 * next];
@@ -69,64 +69,67 @@ static void run_bytes(const void *context, uint64_t i, void *out) {
     }
 }
 
-static uint64_t add_runs(uint64_t hash, const texture_view *from, uint64_t texels, bool is_sky) {
-    const texel_run run = {from, texels % 16 == 0 ? 16 : 1};
+static uint64_t add_runs(uint64_t hash, const texture_view *view, uint64_t texels, bool is_sky) {
+    const texel_run run = {view, texels % 16 == 0 ? 16 : 1};
     const size_t bytes = run.count * (is_sky ? sizeof(vec3) : 4);
     hash = hash_combine(hash, &texels, sizeof texels);
     return hash_combine_each(hash, texels / run.count, bytes, is_sky ? run_light : run_bytes, &run);
 }
 
-static uint64_t add_texture(uint64_t hash, const texture_view *from, bool is_sky) {
-    const uint64_t texels = (uint64_t)from->width * (uint64_t)from->height;
-    const bool srgb = from->srgb && !is_sky;
-    const int32_t form[4] = {from->width, from->height, srgb, (int32_t)from->clamp};
-    const float place[4] = {from->scale.x, from->scale.y, from->offset.x, from->offset.y};
+static uint64_t add_texture(uint64_t hash, const texture_view *view, bool is_sky) {
+    const uint64_t texels = (uint64_t)view->width * (uint64_t)view->height;
+    const bool srgb = view->srgb && !is_sky;
+    const int32_t form[4] = {view->width, view->height, srgb, (int32_t)view->clamp};
+    const float place[4] = {view->scale.x, view->scale.y, view->offset.x, view->offset.y};
     hash = hash_combine(hash, form, sizeof form);
-    const float shear[2] = {from->shear.x, from->shear.y};
+    const float shear[2] = {view->shear.x, view->shear.y};
     hash = hash_combine(hash, place, sizeof place);
     if (shear[0] != 0 || shear[1] != 0) hash = hash_combine(hash, shear, sizeof shear);
-    if (from->floats) return add(hash, from->floats, texels, 3 * sizeof(float));
-    if (from->is_wide && !is_sky) return add(hash, from->bytes, texels, 2 * from->samples);
-    if (from->samples == 4 && !is_sky) return add(hash, from->bytes, texels, 4);
-    return add_runs(hash, from, texels, is_sky);
+    if (view->floats) return add(hash, view->floats, texels, 3 * sizeof(float));
+    if (view->is_wide && !is_sky) return add(hash, view->bytes, texels, 2 * view->samples);
+    if (view->samples == 4 && !is_sky) return add(hash, view->bytes, texels, 4);
+    return add_runs(hash, view, texels, is_sky);
 }
 
 /* Hashes the energy compensation of rough materials. Without it, photon files written when these
    materials had single scattering would match the scene. */
-static uint64_t add_energy(uint64_t hash, const material *from) {
-    const bool rough = from->roughness > 0 || from->roughness_map != KD_NONE;
-    const bool scatters = from->kind == MATERIAL_GLASS || from->kind == MATERIAL_CONDUCTOR ||
-                          from->kind == MATERIAL_PLASTIC;
-    return rough && scatters ? hash_combine(hash, &from->energy, sizeof from->energy) : hash;
+static uint64_t add_energy(uint64_t hash, const material *material) {
+    const bool rough = material->roughness > 0 || material->roughness_map != KD_NONE;
+    const bool scatters = material->kind == MATERIAL_GLASS ||
+                          material->kind == MATERIAL_CONDUCTOR ||
+                          material->kind == MATERIAL_PLASTIC;
+    return rough && scatters ? hash_combine(hash, &material->energy, sizeof material->energy)
+                             : hash;
 }
 
 /* Position and direction of a triangle light follow from the triangle, so they are left out. */
 static void light_alone(const void *context, uint64_t i, void *out) {
-    const scene_view *of = (const scene_view *)context;
-    light alone = of->lights[i];
+    const scene_view *view = (const scene_view *)context;
+    light alone = view->lights[i];
     if (alone.kind == LIGHT_TRIANGLE) alone.position = alone.direction = vec3_all(0);
     memcpy(out, &alone, sizeof alone);
 }
 
-static uint64_t add_lights(uint64_t hash, const scene_view *of) {
-    const uint64_t count = of->light_count;
+static uint64_t add_lights(uint64_t hash, const scene_view *view) {
+    const uint64_t count = view->light_count;
     hash = hash_combine(hash, &count, sizeof count);
-    return hash_combine_each(hash, count, sizeof *of->lights, light_alone, of);
+    return hash_combine_each(hash, count, sizeof *view->lights, light_alone, view);
 }
 
-uint64_t scene_hash(const scene_view *of) {
-    const environment_view *sky = &of->environment;
-    uint64_t hash = add_mesh(0, &of->mesh);
-    hash = add(hash, of->materials, of->material_count, sizeof *of->materials);
-    for (uint32_t i = 0; i < of->material_count; ++i) hash = add_energy(hash, of->materials + i);
-    if (of->layers) hash = add(hash, of->layers, of->material_count, sizeof *of->layers);
-    if (of->placed.count) hash = add_placed(hash, &of->placed);
-    hash = add_lights(hash, of);
-    for (uint32_t i = 0; i < of->texture_count; ++i)
-        hash = add_texture(hash, of->textures + i, i == of->environment.texture);
-    if (of->medium_count) {
-        hash = add(hash, of->media, of->medium_count, sizeof *of->media);
-        hash = hash_combine(hash, &of->fog, sizeof of->fog);
+uint64_t scene_hash(const scene_view *view) {
+    const environment_view *sky = &view->environment;
+    uint64_t hash = add_mesh(0, &view->mesh);
+    hash = add(hash, view->materials, view->material_count, sizeof *view->materials);
+    for (uint32_t i = 0; i < view->material_count; ++i)
+        hash = add_energy(hash, view->materials + i);
+    if (view->layers) hash = add(hash, view->layers, view->material_count, sizeof *view->layers);
+    if (view->instances.count) hash = add_instance(hash, &view->instances);
+    hash = add_lights(hash, view);
+    for (uint32_t i = 0; i < view->texture_count; ++i)
+        hash = add_texture(hash, view->textures + i, i == view->environment.texture);
+    if (view->medium_count) {
+        hash = add(hash, view->media, view->medium_count, sizeof *view->media);
+        hash = hash_combine(hash, &view->fog, sizeof view->fog);
     }
     const uint32_t images[2] = {sky->light, sky->texture};
     hash = hash_combine(hash, images, sizeof images);

@@ -16,11 +16,11 @@ static float channel_mean(vec3 colour) {
 /* --- triangles -------------------------------------------------------------------------------- */
 
 /* The area of a triangle, in double: squared lengths of small models underflow a float. */
-static double triangle_area(const mesh *of, uint64_t triangle) {
+static double triangle_area(const mesh *mesh, uint64_t triangle) {
     double edges[2][3], cross[3];
-    const vec3 a = of->positions[of->triangles[3 * triangle]];
+    const vec3 a = mesh->positions[mesh->triangles[3 * triangle]];
     for (uint64_t i = 0; i < 2; ++i) {
-        const vec3 b = of->positions[of->triangles[3 * triangle + 1 + i]];
+        const vec3 b = mesh->positions[mesh->triangles[3 * triangle + 1 + i]];
         edges[i][0] = (double)b.x - (double)a.x;
         edges[i][1] = (double)b.y - (double)a.y;
         edges[i][2] = (double)b.z - (double)a.z;
@@ -64,9 +64,9 @@ static vec3 map_mean(const texture_view *map, const vec2 corners[3]) {
 }
 
 /* Mean radiance of an emissive triangle. */
-static vec3 triangle_radiance(const scene *of, uint64_t triangle) {
-    const mesh *geometry = &of->geometry;
-    const material *made_of = &of->materials[geometry->triangle_materials[triangle]];
+static vec3 triangle_radiance(const scene *scene, uint64_t triangle) {
+    const mesh *geometry = &scene->geometry;
+    const material *made_of = &scene->materials[geometry->triangle_materials[triangle]];
     if (made_of->emission_map == KD_NONE || !geometry->texcoord_indices) return made_of->emission;
     vec2 corners[3];
     for (uint64_t i = 0; i < 3; ++i) {
@@ -75,17 +75,17 @@ static vec3 triangle_radiance(const scene *of, uint64_t triangle) {
         corners[i] = geometry->texcoords[index];
     }
     return vec3_mul(made_of->emission,
-                    map_mean(&of->textures.views[made_of->emission_map], corners));
+                    map_mean(&scene->textures.views[made_of->emission_map], corners));
 }
 
-static bool emits(const scene *of, uint64_t triangle) {
-    const material *made_of = &of->materials[of->geometry.triangle_materials[triangle]];
+static bool emits(const scene *scene, uint64_t triangle) {
+    const material *made_of = &scene->materials[scene->geometry.triangle_materials[triangle]];
     return vec3_largest(made_of->emission) > 0 && !(made_of->flags & MATERIAL_UNLIT);
 }
 
-static light triangle_light(const scene *of, uint64_t triangle) {
-    const material *made_of = &of->materials[of->geometry.triangle_materials[triangle]];
-    const double area = triangle_area(&of->geometry, triangle);
+static light triangle_light(const scene *scene, uint64_t triangle) {
+    const material *made_of = &scene->materials[scene->geometry.triangle_materials[triangle]];
+    const double area = triangle_area(&scene->geometry, triangle);
     light made;
     memset(&made, 0, sizeof made);
     made.kind = LIGHT_TRIANGLE;
@@ -93,32 +93,32 @@ static light triangle_light(const scene *of, uint64_t triangle) {
     made.emitted = made_of->emission;
     made.area = (float)area;
     made.two_sided = made_of->two_sided;
-    const uint32_t *corner = of->geometry.triangles + 3 * triangle;
-    const vec3 *at = of->geometry.positions;
+    const uint32_t *corner = scene->geometry.triangles + 3 * triangle;
+    const vec3 *at = scene->geometry.positions;
     light_on_triangle(&made, at[corner[0]], at[corner[1]], at[corner[2]]);
-    made.power = (float)(pi * area * (double)channel_mean(triangle_radiance(of, triangle)) *
+    made.power = (float)(pi * area * (double)channel_mean(triangle_radiance(scene, triangle)) *
                          (made_of->two_sided ? 2 : 1));
     return made;
 }
 
-static kd_status add_triangles(scene *to, uint32_t others) {
-    const uint64_t triangles = to->plain_count; /* instanced meshes do not emit */
+static kd_status add_triangles(scene *scene, uint32_t others) {
+    const uint64_t triangles = scene->plain_count; /* instanced meshes do not emit */
     uint64_t count = 0;
-    for (uint64_t i = 0; i < triangles; ++i) count += emits(to, i);
+    for (uint64_t i = 0; i < triangles; ++i) count += emits(scene, i);
     KD_REQUIRE(count + others < KD_NONE, KD_ERROR_INPUT,
                "%llu emissive triangles exceed the limit of 2^32 lights",
                (unsigned long long)count);
-    KD_TRY(KD_RESERVE(to->lights, count + others));
+    KD_TRY(KD_RESERVE(scene->lights, count + others));
     if (count == 0) return KD_OK;
-    const uint64_t all = to->geometry.triangle_count;
-    KD_TRY(KD_RESERVE(to->triangle_lights, all));
-    memset(to->triangle_lights, 0xff, all * sizeof *to->triangle_lights);
+    const uint64_t all = scene->geometry.triangle_count;
+    KD_TRY(KD_RESERVE(scene->triangle_lights, all));
+    memset(scene->triangle_lights, 0xff, all * sizeof *scene->triangle_lights);
     for (uint64_t i = 0; i < triangles; ++i) {
-        if (!emits(to, i)) continue;
-        const light made = triangle_light(to, i);
+        if (!emits(scene, i)) continue;
+        const light made = triangle_light(scene, i);
         if (!(made.power > 0) || !(made.area > 0)) continue;
-        to->triangle_lights[i] = to->light_count;
-        to->lights[to->light_count++] = made;
+        scene->triangle_lights[i] = scene->light_count;
+        scene->lights[scene->light_count++] = made;
     }
     return KD_OK;
 }
@@ -127,133 +127,133 @@ static kd_status add_triangles(scene *to, uint32_t others) {
 
 /* Power in W that the light sends into the scene. Directional lights and the sky are limited to
    the bounding sphere. */
-static double light_power(const scene *of, const light *from) {
-    const double strength = (double)channel_mean(from->emitted);
-    const double radius = (double)of->environment.scene_radius;
-    switch (from->kind) {
+static double light_power(const scene *scene, const light *light) {
+    const double strength = (double)channel_mean(light->emitted);
+    const double radius = (double)scene->environment.scene_radius;
+    switch (light->kind) {
     case LIGHT_POINT: return 4 * pi * strength;
     case LIGHT_SPOT: /* the integral of light_spot_falloff over the sphere */
-        return pi * (2 - (double)from->cos_inner - (double)from->cos_outer) * strength;
+        return pi * (2 - (double)light->cos_inner - (double)light->cos_outer) * strength;
     case LIGHT_DIRECTIONAL: return pi * radius * radius * strength;
     /* sky; `strength` is its mean radiance */
     default: return 4 * pi * pi * radius * radius * strength;
     }
 }
 
-static void bound_scene(scene *to) {
-    const vec3 size = box3_size(to->box);
+static void bound_scene(scene *scene) {
+    const vec3 size = box3_size(scene->box);
     const vec3 half = vec3_scale(size, 0.5f);
     const double radius = sqrt((double)half.x * (double)half.x + (double)half.y * (double)half.y +
                                (double)half.z * (double)half.z);
-    to->environment.light = to->environment.texture = KD_NONE;
-    to->environment.scene_centre = box3_centre(to->box);
+    scene->environment.light = scene->environment.texture = KD_NONE;
+    scene->environment.scene_centre = box3_centre(scene->box);
     /* slightly enlarged, so that rounded corners lie inside */
-    to->environment.scene_radius = (float)(radius * (1 + 0x1p-20));
+    scene->environment.scene_radius = (float)(radius * (1 + 0x1p-20));
 }
 
-static kd_status add_sky(scene *to, vec3 factor, vec3 mean) {
+static kd_status add_sky(scene *scene, vec3 factor, vec3 mean) {
     light made;
     memset(&made, 0, sizeof made);
     made.kind = LIGHT_ENVIRONMENT;
     made.triangle = KD_NONE;
     made.emitted = vec3_mul(factor, mean);
-    made.power = (float)light_power(to, &made);
+    made.power = (float)light_power(scene, &made);
     made.emitted = factor;
     if (!(made.power > 0)) {
         log_message(LOG_WARNING, "the environment is black and emits no light");
         return KD_OK;
     }
-    to->environment.light = to->light_count;
-    to->lights[to->light_count++] = made;
+    scene->environment.light = scene->light_count;
+    scene->lights[scene->light_count++] = made;
     return KD_OK;
 }
 
 /* Resamples an equal-area sky to latitude-longitude. */
-static kd_status turn_equal_area(texture_store *in, uint32_t index) {
-    texture_image *image = &in->images[in->view_images[index]];
+static kd_status turn_equal_area(texture_store *store, uint32_t index) {
+    texture_image *image = &store->images[store->view_images[index]];
     float *floats = NULL;
     KD_REQUIRE(image->width == image->height, KD_ERROR_INPUT,
                "%s: found %d x %d texels, expected a square image for the projection equal_area",
                image->path, image->width, image->height);
-    if (!image->floats) KD_TRY(texture_make_floats(image, &in->views[index]));
+    if (!image->floats) KD_TRY(texture_make_floats(image, &store->views[index]));
     KD_TRY(equal_area_to_latlong(&floats, image->floats, image->width));
     memory_free(image->floats);
     image->floats = floats;
     image->width *= 2;
-    KD_TRY(texture_store_load(in)); /* update the views */
+    KD_TRY(texture_store_load(store)); /* update the views */
     return KD_OK;
 }
 
-static kd_status load_sky(scene *to, const scene_draft *from) {
-    texture_store *in = &to->textures;
-    uint32_t *index = &to->environment.texture;
-    if (from->sky_is_clear) {
+static kd_status load_sky(scene *scene, const scene_draft *draft) {
+    texture_store *in = &scene->textures;
+    uint32_t *index = &scene->environment.texture;
+    if (draft->sky_is_clear) {
         float *floats = NULL;
-        KD_TRY(clear_sky_picture(&floats, &from->clear));
+        KD_TRY(clear_sky_picture(&floats, &draft->clear));
         KD_TRY(texture_store_adopt(in, floats, CLEAR_SKY_WIDTH, CLEAR_SKY_HEIGHT, index));
         return texture_store_load(in);
     }
-    const texture_request asked = {from->sky_image, TEXTURE_SKY,     vec2_make(1, 1),
-                                   vec2_make(0, 0), vec2_make(0, 0), TEXTURE_REPEAT};
-    KD_TRY(texture_store_add(in, &asked, index));
+    const texture_request request = {draft->sky_image, TEXTURE_SKY,     vec2_make(1, 1),
+                                     vec2_make(0, 0),  vec2_make(0, 0), TEXTURE_REPEAT};
+    KD_TRY(texture_store_add(in, &request, index));
     KD_TRY(texture_store_load(in));
     const texture_image *image = &in->images[in->view_images[*index]];
     KD_REQUIRE(image->loaded, KD_ERROR_INPUT, "%s", image->trouble);
-    if (from->sky_equal_area) KD_TRY(turn_equal_area(in, *index));
+    if (draft->sky_equal_area) KD_TRY(turn_equal_area(in, *index));
     return KD_OK;
 }
 
-static kd_status add_described_sky(scene *to, const scene_draft *from) {
+static kd_status add_described_sky(scene *scene, const scene_draft *draft) {
     vec3 mean = vec3_all(1);
-    to->environment.rotation = from->sky_rotation;
-    if (from->sky_image || from->sky_is_clear) {
-        KD_TRY(load_sky(to, from));
-        KD_TRY(scene_build_sky_tables(to, &mean));
+    scene->environment.rotation = draft->sky_rotation;
+    if (draft->sky_image || draft->sky_is_clear) {
+        KD_TRY(load_sky(scene, draft));
+        KD_TRY(scene_build_sky_tables(scene, &mean));
     }
-    KD_TRY(add_sky(to, from->sky_radiance, mean));
+    KD_TRY(add_sky(scene, draft->sky_radiance, mean));
     return KD_OK;
 }
 
-static kd_status add_default_light(scene *to) {
+static kd_status add_default_light(scene *scene) {
     vec3 mean = vec3_all(1);
     log_message(LOG_INFO, "the scene has no light%s; a default sky is used",
-                to->light_count ? " except emissive textures" : "");
-    KD_TRY(scene_add_default_sky(to));
-    KD_TRY(scene_build_sky_tables(to, &mean));
-    KD_TRY(add_sky(to, vec3_all(1), mean));
+                scene->light_count ? " except emissive textures" : "");
+    KD_TRY(scene_add_default_sky(scene));
+    KD_TRY(scene_build_sky_tables(scene, &mean));
+    KD_TRY(add_sky(scene, vec3_all(1), mean));
     return KD_OK;
 }
 
 /* cdf[i] is the fraction of the power of all lights before i, summed in double precision in index
    order. */
-static kd_status build_cdf(scene *to) {
+static kd_status build_cdf(scene *scene) {
     double total = 0, before = 0;
-    for (uint32_t i = 0; i < to->light_count; ++i) total += (double)to->lights[i].power;
+    for (uint32_t i = 0; i < scene->light_count; ++i) total += (double)scene->lights[i].power;
     KD_REQUIRE(
         total <= (double)FLT_MAX, KD_ERROR_INPUT,
         "the total power of the lights is %g W, which exceeds the range of float; lower the powers",
         total);
-    KD_TRY(KD_RESERVE(to->light_cdf, (uint64_t)to->light_count + 1));
-    for (uint32_t i = 0; i < to->light_count; ++i) {
-        to->light_cdf[i] = (float)(before / total);
-        before += (double)to->lights[i].power;
+    KD_TRY(KD_RESERVE(scene->light_cdf, (uint64_t)scene->light_count + 1));
+    for (uint32_t i = 0; i < scene->light_count; ++i) {
+        scene->light_cdf[i] = (float)(before / total);
+        before += (double)scene->lights[i].power;
     }
-    to->light_cdf[to->light_count] = 1;
-    to->total_power = (float)total;
+    scene->light_cdf[scene->light_count] = 1;
+    scene->total_power = (float)total;
     return KD_OK;
 }
 
-kd_status scene_build_lights(scene *to, const scene_draft *from) {
-    bound_scene(to);
-    KD_TRY(add_triangles(to, from->light_count + 1)); /* + 1: the sky */
-    for (uint32_t i = 0; i < from->light_count; ++i) {
-        light made = from->lights[i];
+kd_status scene_build_lights(scene *scene, const scene_draft *draft) {
+    bound_scene(scene);
+    KD_TRY(add_triangles(scene, draft->light_count + 1)); /* + 1: the sky */
+    for (uint32_t i = 0; i < draft->light_count; ++i) {
+        light made = draft->lights[i];
         made.triangle = KD_NONE;
-        made.power = (float)light_power(to, &made);
-        if (made.power > 0) to->lights[to->light_count++] = made;
+        made.power = (float)light_power(scene, &made);
+        if (made.power > 0) scene->lights[scene->light_count++] = made;
     }
-    if (from->sky) KD_TRY(add_described_sky(to, from));
-    if (to->light_count == 0 || (from->glows && !from->sky)) KD_TRY(add_default_light(to));
-    KD_TRY(build_cdf(to));
+    if (draft->sky) KD_TRY(add_described_sky(scene, draft));
+    if (scene->light_count == 0 || (draft->glows && !draft->sky)) KD_TRY(add_default_light(scene));
+    KD_TRY(build_cdf(scene));
     return KD_OK;
 }

@@ -45,7 +45,7 @@ typedef struct texture_store {
     texture_image *images;
     texture_view *views;
     uint32_t *view_images; /* index of each view's image */
-    uint32_t image_count, image_room, view_count, view_room;
+    uint32_t image_count, image_capacity, view_count, view_capacity;
     float *curve; /* owned; texture_view.curve of all views, or NULL if none needs it */
     /* limit for all images together, in bytes; 0: a quarter of the machine's memory */
     uint64_t budget;
@@ -59,25 +59,25 @@ typedef struct texture_request {
 } texture_request;
 
 /* Sets *index to the view for this request. texture_store_load reads the image. */
-kd_status texture_store_add(texture_store *to, const texture_request *asked, uint32_t *index);
+kd_status texture_store_add(texture_store *store, const texture_request *request, uint32_t *index);
 /* Takes ownership of `floats` (3 per texel, allocated by memory_reserve), also on failure, and
    adds it as an image without a file. */
-kd_status texture_store_adopt(texture_store *to, float *floats, int32_t width, int32_t height,
+kd_status texture_store_adopt(texture_store *store, float *floats, int32_t width, int32_t height,
                               uint32_t *index);
 /* Reads all images that are not read yet, on all cores, fills in the views, and warns of images
    that cannot be used. Returns KD_ERROR_MEMORY before reading anything if all images together
    exceed the budget. */
-kd_status texture_store_load(texture_store *of);
+kd_status texture_store_load(texture_store *store);
 /* Replaces the bytes of an image by the floats that `view` decodes them to. */
-kd_status texture_make_floats(texture_image *of, const texture_view *view);
+kd_status texture_make_floats(texture_image *image, const texture_view *view);
 /* Returns KD_ERROR_INPUT if the image is too large. */
-kd_status texture_check_size(const texture_image *of, int width, int height);
+kd_status texture_check_size(const texture_image *image, int width, int height);
 /* Sets `kept` and `passing` of an EXR image: the bytes of its texels, and of its planes while
    reading. */
-void texture_measure_exr(texture_image *to, const file_view *file);
+void texture_measure_exr(texture_image *image, const file_view *file);
 /* scene_texture_exr.c: reads an EXR file as radiance. Returns KD_ERROR_INPUT for roles other than
    colour and sky. */
-kd_status texture_read_exr(texture_image *to, const file_view *file);
+kd_status texture_read_exr(texture_image *texture_image, const file_view *file);
 /* Clamps radiance to finite, non-negative values; NaN becomes 0. */
 static inline float texture_light(float value) {
     return value > 0 ? float_min(value, 1e30f) : 0;
@@ -87,11 +87,11 @@ void texture_store_close(texture_store *owned); /* accepts a zeroed struct */
 struct scene {
     /* world space; the first plain_count triangles are in no shape, those of the shapes follow */
     mesh geometry;
-    uint32_t plain_count; /* number of triangles that are in no shape */
-    draft_shape *parts;   /* where each shape's triangles and vertices are in `geometry` */
-    placed_shape *shapes; /* the same shapes, for ray tracing */
-    placement *placements;
-    uint32_t shape_count, placement_count;
+    uint32_t plain_count;    /* number of triangles that are in no shape */
+    draft_shape *parts;      /* where each shape's triangles and vertices are in `geometry` */
+    instanced_shape *shapes; /* the same shapes, for ray tracing */
+    instance *instances;
+    uint32_t shape_count, instance_count;
     material *materials;
     principled *layers; /* one per material, or NULL if no material is principled */
     texture_store textures;
@@ -115,26 +115,26 @@ struct scene {
 
 /* Creates a scene from the draft, takes ownership of the draft's parts, and computes everything
    derived from them. */
-kd_status scene_assemble(scene **out, scene_draft *from, const kd_render_options *options);
+kd_status scene_assemble(scene **out, scene_draft *draft, const kd_render_options *options);
 /* The same into a zeroed scene. The caller must close it whatever the status. */
-kd_status scene_assemble_parts(scene *to, scene_draft *from, const kd_render_options *options);
+kd_status scene_assemble_parts(scene *scene, scene_draft *draft, const kd_render_options *options);
 
-/* scene_placed.c: takes over the draft's shapes and placements. Needs the geometry. */
-kd_status scene_take_placed(scene *to, scene_draft *from);
+/* scene_instances.c: takes over the draft's shapes and placements. Needs the geometry. */
+kd_status scene_take_instances(scene *scene, scene_draft *draft);
 /* Returns the bounding box of all instances. */
-box3 scene_placed_box(const scene *of);
+box3 scene_instance_box(const scene *scene);
 /* Returns true if a shape has an emissive surface; each of its instances would be a light. */
-bool scene_placed_emits(const scene *of);
+bool scene_instance_emits(const scene *scene);
 
 /* scene_materials.c: resolves texture indices and reads the images. */
-kd_status scene_build_materials(scene *to);
+kd_status scene_build_materials(scene *scene);
 /* scene_lights.c: builds the light table. Needs materials, textures and the bounding box. */
-kd_status scene_build_lights(scene *to, const scene_draft *from);
+kd_status scene_build_lights(scene *scene, const scene_draft *draft);
 /* scene_environment.c: builds sampling tables over the image's texels, weighted by solid angle,
    and sets *mean to the mean radiance over the sphere. */
-kd_status scene_build_sky_tables(scene *to, vec3 *mean);
-kd_status scene_add_default_sky(scene *to);
+kd_status scene_build_sky_tables(scene *scene, vec3 *mean);
+kd_status scene_add_default_sky(scene *scene);
 /* scene_camera.c: completes a camera that the file describes only in part, or not at all. */
-camera scene_frame_camera(const scene_draft *from, box3 box, float aspect);
+camera scene_frame_camera(const scene_draft *draft, box3 box, float aspect);
 
 #endif

@@ -4,16 +4,17 @@
 #include "scenes/assembly/scene_parts.h"
 #include <string.h>
 
-static kd_status keep_planes(texture_image *to, const image *decoded) {
+static kd_status keep_planes(texture_image *texture_image, const image *decoded) {
     const uint64_t texels = (uint64_t)decoded->width * (uint64_t)decoded->height;
     const float *const planes[3] = {image_plane(decoded, "R"), image_plane(decoded, "G"),
                                     image_plane(decoded, "B")};
-    KD_TRY(texture_check_size(to, decoded->width, decoded->height));
-    to->width = decoded->width;
-    to->height = decoded->height;
-    KD_TRY(KD_RESERVE(to->floats, 3 * texels));
+    KD_TRY(texture_check_size(texture_image, decoded->width, decoded->height));
+    texture_image->width = decoded->width;
+    texture_image->height = decoded->height;
+    KD_TRY(KD_RESERVE(texture_image->floats, 3 * texels));
     for (uint64_t i = 0; i < texels; ++i)
-        for (uint64_t c = 0; c < 3; ++c) to->floats[3 * i + c] = texture_light(planes[c][i]);
+        for (uint64_t c = 0; c < 3; ++c)
+            texture_image->floats[3 * i + c] = texture_light(planes[c][i]);
     return KD_OK;
 }
 
@@ -25,7 +26,7 @@ static int64_t int_at(const char *at) {
 
 /* Scans for data and display windows without parsing the header, and takes the largest, which is
    an upper bound. Reading the file rejects malformed ones. */
-void texture_measure_exr(texture_image *to, const file_view *file) {
+void texture_measure_exr(texture_image *image, const file_view *file) {
     static const char window[] = "Window\0box2i\0\x10\0\0";
     const char *at = file->bytes, *const end = file->bytes + file->count;
     uint64_t texels = 0;
@@ -39,24 +40,24 @@ void texture_measure_exr(texture_image *to, const file_view *file) {
             (uint64_t)(width * height) > texels)
             texels = (uint64_t)(width * height);
     }
-    to->kept = 3 * sizeof(float) * texels;
-    to->passing = 4 * sizeof(float) * texels;
+    image->kept = 3 * sizeof(float) * texels;
+    image->passing = 4 * sizeof(float) * texels;
 }
 
-kd_status texture_read_exr(texture_image *to, const file_view *file) {
+kd_status texture_read_exr(texture_image *texture_image, const file_view *file) {
     image decoded;
     memset(&decoded, 0, sizeof decoded);
     KD_REQUIRE(
-        to->role == TEXTURE_COLOUR || to->role == TEXTURE_SKY, KD_ERROR_INPUT,
+        texture_image->role == TEXTURE_COLOUR || texture_image->role == TEXTURE_SKY, KD_ERROR_INPUT,
         "%s: found an EXR image, expected one of 8 or 16 bits (only colours and skies may be EXR)",
-        to->path);
+        texture_image->path);
     KD_REQUIRE(!image_format_exr.lacks, KD_ERROR_INPUT,
-               "%s: this build has no %s; convert the image to PNG or HDR", to->path,
+               "%s: this build has no %s; convert the image to PNG or HDR", texture_image->path,
                image_format_exr.lacks);
-    kd_status status = image_format_exr.read_colours(&decoded, to->path, file);
-    if (status == KD_OK) status = keep_planes(to, &decoded);
+    kd_status status = image_format_exr.read_colours(&decoded, texture_image->path, file);
+    if (status == KD_OK) status = keep_planes(texture_image, &decoded);
     image_close(&decoded);
     KD_TRY(status);
-    to->loaded = true;
+    texture_image->loaded = true;
     return KD_OK;
 }

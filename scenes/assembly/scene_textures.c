@@ -13,20 +13,20 @@
 
 enum { TEXTURE_SIDE = 32768, TEXTURE_TEXELS = 1 << 28 }; /* limits of an image */
 
-static kd_status add_image(texture_store *to, const char *path, texture_role role,
+static kd_status add_image(texture_store *store, const char *path, texture_role role,
                            uint32_t *index) {
-    for (uint32_t i = 0; path && i < to->image_count; ++i)
-        if (to->images[i].path && to->images[i].role == role &&
-            strcmp(to->images[i].path, path) == 0) {
+    for (uint32_t i = 0; path && i < store->image_count; ++i)
+        if (store->images[i].path && store->images[i].role == role &&
+            strcmp(store->images[i].path, path) == 0) {
             *index = i;
             return KD_OK;
         }
-    if (to->image_count == to->image_room) {
-        const uint32_t room = to->image_room ? 2 * to->image_room : 16;
-        KD_TRY(KD_GROW(to->images, to->image_count, room));
-        to->image_room = room;
+    if (store->image_count == store->image_capacity) {
+        const uint32_t capacity = store->image_capacity ? 2 * store->image_capacity : 16;
+        KD_TRY(KD_GROW(store->images, store->image_count, capacity));
+        store->image_capacity = capacity;
     }
-    texture_image *made = &to->images[to->image_count];
+    texture_image *made = &store->images[store->image_count];
     memset(made, 0, sizeof *made);
     made->role = role;
     if (path) {
@@ -34,61 +34,61 @@ static kd_status add_image(texture_store *to, const char *path, texture_role rol
         KD_TRY(KD_RESERVE(made->path, bytes));
         memcpy(made->path, path, bytes);
     }
-    *index = to->image_count++;
+    *index = store->image_count++;
     return KD_OK;
 }
 
-static kd_status add_view(texture_store *to, uint32_t image, const texture_view *view,
+static kd_status add_view(texture_store *store, uint32_t image, const texture_view *view,
                           uint32_t *index) {
-    for (uint32_t i = 0; i < to->view_count; ++i) {
-        const texture_view *v = &to->views[i];
-        if (to->view_images[i] == image && v->clamp == view->clamp && v->scale.x == view->scale.x &&
-            v->scale.y == view->scale.y && v->offset.x == view->offset.x &&
-            v->offset.y == view->offset.y && v->shear.x == view->shear.x &&
-            v->shear.y == view->shear.y) {
+    for (uint32_t i = 0; i < store->view_count; ++i) {
+        const texture_view *v = &store->views[i];
+        if (store->view_images[i] == image && v->clamp == view->clamp &&
+            v->scale.x == view->scale.x && v->scale.y == view->scale.y &&
+            v->offset.x == view->offset.x && v->offset.y == view->offset.y &&
+            v->shear.x == view->shear.x && v->shear.y == view->shear.y) {
             *index = i;
             return KD_OK;
         }
     }
-    if (to->view_count == to->view_room) {
-        const uint32_t room = to->view_room ? 2 * to->view_room : 16;
-        KD_TRY(KD_GROW(to->views, to->view_count, room));
-        KD_TRY(KD_GROW(to->view_images, to->view_count, room));
-        to->view_room = room;
+    if (store->view_count == store->view_capacity) {
+        const uint32_t capacity = store->view_capacity ? 2 * store->view_capacity : 16;
+        KD_TRY(KD_GROW(store->views, store->view_count, capacity));
+        KD_TRY(KD_GROW(store->view_images, store->view_count, capacity));
+        store->view_capacity = capacity;
     }
-    to->views[to->view_count] = *view;
-    to->view_images[to->view_count] = image;
-    *index = to->view_count++;
+    store->views[store->view_count] = *view;
+    store->view_images[store->view_count] = image;
+    *index = store->view_count++;
     return KD_OK;
 }
 
-kd_status texture_store_add(texture_store *to, const texture_request *asked, uint32_t *index) {
+kd_status texture_store_add(texture_store *store, const texture_request *request, uint32_t *index) {
     texture_view view;
     uint32_t image = 0;
     memset(&view, 0, sizeof view);
-    view.scale = asked->scale;
-    view.offset = asked->offset;
-    view.shear = asked->shear;
-    view.clamp = asked->wraps;
-    KD_TRY(add_image(to, asked->path, asked->role, &image));
-    KD_TRY(add_view(to, image, &view, index));
+    view.scale = request->scale;
+    view.offset = request->offset;
+    view.shear = request->shear;
+    view.clamp = request->wraps;
+    KD_TRY(add_image(store, request->path, request->role, &image));
+    KD_TRY(add_view(store, image, &view, index));
     return KD_OK;
 }
 
-kd_status texture_store_adopt(texture_store *to, float *floats, int32_t width, int32_t height,
+kd_status texture_store_adopt(texture_store *store, float *floats, int32_t width, int32_t height,
                               uint32_t *index) {
     texture_view view;
     uint32_t image = 0;
-    const kd_status status = add_image(to, NULL, TEXTURE_SKY, &image);
+    const kd_status status = add_image(store, NULL, TEXTURE_SKY, &image);
     if (status != KD_OK) memory_free(floats);
     KD_TRY(status);
-    to->images[image].floats = floats;
-    to->images[image].width = width;
-    to->images[image].height = height;
-    to->images[image].loaded = true;
+    store->images[image].floats = floats;
+    store->images[image].width = width;
+    store->images[image].height = height;
+    store->images[image].loaded = true;
     memset(&view, 0, sizeof view);
     view.scale = vec2_make(1, 1);
-    KD_TRY(add_view(to, image, &view, index));
+    KD_TRY(add_view(store, image, &view, index));
     return KD_OK;
 }
 
@@ -206,7 +206,7 @@ static kd_status decode(texture_image *image, const file_view *file) {
     picture decoded;
     picture_info info;
     if (picture_kind_of(file) == PICTURE_EXR) return texture_read_exr(image, file);
-    KD_TRY(picture_look(&info, image->path, file));
+    KD_TRY(picture_inspect(&info, image->path, file));
     KD_TRY(texture_check_size(image, info.width, info.height));
     kd_status status = picture_open(&decoded, image->path, file,
                                     picture_is_light(image, &info) ? PICTURE_FLOATS : PICTURE_DEEP);
@@ -217,22 +217,22 @@ static kd_status decode(texture_image *image, const file_view *file) {
     return KD_OK;
 }
 
-static void note_trouble(texture_image *of) {
-    if (of->status == KD_OK) return;
-    snprintf(of->trouble, sizeof of->trouble, "%s", kd_last_error());
+static void note_trouble(texture_image *image) {
+    if (image->status == KD_OK) return;
+    snprintf(image->trouble, sizeof image->trouble, "%s", kd_last_error());
     status_clear();
 }
 
 /* Returns the embedded image of that name, or NULL. */
-static const mesh_picture *find_picture(const texture_store *in, const char *name) {
-    for (uint32_t i = 0; i < in->picture_count; ++i)
-        if (strcmp(in->pictures[i].name, name) == 0) return &in->pictures[i];
+static const mesh_picture *find_picture(const texture_store *store, const char *name) {
+    for (uint32_t i = 0; i < store->picture_count; ++i)
+        if (strcmp(store->pictures[i].name, name) == 0) return &store->pictures[i];
     return NULL;
 }
 
 /* Opens an embedded image or a file; closed by file_close. */
-static kd_status open_bytes(file_view *out, const texture_store *in, const char *path) {
-    const mesh_picture *kept = find_picture(in, path);
+static kd_status open_bytes(file_view *out, const texture_store *store, const char *path) {
+    const mesh_picture *kept = find_picture(store, path);
     memset(out, 0, sizeof *out);
     if (!kept) return file_open(out, path);
     out->bytes = (const char *)kept->bytes;
@@ -245,8 +245,8 @@ static kd_status open_bytes(file_view *out, const texture_store *in, const char 
    decoded at a time as fit into the rest of the budget. */
 
 typedef struct texture_reading {
-    texture_store *of;
-    uint64_t room, used; /* bytes for decoding: limit, and in use */
+    texture_store *store;
+    uint64_t capacity, used; /* bytes for decoding: limit, and in use */
     pthread_mutex_t lock;
     pthread_cond_t given;
 } texture_reading;
@@ -257,7 +257,7 @@ static kd_status measure(texture_image *image, const file_view *file) {
         texture_measure_exr(image, file);
         return KD_OK;
     }
-    KD_TRY(picture_look(&info, image->path, file));
+    KD_TRY(picture_inspect(&info, image->path, file));
     KD_TRY(texture_check_size(image, info.width, info.height));
     const uint64_t texels = (uint64_t)info.width * (uint64_t)info.height;
     const bool is_light = picture_is_light(image, &info), whole = role_is_colours(image->role);
@@ -269,13 +269,13 @@ static kd_status measure(texture_image *image, const file_view *file) {
 }
 
 static void measure_images(void *context, int64_t begin, int64_t end, int thread) {
-    texture_store *of = ((texture_reading *)context)->of;
+    texture_store *store = ((texture_reading *)context)->store;
     (void)thread;
     for (int64_t i = begin; i < end; ++i) {
-        texture_image *image = &of->images[i];
+        texture_image *image = &store->images[i];
         file_view file;
         if (image->loaded || !image->path || image->status != KD_OK) continue;
-        image->status = open_bytes(&file, of, image->path);
+        image->status = open_bytes(&file, store, image->path);
         if (image->status == KD_OK) image->status = measure(image, &file);
         file_close(&file);
         note_trouble(image);
@@ -283,14 +283,14 @@ static void measure_images(void *context, int64_t begin, int64_t end, int thread
 }
 
 /* Sets to->room to the budget left for decoding, which is at least the largest single need. */
-static kd_status check_budget(texture_reading *to) {
-    const texture_store *of = to->of;
+static kd_status check_budget(texture_reading *reading) {
+    const texture_store *store = reading->store;
     const uint64_t share = machine_bytes() / 4;
-    const uint64_t budget = of->budget ? of->budget : share ? share : UINT64_MAX;
+    const uint64_t budget = store->budget ? store->budget : share ? share : UINT64_MAX;
     uint64_t kept = 0, passing = 0, texels = 0;
     const texture_image *largest = NULL;
-    for (uint32_t i = 0; i < of->image_count; ++i) {
-        const texture_image *image = &of->images[i];
+    for (uint32_t i = 0; i < store->image_count; ++i) {
+        const texture_image *image = &store->images[i];
         if (image->loaded || image->status == KD_OK) kept += image->kept;
         if (image->loaded || image->status != KD_OK) continue;
         if (image->passing > passing) passing = image->passing;
@@ -303,47 +303,48 @@ static kd_status check_budget(texture_reading *to) {
                "--max-texture-memory allows %.1f MiB; the largest is %s",
                (double)kept / 1048576, (double)passing / 1048576, (double)budget / 1048576,
                largest ? largest->path : "");
-    to->room = budget - (largest ? kept : 0);
+    reading->capacity = budget - (largest ? kept : 0);
     return KD_OK;
 }
 
-static void room_take(texture_reading *from, uint64_t bytes) {
-    pthread_mutex_lock(&from->lock);
-    while (from->used && (from->used > from->room || bytes > from->room - from->used))
-        pthread_cond_wait(&from->given, &from->lock);
-    from->used += bytes;
-    pthread_mutex_unlock(&from->lock);
+static void budget_take(texture_reading *reading, uint64_t bytes) {
+    pthread_mutex_lock(&reading->lock);
+    while (reading->used &&
+           (reading->used > reading->capacity || bytes > reading->capacity - reading->used))
+        pthread_cond_wait(&reading->given, &reading->lock);
+    reading->used += bytes;
+    pthread_mutex_unlock(&reading->lock);
 }
 
-static void room_give(texture_reading *to, uint64_t bytes) {
-    pthread_mutex_lock(&to->lock);
-    to->used -= bytes;
-    pthread_cond_broadcast(&to->given);
-    pthread_mutex_unlock(&to->lock);
+static void budget_return(texture_reading *reading, uint64_t bytes) {
+    pthread_mutex_lock(&reading->lock);
+    reading->used -= bytes;
+    pthread_cond_broadcast(&reading->given);
+    pthread_mutex_unlock(&reading->lock);
 }
 
 static void read_images(void *context, int64_t begin, int64_t end, int thread) {
     texture_reading *reading = (texture_reading *)context;
-    texture_store *of = reading->of;
+    texture_store *store = reading->store;
     (void)thread;
     for (int64_t i = begin; i < end; ++i) {
-        texture_image *image = &of->images[i];
+        texture_image *image = &store->images[i];
         file_view file;
         if (image->loaded || !image->path || image->status != KD_OK) continue;
-        room_take(reading, image->passing);
-        image->status = open_bytes(&file, of, image->path);
+        budget_take(reading, image->passing);
+        image->status = open_bytes(&file, store, image->path);
         if (image->status == KD_OK) image->status = decode(image, &file);
         file_close(&file);
-        room_give(reading, image->passing);
+        budget_return(reading, image->passing);
         note_trouble(image);
     }
 }
 
-static kd_status read_all(texture_store *of) {
-    texture_reading reading = {of, 0, 0, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER};
-    parallel_for(of->image_count, 1, measure_images, &reading);
+static kd_status read_all(texture_store *store) {
+    texture_reading reading = {store, 0, 0, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER};
+    parallel_for(store->image_count, 1, measure_images, &reading);
     KD_TRY(check_budget(&reading));
-    parallel_for(of->image_count, 1, read_images, &reading);
+    parallel_for(store->image_count, 1, read_images, &reading);
     return KD_OK;
 }
 
@@ -364,22 +365,22 @@ static kd_status make_neutral(texture_image *image) {
 
 /* Sets the view's curve, which is shared by all views. For the values 257 i it equals
    srgb_to_linear(i). */
-static kd_status make_curve(texture_store *in, texture_view *view) {
-    const bool is_made = in->curve;
-    if (!is_made) KD_TRY(KD_RESERVE(in->curve, TEXTURE_WIDE_VALUES));
+static kd_status make_curve(texture_store *store, texture_view *view) {
+    const bool is_made = store->curve;
+    if (!is_made) KD_TRY(KD_RESERVE(store->curve, TEXTURE_WIDE_VALUES));
     for (int32_t i = 0; !is_made && i < TEXTURE_WIDE_VALUES; ++i) {
         const double encoded = i / 65535.0;
-        in->curve[i] =
+        store->curve[i] =
             (float)(encoded <= 0.04045 ? encoded / 12.92 : pow((encoded + 0.055) / 1.055, 2.4));
     }
-    view->curve = in->curve;
+    view->curve = store->curve;
     return KD_OK;
 }
 
-kd_status texture_store_load(texture_store *of) {
-    KD_TRY(read_all(of));
-    for (uint32_t i = 0; i < of->image_count; ++i) {
-        texture_image *image = &of->images[i];
+kd_status texture_store_load(texture_store *store) {
+    KD_TRY(read_all(store));
+    for (uint32_t i = 0; i < store->image_count; ++i) {
+        texture_image *image = &store->images[i];
         if (image->loaded || image->bytes) continue; /* has been reported and replaced */
         KD_REQUIRE(image->status != KD_ERROR_MEMORY, KD_ERROR_MEMORY, "%s", image->trouble);
         if (image->role != TEXTURE_SKY) /* an unusable sky is an error, which the caller reports */
@@ -387,9 +388,9 @@ kd_status texture_store_load(texture_store *of) {
                         image->trouble);
         KD_TRY(make_neutral(image));
     }
-    for (uint32_t i = 0; i < of->view_count; ++i) {
-        const texture_image *image = &of->images[of->view_images[i]];
-        texture_view *view = &of->views[i];
+    for (uint32_t i = 0; i < store->view_count; ++i) {
+        const texture_image *image = &store->images[store->view_images[i]];
+        texture_view *view = &store->views[i];
         view->bytes = image->bytes;
         view->floats = image->floats;
         view->width = image->width;
@@ -397,20 +398,20 @@ kd_status texture_store_load(texture_store *of) {
         view->samples = image->samples;
         view->is_wide = image->is_wide;
         view->srgb = (image->role == TEXTURE_COLOUR || image->role == TEXTURE_SKY) && image->bytes;
-        if (view->srgb && view->is_wide) KD_TRY(make_curve(of, view));
+        if (view->srgb && view->is_wide) KD_TRY(make_curve(store, view));
     }
     return KD_OK;
 }
 
-kd_status texture_make_floats(texture_image *of, const texture_view *view) {
+kd_status texture_make_floats(texture_image *image, const texture_view *view) {
     vec3 *shown = NULL;
-    KD_TRY(KD_RESERVE(shown, (uint64_t)of->width * (uint64_t)of->height));
-    for (int32_t y = 0; y < of->height; ++y)
-        for (int32_t x = 0; x < of->width; ++x)
-            shown[(int64_t)y * of->width + x] = texture_texel(view, x, y);
-    memory_free(of->bytes);
-    of->bytes = NULL;
-    of->floats = &shown->x;
+    KD_TRY(KD_RESERVE(shown, (uint64_t)image->width * (uint64_t)image->height));
+    for (int32_t y = 0; y < image->height; ++y)
+        for (int32_t x = 0; x < image->width; ++x)
+            shown[(int64_t)y * image->width + x] = texture_texel(view, x, y);
+    memory_free(image->bytes);
+    image->bytes = NULL;
+    image->floats = &shown->x;
     return KD_OK;
 }
 

@@ -14,32 +14,32 @@
 #include <stdarg.h>
 #include <strings.h>
 
-static void textures_tell(examination *of, const texture_store *textures) {
+static void textures_tell(examination *check, const texture_store *textures) {
     for (uint32_t i = 0; i < textures->image_count; ++i) {
         const texture_image *image = &textures->images[i];
         if (image->trouble[0])
-            check_note(of, of->path, 0, "unusable-texture", CHECK_WARNING,
+            check_note(check, check->path, 0, "unusable-texture", CHECK_WARNING,
                        "found a texture that cannot be used: %s", image->trouble);
     }
 }
 
-kd_status check_refused(examination *of) {
+kd_status check_refused(examination *check) {
     scene_draft draft;
     scene *made = NULL;
     kd_render_options options;
     memset(&draft, 0, sizeof draft);
     kd_render_options_default(&options);
-    draft.geometry = of->body; /* borrowed: taken back below */
+    draft.geometry = check->body; /* borrowed: taken back below */
     KD_TRY(KD_RESERVE_ZEROED(made, 1));
     log_mute(true); /* the report contains the messages */
     kd_status status = scene_assemble_parts(made, &draft, &options);
     log_mute(false);
     if (status == KD_ERROR_INPUT) {
-        check_note(of, of->path, 0, "refused", CHECK_ERROR, "%s", kd_last_error());
+        check_note(check, check->path, 0, "refused", CHECK_ERROR, "%s", kd_last_error());
         status_clear();
         status = KD_OK;
     }
-    textures_tell(of, &made->textures);
+    textures_tell(check, &made->textures);
     memset(&draft.geometry, 0, sizeof draft.geometry);
     memset(&made->geometry, 0, sizeof made->geometry);
     scene_draft_close(&draft);
@@ -48,7 +48,7 @@ kd_status check_refused(examination *of) {
 }
 
 /* Counts a problem of a kind. Returns true if it is among the first CHECK_PROBLEMS. */
-static bool kind_has_room(check_report *report, const char *name, check_severity severity) {
+static bool kind_is_below_limit(check_report *report, const char *name, check_severity severity) {
     check_kind *kind = report->kinds, *end = kind + report->kind_count;
     while (kind < end && kind->name != name && strcmp(kind->name, name) != 0) ++kind;
     if (kind == end) {
@@ -64,65 +64,67 @@ static bool kind_has_room(check_report *report, const char *name, check_severity
     return true;
 }
 
-static void note_keep(examination *of, const char *file, uint32_t line, const char *kind,
-                      check_severity severity, const char *what) {
-    check_report *report = of->report;
+static void note_keep(examination *check, const char *file, uint32_t line, const char *kind,
+                      check_severity severity, const char *message) {
+    check_report *report = check->report;
     ++report->problems_found;
     if (severity == CHECK_ERROR) report->renderable = false;
-    if (!kind_has_room(report, kind, severity)) return;
-    if (report->problem_count == of->room) {
-        const uint64_t room = of->room ? 2 * of->room : 16;
-        if (KD_GROW(report->problems, report->problem_count, room) != KD_OK) {
-            of->status = KD_ERROR_MEMORY;
+    if (!kind_is_below_limit(report, kind, severity)) return;
+    if (report->problem_count == check->capacity) {
+        const uint64_t capacity = check->capacity ? 2 * check->capacity : 16;
+        if (KD_GROW(report->problems, report->problem_count, capacity) != KD_OK) {
+            check->status = KD_ERROR_MEMORY;
             return;
         }
-        of->room = room;
+        check->capacity = capacity;
     }
     check_problem *problem = &report->problems[report->problem_count++];
     problem->line = line;
     problem->kind = kind;
     problem->severity = severity;
-    if (text_copy(&problem->file, file) != KD_OK || text_copy(&problem->what, what) != KD_OK)
-        of->status = KD_ERROR_MEMORY;
+    if (text_copy(&problem->file, file) != KD_OK || text_copy(&problem->message, message) != KD_OK)
+        check->status = KD_ERROR_MEMORY;
 }
 
-void check_note(examination *of, const char *file, uint32_t line, const char *kind,
+void check_note(examination *check, const char *file, uint32_t line, const char *kind,
                 check_severity severity, const char *format, ...) {
-    char what[512];
+    char message[512];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(what, sizeof what, format, arguments);
+    vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    note_keep(of, file, line, kind, severity, what);
+    note_keep(check, file, line, kind, severity, message);
 }
 
 /* Adds a problem with its line; in a format without lines, with the index of the element. */
-static void note_numbered(examination *of, const uint32_t *lines, uint64_t number, const char *noun,
-                          const char *kind, check_severity severity, const char *what) {
+static void note_numbered(examination *check, const uint32_t *lines, uint64_t number,
+                          const char *noun, const char *kind, check_severity severity,
+                          const char *message) {
     char longer[600];
     if (!lines)
-        snprintf(longer, sizeof longer, "%s %llu: %s", noun, (unsigned long long)number, what);
-    note_keep(of, of->path, lines ? lines[number] : 0, kind, severity, lines ? what : longer);
+        snprintf(longer, sizeof longer, "%s %llu: %s", noun, (unsigned long long)number, message);
+    note_keep(check, check->path, lines ? lines[number] : 0, kind, severity,
+              lines ? message : longer);
 }
 
-void check_triangle_note(examination *of, uint64_t triangle, const char *kind,
+void check_triangle_note(examination *check, uint64_t triangle, const char *kind,
                          check_severity severity, const char *format, ...) {
-    char what[512];
+    char message[512];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(what, sizeof what, format, arguments);
+    vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    note_numbered(of, of->lines, triangle, "triangle", kind, severity, what);
+    note_numbered(check, check->lines, triangle, "triangle", kind, severity, message);
 }
 
-void check_position_note(examination *of, uint64_t position, const char *kind,
+void check_position_note(examination *check, uint64_t position, const char *kind,
                          check_severity severity, const char *format, ...) {
-    char what[512];
+    char message[512];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(what, sizeof what, format, arguments);
+    vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    note_numbered(of, of->position_lines, position, "vertex", kind, severity, what);
+    note_numbered(check, check->position_lines, position, "vertex", kind, severity, message);
 }
 
 kd_status check_sort(uint64_t *keys, uint32_t *values, uint64_t count, uint64_t largest) {
@@ -135,54 +137,55 @@ kd_status check_sort(uint64_t *keys, uint32_t *values, uint64_t count, uint64_t 
     return KD_OK;
 }
 
-kd_status check_interruption(const examination *of) {
-    KD_REQUIRE(!job_cancelled(of->watched), KD_INTERRUPTED, "%s: interrupted", of->path);
+kd_status check_interruption(const examination *check) {
+    KD_REQUIRE(!job_cancelled(check->job), KD_INTERRUPTED, "%s: interrupted", check->path);
     return KD_OK;
 }
 
-static void hear(void *context, const obj_problem *found) {
-    check_note((examination *)context, found->file, found->line, found->kind,
-               found->fatal ? CHECK_ERROR : CHECK_WARNING, "%s", found->what);
+static void hear(void *context, const obj_problem *problem) {
+    check_note((examination *)context, problem->file, problem->line, problem->kind,
+               problem->fatal ? CHECK_ERROR : CHECK_WARNING, "%s", problem->message);
 }
 
 /* Adds the error of a reader, without the file name that precedes it. */
-static void reader_gave_up(examination *of) {
+static void reader_gave_up(examination *check) {
     char message[512];
     const char *at = kd_last_error();
     snprintf(message, sizeof message, "%s", at);
-    const size_t length = strlen(of->path);
+    const size_t length = strlen(check->path);
     unsigned line = 0;
     int used = 0;
     at = message;
-    if (strncmp(at, of->path, length) == 0 && at[length] == ':') {
+    if (strncmp(at, check->path, length) == 0 && at[length] == ':') {
         at += length + 1;
         if (sscanf(at, "%u:%n", &line, &used) == 1) at += used;
         while (*at == ' ') ++at;
     }
-    check_note(of, of->path, line, "unreadable", CHECK_ERROR, "%s", at);
+    check_note(check, check->path, line, "unreadable", CHECK_ERROR, "%s", at);
 }
 
-static kd_status body_read(examination *of) {
-    const obj_options options = {hear, of, true, &of->lines, 0, false};
-    of->is_obj = !procedural_is_path(of->path) && mesh_reader_find(of->path)->load == obj_load;
-    const kd_status status = mesh_load(&of->body, of->path, &options, of->watched);
+static kd_status body_read(examination *check) {
+    const obj_options options = {hear, check, true, &check->lines, 0, false};
+    check->is_obj =
+        !procedural_is_path(check->path) && mesh_reader_find(check->path)->load == obj_load;
+    const kd_status status = mesh_load(&check->body, check->path, &options, check->job);
     if (status != KD_ERROR_INPUT) return status;
-    reader_gave_up(of);
+    reader_gave_up(check);
     status_clear();
     return KD_OK;
 }
 
-static bool emits(const mesh *from, uint64_t triangle) {
-    return !vec3_is_zero(from->materials[from->triangle_materials[triangle]].record.emission);
+static bool emits(const mesh *mesh, uint64_t triangle) {
+    return !vec3_is_zero(mesh->materials[mesh->triangle_materials[triangle]].record.emission);
 }
 
-static void counts_fill(examination *of) {
-    const mesh *body = &of->body;
-    of->report->vertices = body->position_count;
-    of->report->faces = body->face_count;
-    of->report->triangles = body->triangle_count;
-    of->report->materials = body->material_count;
-    for (uint64_t i = 0; i < body->triangle_count; ++i) of->report->lights += emits(body, i);
+static void counts_fill(examination *check) {
+    const mesh *body = &check->body;
+    check->report->vertices = body->position_count;
+    check->report->faces = body->face_count;
+    check->report->triangles = body->triangle_count;
+    check->report->materials = body->material_count;
+    for (uint64_t i = 0; i < body->triangle_count; ++i) check->report->lights += emits(body, i);
 }
 
 /* A point cloud can be rendered, to an empty image; a mesh without finite vertices cannot. */
@@ -193,53 +196,53 @@ static bool has_a_place(const mesh *body) {
 }
 
 /* Any builder will do: the results of the ray queries do not depend on the tree. */
-static kd_status tree_examine(examination *of) {
-    const mesh *body = &of->body;
+static kd_status tree_examine(examination *check) {
+    const mesh *body = &check->body;
     const tritree_input input = {body->positions, body->triangles, body->position_count,
                                  body->triangle_count};
-    const tritree_options how = tritree_options_default();
+    const tritree_options options = tritree_options_default();
     tritree tree;
     memset(&tree, 0, sizeof tree);
-    KD_TRY(tritree_open(&tree, &input, &how, "auto", of->watched));
-    kd_status status = check_inwards(of, &tree);
-    if (status == KD_OK) status = check_intersections(of, &tree);
+    KD_TRY(tritree_open(&tree, &input, &options, "auto", check->job));
+    kd_status status = check_inwards(check, &tree);
+    if (status == KD_OK) status = check_intersections(check, &tree);
     tritree_close(&tree);
     KD_TRY(status);
     return KD_OK;
 }
 
-static kd_status geometry_examine(examination *of) {
-    KD_TRY(KD_RESERVE_ZEROED(of->used, of->body.position_count));
-    if (of->is_obj) KD_TRY(check_text(of));
-    KD_TRY(check_weld(of));
-    KD_TRY(check_triangles(of));
-    KD_TRY(check_shells(of));
-    KD_TRY(check_interruption(of));
-    KD_TRY(check_edges(of));
-    KD_TRY(check_orientation(of));
-    KD_TRY(check_tjunctions(of));
-    KD_TRY(check_holes(of));
-    KD_TRY(check_interruption(of));
-    KD_TRY(tree_examine(of));
+static kd_status geometry_examine(examination *check) {
+    KD_TRY(KD_RESERVE_ZEROED(check->used, check->body.position_count));
+    if (check->is_obj) KD_TRY(check_text(check));
+    KD_TRY(check_weld(check));
+    KD_TRY(check_triangles(check));
+    KD_TRY(check_shells(check));
+    KD_TRY(check_interruption(check));
+    KD_TRY(check_edges(check));
+    KD_TRY(check_orientation(check));
+    KD_TRY(check_tjunctions(check));
+    KD_TRY(check_holes(check));
+    KD_TRY(check_interruption(check));
+    KD_TRY(tree_examine(check));
     return KD_OK;
 }
 
-static kd_status examine(examination *of) {
-    KD_TRY(body_read(of));
-    counts_fill(of);
-    if (of->body.triangle_count > 0) {
-        KD_TRY(geometry_examine(of));
-    } else if (of->report->renderable) {
-        check_note(of, of->path, 0, "no-faces",
-                   has_a_place(&of->body) ? CHECK_WARNING : CHECK_ERROR,
+static kd_status examine(examination *check) {
+    KD_TRY(body_read(check));
+    counts_fill(check);
+    if (check->body.triangle_count > 0) {
+        KD_TRY(geometry_examine(check));
+    } else if (check->report->renderable) {
+        check_note(check, check->path, 0, "no-faces",
+                   has_a_place(&check->body) ? CHECK_WARNING : CHECK_ERROR,
                    "found no triangle, expected some");
     }
-    if (of->report->lights == 0 && of->report->renderable)
-        check_note(of, of->path, 0, "no-light", CHECK_NOTE,
+    if (check->report->lights == 0 && check->report->renderable)
+        check_note(check, check->path, 0, "no-light", CHECK_NOTE,
                    "found no material that emits (Ke), expected one; a default light is used");
-    if (of->report->renderable) KD_TRY(check_refused(of));
-    KD_TRY(check_interruption(of));
-    return of->status;
+    if (check->report->renderable) KD_TRY(check_refused(check));
+    KD_TRY(check_interruption(check));
+    return check->status;
 }
 
 static void examination_close(examination *owned) {
@@ -257,28 +260,28 @@ static void examination_close(examination *owned) {
 }
 
 kd_status check_file_if(check_report *out, const char *path, const char *fixed,
-                        kd_status (*allowed)(void), job *watched) {
-    examination of = {0};
+                        kd_status (*allowed)(void), job_control *job) {
+    examination check = {0};
     memset(out, 0, sizeof *out);
     out->renderable = true;
-    of.report = out;
-    of.path = path;
-    of.watched = watched;
-    kd_status status = examine(&of);
+    check.report = out;
+    check.path = path;
+    check.job = job;
+    kd_status status = examine(&check);
     if (status == KD_OK && fixed && allowed) status = allowed();
-    if (status == KD_OK && fixed) status = check_fix(&of, fixed);
-    examination_close(&of);
+    if (status == KD_OK && fixed) status = check_fix(&check, fixed);
+    examination_close(&check);
     return status;
 }
 
-kd_status check_file(check_report *out, const char *path, const char *fixed, job *watched) {
-    return check_file_if(out, path, fixed, NULL, watched);
+kd_status check_file(check_report *out, const char *path, const char *fixed, job_control *job) {
+    return check_file_if(out, path, fixed, NULL, job);
 }
 
 void check_close(check_report *owned) {
     for (uint64_t i = 0; i < owned->problem_count; ++i) {
         memory_free(owned->problems[i].file);
-        memory_free(owned->problems[i].what);
+        memory_free(owned->problems[i].message);
     }
     memory_free(owned->problems);
     memset(owned, 0, sizeof *owned);

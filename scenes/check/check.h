@@ -19,7 +19,7 @@ typedef struct check_problem {
     char *file;       /* owned by the report */
     uint32_t line;    /* 1-based; 0: the whole file, or a format without lines */
     const char *kind; /* static identifier, listed in the README: "index-range", "nan", ... */
-    char *what;       /* one clause: what was found, what was expected; owned by the report */
+    char *message;    /* one clause: what was found, what was expected; owned by the report */
     check_severity severity;
 } check_problem;
 
@@ -38,9 +38,9 @@ enum { CHECK_PROBLEMS = 100, CHECK_KINDS = 64 /* more kinds than exist */ };
    kind that ends in "-unfinished". */
 enum {
     CHECK_WORK = 1 << 22,
-    CHECK_LOOKS_EACH = 64,    /* per open edge */
-    CHECK_MEETINGS_EACH = 64, /* per shell */
-    CHECK_PAIRS_EACH = 64     /* per triangle */
+    CHECK_TESTS_EACH = 64,     /* per open edge */
+    CHECK_RAY_TESTS_EACH = 64, /* per shell */
+    CHECK_PAIRS_EACH = 64      /* per triangle */
 };
 
 typedef struct check_report {
@@ -54,10 +54,10 @@ typedef struct check_report {
     uint64_t problems_found; /* including those not listed */
     check_kind kinds[CHECK_KINDS]; /* kind_count elements, in order of their first problem */
     uint32_t kind_count;
-    bool renderable;   /* no problem is an error */
-    uint64_t looks;    /* work done: vertices tested against open edges */
-    uint64_t meetings; /* triangles tested against rays, for nesting of shells */
-    uint64_t pairs;    /* pairs of triangles in a leaf of the tree */
+    bool renderable;    /* no problem is an error */
+    uint64_t tests;     /* work done: vertices tested against open edges */
+    uint64_t ray_tests; /* triangles tested against rays, for nesting of shells */
+    uint64_t pairs;     /* pairs of triangles in a leaf of the tree */
 } check_report;
 
 /* Checks the file `path` and fills in `out`, which the caller closes by check_close whatever the
@@ -67,11 +67,11 @@ typedef struct check_report {
    everything repaired that can be repaired safely (see the README). In that case also fails if
    `path` cannot be read completely (KD_ERROR_INPUT) or `fixed` cannot be written
    (KD_ERROR_RUNTIME); the report is valid then, too. */
-kd_status check_file(check_report *out, const char *path, const char *fixed, job *watched);
+kd_status check_file(check_report *out, const char *path, const char *fixed, job_control *job);
 /* As check_file, but calls `allowed` (if not NULL) after reading all files and before writing
    `fixed`; if it fails, nothing is written and its status is returned. */
 kd_status check_file_if(check_report *out, const char *path, const char *fixed,
-                        kd_status (*allowed)(void), job *watched);
+                        kd_status (*allowed)(void), job_control *job);
 void check_close(check_report *owned); /* accepts a zeroed struct */
 
 /* Writes the report as JSON with a final newline:

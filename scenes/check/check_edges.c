@@ -8,40 +8,40 @@
 #include "core/memory.h"
 #include "scenes/check/check_parts.h"
 
-static void halves_fill(examination *of) {
+static void halves_fill(examination *check) {
     uint64_t next = 0;
-    for (uint32_t i = 0; i < of->body.triangle_count; ++i) {
-        if (of->marks[i] & CHECK_IDLE) continue;
+    for (uint32_t i = 0; i < check->body.triangle_count; ++i) {
+        if (check->marks[i] & CHECK_IDLE) continue;
         for (uint32_t k = 0; k < 3; ++k) {
-            const check_half half = check_half_of(of, 3 * i + k);
+            const check_half half = check_half_of(check, 3 * i + k);
             const uint64_t low = half.from < half.to ? half.from : half.to;
             const uint64_t high = half.from < half.to ? half.to : half.from;
-            of->edge_keys[next] = low << 32 | high;
-            of->edge_halves[next++] = 3 * i + k;
+            check->edge_keys[next] = low << 32 | high;
+            check->edge_halves[next++] = 3 * i + k;
         }
     }
 }
 
-static kd_status halves_make(examination *of) {
+static kd_status halves_make(examination *check) {
     uint64_t triangles = 0;
-    for (uint64_t i = 0; i < of->body.triangle_count; ++i)
-        triangles += !(of->marks[i] & CHECK_IDLE);
-    of->half_count = 3 * triangles;
-    KD_TRY(KD_RESERVE(of->edge_keys, of->half_count));
-    KD_TRY(KD_RESERVE(of->edge_halves, of->half_count));
-    halves_fill(of);
-    KD_TRY(check_sort(of->edge_keys, of->edge_halves, of->half_count,
-                      (uint64_t)of->body.position_count << 32 | 0xffffffffu));
+    for (uint64_t i = 0; i < check->body.triangle_count; ++i)
+        triangles += !(check->marks[i] & CHECK_IDLE);
+    check->half_count = 3 * triangles;
+    KD_TRY(KD_RESERVE(check->edge_keys, check->half_count));
+    KD_TRY(KD_RESERVE(check->edge_halves, check->half_count));
+    halves_fill(check);
+    KD_TRY(check_sort(check->edge_keys, check->edge_halves, check->half_count,
+                      (uint64_t)check->body.position_count << 32 | 0xffffffffu));
     return KD_OK;
 }
 
-static void edges_tell(examination *of) {
-    for (uint64_t begin = 0, end; begin < of->half_count; begin = end) {
-        end = check_edge_end(of, begin);
+static void edges_tell(examination *check) {
+    for (uint64_t begin = 0, end; begin < check->half_count; begin = end) {
+        end = check_edge_end(check, begin);
         if (end - begin < 3) continue;
-        const check_half half = check_half_of(of, of->edge_halves[begin]);
-        const vec3 a = of->body.positions[half.from], b = of->body.positions[half.to];
-        check_triangle_note(of, half.triangle, "non-manifold-edge", CHECK_WARNING,
+        const check_half half = check_half_of(check, check->edge_halves[begin]);
+        const vec3 a = check->body.positions[half.from], b = check->body.positions[half.to];
+        check_triangle_note(check, half.triangle, "non-manifold-edge", CHECK_WARNING,
                             "found an edge of %llu triangles, from (%g, %g, %g) to (%g, %g, %g), "
                             "expected one or two",
                             (unsigned long long)(end - begin), (double)a.x, (double)a.y,
@@ -50,54 +50,56 @@ static void edges_tell(examination *of) {
 }
 
 /* Returns the corner of the half-edge's triangle at the vertex `place`. */
-static uint32_t corner_of(const examination *of, uint32_t half, uint32_t place) {
-    return check_half_of(of, half).from == place ? half : 3 * (half / 3) + (half + 1) % 3;
+static uint32_t corner_of(const examination *check, uint32_t half, uint32_t place) {
+    return check_half_of(check, half).from == place ? half : 3 * (half / 3) + (half + 1) % 3;
 }
 
-static void fans_join(examination *of, uint32_t *fan) {
-    for (uint64_t begin = 0, end; begin < of->half_count; begin = end) {
-        end = check_edge_end(of, begin);
-        const uint32_t low = (uint32_t)(of->edge_keys[begin] >> 32);
-        const uint32_t high = (uint32_t)of->edge_keys[begin];
-        const uint32_t first = of->edge_halves[begin];
+static void fans_join(examination *check, uint32_t *fan) {
+    for (uint64_t begin = 0, end; begin < check->half_count; begin = end) {
+        end = check_edge_end(check, begin);
+        const uint32_t low = (uint32_t)(check->edge_keys[begin] >> 32);
+        const uint32_t high = (uint32_t)check->edge_keys[begin];
+        const uint32_t first = check->edge_halves[begin];
         for (uint64_t i = begin + 1; i < end; ++i) {
-            check_join(fan, corner_of(of, first, low), corner_of(of, of->edge_halves[i], low));
-            check_join(fan, corner_of(of, first, high), corner_of(of, of->edge_halves[i], high));
+            check_join(fan, corner_of(check, first, low),
+                       corner_of(check, check->edge_halves[i], low));
+            check_join(fan, corner_of(check, first, high),
+                       corner_of(check, check->edge_halves[i], high));
         }
     }
 }
 
 /* Reports a non-manifold vertex at the first corner of its second fan. */
-static void fans_tell(examination *of, uint32_t *fan, uint32_t *first, uint8_t *told) {
-    for (uint32_t corner = 0; corner < 3 * of->body.triangle_count; ++corner) {
-        if (of->marks[corner / 3] & CHECK_IDLE || check_root(fan, corner) != corner) continue;
-        const uint32_t place = check_place(of, corner / 3, (int)(corner % 3));
+static void fans_tell(examination *check, uint32_t *fan, uint32_t *first, uint8_t *told) {
+    for (uint32_t corner = 0; corner < 3 * check->body.triangle_count; ++corner) {
+        if (check->marks[corner / 3] & CHECK_IDLE || check_root(fan, corner) != corner) continue;
+        const uint32_t place = check_place(check, corner / 3, (int)(corner % 3));
         if (first[place] == KD_NONE) {
             first[place] = corner;
         } else if (!told[place]) {
             told[place] = 1;
-            check_triangle_note(of, corner / 3, "non-manifold-vertex", CHECK_NOTE,
+            check_triangle_note(check, corner / 3, "non-manifold-vertex", CHECK_NOTE,
                                 "found a non-manifold vertex at (%g, %g, %g): parts of the surface "
                                 "meet there in a single point",
-                                (double)of->body.positions[place].x,
-                                (double)of->body.positions[place].y,
-                                (double)of->body.positions[place].z);
+                                (double)check->body.positions[place].x,
+                                (double)check->body.positions[place].y,
+                                (double)check->body.positions[place].z);
         }
     }
 }
 
-static kd_status vertices_examine(examination *of) {
+static kd_status vertices_examine(examination *check) {
     uint32_t *fan = NULL, *first = NULL;
     uint8_t *told = NULL;
-    const uint64_t corners = 3 * (uint64_t)of->body.triangle_count;
+    const uint64_t corners = 3 * (uint64_t)check->body.triangle_count;
     kd_status status;
     KD_TRY_GOTO(KD_RESERVE(fan, corners));
-    KD_TRY_GOTO(KD_RESERVE(first, of->body.position_count));
-    KD_TRY_GOTO(KD_RESERVE_ZEROED(told, of->body.position_count));
+    KD_TRY_GOTO(KD_RESERVE(first, check->body.position_count));
+    KD_TRY_GOTO(KD_RESERVE_ZEROED(told, check->body.position_count));
     for (uint32_t i = 0; i < corners; ++i) fan[i] = i;
-    memset(first, 0xff, (size_t)of->body.position_count * sizeof *first);
-    fans_join(of, fan);
-    fans_tell(of, fan, first, told);
+    memset(first, 0xff, (size_t)check->body.position_count * sizeof *first);
+    fans_join(check, fan);
+    fans_tell(check, fan, first, told);
 done:
     memory_free(fan);
     memory_free(first);
@@ -105,17 +107,17 @@ done:
     return status;
 }
 
-kd_status check_edges(examination *of) {
-    KD_REQUIRE(of->body.triangle_count < KD_NONE / 3, KD_ERROR_MEMORY,
-               "%s: too many triangles to check the edges", of->path);
-    KD_TRY(halves_make(of));
-    edges_tell(of);
-    KD_TRY(vertices_examine(of));
+kd_status check_edges(examination *check) {
+    KD_REQUIRE(check->body.triangle_count < KD_NONE / 3, KD_ERROR_MEMORY,
+               "%s: too many triangles to check the edges", check->path);
+    KD_TRY(halves_make(check));
+    edges_tell(check);
+    KD_TRY(vertices_examine(check));
     return KD_OK;
 }
 
 typedef struct windings {
-    examination *of;
+    examination *check;
     uint32_t *parent;
     uint8_t *parity;   /* winding relative to the parent */
     uint8_t *one_side; /* of roots: the shell is not orientable */
@@ -152,39 +154,39 @@ static void pair_join(windings *w, uint32_t a, uint32_t b, uint8_t differ) {
 }
 
 static void pairs_join(windings *w) {
-    const examination *of = w->of;
-    for (uint64_t begin = 0, end; begin < of->half_count; begin = end) {
-        end = check_edge_end(of, begin);
+    const examination *check = w->check;
+    for (uint64_t begin = 0, end; begin < check->half_count; begin = end) {
+        end = check_edge_end(check, begin);
         if (end - begin != 2) continue;
-        const check_half a = check_half_of(of, of->edge_halves[begin]);
-        const check_half b = check_half_of(of, of->edge_halves[begin + 1]);
+        const check_half a = check_half_of(check, check->edge_halves[begin]);
+        const check_half b = check_half_of(check, check->edge_halves[begin + 1]);
         pair_join(w, a.triangle, b.triangle, a.from == b.from);
     }
 }
 
 static void sides_count(windings *w) {
-    examination *of = w->of;
-    for (uint32_t i = 0; i < of->body.triangle_count; ++i) {
+    examination *check = w->check;
+    for (uint32_t i = 0; i < check->body.triangle_count; ++i) {
         uint8_t parity = 0;
-        of->shell[i] = KD_NONE;
-        if (of->marks[i] & CHECK_IDLE) continue;
-        of->shell[i] = root_of(w, i, &parity);
-        ++w->all[of->shell[i]];
-        w->against[of->shell[i]] += parity;
+        check->shell[i] = KD_NONE;
+        if (check->marks[i] & CHECK_IDLE) continue;
+        check->shell[i] = root_of(w, i, &parity);
+        ++w->all[check->shell[i]];
+        w->against[check->shell[i]] += parity;
     }
 }
 
 static void sides_tell(windings *w) {
-    examination *of = w->of;
-    for (uint32_t i = 0; i < of->body.triangle_count; ++i) {
+    examination *check = w->check;
+    for (uint32_t i = 0; i < check->body.triangle_count; ++i) {
         uint8_t parity = 0;
-        const uint32_t root = of->shell[i];
+        const uint32_t root = check->shell[i];
         if (root == KD_NONE) continue;
         if (w->one_side[root]) {
-            of->marks[i] |= CHECK_ONE_SIDED;
+            check->marks[i] |= CHECK_ONE_SIDED;
             if (root == i)
                 check_triangle_note(
-                    of, i, "non-orientable", CHECK_WARNING,
+                    check, i, "non-orientable", CHECK_WARNING,
                     "found a non-orientable surface of %u triangles: no consistent winding exists",
                     w->all[root]);
             continue;
@@ -192,20 +194,20 @@ static void sides_tell(windings *w) {
         root_of(w, i, &parity);
         const bool root_is_wrong = 2 * (uint64_t)w->against[root] > w->all[root];
         if (parity == (root_is_wrong ? 1 : 0)) continue;
-        of->marks[i] |= CHECK_AGAINST;
+        check->marks[i] |= CHECK_AGAINST;
         check_triangle_note(
-            of, i, "flipped-face", CHECK_WARNING,
+            check, i, "flipped-face", CHECK_WARNING,
             "found a triangle wound against its neighbours, expected consistent winding");
     }
 }
 
-kd_status check_orientation(examination *of) {
-    const uint64_t count = of->body.triangle_count;
+kd_status check_orientation(examination *check) {
+    const uint64_t count = check->body.triangle_count;
     windings w;
     kd_status status;
     memset(&w, 0, sizeof w);
-    w.of = of;
-    KD_TRY_GOTO(KD_RESERVE(of->shell, count));
+    w.check = check;
+    KD_TRY_GOTO(KD_RESERVE(check->shell, count));
     KD_TRY_GOTO(KD_RESERVE(w.parent, count));
     KD_TRY_GOTO(KD_RESERVE_ZEROED(w.parity, count));
     KD_TRY_GOTO(KD_RESERVE_ZEROED(w.one_side, count));
@@ -224,51 +226,51 @@ done:
     return status;
 }
 
-kd_status check_loops(const examination *of, uint32_t **loops) {
+kd_status check_loops(const examination *check, uint32_t **loops) {
     uint32_t *last = NULL;
     *loops = NULL;
-    KD_TRY(KD_RESERVE(*loops, of->rim_count));
-    kd_status status = KD_RESERVE(last, of->body.position_count);
+    KD_TRY(KD_RESERVE(*loops, check->rim_count));
+    kd_status status = KD_RESERVE(last, check->body.position_count);
     if (status == KD_OK) {
         uint32_t *loop = *loops;
-        memset(last, 0xff, (size_t)of->body.position_count * sizeof *last);
-        for (uint32_t i = 0; i < of->rim_count; ++i) {
-            const uint32_t ends[2] = {of->rim[i].from, of->rim[i].to};
+        memset(last, 0xff, (size_t)check->body.position_count * sizeof *last);
+        for (uint32_t i = 0; i < check->rim_count; ++i) {
+            const uint32_t ends[2] = {check->rim[i].from, check->rim[i].to};
             loop[i] = i;
             for (int k = 0; k < 2; ++k) {
                 if (last[ends[k]] != KD_NONE) check_join(loop, last[ends[k]], i);
                 last[ends[k]] = i;
             }
         }
-        for (uint32_t i = 0; i < of->rim_count; ++i) loop[i] = check_root(loop, i);
+        for (uint32_t i = 0; i < check->rim_count; ++i) loop[i] = check_root(loop, i);
     }
     memory_free(last);
     KD_TRY(status);
     return KD_OK;
 }
 
-static double length_of(const examination *of, const check_half *half) {
-    const vec3 a = of->body.positions[half->from], b = of->body.positions[half->to];
+static double length_of(const examination *check, const check_half *half) {
+    const vec3 a = check->body.positions[half->from], b = check->body.positions[half->to];
     const double x = (double)b.x - (double)a.x, y = (double)b.y - (double)a.y;
     const double z = (double)b.z - (double)a.z;
     return sqrt(x * x + y * y + z * z);
 }
 
-kd_status check_holes(examination *of) {
+kd_status check_holes(examination *check) {
     uint32_t *loop = NULL, *edges = NULL;
     double *length = NULL;
     kd_status status;
-    KD_TRY_GOTO(check_loops(of, &loop));
-    KD_TRY_GOTO(KD_RESERVE_ZEROED(edges, of->rim_count));
-    KD_TRY_GOTO(KD_RESERVE_ZEROED(length, of->rim_count));
-    for (uint64_t i = 0; i < of->rim_count; ++i) {
+    KD_TRY_GOTO(check_loops(check, &loop));
+    KD_TRY_GOTO(KD_RESERVE_ZEROED(edges, check->rim_count));
+    KD_TRY_GOTO(KD_RESERVE_ZEROED(length, check->rim_count));
+    for (uint64_t i = 0; i < check->rim_count; ++i) {
         ++edges[loop[i]];
-        length[loop[i]] += length_of(of, &of->rim[i]);
+        length[loop[i]] += length_of(check, &check->rim[i]);
     }
-    for (uint64_t i = 0; i < of->rim_count; ++i)
+    for (uint64_t i = 0; i < check->rim_count; ++i)
         if (loop[i] == i)
             check_triangle_note(
-                of, of->rim[i].triangle, "hole", CHECK_NOTE,
+                check, check->rim[i].triangle, "hole", CHECK_NOTE,
                 "found a boundary of %u open edges, total length %g; a closed surface has none",
                 edges[i], length[i]);
 done:

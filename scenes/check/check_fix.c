@@ -15,7 +15,7 @@
 enum { NORMAL_PLAIN = 1, NORMAL_TURNED = 2 };
 
 typedef struct fixing {
-    examination *of;
+    examination *check;
     const uint32_t *lines; /* line of each triangle in the text */
     char *text;
     const char *begin, *end;
@@ -25,7 +25,7 @@ typedef struct fixing {
     obj_ring ring;
     obj_seen seen;
     uint64_t triangle; /* first triangle of the next face */
-    FILE *to;          /* NULL in the first pass */
+    FILE *file;        /* NULL in the first pass */
     /* prefix of library paths if the new file is in another directory, else NULL */
     const char *folder;
 } fixing;
@@ -35,7 +35,7 @@ typedef struct fixing {
 /* Returns the end of the triangles of the face on that line; an empty range if it was dropped. */
 static uint64_t triangles_end(const fixing *fix, uint32_t line) {
     uint64_t end = fix->triangle;
-    while (end < fix->of->body.triangle_count && fix->lines[end] == line) ++end;
+    while (end < fix->check->body.triangle_count && fix->lines[end] == line) ++end;
     return end;
 }
 
@@ -46,19 +46,19 @@ static bool is_turned(uint8_t marks) {
 /* Returns -1 to remove a face, 1 to reverse it, 0 to keep it. */
 static int fate_of(const fixing *fix, uint64_t begin, uint64_t end) {
     for (uint64_t i = begin; i < end; ++i) {
-        const uint8_t marks = fix->of->marks[i];
+        const uint8_t marks = fix->check->marks[i];
         if (marks & CHECK_IDLE) continue;
         return is_turned(marks);
     }
     /* a duplicate with another material follows its original */
     for (uint64_t i = begin; i < end; ++i)
-        if (fix->of->marks[i] & CHECK_OTHER_LOOK)
-            return is_turned(fix->of->marks[fix->of->twin[i]]);
+        if (fix->check->marks[i] & CHECK_OTHER_APPEARANCE)
+            return is_turned(fix->check->marks[fix->check->twin[i]]);
     return -1;
 }
 
 static bool normals_are_sound(const fixing *fix) {
-    const mesh *body = &fix->of->body;
+    const mesh *body = &fix->check->body;
     for (uint64_t i = 0; i < fix->ring.count; ++i) {
         const uint32_t normal = fix->ring.normal[i];
         if (normal == KD_NONE || normal >= body->normal_count ||
@@ -70,9 +70,9 @@ static bool normals_are_sound(const fixing *fix) {
 
 /* Returns true if the normals point to the front side of the original winding. */
 static bool normals_follow(const fixing *fix, uint64_t triangle) {
-    const mesh *body = &fix->of->body;
-    const vec3 a = check_point(fix->of, triangle, 0), b = check_point(fix->of, triangle, 1);
-    const vec3 c = check_point(fix->of, triangle, 2);
+    const mesh *body = &fix->check->body;
+    const vec3 a = check_point(fix->check, triangle, 0), b = check_point(fix->check, triangle, 1);
+    const vec3 c = check_point(fix->check, triangle, 2);
     double sum[3] = {0, 0, 0}, along = 0;
     for (uint64_t i = 0; i < fix->ring.count; ++i)
         for (int k = 0; k < 3; ++k)
@@ -91,7 +91,7 @@ static bool normals_follow(const fixing *fix, uint64_t triangle) {
 /* Removes corners that coincide with the previous one. */
 static void ring_clean(fixing *fix) {
     obj_ring *ring = &fix->ring;
-    const uint32_t *welded = fix->of->welded;
+    const uint32_t *welded = fix->check->welded;
     uint64_t kept = 0;
     for (uint64_t i = 0; i < ring->count; ++i) {
         ring->position[i] = welded[ring->position[i]];
@@ -106,11 +106,11 @@ static void ring_clean(fixing *fix) {
 
 static void corner_write(const fixing *fix, uint64_t i, bool has_normals, int side) {
     const uint32_t texcoord = fix->ring.texcoord[i];
-    fprintf(fix->to, " %u", fix->vertex_number[fix->ring.position[i]]);
-    const bool has_texcoord = texcoord < fix->of->body.texcoord_count;
-    if (has_texcoord) fprintf(fix->to, "/%u", texcoord + 1);
+    fprintf(fix->file, " %u", fix->vertex_number[fix->ring.position[i]]);
+    const bool has_texcoord = texcoord < fix->check->body.texcoord_count;
+    if (has_texcoord) fprintf(fix->file, "/%u", texcoord + 1);
     if (has_normals)
-        fprintf(fix->to, has_texcoord ? "/%u" : "//%u",
+        fprintf(fix->file, has_texcoord ? "/%u" : "//%u",
                 fix->normal_number[side][fix->ring.normal[i]]);
 }
 
@@ -126,42 +126,42 @@ static kd_status face_mend(fixing *fix, const obj_line *line) {
     const uint64_t count = fix->ring.count;
     for (uint64_t i = 0; i < count && has_normals; ++i)
         fix->normals_wanted[fix->ring.normal[i]] |= (uint8_t)(1 << side);
-    if (!fix->to) return KD_OK;
-    fputc('f', fix->to);
+    if (!fix->file) return KD_OK;
+    fputc('f', fix->file);
     for (uint64_t i = 0; i < count; ++i)
         corner_write(fix, fate > 0 ? count - 1 - i : i, has_normals, side);
-    fputc('\n', fix->to);
+    fputc('\n', fix->file);
     return KD_OK;
 }
 
 /* --- the other lines -------------------------------------------------------------------------- */
 
 static void verbatim(const fixing *fix, const obj_line *line) {
-    if (!fix->to) return;
-    fwrite(line->begin, 1, (size_t)(line->end - line->begin), fix->to);
-    if (!text_is_line_end(line->end[-1])) fputc('\n', fix->to);
+    if (!fix->file) return;
+    fwrite(line->begin, 1, (size_t)(line->end - line->begin), fix->file);
+    if (!text_is_line_end(line->end[-1])) fputc('\n', fix->file);
 }
 
 static void normal_write(const fixing *fix, const obj_line *line) {
-    if (!fix->to) return;
+    if (!fix->file) return;
     const uint64_t i = fix->seen.normals;
     if (fix->normal_number[0][i]) verbatim(fix, line);
     if (!fix->normal_number[1][i]) return;
-    const vec3 n = fix->of->body.normals[i];
-    fprintf(fix->to, "vn %.9g %.9g %.9g\n", -(double)n.x, -(double)n.y, -(double)n.z);
+    const vec3 n = fix->check->body.normals[i];
+    fprintf(fix->file, "vn %.9g %.9g %.9g\n", -(double)n.x, -(double)n.y, -(double)n.z);
 }
 
 static kd_status element_write(fixing *fix, const obj_line *line, const char *rest) {
-    if (!fix->to) return KD_OK;
+    if (!fix->file) return KD_OK;
     KD_TRY(obj_ring_read(&fix->ring, rest, &fix->seen));
-    fwrite(line->rest, 1, (size_t)(rest - line->rest), fix->to);
+    fwrite(line->rest, 1, (size_t)(rest - line->rest), fix->file);
     for (uint64_t i = 0; i < fix->ring.count; ++i) {
         const uint32_t position = fix->ring.position[i], texcoord = fix->ring.texcoord[i];
-        if (position >= fix->of->body.position_count) continue;
-        fprintf(fix->to, " %u", fix->vertex_number[fix->of->welded[position]]);
-        if (texcoord < fix->of->body.texcoord_count) fprintf(fix->to, "/%u", texcoord + 1);
+        if (position >= fix->check->body.position_count) continue;
+        fprintf(fix->file, " %u", fix->vertex_number[fix->check->welded[position]]);
+        if (texcoord < fix->check->body.texcoord_count) fprintf(fix->file, "/%u", texcoord + 1);
     }
-    fputc('\n', fix->to);
+    fputc('\n', fix->file);
     return KD_OK;
 }
 
@@ -174,8 +174,8 @@ static void library_write(const fixing *fix, const obj_line *line) {
         verbatim(fix, line);
         return;
     }
-    if (!fix->to) return;
-    fprintf(fix->to, "mtllib %s/%.*s\n", fix->folder, (int)name.count, name.begin);
+    if (!fix->file) return;
+    fprintf(fix->file, "mtllib %s/%.*s\n", fix->folder, (int)name.count, name.begin);
 }
 
 static bool is_library(const obj_line *line) {
@@ -202,10 +202,10 @@ static kd_status line_mend(fixing *fix, const obj_line *line) {
     return KD_OK;
 }
 
-static kd_status walk(fixing *fix, FILE *to) {
+static kd_status walk(fixing *fix, FILE *file) {
     text_cursor cursor = {fix->begin, 0};
     obj_line line;
-    fix->to = to;
+    fix->file = file;
     fix->triangle = 0;
     memset(&fix->seen, 0, sizeof fix->seen);
     while (obj_line_next(&cursor, fix->end, &line)) KD_TRY(line_mend(fix, &line));
@@ -215,22 +215,22 @@ static kd_status walk(fixing *fix, FILE *to) {
 /* --- numbers ---------------------------------------------------------------------------------- */
 
 static kd_status vertices_number(fixing *fix) {
-    const examination *of = fix->of;
+    const examination *check = fix->check;
     uint32_t next = 0;
-    KD_TRY(KD_RESERVE_ZEROED(fix->vertex_number, of->body.position_count));
-    for (uint64_t i = 0; i < 3 * (uint64_t)of->body.triangle_count; ++i)
-        if (!(of->marks[i / 3] & CHECK_IDLE))
-            fix->vertex_number[of->welded[of->body.triangles[i]]] = 1;
-    for (uint32_t i = 0; i < of->body.position_count; ++i)
-        if (of->used[i] & CHECK_USED_ELSEWHERE) fix->vertex_number[of->welded[i]] = 1;
-    for (uint32_t i = 0; i < of->body.position_count; ++i)
+    KD_TRY(KD_RESERVE_ZEROED(fix->vertex_number, check->body.position_count));
+    for (uint64_t i = 0; i < 3 * (uint64_t)check->body.triangle_count; ++i)
+        if (!(check->marks[i / 3] & CHECK_IDLE))
+            fix->vertex_number[check->welded[check->body.triangles[i]]] = 1;
+    for (uint32_t i = 0; i < check->body.position_count; ++i)
+        if (check->used[i] & CHECK_USED_ELSEWHERE) fix->vertex_number[check->welded[i]] = 1;
+    for (uint32_t i = 0; i < check->body.position_count; ++i)
         if (fix->vertex_number[i]) fix->vertex_number[i] = ++next;
     return KD_OK;
 }
 
 /* Numbers the normals. Unused ones are kept unless they have length zero. */
 static kd_status normals_number(fixing *fix) {
-    const mesh *body = &fix->of->body;
+    const mesh *body = &fix->check->body;
     uint32_t next = 0;
     for (int side = 0; side < 2; ++side)
         KD_TRY(KD_RESERVE_ZEROED(fix->normal_number[side], body->normal_count));
@@ -245,12 +245,12 @@ static kd_status normals_number(fixing *fix) {
 
 static kd_status source_read(fixing *fix, uint32_t **made_lines) {
     uint64_t bytes = 0;
-    fix->lines = fix->of->is_obj ? fix->of->lines : NULL;
+    fix->lines = fix->check->is_obj ? fix->check->lines : NULL;
     if (fix->lines) {
-        KD_TRY(obj_text_read(&fix->text, &fix->begin, &fix->end, fix->of->path));
+        KD_TRY(obj_text_read(&fix->text, &fix->begin, &fix->end, fix->check->path));
         return KD_OK;
     }
-    KD_TRY(check_mesh_text(&fix->of->body, &fix->text, &bytes, made_lines));
+    KD_TRY(check_mesh_text(&fix->check->body, &fix->text, &bytes, made_lines));
     fix->lines = *made_lines;
     fix->begin = fix->text;
     fix->end = fix->text + bytes;
@@ -278,20 +278,21 @@ static kd_status fixed_write(fixing *fix, const char *to) {
     return KD_OK;
 }
 
-kd_status check_fix(examination *of, const char *to) {
+kd_status check_fix(examination *check, const char *to) {
     fixing fix;
     uint32_t *made_lines = NULL;
     kd_status status;
-    KD_REQUIRE(of->report->renderable && of->body.triangle_count > 0, KD_ERROR_INPUT,
-               "%s: the mesh has errors or no triangle; %s was not written", of->path, to);
+    KD_REQUIRE(check->report->renderable && check->body.triangle_count > 0, KD_ERROR_INPUT,
+               "%s: the mesh has errors or no triangle; %s was not written", check->path, to);
     memset(&fix, 0, sizeof fix);
-    fix.of = of;
+    fix.check = check;
     char from[PLACE_BYTES], there[PLACE_BYTES];
-    if (of->is_obj && folder_of(from, of->path) && folder_of(there, to) && strcmp(from, there) != 0)
+    if (check->is_obj && folder_of(from, check->path) && folder_of(there, to) &&
+        strcmp(from, there) != 0)
         fix.folder = from;
     KD_TRY_GOTO(source_read(&fix, &made_lines));
     KD_TRY_GOTO(vertices_number(&fix));
-    KD_TRY_GOTO(KD_RESERVE_ZEROED(fix.normals_wanted, of->body.normal_count));
+    KD_TRY_GOTO(KD_RESERVE_ZEROED(fix.normals_wanted, check->body.normal_count));
     KD_TRY_GOTO(walk(&fix, NULL));
     KD_TRY_GOTO(normals_number(&fix));
     KD_TRY_GOTO(fixed_write(&fix, to));
@@ -308,46 +309,46 @@ done:
 
 /* Writes a mesh of another format as the text of an OBJ file. */
 
-static void obj_corner_write(FILE *to, const mesh *body, uint64_t corner) {
+static void obj_corner_write(FILE *file, const mesh *body, uint64_t corner) {
     const uint32_t texcoord = body->texcoord_indices ? body->texcoord_indices[corner] : KD_NONE;
     const uint32_t normal = body->normal_indices ? body->normal_indices[corner] : KD_NONE;
-    fprintf(to, " %u", body->triangles[corner] + 1);
-    if (texcoord != KD_NONE) fprintf(to, "/%u", texcoord + 1);
-    if (normal != KD_NONE) fprintf(to, texcoord != KD_NONE ? "/%u" : "//%u", normal + 1);
+    fprintf(file, " %u", body->triangles[corner] + 1);
+    if (texcoord != KD_NONE) fprintf(file, "/%u", texcoord + 1);
+    if (normal != KD_NONE) fprintf(file, texcoord != KD_NONE ? "/%u" : "//%u", normal + 1);
 }
 
-static void name_write(FILE *to, const char *name) {
-    fputs("g ", to);
-    for (; *name; ++name) fputc((unsigned char)*name < ' ' || *name == '\\' ? '_' : *name, to);
-    fputc('\n', to);
+static void name_write(FILE *file, const char *name) {
+    fputs("g ", file);
+    for (; *name; ++name) fputc((unsigned char)*name < ' ' || *name == '\\' ? '_' : *name, file);
+    fputc('\n', file);
 }
 
-static uint32_t vertices_write(FILE *to, const mesh *body) {
+static uint32_t vertices_write(FILE *file, const mesh *body) {
     for (uint32_t i = 0; i < body->position_count; ++i)
-        fprintf(to, "v %.9g %.9g %.9g\n", (double)body->positions[i].x,
+        fprintf(file, "v %.9g %.9g %.9g\n", (double)body->positions[i].x,
                 (double)body->positions[i].y, (double)body->positions[i].z);
     for (uint32_t i = 0; i < body->texcoord_count; ++i)
-        fprintf(to, "vt %.9g %.9g\n", (double)body->texcoords[i].x, (double)body->texcoords[i].y);
+        fprintf(file, "vt %.9g %.9g\n", (double)body->texcoords[i].x, (double)body->texcoords[i].y);
     for (uint32_t i = 0; i < body->normal_count; ++i)
-        fprintf(to, "vn %.9g %.9g %.9g\n", (double)body->normals[i].x, (double)body->normals[i].y,
+        fprintf(file, "vn %.9g %.9g %.9g\n", (double)body->normals[i].x, (double)body->normals[i].y,
                 (double)body->normals[i].z);
     return body->position_count + body->texcoord_count + body->normal_count;
 }
 
-static void mesh_write(FILE *to, const mesh *body, uint32_t *lines) {
-    uint32_t line = vertices_write(to, body);
+static void mesh_write(FILE *file, const mesh *body, uint32_t *lines) {
+    uint32_t line = vertices_write(file, body);
     for (uint64_t i = 0; i < body->triangle_count; ++i) {
-        const uint32_t of = body->triangle_materials[i];
-        if (body->material_count > 1 && (i == 0 || of != body->triangle_materials[i - 1])) {
-            name_write(to, body->materials[of].name);
+        const uint32_t material = body->triangle_materials[i];
+        if (body->material_count > 1 && (i == 0 || material != body->triangle_materials[i - 1])) {
+            name_write(file, body->materials[material].name);
             ++line;
         }
-        fputc('f', to);
-        for (uint64_t k = 0; k < 3; ++k) obj_corner_write(to, body, 3 * i + k);
-        fputc('\n', to);
+        fputc('f', file);
+        for (uint64_t k = 0; k < 3; ++k) obj_corner_write(file, body, 3 * i + k);
+        fputc('\n', file);
         lines[i] = ++line;
     }
-    fputs("\n\n", to); /* terminates the text as the parser requires */
+    fputs("\n\n", file); /* terminates the text as the parser requires */
 }
 
 kd_status check_mesh_text(const mesh *body, char **text, uint64_t *bytes, uint32_t **lines) {

@@ -18,10 +18,10 @@ typedef struct partner_cell {
 } partner_cell;
 
 typedef struct cutting {
-    const examination *of;
+    const examination *check;
     const tritree *tree;
     partner_cell *partner; /* per triangle: the first preceding triangle that it intersects */
-    uint64_t pairs_most;   /* leaves with more pairs are skipped */
+    uint64_t pairs_max;    /* leaves with more pairs are skipped */
     bool left_out;
 } cutting;
 
@@ -30,20 +30,20 @@ typedef struct corner3 {
     uint32_t place[3];
 } corner3;
 
-static corner3 corners_of(const examination *of, uint32_t triangle) {
+static corner3 corners_of(const examination *check, uint32_t triangle) {
     corner3 c;
     for (int k = 0; k < 3; ++k) {
-        c.p[k] = check_point(of, triangle, k);
-        c.place[k] = check_place(of, triangle, k);
+        c.p[k] = check_point(check, triangle, k);
+        c.place[k] = check_place(check, triangle, k);
     }
     return c;
 }
 
-static bool has_place(const corner3 *of, uint32_t place) {
-    return of->place[0] == place || of->place[1] == place || of->place[2] == place;
+static bool has_place(const corner3 *corners, uint32_t place) {
+    return corners->place[0] == place || corners->place[1] == place || corners->place[2] == place;
 }
 
-static bool boxes_meet(const corner3 *a, const corner3 *b) {
+static bool boxes_overlap(const corner3 *a, const corner3 *b) {
     for (int axis = 0; axis < 3; ++axis) {
         float low[2], high[2];
         for (int s = 0; s < 2; ++s) {
@@ -60,8 +60,8 @@ static bool boxes_meet(const corner3 *a, const corner3 *b) {
 
 /* --- seen along an axis ----------------------------------------------------------------------- */
 
-static int turn_of(const corner3 *of, int i, int j) {
-    return exact_turn(of->p[0], of->p[1], of->p[2], i, j);
+static int turn_of(const corner3 *corners, int i, int j) {
+    return exact_turn(corners->p[0], corners->p[1], corners->p[2], i, j);
 }
 
 /* Returns true if all of `b` is on or outside an edge of `a`. */
@@ -86,8 +86,9 @@ static bool shadows_part(const corner3 *a, const corner3 *b, int axis) {
            (turn_b != 0 && edge_parts(b, turn_b, a, i, j));
 }
 
-static int widest_axis(const corner3 *of) {
-    const vec3 u = vec3_sub(of->p[1], of->p[0]), v = vec3_sub(of->p[2], of->p[0]);
+static int widest_axis(const corner3 *corners) {
+    const vec3 u = vec3_sub(corners->p[1], corners->p[0]),
+               v = vec3_sub(corners->p[2], corners->p[0]);
     double best = -1;
     int axis = 0;
     for (int k = 0; k < 3; ++k) {
@@ -106,8 +107,8 @@ static int widest_axis(const corner3 *of) {
 
 /* Returns true if the end points are on opposite sides and the line passes through the triangle or
    an edge. A corner on the edge counts as touching only. */
-static bool edge_cuts(vec3 p, vec3 q, const corner3 *of) {
-    const vec3 a = of->p[0], b = of->p[1], c = of->p[2];
+static bool edge_cuts(vec3 p, vec3 q, const corner3 *corners) {
+    const vec3 a = corners->p[0], b = corners->p[1], c = corners->p[2];
     if (exact_side(a, b, c, p) * exact_side(a, b, c, q) >= 0) return false;
     const int x = exact_side(p, q, a, b), y = exact_side(p, q, b, c), z = exact_side(p, q, c, a);
     if ((x == 0) + (y == 0) + (z == 0) > 1) return false;
@@ -138,7 +139,7 @@ static bool edges_cut(const corner3 *a, const corner3 *b) {
 
 /* Ignores triangles with the same three vertices: duplicates are reported elsewhere. */
 static bool pair_cuts(const corner3 *a, const corner3 *b) {
-    if (!boxes_meet(a, b)) return false;
+    if (!boxes_overlap(a, b)) return false;
     const int axis = widest_axis(a);
     if (shadows_part(a, b, axis)) return false;
     bool in_plane = false;
@@ -164,12 +165,12 @@ static void leaf_examine(cutting *c, tritree_node node) {
     const uint32_t *ids = c->tree->references + tritree_first(node);
     const uint32_t count = tritree_count(node);
     for (uint32_t i = 0; i < count; ++i) {
-        if (job_cancelled(c->of->watched)) return;
-        if (c->of->marks[ids[i]] & CHECK_IDLE) continue;
-        const corner3 a = corners_of(c->of, ids[i]);
+        if (job_cancelled(c->check->job)) return;
+        if (c->check->marks[ids[i]] & CHECK_IDLE) continue;
+        const corner3 a = corners_of(c->check, ids[i]);
         for (uint32_t j = i + 1; j < count; ++j) {
-            if (c->of->marks[ids[j]] & CHECK_IDLE) continue;
-            const corner3 b = corners_of(c->of, ids[j]);
+            if (c->check->marks[ids[j]] & CHECK_IDLE) continue;
+            const corner3 b = corners_of(c->check, ids[j]);
             if (!pair_cuts(&a, &b)) continue;
             const bool rising = ids[i] < ids[j];
             partner_keep(c, rising ? ids[j] : ids[i], rising ? ids[i] : ids[j]);
@@ -183,14 +184,15 @@ static void nodes_body(void *context, int64_t begin, int64_t end, int thread) {
     for (int64_t i = begin; i < end; ++i) {
         const tritree_node node = c->tree->nodes[i];
         const uint64_t pairs = leaf_pairs(node);
-        if (pairs > 0 && pairs <= c->pairs_most) leaf_examine(c, node);
+        if (pairs > 0 && pairs <= c->pairs_max) leaf_examine(c, node);
     }
 }
 
 /* Finds the largest power of two such that skipping leaves with more pairs keeps the total within
    the limit. Returns the number of pairs. */
 static uint64_t bound_find(cutting *c) {
-    const uint64_t most = CHECK_WORK + CHECK_PAIRS_EACH * (uint64_t)c->of->body.triangle_count;
+    const uint64_t maximum =
+        CHECK_WORK + CHECK_PAIRS_EACH * (uint64_t)c->check->body.triangle_count;
     uint64_t pairs_of[65] = {0}, sum = 0; /* indexed by the number of bits of (pairs - 1) */
     for (uint64_t i = 0; i < c->tree->node_count; ++i) {
         const uint64_t pairs = leaf_pairs(c->tree->nodes[i]);
@@ -199,47 +201,47 @@ static uint64_t bound_find(cutting *c) {
         pairs_of[bits] += pairs;
     }
     for (int bits = 0; bits < 64; ++bits) {
-        if (sum + pairs_of[bits] > most) {
+        if (sum + pairs_of[bits] > maximum) {
             c->left_out = true;
             break;
         }
         sum += pairs_of[bits];
-        c->pairs_most = (uint64_t)1 << bits;
+        c->pairs_max = (uint64_t)1 << bits;
     }
     return sum;
 }
 
-static void pairs_tell(examination *of, const cutting *c) {
-    for (uint32_t i = 0; i < of->body.triangle_count; ++i) {
+static void pairs_tell(examination *check, const cutting *c) {
+    for (uint32_t i = 0; i < check->body.triangle_count; ++i) {
         const uint32_t other = atomic_load_explicit(&c->partner[i].first, memory_order_relaxed);
         if (other == KD_NONE) continue;
-        if (of->lines)
+        if (check->lines)
             check_triangle_note(
-                of, i, "self-intersection", CHECK_WARNING,
+                check, i, "self-intersection", CHECK_WARNING,
                 "found a triangle that intersects the face of line %u, expected no intersections",
-                of->lines[other]);
+                check->lines[other]);
         else
-            check_triangle_note(of, i, "self-intersection", CHECK_WARNING,
+            check_triangle_note(check, i, "self-intersection", CHECK_WARNING,
                                 "found it intersecting triangle %u, expected no intersections",
                                 other);
     }
     if (c->left_out)
-        check_note(of, of->path, 0, "intersections-unfinished", CHECK_NOTE,
+        check_note(check, check->path, 0, "intersections-unfinished", CHECK_NOTE,
                    "found too many triangles at one place to check all pairs for intersections");
 }
 
-kd_status check_intersections(examination *of, const tritree *tree) {
+kd_status check_intersections(examination *check, const tritree *tree) {
     cutting c;
     memset(&c, 0, sizeof c);
-    c.of = of;
+    c.check = check;
     c.tree = tree;
-    KD_TRY(KD_RESERVE(c.partner, of->body.triangle_count));
-    for (uint32_t i = 0; i < of->body.triangle_count; ++i)
+    KD_TRY(KD_RESERVE(c.partner, check->body.triangle_count));
+    for (uint32_t i = 0; i < check->body.triangle_count; ++i)
         atomic_init(&c.partner[i].first, KD_NONE);
-    of->report->pairs = bound_find(&c);
+    check->report->pairs = bound_find(&c);
     parallel_for(tree->node_count, GRAIN, nodes_body, &c);
-    const kd_status status = check_interruption(of);
-    if (status == KD_OK) pairs_tell(of, &c);
+    const kd_status status = check_interruption(check);
+    if (status == KD_OK) pairs_tell(check, &c);
     memory_free(c.partner);
     return status;
 }
@@ -250,35 +252,35 @@ typedef struct expansion {
     int count;
 } expansion;
 
-static void expansion_add(expansion *to, double more) {
+static void expansion_add(expansion *expansion, double more) {
     int kept = 0;
-    for (int i = 0; i < to->count; ++i) {
-        const double a = to->part[i], sum = more + a;
+    for (int i = 0; i < expansion->count; ++i) {
+        const double a = expansion->part[i], sum = more + a;
         const double b = sum - more;
         const double error = (more - (sum - b)) + (a - b);
-        if (error < 0 || error > 0) to->part[kept++] = error;
+        if (error < 0 || error > 0) expansion->part[kept++] = error;
         more = sum;
     }
-    if (more < 0 || more > 0) to->part[kept++] = more;
-    to->count = kept;
+    if (more < 0 || more > 0) expansion->part[kept++] = more;
+    expansion->count = kept;
 }
 
 /* The product of two floats is exact in double. */
-static void add_product(expansion *to, float a, float b, double sign) {
-    expansion_add(to, sign * (double)a * (double)b);
+static void add_product(expansion *expansion, float a, float b, double sign) {
+    expansion_add(expansion, sign * (double)a * (double)b);
 }
 
 /* Product of three floats, exact: the first product is split into halves. */
-static void add_product3(expansion *to, float a, float b, float c, double sign) {
+static void add_product3(expansion *expansion, float a, float b, float c, double sign) {
     const double ab = sign * (double)a * (double)b, wide = 134217729.0 * ab;
     const double high = wide - (wide - ab), low = ab - high;
-    expansion_add(to, low * (double)c);
-    expansion_add(to, high * (double)c);
+    expansion_add(expansion, low * (double)c);
+    expansion_add(expansion, high * (double)c);
 }
 
-static int expansion_sign(const expansion *of) {
-    if (of->count == 0) return 0;
-    return of->part[of->count - 1] > 0 ? 1 : -1;
+static int expansion_sign(const expansion *expansion) {
+    if (expansion->count == 0) return 0;
+    return expansion->part[expansion->count - 1] > 0 ? 1 : -1;
 }
 
 int exact_turn(vec3 a, vec3 b, vec3 c, int i, int j) {
@@ -305,13 +307,13 @@ bool exact_is_flat(vec3 a, vec3 b, vec3 c) {
 }
 
 /* Adds sign times the determinant of three points. */
-static void add_determinant(expansion *to, vec3 a, vec3 b, vec3 c, double sign) {
-    add_product3(to, a.x, b.y, c.z, sign);
-    add_product3(to, a.y, b.z, c.x, sign);
-    add_product3(to, a.z, b.x, c.y, sign);
-    add_product3(to, a.x, b.z, c.y, -sign);
-    add_product3(to, a.y, b.x, c.z, -sign);
-    add_product3(to, a.z, b.y, c.x, -sign);
+static void add_determinant(expansion *expansion, vec3 a, vec3 b, vec3 c, double sign) {
+    add_product3(expansion, a.x, b.y, c.z, sign);
+    add_product3(expansion, a.y, b.z, c.x, sign);
+    add_product3(expansion, a.z, b.x, c.y, sign);
+    add_product3(expansion, a.x, b.z, c.y, -sign);
+    add_product3(expansion, a.y, b.x, c.z, -sign);
+    add_product3(expansion, a.z, b.y, c.x, -sign);
 }
 
 static int side_exactly(vec3 a, vec3 b, vec3 c, vec3 d) {

@@ -13,8 +13,8 @@ typedef struct obj_line {
 
 /* Corners of a face, or vertices of a line or point element: 0-based; KD_NONE if absent. */
 typedef struct obj_ring {
-    uint32_t *position, *texcoord, *normal; /* `room` elements each; owned */
-    uint64_t count, room;
+    uint32_t *position, *texcoord, *normal; /* `capacity` elements each; owned */
+    uint64_t count, capacity;
     bool sound; /* all corners could be parsed; they may be out of range */
 } obj_ring;
 

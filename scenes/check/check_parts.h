@@ -14,7 +14,7 @@ enum {
     CHECK_AGAINST = 4,                   /* winding opposite to most of its shell */
     CHECK_INWARDS = 8,                   /* belongs to a shell whose front faces inwards */
     CHECK_ONE_SIDED = 16,                /* belongs to a non-orientable shell */
-    CHECK_OTHER_LOOK = 32,               /* a duplicate, but the first one with its material */
+    CHECK_OTHER_APPEARANCE = 32,         /* a duplicate, but the first one with its material */
     CHECK_IDLE = CHECK_FLAT | CHECK_COPY /* ignored as part of the surface */
 };
 
@@ -31,7 +31,7 @@ typedef struct check_half {
 typedef struct examination {
     check_report *report;
     const char *path;
-    job *watched; /* NULL: not cancellable */
+    job_control *job; /* NULL: not cancellable */
     mesh body;
     uint32_t *lines;          /* line of each triangle's face; NULL: a format without lines */
     uint32_t *position_lines; /* line of each position; NULL: a format without lines */
@@ -49,70 +49,70 @@ typedef struct examination {
     uint32_t *shell;
     check_half *rim; /* boundary half-edges, after resolving T-junctions */
     uint64_t rim_count;
-    uint64_t room;    /* capacity of report->problems */
-    kd_status status; /* KD_ERROR_MEMORY if adding a problem failed */
+    uint64_t capacity; /* capacity of report->problems */
+    kd_status status;  /* KD_ERROR_MEMORY if adding a problem failed */
 } examination;
 
 /* Counts a problem, and lists it if fewer than CHECK_PROBLEMS of its kind are listed. printf
    format. */
-void check_note(examination *of, const char *file, uint32_t line, const char *kind,
+void check_note(examination *check, const char *file, uint32_t line, const char *kind,
                 check_severity severity, const char *format, ...)
     __attribute__((format(printf, 6, 7)));
 /* The same for a triangle or a position of the mesh: with its line, else its index. */
-void check_triangle_note(examination *of, uint64_t triangle, const char *kind,
+void check_triangle_note(examination *check, uint64_t triangle, const char *kind,
                          check_severity severity, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
-void check_position_note(examination *of, uint64_t position, const char *kind,
+void check_position_note(examination *check, uint64_t position, const char *kind,
                          check_severity severity, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
 /* Returns KD_INTERRUPTED if the job has been cancelled. */
-kd_status check_interruption(const examination *of);
+kd_status check_interruption(const examination *check);
 
 /* The checks, in the order in which they must run. Each may return KD_ERROR_MEMORY or
    KD_INTERRUPTED. */
 /* check_text.c: lines of positions, polygons, normals of length zero; OBJ only. */
-kd_status check_text(examination *of);
+kd_status check_text(examination *check);
 /* check_triangles.c: merges positions; unused and duplicate vertices; degenerate and duplicate
    triangles. */
-kd_status check_weld(examination *of);
+kd_status check_weld(examination *check);
 /* check_triangles.c: slivers, normals against the winding, textures without coordinates. */
-kd_status check_triangles(examination *of);
+kd_status check_triangles(examination *check);
 /* check_shells.c: glass that is not closed, or inverted. */
-kd_status check_shells(examination *of);
+kd_status check_shells(examination *check);
 /* check_edges.c: non-manifold edges and vertices. Creates the half-edges. */
-kd_status check_edges(examination *of);
+kd_status check_edges(examination *check);
 /* check_edges.c: finds shells; flipped faces. */
-kd_status check_orientation(examination *of);
+kd_status check_orientation(examination *check);
 /* check_tjunctions.c: T-junctions. Creates the boundary. */
-kd_status check_tjunctions(examination *of);
+kd_status check_tjunctions(examination *check);
 /* check_edges.c: boundary loops. */
-kd_status check_holes(examination *of);
+kd_status check_holes(examination *check);
 /* check_inwards.c: inverted shells. `tree` contains all triangles. */
-kd_status check_inwards(examination *of, const tritree *tree);
+kd_status check_inwards(examination *check, const tritree *tree);
 /* check_intersect.c: self-intersections. */
-kd_status check_intersections(examination *of, const tritree *tree);
+kd_status check_intersections(examination *check, const tritree *tree);
 /* check.c: problems that a rendering would report. */
-kd_status check_refused(examination *of);
+kd_status check_refused(examination *check);
 
-static inline uint32_t check_corner(const examination *of, uint64_t triangle, int k) {
-    return of->body.triangles[3 * triangle + (uint64_t)k];
+static inline uint32_t check_corner(const examination *check, uint64_t triangle, int k) {
+    return check->body.triangles[3 * triangle + (uint64_t)k];
 }
-static inline uint32_t check_place(const examination *of, uint64_t triangle, int k) {
-    return of->welded[check_corner(of, triangle, k)];
+static inline uint32_t check_place(const examination *check, uint64_t triangle, int k) {
+    return check->welded[check_corner(check, triangle, k)];
 }
-static inline vec3 check_point(const examination *of, uint64_t triangle, int k) {
-    return of->body.positions[check_corner(of, triangle, k)];
+static inline vec3 check_point(const examination *check, uint64_t triangle, int k) {
+    return check->body.positions[check_corner(check, triangle, k)];
 }
-static inline check_half check_half_of(const examination *of, uint32_t half) {
-    const check_half made = {check_place(of, half / 3, (int)(half % 3)),
-                             check_place(of, half / 3, (int)((half + 1) % 3)), half / 3};
+static inline check_half check_half_of(const examination *check, uint32_t half) {
+    const check_half made = {check_place(check, half / 3, (int)(half % 3)),
+                             check_place(check, half / 3, (int)((half + 1) % 3)), half / 3};
     return made;
 }
 /* Returns the end of the half-edges of the edge that begins at `begin`. */
-static inline uint64_t check_edge_end(const examination *of, uint64_t begin) {
+static inline uint64_t check_edge_end(const examination *check, uint64_t begin) {
     uint64_t end = begin + 1;
-    while (end < of->half_count && of->edge_keys[end] == of->edge_keys[begin]) ++end;
+    while (end < check->half_count && check->edge_keys[end] == check->edge_keys[begin]) ++end;
     return end;
 }
 
@@ -138,7 +138,7 @@ kd_status check_sort(uint64_t *keys, uint32_t *values, uint64_t count, uint64_t 
 
 /* Sets (*loops)[i] to the first boundary edge that is connected with edge i. The caller frees
  *loops by memory_free whatever the status. */
-kd_status check_loops(const examination *of, uint32_t **loops);
+kd_status check_loops(const examination *check, uint32_t **loops);
 
 /* Exact geometric predicates for points with float coordinates.
    Idea: a determinant in double precision with an error bound; if the bound is inconclusive, the
@@ -158,7 +158,7 @@ bool exact_is_flat(vec3 a, vec3 b, vec3 c);
    are preserved (groups, materials, texture coordinates, polygons, comments between them) except
    repaired vertices and faces; other formats are converted to OBJ first. Returns KD_ERROR_INPUT if
    the report contains an error or the file has no triangles; KD_ERROR_RUNTIME on a write error. */
-kd_status check_fix(examination *of, const char *to);
+kd_status check_fix(examination *check, const char *to);
 
 /* check_fix.c: returns the mesh as the text of an OBJ file, and the line of each triangle; both
    are freed by memory_free. Materials become groups; their properties are lost. */

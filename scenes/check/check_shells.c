@@ -9,12 +9,12 @@
 typedef struct shell_edge {
     uint32_t low, high; /* merged vertices */
     uint32_t material;
-    uint32_t triangle; /* index in `triangles` */
-    int32_t way;       /* 1: from low to high, -1: from high to low */
+    uint32_t triangle;   /* index in `triangles` */
+    int32_t orientation; /* 1: from low to high, -1: from high to low */
 } shell_edge;
 
 typedef struct shells {
-    examination *of;
+    examination *check;
     uint32_t *triangles; /* triangles with a glass material */
     uint32_t *root;      /* union-find over `triangles` */
     shell_edge *edges;   /* 3 per triangle */
@@ -39,22 +39,23 @@ static int edge_order(const void *a, const void *b) {
     return left->triangle < right->triangle ? -1 : left->triangle > right->triangle;
 }
 
-static bool is_glass(const examination *of, uint64_t triangle) {
-    return of->body.materials[of->body.triangle_materials[triangle]].record.kind == MATERIAL_GLASS;
+static bool is_glass(const examination *check, uint64_t triangle) {
+    return check->body.materials[check->body.triangle_materials[triangle]].record.kind ==
+           MATERIAL_GLASS;
 }
 
 static void edges_gather(shells *s) {
-    const examination *of = s->of;
+    const examination *check = s->check;
     for (uint32_t i = 0; i < s->count; ++i) {
         const uint32_t triangle = s->triangles[i];
         for (int k = 0; k < 3; ++k) {
-            const uint32_t a = of->welded[check_corner(of, triangle, k)];
-            const uint32_t b = of->welded[check_corner(of, triangle, (k + 1) % 3)];
+            const uint32_t a = check->welded[check_corner(check, triangle, k)];
+            const uint32_t b = check->welded[check_corner(check, triangle, (k + 1) % 3)];
             shell_edge *edge = &s->edges[3 * (size_t)i + (size_t)k];
             edge->low = a < b ? a : b;
             edge->high = a < b ? b : a;
-            edge->way = a < b ? 1 : a > b ? -1 : 0;
-            edge->material = of->body.triangle_materials[triangle];
+            edge->orientation = a < b ? 1 : a > b ? -1 : 0;
+            edge->material = check->body.triangle_materials[triangle];
             edge->triangle = i;
         }
     }
@@ -84,17 +85,17 @@ static void shells_measure(shells *s) {
     for (size_t begin = 0, end; begin < 3 * (size_t)s->count; begin = end) {
         end = group_end(s, begin);
         int64_t balance = 0;
-        for (size_t i = begin; i < end; ++i) balance += s->edges[i].way;
+        for (size_t i = begin; i < end; ++i) balance += s->edges[i].orientation;
         if (balance != 0) ++s->open[root_of(s->root, s->edges[begin].triangle)];
     }
-    const vec3 *p = s->of->body.positions;
+    const vec3 *p = s->check->body.positions;
     for (uint32_t i = 0; i < s->count; ++i) {
         const uint32_t root = root_of(s->root, i);
         /* relative to a corner of the shell, to avoid cancellation far from the origin */
-        const vec3 o = p[check_corner(s->of, s->triangles[root], 0)];
+        const vec3 o = p[check_corner(s->check, s->triangles[root], 0)];
         double v[3][3];
         for (int k = 0; k < 3; ++k) {
-            const vec3 c = p[check_corner(s->of, s->triangles[i], k)];
+            const vec3 c = p[check_corner(s->check, s->triangles[i], k)];
             v[k][0] = (double)c.x - (double)o.x;
             v[k][1] = (double)c.y - (double)o.y;
             v[k][2] = (double)c.z - (double)o.z;
@@ -106,35 +107,35 @@ static void shells_measure(shells *s) {
 }
 
 static void shells_tell(shells *s) {
-    examination *of = s->of;
+    examination *check = s->check;
     for (uint32_t i = 0; i < s->count; ++i) {
         if (root_of(s->root, i) != i) continue;
         const uint32_t triangle = s->triangles[i];
-        const char *name = of->body.materials[of->body.triangle_materials[triangle]].name;
+        const char *name = check->body.materials[check->body.triangle_materials[triangle]].name;
         if (s->open[i] > 0)
             check_triangle_note(
-                of, triangle, "open-glass", CHECK_WARNING,
+                check, triangle, "open-glass", CHECK_WARNING,
                 "found a shell of the glass \"%.60s\" with %u open edges, expected a "
                 "closed one",
                 name, s->open[i]);
         else if (s->volume[i] < 0)
             check_triangle_note(
-                of, triangle, "inside-out-glass", CHECK_WARNING,
+                check, triangle, "inside-out-glass", CHECK_WARNING,
                 "found a shell of the glass \"%.60s\" wound inside out, expected outward normals",
                 name);
     }
 }
 
 static kd_status shells_examine(shells *s) {
-    const examination *of = s->of;
+    const examination *check = s->check;
     KD_TRY(KD_RESERVE(s->triangles, s->count));
     KD_TRY(KD_RESERVE(s->root, s->count));
     KD_TRY(KD_RESERVE(s->edges, 3 * (uint64_t)s->count));
     KD_TRY(KD_RESERVE_ZEROED(s->open, s->count));
     KD_TRY(KD_RESERVE_ZEROED(s->volume, s->count));
     uint32_t next = 0;
-    for (uint32_t i = 0; i < of->body.triangle_count; ++i)
-        if (is_glass(of, i)) s->triangles[next++] = i;
+    for (uint32_t i = 0; i < check->body.triangle_count; ++i)
+        if (is_glass(check, i)) s->triangles[next++] = i;
     for (uint32_t i = 0; i < s->count; ++i) s->root[i] = i;
     edges_gather(s);
     shells_join(s);
@@ -143,10 +144,10 @@ static kd_status shells_examine(shells *s) {
     return KD_OK;
 }
 
-kd_status check_shells(examination *of) {
+kd_status check_shells(examination *check) {
     shells s = {0};
-    s.of = of;
-    for (uint32_t i = 0; i < of->body.triangle_count; ++i) s.count += is_glass(of, i);
+    s.check = check;
+    for (uint32_t i = 0; i < check->body.triangle_count; ++i) s.count += is_glass(check, i);
     if (s.count == 0) return KD_OK;
     const kd_status status = shells_examine(&s);
     memory_free(s.triangles);

@@ -9,10 +9,10 @@
 /* A polygon is bent if a corner is this fraction of its size away from its plane. */
 static const double bent_share = 0.01;
 /* Limit on pairs of edges tested per file: enough for polygons with ten thousand corners. */
-enum { PAIRS_MOST = 1 << 27 };
+enum { PAIRS_MAX = 1 << 27 };
 
 typedef struct text_walk {
-    examination *of;
+    examination *check;
     obj_seen seen;
     obj_ring ring;
     uint64_t pairs_left;
@@ -29,12 +29,12 @@ static void normal_examine(text_walk *w, const obj_line *line) {
     }
     const vec3 normal = vec3_make(values[0], values[1], values[2]);
     if (!vec3_is_finite(normal) || !vec3_is_zero(vec3_normalize(normal))) return;
-    check_note(w->of, w->of->path, line->line, "zero-normal", CHECK_WARNING,
+    check_note(w->check, w->check->path, line->line, "zero-normal", CHECK_WARNING,
                "found a normal of length 0, expected a direction; it is ignored");
 }
 
 static vec3 corner_at(const text_walk *w, uint64_t i) {
-    return w->of->body.positions[w->ring.position[i % w->ring.count]];
+    return w->check->body.positions[w->ring.position[i % w->ring.count]];
 }
 
 /* Newell's normal, and the sum of absolute contributions: a self-crossing polygon may have a zero
@@ -101,14 +101,14 @@ static void shape_examine(text_walk *w, uint32_t line) {
     if (size[2] >= size[axis]) axis = 2;
     if (!(size[axis] > 0)) return;
     if (is_crossed(w, (axis + 1) % 3, (axis + 2) % 3)) {
-        check_note(w->of, w->of->path, line, "crossed-polygon", CHECK_WARNING,
+        check_note(w->check, w->check->path, line, "crossed-polygon", CHECK_WARNING,
                    "found a polygon of %llu corners whose edges cross, expected a simple one",
                    (unsigned long long)w->ring.count);
         return;
     }
     const double share = bend(w, normal);
     if (share > bent_share)
-        check_note(w->of, w->of->path, line, "bent-polygon", CHECK_NOTE,
+        check_note(w->check, w->check->path, line, "bent-polygon", CHECK_NOTE,
                    "found a polygon of %llu corners that deviates from its plane by up to %.2g %% "
                    "of its size, expected a planar one",
                    (unsigned long long)w->ring.count, 100 * share);
@@ -122,11 +122,11 @@ static kd_status face_examine(text_walk *w, const obj_line *line) {
     KD_TRY(obj_ring_read(&w->ring, line->rest, &w->seen));
     if (!w->ring.sound || w->ring.count < 4) return KD_OK;
     for (uint64_t i = 0; i < w->ring.count; ++i)
-        if (w->ring.position[i] >= w->of->body.position_count) return KD_OK;
+        if (w->ring.position[i] >= w->check->body.position_count) return KD_OK;
     for (uint64_t i = 0; i < w->ring.count; ++i)
         if (same_place(corner_at(w, i), corner_at(w, i + 1))) {
             check_note(
-                w->of, w->of->path, line->line, "repeated-corner", CHECK_WARNING,
+                w->check, w->check->path, line->line, "repeated-corner", CHECK_WARNING,
                 "found a polygon with two equal consecutive vertices, expected different ones");
             break;
         }
@@ -137,8 +137,8 @@ static kd_status face_examine(text_walk *w, const obj_line *line) {
 static kd_status element_examine(text_walk *w, const char *rest) {
     KD_TRY(obj_ring_read(&w->ring, rest, &w->seen));
     for (uint64_t i = 0; i < w->ring.count; ++i)
-        if (w->ring.position[i] < w->of->body.position_count)
-            w->of->used[w->ring.position[i]] = CHECK_USED_ELSEWHERE;
+        if (w->ring.position[i] < w->check->body.position_count)
+            w->check->used[w->ring.position[i]] = CHECK_USED_ELSEWHERE;
     return KD_OK;
 }
 
@@ -148,8 +148,9 @@ static kd_status line_examine(text_walk *w, const obj_line *line) {
         KD_TRY(face_examine(w, line));
     } else if (line->kind == STATEMENT_NORMAL) {
         normal_examine(w, line);
-    } else if (line->kind == STATEMENT_POSITION && w->seen.positions < w->of->body.position_count) {
-        w->of->position_lines[w->seen.positions] = line->line;
+    } else if (line->kind == STATEMENT_POSITION &&
+               w->seen.positions < w->check->body.position_count) {
+        w->check->position_lines[w->seen.positions] = line->line;
     } else if (obj_line_is_element(line, &rest)) {
         KD_TRY(element_examine(w, rest));
     }
@@ -157,21 +158,21 @@ static kd_status line_examine(text_walk *w, const obj_line *line) {
     return KD_OK;
 }
 
-kd_status check_text(examination *of) {
+kd_status check_text(examination *check) {
     text_walk w;
     char *text = NULL;
     const char *end = NULL;
     text_cursor cursor = {NULL, 0};
     obj_line line;
     memset(&w, 0, sizeof w);
-    w.of = of;
-    w.pairs_left = PAIRS_MOST;
+    w.check = check;
+    w.pairs_left = PAIRS_MAX;
     kd_status status;
-    KD_TRY_GOTO(obj_text_read(&text, &cursor.at, &end, of->path));
-    KD_TRY_GOTO(KD_RESERVE_ZEROED(of->position_lines, of->body.position_count));
+    KD_TRY_GOTO(obj_text_read(&text, &cursor.at, &end, check->path));
+    KD_TRY_GOTO(KD_RESERVE_ZEROED(check->position_lines, check->body.position_count));
     while (obj_line_next(&cursor, end, &line)) KD_TRY_GOTO(line_examine(&w, &line));
     if (w.pairs_left == 0)
-        check_note(of, of->path, 0, "polygons-unfinished", CHECK_NOTE,
+        check_note(check, check->path, 0, "polygons-unfinished", CHECK_NOTE,
                    "found polygons of too many corners to check all their edges for crossings");
 done:
     obj_ring_close(&w.ring);
@@ -232,12 +233,12 @@ static uint32_t resolve(int64_t found, uint64_t so_far) {
 }
 
 static kd_status ring_grow(obj_ring *ring) {
-    if (ring->count < ring->room) return KD_OK;
-    const uint64_t room = ring->room ? 2 * ring->room : 16;
-    KD_TRY(KD_GROW(ring->position, ring->count, room));
-    KD_TRY(KD_GROW(ring->texcoord, ring->count, room));
-    KD_TRY(KD_GROW(ring->normal, ring->count, room));
-    ring->room = room;
+    if (ring->count < ring->capacity) return KD_OK;
+    const uint64_t capacity = ring->capacity ? 2 * ring->capacity : 16;
+    KD_TRY(KD_GROW(ring->position, ring->count, capacity));
+    KD_TRY(KD_GROW(ring->texcoord, ring->count, capacity));
+    KD_TRY(KD_GROW(ring->normal, ring->count, capacity));
+    ring->capacity = capacity;
     return KD_OK;
 }
 

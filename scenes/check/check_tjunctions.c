@@ -5,7 +5,7 @@
      split there; coincident pieces then close each other, and the remaining pieces are the
      boundary.
    Work: O(n log n), except for edges close to many vertices, limited by CHECK_WORK and
-     CHECK_LOOKS_EACH. Beyond the limit the report says so, and T-junctions may be reported as
+     CHECK_TESTS_EACH. Beyond the limit the report says so, and T-junctions may be reported as
      holes. */
 #include "core/memory.h"
 #include "scenes/check/check_parts.h"
@@ -21,16 +21,16 @@ typedef struct junction {
 } junction;
 
 typedef struct junctions {
-    examination *of;
+    examination *check;
     check_half *open; /* edges with one triangle */
     uint64_t open_count;
     uint32_t *places; /* their vertices, as a k-d tree; the median of each range splits it */
     uint8_t *axes;    /* split axis of each median */
     uint64_t place_count;
     junction *found;
-    uint64_t found_count, found_room;
-    uint64_t found_most, looks_most; /* limits, for many edges in one place */
-    uint64_t looks;
+    uint64_t found_count, found_capacity;
+    uint64_t found_max, tests_max; /* limits, for many edges in one place */
+    uint64_t tests;
     kd_status status;
     /* The edge of the current query. */
     uint64_t edge;
@@ -38,14 +38,15 @@ typedef struct junctions {
 } junctions;
 
 static double coordinate(const junctions *j, uint64_t i, int axis) {
-    return (double)vec3_axis(j->of->body.positions[j->places[i]], axis);
+    return (double)vec3_axis(j->check->body.positions[j->places[i]], axis);
 }
 
 /* --- the tree of vertices --------------------------------------------------------------------- */
 
 static int widest_axis(const junctions *j, uint64_t begin, uint64_t end) {
     box3 box = box3_empty();
-    for (uint64_t i = begin; i < end; ++i) box3_include(&box, j->of->body.positions[j->places[i]]);
+    for (uint64_t i = begin; i < end; ++i)
+        box3_include(&box, j->check->body.positions[j->places[i]]);
     return box3_longest_axis(box);
 }
 
@@ -86,13 +87,13 @@ static void tree_make(junctions *j, uint64_t begin, uint64_t end) {
 /* --- edges through it ------------------------------------------------------------------------- */
 
 static void junction_keep(junctions *j, uint32_t place, double t) {
-    if (j->found_count == j->found_room) {
-        const uint64_t room = j->found_room ? 2 * j->found_room : 64;
-        if (KD_GROW(j->found, j->found_count, room) != KD_OK) {
+    if (j->found_count == j->found_capacity) {
+        const uint64_t capacity = j->found_capacity ? 2 * j->found_capacity : 64;
+        if (KD_GROW(j->found, j->found_count, capacity) != KD_OK) {
             j->status = KD_ERROR_MEMORY;
             return;
         }
-        j->found_room = room;
+        j->found_capacity = capacity;
     }
     const junction made = {j->edge, t, place};
     j->found[j->found_count++] = made;
@@ -100,7 +101,7 @@ static void junction_keep(junctions *j, uint32_t place, double t) {
 
 static void place_examine(junctions *j, uint32_t place) {
     const check_half *edge = &j->open[j->edge];
-    const vec3 at = j->of->body.positions[place];
+    const vec3 at = j->check->body.positions[place];
     const double m[3] = {(double)at.x - j->from[0], (double)at.y - j->from[1],
                          (double)at.z - j->from[2]};
     double t = 0, distance2 = 0;
@@ -115,18 +116,18 @@ static void place_examine(junctions *j, uint32_t place) {
     if (distance2 > j->near * j->near) return;
     /* a vertex of the edge's own triangle (a sliver) is not a T-junction */
     for (int k = 0; k < 3; ++k)
-        if (check_place(j->of, edge->triangle, k) == place) return;
+        if (check_place(j->check, edge->triangle, k) == place) return;
     junction_keep(j, place, t);
 }
 
 static bool is_within_bounds(const junctions *j) {
-    return j->looks < j->looks_most && j->found_count < j->found_most;
+    return j->tests < j->tests_max && j->found_count < j->found_max;
 }
 
 /* Searches the k-d tree along the edge from t0 to t1. */
 static void edge_walk(junctions *j, uint64_t begin, uint64_t end, double t0, double t1) {
     while (begin < end && t0 <= t1 && is_within_bounds(j)) {
-        ++j->looks;
+        ++j->tests;
         const uint64_t middle = begin + (end - begin) / 2;
         place_examine(j, j->places[middle]);
         if (end - begin == 1) return;
@@ -157,8 +158,8 @@ static void edge_walk(junctions *j, uint64_t begin, uint64_t end, double t0, dou
 }
 
 static void edge_examine(junctions *j, uint64_t edge) {
-    const vec3 a = j->of->body.positions[j->open[edge].from];
-    const vec3 b = j->of->body.positions[j->open[edge].to];
+    const vec3 a = j->check->body.positions[j->open[edge].from];
+    const vec3 b = j->check->body.positions[j->open[edge].to];
     double largest = 0;
     j->edge = edge;
     j->length2 = 0;
@@ -176,17 +177,17 @@ static void edge_examine(junctions *j, uint64_t edge) {
 
 static kd_status edges_examine(junctions *j) {
     for (uint64_t i = 0; i < j->open_count && is_within_bounds(j); ++i) {
-        KD_TRY(check_interruption(j->of));
+        KD_TRY(check_interruption(j->check));
         edge_examine(j, i);
         if (j->status != KD_OK) break;
     }
-    j->of->report->looks = j->looks;
+    j->check->report->tests = j->tests;
     return j->status;
 }
 
-static void junction_tell(junctions *j, const junction *found) {
-    const vec3 at = j->of->body.positions[found->place];
-    check_triangle_note(j->of, j->open[found->edge].triangle, "t-junction", CHECK_WARNING,
+static void junction_tell(junctions *j, const junction *junction) {
+    const vec3 at = j->check->body.positions[junction->place];
+    check_triangle_note(j->check, j->open[junction->edge].triangle, "t-junction", CHECK_WARNING,
                         "found the vertex (%g, %g, %g) on an edge, expected the edge to end there",
                         (double)at.x, (double)at.y, (double)at.z);
 }
@@ -194,7 +195,7 @@ static void junction_tell(junctions *j, const junction *found) {
 static void junctions_tell(junctions *j) {
     for (uint64_t i = 0; i < j->found_count; ++i) junction_tell(j, &j->found[i]);
     if (!is_within_bounds(j))
-        check_note(j->of, j->of->path, 0, "t-junctions-unfinished", CHECK_NOTE,
+        check_note(j->check, j->check->path, 0, "t-junctions-unfinished", CHECK_NOTE,
                    "found too many vertices along open edges to check all of them for T-junctions; "
                    "some reported holes may be T-junctions");
 }
@@ -225,7 +226,7 @@ static void edges_cut(junctions *j, check_half *pieces) {
 
 /* Removes pairs of coincident pieces, which close each other. */
 static kd_status rim_make(junctions *j) {
-    examination *of = j->of;
+    examination *check = j->check;
     const uint64_t count = j->open_count + j->found_count;
     check_half *pieces = NULL;
     uint64_t *keys = NULL;
@@ -234,17 +235,17 @@ static kd_status rim_make(junctions *j) {
     KD_TRY_GOTO(KD_RESERVE(pieces, count));
     KD_TRY_GOTO(KD_RESERVE(keys, count));
     KD_TRY_GOTO(KD_RESERVE(order, count));
-    KD_TRY_GOTO(KD_RESERVE(of->rim, count));
+    KD_TRY_GOTO(KD_RESERVE(check->rim, count));
     edges_cut(j, pieces);
     for (uint64_t i = 0; i < count; ++i) {
         const uint64_t a = pieces[i].from, b = pieces[i].to;
         keys[i] = a < b ? a << 32 | b : b << 32 | a;
         order[i] = (uint32_t)i;
     }
-    KD_TRY_GOTO(check_sort(keys, order, count, (uint64_t)of->body.position_count << 32));
+    KD_TRY_GOTO(check_sort(keys, order, count, (uint64_t)check->body.position_count << 32));
     for (uint64_t begin = 0, end; begin < count; begin = end) {
         for (end = begin + 1; end < count && keys[end] == keys[begin];) ++end;
-        if ((end - begin) % 2 == 1) of->rim[of->rim_count++] = pieces[order[begin]];
+        if ((end - begin) % 2 == 1) check->rim[check->rim_count++] = pieces[order[begin]];
     }
 done:
     memory_free(pieces);
@@ -254,13 +255,13 @@ done:
 }
 
 static kd_status open_gather(junctions *j) {
-    const examination *of = j->of;
+    const examination *check = j->check;
     uint8_t *seen = NULL;
-    KD_TRY(KD_RESERVE_ZEROED(seen, of->body.position_count));
-    for (uint64_t begin = 0, end; begin < of->half_count; begin = end) {
-        end = check_edge_end(of, begin);
+    KD_TRY(KD_RESERVE_ZEROED(seen, check->body.position_count));
+    for (uint64_t begin = 0, end; begin < check->half_count; begin = end) {
+        end = check_edge_end(check, begin);
         if (end - begin != 1) continue;
-        const check_half half = check_half_of(of, of->edge_halves[begin]);
+        const check_half half = check_half_of(check, check->edge_halves[begin]);
         j->open[j->open_count++] = half;
         const uint32_t ends[2] = {half.from, half.to};
         for (int k = 0; k < 2; ++k) {
@@ -272,27 +273,27 @@ static kd_status open_gather(junctions *j) {
     return KD_OK;
 }
 
-static uint64_t open_edges(const examination *of) {
+static uint64_t open_edges(const examination *check) {
     uint64_t count = 0;
-    for (uint64_t begin = 0, end; begin < of->half_count; begin = end) {
-        end = check_edge_end(of, begin);
+    for (uint64_t begin = 0, end; begin < check->half_count; begin = end) {
+        end = check_edge_end(check, begin);
         count += end - begin == 1;
     }
     return count;
 }
 
-kd_status check_tjunctions(examination *of) {
+kd_status check_tjunctions(examination *check) {
     junctions j;
     kd_status status;
     memset(&j, 0, sizeof j);
-    j.of = of;
-    const uint64_t count = open_edges(of);
+    j.check = check;
+    const uint64_t count = open_edges(check);
     KD_TRY_GOTO(KD_RESERVE(j.open, count));
     KD_TRY_GOTO(KD_RESERVE(j.places, 2 * count));
     KD_TRY_GOTO(KD_RESERVE(j.axes, 2 * count));
     KD_TRY_GOTO(open_gather(&j));
-    j.found_most = 4 * count + 1000000;
-    j.looks_most = CHECK_LOOKS_EACH * count + CHECK_WORK;
+    j.found_max = 4 * count + 1000000;
+    j.tests_max = CHECK_TESTS_EACH * count + CHECK_WORK;
     tree_make(&j, 0, j.place_count);
     KD_TRY_GOTO(edges_examine(&j));
     if (j.found) qsort(j.found, j.found_count, sizeof *j.found, junction_order);

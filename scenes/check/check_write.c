@@ -18,7 +18,7 @@ static int character_bytes(const unsigned char *at) {
 }
 
 /* File names may have any encoding; JSON requires UTF-8. */
-static bool string_add(cJSON *to, const char *key, const char *text) {
+static bool string_add(cJSON *json, const char *key, const char *text) {
     const size_t bytes = strlen(text) + 1;
     char *clean = (char *)malloc(bytes);
     if (!clean) return false;
@@ -28,7 +28,7 @@ static bool string_add(cJSON *to, const char *key, const char *text) {
         if (length == 0) *c = '?';
         c += length ? length : 1;
     }
-    const bool added = cJSON_AddStringToObject(to, key, clean) != NULL;
+    const bool added = cJSON_AddStringToObject(json, key, clean) != NULL;
     free(clean);
     return added;
 }
@@ -62,7 +62,7 @@ static bool problems_add(cJSON *root, const check_report *report) {
             !cJSON_AddNumberToObject(item, "line", (double)problem->line) ||
             !string_add(item, "kind", problem->kind) ||
             !string_add(item, "severity", check_severity_name(problem->severity)) ||
-            !string_add(item, "what", problem->what) ||
+            !string_add(item, "what", problem->message) ||
             !cJSON_AddBoolToObject(item, "fatal", problem->severity == CHECK_ERROR))
             return false;
     }
@@ -104,7 +104,7 @@ kd_status check_write_text(const check_report *report, FILE *stream) {
             fprintf(stream, "%s:%u: ", problem->file, problem->line);
         else
             fprintf(stream, "%s: ", problem->file);
-        fprintf(stream, "%s: %s (%s)\n", check_severity_name(problem->severity), problem->what,
+        fprintf(stream, "%s: %s (%s)\n", check_severity_name(problem->severity), problem->message,
                 problem->kind);
     }
     for (uint32_t i = 0; i < report->kind_count; ++i) {

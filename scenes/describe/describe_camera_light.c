@@ -14,10 +14,11 @@ static kd_status check_camera(const json_place *at, const cJSON *object,
     if (json_has(object, "up") && vec3_is_zero(words->up))
         return json_fail(at, "`up` must not be [0, 0, 0]");
     if (!whole) return KD_OK;
-    const vec3 way = vec3_sub(words->look_at, words->eye);
+    const vec3 direction = vec3_sub(words->look_at, words->eye);
     const vec3 up = vec3_is_zero(words->up) ? vec3_make(0, 1, 0) : vec3_normalize(words->up);
-    if (vec3_is_zero(way)) return json_fail(at, "`look_at` must not be the same point as `eye`");
-    if (vec3_is_zero(vec3_cross(vec3_normalize(way), up)))
+    if (vec3_is_zero(direction))
+        return json_fail(at, "`look_at` must not be the same point as `eye`");
+    if (vec3_is_zero(vec3_cross(vec3_normalize(direction), up)))
         return json_fail(at, "`up` must not be parallel to the viewing direction");
     return KD_OK;
 }
@@ -31,13 +32,13 @@ static kd_status key_gives(const json_place *at, const cJSON *object, const char
 }
 
 /* Each key starts with the values of the previous one. */
-static kd_status read_keys(describe_reader *in, const json_place *at, described_camera words) {
-    scene_draft *to = in->draft;
+static kd_status read_keys(describe_reader *reader, const json_place *at, described_camera words) {
+    scene_draft *to = reader->draft;
     const json_place keys = json_place_key(at, "keys");
     const cJSON *list = words.keys, *item = NULL;
     const int count = cJSON_GetArraySize(list);
-    if (count < 1 || count > KEYFRAMES_MOST)
-        return json_fail(&keys, "found %d keys, expected 1 to %d", count, KEYFRAMES_MOST);
+    if (count < 1 || count > KEYFRAMES_MAX)
+        return json_fail(&keys, "found %d keys, expected 1 to %d", count, KEYFRAMES_MAX);
     KD_TRY(KD_RESERVE_ZEROED(to->keys, (uint64_t)count));
     cJSON_ArrayForEach(item, list) {
         const uint32_t number = to->key_count;
@@ -61,17 +62,17 @@ static kd_status read_keys(describe_reader *in, const json_place *at, described_
     return KD_OK;
 }
 
-kd_status describe_camera(describe_reader *in, const json_place *at, const cJSON *object) {
+kd_status describe_camera(describe_reader *reader, const json_place *at, const cJSON *object) {
     described_camera words;
     memset(&words, 0, sizeof words);
     KD_TRY(json_read(at, object, describe_camera_keys, &words));
-    scene_draft *to = in->draft;
+    scene_draft *to = reader->draft;
     to->view = camera_of(&words);
     to->eye_given = json_has(object, "eye");
     to->look_at_given = json_has(object, "look_at");
     to->fov_given = json_has(object, "fov");
     KD_TRY(check_camera(at, object, &words, to->eye_given && to->look_at_given));
-    return words.keys ? read_keys(in, at, words) : KD_OK;
+    return words.keys ? read_keys(reader, at, words) : KD_OK;
 }
 
 static const float radians = KD_PI / 180;
@@ -130,7 +131,7 @@ static kd_status read_directional(const json_place *at, const described_light *w
 }
 
 /* Adds a black quad that emits. */
-static kd_status read_area(describe_reader *in, const json_place *at, const cJSON *object,
+static kd_status read_area(describe_reader *reader, const json_place *at, const cJSON *object,
                            const described_light *words) {
     bool by_power = false;
     KD_TRY(strength_of(at, object, "radiance", &by_power));
@@ -145,10 +146,10 @@ static kd_status read_area(describe_reader *in, const json_place *at, const cJSO
     lamp.record.two_sided = words->two_sided;
     lamp.record.emission =
         by_power ? vec3_scale(words->power, 1 / (KD_PI * area * sides)) : words->radiance;
-    in->geometry.material = mesh_builder_copy_material(&in->geometry, &lamp);
+    reader->geometry.material = mesh_builder_copy_material(&reader->geometry, &lamp);
     const vec3 a = words->corner, b = vec3_add(a, words->edge_u), d = vec3_add(a, words->edge_v);
-    mesh_builder_quad(&in->geometry, a, b, vec3_add(b, words->edge_v), d, vec2_make(1, 1));
-    return in->geometry.status;
+    mesh_builder_quad(&reader->geometry, a, b, vec3_add(b, words->edge_v), d, vec2_make(1, 1));
+    return reader->geometry.status;
 }
 
 static kd_status read_kind(const json_place *at, const cJSON *object, int32_t *kind) {
@@ -162,7 +163,7 @@ static kd_status read_kind(const json_place *at, const cJSON *object, int32_t *k
     return KD_OK;
 }
 
-kd_status describe_light(describe_reader *in, const json_place *at, const cJSON *object) {
+kd_status describe_light(describe_reader *reader, const json_place *at, const cJSON *object) {
     described_light words;
     light made;
     int32_t kind = 0;
@@ -180,10 +181,11 @@ kd_status describe_light(describe_reader *in, const json_place *at, const cJSON 
     case DESCRIBED_POINT: KD_TRY(read_point(at, object, &words, &made)); break;
     case DESCRIBED_SPOT: KD_TRY(read_spot(at, object, &words, &made)); break;
     case DESCRIBED_DIRECTIONAL: KD_TRY(read_directional(at, &words, &made)); break;
-    default: KD_TRY(read_area(in, at, object, &words)); return KD_OK;
+    default: KD_TRY(read_area(reader, at, object, &words)); return KD_OK;
     }
     if (vec3_is_zero(made.emitted))
-        log_message(LOG_WARNING, "%s: lights[%d] is black and emits no light", in->path, at->index);
-    KD_TRY(scene_draft_add_light(in->draft, &made));
+        log_message(LOG_WARNING, "%s: lights[%d] is black and emits no light", reader->path,
+                    at->index);
+    KD_TRY(scene_draft_add_light(reader->draft, &made));
     return KD_OK;
 }

@@ -72,8 +72,8 @@ static void render_keys_fill(render_keys *out) {
         key->offset = row->offset;
         key->bytes = row->bytes;
         key->count = row->count;
-        key->least = row->least;
-        key->most = row->most;
+        key->minimum = row->minimum;
+        key->maximum = row->maximum;
         key->choices = row->choice ? out->choices[i] : NULL;
         if (row->by_build) key->expected = "a name that `kandela info` lists";
         key->unit = row->unit;
@@ -83,10 +83,10 @@ static void render_keys_fill(render_keys *out) {
     }
 }
 
-kd_status describe_render(describe_reader *in, const json_place *at, const cJSON *object,
-                          kd_render_options *to) {
+kd_status describe_render(describe_reader *reader, const json_place *at, const cJSON *object,
+                          kd_render_options *options) {
     render_keys *keys = NULL;
-    kd_render_options words = *to;
+    kd_render_options words = *options;
     KD_TRY(KD_RESERVE(keys, 1));
     render_keys_fill(keys);
     const kd_status status = json_read(at, object, keys->rows, &words);
@@ -97,10 +97,10 @@ kd_status describe_render(describe_reader *in, const json_place *at, const cJSON
         return json_fail(at, "`crop` is [%d, %d, %d, %d]; expected x0 < x1 and y0 < y1", crop[0],
                          crop[1], crop[2], crop[3]);
     if (json_has(object, "photon_map")) {
-        KD_TRY(describe_path(in, words.photon_map, &in->draft->photon_map));
-        words.photon_map = in->draft->photon_map;
+        KD_TRY(describe_path(reader, words.photon_map, &reader->draft->photon_map));
+        words.photon_map = reader->draft->photon_map;
     }
-    *to = words;
+    *options = words;
     return KD_OK;
 }
 
@@ -109,7 +109,7 @@ typedef struct list_sink {
     void *context;
 } list_sink;
 
-static void list_row(const list_sink *to, const json_key *row) {
+static void list_row(const list_sink *sink, const json_key *row) {
     char expected[256], text[768];
     if (row->expected)
         snprintf(expected, sizeof expected, "%s", row->expected);
@@ -118,16 +118,16 @@ static void list_row(const list_sink *to, const json_key *row) {
     snprintf(text, sizeof text, "| `%s` | %s | %s | %s | %s |", row->name, expected,
              row->unit ? row->unit : "", row->initial ? row->initial : "",
              row->help ? row->help : "");
-    to->line(to->context, text);
+    sink->line(sink->context, text);
 }
 
-static void list_table(const list_sink *to, const char *title, const json_key *keys) {
-    to->line(to->context, "");
-    to->line(to->context, title);
-    to->line(to->context, "");
-    to->line(to->context, "| key | value | unit | default | meaning |");
-    to->line(to->context, "|---|---|---|---|---|");
-    for (const json_key *row = keys; row->name; ++row) list_row(to, row);
+static void list_table(const list_sink *sink, const char *title, const json_key *keys) {
+    sink->line(sink->context, "");
+    sink->line(sink->context, title);
+    sink->line(sink->context, "");
+    sink->line(sink->context, "| key | value | unit | default | meaning |");
+    sink->line(sink->context, "|---|---|---|---|---|");
+    for (const json_key *row = keys; row->name; ++row) list_row(sink, row);
 }
 
 void describe_json_list(void (*line)(void *context, const char *text), void *context) {
@@ -161,7 +161,7 @@ void describe_json_list(void (*line)(void *context, const char *text), void *con
 
 /* --- environment ------------------------------------------------------------------------------ */
 
-static kd_status read_sky(describe_reader *in, const json_place *at, const cJSON *object) {
+static kd_status read_sky(describe_reader *reader, const json_place *at, const cJSON *object) {
     const json_place here = json_place_key(at, "sky");
     described_sky words;
     memset(&words, 0, sizeof words);
@@ -170,57 +170,59 @@ static kd_status read_sky(describe_reader *in, const json_place *at, const cJSON
     words.disc = true;
     words.ground = vec3_all(0.2f);
     KD_TRY(json_read(&here, object, describe_sky_keys, &words));
-    clear_sky *to = &in->draft->clear;
+    clear_sky *to = &reader->draft->clear;
     to->sun = vec3_normalize(words.sun);
     if (!(to->sun.y > 0)) return json_fail(&here, "the sun must be above the horizon (y > 0)");
     to->turbidity = words.turbidity;
     to->disc = words.disc;
     to->ground = words.ground;
-    in->draft->sky_is_clear = true;
+    reader->draft->sky_is_clear = true;
     return KD_OK;
 }
 
-static kd_status read_environment(describe_reader *in, const json_place *at, const cJSON *object) {
+static kd_status read_environment(describe_reader *reader, const json_place *at,
+                                  const cJSON *object) {
     described_environment words;
     memset(&words, 0, sizeof words);
     words.radiance = vec3_all(1);
     KD_TRY(json_read(at, object, describe_environment_keys, &words));
-    in->draft->sky = true;
-    in->draft->sky_radiance = words.radiance;
-    in->draft->sky_rotation = words.rotation_degrees * (KD_PI / 180);
+    reader->draft->sky = true;
+    reader->draft->sky_radiance = words.radiance;
+    reader->draft->sky_rotation = words.rotation_degrees * (KD_PI / 180);
     if (words.sky && words.image) return json_fail(at, "set exactly one of `image` and `sky`");
-    if (words.sky) KD_TRY(read_sky(in, at, words.sky));
-    in->draft->sky_equal_area = words.projection == 1;
-    if (words.image) KD_TRY(describe_path(in, words.image, &in->draft->sky_image));
+    if (words.sky) KD_TRY(read_sky(reader, at, words.sky));
+    reader->draft->sky_equal_area = words.projection == 1;
+    if (words.image) KD_TRY(describe_path(reader, words.image, &reader->draft->sky_image));
     return KD_OK;
 }
 
 /* --- the whole -------------------------------------------------------------------------------- */
 
-kd_status describe_path(const describe_reader *in, const char *name, char **path) {
-    KD_REQUIRE(path_is_allowed(in->path, name), KD_ERROR_INPUT,
+kd_status describe_path(const describe_reader *reader, const char *name, char **path) {
+    KD_REQUIRE(path_is_allowed(reader->path, name), KD_ERROR_INPUT,
                "%s: the file \"%.200s\" is outside the scene's folder; move it there, or use "
                "--allow-outside",
-               in->path, name);
-    *path = file_path_beside(in->path, name);
+               reader->path, name);
+    *path = file_path_beside(reader->path, name);
     KD_REQUIRE(*path, KD_ERROR_MEMORY, "out of memory for the path %.200s", name);
     return KD_OK;
 }
 
-static kd_status read_list(describe_reader *in, const json_place *at, const cJSON *list,
+static kd_status read_list(describe_reader *reader, const json_place *at, const cJSON *list,
                            kd_status (*read)(describe_reader *, const json_place *,
                                              const cJSON *)) {
     const cJSON *item = NULL;
     int index = 0;
     cJSON_ArrayForEach(item, list) {
         const json_place here = json_place_item(at, index++);
-        KD_TRY(read(in, &here, item));
+        KD_TRY(read(reader, &here, item));
     }
     return KD_OK;
 }
 
-static kd_status read_scene(describe_reader *in, const cJSON *root, kd_render_options *options) {
-    const json_place file = json_place_file(in->path);
+static kd_status read_scene(describe_reader *reader, const cJSON *root,
+                            kd_render_options *options) {
+    const json_place file = json_place_file(reader->path);
     const json_place materials = json_place_key(&file, "materials");
     const json_place media = json_place_key(&file, "media"), fog = json_place_key(&file, "fog");
     const json_place meshes = json_place_key(&file, "meshes");
@@ -235,22 +237,22 @@ static kd_status read_scene(describe_reader *in, const cJSON *root, kd_render_op
     if (!words.version)
         return json_fail(&version, "missing; expected 1, the version of the format");
     if (!words.meshes) return json_fail(&meshes, "missing; expected a list of objects");
-    in->names = words.materials;
-    in->draft->fog = KD_NONE;
-    if (words.media) KD_TRY(describe_media(in, &media, words.media));
-    if (words.fog) KD_TRY(describe_medium_find(in, &fog, words.fog, &in->draft->fog));
-    if (words.render) KD_TRY(describe_render(in, &render, words.render, options));
-    if (words.camera) KD_TRY(describe_camera(in, &view, words.camera));
-    if (words.environment) KD_TRY(read_environment(in, &environment, words.environment));
-    if (words.materials) KD_TRY(describe_materials(in, &materials, words.materials));
-    KD_TRY(read_list(in, &meshes, words.meshes, describe_mesh));
-    if (words.lights) KD_TRY(read_list(in, &lights, words.lights, describe_light));
+    reader->names = words.materials;
+    reader->draft->fog = KD_NONE;
+    if (words.media) KD_TRY(describe_media(reader, &media, words.media));
+    if (words.fog) KD_TRY(describe_medium_find(reader, &fog, words.fog, &reader->draft->fog));
+    if (words.render) KD_TRY(describe_render(reader, &render, words.render, options));
+    if (words.camera) KD_TRY(describe_camera(reader, &view, words.camera));
+    if (words.environment) KD_TRY(read_environment(reader, &environment, words.environment));
+    if (words.materials) KD_TRY(describe_materials(reader, &materials, words.materials));
+    KD_TRY(read_list(reader, &meshes, words.meshes, describe_mesh));
+    if (words.lights) KD_TRY(read_list(reader, &lights, words.lights, describe_light));
     return KD_OK;
 }
 
 kd_status describe_json_parse(scene_draft *out, const char *text, size_t bytes,
                               const describe_source *source, kd_render_options *options,
-                              job *watched) {
+                              job_control *job) {
     describe_reader reader;
     cJSON *root = NULL;
     memset(&reader, 0, sizeof reader);
@@ -260,7 +262,7 @@ kd_status describe_json_parse(scene_draft *out, const char *text, size_t bytes,
     reader.load = source->load;
     reader.given = source->given;
     reader.given_count = source->given_count;
-    reader.watched = watched;
+    reader.job = job;
     KD_TRY(json_parse(&root, text, bytes, source->path));
     kd_status status = read_scene(&reader, root, options);
     cJSON_Delete(root);
@@ -273,12 +275,12 @@ kd_status describe_json_parse(scene_draft *out, const char *text, size_t bytes,
 }
 
 kd_status describe_json_read(scene_draft *out, const char *path, kd_render_options *options,
-                             job *watched) {
+                             job_control *job) {
     const describe_source source = {path, scene_load_mesh, NULL, 0};
     file_view file;
     KD_TRY(file_open(&file, path));
     const kd_status status =
-        describe_json_parse(out, file.bytes, file.count, &source, options, watched);
+        describe_json_parse(out, file.bytes, file.count, &source, options, job);
     file_close(&file);
     KD_TRY(status);
     return KD_OK;

@@ -9,9 +9,9 @@
    the status, and its render settings into `options`. Paths in the description are relative to its
    directory. */
 kd_status describe_json_read(scene_draft *out, const char *path, kd_render_options *options,
-                             job *watched);
+                             job_control *job);
 
-typedef kd_status (*describe_loader)(mesh *out, const char *path, job *watched);
+typedef kd_status (*describe_loader)(mesh *out, const char *path, job_control *job);
 
 typedef struct describe_source {
     const char *path;     /* names the text in errors; relative paths start in its directory */
@@ -23,7 +23,7 @@ typedef struct describe_source {
 /* The same for a description in memory. */
 kd_status describe_json_parse(scene_draft *out, const char *text, size_t bytes,
                               const describe_source *source, kd_render_options *options,
-                              job *watched);
+                              job_control *job);
 
 /* Writes the tables of keys as Markdown, line by line without newlines; scenes/DESCRIPTION.md
    includes them. Not thread-safe. */

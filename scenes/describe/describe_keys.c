@@ -1,16 +1,16 @@
 #include "scenes/describe/describe_keys.h"
 
-#define AT_LEAST_0 .most = HUGE_VAL
-#define ABOVE_0 .most = HUGE_VAL, .open = true
-#define UP_TO_1 .most = 1
-#define COUNTED .least = 1, .most = 1e9
+#define AT_LEAST_0 .maximum = HUGE_VAL
+#define ABOVE_0 .maximum = HUGE_VAL, .open = true
+#define UP_TO_1 .maximum = 1
+#define COUNTED .minimum = 1, .maximum = 1e9
 /* clang-format off */
 #define KEY(key, json_type, target, member) .name = key, .kind = json_type, JSON_FIELD(target, member)
 #define REMARK {.name = "about", .kind = JSON_REMARK, .help = "comment, ignored"}
 /* clang-format on */
 
 const json_key describe_scene_keys[] = {
-    {KEY("kandela", JSON_INT, described_scene, version), .least = 1, .most = 1,
+    {KEY("kandela", JSON_INT, described_scene, version), .minimum = 1, .maximum = 1,
      .help = "version of this format; required"},
     REMARK,
     {KEY("meshes", JSON_LIST, described_scene, meshes), .inner = describe_mesh_keys,
@@ -47,7 +47,7 @@ const json_key describe_mesh_keys[] = {
      .help = "flips the front sides"},
     {KEY("transform", JSON_VALUE, described_mesh, transform), .inner = describe_step_keys,
      .expected = "a list of steps", .help = "steps in order of application"},
-    {KEY("placements", JSON_VALUE, described_mesh, placements),
+    {KEY("placements", JSON_VALUE, described_mesh, instances),
      .expected = "a list of lists of steps, or a file's name",
      .help = "transforms of instances, applied after `transform`; a file has 12 numbers per line, "
              "3 rows of 4"},
@@ -98,9 +98,9 @@ const json_key describe_step_key_keys[] = {
     {.name = NULL}};
 
 const json_key describe_scatter_keys[] = {
-    {KEY("count", JSON_COUNT, described_scatter, count), .least = 0, .most = 1e9,
+    {KEY("count", JSON_COUNT, described_scatter, count), .minimum = 0, .maximum = 1e9,
      .help = "number of instances; required"},
-    {KEY("seed", JSON_COUNT, described_scatter, seed), .most = 1e15, .initial = "0"},
+    {KEY("seed", JSON_COUNT, described_scatter, seed), .maximum = 1e15, .initial = "0"},
     {KEY("lo", JSON_VECTOR, described_scatter, lo), .unit = "m", .initial = "[-1, 0, -1]",
      .help = "minimum of the box of positions"},
     {KEY("hi", JSON_VECTOR, described_scatter, hi), .unit = "m", .initial = "[1, 0, 1]"},
@@ -130,8 +130,8 @@ const json_key describe_material_keys[] = {
      .initial = "full", .help = "`single`: no multiple scattering between microfacets"},
     {KEY("metallic", JSON_FLOAT, described_material, metallic), UP_TO_1, .initial = "0",
      .help = "plastic and principled: weight of metal"},
-    {KEY("ior", JSON_FLOAT, described_material, ior), .least = 0.1, .most = 10, .initial = "1.5",
-     .help = "index of refraction, inside relative to outside"},
+    {KEY("ior", JSON_FLOAT, described_material, ior), .minimum = 0.1, .maximum = 10,
+     .initial = "1.5", .help = "index of refraction, inside relative to outside"},
     {KEY("cauchy", JSON_FLOAT, described_material, cauchy), .count = 3,
      .help = "instead of `ior`, for glass: A, B, C of n = A + B/w^2 + C/w^4, w in micrometres"},
     {KEY("sellmeier", JSON_FLOAT, described_material, sellmeier), .count = 6,
@@ -156,14 +156,14 @@ const json_key describe_material_keys[] = {
     {KEY("metal", JSON_CHOICE, described_material, metal), .choices = METAL_NAMES,
      .help = "colour of a `conductor`; without `kind`: a metallic `principled` material of this "
              "colour"},
-    {KEY("specular_weight", JSON_FLOAT, described_material, layers.specular), .most = 10,
+    {KEY("specular_weight", JSON_FLOAT, described_material, layers.specular), .maximum = 10,
      .initial = "1", .help = "principled: factor of the normal reflectance by `ior`"},
     {KEY("specular_tint", JSON_COLOUR, described_material, layers.specular_tint), UP_TO_1,
      .initial = "1", .help = "colour of that reflectance; for metals that at 82 degrees"},
     {KEY("anisotropy", JSON_FLOAT, described_material, layers.anisotropy), UP_TO_1, .initial = "0",
      .help = "principled: elongated highlights; 0: isotropic"},
-    {KEY("anisotropy_degrees", JSON_FLOAT, described_material, turn_degrees), .least = -360,
-     .most = 360, .unit = "degrees", .initial = "0", .help = "angle from u to the tangent"},
+    {KEY("anisotropy_degrees", JSON_FLOAT, described_material, turn_degrees), .minimum = -360,
+     .maximum = 360, .unit = "degrees", .initial = "0", .help = "angle from u to the tangent"},
     {KEY("sheen", JSON_COLOUR, described_material, layers.sheen), UP_TO_1, .initial = "0",
      .help = "principled: colour of the sheen layer"},
     {KEY("sheen_roughness", JSON_FLOAT, described_material, layers.sheen_roughness), UP_TO_1,
@@ -172,7 +172,7 @@ const json_key describe_material_keys[] = {
      .help = "principled: weight of the clear coat"},
     {KEY("coat_roughness", JSON_FLOAT, described_material, layers.coat_roughness), UP_TO_1,
      .initial = "0"},
-    {KEY("coat_ior", JSON_FLOAT, described_material, layers.coat_ior), .least = 1, .most = 3,
+    {KEY("coat_ior", JSON_FLOAT, described_material, layers.coat_ior), .minimum = 1, .maximum = 3,
      .initial = "1.5"},
     {KEY("transmission_weight", JSON_FLOAT, described_material, layers.transmission), UP_TO_1,
      .initial = "0",
@@ -180,8 +180,8 @@ const json_key describe_material_keys[] = {
              "`diffuse`"},
     {KEY("thin", JSON_BOOL, described_material, thin), .initial = "false",
      .help = "principled: thin sheet without refraction, tinted by `diffuse`"},
-    {KEY("normal_scale", JSON_FLOAT, described_material, layers.normal_scale), .least = -100,
-     .most = 100, .initial = "1", .help = "principled: factor of the slopes of `normal_map`"},
+    {KEY("normal_scale", JSON_FLOAT, described_material, layers.normal_scale), .minimum = -100,
+     .maximum = 100, .initial = "1", .help = "principled: factor of the slopes of `normal_map`"},
     {KEY("unlit", JSON_BOOL, described_material, unlit), .initial = "false",
      .help = "`emission` is visible to the camera but does not illuminate"},
     {KEY("specular_tint_map", JSON_TEXT, described_material, maps[MESH_MAP_SPECULAR_TINT]),
@@ -216,7 +216,7 @@ const json_key describe_medium_keys[] = {
      .initial = "0", .help = "absorption coefficient"},
     {KEY("scattering", JSON_COLOUR, described_medium, scattering), AT_LEAST_0, .unit = "1/m",
      .initial = "0", .help = "scattering coefficient"},
-    {KEY("g", JSON_FLOAT, described_medium, g), .least = -0.99, .most = 0.99, .initial = "0",
+    {KEY("g", JSON_FLOAT, described_medium, g), .minimum = -0.99, .maximum = 0.99, .initial = "0",
      .help = "mean cosine of the phase function (Henyey and Greenstein)"},
     {.name = NULL}};
 
@@ -227,7 +227,7 @@ const json_key describe_medium_keys[] = {
          .initial = "the centre of the scene's box"},                                              \
         {KEY("up", JSON_VECTOR, described_camera, up), .initial = "[0, 1, 0]"},                    \
         {KEY("fov", JSON_FLOAT, described_camera, fov),                                            \
-         .most = 180,                                                                              \
+         .maximum = 180,                                                                           \
          .open = true,                                                                             \
          .unit = "degrees",                                                                        \
          .initial = "40",                                                                          \
@@ -287,9 +287,9 @@ static const json_key spot_keys[] = {
     {KEY("intensity", JSON_COLOUR, described_light, intensity), AT_LEAST_0, .unit = "W/sr",
      .help = "on the axis"},
     LIGHT_POWER,
-    {KEY("inner_degrees", JSON_FLOAT, described_light, inner_degrees), .most = 180,
+    {KEY("inner_degrees", JSON_FLOAT, described_light, inner_degrees), .maximum = 180,
      .unit = "degrees", .initial = "20", .help = "angle from the axis of full intensity"},
-    {KEY("outer_degrees", JSON_FLOAT, described_light, outer_degrees), .most = 180,
+    {KEY("outer_degrees", JSON_FLOAT, described_light, outer_degrees), .maximum = 180,
      .unit = "degrees", .initial = "30", .help = "angle from the axis of zero intensity"},
     {.name = NULL}};
 
@@ -332,7 +332,7 @@ const json_key describe_environment_keys[] = {
 const json_key describe_sky_keys[] = {
     {KEY("sun", JSON_VECTOR, described_sky, sun), .initial = "[0.5, 0.5, 0.5]",
      .help = "direction to the sun, above the horizon"},
-    {KEY("turbidity", JSON_FLOAT, described_sky, turbidity), .least = 1.7, .most = 10,
+    {KEY("turbidity", JSON_FLOAT, described_sky, turbidity), .minimum = 1.7, .maximum = 10,
      .initial = "3", .help = "2: very clear, 3: clear, 6: hazy"},
     {KEY("disc", JSON_BOOL, described_sky, disc), .initial = "true", .help = "include the sun"},
     {KEY("ground", JSON_COLOUR, described_sky, ground), UP_TO_1, .initial = "0.2",

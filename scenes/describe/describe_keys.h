@@ -37,7 +37,7 @@ typedef struct described_material {
 
 typedef struct described_mesh {
     const char *file;
-    const cJSON *quad, *box, *sphere, *transform, *material, *materials, *placements, *scatter;
+    const cJSON *quad, *box, *sphere, *transform, *material, *materials, *instances, *scatter;
     float uv[2];
     bool inward;
 } described_mesh;

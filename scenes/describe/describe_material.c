@@ -6,8 +6,8 @@
 #include "scenes/describe/describe_reader.h"
 #include "shaders/material.h"
 
-static void words_from(described_material *words, const mesh_material *from) {
-    const material *record = &from->record;
+static void words_from(described_material *words, const mesh_material *mesh_material) {
+    const material *record = &mesh_material->record;
     memset(words, 0, sizeof *words);
     words->kind = record->kind;
     words->energy = record->energy;
@@ -21,18 +21,18 @@ static void words_from(described_material *words, const mesh_material *from) {
     words->opacity = record->opacity;
     words->bump_scale = record->bump_scale;
     words->two_sided = record->two_sided != 0;
-    words->layers = from->layers;
-    words->turn_degrees = from->layers.turn * (180 / KD_PI);
+    words->layers = mesh_material->layers;
+    words->turn_degrees = mesh_material->layers.turn * (180 / KD_PI);
     words->thin = (record->flags & MATERIAL_THIN) != 0;
     words->unlit = (record->flags & MATERIAL_UNLIT) != 0;
     words->metal = -1;
-    words->map_clamp = from->map_clamp;
-    memcpy(words->map_scale, from->map_scale, sizeof words->map_scale);
-    memcpy(words->map_offset, from->map_offset, sizeof words->map_offset);
+    words->map_clamp = mesh_material->map_clamp;
+    memcpy(words->map_scale, mesh_material->map_scale, sizeof words->map_scale);
+    memcpy(words->map_offset, mesh_material->map_offset, sizeof words->map_offset);
 }
 
-static void words_to(mesh_material *to, const described_material *words) {
-    material *record = &to->record;
+static void words_to(mesh_material *mesh_material, const described_material *words) {
+    material *record = &mesh_material->record;
     record->kind = words->kind;
     record->energy = (uint16_t)words->energy;
     record->diffuse = words->diffuse;
@@ -47,44 +47,46 @@ static void words_to(mesh_material *to, const described_material *words) {
     record->two_sided = words->two_sided;
     record->flags =
         (uint8_t)((words->thin ? MATERIAL_THIN : 0) | (words->unlit ? MATERIAL_UNLIT : 0));
-    to->layers = words->layers;
-    to->layers.turn = words->turn_degrees * (KD_PI / 180);
-    to->map_clamp = words->map_clamp;
-    memcpy(to->map_scale, words->map_scale, sizeof words->map_scale);
-    memcpy(to->map_offset, words->map_offset, sizeof words->map_offset);
+    mesh_material->layers = words->layers;
+    mesh_material->layers.turn = words->turn_degrees * (KD_PI / 180);
+    mesh_material->map_clamp = words->map_clamp;
+    memcpy(mesh_material->map_scale, words->map_scale, sizeof words->map_scale);
+    memcpy(mesh_material->map_offset, words->map_offset, sizeof words->map_offset);
 }
 
 /* Reads the coefficients of a wavelength-dependent index; `ior` becomes the index at 587.6 nm
    (yellow). */
-static kd_status read_dispersion(const json_place *at, const cJSON *object, material *to,
+static kd_status read_dispersion(const json_place *at, const cJSON *object, material *material,
                                  const described_material *words) {
     const bool cauchy = json_has(object, "cauchy"), sellmeier = json_has(object, "sellmeier");
     if (cauchy + sellmeier + json_has(object, "ior") > 1)
         return json_fail(at, "set exactly one of `ior`, `cauchy` and `sellmeier`");
-    if (json_has(object, "ior")) to->dispersion = DISPERSION_NONE;
+    if (json_has(object, "ior")) material->dispersion = DISPERSION_NONE;
     if (!cauchy && !sellmeier) return KD_OK;
-    to->dispersion = cauchy ? DISPERSION_CAUCHY : DISPERSION_SELLMEIER;
-    memset(to->index_terms, 0, sizeof to->index_terms);
+    material->dispersion = cauchy ? DISPERSION_CAUCHY : DISPERSION_SELLMEIER;
+    memset(material->index_terms, 0, sizeof material->index_terms);
     if (cauchy)
-        memcpy(to->index_terms, words->cauchy, sizeof words->cauchy);
+        memcpy(material->index_terms, words->cauchy, sizeof words->cauchy);
     else
-        memcpy(to->index_terms, words->sellmeier, sizeof words->sellmeier);
-    if (!spectrum_index_is_sound(to))
+        memcpy(material->index_terms, words->sellmeier, sizeof words->sellmeier);
+    if (!spectrum_index_is_sound(material))
         return json_fail(at,
                          "the refractive index must be from 0.1 to 10 at all wavelengths from %g "
                          "to %g micrometres",
                          (double)SPECTRUM_SHORTEST, (double)SPECTRUM_LONGEST);
-    to->ior = spectrum_index(to, 0.5876f);
+    material->ior = spectrum_index(material, 0.5876f);
     return KD_OK;
 }
 
-static kd_status read_media(const describe_reader *in, const json_place *at, material *to,
+static kd_status read_media(const describe_reader *reader, const json_place *at, material *material,
                             const described_material *words) {
     const json_place behind = json_place_key(at, "medium");
     const json_place before = json_place_key(at, "medium_outside");
-    if (words->medium) KD_TRY(describe_medium_find(in, &behind, words->medium, &to->medium));
+    if (words->medium)
+        KD_TRY(describe_medium_find(reader, &behind, words->medium, &material->medium));
     if (words->medium_outside)
-        KD_TRY(describe_medium_find(in, &before, words->medium_outside, &to->medium_outside));
+        KD_TRY(describe_medium_find(reader, &before, words->medium_outside,
+                                    &material->medium_outside));
     return KD_OK;
 }
 
@@ -93,14 +95,14 @@ static void take_metal(const cJSON *object, described_material *words) {
     const bool other = json_has(object, "kind") && words->kind != MATERIAL_PRINCIPLED &&
                        words->kind != MATERIAL_CONDUCTOR;
     if (words->metal < 0 || other) return;
-    const metal_colours of = metal_of(words->metal);
+    const metal_colours colours = metal_of(words->metal);
     if (words->kind == MATERIAL_CONDUCTOR) {
-        if (!json_has(object, "specular")) words->specular = of.normal;
+        if (!json_has(object, "specular")) words->specular = colours.normal;
         return;
     }
     words->kind = MATERIAL_PRINCIPLED;
-    if (!json_has(object, "diffuse")) words->diffuse = of.normal;
-    if (!json_has(object, "specular_tint")) words->layers.specular_tint = of.edge;
+    if (!json_has(object, "diffuse")) words->diffuse = colours.normal;
+    if (!json_has(object, "specular_tint")) words->layers.specular_tint = colours.edge;
     if (!json_has(object, "metallic")) words->metallic = 1;
 }
 
@@ -138,9 +140,9 @@ static kd_status check_layers(const json_place *at, const cJSON *object,
 }
 
 /* Applies the keys of the object to material `index`. */
-static kd_status change(describe_reader *in, const json_place *at, const cJSON *object,
+static kd_status change(describe_reader *reader, const json_place *at, const cJSON *object,
                         uint32_t index) {
-    mesh_material *made = &in->geometry.made.materials[index];
+    mesh_material *made = &reader->geometry.made.materials[index];
     described_material words;
     words_from(&words, made);
     KD_TRY(json_read(at, object, describe_material_keys, &words));
@@ -151,11 +153,11 @@ static kd_status change(describe_reader *in, const json_place *at, const cJSON *
     KD_TRY(check_layers(at, object, &words));
     words_to(made, &words);
     KD_TRY(read_dispersion(at, object, &made->record, &words));
-    KD_TRY(read_media(in, at, &made->record, &words));
+    KD_TRY(read_media(reader, at, &made->record, &words));
     for (int map = 0; map < MESH_MAPS; ++map) {
         if (!words.maps[map]) continue;
         char *path = NULL;
-        KD_TRY(describe_path(in, words.maps[map], &path));
+        KD_TRY(describe_path(reader, words.maps[map], &path));
         char **old = mesh_material_map(made, (mesh_map)map);
         memory_free(*old);
         *old = path;
@@ -163,7 +165,7 @@ static kd_status change(describe_reader *in, const json_place *at, const cJSON *
     return KD_OK;
 }
 
-static kd_status add_default(describe_reader *in, const char *name, uint32_t *index) {
+static kd_status add_default(describe_reader *reader, const char *name, uint32_t *index) {
     mesh_material plain;
     char *own = NULL;
     const size_t bytes = strlen(name) + 1;
@@ -171,32 +173,32 @@ static kd_status add_default(describe_reader *in, const char *name, uint32_t *in
     memcpy(own, name, bytes);
     mesh_material_default(&plain);
     plain.name = own;
-    *index = mesh_builder_copy_material(&in->geometry, &plain);
+    *index = mesh_builder_copy_material(&reader->geometry, &plain);
     memory_free(own);
-    return in->geometry.status;
+    return reader->geometry.status;
 }
 
-kd_status describe_materials(describe_reader *in, const json_place *at, const cJSON *map) {
+kd_status describe_materials(describe_reader *reader, const json_place *at, const cJSON *map) {
     const cJSON *item = NULL;
     cJSON_ArrayForEach(item, map) {
         const json_place here = json_place_key(at, item->string);
         uint32_t index = 0;
         if (cJSON_GetObjectItemCaseSensitive(map, item->string) != item)
             return json_fail(&here, "given twice");
-        KD_TRY(add_default(in, item->string, &index));
-        KD_TRY(change(in, &here, item, index));
+        KD_TRY(add_default(reader, item->string, &index));
+        KD_TRY(change(reader, &here, item, index));
     }
     return KD_OK;
 }
 
 /* Named materials are the first ones of the geometry, in file order, so the position is the
    index. */
-static kd_status find(const describe_reader *in, const json_place *at, const char *name,
+static kd_status find(const describe_reader *reader, const json_place *at, const char *name,
                       uint32_t *index) {
     const char *best = NULL;
     const cJSON *item = NULL;
     uint32_t number = 0;
-    cJSON_ArrayForEach(item, in->names) {
+    cJSON_ArrayForEach(item, reader->names) {
         if (strcmp(item->string, name) == 0) {
             *index = number;
             return KD_OK;
@@ -209,28 +211,29 @@ static kd_status find(const describe_reader *in, const json_place *at, const cha
     return json_fail(at, "unknown material \"%.60s\"; `materials` has %u entries", name, number);
 }
 
-kd_status describe_material(describe_reader *in, const json_place *at, const cJSON *value,
+kd_status describe_material(describe_reader *reader, const json_place *at, const cJSON *value,
                             uint32_t base, uint32_t *index) {
     if (cJSON_IsString(value)) {
-        KD_TRY(find(in, at, value->valuestring, index));
+        KD_TRY(find(reader, at, value->valuestring, index));
         return KD_OK;
     }
     if (!cJSON_IsObject(value))
         return json_unexpected(at, value, "the name of a material or an object");
     if (base == KD_NONE) {
-        KD_TRY(add_default(in, "inline", index));
+        KD_TRY(add_default(reader, "inline", index));
     } else {
-        *index = mesh_builder_copy_material(&in->geometry, &in->geometry.made.materials[base]);
-        KD_TRY(in->geometry.status);
+        *index =
+            mesh_builder_copy_material(&reader->geometry, &reader->geometry.made.materials[base]);
+        KD_TRY(reader->geometry.status);
     }
-    KD_TRY(change(in, at, value, *index));
+    KD_TRY(change(reader, at, value, *index));
     return KD_OK;
 }
 
-kd_status describe_media(describe_reader *in, const json_place *at, const cJSON *map) {
+kd_status describe_media(describe_reader *reader, const json_place *at, const cJSON *map) {
     const cJSON *item = NULL;
-    in->media = map;
-    KD_TRY(KD_RESERVE(in->draft->media, (uint64_t)cJSON_GetArraySize(map) + 1));
+    reader->media = map;
+    KD_TRY(KD_RESERVE(reader->draft->media, (uint64_t)cJSON_GetArraySize(map) + 1));
     cJSON_ArrayForEach(item, map) {
         const json_place here = json_place_key(at, item->string);
         if (cJSON_GetObjectItemCaseSensitive(map, item->string) != item)
@@ -238,7 +241,7 @@ kd_status describe_media(describe_reader *in, const json_place *at, const cJSON 
         described_medium words;
         memset(&words, 0, sizeof words);
         KD_TRY(json_read(&here, item, describe_medium_keys, &words));
-        medium *made = &in->draft->media[in->draft->medium_count++];
+        medium *made = &reader->draft->media[reader->draft->medium_count++];
         made->absorption = words.absorption;
         made->scattering = words.scattering;
         made->g = words.g;
@@ -246,12 +249,12 @@ kd_status describe_media(describe_reader *in, const json_place *at, const cJSON 
     return KD_OK;
 }
 
-kd_status describe_medium_find(const describe_reader *in, const json_place *at, const char *name,
-                               uint32_t *index) {
+kd_status describe_medium_find(const describe_reader *reader, const json_place *at,
+                               const char *name, uint32_t *index) {
     const char *best = NULL;
     const cJSON *item = NULL;
     uint32_t number = 0;
-    cJSON_ArrayForEach(item, in->media) {
+    cJSON_ArrayForEach(item, reader->media) {
         if (strcmp(item->string, name) == 0) {
             *index = number;
             return KD_OK;

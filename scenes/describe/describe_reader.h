@@ -16,46 +16,46 @@ typedef struct describe_reader {
     describe_loader load;
     const kd_scene_mesh *given; /* meshes given by the caller, in memory */
     uint64_t given_count;
-    job *watched;
+    job_control *job;
 } describe_reader;
 
 /* Sets *path to `name` relative to the description's directory; freed by memory_free. Returns
    KD_ERROR_INPUT if the path is outside the allowed directory (paths.h). */
-kd_status describe_path(const describe_reader *in, const char *name, char **path);
+kd_status describe_path(const describe_reader *reader, const char *name, char **path);
 
 /* describe_mesh.c: returns true for "mesh:NAME", which names a mesh given by the caller. */
 bool describe_is_given(const char *file);
-kd_status describe_given(const describe_reader *in, const json_place *at, const char *file,
+kd_status describe_given(const describe_reader *reader, const json_place *at, const char *file,
                          mesh *out);
 /* describe_material.c */
-kd_status describe_materials(describe_reader *in, const json_place *at, const cJSON *map);
+kd_status describe_materials(describe_reader *reader, const json_place *at, const cJSON *map);
 /* Sets *index to the material that `value` names, or to a new one if it is an object. An object
    changes a copy of the material `base`, or of the default if that is KD_NONE. */
-kd_status describe_material(describe_reader *in, const json_place *at, const cJSON *value,
+kd_status describe_material(describe_reader *reader, const json_place *at, const cJSON *value,
                             uint32_t base, uint32_t *index);
 /* describe_material.c */
-kd_status describe_media(describe_reader *in, const json_place *at, const cJSON *map);
+kd_status describe_media(describe_reader *reader, const json_place *at, const cJSON *map);
 /* Finds a medium by name. */
-kd_status describe_medium_find(const describe_reader *in, const json_place *at, const char *name,
-                               uint32_t *index);
+kd_status describe_medium_find(const describe_reader *reader, const json_place *at,
+                               const char *name, uint32_t *index);
 /* describe_mesh.c */
-kd_status describe_mesh(describe_reader *in, const json_place *at, const cJSON *object);
-/* describe_placements.c */
-kd_status describe_step(describe_reader *in, const json_place *at, const cJSON *object,
+kd_status describe_mesh(describe_reader *reader, const json_place *at, const cJSON *object);
+/* describe_instances.c */
+kd_status describe_step(describe_reader *reader, const json_place *at, const cJSON *object,
                         transform *step);
-kd_status describe_transform(describe_reader *in, const json_place *at, const cJSON *list,
+kd_status describe_transform(describe_reader *reader, const json_place *at, const cJSON *list,
                              transform *placed);
-/* describe_placements.c: makes a shape of everything added to the geometry since `begin`, and
+/* describe_instances.c: makes a shape of everything added to the geometry since `begin`, and
    instances it at the transforms of the entry, applied after `pose`. */
-kd_status describe_placements(describe_reader *in, const json_place *at,
-                              const described_mesh *words, const transform *pose,
-                              const draft_shape *begin);
+kd_status describe_instances(describe_reader *reader, const json_place *at,
+                             const described_mesh *words, const transform *pose,
+                             const draft_shape *begin);
 /* describe_camera_light.c */
-kd_status describe_camera(describe_reader *in, const json_place *at, const cJSON *object);
+kd_status describe_camera(describe_reader *reader, const json_place *at, const cJSON *object);
 /* describe_json.c */
-kd_status describe_render(describe_reader *in, const json_place *at, const cJSON *object,
-                          kd_render_options *to);
+kd_status describe_render(describe_reader *reader, const json_place *at, const cJSON *object,
+                          kd_render_options *options);
 /* describe_camera_light.c */
-kd_status describe_light(describe_reader *in, const json_place *at, const cJSON *object);
+kd_status describe_light(describe_reader *reader, const json_place *at, const cJSON *object);
 
 #endif

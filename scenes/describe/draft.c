@@ -1,38 +1,39 @@
 #include "scenes/describe/draft.h"
 #include "core/memory.h"
 
-kd_status scene_draft_add_light(scene_draft *to, const light *added) {
-    if (to->light_count == to->light_room) {
-        const uint32_t room = to->light_room ? 2 * to->light_room : 8;
-        KD_TRY(KD_GROW(to->lights, to->light_count, room));
-        to->light_room = room;
+kd_status scene_draft_add_light(scene_draft *draft, const light *added) {
+    if (draft->light_count == draft->light_capacity) {
+        const uint32_t capacity = draft->light_capacity ? 2 * draft->light_capacity : 8;
+        KD_TRY(KD_GROW(draft->lights, draft->light_count, capacity));
+        draft->light_capacity = capacity;
     }
-    to->lights[to->light_count++] = *added;
+    draft->lights[draft->light_count++] = *added;
     return KD_OK;
 }
 
-static kd_status double_room(uint64_t count, uint64_t *room) {
-    if (count < *room) return KD_OK;
+static kd_status double_capacity(uint64_t count, uint64_t *capacity) {
+    if (count < *capacity) return KD_OK;
     KD_REQUIRE(count < KD_NONE / 2, KD_ERROR_INPUT,
                "the scene has more than %u instances, the limit", KD_NONE / 2);
-    *room = *room ? 2 * *room : 64;
+    *capacity = *capacity ? 2 * *capacity : 64;
     return KD_OK;
 }
 
-kd_status scene_draft_add_shape(scene_draft *to, const draft_shape *added) {
-    const uint64_t before = to->shape_room;
-    KD_TRY(double_room(to->shape_count, &to->shape_room));
-    if (to->shape_room > before) KD_TRY(KD_GROW(to->shapes, to->shape_count, to->shape_room));
-    to->shapes[to->shape_count++] = *added;
+kd_status scene_draft_add_shape(scene_draft *draft, const draft_shape *added) {
+    const uint64_t before = draft->shape_capacity;
+    KD_TRY(double_capacity(draft->shape_count, &draft->shape_capacity));
+    if (draft->shape_capacity > before)
+        KD_TRY(KD_GROW(draft->shapes, draft->shape_count, draft->shape_capacity));
+    draft->shapes[draft->shape_count++] = *added;
     return KD_OK;
 }
 
-kd_status scene_draft_add_placement(scene_draft *to, const placement *added) {
-    const uint64_t before = to->placement_room;
-    KD_TRY(double_room(to->placement_count, &to->placement_room));
-    if (to->placement_room > before)
-        KD_TRY(KD_GROW(to->placements, to->placement_count, to->placement_room));
-    to->placements[to->placement_count++] = *added;
+kd_status scene_draft_add_instance(scene_draft *draft, const instance *added) {
+    const uint64_t before = draft->instance_capacity;
+    KD_TRY(double_capacity(draft->instance_count, &draft->instance_capacity));
+    if (draft->instance_capacity > before)
+        KD_TRY(KD_GROW(draft->instances, draft->instance_count, draft->instance_capacity));
+    draft->instances[draft->instance_count++] = *added;
     return KD_OK;
 }
 
@@ -48,30 +49,31 @@ static kd_status reorder(uint32_t *items, const uint32_t *from, uint64_t count, 
     return KD_OK;
 }
 
-kd_status scene_draft_sort(scene_draft *of) {
-    const uint32_t count = of->geometry.triangle_count;
+kd_status scene_draft_sort(scene_draft *draft) {
+    const uint32_t count = draft->geometry.triangle_count;
     uint32_t *from = NULL, used = 0, shape = 0;
-    if (of->shape_count == 0) return KD_OK;
+    if (draft->shape_count == 0) return KD_OK;
     KD_TRY(KD_RESERVE(from, count));
     for (uint32_t i = 0; i < count;) { /* shapes are sorted by their triangles */
-        while (shape < of->shape_count && i >= of->shapes[shape].first + of->shapes[shape].count)
+        while (shape < draft->shape_count &&
+               i >= draft->shapes[shape].first + draft->shapes[shape].count)
             ++shape;
-        const bool placed = shape < of->shape_count && i >= of->shapes[shape].first;
+        const bool placed = shape < draft->shape_count && i >= draft->shapes[shape].first;
         if (placed)
-            i = of->shapes[shape].first + of->shapes[shape].count;
+            i = draft->shapes[shape].first + draft->shapes[shape].count;
         else
             from[used++] = i++;
     }
-    for (shape = 0; shape < of->shape_count; ++shape) {
-        draft_shape *moved = of->shapes + shape;
+    for (shape = 0; shape < draft->shape_count; ++shape) {
+        draft_shape *moved = draft->shapes + shape;
         const uint32_t first = used;
         for (uint32_t i = 0; i < moved->count; ++i) from[used++] = moved->first + i;
         moved->first = first;
     }
-    kd_status status = reorder(of->geometry.triangles, from, count, 3);
-    if (status == KD_OK) status = reorder(of->geometry.normal_indices, from, count, 3);
-    if (status == KD_OK) status = reorder(of->geometry.texcoord_indices, from, count, 3);
-    if (status == KD_OK) status = reorder(of->geometry.triangle_materials, from, count, 1);
+    kd_status status = reorder(draft->geometry.triangles, from, count, 3);
+    if (status == KD_OK) status = reorder(draft->geometry.normal_indices, from, count, 3);
+    if (status == KD_OK) status = reorder(draft->geometry.texcoord_indices, from, count, 3);
+    if (status == KD_OK) status = reorder(draft->geometry.triangle_materials, from, count, 1);
     memory_free(from);
     return status;
 }
@@ -79,7 +81,7 @@ kd_status scene_draft_sort(scene_draft *of) {
 void scene_draft_close(scene_draft *owned) {
     mesh_close(&owned->geometry);
     memory_free(owned->shapes);
-    memory_free(owned->placements);
+    memory_free(owned->instances);
     memory_free(owned->lights);
     memory_free(owned->keys);
     memory_free(owned->sky_image);

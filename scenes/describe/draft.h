@@ -2,7 +2,7 @@
    (scenes/assembly/scene.h). */
 #ifndef KD_SCENES_DESCRIBE_DRAFT_H
 #define KD_SCENES_DESCRIBE_DRAFT_H
-#include "accel/placed.h"
+#include "accel/instances.h"
 #include "core/status.h"
 #include "scenes/describe/keyframes.h"
 #include "scenes/mesh/mesh.h"
@@ -27,12 +27,12 @@ typedef struct draft_shape {
 
 typedef struct scene_draft {
     mesh geometry; /* owned; in world space except for the shapes, whose triangles come last */
-    draft_shape *shapes;   /* owned */
-    placement *placements; /* owned */
-    uint32_t shape_count, placement_count;
-    uint64_t shape_room, placement_room;
+    draft_shape *shapes; /* owned */
+    instance *instances; /* owned */
+    uint32_t shape_count, instance_count;
+    uint64_t shape_capacity, instance_capacity;
     light *lights; /* owned; all lights except emissive triangles and the sky; power not set */
-    uint32_t light_count, light_room;
+    uint32_t light_count, light_capacity;
     bool sky;            /* the scene has an environment */
     vec3 sky_radiance;   /* factor of the image, or the constant radiance */
     char *sky_image;     /* owned path; NULL: constant radiance */
@@ -53,12 +53,12 @@ typedef struct scene_draft {
     bool glows;  /* emission is by textures only: the default sky lights the scene, too */
 } scene_draft;
 
-kd_status scene_draft_add_light(scene_draft *to, const light *added);
+kd_status scene_draft_add_light(scene_draft *draft, const light *added);
 /* Adds a mesh that is visible only through its placements. */
-kd_status scene_draft_add_shape(scene_draft *to, const draft_shape *added);
-kd_status scene_draft_add_placement(scene_draft *to, const placement *added);
+kd_status scene_draft_add_shape(scene_draft *draft, const draft_shape *added);
+kd_status scene_draft_add_instance(scene_draft *draft, const instance *added);
 /* Moves the triangles of shapes after all others, keeping their order. */
-kd_status scene_draft_sort(scene_draft *of);
+kd_status scene_draft_sort(scene_draft *draft);
 void scene_draft_close(scene_draft *owned); /* accepts a zeroed struct */
 
 #endif

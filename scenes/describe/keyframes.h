@@ -15,9 +15,9 @@ typedef struct camera_key {
    must ascend. */
 void keyframes_at(const double *frames, const double *values, uint32_t count, uint32_t width,
                   double frame, double *out);
-/* Interpolates the camera. `count` is 1 to KEYFRAMES_MOST. */
+/* Interpolates the camera. `count` is 1 to KEYFRAMES_MAX. */
 camera keyframes_camera(const camera_key *keys, uint32_t count, double frame);
 
-enum { KEYFRAMES_MOST = 4096 };
+enum { KEYFRAMES_MAX = 4096 };
 
 #endif

@@ -8,9 +8,9 @@
 
 /* assimp reports no lines, and logs its problems. */
 static kd_status others_load(mesh *out, const char *path, const obj_options *options,
-                             job *watched) {
+                             job_control *job) {
     if (options && options->triangle_lines) *options->triangle_lines = NULL;
-    return assimp_load(out, path, watched);
+    return assimp_load(out, path, job);
 }
 
 static const mesh_reader readers[] = {{".obj", "obj", obj_load},   {".ply", "ply", ply_load},
@@ -24,12 +24,12 @@ const mesh_reader *mesh_reader_find(const char *path) {
     return row;
 }
 
-kd_status mesh_load(mesh *out, const char *path, const obj_options *options, job *watched) {
-    if (!procedural_is_path(path)) return mesh_reader_find(path)->load(out, path, options, watched);
+kd_status mesh_load(mesh *out, const char *path, const obj_options *options, job_control *job) {
+    if (!procedural_is_path(path)) return mesh_reader_find(path)->load(out, path, options, job);
     if (options && options->triangle_lines) *options->triangle_lines = NULL;
     return procedural_load(out, path);
 }
 
-kd_status scene_load_mesh(mesh *out, const char *path, job *watched) {
-    return mesh_load(out, path, NULL, watched);
+kd_status scene_load_mesh(mesh *out, const char *path, job_control *job) {
+    return mesh_load(out, path, NULL, job);
 }

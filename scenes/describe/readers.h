@@ -7,7 +7,7 @@
 typedef struct mesh_reader {
     const char *suffix; /* ".obj", in any case; NULL: all other files */
     const char *name;
-    kd_status (*load)(mesh *out, const char *path, const obj_options *options, job *watched);
+    kd_status (*load)(mesh *out, const char *path, const obj_options *options, job_control *job);
 } mesh_reader;
 
 /* Never returns NULL. */
@@ -17,8 +17,8 @@ const mesh_reader *mesh_reader_find(const char *path);
    closes by mesh_close; zeroed on failure. `options` may be NULL. A reader without line numbers
    sets *triangle_lines to NULL. Returns KD_ERROR_INPUT with `file:line: what was found, what was
    expected`. */
-kd_status mesh_load(mesh *out, const char *path, const obj_options *options, job *watched);
+kd_status mesh_load(mesh *out, const char *path, const obj_options *options, job_control *job);
 /* mesh_load without options. */
-kd_status scene_load_mesh(mesh *out, const char *path, job *watched);
+kd_status scene_load_mesh(mesh *out, const char *path, job_control *job);
 
 #endif

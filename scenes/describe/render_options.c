@@ -18,8 +18,8 @@
 /* clang-format on */
 #define TEXT_OF_TEXT(number) #number
 #define TEXT_OF(macro) TEXT_OF_TEXT(macro)
-#define COUNT .most = 4e9 /* photons */
-#define ANY_LENGTH .most = HUGE_VAL
+#define COUNT .maximum = 4e9 /* photons */
+#define ANY_LENGTH .maximum = HUGE_VAL
 #define FREE .resume = OPTION_RESUME_FREE
 #define CHECKED .resume = OPTION_RESUME_CHECKED
 #define DAILY .daily = true
@@ -58,8 +58,8 @@ const option_row render_method_rows[] = {
      .choice = integrator_name, .help = "rendering method"},
     {OPTION("channel", OPTION_NAME, channel), .argument = "NAME", .initial = "normals",
      .choice = debug_channel_name, .help = "quantity shown by the integrator debug"},
-    {OPTION("spp", OPTION_INT32, spp), .argument = "N", .initial = "64", .least = 1,
-     .most = 1 << 24, CHECKED, DAILY, .help = "samples per pixel"},
+    {OPTION("spp", OPTION_INT32, spp), .argument = "N", .initial = "64", .minimum = 1,
+     .maximum = 1 << 24, CHECKED, DAILY, .help = "samples per pixel"},
     {OPTION("time", OPTION_DOUBLE, time_seconds), .argument = "SECONDS", .initial = "0",
      .unit = "seconds", ANY_LENGTH, FREE, DAILY,
      .help = "time limit (at least 1 sample per pixel); 0: none"},
@@ -68,7 +68,7 @@ const option_row render_method_rows[] = {
      .help = "stop early, before spp or passes, at this relative error (root of relMSE), such as "
              "0.05; 0: off"},
     {OPTION("max-depth", OPTION_INT32, max_depth), .argument = "N",
-     .initial = TEXT_OF(MAX_DEPTH_DEFAULT), .least = 1, .most = 65536, DAILY,
+     .initial = TEXT_OF(MAX_DEPTH_DEFAULT), .minimum = 1, .maximum = 65536, DAILY,
      .help = "maximum hits and scattering events per path"},
     {OPTION("clamp", OPTION_FLOAT, clamp), .argument = "L", .initial = "0", .unit = "W/(sr m^2)",
      ANY_LENGTH,
@@ -86,7 +86,7 @@ const option_row render_photon_rows[] = {
     {OPTION("media-photons", OPTION_UINT64, media_photons), .argument = "N", .initial = "0", COUNT,
      .help = "photons in the volume map; 0: as many as photons"},
     {OPTION("gather", OPTION_INT32, gather), .argument = "K", .initial = TEXT_OF(GATHER_DEFAULT),
-     .least = 2, .most = ESTIMATE_GATHER_MAX, DAILY, .help = "photons per density estimate"},
+     .minimum = 2, .maximum = ESTIMATE_GATHER_MAX, DAILY, .help = "photons per density estimate"},
     {OPTION("radius", OPTION_FLOAT, radius), .argument = "R", .initial = "0", .unit = "scene units",
      ANY_LENGTH,
      .help = "maximum radius of a density estimate; 0: derived from the photon density"},
@@ -100,36 +100,38 @@ const option_row render_photon_rows[] = {
      .help = "volume map of photons at scattering events, or of photon beams"},
     {OPTION("photon-map", OPTION_TEXT, photon_map), .argument = "FILE", CHECKED,
      .help = "use the photons of a file written by kandela photons"},
-    {OPTION("passes", OPTION_INT32, passes), .argument = "N", .initial = "64", .least = 1,
-     .most = 1 << 24, CHECKED, DAILY, .help = "ppm, sppm: passes, each with new photon maps"},
-    {OPTION("batches", OPTION_INT32, batches), .argument = "N", .initial = "1", .least = 1,
-     .most = 65536, .help = "emit the photons in N batches, one after the other, to save memory"},
-    {OPTION("alpha", OPTION_FLOAT, alpha), .argument = "A", .initial = "0.7", .least = 1e-3,
-     .most = 1, .help = "ppm, sppm: radius reduction; a smaller value shrinks the radius faster"},
+    {OPTION("passes", OPTION_INT32, passes), .argument = "N", .initial = "64", .minimum = 1,
+     .maximum = 1 << 24, CHECKED, DAILY, .help = "ppm, sppm: passes, each with new photon maps"},
+    {OPTION("batches", OPTION_INT32, batches), .argument = "N", .initial = "1", .minimum = 1,
+     .maximum = 65536,
+     .help = "emit the photons in N batches, one after the other, to save memory"},
+    {OPTION("alpha", OPTION_FLOAT, alpha), .argument = "A", .initial = "0.7", .minimum = 1e-3,
+     .maximum = 1,
+     .help = "ppm, sppm: radius reduction; a smaller value shrinks the radius faster"},
     {OPTION("final-gather", OPTION_INT32, final_gather), .argument = "N", .initial = "0",
-     .most = FINAL_GATHER_MOST, DAILY, .help = "final gather rays; 0: direct visualisation"},
+     .maximum = FINAL_GATHER_MAX, DAILY, .help = "final gather rays; 0: direct visualisation"},
     END};
 
 const option_row render_picture_rows[] = {
-    {OPTION("resolution", OPTION_INT32, width), .argument = "WxH", .initial = "512x512", .least = 1,
-     .most = 65536, .unit = "pixels", .count = 2, .separator = 'x', .alias = true, DAILY,
-     .help = "width and height of the picture"},
-    {OPTION("width", OPTION_INT32, width), .argument = "W", .initial = "512", .least = 1,
-     .most = 65536, .unit = "pixels", .help = "width of the picture"},
-    {OPTION("height", OPTION_INT32, height), .argument = "H", .initial = "512", .least = 1,
-     .most = 65536, .unit = "pixels", .help = "height of the picture"},
-    {OPTION("crop", OPTION_INT32, crop), .argument = "X0,Y0,X1,Y1", .most = 65536, .unit = "pixels",
-     .count = 4, CHECKED,
+    {OPTION("resolution", OPTION_INT32, width), .argument = "WxH", .initial = "512x512",
+     .minimum = 1, .maximum = 65536, .unit = "pixels", .count = 2, .separator = 'x', .alias = true,
+     DAILY, .help = "width and height of the picture"},
+    {OPTION("width", OPTION_INT32, width), .argument = "W", .initial = "512", .minimum = 1,
+     .maximum = 65536, .unit = "pixels", .help = "width of the picture"},
+    {OPTION("height", OPTION_INT32, height), .argument = "H", .initial = "512", .minimum = 1,
+     .maximum = 65536, .unit = "pixels", .help = "height of the picture"},
+    {OPTION("crop", OPTION_INT32, crop), .argument = "X0,Y0,X1,Y1", .maximum = 65536,
+     .unit = "pixels", .count = 4, CHECKED,
      .help = "render only this rectangle; 0,0 is the top left pixel, X1 and Y1 are exclusive"},
     {OPTION("filter", OPTION_CHOICE, filter), .argument = "NAME", .initial = "box",
      .choice = pixel_filter_name,
      .help = "pixel reconstruction filter (light and debug: box only)"},
     {OPTION("frame", OPTION_FLOAT, frame), .argument = "N", .initial = "1", .unit = "frames",
      CHECKED, .no_key = true, .help = "time of an animated scene"},
-    {OPTION("shutter", OPTION_FLOAT, shutter), .argument = "FRAMES", .initial = "0", .most = 1e6,
+    {OPTION("shutter", OPTION_FLOAT, shutter), .argument = "FRAMES", .initial = "0", .maximum = 1e6,
      .unit = "frames", CHECKED, .help = "exposure time, for motion blur of a moving camera"},
     {OPTION("exposure", OPTION_FLOAT, exposure), .argument = "STOPS", .initial = "0",
-     .initial_help = "0; meshes: auto", .automatic = "auto", .least = -64, .most = 64,
+     .initial_help = "0; meshes: auto", .automatic = "auto", .minimum = -64, .maximum = 64,
      .unit = "stops", FREE, DAILY,
      .help = "scale 8-bit pictures by 2^STOPS; auto: at most 5 % of the pixels clip"},
     {OPTION("tonemap", OPTION_CHOICE, tonemap), .argument = "NAME", .initial = "linear",
@@ -152,7 +154,7 @@ const option_row render_device_rows[] = {
      .environment = "KANDELA_DEVICE", FREE, DAILY,
      .help = "cpu, cuda:N, cuda:0,cuda:1, cuda:all, or auto (CUDA if supported)"},
     {OPTION("threads", OPTION_INT32, threads), .argument = "N", .initial = "0",
-     .environment = "KANDELA_NUM_THREADS", .most = 4096, FREE, DAILY,
+     .environment = "KANDELA_NUM_THREADS", .maximum = 4096, FREE, DAILY,
      .help = "CPU threads; 0: all cores"},
     {OPTION("ranks-maps", OPTION_NAME, maps), .argument = "MODE", .initial = "auto",
      .choice = rank_maps_name, CHECKED,
@@ -163,10 +165,11 @@ const option_row render_lab_rows[] = {
     {OPTION("builder", OPTION_NAME, builder), .argument = "NAME", .initial = "auto",
      .choice = builder_choice, .by_build = true, FREE, .help = "triangle tree builder"},
     {OPTION("sah-costs", OPTION_FLOAT, sah_traversal_cost), .argument = "CT,CI", .initial = "1.5,1",
-     .least = 1e-3, .most = 1e6, .count = 2, FREE,
+     .minimum = 1e-3, .maximum = 1e6, .count = 2, FREE,
      .help = "SAH costs of a traversal step and of a triangle test"},
     {OPTION("empty-factor", OPTION_FLOAT, sah_empty_factor), .argument = "E", .initial = "1",
-     .least = 1e-3, .most = 1, FREE, .help = "SAH cost factor of splits that cut off empty space"},
+     .minimum = 1e-3, .maximum = 1, FREE,
+     .help = "SAH cost factor of splits that cut off empty space"},
     {OPTION("lookup", OPTION_NAME, lookup), .argument = "NAME", .initial = "auto",
      .choice = lookup_choice, FREE,
      .help = "photon lookup: leaf index or stack-free tree traversal; same picture"},
@@ -178,7 +181,7 @@ const option_row render_lab_rows[] = {
      .help = "ppm, sppm on CUDA devices: build the maps of the next pass early, which needs more "
              "memory"},
     {OPTION("device-paths", OPTION_UINT64, device_paths), .argument = "N", .initial = "0",
-     .most = 1 << 30, FREE,
+     .maximum = 1 << 30, FREE,
      .help = "path, direct on CUDA devices: paths in flight, about 460 bytes each; 0: 2^23"},
     END};
 

@@ -66,10 +66,10 @@ static const char *const left_out[] = {"refl", "map_refl", "disp", "map_disp", "
 enum { LEFT_OUT = sizeof left_out / sizeof *left_out };
 
 kd_status mtl_library_add(mtl_library *library, text_span name, uint32_t *index) {
-    if (library->count == library->room) {
-        const uint32_t room = library->room ? 2 * library->room : 8;
-        KD_TRY(KD_GROW(library->materials, library->count, room));
-        library->room = room;
+    if (library->count == library->capacity) {
+        const uint32_t capacity = library->capacity ? 2 * library->capacity : 8;
+        KD_TRY(KD_GROW(library->materials, library->count, capacity));
+        library->capacity = capacity;
     }
     mesh_material *made = &library->materials[library->count];
     mesh_material_default(made);
@@ -103,92 +103,93 @@ static void entry_clear(mtl_entry *entry) {
     }
 }
 
-static void entry_finish(mtl_reader *from) {
-    mtl_entry *entry = &from->entry;
-    if (from->current != KD_NONE && !from->repeated) {
+static void entry_finish(mtl_reader *reader) {
+    mtl_entry *entry = &reader->entry;
+    if (reader->current != KD_NONE && !reader->repeated) {
         if (!isnan(entry->d) && !isnan(entry->tr) && fabsf(entry->d - (1 - entry->tr)) > 1e-3f)
-            problem_add(&from->problems, false, "d-against-tr", entry->d_line,
+            problem_add(&reader->problems, false, "d-against-tr", entry->d_line,
                         "found d %g and Tr %g, expected d = 1 - Tr; d is used", (double)entry->d,
                         (double)entry->tr);
-        entry->blender = from->blender;
-        mtl_entry_convert(entry, &from->library->materials[from->current]);
-        if (!from->glass_told && entry->blender &&
-            from->library->materials[from->current].perhaps_glass) {
-            problem_add(&from->problems, false, "perhaps-glass", entry->line,
+        entry->blender = reader->blender;
+        mtl_entry_convert(entry, &reader->library->materials[reader->current]);
+        if (!reader->glass_told && entry->blender &&
+            reader->library->materials[reader->current].may_be_glass) {
+            problem_add(&reader->problems, false, "perhaps-glass", entry->line,
                         "found a shiny material with Ni %g but no key that marks it as glass "
                         "(Blender writes none); it is opaque, or glass with --glass-by-ni",
                         (double)entry->ni);
-            from->glass_told = true;
+            reader->glass_told = true;
         }
     }
     entry_clear(entry);
 }
 
-static kd_status material_begin(mtl_reader *from, uint64_t line) {
-    entry_finish(from);
-    while (text_is_blank(*from->cursor.at)) ++from->cursor.at;
-    text_span name = {from->cursor.at, 0};
-    if (!text_is_line_end(*from->cursor.at)) name = text_rest(&from->cursor);
+static kd_status material_begin(mtl_reader *reader, uint64_t line) {
+    entry_finish(reader);
+    while (text_is_blank(*reader->cursor.at)) ++reader->cursor.at;
+    text_span name = {reader->cursor.at, 0};
+    if (!text_is_line_end(*reader->cursor.at)) name = text_rest(&reader->cursor);
     if (name.count == 0)
-        problem_add(&from->problems, false, "range", line, "found newmtl without a name");
-    from->entry.line = line;
-    from->current = name_table_find(&from->library->names, name);
-    from->repeated = from->current != KD_NONE;
-    if (from->repeated)
-        problem_add(&from->problems, false, "duplicate-material", line,
+        problem_add(&reader->problems, false, "range", line, "found newmtl without a name");
+    reader->entry.line = line;
+    reader->current = name_table_find(&reader->library->names, name);
+    reader->repeated = reader->current != KD_NONE;
+    if (reader->repeated)
+        problem_add(&reader->problems, false, "duplicate-material", line,
                     "found a second material \"%.*s\", expected one; the first is used",
                     text_shown(name), name.begin);
     else
-        KD_TRY(mtl_library_add(from->library, name, &from->current));
+        KD_TRY(mtl_library_add(reader->library, name, &reader->current));
     return KD_OK;
 }
 
-/* Reads up to `most` numbers. Returns false if a word is not a number or not finite, which it
+/* Reads up to `maximum` numbers. Returns false if a word is not a number or not finite, which it
    reports. */
-static bool numbers_read(mtl_reader *from, text_span key, float *values, int *count, int most) {
-    for (*count = 0; *count < most; ++*count) {
-        text_skip_blanks(&from->cursor);
-        if (text_at_end(&from->cursor) && *count > 0) return true;
-        const char *next = number_float(from->cursor.at, &values[*count]);
+static bool numbers_read(mtl_reader *reader, text_span key, float *values, int *count,
+                         int maximum) {
+    for (*count = 0; *count < maximum; ++*count) {
+        text_skip_blanks(&reader->cursor);
+        if (text_at_end(&reader->cursor) && *count > 0) return true;
+        const char *next = number_float(reader->cursor.at, &values[*count]);
         if (!next || !(text_ends_word(next) || *next == '#')) {
-            const uint64_t line = from->cursor.line;
-            const text_span found = text_word(&from->cursor);
-            problem_add(&from->problems, true, "malformed", line,
-                        "found \"%.*s\" after %.*s, expected a number", text_shown(found),
-                        found.begin, text_shown(key), key.begin);
+            const uint64_t line = reader->cursor.line;
+            const text_span span = text_word(&reader->cursor);
+            problem_add(&reader->problems, true, "malformed", line,
+                        "found \"%.*s\" after %.*s, expected a number", text_shown(span),
+                        span.begin, text_shown(key), key.begin);
             return false;
         }
-        from->cursor.at = next;
+        reader->cursor.at = next;
         if (!isfinite(values[*count])) {
-            problem_add(&from->problems, false, "nan", from->cursor.line,
+            problem_add(&reader->problems, false, "nan", reader->cursor.line,
                         "found %.*s %g, expected a finite number; it is ignored", text_shown(key),
                         key.begin, (double)values[*count]);
             return false;
         }
     }
-    text_skip_blanks(&from->cursor);
-    if (!text_at_end(&from->cursor))
-        problem_add(&from->problems, false, "malformed", from->cursor.line,
+    text_skip_blanks(&reader->cursor);
+    if (!text_at_end(&reader->cursor))
+        problem_add(&reader->problems, false, "malformed", reader->cursor.line,
                     "found more after the numbers of %.*s, expected the end of the line",
                     text_shown(key), key.begin);
     return true;
 }
 
-static void colour_read(mtl_reader *from, text_span key, vec3 *colour, uint64_t line) {
-    text_skip_blanks(&from->cursor);
-    text_cursor ahead = from->cursor;
+static void colour_read(mtl_reader *reader, text_span key, vec3 *colour, uint64_t line) {
+    text_skip_blanks(&reader->cursor);
+    text_cursor ahead = reader->cursor;
     const text_span form = text_word(&ahead);
     if (text_is(form, "spectral") || text_is(form, "xyz")) {
-        problem_add(&from->problems, false, "unsupported", line,
+        problem_add(&reader->problems, false, "unsupported", line,
                     "found %.*s %.*s, expected r g b; it is ignored", text_shown(key), key.begin,
                     text_shown(form), form.begin);
         return;
     }
     float values[3] = {0};
     int count;
-    if (!numbers_read(from, key, values, &count, 3)) return;
+    if (!numbers_read(reader, key, values, &count, 3)) return;
     if (count == 2) {
-        problem_add(&from->problems, true, "malformed", line,
+        problem_add(&reader->problems, true, "malformed", line,
                     "found 2 numbers after %.*s, expected 3 (or 1 for grey)", text_shown(key),
                     key.begin);
         return;
@@ -196,121 +197,122 @@ static void colour_read(mtl_reader *from, text_span key, vec3 *colour, uint64_t 
     const vec3 read = count == 1 ? vec3_all(values[0]) : vec3_make(values[0], values[1], values[2]);
     const float high = text_is(key, "Ke") ? INFINITY : 1;
     if (!(values[0] >= 0 && values[1] >= 0 && values[2] >= 0 && vec3_largest(read) <= high))
-        problem_add(&from->problems, false, "range", line,
+        problem_add(&reader->problems, false, "range", line,
                     "found %.*s %g %g %g, expected numbers from 0%s; they are clamped",
                     text_shown(key), key.begin, (double)read.x, (double)read.y, (double)read.z,
                     high > 1 ? " on" : " to 1");
     *colour = read;
 }
 
-static void number_read(mtl_reader *from, text_span key, float *number, uint64_t line) {
-    text_skip_blanks(&from->cursor);
+static void number_read(mtl_reader *reader, text_span key, float *number, uint64_t line) {
+    text_skip_blanks(&reader->cursor);
     if (text_is(key, "d")) { /* d -halo f: opacity by viewing angle; only the factor is used */
-        text_cursor ahead = from->cursor;
-        if (text_is(text_word(&ahead), "-halo")) from->cursor = ahead;
+        text_cursor ahead = reader->cursor;
+        if (text_is(text_word(&ahead), "-halo")) reader->cursor = ahead;
     }
     int count;
     float value;
-    if (!numbers_read(from, key, &value, &count, 1)) return;
+    if (!numbers_read(reader, key, &value, &count, 1)) return;
     if (text_is(key, "d") || text_is(key, "Tr")) {
-        from->entry.d_line = line;
+        reader->entry.d_line = line;
         if (!(value >= 0 && value <= 1))
-            problem_add(&from->problems, false, "range", line,
+            problem_add(&reader->problems, false, "range", line,
                         "found %.*s %g, expected 0 to 1; it is clamped", text_shown(key), key.begin,
                         (double)value);
     }
     if (text_is(key, "illum") && !(value >= 0 && value <= 10 && value == floorf(value)))
-        problem_add(&from->problems, false, "range", line, "found illum %g, expected 0 to 10",
+        problem_add(&reader->problems, false, "range", line, "found illum %g, expected 0 to 10",
                     (double)value);
     *number = value;
 }
 
-static void left_out_tell(mtl_reader *from, text_span key, bool *told, uint64_t line) {
+static void left_out_tell(mtl_reader *reader, text_span key, bool *told, uint64_t line) {
     if (!*told)
-        problem_add(&from->problems, false, "left-out", line,
+        problem_add(&reader->problems, false, "left-out", line,
                     "found %.*s, which Kandela does not support; it is ignored", text_shown(key),
                     key.begin);
     *told = true;
 }
 
-static kd_status map_read(mtl_reader *from, text_span key, mtl_map which, uint64_t line) {
+static kd_status map_read(mtl_reader *reader, text_span key, mtl_map which, uint64_t line) {
     mtl_map_text read;
     const char *expected;
-    if (which == MTL_MAP_EXPONENT && !from->blender) { /* an image of exponents, not of roughness */
-        left_out_tell(from, key, &from->exponent_told, line);
+    if (which == MTL_MAP_EXPONENT &&
+        !reader->blender) { /* an image of exponents, not of roughness */
+        left_out_tell(reader, key, &reader->exponent_told, line);
         return KD_OK;
     }
-    if (!mtl_map_read(&from->cursor, &read)) {
-        problem_add(&from->problems, false, "missing-texture", line,
+    if (!mtl_map_read(&reader->cursor, &read)) {
+        problem_add(&reader->problems, false, "missing-texture", line,
                     "found %.*s without a name, expected a file", text_shown(key), key.begin);
         return KD_OK;
     }
-    KD_TRY(path_find(from->path, read.name, &read.texture.path, &expected));
+    KD_TRY(path_find(reader->path, read.name, &read.texture.path, &expected));
     if (!read.texture.path) {
-        problem_add(&from->problems, false, "missing-texture", line,
+        problem_add(&reader->problems, false, "missing-texture", line,
                     "found %.*s \"%.*s\", expected %s; the texture is ignored", text_shown(key),
                     key.begin, text_shown(read.name), read.name.begin, expected);
         return KD_OK;
     }
-    memory_free(from->entry.maps[which].path);
-    from->entry.maps[which] = read.texture;
+    memory_free(reader->entry.maps[which].path);
+    reader->entry.maps[which] = read.texture;
     return KD_OK;
 }
 
-static void *field(mtl_reader *from, size_t offset) {
-    return (char *)&from->entry + offset;
+static void *field(mtl_reader *reader, size_t offset) {
+    return (char *)&reader->entry + offset;
 }
 
 /* Parses one statement after its keyword. */
-static kd_status statement_read(mtl_reader *from, text_span key, uint64_t line) {
+static kd_status statement_read(mtl_reader *reader, text_span key, uint64_t line) {
     for (size_t i = 0; i < sizeof number_keys / sizeof *number_keys; ++i)
         if (text_is_like(key, number_keys[i].name)) {
-            number_read(from, key, (float *)field(from, number_keys[i].offset), line);
+            number_read(reader, key, (float *)field(reader, number_keys[i].offset), line);
             return KD_OK;
         }
     /* ambient light; Blender stores the metallic value here */
-    if (text_is_like(key, "Ka") && !from->blender) return KD_OK;
+    if (text_is_like(key, "Ka") && !reader->blender) return KD_OK;
     for (size_t i = 0; i < sizeof colour_keys / sizeof *colour_keys; ++i)
         if (text_is_like(key, colour_keys[i].name)) {
-            colour_read(from, key, (vec3 *)field(from, colour_keys[i].offset), line);
+            colour_read(reader, key, (vec3 *)field(reader, colour_keys[i].offset), line);
             return KD_OK;
         }
     for (size_t i = 0; i < sizeof map_keys / sizeof *map_keys; ++i)
         if (text_is_like(key, map_keys[i].name))
-            return map_read(from, key, map_keys[i].which, line);
+            return map_read(reader, key, map_keys[i].which, line);
     for (size_t i = 0; i < LEFT_OUT; ++i)
         if (text_is_like(key, left_out[i])) {
-            left_out_tell(from, key, &from->left_out_told[i], line);
+            left_out_tell(reader, key, &reader->left_out_told[i], line);
             return KD_OK;
         }
     for (size_t i = 0; i < sizeof silent / sizeof *silent; ++i)
         if (text_is_like(key, silent[i])) return KD_OK;
-    problem_add(&from->problems, false, "unknown-keyword", line,
+    problem_add(&reader->problems, false, "unknown-keyword", line,
                 "found \"%.*s\", expected a keyword of MTL; the line is skipped", text_shown(key),
                 key.begin);
     return KD_OK;
 }
 
-static kd_status line_read(mtl_reader *from) {
-    text_skip_blanks(&from->cursor);
-    if (text_at_end(&from->cursor)) {
-        text_skip_comment(&from->cursor);
+static kd_status line_read(mtl_reader *reader) {
+    text_skip_blanks(&reader->cursor);
+    if (text_at_end(&reader->cursor)) {
+        text_skip_comment(&reader->cursor);
         return KD_OK;
     }
-    const uint64_t line = from->cursor.line;
-    const text_span key = text_word(&from->cursor);
+    const uint64_t line = reader->cursor.line;
+    const text_span key = text_word(&reader->cursor);
     if (text_is_like(key, "newmtl"))
-        KD_TRY(material_begin(from, line));
-    else if (from->current == KD_NONE)
-        problem_add(&from->problems, false, "unknown-keyword", line,
+        KD_TRY(material_begin(reader, line));
+    else if (reader->current == KD_NONE)
+        problem_add(&reader->problems, false, "unknown-keyword", line,
                     "found \"%.*s\" before any newmtl, expected newmtl; the line is skipped",
                     text_shown(key), key.begin);
     else
-        KD_TRY(statement_read(from, key, line));
-    if (*from->cursor.at == '#')
-        text_skip_comment(&from->cursor);
+        KD_TRY(statement_read(reader, key, line));
+    if (*reader->cursor.at == '#')
+        text_skip_comment(&reader->cursor);
     else
-        text_skip_line(&from->cursor);
+        text_skip_line(&reader->cursor);
     return KD_OK;
 }
 

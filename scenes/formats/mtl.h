@@ -8,8 +8,8 @@
 /* The materials of one or more files, in order. If a name occurs twice, the first material is
    kept. */
 typedef struct mtl_library {
-    mesh_material *materials; /* `count` elements in use, capacity `room` */
-    uint32_t count, room;
+    mesh_material *materials; /* `count` elements in use, capacity `capacity` */
+    uint32_t count, capacity;
     name_table names; /* indices into `materials` by name */
 } mtl_library;
 
@@ -65,7 +65,7 @@ typedef struct mtl_map_text {
 bool mtl_map_read(text_cursor *cursor, mtl_map_text *read);
 
 /* mtl_record.c: converts an entry to a material. Takes ownership of the entry's paths. */
-void mtl_entry_convert(mtl_entry *entry, mesh_material *into);
+void mtl_entry_convert(mtl_entry *entry, mesh_material *mesh_material);
 /* Returns the (perceptual) GGX roughness of a Phong exponent. */
 float mtl_roughness_of_exponent(float ns);
 

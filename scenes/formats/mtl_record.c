@@ -9,7 +9,7 @@ typedef enum option_form { FORM_WORD, FORM_NUMBERS, FORM_SWITCH } option_form;
 typedef struct option_kind {
     const char *name;
     option_form form;
-    int least, most; /* allowed count of numbers */
+    int minimum, maximum; /* allowed count of numbers */
 } option_kind;
 
 static const option_kind option_kinds[] = {
@@ -36,9 +36,9 @@ static void option_apply(const option_kind *kind, const float values[3], int cou
     }
 }
 
-static int option_numbers(text_cursor *cursor, float values[3], int most) {
+static int option_numbers(text_cursor *cursor, float values[3], int maximum) {
     int count = 0;
-    while (count < most) {
+    while (count < maximum) {
         text_cursor ahead = *cursor;
         text_skip_blanks(&ahead);
         const char *next = number_float(ahead.at, &values[count]);
@@ -61,8 +61,8 @@ static bool option_read(text_cursor *cursor, mtl_texture *texture) {
         int count = 0;
         bool on = false;
         if (kind->form == FORM_NUMBERS) {
-            count = option_numbers(&ahead, values, kind->most);
-            if (count < kind->least) return false;
+            count = option_numbers(&ahead, values, kind->maximum);
+            if (count < kind->minimum) return false;
         } else {
             text_skip_blanks(&ahead);
             const text_span value = text_word(&ahead);
@@ -81,13 +81,13 @@ static bool option_read(text_cursor *cursor, mtl_texture *texture) {
    nothing. */
 static bool options_to_end(text_cursor *cursor, mtl_texture *texture) {
     text_cursor ahead = *cursor;
-    mtl_texture with = *texture;
+    mtl_texture mtl = *texture;
     do {
-        if (!option_read(&ahead, &with)) return false;
+        if (!option_read(&ahead, &mtl)) return false;
         text_skip_blanks(&ahead);
     } while (!text_is_line_end(*ahead.at));
     *cursor = ahead;
-    *texture = with;
+    *texture = mtl;
     return true;
 }
 
@@ -204,8 +204,8 @@ static float share_of(float number, float otherwise) {
 
 /* Sets the layers of the PBR keys. Blender writes four times the coat's weight. The rotation of
    the anisotropy is in turns. */
-static void layers_set(const mtl_entry *entry, mesh_material *into) {
-    principled *layers = &into->layers;
+static void layers_set(const mtl_entry *entry, mesh_material *material) {
+    principled *layers = &material->layers;
     layers->sheen = vec3_all(share_of(entry->ps, has_map(entry, MTL_MAP_SHEEN) ? 1 : 0));
     layers->coat = share_of(entry->blender ? 0.25f * entry->pc : entry->pc,
                             has_map(entry, MTL_MAP_COAT) ? 1 : 0);
@@ -233,17 +233,17 @@ static float blender_roughness(const mtl_entry *entry) {
 
 /* Follows Blender's importer: illum 3 is metal with the fraction Ka and the colour Kd; Ks 0.5 is
    the default reflectance of a dielectric; emission is two-sided. */
-static void blender_set(const mtl_entry *entry, mesh_material *into) {
-    material *record = &into->record;
+static void blender_set(const mtl_entry *entry, mesh_material *mesh_material) {
+    material *record = &mesh_material->record;
     record->kind = MATERIAL_PRINCIPLED;
     record->roughness = blender_roughness(entry);
     record->metallic = entry->illum == 3 ? share_of(entry->ka.x, 1) : 0;
     if (given(entry->pm) || has_map(entry, MTL_MAP_METALLIC))
         record->metallic = share_of(entry->pm, 1);
     record->two_sided = 1;
-    layers_set(entry, into);
+    layers_set(entry, mesh_material);
     if (!is_pbr(entry) && !(entry->illum == 3) && !has_map(entry, MTL_MAP_SPECULAR))
-        into->layers.specular = float_min(2 * vec3_luminance(record->specular), 2);
+        mesh_material->layers.specular = float_min(2 * vec3_luminance(record->specular), 2);
 }
 
 /* Detects a coloured highlight over a darker body: gold and brass as in 3ds Max and in tables for
@@ -293,27 +293,27 @@ static void colours_set(const mtl_entry *entry, material *record) {
 
 /* Moves the texture paths to the material. The record has one texture transform, that of the first
    map. */
-static void maps_take(mtl_entry *entry, mesh_material *into) {
+static void maps_take(mtl_entry *entry, mesh_material *material) {
     static const mesh_map places[MTL_MAPS] = {
         MESH_MAP_DIFFUSE,   MESH_MAP_SPECULAR, MESH_MAP_EMISSION,       MESH_MAP_OPACITY,
         MESH_MAP_ROUGHNESS, MESH_MAP_METALLIC, MESH_MAP_NORMAL,         MESH_MAP_BUMP,
         MESH_MAP_SHEEN,     MESH_MAP_COAT,     MESH_MAP_COAT_ROUGHNESS, MESH_MAP_ROUGHNESS};
     const mtl_texture *placed = NULL;
     for (int i = 0; i < MTL_MAPS; ++i) {
-        char **path = mesh_material_map(into, places[i]);
+        char **path = mesh_material_map(material, places[i]);
         if (!entry->maps[i].path || *path) continue;
         *path = entry->maps[i].path;
         entry->maps[i].path = NULL;
         if (!placed) placed = &entry->maps[i];
     }
-    into->map_scale[0] = placed ? placed->scale[0] : 1;
-    into->map_scale[1] = placed ? placed->scale[1] : 1;
-    into->map_offset[0] = placed ? placed->offset[0] : 0;
-    into->map_offset[1] = placed ? placed->offset[1] : 0;
-    into->map_clamp = placed && placed->clamp;
-    into->record.bump_scale = bump_unit * entry->maps[MTL_MAP_BUMP].bump;
-    if (into->record.kind == MATERIAL_PRINCIPLED)
-        into->layers.normal_scale = entry->maps[MTL_MAP_NORMAL].bump;
+    material->map_scale[0] = placed ? placed->scale[0] : 1;
+    material->map_scale[1] = placed ? placed->scale[1] : 1;
+    material->map_offset[0] = placed ? placed->offset[0] : 0;
+    material->map_offset[1] = placed ? placed->offset[1] : 0;
+    material->map_clamp = placed && placed->clamp;
+    material->record.bump_scale = bump_unit * entry->maps[MTL_MAP_BUMP].bump;
+    if (material->record.kind == MATERIAL_PRINCIPLED)
+        material->layers.normal_scale = entry->maps[MTL_MAP_NORMAL].bump;
 }
 
 /* A map_Ks scales the coat of plastic, which only principled materials support. */
@@ -322,26 +322,26 @@ static void coat_map_set(const mtl_entry *entry, material *record) {
         record->kind = MATERIAL_PRINCIPLED;
 }
 
-void mtl_entry_convert(mtl_entry *entry, mesh_material *into) {
-    material *record = &into->record;
+void mtl_entry_convert(mtl_entry *entry, mesh_material *mesh_material) {
+    material *record = &mesh_material->record;
     *record = material_default();
     if (entry->ni > 0.1f && entry->ni < 10) record->ior = entry->ni;
     colours_set(entry, record);
     record->opacity = opacity_of(entry);
     if (entry->blender) {
-        blender_set(entry, into);
+        blender_set(entry, mesh_material);
     } else if (is_glass(entry)) {
         glass_set(entry, record);
     } else if (is_pbr(entry) || has_layers(entry)) {
         pbr_set(entry, record);
         if (has_layers(entry)) {
             record->kind = MATERIAL_PRINCIPLED;
-            layers_set(entry, into);
+            layers_set(entry, mesh_material);
         }
     } else {
         phong_set(entry, record);
     }
-    into->perhaps_glass = record->kind != MATERIAL_GLASS && is_sharp_and_bends(entry);
+    mesh_material->may_be_glass = record->kind != MATERIAL_GLASS && is_sharp_and_bends(entry);
     coat_map_set(entry, record);
-    maps_take(entry, into);
+    maps_take(entry, mesh_material);
 }

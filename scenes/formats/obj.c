@@ -19,22 +19,22 @@ enum { CHUNK_BYTES = 1 << 20 };
 typedef struct obj_reader {
     const char *path;
     const obj_options *options;
-    job *watched;
+    job_control *job;
     file_view file;
     char *tail; /* copy of the last line with a line end, if the file lacks one */
     obj_chunk *chunks;
-    uint64_t chunk_count, chunk_room;
+    uint64_t chunk_count, chunk_capacity;
     obj_target target;
     atomic_int failed; /* kd_status of a parallel pass */
 } obj_reader;
 
-static kd_status chunk_add(obj_reader *from, const char *begin, uint64_t count) {
-    if (from->chunk_count == from->chunk_room) {
-        const uint64_t room = from->chunk_room ? 2 * from->chunk_room : 16;
-        KD_TRY(KD_GROW(from->chunks, from->chunk_count, room));
-        from->chunk_room = room;
+static kd_status chunk_add(obj_reader *reader, const char *begin, uint64_t count) {
+    if (reader->chunk_count == reader->chunk_capacity) {
+        const uint64_t capacity = reader->chunk_capacity ? 2 * reader->chunk_capacity : 16;
+        KD_TRY(KD_GROW(reader->chunks, reader->chunk_count, capacity));
+        reader->chunk_capacity = capacity;
     }
-    obj_chunk *chunk = &from->chunks[from->chunk_count++];
+    obj_chunk *chunk = &reader->chunks[reader->chunk_count++];
     memset(chunk, 0, sizeof *chunk);
     chunk->text.begin = begin;
     chunk->text.count = count;
@@ -56,11 +56,12 @@ static const char *line_begin_find(const char *begin, const char *at, const char
 
 /* Cuts the text into chunks of whole lines. A last line without a line end is copied and
    terminated. */
-static kd_status text_split(obj_reader *from) {
-    const char *begin = from->file.bytes, *end = begin + from->file.count;
-    const int64_t bytes =
-        from->options && from->options->chunk_bytes ? from->options->chunk_bytes : CHUNK_BYTES;
-    begin += text_bom_bytes(begin, from->file.count);
+static kd_status text_split(obj_reader *reader) {
+    const char *begin = reader->file.bytes, *end = begin + reader->file.count;
+    const int64_t bytes = reader->options && reader->options->chunk_bytes
+                              ? reader->options->chunk_bytes
+                              : CHUNK_BYTES;
+    begin += text_bom_bytes(begin, reader->file.count);
     while (begin < end) {
         const char *nominal = end - begin > bytes ? begin + bytes : end - 1;
         const char *next = line_begin_find(begin, nominal, end);
@@ -69,51 +70,51 @@ static kd_status text_split(obj_reader *from) {
             while (next > begin &&
                    !(text_is_line_end(next[-1]) && line_begin_find(begin, next - 1, next) == next))
                 --next;
-            if (next > begin) KD_TRY(chunk_add(from, begin, (uint64_t)(next - begin)));
+            if (next > begin) KD_TRY(chunk_add(reader, begin, (uint64_t)(next - begin)));
             break;
         }
-        KD_TRY(chunk_add(from, begin, (uint64_t)(next - begin)));
+        KD_TRY(chunk_add(reader, begin, (uint64_t)(next - begin)));
         begin = next;
     }
     const char *last = begin;
-    if (from->chunk_count) {
-        const obj_chunk *chunk = &from->chunks[from->chunk_count - 1];
+    if (reader->chunk_count) {
+        const obj_chunk *chunk = &reader->chunks[reader->chunk_count - 1];
         last = chunk->text.begin + chunk->text.count;
     }
     if (last == end) return KD_OK;
     const uint64_t left = (uint64_t)(end - last);
-    KD_TRY(KD_RESERVE(from->tail, left + 2));
-    memcpy(from->tail, last, left);
-    memcpy(from->tail + left, "\n\n", 2);
-    return chunk_add(from, from->tail, left + 1);
+    KD_TRY(KD_RESERVE(reader->tail, left + 2));
+    memcpy(reader->tail, last, left);
+    memcpy(reader->tail + left, "\n\n", 2);
+    return chunk_add(reader, reader->tail, left + 1);
 }
 
 /* --- the passes over the chunks ------------------------------------------------------------ */
 
 /* Releases the pages of a parsed chunk, unless later passes read names from them. Keeps the first
    byte, which the parser of the preceding chunk may read. */
-static void chunk_release(const obj_reader *from, const obj_chunk *chunk) {
+static void chunk_release(const obj_reader *reader, const obj_chunk *chunk) {
     const bool is_named = chunk->event_count || chunk->problems.count;
-    if (chunk->text.begin == from->tail || is_named) return;
+    if (chunk->text.begin == reader->tail || is_named) return;
     file_release(chunk->text.begin + 1, chunk->text.count - 1);
 }
 
 static void count_body(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     obj_reader *from = (obj_reader *)context;
-    for (int64_t i = begin; i < end && !job_cancelled(from->watched); ++i) {
+    for (int64_t i = begin; i < end && !job_cancelled(from->job); ++i) {
         obj_chunk_count(&from->chunks[i]);
-        job_advance(from->watched, (int64_t)from->chunks[i].text.count);
+        job_advance(from->job, (int64_t)from->chunks[i].text.count);
     }
 }
 
 static void parse_body(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     obj_reader *from = (obj_reader *)context;
-    for (int64_t i = begin; i < end && !job_cancelled(from->watched); ++i) {
+    for (int64_t i = begin; i < end && !job_cancelled(from->job); ++i) {
         obj_chunk_parse(&from->chunks[i], &from->target);
         chunk_release(from, &from->chunks[i]);
-        job_advance(from->watched, (int64_t)from->chunks[i].text.count);
+        job_advance(from->job, (int64_t)from->chunks[i].text.count);
     }
 }
 
@@ -121,28 +122,28 @@ static void polygon_body(void *context, int64_t begin, int64_t end, int thread) 
     (void)thread;
     obj_reader *from = (obj_reader *)context;
     for (int64_t i = begin; i < end; ++i) {
-        const kd_status status = obj_chunk_polygons(&from->chunks[i], from->target.into);
+        const kd_status status = obj_chunk_polygons(&from->chunks[i], from->target.mesh);
         if (status != KD_OK) atomic_store(&from->failed, (int)status);
     }
 }
 
-static kd_status pass(obj_reader *from, parallel_body body, const char *name) {
-    parallel_for((int64_t)from->chunk_count, 1, body, from);
-    KD_REQUIRE(!job_cancelled(from->watched), KD_INTERRUPTED, "%s: interrupted while reading",
-               from->path);
-    const int failed = atomic_load(&from->failed);
-    KD_REQUIRE(failed == KD_OK, (kd_status)failed, "%s: out of memory to %s", from->path, name);
-    for (uint64_t i = 0; i < from->chunk_count; ++i)
-        KD_REQUIRE(!from->chunks[i].out_of_memory, KD_ERROR_MEMORY, "%s: out of memory to %s",
-                   from->path, name);
+static kd_status pass(obj_reader *reader, parallel_body body, const char *name) {
+    parallel_for((int64_t)reader->chunk_count, 1, body, reader);
+    KD_REQUIRE(!job_cancelled(reader->job), KD_INTERRUPTED, "%s: interrupted while reading",
+               reader->path);
+    const int failed = atomic_load(&reader->failed);
+    KD_REQUIRE(failed == KD_OK, (kd_status)failed, "%s: out of memory to %s", reader->path, name);
+    for (uint64_t i = 0; i < reader->chunk_count; ++i)
+        KD_REQUIRE(!reader->chunks[i].out_of_memory, KD_ERROR_MEMORY, "%s: out of memory to %s",
+                   reader->path, name);
     return KD_OK;
 }
 
-static kd_status totals_sum(obj_reader *from) {
+static kd_status totals_sum(obj_reader *reader) {
     obj_counts sum = {0};
-    for (uint64_t i = 0; i < from->chunk_count; ++i) {
-        const obj_counts *counts = &from->chunks[i].counts;
-        from->chunks[i].before = sum;
+    for (uint64_t i = 0; i < reader->chunk_count; ++i) {
+        const obj_counts *counts = &reader->chunks[i].counts;
+        reader->chunks[i].before = sum;
         sum.positions += counts->positions;
         sum.texcoords += counts->texcoords;
         sum.normals += counts->normals;
@@ -150,27 +151,27 @@ static kd_status totals_sum(obj_reader *from) {
         sum.triangles += counts->triangles;
         sum.lines += counts->lines;
     }
-    from->target.totals = sum;
-    const uint64_t most = KD_NONE - 1;
-    KD_REQUIRE(sum.positions <= most && sum.texcoords <= most && sum.normals <= most &&
-                   sum.faces <= most && sum.triangles <= most,
+    reader->target.totals = sum;
+    const uint64_t maximum = KD_NONE - 1;
+    KD_REQUIRE(sum.positions <= maximum && sum.texcoords <= maximum && sum.normals <= maximum &&
+                   sum.faces <= maximum && sum.triangles <= maximum,
                KD_ERROR_INPUT,
                "%s: found %llu vertices and %llu triangles, expected less than 2^32 of each",
-               from->path, (unsigned long long)sum.positions, (unsigned long long)sum.triangles);
+               reader->path, (unsigned long long)sum.positions, (unsigned long long)sum.triangles);
     return KD_OK;
 }
 
-static kd_status arrays_reserve(obj_reader *from) {
-    mesh *into = from->target.into;
-    const obj_counts *totals = &from->target.totals;
+static kd_status arrays_reserve(obj_reader *reader) {
+    mesh *into = reader->target.mesh;
+    const obj_counts *totals = &reader->target.totals;
     KD_TRY(KD_RESERVE(into->positions, totals->positions));
     if (totals->normals) KD_TRY(KD_RESERVE(into->normals, totals->normals));
     if (totals->texcoords) KD_TRY(KD_RESERVE(into->texcoords, totals->texcoords));
     KD_TRY(KD_RESERVE(into->triangles, 3 * totals->triangles));
     if (totals->normals) KD_TRY(KD_RESERVE(into->normal_indices, 3 * totals->triangles));
     if (totals->texcoords) KD_TRY(KD_RESERVE(into->texcoord_indices, 3 * totals->triangles));
-    if (from->options && from->options->triangle_lines)
-        KD_TRY(KD_RESERVE(from->target.triangle_lines, totals->triangles));
+    if (reader->options && reader->options->triangle_lines)
+        KD_TRY(KD_RESERVE(reader->target.triangle_lines, totals->triangles));
     into->position_count = (uint32_t)totals->positions;
     into->normal_count = (uint32_t)totals->normals;
     into->texcoord_count = (uint32_t)totals->texcoords;
@@ -179,17 +180,17 @@ static kd_status arrays_reserve(obj_reader *from) {
     return KD_OK;
 }
 
-static kd_status problems_tell(const obj_reader *from) {
+static kd_status problems_tell(const obj_reader *reader) {
     kd_status first = KD_OK;
     uint64_t known = 0, unknown = 0;
-    for (uint64_t i = 0; i < from->chunk_count; ++i) {
-        const obj_chunk *chunk = &from->chunks[i];
+    for (uint64_t i = 0; i < reader->chunk_count; ++i) {
+        const obj_chunk *chunk = &reader->chunks[i];
         known += chunk->known + chunk->counts.positions + chunk->counts.texcoords +
                  chunk->counts.normals + chunk->counts.faces;
         unknown += chunk->unknown;
-        if (first == KD_OK || (from->options && from->options->problem)) {
-            const kd_status status =
-                problem_list_tell(&chunk->problems, from->path, chunk->before.lines, from->options);
+        if (first == KD_OK || (reader->options && reader->options->problem)) {
+            const kd_status status = problem_list_tell(&chunk->problems, reader->path,
+                                                       chunk->before.lines, reader->options);
             if (first == KD_OK) first = status;
         }
     }
@@ -197,55 +198,55 @@ static kd_status problems_tell(const obj_reader *from) {
     if (known > 0 || unknown == 0) return KD_OK;
     problem_list none = {0};
     problem_add(&none, true, "not-obj", 0, "found no OBJ statement, expected v, f and others");
-    const kd_status status = problem_list_tell(&none, from->path, 0, from->options);
+    const kd_status status = problem_list_tell(&none, reader->path, 0, reader->options);
     problem_list_close(&none);
     return status;
 }
 
-static mesh_faults faults_met(const obj_reader *from) {
-    mesh_faults met = {0};
-    for (uint64_t i = 0; i < from->chunk_count; ++i) {
-        const obj_chunk *chunk = &from->chunks[i];
-        met.unusable = met.unusable || chunk->unusable_triangles > 0;
-        met.position = met.position || chunk->bad_position;
-        met.normal = met.normal || chunk->bad_normal;
-        met.texcoord = met.texcoord || chunk->bad_texcoord;
-        met.uses_normals = met.uses_normals || chunk->uses_normals;
-        met.uses_texcoords = met.uses_texcoords || chunk->uses_texcoords;
+static mesh_faults faults_found(const obj_reader *reader) {
+    mesh_faults faults = {0};
+    for (uint64_t i = 0; i < reader->chunk_count; ++i) {
+        const obj_chunk *chunk = &reader->chunks[i];
+        faults.unusable = faults.unusable || chunk->unusable_triangles > 0;
+        faults.position = faults.position || chunk->bad_position;
+        faults.normal = faults.normal || chunk->bad_normal;
+        faults.texcoord = faults.texcoord || chunk->bad_texcoord;
+        faults.uses_normals = faults.uses_normals || chunk->uses_normals;
+        faults.uses_texcoords = faults.uses_texcoords || chunk->uses_texcoords;
     }
-    return met;
+    return faults;
 }
 
-static kd_status passes_run(obj_reader *from) {
-    KD_TRY(text_encoding_check(from->file.bytes, from->file.count, from->path));
-    KD_TRY(text_split(from));
-    KD_TRY(pass(from, count_body, "count"));
-    KD_TRY(totals_sum(from));
-    KD_TRY(arrays_reserve(from));
-    KD_TRY(pass(from, parse_body, "parse"));
-    KD_TRY(problems_tell(from));
-    KD_TRY(pass(from, polygon_body, "cut its polygons"));
-    mesh *into = from->target.into;
+static kd_status passes_run(obj_reader *reader) {
+    KD_TRY(text_encoding_check(reader->file.bytes, reader->file.count, reader->path));
+    KD_TRY(text_split(reader));
+    KD_TRY(pass(reader, count_body, "count"));
+    KD_TRY(totals_sum(reader));
+    KD_TRY(arrays_reserve(reader));
+    KD_TRY(pass(reader, parse_body, "parse"));
+    KD_TRY(problems_tell(reader));
+    KD_TRY(pass(reader, polygon_body, "cut its polygons"));
+    mesh *into = reader->target.mesh;
     KD_TRY(KD_RESERVE(into->triangle_materials, into->triangle_count));
-    KD_TRY(obj_materials(into, from->chunks, from->chunk_count, from->path, from->options));
-    mesh_faults faults = faults_met(from);
+    KD_TRY(obj_materials(into, reader->chunks, reader->chunk_count, reader->path, reader->options));
+    mesh_faults faults = faults_found(reader);
     bool smoothed;
-    KD_TRY(obj_smooth(into, from->chunks, from->chunk_count, &smoothed));
+    KD_TRY(obj_smooth(into, reader->chunks, reader->chunk_count, &smoothed));
     faults.uses_normals = faults.uses_normals || smoothed;
-    mesh_squeeze(into, from->target.triangle_lines, &faults);
+    mesh_compact(into, reader->target.triangle_lines, &faults);
     return KD_OK;
 }
 
-kd_status obj_load(mesh *out, const char *path, const obj_options *options, job *watched) {
+kd_status obj_load(mesh *out, const char *path, const obj_options *options, job_control *job) {
     obj_reader from = {0};
     from.path = path;
     from.options = options;
-    from.watched = watched;
-    from.target.into = out;
+    from.job = job;
+    from.target.mesh = out;
     memset(out, 0, sizeof *out);
     if (options && options->triangle_lines) *options->triangle_lines = NULL;
     KD_TRY(file_open(&from.file, path));
-    job_stage_begin(watched, "load", 2 * (int64_t)from.file.count);
+    job_stage_begin(job, "load", 2 * (int64_t)from.file.count);
     const kd_status status = passes_run(&from);
     for (uint64_t i = 0; i < from.chunk_count; ++i) obj_chunk_close(&from.chunks[i]);
     memory_free(from.chunks);

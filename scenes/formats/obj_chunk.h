@@ -34,7 +34,7 @@ typedef struct obj_chunk {
     problem_list problems; /* line numbers are relative to the chunk */
     obj_event *events;
     obj_polygon *polygons;
-    uint64_t event_count, event_room, polygon_count, polygon_room;
+    uint64_t event_count, event_capacity, polygon_count, polygon_capacity;
     uint64_t unusable_triangles; /* their corners are KD_NONE */
     uint64_t known, unknown;     /* numbers of statements */
     /* some are not finite; or, a normal has length 0 */
@@ -45,7 +45,7 @@ typedef struct obj_chunk {
 
 /* The output of pass 2. normal_indices and texcoord_indices may be NULL. */
 typedef struct obj_target {
-    mesh *into;
+    struct mesh *mesh;
     uint32_t *triangle_lines; /* 1-based; may be NULL */
     obj_counts totals;
 } obj_target;
@@ -108,15 +108,15 @@ void obj_chunk_parse(obj_chunk *chunk, const obj_target *target);
 /* Pass 2 for any line that is neither a vertex nor a face. */
 void obj_chunk_other(obj_chunk *chunk, text_cursor *cursor, uint64_t triangle);
 /* Pass 3: triangulates the chunk's polygons. May return KD_ERROR_MEMORY. */
-kd_status obj_chunk_polygons(const obj_chunk *chunk, mesh *into);
+kd_status obj_chunk_polygons(const obj_chunk *chunk, mesh *mesh);
 void obj_chunk_close(obj_chunk *chunk);
 
 /* Loads the MTL files of the mtllib statements, and assigns to each triangle the material of the
    preceding usemtl. `path` is the path of the OBJ file. */
-kd_status obj_materials(mesh *into, const obj_chunk *chunks, uint64_t chunk_count, const char *path,
+kd_status obj_materials(mesh *mesh, const obj_chunk *chunks, uint64_t chunk_count, const char *path,
                         const obj_options *options);
 /* Computes vertex normals from the smoothing groups (s) if the file has no normals. *smoothed is
    set if it did. */
-kd_status obj_smooth(mesh *into, const obj_chunk *chunks, uint64_t chunk_count, bool *smoothed);
+kd_status obj_smooth(mesh *mesh, const obj_chunk *chunks, uint64_t chunk_count, bool *smoothed);
 
 #endif

@@ -22,13 +22,13 @@ static bool is_one_of(text_span word, const char *const *words, size_t count) {
 }
 
 static void event_note(obj_chunk *chunk, const obj_event *event) {
-    if (chunk->event_count == chunk->event_room) {
-        const uint64_t room = chunk->event_room ? 2 * chunk->event_room : 16;
-        if (KD_GROW(chunk->events, chunk->event_count, room) != KD_OK) {
+    if (chunk->event_count == chunk->event_capacity) {
+        const uint64_t capacity = chunk->event_capacity ? 2 * chunk->event_capacity : 16;
+        if (KD_GROW(chunk->events, chunk->event_count, capacity) != KD_OK) {
             chunk->out_of_memory = true;
             return;
         }
-        chunk->event_room = room;
+        chunk->event_capacity = capacity;
     }
     chunk->events[chunk->event_count++] = *event;
 }
@@ -130,14 +130,14 @@ typedef struct material_reader {
 } material_reader;
 
 /* Takes ownership of `path`. A library is loaded only once. */
-static kd_status library_load(material_reader *from, char *path) {
+static kd_status library_load(material_reader *reader, char *path) {
     const text_span name = {path, strlen(path)};
     kd_status status = KD_OK;
-    if (name_table_find(&from->loaded_names, name) == KD_NONE) {
-        KD_TRY_GOTO(mtl_load(&from->library, path, from->options));
-        KD_TRY_GOTO(KD_GROW(from->loaded, from->loaded_count, from->loaded_count + 1));
-        KD_TRY_GOTO(name_table_add(&from->loaded_names, name, from->loaded_count));
-        from->loaded[from->loaded_count++] = path;
+    if (name_table_find(&reader->loaded_names, name) == KD_NONE) {
+        KD_TRY_GOTO(mtl_load(&reader->library, path, reader->options));
+        KD_TRY_GOTO(KD_GROW(reader->loaded, reader->loaded_count, reader->loaded_count + 1));
+        KD_TRY_GOTO(name_table_add(&reader->loaded_names, name, reader->loaded_count));
+        reader->loaded[reader->loaded_count++] = path;
         path = NULL;
     }
 done:
@@ -145,10 +145,10 @@ done:
     return status;
 }
 
-static int words_split(text_span names, text_span *words, int most) {
+static int words_split(text_span names, text_span *words, int maximum) {
     int count = 0;
     uint64_t i = 0;
-    while (i < names.count && count < most) {
+    while (i < names.count && count < maximum) {
         while (i < names.count && text_is_blank(names.begin[i])) ++i;
         const uint64_t begin = i;
         while (i < names.count && !(text_is_blank(names.begin[i]) && names.begin[i - 1] != '\\'))
@@ -162,7 +162,7 @@ static int words_split(text_span names, text_span *words, int most) {
 
 /* File names may contain blanks: from each word, tries the longest run of words that names a
    file. */
-static kd_status libraries_load(material_reader *from, const obj_event *event) {
+static kd_status libraries_load(material_reader *reader, const obj_event *event) {
     text_span words[LIBRARY_WORDS];
     const int count = words_split(event->name, words, LIBRARY_WORDS);
     for (int i = 0; i < count; ++i) {
@@ -173,13 +173,13 @@ static kd_status libraries_load(material_reader *from, const obj_event *event) {
             const char *end = last == count - 1 ? event->name.begin + event->name.count
                                                 : words[last].begin + words[last].count;
             const text_span name = {words[i].begin, (uint64_t)(end - words[i].begin)};
-            KD_TRY(path_find(from->path, name, &path, &expected));
+            KD_TRY(path_find(reader->path, name, &path, &expected));
         }
         if (path) {
-            KD_TRY(library_load(from, path));
+            KD_TRY(library_load(reader, path));
             i = last;
         } else {
-            problem_add(&from->problems, false, "missing-mtl", event->line,
+            problem_add(&reader->problems, false, "missing-mtl", event->line,
                         "found mtllib \"%.*s\", expected %s", text_shown(words[i]), words[i].begin,
                         expected);
         }
@@ -187,41 +187,41 @@ static kd_status libraries_load(material_reader *from, const obj_event *event) {
     return KD_OK;
 }
 
-static kd_status fallback_take(material_reader *from, uint32_t *index) {
-    if (from->fallback == KD_NONE) {
+static kd_status fallback_take(material_reader *reader, uint32_t *index) {
+    if (reader->fallback == KD_NONE) {
         char name[32] = "default";
         text_span span = {name, strlen(name)};
-        for (int i = 2; name_table_find(&from->library.names, span) != KD_NONE; ++i)
+        for (int i = 2; name_table_find(&reader->library.names, span) != KD_NONE; ++i)
             span.count = (uint64_t)snprintf(name, sizeof name, "default-%d", i);
-        KD_TRY(mtl_library_add(&from->library, span, &from->fallback));
+        KD_TRY(mtl_library_add(&reader->library, span, &reader->fallback));
     }
-    *index = from->fallback;
+    *index = reader->fallback;
     return KD_OK;
 }
 
 /* Finds a material by name, then by the name without a trailing comment; falls back to the default
    material. */
-static kd_status material_find(material_reader *from, const obj_event *event, uint32_t *index) {
+static kd_status material_find(material_reader *reader, const obj_event *event, uint32_t *index) {
     text_span name = event->name;
-    *index = name_table_find(&from->library.names, name);
+    *index = name_table_find(&reader->library.names, name);
     const char *hash = (const char *)memchr(name.begin, '#', name.count);
     if (*index == KD_NONE && hash) {
         name.count = (uint64_t)(hash - name.begin);
         while (name.count && text_is_blank(name.begin[name.count - 1])) --name.count;
-        *index = name_table_find(&from->library.names, name);
+        *index = name_table_find(&reader->library.names, name);
     }
     if (*index != KD_NONE) return KD_OK;
-    problem_add(&from->problems, false, "unknown-material", event->line,
+    problem_add(&reader->problems, false, "unknown-material", event->line,
                 "found usemtl \"%.*s\", expected a material of the MTL files; the default is used",
                 text_shown(event->name), event->name.begin);
-    return fallback_take(from, index);
+    return fallback_take(reader, index);
 }
 
-static void materials_fill(mesh *into, uint64_t begin, uint64_t end, uint32_t index) {
-    for (uint64_t i = begin; i < end; ++i) into->triangle_materials[i] = index;
+static void materials_fill(mesh *mesh, uint64_t begin, uint64_t end, uint32_t index) {
+    for (uint64_t i = begin; i < end; ++i) mesh->triangle_materials[i] = index;
 }
 
-static kd_status triangles_fill(material_reader *from, mesh *into, const obj_chunk *chunks,
+static kd_status triangles_fill(material_reader *reader, mesh *mesh, const obj_chunk *chunks,
                                 uint64_t chunk_count) {
     uint64_t begin = 0;
     const obj_event *current = NULL;
@@ -231,37 +231,38 @@ static kd_status triangles_fill(material_reader *from, mesh *into, const obj_chu
         for (uint64_t e = 0; e < events; ++e) {
             const obj_event *event = c < chunk_count ? &chunks[c].events[e] : NULL;
             if (event && (event->is_library || event->is_group)) continue;
-            const uint64_t end = event ? event->triangle : into->triangle_count;
-            if (end > begin && !current) KD_TRY(fallback_take(from, &index));
-            materials_fill(into, begin, end, index);
+            const uint64_t end = event ? event->triangle : mesh->triangle_count;
+            if (end > begin && !current) KD_TRY(fallback_take(reader, &index));
+            materials_fill(mesh, begin, end, index);
             begin = end;
             current = event;
-            if (event) KD_TRY(material_find(from, event, &index));
+            if (event) KD_TRY(material_find(reader, event, &index));
         }
     }
     return KD_OK;
 }
 
-static kd_status materials_read(material_reader *from, mesh *into, const obj_chunk *chunks,
+static kd_status materials_read(material_reader *reader, mesh *mesh, const obj_chunk *chunks,
                                 uint64_t chunk_count) {
     for (uint64_t c = 0; c < chunk_count; ++c)
         for (uint64_t e = 0; e < chunks[c].event_count; ++e)
-            if (chunks[c].events[e].is_library) KD_TRY(libraries_load(from, &chunks[c].events[e]));
-    KD_TRY(triangles_fill(from, into, chunks, chunk_count));
-    into->materials = from->library.materials;
-    into->material_count = from->library.count;
-    from->library.materials = NULL;
-    from->library.count = 0;
-    return problem_list_tell(&from->problems, from->path, 0, from->options);
+            if (chunks[c].events[e].is_library)
+                KD_TRY(libraries_load(reader, &chunks[c].events[e]));
+    KD_TRY(triangles_fill(reader, mesh, chunks, chunk_count));
+    mesh->materials = reader->library.materials;
+    mesh->material_count = reader->library.count;
+    reader->library.materials = NULL;
+    reader->library.count = 0;
+    return problem_list_tell(&reader->problems, reader->path, 0, reader->options);
 }
 
-kd_status obj_materials(mesh *into, const obj_chunk *chunks, uint64_t chunk_count, const char *path,
+kd_status obj_materials(mesh *mesh, const obj_chunk *chunks, uint64_t chunk_count, const char *path,
                         const obj_options *options) {
     material_reader from = {0};
     from.path = path;
     from.options = options;
     from.fallback = KD_NONE;
-    const kd_status status = materials_read(&from, into, chunks, chunk_count);
+    const kd_status status = materials_read(&from, mesh, chunks, chunk_count);
     for (uint32_t i = 0; i < from.loaded_count; ++i) memory_free(from.loaded[i]);
     memory_free(from.loaded);
     name_table_close(&from.loaded_names);

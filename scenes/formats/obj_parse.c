@@ -63,91 +63,92 @@ typedef struct corner {
     uint32_t position, texcoord, normal; /* KD_NONE if absent */
 } corner;
 
-static void fail_here(parser *from, const char *expected) {
-    text_cursor ahead = from->cursor;
+static void fail_here(parser *parser, const char *expected) {
+    text_cursor ahead = parser->cursor;
     const text_span word = text_word(&ahead);
     if (word.count == 0 || *word.begin == '#')
-        problem_add(&from->chunk->problems, true, "malformed", ahead.line,
+        problem_add(&parser->chunk->problems, true, "malformed", ahead.line,
                     "found the end of the line, expected %s", expected);
     else
-        problem_add(&from->chunk->problems, true, "malformed", ahead.line,
+        problem_add(&parser->chunk->problems, true, "malformed", ahead.line,
                     "found \"%.*s\", expected %s", text_shown(word), word.begin, expected);
 }
 
-/* Reads `least` to `most` numbers; nothing else may be on the line. On failure, reports it and
+/* Reads `minimum` to `maximum` numbers; nothing else may be on the line. On failure, reports it and
    sets all values to 0. */
-static void numbers_read(parser *from, float *values, int least, int most, const char *expected) {
+static void numbers_read(parser *parser, float *values, int minimum, int maximum,
+                         const char *expected) {
     int count = 0;
     for (;; ++count) {
-        text_skip_blanks(&from->cursor);
-        if (text_at_end(&from->cursor)) break;
-        const char *next = count < most ? number_float(from->cursor.at, &values[count]) : NULL;
+        text_skip_blanks(&parser->cursor);
+        if (text_at_end(&parser->cursor)) break;
+        const char *next = count < maximum ? number_float(parser->cursor.at, &values[count]) : NULL;
         if (!next || !(text_ends_word(next) || *next == '#')) {
-            fail_here(from, count < most ? expected : "the end of the line");
-            memset(values, 0, (size_t)most * sizeof *values);
-            obj_statement_skip(&from->cursor);
+            fail_here(parser, count < maximum ? expected : "the end of the line");
+            memset(values, 0, (size_t)maximum * sizeof *values);
+            obj_statement_skip(&parser->cursor);
             return;
         }
-        from->cursor.at = next;
+        parser->cursor.at = next;
     }
-    if (count < least) {
-        fail_here(from, expected);
-        memset(values, 0, (size_t)most * sizeof *values);
+    if (count < minimum) {
+        fail_here(parser, expected);
+        memset(values, 0, (size_t)maximum * sizeof *values);
     }
-    text_skip_comment(&from->cursor);
+    text_skip_comment(&parser->cursor);
 }
 
-static void position_read(parser *from) {
+static void position_read(parser *parser) {
     /* x y z, then optionally w, or a colour of 3 or 4 numbers, or both; those are ignored */
     float values[8] = {0};
-    const uint64_t line = from->cursor.line;
-    numbers_read(from, values, 3, 8, "a number (v x y z)");
+    const uint64_t line = parser->cursor.line;
+    numbers_read(parser, values, 3, 8, "a number (v x y z)");
     const vec3 position = vec3_make(values[0], values[1], values[2]);
     if (!vec3_is_finite(position)) {
-        from->chunk->bad_position = true;
-        problem_add(&from->chunk->problems, false, "nan", line,
+        parser->chunk->bad_position = true;
+        problem_add(&parser->chunk->problems, false, "nan", line,
                     "found the vertex %g %g %g, expected finite numbers; its faces are skipped",
                     (double)position.x, (double)position.y, (double)position.z);
     }
-    from->target->into->positions[from->positions++] = position;
+    parser->target->mesh->positions[parser->positions++] = position;
 }
 
-static void texcoord_read(parser *from) {
+static void texcoord_read(parser *parser) {
     float values[3] = {0};
-    const uint64_t line = from->cursor.line;
-    numbers_read(from, values, 1, 3, "a number (vt u v)");
+    const uint64_t line = parser->cursor.line;
+    numbers_read(parser, values, 1, 3, "a number (vt u v)");
     const vec2 texcoord = vec2_make(values[0], values[1]);
     if (!(isfinite(texcoord.x) && isfinite(texcoord.y))) {
-        from->chunk->bad_texcoord = true;
+        parser->chunk->bad_texcoord = true;
         problem_add(
-            &from->chunk->problems, false, "nan", line,
+            &parser->chunk->problems, false, "nan", line,
             "found the texture coordinates %g %g, expected finite numbers; they are ignored",
             (double)texcoord.x, (double)texcoord.y);
     }
-    from->target->into->texcoords[from->texcoords++] = texcoord;
+    parser->target->mesh->texcoords[parser->texcoords++] = texcoord;
 }
 
-static void normal_read(parser *from) {
+static void normal_read(parser *parser) {
     float values[3] = {0};
-    const uint64_t line = from->cursor.line;
-    numbers_read(from, values, 3, 3, "a number (vn x y z)");
+    const uint64_t line = parser->cursor.line;
+    numbers_read(parser, values, 3, 3, "a number (vn x y z)");
     const vec3 normal = vec3_make(values[0], values[1], values[2]);
     const vec3 unit = vec3_is_finite(normal) ? vec3_normalize(normal) : vec3_all(0);
     if (vec3_is_zero(unit)) {
-        from->chunk->bad_normal = true;
+        parser->chunk->bad_normal = true;
         if (!vec3_is_finite(normal))
-            problem_add(&from->chunk->problems, false, "nan", line,
+            problem_add(&parser->chunk->problems, false, "nan", line,
                         "found the normal %g %g %g, expected finite numbers; it is ignored",
                         (double)normal.x, (double)normal.y, (double)normal.z);
     }
-    from->target->into->normals[from->normals++] = unit;
+    parser->target->mesh->normals[parser->normals++] = unit;
 }
 
 /* Converts an index of the file: 1-based, or negative, counting back from the last element read.
    If the file has no texture coordinates (or normals) at all, the index is dropped with a warning,
    since some tools remove them. Any other index out of range is a fatal problem. */
-static bool index_resolve(parser *from, int64_t found, uint64_t so_far, uint64_t total,
-                          const char *what, bool is_optional, uint64_t line, uint32_t *index) {
+static bool index_resolve(parser *parser, int64_t found, uint64_t so_far, uint64_t total,
+                          const char *name, bool is_optional, uint64_t line, uint32_t *index) {
     const int64_t absolute = found > 0 ? found - 1 : (int64_t)so_far + found;
     if (found != 0 && absolute >= 0 && (uint64_t)absolute < total) {
         *index = (uint32_t)absolute;
@@ -155,29 +156,29 @@ static bool index_resolve(parser *from, int64_t found, uint64_t so_far, uint64_t
     }
     *index = KD_NONE;
     if (found > 0 && total == 0 && is_optional) {
-        problem_add(&from->chunk->problems, false, "index-range", line,
-                    "found the %s index %lld in a file without any; it is ignored", what,
+        problem_add(&parser->chunk->problems, false, "index-range", line,
+                    "found the %s index %lld in a file without any; it is ignored", name,
                     (long long)found);
         return true;
     }
     if (found < 0)
-        problem_add(&from->chunk->problems, true, "index-range", line,
-                    "found the relative %s index %lld, expected -1 to -%llu", what,
+        problem_add(&parser->chunk->problems, true, "index-range", line,
+                    "found the relative %s index %lld, expected -1 to -%llu", name,
                     (long long)found, (unsigned long long)so_far);
     else
-        problem_add(&from->chunk->problems, true, "index-range", line,
-                    "found the %s index %lld, expected 1 to %llu", what, (long long)found,
+        problem_add(&parser->chunk->problems, true, "index-range", line,
+                    "found the %s index %lld, expected 1 to %llu", name, (long long)found,
                     (unsigned long long)total);
     return false;
 }
 
 /* Parses v, v/vt, v//vn or v/vt/vn. */
-static bool corner_read(parser *from, uint64_t line, corner *read) {
-    const obj_counts *totals = &from->target->totals;
+static bool corner_read(parser *parser, uint64_t line, corner *read) {
+    const obj_counts *totals = &parser->target->totals;
     static const char expected[] = "a corner (v, v/vt, v//vn or v/vt/vn)";
     int64_t position, texcoord = 0, normal = 0;
     bool has_texcoord = false, has_normal = false;
-    const char *at = number_integer(from->cursor.at, &position);
+    const char *at = number_integer(parser->cursor.at, &position);
     if (at && *at == '/') {
         const char *next = number_integer(++at, &texcoord);
         has_texcoord = next != NULL;
@@ -189,24 +190,24 @@ static bool corner_read(parser *from, uint64_t line, corner *read) {
         }
     }
     if (!at || !(text_ends_word(at) || *at == '#')) {
-        fail_here(from, expected);
+        fail_here(parser, expected);
         return false;
     }
-    from->cursor.at = at;
+    parser->cursor.at = at;
     read->texcoord = read->normal = KD_NONE;
-    return index_resolve(from, position, from->positions, totals->positions, "vertex", false, line,
-                         &read->position) &&
-           (!has_texcoord || index_resolve(from, texcoord, from->texcoords, totals->texcoords,
+    return index_resolve(parser, position, parser->positions, totals->positions, "vertex", false,
+                         line, &read->position) &&
+           (!has_texcoord || index_resolve(parser, texcoord, parser->texcoords, totals->texcoords,
                                            "texture coordinate", true, line, &read->texcoord)) &&
-           (!has_normal || index_resolve(from, normal, from->normals, totals->normals, "normal",
+           (!has_normal || index_resolve(parser, normal, parser->normals, totals->normals, "normal",
                                          true, line, &read->normal));
 }
 
-static void triangle_write(parser *from, const corner *a, const corner *b, const corner *c,
+static void triangle_write(parser *parser, const corner *a, const corner *b, const corner *c,
                            uint64_t line) {
-    mesh *into = from->target->into;
-    const uint64_t at = 3 * from->triangle;
-    assert(from->triangle < from->chunk->before.triangles + from->chunk->counts.triangles);
+    mesh *into = parser->target->mesh;
+    const uint64_t at = 3 * parser->triangle;
+    assert(parser->triangle < parser->chunk->before.triangles + parser->chunk->counts.triangles);
     into->triangles[at] = a->position;
     into->triangles[at + 1] = b->position;
     into->triangles[at + 2] = c->position;
@@ -220,37 +221,37 @@ static void triangle_write(parser *from, const corner *a, const corner *b, const
         into->normal_indices[at + 1] = b->normal;
         into->normal_indices[at + 2] = c->normal;
     }
-    if (from->target->triangle_lines)
-        from->target->triangle_lines[from->triangle] =
-            (uint32_t)(from->chunk->before.lines + line + 1);
-    ++from->triangle;
+    if (parser->target->triangle_lines)
+        parser->target->triangle_lines[parser->triangle] =
+            (uint32_t)(parser->chunk->before.lines + line + 1);
+    ++parser->triangle;
 }
 
 static void polygon_note(obj_chunk *chunk, uint64_t first_triangle, uint64_t corner_count) {
-    if (chunk->polygon_count == chunk->polygon_room) {
-        const uint64_t room = chunk->polygon_room ? 2 * chunk->polygon_room : 64;
-        if (KD_GROW(chunk->polygons, chunk->polygon_count, room) != KD_OK) {
+    if (chunk->polygon_count == chunk->polygon_capacity) {
+        const uint64_t capacity = chunk->polygon_capacity ? 2 * chunk->polygon_capacity : 64;
+        if (KD_GROW(chunk->polygons, chunk->polygon_count, capacity) != KD_OK) {
             chunk->out_of_memory = true;
             return;
         }
-        chunk->polygon_room = room;
+        chunk->polygon_capacity = capacity;
     }
     obj_polygon *polygon = &chunk->polygons[chunk->polygon_count++];
     polygon->first_triangle = (uint32_t)first_triangle;
     polygon->corner_count = (uint32_t)corner_count;
 }
 
-static void face_read(parser *from) {
-    const uint64_t line = from->cursor.line, first = from->triangle;
+static void face_read(parser *parser) {
+    const uint64_t line = parser->cursor.line, first = parser->triangle;
     corner start = {0}, previous = {0}, next = {0};
     uint64_t count = 0;
     bool any_texcoord = false, any_normal = false;
     for (;;) {
-        text_skip_blanks(&from->cursor);
-        if (text_at_end(&from->cursor)) break;
-        if (!corner_read(from, line, &next)) {
-            from->triangle = first;
-            obj_statement_skip(&from->cursor);
+        text_skip_blanks(&parser->cursor);
+        if (text_at_end(&parser->cursor)) break;
+        if (!corner_read(parser, line, &next)) {
+            parser->triangle = first;
+            obj_statement_skip(&parser->cursor);
             return;
         }
         any_texcoord = any_texcoord || next.texcoord != KD_NONE;
@@ -258,36 +259,36 @@ static void face_read(parser *from) {
         if (count == 0)
             start = next;
         else if (count > 1)
-            triangle_write(from, &start, &previous, &next, line);
+            triangle_write(parser, &start, &previous, &next, line);
         previous = next;
         ++count;
     }
-    text_skip_comment(&from->cursor);
-    from->chunk->uses_texcoords = from->chunk->uses_texcoords || any_texcoord;
-    from->chunk->uses_normals = from->chunk->uses_normals || any_normal;
+    text_skip_comment(&parser->cursor);
+    parser->chunk->uses_texcoords = parser->chunk->uses_texcoords || any_texcoord;
+    parser->chunk->uses_normals = parser->chunk->uses_normals || any_normal;
     if (count == 0)
-        problem_add(&from->chunk->problems, true, "malformed", line,
+        problem_add(&parser->chunk->problems, true, "malformed", line,
                     "found a face without corners, expected three or more");
     else if (count < 3)
-        problem_add(&from->chunk->problems, false, "short-face", line,
+        problem_add(&parser->chunk->problems, false, "short-face", line,
                     "found a face of %llu corner%s, expected three or more; it is skipped",
                     (unsigned long long)count, count == 1 ? "" : "s");
     else if (count > 3)
-        polygon_note(from->chunk, first, count);
+        polygon_note(parser->chunk, first, count);
 }
 
 /* Marks the triangles that pass 1 counted but malformed faces did not produce. */
-static void unusable_fill(parser *from) {
-    mesh *into = from->target->into;
-    const uint64_t end = from->chunk->before.triangles + from->chunk->counts.triangles;
-    from->chunk->unusable_triangles = end - from->triangle;
-    for (uint64_t i = 3 * from->triangle; i < 3 * end; ++i) {
+static void unusable_fill(parser *parser) {
+    mesh *into = parser->target->mesh;
+    const uint64_t end = parser->chunk->before.triangles + parser->chunk->counts.triangles;
+    parser->chunk->unusable_triangles = end - parser->triangle;
+    for (uint64_t i = 3 * parser->triangle; i < 3 * end; ++i) {
         into->triangles[i] = KD_NONE;
         if (into->texcoord_indices) into->texcoord_indices[i] = KD_NONE;
         if (into->normal_indices) into->normal_indices[i] = KD_NONE;
     }
-    for (uint64_t i = from->triangle; i < end && from->target->triangle_lines; ++i)
-        from->target->triangle_lines[i] = 0;
+    for (uint64_t i = parser->triangle; i < end && parser->target->triangle_lines; ++i)
+        parser->target->triangle_lines[i] = 0;
 }
 
 void obj_chunk_parse(obj_chunk *chunk, const obj_target *target) {

@@ -15,67 +15,67 @@ typedef struct ply_reader {
     ply_file file;
     ply_target target;
     const obj_options *options;
-    job *watched;
+    job_control *job;
 } ply_reader;
 
 /* --- vertices -------------------------------------------------------------------------------- */
 
-static void position_take(ply_reader *to, ply_piece *piece, const ply_row *row, uint64_t index,
+static void position_take(ply_reader *reader, ply_piece *piece, const ply_row *row, uint64_t index,
                           const char *at, uint64_t line) {
     const vec3 position = vec3_make(row->numbers[PLY_X], row->numbers[PLY_Y], row->numbers[PLY_Z]);
     if (!vec3_is_finite(position)) {
         piece->bad_position = true;
-        ply_problem(&to->file, &piece->problems, false, "nan", at, line,
+        ply_problem(&reader->file, &piece->problems, false, "nan", at, line,
                     "found the vertex %g %g %g, expected finite numbers; its faces are skipped",
                     (double)position.x, (double)position.y, (double)position.z);
     }
-    to->target.into->positions[index] = position;
+    reader->target.mesh->positions[index] = position;
 }
 
-static void normal_take(ply_reader *to, ply_piece *piece, const ply_row *row, uint64_t index,
+static void normal_take(ply_reader *reader, ply_piece *piece, const ply_row *row, uint64_t index,
                         const char *at, uint64_t line) {
     const vec3 normal = vec3_make(row->numbers[PLY_NX], row->numbers[PLY_NY], row->numbers[PLY_NZ]);
     const vec3 unit = vec3_is_finite(normal) ? vec3_normalize(normal) : vec3_all(0);
     if (vec3_is_zero(unit)) piece->bad_normal = true;
     if (!vec3_is_finite(normal))
-        ply_problem(&to->file, &piece->problems, false, "nan", at, line,
+        ply_problem(&reader->file, &piece->problems, false, "nan", at, line,
                     "found the normal %g %g %g, expected finite numbers; it is ignored",
                     (double)normal.x, (double)normal.y, (double)normal.z);
-    to->target.into->normals[index] = unit;
+    reader->target.mesh->normals[index] = unit;
 }
 
-static void texcoord_take(ply_reader *to, ply_piece *piece, const ply_row *row, uint64_t index,
+static void texcoord_take(ply_reader *reader, ply_piece *piece, const ply_row *row, uint64_t index,
                           const char *at, uint64_t line) {
     const vec2 texcoord = vec2_make(row->numbers[PLY_U], row->numbers[PLY_V]);
     if (!isfinite(texcoord.x) || !isfinite(texcoord.y)) {
         piece->bad_texcoord = true;
         ply_problem(
-            &to->file, &piece->problems, false, "nan", at, line,
+            &reader->file, &piece->problems, false, "nan", at, line,
             "found the texture coordinates %g %g, expected finite numbers; they are ignored",
             (double)texcoord.x, (double)texcoord.y);
     }
-    to->target.into->texcoords[index] = texcoord;
+    reader->target.mesh->texcoords[index] = texcoord;
 }
 
-static void vertices_read(ply_reader *to, ply_piece *piece) {
-    const mesh *into = to->target.into;
+static void vertices_read(ply_reader *reader, ply_piece *piece) {
+    const mesh *into = reader->target.mesh;
     ply_row row = {0};
     const char *at = piece->begin;
     uint64_t line = piece->line;
     for (uint64_t i = 0; i < piece->rows; ++i) {
         const char *begin = at;
         const uint64_t index = piece->first_row + i;
-        if (!ply_row_read(&to->file, piece, &at, &line, &row)) {
+        if (!ply_row_read(&reader->file, piece, &at, &line, &row)) {
             memset(row.numbers, 0, sizeof row.numbers);
             if (piece->status != KD_OK) break;
         }
         /* in a text, `line` is past the row already */
         const uint64_t here = line > 0 ? line - 1 : 0;
-        position_take(to, piece, &row, index, begin, here);
-        if (into->normals) normal_take(to, piece, &row, index, begin, here);
-        if (into->texcoords) texcoord_take(to, piece, &row, index, begin, here);
-        if (to->target.colours)
-            to->target.colours[index] =
+        position_take(reader, piece, &row, index, begin, here);
+        if (into->normals) normal_take(reader, piece, &row, index, begin, here);
+        if (into->texcoords) texcoord_take(reader, piece, &row, index, begin, here);
+        if (reader->target.colours)
+            reader->target.colours[index] =
                 vec3_make(row.numbers[PLY_RED], row.numbers[PLY_GREEN], row.numbers[PLY_BLUE]);
     }
     memory_free(row.corners);
@@ -84,7 +84,7 @@ static void vertices_read(ply_reader *to, ply_piece *piece) {
 static void vertices_body(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     ply_reader *to = (ply_reader *)context;
-    for (int64_t i = begin; i < end && !job_cancelled(to->watched); ++i)
+    for (int64_t i = begin; i < end && !job_cancelled(to->job); ++i)
         if (to->file.pieces[i].element->kind == PLY_VERTICES)
             vertices_read(to, &to->file.pieces[i]);
 }
@@ -98,7 +98,7 @@ static bool has_faces(const ply_piece *piece) {
 static void count_body(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     ply_reader *to = (ply_reader *)context;
-    for (int64_t i = begin; i < end && !job_cancelled(to->watched); ++i)
+    for (int64_t i = begin; i < end && !job_cancelled(to->job); ++i)
         if (has_faces(&to->file.pieces[i]))
             to->file.pieces[i].triangles = ply_text_triangles(&to->file, &to->file.pieces[i]);
 }
@@ -106,17 +106,17 @@ static void count_body(void *context, int64_t begin, int64_t end, int thread) {
 static void faces_body(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     ply_reader *to = (ply_reader *)context;
-    for (int64_t i = begin; i < end && !job_cancelled(to->watched); ++i)
+    for (int64_t i = begin; i < end && !job_cancelled(to->job); ++i)
         if (has_faces(&to->file.pieces[i]))
             ply_faces_read(&to->file, &to->file.pieces[i], &to->target);
 }
 
 /* --- the passes ------------------------------------------------------------------------------ */
 
-static kd_status pass(ply_reader *from, parallel_body body) {
-    ply_file *file = &from->file;
-    parallel_for((int64_t)file->piece_count, 1, body, from);
-    KD_REQUIRE(!job_cancelled(from->watched), KD_INTERRUPTED, "%s: interrupted while reading",
+static kd_status pass(ply_reader *reader, parallel_body body) {
+    ply_file *file = &reader->file;
+    parallel_for((int64_t)file->piece_count, 1, body, reader);
+    KD_REQUIRE(!job_cancelled(reader->job), KD_INTERRUPTED, "%s: interrupted while reading",
                file->path);
     for (uint64_t i = 0; i < file->piece_count; ++i)
         KD_REQUIRE(file->pieces[i].status == KD_OK, KD_ERROR_MEMORY, "%s: out of memory to read it",
@@ -125,22 +125,22 @@ static kd_status pass(ply_reader *from, parallel_body body) {
 }
 
 /* Computes the first triangle of each piece, and the totals. */
-static kd_status totals_sum(ply_reader *from, uint64_t *vertices, uint64_t *triangles) {
+static kd_status totals_sum(ply_reader *reader, uint64_t *vertices, uint64_t *triangles) {
     uint64_t faces = 0;
     *vertices = *triangles = 0;
-    for (uint64_t i = 0; i < from->file.piece_count; ++i) {
-        ply_piece *piece = &from->file.pieces[i];
+    for (uint64_t i = 0; i < reader->file.piece_count; ++i) {
+        ply_piece *piece = &reader->file.pieces[i];
         piece->first_triangle = *triangles;
         *triangles += piece->triangles;
         if (piece->element->kind == PLY_VERTICES) *vertices += piece->rows;
         if (piece->element->kind == PLY_FACES) faces += piece->rows;
         if (piece->element->kind == PLY_STRIPS) faces += piece->triangles;
     }
-    const uint64_t most = KD_NONE - 1;
-    KD_REQUIRE(*vertices <= most && *triangles <= most && faces <= most, KD_ERROR_INPUT,
+    const uint64_t maximum = KD_NONE - 1;
+    KD_REQUIRE(*vertices <= maximum && *triangles <= maximum && faces <= maximum, KD_ERROR_INPUT,
                "%s: found %llu vertices and %llu triangles, expected less than 2^32 of each",
-               from->file.path, (unsigned long long)*vertices, (unsigned long long)*triangles);
-    from->target.into->face_count = (uint32_t)faces;
+               reader->file.path, (unsigned long long)*vertices, (unsigned long long)*triangles);
+    reader->target.mesh->face_count = (uint32_t)faces;
     return KD_OK;
 }
 
@@ -149,11 +149,11 @@ static bool has_all(const ply_element *element, ply_role first, uint32_t count) 
     return (element->roles & wanted) == wanted;
 }
 
-static kd_status arrays_reserve(ply_reader *from) {
-    const ply_element *element = from->file.header.vertices;
-    mesh *into = from->target.into;
+static kd_status arrays_reserve(ply_reader *reader) {
+    const ply_element *element = reader->file.header.vertices;
+    mesh *into = reader->target.mesh;
     uint64_t vertices, triangles;
-    KD_TRY(totals_sum(from, &vertices, &triangles));
+    KD_TRY(totals_sum(reader, &vertices, &triangles));
     KD_TRY(KD_RESERVE(into->positions, vertices));
     KD_TRY(KD_RESERVE(into->triangles, 3 * triangles));
     KD_TRY(KD_RESERVE(into->triangle_materials, triangles));
@@ -168,9 +168,9 @@ static kd_status arrays_reserve(ply_reader *from) {
         into->texcoord_count = (uint32_t)vertices;
     }
     if (has_all(element, PLY_RED, 3) && triangles)
-        KD_TRY(KD_RESERVE(from->target.colours, vertices));
-    if (from->options && from->options->triangle_lines && ply_is_text(&from->file))
-        KD_TRY(KD_RESERVE(from->target.lines, triangles));
+        KD_TRY(KD_RESERVE(reader->target.colours, vertices));
+    if (reader->options && reader->options->triangle_lines && ply_is_text(&reader->file))
+        KD_TRY(KD_RESERVE(reader->target.lines, triangles));
     into->position_count = (uint32_t)vertices;
     into->triangle_count = (uint32_t)triangles;
     memset(into->triangle_materials, 0, triangles * sizeof *into->triangle_materials);
@@ -178,71 +178,74 @@ static kd_status arrays_reserve(ply_reader *from) {
 }
 
 /* Reports all problems in file order. Returns the first fatal one. */
-static kd_status problems_tell(ply_reader *from) {
-    const uint64_t first_line = ply_is_text(&from->file) ? 0 : PROBLEM_NO_LINES;
+static kd_status problems_tell(ply_reader *reader) {
+    const uint64_t first_line = ply_is_text(&reader->file) ? 0 : PROBLEM_NO_LINES;
     kd_status first = KD_OK;
-    for (uint64_t i = 0; i <= from->file.piece_count; ++i) {
-        const problem_list *list =
-            i < from->file.piece_count ? &from->file.pieces[i].problems : &from->file.problems;
-        if (first != KD_OK && !(from->options && from->options->problem)) break;
+    for (uint64_t i = 0; i <= reader->file.piece_count; ++i) {
+        const problem_list *list = i < reader->file.piece_count ? &reader->file.pieces[i].problems
+                                                                : &reader->file.problems;
+        if (first != KD_OK && !(reader->options && reader->options->problem)) break;
         const kd_status status =
-            problem_list_tell(list, from->file.path, first_line, from->options);
+            problem_list_tell(list, reader->file.path, first_line, reader->options);
         if (first == KD_OK) first = status;
     }
     return first;
 }
 
-static mesh_faults faults_met(const ply_reader *from) {
-    mesh_faults met = {0};
-    for (uint64_t i = 0; i < from->file.piece_count; ++i) {
-        const ply_piece *piece = &from->file.pieces[i];
-        met.unusable = met.unusable || piece->unusable > 0;
-        met.position = met.position || piece->bad_position;
-        met.normal = met.normal || piece->bad_normal;
-        met.texcoord = met.texcoord || piece->bad_texcoord;
+static mesh_faults faults_found(const ply_reader *reader) {
+    mesh_faults faults = {0};
+    for (uint64_t i = 0; i < reader->file.piece_count; ++i) {
+        const ply_piece *piece = &reader->file.pieces[i];
+        faults.unusable = faults.unusable || piece->unusable > 0;
+        faults.position = faults.position || piece->bad_position;
+        faults.normal = faults.normal || piece->bad_normal;
+        faults.texcoord = faults.texcoord || piece->bad_texcoord;
     }
-    met.uses_normals = from->target.into->normal_indices && from->target.into->triangle_count;
-    met.uses_texcoords = from->target.into->texcoord_indices && from->target.into->triangle_count;
-    return met;
+    faults.uses_normals =
+        reader->target.mesh->normal_indices && reader->target.mesh->triangle_count;
+    faults.uses_texcoords =
+        reader->target.mesh->texcoord_indices && reader->target.mesh->triangle_count;
+    return faults;
 }
 
-static kd_status rows_read(ply_reader *from) {
-    mesh *into = from->target.into;
-    KD_TRY(ply_cut(&from->file));
-    if (ply_is_text(&from->file)) KD_TRY(pass(from, count_body));
-    KD_TRY(arrays_reserve(from));
-    KD_TRY(pass(from, vertices_body));
-    KD_TRY(pass(from, faces_body));
-    KD_TRY(problems_tell(from));
-    const mesh_faults faults = faults_met(from);
-    KD_TRY(ply_materials(&from->file, &from->target, from->options));
-    mesh_squeeze(into, from->target.lines, &faults);
+static kd_status rows_read(ply_reader *reader) {
+    mesh *into = reader->target.mesh;
+    KD_TRY(ply_cut(&reader->file));
+    if (ply_is_text(&reader->file)) KD_TRY(pass(reader, count_body));
+    KD_TRY(arrays_reserve(reader));
+    KD_TRY(pass(reader, vertices_body));
+    KD_TRY(pass(reader, faces_body));
+    KD_TRY(problems_tell(reader));
+    const mesh_faults faults = faults_found(reader);
+    KD_TRY(ply_materials(&reader->file, &reader->target, reader->options));
+    mesh_compact(into, reader->target.lines, &faults);
     return KD_OK;
 }
 
-static kd_status file_read(ply_reader *from) {
+static kd_status file_read(ply_reader *reader) {
     problem_list problems = {0};
-    kd_status status = ply_header_read(&from->file.header, &from->file.view, &problems);
+    kd_status status = ply_header_read(&reader->file.header, &reader->file.view, &problems);
     const bool fatal = problems.fatal;
-    if (status == KD_OK) status = problem_list_tell(&problems, from->file.path, 0, from->options);
+    if (status == KD_OK)
+        status = problem_list_tell(&problems, reader->file.path, 0, reader->options);
     problem_list_close(&problems);
     KD_TRY(status);
-    if (!fatal) KD_TRY(rows_read(from));
+    if (!fatal) KD_TRY(rows_read(reader));
     return KD_OK;
 }
 
-kd_status ply_load(mesh *out, const char *path, const obj_options *options, job *watched) {
+kd_status ply_load(mesh *out, const char *path, const obj_options *options, job_control *job) {
     ply_reader from;
     memset(&from, 0, sizeof from);
     memset(out, 0, sizeof *out);
     from.file.path = path;
     from.file.piece_bytes = options ? options->chunk_bytes : 0;
-    from.target.into = out;
+    from.target.mesh = out;
     from.options = options;
-    from.watched = watched;
+    from.job = job;
     if (options && options->triangle_lines) *options->triangle_lines = NULL;
     KD_TRY(file_open(&from.file.view, path));
-    job_stage_begin(watched, "load", (int64_t)from.file.view.count);
+    job_stage_begin(job, "load", (int64_t)from.file.view.count);
     const kd_status status = file_read(&from);
     for (uint64_t i = 0; i < from.file.piece_count; ++i)
         problem_list_close(&from.file.pieces[i].problems);

@@ -6,18 +6,18 @@
 
 enum { PIECE_BYTES = 1 << 20 };
 
-static uint64_t piece_bytes(const ply_file *from) {
-    return from->piece_bytes ? from->piece_bytes : PIECE_BYTES;
+static uint64_t piece_bytes(const ply_file *file) {
+    return file->piece_bytes ? file->piece_bytes : PIECE_BYTES;
 }
 
-static kd_status piece_add(ply_file *to, const ply_element *element, const char *begin,
+static kd_status piece_add(ply_file *file, const ply_element *element, const char *begin,
                            uint64_t first_row, uint64_t line) {
-    if (to->piece_count == to->piece_room) {
-        const uint64_t room = to->piece_room ? 2 * to->piece_room : 16;
-        KD_TRY(KD_GROW(to->pieces, to->piece_count, room));
-        to->piece_room = room;
+    if (file->piece_count == file->piece_capacity) {
+        const uint64_t capacity = file->piece_capacity ? 2 * file->piece_capacity : 16;
+        KD_TRY(KD_GROW(file->pieces, file->piece_count, capacity));
+        file->piece_capacity = capacity;
     }
-    ply_piece *piece = &to->pieces[to->piece_count++];
+    ply_piece *piece = &file->pieces[file->piece_count++];
     memset(piece, 0, sizeof *piece);
     piece->element = element;
     piece->begin = piece->end = begin;
@@ -26,9 +26,9 @@ static kd_status piece_add(ply_file *to, const ply_element *element, const char 
     return KD_OK;
 }
 
-static void truncated(ply_file *from, const ply_element *element, uint64_t rows, const char *at,
+static void truncated(ply_file *file, const ply_element *element, uint64_t rows, const char *at,
                       uint64_t line) {
-    ply_problem(from, &from->problems, true, "truncated", at, line,
+    ply_problem(file, &file->problems, true, "truncated", at, line,
                 "found the end of the file after %llu rows of %.*s, expected %llu",
                 (unsigned long long)rows, text_shown(element->name), element->name.begin,
                 (unsigned long long)element->count);
@@ -37,56 +37,56 @@ static void truncated(ply_file *from, const ply_element *element, uint64_t rows,
 /* --- bytes ----------------------------------------------------------------------------------- */
 
 /* Cuts rows of fixed size. Advances *at past the rows that exist. */
-static kd_status even_rows_cut(ply_file *from, const ply_element *element, const char **at) {
-    const uint64_t left = (uint64_t)(from->view.bytes + from->view.count - *at);
-    const uint64_t bytes = element->least_bytes;
+static kd_status even_rows_cut(ply_file *file, const ply_element *element, const char **at) {
+    const uint64_t left = (uint64_t)(file->view.bytes + file->view.count - *at);
+    const uint64_t bytes = element->min_bytes;
     const uint64_t rows = element->count <= left / bytes ? element->count : left / bytes;
-    const uint64_t step = piece_bytes(from) / bytes + 1;
+    const uint64_t step = piece_bytes(file) / bytes + 1;
     for (uint64_t i = 0; i < rows && element->kind == PLY_VERTICES; i += step) {
-        KD_TRY(piece_add(from, element, *at + i * bytes, i, 0));
-        ply_piece *piece = &from->pieces[from->piece_count - 1];
+        KD_TRY(piece_add(file, element, *at + i * bytes, i, 0));
+        ply_piece *piece = &file->pieces[file->piece_count - 1];
         piece->rows = rows - i < step ? rows - i : step;
         piece->end = piece->begin + piece->rows * bytes;
     }
     *at += rows * bytes;
-    if (rows < element->count) truncated(from, element, rows, *at, 0);
+    if (rows < element->count) truncated(file, element, rows, *at, 0);
     return KD_OK;
 }
 
 /* Cuts rows with lists, the size of which is known only after reading them. */
-static kd_status listed_rows_cut(ply_file *from, const ply_element *element, const char **at) {
-    const uint64_t most = piece_bytes(from);
+static kd_status listed_rows_cut(ply_file *file, const ply_element *element, const char **at) {
+    const uint64_t maximum = piece_bytes(file);
     uint64_t row = 0;
     bool whole = true;
     while (row < element->count && whole) {
-        KD_TRY(piece_add(from, element, *at, row, 0));
-        ply_piece *piece = &from->pieces[from->piece_count - 1];
-        for (; row < element->count && (uint64_t)(*at - piece->begin) < most; ++row) {
+        KD_TRY(piece_add(file, element, *at, row, 0));
+        ply_piece *piece = &file->pieces[file->piece_count - 1];
+        for (; row < element->count && (uint64_t)(*at - piece->begin) < maximum; ++row) {
             uint64_t triangles = 0;
-            whole = ply_row_measure(from, element, at, &triangles);
+            whole = ply_row_measure(file, element, at, &triangles);
             if (!whole) break;
             piece->triangles += triangles;
             ++piece->rows;
         }
         piece->end = *at;
     }
-    if (!whole) truncated(from, element, row, *at, 0);
+    if (!whole) truncated(file, element, row, *at, 0);
     return KD_OK;
 }
 
-static kd_status bytes_cut(ply_file *from) {
-    const char *at = from->view.bytes + from->header.bytes;
-    const char *end = from->view.bytes + from->view.count;
-    for (uint32_t i = 0; i < from->header.element_count && !from->problems.fatal; ++i) {
-        const ply_element *element = &from->header.elements[i];
+static kd_status bytes_cut(ply_file *file) {
+    const char *at = file->view.bytes + file->header.bytes;
+    const char *end = file->view.bytes + file->view.count;
+    for (uint32_t i = 0; i < file->header.element_count && !file->problems.fatal; ++i) {
+        const ply_element *element = &file->header.elements[i];
         if (element->property_count == 0 || element->count == 0) continue;
         if (element->has_lists)
-            KD_TRY(listed_rows_cut(from, element, &at));
+            KD_TRY(listed_rows_cut(file, element, &at));
         else
-            KD_TRY(even_rows_cut(from, element, &at));
+            KD_TRY(even_rows_cut(file, element, &at));
     }
-    if (at < end && !from->problems.fatal)
-        ply_problem(from, &from->problems, false, "trailing", at, 0,
+    if (at < end && !file->problems.fatal)
+        ply_problem(file, &file->problems, false, "trailing", at, 0,
                     "found %llu bytes after the last row, expected the end of the file",
                     (unsigned long long)(end - at));
     return KD_OK;
@@ -121,14 +121,14 @@ static void lines_count(void *context, int64_t begin, int64_t end, int thread) {
 
 /* Position while cutting a text. */
 typedef struct text_cutter {
-    ply_file *from;
+    ply_file *file;
     uint32_t element;
     uint64_t row, line; /* row within the element; line within the file */
 } text_cutter;
 
 /* Returns the element of the next row, or NULL after the last row. */
 static const ply_element *element_now(text_cutter *cutter) {
-    const ply_header *header = &cutter->from->header;
+    const ply_header *header = &cutter->file->header;
     for (; cutter->element < header->element_count; ++cutter->element, cutter->row = 0) {
         const ply_element *element = &header->elements[cutter->element];
         if (element->property_count && cutter->row < element->count) return element;
@@ -157,7 +157,7 @@ static const char *empty_lines_over(const char *at, uint64_t *line) {
 }
 
 static kd_status chunk_cut(text_cutter *cutter, text_span text, line_counts counts) {
-    ply_file *from = cutter->from;
+    ply_file *from = cutter->file;
     const char *at = text.begin;
     uint64_t line = cutter->line, left = counts.rows;
     while (left > 0) {
@@ -183,28 +183,28 @@ static kd_status chunk_cut(text_cutter *cutter, text_span text, line_counts coun
     return KD_OK;
 }
 
-static kd_status lines_cut(ply_file *from, const line_counts *counts) {
-    text_cutter cutter = {from, 0, 0, from->header.lines};
-    for (uint64_t i = 0; i < from->chunks.count && cutter.line != UINT64_MAX; ++i)
-        KD_TRY(chunk_cut(&cutter, from->chunks.spans[i], counts[i]));
+static kd_status lines_cut(ply_file *file, const line_counts *counts) {
+    text_cutter cutter = {file, 0, 0, file->header.lines};
+    for (uint64_t i = 0; i < file->chunks.count && cutter.line != UINT64_MAX; ++i)
+        KD_TRY(chunk_cut(&cutter, file->chunks.spans[i], counts[i]));
     const ply_element *element = element_now(&cutter);
-    if (element) truncated(from, element, cutter.row, NULL, cutter.line > 0 ? cutter.line - 1 : 0);
+    if (element) truncated(file, element, cutter.row, NULL, cutter.line > 0 ? cutter.line - 1 : 0);
     return KD_OK;
 }
 
-static kd_status text_cut(ply_file *from) {
-    const char *text = from->view.bytes + from->header.bytes;
+static kd_status text_cut(ply_file *file) {
+    const char *text = file->view.bytes + file->header.bytes;
     line_counts *counts = NULL;
-    KD_TRY(text_chunks_cut(&from->chunks, text, from->view.count - from->header.bytes,
-                           piece_bytes(from), NULL));
-    KD_TRY(KD_RESERVE(counts, from->chunks.count));
-    line_counter counter = {&from->chunks, counts};
-    parallel_for((int64_t)from->chunks.count, 1, lines_count, &counter);
-    const kd_status status = lines_cut(from, counts);
+    KD_TRY(text_chunks_cut(&file->chunks, text, file->view.count - file->header.bytes,
+                           piece_bytes(file), NULL));
+    KD_TRY(KD_RESERVE(counts, file->chunks.count));
+    line_counter counter = {&file->chunks, counts};
+    parallel_for((int64_t)file->chunks.count, 1, lines_count, &counter);
+    const kd_status status = lines_cut(file, counts);
     memory_free(counts);
     return status;
 }
 
-kd_status ply_cut(ply_file *from) {
-    return ply_is_text(from) ? text_cut(from) : bytes_cut(from);
+kd_status ply_cut(ply_file *file) {
+    return ply_is_text(file) ? text_cut(file) : bytes_cut(file);
 }

@@ -43,86 +43,88 @@ static const struct {
 
 /* Parses the header line by line. */
 typedef struct header_reader {
-    ply_header *into;
+    ply_header *header;
     problem_list *problems;
     const char *at; /* position in the copy, which is terminated by line ends */
     uint64_t line;
 } header_reader;
 
-static text_span word_next(header_reader *from) {
-    text_cursor cursor = {text_blanks_over(from->at), from->line};
+static text_span word_next(header_reader *reader) {
+    text_cursor cursor = {text_blanks_over(reader->at), reader->line};
     const text_span word = text_word(&cursor);
-    from->at = cursor.at;
+    reader->at = cursor.at;
     return word;
 }
 
-static void fail_here(header_reader *from, text_span found, const char *expected) {
-    if (found.count)
-        problem_add(from->problems, true, "malformed", from->line, "found \"%.*s\", expected %s",
-                    text_shown(found), found.begin, expected);
+static void fail_here(header_reader *reader, text_span span, const char *expected) {
+    if (span.count)
+        problem_add(reader->problems, true, "malformed", reader->line,
+                    "found \"%.*s\", expected %s", text_shown(span), span.begin, expected);
     else
-        problem_add(from->problems, true, "malformed", from->line,
+        problem_add(reader->problems, true, "malformed", reader->line,
                     "found the end of the line, expected %s", expected);
 }
 
-static bool type_read(header_reader *from, ply_type *type) {
-    const text_span word = word_next(from);
+static bool type_read(header_reader *reader, ply_type *type) {
+    const text_span word = word_next(reader);
     for (size_t i = 0; i < sizeof types / sizeof *types; ++i)
         if (text_is_like(word, types[i].name)) {
             *type = types[i].type;
             return true;
         }
-    fail_here(from, word, "a type (char uchar short ushort int uint float double)");
+    fail_here(reader, word, "a type (char uchar short ushort int uint float double)");
     return false;
 }
 
-static ply_role role_of(const ply_element *in, text_span name, const ply_property *property) {
-    if (in->kind == PLY_FACES || in->kind == PLY_STRIPS) {
+static ply_role role_of(const ply_element *element, text_span name, const ply_property *property) {
+    if (element->kind == PLY_FACES || element->kind == PLY_STRIPS) {
         const bool named = text_is_like(name, "vertex_indices") ||
                            text_is_like(name, "vertex_index") || text_is_like(name, "vertices");
-        return named && property->is_list && !ply_has(in, PLY_CORNERS) ? PLY_CORNERS : PLY_NOTHING;
+        return named && property->is_list && !ply_has(element, PLY_CORNERS) ? PLY_CORNERS
+                                                                            : PLY_NOTHING;
     }
     for (size_t i = 0; i < sizeof roles / sizeof *roles; ++i)
-        if (in->kind == PLY_VERTICES && !property->is_list && text_is_like(name, roles[i].name))
-            return ply_has(in, roles[i].role) ? PLY_NOTHING : roles[i].role;
+        if (element->kind == PLY_VERTICES && !property->is_list &&
+            text_is_like(name, roles[i].name))
+            return ply_has(element, roles[i].role) ? PLY_NOTHING : roles[i].role;
     return PLY_NOTHING;
 }
 
-static kd_status property_add(header_reader *from, const ply_property *added) {
-    ply_header *into = from->into;
-    if (into->property_count == into->property_room) {
-        const uint32_t room = into->property_room ? 2 * into->property_room : 16;
-        KD_TRY(KD_GROW(into->properties, into->property_count, room));
-        into->property_room = room;
+static kd_status property_add(header_reader *reader, const ply_property *added) {
+    ply_header *into = reader->header;
+    if (into->property_count == into->property_capacity) {
+        const uint32_t capacity = into->property_capacity ? 2 * into->property_capacity : 16;
+        KD_TRY(KD_GROW(into->properties, into->property_count, capacity));
+        into->property_capacity = capacity;
     }
     into->properties[into->property_count++] = *added;
     ply_element *element = &into->elements[into->element_count - 1];
     ++element->property_count;
     element->roles |= 1u << added->role;
     element->has_lists = element->has_lists || added->is_list;
-    element->least_bytes += ply_type_bytes[added->is_list ? added->count_type : added->type];
+    element->min_bytes += ply_type_bytes[added->is_list ? added->count_type : added->type];
     return KD_OK;
 }
 
 /* Parses: property TYPE NAME, or property list TYPE TYPE NAME */
-static kd_status property_read(header_reader *from) {
+static kd_status property_read(header_reader *reader) {
     ply_property read = {PLY_INT8, PLY_INT8, PLY_NOTHING, false};
-    const char *begin = from->at;
-    if (from->into->element_count == 0) {
-        fail_here(from, word_next(from), "an element before its properties");
+    const char *begin = reader->at;
+    if (reader->header->element_count == 0) {
+        fail_here(reader, word_next(reader), "an element before its properties");
         return KD_OK;
     }
-    read.is_list = text_is_like(word_next(from), "list");
-    if (!read.is_list) from->at = begin;
-    if (read.is_list && !type_read(from, &read.count_type)) return KD_OK;
-    if (!type_read(from, &read.type)) return KD_OK;
-    const text_span name = word_next(from);
-    if (name.count == 0) fail_here(from, name, "the property's name");
-    read.role = role_of(&from->into->elements[from->into->element_count - 1], name, &read);
+    read.is_list = text_is_like(word_next(reader), "list");
+    if (!read.is_list) reader->at = begin;
+    if (read.is_list && !type_read(reader, &read.count_type)) return KD_OK;
+    if (!type_read(reader, &read.type)) return KD_OK;
+    const text_span name = word_next(reader);
+    if (name.count == 0) fail_here(reader, name, "the property's name");
+    read.role = role_of(&reader->header->elements[reader->header->element_count - 1], name, &read);
     if ((read.is_list && ply_type_is_real(read.count_type)) ||
         (read.role == PLY_CORNERS && ply_type_is_real(read.type)))
-        fail_here(from, name, "a list of whole numbers, counted by whole numbers");
-    return property_add(from, &read);
+        fail_here(reader, name, "a list of whole numbers, counted by whole numbers");
+    return property_add(reader, &read);
 }
 
 static ply_kind kind_of(text_span name) {
@@ -132,132 +134,132 @@ static ply_kind kind_of(text_span name) {
 }
 
 /* Parses: element NAME COUNT */
-static kd_status element_read(header_reader *from) {
-    ply_header *into = from->into;
+static kd_status element_read(header_reader *reader) {
+    ply_header *into = reader->header;
     ply_element read;
     int64_t count = 0;
     memset(&read, 0, sizeof read);
-    read.name = word_next(from);
-    read.line = from->line;
+    read.name = word_next(reader);
+    read.line = reader->line;
     read.kind = kind_of(read.name);
-    const text_span word = word_next(from);
+    const text_span word = word_next(reader);
     const char *end = word.count ? number_integer(word.begin, &count) : NULL;
     if (!end || end != word.begin + word.count || count < 0)
-        fail_here(from, word, "the number of its rows (element NAME COUNT)");
+        fail_here(reader, word, "the number of its rows (element NAME COUNT)");
     read.count = (uint64_t)count;
     for (uint32_t i = 0; i < into->element_count; ++i)
         if (read.kind == PLY_VERTICES && into->elements[i].kind == PLY_VERTICES)
-            fail_here(from, read.name, "one element vertex");
-    if (into->element_count == into->element_room) {
-        const uint32_t room = into->element_room ? 2 * into->element_room : 4;
-        KD_TRY(KD_GROW(into->elements, into->element_count, room));
-        into->element_room = room;
+            fail_here(reader, read.name, "one element vertex");
+    if (into->element_count == into->element_capacity) {
+        const uint32_t capacity = into->element_capacity ? 2 * into->element_capacity : 4;
+        KD_TRY(KD_GROW(into->elements, into->element_count, capacity));
+        into->element_capacity = capacity;
     }
     read.first = into->property_count;
     into->elements[into->element_count++] = read;
     return KD_OK;
 }
 
-static void format_read(header_reader *from) {
-    const text_span form = word_next(from), version = word_next(from);
+static void format_read(header_reader *reader) {
+    const text_span form = word_next(reader), version = word_next(reader);
     if (text_is_like(form, "ascii"))
-        from->into->form = PLY_ASCII;
+        reader->header->form = PLY_ASCII;
     else if (text_is_like(form, "binary_little_endian"))
-        from->into->form = PLY_LITTLE;
+        reader->header->form = PLY_LITTLE;
     else if (text_is_like(form, "binary_big_endian"))
-        from->into->form = PLY_BIG;
+        reader->header->form = PLY_BIG;
     else
-        fail_here(from, form, "ascii, binary_little_endian or binary_big_endian");
-    if (!text_is(version, "1.0")) fail_here(from, version, "version 1.0");
+        fail_here(reader, form, "ascii, binary_little_endian or binary_big_endian");
+    if (!text_is(version, "1.0")) fail_here(reader, version, "version 1.0");
 }
 
-static void comment_read(header_reader *from) {
-    if (!text_is_like(word_next(from), "TextureFile") || from->into->texture.count) return;
-    text_cursor cursor = {text_blanks_over(from->at), from->line};
-    from->into->texture = text_rest(&cursor);
+static void comment_read(header_reader *reader) {
+    if (!text_is_like(word_next(reader), "TextureFile") || reader->header->texture.count) return;
+    text_cursor cursor = {text_blanks_over(reader->at), reader->line};
+    reader->header->texture = text_rest(&cursor);
 }
 
-static kd_status line_read(header_reader *from) {
-    const text_span word = word_next(from);
+static kd_status line_read(header_reader *reader) {
+    const text_span word = word_next(reader);
     if (text_is(word, "format"))
-        format_read(from);
+        format_read(reader);
     else if (text_is(word, "element"))
-        KD_TRY(element_read(from));
+        KD_TRY(element_read(reader));
     else if (text_is(word, "property"))
-        KD_TRY(property_read(from));
+        KD_TRY(property_read(reader));
     else if (text_is(word, "comment"))
-        comment_read(from);
+        comment_read(reader);
     else if (word.count && !text_is(word, "obj_info"))
-        fail_here(from, word, "format, element, property, comment or end_header");
+        fail_here(reader, word, "format, element, property, comment or end_header");
     return KD_OK;
 }
 
 /* Returns the size of the header, up to the end of the line end_header; 0 if there is none.
    Accepts only the kind of line end that the first line has, because binary data may contain bytes
    that look like line ends. */
-static uint64_t header_bytes(const file_view *from) {
-    const char *at = from->bytes, *end = at + from->count;
+static uint64_t header_bytes(const file_view *view) {
+    const char *at = view->bytes, *end = at + view->count;
     while (at < end && !text_is_line_end(*at)) ++at;
     const char last = at + 1 < end && *at == '\r' && at[1] == '\n' ? '\n' : at < end ? *at : '\n';
-    for (at = from->bytes; at < end;) {
+    for (at = view->bytes; at < end;) {
         const char *line = at, *stop = (const char *)memchr(at, last, (size_t)(end - at));
         if (!stop) break;
         at = stop + 1;
         while (stop > line && (text_is_line_end(stop[-1]) || text_is_blank(stop[-1]))) --stop;
         const text_span text = {line, (uint64_t)(stop - line)};
-        if (text_is(text, "end_header")) return (uint64_t)(at - from->bytes);
+        if (text_is(text, "end_header")) return (uint64_t)(at - view->bytes);
     }
     return 0;
 }
 
 /* Checks that all mandatory parts are present, and finds the vertices. */
-static void header_require(header_reader *from) {
-    ply_header *into = from->into;
+static void header_require(header_reader *reader) {
+    ply_header *into = reader->header;
     const uint32_t place = 1u << PLY_X | 1u << PLY_Y | 1u << PLY_Z;
     if (into->form == PLY_UNKNOWN)
-        problem_add(from->problems, true, "malformed", from->line,
+        problem_add(reader->problems, true, "malformed", reader->line,
                     "found a header without a format, expected one");
     for (uint32_t i = 0; i < into->element_count; ++i) {
         const ply_element *element = &into->elements[i];
         if (element->kind == PLY_VERTICES) {
             into->vertices = element;
             if ((element->roles & place) != place)
-                problem_add(from->problems, true, "malformed", element->line,
+                problem_add(reader->problems, true, "malformed", element->line,
                             "found vertices without x, y and z, expected all three");
         } else if (element->kind != PLY_OTHER && element->count && !ply_has(element, PLY_CORNERS)) {
-            problem_add(from->problems, true, "malformed", element->line,
+            problem_add(reader->problems, true, "malformed", element->line,
                         "found faces without a list vertex_indices, expected one");
         }
     }
     if (!into->vertices)
-        problem_add(from->problems, true, "malformed", from->line,
+        problem_add(reader->problems, true, "malformed", reader->line,
                     "found a header without vertices, expected an element vertex");
 }
 
-static kd_status lines_read(header_reader *from) {
-    const char *end = from->into->text + from->into->bytes;
-    while (from->at < end) {
-        const char *line = from->at;
+static kd_status lines_read(header_reader *reader) {
+    const char *end = reader->header->text + reader->header->bytes;
+    while (reader->at < end) {
+        const char *line = reader->at;
         text_cursor cursor = {text_blanks_over(line), 0};
         if (text_is(text_word(&cursor), "end_header")) break;
-        if (from->line > 0) KD_TRY(line_read(from));
-        from->at = text_line_next(line);
-        ++from->line;
+        if (reader->line > 0) KD_TRY(line_read(reader));
+        reader->at = text_line_next(line);
+        ++reader->line;
     }
-    header_require(from);
-    from->into->lines = from->line + 1;
+    header_require(reader);
+    reader->header->lines = reader->line + 1;
     return KD_OK;
 }
 
-kd_status ply_header_read(ply_header *out, const file_view *from, problem_list *problems) {
+kd_status ply_header_read(ply_header *out, const file_view *view, problem_list *problems) {
     memset(out, 0, sizeof *out);
-    const char *bytes = from->bytes;
-    if (from->count < 5 || memcmp(bytes, "ply", 3) != 0 || !text_ends_word(bytes + 3)) {
+    const char *bytes = view->bytes;
+    if (view->count < 5 || memcmp(bytes, "ply", 3) != 0 || !text_ends_word(bytes + 3)) {
         problem_add(problems, true, "not-ply", 0,
                     "the first line is not \"ply\"; this is not a PLY file");
         return KD_OK;
     }
-    out->bytes = header_bytes(from);
+    out->bytes = header_bytes(view);
     if (out->bytes == 0) {
         problem_add(problems, true, "malformed", 0, "found no line end_header, expected one");
         return KD_OK;

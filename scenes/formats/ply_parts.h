@@ -59,7 +59,7 @@ typedef struct ply_element {
     ply_kind kind;
     bool has_lists;
     /* minimum size of a row in a binary file; the exact size if has_lists is false */
-    uint64_t least_bytes;
+    uint64_t min_bytes;
     uint64_t line; /* 0-based */
 } ply_element;
 
@@ -67,7 +67,7 @@ typedef struct ply_header {
     ply_form form;
     ply_element *elements;
     ply_property *properties;
-    uint32_t element_count, element_room, property_count, property_room;
+    uint32_t element_count, element_capacity, property_count, property_capacity;
     const ply_element *vertices;
     text_span texture; /* MeshLab's "comment TextureFile NAME"; empty if absent */
     char *text;        /* a copy of the header, to which all names point */
@@ -77,7 +77,7 @@ typedef struct ply_header {
 /* Parses the header into `out`, which the caller must close in any case. Adds problems with line
    numbers of the file; after a fatal one the header must not be used. May return
    KD_ERROR_MEMORY. */
-kd_status ply_header_read(ply_header *out, const file_view *from, problem_list *problems);
+kd_status ply_header_read(ply_header *out, const file_view *view, problem_list *problems);
 void ply_header_close(ply_header *owned);
 
 extern const uint8_t ply_type_bytes[PLY_TYPES];
@@ -107,7 +107,7 @@ typedef struct ply_file {
     ply_header header;
     text_chunks chunks; /* text only: chunks of the rows */
     ply_piece *pieces;
-    uint64_t piece_count, piece_room;
+    uint64_t piece_count, piece_capacity;
     /* problems that belong to no piece; line numbers are those of the file */
     problem_list problems;
     /* approximate size of a piece; 0: default. The result does not depend on it. */
@@ -118,33 +118,33 @@ typedef struct ply_file {
 typedef struct ply_row {
     float numbers[PLY_SCALARS]; /* 0 where the file has none */
     int64_t *corners;           /* items of the index list; owned */
-    uint64_t corner_count, corner_room;
+    uint64_t corner_count, corner_capacity;
 } ply_row;
 
 /* ply_cut.c: cuts the rows into pieces in file order. Binary: counts their triangles, too. A
    truncated file is a fatal problem; the pieces then cover the rows that exist. May return
    KD_ERROR_MEMORY. */
-kd_status ply_cut(ply_file *from);
+kd_status ply_cut(ply_file *file);
 
 /* ply_rows.c: reads the row at *at and advances *at past it (text: past its line). Returns false
    on a malformed row, which it reports, or if memory runs out (piece->status). */
-bool ply_row_read(const ply_file *from, ply_piece *piece, const char **at, uint64_t *line,
+bool ply_row_read(const ply_file *file, ply_piece *piece, const char **at, uint64_t *line,
                   ply_row *row);
 /* Returns the number of triangles of a text piece of faces or strips. Malformed rows may yield
    fewer when they are read. */
-uint64_t ply_text_triangles(const ply_file *from, const ply_piece *piece);
+uint64_t ply_text_triangles(const ply_file *file, const ply_piece *piece);
 /* Adds the triangles of one binary row to *triangles and advances *at past the row. Returns false
    if the file ends within the row. */
-bool ply_row_measure(const ply_file *from, const ply_element *element, const char **at,
+bool ply_row_measure(const ply_file *file, const ply_element *element, const char **at,
                      uint64_t *triangles);
 
 /* Reports a problem of a row with its line (text) or byte offset (binary). */
-void ply_problem(const ply_file *from, problem_list *to, bool fatal, const char *kind,
+void ply_problem(const ply_file *file, problem_list *list, bool fatal, const char *kind,
                  const char *at, uint64_t line, const char *format, ...)
     __attribute__((format(printf, 7, 8)));
 
-static inline bool ply_is_text(const ply_file *from) {
-    return from->header.form == PLY_ASCII;
+static inline bool ply_is_text(const ply_file *file) {
+    return file->header.form == PLY_ASCII;
 }
 
 /* Decodes a triangle strip. Index -1 restarts the strip; degenerate triangles are skipped. */
@@ -173,14 +173,14 @@ static inline bool ply_strip_next(ply_strip *strip, int64_t corner, int64_t tria
 }
 
 typedef struct ply_target {
-    mesh *into;      /* its positions have been read */
-    uint32_t *lines; /* line of each triangle, 1-based; or NULL */
-    vec3 *colours;   /* per vertex, in the units of the file; owned; or NULL */
+    struct mesh *mesh; /* its positions have been read */
+    uint32_t *lines;   /* line of each triangle, 1-based; or NULL */
+    vec3 *colours;     /* per vertex, in the units of the file; owned; or NULL */
 } ply_target;
 
 /* Reads the piece's triangles. Polygons are triangulated as in OBJ. An index out of range is a
    fatal problem; a face with fewer than three corners is reported and skipped. */
-void ply_faces_read(const ply_file *from, ply_piece *piece, const ply_target *to);
+void ply_faces_read(const ply_file *file, ply_piece *piece, const ply_target *target);
 
 /* Creates the materials of the mesh, and assigns one to each triangle. Without vertex colours this
    is the default material, textured with MeshLab's TextureFile if that exists. With vertex
@@ -188,6 +188,6 @@ void ply_faces_read(const ply_file *from, ply_piece *piece, const ply_target *to
    diffuse colour of its material; colours are quantised to 32 steps per channel (sRGB), with one
    material each. Call it after reading the faces and before removing unusable triangles. May
    return KD_ERROR_MEMORY. */
-kd_status ply_materials(const ply_file *from, const ply_target *to, const obj_options *options);
+kd_status ply_materials(const ply_file *file, const ply_target *target, const obj_options *options);
 
 #endif

@@ -6,26 +6,26 @@
 
 enum { CORNERS_SMALL = 16 };
 
-void ply_problem(const ply_file *from, problem_list *to, bool fatal, const char *kind,
+void ply_problem(const ply_file *file, problem_list *list, bool fatal, const char *kind,
                  const char *at, uint64_t line, const char *format, ...) {
     char text[PROBLEM_TEXT];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    if (ply_is_text(from))
-        problem_add(to, fatal, kind, line, "%s", text);
+    if (ply_is_text(file))
+        problem_add(list, fatal, kind, line, "%s", text);
     else
-        problem_add(to, fatal, kind, 0, "byte %llu: %s",
-                    (unsigned long long)(at - from->view.bytes), text);
+        problem_add(list, fatal, kind, 0, "byte %llu: %s",
+                    (unsigned long long)(at - file->view.bytes), text);
 }
 
 static bool corner_add(ply_piece *piece, ply_row *row, int64_t corner) {
-    if (row->corner_count == row->corner_room) {
-        const uint64_t room = row->corner_room ? 2 * row->corner_room : CORNERS_SMALL;
-        piece->status = KD_GROW(row->corners, row->corner_count, room);
+    if (row->corner_count == row->corner_capacity) {
+        const uint64_t capacity = row->corner_capacity ? 2 * row->corner_capacity : CORNERS_SMALL;
+        piece->status = KD_GROW(row->corners, row->corner_count, capacity);
         if (piece->status != KD_OK) return false;
-        row->corner_room = room;
+        row->corner_capacity = capacity;
     }
     row->corners[row->corner_count++] = corner;
     return true;
@@ -75,12 +75,12 @@ static float number_read(const char *at, ply_type type, bool big) {
 }
 
 /* Needs no bounds checks: ply_cut has validated the row. */
-static bool bytes_row_read(const ply_file *from, ply_piece *piece, const char **at, ply_row *row) {
+static bool bytes_row_read(const ply_file *file, ply_piece *piece, const char **at, ply_row *row) {
     const ply_element *element = piece->element;
-    const bool big = from->header.form == PLY_BIG;
+    const bool big = file->header.form == PLY_BIG;
     const char *next = *at;
     for (uint32_t i = 0; i < element->property_count; ++i) {
-        const ply_property *property = &from->header.properties[element->first + i];
+        const ply_property *property = &file->header.properties[element->first + i];
         const uint64_t bytes = ply_type_bytes[property->type];
         if (!property->is_list) {
             if (property->role < PLY_SCALARS)
@@ -112,12 +112,12 @@ static uint64_t list_triangles(const ply_element *element, const char *at, int64
     return triangles;
 }
 
-bool ply_row_measure(const ply_file *from, const ply_element *element, const char **at,
+bool ply_row_measure(const ply_file *file, const ply_element *element, const char **at,
                      uint64_t *triangles) {
-    const bool big = from->header.form == PLY_BIG;
-    const char *end = from->view.bytes + from->view.count, *next = *at;
+    const bool big = file->header.form == PLY_BIG;
+    const char *end = file->view.bytes + file->view.count, *next = *at;
     for (uint32_t i = 0; i < element->property_count; ++i) {
-        const ply_property *property = &from->header.properties[element->first + i];
+        const ply_property *property = &file->header.properties[element->first + i];
         const uint64_t left = (uint64_t)(end - next), bytes = ply_type_bytes[property->type];
         if (!property->is_list) {
             if (left < bytes) return false;
@@ -142,15 +142,15 @@ static bool word_ends(const char *at) {
     return text_is_blank(*at) || text_is_line_end(*at);
 }
 
-static bool text_fail(const ply_file *from, ply_piece *piece, const char *at, uint64_t line,
+static bool text_fail(const ply_file *file, ply_piece *piece, const char *at, uint64_t line,
                       const char *expected) {
     text_span word = {at, 0};
     while (!word_ends(word.begin + word.count)) ++word.count;
     if (word.count)
-        ply_problem(from, &piece->problems, true, "malformed", at, line,
+        ply_problem(file, &piece->problems, true, "malformed", at, line,
                     "found \"%.*s\", expected %s", text_shown(word), word.begin, expected);
     else
-        ply_problem(from, &piece->problems, true, "malformed", at, line,
+        ply_problem(file, &piece->problems, true, "malformed", at, line,
                     "found the end of the line, expected %s", expected);
     return false;
 }
@@ -166,43 +166,43 @@ static const char *whole_of(const char *at, int64_t *value) {
 }
 
 /* Parses the list at *at: its length, then its items. */
-static bool text_list_read(const ply_file *from, ply_piece *piece, const ply_property *property,
+static bool text_list_read(const ply_file *file, ply_piece *piece, const ply_property *property,
                            const char **at, uint64_t line, ply_row *row) {
     int64_t count = 0, corner = 0;
     const char *next = whole_of(*at, &count);
     if (!next || count < 0)
-        return text_fail(from, piece, *at, line, "the number of a list's items");
+        return text_fail(file, piece, *at, line, "the number of a list's items");
     for (int64_t k = 0; k < count; ++k) {
         *at = text_blanks_over(next);
         next = word_over(*at);
-        if (next == *at) return text_fail(from, piece, *at, line, "as many items as the list has");
+        if (next == *at) return text_fail(file, piece, *at, line, "as many items as the list has");
         if (property->role != PLY_CORNERS) continue;
-        if (!whole_of(*at, &corner)) return text_fail(from, piece, *at, line, "a vertex index");
+        if (!whole_of(*at, &corner)) return text_fail(file, piece, *at, line, "a vertex index");
         if (!corner_add(piece, row, corner)) return false;
     }
     *at = next;
     return true;
 }
 
-static bool text_values_read(const ply_file *from, ply_piece *piece, const char **at, uint64_t line,
+static bool text_values_read(const ply_file *file, ply_piece *piece, const char **at, uint64_t line,
                              ply_row *row) {
     const ply_element *element = piece->element;
     for (uint32_t i = 0; i < element->property_count; ++i) {
-        const ply_property *property = &from->header.properties[element->first + i];
+        const ply_property *property = &file->header.properties[element->first + i];
         *at = text_blanks_over(*at);
         if (property->is_list) {
-            if (!text_list_read(from, piece, property, at, line, row)) return false;
+            if (!text_list_read(file, piece, property, at, line, row)) return false;
             continue;
         }
         float ignored = 0;
         float *value = property->role < PLY_SCALARS ? &row->numbers[property->role] : &ignored;
         const char *next = property->role < PLY_SCALARS ? number_float(*at, value) : word_over(*at);
         if (!next || next == *at || !word_ends(next))
-            return text_fail(from, piece, *at, line, "a number");
+            return text_fail(file, piece, *at, line, "a number");
         *at = next;
     }
     *at = text_blanks_over(*at);
-    return text_is_line_end(**at) || text_fail(from, piece, *at, line, "the end of the line");
+    return text_is_line_end(**at) || text_fail(file, piece, *at, line, "the end of the line");
 }
 
 static const char *rows_begin(const char *at, uint64_t *line) {
@@ -214,13 +214,13 @@ static const char *rows_begin(const char *at, uint64_t *line) {
     }
 }
 
-bool ply_row_read(const ply_file *from, ply_piece *piece, const char **at, uint64_t *line,
+bool ply_row_read(const ply_file *file, ply_piece *piece, const char **at, uint64_t *line,
                   ply_row *row) {
     memset(row->numbers, 0, sizeof row->numbers);
     row->corner_count = 0;
-    if (!ply_is_text(from)) return bytes_row_read(from, piece, at, row);
+    if (!ply_is_text(file)) return bytes_row_read(file, piece, at, row);
     const char *next = rows_begin(*at, line);
-    const bool sound = text_values_read(from, piece, &next, *line, row);
+    const bool sound = text_values_read(file, piece, &next, *line, row);
     *at = text_line_next(next);
     ++*line;
     return sound;
@@ -228,10 +228,10 @@ bool ply_row_read(const ply_file *from, ply_piece *piece, const char **at, uint6
 
 /* Counts the triangles of a line; 0 for a malformed one, which is reported when it is read. A line
    of n bytes has at most n / 2 items, so a larger count is malformed. */
-static uint64_t line_triangles(const ply_file *from, const ply_element *element, const char *at,
+static uint64_t line_triangles(const ply_file *file, const ply_element *element, const char *at,
                                uint64_t bytes) {
     for (uint32_t i = 0; i < element->property_count; ++i) {
-        const ply_property *property = &from->header.properties[element->first + i];
+        const ply_property *property = &file->header.properties[element->first + i];
         int64_t count = 1, corners[3], corner;
         at = text_blanks_over(at);
         if (property->is_list) {
@@ -256,13 +256,13 @@ static uint64_t line_triangles(const ply_file *from, const ply_element *element,
     return 0;
 }
 
-uint64_t ply_text_triangles(const ply_file *from, const ply_piece *piece) {
+uint64_t ply_text_triangles(const ply_file *file, const ply_piece *piece) {
     uint64_t triangles = 0, line = 0;
     const char *at = piece->begin;
     for (uint64_t i = 0; i < piece->rows; ++i) {
         at = rows_begin(at, &line);
         const char *next = text_line_next(at);
-        triangles += line_triangles(from, piece->element, at, (uint64_t)(next - at));
+        triangles += line_triangles(file, piece->element, at, (uint64_t)(next - at));
         at = next;
     }
     return triangles;

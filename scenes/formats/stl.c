@@ -18,7 +18,7 @@ enum { PIECE_BYTES = 1 << 20 };
 typedef struct stl_reader {
     const char *path;
     const obj_options *options;
-    job *watched;
+    job_control *job;
     file_view view;
     text_chunks chunks; /* text only */
     stl_piece *pieces;
@@ -44,7 +44,7 @@ static vec3 vec3_at(const char *at) {
 
 /* --- bytes ----------------------------------------------------------------------------------- */
 
-static void bytes_read(const stl_reader *from, stl_piece *piece) {
+static void bytes_read(const stl_reader *reader, stl_piece *piece) {
     const char *at = piece->bytes.begin, *end = at + piece->bytes.count;
     for (; at < end; at += STL_FACET) {
         vec3 *corners = &piece->corners[3 * piece->triangles];
@@ -59,62 +59,65 @@ static void bytes_read(const stl_reader *from, stl_piece *piece) {
             problem_add(&piece->problems, false, "nan", 0,
                         "byte %llu: found a corner that is not finite, expected finite numbers; "
                         "the facet is skipped",
-                        (unsigned long long)(at - from->view.bytes));
+                        (unsigned long long)(at - reader->view.bytes));
         }
     }
 }
 
 /* Cuts binary facets into pieces. Fewer facets than the header says are a fatal problem. */
-static kd_status bytes_cut(stl_reader *from) {
-    const uint64_t said = u32_at(from->view.bytes + 80);
-    const uint64_t there = (from->view.count - STL_HEADER) / STL_FACET;
+static kd_status bytes_cut(stl_reader *reader) {
+    const uint64_t said = u32_at(reader->view.bytes + 80);
+    const uint64_t there = (reader->view.count - STL_HEADER) / STL_FACET;
     const uint64_t facets = said < there ? said : there;
-    const uint64_t bytes =
-        from->options && from->options->chunk_bytes ? from->options->chunk_bytes : PIECE_BYTES;
+    const uint64_t bytes = reader->options && reader->options->chunk_bytes
+                               ? reader->options->chunk_bytes
+                               : PIECE_BYTES;
     const uint64_t step = bytes / STL_FACET + 1;
     if (there < said)
-        problem_add(&from->problems, true, "truncated", 0,
+        problem_add(&reader->problems, true, "truncated", 0,
                     "byte %llu: found the end of the file after %llu facets, expected %llu",
-                    (unsigned long long)from->view.count, (unsigned long long)there,
+                    (unsigned long long)reader->view.count, (unsigned long long)there,
                     (unsigned long long)said);
-    else if (from->view.count > STL_HEADER + said * STL_FACET)
-        problem_add(&from->problems, false, "trailing", 0,
+    else if (reader->view.count > STL_HEADER + said * STL_FACET)
+        problem_add(&reader->problems, false, "trailing", 0,
                     "byte %llu: found more after the last facet, expected the end of the file",
                     (unsigned long long)(STL_HEADER + said * STL_FACET));
-    from->piece_count = (facets + step - 1) / step;
-    KD_TRY(KD_RESERVE_ZEROED(from->pieces, from->piece_count));
-    KD_TRY(KD_RESERVE(from->corners, 3 * facets));
-    for (uint64_t i = 0; i < from->piece_count; ++i) {
+    reader->piece_count = (facets + step - 1) / step;
+    KD_TRY(KD_RESERVE_ZEROED(reader->pieces, reader->piece_count));
+    KD_TRY(KD_RESERVE(reader->corners, 3 * facets));
+    for (uint64_t i = 0; i < reader->piece_count; ++i) {
         const uint64_t first = i * step, last = first + step < facets ? first + step : facets;
-        from->pieces[i].bytes.begin = from->view.bytes + STL_HEADER + first * STL_FACET;
-        from->pieces[i].bytes.count = (last - first) * STL_FACET;
-        from->pieces[i].corners = from->corners + 3 * first;
+        reader->pieces[i].bytes.begin = reader->view.bytes + STL_HEADER + first * STL_FACET;
+        reader->pieces[i].bytes.count = (last - first) * STL_FACET;
+        reader->pieces[i].corners = reader->corners + 3 * first;
     }
     return KD_OK;
 }
 
-static kd_status text_cut(stl_reader *from) {
-    const uint64_t mark = text_bom_bytes(from->view.bytes, from->view.count);
-    const uint64_t bytes =
-        from->options && from->options->chunk_bytes ? from->options->chunk_bytes : PIECE_BYTES;
-    KD_TRY(text_chunks_cut(&from->chunks, from->view.bytes + mark, from->view.count - mark, bytes,
-                           stl_text_begins));
-    from->piece_count = from->chunks.count;
-    KD_TRY(KD_RESERVE_ZEROED(from->pieces, from->piece_count));
-    for (uint64_t i = 0; i < from->piece_count; ++i) from->pieces[i].bytes = from->chunks.spans[i];
+static kd_status text_cut(stl_reader *reader) {
+    const uint64_t mark = text_bom_bytes(reader->view.bytes, reader->view.count);
+    const uint64_t bytes = reader->options && reader->options->chunk_bytes
+                               ? reader->options->chunk_bytes
+                               : PIECE_BYTES;
+    KD_TRY(text_chunks_cut(&reader->chunks, reader->view.bytes + mark, reader->view.count - mark,
+                           bytes, stl_text_begins));
+    reader->piece_count = reader->chunks.count;
+    KD_TRY(KD_RESERVE_ZEROED(reader->pieces, reader->piece_count));
+    for (uint64_t i = 0; i < reader->piece_count; ++i)
+        reader->pieces[i].bytes = reader->chunks.spans[i];
     return KD_OK;
 }
 
 static void read_body(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     stl_reader *from = (stl_reader *)context;
-    for (int64_t i = begin; i < end && !job_cancelled(from->watched); ++i) {
+    for (int64_t i = begin; i < end && !job_cancelled(from->job); ++i) {
         stl_piece *piece = &from->pieces[i];
         if (from->is_text)
             stl_text_read(piece, (uint64_t)i + 1 == from->piece_count);
         else
             bytes_read(from, piece);
-        job_advance(from->watched, (int64_t)piece->bytes.count);
+        job_advance(from->job, (int64_t)piece->bytes.count);
     }
 }
 
@@ -133,14 +136,14 @@ static bool begins_with_solid(const file_view *view) {
 
 /* Decides between text and binary. Many programs begin the header of a binary file with "solid",
    so the size decides first. */
-static kd_status form_find(stl_reader *from) {
-    const file_view *view = &from->view;
+static kd_status form_find(stl_reader *reader) {
+    const file_view *view = &reader->view;
     const bool has_header = view->count >= STL_HEADER;
     const uint64_t said = has_header ? u32_at(view->bytes + 80) : 0;
     const bool fits = has_header && view->count == STL_HEADER + said * STL_FACET;
-    from->is_text = !fits && begins_with_solid(view);
-    if (from->is_text || has_header) return KD_OK;
-    problem_add(&from->problems, true, "not-stl", 0,
+    reader->is_text = !fits && begins_with_solid(view);
+    if (reader->is_text || has_header) return KD_OK;
+    problem_add(&reader->problems, true, "not-stl", 0,
                 "found %llu bytes that do not begin with \"solid\", expected a text file, or a "
                 "binary one of at least 84 bytes",
                 (unsigned long long)view->count);
@@ -150,88 +153,89 @@ static kd_status form_find(stl_reader *from) {
 /* --- the passes ------------------------------------------------------------------------------ */
 
 /* Concatenates the pieces of a text; closes the gaps that skipped binary facets left. */
-static kd_status pieces_join(stl_reader *from) {
+static kd_status pieces_join(stl_reader *reader) {
     uint64_t sum = 0;
-    for (uint64_t i = 0; i < from->piece_count; ++i) sum += from->pieces[i].triangles;
+    for (uint64_t i = 0; i < reader->piece_count; ++i) sum += reader->pieces[i].triangles;
     KD_REQUIRE(sum < KD_NONE / 3, KD_ERROR_INPUT,
-               "%s: found %llu triangles, expected less than 2^32 corners", from->path,
+               "%s: found %llu triangles, expected less than 2^32 corners", reader->path,
                (unsigned long long)sum);
-    if (from->is_text) KD_TRY(KD_RESERVE(from->corners, 3 * sum));
-    const bool lines = from->is_text && from->options && from->options->triangle_lines;
-    if (lines) KD_TRY(KD_RESERVE(from->lines, sum));
+    if (reader->is_text) KD_TRY(KD_RESERVE(reader->corners, 3 * sum));
+    const bool lines = reader->is_text && reader->options && reader->options->triangle_lines;
+    if (lines) KD_TRY(KD_RESERVE(reader->lines, sum));
     uint64_t line = 0;
-    for (uint64_t i = 0; i < from->piece_count; ++i) {
-        const stl_piece *piece = &from->pieces[i];
-        vec3 *to = from->corners + 3 * from->triangles;
+    for (uint64_t i = 0; i < reader->piece_count; ++i) {
+        const stl_piece *piece = &reader->pieces[i];
+        vec3 *to = reader->corners + 3 * reader->triangles;
         if (to != piece->corners && piece->triangles)
             memmove(to, piece->corners, 3 * piece->triangles * sizeof *to);
         for (uint64_t k = 0; k < piece->triangles && lines; ++k)
-            from->lines[from->triangles + k] = (uint32_t)(line + piece->lines[k]);
-        from->triangles += piece->triangles;
+            reader->lines[reader->triangles + k] = (uint32_t)(line + piece->lines[k]);
+        reader->triangles += piece->triangles;
         line += piece->line_count;
     }
     return KD_OK;
 }
 
 /* Adds the problems that concern the whole file. */
-static void whole_judge(stl_reader *from) {
+static void whole_judge(stl_reader *reader) {
     uint64_t turned = 0, facets = 0, unknown = 0;
     bool coloured = false;
     stl_end end = STL_END_NONE;
-    for (uint64_t i = 0; i < from->piece_count; ++i) {
-        const stl_piece *piece = &from->pieces[i];
+    for (uint64_t i = 0; i < reader->piece_count; ++i) {
+        const stl_piece *piece = &reader->pieces[i];
         turned += piece->turned;
         facets += piece->facets;
         unknown += piece->unknown;
         coloured = coloured || piece->coloured;
         if (piece->end != STL_END_NONE) end = piece->end;
     }
-    if (from->is_text && facets == 0 && unknown > 0)
-        problem_add(&from->problems, true, "not-stl", 0,
+    if (reader->is_text && facets == 0 && unknown > 0)
+        problem_add(&reader->problems, true, "not-stl", 0,
                     "found unknown keywords and no facet, expected facets");
-    else if (from->is_text && end == STL_END_INSIDE)
-        problem_add(&from->problems, false, "truncated", 0,
+    else if (reader->is_text && end == STL_END_INSIDE)
+        problem_add(&reader->problems, false, "truncated", 0,
                     "found no endsolid after the last facet, expected one");
     if (turned)
-        problem_add(&from->problems, false, "flipped-normal", 0,
+        problem_add(&reader->problems, false, "flipped-normal", 0,
                     "found %llu facets whose normal is opposite to the winding of their corners, "
                     "expected both on the same side; the winding is used",
                     (unsigned long long)turned);
     if (coloured)
-        problem_add(&from->problems, false, "unsupported", 0,
+        problem_add(&reader->problems, false, "unsupported", 0,
                     "found colours of facets, which Kandela does not support; they are ignored");
 }
 
-static kd_status problems_tell(stl_reader *from) {
+static kd_status problems_tell(stl_reader *reader) {
     kd_status first = KD_OK;
     uint64_t line = 0;
-    for (uint64_t i = 0; i <= from->piece_count; ++i) {
-        const bool is_piece = i < from->piece_count;
-        const problem_list *list = is_piece ? &from->pieces[i].problems : &from->problems;
-        if (first != KD_OK && !(from->options && from->options->problem)) break;
+    for (uint64_t i = 0; i <= reader->piece_count; ++i) {
+        const bool is_piece = i < reader->piece_count;
+        const problem_list *list = is_piece ? &reader->pieces[i].problems : &reader->problems;
+        if (first != KD_OK && !(reader->options && reader->options->problem)) break;
         const kd_status status = problem_list_tell(
-            list, from->path, is_piece && from->is_text ? line : PROBLEM_NO_LINES, from->options);
+            list, reader->path, is_piece && reader->is_text ? line : PROBLEM_NO_LINES,
+            reader->options);
         if (first == KD_OK) first = status;
-        if (is_piece) line += from->pieces[i].line_count;
+        if (is_piece) line += reader->pieces[i].line_count;
     }
     return first;
 }
 
-static kd_status mesh_fill(stl_reader *from, mesh *into) {
+static kd_status mesh_fill(stl_reader *reader, mesh *mesh) {
     const text_span plain = {"default", 7};
-    const uint64_t count = from->triangles;
+    const uint64_t count = reader->triangles;
     mtl_library library = {0};
     uint32_t index = 0;
     kd_status status = KD_OK;
     if (count == 0) return KD_OK;
     KD_TRY_GOTO(mtl_library_add(&library, plain, &index));
-    KD_TRY_GOTO(KD_RESERVE(into->triangles, 3 * count));
-    KD_TRY_GOTO(KD_RESERVE_ZEROED(into->triangle_materials, count));
-    KD_TRY_GOTO(weld_places(from->corners, 3 * count, into->triangles, &into->positions,
-                            &into->position_count));
-    into->triangle_count = (uint32_t)count;
-    into->materials = library.materials;
-    into->material_count = library.count;
+    KD_TRY_GOTO(KD_RESERVE(mesh->triangles, 3 * count));
+    KD_TRY_GOTO(KD_RESERVE_ZEROED(mesh->triangle_materials, count));
+    KD_TRY_GOTO(weld_places(reader->corners, 3 * count, mesh->triangles, &mesh->positions,
+                            &mesh->position_count));
+    mesh->triangle_count = (uint32_t)count;
+    mesh->materials = library.materials;
+    mesh->material_count = library.count;
     library.materials = NULL;
     library.count = 0;
 done:
@@ -239,30 +243,30 @@ done:
     return status;
 }
 
-static kd_status facets_read(stl_reader *from, mesh *into) {
-    KD_TRY(from->is_text ? text_cut(from) : bytes_cut(from));
-    parallel_for((int64_t)from->piece_count, 1, read_body, from);
-    KD_REQUIRE(!job_cancelled(from->watched), KD_INTERRUPTED, "%s: interrupted while reading",
-               from->path);
+static kd_status facets_read(stl_reader *reader, mesh *mesh) {
+    KD_TRY(reader->is_text ? text_cut(reader) : bytes_cut(reader));
+    parallel_for((int64_t)reader->piece_count, 1, read_body, reader);
+    KD_REQUIRE(!job_cancelled(reader->job), KD_INTERRUPTED, "%s: interrupted while reading",
+               reader->path);
     uint64_t facets = 0;
-    for (uint64_t i = 0; i < from->piece_count; ++i) {
-        KD_REQUIRE(from->pieces[i].status == KD_OK, KD_ERROR_MEMORY, "%s: out of memory to read it",
-                   from->path);
-        facets += from->pieces[i].facets;
+    for (uint64_t i = 0; i < reader->piece_count; ++i) {
+        KD_REQUIRE(reader->pieces[i].status == KD_OK, KD_ERROR_MEMORY,
+                   "%s: out of memory to read it", reader->path);
+        facets += reader->pieces[i].facets;
     }
-    whole_judge(from);
-    KD_TRY(problems_tell(from));
-    KD_TRY(pieces_join(from));
-    KD_TRY(mesh_fill(from, into));
-    into->face_count = facets < KD_NONE ? (uint32_t)facets : KD_NONE;
+    whole_judge(reader);
+    KD_TRY(problems_tell(reader));
+    KD_TRY(pieces_join(reader));
+    KD_TRY(mesh_fill(reader, mesh));
+    mesh->face_count = facets < KD_NONE ? (uint32_t)facets : KD_NONE;
     return KD_OK;
 }
 
-static kd_status file_read(stl_reader *from, mesh *into) {
-    KD_TRY(text_encoding_check(from->view.bytes, from->view.count, from->path));
-    KD_TRY(form_find(from));
-    if (!from->problems.fatal) return facets_read(from, into);
-    return problem_list_tell(&from->problems, from->path, PROBLEM_NO_LINES, from->options);
+static kd_status file_read(stl_reader *reader, mesh *mesh) {
+    KD_TRY(text_encoding_check(reader->view.bytes, reader->view.count, reader->path));
+    KD_TRY(form_find(reader));
+    if (!reader->problems.fatal) return facets_read(reader, mesh);
+    return problem_list_tell(&reader->problems, reader->path, PROBLEM_NO_LINES, reader->options);
 }
 
 static void reader_close(stl_reader *owned) {
@@ -278,16 +282,16 @@ static void reader_close(stl_reader *owned) {
     file_close(&owned->view);
 }
 
-kd_status stl_load(mesh *out, const char *path, const obj_options *options, job *watched) {
+kd_status stl_load(mesh *out, const char *path, const obj_options *options, job_control *job) {
     stl_reader from;
     memset(&from, 0, sizeof from);
     memset(out, 0, sizeof *out);
     from.path = path;
     from.options = options;
-    from.watched = watched;
+    from.job = job;
     if (options && options->triangle_lines) *options->triangle_lines = NULL;
     KD_TRY(file_open(&from.view, path));
-    job_stage_begin(watched, "load", (int64_t)from.view.count);
+    job_stage_begin(job, "load", (int64_t)from.view.count);
     const kd_status status = file_read(&from, out);
     reader_close(&from);
     if (status != KD_OK) {

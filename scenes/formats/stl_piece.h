@@ -16,7 +16,7 @@ typedef struct stl_piece {
     /* 3 per triangle. Text: an array of the piece; binary: a part of the reader's array. */
     vec3 *corners;
     uint32_t *lines; /* text only: line of each triangle, 1-based in the piece */
-    uint64_t triangles, room;
+    uint64_t triangles, capacity;
     uint64_t facets;         /* facets read, including those left out */
     uint64_t line_count;     /* text only */
     uint64_t turned;         /* facets whose normal contradicts their winding */

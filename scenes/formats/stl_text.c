@@ -31,7 +31,7 @@ typedef struct stl_parser {
     vec3 normal;
     vec3 *corners; /* corners of the facet */
     uint32_t *cut;
-    uint64_t count, room;
+    uint64_t count, capacity;
     bool in_facet;
     bool lost; /* after an error: report nothing until the next facet */
 } stl_parser;
@@ -53,152 +53,154 @@ bool stl_text_begins(const char *line) {
     return keyword_of(word_at(text_blanks_over(line))) == WORD_FACET;
 }
 
-static void fail(stl_parser *from, const char *at, const char *expected) {
+static void fail(stl_parser *parser, const char *at, const char *expected) {
     const text_span word = word_at(at);
-    if (!from->lost) {
+    if (!parser->lost) {
         if (word.count)
-            problem_add(&from->piece->problems, true, "malformed", from->line,
+            problem_add(&parser->piece->problems, true, "malformed", parser->line,
                         "found \"%.*s\", expected %s", text_shown(word), word.begin, expected);
         else
-            problem_add(&from->piece->problems, true, "malformed", from->line,
+            problem_add(&parser->piece->problems, true, "malformed", parser->line,
                         "found the end of the line, expected %s", expected);
     }
-    from->lost = true;
-    from->in_facet = false;
+    parser->lost = true;
+    parser->in_facet = false;
 }
 
-static bool vector_read(stl_parser *from, const char *at, vec3 *read) {
+static bool vector_read(stl_parser *parser, const char *at, vec3 *read) {
     float values[3];
     for (int k = 0; k < 3; ++k) {
         at = text_blanks_over(at);
         const char *next = number_float(at, &values[k]);
         if (!next || !(text_is_blank(*next) || text_is_line_end(*next))) {
-            fail(from, at, "a number");
+            fail(parser, at, "a number");
             return false;
         }
         at = next;
     }
     at = text_blanks_over(at);
-    if (!text_is_line_end(*at)) fail(from, at, "the end of the line");
+    if (!text_is_line_end(*at)) fail(parser, at, "the end of the line");
     *read = vec3_make(values[0], values[1], values[2]);
     return text_is_line_end(*at);
 }
 
 /* --- what a facet becomes -------------------------------------------------------------------- */
 
-static bool triangle_add(stl_parser *from, vec3 a, vec3 b, vec3 c) {
-    stl_piece *piece = from->piece;
-    if (piece->triangles == piece->room) {
-        const uint64_t room = piece->room ? 2 * piece->room : 1024;
-        piece->status = KD_GROW(piece->corners, 3 * piece->triangles, 3 * room);
-        if (piece->status == KD_OK) piece->status = KD_GROW(piece->lines, piece->triangles, room);
+static bool triangle_add(stl_parser *parser, vec3 a, vec3 b, vec3 c) {
+    stl_piece *piece = parser->piece;
+    if (piece->triangles == piece->capacity) {
+        const uint64_t capacity = piece->capacity ? 2 * piece->capacity : 1024;
+        piece->status = KD_GROW(piece->corners, 3 * piece->triangles, 3 * capacity);
+        if (piece->status == KD_OK)
+            piece->status = KD_GROW(piece->lines, piece->triangles, capacity);
         if (piece->status != KD_OK) return false;
-        piece->room = room;
+        piece->capacity = capacity;
     }
     vec3 *corners = &piece->corners[3 * piece->triangles];
     corners[0] = a;
     corners[1] = b;
     corners[2] = c;
-    piece->lines[piece->triangles++] = (uint32_t)(from->facet_line + 1);
+    piece->lines[piece->triangles++] = (uint32_t)(parser->facet_line + 1);
     return true;
 }
 
-static void polygon_add(stl_parser *from) {
-    stl_piece *piece = from->piece;
-    piece->status = KD_GROW(from->cut, 0, 3 * from->room);
+static void polygon_add(stl_parser *parser) {
+    stl_piece *piece = parser->piece;
+    piece->status = KD_GROW(parser->cut, 0, 3 * parser->capacity);
     if (piece->status == KD_OK)
-        piece->status = polygon_triangulate(from->corners, (uint32_t)from->count, from->cut);
-    for (uint64_t i = 0; i + 2 < from->count && piece->status == KD_OK; ++i) {
-        const uint32_t *cut = &from->cut[3 * i];
-        triangle_add(from, from->corners[cut[0]], from->corners[cut[1]], from->corners[cut[2]]);
+        piece->status = polygon_triangulate(parser->corners, (uint32_t)parser->count, parser->cut);
+    for (uint64_t i = 0; i + 2 < parser->count && piece->status == KD_OK; ++i) {
+        const uint32_t *cut = &parser->cut[3 * i];
+        triangle_add(parser, parser->corners[cut[0]], parser->corners[cut[1]],
+                     parser->corners[cut[2]]);
     }
 }
 
-static void facet_add(stl_parser *from) {
-    stl_piece *piece = from->piece;
+static void facet_add(stl_parser *parser) {
+    stl_piece *piece = parser->piece;
     ++piece->facets;
-    from->in_facet = false;
-    if (from->count < 3) {
-        problem_add(&piece->problems, false, "short-face", from->facet_line,
+    parser->in_facet = false;
+    if (parser->count < 3) {
+        problem_add(&piece->problems, false, "short-face", parser->facet_line,
                     "found a facet of %llu corner%s, expected three; it is skipped",
-                    (unsigned long long)from->count, from->count == 1 ? "" : "s");
+                    (unsigned long long)parser->count, parser->count == 1 ? "" : "s");
         return;
     }
-    for (uint64_t i = 0; i < from->count; ++i)
-        if (!vec3_is_finite(from->corners[i])) {
-            problem_add(&piece->problems, false, "nan", from->facet_line,
+    for (uint64_t i = 0; i < parser->count; ++i)
+        if (!vec3_is_finite(parser->corners[i])) {
+            problem_add(&piece->problems, false, "nan", parser->facet_line,
                         "found the corner %g %g %g, expected finite numbers; the facet is skipped",
-                        (double)from->corners[i].x, (double)from->corners[i].y,
-                        (double)from->corners[i].z);
+                        (double)parser->corners[i].x, (double)parser->corners[i].y,
+                        (double)parser->corners[i].z);
             return;
         }
-    piece->turned += stl_is_turned(from->normal, from->corners);
-    if (from->count == 3)
-        triangle_add(from, from->corners[0], from->corners[1], from->corners[2]);
+    piece->turned += stl_is_turned(parser->normal, parser->corners);
+    if (parser->count == 3)
+        triangle_add(parser, parser->corners[0], parser->corners[1], parser->corners[2]);
     else
-        polygon_add(from);
+        polygon_add(parser);
 }
 
 /* --- lines ----------------------------------------------------------------------------------- */
 
-static void facet_begin(stl_parser *from, const char *at, const char *rest) {
-    if (from->in_facet) fail(from, at, "endfacet");
+static void facet_begin(stl_parser *parser, const char *at, const char *rest) {
+    if (parser->in_facet) fail(parser, at, "endfacet");
     const text_span word = word_at(rest = text_blanks_over(rest));
-    from->lost = false;
-    from->in_facet = true;
-    from->facet_line = from->line;
-    from->count = 0;
+    parser->lost = false;
+    parser->in_facet = true;
+    parser->facet_line = parser->line;
+    parser->count = 0;
     if (text_is_like(word, "normal"))
-        (void)vector_read(from, rest + word.count, &from->normal);
+        (void)vector_read(parser, rest + word.count, &parser->normal);
     else
-        fail(from, rest, "a normal (facet normal x y z)");
+        fail(parser, rest, "a normal (facet normal x y z)");
 }
 
-static void vertex_read(stl_parser *from, const char *at, const char *rest) {
+static void vertex_read(stl_parser *parser, const char *at, const char *rest) {
     vec3 corner;
-    if (!from->in_facet) {
-        fail(from, at, "\"facet\" before \"vertex\"");
+    if (!parser->in_facet) {
+        fail(parser, at, "\"facet\" before \"vertex\"");
         return;
     }
-    if (!vector_read(from, rest, &corner)) return;
-    if (from->count == from->room) {
-        const uint64_t room = from->room ? 2 * from->room : CORNERS_SMALL;
-        from->piece->status = KD_GROW(from->corners, from->count, room);
-        if (from->piece->status != KD_OK) return;
-        from->room = room;
+    if (!vector_read(parser, rest, &corner)) return;
+    if (parser->count == parser->capacity) {
+        const uint64_t capacity = parser->capacity ? 2 * parser->capacity : CORNERS_SMALL;
+        parser->piece->status = KD_GROW(parser->corners, parser->count, capacity);
+        if (parser->piece->status != KD_OK) return;
+        parser->capacity = capacity;
     }
-    from->corners[from->count++] = corner;
+    parser->corners[parser->count++] = corner;
 }
 
-static void line_read(stl_parser *from) {
-    const char *at = text_blanks_over(from->at);
+static void line_read(stl_parser *parser) {
+    const char *at = text_blanks_over(parser->at);
     const text_span word = word_at(at);
     const char *rest = at + word.count;
     const stl_keyword keyword = keyword_of(word);
-    stl_piece *piece = from->piece;
+    stl_piece *piece = parser->piece;
     if (keyword < WORDS) ++piece->known;
     if (keyword < WORDS) piece->end = keyword == WORD_ENDSOLID ? STL_END_OUTSIDE : STL_END_INSIDE;
     switch (keyword) {
-    case WORD_FACET: facet_begin(from, at, rest); break;
-    case WORD_VERTEX: vertex_read(from, at, rest); break;
+    case WORD_FACET: facet_begin(parser, at, rest); break;
+    case WORD_VERTEX: vertex_read(parser, at, rest); break;
     case WORD_OUTER:
     case WORD_ENDLOOP:
-        if (!from->in_facet) fail(from, at, "\"facet\" before the loop");
+        if (!parser->in_facet) fail(parser, at, "\"facet\" before the loop");
         break;
     case WORD_ENDFACET:
-        if (from->in_facet)
-            facet_add(from);
+        if (parser->in_facet)
+            facet_add(parser);
         else
-            fail(from, at, "\"facet\" before \"endfacet\"");
+            fail(parser, at, "\"facet\" before \"endfacet\"");
         break;
     case WORD_SOLID:
     case WORD_ENDSOLID:
-        if (from->in_facet) fail(from, at, "endfacet");
-        from->lost = false;
+        if (parser->in_facet) fail(parser, at, "endfacet");
+        parser->lost = false;
         break;
     case WORD_OTHER:
         ++piece->unknown;
-        problem_add(&piece->problems, false, "unknown-keyword", from->line,
+        problem_add(&piece->problems, false, "unknown-keyword", parser->line,
                     "found \"%.*s\", expected a keyword of STL; the line is skipped",
                     text_shown(word), word.begin);
         break;

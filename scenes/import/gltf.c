@@ -3,25 +3,25 @@
 #include "scenes/import/gltf_parts.h"
 
 /* Warns of animations, which are not supported: the mesh is read in its rest pose. */
-static void motion_tell(gltf_file *of) {
-    const cJSON *moves = cJSON_GetObjectItemCaseSensitive(of->root, "animations");
+static void motion_tell(gltf_file *gltf) {
+    const cJSON *moves = cJSON_GetObjectItemCaseSensitive(gltf->root, "animations");
     if (cJSON_GetArraySize(moves) == 0) return;
-    gltf_warn(of, "unsupported", &of->place,
+    gltf_warn(gltf, "unsupported", &gltf->place,
               "found %d animations; the meshes are read in their rest pose",
               cJSON_GetArraySize(moves));
 }
 
-static kd_status parts_read(gltf_file *of, mesh *into) {
-    gltf_nodes nodes = {.placed = NULL};
+static kd_status parts_read(gltf_file *gltf, mesh *mesh) {
+    gltf_nodes nodes = {.list = NULL};
     gltf_materials materials;
     kd_status status = KD_OK;
     memset(&materials, 0, sizeof materials);
-    KD_TRY_GOTO(gltf_file_open(of));
-    motion_tell(of);
-    KD_TRY_GOTO(gltf_nodes_place(of, &nodes));
-    KD_TRY_GOTO(gltf_materials_read(of, &materials));
-    KD_TRY_GOTO(gltf_meshes_read(of, &nodes, &materials, into));
-    KD_TRY_GOTO(gltf_stage_read(of, &nodes, into));
+    KD_TRY_GOTO(gltf_file_open(gltf));
+    motion_tell(gltf);
+    KD_TRY_GOTO(gltf_nodes_place(gltf, &nodes));
+    KD_TRY_GOTO(gltf_materials_read(gltf, &materials));
+    KD_TRY_GOTO(gltf_meshes_read(gltf, &nodes, &materials, mesh));
+    KD_TRY_GOTO(gltf_stage_read(gltf, &nodes, mesh));
 done:
     gltf_nodes_close(&nodes);
     gltf_materials_close(&materials);
@@ -29,35 +29,35 @@ done:
 }
 
 /* Converts a failure to the file's fatal problem, and reports it after the warnings. */
-static kd_status troubles_tell(gltf_file *of, kd_status status) {
+static kd_status troubles_tell(gltf_file *gltf, kd_status status) {
     if (status == KD_ERROR_INPUT) {
         const char *said = kd_last_error();
-        const size_t length = strlen(of->path);
-        if (strncmp(said, of->path, length) == 0) {
+        const size_t length = strlen(gltf->path);
+        if (strncmp(said, gltf->path, length) == 0) {
             said += length;
             said += strspn(said, ": ");
         }
-        problem_add(&of->problems, true, of->kind, 0, "%s", said);
+        problem_add(&gltf->problems, true, gltf->kind, 0, "%s", said);
         status_clear();
     } else {
         KD_TRY(status);
     }
-    KD_TRY(problem_list_tell(&of->problems, of->path, PROBLEM_NO_LINES, of->options));
+    KD_TRY(problem_list_tell(&gltf->problems, gltf->path, PROBLEM_NO_LINES, gltf->options));
     return KD_OK;
 }
 
-kd_status gltf_load(mesh *out, const char *path, const obj_options *options, job *watched) {
-    gltf_file of;
-    memset(&of, 0, sizeof of);
+kd_status gltf_load(mesh *out, const char *path, const obj_options *options, job_control *job) {
+    gltf_file gltf;
+    memset(&gltf, 0, sizeof gltf);
     memset(out, 0, sizeof *out);
-    of.path = path;
-    of.options = options;
-    of.watched = watched;
+    gltf.path = path;
+    gltf.options = options;
+    gltf.job = job;
     if (options && options->triangle_lines) *options->triangle_lines = NULL;
-    kd_status status = parts_read(&of, out);
+    kd_status status = parts_read(&gltf, out);
     if (status != KD_OK) mesh_close(out);
-    status = troubles_tell(&of, status);
-    gltf_file_close(&of);
+    status = troubles_tell(&gltf, status);
+    gltf_file_close(&gltf);
     if (status != KD_OK) mesh_close(out);
     KD_TRY(status);
     return KD_OK;

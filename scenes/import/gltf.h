@@ -8,6 +8,6 @@
    default scene, in world space. Problems have no line number, but the JSON path of their cause:
    `file: meshes[0].primitives[1].indices: found ..., expected ...`; *triangle_lines is NULL. A
    file with points and lines only yields positions without triangles. */
-kd_status gltf_load(mesh *out, const char *path, const obj_options *options, job *watched);
+kd_status gltf_load(mesh *out, const char *path, const obj_options *options, job_control *job);
 
 #endif

@@ -11,7 +11,7 @@ enum {
     TYPE_UINT = 5125,
     TYPE_FLOAT = 5126,
     UNBACKED_FACTOR = 16, /* limit on elements without a buffer view, per byte of the file */
-    UNBACKED_LEAST = 1 << 12
+    UNBACKED_MIN = 1 << 12
 };
 
 static uint32_t type_bytes(int32_t type) { /* 0: invalid type */
@@ -36,31 +36,31 @@ static uint32_t components_of(const char *type) { /* 0: invalid type */
     return 0;
 }
 
-kd_status gltf_accessor_open(gltf_file *of, uint32_t index, gltf_accessor *out) {
-    const json_place at = gltf_place(of, GLTF_ACCESSORS, index);
-    const cJSON *from = gltf_item(of, GLTF_ACCESSORS, index);
+kd_status gltf_accessor_open(gltf_file *gltf, uint32_t index, gltf_accessor *out) {
+    const json_place at = gltf_place(gltf, GLTF_ACCESSORS, index);
+    const cJSON *from = gltf_item(gltf, GLTF_ACCESSORS, index);
     const char *type = "";
     uint64_t count = 0, component = 0;
     memset(out, 0, sizeof *out);
     out->index = index;
-    KD_TRY(gltf_count(of, &at, from, "count", &count));
-    KD_TRY(gltf_count(of, &at, from, "componentType", &component));
-    KD_TRY(gltf_text(of, &at, from, "type", &type));
-    KD_TRY(gltf_flag(of, &at, from, "normalized", &out->normalized));
+    KD_TRY(gltf_count(gltf, &at, from, "count", &count));
+    KD_TRY(gltf_count(gltf, &at, from, "componentType", &component));
+    KD_TRY(gltf_text(gltf, &at, from, "type", &type));
+    KD_TRY(gltf_flag(gltf, &at, from, "normalized", &out->normalized));
     out->type = component < TYPE_FLOAT + 1 ? (int32_t)component : 0;
     out->components = components_of(type);
     if (type_bytes(out->type) == 0)
-        return gltf_fail(of, "bad-value", &at,
+        return gltf_fail(gltf, "bad-value", &at,
                          "found the component type %llu, expected 5120 to "
                          "5123, 5125 or 5126",
                          (unsigned long long)component);
     if (out->components == 0)
-        return gltf_fail(of, "bad-value", &at,
+        return gltf_fail(gltf, "bad-value", &at,
                          "found the type \"%.20s\", expected SCALAR, VEC2, "
                          "VEC3, VEC4, MAT3 or MAT4",
                          type);
     if (count >= KD_NONE / 16)
-        return gltf_fail(of, "bad-value", &at, "found %llu elements, expected less than 2^28",
+        return gltf_fail(gltf, "bad-value", &at, "found %llu elements, expected less than 2^28",
                          (unsigned long long)count);
     out->count = (uint32_t)count;
     return KD_OK;
@@ -76,9 +76,10 @@ typedef struct element_form {
     bool normalized;
 } element_form;
 
-static element_form form_of(const gltf_accessor *from) {
-    element_form form = {from->type, from->components, type_bytes(from->type), 0,
-                         0,          from->normalized};
+static element_form form_of(const gltf_accessor *accessor) {
+    element_form form = {
+        accessor->type,      accessor->components, type_bytes(accessor->type), 0, 0,
+        accessor->normalized};
     form.bytes = form.components * form.size;
     if (form.components == 9 && form.size < 4) {
         form.rows = 3;
@@ -132,21 +133,21 @@ static void element_floats(const element_form *form, const unsigned char *at, fl
 
 /* Locates `count` elements of the given form at `offset` in buffer view `view`, after checking
    that they are within it. *step is the distance of elements in bytes. */
-static kd_status stretch_find(gltf_file *of, const json_place *at, uint32_t view, uint64_t offset,
+static kd_status stretch_find(gltf_file *gltf, const json_place *at, uint32_t view, uint64_t offset,
                               const element_form *form, uint64_t count, const unsigned char **first,
                               uint64_t *step) {
     gltf_bytes bytes = {NULL, 0};
     uint32_t stride = 0;
-    KD_TRY(gltf_view_bytes(of, view, &bytes, &stride));
+    KD_TRY(gltf_view_bytes(gltf, view, &bytes, &stride));
     *step = stride ? stride : form->bytes;
     if (stride && stride < form->bytes)
-        return gltf_fail(of, "bad-value", at,
+        return gltf_fail(gltf, "bad-value", at,
                          "found a byteStride of %u, expected at least the %u "
                          "bytes of an element",
                          stride, form->bytes);
     const uint64_t needed = count ? (count - 1) * *step + form->bytes : 0;
     if (offset > bytes.count || needed > bytes.count - offset)
-        return gltf_fail(of, "index-range", at,
+        return gltf_fail(gltf, "index-range", at,
                          "found %llu elements of %u bytes from byte %llu on, expected at most the "
                          "%llu bytes of bufferViews[%u]",
                          (unsigned long long)count, form->bytes, (unsigned long long)offset,
@@ -156,21 +157,22 @@ static kd_status stretch_find(gltf_file *of, const json_place *at, uint32_t view
 }
 
 /* Locates the elements before sparse substitution; *first is NULL if all are zero. */
-static kd_status base_find(gltf_file *of, const json_place *at, const gltf_accessor *from,
+static kd_status base_find(gltf_file *gltf, const json_place *at, const gltf_accessor *accessor,
                            const element_form *form, const unsigned char **first, uint64_t *step) {
-    const cJSON *item = gltf_item(of, GLTF_ACCESSORS, from->index);
+    const cJSON *item = gltf_item(gltf, GLTF_ACCESSORS, accessor->index);
     uint32_t view = KD_NONE;
     uint64_t offset = 0;
     *first = NULL;
-    KD_TRY(gltf_index(of, at, item, "bufferView", GLTF_VIEWS, &view));
-    KD_TRY(gltf_count(of, at, item, "byteOffset", &offset));
-    if (view != KD_NONE) return stretch_find(of, at, view, offset, form, from->count, first, step);
-    const uint64_t most = UNBACKED_LEAST + UNBACKED_FACTOR * of->bytes_there;
-    if (from->count > most)
-        return gltf_fail(of, "bad-value", at,
+    KD_TRY(gltf_index(gltf, at, item, "bufferView", GLTF_VIEWS, &view));
+    KD_TRY(gltf_count(gltf, at, item, "byteOffset", &offset));
+    if (view != KD_NONE)
+        return stretch_find(gltf, at, view, offset, form, accessor->count, first, step);
+    const uint64_t maximum = UNBACKED_MIN + UNBACKED_FACTOR * gltf->bytes_there;
+    if (accessor->count > maximum)
+        return gltf_fail(gltf, "bad-value", at,
                          "found %u elements without a bufferView, expected at most %llu for a file "
                          "of this size",
-                         from->count, (unsigned long long)most);
+                         accessor->count, (unsigned long long)maximum);
     return KD_OK;
 }
 
@@ -181,75 +183,75 @@ typedef struct sparse_part {
     uint64_t index_step, value_step;
 } sparse_part;
 
-static kd_status sparse_stretch(gltf_file *of, const json_place *at, const cJSON *sparse,
+static kd_status sparse_stretch(gltf_file *gltf, const json_place *at, const cJSON *sparse,
                                 const char *key, uint64_t count, element_form *form,
                                 const unsigned char **first, uint64_t *step) {
     const cJSON *part = NULL;
     const json_place place = json_place_key(at, key);
     uint32_t view = KD_NONE;
     uint64_t offset = 0, type = 0;
-    KD_TRY(gltf_inner(of, at, sparse, key, false, &part));
-    KD_TRY(gltf_index(of, &place, part, "bufferView", GLTF_VIEWS, &view));
-    KD_TRY(gltf_count(of, &place, part, "byteOffset", &offset));
-    KD_TRY(gltf_count(of, &place, part, "componentType", &type));
-    if (view == KD_NONE) return gltf_fail(of, "bad-value", &place, "`bufferView` is missing");
+    KD_TRY(gltf_inner(gltf, at, sparse, key, false, &part));
+    KD_TRY(gltf_index(gltf, &place, part, "bufferView", GLTF_VIEWS, &view));
+    KD_TRY(gltf_count(gltf, &place, part, "byteOffset", &offset));
+    KD_TRY(gltf_count(gltf, &place, part, "componentType", &type));
+    if (view == KD_NONE) return gltf_fail(gltf, "bad-value", &place, "`bufferView` is missing");
     if (form->components == 0) { /* for indices, whose type is given here */
         if (type != TYPE_UBYTE && type != TYPE_USHORT && type != TYPE_UINT)
-            return gltf_fail(of, "bad-value", &place,
+            return gltf_fail(gltf, "bad-value", &place,
                              "found the component type %llu, expected 5121, 5123 or 5125",
                              (unsigned long long)type);
         form->type = (int32_t)type;
         form->components = 1;
         form->bytes = form->size = type_bytes(form->type);
     }
-    return stretch_find(of, &place, view, offset, form, count, first, step);
+    return stretch_find(gltf, &place, view, offset, form, count, first, step);
 }
 
-static kd_status sparse_find(gltf_file *of, const json_place *at, const gltf_accessor *from,
+static kd_status sparse_find(gltf_file *gltf, const json_place *at, const gltf_accessor *accessor,
                              const element_form *form, sparse_part *out) {
     const cJSON *sparse = NULL;
     const json_place place = json_place_key(at, "sparse");
     element_form values = *form;
     memset(out, 0, sizeof *out);
-    KD_TRY(
-        gltf_inner(of, at, gltf_item(of, GLTF_ACCESSORS, from->index), "sparse", false, &sparse));
+    KD_TRY(gltf_inner(gltf, at, gltf_item(gltf, GLTF_ACCESSORS, accessor->index), "sparse", false,
+                      &sparse));
     if (!sparse) return KD_OK;
-    KD_TRY(gltf_count(of, &place, sparse, "count", &out->count));
-    if (out->count > from->count)
-        return gltf_fail(of, "bad-value", &place, "found %llu elements, expected at most %u",
-                         (unsigned long long)out->count, from->count);
-    KD_TRY(sparse_stretch(of, &place, sparse, "indices", out->count, &out->form, &out->indices,
+    KD_TRY(gltf_count(gltf, &place, sparse, "count", &out->count));
+    if (out->count > accessor->count)
+        return gltf_fail(gltf, "bad-value", &place, "found %llu elements, expected at most %u",
+                         (unsigned long long)out->count, accessor->count);
+    KD_TRY(sparse_stretch(gltf, &place, sparse, "indices", out->count, &out->form, &out->indices,
                           &out->index_step));
-    KD_TRY(sparse_stretch(of, &place, sparse, "values", out->count, &values, &out->values,
+    KD_TRY(sparse_stretch(gltf, &place, sparse, "values", out->count, &values, &out->values,
                           &out->value_step));
     for (uint64_t i = 0; i < out->count; ++i) {
         const uint32_t index =
             component_integer(out->indices + i * out->index_step, out->form.type);
-        if (index >= from->count)
-            return gltf_fail(of, "index-range", &place, "found the index %u, expected below %u",
-                             index, from->count);
+        if (index >= accessor->count)
+            return gltf_fail(gltf, "index-range", &place, "found the index %u, expected below %u",
+                             index, accessor->count);
     }
     return KD_OK;
 }
 
-static uint32_t sparse_index(const sparse_part *from, uint64_t i) {
-    return component_integer(from->indices + i * from->index_step, from->form.type);
+static uint32_t sparse_index(const sparse_part *part, uint64_t i) {
+    return component_integer(part->indices + i * part->index_step, part->form.type);
 }
 
 /* --- whole accessors -------------------------------------------------------------------------- */
 
-kd_status gltf_accessor_floats(gltf_file *of, const gltf_accessor *from, float **values) {
-    const json_place at = gltf_place(of, GLTF_ACCESSORS, from->index);
-    const element_form form = form_of(from);
+kd_status gltf_accessor_floats(gltf_file *gltf, const gltf_accessor *accessor, float **values) {
+    const json_place at = gltf_place(gltf, GLTF_ACCESSORS, accessor->index);
+    const element_form form = form_of(accessor);
     const uint64_t each = form.components;
     const unsigned char *first = NULL;
     uint64_t step = 0;
     sparse_part sparse;
     *values = NULL;
-    KD_TRY(base_find(of, &at, from, &form, &first, &step));
-    KD_TRY(sparse_find(of, &at, from, &form, &sparse));
-    KD_TRY(KD_RESERVE_ZEROED(*values, each * from->count));
-    for (uint64_t i = 0; i < from->count && first; ++i)
+    KD_TRY(base_find(gltf, &at, accessor, &form, &first, &step));
+    KD_TRY(sparse_find(gltf, &at, accessor, &form, &sparse));
+    KD_TRY(KD_RESERVE_ZEROED(*values, each * accessor->count));
+    for (uint64_t i = 0; i < accessor->count && first; ++i)
         element_floats(&form, first + i * step, *values + each * i);
     for (uint64_t i = 0; i < sparse.count; ++i)
         element_floats(&form, sparse.values + i * sparse.value_step,
@@ -257,21 +259,22 @@ kd_status gltf_accessor_floats(gltf_file *of, const gltf_accessor *from, float *
     return KD_OK;
 }
 
-kd_status gltf_accessor_integers(gltf_file *of, const gltf_accessor *from, uint32_t **values) {
-    const json_place at = gltf_place(of, GLTF_ACCESSORS, from->index);
-    const element_form form = form_of(from);
+kd_status gltf_accessor_integers(gltf_file *gltf, const gltf_accessor *accessor,
+                                 uint32_t **values) {
+    const json_place at = gltf_place(gltf, GLTF_ACCESSORS, accessor->index);
+    const element_form form = form_of(accessor);
     const uint64_t each = form.components;
     const unsigned char *first = NULL;
     uint64_t step = 0;
     sparse_part sparse;
     *values = NULL;
     if (form.type != TYPE_UBYTE && form.type != TYPE_USHORT && form.type != TYPE_UINT)
-        return gltf_fail(of, "bad-value", &at,
+        return gltf_fail(gltf, "bad-value", &at,
                          "found the component type %d, expected 5121, 5123 or 5125", form.type);
-    KD_TRY(base_find(of, &at, from, &form, &first, &step));
-    KD_TRY(sparse_find(of, &at, from, &form, &sparse));
-    KD_TRY(KD_RESERVE_ZEROED(*values, each * from->count));
-    for (uint64_t i = 0; i < from->count && first; ++i)
+    KD_TRY(base_find(gltf, &at, accessor, &form, &first, &step));
+    KD_TRY(sparse_find(gltf, &at, accessor, &form, &sparse));
+    KD_TRY(KD_RESERVE_ZEROED(*values, each * accessor->count));
+    for (uint64_t i = 0; i < accessor->count && first; ++i)
         for (uint64_t k = 0; k < each; ++k)
             (*values)[each * i + k] =
                 component_integer(first + i * step + k * form.size, form.type);

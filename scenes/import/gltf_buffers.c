@@ -31,12 +31,12 @@ static uint64_t base64_decode(const char *at, unsigned char *to, const char **en
     return count;
 }
 
-kd_status gltf_uri_decode(gltf_file *of, const json_place *at, const char *uri,
+kd_status gltf_uri_decode(gltf_file *gltf, const json_place *at, const char *uri,
                           unsigned char **bytes, uint64_t *count) {
     const char *comma = strchr(uri, ','), *end = NULL;
     *bytes = NULL;
     if (!comma || comma - uri < 7 || strncmp(comma - 7, ";base64", 7) != 0)
-        return gltf_fail(of, "bad-uri", at, "found \"%.40s...\", expected data in base64", uri);
+        return gltf_fail(gltf, "bad-uri", at, "found \"%.40s...\", expected data in base64", uri);
     KD_TRY(KD_RESERVE(*bytes, strlen(comma) / 4 * 3 + 3));
     *count = base64_decode(comma + 1, *bytes, &end);
     while (*end == '=') ++end;
@@ -44,7 +44,7 @@ kd_status gltf_uri_decode(gltf_file *of, const json_place *at, const char *uri,
     memory_free(*bytes);
     *bytes = NULL;
     return gltf_fail(
-        of, "bad-uri", at,
+        gltf, "bad-uri", at,
         "found an invalid base64 character at byte %lld, expected A-Z, a-z, 0-9, + and /",
         (long long)(end - comma - 1));
 }
@@ -88,18 +88,18 @@ static bool stays_below(const char *name) {
     return depth > 0;
 }
 
-kd_status gltf_uri_path(gltf_file *of, const json_place *at, const char *uri, char **path) {
+kd_status gltf_uri_path(gltf_file *gltf, const json_place *at, const char *uri, char **path) {
     char *name = NULL;
     *path = NULL;
     KD_TRY(KD_RESERVE(name, strlen(uri) + 1));
     const bool sound = name_decode(uri, name) && stays_below(name);
-    if (sound) *path = file_path_beside(of->path, name);
+    if (sound) *path = file_path_beside(gltf->path, name);
     memory_free(name);
     if (!sound)
-        return gltf_fail(of, "bad-uri", at,
+        return gltf_fail(gltf, "bad-uri", at,
                          "found \"%.60s\", expected a file in the folder of this one, or below it",
                          uri);
-    KD_REQUIRE(*path, KD_ERROR_MEMORY, "%s: out of memory for a file name", of->path);
+    KD_REQUIRE(*path, KD_ERROR_MEMORY, "%s: out of memory for a file name", gltf->path);
     return KD_OK;
 }
 
@@ -107,7 +107,7 @@ kd_status gltf_uri_path(gltf_file *of, const json_place *at, const char *uri, ch
 #include <meshoptimizer.h>
 
 /* limit on decoded bytes, per compressed byte */
-enum { UNPACKED_FACTOR = 1024, UNPACKED_LEAST = 1 << 16 };
+enum { UNPACKED_FACTOR = 1024, UNPACKED_MIN = 1 << 16 };
 
 typedef struct packed_view {
     gltf_bytes from;
@@ -115,178 +115,180 @@ typedef struct packed_view {
     const char *mode, *filter;
 } packed_view;
 
-static kd_status packed_read(gltf_file *of, const json_place *at, const cJSON *packed,
+static kd_status packed_read(gltf_file *gltf, const json_place *at, const cJSON *packed,
                              packed_view *out) {
     out->mode = "";
     out->filter = "NONE";
-    KD_TRY(gltf_view_part(of, at, packed, &out->from));
-    KD_TRY(gltf_count(of, at, packed, "count", &out->count));
-    KD_TRY(gltf_count(of, at, packed, "byteStride", &out->stride));
-    KD_TRY(gltf_text(of, at, packed, "mode", &out->mode));
-    KD_TRY(gltf_text(of, at, packed, "filter", &out->filter));
+    KD_TRY(gltf_view_part(gltf, at, packed, &out->from));
+    KD_TRY(gltf_count(gltf, at, packed, "count", &out->count));
+    KD_TRY(gltf_count(gltf, at, packed, "byteStride", &out->stride));
+    KD_TRY(gltf_text(gltf, at, packed, "mode", &out->mode));
+    KD_TRY(gltf_text(gltf, at, packed, "filter", &out->filter));
     const bool is_attributes = strcmp(out->mode, "ATTRIBUTES") == 0;
     const bool is_triangles = strcmp(out->mode, "TRIANGLES") == 0;
     const bool fits = is_attributes ? out->stride % 4 == 0 && out->stride > 0 && out->stride <= 256
                                     : out->stride == 2 || out->stride == 4;
     if (!is_attributes && !is_triangles && strcmp(out->mode, "INDICES") != 0)
-        return gltf_fail(of, "bad-value", at,
+        return gltf_fail(gltf, "bad-value", at,
                          "found the mode \"%.20s\", expected ATTRIBUTES, TRIANGLES or INDICES",
                          out->mode);
     if (!fits || (is_triangles && out->count % 3))
-        return gltf_fail(of, "bad-value", at,
+        return gltf_fail(gltf, "bad-value", at,
                          "found %llu elements of %llu bytes, which the mode %s does not support",
                          (unsigned long long)out->count, (unsigned long long)out->stride,
                          out->mode);
-    if (out->count > (UNPACKED_LEAST + UNPACKED_FACTOR * out->from.count) / out->stride)
-        return gltf_fail(of, "bad-value", at, "found %llu elements in %llu bytes, expected fewer",
+    if (out->count > (UNPACKED_MIN + UNPACKED_FACTOR * out->from.count) / out->stride)
+        return gltf_fail(gltf, "bad-value", at, "found %llu elements in %llu bytes, expected fewer",
                          (unsigned long long)out->count, (unsigned long long)out->from.count);
     return KD_OK;
 }
 
 /* Returns false if the filter does not exist for these elements. */
-static bool filter_undo(const packed_view *from, unsigned char *unpacked) {
-    const bool is_attributes = strcmp(from->mode, "ATTRIBUTES") == 0;
-    if (strcmp(from->filter, "NONE") == 0) return true;
+static bool filter_undo(const packed_view *view, unsigned char *unpacked) {
+    const bool is_attributes = strcmp(view->mode, "ATTRIBUTES") == 0;
+    if (strcmp(view->filter, "NONE") == 0) return true;
     if (!is_attributes) return false;
-    if (strcmp(from->filter, "OCTAHEDRAL") == 0 && (from->stride == 4 || from->stride == 8))
-        meshopt_decodeFilterOct(unpacked, from->count, from->stride);
-    else if (strcmp(from->filter, "QUATERNION") == 0 && from->stride == 8)
-        meshopt_decodeFilterQuat(unpacked, from->count, from->stride);
-    else if (strcmp(from->filter, "EXPONENTIAL") == 0)
-        meshopt_decodeFilterExp(unpacked, from->count, from->stride);
+    if (strcmp(view->filter, "OCTAHEDRAL") == 0 && (view->stride == 4 || view->stride == 8))
+        meshopt_decodeFilterOct(unpacked, view->count, view->stride);
+    else if (strcmp(view->filter, "QUATERNION") == 0 && view->stride == 8)
+        meshopt_decodeFilterQuat(unpacked, view->count, view->stride);
+    else if (strcmp(view->filter, "EXPONENTIAL") == 0)
+        meshopt_decodeFilterExp(unpacked, view->count, view->stride);
     else
         return false;
     return true;
 }
 
-static int packed_decode(const packed_view *from, unsigned char *to) {
-    const unsigned char *bytes = from->from.bytes;
-    const size_t count = from->from.count;
-    if (strcmp(from->mode, "ATTRIBUTES") == 0)
-        return meshopt_decodeVertexBuffer(to, from->count, from->stride, bytes, count);
-    if (strcmp(from->mode, "TRIANGLES") == 0)
-        return meshopt_decodeIndexBuffer(to, from->count, from->stride, bytes, count);
-    return meshopt_decodeIndexSequence(to, from->count, from->stride, bytes, count);
+static int packed_decode(const packed_view *view, unsigned char *to) {
+    const unsigned char *bytes = view->from.bytes;
+    const size_t count = view->from.count;
+    if (strcmp(view->mode, "ATTRIBUTES") == 0)
+        return meshopt_decodeVertexBuffer(to, view->count, view->stride, bytes, count);
+    if (strcmp(view->mode, "TRIANGLES") == 0)
+        return meshopt_decodeIndexBuffer(to, view->count, view->stride, bytes, count);
+    return meshopt_decodeIndexSequence(to, view->count, view->stride, bytes, count);
 }
 
-kd_status gltf_meshopt_unpack(gltf_file *of, const json_place *at, const cJSON *packed,
-                              gltf_view *to) {
+kd_status gltf_meshopt_unpack(gltf_file *gltf, const json_place *at, const cJSON *packed,
+                              gltf_view *view) {
     packed_view from;
     memset(&from, 0, sizeof from);
-    KD_TRY(packed_read(of, at, packed, &from));
-    to->count = from.count * from.stride;
+    KD_TRY(packed_read(gltf, at, packed, &from));
+    view->count = from.count * from.stride;
     /* Allocates at least one byte, because a NULL pointer means that the view is not decoded
        yet. */
-    KD_TRY(KD_RESERVE_ZEROED(to->unpacked, to->count + 1));
+    KD_TRY(KD_RESERVE_ZEROED(view->unpacked, view->count + 1));
     if (from.count == 0) return KD_OK;
-    if (packed_decode(&from, to->unpacked) != 0)
-        return gltf_fail(of, "bad-value", at,
+    if (packed_decode(&from, view->unpacked) != 0)
+        return gltf_fail(gltf, "bad-value", at,
                          "found bytes that meshoptimizer cannot decode, expected %llu elements",
                          (unsigned long long)from.count);
-    if (!filter_undo(&from, to->unpacked))
-        return gltf_fail(of, "bad-value", at,
+    if (!filter_undo(&from, view->unpacked))
+        return gltf_fail(gltf, "bad-value", at,
                          "found the filter \"%.20s\", which is not defined for such elements",
                          from.filter);
-    of->bytes_there += to->count;
+    gltf->bytes_there += view->count;
     return KD_OK;
 }
 
 #else
 
-kd_status gltf_meshopt_unpack(gltf_file *of, const json_place *at, const cJSON *packed,
-                              gltf_view *to) {
+kd_status gltf_meshopt_unpack(gltf_file *gltf, const json_place *at, const cJSON *packed,
+                              gltf_view *view) {
     (void)packed;
-    (void)to;
+    (void)view;
     return gltf_fail(
-        of, "unsupported", at,
+        gltf, "unsupported", at,
         "found data compressed by meshoptimizer, but this build does not have that library");
 }
 
 #endif
 
-static kd_status from_uri(gltf_file *of, const json_place *at, const char *uri, gltf_buffer *to) {
+static kd_status from_uri(gltf_file *gltf, const json_place *at, const char *uri,
+                          gltf_buffer *buffer) {
     const json_place place = json_place_key(at, "uri");
     if (gltf_uri_is_data(uri)) {
-        KD_TRY(gltf_uri_decode(of, &place, uri, &to->owned, &to->found.count));
-        to->found.bytes = to->owned;
+        KD_TRY(gltf_uri_decode(gltf, &place, uri, &buffer->owned, &buffer->bytes.count));
+        buffer->bytes.bytes = buffer->owned;
         return KD_OK;
     }
     char *path = NULL;
-    KD_TRY(gltf_uri_path(of, &place, uri, &path));
-    const kd_status status = file_open(&to->file, path);
+    KD_TRY(gltf_uri_path(gltf, &place, uri, &path));
+    const kd_status status = file_open(&buffer->file, path);
     memory_free(path);
     if (status == KD_ERROR_INPUT) {
         status_clear();
-        return gltf_fail(of, "missing-buffer", &place,
+        return gltf_fail(gltf, "missing-buffer", &place,
                          "found \"%.60s\", expected a file that can be read", uri);
     }
     KD_TRY(status);
-    to->found.bytes = (const unsigned char *)to->file.bytes;
-    to->found.count = to->file.count;
+    buffer->bytes.bytes = (const unsigned char *)buffer->file.bytes;
+    buffer->bytes.count = buffer->file.count;
     return KD_OK;
 }
 
-static kd_status buffer_open(gltf_file *of, uint32_t index, gltf_buffer *to) {
-    const json_place at = gltf_place(of, GLTF_BUFFERS, index);
-    const cJSON *from = gltf_item(of, GLTF_BUFFERS, index);
+static kd_status buffer_open(gltf_file *gltf, uint32_t index, gltf_buffer *buffer) {
+    const json_place at = gltf_place(gltf, GLTF_BUFFERS, index);
+    const cJSON *from = gltf_item(gltf, GLTF_BUFFERS, index);
     const char *uri = NULL;
     uint64_t said = 0;
-    KD_TRY(gltf_text(of, &at, from, "uri", &uri));
-    KD_TRY(gltf_count(of, &at, from, "byteLength", &said));
+    KD_TRY(gltf_text(gltf, &at, from, "uri", &uri));
+    KD_TRY(gltf_count(gltf, &at, from, "byteLength", &said));
     if (uri)
-        KD_TRY(from_uri(of, &at, uri, to));
-    else if (index == 0 && of->has_binary)
-        to->found = of->binary;
+        KD_TRY(from_uri(gltf, &at, uri, buffer));
+    else if (index == 0 && gltf->has_binary)
+        buffer->bytes = gltf->binary;
     else
-        return gltf_fail(of, "missing-buffer", &at, "`uri` is missing");
-    if (to->found.count < said)
-        return gltf_fail(of, "truncated", &at, "found %llu bytes, expected the %llu of byteLength",
-                         (unsigned long long)to->found.count, (unsigned long long)said);
-    to->found.count = said;
-    of->bytes_there += said;
-    to->is_open = true;
+        return gltf_fail(gltf, "missing-buffer", &at, "`uri` is missing");
+    if (buffer->bytes.count < said)
+        return gltf_fail(gltf, "truncated", &at,
+                         "found %llu bytes, expected the %llu of byteLength",
+                         (unsigned long long)buffer->bytes.count, (unsigned long long)said);
+    buffer->bytes.count = said;
+    gltf->bytes_there += said;
+    buffer->is_open = true;
     return KD_OK;
 }
 
-kd_status gltf_buffer_part(gltf_file *of, const json_place *at, uint32_t buffer, uint64_t offset,
-                           uint64_t count, gltf_bytes *found) {
-    gltf_buffer *from = &of->buffers[buffer];
-    if (!from->is_open) KD_TRY(buffer_open(of, buffer, from));
-    if (offset > from->found.count || count > from->found.count - offset)
-        return gltf_fail(of, "index-range", at,
+kd_status gltf_buffer_part(gltf_file *gltf, const json_place *at, uint32_t buffer, uint64_t offset,
+                           uint64_t count, gltf_bytes *bytes) {
+    gltf_buffer *from = &gltf->buffers[buffer];
+    if (!from->is_open) KD_TRY(buffer_open(gltf, buffer, from));
+    if (offset > from->bytes.count || count > from->bytes.count - offset)
+        return gltf_fail(gltf, "index-range", at,
                          "found bytes %llu to %llu of buffer %u, expected at most its %llu",
                          (unsigned long long)offset, (unsigned long long)(offset + count), buffer,
-                         (unsigned long long)from->found.count);
-    found->bytes = from->found.bytes + offset;
-    found->count = count;
+                         (unsigned long long)from->bytes.count);
+    bytes->bytes = from->bytes.bytes + offset;
+    bytes->count = count;
     return KD_OK;
 }
 
-kd_status gltf_view_part(gltf_file *of, const json_place *at, const cJSON *from,
-                         gltf_bytes *found) {
+kd_status gltf_view_part(gltf_file *gltf, const json_place *at, const cJSON *json,
+                         gltf_bytes *bytes) {
     uint64_t offset = 0, count = 0;
     uint32_t buffer = KD_NONE;
-    KD_TRY(gltf_index(of, at, from, "buffer", GLTF_BUFFERS, &buffer));
-    KD_TRY(gltf_count(of, at, from, "byteOffset", &offset));
-    KD_TRY(gltf_count(of, at, from, "byteLength", &count));
-    if (buffer == KD_NONE) return gltf_fail(of, "bad-value", at, "`buffer` is missing");
-    KD_TRY(gltf_buffer_part(of, at, buffer, offset, count, found));
+    KD_TRY(gltf_index(gltf, at, json, "buffer", GLTF_BUFFERS, &buffer));
+    KD_TRY(gltf_count(gltf, at, json, "byteOffset", &offset));
+    KD_TRY(gltf_count(gltf, at, json, "byteLength", &count));
+    if (buffer == KD_NONE) return gltf_fail(gltf, "bad-value", at, "`buffer` is missing");
+    KD_TRY(gltf_buffer_part(gltf, at, buffer, offset, count, bytes));
     return KD_OK;
 }
 
-kd_status gltf_view_bytes(gltf_file *of, uint32_t view, gltf_bytes *found, uint32_t *stride) {
-    const json_place at = gltf_place(of, GLTF_VIEWS, view);
+kd_status gltf_view_bytes(gltf_file *gltf, uint32_t view, gltf_bytes *bytes, uint32_t *stride) {
+    const json_place at = gltf_place(gltf, GLTF_VIEWS, view);
     const json_place inner = json_place_key(&at, "extensions");
     const json_place place = json_place_key(&inner, "EXT_meshopt_compression");
-    const cJSON *from = gltf_item(of, GLTF_VIEWS, view), *packed = NULL;
-    gltf_view *kept = &of->views[view];
+    const cJSON *from = gltf_item(gltf, GLTF_VIEWS, view), *packed = NULL;
+    gltf_view *kept = &gltf->views[view];
     double step = 0;
-    KD_TRY(gltf_number(of, &at, from, "byteStride", 0, 252, &step));
+    KD_TRY(gltf_number(gltf, &at, from, "byteStride", 0, 252, &step));
     *stride = (uint32_t)step;
-    KD_TRY(gltf_extension(of, &at, from, "EXT_meshopt_compression", &packed));
-    if (!packed) return gltf_view_part(of, &at, from, found);
-    if (!kept->unpacked) KD_TRY(gltf_meshopt_unpack(of, &place, packed, kept));
-    found->bytes = kept->unpacked;
-    found->count = kept->count;
+    KD_TRY(gltf_extension(gltf, &at, from, "EXT_meshopt_compression", &packed));
+    if (!packed) return gltf_view_part(gltf, &at, from, bytes);
+    if (!kept->unpacked) KD_TRY(gltf_meshopt_unpack(gltf, &place, packed, kept));
+    bytes->bytes = kept->unpacked;
+    bytes->count = kept->count;
     return KD_OK;
 }

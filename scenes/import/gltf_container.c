@@ -37,25 +37,25 @@ static const char *const extensions_known[] = {
 
 /* --- troubles --------------------------------------------------------------------------------- */
 
-kd_status gltf_fail(gltf_file *of, const char *kind, const json_place *at, const char *format,
+kd_status gltf_fail(gltf_file *gltf, const char *kind, const json_place *at, const char *format,
                     ...) {
     char message[400];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    of->kind = kind;
+    gltf->kind = kind;
     return json_fail(at, "%s", message);
 }
 
-void gltf_warn(gltf_file *of, const char *kind, const json_place *at, const char *format, ...) {
+void gltf_warn(gltf_file *gltf, const char *kind, const json_place *at, const char *format, ...) {
     char message[160], place[128] = "";
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
     json_place_text(place, sizeof place, at);
-    problem_add(&of->problems, false, kind, 0, "%.80s: %s", place, message);
+    problem_add(&gltf->problems, false, kind, 0, "%.80s: %s", place, message);
 }
 
 /* --- chunks ----------------------------------------------------------------------------------- */
@@ -66,67 +66,67 @@ static uint32_t u32_at(const char *at) {
 }
 
 /* Reads the chunk at *at and advances *at past it. */
-static kd_status chunk_next(gltf_file *of, uint64_t end, uint64_t *at, uint32_t *type,
-                            gltf_bytes *found) {
+static kd_status chunk_next(gltf_file *gltf, uint64_t end, uint64_t *at, uint32_t *type,
+                            gltf_bytes *bytes) {
     const uint64_t left = end - *at;
     if (left < CHUNK_HEAD)
-        return gltf_fail(of, "bad-chunk", &of->place,
+        return gltf_fail(gltf, "bad-chunk", &gltf->place,
                          "byte %llu: found %llu bytes, expected a chunk of at least %d",
                          (unsigned long long)*at, (unsigned long long)left, CHUNK_HEAD);
-    const uint64_t count = u32_at(of->view.bytes + *at);
+    const uint64_t count = u32_at(gltf->view.bytes + *at);
     if (count > left - CHUNK_HEAD)
-        return gltf_fail(of, "bad-chunk", &of->place,
+        return gltf_fail(gltf, "bad-chunk", &gltf->place,
                          "byte %llu: found a chunk of %llu bytes, expected at most the %llu that "
                          "follow",
                          (unsigned long long)*at, (unsigned long long)count,
                          (unsigned long long)(left - CHUNK_HEAD));
-    *type = u32_at(of->view.bytes + *at + 4);
-    found->bytes = (const unsigned char *)of->view.bytes + *at + CHUNK_HEAD;
-    found->count = count;
+    *type = u32_at(gltf->view.bytes + *at + 4);
+    bytes->bytes = (const unsigned char *)gltf->view.bytes + *at + CHUNK_HEAD;
+    bytes->count = count;
     *at += CHUNK_HEAD + count;
     return KD_OK;
 }
 
-static kd_status glb_cut(gltf_file *of, gltf_bytes *json) {
-    const uint64_t there = of->view.count;
-    const uint64_t version = there >= GLB_HEAD ? u32_at(of->view.bytes + 4) : 0;
-    const uint64_t said = there >= GLB_HEAD ? u32_at(of->view.bytes + 8) : 0;
+static kd_status glb_cut(gltf_file *gltf, gltf_bytes *json) {
+    const uint64_t there = gltf->view.count;
+    const uint64_t version = there >= GLB_HEAD ? u32_at(gltf->view.bytes + 4) : 0;
+    const uint64_t said = there >= GLB_HEAD ? u32_at(gltf->view.bytes + 8) : 0;
     uint64_t at = GLB_HEAD;
     uint32_t type = 0;
     gltf_bytes chunk = {NULL, 0};
     if (version != 2)
-        return gltf_fail(of, "not-gltf", &of->place, "found GLB of version %llu, expected 2",
+        return gltf_fail(gltf, "not-gltf", &gltf->place, "found GLB of version %llu, expected 2",
                          (unsigned long long)version);
     if (said > there || said < GLB_HEAD)
-        return gltf_fail(of, "bad-chunk", &of->place,
+        return gltf_fail(gltf, "bad-chunk", &gltf->place,
                          "found a length of %llu, expected at most the file's %llu bytes",
                          (unsigned long long)said, (unsigned long long)there);
-    KD_TRY(chunk_next(of, said, &at, &type, json));
+    KD_TRY(chunk_next(gltf, said, &at, &type, json));
     if (type != chunk_json)
-        return gltf_fail(of, "bad-chunk", &of->place,
+        return gltf_fail(gltf, "bad-chunk", &gltf->place,
                          "byte %d: found a chunk of type 0x%08x, expected JSON first", GLB_HEAD,
                          type);
     while (at < said) { /* other chunks are skipped */
-        KD_TRY(chunk_next(of, said, &at, &type, &chunk));
-        if (type != chunk_binary || of->has_binary) continue;
-        of->binary = chunk;
-        of->has_binary = true;
+        KD_TRY(chunk_next(gltf, said, &at, &type, &chunk));
+        if (type != chunk_binary || gltf->has_binary) continue;
+        gltf->binary = chunk;
+        gltf->has_binary = true;
     }
     return KD_OK;
 }
 
 /* --- the tree --------------------------------------------------------------------------------- */
 
-static kd_status version_check(gltf_file *of) {
+static kd_status version_check(gltf_file *gltf) {
     const cJSON *asset = NULL;
     const char *version = NULL;
-    const json_place at = json_place_key(&of->place, "asset");
-    if (!cJSON_IsObject(of->root))
-        return gltf_fail(of, "not-gltf", &of->place, "found no JSON object, expected glTF");
-    KD_TRY(gltf_inner(of, &of->place, of->root, "asset", false, &asset));
-    if (asset) KD_TRY(gltf_text(of, &at, asset, "version", &version));
+    const json_place at = json_place_key(&gltf->place, "asset");
+    if (!cJSON_IsObject(gltf->root))
+        return gltf_fail(gltf, "not-gltf", &gltf->place, "found no JSON object, expected glTF");
+    KD_TRY(gltf_inner(gltf, &gltf->place, gltf->root, "asset", false, &asset));
+    if (asset) KD_TRY(gltf_text(gltf, &at, asset, "version", &version));
     if (!version || strncmp(version, "2.", 2) != 0)
-        return gltf_fail(of, "not-gltf", &at, "found version \"%.20s\", expected 2.0",
+        return gltf_fail(gltf, "not-gltf", &at, "found version \"%.20s\", expected 2.0",
                          version ? version : "");
     return KD_OK;
 }
@@ -137,38 +137,38 @@ static bool is_known(const char *name) {
     return false;
 }
 
-static kd_status required_check(gltf_file *of) {
+static kd_status required_check(gltf_file *gltf) {
     const cJSON *list = NULL, *item = NULL;
-    const json_place at = json_place_key(&of->place, "extensionsRequired");
-    KD_TRY(gltf_inner(of, &of->place, of->root, "extensionsRequired", true, &list));
+    const json_place at = json_place_key(&gltf->place, "extensionsRequired");
+    KD_TRY(gltf_inner(gltf, &gltf->place, gltf->root, "extensionsRequired", true, &list));
     cJSON_ArrayForEach(item, list) if (!cJSON_IsString(item) || !is_known(item->valuestring)) {
-        of->kind = "unsupported";
+        gltf->kind = "unsupported";
         return json_unexpected(&at, item, "extensions that this reader knows");
     }
     return KD_OK;
 }
 
 /* Warns once of each unknown extension in extensionsUsed; its data is ignored. */
-static kd_status used_tell(gltf_file *of) {
+static kd_status used_tell(gltf_file *gltf) {
     const cJSON *list = NULL, *item = NULL;
-    const json_place at = json_place_key(&of->place, "extensionsUsed");
-    KD_TRY(gltf_inner(of, &of->place, of->root, "extensionsUsed", true, &list));
+    const json_place at = json_place_key(&gltf->place, "extensionsUsed");
+    KD_TRY(gltf_inner(gltf, &gltf->place, gltf->root, "extensionsUsed", true, &list));
     cJSON_ArrayForEach(item, list) if (cJSON_IsString(item) && !is_known(item->valuestring))
-        gltf_warn(of, "unsupported", &at, "found %.60s, which is ignored", item->valuestring);
+        gltf_warn(gltf, "unsupported", &at, "found %.60s, which is ignored", item->valuestring);
     return KD_OK;
 }
 
-static kd_status list_take(gltf_file *of, gltf_list which, const json_place *at,
+static kd_status list_take(gltf_file *gltf, gltf_list which, const json_place *at,
                            const cJSON *holder, const char *key) {
     const cJSON *list = NULL, *item = NULL;
-    gltf_items *to = &of->lists[which];
+    gltf_items *to = &gltf->lists[which];
     to->place = json_place_key(at, key);
-    KD_TRY(gltf_inner(of, at, holder, key, true, &list));
+    KD_TRY(gltf_inner(gltf, at, holder, key, true, &list));
     KD_TRY(KD_RESERVE(to->items, (uint64_t)cJSON_GetArraySize(list)));
     cJSON_ArrayForEach(item, list) {
         const json_place place = json_place_item(&to->place, (int)to->count);
         if (!cJSON_IsObject(item)) {
-            of->kind = "bad-value";
+            gltf->kind = "bad-value";
             return json_unexpected(&place, item, "an object");
         }
         to->items[to->count++] = item;
@@ -176,42 +176,42 @@ static kd_status list_take(gltf_file *of, gltf_list which, const json_place *at,
     return KD_OK;
 }
 
-static kd_status lists_take(gltf_file *of) {
+static kd_status lists_take(gltf_file *gltf) {
     static const char *const keys[GLTF_LISTS] = {
         "accessors", "bufferViews", "buffers", "images",  "samplers", "textures", "materials",
         "meshes",    "nodes",       "scenes",  "cameras", "skins",    NULL};
     const cJSON *lights = NULL;
     for (int i = 0; i < GLTF_LISTS; ++i)
-        if (keys[i]) KD_TRY(list_take(of, (gltf_list)i, &of->place, of->root, keys[i]));
-    of->extensions_place = json_place_key(&of->place, "extensions");
-    of->lights_place = json_place_key(&of->extensions_place, "KHR_lights_punctual");
-    KD_TRY(gltf_extension(of, &of->place, of->root, "KHR_lights_punctual", &lights));
-    KD_TRY(list_take(of, GLTF_LIGHTS, &of->lights_place, lights, "lights"));
-    KD_TRY(KD_RESERVE_ZEROED(of->buffers, of->lists[GLTF_BUFFERS].count));
-    KD_TRY(KD_RESERVE_ZEROED(of->views, of->lists[GLTF_VIEWS].count));
+        if (keys[i]) KD_TRY(list_take(gltf, (gltf_list)i, &gltf->place, gltf->root, keys[i]));
+    gltf->extensions_place = json_place_key(&gltf->place, "extensions");
+    gltf->lights_place = json_place_key(&gltf->extensions_place, "KHR_lights_punctual");
+    KD_TRY(gltf_extension(gltf, &gltf->place, gltf->root, "KHR_lights_punctual", &lights));
+    KD_TRY(list_take(gltf, GLTF_LIGHTS, &gltf->lights_place, lights, "lights"));
+    KD_TRY(KD_RESERVE_ZEROED(gltf->buffers, gltf->lists[GLTF_BUFFERS].count));
+    KD_TRY(KD_RESERVE_ZEROED(gltf->views, gltf->lists[GLTF_VIEWS].count));
     return KD_OK;
 }
 
-kd_status gltf_file_open(gltf_file *of) {
+kd_status gltf_file_open(gltf_file *gltf) {
     gltf_bytes json;
-    KD_TRY(file_open(&of->view, of->path));
-    job_stage_begin(of->watched, "load", (int64_t)of->view.count);
-    of->place = json_place_file(of->path);
-    of->bytes_there = of->view.count;
-    of->kind = "not-gltf";
-    json.bytes = (const unsigned char *)of->view.bytes;
-    json.count = of->view.count;
-    if (json.count >= 4 && u32_at(of->view.bytes) == glb_magic)
-        KD_TRY(glb_cut(of, &json));
+    KD_TRY(file_open(&gltf->view, gltf->path));
+    job_stage_begin(gltf->job, "load", (int64_t)gltf->view.count);
+    gltf->place = json_place_file(gltf->path);
+    gltf->bytes_there = gltf->view.count;
+    gltf->kind = "not-gltf";
+    json.bytes = (const unsigned char *)gltf->view.bytes;
+    json.count = gltf->view.count;
+    if (json.count >= 4 && u32_at(gltf->view.bytes) == glb_magic)
+        KD_TRY(glb_cut(gltf, &json));
     else
-        KD_TRY(text_encoding_check(of->view.bytes, of->view.count, of->path));
+        KD_TRY(text_encoding_check(gltf->view.bytes, gltf->view.count, gltf->path));
     const uint64_t mark = text_bom_bytes((const char *)json.bytes, json.count);
-    of->kind = "not-gltf";
-    KD_TRY(json_parse(&of->root, (const char *)json.bytes + mark, json.count - mark, of->path));
-    KD_TRY(version_check(of));
-    KD_TRY(required_check(of));
-    KD_TRY(used_tell(of));
-    KD_TRY(lists_take(of));
+    gltf->kind = "not-gltf";
+    KD_TRY(json_parse(&gltf->root, (const char *)json.bytes + mark, json.count - mark, gltf->path));
+    KD_TRY(version_check(gltf));
+    KD_TRY(required_check(gltf));
+    KD_TRY(used_tell(gltf));
+    KD_TRY(lists_take(gltf));
     return KD_OK;
 }
 
@@ -233,78 +233,78 @@ void gltf_file_close(gltf_file *owned) {
 
 static const double largest_integer = 9007199254740992.0; /* 2^53 */
 
-static kd_status unexpected(gltf_file *of, const json_place *at, const char *key,
-                            const cJSON *found, const char *expected) {
+static kd_status unexpected(gltf_file *gltf, const json_place *at, const char *key,
+                            const cJSON *json, const char *expected) {
     const json_place place = json_place_key(at, key);
-    of->kind = "bad-value";
-    return json_unexpected(&place, found, expected);
+    gltf->kind = "bad-value";
+    return json_unexpected(&place, json, expected);
 }
 
 static const cJSON *get(const cJSON *object, const char *key) {
     return cJSON_GetObjectItemCaseSensitive(object, key);
 }
 
-kd_status gltf_number(gltf_file *of, const json_place *at, const cJSON *object, const char *key,
-                      double least, double most, double *value) {
-    const cJSON *found = get(object, key);
-    if (!found) return KD_OK;
-    const double number = cJSON_IsNumber(found) ? found->valuedouble : (double)NAN;
-    if (number >= least && number <= most && isfinite(number)) {
+kd_status gltf_number(gltf_file *gltf, const json_place *at, const cJSON *object, const char *key,
+                      double minimum, double maximum, double *value) {
+    const cJSON *json = get(object, key);
+    if (!json) return KD_OK;
+    const double number = cJSON_IsNumber(json) ? json->valuedouble : (double)NAN;
+    if (number >= minimum && number <= maximum && isfinite(number)) {
         *value = number;
         return KD_OK;
     }
     char expected[96];
-    if (isfinite(most))
-        snprintf(expected, sizeof expected, "a number >= %.9g and <= %.9g", least, most);
-    else if (isfinite(least))
-        snprintf(expected, sizeof expected, "a number >= %.9g", least);
+    if (isfinite(maximum))
+        snprintf(expected, sizeof expected, "a number >= %.9g and <= %.9g", minimum, maximum);
+    else if (isfinite(minimum))
+        snprintf(expected, sizeof expected, "a number >= %.9g", minimum);
     else
         snprintf(expected, sizeof expected, "a number");
-    return unexpected(of, at, key, found, expected);
+    return unexpected(gltf, at, key, json, expected);
 }
 
-kd_status gltf_numbers(gltf_file *of, const json_place *at, const cJSON *object, const char *key,
+kd_status gltf_numbers(gltf_file *gltf, const json_place *at, const cJSON *object, const char *key,
                        int count, double *values, bool *given) {
-    const cJSON *found = get(object, key), *item = NULL;
-    if (given) *given = found != NULL;
-    if (!found) return KD_OK;
+    const cJSON *json = get(object, key), *item = NULL;
+    if (given) *given = json != NULL;
+    if (!json) return KD_OK;
     char expected[64];
     snprintf(expected, sizeof expected, "a list of %d numbers", count);
-    if (!cJSON_IsArray(found) || cJSON_GetArraySize(found) != count)
-        return unexpected(of, at, key, found, expected);
-    cJSON_ArrayForEach(item, found) {
+    if (!cJSON_IsArray(json) || cJSON_GetArraySize(json) != count)
+        return unexpected(gltf, at, key, json, expected);
+    cJSON_ArrayForEach(item, json) {
         if (!cJSON_IsNumber(item) || !isfinite(item->valuedouble))
-            return unexpected(of, at, key, item, expected);
+            return unexpected(gltf, at, key, item, expected);
         *values++ = item->valuedouble;
     }
     return KD_OK;
 }
 
-kd_status gltf_colour(gltf_file *of, const json_place *at, const cJSON *object, const char *key,
+kd_status gltf_colour(gltf_file *gltf, const json_place *at, const cJSON *object, const char *key,
                       vec3 *value) {
     double values[3] = {(double)value->x, (double)value->y, (double)value->z};
-    KD_TRY(gltf_numbers(of, at, object, key, 3, values, NULL));
+    KD_TRY(gltf_numbers(gltf, at, object, key, 3, values, NULL));
     for (int i = 0; i < 3; ++i)
         if (values[i] < 0 || values[i] > 1e30)
-            return unexpected(of, at, key, get(object, key), "three numbers >= 0");
+            return unexpected(gltf, at, key, get(object, key), "three numbers >= 0");
     *value = vec3_make((float)values[0], (float)values[1], (float)values[2]);
     return KD_OK;
 }
 
-kd_status gltf_count(gltf_file *of, const json_place *at, const cJSON *object, const char *key,
+kd_status gltf_count(gltf_file *gltf, const json_place *at, const cJSON *object, const char *key,
                      uint64_t *value) {
-    const cJSON *found = get(object, key);
-    if (!found) return KD_OK;
-    const double number = cJSON_IsNumber(found) ? found->valuedouble : -1;
+    const cJSON *json = get(object, key);
+    if (!json) return KD_OK;
+    const double number = cJSON_IsNumber(json) ? json->valuedouble : -1;
     if (!(number >= 0 && number <= largest_integer && number == floor(number)))
-        return unexpected(of, at, key, found, "an integer >= 0");
+        return unexpected(gltf, at, key, json, "an integer >= 0");
     *value = (uint64_t)number;
     return KD_OK;
 }
 
-kd_status gltf_index_of(gltf_file *of, const json_place *at, const cJSON *item, gltf_list list,
+kd_status gltf_index_of(gltf_file *gltf, const json_place *at, const cJSON *item, gltf_list list,
                         uint32_t *index) {
-    const uint32_t count = of->lists[list].count;
+    const uint32_t count = gltf->lists[list].count;
     const double number = cJSON_IsNumber(item) ? item->valuedouble : -1;
     if (number >= 0 && number < count && number == floor(number)) {
         *index = (uint32_t)number;
@@ -312,53 +312,53 @@ kd_status gltf_index_of(gltf_file *of, const json_place *at, const cJSON *item, 
     }
     char expected[96];
     snprintf(expected, sizeof expected, "a number of one of the %u %.40s", count,
-             of->lists[list].place.name);
-    of->kind = "index-range";
+             gltf->lists[list].place.name);
+    gltf->kind = "index-range";
     return json_unexpected(at, item, expected);
 }
 
-kd_status gltf_index(gltf_file *of, const json_place *at, const cJSON *object, const char *key,
+kd_status gltf_index(gltf_file *gltf, const json_place *at, const cJSON *object, const char *key,
                      gltf_list list, uint32_t *index) {
-    const cJSON *found = get(object, key);
+    const cJSON *json = get(object, key);
     const json_place place = json_place_key(at, key);
     *index = KD_NONE;
-    if (found) KD_TRY(gltf_index_of(of, &place, found, list, index));
+    if (json) KD_TRY(gltf_index_of(gltf, &place, json, list, index));
     return KD_OK;
 }
 
-kd_status gltf_flag(gltf_file *of, const json_place *at, const cJSON *object, const char *key,
+kd_status gltf_flag(gltf_file *gltf, const json_place *at, const cJSON *object, const char *key,
                     bool *value) {
-    const cJSON *found = get(object, key);
-    if (!found) return KD_OK;
-    if (!cJSON_IsBool(found)) return unexpected(of, at, key, found, "true or false");
-    *value = cJSON_IsTrue(found);
+    const cJSON *json = get(object, key);
+    if (!json) return KD_OK;
+    if (!cJSON_IsBool(json)) return unexpected(gltf, at, key, json, "true or false");
+    *value = cJSON_IsTrue(json);
     return KD_OK;
 }
 
-kd_status gltf_text(gltf_file *of, const json_place *at, const cJSON *object, const char *key,
+kd_status gltf_text(gltf_file *gltf, const json_place *at, const cJSON *object, const char *key,
                     const char **value) {
-    const cJSON *found = get(object, key);
-    if (!found) return KD_OK;
-    if (!cJSON_IsString(found)) return unexpected(of, at, key, found, "a text");
-    *value = found->valuestring;
+    const cJSON *json = get(object, key);
+    if (!json) return KD_OK;
+    if (!cJSON_IsString(json)) return unexpected(gltf, at, key, json, "a text");
+    *value = json->valuestring;
     return KD_OK;
 }
 
-kd_status gltf_inner(gltf_file *of, const json_place *at, const cJSON *object, const char *key,
+kd_status gltf_inner(gltf_file *gltf, const json_place *at, const cJSON *object, const char *key,
                      bool is_list, const cJSON **inner) {
     *inner = get(object, key);
     if (!*inner) return KD_OK;
     if (!(is_list ? cJSON_IsArray(*inner) : cJSON_IsObject(*inner)))
-        return unexpected(of, at, key, *inner, is_list ? "a list" : "an object");
+        return unexpected(gltf, at, key, *inner, is_list ? "a list" : "an object");
     return KD_OK;
 }
 
-kd_status gltf_extension(gltf_file *of, const json_place *at, const cJSON *object, const char *name,
-                         const cJSON **inner) {
+kd_status gltf_extension(gltf_file *gltf, const json_place *at, const cJSON *object,
+                         const char *name, const cJSON **inner) {
     const cJSON *all = NULL;
     const json_place place = json_place_key(at, "extensions");
     *inner = NULL;
-    KD_TRY(gltf_inner(of, at, object, "extensions", false, &all));
-    if (all) KD_TRY(gltf_inner(of, &place, all, name, false, inner));
+    KD_TRY(gltf_inner(gltf, at, object, "extensions", false, &all));
+    if (all) KD_TRY(gltf_inner(gltf, &place, all, name, false, inner));
     return KD_OK;
 }

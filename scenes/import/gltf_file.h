@@ -37,7 +37,7 @@ typedef struct gltf_bytes { /* A valid range of bytes; borrowed. */
 } gltf_bytes;
 
 typedef struct gltf_buffer {
-    gltf_bytes found;
+    gltf_bytes bytes;
     file_view file;       /* if it is a file next to the glTF file */
     unsigned char *owned; /* if it is a data URI */
     bool is_open;
@@ -51,7 +51,7 @@ typedef struct gltf_view {
 typedef struct gltf_file {
     const char *path;
     const obj_options *options;
-    job *watched;
+    job_control *job;
     file_view view;
     gltf_bytes binary; /* the BIN chunk of a .glb */
     bool has_binary;
@@ -68,60 +68,60 @@ typedef struct gltf_file {
 
 /* --- gltf_container.c ------------------------------------------------------------------------- */
 
-/* Maps and parses the file `of->path`, and finds the arrays. May return KD_ERROR_INPUT. */
-kd_status gltf_file_open(gltf_file *of);
+/* Maps and parses the file `gltf->path`, and finds the arrays. May return KD_ERROR_INPUT. */
+kd_status gltf_file_open(gltf_file *gltf);
 void gltf_file_close(gltf_file *owned);
 
 /* Returns KD_ERROR_INPUT "file: place: ..." and sets the kind of the problem (a static string). */
-kd_status gltf_fail(gltf_file *of, const char *kind, const json_place *at, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+kd_status gltf_fail(gltf_file *gltf, const char *kind, const json_place *at, const char *format,
+                    ...) __attribute__((format(printf, 4, 5)));
 /* Adds a warning, which is reported when the file has been read. */
-void gltf_warn(gltf_file *of, const char *kind, const json_place *at, const char *format, ...)
+void gltf_warn(gltf_file *gltf, const char *kind, const json_place *at, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
 /* Returns true if Blender wrote the file; it deviates from the specification in some values. */
-static inline bool gltf_is_blenders(const gltf_file *of) {
-    const cJSON *asset = cJSON_GetObjectItemCaseSensitive(of->root, "asset");
+static inline bool gltf_is_blenders(const gltf_file *gltf) {
+    const cJSON *asset = cJSON_GetObjectItemCaseSensitive(gltf->root, "asset");
     const cJSON *program = cJSON_GetObjectItemCaseSensitive(asset, "generator");
     return cJSON_IsString(program) && strstr(program->valuestring, "Blender");
 }
 
-static inline json_place gltf_place(const gltf_file *of, gltf_list list, uint32_t index) {
-    return json_place_item(&of->lists[list].place, (int)index);
+static inline json_place gltf_place(const gltf_file *gltf, gltf_list list, uint32_t index) {
+    return json_place_item(&gltf->lists[list].place, (int)index);
 }
-static inline const cJSON *gltf_item(const gltf_file *of, gltf_list list, uint32_t index) {
-    return of->lists[list].items[index];
+static inline const cJSON *gltf_item(const gltf_file *gltf, gltf_list list, uint32_t index) {
+    return gltf->lists[list].items[index];
 }
 
 /* --- gltf_container.c: properties of a JSON object; absent ones leave the value unchanged --- */
 
 /* A finite number in [least, most]. */
-kd_status gltf_number(gltf_file *of, const json_place *at, const cJSON *object, const char *key,
-                      double least, double most, double *value);
+kd_status gltf_number(gltf_file *gltf, const json_place *at, const cJSON *object, const char *key,
+                      double minimum, double maximum, double *value);
 /* A list of `count` finite numbers. *given, if not NULL, tells whether the property exists. */
-kd_status gltf_numbers(gltf_file *of, const json_place *at, const cJSON *object, const char *key,
+kd_status gltf_numbers(gltf_file *gltf, const json_place *at, const cJSON *object, const char *key,
                        int count, double *values, bool *given);
-kd_status gltf_colour(gltf_file *of, const json_place *at, const cJSON *object, const char *key,
+kd_status gltf_colour(gltf_file *gltf, const json_place *at, const cJSON *object, const char *key,
                       vec3 *value);
 /* An integer from 0 to 2^53. */
-kd_status gltf_count(gltf_file *of, const json_place *at, const cJSON *object, const char *key,
+kd_status gltf_count(gltf_file *gltf, const json_place *at, const cJSON *object, const char *key,
                      uint64_t *value);
 /* An index of an element of `list`; KD_NONE if absent. */
-kd_status gltf_index(gltf_file *of, const json_place *at, const cJSON *object, const char *key,
+kd_status gltf_index(gltf_file *gltf, const json_place *at, const cJSON *object, const char *key,
                      gltf_list list, uint32_t *index);
-kd_status gltf_index_of(gltf_file *of, const json_place *at, const cJSON *item, gltf_list list,
+kd_status gltf_index_of(gltf_file *gltf, const json_place *at, const cJSON *item, gltf_list list,
                         uint32_t *index);
-kd_status gltf_flag(gltf_file *of, const json_place *at, const cJSON *object, const char *key,
+kd_status gltf_flag(gltf_file *gltf, const json_place *at, const cJSON *object, const char *key,
                     bool *value);
 /* A string, borrowed from the tree. */
-kd_status gltf_text(gltf_file *of, const json_place *at, const cJSON *object, const char *key,
+kd_status gltf_text(gltf_file *gltf, const json_place *at, const cJSON *object, const char *key,
                     const char **value);
 /* An object or a list; NULL if absent. */
-kd_status gltf_inner(gltf_file *of, const json_place *at, const cJSON *object, const char *key,
+kd_status gltf_inner(gltf_file *gltf, const json_place *at, const cJSON *object, const char *key,
                      bool is_list, const cJSON **inner);
 /* The extension `name` of the object, or NULL. */
-kd_status gltf_extension(gltf_file *of, const json_place *at, const cJSON *object, const char *name,
-                         const cJSON **inner);
+kd_status gltf_extension(gltf_file *gltf, const json_place *at, const cJSON *object,
+                         const char *name, const cJSON **inner);
 
 /* --- gltf_buffers.c --------------------------------------------------------------------------- */
 
@@ -129,28 +129,29 @@ static inline bool gltf_uri_is_data(const char *uri) {
     return strncmp(uri, "data:", 5) == 0;
 }
 /* Decodes a data URI; freed by memory_free. */
-kd_status gltf_uri_decode(gltf_file *of, const json_place *at, const char *uri,
+kd_status gltf_uri_decode(gltf_file *gltf, const json_place *at, const char *uri,
                           unsigned char **bytes, uint64_t *count);
 /* Returns the path of a file in the glTF file's directory or below; freed by memory_free. */
-kd_status gltf_uri_path(gltf_file *of, const json_place *at, const char *uri, char **path);
+kd_status gltf_uri_path(gltf_file *gltf, const json_place *at, const char *uri, char **path);
 
 /* --- gltf_buffers.c --------------------------------------------------------------------------- */
 
 /* Returns the bytes of buffer view `view`, decoded if it is compressed. *stride is 0 if unset. */
-kd_status gltf_view_bytes(gltf_file *of, uint32_t view, gltf_bytes *found, uint32_t *stride);
+kd_status gltf_view_bytes(gltf_file *gltf, uint32_t view, gltf_bytes *bytes, uint32_t *stride);
 /* Returns bytes [offset, offset + count) of `buffer`. */
-kd_status gltf_buffer_part(gltf_file *of, const json_place *at, uint32_t buffer, uint64_t offset,
-                           uint64_t count, gltf_bytes *found);
+kd_status gltf_buffer_part(gltf_file *gltf, const json_place *at, uint32_t buffer, uint64_t offset,
+                           uint64_t count, gltf_bytes *bytes);
 
 /* Returns the part of a buffer that a buffer view or a compressed view refers to. */
-kd_status gltf_view_part(gltf_file *of, const json_place *at, const cJSON *from, gltf_bytes *found);
+kd_status gltf_view_part(gltf_file *gltf, const json_place *at, const cJSON *json,
+                         gltf_bytes *bytes);
 
 /* --- gltf_buffers.c --------------------------------------------------------------------------- */
 
 /* Decodes a view by its extension object `packed`. Returns KD_ERROR_INPUT in builds without
    meshoptimizer. */
-kd_status gltf_meshopt_unpack(gltf_file *of, const json_place *at, const cJSON *packed,
-                              gltf_view *to);
+kd_status gltf_meshopt_unpack(gltf_file *gltf, const json_place *at, const cJSON *packed,
+                              gltf_view *view);
 
 /* --- gltf_accessor.c -------------------------------------------------------------------------- */
 
@@ -162,11 +163,11 @@ typedef struct gltf_accessor {
     bool normalized;
 } gltf_accessor;
 
-kd_status gltf_accessor_open(gltf_file *of, uint32_t index, gltf_accessor *out);
+kd_status gltf_accessor_open(gltf_file *gltf, uint32_t index, gltf_accessor *out);
 /* Reads all elements as `components` floats each (freed by memory_free). Normalized integers are
    mapped to [-1, 1] or [0, 1]; the padding of matrices is removed. */
-kd_status gltf_accessor_floats(gltf_file *of, const gltf_accessor *from, float **values);
+kd_status gltf_accessor_floats(gltf_file *gltf, const gltf_accessor *accessor, float **values);
 /* The same for unsigned integers. */
-kd_status gltf_accessor_integers(gltf_file *of, const gltf_accessor *from, uint32_t **values);
+kd_status gltf_accessor_integers(gltf_file *gltf, const gltf_accessor *accessor, uint32_t **values);
 
 #endif

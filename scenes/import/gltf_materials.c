@@ -5,46 +5,48 @@
 #include "shaders/material.h"
 #include <stdio.h>
 
-static kd_status number(gltf_surface *to, const json_place *at, const cJSON *from, const char *key,
-                        float most, float *value) {
+static kd_status number(gltf_surface *surface, const json_place *at, const cJSON *json,
+                        const char *key, float maximum, float *value) {
     double read = (double)*value;
-    KD_TRY(gltf_number(to->of, at, from, key, 0, (double)most, &read));
+    KD_TRY(gltf_number(surface->gltf, at, json, key, 0, (double)maximum, &read));
     *value = (float)read;
     return KD_OK;
 }
 
-static kd_status coat_read(gltf_surface *to, const json_place *at, const cJSON *from) {
-    principled *layers = &to->to->layers;
-    KD_TRY(number(to, at, from, "clearcoatFactor", 1, &layers->coat));
-    KD_TRY(number(to, at, from, "clearcoatRoughnessFactor", 1, &layers->coat_roughness));
+static kd_status coat_read(gltf_surface *surface, const json_place *at, const cJSON *json) {
+    principled *layers = &surface->material->layers;
+    KD_TRY(number(surface, at, json, "clearcoatFactor", 1, &layers->coat));
+    KD_TRY(number(surface, at, json, "clearcoatRoughnessFactor", 1, &layers->coat_roughness));
     if (!(layers->coat > 0)) return KD_OK;
-    KD_TRY(gltf_map_read(to, at, from, "clearcoatTexture", MESH_MAP_COAT, MESH_CHANNEL_RED));
-    KD_TRY(gltf_map_read(to, at, from, "clearcoatRoughnessTexture", MESH_MAP_COAT_ROUGHNESS,
+    KD_TRY(gltf_map_read(surface, at, json, "clearcoatTexture", MESH_MAP_COAT, MESH_CHANNEL_RED));
+    KD_TRY(gltf_map_read(surface, at, json, "clearcoatRoughnessTexture", MESH_MAP_COAT_ROUGHNESS,
                          MESH_CHANNEL_GREEN));
-    KD_TRY(gltf_map_read(to, at, from, "clearcoatNormalTexture", MESH_MAP_COAT_NORMAL,
+    KD_TRY(gltf_map_read(surface, at, json, "clearcoatNormalTexture", MESH_MAP_COAT_NORMAL,
                          MESH_CHANNEL_USUAL));
     return KD_OK;
 }
 
-static kd_status specular_read(gltf_surface *to, const json_place *at, const cJSON *from) {
-    principled *layers = &to->to->layers;
-    KD_TRY(number(to, at, from, "specularFactor", 1, &layers->specular));
-    KD_TRY(gltf_colour(to->of, at, from, "specularColorFactor", &layers->specular_tint));
-    KD_TRY(gltf_map_read(to, at, from, "specularTexture", MESH_MAP_SPECULAR, MESH_CHANNEL_ALPHA));
-    KD_TRY(gltf_map_read(to, at, from, "specularColorTexture", MESH_MAP_SPECULAR_TINT,
+static kd_status specular_read(gltf_surface *surface, const json_place *at, const cJSON *json) {
+    principled *layers = &surface->material->layers;
+    KD_TRY(number(surface, at, json, "specularFactor", 1, &layers->specular));
+    KD_TRY(gltf_colour(surface->gltf, at, json, "specularColorFactor", &layers->specular_tint));
+    KD_TRY(
+        gltf_map_read(surface, at, json, "specularTexture", MESH_MAP_SPECULAR, MESH_CHANNEL_ALPHA));
+    KD_TRY(gltf_map_read(surface, at, json, "specularColorTexture", MESH_MAP_SPECULAR_TINT,
                          MESH_CHANNEL_USUAL));
     return KD_OK;
 }
 
-static kd_status sheen_read(gltf_surface *to, const json_place *at, const cJSON *from) {
-    principled *layers = &to->to->layers;
+static kd_status sheen_read(gltf_surface *surface, const json_place *at, const cJSON *json) {
+    principled *layers = &surface->material->layers;
     layers->sheen_roughness = 0;
-    KD_TRY(gltf_colour(to->of, at, from, "sheenColorFactor", &layers->sheen));
-    KD_TRY(number(to, at, from, "sheenRoughnessFactor", 1, &layers->sheen_roughness));
+    KD_TRY(gltf_colour(surface->gltf, at, json, "sheenColorFactor", &layers->sheen));
+    KD_TRY(number(surface, at, json, "sheenRoughnessFactor", 1, &layers->sheen_roughness));
     layers->sheen = vec3_min(layers->sheen, vec3_all(1));
     if (vec3_is_zero(layers->sheen)) return KD_OK;
-    KD_TRY(gltf_map_read(to, at, from, "sheenColorTexture", MESH_MAP_SHEEN, MESH_CHANNEL_USUAL));
-    KD_TRY(gltf_map_read(to, at, from, "sheenRoughnessTexture", MESH_MAP_SHEEN_ROUGHNESS,
+    KD_TRY(
+        gltf_map_read(surface, at, json, "sheenColorTexture", MESH_MAP_SHEEN, MESH_CHANNEL_USUAL));
+    KD_TRY(gltf_map_read(surface, at, json, "sheenRoughnessTexture", MESH_MAP_SHEEN_ROUGHNESS,
                          MESH_CHANNEL_ALPHA));
     return KD_OK;
 }
@@ -63,67 +65,68 @@ static void anisotropy_convert(mesh_material *made, float strength, bool is_blen
     made->record.roughness = sqrtf(sqrtf(along * across));
 }
 
-static kd_status anisotropy_read(gltf_surface *to, const json_place *at, const cJSON *from) {
+static kd_status anisotropy_read(gltf_surface *surface, const json_place *at, const cJSON *json) {
     float strength = 0;
     double turn = 0;
-    KD_TRY(number(to, at, from, "anisotropyStrength", 1, &strength));
-    KD_TRY(gltf_number(to->of, at, from, "anisotropyRotation", -1e6, 1e6, &turn));
+    KD_TRY(number(surface, at, json, "anisotropyStrength", 1, &strength));
+    KD_TRY(gltf_number(surface->gltf, at, json, "anisotropyRotation", -1e6, 1e6, &turn));
     if (!(strength > 0)) return KD_OK;
-    KD_TRY(
-        gltf_map_read(to, at, from, "anisotropyTexture", MESH_MAP_ANISOTROPY, MESH_CHANNEL_USUAL));
-    to->to->layers.turn = (float)turn;
-    anisotropy_convert(to->to, strength, gltf_is_blenders(to->of));
+    KD_TRY(gltf_map_read(surface, at, json, "anisotropyTexture", MESH_MAP_ANISOTROPY,
+                         MESH_CHANNEL_USUAL));
+    surface->material->layers.turn = (float)turn;
+    anisotropy_convert(surface->material, strength, gltf_is_blenders(surface->gltf));
     return KD_OK;
 }
 
-static kd_status transmission_read(gltf_surface *to, const json_place *at, const cJSON *from) {
-    KD_TRY(number(to, at, from, "transmissionFactor", 1, &to->to->layers.transmission));
-    if (!(to->to->layers.transmission > 0)) return KD_OK;
-    to->to->record.flags |= MATERIAL_THIN; /* unless KHR_materials_volume is present */
-    to->to->perhaps_glass = true;          /* Blender exports no volume even for solid glass */
-    KD_TRY(gltf_map_read(to, at, from, "transmissionTexture", MESH_MAP_TRANSMISSION,
+static kd_status transmission_read(gltf_surface *surface, const json_place *at, const cJSON *json) {
+    KD_TRY(number(surface, at, json, "transmissionFactor", 1,
+                  &surface->material->layers.transmission));
+    if (!(surface->material->layers.transmission > 0)) return KD_OK;
+    surface->material->record.flags |= MATERIAL_THIN; /* unless KHR_materials_volume is present */
+    surface->material->may_be_glass = true; /* Blender exports no volume even for solid glass */
+    KD_TRY(gltf_map_read(surface, at, json, "transmissionTexture", MESH_MAP_TRANSMISSION,
                          MESH_CHANNEL_RED));
     return KD_OK;
 }
 
 /* Beer-Lambert: after attenuationDistance the transmittance is attenuationColor. */
-static kd_status volume_read(gltf_surface *to, const json_place *at, const cJSON *from) {
+static kd_status volume_read(gltf_surface *surface, const json_place *at, const cJSON *json) {
     double thickness = 0, distance = 0;
     vec3 left = vec3_all(1);
-    KD_TRY(gltf_number(to->of, at, from, "thicknessFactor", 0, 1e30, &thickness));
-    KD_TRY(gltf_number(to->of, at, from, "attenuationDistance", 0, 1e30, &distance));
-    KD_TRY(gltf_colour(to->of, at, from, "attenuationColor", &left));
+    KD_TRY(gltf_number(surface->gltf, at, json, "thicknessFactor", 0, 1e30, &thickness));
+    KD_TRY(gltf_number(surface->gltf, at, json, "attenuationDistance", 0, 1e30, &distance));
+    KD_TRY(gltf_colour(surface->gltf, at, json, "attenuationColor", &left));
     if (!(thickness > 0)) return KD_OK;
-    to->to->record.flags &= (uint8_t)~MATERIAL_THIN;
-    to->to->perhaps_glass = false;
+    surface->material->record.flags &= (uint8_t)~MATERIAL_THIN;
+    surface->material->may_be_glass = false;
     left = vec3_max(vec3_min(left, vec3_all(1)), vec3_all(1e-6f));
     if (!(distance > 1e-20) || vec3_luminance(left) >= 1) return KD_OK;
-    gltf_materials *all = to->all;
+    gltf_materials *all = surface->all;
     medium made;
     memset(&made, 0, sizeof made);
     made.absorption = vec3_make((float)(-log((double)left.x) / distance),
                                 (float)(-log((double)left.y) / distance),
                                 (float)(-log((double)left.z) / distance));
     KD_TRY(KD_GROW(all->media, all->medium_count, (uint64_t)all->medium_count + 1));
-    to->to->record.medium = all->medium_count;
+    surface->material->record.medium = all->medium_count;
     all->media[all->medium_count++] = made;
     return KD_OK;
 }
 
 /* An index of 0 means total reflection: it is replaced by the largest supported index. */
-static kd_status ior_read(gltf_surface *to, const json_place *at, const cJSON *from) {
-    double index = (double)to->to->record.ior;
-    KD_TRY(gltf_number(to->of, at, from, "ior", 0, 1e6, &index));
-    to->to->record.ior = float_clamp((float)(index > 0 ? index : 10), 1, 10);
+static kd_status ior_read(gltf_surface *surface, const json_place *at, const cJSON *json) {
+    double index = (double)surface->material->record.ior;
+    KD_TRY(gltf_number(surface->gltf, at, json, "ior", 0, 1e6, &index));
+    surface->material->record.ior = float_clamp((float)(index > 0 ? index : 10), 1, 10);
     return KD_OK;
 }
 
 /* Converts dispersion, which is 20 / Abbe number, to Cauchy's A and B by the F, d and C lines. */
-static kd_status dispersion_read(gltf_surface *to, const json_place *at, const cJSON *from) {
+static kd_status dispersion_read(gltf_surface *surface, const json_place *at, const cJSON *json) {
     const double f = 0.4861327, d = 0.5875618, c = 0.6562725; /* wavelengths in micrometres */
-    material *made = &to->to->record;
+    material *made = &surface->material->record;
     double said = 0;
-    KD_TRY(gltf_number(to->of, at, from, "dispersion", 0, 1e3, &said));
+    KD_TRY(gltf_number(surface->gltf, at, json, "dispersion", 0, 1e3, &said));
     if (!(said > 0)) return KD_OK;
     const double b = ((double)made->ior - 1) * said / 20 / (1 / (f * f) - 1 / (c * c));
     made->dispersion = DISPERSION_CAUCHY;
@@ -131,24 +134,25 @@ static kd_status dispersion_read(gltf_surface *to, const json_place *at, const c
     made->index_terms[1] = (float)b;
     if (spectrum_index_is_sound(made)) return KD_OK;
     made->dispersion = DISPERSION_NONE;
-    gltf_warn(to->of, "unsupported", at,
+    gltf_warn(surface->gltf, "unsupported", at,
               "found a dispersion of %g, for which no refractive index exists; it is ignored",
               said);
     return KD_OK;
 }
 
-static kd_status strength_read(gltf_surface *to, const json_place *at, const cJSON *from) {
+static kd_status strength_read(gltf_surface *surface, const json_place *at, const cJSON *json) {
     double strength = 1;
-    KD_TRY(gltf_number(to->of, at, from, "emissiveStrength", 0, 1e12, &strength));
-    to->to->record.emission = vec3_scale(to->to->record.emission, (float)strength);
+    KD_TRY(gltf_number(surface->gltf, at, json, "emissiveStrength", 0, 1e12, &strength));
+    surface->material->record.emission =
+        vec3_scale(surface->material->record.emission, (float)strength);
     return KD_OK;
 }
 
 /* The base colour is displayed independent of lighting. */
-static kd_status unlit_read(gltf_surface *to, const json_place *at, const cJSON *from) {
-    mesh_material *made = to->to;
+static kd_status unlit_read(gltf_surface *surface, const json_place *at, const cJSON *json) {
+    mesh_material *made = surface->material;
     (void)at;
-    (void)from;
+    (void)json;
     made->record.kind = MATERIAL_DIFFUSE;
     made->record.emission = made->record.diffuse;
     made->record.diffuse = vec3_all(0);
@@ -162,41 +166,42 @@ static kd_status unlit_read(gltf_surface *to, const json_place *at, const cJSON 
 }
 
 /* The deprecated specular-glossiness model, approximated by a dielectric of the diffuse colour. */
-static kd_status glossiness_read(gltf_surface *to, const json_place *at, const cJSON *from) {
+static kd_status glossiness_read(gltf_surface *surface, const json_place *at, const cJSON *json) {
     double base[4] = {1, 1, 1, 1}, glossiness = 1;
-    material *made = &to->to->record;
-    KD_TRY(gltf_numbers(to->of, at, from, "diffuseFactor", 4, base, NULL));
-    KD_TRY(gltf_number(to->of, at, from, "glossinessFactor", 0, 1, &glossiness));
+    material *made = &surface->material->record;
+    KD_TRY(gltf_numbers(surface->gltf, at, json, "diffuseFactor", 4, base, NULL));
+    KD_TRY(gltf_number(surface->gltf, at, json, "glossinessFactor", 0, 1, &glossiness));
     made->diffuse = vec3_make(float_clamp((float)base[0], 0, 1), float_clamp((float)base[1], 0, 1),
                               float_clamp((float)base[2], 0, 1));
     made->opacity = float_clamp((float)base[3], 0, 1);
     made->roughness = (float)(1 - glossiness);
     made->metallic = 0;
-    KD_TRY(gltf_map_read(to, at, from, "diffuseTexture", MESH_MAP_DIFFUSE, MESH_CHANNEL_USUAL));
+    KD_TRY(
+        gltf_map_read(surface, at, json, "diffuseTexture", MESH_MAP_DIFFUSE, MESH_CHANNEL_USUAL));
     return KD_OK;
 }
 
 typedef struct layer_row {
     const char *name;
-    kd_status (*read)(gltf_surface *to, const json_place *at, const cJSON *from);
+    kd_status (*read)(gltf_surface *surface, const json_place *at, const cJSON *json);
 } layer_row;
 
 /* Warns of extensions that no row reads, since the appearance differs. */
-static void others_tell(gltf_surface *to, const layer_row *rows, size_t count) {
-    const cJSON *item = NULL, *all = cJSON_GetObjectItemCaseSensitive(to->from, "extensions");
+static void others_tell(gltf_surface *surface, const layer_row *rows, size_t count) {
+    const cJSON *item = NULL, *all = cJSON_GetObjectItemCaseSensitive(surface->json, "extensions");
     if (!cJSON_IsObject(all)) return;
     cJSON_ArrayForEach(item, all) {
         size_t i = 0;
         while (i < count && (!item->string || strcmp(rows[i].name, item->string) != 0)) ++i;
         if (i == count && item->string)
-            gltf_warn(to->of, "unsupported", &to->place,
+            gltf_warn(surface->gltf, "unsupported", &surface->place,
                       "found the extension %.60s, which is not supported and is ignored",
                       item->string);
     }
 }
 
 /* The order matters: some extensions modify values of earlier ones. */
-kd_status gltf_layers_read(gltf_surface *to) {
+kd_status gltf_layers_read(gltf_surface *surface) {
     static const layer_row rows[] = {{"KHR_materials_pbrSpecularGlossiness", glossiness_read},
                                      {"KHR_materials_emissive_strength", strength_read},
                                      {"KHR_materials_ior", ior_read},
@@ -208,13 +213,13 @@ kd_status gltf_layers_read(gltf_surface *to) {
                                      {"KHR_materials_sheen", sheen_read},
                                      {"KHR_materials_anisotropy", anisotropy_read},
                                      {"KHR_materials_unlit", unlit_read}};
-    const json_place inner = json_place_key(&to->place, "extensions");
-    others_tell(to, rows, sizeof rows / sizeof *rows);
+    const json_place inner = json_place_key(&surface->place, "extensions");
+    others_tell(surface, rows, sizeof rows / sizeof *rows);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         const json_place at = json_place_key(&inner, rows[i].name);
         const cJSON *from = NULL;
-        KD_TRY(gltf_extension(to->of, &to->place, to->from, rows[i].name, &from));
-        if (from) KD_TRY(rows[i].read(to, &at, from));
+        KD_TRY(gltf_extension(surface->gltf, &surface->place, surface->json, rows[i].name, &from));
+        if (from) KD_TRY(rows[i].read(surface, &at, from));
     }
     return KD_OK;
 }
@@ -238,43 +243,45 @@ static kd_status name_give(name_table *taken, const char *said, uint32_t index, 
 }
 
 /* MASK scales the opacity so that alphaCutoff maps to the fixed threshold MATERIAL_MASK_AT. */
-static kd_status alpha_read(gltf_surface *to) {
+static kd_status alpha_read(gltf_surface *surface) {
     const char *mode = "OPAQUE";
-    material *made = &to->to->record;
+    material *made = &surface->material->record;
     double cutoff = 0.5;
-    KD_TRY(gltf_text(to->of, &to->place, to->from, "alphaMode", &mode));
-    KD_TRY(gltf_number(to->of, &to->place, to->from, "alphaCutoff", 0, 1e6, &cutoff));
+    KD_TRY(gltf_text(surface->gltf, &surface->place, surface->json, "alphaMode", &mode));
+    KD_TRY(
+        gltf_number(surface->gltf, &surface->place, surface->json, "alphaCutoff", 0, 1e6, &cutoff));
     if (strcmp(mode, "OPAQUE") == 0) {
         made->opacity = 1;
         return KD_OK;
     }
     if (strcmp(mode, "MASK") != 0 && strcmp(mode, "BLEND") != 0)
-        return gltf_fail(to->of, "bad-value", &to->place,
+        return gltf_fail(surface->gltf, "bad-value", &surface->place,
                          "found the alphaMode \"%.20s\", expected OPAQUE, MASK or BLEND", mode);
-    to->all->blends[to->to - to->all->made] = true;
+    surface->all->blends[surface->material - surface->all->made] = true;
     const mesh_map base = made->flags & MATERIAL_UNLIT ? MESH_MAP_EMISSION : MESH_MAP_DIFFUSE;
-    KD_TRY(gltf_map_copy(to, base, MESH_MAP_OPACITY, MESH_CHANNEL_ALPHA));
+    KD_TRY(gltf_map_copy(surface, base, MESH_MAP_OPACITY, MESH_CHANNEL_ALPHA));
     if (strcmp(mode, "BLEND") == 0) return KD_OK;
     made->flags |= MATERIAL_MASK;
     made->opacity = (float)((double)made->opacity * (double)MATERIAL_MASK_AT / fmax(cutoff, 1e-6));
     return KD_OK;
 }
 
-static kd_status base_read(gltf_surface *to) {
+static kd_status base_read(gltf_surface *surface) {
     const cJSON *pbr = NULL;
-    const json_place at = json_place_key(&to->place, "pbrMetallicRoughness");
-    material *made = &to->to->record;
+    const json_place at = json_place_key(&surface->place, "pbrMetallicRoughness");
+    material *made = &surface->material->record;
     double base[4] = {1, 1, 1, 1}, metallic = 1, roughness = 1;
-    KD_TRY(gltf_inner(to->of, &to->place, to->from, "pbrMetallicRoughness", false, &pbr));
+    KD_TRY(gltf_inner(surface->gltf, &surface->place, surface->json, "pbrMetallicRoughness", false,
+                      &pbr));
     if (pbr) {
-        KD_TRY(gltf_numbers(to->of, &at, pbr, "baseColorFactor", 4, base, NULL));
-        KD_TRY(gltf_number(to->of, &at, pbr, "metallicFactor", 0, 1, &metallic));
-        KD_TRY(gltf_number(to->of, &at, pbr, "roughnessFactor", 0, 1, &roughness));
-        KD_TRY(
-            gltf_map_read(to, &at, pbr, "baseColorTexture", MESH_MAP_DIFFUSE, MESH_CHANNEL_USUAL));
-        KD_TRY(gltf_map_read(to, &at, pbr, "metallicRoughnessTexture", MESH_MAP_ROUGHNESS,
+        KD_TRY(gltf_numbers(surface->gltf, &at, pbr, "baseColorFactor", 4, base, NULL));
+        KD_TRY(gltf_number(surface->gltf, &at, pbr, "metallicFactor", 0, 1, &metallic));
+        KD_TRY(gltf_number(surface->gltf, &at, pbr, "roughnessFactor", 0, 1, &roughness));
+        KD_TRY(gltf_map_read(surface, &at, pbr, "baseColorTexture", MESH_MAP_DIFFUSE,
+                             MESH_CHANNEL_USUAL));
+        KD_TRY(gltf_map_read(surface, &at, pbr, "metallicRoughnessTexture", MESH_MAP_ROUGHNESS,
                              MESH_CHANNEL_GREEN));
-        KD_TRY(gltf_map_copy(to, MESH_MAP_ROUGHNESS, MESH_MAP_METALLIC, MESH_CHANNEL_BLUE));
+        KD_TRY(gltf_map_copy(surface, MESH_MAP_ROUGHNESS, MESH_MAP_METALLIC, MESH_CHANNEL_BLUE));
     }
     for (int i = 0; i < 4; ++i) base[i] = fmin(fmax(base[i], 0), 1);
     made->diffuse = vec3_make((float)base[0], (float)base[1], (float)base[2]);
@@ -284,31 +291,33 @@ static kd_status base_read(gltf_surface *to) {
     return KD_OK;
 }
 
-static kd_status normal_read(gltf_surface *to) {
+static kd_status normal_read(gltf_surface *surface) {
     const cJSON *info = NULL;
-    const json_place at = json_place_key(&to->place, "normalTexture");
+    const json_place at = json_place_key(&surface->place, "normalTexture");
     double scale = 1;
-    KD_TRY(gltf_inner(to->of, &to->place, to->from, "normalTexture", false, &info));
+    KD_TRY(
+        gltf_inner(surface->gltf, &surface->place, surface->json, "normalTexture", false, &info));
     if (!info) return KD_OK;
-    KD_TRY(gltf_number(to->of, &at, info, "scale", -1e6, 1e6, &scale));
-    KD_TRY(gltf_map_read(to, &to->place, to->from, "normalTexture", MESH_MAP_NORMAL,
+    KD_TRY(gltf_number(surface->gltf, &at, info, "scale", -1e6, 1e6, &scale));
+    KD_TRY(gltf_map_read(surface, &surface->place, surface->json, "normalTexture", MESH_MAP_NORMAL,
                          MESH_CHANNEL_USUAL));
-    to->to->layers.normal_scale = (float)scale;
+    surface->material->layers.normal_scale = (float)scale;
     return KD_OK;
 }
 
-static kd_status surface_read(gltf_surface *to) {
+static kd_status surface_read(gltf_surface *surface) {
     bool two_sided = false;
-    to->to->record.kind = MATERIAL_PRINCIPLED; /* the base colour is an albedo */
-    KD_TRY(base_read(to));
-    KD_TRY(normal_read(to));
-    KD_TRY(gltf_colour(to->of, &to->place, to->from, "emissiveFactor", &to->to->record.emission));
-    KD_TRY(gltf_map_read(to, &to->place, to->from, "emissiveTexture", MESH_MAP_EMISSION,
-                         MESH_CHANNEL_USUAL));
-    KD_TRY(gltf_flag(to->of, &to->place, to->from, "doubleSided", &two_sided));
-    to->to->record.two_sided = two_sided ? 1 : 0;
-    KD_TRY(gltf_layers_read(to));
-    KD_TRY(alpha_read(to));
+    surface->material->record.kind = MATERIAL_PRINCIPLED; /* the base colour is an albedo */
+    KD_TRY(base_read(surface));
+    KD_TRY(normal_read(surface));
+    KD_TRY(gltf_colour(surface->gltf, &surface->place, surface->json, "emissiveFactor",
+                       &surface->material->record.emission));
+    KD_TRY(gltf_map_read(surface, &surface->place, surface->json, "emissiveTexture",
+                         MESH_MAP_EMISSION, MESH_CHANNEL_USUAL));
+    KD_TRY(gltf_flag(surface->gltf, &surface->place, surface->json, "doubleSided", &two_sided));
+    surface->material->record.two_sided = two_sided ? 1 : 0;
+    KD_TRY(gltf_layers_read(surface));
+    KD_TRY(alpha_read(surface));
     return KD_OK;
 }
 
@@ -318,9 +327,9 @@ static bool needs_tangents(mesh_material *made) {
            *mesh_material_map(made, MESH_MAP_COAT_NORMAL);
 }
 
-static kd_status all_read(gltf_file *of, gltf_materials *out, name_table *names) {
-    const uint32_t count = of->lists[GLTF_MATERIALS].count + 1;
-    out->image_count = of->lists[GLTF_IMAGES].count;
+static kd_status all_read(gltf_file *gltf, gltf_materials *out, name_table *names) {
+    const uint32_t count = gltf->lists[GLTF_MATERIALS].count + 1;
+    out->image_count = gltf->lists[GLTF_IMAGES].count;
     KD_TRY(KD_RESERVE_ZEROED(out->made, count));
     KD_TRY(KD_RESERVE_ZEROED(out->texcoords, count));
     KD_TRY(KD_RESERVE_ZEROED(out->blends, count));
@@ -329,29 +338,29 @@ static kd_status all_read(gltf_file *of, gltf_materials *out, name_table *names)
     KD_TRY(KD_RESERVE_ZEROED(out->image_paths, out->image_count));
     KD_TRY(KD_RESERVE_ZEROED(out->image_missing, out->image_count));
     for (uint32_t i = 0; i < count; ++i) {
-        gltf_surface to = {of,
+        gltf_surface to = {gltf,
                            out,
-                           i + 1 < count ? gltf_item(of, GLTF_MATERIALS, i) : NULL,
-                           gltf_place(of, GLTF_MATERIALS, i),
+                           i + 1 < count ? gltf_item(gltf, GLTF_MATERIALS, i) : NULL,
+                           gltf_place(gltf, GLTF_MATERIALS, i),
                            &out->made[i],
                            KD_NONE,
                            KD_NONE};
         const char *name = "default";
-        mesh_material_default(to.to);
+        mesh_material_default(to.material);
         ++out->count;
-        if (to.from) KD_TRY(gltf_text(of, &to.place, to.from, "name", &name));
-        KD_TRY(name_give(names, name, i, &to.to->name));
+        if (to.json) KD_TRY(gltf_text(gltf, &to.place, to.json, "name", &name));
+        KD_TRY(name_give(names, name, i, &to.material->name));
         KD_TRY(surface_read(&to));
         out->texcoords[i] = to.texcoord == KD_NONE ? 0 : to.texcoord;
         out->seconds[i] = to.second;
-        out->turns[i] = needs_tangents(to.to);
+        out->turns[i] = needs_tangents(to.material);
     }
     return KD_OK;
 }
 
-kd_status gltf_materials_read(gltf_file *of, gltf_materials *out) {
+kd_status gltf_materials_read(gltf_file *gltf, gltf_materials *out) {
     name_table names = {0};
-    const kd_status status = all_read(of, out, &names);
+    const kd_status status = all_read(gltf, out, &names);
     name_table_close(&names);
     KD_TRY(status);
     return KD_OK;

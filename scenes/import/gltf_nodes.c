@@ -4,42 +4,42 @@
 #include "scenes/import/gltf_parts.h"
 
 typedef struct node_walk {
-    gltf_file *of;
+    gltf_file *gltf;
     gltf_nodes *out;
     uint32_t *waiting,
         *parents; /* stack of nodes, and the placement of each one's parent or KD_NONE */
-    bool *met;
+    bool *visited;
     uint32_t depth;
 } node_walk;
 
-static kd_status node_push(node_walk *to, const json_place *at, const cJSON *item,
+static kd_status node_push(node_walk *walk, const json_place *at, const cJSON *item,
                            uint32_t parent) {
     uint32_t node = 0;
-    KD_TRY(gltf_index_of(to->of, at, item, GLTF_NODES, &node));
-    if (to->met[node])
-        return gltf_fail(to->of, "bad-tree", at,
+    KD_TRY(gltf_index_of(walk->gltf, at, item, GLTF_NODES, &node));
+    if (walk->visited[node])
+        return gltf_fail(walk->gltf, "bad-tree", at,
                          "found nodes[%u] below itself or below two other nodes, expected a tree",
                          node);
-    to->met[node] = true;
-    to->waiting[to->depth] = node;
-    to->parents[to->depth++] = parent;
+    walk->visited[node] = true;
+    walk->waiting[walk->depth] = node;
+    walk->parents[walk->depth++] = parent;
     return KD_OK;
 }
 
 /* Pushes the nodes in reverse order, so that the first one is popped first. */
-static kd_status nodes_push(node_walk *to, const json_place *at, const cJSON *list,
+static kd_status nodes_push(node_walk *walk, const json_place *at, const cJSON *list,
                             uint32_t parent) {
-    const uint32_t from = to->depth;
+    const uint32_t from = walk->depth;
     const cJSON *item = NULL;
     int index = 0;
     cJSON_ArrayForEach(item, list) {
         const json_place place = json_place_item(at, index++);
-        KD_TRY(node_push(to, &place, item, parent));
+        KD_TRY(node_push(walk, &place, item, parent));
     }
-    for (uint32_t low = from, high = to->depth; low + 1 < high; ++low) {
-        const uint32_t kept = to->waiting[low];
-        to->waiting[low] = to->waiting[--high];
-        to->waiting[high] = kept;
+    for (uint32_t low = from, high = walk->depth; low + 1 < high; ++low) {
+        const uint32_t kept = walk->waiting[low];
+        walk->waiting[low] = walk->waiting[--high];
+        walk->waiting[high] = kept;
     }
     return KD_OK;
 }
@@ -57,20 +57,20 @@ static transform rotation_of(const double q[4]) {
     return made;
 }
 
-static kd_status local_of(gltf_file *of, const json_place *at, const cJSON *node,
+static kd_status local_of(gltf_file *gltf, const json_place *at, const cJSON *node,
                           transform *local) {
     double columns[16], move[3] = {0, 0, 0}, turn[4] = {0, 0, 0, 1}, scale[3] = {1, 1, 1};
     bool given = false;
-    KD_TRY(gltf_numbers(of, at, node, "matrix", 16, columns, &given));
+    KD_TRY(gltf_numbers(gltf, at, node, "matrix", 16, columns, &given));
     if (given) {
         for (int row = 0; row < 3; ++row)
             for (int column = 0; column < 4; ++column)
                 local->m[row][column] = columns[4 * column + row];
         return KD_OK;
     }
-    KD_TRY(gltf_numbers(of, at, node, "translation", 3, move, NULL));
-    KD_TRY(gltf_numbers(of, at, node, "rotation", 4, turn, NULL));
-    KD_TRY(gltf_numbers(of, at, node, "scale", 3, scale, NULL));
+    KD_TRY(gltf_numbers(gltf, at, node, "translation", 3, move, NULL));
+    KD_TRY(gltf_numbers(gltf, at, node, "rotation", 4, turn, NULL));
+    KD_TRY(gltf_numbers(gltf, at, node, "scale", 3, scale, NULL));
     *local = rotation_of(turn);
     for (int row = 0; row < 3; ++row) {
         for (int column = 0; column < 3; ++column) local->m[row][column] *= scale[column];
@@ -79,39 +79,38 @@ static kd_status local_of(gltf_file *of, const json_place *at, const cJSON *node
     return KD_OK;
 }
 
-static kd_status node_place(node_walk *of, uint32_t node, uint32_t parent) {
-    gltf_file *file = of->of;
+static kd_status node_place(node_walk *walk, uint32_t node, uint32_t parent) {
+    gltf_file *file = walk->gltf;
     const json_place at = gltf_place(file, GLTF_NODES, node);
     const json_place below = json_place_key(&at, "children");
     const cJSON *from = gltf_item(file, GLTF_NODES, node), *lamp = NULL, *children = NULL;
-    gltf_placement *made = &of->out->placed[of->out->count];
+    gltf_node *made = &walk->out->list[walk->out->count];
     transform local;
     made->node = node;
-    of->out->placement_of[node] = of->out->count;
+    walk->out->list_index_of[node] = walk->out->count;
     made->light = KD_NONE;
     KD_TRY(local_of(file, &at, from, &local));
     made->world =
-        parent == KD_NONE ? local : transform_compose(&of->out->placed[parent].world, &local);
+        parent == KD_NONE ? local : transform_compose(&walk->out->list[parent].world, &local);
     KD_TRY(gltf_index(file, &at, from, "mesh", GLTF_MESHES, &made->mesh));
     KD_TRY(gltf_index(file, &at, from, "skin", GLTF_SKINS, &made->skin));
     KD_TRY(gltf_index(file, &at, from, "camera", GLTF_CAMERAS, &made->camera));
     KD_TRY(gltf_extension(file, &at, from, "KHR_lights_punctual", &lamp));
     if (lamp) KD_TRY(gltf_index(file, &at, lamp, "light", GLTF_LIGHTS, &made->light));
     KD_TRY(gltf_inner(file, &at, from, "children", true, &children));
-    KD_TRY(nodes_push(of, &below, children, of->out->count++));
+    KD_TRY(nodes_push(walk, &below, children, walk->out->count++));
     return KD_OK;
 }
 
 /* Pushes all nodes without a parent: the roots of a file without scenes. */
-static kd_status orphans_push(node_walk *to) {
-    gltf_file *of = to->of;
-    const uint32_t count = of->lists[GLTF_NODES].count;
+static kd_status orphans_push(node_walk *walk) {
+    gltf_file *gltf = walk->gltf;
+    const uint32_t count = gltf->lists[GLTF_NODES].count;
     bool *named = NULL;
     KD_TRY(KD_RESERVE_ZEROED(named, count));
     for (uint32_t i = 0; i < count; ++i) {
-        const cJSON *item = NULL,
-                    *children =
-                        cJSON_GetObjectItemCaseSensitive(gltf_item(of, GLTF_NODES, i), "children");
+        const cJSON *item = NULL, *children = cJSON_GetObjectItemCaseSensitive(
+                                      gltf_item(gltf, GLTF_NODES, i), "children");
         cJSON_ArrayForEach(item, children) {
             const double number = cJSON_IsNumber(item) ? item->valuedouble : -1;
             if (number >= 0 && number < count) named[(uint32_t)number] = true;
@@ -119,25 +118,25 @@ static kd_status orphans_push(node_walk *to) {
     }
     for (uint32_t i = count; i-- > 0;) {
         if (named[i]) continue;
-        to->met[i] = true;
-        to->waiting[to->depth] = i;
-        to->parents[to->depth++] = KD_NONE;
+        walk->visited[i] = true;
+        walk->waiting[walk->depth] = i;
+        walk->parents[walk->depth++] = KD_NONE;
     }
     memory_free(named);
     return KD_OK;
 }
 
-static kd_status roots_push(node_walk *to) {
-    gltf_file *of = to->of;
+static kd_status roots_push(node_walk *walk) {
+    gltf_file *gltf = walk->gltf;
     uint32_t scene = KD_NONE;
     const cJSON *roots = NULL;
-    KD_TRY(gltf_index(of, &of->place, of->root, "scene", GLTF_SCENES, &scene));
-    if (scene == KD_NONE && of->lists[GLTF_SCENES].count == 0) return orphans_push(to);
+    KD_TRY(gltf_index(gltf, &gltf->place, gltf->root, "scene", GLTF_SCENES, &scene));
+    if (scene == KD_NONE && gltf->lists[GLTF_SCENES].count == 0) return orphans_push(walk);
     if (scene == KD_NONE) scene = 0;
-    const json_place at = gltf_place(of, GLTF_SCENES, scene);
+    const json_place at = gltf_place(gltf, GLTF_SCENES, scene);
     const json_place below = json_place_key(&at, "nodes");
-    KD_TRY(gltf_inner(of, &at, gltf_item(of, GLTF_SCENES, scene), "nodes", true, &roots));
-    KD_TRY(nodes_push(to, &below, roots, KD_NONE));
+    KD_TRY(gltf_inner(gltf, &at, gltf_item(gltf, GLTF_SCENES, scene), "nodes", true, &roots));
+    KD_TRY(nodes_push(walk, &below, roots, KD_NONE));
     return KD_OK;
 }
 
@@ -148,65 +147,65 @@ typedef struct instance_numbers {
     uint32_t count;
 } instance_numbers;
 
-static kd_status instance_floats(gltf_file *of, const json_place *at, const cJSON *attributes,
+static kd_status instance_floats(gltf_file *gltf, const json_place *at, const cJSON *attributes,
                                  const char *key, uint32_t components, instance_numbers *all,
                                  float **values) {
     const json_place place = json_place_key(at, key);
     uint32_t index = KD_NONE;
     gltf_accessor from;
-    KD_TRY(gltf_index(of, at, attributes, key, GLTF_ACCESSORS, &index));
+    KD_TRY(gltf_index(gltf, at, attributes, key, GLTF_ACCESSORS, &index));
     if (index == KD_NONE) return KD_OK;
-    KD_TRY(gltf_accessor_open(of, index, &from));
+    KD_TRY(gltf_accessor_open(gltf, index, &from));
     if (from.components != components)
-        return gltf_fail(of, "bad-value", &place,
+        return gltf_fail(gltf, "bad-value", &place,
                          "found accessors[%u] of %u components, expected %u", index,
                          from.components, components);
     if (all->count != KD_NONE && all->count != from.count)
-        return gltf_fail(of, "bad-value", &place, "found %u elements, expected %u as before",
+        return gltf_fail(gltf, "bad-value", &place, "found %u elements, expected %u as before",
                          from.count, all->count);
     all->count = from.count;
-    return gltf_accessor_floats(of, &from, values);
+    return gltf_accessor_floats(gltf, &from, values);
 }
 
-static transform instance_of(const instance_numbers *from, uint64_t i) {
+static transform instance_of(const instance_numbers *numbers, uint64_t i) {
     double turn[4] = {0, 0, 0, 1};
-    for (uint64_t k = 0; k < 4 && from->turns; ++k) turn[k] = (double)from->turns[4 * i + k];
+    for (uint64_t k = 0; k < 4 && numbers->turns; ++k) turn[k] = (double)numbers->turns[4 * i + k];
     transform made = rotation_of(turn);
     for (uint64_t row = 0; row < 3; ++row) {
-        for (uint64_t k = 0; k < 3 && from->scales; ++k)
-            made.m[row][k] *= (double)from->scales[3 * i + k];
-        made.m[row][3] = from->moves ? (double)from->moves[3 * i + row] : 0;
+        for (uint64_t k = 0; k < 3 && numbers->scales; ++k)
+            made.m[row][k] *= (double)numbers->scales[3 * i + k];
+        made.m[row][3] = numbers->moves ? (double)numbers->moves[3 * i + row] : 0;
     }
     return made;
 }
 
 /* Replaces a node's mesh by one placement for each element of the extension. */
-static kd_status instances_place(gltf_file *of, gltf_nodes *out, uint32_t holder) {
-    const uint32_t node = out->placed[holder].node;
-    const json_place node_at = gltf_place(of, GLTF_NODES, node);
+static kd_status instances_place(gltf_file *gltf, gltf_nodes *out, uint32_t holder) {
+    const uint32_t node = out->list[holder].node;
+    const json_place node_at = gltf_place(gltf, GLTF_NODES, node);
     const json_place extensions = json_place_key(&node_at, "extensions");
     const json_place at = json_place_key(&extensions, "EXT_mesh_gpu_instancing");
     const json_place words = json_place_key(&at, "attributes");
     const cJSON *inner = NULL, *attributes = NULL;
     instance_numbers all = {NULL, NULL, NULL, KD_NONE};
     kd_status status = KD_OK;
-    KD_TRY(gltf_extension(of, &node_at, gltf_item(of, GLTF_NODES, node), "EXT_mesh_gpu_instancing",
-                          &inner));
-    if (!inner || out->placed[holder].mesh == KD_NONE) return KD_OK;
-    KD_TRY(gltf_inner(of, &at, inner, "attributes", false, &attributes));
+    KD_TRY(gltf_extension(gltf, &node_at, gltf_item(gltf, GLTF_NODES, node),
+                          "EXT_mesh_gpu_instancing", &inner));
+    if (!inner || out->list[holder].mesh == KD_NONE) return KD_OK;
+    KD_TRY(gltf_inner(gltf, &at, inner, "attributes", false, &attributes));
     if (!attributes) return KD_OK;
-    KD_TRY_GOTO(instance_floats(of, &words, attributes, "TRANSLATION", 3, &all, &all.moves));
-    KD_TRY_GOTO(instance_floats(of, &words, attributes, "ROTATION", 4, &all, &all.turns));
-    KD_TRY_GOTO(instance_floats(of, &words, attributes, "SCALE", 3, &all, &all.scales));
+    KD_TRY_GOTO(instance_floats(gltf, &words, attributes, "TRANSLATION", 3, &all, &all.moves));
+    KD_TRY_GOTO(instance_floats(gltf, &words, attributes, "ROTATION", 4, &all, &all.turns));
+    KD_TRY_GOTO(instance_floats(gltf, &words, attributes, "SCALE", 3, &all, &all.scales));
     if (all.count == KD_NONE) goto done;
-    KD_TRY_GOTO(KD_GROW(out->placed, out->count, (uint64_t)out->count + all.count));
-    gltf_placement made = out->placed[holder];
-    out->placed[holder].mesh = KD_NONE;
+    KD_TRY_GOTO(KD_GROW(out->list, out->count, (uint64_t)out->count + all.count));
+    gltf_node made = out->list[holder];
+    out->list[holder].mesh = KD_NONE;
     made.skin = made.camera = made.light = KD_NONE;
     for (uint32_t i = 0; i < all.count; ++i) {
         const transform local = instance_of(&all, i);
-        made.world = transform_compose(&out->placed[holder].world, &local);
-        out->placed[out->count++] = made;
+        made.world = transform_compose(&out->list[holder].world, &local);
+        out->list[out->count++] = made;
     }
 done:
     memory_free(all.moves);
@@ -215,33 +214,33 @@ done:
     return status;
 }
 
-kd_status gltf_nodes_place(gltf_file *of, gltf_nodes *out) {
-    const uint32_t count = of->lists[GLTF_NODES].count;
-    node_walk walk = {.of = of, .out = out};
+kd_status gltf_nodes_place(gltf_file *gltf, gltf_nodes *out) {
+    const uint32_t count = gltf->lists[GLTF_NODES].count;
+    node_walk walk = {.gltf = gltf, .out = out};
     kd_status status = KD_OK;
-    KD_TRY_GOTO(KD_RESERVE(out->placed, count));
-    KD_TRY_GOTO(KD_RESERVE(out->placement_of, count));
-    memset(out->placement_of, 0xff, count * sizeof *out->placement_of);
+    KD_TRY_GOTO(KD_RESERVE(out->list, count));
+    KD_TRY_GOTO(KD_RESERVE(out->list_index_of, count));
+    memset(out->list_index_of, 0xff, count * sizeof *out->list_index_of);
     KD_TRY_GOTO(KD_RESERVE(walk.waiting, count));
     KD_TRY_GOTO(KD_RESERVE(walk.parents, count));
-    KD_TRY_GOTO(KD_RESERVE_ZEROED(walk.met, count));
+    KD_TRY_GOTO(KD_RESERVE_ZEROED(walk.visited, count));
     KD_TRY_GOTO(roots_push(&walk));
     while (walk.depth > 0) {
         --walk.depth;
         KD_TRY_GOTO(node_place(&walk, walk.waiting[walk.depth], walk.parents[walk.depth]));
     }
     for (uint32_t i = 0, nodes = out->count; i < nodes; ++i)
-        KD_TRY_GOTO(instances_place(of, out, i));
+        KD_TRY_GOTO(instances_place(gltf, out, i));
 done:
     memory_free(walk.waiting);
     memory_free(walk.parents);
-    memory_free(walk.met);
+    memory_free(walk.visited);
     return status;
 }
 
 void gltf_nodes_close(gltf_nodes *owned) {
-    memory_free(owned->placed);
-    memory_free(owned->placement_of);
+    memory_free(owned->list);
+    memory_free(owned->list_index_of);
     memset(owned, 0, sizeof *owned);
 }
 
@@ -253,10 +252,10 @@ void gltf_nodes_close(gltf_nodes *owned) {
 
 static const double pi = 3.14159265358979323846, blender_lumens_a_watt = 683;
 
-static vec3 way_of(const transform *by, double x, double y, double z) {
+static vec3 axis_of(const transform *transform, double x, double y, double z) {
     double to[3], length = 0;
     for (int row = 0; row < 3; ++row) {
-        to[row] = by->m[row][0] * x + by->m[row][1] * y + by->m[row][2] * z;
+        to[row] = transform->m[row][0] * x + transform->m[row][1] * y + transform->m[row][2] * z;
         length += to[row] * to[row];
     }
     length = sqrt(length);
@@ -264,15 +263,16 @@ static vec3 way_of(const transform *by, double x, double y, double z) {
     return vec3_make((float)(to[0] / length), (float)(to[1] / length), (float)(to[2] / length));
 }
 
-static vec3 place_of(const transform *by) {
-    return vec3_make((float)by->m[0][3], (float)by->m[1][3], (float)by->m[2][3]);
+static vec3 place_of(const transform *transform) {
+    return vec3_make((float)transform->m[0][3], (float)transform->m[1][3],
+                     (float)transform->m[2][3]);
 }
 
 /* --- cameras ---------------------------------------------------------------------------------- */
 
-static const char *name_of(const gltf_file *of, const gltf_placement *at) {
-    const cJSON *holders[] = {gltf_item(of, GLTF_NODES, at->node),
-                              gltf_item(of, GLTF_CAMERAS, at->camera)};
+static const char *name_of(const gltf_file *gltf, const gltf_node *at) {
+    const cJSON *holders[] = {gltf_item(gltf, GLTF_NODES, at->node),
+                              gltf_item(gltf, GLTF_CAMERAS, at->camera)};
     for (int i = 0; i < 2; ++i) {
         const cJSON *name = cJSON_GetObjectItemCaseSensitive(holders[i], "name");
         if (cJSON_IsString(name) && name->valuestring[0]) return name->valuestring;
@@ -281,78 +281,78 @@ static const char *name_of(const gltf_file *of, const gltf_placement *at) {
 }
 
 /* The view volume has height 2 ymag, independent of the aspect ratio. */
-static kd_status parallel_read(gltf_file *of, const json_place *at, const cJSON *lens,
+static kd_status parallel_read(gltf_file *gltf, const json_place *at, const cJSON *lens,
                                float *tall) {
     double half = 1;
-    KD_TRY(gltf_number(of, at, lens, "ymag", -1e30, 1e30, &half));
+    KD_TRY(gltf_number(gltf, at, lens, "ymag", -1e30, 1e30, &half));
     *tall = (float)(2 * fabs(half));
     if (!(*tall > 0))
-        return gltf_fail(of, "bad-value", at, "found a ymag of %g, expected a value other than 0",
+        return gltf_fail(gltf, "bad-value", at, "found a ymag of %g, expected a value other than 0",
                          half);
     return KD_OK;
 }
 
-static kd_status camera_read(gltf_file *of, const gltf_placement *from, mesh_camera *out,
+static kd_status camera_read(gltf_file *gltf, const gltf_node *node, mesh_camera *out,
                              bool *usable) {
-    const json_place at = gltf_place(of, GLTF_CAMERAS, from->camera);
+    const json_place at = gltf_place(gltf, GLTF_CAMERAS, node->camera);
     const json_place lens_place = json_place_key(&at, "perspective");
     const json_place parallel_place = json_place_key(&at, "orthographic");
     const cJSON *lens = NULL, *parallel = NULL;
     double angle = pi / 4;
     *usable = false;
-    KD_TRY(gltf_inner(of, &at, gltf_item(of, GLTF_CAMERAS, from->camera), "perspective", false,
+    KD_TRY(gltf_inner(gltf, &at, gltf_item(gltf, GLTF_CAMERAS, node->camera), "perspective", false,
                       &lens));
-    KD_TRY(gltf_inner(of, &at, gltf_item(of, GLTF_CAMERAS, from->camera), "orthographic", false,
+    KD_TRY(gltf_inner(gltf, &at, gltf_item(gltf, GLTF_CAMERAS, node->camera), "orthographic", false,
                       &parallel));
     if (!lens && !parallel) {
-        gltf_warn(of, "unsupported", &at,
+        gltf_warn(gltf, "unsupported", &at,
                   "found neither `perspective` nor `orthographic`; the camera is ignored");
         return KD_OK;
     }
-    if (lens) KD_TRY(gltf_number(of, &lens_place, lens, "yfov", 1e-4, 3.1, &angle));
-    if (!lens) KD_TRY(parallel_read(of, &parallel_place, parallel, &out->view.tall));
-    out->view.eye = place_of(&from->world);
-    const vec3 forward = way_of(&from->world, 0, 0, -1);
+    if (lens) KD_TRY(gltf_number(gltf, &lens_place, lens, "yfov", 1e-4, 3.1, &angle));
+    if (!lens) KD_TRY(parallel_read(gltf, &parallel_place, parallel, &out->view.tall));
+    out->view.eye = place_of(&node->world);
+    const vec3 forward = axis_of(&node->world, 0, 0, -1);
     out->view.look_at = vec3_add(out->view.eye, forward);
-    out->view.up = way_of(&from->world, 0, 1, 0);
+    out->view.up = axis_of(&node->world, 0, 1, 0);
     out->view.fov_degrees = (float)(angle * 180 / pi);
     *usable = vec3_is_finite(out->view.eye) && !vec3_is_zero(forward) &&
               !vec3_is_zero(out->view.up) &&
               !vec3_is_zero(vec3_sub(out->view.look_at, out->view.eye));
     if (!*usable)
-        gltf_warn(of, "bad-value", &at,
+        gltf_warn(gltf, "bad-value", &at,
                   "found a node whose transform is singular or not finite; its camera is ignored");
     return KD_OK;
 }
 
-static kd_status camera_add(gltf_file *of, const gltf_placement *from, mesh *into) {
+static kd_status camera_add(gltf_file *gltf, const gltf_node *node, mesh *mesh) {
     mesh_camera made;
     bool usable = false;
     memset(&made, 0, sizeof made);
-    KD_TRY(camera_read(of, from, &made, &usable));
+    KD_TRY(camera_read(gltf, node, &made, &usable));
     if (!usable) return KD_OK;
-    const char *name = name_of(of, from);
-    KD_TRY(KD_GROW(into->cameras, into->camera_count, (uint64_t)into->camera_count + 1));
+    const char *name = name_of(gltf, node);
+    KD_TRY(KD_GROW(mesh->cameras, mesh->camera_count, (uint64_t)mesh->camera_count + 1));
     KD_TRY(KD_RESERVE(made.name, strlen(name) + 1));
     memcpy(made.name, name, strlen(name) + 1);
-    into->cameras[into->camera_count++] = made;
+    mesh->cameras[mesh->camera_count++] = made;
     return KD_OK;
 }
 
 /* --- lights ----------------------------------------------------------------------------------- */
 
-static double watts_a_lumen(const gltf_file *of) {
-    return gltf_is_blenders(of) ? 1 / blender_lumens_a_watt : 1;
+static double watts_a_lumen(const gltf_file *gltf) {
+    return gltf_is_blenders(gltf) ? 1 / blender_lumens_a_watt : 1;
 }
 
-static kd_status spot_read(gltf_file *of, const json_place *at, const cJSON *from, light *out) {
+static kd_status spot_read(gltf_file *gltf, const json_place *at, const cJSON *json, light *out) {
     const cJSON *spot = NULL;
     const json_place place = json_place_key(at, "spot");
     double inner = 0, outer = pi / 4;
-    KD_TRY(gltf_inner(of, at, from, "spot", false, &spot));
+    KD_TRY(gltf_inner(gltf, at, json, "spot", false, &spot));
     if (spot) {
-        KD_TRY(gltf_number(of, &place, spot, "innerConeAngle", 0, pi / 2, &inner));
-        KD_TRY(gltf_number(of, &place, spot, "outerConeAngle", 0, pi / 2 + 1e-6, &outer));
+        KD_TRY(gltf_number(gltf, &place, spot, "innerConeAngle", 0, pi / 2, &inner));
+        KD_TRY(gltf_number(gltf, &place, spot, "outerConeAngle", 0, pi / 2 + 1e-6, &outer));
     }
     out->cos_inner = (float)cos(inner);
     out->cos_outer = (float)cos(fmax(outer, inner));
@@ -360,55 +360,55 @@ static kd_status spot_read(gltf_file *of, const json_place *at, const cJSON *fro
     return KD_OK;
 }
 
-static kd_status light_read(gltf_file *of, const gltf_placement *from, light *out) {
+static kd_status light_read(gltf_file *gltf, const gltf_node *node, light *out) {
     static const struct {
         const char *name;
         light_kind kind;
     } kinds[] = {{"point", LIGHT_POINT}, {"spot", LIGHT_SPOT}, {"directional", LIGHT_DIRECTIONAL}};
-    const json_place at = gltf_place(of, GLTF_LIGHTS, from->light);
-    const cJSON *item = gltf_item(of, GLTF_LIGHTS, from->light);
+    const json_place at = gltf_place(gltf, GLTF_LIGHTS, node->light);
+    const cJSON *item = gltf_item(gltf, GLTF_LIGHTS, node->light);
     const char *type = "";
     double intensity = 1;
     vec3 colour = vec3_all(1);
-    KD_TRY(gltf_text(of, &at, item, "type", &type));
-    KD_TRY(gltf_number(of, &at, item, "intensity", 0, 1e30, &intensity));
-    KD_TRY(gltf_colour(of, &at, item, "color", &colour));
+    KD_TRY(gltf_text(gltf, &at, item, "type", &type));
+    KD_TRY(gltf_number(gltf, &at, item, "intensity", 0, 1e30, &intensity));
+    KD_TRY(gltf_colour(gltf, &at, item, "color", &colour));
     out->kind = -1;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; ++i)
         if (strcmp(type, kinds[i].name) == 0) out->kind = (int32_t)kinds[i].kind;
     if (out->kind < 0)
-        return gltf_fail(of, "bad-value", &at,
+        return gltf_fail(gltf, "bad-value", &at,
                          "found the type \"%.20s\", expected point, spot or directional", type);
-    if (out->kind == LIGHT_SPOT) KD_TRY(spot_read(of, &at, item, out));
-    out->position = place_of(&from->world);
-    out->direction = way_of(&from->world, 0, 0, -1);
-    out->emitted = vec3_scale(colour, (float)(intensity * watts_a_lumen(of)));
+    if (out->kind == LIGHT_SPOT) KD_TRY(spot_read(gltf, &at, item, out));
+    out->position = place_of(&node->world);
+    out->direction = axis_of(&node->world, 0, 0, -1);
+    out->emitted = vec3_scale(colour, (float)(intensity * watts_a_lumen(gltf)));
     return KD_OK;
 }
 
-static kd_status light_add(gltf_file *of, const gltf_placement *from, mesh *into) {
+static kd_status light_add(gltf_file *gltf, const gltf_node *node, mesh *mesh) {
     light made;
     memset(&made, 0, sizeof made);
     made.triangle = KD_NONE;
-    KD_TRY(light_read(of, from, &made));
-    const json_place at = gltf_place(of, GLTF_LIGHTS, from->light);
+    KD_TRY(light_read(gltf, node, &made));
+    const json_place at = gltf_place(gltf, GLTF_LIGHTS, node->light);
     const bool usable = vec3_is_finite(made.position) && vec3_is_finite(made.emitted) &&
                         (made.kind == LIGHT_POINT || !vec3_is_zero(made.direction));
     if (!usable) {
-        gltf_warn(of, "bad-value", &at,
+        gltf_warn(gltf, "bad-value", &at,
                   "found a node whose transform is singular or not finite; its light is ignored");
         return KD_OK;
     }
-    KD_TRY(KD_GROW(into->lights, into->light_count, (uint64_t)into->light_count + 1));
-    into->lights[into->light_count++] = made;
+    KD_TRY(KD_GROW(mesh->lights, mesh->light_count, (uint64_t)mesh->light_count + 1));
+    mesh->lights[mesh->light_count++] = made;
     return KD_OK;
 }
 
-kd_status gltf_stage_read(gltf_file *of, const gltf_nodes *nodes, mesh *into) {
+kd_status gltf_stage_read(gltf_file *gltf, const gltf_nodes *nodes, mesh *mesh) {
     for (uint32_t i = 0; i < nodes->count; ++i) {
-        const gltf_placement *placed = &nodes->placed[i];
-        if (placed->camera != KD_NONE) KD_TRY(camera_add(of, placed, into));
-        if (placed->light != KD_NONE) KD_TRY(light_add(of, placed, into));
+        const gltf_node *node = &nodes->list[i];
+        if (node->camera != KD_NONE) KD_TRY(camera_add(gltf, node, mesh));
+        if (node->light != KD_NONE) KD_TRY(light_add(gltf, node, mesh));
     }
     return KD_OK;
 }

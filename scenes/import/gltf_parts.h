@@ -6,19 +6,19 @@
 
 /* --- gltf_nodes.c: all nodes of the scene, parents before children --- */
 
-typedef struct gltf_placement {
+typedef struct gltf_node {
     uint32_t node, mesh, skin, camera, light; /* what the node refers to; KD_NONE if absent */
     transform world;
-} gltf_placement;
+} gltf_node;
 
 typedef struct gltf_nodes {
-    gltf_placement *placed; /* owned */
+    gltf_node *list; /* owned */
     uint32_t count;
-    /* index in `placed` of each node, KD_NONE if it is not in the scene; owned */
-    uint32_t *placement_of;
+    /* index in `list` of each node, KD_NONE if it is not in the scene; owned */
+    uint32_t *list_index_of;
 } gltf_nodes;
 
-kd_status gltf_nodes_place(gltf_file *of, gltf_nodes *out);
+kd_status gltf_nodes_place(gltf_file *gltf, gltf_nodes *out);
 void gltf_nodes_close(gltf_nodes *owned);
 
 /* --- gltf_primitive.c: skins --- */
@@ -28,14 +28,14 @@ typedef struct gltf_skin {
     uint32_t bone_count;
 } gltf_skin;
 
-kd_status gltf_skin_open(gltf_file *of, const gltf_nodes *nodes, uint32_t skin, gltf_skin *out);
+kd_status gltf_skin_open(gltf_file *gltf, const gltf_nodes *nodes, uint32_t skin, gltf_skin *out);
 void gltf_skin_close(gltf_skin *owned); /* accepts a zeroed struct */
 /* Blends the transforms of the four joints of a vertex by its weights. */
-transform gltf_skin_at(const gltf_skin *of, const float joints[4], const float weights[4]);
+transform gltf_skin_at(const gltf_skin *skin, const float joints[4], const float weights[4]);
 
 /* --- gltf_nodes.c: cameras and lights --- */
 
-kd_status gltf_stage_read(gltf_file *of, const gltf_nodes *nodes, mesh *into);
+kd_status gltf_stage_read(gltf_file *gltf, const gltf_nodes *nodes, mesh *mesh);
 
 /* --- gltf_materials.c, gltf_textures.c -------------------------------------------------------- */
 
@@ -56,27 +56,27 @@ typedef struct gltf_materials {
     uint32_t image_count;
 } gltf_materials;
 
-kd_status gltf_materials_read(gltf_file *of, gltf_materials *out);
+kd_status gltf_materials_read(gltf_file *gltf, gltf_materials *out);
 void gltf_materials_close(gltf_materials *owned);
 
 /* State while reading one material. */
 typedef struct gltf_surface {
-    gltf_file *of;
+    gltf_file *gltf;
     gltf_materials *all;
-    const cJSON *from;
+    const cJSON *json;
     json_place place;
-    mesh_material *to;
+    mesh_material *material;
     uint32_t texcoord; /* TEXCOORD set of its maps; KD_NONE: no map so far */
     uint32_t second;   /* second TEXCOORD set; KD_NONE: none so far */
 } gltf_surface;
 
 /* Sets the map `map` to the image of the texture that `key` of `object` refers to, if it exists. */
-kd_status gltf_map_read(gltf_surface *to, const json_place *at, const cJSON *object,
+kd_status gltf_map_read(gltf_surface *surface, const json_place *at, const cJSON *object,
                         const char *key, mesh_map map, mesh_channel channel);
 /* Sets `map` to the image of another map of the material, but with a different channel. */
-kd_status gltf_map_copy(gltf_surface *to, mesh_map from, mesh_map map, mesh_channel channel);
+kd_status gltf_map_copy(gltf_surface *surface, mesh_map from, mesh_map map, mesh_channel channel);
 /* Reads all extensions of a material. */
-kd_status gltf_layers_read(gltf_surface *to);
+kd_status gltf_layers_read(gltf_surface *surface);
 
 /* --- gltf_primitive.c: the properties of a primitive, without its data --- */
 
@@ -94,8 +94,8 @@ typedef struct gltf_primitive {
     uint32_t first_draw;     /* KD_NONE: no node refers to it */
 } gltf_primitive;
 
-kd_status gltf_primitive_read(gltf_file *of, const gltf_materials *materials, const json_place *at,
-                              const cJSON *from, gltf_primitive *out);
+kd_status gltf_primitive_read(gltf_file *gltf, const gltf_materials *materials,
+                              const json_place *at, const cJSON *json, gltf_primitive *out);
 
 typedef struct gltf_numbers_read { /* Data of a primitive. Owned; NULL if absent. */
     float *positions, *normals, *texcoords, *second, *tangents, *colours, *joints, *weights;
@@ -105,13 +105,13 @@ typedef struct gltf_numbers_read { /* Data of a primitive. Owned; NULL if absent
 /* --- gltf_primitive.c: Draco compression --- */
 
 /* Decodes a primitive; `at` is its JSON path. */
-kd_status gltf_draco_read(gltf_file *of, const json_place *at, const gltf_primitive *from,
+kd_status gltf_draco_read(gltf_file *gltf, const json_place *at, const gltf_primitive *primitive,
                           gltf_numbers_read *out);
 
 /* --- gltf_primitive.c: morph targets, applied with the weights of the mesh --- */
 
-kd_status gltf_morphs_apply(gltf_file *of, const json_place *at, const gltf_primitive *from,
-                            gltf_numbers_read *to);
+kd_status gltf_morphs_apply(gltf_file *gltf, const json_place *at, const gltf_primitive *primitive,
+                            gltf_numbers_read *read);
 
 /* --- gltf_shapes.c: instanced meshes --- */
 
@@ -128,20 +128,20 @@ typedef struct gltf_shapes {
 } gltf_shapes;
 
 /* Finds no shapes unless obj_options.keep_parts is set. */
-kd_status gltf_shapes_find(gltf_file *of, const gltf_nodes *nodes, gltf_shapes *out);
+kd_status gltf_shapes_find(gltf_file *gltf, const gltf_nodes *nodes, gltf_shapes *out);
 void gltf_shapes_close(gltf_shapes *owned);
 /* Adds the instances to the mesh, which has its parts already. */
-kd_status gltf_shapes_put(const gltf_shapes *from, const gltf_nodes *nodes, mesh *into);
+kd_status gltf_shapes_put(const gltf_shapes *shapes, const gltf_nodes *nodes, mesh *mesh);
 /* Merges equal positions within each part and within the rest. Positions that are not finite,
    which no triangle uses any more, are set to 0; *unusable is set if there are any. */
-kd_status gltf_places_weld(mesh *of, bool *unusable);
+kd_status gltf_places_weld(mesh *mesh, bool *unusable);
 /* Updates the ranges of the parts for the removal of unusable triangles. */
-void gltf_parts_recount(mesh *of);
+void gltf_parts_recount(mesh *mesh);
 
 /* --- gltf_meshes.c --- */
 
-/* Reads all meshes that the nodes refer to into `into`, which takes ownership of the materials. */
-kd_status gltf_meshes_read(gltf_file *of, const gltf_nodes *nodes, gltf_materials *materials,
-                           mesh *into);
+/* Reads all meshes that the nodes refer to into `mesh`, which takes ownership of the materials. */
+kd_status gltf_meshes_read(gltf_file *gltf, const gltf_nodes *nodes, gltf_materials *materials,
+                           mesh *mesh);
 
 #endif

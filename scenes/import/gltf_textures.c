@@ -11,13 +11,13 @@ enum { WRAP_HOLD = 33071, WRAP_MIRROR = 33648, WRAP_REPEAT = 10497, WHERE_BYTES 
 /* --- images ----------------------------------------------------------------------------------- */
 
 /* Takes ownership of `owned` if it is not NULL; otherwise copies `from`. */
-static kd_status picture_add(gltf_surface *to, uint32_t image, unsigned char *owned,
+static kd_status picture_add(gltf_surface *surface, uint32_t image, unsigned char *owned,
                              gltf_bytes from) {
-    gltf_materials *all = to->all;
+    gltf_materials *all = surface->all;
     char name[WHERE_BYTES];
     mesh_picture made = {NULL, owned, from.count};
     kd_status status = KD_OK;
-    snprintf(name, sizeof name, "%s: images[%u]", to->of->path, image);
+    snprintf(name, sizeof name, "%s: images[%u]", surface->gltf->path, image);
     KD_TRY_GOTO(KD_GROW(all->pictures, all->picture_count, (uint64_t)all->picture_count + 1));
     if (!made.bytes) {
         KD_TRY_GOTO(KD_RESERVE(made.bytes, from.count));
@@ -43,62 +43,62 @@ static const char *foreign_kind(gltf_bytes from) {
     return NULL;
 }
 
-static kd_status image_from_file(gltf_surface *to, uint32_t image, const json_place *at,
+static kd_status image_from_file(gltf_surface *surface, uint32_t image, const json_place *at,
                                  const char *uri) {
-    char **path = &to->all->image_paths[image];
-    KD_TRY(gltf_uri_path(to->of, at, uri, path));
+    char **path = &surface->all->image_paths[image];
+    KD_TRY(gltf_uri_path(surface->gltf, at, uri, path));
     if (file_is_there(*path)) return KD_OK;
     memory_free(*path);
     *path = NULL;
-    gltf_warn(to->of, "missing-texture", at, "found the texture \"%.60s\", but no such file exists",
-              uri);
+    gltf_warn(surface->gltf, "missing-texture", at,
+              "found the texture \"%.60s\", but no such file exists", uri);
     return KD_OK;
 }
 
-static kd_status image_from_bytes(gltf_surface *to, uint32_t image, const json_place *at,
+static kd_status image_from_bytes(gltf_surface *surface, uint32_t image, const json_place *at,
                                   unsigned char *owned, gltf_bytes from) {
     const char *kind = foreign_kind(from);
     if (kind) {
         memory_free(owned);
-        gltf_warn(to->of, "unusable-texture", at,
+        gltf_warn(surface->gltf, "unusable-texture", at,
                   "found an image in %s, expected PNG or JPEG; it is ignored", kind);
         return KD_OK;
     }
-    return picture_add(to, image, owned, from);
+    return picture_add(surface, image, owned, from);
 }
 
-static kd_status image_find(gltf_surface *to, uint32_t image) {
-    gltf_file *of = to->of;
-    const json_place at = gltf_place(of, GLTF_IMAGES, image);
+static kd_status image_find(gltf_surface *surface, uint32_t image) {
+    gltf_file *gltf = surface->gltf;
+    const json_place at = gltf_place(gltf, GLTF_IMAGES, image);
     const json_place uri_at = json_place_key(&at, "uri");
-    const cJSON *from = gltf_item(of, GLTF_IMAGES, image);
+    const cJSON *from = gltf_item(gltf, GLTF_IMAGES, image);
     const char *uri = NULL;
     uint32_t view = KD_NONE, stride = 0;
     unsigned char *owned = NULL;
     gltf_bytes bytes = {NULL, 0};
-    KD_TRY(gltf_text(of, &at, from, "uri", &uri));
-    KD_TRY(gltf_index(of, &at, from, "bufferView", GLTF_VIEWS, &view));
+    KD_TRY(gltf_text(gltf, &at, from, "uri", &uri));
+    KD_TRY(gltf_index(gltf, &at, from, "bufferView", GLTF_VIEWS, &view));
     if (view != KD_NONE) {
-        KD_TRY(gltf_view_bytes(of, view, &bytes, &stride));
-        return image_from_bytes(to, image, &at, NULL, bytes);
+        KD_TRY(gltf_view_bytes(gltf, view, &bytes, &stride));
+        return image_from_bytes(surface, image, &at, NULL, bytes);
     }
-    if (uri && !gltf_uri_is_data(uri)) return image_from_file(to, image, &uri_at, uri);
+    if (uri && !gltf_uri_is_data(uri)) return image_from_file(surface, image, &uri_at, uri);
     if (!uri)
-        return gltf_fail(of, "bad-value", &at,
+        return gltf_fail(gltf, "bad-value", &at,
                          "found neither `uri` nor `bufferView`, expected one");
-    KD_TRY(gltf_uri_decode(of, &uri_at, uri, &owned, &bytes.count));
+    KD_TRY(gltf_uri_decode(gltf, &uri_at, uri, &owned, &bytes.count));
     bytes.bytes = owned;
-    return image_from_bytes(to, image, &at, owned, bytes);
+    return image_from_bytes(surface, image, &at, owned, bytes);
 }
 
 /* --- textures --------------------------------------------------------------------------------- */
 
-static kd_status wrap_read(gltf_file *of, const json_place *at, const cJSON *sampler,
+static kd_status wrap_read(gltf_file *gltf, const json_place *at, const cJSON *sampler,
                            const char *key, uint8_t *wrap) {
     uint64_t said = WRAP_REPEAT;
-    KD_TRY(gltf_count(of, at, sampler, key, &said));
+    KD_TRY(gltf_count(gltf, at, sampler, key, &said));
     if (said != WRAP_REPEAT && said != WRAP_HOLD && said != WRAP_MIRROR)
-        return gltf_fail(of, "bad-value", at, "found the %s %llu, expected 33071, 33648 or 10497",
+        return gltf_fail(gltf, "bad-value", at, "found the %s %llu, expected 33071, 33648 or 10497",
                          key, (unsigned long long)said);
     *wrap = said == WRAP_HOLD     ? TEXTURE_HOLD
             : said == WRAP_MIRROR ? TEXTURE_MIRROR
@@ -107,50 +107,52 @@ static kd_status wrap_read(gltf_file *of, const json_place *at, const cJSON *sam
 }
 
 /* Warns of alternative images in formats that cannot be decoded. */
-static kd_status others_tell(gltf_file *of, const json_place *at, const cJSON *from, bool has_one) {
+static kd_status others_tell(gltf_file *gltf, const json_place *at, const cJSON *json,
+                             bool has_one) {
     static const char *const names[2][2] = {{"KHR_texture_basisu", "KTX2"},
                                             {"EXT_texture_webp", "WebP"}};
     for (int i = 0; i < 2; ++i) {
         const cJSON *other = NULL;
-        KD_TRY(gltf_extension(of, at, from, names[i][0], &other));
+        KD_TRY(gltf_extension(gltf, at, json, names[i][0], &other));
         if (other)
-            gltf_warn(of, "unusable-texture", at, "found an image in %s, which is not supported%s",
-                      names[i][1], has_one ? "; the alternative is used" : "; it is ignored");
+            gltf_warn(gltf, "unusable-texture", at,
+                      "found an image in %s, which is not supported%s", names[i][1],
+                      has_one ? "; the alternative is used" : "; it is ignored");
     }
     return KD_OK;
 }
 
 /* Sets *image to the image of a texture, or KD_NONE if none can be used, and the wrap modes. */
-static kd_status texture_read(gltf_surface *to, uint32_t texture, uint32_t *image,
+static kd_status texture_read(gltf_surface *surface, uint32_t texture, uint32_t *image,
                               mesh_map_form *form) {
-    gltf_file *of = to->of;
-    const json_place at = gltf_place(of, GLTF_TEXTURES, texture);
-    const cJSON *from = gltf_item(of, GLTF_TEXTURES, texture);
+    gltf_file *gltf = surface->gltf;
+    const json_place at = gltf_place(gltf, GLTF_TEXTURES, texture);
+    const cJSON *from = gltf_item(gltf, GLTF_TEXTURES, texture);
     uint32_t sampler = KD_NONE;
-    KD_TRY(gltf_index(of, &at, from, "source", GLTF_IMAGES, image));
-    KD_TRY(gltf_index(of, &at, from, "sampler", GLTF_SAMPLERS, &sampler));
-    KD_TRY(others_tell(of, &at, from, *image != KD_NONE));
+    KD_TRY(gltf_index(gltf, &at, from, "source", GLTF_IMAGES, image));
+    KD_TRY(gltf_index(gltf, &at, from, "sampler", GLTF_SAMPLERS, &sampler));
+    KD_TRY(others_tell(gltf, &at, from, *image != KD_NONE));
     if (sampler == KD_NONE) return KD_OK;
-    const json_place sampler_at = gltf_place(of, GLTF_SAMPLERS, sampler);
-    const cJSON *wraps = gltf_item(of, GLTF_SAMPLERS, sampler);
-    KD_TRY(wrap_read(of, &sampler_at, wraps, "wrapS", &form->wrap[0]));
-    KD_TRY(wrap_read(of, &sampler_at, wraps, "wrapT", &form->wrap[1]));
+    const json_place sampler_at = gltf_place(gltf, GLTF_SAMPLERS, sampler);
+    const cJSON *wraps = gltf_item(gltf, GLTF_SAMPLERS, sampler);
+    KD_TRY(wrap_read(gltf, &sampler_at, wraps, "wrapS", &form->wrap[0]));
+    KD_TRY(wrap_read(gltf, &sampler_at, wraps, "wrapT", &form->wrap[1]));
     return KD_OK;
 }
 
 /* Converts KHR_texture_transform, which scales, rotates counter-clockwise, then offsets, with v
    pointing down; here v points up. */
-static kd_status transform_read(gltf_surface *to, const json_place *at, const cJSON *info,
+static kd_status transform_read(gltf_surface *surface, const json_place *at, const cJSON *info,
                                 mesh_map_form *form, uint64_t *texcoord) {
     const cJSON *moved = NULL;
     double offset[2] = {0, 0}, scale[2] = {1, 1}, turn = 0;
-    const double most = 1e6;
-    KD_TRY(gltf_extension(to->of, at, info, "KHR_texture_transform", &moved));
+    const double maximum = 1e6;
+    KD_TRY(gltf_extension(surface->gltf, at, info, "KHR_texture_transform", &moved));
     if (moved) {
-        KD_TRY(gltf_numbers(to->of, at, moved, "offset", 2, offset, NULL));
-        KD_TRY(gltf_numbers(to->of, at, moved, "scale", 2, scale, NULL));
-        KD_TRY(gltf_number(to->of, at, moved, "rotation", -most, most, &turn));
-        KD_TRY(gltf_count(to->of, at, moved, "texCoord", texcoord));
+        KD_TRY(gltf_numbers(surface->gltf, at, moved, "offset", 2, offset, NULL));
+        KD_TRY(gltf_numbers(surface->gltf, at, moved, "scale", 2, scale, NULL));
+        KD_TRY(gltf_number(surface->gltf, at, moved, "rotation", -maximum, maximum, &turn));
+        KD_TRY(gltf_count(surface->gltf, at, moved, "texCoord", texcoord));
     }
     const double c = cos(turn), s = sin(turn);
     const double m[2][3] = {{c * scale[0], s * scale[1], offset[0]},
@@ -164,27 +166,27 @@ static kd_status transform_read(gltf_surface *to, const json_place *at, const cJ
     form->offset[1] = (float)(1 - m[1][1] - m[1][2]);
     for (int i = 0; i < 2; ++i)
         if (!isfinite(form->scale[i]) || !isfinite(form->shear[i]) || !isfinite(form->offset[i]))
-            return gltf_fail(to->of, "bad-value", at,
+            return gltf_fail(surface->gltf, "bad-value", at,
                              "found a texture transform that is not finite");
     return KD_OK;
 }
 
 /* --- maps ------------------------------------------------------------------------------------- */
 
-static kd_status path_give(gltf_surface *to, uint32_t image, mesh_map map) {
-    gltf_materials *all = to->all;
-    char **path = mesh_material_map(to->to, map);
+static kd_status path_give(gltf_surface *surface, uint32_t image, mesh_map map) {
+    gltf_materials *all = surface->all;
+    char **path = mesh_material_map(surface->material, map);
     if (!all->image_paths[image] && !all->image_missing[image]) {
-        KD_TRY(image_find(to, image));
+        KD_TRY(image_find(surface, image));
         all->image_missing[image] = !all->image_paths[image];
     }
     if (all->image_paths[image] && !*path) KD_TRY(text_copy(path, all->image_paths[image]));
     return KD_OK;
 }
 
-kd_status gltf_map_read(gltf_surface *to, const json_place *at, const cJSON *object,
+kd_status gltf_map_read(gltf_surface *surface, const json_place *at, const cJSON *object,
                         const char *key, mesh_map map, mesh_channel channel) {
-    gltf_file *of = to->of;
+    gltf_file *gltf = surface->gltf;
     const cJSON *info = NULL;
     const json_place place = json_place_key(at, key);
     mesh_map_form form;
@@ -192,34 +194,35 @@ kd_status gltf_map_read(gltf_surface *to, const json_place *at, const cJSON *obj
     uint64_t texcoord = 0;
     memset(&form, 0, sizeof form);
     form.channel = (uint8_t)channel;
-    KD_TRY(gltf_inner(of, at, object, key, false, &info));
+    KD_TRY(gltf_inner(gltf, at, object, key, false, &info));
     if (!info) return KD_OK;
-    KD_TRY(gltf_index(of, &place, info, "index", GLTF_TEXTURES, &texture));
-    if (texture == KD_NONE) return gltf_fail(of, "bad-value", &place, "`index` is missing");
-    KD_TRY(gltf_count(of, &place, info, "texCoord", &texcoord));
-    KD_TRY(transform_read(to, &place, info, &form, &texcoord));
-    KD_TRY(texture_read(to, texture, &image, &form));
+    KD_TRY(gltf_index(gltf, &place, info, "index", GLTF_TEXTURES, &texture));
+    if (texture == KD_NONE) return gltf_fail(gltf, "bad-value", &place, "`index` is missing");
+    KD_TRY(gltf_count(gltf, &place, info, "texCoord", &texcoord));
+    KD_TRY(transform_read(surface, &place, info, &form, &texcoord));
+    KD_TRY(texture_read(surface, texture, &image, &form));
     if (image == KD_NONE) return KD_OK;
-    if (to->texcoord == KD_NONE) to->texcoord = texcoord < 64 ? (uint32_t)texcoord : 0;
-    form.second = to->texcoord != texcoord;
-    if (form.second && to->second == KD_NONE) to->second = texcoord < 64 ? (uint32_t)texcoord : 0;
-    if (form.second && to->second != texcoord) {
-        gltf_warn(of, "unsupported", &place,
+    if (surface->texcoord == KD_NONE) surface->texcoord = texcoord < 64 ? (uint32_t)texcoord : 0;
+    form.second = surface->texcoord != texcoord;
+    if (form.second && surface->second == KD_NONE)
+        surface->second = texcoord < 64 ? (uint32_t)texcoord : 0;
+    if (form.second && surface->second != texcoord) {
+        gltf_warn(gltf, "unsupported", &place,
                   "found TEXCOORD_%llu, but other maps of the material use TEXCOORD_%u and "
                   "TEXCOORD_%u; it is ignored",
-                  (unsigned long long)texcoord, to->texcoord, to->second);
+                  (unsigned long long)texcoord, surface->texcoord, surface->second);
         return KD_OK;
     }
-    to->to->forms[map] = form;
-    KD_TRY(path_give(to, image, map));
+    surface->material->forms[map] = form;
+    KD_TRY(path_give(surface, image, map));
     return KD_OK;
 }
 
-kd_status gltf_map_copy(gltf_surface *to, mesh_map from, mesh_map map, mesh_channel channel) {
-    const char *path = *mesh_material_map(to->to, from);
-    char **copy = mesh_material_map(to->to, map);
+kd_status gltf_map_copy(gltf_surface *surface, mesh_map from, mesh_map map, mesh_channel channel) {
+    const char *path = *mesh_material_map(surface->material, from);
+    char **copy = mesh_material_map(surface->material, map);
     if (!path || *copy) return KD_OK;
-    to->to->forms[map] = to->to->forms[from];
-    to->to->forms[map].channel = (uint8_t)channel;
+    surface->material->forms[map] = surface->material->forms[from];
+    surface->material->forms[map].channel = (uint8_t)channel;
     return text_copy(copy, path);
 }

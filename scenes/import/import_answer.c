@@ -14,84 +14,85 @@ typedef struct answer_head {
 
 /* --- writing --------------------------------------------------------------------------------- */
 
-static bool put(FILE *to, const void *bytes, size_t count) {
-    return count == 0 || fwrite(bytes, 1, count, to) == count;
+static bool put(FILE *file, const void *bytes, size_t count) {
+    return count == 0 || fwrite(bytes, 1, count, file) == count;
 }
 
-static bool name_put(FILE *to, const char *name) {
+static bool name_put(FILE *file, const char *name) {
     const int32_t bytes = name ? (int32_t)strnlen(name, NAME_BYTES) : NO_NAME;
-    return put(to, &bytes, sizeof bytes) && (!name || put(to, name, (size_t)bytes));
+    return put(file, &bytes, sizeof bytes) && (!name || put(file, name, (size_t)bytes));
 }
 
-static bool material_put(FILE *to, const mesh_material *from) {
-    mesh_material copy = *from;
-    bool written = put(to, &copy.record, sizeof copy.record) &&
-                   put(to, &copy.layers, sizeof copy.layers) &&
-                   put(to, copy.map_scale, sizeof copy.map_scale) &&
-                   put(to, copy.map_offset, sizeof copy.map_offset) &&
-                   put(to, &copy.map_clamp, sizeof copy.map_clamp) && name_put(to, copy.name);
+static bool material_put(FILE *file, const mesh_material *material) {
+    mesh_material copy = *material;
+    bool written = put(file, &copy.record, sizeof copy.record) &&
+                   put(file, &copy.layers, sizeof copy.layers) &&
+                   put(file, copy.map_scale, sizeof copy.map_scale) &&
+                   put(file, copy.map_offset, sizeof copy.map_offset) &&
+                   put(file, &copy.map_clamp, sizeof copy.map_clamp) && name_put(file, copy.name);
     for (int map = 0; map < MESH_MAPS_PLAIN && written; ++map)
-        written = name_put(to, *mesh_material_map(&copy, (mesh_map)map));
+        written = name_put(file, *mesh_material_map(&copy, (mesh_map)map));
     return written;
 }
 
-bool import_answer_write(FILE *to, kd_status status, const char *error, const char *warnings,
-                         const mesh *from) {
+bool import_answer_write(FILE *file, kd_status status, const char *error, const char *warnings,
+                         const mesh *mesh) {
     answer_head head = {.magic = magic, .status = (uint32_t)status};
     head.error_bytes = status == KD_OK ? 0 : (uint32_t)strnlen(error, ERROR_BYTES - 1);
     head.warning_bytes = warnings ? (uint32_t)strnlen(warnings, WARNING_BYTES - 1) : 0;
     if (status == KD_OK) {
-        head.positions = from->position_count;
-        head.normals = from->normal_count;
-        head.texcoords = from->texcoord_count;
-        head.triangles = from->triangle_count;
-        head.materials = from->material_count;
-        head.faces = from->face_count;
-        head.has_normal_indices = from->normal_indices != NULL;
-        head.has_texcoord_indices = from->texcoord_indices != NULL;
+        head.positions = mesh->position_count;
+        head.normals = mesh->normal_count;
+        head.texcoords = mesh->texcoord_count;
+        head.triangles = mesh->triangle_count;
+        head.materials = mesh->material_count;
+        head.faces = mesh->face_count;
+        head.has_normal_indices = mesh->normal_indices != NULL;
+        head.has_texcoord_indices = mesh->texcoord_indices != NULL;
     }
-    bool written = put(to, &head, sizeof head) && put(to, error, head.error_bytes) &&
-                   put(to, warnings, head.warning_bytes);
+    bool written = put(file, &head, sizeof head) && put(file, error, head.error_bytes) &&
+                   put(file, warnings, head.warning_bytes);
     if (!written || status != KD_OK) return written;
     const size_t corners = 3 * (size_t)head.triangles * sizeof(uint32_t);
-    written = put(to, from->positions, head.positions * sizeof(vec3)) &&
-              put(to, from->normals, head.normals * sizeof(vec3)) &&
-              put(to, from->texcoords, head.texcoords * sizeof(vec2)) &&
-              put(to, from->triangles, corners) &&
-              put(to, from->normal_indices, from->normal_indices ? corners : 0) &&
-              put(to, from->texcoord_indices, from->texcoord_indices ? corners : 0) &&
-              put(to, from->triangle_materials, head.triangles * sizeof(uint32_t));
+    written = put(file, mesh->positions, head.positions * sizeof(vec3)) &&
+              put(file, mesh->normals, head.normals * sizeof(vec3)) &&
+              put(file, mesh->texcoords, head.texcoords * sizeof(vec2)) &&
+              put(file, mesh->triangles, corners) &&
+              put(file, mesh->normal_indices, mesh->normal_indices ? corners : 0) &&
+              put(file, mesh->texcoord_indices, mesh->texcoord_indices ? corners : 0) &&
+              put(file, mesh->triangle_materials, head.triangles * sizeof(uint32_t));
     for (uint32_t i = 0; i < head.materials && written; ++i)
-        written = material_put(to, &from->materials[i]);
-    return written && put(to, &magic, sizeof magic);
+        written = material_put(file, &mesh->materials[i]);
+    return written && put(file, &magic, sizeof magic);
 }
 
 /* --- reading --------------------------------------------------------------------------------- */
 
 typedef struct answer_reader {
-    mesh *into;
+    struct mesh *mesh;
     const char *path;
     import_source source;
     void *context;
     uint64_t left; /* remaining allocation limit, in bytes */
 } answer_reader;
 
-static kd_status unsound(const answer_reader *from, const char *what) {
-    KD_FAIL(KD_ERROR_INPUT, "%s: kandela-import sent invalid data: %s", from->path, what);
+static kd_status unsound(const answer_reader *reader, const char *message) {
+    KD_FAIL(KD_ERROR_INPUT, "%s: kandela-import sent invalid data: %s", reader->path, message);
 }
 
-static kd_status take(answer_reader *from, void *to, uint64_t bytes) {
-    if (bytes) KD_TRY(from->source(from->context, to, bytes));
+static kd_status take(answer_reader *reader, void *to, uint64_t bytes) {
+    if (bytes) KD_TRY(reader->source(reader->context, to, bytes));
     return KD_OK;
 }
 
 /* Allocates and reads an array; NULL if `count` is 0. */
-static kd_status array_take(answer_reader *from, void **array, uint64_t count, size_t item_bytes) {
+static kd_status array_take(answer_reader *reader, void **array, uint64_t count,
+                            size_t item_bytes) {
     if (count == 0) return KD_OK;
-    if (count > from->left / item_bytes) return unsound(from, "more than its memory limit");
-    from->left -= count * item_bytes;
+    if (count > reader->left / item_bytes) return unsound(reader, "more than its memory limit");
+    reader->left -= count * item_bytes;
     KD_TRY(memory_reserve(array, count, item_bytes));
-    KD_TRY(take(from, *array, count * item_bytes));
+    KD_TRY(take(reader, *array, count * item_bytes));
     return KD_OK;
 }
 
@@ -101,15 +102,15 @@ static void text_clean(char *text) {
         if ((unsigned char)*c < ' ' || *c == 127) *c = '?';
 }
 
-static kd_status words_take(answer_reader *from, const answer_head *head) {
+static kd_status words_take(answer_reader *reader, const answer_head *head) {
     char error[ERROR_BYTES] = "", *warnings = NULL, *save = NULL;
     if (head->error_bytes >= ERROR_BYTES || head->warning_bytes >= WARNING_BYTES)
-        return unsound(from, "an unterminated message");
-    KD_TRY(take(from, error, head->error_bytes));
+        return unsound(reader, "an unterminated message");
+    KD_TRY(take(reader, error, head->error_bytes));
     error[head->error_bytes] = '\0';
     text_clean(error);
     KD_TRY(KD_RESERVE(warnings, head->warning_bytes + 1));
-    const kd_status status = take(from, warnings, head->warning_bytes);
+    const kd_status status = take(reader, warnings, head->warning_bytes);
     if (status == KD_OK) {
         warnings[head->warning_bytes] = '\0';
         for (char *line = strtok_r(warnings, "\n", &save); line;
@@ -124,14 +125,14 @@ static kd_status words_take(answer_reader *from, const answer_head *head) {
     KD_FAIL(head->status == KD_ERROR_MEMORY ? KD_ERROR_MEMORY : KD_ERROR_INPUT, "%s", error);
 }
 
-static kd_status name_take(answer_reader *from, char **name) {
+static kd_status name_take(answer_reader *reader, char **name) {
     int32_t bytes = 0;
-    KD_TRY(take(from, &bytes, sizeof bytes));
+    KD_TRY(take(reader, &bytes, sizeof bytes));
     if (bytes == NO_NAME) return KD_OK;
-    if (bytes < 0 || bytes > NAME_BYTES) return unsound(from, "an unterminated name");
+    if (bytes < 0 || bytes > NAME_BYTES) return unsound(reader, "an unterminated name");
     KD_TRY(KD_RESERVE(*name, (uint64_t)bytes + 1));
     (*name)[bytes] = '\0';
-    KD_TRY(take(from, *name, (uint64_t)bytes));
+    KD_TRY(take(reader, *name, (uint64_t)bytes));
     text_clean(*name);
     return KD_OK;
 }
@@ -172,31 +173,33 @@ static bool layers_take(const principled *read, principled *to) {
     return vec3_is_finite(to->specular_tint) && vec3_is_finite(to->sheen) && to->coat_ior >= 1;
 }
 
-static kd_status material_take(answer_reader *from, mesh_material *to) {
+static kd_status material_take(answer_reader *reader, mesh_material *mesh_material) {
     material read;
     principled layers;
     unsigned char clamp = 0;
-    mesh_material_default(to);
-    KD_TRY(take(from, &read, sizeof read));
-    KD_TRY(take(from, &layers, sizeof layers));
-    KD_TRY(take(from, to->map_scale, sizeof to->map_scale));
-    KD_TRY(take(from, to->map_offset, sizeof to->map_offset));
-    KD_TRY(take(from, &clamp, sizeof clamp));
-    to->map_clamp = clamp != 0;
-    KD_TRY(name_take(from, &to->name));
+    mesh_material_default(mesh_material);
+    KD_TRY(take(reader, &read, sizeof read));
+    KD_TRY(take(reader, &layers, sizeof layers));
+    KD_TRY(take(reader, mesh_material->map_scale, sizeof mesh_material->map_scale));
+    KD_TRY(take(reader, mesh_material->map_offset, sizeof mesh_material->map_offset));
+    KD_TRY(take(reader, &clamp, sizeof clamp));
+    mesh_material->map_clamp = clamp != 0;
+    KD_TRY(name_take(reader, &mesh_material->name));
     for (int map = 0; map < MESH_MAPS_PLAIN; ++map)
-        KD_TRY(name_take(from, mesh_material_map(to, (mesh_map)map)));
-    bool sound = record_take(&read, &to->record) && layers_take(&layers, &to->layers) && to->name;
+        KD_TRY(name_take(reader, mesh_material_map(mesh_material, (mesh_map)map)));
+    bool sound = record_take(&read, &mesh_material->record) &&
+                 layers_take(&layers, &mesh_material->layers) && mesh_material->name;
     for (int k = 0; k < 2; ++k)
-        sound = sound && isfinite(to->map_scale[k]) && isfinite(to->map_offset[k]);
-    return sound ? KD_OK : unsound(from, "a material index out of range");
+        sound = sound && isfinite(mesh_material->map_scale[k]) &&
+                isfinite(mesh_material->map_offset[k]);
+    return sound ? KD_OK : unsound(reader, "a material index out of range");
 }
 
-static kd_status materials_take(answer_reader *from, uint32_t count) {
-    if (count > from->left / sizeof(mesh_material)) return unsound(from, "too many materials");
-    KD_TRY(KD_RESERVE_ZEROED(from->into->materials, count));
-    from->into->material_count = count;
-    for (uint32_t i = 0; i < count; ++i) KD_TRY(material_take(from, &from->into->materials[i]));
+static kd_status materials_take(answer_reader *reader, uint32_t count) {
+    if (count > reader->left / sizeof(mesh_material)) return unsound(reader, "too many materials");
+    KD_TRY(KD_RESERVE_ZEROED(reader->mesh->materials, count));
+    reader->mesh->material_count = count;
+    for (uint32_t i = 0; i < count; ++i) KD_TRY(material_take(reader, &reader->mesh->materials[i]));
     return KD_OK;
 }
 
@@ -207,15 +210,15 @@ static bool indices_are_below(const uint32_t *indices, uint64_t count, uint32_t 
     return true;
 }
 
-static kd_status mesh_judge(const answer_reader *from) {
-    const mesh *read = from->into;
+static kd_status mesh_judge(const answer_reader *reader) {
+    const mesh *read = reader->mesh;
     const uint64_t corners = 3 * (uint64_t)read->triangle_count;
     if (!indices_are_below(read->triangles, corners, read->position_count, false) ||
         !indices_are_below(read->normal_indices, corners, read->normal_count, true) ||
         !indices_are_below(read->texcoord_indices, corners, read->texcoord_count, true) ||
         !indices_are_below(read->triangle_materials, read->triangle_count, read->material_count,
                            false))
-        return unsound(from, "an index out of range");
+        return unsound(reader, "an index out of range");
     bool finite = true;
     for (uint32_t i = 0; i < read->position_count; ++i)
         finite = finite && vec3_is_finite(read->positions[i]);
@@ -223,42 +226,43 @@ static kd_status mesh_judge(const answer_reader *from) {
         finite = finite && vec3_is_finite(read->normals[i]);
     for (uint32_t i = 0; i < read->texcoord_count; ++i)
         finite = finite && isfinite(read->texcoords[i].x) && isfinite(read->texcoords[i].y);
-    return finite ? KD_OK : unsound(from, "a number that is not finite");
+    return finite ? KD_OK : unsound(reader, "a number that is not finite");
 }
 
-static kd_status mesh_take(answer_reader *from, const answer_head *head) {
-    mesh *into = from->into;
+static kd_status mesh_take(answer_reader *reader, const answer_head *head) {
+    mesh *into = reader->mesh;
     const uint64_t corners = 3 * (uint64_t)head->triangles;
     const uint64_t normals = head->has_normal_indices ? corners : 0;
     const uint64_t texcoords = head->has_texcoord_indices ? corners : 0;
     uint64_t last = 0;
-    KD_TRY(array_take(from, (void **)&into->positions, head->positions, sizeof(vec3)));
-    KD_TRY(array_take(from, (void **)&into->normals, head->normals, sizeof(vec3)));
-    KD_TRY(array_take(from, (void **)&into->texcoords, head->texcoords, sizeof(vec2)));
-    KD_TRY(array_take(from, (void **)&into->triangles, corners, sizeof(uint32_t)));
-    KD_TRY(array_take(from, (void **)&into->normal_indices, normals, sizeof(uint32_t)));
-    KD_TRY(array_take(from, (void **)&into->texcoord_indices, texcoords, sizeof(uint32_t)));
-    KD_TRY(array_take(from, (void **)&into->triangle_materials, head->triangles, sizeof(uint32_t)));
+    KD_TRY(array_take(reader, (void **)&into->positions, head->positions, sizeof(vec3)));
+    KD_TRY(array_take(reader, (void **)&into->normals, head->normals, sizeof(vec3)));
+    KD_TRY(array_take(reader, (void **)&into->texcoords, head->texcoords, sizeof(vec2)));
+    KD_TRY(array_take(reader, (void **)&into->triangles, corners, sizeof(uint32_t)));
+    KD_TRY(array_take(reader, (void **)&into->normal_indices, normals, sizeof(uint32_t)));
+    KD_TRY(array_take(reader, (void **)&into->texcoord_indices, texcoords, sizeof(uint32_t)));
+    KD_TRY(
+        array_take(reader, (void **)&into->triangle_materials, head->triangles, sizeof(uint32_t)));
     into->position_count = head->positions;
     into->normal_count = head->normals;
     into->texcoord_count = head->texcoords;
     into->triangle_count = head->triangles;
     into->face_count = head->faces;
-    KD_TRY(materials_take(from, head->materials));
-    KD_TRY(take(from, &last, sizeof last));
-    if (last != magic) return unsound(from, "the end mark is missing");
-    return mesh_judge(from);
+    KD_TRY(materials_take(reader, head->materials));
+    KD_TRY(take(reader, &last, sizeof last));
+    if (last != magic) return unsound(reader, "the end mark is missing");
+    return mesh_judge(reader);
 }
 
-kd_status import_answer_read(mesh *out, const char *path, uint64_t most_bytes, import_source source,
+kd_status import_answer_read(mesh *out, const char *path, uint64_t max_bytes, import_source source,
                              void *context) {
-    answer_reader from = {out, path, source, context, most_bytes};
+    answer_reader from = {out, path, source, context, max_bytes};
     answer_head head;
     memset(out, 0, sizeof *out);
     KD_TRY(take(&from, &head, sizeof head));
-    const uint32_t most = KD_NONE - 1;
-    if (head.magic != magic || head.positions > most || head.triangles > most ||
-        head.normals > most || head.texcoords > most)
+    const uint32_t maximum = KD_NONE - 1;
+    if (head.magic != magic || head.positions > maximum || head.triangles > maximum ||
+        head.normals > maximum || head.texcoords > maximum)
         return unsound(&from, "the header is missing, or the data are too large");
     KD_TRY(words_take(&from, &head));
     const kd_status status = mesh_take(&from, &head);

@@ -41,9 +41,9 @@ static const int allowed[] = {
 /* Allowed without PROT_EXEC. */
 static const int mapping[] = {SYS_mmap, SYS_mprotect};
 
-enum { ROOM = 4 + 2 * sizeof allowed / sizeof *allowed + 5 * 3 + 1 };
+enum { CAPACITY = 4 + 2 * sizeof allowed / sizeof *allowed + 5 * 3 + 1 };
 
-static unsigned short filter_make(struct sock_filter list[ROOM]) {
+static unsigned short filter_make(struct sock_filter list[CAPACITY]) {
     unsigned short count = 0;
     PUT(list, count, LOAD(arch));
     PUT(list, count, IF_EQUAL(MACHINE, 1, 0));
@@ -72,7 +72,7 @@ static unsigned short filter_make(struct sock_filter list[ROOM]) {
 
 bool import_confine(void) {
     const struct rlimit none = {0, 0};
-    struct sock_filter list[ROOM];
+    struct sock_filter list[CAPACITY];
     const struct sock_fprog filter = {filter_make(list), list};
     if (setrlimit(RLIMIT_NOFILE, &none) != 0) return false;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return false;

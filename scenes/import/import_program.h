@@ -18,17 +18,17 @@ typedef struct import_asked {
     const char *library; /* the library that reads it, for messages */
     const char *form;    /* last argument of the program, or NULL */
     uint64_t bytes;      /* size of the file */
-    job *watched;
+    job_control *job;
 } import_asked;
 
-/* Reads the program's answer from `source`. Must allocate at most `most_bytes`. */
-typedef kd_status (*import_taker)(void *to, const char *path, uint64_t most_bytes,
+/* Reads the program's answer from `source`. Must allocate at most `max_bytes`. */
+typedef kd_status (*import_taker)(void *to, const char *path, uint64_t max_bytes,
                                   import_source source, void *from);
 
 /* Runs the program and passes its answer to `take`. Returns KD_ERROR_INPUT if the library crashed
    on the file or took too long, or if the program does not exist; KD_INTERRUPTED soon after the
    job is cancelled; otherwise the status of `take`. Leaves no process or temporary file behind. */
-kd_status import_program_run(const import_asked *asked, import_taker take, void *to);
+kd_status import_program_run(const import_asked *request, import_taker take, void *to);
 
 /* Mesh formats without a reader of their own (readers.h): FBX, COLLADA, OFF, 3DS and so on,
    through assimp. assimp runs in kandela-import, because it crashes, aborts, hangs or exhausts
@@ -39,7 +39,7 @@ kd_status import_program_run(const import_asked *asked, import_taker take, void 
    yields positions without triangles. Returns KD_ERROR_INPUT with assimp's reason, or if assimp
    crashed, took too long or is not available; KD_INTERRUPTED soon after the job is cancelled.
    Leaves no process or temporary file behind. Thread-safe. */
-kd_status assimp_load(mesh *out, const char *path, job *watched);
+kd_status assimp_load(mesh *out, const char *path, job_control *job);
 
 /* Draco compression (KHR_draco_mesh_compression), decoded by kandela-import if it is built with
    that library. */
@@ -58,7 +58,7 @@ typedef struct draco_mesh {
 /* `path` is used in messages. Returns KD_ERROR_INPUT if Draco cannot decode the data or is not
    available. */
 kd_status draco_mesh_open(draco_mesh *out, const char *path, const void *bytes, uint64_t count,
-                          job *watched);
+                          job_control *job);
 void draco_mesh_close(draco_mesh *owned); /* accepts a zeroed struct */
 
 #endif

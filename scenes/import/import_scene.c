@@ -12,50 +12,51 @@
 #include <assimp/scene.h>
 #include <stdio.h>
 
-static float number_of(const struct aiMaterial *from, const char *key, unsigned type,
+static float number_of(const struct aiMaterial *material, const char *key, unsigned type,
                        unsigned index, float otherwise) {
     ai_real value = 0;
-    return aiGetMaterialFloatArray(from, key, type, index, &value, NULL) == aiReturn_SUCCESS
+    return aiGetMaterialFloatArray(material, key, type, index, &value, NULL) == aiReturn_SUCCESS
                ? (float)value
                : otherwise;
 }
 
-static bool colour_of(const struct aiMaterial *from, const char *key, unsigned type, unsigned index,
-                      vec3 *colour) {
+static bool colour_of(const struct aiMaterial *material, const char *key, unsigned type,
+                      unsigned index, vec3 *colour) {
     struct aiColor4D read;
-    if (aiGetMaterialColor(from, key, type, index, &read) != aiReturn_SUCCESS) return false;
+    if (aiGetMaterialColor(material, key, type, index, &read) != aiReturn_SUCCESS) return false;
     *colour = vec3_make((float)read.r, (float)read.g, (float)read.b);
     return true;
 }
 
 /* Fills an MTL entry, so that the conversion of MTL (mtl_entry_convert) applies. */
-static void numbers_fill(const struct aiMaterial *from, mtl_entry *entry) {
+static void numbers_fill(const struct aiMaterial *material, mtl_entry *entry) {
     const vec3 none = vec3_all(NAN);
     entry->kd = entry->ks = entry->ke = entry->tf = none;
     entry->tr = entry->illum = NAN;
     entry->ka = none;
     entry->ps = entry->pc = entry->pcr = entry->aniso = entry->anisor = NAN;
-    if (!colour_of(from, AI_MATKEY_BASE_COLOR, &entry->kd))
-        (void)colour_of(from, AI_MATKEY_COLOR_DIFFUSE, &entry->kd);
-    entry->ns = number_of(from, AI_MATKEY_SHININESS, NAN);
-    if (entry->ns > 0) (void)colour_of(from, AI_MATKEY_COLOR_SPECULAR, &entry->ks);
-    if (colour_of(from, AI_MATKEY_COLOR_EMISSIVE, &entry->ke))
-        entry->ke = vec3_scale(entry->ke, number_of(from, AI_MATKEY_EMISSIVE_INTENSITY, 1));
-    const float index = number_of(from, AI_MATKEY_REFRACTI, 1.5f);
+    if (!colour_of(material, AI_MATKEY_BASE_COLOR, &entry->kd))
+        (void)colour_of(material, AI_MATKEY_COLOR_DIFFUSE, &entry->kd);
+    entry->ns = number_of(material, AI_MATKEY_SHININESS, NAN);
+    if (entry->ns > 0) (void)colour_of(material, AI_MATKEY_COLOR_SPECULAR, &entry->ks);
+    if (colour_of(material, AI_MATKEY_COLOR_EMISSIVE, &entry->ke))
+        entry->ke = vec3_scale(entry->ke, number_of(material, AI_MATKEY_EMISSIVE_INTENSITY, 1));
+    const float index = number_of(material, AI_MATKEY_REFRACTI, 1.5f);
     entry->ni = index > 1 ? index : 1.5f;
-    entry->d = number_of(from, AI_MATKEY_OPACITY, NAN);
-    entry->pm = number_of(from, AI_MATKEY_METALLIC_FACTOR, NAN);
-    entry->pr = number_of(from, AI_MATKEY_ROUGHNESS_FACTOR, NAN);
-    if (number_of(from, AI_MATKEY_TRANSMISSION_FACTOR, 0) > 0.5f) {
+    entry->d = number_of(material, AI_MATKEY_OPACITY, NAN);
+    entry->pm = number_of(material, AI_MATKEY_METALLIC_FACTOR, NAN);
+    entry->pr = number_of(material, AI_MATKEY_ROUGHNESS_FACTOR, NAN);
+    if (number_of(material, AI_MATKEY_TRANSMISSION_FACTOR, 0) > 0.5f) {
         entry->illum = 7;
         entry->tf = entry->kd;
     }
 }
 
-static kd_status map_find(const struct aiMaterial *from, enum aiTextureType type, const char *path,
-                          char **found) {
+static kd_status map_find(const struct aiMaterial *material, enum aiTextureType type,
+                          const char *path, char **found) {
     struct aiString name;
-    if (*found || aiGetMaterialString(from, AI_MATKEY_TEXTURE(type, 0), &name) != aiReturn_SUCCESS)
+    if (*found ||
+        aiGetMaterialString(material, AI_MATKEY_TEXTURE(type, 0), &name) != aiReturn_SUCCESS)
         return KD_OK;
     if (name.data[0] == '*') {
         log_message(
@@ -70,7 +71,7 @@ static kd_status map_find(const struct aiMaterial *from, enum aiTextureType type
     return KD_OK;
 }
 
-static kd_status maps_find(const struct aiMaterial *from, const char *path, mtl_entry *entry) {
+static kd_status maps_find(const struct aiMaterial *material, const char *path, mtl_entry *entry) {
     static const struct {
         enum aiTextureType type;
         mtl_map which;
@@ -88,7 +89,7 @@ static kd_status maps_find(const struct aiMaterial *from, const char *path, mtl_
         entry->maps[i].scale[0] = entry->maps[i].scale[1] = entry->maps[i].bump = 1;
     }
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; ++i)
-        KD_TRY(map_find(from, kinds[i].type, path, &entry->maps[kinds[i].which].path));
+        KD_TRY(map_find(material, kinds[i].type, path, &entry->maps[kinds[i].which].path));
     /* As in glTF, both are channels of one image, but a map here is an image of its own. */
     char **rough = &entry->maps[MTL_MAP_ROUGHNESS].path;
     char **metal = &entry->maps[MTL_MAP_METALLIC].path;
@@ -106,10 +107,11 @@ static kd_status maps_find(const struct aiMaterial *from, const char *path, mtl_
 }
 
 /* Adds a material with its name, or "material" if it has none; appends a number if it is taken. */
-static kd_status name_add(mtl_library *library, const struct aiMaterial *from, uint32_t *index) {
+static kd_status name_add(mtl_library *library, const struct aiMaterial *material,
+                          uint32_t *index) {
     struct aiString name;
     char text[512];
-    if (aiGetMaterialString(from, AI_MATKEY_NAME, &name) != aiReturn_SUCCESS || !name.data[0])
+    if (aiGetMaterialString(material, AI_MATKEY_NAME, &name) != aiReturn_SUCCESS || !name.data[0])
         snprintf(name.data, sizeof name.data, "material");
     int length = snprintf(text, sizeof text, "%.480s", name.data);
     text_span span = {text, (uint64_t)length};
@@ -118,18 +120,18 @@ static kd_status name_add(mtl_library *library, const struct aiMaterial *from, u
     return mtl_library_add(library, span, index);
 }
 
-static kd_status materials_fill(mtl_library *library, const struct aiScene *from,
+static kd_status materials_fill(mtl_library *library, const struct aiScene *scene,
                                 const char *path) {
-    for (unsigned i = 0; i < from->mNumMaterials; ++i) {
+    for (unsigned i = 0; i < scene->mNumMaterials; ++i) {
         mtl_entry entry = {0};
         uint32_t index;
-        KD_TRY(name_add(library, from->mMaterials[i], &index));
-        numbers_fill(from->mMaterials[i], &entry);
-        const kd_status status = maps_find(from->mMaterials[i], path, &entry);
+        KD_TRY(name_add(library, scene->mMaterials[i], &index));
+        numbers_fill(scene->mMaterials[i], &entry);
+        const kd_status status = maps_find(scene->mMaterials[i], path, &entry);
         mtl_entry_convert(&entry, &library->materials[index]); /* takes ownership of the paths */
         KD_TRY(status);
         int two_sided = 0;
-        if (aiGetMaterialIntegerArray(from->mMaterials[i], AI_MATKEY_TWOSIDED, &two_sided, NULL) ==
+        if (aiGetMaterialIntegerArray(scene->mMaterials[i], AI_MATKEY_TWOSIDED, &two_sided, NULL) ==
             aiReturn_SUCCESS)
             library->materials[index].record.two_sided = two_sided ? 1 : 0;
     }
@@ -138,9 +140,9 @@ static kd_status materials_fill(mtl_library *library, const struct aiScene *from
 
 /* Converts all materials in the order of the scene into `out`, which must have none. Embedded and
    missing images are reported and dropped. */
-static kd_status import_materials(mesh *out, const struct aiScene *from, const char *path) {
+static kd_status import_materials(mesh *out, const struct aiScene *scene, const char *path) {
     mtl_library library = {0};
-    kd_status status = materials_fill(&library, from, path);
+    kd_status status = materials_fill(&library, scene, path);
     const text_span fallback = {"default", 7};
     uint32_t index;
     if (status == KD_OK && library.count == 0) status = mtl_library_add(&library, fallback, &index);
@@ -159,7 +161,7 @@ enum { NODE_DEPTH = 512 };
 
 typedef struct importer {
     const struct aiScene *scene;
-    mesh *into;
+    struct mesh *mesh;
     /* first pass: counts; second pass: written so far */
     uint64_t positions, normals, texcoords, triangles, faces;
     uint64_t left_out; /* faces with a corner that is out of range or not finite */
@@ -202,149 +204,157 @@ static bool is_mirrored(const struct aiMatrix4x4 *m) {
     return vec3_dot(a, vec3_cross(b, c)) < 0;
 }
 
-static void vertices_write(importer *to, const struct aiMesh *from, const struct aiMatrix4x4 *m) {
-    mesh *into = to->into;
-    for (unsigned i = 0; i < from->mNumVertices; ++i) {
-        into->positions[to->positions + i] = point_of(m, &from->mVertices[i]);
-        if (from->mNormals) into->normals[to->normals + i] = normal_of(m, &from->mNormals[i]);
-        if (from->mTextureCoords[0]) {
-            const struct aiVector3D *uv = &from->mTextureCoords[0][i];
+static void vertices_write(importer *importer, const struct aiMesh *source,
+                           const struct aiMatrix4x4 *m) {
+    mesh *into = importer->mesh;
+    for (unsigned i = 0; i < source->mNumVertices; ++i) {
+        into->positions[importer->positions + i] = point_of(m, &source->mVertices[i]);
+        if (source->mNormals)
+            into->normals[importer->normals + i] = normal_of(m, &source->mNormals[i]);
+        if (source->mTextureCoords[0]) {
+            const struct aiVector3D *uv = &source->mTextureCoords[0][i];
             const bool finite = isfinite((float)uv->x) && isfinite((float)uv->y);
-            into->texcoords[to->texcoords + i] =
+            into->texcoords[importer->texcoords + i] =
                 finite ? vec2_make((float)uv->x, (float)uv->y) : vec2_make(0, 0);
         }
     }
 }
 
-static void triangle_write(importer *to, const struct aiMesh *from, const struct aiFace *face,
-                           const uint32_t cut[3], bool mirrored) {
-    mesh *into = to->into;
+static void triangle_write(importer *importer, const struct aiMesh *source,
+                           const struct aiFace *face, const uint32_t cut[3], bool mirrored) {
+    mesh *into = importer->mesh;
     for (int k = 0; k < 3; ++k) {
         const uint32_t corner = face->mIndices[cut[mirrored && k ? 3 - k : k]];
-        const uint64_t at = 3 * to->triangles + (uint64_t)k;
-        into->triangles[at] = (uint32_t)to->positions + corner;
+        const uint64_t at = 3 * importer->triangles + (uint64_t)k;
+        into->triangles[at] = (uint32_t)importer->positions + corner;
         if (into->normal_indices) {
-            const uint64_t normal = to->normals + corner;
-            const bool has = from->mNormals && !vec3_is_zero(into->normals[normal]);
+            const uint64_t normal = importer->normals + corner;
+            const bool has = source->mNormals && !vec3_is_zero(into->normals[normal]);
             into->normal_indices[at] = has ? (uint32_t)normal : KD_NONE;
         }
         if (into->texcoord_indices)
             into->texcoord_indices[at] =
-                from->mTextureCoords[0] ? (uint32_t)to->texcoords + corner : KD_NONE;
+                source->mTextureCoords[0] ? (uint32_t)importer->texcoords + corner : KD_NONE;
     }
-    into->triangle_materials[to->triangles++] =
-        from->mMaterialIndex < into->material_count ? from->mMaterialIndex : 0;
+    into->triangle_materials[importer->triangles++] =
+        source->mMaterialIndex < into->material_count ? source->mMaterialIndex : 0;
 }
 
-static kd_status face_write(importer *to, const struct aiMesh *from, const struct aiFace *face,
-                            bool mirrored) {
+static kd_status face_write(importer *importer, const struct aiMesh *mesh,
+                            const struct aiFace *face, bool mirrored) {
     for (unsigned k = 0; k < face->mNumIndices; ++k) {
-        const bool sound = face->mIndices[k] < from->mNumVertices;
-        if (sound) to->corners[k] = to->into->positions[to->positions + face->mIndices[k]];
-        if (!sound || !vec3_is_finite(to->corners[k])) {
-            ++to->left_out;
+        const bool sound = face->mIndices[k] < mesh->mNumVertices;
+        if (sound)
+            importer->corners[k] =
+                importer->mesh->positions[importer->positions + face->mIndices[k]];
+        if (!sound || !vec3_is_finite(importer->corners[k])) {
+            ++importer->left_out;
             return KD_OK;
         }
     }
-    KD_TRY(polygon_triangulate(to->corners, face->mNumIndices, to->cut));
+    KD_TRY(polygon_triangulate(importer->corners, face->mNumIndices, importer->cut));
     for (unsigned k = 0; k + 2 < face->mNumIndices; ++k)
-        triangle_write(to, from, face, &to->cut[3 * k], mirrored);
+        triangle_write(importer, mesh, face, &importer->cut[3 * k], mirrored);
     return KD_OK;
 }
 
 /* Counts or writes one mesh of one node. */
-static kd_status mesh_visit(importer *to, const struct aiMesh *from, const struct aiMatrix4x4 *m) {
-    if (to->writing) vertices_write(to, from, m);
+static kd_status mesh_visit(importer *importer, const struct aiMesh *mesh,
+                            const struct aiMatrix4x4 *m) {
+    if (importer->writing) vertices_write(importer, mesh, m);
     const bool mirrored = is_mirrored(m);
-    for (unsigned f = 0; f < from->mNumFaces && from->mFaces; ++f) {
-        const struct aiFace *face = &from->mFaces[f];
+    for (unsigned f = 0; f < mesh->mNumFaces && mesh->mFaces; ++f) {
+        const struct aiFace *face = &mesh->mFaces[f];
         if (face->mNumIndices < 3) continue; /* skip points and lines */
-        if (to->writing)
-            KD_TRY(face_write(to, from, face, mirrored));
+        if (importer->writing)
+            KD_TRY(face_write(importer, mesh, face, mirrored));
         else
-            to->triangles += face->mNumIndices - 2;
-        ++to->faces;
+            importer->triangles += face->mNumIndices - 2;
+        ++importer->faces;
     }
-    to->positions += from->mNumVertices;
-    if (from->mNormals) to->normals += from->mNumVertices;
-    if (from->mTextureCoords[0]) to->texcoords += from->mNumVertices;
+    importer->positions += mesh->mNumVertices;
+    if (mesh->mNormals) importer->normals += mesh->mNumVertices;
+    if (mesh->mTextureCoords[0]) importer->texcoords += mesh->mNumVertices;
     return KD_OK;
 }
 
-static kd_status node_visit(importer *to, const struct aiNode *node,
+static kd_status node_visit(importer *importer, const struct aiNode *node,
                             const struct aiMatrix4x4 *parent, int depth) {
     KD_REQUIRE(depth < NODE_DEPTH, KD_ERROR_INPUT,
                "found nodes nested %d levels deep, expected fewer levels", depth);
     const struct aiMatrix4x4 m = multiply(parent, &node->mTransformation);
     for (unsigned i = 0; i < node->mNumMeshes; ++i)
-        if (node->mMeshes[i] < to->scene->mNumMeshes)
-            KD_TRY(mesh_visit(to, to->scene->mMeshes[node->mMeshes[i]], &m));
+        if (node->mMeshes[i] < importer->scene->mNumMeshes)
+            KD_TRY(mesh_visit(importer, importer->scene->mMeshes[node->mMeshes[i]], &m));
     for (unsigned i = 0; i < node->mNumChildren; ++i)
-        KD_TRY(node_visit(to, node->mChildren[i], &m, depth + 1));
+        KD_TRY(node_visit(importer, node->mChildren[i], &m, depth + 1));
     return KD_OK;
 }
 
-static kd_status scene_visit(importer *to) {
+static kd_status scene_visit(importer *importer) {
     struct aiMatrix4x4 identity;
     aiIdentityMatrix4(&identity);
-    to->positions = to->normals = to->texcoords = to->triangles = to->faces = 0;
-    return to->scene->mRootNode ? node_visit(to, to->scene->mRootNode, &identity, 0) : KD_OK;
+    importer->positions = importer->normals = importer->texcoords = importer->triangles =
+        importer->faces = 0;
+    return importer->scene->mRootNode
+               ? node_visit(importer, importer->scene->mRootNode, &identity, 0)
+               : KD_OK;
 }
 
-static kd_status arrays_reserve(importer *to) {
-    mesh *into = to->into;
-    const uint64_t most = KD_NONE - 1;
-    KD_REQUIRE(to->positions <= most && to->triangles <= most, KD_ERROR_INPUT,
+static kd_status arrays_reserve(importer *importer) {
+    mesh *into = importer->mesh;
+    const uint64_t maximum = KD_NONE - 1;
+    KD_REQUIRE(importer->positions <= maximum && importer->triangles <= maximum, KD_ERROR_INPUT,
                "found %llu vertices and %llu triangles, expected less than 2^32 of each",
-               (unsigned long long)to->positions, (unsigned long long)to->triangles);
+               (unsigned long long)importer->positions, (unsigned long long)importer->triangles);
     uint32_t largest = 3;
-    for (unsigned i = 0; i < to->scene->mNumMeshes; ++i)
-        for (unsigned f = 0; f < to->scene->mMeshes[i]->mNumFaces; ++f)
-            if (to->scene->mMeshes[i]->mFaces[f].mNumIndices > largest)
-                largest = to->scene->mMeshes[i]->mFaces[f].mNumIndices;
-    KD_TRY(KD_RESERVE(to->corners, largest));
-    KD_TRY(KD_RESERVE(to->cut, 3 * (uint64_t)largest));
-    KD_TRY(KD_RESERVE(into->positions, to->positions));
-    KD_TRY(KD_RESERVE(into->triangles, 3 * to->triangles));
-    KD_TRY(KD_RESERVE(into->triangle_materials, to->triangles));
-    if (to->normals) {
-        KD_TRY(KD_RESERVE(into->normals, to->normals));
-        KD_TRY(KD_RESERVE(into->normal_indices, 3 * to->triangles));
+    for (unsigned i = 0; i < importer->scene->mNumMeshes; ++i)
+        for (unsigned f = 0; f < importer->scene->mMeshes[i]->mNumFaces; ++f)
+            if (importer->scene->mMeshes[i]->mFaces[f].mNumIndices > largest)
+                largest = importer->scene->mMeshes[i]->mFaces[f].mNumIndices;
+    KD_TRY(KD_RESERVE(importer->corners, largest));
+    KD_TRY(KD_RESERVE(importer->cut, 3 * (uint64_t)largest));
+    KD_TRY(KD_RESERVE(into->positions, importer->positions));
+    KD_TRY(KD_RESERVE(into->triangles, 3 * importer->triangles));
+    KD_TRY(KD_RESERVE(into->triangle_materials, importer->triangles));
+    if (importer->normals) {
+        KD_TRY(KD_RESERVE(into->normals, importer->normals));
+        KD_TRY(KD_RESERVE(into->normal_indices, 3 * importer->triangles));
     }
-    if (to->texcoords) {
-        KD_TRY(KD_RESERVE(into->texcoords, to->texcoords));
-        KD_TRY(KD_RESERVE(into->texcoord_indices, 3 * to->triangles));
+    if (importer->texcoords) {
+        KD_TRY(KD_RESERVE(into->texcoords, importer->texcoords));
+        KD_TRY(KD_RESERVE(into->texcoord_indices, 3 * importer->triangles));
     }
     return KD_OK;
 }
 
 /* Replaces positions that are not finite, which no triangle uses, by another position, so that
    bounding boxes stay correct. */
-static void positions_mend(mesh *into) {
+static void positions_mend(mesh *mesh) {
     vec3 sound = vec3_all(0);
-    for (uint32_t i = into->position_count; i-- > 0;)
-        if (vec3_is_finite(into->positions[i])) sound = into->positions[i];
-    for (uint32_t i = 0; i < into->position_count; ++i)
-        if (!vec3_is_finite(into->positions[i])) into->positions[i] = sound;
+    for (uint32_t i = mesh->position_count; i-- > 0;)
+        if (vec3_is_finite(mesh->positions[i])) sound = mesh->positions[i];
+    for (uint32_t i = 0; i < mesh->position_count; ++i)
+        if (!vec3_is_finite(mesh->positions[i])) mesh->positions[i] = sound;
 }
 
-static kd_status scene_take(importer *to, const char *path) {
-    mesh *into = to->into;
-    KD_TRY(import_materials(into, to->scene, path));
-    KD_TRY(scene_visit(to));
-    KD_TRY(arrays_reserve(to));
-    to->writing = true;
-    KD_TRY(scene_visit(to));
-    into->position_count = (uint32_t)to->positions;
-    into->normal_count = (uint32_t)to->normals;
-    into->texcoord_count = (uint32_t)to->texcoords;
-    into->triangle_count = (uint32_t)to->triangles;
-    into->face_count = to->faces <= KD_NONE ? (uint32_t)to->faces : KD_NONE;
+static kd_status scene_take(importer *importer, const char *path) {
+    mesh *into = importer->mesh;
+    KD_TRY(import_materials(into, importer->scene, path));
+    KD_TRY(scene_visit(importer));
+    KD_TRY(arrays_reserve(importer));
+    importer->writing = true;
+    KD_TRY(scene_visit(importer));
+    into->position_count = (uint32_t)importer->positions;
+    into->normal_count = (uint32_t)importer->normals;
+    into->texcoord_count = (uint32_t)importer->texcoords;
+    into->triangle_count = (uint32_t)importer->triangles;
+    into->face_count = importer->faces <= KD_NONE ? (uint32_t)importer->faces : KD_NONE;
     positions_mend(into);
-    if (to->left_out)
+    if (importer->left_out)
         log_message(LOG_WARNING,
                     "%s: %llu faces have corners that are missing or not finite; they are skipped",
-                    path, (unsigned long long)to->left_out);
+                    path, (unsigned long long)importer->left_out);
     return KD_OK;
 }
 
@@ -356,12 +366,12 @@ typedef struct memory_file {
 } memory_file;
 
 static size_t memory_read(struct aiFile *file, char *to, size_t size, size_t count) {
-    memory_file *of = (memory_file *)(void *)file->UserData;
-    const size_t left = of->view->count - of->at;
+    memory_file *memory = (memory_file *)(void *)file->UserData;
+    const size_t left = memory->view->count - memory->at;
     if (size == 0) return 0;
     if (count > left / size) count = left / size;
-    memcpy(to, of->view->bytes + of->at, size * count);
-    of->at += size * count;
+    memcpy(to, memory->view->bytes + memory->at, size * count);
+    memory->at += size * count;
     return count;
 }
 
@@ -382,12 +392,12 @@ static size_t memory_size(struct aiFile *file) {
 }
 
 static enum aiReturn memory_seek(struct aiFile *file, size_t offset, enum aiOrigin origin) {
-    memory_file *of = (memory_file *)(void *)file->UserData;
-    const size_t count = of->view->count;
-    const size_t from = origin == aiOrigin_CUR ? of->at : origin == aiOrigin_END ? count : 0;
+    memory_file *memory = (memory_file *)(void *)file->UserData;
+    const size_t count = memory->view->count;
+    const size_t from = origin == aiOrigin_CUR ? memory->at : origin == aiOrigin_END ? count : 0;
     const size_t at = from + offset; /* a negative result wraps around and fails the check below */
     if (at > count) return aiReturn_FAILURE;
-    of->at = at;
+    memory->at = at;
     return aiReturn_SUCCESS;
 }
 
@@ -430,7 +440,7 @@ static struct aiFile *file_begin(struct aiFileIO *files, const char *path, const
 kd_status import_scene(mesh *out, const char *path, const file_view *file) {
     memset(out, 0, sizeof *out);
     importer to = {0};
-    to.into = out;
+    to.mesh = out;
     /* aiProcess_ValidateDataStructure is not used, because it rejects point clouds and empty
        meshes; all data is validated during conversion. */
     memory_files all = {path, file};

@@ -43,8 +43,8 @@ static void warning_keep(void *context, log_level level, const char *message) {
     if (level == LOG_WARNING && warnings) fprintf(warnings, "%s\n", message);
 }
 
-static void limit(__rlimit_resource_t what, rlim_t most) {
-    struct rlimit limits = {most, most};
+static void limit(__rlimit_resource_t what, rlim_t maximum) {
+    struct rlimit limits = {maximum, maximum};
     setrlimit(what, &limits);
 }
 

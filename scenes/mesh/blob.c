@@ -31,51 +31,52 @@ static uint32_t lattice_number(uint32_t k, uint32_t a, uint32_t b, uint32_t c) {
     return rings + (b == 0 ? a : a == k ? k + b : b == k ? 2 * k + (k - a) : 3 * k + (k - b));
 }
 
-static vec3 blob_position(const cube_sphere *of, vec3 direction) {
-    float radius = of->radius;
-    if (of->bumps) {
-        const vec3 at = vec3_along(of->noise_origin, 1.7f, direction);
-        radius *= 1 + noise_octaves(of->bumps, at, 0.35f, 6);
+static vec3 blob_position(const cube_sphere *sphere, vec3 direction) {
+    float radius = sphere->radius;
+    if (sphere->bumps) {
+        const vec3 at = vec3_along(sphere->noise_origin, 1.7f, direction);
+        radius *= 1 + noise_octaves(sphere->bumps, at, 0.35f, 6);
     }
-    return vec3_along(of->centre, radius, direction);
+    return vec3_along(sphere->centre, radius, direction);
 }
 
-static void place_point(const cube_sphere *of, uint32_t a, uint32_t b, uint32_t c) {
-    const double x = of->coordinates[a], y = of->coordinates[b], z = of->coordinates[c];
+static void place_point(const cube_sphere *sphere, uint32_t a, uint32_t b, uint32_t c) {
+    const double x = sphere->coordinates[a], y = sphere->coordinates[b], z = sphere->coordinates[c];
     const double length = sqrt(x * x + y * y + z * z);
     const vec3 direction = vec3_make((float)(x / length), (float)(y / length), (float)(z / length));
-    const uint32_t number = lattice_number(of->k, a, b, c);
-    of->made->positions[of->first_position + number] = blob_position(of, direction);
-    if (!of->bumps) of->made->normals[of->first_normal + number] = direction;
+    const uint32_t number = lattice_number(sphere->k, a, b, c);
+    sphere->made->positions[sphere->first_position + number] = blob_position(sphere, direction);
+    if (!sphere->bumps) sphere->made->normals[sphere->first_normal + number] = direction;
 }
 
 /* Places lattice layers: full squares at both ends, rings between. */
 static void place_layers(void *context, int64_t begin, int64_t end, int thread) {
-    const cube_sphere *of = (const cube_sphere *)context;
-    const uint32_t k = of->k;
+    const cube_sphere *sphere = (const cube_sphere *)context;
+    const uint32_t k = sphere->k;
     (void)thread;
     for (uint32_t c = (uint32_t)begin; c < (uint32_t)end; ++c) {
         const bool whole = c == 0 || c == k;
         for (uint32_t b = 0; b <= k; ++b)
             for (uint32_t a = 0; a <= k; a += whole || b == 0 || b == k ? 1 : k)
-                place_point(of, a, b, c);
+                place_point(sphere, a, b, c);
     }
 }
 
-static void set_triangle(const cube_sphere *of, uint64_t triangle, uint32_t p, uint32_t q,
+static void set_triangle(const cube_sphere *sphere, uint64_t triangle, uint32_t p, uint32_t q,
                          uint32_t r) {
     const uint32_t numbers[3] = {p, q, r};
     for (uint64_t corner = 0; corner < 3; ++corner) {
-        const uint64_t slot = 3 * (of->first_triangle + triangle) + corner;
-        of->made->triangles[slot] = of->first_position + numbers[corner];
-        if (!of->bumps) of->made->normal_indices[slot] = of->first_normal + numbers[corner];
+        const uint64_t slot = 3 * (sphere->first_triangle + triangle) + corner;
+        sphere->made->triangles[slot] = sphere->first_position + numbers[corner];
+        if (!sphere->bumps)
+            sphere->made->normal_indices[slot] = sphere->first_normal + numbers[corner];
     }
 }
 
 /* Writes the triangles of rows of cells, face by face in the order -x +x -y +y -z +z. */
 static void join_rows(void *context, int64_t begin, int64_t end, int thread) {
-    const cube_sphere *of = (const cube_sphere *)context;
-    const uint32_t k = of->k;
+    const cube_sphere *sphere = (const cube_sphere *)context;
+    const uint32_t k = sphere->k;
     (void)thread;
     for (int64_t row = begin; row < end; ++row) {
         const uint32_t face = (uint32_t)(row / k), v = (uint32_t)(row % k), axis = face / 2;
@@ -89,8 +90,8 @@ static void join_rows(void *context, int64_t begin, int64_t end, int thread) {
                 numbers[face % 2 ? i : 3 - i] = lattice_number(k, at[0], at[1], at[2]);
             }
             const uint64_t cell = (uint64_t)row * k + u;
-            set_triangle(of, 2 * cell, numbers[0], numbers[1], numbers[2]);
-            set_triangle(of, 2 * cell + 1, numbers[0], numbers[2], numbers[3]);
+            set_triangle(sphere, 2 * cell, numbers[0], numbers[1], numbers[2]);
+            set_triangle(sphere, 2 * cell + 1, numbers[0], numbers[2], numbers[3]);
         }
     }
 }
@@ -101,45 +102,46 @@ static uint32_t cells_for(double triangles) {
     return k < 1 ? 1 : (uint32_t)k;
 }
 
-static void add_cube_sphere(mesh_builder *to, cube_sphere *of) {
-    const uint32_t k = of->k;
+static void add_cube_sphere(mesh_builder *builder, cube_sphere *sphere) {
+    const uint32_t k = sphere->k;
     const uint64_t points = 6 * (uint64_t)k * k + 2;
-    of->first_position = to->made.position_count;
-    of->first_normal = to->made.normal_count;
-    of->first_triangle = to->made.triangle_count;
-    mesh_builder_extend(to, points, 12 * (uint64_t)k * k);
-    if (!of->bumps) mesh_builder_extend_normals(to, points);
-    if (to->status == KD_OK) to->status = KD_RESERVE(of->coordinates, (uint64_t)k + 1);
-    if (to->status != KD_OK) return;
+    sphere->first_position = builder->made.position_count;
+    sphere->first_normal = builder->made.normal_count;
+    sphere->first_triangle = builder->made.triangle_count;
+    mesh_builder_extend(builder, points, 12 * (uint64_t)k * k);
+    if (!sphere->bumps) mesh_builder_extend_normals(builder, points);
+    if (builder->status == KD_OK)
+        builder->status = KD_RESERVE(sphere->coordinates, (uint64_t)k + 1);
+    if (builder->status != KD_OK) return;
     for (uint32_t i = 0; i <= k; ++i) {
         const double turn = 2.0 * i / k - 1; /* ends and middle are exact, both halves symmetric */
         const double value = tan(fabs(turn) * 0.78539816339744830962);
-        of->coordinates[i] = fabs(turn) == 1 ? turn : copysign(value, turn);
+        sphere->coordinates[i] = fabs(turn) == 1 ? turn : copysign(value, turn);
     }
-    of->made = &to->made;
-    parallel_for((int64_t)k + 1, 8, place_layers, of);
-    parallel_for(6 * (int64_t)k, 8, join_rows, of);
-    memory_free(of->coordinates);
+    sphere->made = &builder->made;
+    parallel_for((int64_t)k + 1, 8, place_layers, sphere);
+    parallel_for(6 * (int64_t)k, 8, join_rows, sphere);
+    memory_free(sphere->coordinates);
 }
 
-void procedural_sphere(mesh_builder *to, uint64_t triangles, uint64_t seed) {
+void procedural_sphere(mesh_builder *builder, uint64_t triangles, uint64_t seed) {
     (void)seed;
     cube_sphere ball;
     memset(&ball, 0, sizeof ball);
     ball.k = cells_for((double)triangles);
     ball.radius = 1;
-    add_cube_sphere(to, &ball);
+    add_cube_sphere(builder, &ball);
 }
 
-void procedural_blob(mesh_builder *to, uint64_t triangles, uint64_t seed) {
+void procedural_blob(mesh_builder *builder, uint64_t triangles, uint64_t seed) {
     noise bumps = {NULL};
     cube_sphere blob;
     memset(&blob, 0, sizeof blob);
     blob.k = cells_for((double)triangles);
     blob.radius = 1;
     blob.bumps = &bumps;
-    if (to->status == KD_OK) to->status = noise_open(&bumps, seed);
-    if (to->status == KD_OK) add_cube_sphere(to, &blob);
+    if (builder->status == KD_OK) builder->status = noise_open(&bumps, seed);
+    if (builder->status == KD_OK) add_cube_sphere(builder, &blob);
     noise_close(&bumps);
 }
 
@@ -147,57 +149,57 @@ void procedural_blob(mesh_builder *to, uint64_t triangles, uint64_t seed) {
 
 enum { ROOM_BEAMS = 60, ROOM_BLOBS = 96 };
 
-static void room_materials(mesh_builder *to, uint32_t made[4]) {
+static void room_materials(mesh_builder *builder, uint32_t made[4]) {
     material record = material_default();
     record.diffuse = vec3_make(0.45f, 0.42f, 0.38f);
-    made[0] = mesh_builder_material(to, "beam", &record);
+    made[0] = mesh_builder_material(builder, "beam", &record);
     record.diffuse = vec3_make(0.6f, 0.35f, 0.25f);
-    made[1] = mesh_builder_material(to, "blob", &record);
+    made[1] = mesh_builder_material(builder, "blob", &record);
     record.diffuse = vec3_all(0.75f);
-    made[2] = mesh_builder_material(to, "wall", &record);
+    made[2] = mesh_builder_material(builder, "wall", &record);
     record.emission = vec3_make(2.2f, 2.1f, 1.9f);
-    made[3] = mesh_builder_material(to, "lamp", &record);
+    made[3] = mesh_builder_material(builder, "lamp", &record);
 }
 
 /* An inverted box: front faces point inwards. The ceiling is the lamp. */
-static void room_shell(mesh_builder *to, const uint32_t made[4]) {
+static void room_shell(mesh_builder *builder, const uint32_t made[4]) {
     const vec3 size = vec3_make(20, 8, 14);
     vec3 c[8];
     for (int i = 0; i < 8; ++i)
         c[i] = vec3_make(i & 1 ? size.x : 0, i & 2 ? size.y : 0, i & 4 ? size.z : 0);
     const vec2 uv = vec2_make(1, 1);
-    to->material = made[2];
-    mesh_builder_quad(to, c[0], c[2], c[6], c[4], uv);
-    mesh_builder_quad(to, c[1], c[5], c[7], c[3], uv);
-    mesh_builder_quad(to, c[0], c[4], c[5], c[1], uv);
-    mesh_builder_quad(to, c[0], c[1], c[3], c[2], uv);
-    mesh_builder_quad(to, c[4], c[6], c[7], c[5], uv);
-    to->material = made[3];
-    mesh_builder_quad(to, c[2], c[3], c[7], c[6], uv);
+    builder->material = made[2];
+    mesh_builder_quad(builder, c[0], c[2], c[6], c[4], uv);
+    mesh_builder_quad(builder, c[1], c[5], c[7], c[3], uv);
+    mesh_builder_quad(builder, c[0], c[4], c[5], c[1], uv);
+    mesh_builder_quad(builder, c[0], c[1], c[3], c[2], uv);
+    mesh_builder_quad(builder, c[4], c[6], c[7], c[5], uv);
+    builder->material = made[3];
+    mesh_builder_quad(builder, c[2], c[3], c[7], c[6], uv);
 }
 
 /* Two crossed strips of width 0.12 from floor to ceiling. */
-static void room_beam(mesh_builder *to, rng_key key) {
+static void room_beam(mesh_builder *builder, rng_key key) {
     const rng_block r = rng_draw(key, 0, 0);
     const vec3 foot = vec3_make(1 + 18 * r.value[0], 0, 1 + 12 * r.value[1]);
     const vec3 head = vec3_make(1 + 18 * r.value[2], 8, 1 + 12 * r.value[3]);
     const vec3 across[2] = {vec3_make(0.06f, 0, 0), vec3_make(0, 0, 0.06f)};
     for (int i = 0; i < 2; ++i)
-        mesh_builder_quad(to, vec3_sub(foot, across[i]), vec3_add(foot, across[i]),
+        mesh_builder_quad(builder, vec3_sub(foot, across[i]), vec3_add(foot, across[i]),
                           vec3_add(head, across[i]), vec3_sub(head, across[i]), vec2_make(1, 66));
 }
 
-void procedural_room(mesh_builder *to, uint64_t triangles, uint64_t seed) {
+void procedural_capacity(mesh_builder *builder, uint64_t triangles, uint64_t seed) {
     uint32_t made[4];
     noise bumps = {NULL};
     const double rest = (double)triangles - 12 - 4 * ROOM_BEAMS;
-    room_materials(to, made);
-    room_shell(to, made);
-    to->material = made[0];
-    for (uint32_t i = 0; i < ROOM_BEAMS; ++i) room_beam(to, rng_key_make(seed, 1, i));
-    to->material = made[1];
-    if (to->status == KD_OK) to->status = noise_open(&bumps, seed);
-    for (uint32_t i = 0; i < ROOM_BLOBS && to->status == KD_OK; ++i) {
+    room_materials(builder, made);
+    room_shell(builder, made);
+    builder->material = made[0];
+    for (uint32_t i = 0; i < ROOM_BEAMS; ++i) room_beam(builder, rng_key_make(seed, 1, i));
+    builder->material = made[1];
+    if (builder->status == KD_OK) builder->status = noise_open(&bumps, seed);
+    for (uint32_t i = 0; i < ROOM_BLOBS && builder->status == KD_OK; ++i) {
         const rng_block r = rng_draw(rng_key_make(seed, 2, i), 0, 0);
         cube_sphere blob;
         memset(&blob, 0, sizeof blob);
@@ -207,7 +209,7 @@ void procedural_room(mesh_builder *to, uint64_t triangles, uint64_t seed) {
         blob.radius = 0.08f + 0.75f * float_square(r.value[3]);
         blob.bumps = &bumps;
         blob.noise_origin = vec3_make((float)i * 1.37f, (float)i * 0.59f, 0);
-        add_cube_sphere(to, &blob);
+        add_cube_sphere(builder, &blob);
     }
     noise_close(&bumps);
 }

@@ -8,7 +8,7 @@
 const procedural_generator procedural_generators[] = {
     {"blob", "a sphere with six octaves of noise on it", 100000, true, false, procedural_blob},
     {"sphere", "the unit sphere, smooth normals", 20000, true, false, procedural_sphere},
-    {"room", "a room with diagonal beams and 96 blobs", 100000, false, true, procedural_room},
+    {"room", "a room with diagonal beams and 96 blobs", 100000, false, true, procedural_capacity},
     {"soup", "random triangles in the unit cube", 10000, false, false, procedural_soup},
     {"terrain", "a height field of noise", 100000, false, false, procedural_terrain},
     {"cloth", "a cloth on a table, hanging down behind it in folds", 100000, false, false,
@@ -56,11 +56,11 @@ static kd_status read_number(uint64_t *out, const char **at, const char *path) {
 }
 
 kd_status procedural_load(mesh *out, const char *path) {
-    const procedural_generator *found = NULL;
+    const procedural_generator *generator = NULL;
     memset(out, 0, sizeof *out);
-    KD_TRY(procedural_find(&found, path));
-    uint64_t triangles = found->triangles, seed = 1;
-    const char *at = path + 4 + strlen(found->name);
+    KD_TRY(procedural_find(&generator, path));
+    uint64_t triangles = generator->triangles, seed = 1;
+    const char *at = path + 4 + strlen(generator->name);
     if (*at == ':') {
         ++at;
         KD_TRY(read_number(&triangles, &at, path));
@@ -76,7 +76,7 @@ kd_status procedural_load(mesh *out, const char *path) {
                (unsigned long long)triangles);
     mesh_builder builder;
     memset(&builder, 0, sizeof builder);
-    found->make(&builder, triangles, seed);
+    generator->make(&builder, triangles, seed);
     KD_TRY(mesh_builder_finish(&builder, out));
     return KD_OK;
 }

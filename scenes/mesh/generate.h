@@ -7,11 +7,11 @@
 
 typedef struct procedural_generator {
     const char *name;
-    const char *what;   /* one line for --help */
-    uint64_t triangles; /* default number of triangles */
-    bool closed;        /* all its surfaces are watertight, front faces outwards */
-    bool inside;        /* the default camera is placed inside */
-    void (*make)(mesh_builder *to, uint64_t triangles, uint64_t seed);
+    const char *description; /* one line for --help */
+    uint64_t triangles;      /* default number of triangles */
+    bool closed;             /* all its surfaces are watertight, front faces outwards */
+    bool inside;             /* the default camera is placed inside */
+    void (*make)(mesh_builder *builder, uint64_t triangles, uint64_t seed);
 } procedural_generator;
 
 /* All generators, terminated by a row whose name is NULL. */
@@ -24,20 +24,20 @@ kd_status procedural_find(const procedural_generator **out, const char *path);
 kd_status procedural_load(mesh *out, const char *path);
 
 /* The generators, by source file: blob.c */
-void procedural_blob(mesh_builder *to, uint64_t triangles, uint64_t seed);
-void procedural_sphere(mesh_builder *to, uint64_t triangles, uint64_t seed);
-void procedural_room(mesh_builder *to, uint64_t triangles, uint64_t seed);
+void procedural_blob(mesh_builder *builder, uint64_t triangles, uint64_t seed);
+void procedural_sphere(mesh_builder *builder, uint64_t triangles, uint64_t seed);
+void procedural_capacity(mesh_builder *builder, uint64_t triangles, uint64_t seed);
 /* field.c */
-void procedural_soup(mesh_builder *to, uint64_t triangles, uint64_t seed);
-void procedural_terrain(mesh_builder *to, uint64_t triangles, uint64_t seed);
+void procedural_soup(mesh_builder *builder, uint64_t triangles, uint64_t seed);
+void procedural_terrain(mesh_builder *builder, uint64_t triangles, uint64_t seed);
 /* solid.c */
-void procedural_ring(mesh_builder *to, uint64_t triangles, uint64_t seed);
-void procedural_glass(mesh_builder *to, uint64_t triangles, uint64_t seed);
-void procedural_wedge(mesh_builder *to, uint64_t triangles, uint64_t seed);
-void procedural_cornell(mesh_builder *to, uint64_t triangles, uint64_t seed);
+void procedural_ring(mesh_builder *builder, uint64_t triangles, uint64_t seed);
+void procedural_glass(mesh_builder *builder, uint64_t triangles, uint64_t seed);
+void procedural_wedge(mesh_builder *builder, uint64_t triangles, uint64_t seed);
+void procedural_cornell(mesh_builder *builder, uint64_t triangles, uint64_t seed);
 /* field.c */
-void procedural_cloth(mesh_builder *to, uint64_t triangles, uint64_t seed);
+void procedural_cloth(mesh_builder *builder, uint64_t triangles, uint64_t seed);
 /* hall.c */
-void procedural_hall(mesh_builder *to, uint64_t triangles, uint64_t seed);
+void procedural_hall(mesh_builder *builder, uint64_t triangles, uint64_t seed);
 
 #endif

@@ -8,11 +8,12 @@ void mesh_material_default(mesh_material *made) {
     made->map_scale[0] = made->map_scale[1] = 1;
 }
 
-char **mesh_material_map(mesh_material *of, mesh_map map) {
-    char **const plain[MESH_MAPS_PLAIN] = {&of->diffuse_map, &of->specular_map,  &of->emission_map,
-                                           &of->opacity_map, &of->roughness_map, &of->metallic_map,
-                                           &of->normal_map,  &of->bump_map};
-    return map < MESH_MAPS_PLAIN ? plain[map] : &of->layer_maps[map - MESH_MAPS_PLAIN];
+char **mesh_material_map(mesh_material *material, mesh_map map) {
+    char **const plain[MESH_MAPS_PLAIN] = {&material->diffuse_map,   &material->specular_map,
+                                           &material->emission_map,  &material->opacity_map,
+                                           &material->roughness_map, &material->metallic_map,
+                                           &material->normal_map,    &material->bump_map};
+    return map < MESH_MAPS_PLAIN ? plain[map] : &material->layer_maps[map - MESH_MAPS_PLAIN];
 }
 
 void mesh_material_close(mesh_material *owned) {

@@ -59,7 +59,7 @@ typedef struct mesh_material {
     bool map_clamp;
     /* The file suggests glass but does not say so. MTL: sharp specular and an index of refraction
        above 1; glTF: transmission without a volume. */
-    bool perhaps_glass;
+    bool may_be_glass;
     principled layers; /* used if record.kind is MATERIAL_PRINCIPLED; its map indices are KD_NONE */
     char *layer_maps[MESH_MAPS - MESH_MAPS_PLAIN]; /* paths as above, in the order of mesh_map */
     mesh_map_form forms[MESH_MAPS];
@@ -68,7 +68,7 @@ typedef struct mesh_material {
 /* Overwrites *made with the default record, without a name or images. */
 void mesh_material_default(mesh_material *made);
 /* Returns the member that holds the path of `map`. */
-char **mesh_material_map(mesh_material *of, mesh_map map);
+char **mesh_material_map(mesh_material *material, mesh_map map);
 
 /* An image embedded in the mesh file. A map path equal to `name` refers to these bytes. */
 typedef struct mesh_picture {

@@ -9,14 +9,15 @@
 
 typedef struct mesh_builder {
     mesh made; /* index arrays always exist; KD_NONE for a corner without normal or texcoord */
-    uint64_t position_room, normal_room, texcoord_room, triangle_room, material_room;
-    uint64_t colour_room, colour_count;   /* colour_count: texcoords with a colour so far */
-    uint64_t second_room, second_count;   /* second_count: texcoords in the second set so far */
-    uint64_t tangent_room, tangent_count; /* tangent_count: normals with a tangent so far */
-    uint32_t material;                    /* index of the current material, for new triangles */
-    name_table names;                     /* names of the materials */
+    uint64_t position_capacity, normal_capacity, texcoord_capacity, triangle_capacity,
+        material_capacity;
+    uint64_t colour_capacity, colour_count;   /* colour_count: texcoords with a colour so far */
+    uint64_t second_capacity, second_count;   /* second_count: texcoords in the second set so far */
+    uint64_t tangent_capacity, tangent_count; /* tangent_count: normals with a tangent so far */
+    uint32_t material;                        /* index of the current material, for new triangles */
+    name_table names;                         /* names of the materials */
     uint32_t *copies; /* per material: the last number N used in a name "NAME#N" */
-    uint64_t copies_room;
+    uint64_t copies_capacity;
     kd_status status;
 } mesh_builder;
 
@@ -26,44 +27,44 @@ typedef struct mesh_corner { /* Indices, or KD_NONE if absent. */
 
 /* Appends uninitialised items; triangles get the current material and no normals or texcoords. The
    first new index of each kind is the previous count. */
-void mesh_builder_extend(mesh_builder *to, uint64_t positions, uint64_t triangles);
-void mesh_builder_extend_normals(mesh_builder *to, uint64_t normals);
+void mesh_builder_extend(mesh_builder *builder, uint64_t positions, uint64_t triangles);
+void mesh_builder_extend_normals(mesh_builder *builder, uint64_t normals);
 
-uint32_t mesh_builder_position(mesh_builder *to, vec3 position);
-uint32_t mesh_builder_normal(mesh_builder *to, vec3 normal);
-uint32_t mesh_builder_texcoord(mesh_builder *to, vec2 texcoord);
-void mesh_builder_triangle(mesh_builder *to, mesh_corner a, mesh_corner b, mesh_corner c);
-void mesh_builder_flat_triangle(mesh_builder *to, vec3 a, vec3 b, vec3 c);
+uint32_t mesh_builder_position(mesh_builder *builder, vec3 position);
+uint32_t mesh_builder_normal(mesh_builder *builder, vec3 normal);
+uint32_t mesh_builder_texcoord(mesh_builder *builder, vec2 texcoord);
+void mesh_builder_triangle(mesh_builder *builder, mesh_corner a, mesh_corner b, mesh_corner c);
+void mesh_builder_flat_triangle(mesh_builder *builder, vec3 a, vec3 b, vec3 c);
 /* Counter-clockwise seen from the front; texture coordinates (0,0) (1,0) (1,1) (0,1) times uv. */
-void mesh_builder_quad(mesh_builder *to, vec3 a, vec3 b, vec3 c, vec3 d, vec2 uv);
+void mesh_builder_quad(mesh_builder *builder, vec3 a, vec3 b, vec3 c, vec3 d, vec2 uv);
 /* Adds a closed box; front faces outwards, or inwards if `placed` mirrors. */
-void mesh_builder_box(mesh_builder *to, vec3 lo, vec3 hi, const transform *placed);
+void mesh_builder_box(mesh_builder *builder, vec3 lo, vec3 hi, const transform *placed);
 
 /* Makes the material called `name` current; creates it from `record` if it does not exist. Returns
    its index. */
-uint32_t mesh_builder_material(mesh_builder *to, const char *name, const material *record);
+uint32_t mesh_builder_material(mesh_builder *builder, const char *name, const material *record);
 
-/* Adds a copy of `from` without making it current. If the name is taken, "#2", "#3", ... is
+/* Adds a copy of `material` without making it current. If the name is taken, "#2", "#3", ... is
    appended. */
-uint32_t mesh_builder_copy_material(mesh_builder *to, const mesh_material *from);
+uint32_t mesh_builder_copy_material(mesh_builder *builder, const mesh_material *material);
 
 /* Appends a transformed copy of `part`: triangles, images, materials (mesh_builder_copy_material),
    but not its cameras, lights and media. If the transform mirrors, the winding is reversed, so
    that front faces stay front faces. Returns the index of the first material. */
-uint32_t mesh_builder_append(mesh_builder *to, const mesh *part, const transform *placed);
+uint32_t mesh_builder_append(mesh_builder *builder, const mesh *part, const transform *placed);
 
 /* Appends copies of the triangles [first, first + count) with reversed winding. Returns the first
    new triangle. */
-uint32_t mesh_builder_repeat_turned(mesh_builder *to, uint32_t first, uint32_t count);
+uint32_t mesh_builder_repeat_turned(mesh_builder *builder, uint32_t first, uint32_t count);
 
 /* Reverses all front faces: winding and normals. */
-void mesh_turn(mesh *of);
+void mesh_turn(mesh *mesh);
 
 /* Frees the materials that no triangle uses; the others keep their order. */
-kd_status mesh_drop_unused_materials(mesh *of);
+kd_status mesh_drop_unused_materials(mesh *mesh);
 
 /* Moves the mesh to `out`, without index arrays that are not used, or returns the failure and
    zeroes `out`. Empties the builder. */
-kd_status mesh_builder_finish(mesh_builder *from, mesh *out);
+kd_status mesh_builder_finish(mesh_builder *builder, mesh *out);
 
 #endif

@@ -31,6 +31,6 @@ typedef struct mesh_faults {
 
 /* Removes unusable triangles and references to numbers that are not finite. `lines` (one per
    triangle, or NULL) is compacted along. */
-void mesh_squeeze(mesh *into, uint32_t *lines, const mesh_faults *faults);
+void mesh_compact(mesh *mesh, uint32_t *lines, const mesh_faults *faults);
 
 #endif

@@ -29,7 +29,7 @@ typedef struct ring {
     uint64_t patience; /* remaining steps; at 0 any corner is clipped */
 } ring;
 
-static void look(ring *r) {
+static void fill_cells(ring *r) {
     if (r->patience) --r->patience;
 }
 
@@ -147,7 +147,7 @@ static bool is_free(ring *r, uint32_t ear) {
     const uint32_t y1 = cell_y(r, fmax(a.y, fmax(b.y, c.y)));
     for (uint32_t y = y0; y <= y1; ++y)
         for (uint32_t x = x0; x <= x1; ++x) {
-            look(r);
+            fill_cells(r);
             uint32_t *link = &r->cell_first[y * r->side + x];
             while (*link != KD_NONE) {
                 const uint32_t i = *link;
@@ -155,7 +155,7 @@ static bool is_free(ring *r, uint32_t ear) {
                     *link = r->cell_next[i];
                     continue;
                 }
-                look(r);
+                fill_cells(r);
                 if (stands_in(r, i, a, b, c)) return false;
                 link = &r->cell_next[i];
             }
@@ -197,7 +197,7 @@ static void ears_cut(ring *r, uint32_t *triangles) {
     int rule = EAR_CLEAN;
     while (r->left > 2) {
         const uint32_t before = r->previous[i], after = r->next[i];
-        look(r);
+        fill_cells(r);
         if (r->patience == 0) rule = EAR_ANY;
         if (r->left > 3 && !is_ear(r, i, (ear_rule)rule)) {
             i = after;

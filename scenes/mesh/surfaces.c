@@ -46,32 +46,34 @@ static vec2 spoke(const lathe *shape, uint32_t i) {
 }
 
 /* Adds the vertices of one profile point: `segments` of them, or one if it is on the axis. */
-static uint32_t add_circle(mesh_builder *to, const lathe *shape, const lathe_point *point) {
-    const uint32_t first = to->made.position_count;
+static uint32_t add_circle(mesh_builder *builder, const lathe *shape, const lathe_point *point) {
+    const uint32_t first = builder->made.position_count;
     const uint32_t count = point->radius > 0 ? shape->segments : 1;
     for (uint32_t i = 0; i < count; ++i) {
-        const vec2 way = spoke(shape, i);
-        const vec3 offset = vec3_make(point->radius * way.x, point->height, point->radius * way.y);
-        mesh_builder_position(to, vec3_add(shape->base, offset));
+        const vec2 direction = spoke(shape, i);
+        const vec3 offset =
+            vec3_make(point->radius * direction.x, point->height, point->radius * direction.y);
+        mesh_builder_position(builder, vec3_add(shape->base, offset));
     }
     return first;
 }
 
-static uint32_t add_circle_normals(mesh_builder *to, const lathe *shape, vec2 normal) {
-    const uint32_t first = to->made.normal_count;
+static uint32_t add_circle_normals(mesh_builder *builder, const lathe *shape, vec2 normal) {
+    const uint32_t first = builder->made.normal_count;
     for (uint32_t i = 0; i < shape->segments; ++i) {
-        const vec2 way = spoke(shape, i);
-        mesh_builder_normal(to, vec3_make(normal.x * way.x, normal.y, normal.x * way.y));
+        const vec2 direction = spoke(shape, i);
+        mesh_builder_normal(builder,
+                            vec3_make(normal.x * direction.x, normal.y, normal.x * direction.y));
     }
     return first;
 }
 
-static void add_band(mesh_builder *to, const lathe *shape, uint32_t band, uint32_t low_circle,
+static void add_band(mesh_builder *builder, const lathe *shape, uint32_t band, uint32_t low_circle,
                      uint32_t high_circle) {
     const lathe_point *low = &shape->profile[band], *high = point_after(shape, band);
-    const uint32_t low_normals = add_circle_normals(to, shape, smooth_normal(shape, band, -1));
-    const uint32_t high_normals = add_circle_normals(to, shape, smooth_normal(shape, band, 1));
-    to->material = low->material;
+    const uint32_t low_normals = add_circle_normals(builder, shape, smooth_normal(shape, band, -1));
+    const uint32_t high_normals = add_circle_normals(builder, shape, smooth_normal(shape, band, 1));
+    builder->material = low->material;
     for (uint32_t i = 0; i < shape->segments; ++i) {
         const uint32_t next = (i + 1) % shape->segments;
         const uint32_t low_step = low->radius > 0, high_step = high->radius > 0;
@@ -79,41 +81,43 @@ static void add_band(mesh_builder *to, const lathe *shape, uint32_t band, uint32
         const mesh_corner b = {low_circle + next * low_step, low_normals + next, KD_NONE};
         const mesh_corner c = {high_circle + next * high_step, high_normals + next, KD_NONE};
         const mesh_corner d = {high_circle + i * high_step, high_normals + i, KD_NONE};
-        if (low_step) mesh_builder_triangle(to, a, b, c);
-        if (high_step) mesh_builder_triangle(to, a, c, d);
+        if (low_step) mesh_builder_triangle(builder, a, b, c);
+        if (high_step) mesh_builder_triangle(builder, a, c, d);
     }
 }
 
-void lathe_turn(mesh_builder *to, const lathe *shape) {
+void lathe_turn(mesh_builder *builder, const lathe *shape) {
     uint32_t circles[LATHE_POINTS];
     assert(shape->point_count >= 2 && shape->point_count <= LATHE_POINTS && shape->segments >= 3);
     for (uint32_t i = 0; i < shape->point_count; ++i)
-        circles[i] = add_circle(to, shape, &shape->profile[i]);
+        circles[i] = add_circle(builder, shape, &shape->profile[i]);
     for (uint32_t i = 0; i < band_count(shape); ++i)
-        add_band(to, shape, i, circles[i], circles[(i + 1) % shape->point_count]);
+        add_band(builder, shape, i, circles[i], circles[(i + 1) % shape->point_count]);
 }
 
 /* Central differences over a quarter of a cell, one-sided at the edges; +y where they vanish. */
-static vec3 normal_at(const patch *of, float u, float v) {
-    const float du = 0.25f / (float)of->columns, dv = 0.25f / (float)of->rows;
+static vec3 normal_at(const patch *patch, float u, float v) {
+    const float du = 0.25f / (float)patch->columns, dv = 0.25f / (float)patch->rows;
     const float u0 = float_max(u - du, 0), u1 = float_min(u + du, 1);
     const float v0 = float_max(v - dv, 0), v1 = float_min(v + dv, 1);
-    const vec3 along_u = vec3_sub(of->at(of->context, u1, v), of->at(of->context, u0, v));
-    const vec3 along_v = vec3_sub(of->at(of->context, u, v1), of->at(of->context, u, v0));
+    const vec3 along_u =
+        vec3_sub(patch->at(patch->context, u1, v), patch->at(patch->context, u0, v));
+    const vec3 along_v =
+        vec3_sub(patch->at(patch->context, u, v1), patch->at(patch->context, u, v0));
     const vec3 normal = vec3_normalize(vec3_cross(along_u, along_v));
     return vec3_is_zero(normal) ? vec3_make(0, 1, 0) : normal;
 }
 
-void patch_add(mesh_builder *to, const patch *shape) {
+void patch_add(mesh_builder *builder, const patch *shape) {
     const uint32_t columns = shape->columns, rows = shape->rows, side = columns + 1;
-    const uint32_t position = to->made.position_count, normal = to->made.normal_count;
-    const uint32_t texcoord = to->made.texcoord_count;
+    const uint32_t position = builder->made.position_count, normal = builder->made.normal_count;
+    const uint32_t texcoord = builder->made.texcoord_count;
     for (uint32_t row = 0; row <= rows; ++row)
         for (uint32_t column = 0; column <= columns; ++column) {
             const float u = (float)column / (float)columns, v = (float)row / (float)rows;
-            mesh_builder_position(to, shape->at(shape->context, u, v));
-            mesh_builder_normal(to, normal_at(shape, u, v));
-            mesh_builder_texcoord(to, vec2_make(u * shape->uv.x, v * shape->uv.y));
+            mesh_builder_position(builder, shape->at(shape->context, u, v));
+            mesh_builder_normal(builder, normal_at(shape, u, v));
+            mesh_builder_texcoord(builder, vec2_make(u * shape->uv.x, v * shape->uv.y));
         }
     for (uint32_t row = 0; row < rows; ++row)
         for (uint32_t column = 0; column < columns; ++column) {
@@ -125,7 +129,7 @@ void patch_add(mesh_builder *to, const patch *shape) {
                 corners[i].normal = normal + numbers[i];
                 corners[i].texcoord = texcoord + numbers[i];
             }
-            mesh_builder_triangle(to, corners[0], corners[1], corners[2]);
-            mesh_builder_triangle(to, corners[0], corners[2], corners[3]);
+            mesh_builder_triangle(builder, corners[0], corners[1], corners[2]);
+            mesh_builder_triangle(builder, corners[0], corners[2], corners[3]);
         }
 }

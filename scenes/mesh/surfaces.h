@@ -19,7 +19,7 @@ typedef struct lathe {
 
 /* Adds the surface. Bands join smoothly where the profile bends by less than 30 degrees. A point
    of radius 0 becomes one vertex, so that a profile from axis to axis, or a ring, is closed. */
-void lathe_turn(mesh_builder *to, const lathe *shape);
+void lathe_turn(mesh_builder *builder, const lathe *shape);
 
 /* Returns the number of triangles of the surface. */
 uint64_t lathe_triangles(const lathe *shape);
@@ -33,6 +33,6 @@ typedef struct patch {
 
 /* Adds 2 x columns x rows triangles of the current material. The front is the side that
    (derivative by u) x (derivative by v) points to. */
-void patch_add(mesh_builder *to, const patch *shape);
+void patch_add(mesh_builder *builder, const patch *shape);
 
 #endif

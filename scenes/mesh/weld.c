@@ -17,7 +17,7 @@ typedef struct welder {
     uint32_t *hashes; /* hash of each place; later, the new number of each first occurrence */
     uint32_t *order;  /* indices by part, ascending within each */
     uint32_t *first;  /* index of each place's first occurrence; later, its number */
-    uint64_t (*dealt)[PARTS]; /* per block: count for each part, then the next write position */
+    uint64_t (*assigned)[PARTS]; /* per block: count for each part, then the next write position */
     uint64_t part_begin[PARTS + 1];
     uint64_t *firsts; /* per block: count of first occurrences, then their prefix sum */
     vec3 *kept;
@@ -33,54 +33,54 @@ static bool same_place(vec3 a, vec3 b) {
     return a.x == b.x && a.y == b.y && a.z == b.z;
 }
 
-static uint64_t block_end(const welder *in, int64_t block) {
+static uint64_t block_end(const welder *welder, int64_t block) {
     const uint64_t end = ((uint64_t)block + 1) * BLOCK;
-    return end < in->count ? end : in->count;
+    return end < welder->count ? end : welder->count;
 }
 
 static void hash_body(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     welder *in = (welder *)context;
     for (int64_t b = begin; b < end; ++b) {
-        memset(in->dealt[b], 0, sizeof in->dealt[b]);
+        memset(in->assigned[b], 0, sizeof in->assigned[b]);
         for (uint64_t i = (uint64_t)b * BLOCK; i < block_end(in, b); ++i) {
             in->hashes[i] = place_hash(in->places[i]);
-            ++in->dealt[b][in->hashes[i] % PARTS];
+            ++in->assigned[b][in->hashes[i] % PARTS];
         }
     }
 }
 
-static void deal_sum(welder *in) {
+static void assign_sum(welder *welder) {
     uint64_t sum = 0;
     for (int part = 0; part < PARTS; ++part) {
-        in->part_begin[part] = sum;
-        for (uint64_t b = 0; b < in->blocks; ++b) {
-            const uint64_t more = in->dealt[b][part];
-            in->dealt[b][part] = sum;
+        welder->part_begin[part] = sum;
+        for (uint64_t b = 0; b < welder->blocks; ++b) {
+            const uint64_t more = welder->assigned[b][part];
+            welder->assigned[b][part] = sum;
             sum += more;
         }
     }
-    in->part_begin[PARTS] = sum;
+    welder->part_begin[PARTS] = sum;
 }
 
-static void deal_body(void *context, int64_t begin, int64_t end, int thread) {
+static void assign_body(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     welder *in = (welder *)context;
     for (int64_t b = begin; b < end; ++b)
         for (uint64_t i = (uint64_t)b * BLOCK; i < block_end(in, b); ++i)
-            in->order[in->dealt[b][in->hashes[i] % PARTS]++] = (uint32_t)i;
+            in->order[in->assigned[b][in->hashes[i] % PARTS]++] = (uint32_t)i;
 }
 
-static void part_weld(welder *in, const uint32_t *order, uint64_t count, uint32_t *table,
+static void part_weld(welder *welder, const uint32_t *order, uint64_t count, uint32_t *table,
                       uint64_t size) {
     memset(table, 0xff, size * sizeof *table);
     for (uint64_t k = 0; k < count; ++k) {
         const uint32_t i = order[k];
-        uint64_t at = in->hashes[i] / PARTS & (size - 1);
-        while (table[at] != UINT32_MAX && !same_place(in->places[table[at]], in->places[i]))
+        uint64_t at = welder->hashes[i] / PARTS & (size - 1);
+        while (table[at] != UINT32_MAX && !same_place(welder->places[table[at]], welder->places[i]))
             at = (at + 1) & (size - 1);
         if (table[at] == UINT32_MAX) table[at] = i;
-        in->first[i] = table[at];
+        welder->first[i] = table[at];
     }
 }
 
@@ -131,25 +131,25 @@ static void all_number(void *context, int64_t begin, int64_t end, int thread) {
             in->first[i] = in->hashes[in->first[i]];
 }
 
-static kd_status weld(welder *in, uint32_t *kept_count) {
-    const int64_t blocks = (int64_t)in->blocks;
-    parallel_for(blocks, 1, hash_body, in);
-    deal_sum(in);
-    parallel_for(blocks, 1, deal_body, in);
-    parallel_for(PARTS, 1, weld_body, in);
-    KD_REQUIRE(!atomic_load(&in->failed), KD_ERROR_MEMORY, "out of memory to weld %llu corners",
-               (unsigned long long)in->count);
-    parallel_for(blocks, 1, firsts_count, in);
+static kd_status weld(welder *welder, uint32_t *kept_count) {
+    const int64_t blocks = (int64_t)welder->blocks;
+    parallel_for(blocks, 1, hash_body, welder);
+    assign_sum(welder);
+    parallel_for(blocks, 1, assign_body, welder);
+    parallel_for(PARTS, 1, weld_body, welder);
+    KD_REQUIRE(!atomic_load(&welder->failed), KD_ERROR_MEMORY, "out of memory to weld %llu corners",
+               (unsigned long long)welder->count);
+    parallel_for(blocks, 1, firsts_count, welder);
     uint64_t sum = 0;
-    for (uint64_t b = 0; b < in->blocks; ++b) {
-        const uint64_t more = in->firsts[b];
-        in->firsts[b] = sum;
+    for (uint64_t b = 0; b < welder->blocks; ++b) {
+        const uint64_t more = welder->firsts[b];
+        welder->firsts[b] = sum;
         sum += more;
     }
-    KD_TRY(KD_RESERVE(in->kept, sum));
+    KD_TRY(KD_RESERVE(welder->kept, sum));
     *kept_count = (uint32_t)sum;
-    parallel_for(blocks, 1, firsts_number, in);
-    parallel_for(blocks, 1, all_number, in);
+    parallel_for(blocks, 1, firsts_number, welder);
+    parallel_for(blocks, 1, all_number, welder);
     return KD_OK;
 }
 
@@ -165,87 +165,87 @@ kd_status weld_places(const vec3 *places, uint64_t count, uint32_t *numbers, vec
     *kept_count = 0;
     KD_TRY_GOTO(KD_RESERVE(in.hashes, count));
     KD_TRY_GOTO(KD_RESERVE(in.order, count));
-    KD_TRY_GOTO(KD_RESERVE(in.dealt, in.blocks));
+    KD_TRY_GOTO(KD_RESERVE(in.assigned, in.blocks));
     KD_TRY_GOTO(KD_RESERVE(in.firsts, in.blocks));
     KD_TRY_GOTO(weld(&in, kept_count));
     *kept = in.kept;
 done:
     memory_free(in.hashes);
     memory_free(in.order);
-    memory_free(in.dealt);
+    memory_free(in.assigned);
     memory_free(in.firsts);
     return status;
 }
 
-static bool triangle_is_usable(const mesh *from, uint64_t i) {
+static bool triangle_is_usable(const mesh *mesh, uint64_t i) {
     for (int k = 0; k < 3; ++k) {
-        const uint32_t corner = from->triangles[3 * i + (uint64_t)k];
-        if (corner == KD_NONE || !vec3_is_finite(from->positions[corner])) return false;
+        const uint32_t corner = mesh->triangles[3 * i + (uint64_t)k];
+        if (corner == KD_NONE || !vec3_is_finite(mesh->positions[corner])) return false;
     }
     return true;
 }
 
-static void triangles_squeeze(mesh *into, uint32_t *lines) {
+static void triangles_compact(mesh *mesh, uint32_t *lines) {
     uint64_t kept = 0;
-    for (uint64_t i = 0; i < into->triangle_count; ++i) {
-        if (!triangle_is_usable(into, i)) continue;
+    for (uint64_t i = 0; i < mesh->triangle_count; ++i) {
+        if (!triangle_is_usable(mesh, i)) continue;
         for (uint64_t k = 0; k < 3 && kept != i; ++k) {
-            into->triangles[3 * kept + k] = into->triangles[3 * i + k];
-            if (into->normal_indices)
-                into->normal_indices[3 * kept + k] = into->normal_indices[3 * i + k];
-            if (into->texcoord_indices)
-                into->texcoord_indices[3 * kept + k] = into->texcoord_indices[3 * i + k];
+            mesh->triangles[3 * kept + k] = mesh->triangles[3 * i + k];
+            if (mesh->normal_indices)
+                mesh->normal_indices[3 * kept + k] = mesh->normal_indices[3 * i + k];
+            if (mesh->texcoord_indices)
+                mesh->texcoord_indices[3 * kept + k] = mesh->texcoord_indices[3 * i + k];
         }
-        into->triangle_materials[kept] = into->triangle_materials[i];
+        mesh->triangle_materials[kept] = mesh->triangle_materials[i];
         if (lines) lines[kept] = lines[i];
         ++kept;
     }
-    into->triangle_count = (uint32_t)kept;
+    mesh->triangle_count = (uint32_t)kept;
 }
 
 /* Overwrites positions that are not finite, which no triangle uses, by another position, so that
    bounding boxes stay correct. */
-static void positions_mend(mesh *into) {
+static void positions_mend(mesh *mesh) {
     vec3 sound = vec3_all(0);
-    for (uint32_t i = 0; i < into->position_count; ++i)
-        if (vec3_is_finite(into->positions[i])) {
-            sound = into->positions[i];
+    for (uint32_t i = 0; i < mesh->position_count; ++i)
+        if (vec3_is_finite(mesh->positions[i])) {
+            sound = mesh->positions[i];
             break;
         }
-    for (uint32_t i = 0; i < into->position_count; ++i)
-        if (!vec3_is_finite(into->positions[i])) into->positions[i] = sound;
+    for (uint32_t i = 0; i < mesh->position_count; ++i)
+        if (!vec3_is_finite(mesh->positions[i])) mesh->positions[i] = sound;
 }
 
-static void normals_mend(mesh *into) {
-    for (uint64_t i = 0; i < 3 * (uint64_t)into->triangle_count && into->normal_indices; ++i) {
-        uint32_t *index = &into->normal_indices[i];
-        if (*index != KD_NONE && vec3_is_zero(into->normals[*index])) *index = KD_NONE;
+static void normals_mend(mesh *mesh) {
+    for (uint64_t i = 0; i < 3 * (uint64_t)mesh->triangle_count && mesh->normal_indices; ++i) {
+        uint32_t *index = &mesh->normal_indices[i];
+        if (*index != KD_NONE && vec3_is_zero(mesh->normals[*index])) *index = KD_NONE;
     }
 }
 
-static void texcoords_mend(mesh *into) {
-    for (uint64_t i = 0; i < 3 * (uint64_t)into->triangle_count && into->texcoord_indices; ++i) {
-        uint32_t *index = &into->texcoord_indices[i];
+static void texcoords_mend(mesh *mesh) {
+    for (uint64_t i = 0; i < 3 * (uint64_t)mesh->triangle_count && mesh->texcoord_indices; ++i) {
+        uint32_t *index = &mesh->texcoord_indices[i];
         if (*index == KD_NONE) continue;
-        const vec2 at = into->texcoords[*index];
+        const vec2 at = mesh->texcoords[*index];
         if (!isfinite(at.x) || !isfinite(at.y)) *index = KD_NONE;
     }
-    for (uint32_t i = 0; i < into->texcoord_count; ++i)
-        if (!isfinite(into->texcoords[i].x) || !isfinite(into->texcoords[i].y))
-            into->texcoords[i] = vec2_make(0, 0);
+    for (uint32_t i = 0; i < mesh->texcoord_count; ++i)
+        if (!isfinite(mesh->texcoords[i].x) || !isfinite(mesh->texcoords[i].y))
+            mesh->texcoords[i] = vec2_make(0, 0);
 }
 
-void mesh_squeeze(mesh *into, uint32_t *lines, const mesh_faults *faults) {
-    if (faults->unusable || faults->position) triangles_squeeze(into, lines);
-    if (faults->position) positions_mend(into);
-    if (faults->normal) normals_mend(into);
-    if (faults->texcoord) texcoords_mend(into);
+void mesh_compact(mesh *mesh, uint32_t *lines, const mesh_faults *faults) {
+    if (faults->unusable || faults->position) triangles_compact(mesh, lines);
+    if (faults->position) positions_mend(mesh);
+    if (faults->normal) normals_mend(mesh);
+    if (faults->texcoord) texcoords_mend(mesh);
     if (!faults->uses_normals) {
-        memory_free(into->normal_indices);
-        into->normal_indices = NULL;
+        memory_free(mesh->normal_indices);
+        mesh->normal_indices = NULL;
     }
     if (!faults->uses_texcoords) {
-        memory_free(into->texcoord_indices);
-        into->texcoord_indices = NULL;
+        memory_free(mesh->texcoord_indices);
+        mesh->texcoord_indices = NULL;
     }
 }

@@ -69,24 +69,24 @@ kd_status json_fail(const json_place *at, const char *format, ...) {
     KD_FAIL(KD_ERROR_INPUT, "%s: %s", place, message);
 }
 
-static void describe_found(char *text, size_t bytes, const cJSON *found) {
-    if (cJSON_IsString(found))
-        snprintf(text, bytes, "\"%.60s\"", found->valuestring);
-    else if (cJSON_IsNumber(found))
-        snprintf(text, bytes, "%.9g", found->valuedouble);
-    else if (cJSON_IsArray(found))
-        snprintf(text, bytes, "a list of %d", cJSON_GetArraySize(found));
+static void describe_found(char *text, size_t bytes, const cJSON *json) {
+    if (cJSON_IsString(json))
+        snprintf(text, bytes, "\"%.60s\"", json->valuestring);
+    else if (cJSON_IsNumber(json))
+        snprintf(text, bytes, "%.9g", json->valuedouble);
+    else if (cJSON_IsArray(json))
+        snprintf(text, bytes, "a list of %d", cJSON_GetArraySize(json));
     else
         snprintf(text, bytes, "%s",
-                 cJSON_IsObject(found)  ? "an object"
-                 : cJSON_IsTrue(found)  ? "true"
-                 : cJSON_IsFalse(found) ? "false"
-                                        : "null");
+                 cJSON_IsObject(json)  ? "an object"
+                 : cJSON_IsTrue(json)  ? "true"
+                 : cJSON_IsFalse(json) ? "false"
+                                       : "null");
 }
 
-kd_status json_unexpected(const json_place *at, const cJSON *found, const char *expected) {
+kd_status json_unexpected(const json_place *at, const cJSON *json, const char *expected) {
     char text[TEXT_BYTES];
-    describe_found(text, sizeof text, found);
+    describe_found(text, sizeof text, json);
     return json_fail(at, "found %s, expected %s", text, expected);
 }
 
@@ -94,10 +94,10 @@ kd_status json_unexpected(const json_place *at, const cJSON *found, const char *
 
 static void append_range(char *text, size_t bytes, const json_key *row) {
     const char *above = row->open ? "> " : ">= ", *below = row->open ? "< " : "<= ";
-    const bool bounded = row->least != 0 || row->most != 0;
+    const bool bounded = row->minimum != 0 || row->maximum != 0;
     if (!bounded) return;
-    append(text, bytes, " %s%.9g", above, row->least);
-    if (isfinite(row->most)) append(text, bytes, " and %s%.9g", below, row->most);
+    append(text, bytes, " %s%.9g", above, row->minimum);
+    if (isfinite(row->maximum)) append(text, bytes, " and %s%.9g", below, row->maximum);
 }
 
 static void append_numbers(char *text, size_t bytes, const json_key *row, const char *noun) {
@@ -152,10 +152,10 @@ void json_describe(char *text, size_t bytes, const json_key *row) {
     }
 }
 
-static kd_status unfit(const json_place *at, const cJSON *found, const json_key *row) {
+static kd_status unfit(const json_place *at, const cJSON *json, const json_key *row) {
     char expected[TEXT_BYTES];
     json_describe(expected, sizeof expected, row);
-    return json_unexpected(at, found, expected);
+    return json_unexpected(at, json, expected);
 }
 
 /* --- values ----------------------------------------------------------------------------------- */
@@ -171,9 +171,9 @@ static bool number_fits(const json_key *row, const cJSON *item) {
     if (row->kind == JSON_INT || row->kind == JSON_COUNT)
         if (value != floor(value)) return false;
     if (row->kind == JSON_COUNT && value < 0) return false;
-    if (row->least == 0 && row->most == 0) return true;
-    return row->open ? value > row->least && value < row->most
-                     : value >= row->least && value <= row->most;
+    if (row->minimum == 0 && row->maximum == 0) return true;
+    return row->open ? value > row->minimum && value < row->maximum
+                     : value >= row->minimum && value <= row->maximum;
 }
 
 static void store_number(const json_key *row, void *field, int index, double value) {

@@ -32,9 +32,9 @@ typedef struct json_key {
     json_kind kind;
     size_t offset, bytes;
     int count;
-    double least, most;  /* range of each number; both 0: any finite value */
-    bool open;           /* the bounds are exclusive */
-    const char *choices; /* separated: "diffuse|mirror" */
+    double minimum, maximum; /* range of each number; both 0: any finite value */
+    bool open;               /* the bounds are exclusive */
+    const char *choices;     /* separated: "diffuse|mirror" */
     const struct json_key *inner;
     const char *expected;              /* description of a JSON_VALUE */
     const char *unit, *initial, *help; /* for the documentation; may be NULL */
@@ -63,7 +63,7 @@ void json_place_text(char *text, size_t bytes, const json_place *at);
 kd_status json_fail(const json_place *at, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Returns KD_ERROR_INPUT with "file: path: found VALUE, expected ...". */
-kd_status json_unexpected(const json_place *at, const cJSON *found, const char *expected);
+kd_status json_unexpected(const json_place *at, const cJSON *json, const char *expected);
 
 /* Reads all keys of `object` into the struct at `target`, which holds the defaults. Unknown keys
    (the error suggests the nearest name), duplicate keys and values out of range are errors. A

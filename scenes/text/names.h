@@ -10,8 +10,8 @@ typedef struct name_entry {
 } name_entry;
 
 typedef struct name_table {
-    name_entry *entries; /* `room` slots, a power of two, at most half of them in use */
-    uint64_t count, room;
+    name_entry *entries; /* `capacity` slots, a power of two, at most half of them in use */
+    uint64_t count, capacity;
 } name_table;
 
 /* Returns the value of `name`, or KD_NONE if it is absent. */

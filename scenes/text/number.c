@@ -24,13 +24,13 @@ typedef struct decimal {
 
 /* Passes the digits to strtof without a dot, because other locales use another character: the
    first DIGITS_KEPT digits, then one nonzero digit if any dropped digit is not zero. */
-static float decimal_to_float(const decimal *from) {
+static float decimal_to_float(const decimal *decimal) {
     char text[DIGITS_KEPT + 32];
     int kept = 0;
     int64_t seen = 0, leading = 0;
     bool dropped = false;
     text[0] = '0';
-    for (const char *c = from->digits; c != from->end; ++c) {
+    for (const char *c = decimal->digits; c != decimal->end; ++c) {
         if (*c == '.') continue;
         ++seen;
         if (kept == 0 && *c == '0')
@@ -40,8 +40,8 @@ static float decimal_to_float(const decimal *from) {
         else
             dropped = dropped || *c != '0';
     }
-    if (kept == 0) return from->negative ? -0.0f : 0.0f;
-    int64_t exponent = from->exponent + from->point - leading - kept;
+    if (kept == 0) return decimal->negative ? -0.0f : 0.0f;
+    int64_t exponent = decimal->exponent + decimal->point - leading - kept;
     if (dropped) {
         text[kept++] = '1';
         --exponent;
@@ -50,7 +50,7 @@ static float decimal_to_float(const decimal *from) {
     if (exponent < -EXPONENT_LIMIT) exponent = -EXPONENT_LIMIT;
     snprintf(text + kept, sizeof text - (size_t)kept, "e%d", (int)exponent);
     const float value = strtof(text, NULL);
-    return from->negative ? -value : value;
+    return decimal->negative ? -value : value;
 }
 
 static const char *exponent_read(const char *at, int64_t *exponent) {

@@ -8,15 +8,15 @@
 
 static _Thread_local const path_scope *current;
 
-void path_scope_begin(path_scope *of, const char *file, bool allow_outside) {
-    of->file = file;
-    of->allow_outside = allow_outside;
-    of->before = current;
-    current = of;
+void path_scope_begin(path_scope *scope, const char *file, bool allow_outside) {
+    scope->file = file;
+    scope->allow_outside = allow_outside;
+    scope->before = current;
+    current = scope;
 }
 
-void path_scope_end(const path_scope *of) {
-    current = of->before;
+void path_scope_end(const path_scope *scope) {
+    current = scope->before;
 }
 
 /* Gets the directory of a file with symbolic links resolved and without a trailing '/'; unresolved
@@ -56,9 +56,9 @@ static bool walk_up(path_walk *walk) {
 
 /* Follows the link at `at`: prepends its target to `behind`. */
 static bool walk_link(path_walk *walk, const char *link, const char *behind) {
-    enum { LINKS_MOST = 40 };
+    enum { LINKS_MAX = 40 };
     const char *from = link;
-    if (++walk->links > LINKS_MOST || !walk_up(walk)) return false;
+    if (++walk->links > LINKS_MAX || !walk_up(walk)) return false;
     if (link[0] == '/') {
         if (!begins_with(link, walk->root, &from)) return false;
         snprintf(walk->at, sizeof walk->at, "%s", walk->root);
@@ -94,13 +94,13 @@ static bool walk_stays(path_walk *walk) {
     return true;
 }
 
-bool path_is_allowed(const char *beside, const char *name) {
+bool path_is_allowed(const char *other_path, const char *name) {
     char root[PLACE_BYTES];
     const char *more = name;
     path_walk walk = {.root = root};
-    const char *file = current ? current->file : beside;
+    const char *file = current ? current->file : other_path;
     if (current && current->allow_outside) return true;
-    if (!folder_of(root, file) || !folder_of(walk.at, beside)) return false;
+    if (!folder_of(root, file) || !folder_of(walk.at, other_path)) return false;
     if (!begins_with(walk.at, root, &more)) return false; /* the file itself is outside */
     more = name;
     if (name[0] == '/') {
@@ -132,7 +132,7 @@ static uint64_t name_clean(char *text, text_span name) {
     return length;
 }
 
-kd_status path_find(const char *beside, text_span name, char **found, const char **expected) {
+kd_status path_find(const char *other_path, text_span name, char **found, const char **expected) {
     char *text = NULL;
     *found = NULL;
     *expected = "a file that is there";
@@ -142,11 +142,11 @@ kd_status path_find(const char *beside, text_span name, char **found, const char
     const char *const tries[2] = {text, last ? last + 1 : NULL};
     kd_status status = KD_OK;
     for (int i = 0; i < 2 && tries[i] && tries[i][0] && !*found; ++i) {
-        if (!path_is_allowed(beside, tries[i])) {
+        if (!path_is_allowed(other_path, tries[i])) {
             *expected = "a file in the scene's folder (--allow-outside: anywhere)";
             continue;
         }
-        char *joined = file_path_beside(beside, tries[i]);
+        char *joined = file_path_beside(other_path, tries[i]);
         if (!joined) {
             status = KD_ERROR_MEMORY;
             break;

@@ -15,19 +15,19 @@ typedef struct path_scope {
     const struct path_scope *before;
 } path_scope;
 
-void path_scope_begin(path_scope *of, const char *file, bool allow_outside);
-void path_scope_end(const path_scope *of);
+void path_scope_begin(path_scope *scope, const char *file, bool allow_outside);
+void path_scope_end(const path_scope *scope);
 
-/* Returns true if the file `beside` may refer to `name`: with symbolic links resolved, the path
+/* Returns true if the file `other_path` may refer to `name`: with symbolic links resolved, the path
    stays in the scene's directory or below, or the scope allows all paths. The result does not
    depend on anything outside the directory. */
-bool path_is_allowed(const char *beside, const char *name);
+bool path_is_allowed(const char *other_path, const char *name);
 
-/* Finds `name` relative to the directory of the file `beside`. If that does not exist, for example
-   because it has directories of another machine, or if it is not allowed, tries the last component
-   alone. "\ " is a blank in the name; any other backslash separates directories. Sets *found to a
-   string to be freed by memory_free, or to NULL if there is no such regular file; *expected then
-   tells what was expected, for an error message. May return KD_ERROR_MEMORY. */
-kd_status path_find(const char *beside, text_span name, char **found, const char **expected);
+/* Finds `name` relative to the directory of the file `other_path`. If that does not exist, for
+   example because it has directories of another machine, or if it is not allowed, tries the last
+   component alone. "\ " is a blank in the name; any other backslash separates directories. Sets
+   *found to a string to be freed by memory_free, or to NULL if there is no such regular file;
+   *expected then tells what was expected, for an error message. May return KD_ERROR_MEMORY. */
+kd_status path_find(const char *other_path, text_span name, char **found, const char **expected);
 
 #endif

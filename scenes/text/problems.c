@@ -8,13 +8,13 @@
 static problem_record *record_next(problem_list *list, bool fatal) {
     if (list->count >= PROBLEMS_KEPT)
         return fatal && !list->fatal ? &list->records[list->count - 1] : NULL;
-    if (list->count == list->room) {
-        const uint32_t room = list->room ? 2 * list->room : 4;
-        if (KD_GROW(list->records, list->count, room) != KD_OK) {
+    if (list->count == list->capacity) {
+        const uint32_t capacity = list->capacity ? 2 * list->capacity : 4;
+        if (KD_GROW(list->records, list->count, capacity) != KD_OK) {
             list->out_of_memory = true;
             return NULL;
         }
-        list->room = room;
+        list->capacity = capacity;
     }
     return &list->records[list->count++];
 }
@@ -30,9 +30,9 @@ void problem_add(problem_list *list, bool fatal, const char *kind, uint64_t line
     record->fatal = fatal;
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(record->what, sizeof record->what, format, arguments);
+    vsnprintf(record->message, sizeof record->message, format, arguments);
     va_end(arguments);
-    for (char *c = record->what; *c; ++c)
+    for (char *c = record->message; *c; ++c)
         /* keep it on one line, and remove terminal escape codes */
         if ((unsigned char)*c < ' ' || *c == 127) *c = '?';
 }
@@ -51,16 +51,16 @@ static bool is_heard(const obj_options *options) {
 static void tell(const problem_record *record, const char *file, uint64_t first_line,
                  const obj_options *options) {
     const uint64_t line = first_line + record->line + 1;
-    const obj_problem found = {file, line <= UINT32_MAX ? (uint32_t)line : UINT32_MAX, record->kind,
-                               record->what, record->fatal};
+    const obj_problem problem = {file, line <= UINT32_MAX ? (uint32_t)line : UINT32_MAX,
+                                 record->kind, record->message, record->fatal};
     if (is_heard(options))
-        options->problem(options->context, &found);
+        options->problem(options->context, &problem);
     else if (record->fatal && !(options && options->keep_going))
         return;
-    else if (found.line == 0)
-        log_message(LOG_WARNING, "%s: %s", file, found.what);
+    else if (problem.line == 0)
+        log_message(LOG_WARNING, "%s: %s", file, problem.message);
     else
-        log_message(LOG_WARNING, "%s:%u: %s", file, found.line, found.what);
+        log_message(LOG_WARNING, "%s:%u: %s", file, problem.line, problem.message);
 }
 
 kd_status problem_list_tell(const problem_list *list, const char *file, uint64_t first_line,
@@ -79,7 +79,7 @@ kd_status problem_list_tell(const problem_list *list, const char *file, uint64_t
         log_message(LOG_WARNING, "%s: %llu more problems; kandela check lists them", file,
                     (unsigned long long)(list->found - told));
     if (!fatal || (options && options->keep_going)) return KD_OK;
-    KD_REQUIRE(first_line != PROBLEM_NO_LINES, KD_ERROR_INPUT, "%s: %s", file, fatal->what);
+    KD_REQUIRE(first_line != PROBLEM_NO_LINES, KD_ERROR_INPUT, "%s: %s", file, fatal->message);
     KD_FAIL(KD_ERROR_INPUT, "%s:%llu: %s", file, (unsigned long long)(first_line + fatal->line + 1),
-            fatal->what);
+            fatal->message);
 }

@@ -12,14 +12,14 @@ typedef struct obj_problem {
     uint32_t line;    /* 1-based; 0: the whole file */
     /* static identifier: "missing-mtl", "missing-texture", "index-range", "nan", ... */
     const char *kind;
-    const char *what; /* one clause: what was found, what was expected */
-    bool fatal;       /* the file cannot be used */
+    const char *message; /* one clause: what was found, what was expected */
+    bool fatal;          /* the file cannot be used */
 } obj_problem;
 
 typedef struct obj_options {
     /* Callback for each problem; NULL: warnings go to log_message. A fatal problem is also
        returned as an error. */
-    void (*problem)(void *context, const obj_problem *found);
+    void (*problem)(void *context, const obj_problem *problem);
     void *context;
     bool keep_going; /* a fatal problem does not fail the load; `out` gets all valid data */
     /* If not NULL, *triangle_lines receives an array with the line of each triangle's face (freed
@@ -35,13 +35,13 @@ typedef struct problem_record {
     uint64_t line; /* 0-based, relative to the text of the list */
     const char *kind;
     bool fatal;
-    char what[PROBLEM_TEXT];
+    char message[PROBLEM_TEXT];
 } problem_record;
 
 typedef struct problem_list {
     /* the first PROBLEMS_KEPT, including the first fatal one in any case */
     problem_record *records;
-    uint32_t count, room;
+    uint32_t count, capacity;
     uint64_t found;
     bool fatal, out_of_memory;
 } problem_list;

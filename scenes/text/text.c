@@ -28,14 +28,14 @@ kd_status text_copy(char **copy, const char *text) {
 
 enum { CHUNK_BYTES = 1 << 20 };
 
-static kd_status span_add(text_chunks *to, const char *begin, uint64_t count) {
-    if (to->count == to->room) {
-        const uint64_t room = to->room ? 2 * to->room : 16;
-        KD_TRY(KD_GROW(to->spans, to->count, room));
-        to->room = room;
+static kd_status span_add(text_chunks *chunks, const char *begin, uint64_t count) {
+    if (chunks->count == chunks->capacity) {
+        const uint64_t capacity = chunks->capacity ? 2 * chunks->capacity : 16;
+        KD_TRY(KD_GROW(chunks->spans, chunks->count, capacity));
+        chunks->capacity = capacity;
     }
-    to->spans[to->count].begin = begin;
-    to->spans[to->count++].count = count;
+    chunks->spans[chunks->count].begin = begin;
+    chunks->spans[chunks->count++].count = count;
     return KD_OK;
 }
 

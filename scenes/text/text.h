@@ -135,7 +135,7 @@ kd_status text_copy(char **copy, const char *text);
 
 typedef struct text_chunks {
     text_span *spans; /* each ends with a line end */
-    uint64_t count, room;
+    uint64_t count, capacity;
     char *tail; /* terminated copy of the last span, if its last line has no line end; or NULL */
 } text_chunks;
 

@@ -35,7 +35,7 @@ static void check_set(const tritree_builder_cuda *builder, case_triangles which,
     if (which == CASE_SOUP && count >= 100) {
         tritree exact;
         assert_int_equal(tritree_open(&exact, &set.input, options, "sweep", NULL), KD_OK);
-        if (tree.statistics.sah_cost > builder->cost_most * exact.statistics.sah_cost)
+        if (tree.statistics.sah_cost > builder->cost_max * exact.statistics.sah_cost)
             fail_msg("%s, %s %u: SAH cost %g, exact %g", builder->name, name, count,
                      tree.statistics.sah_cost, exact.statistics.sah_cost);
         tritree_close(&exact);
@@ -62,7 +62,7 @@ static void trees_keep_the_invariants(void **state) {
         check_set(*row, CASE_SOUP, gpu_size(30000, 2000), &options);
 }
 
-static void compare_with_exact(const char *path, double most) {
+static void compare_with_exact(const char *path, double maximum) {
     const tritree_builder_cuda *builder = tritree_builder_cuda_find("binned");
     tritree_options options = tritree_options_default();
     options.traversal_cost = 1;
@@ -78,7 +78,7 @@ static void compare_with_exact(const char *path, double most) {
     tritree exact, tree = build_once(builder, &set, &options, path, model.triangle_count);
     assert_int_equal(tritree_check(&tree), KD_OK);
     assert_int_equal(tritree_open(&exact, &set.input, &options, "sweep", NULL), KD_OK);
-    if (tree.statistics.sah_cost > most * exact.statistics.sah_cost)
+    if (tree.statistics.sah_cost > maximum * exact.statistics.sah_cost)
         fail_msg("%s: SAH cost %g, exact %g", path, tree.statistics.sah_cost,
                  exact.statistics.sah_cost);
     tritree_close(&exact);
@@ -159,7 +159,7 @@ static const tritree_builder_cuda *generous;
 static uint32_t doublings;
 static void plan_poorly(tritree_build_cuda *build) {
     generous->plan(build);
-    if (build->doubled < doublings) build->node_room = 4;
+    if (build->doubled < doublings) build->node_capacity = 4;
 }
 
 /* A tree that needs more capacity than was planned is rebuilt with more; one that exceeds every
@@ -205,37 +205,39 @@ typedef struct attempts {
 } attempts;
 
 static kd_status note_attempt(void *context, const tritree_builder_cuda *row) {
-    attempts *of = (attempts *)context;
-    snprintf(of->names[of->count], sizeof of->names[0], "%s", row ? row->name : "cpu");
-    return of->answers[of->count++];
+    attempts *builds = (attempts *)context;
+    snprintf(builds->names[builds->count], sizeof builds->names[0], "%s", row ? row->name : "cpu");
+    return builds->answers[builds->count++];
 }
 
 /* "auto" falls back to the next builder if memory is short, to the CPU last, and skips builders
    whose triangle limit is exceeded. A builder requested by name has no fallback. */
 static void builders_take_turns(void **state) {
     (void)state;
-    attempts of = {.answers = {KD_ERROR_MEMORY, KD_ERROR_MEMORY, KD_OK}};
-    assert_int_equal(tritree_build_by_turns("auto", 100, 200, note_attempt, &of), KD_OK);
-    assert_int_equal(of.count, 3);
-    assert_string_equal(of.names[0], "binned");
-    assert_string_equal(of.names[1], "zhou");
-    assert_string_equal(of.names[2], "cpu");
-    of = (attempts){.answers = {KD_ERROR_INPUT}};
-    assert_int_equal(tritree_build_by_turns("auto", 100, 200, note_attempt, &of), KD_ERROR_INPUT);
-    assert_int_equal(of.count, 1);
-    of = (attempts){.answers = {KD_ERROR_MEMORY}};
-    assert_int_equal(tritree_build_by_turns("zhou", 100, 200, note_attempt, &of), KD_ERROR_MEMORY);
-    assert_int_equal(of.count, 1);
-    assert_string_equal(of.names[0], "zhou");
-    of = (attempts){.answers = {KD_OK}};
-    assert_int_equal(
-        tritree_build_by_turns("auto", 100, TRITREE_CUDA_TRIANGLES_MOST + 1ull, note_attempt, &of),
-        KD_OK);
-    assert_int_equal(of.count, 1);
-    assert_string_equal(of.names[0], "cpu");
-    of = (attempts){.answers = {KD_OK}};
-    assert_int_equal(tritree_build_by_turns("sweep", 100, 200, note_attempt, &of), KD_OK);
-    assert_string_equal(of.names[0], "cpu");
+    attempts builds = {.answers = {KD_ERROR_MEMORY, KD_ERROR_MEMORY, KD_OK}};
+    assert_int_equal(tritree_build_by_turns("auto", 100, 200, note_attempt, &builds), KD_OK);
+    assert_int_equal(builds.count, 3);
+    assert_string_equal(builds.names[0], "binned");
+    assert_string_equal(builds.names[1], "zhou");
+    assert_string_equal(builds.names[2], "cpu");
+    builds = (attempts){.answers = {KD_ERROR_INPUT}};
+    assert_int_equal(tritree_build_by_turns("auto", 100, 200, note_attempt, &builds),
+                     KD_ERROR_INPUT);
+    assert_int_equal(builds.count, 1);
+    builds = (attempts){.answers = {KD_ERROR_MEMORY}};
+    assert_int_equal(tritree_build_by_turns("zhou", 100, 200, note_attempt, &builds),
+                     KD_ERROR_MEMORY);
+    assert_int_equal(builds.count, 1);
+    assert_string_equal(builds.names[0], "zhou");
+    builds = (attempts){.answers = {KD_OK}};
+    assert_int_equal(tritree_build_by_turns("auto", 100, TRITREE_CUDA_TRIANGLES_MAX + 1ull,
+                                            note_attempt, &builds),
+                     KD_OK);
+    assert_int_equal(builds.count, 1);
+    assert_string_equal(builds.names[0], "cpu");
+    builds = (attempts){.answers = {KD_OK}};
+    assert_int_equal(tritree_build_by_turns("sweep", 100, 200, note_attempt, &builds), KD_OK);
+    assert_string_equal(builds.names[0], "cpu");
 }
 
 int main(void) {

@@ -1,5 +1,5 @@
 /* The difficult rays of nasty_rays.h by every device loop, on trees of the device's and of the
-   CPU's builders: hits equal triangle_meet applied to every triangle, bit for bit. */
+   CPU's builders: hits equal triangle_intersect applied to every triangle, bit for bit. */
 #include "accel/builders.h"
 #include "accel/rays/batch_device.h"
 #include "nasty_rays.h"
@@ -14,12 +14,12 @@ typedef struct answers {
     uint8_t blocked[RAYS];
 } answers;
 
-static void expect_all(const answers *a, const char *way, const char *name) {
+static void expect_all(const answers *a, const char *form, const char *name) {
     for (uint32_t i = 0; i < RAYS; ++i) {
         const ray_hit want = a->want[i], got = a->got[i];
         if (memcmp(&got, &want, sizeof got) != 0)
             fail_msg("%s, %s, ray %u (kind %u): triangle %u at %.9g, expected %u at %.9g", name,
-                     way, i, i % NASTY_KINDS, got.triangle, (double)got.t, want.triangle,
+                     form, i, i % NASTY_KINDS, got.triangle, (double)got.t, want.triangle,
                      (double)want.t);
         assert_int_equal(a->blocked[i], want.triangle != KD_NONE);
     }

@@ -17,25 +17,25 @@ static kd_triangles *open_mesh(const kd_triangle_mesh *mesh, const char *where) 
     return tree;
 }
 
-static void expect_same(const char *what, const kd_near_triangle *want,
+static void expect_same(const char *label, const kd_near_triangle *want,
                         const kd_near_triangle *got) {
     for (uint32_t i = 0; i < POINTS; ++i)
         if (memcmp(want + i, got + i, sizeof *want) != 0)
-            fail_msg("%s, point %u: triangle %u at %.9g, expected %u at %.9g", what, i,
+            fail_msg("%s, point %u: triangle %u at %.9g, expected %u at %.9g", label, i,
                      got[i].triangle, (double)got[i].distance, want[i].triangle,
                      (double)want[i].distance);
 }
 
-static void ask_there(const kd_triangles *gpu, const vec3 *points, float most,
-                      kd_near_triangle *found) {
+static void query_device(const kd_triangles *gpu, const vec3 *points, float maximum,
+                         kd_near_triangle *nearest) {
     void *from = NULL, *to = NULL;
     assert_int_equal(device_memory_reserve(&from, POINTS * sizeof *points), KD_OK);
-    assert_int_equal(device_memory_reserve(&to, POINTS * sizeof *found), KD_OK);
+    assert_int_equal(device_memory_reserve(&to, POINTS * sizeof *nearest), KD_OK);
     assert_int_equal(device_memory_upload(from, points, POINTS * sizeof *points), KD_OK);
-    if (kd_triangles_closest_point(gpu, (const float *)from, POINTS, most,
+    if (kd_triangles_closest_point(gpu, (const float *)from, POINTS, maximum,
                                    (kd_near_triangle *)to) != KD_OK)
         fail_msg("%s", kd_last_error());
-    assert_int_equal(device_memory_download(found, to, POINTS * sizeof *found), KD_OK);
+    assert_int_equal(device_memory_download(nearest, to, POINTS * sizeof *nearest), KD_OK);
     device_memory_free(from);
     device_memory_free(to);
 }
@@ -49,16 +49,16 @@ static void same_answers(void **state) {
         const kd_triangle_mesh mesh = kd_triangle_mesh_make(
             &set.positions[0].x, set.input.position_count, set.triangles, set.input.triangle_count);
         kd_triangles *cpu = open_mesh(&mesh, "cpu"), *gpu = open_mesh(&mesh, "cuda:0");
-        const float most = which % 2 ? INFINITY : 0.05f * set.size;
+        const float maximum = which % 2 ? INFINITY : 0.05f * set.size;
         for (uint32_t i = 0; i < POINTS; ++i) points[i] = nearest_point_case(&set, i);
         points[3].z = NAN;
-        assert_int_equal(kd_triangles_closest_point(cpu, &points[0].x, POINTS, most, of_cpu),
+        assert_int_equal(kd_triangles_closest_point(cpu, &points[0].x, POINTS, maximum, of_cpu),
                          KD_OK);
-        if (kd_triangles_closest_point(gpu, &points[0].x, POINTS, most, of_gpu) != KD_OK)
+        if (kd_triangles_closest_point(gpu, &points[0].x, POINTS, maximum, of_gpu) != KD_OK)
             fail_msg("%s", kd_last_error());
         expect_same(case_triangles_name((case_triangles)which), of_cpu, of_gpu);
         memset(of_gpu, 7, sizeof of_gpu);
-        ask_there(gpu, points, most, of_gpu);
+        query_device(gpu, points, maximum, of_gpu);
         expect_same("points on the device", of_cpu, of_gpu);
         kd_triangles_close(cpu);
         kd_triangles_close(gpu);
@@ -72,10 +72,10 @@ static void empty_meshes(void **state) {
     const kd_triangle_mesh mesh = kd_triangle_mesh_make(NULL, 0, NULL, 0);
     kd_triangles *gpu = open_mesh(&mesh, "cuda:0");
     const float point[3] = {1, 2, 3};
-    kd_near_triangle found;
-    if (kd_triangles_closest_point(gpu, point, 1, INFINITY, &found) != KD_OK)
+    kd_near_triangle nearest;
+    if (kd_triangles_closest_point(gpu, point, 1, INFINITY, &nearest) != KD_OK)
         fail_msg("%s", kd_last_error());
-    assert_int_equal(found.triangle, KD_NO_TRIANGLE);
+    assert_int_equal(nearest.triangle, KD_NO_TRIANGLE);
     kd_triangles_close(gpu);
 }
 

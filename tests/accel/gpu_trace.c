@@ -39,10 +39,10 @@ static void cast(const tritree_cuda *tree, answers *a, trace_loop loop, uint32_t
     cast_some(tree, a, loop, width, RAYS);
 }
 
-static void same_bits(const answers *a, const char *what, const char *set, uint32_t count) {
+static void same_bits(const answers *a, const char *label, const char *set, uint32_t count) {
     for (uint32_t i = 0; i < RAYS; ++i) {
         if (memcmp(&a->hits[i], &a->wanted[i], sizeof a->hits[i]) != 0)
-            fail_msg("%s, %s %u, ray %u: triangle %u at %.9g, expected %u at %.9g", what, set,
+            fail_msg("%s, %s %u, ray %u: triangle %u at %.9g, expected %u at %.9g", label, set,
                      count, i, a->hits[i].triangle, (double)a->hits[i].t, a->wanted[i].triangle,
                      (double)a->wanted[i].t);
         assert_int_equal(a->blocked[i], a->wanted_blocked[i]);
@@ -55,17 +55,18 @@ static void all_tiles_and_counts_agree(const tritree_cuda *tree, answers *a, ans
     static const struct {
         trace_loop loop;
         uint32_t width, count;
-    } ways[] = {{TRACE_PERSISTENT, 0, RAYS}, {TRACE_AUTO, 0, RAYS},    {TRACE_PERSISTENT, 0, 0},
-                {TRACE_ONCE, 0, 0},          {TRACE_PERSISTENT, 0, 1}, {TRACE_ONCE, 0, 1},
-                {TRACE_PERSISTENT, 0, 33},   {TRACE_ONCE, 0, 129},     {TRACE_ONCE, 8, 8 * 4},
-                {TRACE_ONCE, 8, 8 * 252},    {TRACE_ONCE, 16, 16 * 8}, {TRACE_ONCE, 24, 24 * 84},
-                {TRACE_ONCE, 40, 40 * 48},   {TRACE_AUTO, 64, RAYS},   {TRACE_ONCE, 512, 512 * 4},
-                {TRACE_ONCE, 24, 24 * 82},   {TRACE_ONCE, 20, 20 * 8}, {TRACE_ONCE, 4096, RAYS},
-                {TRACE_NODES, 0, 129},       {TRACE_NODES, 8, 8 * 252}};
+    } strategies[] = {
+        {TRACE_PERSISTENT, 0, RAYS}, {TRACE_AUTO, 0, RAYS},    {TRACE_PERSISTENT, 0, 0},
+        {TRACE_ONCE, 0, 0},          {TRACE_PERSISTENT, 0, 1}, {TRACE_ONCE, 0, 1},
+        {TRACE_PERSISTENT, 0, 33},   {TRACE_ONCE, 0, 129},     {TRACE_ONCE, 8, 8 * 4},
+        {TRACE_ONCE, 8, 8 * 252},    {TRACE_ONCE, 16, 16 * 8}, {TRACE_ONCE, 24, 24 * 84},
+        {TRACE_ONCE, 40, 40 * 48},   {TRACE_AUTO, 64, RAYS},   {TRACE_ONCE, 512, 512 * 4},
+        {TRACE_ONCE, 24, 24 * 82},   {TRACE_ONCE, 20, 20 * 8}, {TRACE_ONCE, 4096, RAYS},
+        {TRACE_NODES, 0, 129},       {TRACE_NODES, 8, 8 * 252}};
     memcpy(b->rays, a->rays, sizeof b->rays);
-    for (size_t k = 0; k < sizeof ways / sizeof *ways; ++k) {
-        const uint32_t count = ways[k].count;
-        cast_some(tree, b, ways[k].loop, ways[k].width, count);
+    for (size_t k = 0; k < sizeof strategies / sizeof *strategies; ++k) {
+        const uint32_t count = strategies[k].count;
+        cast_some(tree, b, strategies[k].loop, strategies[k].width, count);
         assert_memory_equal(b->hits, a->wanted, count * sizeof *b->hits);
         assert_memory_equal(b->blocked, a->wanted_blocked, count);
         const uint8_t *behind = (const uint8_t *)(b->hits + count);
@@ -158,8 +159,8 @@ static void unsound_rays_miss(void **state) {
     for (uint32_t i = 0; i < RAYS; ++i)
         a->rays[i] = i % 5 ? unsound_ray(&set, i) : triangle_set_ray(&set, i);
     static const trace_loop loops[] = {TRACE_ONCE, TRACE_ONCE, TRACE_PERSISTENT, TRACE_NODES};
-    for (int way = 0; way < 4; ++way) {
-        cast(&on_device, a, loops[way], way == 1 ? 8 : 0);
+    for (int form = 0; form < 4; ++form) {
+        cast(&on_device, a, loops[form], form == 1 ? 8 : 0);
         for (uint32_t i = 0; i < RAYS; ++i) {
             const ray_hit miss = {a->rays[i].tmax, 0, 0, KD_NONE};
             if (i % 5 == 0) continue;

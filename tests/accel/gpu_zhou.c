@@ -75,18 +75,18 @@ static void a_budget_that_is_too_small_names_the_bytes(void **state) {
     assert_int_equal(tritree_build_memory_build(&memory, &built, &set.input, &options, builder),
                      KD_OK);
     for (int which = 0; which < 2; ++which) {
-        const uint32_t kept[2] = {memory.build.node_room, memory.build.reference_room};
+        const uint32_t kept[2] = {memory.build.node_capacity, memory.build.reference_capacity};
         if (which)
-            memory.build.node_room = built.node_count - 2;
+            memory.build.node_capacity = built.node_count - 2;
         else
-            memory.build.reference_room = built.reference_count - 1;
+            memory.build.reference_capacity = built.reference_count - 1;
         assert_int_equal(builder->build(&memory.build), KD_OK);
         assert_int_equal(tritree_build_result(&memory, &again), KD_ERROR_MEMORY);
         assert_non_null(strstr(kd_last_error(), "bytes"));
         assert_true(again.node_count == built.node_count &&
                     again.reference_count == built.reference_count && again.needed_bytes);
-        memory.build.node_room = kept[0];
-        memory.build.reference_room = kept[1];
+        memory.build.node_capacity = kept[0];
+        memory.build.reference_capacity = kept[1];
     }
     assert_int_equal(builder->build(&memory.build), KD_OK);
     assert_int_equal(tritree_build_result(&memory, &again), KD_OK);

@@ -20,12 +20,12 @@ static bool load(mesh *out, const char *name) {
     return true;
 }
 
-static triangle_set set_of(const mesh *from) {
-    triangle_set set = {from->positions, from->triangles, {0}, 0, {0, 0, 0}};
-    set.input = (tritree_input){from->positions, from->triangles, from->position_count,
-                                from->triangle_count};
+static triangle_set set_of(const mesh *mesh) {
+    triangle_set set = {mesh->positions, mesh->triangles, {0}, 0, {0, 0, 0}};
+    set.input = (tritree_input){mesh->positions, mesh->triangles, mesh->position_count,
+                                mesh->triangle_count};
     box3 box = box3_empty();
-    for (uint32_t i = 0; i < from->position_count; ++i) box3_include(&box, from->positions[i]);
+    for (uint32_t i = 0; i < mesh->position_count; ++i) box3_include(&box, mesh->positions[i]);
     set.size = vec3_largest(box3_size(box));
     set.centre = box3_centre(box);
     return set;
@@ -54,13 +54,13 @@ static void exact_trees_cost_no_more_than_others(void **state) {
 
 static ray_hit brute_force(const tritree_input *input, ray cast) {
     ray_hit best = {cast.tmax, 0, 0, KD_NONE};
-    const triangle_caster caster = triangle_caster_make(cast);
+    const precomputed_ray precomputed = precomputed_ray_make(cast);
     for (uint32_t id = 0; id < input->triangle_count; ++id) {
         const uint32_t *index = input->triangles + 3 * (uint64_t)id;
         const vec3 a = input->positions[index[0]], b = input->positions[index[1]],
                    c = input->positions[index[2]];
         float t = 0, u = 0, v = 0;
-        if (triangle_meet(&caster, a, b, c, &t, &u, &v) && t > cast.tmin && t < best.t &&
+        if (triangle_intersect(&precomputed, a, b, c, &t, &u, &v) && t > cast.tmin && t < best.t &&
             !triangle_is_degenerate(a, b, c))
             best = (ray_hit){t, u, v, id};
     }

@@ -8,14 +8,14 @@
 #include "triangle_sets.h"
 
 enum { MANY = 1000000, MANY_ON_CPU = 300000 /* takes seconds */ };
-enum { REFERENCES_MOST = 2 * 16 /* per triangle */ };
+enum { REFERENCES_MAX = 2 * 16 /* per triangle */ };
 
 static void prove(const tritree *tree, const char *builder, const char *name) {
     if (tritree_check(tree) != KD_OK) fail_msg("%s, %s: %s", builder, name, kd_last_error());
     print_message("%s, %s: %.2f references a triangle, %u deep, SAH cost %.6g, %.3f s\n", builder,
                   name, tree->statistics.references_per_triangle, tree->statistics.depth,
                   tree->statistics.sah_cost, tree->statistics.build_seconds);
-    assert_true(tree->reference_count <= (uint64_t)REFERENCES_MOST * tree->input.triangle_count);
+    assert_true(tree->reference_count <= (uint64_t)REFERENCES_MAX * tree->input.triangle_count);
 }
 
 static void build_on_cpu(case_triangles which, const char *name) {

@@ -1,8 +1,8 @@
 /* Difficult rays: in the planes of triangles and within rounding of them, along needles, at corners
    and edges, along axes, ending on a surface, from up to a thousand diagonals away. And two
-   references without a tree: triangle_meet on every triangle, whose bits every traversal of every
-   tree must return; and double arithmetic, which tells which triangles a ray certainly hits and how
-   far a hit may be off (triangle.h derives the bounds). */
+   references without a tree: triangle_intersect on every triangle, whose bits every traversal of
+   every tree must return; and double arithmetic, which tells which triangles a ray certainly hits
+   and how far a hit may be off (triangle.h derives the bounds). */
 #ifndef KD_TESTS_NASTY_RAYS_H
 #define KD_TESTS_NASTY_RAYS_H
 #include "triangle_sets.h"
@@ -57,10 +57,10 @@ static inline nasty_aim nasty_aim_at(const triangle_set *set, uint32_t i) {
     return aim;
 }
 
-/* A ray through `point` along `way`, starting `far` before it; not normalised, so the point is near
-   t = 1. */
-static inline ray nasty_through(vec3 point, vec3 way, float far) {
-    const vec3 origin = vec3_along(point, -far, way);
+/* A ray through `point` along `direction`, starting `far` before it; not normalised, so the point
+   is near t = 1. */
+static inline ray nasty_through(vec3 point, vec3 direction, float far) {
+    const vec3 origin = vec3_along(point, -far, direction);
     return ray_make(origin, vec3_sub(point, origin), 0, INFINITY);
 }
 
@@ -108,18 +108,18 @@ static inline ray nasty_ray(const triangle_set *set, uint32_t i) {
     return cast;
 }
 
-/* The nearest hit by triangle_meet on every triangle. */
+/* The nearest hit by triangle_intersect on every triangle. */
 static inline ray_hit nasty_answer(const tritree_input *input, ray cast) {
     ray_hit best = {cast.tmax, 0, 0, KD_NONE};
     const vec3 d = cast.direction;
-    const triangle_caster caster = triangle_caster_make(cast);
+    const precomputed_ray precomputed = precomputed_ray_make(cast);
     if (vec3_is_zero(d) || !vec3_is_finite(d)) return best;
     for (uint32_t id = 0; id < input->triangle_count; ++id) {
         const uint32_t *index = input->triangles + 3 * (uint64_t)id;
         const vec3 a = input->positions[index[0]], b = input->positions[index[1]],
                    c = input->positions[index[2]];
         float t = 0, u = 0, v = 0;
-        if (triangle_meet(&caster, a, b, c, &t, &u, &v) && t > cast.tmin && t < best.t &&
+        if (triangle_intersect(&precomputed, a, b, c, &t, &u, &v) && t > cast.tmin && t < best.t &&
             !triangle_is_degenerate(a, b, c)) {
             const ray_hit hit = {t, u, v, id};
             best = hit;
@@ -137,10 +137,10 @@ typedef struct nasty_view {
 
 static inline nasty_view nasty_view_of(const tritree_input *input, uint32_t id, const ray *cast) {
     nasty_view view;
-    const triangle_caster caster = triangle_caster_make(*cast);
-    const int axes[3] = {caster.kx, caster.ky, caster.kz};
+    const precomputed_ray precomputed = precomputed_ray_make(*cast);
+    const int axes[3] = {precomputed.kx, precomputed.ky, precomputed.kz};
     double to[3] = {0, 0, 0};
-    view.along = (double)vec3_axis(cast->direction, caster.kz);
+    view.along = (double)vec3_axis(cast->direction, precomputed.kz);
     view.reach = 0;
     for (int i = 0; i < 3; ++i) {
         const vec3 p = input->positions[input->triangles[3 * (uint64_t)id + (uint32_t)i]];
@@ -149,8 +149,8 @@ static inline nasty_view nasty_view_of(const tritree_input *input, uint32_t id, 
             view.reach = fmax(view.reach, fabs(to[k]));
         }
         view.z[i] = to[2];
-        view.x[i] = to[0] - (double)vec3_axis(cast->direction, caster.kx) / view.along * to[2];
-        view.y[i] = to[1] - (double)vec3_axis(cast->direction, caster.ky) / view.along * to[2];
+        view.x[i] = to[0] - (double)vec3_axis(cast->direction, precomputed.kx) / view.along * to[2];
+        view.y[i] = to[1] - (double)vec3_axis(cast->direction, precomputed.ky) / view.along * to[2];
     }
     return view;
 }
@@ -160,16 +160,16 @@ static inline nasty_view nasty_view_of(const tritree_input *input, uint32_t id, 
 #define NASTY_ALONG 0x1p-17
 
 /* Returns true if the ray passes inside the triangle, at more than `beside` from its edges. */
-static inline bool nasty_surely_met(const nasty_view *of, double beside) {
+static inline bool nasty_surely_hit(const nasty_view *view, double beside) {
     double weight[3];
     for (int i = 0; i < 3; ++i) {
         const int p = (i + 1) % 3, q = (i + 2) % 3;
-        weight[i] = of->x[q] * of->y[p] - of->y[q] * of->x[p];
+        weight[i] = view->x[q] * view->y[p] - view->y[q] * view->x[p];
     }
     const double sign = weight[0] + weight[1] + weight[2] < 0 ? -1 : 1;
     for (int i = 0; i < 3; ++i) {
         const int p = (i + 1) % 3, q = (i + 2) % 3;
-        const double length = hypot(of->x[q] - of->x[p], of->y[q] - of->y[p]);
+        const double length = hypot(view->x[q] - view->x[p], view->y[q] - view->y[p]);
         if (!(weight[i] * sign > beside * length)) return false;
     }
     return true;
@@ -178,13 +178,13 @@ static inline bool nasty_surely_met(const nasty_view *of, double beside) {
 /* Returns true if a point of the triangle lies within `beside` of the ray, at a t between `from`
    and `to`. Clips the triangle to that interval; its distance from the line is then that of the
    corners and edges of a convex polygon, or 0. */
-static inline bool nasty_is_near(const nasty_view *of, double beside, double from, double to) {
+static inline bool nasty_is_near(const nasty_view *view, double beside, double from, double to) {
     double p[9][3], q[9][3];
     int count = 3;
-    for (int i = 0; i < 3; ++i) p[i][0] = of->x[i], p[i][1] = of->y[i], p[i][2] = of->z[i];
+    for (int i = 0; i < 3; ++i) p[i][0] = view->x[i], p[i][1] = view->y[i], p[i][2] = view->z[i];
     for (int side = 0; side < 2; ++side) {
-        const double plane = (side ? to : from) * of->along;
-        const double sign = (side ? -1 : 1) * (of->along < 0 ? -1 : 1);
+        const double plane = (side ? to : from) * view->along;
+        const double sign = (side ? -1 : 1) * (view->along < 0 ? -1 : 1);
         int kept = 0;
         if (isinf(plane)) continue;
         for (int i = 0; i < count; ++i) {
@@ -222,7 +222,7 @@ static inline const char *nasty_complaint(const tritree_input *input, const ray 
         const double along = NASTY_ALONG * view.reach / fabs(view.along);
         if (*id == hit.triangle && !nasty_is_near(&view, beside, end - along, end + along))
             return "its triangle is not where the hit is";
-        if (nasty_surely_met(&view, beside) &&
+        if (nasty_surely_hit(&view, beside) &&
             !nasty_is_near(&view, beside, -(double)INFINITY, begin + along) &&
             !nasty_is_near(&view, beside, end - along, (double)INFINITY))
             return none ? "this triangle is surely met" : "this triangle is surely nearer";

@@ -16,12 +16,12 @@ typedef struct answers {
     uint8_t *blocked;
 } answers;
 
-static triangle_set set_of(const mesh *from) {
-    triangle_set set = {from->positions, from->triangles, {0}, 0, {0, 0, 0}};
+static triangle_set set_of(const mesh *mesh) {
+    triangle_set set = {mesh->positions, mesh->triangles, {0}, 0, {0, 0, 0}};
     box3 box = box3_empty();
-    set.input = (tritree_input){from->positions, from->triangles, from->position_count,
-                                from->triangle_count};
-    for (uint32_t i = 0; i < from->position_count; ++i) box3_include(&box, from->positions[i]);
+    set.input = (tritree_input){mesh->positions, mesh->triangles, mesh->position_count,
+                                mesh->triangle_count};
+    for (uint32_t i = 0; i < mesh->position_count; ++i) box3_include(&box, mesh->positions[i]);
     set.size = vec3_largest(box3_size(box));
     set.centre = box3_centre(box);
     return set;
@@ -44,11 +44,11 @@ static bool same(ray_hit a, ray_hit b) {
     return memcmp(&a, &b, sizeof a) == 0;
 }
 
-static void expect_all(const answers *a, const char *way, const char *name) {
+static void expect_all(const answers *a, const char *form, const char *name) {
     for (uint32_t i = 0; i < RAYS; ++i) {
         if (!same(a->got[i], a->want[i]))
             fail_msg("%s, %s, ray %u (kind %u): triangle %u at %.9g, expected %u at %.9g", name,
-                     way, i, i % NASTY_KINDS, a->got[i].triangle, (double)a->got[i].t,
+                     form, i, i % NASTY_KINDS, a->got[i].triangle, (double)a->got[i].t,
                      a->want[i].triangle, (double)a->want[i].t);
         assert_int_equal(a->blocked[i], a->want[i].triangle != KD_NONE);
     }

@@ -117,9 +117,9 @@ static uint32_t inner_node(const tritree *tree, uint32_t from) {
     while (tritree_is_leaf(tree->nodes[from])) ++from;
     return from;
 }
-static uint32_t full_leaf(const tritree *tree, uint32_t least) {
+static uint32_t full_leaf(const tritree *tree, uint32_t minimum) {
     uint32_t at = 0;
-    while (!tritree_is_leaf(tree->nodes[at]) || tritree_count(tree->nodes[at]) < least) ++at;
+    while (!tritree_is_leaf(tree->nodes[at]) || tritree_count(tree->nodes[at]) < minimum) ++at;
     return at;
 }
 
@@ -236,11 +236,11 @@ static void a_cancelled_build_leaves_nothing(void **state) {
     triangle_set set = triangle_set_make(CASE_SOUP, 500);
     const tritree_options options = tritree_options_default();
     for (const tritree_builder *const *row = tritree_builders; *row; ++row) {
-        job watched;
-        job_init(&watched);
-        watched.cancelled = true;
+        job_control job;
+        job_init(&job);
+        job.cancelled = true;
         tritree tree;
-        assert_int_equal(tritree_open(&tree, &set.input, &options, (*row)->name, &watched),
+        assert_int_equal(tritree_open(&tree, &set.input, &options, (*row)->name, &job),
                          KD_INTERRUPTED);
         assert_null(tree.nodes);
     }

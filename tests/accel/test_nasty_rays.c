@@ -13,11 +13,11 @@ typedef struct answers {
     uint8_t blocked[RAYS];
 } answers;
 
-static void expect(const answers *a, uint32_t i, ray_hit got, const char *way, const char *name) {
+static void expect(const answers *a, uint32_t i, ray_hit got, const char *form, const char *name) {
     const ray_hit want = a->want[i];
     if (memcmp(&got, &want, sizeof got) != 0)
-        fail_msg("%s, %s, ray %u (kind %u): triangle %u at %.9g, expected %u at %.9g", name, way, i,
-                 i % NASTY_KINDS, got.triangle, (double)got.t, want.triangle, (double)want.t);
+        fail_msg("%s, %s, ray %u (kind %u): triangle %u at %.9g, expected %u at %.9g", name, form,
+                 i, i % NASTY_KINDS, got.triangle, (double)got.t, want.triangle, (double)want.t);
 }
 
 /* One by one, in streams and in batches; with the CPU's packed leaves, with rows only, and with
@@ -32,9 +32,9 @@ static void cast_by_all_walks(const tritree_view *view, answers *a, const char *
         expect(a, i, tritree_closest(&bare, a->rays[i]), "plain walk", name);
         expect(a, i, tritree_closest(&rows, a->rays[i]), "plain walk by rows", name);
         expect(a, i, tritree_closest(view, a->rays[i]), "wide walk", name);
-        const bool met = a->want[i].triangle != KD_NONE;
-        if (tritree_occluded(&bare, a->rays[i]) != met || tritree_occluded(view, a->rays[i]) != met)
-            fail_msg("%s: ray %u is %s", name, i, met ? "not blocked" : "blocked");
+        const bool hit = a->want[i].triangle != KD_NONE;
+        if (tritree_occluded(&bare, a->rays[i]) != hit || tritree_occluded(view, a->rays[i]) != hit)
+            fail_msg("%s: ray %u is %s", name, i, hit ? "not blocked" : "blocked");
     }
     trace_wide(view, a->rays, listed, RAYS, a->got);
     for (uint32_t i = 0; i < RAYS; ++i) expect(a, i, a->got[i], "stream", name);

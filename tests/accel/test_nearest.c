@@ -43,31 +43,32 @@ static kd_triangles *open_set(const triangle_set *set) {
     return tree;
 }
 
-static void expect_same(const char *what, uint32_t i, const void *found, const near_place *want) {
+static void expect_same(const char *label, uint32_t i, const void *found, const near_place *want) {
     near_place got;
     memcpy(&got, found, sizeof got);
     if (memcmp(&got, want, sizeof got) != 0)
-        fail_msg("%s, point %u: triangle %u, feature %u at %.9g, expected %u, %u at %.9g", what, i,
+        fail_msg("%s, point %u: triangle %u, feature %u at %.9g, expected %u, %u at %.9g", label, i,
                  got.triangle, got.feature, (double)got.distance, want->triangle, want->feature,
                  (double)want->distance);
 }
 
-static void ask_set(case_triangles which, uint32_t count, float reach) {
+static void query_set(case_triangles which, uint32_t count, float reach) {
     static vec3 points[POINTS];
-    static kd_near_triangle found[POINTS];
+    static kd_near_triangle nearest[POINTS];
     triangle_set set = triangle_set_make(which, count);
     kd_triangles *tree = open_set(&set);
     nearest_tree plain;
-    const float most = reach * set.size;
+    const float maximum = reach * set.size;
     for (uint32_t i = 0; i < POINTS; ++i) points[i] = nearest_point_case(&set, i);
     points[8].y = NAN;
     points[16].x = -INFINITY;
-    assert_int_equal(kd_triangles_closest_point(tree, &points[0].x, POINTS, most, found), KD_OK);
+    assert_int_equal(kd_triangles_closest_point(tree, &points[0].x, POINTS, maximum, nearest),
+                     KD_OK);
     assert_int_equal(nearest_tree_open(&plain, set.positions, set.triangles, count), KD_OK);
     for (uint32_t i = 0; i < POINTS; ++i) {
-        const near_place want = brute_force(&set, points[i], most);
-        const near_place one = nearest_plain(&plain.view, points[i], most);
-        expect_same(case_triangles_name(which), i, &found[i], &want);
+        const near_place want = brute_force(&set, points[i], maximum);
+        const near_place one = nearest_plain(&plain.view, points[i], maximum);
+        expect_same(case_triangles_name(which), i, &nearest[i], &want);
         expect_same("plain walk", i, &one, &want);
     }
     nearest_tree_close(&plain);
@@ -80,7 +81,7 @@ static void answers_are_those_of_all_triangles(void **state) {
     static const uint32_t counts[] = {0, 1, 2, 7, 8, 9, 64, 65, 129, 600};
     for (int which = 0; which < CASE_TRIANGLE_SETS; ++which)
         for (size_t c = 0; c < sizeof counts / sizeof *counts; ++c)
-            ask_set((case_triangles)which, counts[c], c % 3 ? INFINITY : 0.01f);
+            query_set((case_triangles)which, counts[c], c % 3 ? INFINITY : 0.01f);
 }
 
 /* Returns the squared distance in long double, as the minimum over corners, edges and the plane
@@ -169,20 +170,20 @@ static void places_are_on_the_triangle(void **state) {
     uint32_t seen[7] = {0};
     for (uint32_t i = 0; i < 2000; ++i) {
         const vec3 from = nearest_point_case(&set, i);
-        kd_near_triangle found;
-        assert_int_equal(kd_triangles_closest_point(tree, &from.x, 1, INFINITY, &found), KD_OK);
-        assert_true(found.triangle < 300 && found.feature <= 6);
-        ++seen[found.feature];
-        const vec3 *corner = corners_of(&set, found.triangle);
-        const vec3 at = triangle_point(corner[0], corner[1], corner[2], found.u, found.v);
-        const vec3 point = vec3_make(found.point[0], found.point[1], found.point[2]);
+        kd_near_triangle nearest;
+        assert_int_equal(kd_triangles_closest_point(tree, &from.x, 1, INFINITY, &nearest), KD_OK);
+        assert_true(nearest.triangle < 300 && nearest.feature <= 6);
+        ++seen[nearest.feature];
+        const vec3 *corner = corners_of(&set, nearest.triangle);
+        const vec3 at = triangle_point(corner[0], corner[1], corner[2], nearest.u, nearest.v);
+        const vec3 point = vec3_make(nearest.point[0], nearest.point[1], nearest.point[2]);
         assert_true(vec3_length(vec3_sub(at, point)) <= 1e-6f * set.size);
-        assert_true(fabsf(vec3_length(vec3_sub(from, point)) - found.distance) <=
-                    1e-6f * (set.size + found.distance));
-        const float weight[3] = {1 - found.u - found.v, found.u, found.v};
-        if (found.feature >= 4) assert_true(weight[found.feature - 4] == 1);
-        if (found.feature >= 1 && found.feature <= 3)
-            assert_true(fabsf(weight[(found.feature + 1) % 3]) <= 1e-6f);
+        assert_true(fabsf(vec3_length(vec3_sub(from, point)) - nearest.distance) <=
+                    1e-6f * (set.size + nearest.distance));
+        const float weight[3] = {1 - nearest.u - nearest.v, nearest.u, nearest.v};
+        if (nearest.feature >= 4) assert_true(weight[nearest.feature - 4] == 1);
+        if (nearest.feature >= 1 && nearest.feature <= 3)
+            assert_true(fabsf(weight[(nearest.feature + 1) % 3]) <= 1e-6f);
     }
     for (int feature = 0; feature < 7; ++feature) assert_true(seen[feature] > 10);
     kd_triangles_close(tree);
@@ -242,22 +243,22 @@ static void what_makes_no_sense_is_refused(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_SOUP, 10);
     kd_triangles *tree = open_set(&set);
-    kd_near_triangle found;
+    kd_near_triangle nearest;
     const float point[3] = {0, 0, 0};
-    assert_int_equal(kd_triangles_closest_point(NULL, point, 1, 1, &found), KD_ERROR_USAGE);
-    assert_int_equal(kd_triangles_closest_point(tree, NULL, 1, 1, &found), KD_ERROR_USAGE);
+    assert_int_equal(kd_triangles_closest_point(NULL, point, 1, 1, &nearest), KD_ERROR_USAGE);
+    assert_int_equal(kd_triangles_closest_point(tree, NULL, 1, 1, &nearest), KD_ERROR_USAGE);
     assert_int_equal(kd_triangles_closest_point(tree, point, 1, 1, NULL), KD_ERROR_USAGE);
-    assert_int_equal(kd_triangles_closest_point(tree, point, 1, -1, &found), KD_ERROR_USAGE);
-    assert_int_equal(kd_triangles_closest_point(tree, point, 1, NAN, &found), KD_ERROR_USAGE);
+    assert_int_equal(kd_triangles_closest_point(tree, point, 1, -1, &nearest), KD_ERROR_USAGE);
+    assert_int_equal(kd_triangles_closest_point(tree, point, 1, NAN, &nearest), KD_ERROR_USAGE);
     assert_non_null(strstr(kd_last_error(), "`max_distance` is"));
     assert_int_equal(
-        kd_triangles_closest_point(tree, (const float *)((const char *)point + 1), 1, 1, &found),
+        kd_triangles_closest_point(tree, (const float *)((const char *)point + 1), 1, 1, &nearest),
         KD_ERROR_USAGE);
     assert_int_equal(kd_triangles_closest_point(tree, NULL, 0, 1, NULL), KD_OK);
     kd_triangles_info before, after;
     kd_triangles_describe(tree, &before);
-    assert_int_equal(kd_triangles_closest_point(tree, point, 1, 0, &found), KD_OK);
-    assert_int_equal(found.triangle, KD_NO_TRIANGLE);
+    assert_int_equal(kd_triangles_closest_point(tree, point, 1, 0, &nearest), KD_OK);
+    assert_int_equal(nearest.triangle, KD_NO_TRIANGLE);
     kd_triangles_describe(tree, &after);
     assert_true(after.bytes > before.bytes);
     kd_triangles_close(tree);

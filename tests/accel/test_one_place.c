@@ -4,7 +4,7 @@
 #include "accel/wide/wide_tree.h"
 #include "triangle_sets.h"
 
-enum { FEW = 500, MANY = 3000, REFERENCES_MOST = 2 * 16 /* per triangle */ };
+enum { FEW = 500, MANY = 3000, REFERENCES_MAX = 2 * 16 /* per triangle */ };
 
 static triangle_set set_at_one_place(int which, uint32_t count) {
     triangle_set set = triangle_set_make(which == 0 ? CASE_SAME : CASE_FAN, count);
@@ -23,7 +23,7 @@ static tritree build(int which, uint32_t count, const char *builder) {
     const tritree_options options = tritree_options_default();
     tritree tree;
     assert_int_equal(tritree_open(&tree, &set.input, &options, builder, NULL), KD_OK);
-    assert_true(tree.reference_count <= (uint64_t)REFERENCES_MOST * count);
+    assert_true(tree.reference_count <= (uint64_t)REFERENCES_MAX * count);
     assert_true(tree.node_count <= 8 * (uint64_t)count);
     if (tree.wide) assert_true(tree.wide->leaf_triangles <= tree.reference_count);
     if (tree.wide) assert_true(tree.wide->node_count <= tree.reference_count / 4 + 2);

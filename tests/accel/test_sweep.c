@@ -14,9 +14,9 @@ static void the_tree_is_the_plain_one(void **state) {
         for (size_t i = 0; i < sizeof counts / sizeof *counts; ++i) {
             triangle_set set = triangle_set_make((case_triangles)which, counts[i]);
             tritree tree, plain;
-            const tritree_options *how = &settings[i % 3];
-            assert_int_equal(tritree_open(&tree, &set.input, how, "sweep", NULL), KD_OK);
-            assert_int_equal(tritree_open(&plain, &set.input, how, "exact", NULL), KD_OK);
+            const tritree_options *options = &settings[i % 3];
+            assert_int_equal(tritree_open(&tree, &set.input, options, "sweep", NULL), KD_OK);
+            assert_int_equal(tritree_open(&plain, &set.input, options, "exact", NULL), KD_OK);
             if (plain.node_count != tree.node_count ||
                 memcmp(plain.nodes, tree.nodes, tree.node_count * sizeof *tree.nodes) != 0 ||
                 plain.reference_count != tree.reference_count ||
@@ -71,10 +71,10 @@ enum { ENDS = 3000 };
 
 /* The begin or end of a part on an axis of [lo, hi], placed so that bins can hardly separate
    them. */
-static float place_of_end(uint32_t way, uint32_t i, uint32_t k, float lo, float hi) {
-    const float x = rng_draw(rng_key_make(11, way, 2 * i + k), 0, 0).value[0];
+static float place_of_end(uint32_t form, uint32_t i, uint32_t k, float lo, float hi) {
+    const float x = rng_draw(rng_key_make(11, form, 2 * i + k), 0, 0).value[0];
     const float half = 0.5f * lo + 0.5f * hi, part = 0.5f * hi - 0.5f * lo;
-    switch (way) {
+    switch (form) {
     case 0: return lo + (hi - lo) * x;                 /* anywhere */
     case 1: return lo + (hi - lo) * floorf(x * 9) / 8; /* on a grid, including the sides */
     case 2: return half + part * ldexpf(1, -(int)(x * 60)) * 0.9f; /* ever closer to a point */
@@ -95,14 +95,14 @@ static sah_split try_all_planes(const sweep_line *line, const sah_costs *costs) 
             right += line->hi[k] > plane;
             planar += line->lo[k] == plane && line->hi[k] == plane;
         }
-        const bool side = plane == line->of.lo || plane == line->of.hi;
-        if (!(line->of.lo < line->of.hi) || (side && planar == 0)) continue;
-        const float to_left = sah_split_cost(costs, &line->of, plane, left + planar, right);
-        const float to_right = sah_split_cost(costs, &line->of, plane, left, right + planar);
-        const sah_split found = {side ? (plane == line->of.lo ? to_left : to_right)
+        const bool side = plane == line->areas.lo || plane == line->areas.hi;
+        if (!(line->areas.lo < line->areas.hi) || (side && planar == 0)) continue;
+        const float to_left = sah_split_cost(costs, &line->areas, plane, left + planar, right);
+        const float to_right = sah_split_cost(costs, &line->areas, plane, left, right + planar);
+        const sah_split split = {side ? (plane == line->areas.lo ? to_left : to_right)
                                       : float_min(to_left, to_right),
                                  plane, 0, true};
-        if (sah_split_before(&found, &best)) best = found;
+        if (sah_split_before(&split, &best)) best = split;
     }
     return best;
 }
@@ -119,13 +119,13 @@ static void bins_hide_no_plane(void **state) {
     uint32_t found_some = 0;
     for (uint32_t which = 0; which < 8 * 5 * 5; ++which) {
         const float *side = sides[which % 8];
-        const uint32_t way = which / 8 % 5, count = counts[which / 40];
+        const uint32_t form = which / 8 % 5, count = counts[which / 40];
         if (count == ENDS && which % 8 > 4) continue;
         for (uint32_t i = 0; i < count; ++i) {
             const float a =
-                float_clamp(place_of_end(way, i, 0, side[0], side[1]), side[0], side[1]);
+                float_clamp(place_of_end(form, i, 0, side[0], side[1]), side[0], side[1]);
             const float b =
-                float_clamp(place_of_end(way, i, 1, side[0], side[1]), side[0], side[1]);
+                float_clamp(place_of_end(form, i, 1, side[0], side[1]), side[0], side[1]);
             lo[i] = float_min(a, b);
             hi[i] = i % 5 ? float_max(a, b) : lo[i];
         }
@@ -158,7 +158,7 @@ static void growth_is_bounded(void **state) {
     const tritree_options options = tritree_options_default();
     tritree tree;
     assert_int_equal(tritree_open(&tree, &set.input, &options, "sweep", NULL), KD_OK);
-    assert_true(tree.statistics.references_per_triangle < 2 * EXACT_GROWTH_MOST);
+    assert_true(tree.statistics.references_per_triangle < 2 * EXACT_GROWTH_MAX);
     tritree_close(&tree);
     triangle_set_close(&set);
 }

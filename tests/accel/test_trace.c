@@ -10,14 +10,14 @@ enum { RAYS = 540 };
 
 static ray_hit brute_force(const tritree_input *input, ray cast) {
     ray_hit best = {cast.tmax, 0, 0, KD_NONE};
-    const triangle_caster caster = triangle_caster_make(cast);
+    const precomputed_ray precomputed = precomputed_ray_make(cast);
     for (uint32_t id = 0; id < input->triangle_count; ++id) {
         const vec3 a = input->positions[input->triangles[3 * id]],
                    b = input->positions[input->triangles[3 * id + 1]],
                    c = input->positions[input->triangles[3 * id + 2]];
         float t = 0, u = 0, v = 0;
         if (triangle_is_degenerate(a, b, c)) continue;
-        if (triangle_meet(&caster, a, b, c, &t, &u, &v) && t > cast.tmin && t < best.t)
+        if (triangle_intersect(&precomputed, a, b, c, &t, &u, &v) && t > cast.tmin && t < best.t)
             best = (ray_hit){t, u, v, id};
     }
     return best;
@@ -94,10 +94,10 @@ static void batches_answer_as_single_rays_do(void **state) {
         }
     }
     parallel_set_threads(0);
-    job watched;
-    job_init(&watched);
-    watched.cancelled = true;
-    assert_int_equal(trace_closest(&view, rays, hits, BATCH, NULL, &watched), KD_INTERRUPTED);
+    job_control job;
+    job_init(&job);
+    job.cancelled = true;
+    assert_int_equal(trace_closest(&view, rays, hits, BATCH, NULL, &job), KD_INTERRUPTED);
     memory_free(rays);
     memory_free(hits);
     memory_free(blocked);
@@ -112,12 +112,12 @@ static void fan_out(const triangle_set *set, uint32_t i, ray fan[WIDE_PACKET]) {
     for (uint32_t k = 0; k < WIDE_PACKET; ++k) {
         const rng_block r = rng_draw(rng_key_make(77, k, i), 0, 0);
         const vec3 turn = vec3_make(r.value[0] - 0.5f, r.value[1] - 0.5f, r.value[2] - 0.5f);
-        const float apart = k ? 0.1f * set->size : 0;
+        const float offset = k ? 0.1f * set->size : 0;
         fan[k] = middle;
         if (i % 2)
-            fan[k].direction = vec3_along(middle.direction, apart, turn);
+            fan[k].direction = vec3_along(middle.direction, offset, turn);
         else
-            fan[k].origin = vec3_along(middle.origin, apart, turn);
+            fan[k].origin = vec3_along(middle.origin, offset, turn);
         if (i % 5 == 0 && k > 4 && k % 3)
             fan[k].tmax = k % 3 == 1 ? 0 : NAN; /* an empty interval */
     }
@@ -156,7 +156,7 @@ static void packets_answer_as_single_rays_do(void **state) {
         triangle_set_close(&set);
     }
     assert_true(together > 2000 && hit > 2000);
-    assert_true(use.together > 0 && use.apart > 0);
+    assert_true(use.together > 0 && use.separate > 0);
 }
 
 /* Rays through the wide tree, alone and in streams, return the reference traversal's results, bit

@@ -109,9 +109,9 @@ static void scale_changes_nothing(void **state) {
             assert_int_equal(a.triangle, b.triangle);
             if (a.triangle == KD_NONE) continue;
             /* beyond 2^20 some weights come from double arithmetic */
-            const float apart = abs(exponent) > 20 ? 1e-4f : 0;
-            assert_true(fabsf(a.u - b.u) <= apart && fabsf(a.v - b.v) <= apart);
-            assert_true(fabsf(a.t * scale - b.t) <= apart * b.t);
+            const float offset = abs(exponent) > 20 ? 1e-4f : 0;
+            assert_true(fabsf(a.u - b.u) <= offset && fabsf(a.v - b.v) <= offset);
+            assert_true(fabsf(a.t * scale - b.t) <= offset * b.t);
         }
         tritree_close(&scaled);
         triangle_set_close(&other);
@@ -143,9 +143,10 @@ static void no_surface_meets_the_ray_that_leaves_it(void **state) {
             const float error = triangle_point_error(corner[0], corner[1], corner[2]);
             const ray cast =
                 ray_make(ray_leave(point, error, normal, direction), direction, 0, INFINITY);
-            const triangle_caster caster = triangle_caster_make(cast);
+            const precomputed_ray precomputed = precomputed_ray_make(cast);
             float t = 0, s = 0, v = 0;
-            if (triangle_meet(&caster, corner[0], corner[1], corner[2], &t, &s, &v) && t > 0)
+            if (triangle_intersect(&precomputed, corner[0], corner[1], corner[2], &t, &s, &v) &&
+                t > 0)
                 fail_msg("%s, triangle %u is met again at %g",
                          case_triangles_name((case_triangles)which), i, (double)t);
         }

@@ -1,7 +1,7 @@
-/* The forms of the watertight test (accel/tree/README.md) agree with triangle_meet bit for bit: it
-   misses what triangle8 and triangle_rows reject, triangle8's hits have the same t, u and v, and
-   the two reject the same triangles. Triangles of all scales, needles, points on edges and corners,
-   rays along axes. */
+/* The forms of the watertight test (accel/tree/README.md) agree with triangle_intersect bit for
+   bit: it misses what triangle8 and triangle_rows reject, triangle8's hits have the same t, u and
+   v, and the two reject the same triangles. Triangles of all scales, needles, points on edges and
+   corners, rays along axes. */
 #include "accel/tree/layout.h"
 #include "accel/wide/wide_lanes.h"
 #include "core/math/rng.h"
@@ -17,7 +17,7 @@ typedef struct pair {
 
 typedef struct tally {
     int missed, found,
-        left; /* by triangle8: certain misses, hits, undecided cases left to triangle_meet */
+        left; /* by triangle8: certain misses, hits, undecided cases left to triangle_intersect */
 } tally;
 
 static vec3 random_in_cube(rng_key key, uint32_t step) {
@@ -52,31 +52,33 @@ static pair pair_make(uint32_t i, int shape, float scale) {
 
 /* Transforms corners to the rays' space as accel/wide/wide_packet.h and accel/wide/wide_walk.h
    do. */
-static void shear(triangle8 *eight, int lane, const pair *of, const triangle_caster *with) {
+static void shear(triangle8 *eight, int lane, const pair *pair, const precomputed_ray *ray) {
     for (int k = 0; k < 3; ++k) {
-        const float z = vec3_axis(of->corner[k], with->kz) - vec3_axis(with->origin, with->kz);
+        const float z = vec3_axis(pair->corner[k], ray->kz) - vec3_axis(ray->origin, ray->kz);
         eight->z[k][lane] = z;
         eight->x[k][lane] =
-            vec3_axis(of->corner[k], with->kx) - vec3_axis(with->origin, with->kx) - with->sx * z;
+            vec3_axis(pair->corner[k], ray->kx) - vec3_axis(ray->origin, ray->kx) - ray->sx * z;
         eight->y[k][lane] =
-            vec3_axis(of->corner[k], with->ky) - vec3_axis(with->origin, with->ky) - with->sy * z;
+            vec3_axis(pair->corner[k], ray->ky) - vec3_axis(ray->origin, ray->ky) - ray->sy * z;
     }
 }
 
-static void judge(const pair *of, const triangle_caster *with, const triangle8 *eight, int lane,
+static void judge(const pair *pair, const precomputed_ray *ray, const triangle8 *eight, int lane,
                   bool missed, tally *sum) {
     float t = 0, u = 0, v = 0;
-    const bool met = triangle_meet(with, of->corner[0], of->corner[1], of->corner[2], &t, &u, &v);
-    const triangle_rows rows = triangle_rows_make(of->corner[0], of->corner[1], of->corner[2]);
+    const bool hit =
+        triangle_intersect(ray, pair->corner[0], pair->corner[1], pair->corner[2], &t, &u, &v);
+    const triangle_rows rows =
+        triangle_rows_make(pair->corner[0], pair->corner[1], pair->corner[2]);
     const bool good = eight->good[lane] != 0;
 #if defined(__GNUC__)
-    assert_int_equal(triangle_rows_missed(&rows, with), missed);
+    assert_int_equal(triangle_rows_missed(&rows, ray), missed);
 #endif
-    if (missed) assert_false(met);
+    if (missed) assert_false(hit);
     if (!missed && good) {
         const float found[3] = {eight->t[lane], eight->u[lane], eight->v[lane]};
         const float expected[3] = {t, u, v};
-        assert_true(met);
+        assert_true(hit);
         assert_memory_equal(found, expected, sizeof found);
     }
     sum->missed += missed;
@@ -88,19 +90,19 @@ static tally compare(int shape, float scale) {
     tally sum = {0, 0, 0};
     for (uint32_t first = 0; first < PAIRS; first += LANES) {
         pair pairs[LANES];
-        triangle_caster with[LANES];
+        precomputed_ray ray[LANES];
         triangle8 eight;
         float8 scales = float8_all(0);
         for (int lane = 0; lane < LANES; ++lane) {
             pairs[lane] = pair_make(first + (uint32_t)lane, shape, scale);
-            with[lane] = triangle_caster_make(pairs[lane].cast);
-            shear(&eight, lane, &pairs[lane], &with[lane]);
-            scales[lane] = with[lane].sz;
+            ray[lane] = precomputed_ray_make(pairs[lane].cast);
+            shear(&eight, lane, &pairs[lane], &ray[lane]);
+            scales[lane] = ray[lane].sz;
         }
         const int8 missed = triangle8_missed(&eight);
-        triangle8_meet(&eight, scales);
+        triangle8_intersect(&eight, scales);
         for (int lane = 0; lane < LANES; ++lane)
-            judge(&pairs[lane], &with[lane], &eight, lane, missed[lane] != 0, &sum);
+            judge(&pairs[lane], &ray[lane], &eight, lane, missed[lane] != 0, &sum);
     }
     return sum;
 }
@@ -117,7 +119,7 @@ static void forms_agree_bit_for_bit(void **state) {
     }
 }
 
-/* If products overflow or underflow, the decision is left to triangle_meet. */
+/* If products overflow or underflow, the decision is left to triangle_intersect. */
 static void forms_agree_at_every_scale(void **state) {
     (void)state;
     static const float scales[] = {1e-30f, 1e-13f, 1e-6f, 1e6f, 1e13f, 1e30f};

@@ -31,14 +31,14 @@ static kd_ray public_ray(ray cast) {
 
 static ray_hit brute_force(const tritree_input *input, ray cast) {
     ray_hit best = {cast.tmax, 0, 0, KD_NONE};
-    const triangle_caster caster = triangle_caster_make(cast);
+    const precomputed_ray precomputed = precomputed_ray_make(cast);
     for (uint32_t id = 0; id < input->triangle_count; ++id) {
         const uint32_t *index = input->triangles + 3 * id;
         const vec3 a = input->positions[index[0]], b = input->positions[index[1]],
                    c = input->positions[index[2]];
         float t = 0, u = 0, v = 0;
         if (triangle_is_degenerate(a, b, c)) continue;
-        if (triangle_meet(&caster, a, b, c, &t, &u, &v) && t > cast.tmin && t < best.t)
+        if (triangle_intersect(&precomputed, a, b, c, &t, &u, &v) && t > cast.tmin && t < best.t)
             best = (ray_hit){t, u, v, id};
     }
     return best;
@@ -130,7 +130,7 @@ static void arrays_are_as_good_as_structs(void **state) {
 static void input_is_copied(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_SOUP, 200);
-    kd_triangles *packed = open_set(&set, NULL);
+    kd_triangles *compressed = open_set(&set, NULL);
     static float strided[600][5];
     for (int i = 0; i < 600; ++i) {
         memcpy(strided[i], &set.positions[i], sizeof(vec3));
@@ -142,17 +142,17 @@ static void input_is_copied(void **state) {
     assert_int_equal(kd_triangles_open(&copied, &mesh, NULL), KD_OK);
     memset(strided, 0, sizeof strided);
     kd_triangles_info a, b;
-    kd_triangles_describe(packed, &a);
+    kd_triangles_describe(compressed, &a);
     kd_triangles_describe(copied, &b);
     assert_true(a.hash == b.hash && a.bytes == b.bytes);
     for (uint32_t i = 0; i < 100; ++i) {
         const kd_ray cast = public_ray(triangle_set_ray(&set, i));
         kd_ray_hit one, other;
-        assert_int_equal(kd_triangles_intersect(packed, &cast, 1, &one, NULL), KD_OK);
+        assert_int_equal(kd_triangles_intersect(compressed, &cast, 1, &one, NULL), KD_OK);
         assert_int_equal(kd_triangles_intersect(copied, &cast, 1, &other, NULL), KD_OK);
         assert_memory_equal(&one, &other, sizeof one);
     }
-    kd_triangles_close(packed);
+    kd_triangles_close(compressed);
     kd_triangles_close(copied);
     triangle_set_close(&set);
 }

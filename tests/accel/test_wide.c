@@ -15,127 +15,130 @@ typedef struct visit {
     uint32_t depth;
 } visit;
 
-static float coordinate(const visit *of, uint32_t id, uint32_t corner, int axis) {
-    const uint32_t vertex = of->tree->input.triangles[3 * (uint64_t)id + corner];
-    return vec3_axis(of->tree->input.positions[vertex], axis);
+static float coordinate(const visit *visit, uint32_t id, uint32_t corner, int axis) {
+    const uint32_t vertex = visit->tree->input.triangles[3 * (uint64_t)id + corner];
+    return vec3_axis(visit->tree->input.positions[vertex], axis);
 }
 
 /* Triangles of a leaf are valid, distinct, and overlap the cell. */
-static void check_leaf(visit *of, uint32_t word, const float lo[3], const float hi[3]) {
-    const wide_tree *wide = of->wide;
+static void check_leaf(visit *visit, uint32_t word, const float lo[3], const float hi[3]) {
+    const wide_tree *wide = visit->wide;
     const uint32_t count = word & COUNT_MASK, first = word >> WIDE_COUNT_BITS;
     const float *leaf = wide->leaves + (uint64_t)first * WIDE_LEAF_FLOATS;
-    assert_in_range(count, 1, WIDE_LEAF_MOST);
+    assert_in_range(count, 1, WIDE_LEAF_MAX);
     assert_true(first + count <= wide->leaf_triangles);
-    of->leaf_seen += count;
+    visit->leaf_seen += count;
     for (uint32_t i = 0; i < count; ++i) {
         const uint32_t id = float_bits(leaf[9 * count + i]);
-        assert_true(id < of->tree->input.triangle_count);
+        assert_true(id < visit->tree->input.triangle_count);
         for (uint32_t k = 0; k < i; ++k) assert_true(float_bits(leaf[9 * count + k]) != id);
         for (uint32_t axis = 0; axis < 3; ++axis) {
-            float least = INFINITY, most = -INFINITY;
+            float minimum = INFINITY, maximum = -INFINITY;
             for (uint32_t corner = 0; corner < 3; ++corner) {
                 const float x = leaf[(3 * axis + corner) * count + i];
-                assert_true(x == coordinate(of, id, corner, (int)axis));
-                least = fminf(least, x);
-                most = fmaxf(most, x);
+                assert_true(x == coordinate(visit, id, corner, (int)axis));
+                minimum = fminf(minimum, x);
+                maximum = fmaxf(maximum, x);
             }
-            assert_true(least <= hi[axis] && most >= lo[axis]);
+            assert_true(minimum <= hi[axis] && maximum >= lo[axis]);
         }
     }
 }
 
 /* Nibble i of a node's order. */
 static uint32_t nibble(const wide_tree *wide, wide_node node, uint32_t octant, uint32_t i) {
-    const uint32_t numbers = wide->cells / 8;
+    const uint32_t numbers = wide->children / 8;
     return node.orders[octant * numbers + i % numbers] >> i / numbers * 4 & 15;
 }
 
 /* Each order contains every child once; opposite directions have opposite orders. */
-static void check_orders(const wide_tree *wide, wide_node node, uint32_t cells) {
+static void check_orders(const wide_tree *wide, wide_node node, uint32_t children) {
     bool sound = true;
     for (uint32_t octant = 0; octant < 8; ++octant) {
         uint32_t seen = 0;
-        for (uint32_t i = 0; i < wide->cells; ++i) {
+        for (uint32_t i = 0; i < wide->children; ++i) {
             const uint32_t lane = nibble(wide, node, octant, i);
             seen |= 1u << lane;
-            sound = sound && (lane < cells) == (i < cells);
-            if (i < cells) sound = sound && lane == nibble(wide, node, 7 - octant, cells - 1 - i);
+            sound = sound && (lane < children) == (i < children);
+            if (i < children)
+                sound = sound && lane == nibble(wide, node, 7 - octant, children - 1 - i);
         }
-        sound = sound && seen == (1u << wide->cells) - 1;
+        sound = sound && seen == (1u << wide->children) - 1;
     }
     assert_true(sound);
 }
 
 /* Children lie inside their parent. */
-static uint32_t check_node(const visit *of, wide_node node, const float lo[3], const float hi[3]) {
-    const wide_tree *wide = of->wide;
-    uint32_t cells = 0;
-    while (cells < wide->cells && node.words[cells]) ++cells;
-    for (uint32_t i = cells; i < wide->cells; ++i) {
+static uint32_t check_node(const visit *visit, wide_node node, const float lo[3],
+                           const float hi[3]) {
+    const wide_tree *wide = visit->wide;
+    uint32_t children = 0;
+    while (children < wide->children && node.words[children]) ++children;
+    for (uint32_t i = children; i < wide->children; ++i) {
         assert_int_equal(node.words[i], 0);
         for (uint32_t row = 0; row < 6; ++row)
-            assert_true(node.bounds[row * wide->cells + i] == (row % 2 ? -INFINITY : INFINITY));
+            assert_true(node.bounds[row * wide->children + i] == (row % 2 ? -INFINITY : INFINITY));
     }
-    for (uint32_t i = 0; i < cells; ++i)
+    for (uint32_t i = 0; i < children; ++i)
         for (uint32_t axis = 0; axis < 3; ++axis) {
-            assert_true(node.bounds[2 * axis * wide->cells + i] >= lo[axis]);
-            assert_true(node.bounds[(2 * axis + 1) * wide->cells + i] <= hi[axis]);
+            assert_true(node.bounds[2 * axis * wide->children + i] >= lo[axis]);
+            assert_true(node.bounds[(2 * axis + 1) * wide->children + i] <= hi[axis]);
         }
-    check_orders(wide, node, cells);
-    return cells;
+    check_orders(wide, node, children);
+    return children;
 }
 
-static void walk(visit *of, uint32_t index, uint32_t depth, const float lo[3], const float hi[3]) {
-    const wide_tree *wide = of->wide;
+static void walk(visit *visit, uint32_t index, uint32_t depth, const float lo[3],
+                 const float hi[3]) {
+    const wide_tree *wide = visit->wide;
     assert_true(index < wide->node_count);
-    assert_false(of->node_seen[index]);
-    of->node_seen[index] = 1;
-    if (depth > of->depth) of->depth = depth;
+    assert_false(visit->node_seen[index]);
+    visit->node_seen[index] = 1;
+    if (depth > visit->depth) visit->depth = depth;
     const wide_node node = wide_node_at(wide, index);
     assert_int_equal((uintptr_t)node.bounds % 64, 0);
-    const uint32_t cells = check_node(of, node, lo, hi);
-    assert_true(cells >= (index ? 2u : 1u));
-    for (uint32_t i = 0; i < cells; ++i) {
-        float least[3], most[3], from[3], to[3];
+    const uint32_t children = check_node(visit, node, lo, hi);
+    assert_true(children >= (index ? 2u : 1u));
+    for (uint32_t i = 0; i < children; ++i) {
+        float minimum[3], maximum[3], from[3], to[3];
         for (uint32_t axis = 0; axis < 3; ++axis) {
             const double centre = (double)vec3_axis(wide->centre, (int)axis);
             const double margin = (double)wide->margin;
-            least[axis] = node.bounds[2 * axis * wide->cells + i];
-            most[axis] = node.bounds[(2 * axis + 1) * wide->cells + i];
+            minimum[axis] = node.bounds[2 * axis * wide->children + i];
+            maximum[axis] = node.bounds[(2 * axis + 1) * wide->children + i];
             /* without the margin */
-            from[axis] = float_down((float)((double)least[axis] + margin + centre));
-            to[axis] = float_up((float)((double)most[axis] - margin + centre));
+            from[axis] = float_down((float)((double)minimum[axis] + margin + centre));
+            to[axis] = float_up((float)((double)maximum[axis] - margin + centre));
         }
         if (node.words[i] & COUNT_MASK)
-            check_leaf(of, node.words[i], from, to);
+            check_leaf(visit, node.words[i], from, to);
         else
-            walk(of, node.words[i] >> WIDE_COUNT_BITS, depth + 1, least, most);
+            walk(visit, node.words[i] >> WIDE_COUNT_BITS, depth + 1, minimum, maximum);
     }
 }
 
 static void check_tree(const tritree *tree, const wide_tree *wide) {
-    visit of = {.tree = tree, .wide = wide};
+    visit visit = {.tree = tree, .wide = wide};
     const float all[3] = {INFINITY, INFINITY, INFINITY},
                 none[3] = {-INFINITY, -INFINITY, -INFINITY};
     if (!wide) {
         assert_int_equal(tree->reference_count, 0);
         return;
     }
-    assert_int_equal(KD_RESERVE_ZEROED(of.node_seen, wide->node_count), KD_OK);
-    walk(&of, 0, 1, none, all);
-    for (uint32_t i = 0; i < wide->node_count; ++i) assert_true(of.node_seen[i]);
-    assert_int_equal(of.leaf_seen, wide->leaf_triangles);
-    assert_int_equal(of.depth, wide->depth);
+    assert_int_equal(KD_RESERVE_ZEROED(visit.node_seen, wide->node_count), KD_OK);
+    walk(&visit, 0, 1, none, all);
+    for (uint32_t i = 0; i < wide->node_count; ++i) assert_true(visit.node_seen[i]);
+    assert_int_equal(visit.leaf_seen, wide->leaf_triangles);
+    assert_int_equal(visit.depth, wide->depth);
     assert_true(wide->depth <= WIDE_MAX_DEPTH);
-    assert_true(wide_tree_bytes(wide) >= wide->node_count * 32ull * wide->cells);
+    assert_true(wide_tree_bytes(wide) >= wide->node_count * 32ull * wide->children);
     double square = 0;
     for (int axis = 0; axis < 3; ++axis)
         square +=
             pow((double)vec3_axis(tree->box.hi, axis) - (double)vec3_axis(tree->box.lo, axis), 2);
     assert_true((double)wide->margin >= 0x1p-20 * 0.999 * WIDE_REACH * sqrt(square) &&
                 (double)wide->reach <= 1.001 * WIDE_REACH * sqrt(square));
-    memory_free(of.node_seen);
+    memory_free(visit.node_seen);
 }
 
 /* The leaves of the wide tree hold the same triangles as those of the k-d tree. */
@@ -147,7 +150,7 @@ static void check_triangles(const tritree *tree, const wide_tree *wide) {
     assert_int_equal(KD_RESERVE_ZEROED(in_wide, count), KD_OK);
     for (uint32_t i = 0; i < tree->reference_count; ++i) in_tree[tree->references[i]] = 1;
     for (uint32_t n = 0; n < wide->node_count; ++n)
-        for (uint32_t i = 0; i < wide->cells; ++i) {
+        for (uint32_t i = 0; i < wide->children; ++i) {
             const uint32_t word = wide_node_at(wide, n).words[i], held = word & COUNT_MASK;
             const float *leaf =
                 wide->leaves + (uint64_t)(word >> WIDE_COUNT_BITS) * WIDE_LEAF_FLOATS;
@@ -161,9 +164,9 @@ static void check_triangles(const tritree *tree, const wide_tree *wide) {
 /* With eight and with sixteen children, whichever this CPU uses. */
 static void check_both(const tritree *tree) {
     const tritree_view view = tritree_get_view(tree);
-    for (uint32_t cells = 8; cells <= WIDE_CELLS_MOST; cells += 8) {
+    for (uint32_t children = 8; children <= WIDE_CHILDREN_MAX; children += 8) {
         wide_tree *wide = NULL;
-        assert_int_equal(wide_tree_make(&wide, &view, cells), KD_OK);
+        assert_int_equal(wide_tree_make(&wide, &view, children), KD_OK);
         assert_true(!wide == !tree->wide);
         check_tree(tree, wide);
         check_triangles(tree, wide);
@@ -182,7 +185,7 @@ static void every_tree_has_a_sound_wide_form(void **state) {
                 tritree tree;
                 assert_int_equal(tritree_open(&tree, &set.input, &options, (*row)->name, NULL),
                                  KD_OK);
-                assert_true(!tree.wide || tree.wide->cells == wide_cells_best());
+                assert_true(!tree.wide || tree.wide->children == wide_children_best());
                 check_both(&tree);
                 tritree_close(&tree);
                 triangle_set_close(&set);
@@ -192,7 +195,7 @@ static void every_tree_has_a_sound_wide_form(void **state) {
 static void same_tree(const wide_tree *a, const wide_tree *b) {
     assert_int_equal(a->node_count, b->node_count);
     assert_int_equal(a->leaf_triangles, b->leaf_triangles);
-    assert_memory_equal(a->nodes, b->nodes, a->node_count * 32ull * a->cells);
+    assert_memory_equal(a->nodes, b->nodes, a->node_count * 32ull * a->children);
     assert_memory_equal(a->leaves, b->leaves, a->leaf_triangles * WIDE_LEAF_FLOATS * sizeof(float));
 }
 
@@ -239,7 +242,7 @@ static void what_stops_most_rays_comes_first(void **state) {
     tritree tree;
     assert_int_equal(tritree_open(&tree, &input, &options, "auto", NULL), KD_OK);
     const wide_node root = wide_node_at(tree.wide, 0);
-    uint32_t lane = tree.wide->cells - 1;
+    uint32_t lane = tree.wide->children - 1;
     while (!root.words[lane]) --lane;
     const uint32_t count = root.words[lane] & COUNT_MASK;
     assert_true(count > 0);

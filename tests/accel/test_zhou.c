@@ -26,8 +26,8 @@ static uint32_t parts_of(const triangle_set *set, zhou_part *parts) {
 static void candidates_tell_left_from_right(void **state) {
     (void)state;
     for (int which = 0; which < CASE_TRIANGLE_SETS; ++which) {
-        triangle_set set = triangle_set_make((case_triangles)which, ZHOU_SMALL_MOST);
-        zhou_part parts[ZHOU_SMALL_MOST];
+        triangle_set set = triangle_set_make((case_triangles)which, ZHOU_SMALL_MAX);
+        zhou_part parts[ZHOU_SMALL_MAX];
         zhou_candidates all;
         const uint32_t count = parts_of(&set, parts);
         zhou_candidates_make(&all, parts, count);
@@ -36,7 +36,7 @@ static void candidates_tell_left_from_right(void **state) {
                 const int axis = side / 2;
                 const float plane = vec3_axis(side % 2 ? parts[i].box.hi : parts[i].box.lo, axis);
                 assert_true(all.plane[side][i] == plane);
-                for (uint32_t j = 0; j < ZHOU_SMALL_MOST; ++j) {
+                for (uint32_t j = 0; j < ZHOU_SMALL_MAX; ++j) {
                     const bool left = all.left[side][i] >> j & 1,
                                right = all.right[side][i] >> j & 1;
                     if (j >= count) {
@@ -66,7 +66,7 @@ static zhou_choice plain_search(const plain *p, const zhou_part *parts, uint32_t
     for (int side = 0; side < ZHOU_SIDES; ++side)
         for (uint32_t i = 0; i < count; ++i) {
             const int axis = side / 2;
-            const sah_axis of = zhou_axis_of(box, axis);
+            const sah_axis areas = zhou_axis_of(box, axis);
             zhou_choice tried = zhou_choice_none();
             tried.side = side;
             tried.plane = vec3_axis(side % 2 ? parts[i].box.hi : parts[i].box.lo, axis);
@@ -77,10 +77,12 @@ static zhou_choice plain_search(const plain *p, const zhou_part *parts, uint32_t
                 const bool in_plane = lo == tried.plane && hi == tried.plane;
                 left += in_plane ? side % 2 == 1 : lo < tried.plane;
                 right += in_plane ? side % 2 == 0 : hi > tried.plane;
-                own += in_plane && tried.plane == (side % 2 ? of.lo : of.hi);
+                own += in_plane && tried.plane == (side % 2 ? areas.lo : areas.hi);
             }
-            if (!(tried.plane > of.lo && tried.plane < of.hi) && !(own && of.lo < of.hi)) continue;
-            tried.cost = sah_split_cost(&p->costs, &of, tried.plane, left, right);
+            if (!(tried.plane > areas.lo && tried.plane < areas.hi) &&
+                !(own && areas.lo < areas.hi))
+                continue;
+            tried.cost = sah_split_cost(&p->costs, &areas, tried.plane, left, right);
             if (tried.cost < best.cost ||
                 (tried.cost == best.cost && tried.side == best.side && tried.plane < best.plane))
                 best = tried;
@@ -104,7 +106,7 @@ static void compare_node(const plain *p, uint32_t at, const zhou_part *parts, ui
     assert_int_equal(tritree_axis(node), axis);
     assert_true(node.split == best.plane);
     for (uint32_t right = 0; right < 2; ++right) {
-        zhou_part some[ZHOU_SMALL_MOST];
+        zhou_part some[ZHOU_SMALL_MAX];
         uint32_t some_count = 0;
         for (uint32_t j = 0; j < count; ++j) {
             const float lo = vec3_axis(parts[j].box.lo, axis);
@@ -123,13 +125,13 @@ static void compare_node(const plain *p, uint32_t at, const zhou_part *parts, ui
 static void small_roots_split_where_counting_says(void **state) {
     (void)state;
     for (int which = 0; which < CASE_TRIANGLE_SETS; ++which)
-        for (uint32_t count = 1; count <= ZHOU_SMALL_MOST; count += 9) {
+        for (uint32_t count = 1; count <= ZHOU_SMALL_MAX; count += 9) {
             triangle_set set = triangle_set_make((case_triangles)which, count);
             tritree_options options = tritree_options_default();
             options.empty_factor = count % 2 ? 0.8f : 1;
             tritree tree;
             assert_int_equal(tritree_open(&tree, &set.input, &options, "zhou", NULL), KD_OK);
-            zhou_part parts[ZHOU_SMALL_MOST];
+            zhou_part parts[ZHOU_SMALL_MAX];
             const uint32_t some = parts_of(&set, parts);
             const plain p = {&tree,
                              {options.traversal_cost, options.intersect_cost, options.empty_factor},
@@ -198,7 +200,7 @@ static void plans_cut_empty_space_only(void **state) {
         const uint32_t max_depth = i % 3 ? 20 : 3;
         zhou_plan_make(&plan, &node, max_depth);
         assert_true(holds(node.box, plan.box, false) && holds(plan.box, node.tight, false));
-        assert_true(plan.depth == node.depth + (uint32_t)plan.cuts && plan.cuts <= ZHOU_CUTS_MOST);
+        assert_true(plan.depth == node.depth + (uint32_t)plan.cuts && plan.cuts <= ZHOU_CUTS_MAX);
         assert_true(plan.depth <= (node.depth > max_depth ? node.depth : max_depth));
         cuts += (uint32_t)plan.cuts;
         for (int axis = 0; axis < 3 && plan.depth < max_depth; ++axis) {
@@ -231,21 +233,21 @@ static void small_things_in_large_places_are_parted(void **state) {
     triangle_set set = triangle_set_make(CASE_SOUP, SMALL + 2);
     for (uint32_t i = 0; i < 3 * (SMALL + 2); ++i) {
         const float x = draw(31, i, 0), y = draw(31, i, 1), z = draw(31, i, 2);
-        const float of = draw(32, i / 3, 0), to = draw(32, i / 3, 1), by = draw(32, i / 3, 2);
-        set.positions[i] = vec3_make(0.3f + 1e-3f * of + 3e-5f * x, 1e-3f * (to - 0.5f) + 3e-5f * y,
+        const float x0 = draw(32, i / 3, 0), to = draw(32, i / 3, 1), by = draw(32, i / 3, 2);
+        set.positions[i] = vec3_make(0.3f + 1e-3f * x0 + 3e-5f * x, 1e-3f * (to - 0.5f) + 3e-5f * y,
                                      0.2f + 1e-3f * by + 3e-5f * z);
     }
     const vec3 floor[6] = {{-1, 0, -1}, {1, 0, -1}, {1, 0, 1}, {-1, 0, -1}, {1, 0, 1}, {-1, 0, 1}};
     memcpy(set.positions, floor, sizeof floor);
     const tritree_options options = tritree_options_default();
     tritree tree;
-    uint32_t most = 0;
+    uint32_t maximum = 0;
     assert_int_equal(tritree_open(&tree, &set.input, &options, "zhou", NULL), KD_OK);
     if (tritree_check(&tree) != KD_OK) fail_msg("%s", kd_last_error());
     for (uint32_t i = 0; i < tree.node_count; ++i)
-        if (tritree_is_leaf(tree.nodes[i]) && tritree_count(tree.nodes[i]) > most)
-            most = tritree_count(tree.nodes[i]);
-    if (most > 40) fail_msg("a leaf of %u triangles", most);
+        if (tritree_is_leaf(tree.nodes[i]) && tritree_count(tree.nodes[i]) > maximum)
+            maximum = tritree_count(tree.nodes[i]);
+    if (maximum > 40) fail_msg("a leaf of %u triangles", maximum);
     tritree_close(&tree);
     triangle_set_close(&set);
 }
@@ -280,7 +282,7 @@ static void equal_triangles_are_one_leaf(void **state) {
     tritree tree;
     assert_int_equal(tritree_open(&tree, &set.input, &options, "zhou", NULL), KD_OK);
     assert_int_equal(tritree_check(&tree), KD_OK);
-    assert_true(tree.reference_count <= ZHOU_GROWTH_MOST * 3000u);
+    assert_true(tree.reference_count <= ZHOU_GROWTH_MAX * 3000u);
     double seconds = 0;
     for (int i = 0; i < TRITREE_STAGES; ++i) {
         assert_true(tree.stage_seconds[i] >= 0);

@@ -17,17 +17,17 @@ CALL(points_open) {
     kd_points_close(made);
     return status;
 }
-static int exchange_nothing(void *with, void *bytes, const uint64_t *begins) {
-    (void)with, (void)bytes, (void)begins;
+static int exchange_nothing(void *user_data, void *bytes, const uint64_t *begins) {
+    (void)user_data, (void)bytes, (void)begins;
     return 0;
 }
-static int sum_nothing(void *with, int64_t *values, uint64_t count) {
-    (void)with, (void)values, (void)count;
+static int sum_nothing(void *user_data, int64_t *values, uint64_t count) {
+    (void)user_data, (void)values, (void)count;
     return 0;
 }
-static int send_nothing(void *with, const void *bytes, const uint64_t *begins, void *into,
+static int send_nothing(void *user_data, const void *bytes, const uint64_t *begins, void *into,
                         const uint64_t *into_begins) {
-    (void)with, (void)bytes, (void)begins, (void)into, (void)into_begins;
+    (void)user_data, (void)bytes, (void)begins, (void)into, (void)into_begins;
     return 1;
 }
 CALL(points_open_shared) { /* a communicator of one process */
@@ -147,26 +147,26 @@ CALL(points_within64) {
     return kd_points_within64(ARG(0, points), ARG(1, &query), ARG(2, offsets), ARG(3, ids),
                               ARG(4, dist2));
 }
-CALL(points_nearest_own) {
+CALL(points_self_nearest) {
     uint32_t order[64], ids[64 * 2], counts[64];
     float dist2[64 * 2];
-    return kd_points_nearest_own(ARG(0, points), ARG(1, &query), 2, ARG(2, order), ARG(3, ids),
-                                 ARG(4, dist2), ARG(5, counts));
+    return kd_points_self_nearest(ARG(0, points), ARG(1, &query), 2, ARG(2, order), ARG(3, ids),
+                                  ARG(4, dist2), ARG(5, counts));
 }
-CALL(points_within_own_count) {
+CALL(points_self_within_count) {
     uint32_t order[64];
     uint64_t offsets[65];
-    return kd_points_within_own_count(ARG(0, points), ARG(1, &query), ARG(2, order),
-                                      ARG(3, offsets));
+    return kd_points_self_within_count(ARG(0, points), ARG(1, &query), ARG(2, order),
+                                       ARG(3, offsets));
 }
-CALL(points_within_own) {
+CALL(points_self_within) {
     static uint32_t order[64], ids[64 * 64];
     static float dist2[64 * 64];
     uint64_t offsets[65];
     uint32_t *wanted = ARG(2, order);
-    assert_int_equal(kd_points_within_own_count(points, &query, wanted, offsets), KD_OK);
-    return kd_points_within_own(ARG(0, points), ARG(1, &query), wanted, ARG(3, offsets),
-                                ARG(4, ids), ARG(5, dist2));
+    assert_int_equal(kd_points_self_within_count(points, &query, wanted, offsets), KD_OK);
+    return kd_points_self_within(ARG(0, points), ARG(1, &query), wanted, ARG(3, offsets),
+                                 ARG(4, ids), ARG(5, dist2));
 }
 static double hear_nothing(void *context, uint64_t asked, uint64_t id, double dist2, double bound) {
     (void)context, (void)asked, (void)id, (void)dist2;

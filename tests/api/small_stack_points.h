@@ -10,7 +10,7 @@
         if (said_ != KD_OK) fail_msg("%s: %s: %s", #call, kd_status_name(said_), kd_last_error()); \
     } while (0)
 
-enum { CLOUD = 300, MANY = 20000, ASKED = 6, K_MOST = 300 };
+enum { CLOUD = 300, MANY = 20000, ASKED = 6, K_MAX = 300 };
 
 static float cloud[8 * MANY];
 static double cloud_double[8 * MANY];
@@ -29,8 +29,8 @@ static double tell_all(void *context, uint64_t query, uint64_t id, double dist2,
     return bound;
 }
 
-static void ask_nearest(const kd_points *tree, const kd_points_query *query) {
-    static const uint32_t many[] = {1, 8, K_MOST};
+static void query_nearest(const kd_points *tree, const kd_points_query *query) {
+    static const uint32_t many[] = {1, 8, K_MAX};
     uint32_t *ids = (uint32_t *)(void *)stack_ids;
     for (size_t i = 0; i < sizeof many / sizeof *many; ++i) {
         OK(kd_points_nearest(tree, query, many[i], ids, stack_dist2, stack_counts));
@@ -40,7 +40,7 @@ static void ask_nearest(const kd_points *tree, const kd_points_query *query) {
     OK(kd_points_closest64(tree, query, stack_ids, stack_dist2));
 }
 
-static void ask_within(const kd_points *tree, kd_points_query *query) {
+static void query_within(const kd_points *tree, kd_points_query *query) {
     static const double radii[] = {0.02, 0.3, 3};
     uint32_t *ids = (uint32_t *)(void *)stack_ids;
     for (size_t i = 0; i < sizeof radii / sizeof *radii; ++i) {
@@ -53,15 +53,15 @@ static void ask_within(const kd_points *tree, kd_points_query *query) {
     query->max_radius = (double)INFINITY;
 }
 
-static void ask_own(const kd_points *tree, kd_points_query *query) {
+static void query_self(const kd_points *tree, kd_points_query *query) {
     uint32_t *ids = (uint32_t *)(void *)stack_ids;
     for (int skip = 0; skip < 2; ++skip) {
         query->skip_self = skip;
-        OK(kd_points_nearest_own(tree, query, 8, NULL, ids, stack_dist2, stack_counts));
-        OK(kd_points_nearest_own(tree, query, 30, stack_counts, ids, stack_dist2, NULL));
+        OK(kd_points_self_nearest(tree, query, 8, NULL, ids, stack_dist2, stack_counts));
+        OK(kd_points_self_nearest(tree, query, 30, stack_counts, ids, stack_dist2, NULL));
         query->max_radius = 0.05;
-        OK(kd_points_within_own_count(tree, query, NULL, stack_offsets));
-        OK(kd_points_within_own(tree, query, NULL, stack_offsets, ids, stack_dist2));
+        OK(kd_points_self_within_count(tree, query, NULL, stack_offsets));
+        OK(kd_points_self_within(tree, query, NULL, stack_offsets, ids, stack_dist2));
         query->max_radius = (double)INFINITY;
     }
     query->skip_self = 0;
@@ -73,7 +73,7 @@ static void ask_boxes(const kd_points *tree, const kd_points_query *query) {
     OK(kd_points_in_box(tree, &query->points, &query->points, stack_offsets, ids));
 }
 
-static void ask_points(const kd_points *tree, uint32_t dims, kd_scalar scalar) {
+static void query_points(const kd_points *tree, uint32_t dims, kd_scalar scalar) {
     static const char *const methods[] = {"auto", "leaves", "walk"};
     static const double norms[] = {2, 1, (double)INFINITY};
     kd_points_query query;
@@ -90,15 +90,15 @@ static void ask_points(const kd_points *tree, uint32_t dims, kd_scalar scalar) {
                 strcpy(query.method, methods[method]);
                 query.norm = norms[norm];
                 for (uint32_t axis = 0; axis < dims; ++axis) query.period[axis] = wraps ? 2 : 0;
-                ask_nearest(tree, &query);
-                ask_within(tree, &query);
-                if (method == 0) ask_own(tree, &query);
+                query_nearest(tree, &query);
+                query_within(tree, &query);
+                if (method == 0) query_self(tree, &query);
             }
     ask_boxes(tree, &query);
 }
 
-static void open_and_ask(const char *where, const char *builder, uint32_t dims, kd_scalar scalar,
-                         kd_points_split split) {
+static void open_and_query(const char *where, const char *builder, uint32_t dims, kd_scalar scalar,
+                           kd_points_split split) {
     kd_points *tree = NULL, *read = NULL;
     kd_points_options options;
     kd_points_info info;
@@ -108,7 +108,7 @@ static void open_and_ask(const char *where, const char *builder, uint32_t dims, 
     options.split = split;
     const kd_point_array points = points_of(CLOUD, dims, scalar);
     OK(kd_points_open(&tree, &points, &options));
-    ask_points(tree, dims, scalar);
+    query_points(tree, dims, scalar);
     kd_points_describe(tree, &info);
     OK(kd_points_download(tree, stack_dist2, (uint32_t *)(void *)stack_ids, NULL));
     OK(kd_points_download64(tree, stack_dist2, stack_ids, NULL));
@@ -130,9 +130,9 @@ static void change_points(void) {
     OK(kd_points_remove(tree, gone, ASKED));
     kd_points_query_default(&query);
     query.points = points_of(ASKED, 3, KD_FLOAT);
-    ask_nearest(tree, &query);
-    ask_within(tree, &query);
-    ask_own(tree, &query);
+    query_nearest(tree, &query);
+    query_within(tree, &query);
+    query_self(tree, &query);
     ask_boxes(tree, &query);
     OK(kd_points_save(tree, "small_stack.kdn"));
     OK(kd_points_rebuild(tree));
@@ -140,17 +140,17 @@ static void change_points(void) {
     kd_points_close(tree);
 }
 
-static int share_nothing(void *with, void *bytes, const uint64_t *begins) {
-    (void)with, (void)bytes, (void)begins;
+static int share_nothing(void *user_data, void *bytes, const uint64_t *begins) {
+    (void)user_data, (void)bytes, (void)begins;
     return 0;
 }
-static int sum_one(void *with, int64_t *values, uint64_t count) {
-    (void)with, (void)values, (void)count;
+static int sum_one(void *user_data, int64_t *values, uint64_t count) {
+    (void)user_data, (void)values, (void)count;
     return 0;
 }
-static int hand_over(void *with, const void *bytes, const uint64_t *begins, void *into,
+static int hand_over(void *user_data, const void *bytes, const uint64_t *begins, void *into,
                      const uint64_t *into_begins) {
-    (void)with;
+    (void)user_data;
     memcpy((char *)into + into_begins[0], (const char *)bytes + begins[0], begins[1] - begins[0]);
     return 0;
 }
@@ -164,7 +164,7 @@ static void open_shared(void) {
     OK(kd_points_open_shared(&tree, &points, NULL, &exchange));
     kd_points_query_default(&query);
     query.points = points_of(ASKED, 3, KD_FLOAT);
-    ask_nearest(tree, &query);
+    query_nearest(tree, &query);
     kd_points_close(tree);
 }
 
@@ -181,8 +181,8 @@ static void open_many(uint32_t dims, kd_scalar scalar, const char *builder, cons
     kd_points_query_default(&query);
     query.points = points;
     OK(kd_points_closest(tree, &query, (uint32_t *)(void *)stack_ids, stack_dist2));
-    OK(kd_points_nearest_own(tree, &query, 8, NULL, (uint32_t *)(void *)stack_ids, stack_dist2,
-                             NULL));
+    OK(kd_points_self_nearest(tree, &query, 8, NULL, (uint32_t *)(void *)stack_ids, stack_dist2,
+                              NULL));
     kd_points_close(tree);
     if (strchr(where, ',')) {
         OK(kd_points_open_arrays(&tree, both, 2, &options));
@@ -197,7 +197,7 @@ static void *points_in_thread(void *unused) {
     }
     for (uint32_t dims = 1; dims <= 8; ++dims)
         for (int scalar = 0; scalar < 2; ++scalar)
-            open_and_ask("cpu", "auto", dims, (kd_scalar)scalar, (kd_points_split)(dims % 2));
+            open_and_query("cpu", "auto", dims, (kd_scalar)scalar, (kd_points_split)(dims % 2));
     for (const pointtree_builder *const *row = pointtree_builders; *row; ++row) {
         open_many(3, KD_FLOAT, (*row)->name, "cpu");
         open_many(8, KD_DOUBLE, (*row)->name, "cpu");

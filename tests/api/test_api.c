@@ -52,9 +52,9 @@ typedef struct watcher {
 } watcher;
 
 static int watch(void *context, const char *stage, int64_t done, int64_t total) {
-    watcher *by = (watcher *)context;
+    watcher *listener = (watcher *)context;
     if (!stage || done < 0 || done > total) return 1;
-    return ++by->calls == by->stop_at;
+    return ++listener->calls == listener->stop_at;
 }
 
 static void test_render(void **state) {
@@ -70,9 +70,9 @@ static void test_render(void **state) {
     assert_int_equal(counts.triangles, 6);
     assert_true(counts.lights >= 2);
     kd_image *image = NULL, *again = NULL;
-    watcher by = {0, -1};
-    assert_int_equal(kd_render(&image, scene, &options, watch, &by), KD_OK);
-    assert_true(by.calls > 0);
+    watcher watcher = {0, -1};
+    assert_int_equal(kd_render(&image, scene, &options, watch, &watcher), KD_OK);
+    assert_true(watcher.calls > 0);
     assert_int_equal(kd_image_width(image), 24);
     assert_int_equal(kd_image_height(image), 16);
     assert_int_equal(kd_image_samples(image), 4);
@@ -141,8 +141,8 @@ static void test_cancel(void **state) {
     kd_scene *scene = NULL;
     assert_int_equal(kd_scene_load(&scene, scene_path, NULL), KD_OK);
     kd_image *image = NULL;
-    watcher by = {0, 4};
-    assert_int_equal(kd_render(&image, scene, &options, watch, &by), KD_INTERRUPTED);
+    watcher watcher = {0, 4};
+    assert_int_equal(kd_render(&image, scene, &options, watch, &watcher), KD_INTERRUPTED);
     assert_non_null(image);
     assert_non_null(kd_image_channel(image, "R"));
     kd_image_close(image);
@@ -165,9 +165,9 @@ static void test_photons(void **state) {
     options.threads = 1;
     assert_int_equal(kd_photons_emit(&one, scene, &options, NULL, NULL), KD_OK);
     options.threads = 2;
-    watcher by = {0, -1};
-    assert_int_equal(kd_photons_emit(&two, scene, &options, watch, &by), KD_OK);
-    assert_true(by.calls > 0);
+    watcher listener = {0, -1};
+    assert_int_equal(kd_photons_emit(&two, scene, &options, watch, &listener), KD_OK);
+    assert_true(listener.calls > 0);
     const kd_photon_counts counts = kd_photons_count(one, KD_PHOTONS_GLOBAL);
     const kd_photon *photons = kd_photons_list(one, KD_PHOTONS_GLOBAL);
     assert_true(counts.complete == 1 && counts.stored >= 2000 && counts.emitted >= 2000);
@@ -183,11 +183,11 @@ static void test_photons(void **state) {
     assert_true(landed > 0 && landed < counts.watts);
     assert_null(kd_photons_list(one, KD_PHOTONS_MEDIA));
     assert_int_equal(kd_photons_write(one, map_path), KD_OK);
-    kd_image *own = NULL, *given = NULL;
-    assert_int_equal(kd_render(&own, scene, &options, NULL, NULL), KD_OK);
+    kd_image *image = NULL, *given = NULL;
+    assert_int_equal(kd_render(&image, scene, &options, NULL, NULL), KD_OK);
     options.photon_map = map_path;
     assert_int_equal(kd_render(&given, scene, &options, NULL, NULL), KD_OK);
-    assert_int_equal(kd_image_hash(own), kd_image_hash(given));
+    assert_int_equal(kd_image_hash(image), kd_image_hash(given));
     watcher stops = {0, 1};
     options.photons = 50000000;
     kd_photons *none = two;
@@ -195,7 +195,7 @@ static void test_photons(void **state) {
     assert_null(none);
     options.max_depth = 0;
     assert_int_equal(kd_photons_emit(&none, scene, &options, NULL, NULL), KD_ERROR_USAGE);
-    kd_image_close(own);
+    kd_image_close(image);
     kd_image_close(given);
     kd_photons_close(one);
     kd_photons_close(two);

@@ -62,9 +62,9 @@ static void repeated_queries_are_answered_each(void **state) {
             kd_points_query_default(&query);
             query.points = kd_point_array_make(wide ? (void *)asked : (void *)narrow_asked, ASKED,
                                                dims, scalar);
-            for (int way = 0; way < 4; ++way) {
-                query.coherent = way % 2;
-                query.radii = way < 2 ? NULL : wide ? (void *)radii : (void *)narrow_radii;
+            for (int form = 0; form < 4; ++form) {
+                query.coherent = form % 2;
+                query.radii = form < 2 ? NULL : wide ? (void *)radii : (void *)narrow_radii;
                 for (uint32_t k = 1; k <= K_MAX; k += 6) compare(tree, query, k);
             }
             kd_points_close(tree);

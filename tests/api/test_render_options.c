@@ -111,7 +111,7 @@ static void values_out_of_range_are_refused(void **state) {
             *(uint64_t *)field = UINT64_MAX;
         else
             *(int32_t *)field = INT32_MAX;
-        const bool any = !(row->least < row->most) && !row->choice && row->kind != OPTION_NAME;
+        const bool any = !(row->minimum < row->maximum) && !row->choice && row->kind != OPTION_NAME;
         assert_int_equal(render_options_check(&options), any ? KD_OK : KD_ERROR_USAGE);
         if (!any && !strstr(kd_last_error(), row->field))
             fail_msg("--%s: %s", row->name, kd_last_error());

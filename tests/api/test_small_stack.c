@@ -56,7 +56,7 @@ static void cast_arrays(const kd_triangles *tree) {
     OK(kd_triangles_cast(tree, &batch));
 }
 
-static void ask_triangles(uint32_t count, const char *builder) {
+static void query_triangles(uint32_t count, const char *builder) {
     kd_triangles *tree = NULL, *read = NULL;
     kd_triangles_options options;
     kd_triangles_info info;
@@ -94,8 +94,8 @@ static void *triangles_in_thread(void *unused) {
         corners[i] = i % 9 < 3 ? step : corners[i - 3] + (step - 0.5f) / 50;
     }
     for (const tritree_builder *const *row = tritree_builders; *row; ++row)
-        ask_triangles(600, (*row)->name);
-    ask_triangles(20000, "auto");
+        query_triangles(600, (*row)->name);
+    query_triangles(20000, "auto");
     return unused;
 }
 
@@ -117,30 +117,30 @@ static void *photons_in_thread(void *unused) {
 
 /* --- how much of the stack was used ----------------------------------------------------------- */
 
-static void expect_room(const char *what, void *(*run)(void *)) {
+static void expect_stack_suffices(const char *label, void *(*run)(void *)) {
     parallel_set_threads(1);
-    print_message("%s: %zu bytes of stack\n", what, small_stack_call(run, NULL));
+    print_message("%s: %zu bytes of stack\n", label, small_stack_call(run, NULL));
 }
 
 static void points_fit(void **state) {
     (void)state;
-    expect_room("points", points_in_thread);
+    expect_stack_suffices("points", points_in_thread);
 }
 static void triangles_fit(void **state) {
     (void)state;
-    expect_room("triangles", triangles_in_thread);
+    expect_stack_suffices("triangles", triangles_in_thread);
 }
 static void files_fit(void **state) {
     (void)state;
-    expect_room("files", files_in_thread);
+    expect_stack_suffices("files", files_in_thread);
 }
 static void photons_fit(void **state) {
     (void)state;
-    expect_room("photons", photons_in_thread);
+    expect_stack_suffices("photons", photons_in_thread);
 }
 static void pictures_fit(void **state) {
     (void)state;
-    expect_room("pictures", pictures_in_thread);
+    expect_stack_suffices("pictures", pictures_in_thread);
 }
 
 int main(void) {

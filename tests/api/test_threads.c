@@ -45,7 +45,7 @@ static kd_status triangles_open(kd_triangles **out) {
     return kd_triangles_open(out, &mesh, &options);
 }
 
-static kd_status ask_points(const kd_points *tree, uint32_t *ids, uint64_t *offsets) {
+static kd_status query_points(const kd_points *tree, uint32_t *ids, uint64_t *offsets) {
     kd_points_query query;
     kd_points_query_default(&query);
     query.points = kd_point_array_make(cloud, ASKED, 3, KD_FLOAT);
@@ -54,7 +54,8 @@ static kd_status ask_points(const kd_points *tree, uint32_t *ids, uint64_t *offs
     return status == KD_OK ? kd_points_within_count(tree, &query, offsets) : status;
 }
 
-static kd_status ask_triangles(const kd_triangles *tree, kd_ray_hit *hits, kd_near_triangle *near) {
+static kd_status query_triangles(const kd_triangles *tree, kd_ray_hit *hits,
+                                 kd_near_triangle *near) {
     const kd_status status = kd_triangles_intersect(tree, rays, ASKED, hits, NULL);
     return status == KD_OK ? kd_triangles_closest_point(tree, cloud, ASKED, INFINITY, near)
                            : status;
@@ -71,7 +72,7 @@ typedef struct worker {
 static bool same_points(const kd_points *tree) {
     uint32_t ids[ASKED * K];
     uint64_t offsets[ASKED + 1];
-    if (ask_points(tree, ids, offsets) != KD_OK) return false;
+    if (query_points(tree, ids, offsets) != KD_OK) return false;
     if (memcmp(ids, expected_ids, sizeof ids) != 0) return false;
     for (int i = 0; i <= ASKED; ++i)
         if (offsets[i] != expected_within[i]) return false;
@@ -81,25 +82,25 @@ static bool same_points(const kd_points *tree) {
 static bool same_triangles(const kd_triangles *tree) {
     kd_ray_hit hits[ASKED];
     kd_near_triangle near[ASKED];
-    return ask_triangles(tree, hits, near) == KD_OK &&
+    return query_triangles(tree, hits, near) == KD_OK &&
            memcmp(hits, expected_hits, sizeof hits) == 0 &&
            memcmp(near, expected_near, sizeof near) == 0;
 }
 
-static void *ask_together(void *context) {
-    worker *of = (worker *)context;
+static void *query_together(void *context) {
+    worker *job = (worker *)context;
     for (int round = 0; round < ROUNDS; ++round)
-        of->wrong += !same_points(of->points) + !same_triangles(of->triangles);
+        job->wrong += !same_points(job->points) + !same_triangles(job->triangles);
     return NULL;
 }
 
 static void *build_alone(void *context) {
-    worker *of = (worker *)context;
+    worker *job = (worker *)context;
     for (int round = 0; round < ROUNDS; ++round) {
         kd_points *points = NULL;
         kd_triangles *triangles = NULL;
-        of->wrong += points_open(&points) != KD_OK || !same_points(points);
-        of->wrong += triangles_open(&triangles) != KD_OK || !same_triangles(triangles);
+        job->wrong += points_open(&points) != KD_OK || !same_points(points);
+        job->wrong += triangles_open(&triangles) != KD_OK || !same_triangles(triangles);
         kd_points_close(points);
         kd_triangles_close(triangles);
     }
@@ -108,15 +109,15 @@ static void *build_alone(void *context) {
 
 /* Each thread fails in a different way and then reads its own message. */
 static void *fail_alone(void *context) {
-    worker *of = (worker *)context;
+    worker *job = (worker *)context;
     for (int round = 0; round < 50 * ROUNDS; ++round) {
         char path[64];
         kd_points *points = NULL;
-        snprintf(path, sizeof path, "/absent/of-thread-%d", of->number);
-        of->wrong += kd_points_load(&points, path, NULL) == KD_OK;
-        of->wrong += !strstr(kd_last_error(), path);
-        of->wrong += kd_points_nearest(of->points, NULL, 1, NULL, NULL, NULL) == KD_OK;
-        of->wrong += strstr(kd_last_error(), "absent") != NULL;
+        snprintf(path, sizeof path, "/absent/of-thread-%d", job->number);
+        job->wrong += kd_points_load(&points, path, NULL) == KD_OK;
+        job->wrong += !strstr(kd_last_error(), path);
+        job->wrong += kd_points_nearest(job->points, NULL, 1, NULL, NULL, NULL) == KD_OK;
+        job->wrong += strstr(kd_last_error(), "absent") != NULL;
     }
     return NULL;
 }
@@ -141,10 +142,10 @@ static void eight_threads_get_the_answers_of_one(void **state) {
     make_data();
     assert_int_equal(points_open(&points), KD_OK);
     assert_int_equal(triangles_open(&triangles), KD_OK);
-    assert_int_equal(ask_points(points, expected_ids, offsets), KD_OK);
+    assert_int_equal(query_points(points, expected_ids, offsets), KD_OK);
     for (int i = 0; i <= ASKED; ++i) expected_within[i] = (uint32_t)offsets[i];
-    assert_int_equal(ask_triangles(triangles, expected_hits, expected_near), KD_OK);
-    run_all(ask_together, points, triangles);
+    assert_int_equal(query_triangles(triangles, expected_hits, expected_near), KD_OK);
+    run_all(query_together, points, triangles);
     run_all(build_alone, NULL, NULL);
     run_all(fail_alone, points, NULL);
     kd_points_close(points);

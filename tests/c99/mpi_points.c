@@ -5,13 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { COUNT = 3000, QUERIES = 400, K = 9, WITHIN_MOST = 400000 };
+enum { COUNT = 3000, QUERIES = 400, K = 9, WITHIN_MAX = 400000 };
 
 static int rank, size;
 static float cloud[COUNT][3], asked[QUERIES][3];
-static uint64_t ids[QUERIES * K], offsets[2][QUERIES + 1], within_ids[2][WITHIN_MOST];
-static uint32_t one_ids[QUERIES * K], counts[2][QUERIES], within_one[WITHIN_MOST];
-static float dist2[2][QUERIES * K], within_dist2[2][WITHIN_MOST];
+static uint64_t ids[QUERIES * K], offsets[2][QUERIES + 1], within_ids[2][WITHIN_MAX];
+static uint32_t one_ids[QUERIES * K], counts[2][QUERIES], within_one[WITHIN_MAX];
+static float dist2[2][QUERIES * K], within_dist2[2][WITHIN_MAX];
 
 #define EXPECT(what)                                                                               \
     do {                                                                                           \
@@ -66,7 +66,7 @@ static void compare(const kd_points *one, const kd_points *all, const kd_points_
     EXPECT(kd_points_within_count(one, query, offsets[0]) == KD_OK);
     EXPECT(kd_points_within_count(all, query, offsets[1]) == KD_OK);
     EXPECT(memcmp(offsets[0], offsets[1], (query->points.count + 1) * sizeof(uint64_t)) == 0);
-    EXPECT(offsets[0][query->points.count] <= WITHIN_MOST);
+    EXPECT(offsets[0][query->points.count] <= WITHIN_MAX);
     EXPECT(kd_points_within(one, query, offsets[0], within_one, within_dist2[0]) == KD_OK);
     EXPECT(kd_points_within64(all, query, offsets[1], within_ids[1], within_dist2[1]) == KD_OK);
     for (i = 0; i < offsets[0][query->points.count]; ++i)

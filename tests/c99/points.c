@@ -16,7 +16,7 @@ enum { SIDE = 20, K = 7 };
 
 int main(void) {
     static float grid[SIDE * SIDE * SIDE][4]; /* strided: w is ignored */
-    const float asked[2][3] = {{3.25F, 4.125F, 5.0F}, {-100, -100, -100}};
+    const float queries[2][3] = {{3.25F, 4.125F, 5.0F}, {-100, -100, -100}};
     uint32_t ids[2 * K], counts[2];
     float dist2[2 * K];
     uint64_t offsets[3];
@@ -33,7 +33,7 @@ int main(void) {
     points.stride_bytes = sizeof grid[0];
     EXPECT(kd_points_open(&tree, &points, NULL) == KD_OK);
     kd_points_query_default(&query);
-    query.points = kd_point_array_make(asked, 2, 3, KD_FLOAT);
+    query.points = kd_point_array_make(queries, 2, 3, KD_FLOAT);
     EXPECT(kd_points_nearest(tree, &query, K, ids, dist2, counts) == KD_OK);
     EXPECT(counts[0] == K && counts[1] == K);
     EXPECT(ids[0] == 3 + 4 * SIDE + 5 * SIDE * SIDE && dist2[0] == 0.25F * 0.25F + 0.125F * 0.125F);

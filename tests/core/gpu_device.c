@@ -30,29 +30,29 @@ static void bytes_come_back(void **state) {
 static void cross_all_sizes(void) {
     static const uint64_t sizes[] = {1,        524287,   524289,   8388607,  8388608, 8388609,
                                      33554431, 33554432, 33554433, 41943049, 70000001};
-    enum { MOST = 70000001, BEFORE = 3, AFTER = 8 };
-    uint8_t *sent = (uint8_t *)malloc(MOST + BEFORE), *back = (uint8_t *)malloc(MOST + AFTER);
+    enum { LIMIT = 70000001, BEFORE = 3, AFTER = 8 };
+    uint8_t *sent = (uint8_t *)malloc(LIMIT + BEFORE), *back = (uint8_t *)malloc(LIMIT + AFTER);
     uint8_t *there = NULL;
     assert_non_null(sent);
     assert_non_null(back);
-    for (uint64_t i = 0; i < MOST + BEFORE; ++i)
+    for (uint64_t i = 0; i < LIMIT + BEFORE; ++i)
         sent[i] = (uint8_t)(((uint32_t)i * 2654435761u) >> 24);
-    assert_int_equal(device_memory_reserve((void **)&there, MOST), KD_OK);
+    assert_int_equal(device_memory_reserve((void **)&there, LIMIT), KD_OK);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
         if (gpu_is_emulated() && i % 3 == 0) continue;
         const uint64_t count = sizes[i];
-        memset(back, 0xa5, MOST + AFTER);
-        assert_int_equal(device_memory_clear(there, MOST), KD_OK);
+        memset(back, 0xa5, LIMIT + AFTER);
+        assert_int_equal(device_memory_clear(there, LIMIT), KD_OK);
         assert_int_equal(device_cross(there, sent + BEFORE, count, NULL), KD_OK);
         assert_int_equal(device_cross(back, there, count, NULL), KD_OK);
         assert_memory_equal(back, sent + BEFORE, count);
         for (int k = 0; k < AFTER; ++k) assert_int_equal(back[count + (uint64_t)k], 0xa5);
     }
     assert_false(device_crosses(there, sent, 1000)); /* too small */
-    assert_false(device_crosses(sent, back, MOST));  /* host to host */
+    assert_false(device_crosses(sent, back, LIMIT)); /* host to host */
     const bool has_ring = !getenv("KANDELA_EMULATED_PINNED");
-    assert_true(device_crosses(there, sent, MOST) == has_ring);
-    assert_true(device_crosses(back, there, MOST) == has_ring);
+    assert_true(device_crosses(there, sent, LIMIT) == has_ring);
+    assert_true(device_crosses(back, there, LIMIT) == has_ring);
     device_memory_free(there);
     free(sent);
     free(back);
@@ -89,13 +89,13 @@ static void what_the_pool_keeps_is_not_lost(void **state) {
     void *pooled = NULL, *other = NULL;
     assert_int_equal(device_pool_trim(), KD_OK);
     assert_int_equal(device_memory_free_bytes(&before), KD_OK);
-    const uint64_t most = before / 4 * 3;
-    assert_int_equal(device_pool_reserve(&pooled, most, NULL), KD_OK);
+    const uint64_t maximum = before / 4 * 3;
+    assert_int_equal(device_pool_reserve(&pooled, maximum, NULL), KD_OK);
     device_pool_release(pooled, NULL);
     assert_int_equal(device_stream_wait(NULL), KD_OK);
     assert_int_equal(device_memory_free_bytes(&kept), KD_OK);
-    assert_true(kept <= before - most + before / 16);
-    assert_int_equal(device_memory_reserve(&other, most), KD_OK);
+    assert_true(kept <= before - maximum + before / 16);
+    assert_int_equal(device_memory_reserve(&other, maximum), KD_OK);
     device_memory_free(other);
     assert_int_equal(device_pool_trim(), KD_OK);
     assert_int_equal(device_memory_free_bytes(&after), KD_OK);

@@ -44,11 +44,11 @@ static image pattern(int which) {
 }
 
 /* Radiance with a range of more than a thousand. */
-static void cube_times_ten(image *of) {
+static void cube_times_ten(image *image) {
     for (int c = 0; c < 3; ++c)
         for (int i = 0; i < WIDTH * HEIGHT; ++i) {
-            const float v = of->planes[c][i];
-            of->planes[c][i] = 10 * v * v * v;
+            const float v = image->planes[c][i];
+            image->planes[c][i] = 10 * v * v * v;
         }
 }
 

@@ -170,32 +170,32 @@ static void paths_are_joined(void **state) {
 
 static void stages_add_up(void **state) {
     (void)state;
-    job watched;
-    job_init(&watched);
-    job_stage_begin(&watched, "load", 10);
-    job_advance(&watched, 10);
-    job_stage_begin(&watched, "build", 1);
-    job_stage_end(&watched);
-    job_stage_begin(&watched, "load", 1);
-    job_stage_end(&watched);
-    assert_int_equal(watched.stage_count, 2);
-    assert_true(job_seconds(&watched, "load") >= 0);
-    assert_false(job_cancelled(&watched));
-    atomic_store(&watched.cancelled, true);
-    assert_true(job_cancelled(&watched));
+    job_control job;
+    job_init(&job);
+    job_stage_begin(&job, "load", 10);
+    job_advance(&job, 10);
+    job_stage_begin(&job, "build", 1);
+    job_stage_end(&job);
+    job_stage_begin(&job, "load", 1);
+    job_stage_end(&job);
+    assert_int_equal(job.stage_count, 2);
+    assert_true(job_seconds(&job, "load") >= 0);
+    assert_false(job_cancelled(&job));
+    atomic_store(&job.cancelled, true);
+    assert_true(job_cancelled(&job));
     assert_false(job_cancelled(NULL));
 }
 
 static void absent_devices_are_errors(void **state) {
     (void)state;
-    device found;
-    assert_int_equal(device_find(&found, "cpu"), KD_OK);
-    assert_int_equal(found.kind, DEVICE_CPU);
-    assert_int_equal(device_find(&found, "auto"), KD_OK);
-    assert_true(found.kind == DEVICE_CPU || device_cuda_count() > 0);
-    assert_int_equal(device_find(&found, "cuda:99"), KD_ERROR_DEVICE);
-    assert_int_equal(device_find(&found, "cuda:x"), KD_ERROR_DEVICE);
-    assert_int_equal(device_find(&found, "abacus"), KD_ERROR_DEVICE);
+    device device;
+    assert_int_equal(device_find(&device, "cpu"), KD_OK);
+    assert_int_equal(device.kind, DEVICE_CPU);
+    assert_int_equal(device_find(&device, "auto"), KD_OK);
+    assert_true(device.kind == DEVICE_CPU || device_cuda_count() > 0);
+    assert_int_equal(device_find(&device, "cuda:99"), KD_ERROR_DEVICE);
+    assert_int_equal(device_find(&device, "cuda:x"), KD_ERROR_DEVICE);
+    assert_int_equal(device_find(&device, "abacus"), KD_ERROR_DEVICE);
 }
 
 /* Binary code runs on later devices of the same major version, PTX on all later ones. */

@@ -23,10 +23,10 @@ static image made_image(int32_t width, int32_t height,
     return made;
 }
 
-static double mean_of(const float *plane, const image *of) {
+static double mean_of(const float *plane, const image *image) {
     double sum = 0;
-    for (int64_t i = 0; i < (int64_t)of->width * of->height; ++i) sum += (double)plane[i];
-    return sum / ((double)of->width * of->height);
+    for (int64_t i = 0; i < (int64_t)image->width * image->height; ++i) sum += (double)plane[i];
+    return sum / ((double)image->width * image->height);
 }
 
 static float one(int c, int32_t x, int32_t y) {
@@ -52,16 +52,16 @@ static float ramp(int c, int32_t x, int32_t y) {
 
 /* The definition, in double precision: a tent filter around the output pixel's centre, over the
    input pixels that exist. */
-static double tent_of(const image *from, int c, int32_t width, int32_t height, int32_t x,
+static double tent_of(const image *image, int c, int32_t width, int32_t height, int32_t x,
                       int32_t y) {
-    const double sx = (double)from->width / width, sy = (double)from->height / height;
+    const double sx = (double)image->width / width, sy = (double)image->height / height;
     const double rx = fmax(sx, 1), ry = fmax(sy, 1);
     const double cx = (x + 0.5) * sx - 0.5, cy = (y + 0.5) * sy - 0.5;
     double sum = 0, weights = 0;
-    for (int32_t j = 0; j < from->height; ++j)
-        for (int32_t i = 0; i < from->width; ++i) {
+    for (int32_t j = 0; j < image->height; ++j)
+        for (int32_t i = 0; i < image->width; ++i) {
             const double w = fmax(0, 1 - fabs(i - cx) / rx) * fmax(0, 1 - fabs(j - cy) / ry);
-            sum += w * (double)from->planes[c][j * from->width + i];
+            sum += w * (double)image->planes[c][j * image->width + i];
             weights += w;
         }
     return sum / weights;
@@ -92,21 +92,21 @@ static void sizes_are_tents(void **state) {
 
 static void nothing_rings_and_means_stay(void **state) {
     (void)state;
-    image of = made_image(64, 48, spark);
-    assert_int_equal(image_resize(&of, 16, 0), KD_OK);
-    assert_int_equal(of.height, 12);
-    assert_true(fabs(mean_of(of.planes[0], &of) - 1000.0 / (64 * 48)) < 1e-4);
-    for (int i = 0; i < 16 * 12; ++i) assert_true(of.planes[1][i] >= 0);
-    image_close(&of);
-    of = made_image(50, 20, one);
-    assert_int_equal(image_resize(&of, 0, 33), KD_OK);
-    assert_int_equal(of.width, 83); /* 82.5, rounded up */
+    image image = made_image(64, 48, spark);
+    assert_int_equal(image_resize(&image, 16, 0), KD_OK);
+    assert_int_equal(image.height, 12);
+    assert_true(fabs(mean_of(image.planes[0], &image) - 1000.0 / (64 * 48)) < 1e-4);
+    for (int i = 0; i < 16 * 12; ++i) assert_true(image.planes[1][i] >= 0);
+    image_close(&image);
+    image = made_image(50, 20, one);
+    assert_int_equal(image_resize(&image, 0, 33), KD_OK);
+    assert_int_equal(image.width, 83); /* 82.5, rounded up */
     for (int c = 0; c < 3; ++c)
-        for (int i = 0; i < of.width * of.height; ++i)
-            assert_true(fabsf(of.planes[c][i] - (float)(c + 1)) < 1e-5f);
-    assert_int_equal(image_resize(&of, 0, 0), KD_ERROR_USAGE);
-    assert_int_equal(image_resize(&of, 70000, 1), KD_ERROR_USAGE);
-    image_close(&of);
+        for (int i = 0; i < image.width * image.height; ++i)
+            assert_true(fabsf(image.planes[c][i] - (float)(c + 1)) < 1e-5f);
+    assert_int_equal(image_resize(&image, 0, 0), KD_ERROR_USAGE);
+    assert_int_equal(image_resize(&image, 70000, 1), KD_ERROR_USAGE);
+    image_close(&image);
 }
 
 static void threads_change_nothing(void **state) {
@@ -126,22 +126,22 @@ static void crops_keep_pixels(void **state) {
     (void)state;
     static const int32_t inside[4] = {3, 2, 9, 7}, outside[4] = {0, 0, 13, 4},
                          none[4] = {2, 2, 2, 3};
-    image of = made_image(12, 8, ramp);
-    assert_int_equal(image_crop(&of, outside), KD_ERROR_USAGE);
-    assert_int_equal(image_crop(&of, none), KD_ERROR_USAGE);
-    assert_int_equal(image_crop(&of, inside), KD_OK);
-    assert_int_equal(of.width, 6);
-    assert_int_equal(of.height, 5);
+    image image = made_image(12, 8, ramp);
+    assert_int_equal(image_crop(&image, outside), KD_ERROR_USAGE);
+    assert_int_equal(image_crop(&image, none), KD_ERROR_USAGE);
+    assert_int_equal(image_crop(&image, inside), KD_OK);
+    assert_int_equal(image.width, 6);
+    assert_int_equal(image.height, 5);
     for (int c = 0; c < 3; ++c)
         for (int32_t i = 0; i < 30; ++i)
-            assert_true(of.planes[c][i] == ramp(c, 3 + i % 6, 2 + i / 6));
-    image_close(&of);
+            assert_true(image.planes[c][i] == ramp(c, 3 + i % 6, 2 + i / 6));
+    image_close(&image);
 }
 
 /* --- curves ----------------------------------------------------------------------------------- */
 
-static vec3 curve(float r, float g, float b, kd_tonemap by) {
-    return tonemap_apply(vec3_make(r, g, b), by);
+static vec3 curve(float r, float g, float b, kd_tonemap tonemap) {
+    return tonemap_apply(vec3_make(r, g, b), tonemap);
 }
 
 static bool is_about(float found, double meant, double by) {
@@ -200,23 +200,23 @@ static float some_floats(int c, int32_t x, int32_t y) {
 static void bytes_are_the_curves(void **state) {
     (void)state;
     enum { WIDTH = 50000, HEIGHT = 13 };
-    image of = made_image(WIDTH, HEIGHT, some_floats);
+    image image = made_image(WIDTH, HEIGHT, some_floats);
     for (int k = 0; k < 255; ++k) { /* between two bytes, and the neighbours */
         float at = srgb_decode(((float)k + 0.5f) / 255);
         for (int i = 0; i < 8; ++i) at = nextafterf(at, 0);
-        for (int i = 0; i < 16; ++i, at = nextafterf(at, 1)) of.planes[1][16 * k + i] = at;
+        for (int i = 0; i < 16; ++i, at = nextafterf(at, 1)) image.planes[1][16 * k + i] = at;
     }
     const image_encoding plain = {0, KD_TONEMAP_LINEAR};
     uint8_t *bytes = NULL;
     int samples = 0;
-    assert_int_equal(image_encode(&bytes, &samples, &of, &plain, true), KD_OK);
+    assert_int_equal(image_encode(&bytes, &samples, &image, &plain, true), KD_OK);
     assert_int_equal(samples, 3);
     for (int i = 0; i < WIDTH * HEIGHT; ++i)
         for (int c = 0; c < 3; ++c)
-            if (bytes[3 * i + c] != unit_to_byte(srgb_encode(of.planes[c][i])))
-                fail_msg("%a", (double)of.planes[c][i]);
+            if (bytes[3 * i + c] != unit_to_byte(srgb_encode(image.planes[c][i])))
+                fail_msg("%a", (double)image.planes[c][i]);
     memory_free(bytes);
-    image_close(&of);
+    image_close(&image);
 }
 
 static float smooth(int c, int32_t x, int32_t y) {

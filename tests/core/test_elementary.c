@@ -22,7 +22,7 @@ static double units_off(float found, double expected) {
 
 typedef struct elementary_case {
     const char *name;
-    float (*found)(float x);
+    float (*function)(float x);
     double (*expected)(double x);
     float lo, hi; /* of |x| */
     double units; /* allowed error */
@@ -60,7 +60,7 @@ static const elementary_case cases[] = {
 static void all_ranges(void **state) {
     (void)state;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; ++c) {
-        const elementary_case *of = cases + c;
+        const elementary_case *test = cases + c;
         double worst = 0;
         float worst_at = 0;
         for (uint32_t i = 0; i < UINT32_MAX / 499 + 40000; ++i) {
@@ -70,14 +70,14 @@ static void all_ranges(void **state) {
                 const float quarter = (float)((double)(near / 4) * 0.78539816339744831);
                 x = float_from_bits(float_bits(quarter) + near % 4);
             }
-            if (fabsf(x) < of->lo || fabsf(x) > of->hi) continue;
-            const double off = units_off(of->found(x), of->expected((double)x));
+            if (fabsf(x) < test->lo || fabsf(x) > test->hi) continue;
+            const double off = units_off(test->function(x), test->expected((double)x));
             if (!(off <= worst)) worst = off, worst_at = x;
         }
-        print_message("%s: %.3f units at %a\n", of->name, worst, (double)worst_at);
-        if (!(worst <= of->units))
-            fail_msg("%s(%a): %.3f units off, allowed %g", of->name, (double)worst_at, worst,
-                     of->units);
+        print_message("%s: %.3f units at %a\n", test->name, worst, (double)worst_at);
+        if (!(worst <= test->units))
+            fail_msg("%s(%a): %.3f units off, allowed %g", test->name, (double)worst_at, worst,
+                     test->units);
     }
 }
 

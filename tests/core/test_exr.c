@@ -125,9 +125,9 @@ static float foreign_value(int32_t channel, int32_t x, int32_t y) {
     return (float)((3 * x + 5 * y + 7 * channel) % 32);
 }
 
-static void channels_feed(exr_encode_pipeline_t *pipeline, const foreign *how,
+static void channels_feed(exr_encode_pipeline_t *pipeline, const foreign *layout,
                           const exr_chunk_info_t *chunk, int32_t x, int32_t y, uint8_t *samples) {
-    const int32_t bytes = how->type == EXR_PIXEL_HALF ? 2 : 4;
+    const int32_t bytes = layout->type == EXR_PIXEL_HALF ? 2 : 4;
     for (int32_t c = 0; c < pipeline->channel_count; ++c) {
         uint8_t *to = samples + (ptrdiff_t)c * 4 * 32 * 32;
         for (int32_t j = 0; j < chunk->height; ++j)
@@ -141,40 +141,40 @@ static void channels_feed(exr_encode_pipeline_t *pipeline, const foreign *how,
                         break;
                     }
                 uint8_t *at = to + (ptrdiff_t)bytes * (j * chunk->width + i);
-                if (how->type == EXR_PIXEL_HALF) memcpy(at, &half, 2);
-                if (how->type == EXR_PIXEL_FLOAT) memcpy(at, &value, 4);
-                if (how->type == EXR_PIXEL_UINT) memcpy(at, &whole, 4);
+                if (layout->type == EXR_PIXEL_HALF) memcpy(at, &half, 2);
+                if (layout->type == EXR_PIXEL_FLOAT) memcpy(at, &value, 4);
+                if (layout->type == EXR_PIXEL_UINT) memcpy(at, &whole, 4);
             }
         exr_coding_channel_info_t *channel = &pipeline->channels[c];
         channel->encode_from_ptr = to;
         channel->user_bytes_per_element = (int16_t)bytes;
         channel->user_pixel_stride = bytes;
         channel->user_line_stride = bytes * chunk->width;
-        channel->user_data_type = (uint16_t)how->type;
+        channel->user_data_type = (uint16_t)layout->type;
     }
 }
 
-static void chunk_write(exr_context_t context, const foreign *how, int32_t x, int32_t y) {
+static void chunk_write(exr_context_t context, const foreign *layout, int32_t x, int32_t y) {
     exr_chunk_info_t chunk;
     exr_encode_pipeline_t pipeline;
     memset(&pipeline, 0, sizeof pipeline);
-    if (how->tile)
+    if (layout->tile)
         assert_int_equal(
-            exr_write_tile_chunk_info(context, 0, x / how->tile, y / how->tile, 0, 0, &chunk),
+            exr_write_tile_chunk_info(context, 0, x / layout->tile, y / layout->tile, 0, 0, &chunk),
             EXR_ERR_SUCCESS);
     else
-        assert_int_equal(exr_write_scanline_chunk_info(context, 0, how->origin + y, &chunk),
+        assert_int_equal(exr_write_scanline_chunk_info(context, 0, layout->origin + y, &chunk),
                          EXR_ERR_SUCCESS);
     assert_true(chunk.width <= 32 && chunk.height <= 32);
     static uint8_t samples[5 * 4 * 32 * 32];
     assert_int_equal(exr_encoding_initialize(context, 0, &chunk, &pipeline), EXR_ERR_SUCCESS);
-    channels_feed(&pipeline, how, &chunk, x, y, samples);
+    channels_feed(&pipeline, layout, &chunk, x, y, samples);
     assert_int_equal(exr_encoding_choose_default_routines(context, 0, &pipeline), EXR_ERR_SUCCESS);
     assert_int_equal(exr_encoding_run(context, 0, &pipeline), EXR_ERR_SUCCESS);
     exr_encoding_destroy(context, &pipeline);
 }
 
-static void foreign_write(const foreign *how) {
+static void foreign_write(const foreign *layout) {
     exr_context_initializer_t initializer = EXR_DEFAULT_CONTEXT_INITIALIZER;
     exr_context_t context;
     int part;
@@ -182,34 +182,34 @@ static void foreign_write(const foreign *how) {
                      EXR_ERR_SUCCESS);
     assert_int_equal(exr_set_longname_support(context, 1), EXR_ERR_SUCCESS);
     assert_int_equal(
-        exr_add_part(context, "p", how->tile ? EXR_STORAGE_TILED : EXR_STORAGE_SCANLINE, &part),
+        exr_add_part(context, "p", layout->tile ? EXR_STORAGE_TILED : EXR_STORAGE_SCANLINE, &part),
         EXR_ERR_SUCCESS);
     const exr_attr_box2i_t window = {
-        {.x = how->origin, .y = how->origin},
-        {.x = how->origin + FOREIGN_WIDTH - 1, .y = how->origin + FOREIGN_HEIGHT - 1}};
+        {.x = layout->origin, .y = layout->origin},
+        {.x = layout->origin + FOREIGN_WIDTH - 1, .y = layout->origin + FOREIGN_HEIGHT - 1}};
     const exr_attr_v2f_t center = {.x = 0, .y = 0};
     assert_int_equal(exr_initialize_required_attr(context, part, &window, &window, 1, &center, 1,
-                                                  EXR_LINEORDER_INCREASING_Y, how->compression),
+                                                  EXR_LINEORDER_INCREASING_Y, layout->compression),
                      EXR_ERR_SUCCESS);
-    if (how->tile)
-        assert_int_equal(exr_set_tile_descriptor(context, part, (uint32_t)how->tile,
-                                                 (uint32_t)how->tile, EXR_TILE_ONE_LEVEL,
+    if (layout->tile)
+        assert_int_equal(exr_set_tile_descriptor(context, part, (uint32_t)layout->tile,
+                                                 (uint32_t)layout->tile, EXR_TILE_ONE_LEVEL,
                                                  EXR_TILE_ROUND_DOWN),
                          EXR_ERR_SUCCESS);
-    for (int i = 0; i < 5 && how->channels[i]; ++i) {
-        const int sampling = how->subsampled && !i ? 2 : 1;
-        assert_int_equal(exr_add_channel(context, part, how->channels[i], how->type,
+    for (int i = 0; i < 5 && layout->channels[i]; ++i) {
+        const int sampling = layout->subsampled && !i ? 2 : 1;
+        assert_int_equal(exr_add_channel(context, part, layout->channels[i], layout->type,
                                          EXR_PERCEPTUALLY_LINEAR, sampling, sampling),
                          EXR_ERR_SUCCESS);
     }
     assert_int_equal(exr_attr_set_float(context, part, "renderTimeSeconds", 2.5f), EXR_ERR_SUCCESS);
     assert_int_equal(exr_write_header(context), EXR_ERR_SUCCESS);
-    int32_t lines = how->tile;
+    int32_t lines = layout->tile;
     if (!lines)
         assert_int_equal(exr_get_scanlines_per_chunk(context, part, &lines), EXR_ERR_SUCCESS);
     for (int32_t y = 0; y < FOREIGN_HEIGHT; y += lines)
-        for (int32_t x = 0; x < FOREIGN_WIDTH; x += how->tile ? how->tile : FOREIGN_WIDTH)
-            if (!how->subsampled) chunk_write(context, how, x, y);
+        for (int32_t x = 0; x < FOREIGN_WIDTH; x += layout->tile ? layout->tile : FOREIGN_WIDTH)
+            if (!layout->subsampled) chunk_write(context, layout, x, y);
     exr_finish(&context);
 }
 
@@ -224,16 +224,16 @@ static void foreign_files_are_understood(void **state) {
         for (int type = 0; type < 3; ++type)
             for (int32_t tile = 0; tile <= 16; tile += 8)
                 for (int32_t origin = -5; origin <= 3; origin += 4) {
-                    const foreign how = {
+                    const foreign layout = {
                         codes[code], types[type], tile, origin, {"A", "B", "G", "R", "a.b"}, 0};
-                    foreign_write(&how);
+                    foreign_write(&layout);
                     image read;
                     assert_int_equal(image_read(&read, path), KD_OK);
                     assert_int_equal(read.width, FOREIGN_WIDTH);
                     assert_int_equal(read.height, FOREIGN_HEIGHT);
                     assert_true(read.render_seconds == 2.5);
                     for (int c = 0; c < 5; ++c) {
-                        const float *plane = image_plane(&read, how.channels[c]);
+                        const float *plane = image_plane(&read, layout.channels[c]);
                         assert_non_null(plane);
                         for (int32_t i = 0; i < FOREIGN_WIDTH * FOREIGN_HEIGHT; ++i)
                             assert_true(plane[i] ==
@@ -301,13 +301,13 @@ static void half_b44_is_understood(void **state) {
     static const exr_compression_t codes[] = {EXR_COMPRESSION_B44, EXR_COMPRESSION_B44A};
     for (int code = 0; code < 2; ++code)
         for (int32_t tile = 0; tile <= 16; tile += 16) {
-            const foreign how = {codes[code], EXR_PIXEL_HALF, tile, 0, {"B", "G", "R"}, 0};
-            foreign_write(&how);
+            const foreign layout = {codes[code], EXR_PIXEL_HALF, tile, 0, {"B", "G", "R"}, 0};
+            foreign_write(&layout);
             image read;
             assert_int_equal(image_read(&read, path), KD_OK);
             for (int c = 0; c < 3; ++c)
                 for (int32_t i = 0; i < FOREIGN_WIDTH * FOREIGN_HEIGHT; ++i) {
-                    const float made = image_plane(&read, how.channels[c])[i];
+                    const float made = image_plane(&read, layout.channels[c])[i];
                     const float meant = foreign_value(c, i % FOREIGN_WIDTH, i / FOREIGN_WIDTH);
                     assert_true(fabsf(made - meant) <= 2);
                 }
@@ -331,8 +331,8 @@ static void what_cannot_be_decoded_is_named(void **state) {
     static const char key[] =
         "compression\0compression\0\1\0\0"; /* and the last byte of the size */
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
-        const foreign how = {EXR_COMPRESSION_ZIP, cases[i].type, 0, 0, {"B", "G", "R"}, 0};
-        foreign_write(&how);
+        const foreign layout = {EXR_COMPRESSION_ZIP, cases[i].type, 0, 0, {"B", "G", "R"}, 0};
+        foreign_write(&layout);
         file_view whole;
         assert_int_equal(file_open(&whole, path), KD_OK);
         char *copy = (char *)malloc(whole.count);
@@ -356,8 +356,8 @@ static void what_cannot_be_decoded_is_named(void **state) {
 
 /* --- damage --- */
 
-static void damage_is_survived(const foreign *how) {
-    foreign_write(how);
+static void damage_is_survived(const foreign *layout) {
+    foreign_write(layout);
     file_view whole;
     assert_int_equal(file_open(&whole, path), KD_OK);
     char bad[272];

@@ -14,14 +14,14 @@ typedef struct bytes {
     size_t count;
 } bytes;
 
-static void put(bytes *to, const void *from, size_t count) {
-    assert_true(to->count + count <= sizeof to->at);
-    memcpy(to->at + to->count, from, count);
-    to->count += count;
+static void put(bytes *buffer, const void *from, size_t count) {
+    assert_true(buffer->count + count <= sizeof buffer->at);
+    memcpy(buffer->at + buffer->count, from, count);
+    buffer->count += count;
 }
 
-static void put_text(bytes *to, const char *text) {
-    put(to, text, strlen(text));
+static void put_text(bytes *buffer, const char *text) {
+    put(buffer, text, strlen(text));
 }
 
 static bytes begun(const char *lines, const char *resolution) {
@@ -35,16 +35,16 @@ static bytes begun(const char *lines, const char *resolution) {
     return made;
 }
 
-static file_view view_of(const bytes *of) {
-    const file_view view = {(const char *)of->at, of->count, NULL};
+static file_view view_of(const bytes *buffer) {
+    const file_view view = {(const char *)buffer->at, buffer->count, NULL};
     return view;
 }
 
-static float *decoded(const bytes *of, int32_t width, int32_t height) {
-    const file_view view = view_of(of);
+static float *decoded(const bytes *buffer, int32_t width, int32_t height) {
+    const file_view view = view_of(buffer);
     int32_t found[2];
     float *texels = NULL;
-    if (hdr_look(&found[0], &found[1], "some.hdr", &view) != KD_OK ||
+    if (hdr_inspect(&found[0], &found[1], "some.hdr", &view) != KD_OK ||
         hdr_decode(&texels, "some.hdr", &view) != KD_OK)
         fail_msg("%s", kd_last_error());
     assert_int_equal(found[0], width);
@@ -52,8 +52,8 @@ static float *decoded(const bytes *of, int32_t width, int32_t height) {
     return texels;
 }
 
-static void refused(const bytes *of, const char *word) {
-    const file_view view = view_of(of);
+static void refused(const bytes *buffer, const char *word) {
+    const file_view view = view_of(buffer);
     float *texels = NULL;
     assert_int_equal(hdr_decode(&texels, "some.hdr", &view), KD_ERROR_INPUT);
     assert_null(texels);
@@ -75,27 +75,27 @@ static void pixel_at(uint8_t rgbe[4], int x, int y) {
 
 typedef enum packing { FLAT, BY_PLANES, BY_PIXELS, PACKINGS } packing;
 
-static void put_scanline(bytes *to, uint8_t (*pixels)[4], int length, packing how) {
+static void put_scanline(bytes *buffer, uint8_t (*pixels)[4], int length, packing packing) {
     const uint8_t head[] = {2, 2, 0, (uint8_t)length};
-    if (how == BY_PLANES && length >= 8) {
-        put(to, head, 4);
+    if (packing == BY_PLANES && length >= 8) {
+        put(buffer, head, 4);
         for (int c = 0; c < 4; ++c) {
             const uint8_t run[] = {(uint8_t)(128 + length), pixels[0][c]}, copy = (uint8_t)length;
             if (c >= 2) {
-                put(to, run, 2);
+                put(buffer, run, 2);
                 continue;
             }
-            put(to, &copy, 1);
-            for (int i = 0; i < length; ++i) put(to, &pixels[i][c], 1);
+            put(buffer, &copy, 1);
+            for (int i = 0; i < length; ++i) put(buffer, &pixels[i][c], 1);
         }
         return;
     }
-    for (int i = 0; i < length; ++i) put(to, pixels[i], 4);
-    if (how == BY_PIXELS) { /* no runs; a run of length zero is invalid */
+    for (int i = 0; i < length; ++i) put(buffer, pixels[i], 4);
+    if (packing == BY_PIXELS) { /* no runs; a run of length zero is invalid */
         const uint8_t none[] = {1, 1, 1, 0};
-        to->count -= 4;
-        put(to, none, 4);
-        put(to, pixels[length - 1], 4);
+        buffer->count -= 4;
+        put(buffer, none, 4);
+        put(buffer, pixels[length - 1], 4);
     }
 }
 
@@ -175,7 +175,7 @@ static void damage_is_refused(void **state) {
         refused(&made, "resolution");
     }
     made = begun("", "-Y 999999999 +X 999999999");
-    refused(&made, "do not fit into a file of");
+    refused(&made, "in a file of only");
     made = begun("FORMAT=32-bit_rle_luv\n", "-Y 1 +X 8");
     refused(&made, "FORMAT");
     made = begun("EXPOSURE=bright\n", "-Y 1 +X 8");

@@ -34,28 +34,28 @@ static void file_fill(const char *name, const void *bytes, size_t count) {
     fclose(file);
 }
 
-static void add_channel(image *to, const char *name) {
+static void add_channel(image *image, const char *name) {
     float *plane;
-    assert_int_equal(image_add(to, name, &plane), KD_OK);
+    assert_int_equal(image_add(image, name, &plane), KD_OK);
 }
 
 /* Every channel of random bits: NaNs with payloads, infinities, denormals, both zeros. */
-static void fill_with_bits(image *of, uint32_t seed) {
-    const size_t count = (size_t)of->width * (size_t)of->height;
-    for (int32_t c = 0; c < of->channel_count; ++c)
+static void fill_with_bits(image *image, uint32_t seed) {
+    const size_t count = (size_t)image->width * (size_t)image->height;
+    for (int32_t c = 0; c < image->channel_count; ++c)
         for (size_t i = 0; i < count; ++i) {
             const rng_block r = rng_draw(rng_key_make(seed, (uint32_t)c, i), 0, 0);
             const uint32_t bits =
                 (uint32_t)(r.value[0] * 65536) << 16 | (uint32_t)(r.value[1] * 65536);
-            memcpy(&of->planes[c][i], &bits, 4);
+            memcpy(&image->planes[c][i], &bits, 4);
         }
 }
 
-static void fill_with_ramp(image *of) {
-    const size_t count = (size_t)of->width * (size_t)of->height;
-    for (int32_t c = 0; c < of->channel_count; ++c)
+static void fill_with_ramp(image *image) {
+    const size_t count = (size_t)image->width * (size_t)image->height;
+    for (int32_t c = 0; c < image->channel_count; ++c)
         for (size_t i = 0; i < count; ++i)
-            of->planes[c][i] = (float)(i + 1) / (float)(count + (size_t)c);
+            image->planes[c][i] = (float)(i + 1) / (float)(count + (size_t)c);
 }
 
 static image colour_image(int32_t width, int32_t height) {

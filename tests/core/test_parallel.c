@@ -89,10 +89,10 @@ typedef struct calls {
 } calls;
 
 static void *call_loops(void *context) {
-    calls *of = (calls *)context;
-    for (int i = 0; i < ROUNDS || !of->stop; ++i) {
-        atomic_fetch_add(&of->wrong, loop_is_right(1 + i % 100) ? 0 : 1);
-        atomic_fetch_add(&of->loops, 1);
+    calls *counts = (calls *)context;
+    for (int i = 0; i < ROUNDS || !counts->stop; ++i) {
+        atomic_fetch_add(&counts->wrong, loop_is_right(1 + i % 100) ? 0 : 1);
+        atomic_fetch_add(&counts->loops, 1);
         if (i >= ROUNDS) sched_yield();
     }
     return NULL;
@@ -101,15 +101,15 @@ static void *call_loops(void *context) {
 static void a_fork_while_others_are_in_loops_does_not_hang(void **state) {
     (void)state;
     skip_forks_under_tsan();
-    calls of = {false, 0, 0};
+    calls calls = {false, 0, 0};
     pthread_t callers[2];
     parallel_set_threads(4);
     for (int i = 0; i < 2; ++i)
-        assert_int_equal(pthread_create(&callers[i], NULL, call_loops, &of), 0);
+        assert_int_equal(pthread_create(&callers[i], NULL, call_loops, &calls), 0);
     for (int i = 0; i < 20; ++i) assert_int_equal(code_of_child(loop_in_child), 0);
-    of.stop = true;
+    calls.stop = true;
     for (int i = 0; i < 2; ++i) pthread_join(callers[i], NULL);
-    assert_int_equal(of.wrong, 0);
+    assert_int_equal(calls.wrong, 0);
     parallel_set_threads(0);
 }
 
@@ -158,29 +158,29 @@ static void a_child_that_returns_into_a_loop_does_not_hang(void **state) {
 
 static void many_callers_at_once_have_their_loops_done(void **state) {
     (void)state;
-    calls of = {true, 0, 0};
+    calls calls = {true, 0, 0};
     pthread_t callers[CALLERS];
     parallel_set_threads(3);
     for (int i = 0; i < CALLERS; ++i)
-        assert_int_equal(pthread_create(&callers[i], NULL, call_loops, &of), 0);
+        assert_int_equal(pthread_create(&callers[i], NULL, call_loops, &calls), 0);
     for (int i = 0; i < CALLERS; ++i) pthread_join(callers[i], NULL);
-    assert_int_equal(of.wrong, 0);
-    assert_int_equal(of.loops, CALLERS * ROUNDS);
+    assert_int_equal(calls.wrong, 0);
+    assert_int_equal(calls.loops, CALLERS * ROUNDS);
     parallel_set_threads(0);
 }
 
 static void the_count_may_change_while_loops_run(void **state) {
     (void)state;
-    calls of = {false, 0, 0};
+    calls calls = {false, 0, 0};
     pthread_t caller;
-    assert_int_equal(pthread_create(&caller, NULL, call_loops, &of), 0);
+    assert_int_equal(pthread_create(&caller, NULL, call_loops, &calls), 0);
     for (int i = 0; i < ROUNDS; ++i) {
         parallel_set_threads(i % 9);
         assert_true(loop_is_right(7));
     }
-    of.stop = true;
+    calls.stop = true;
     pthread_join(caller, NULL);
-    assert_int_equal(of.wrong, 0);
+    assert_int_equal(calls.wrong, 0);
     parallel_set_threads(0);
 }
 
@@ -224,7 +224,7 @@ static void too_many_threads_are_fewer_and_that_is_said_once(void **state) {
     log_set_sink(NULL, NULL);
 }
 
-static void look_at_signals(void *context, int64_t begin, int64_t end, int thread) {
+static void expect_signals(void *context, int64_t begin, int64_t end, int thread) {
     (void)begin, (void)end;
     sigset_t blocked;
     pthread_sigmask(SIG_BLOCK, NULL, &blocked);
@@ -237,7 +237,7 @@ static void workers_take_no_signals_of_the_program(void **state) {
     (void)state;
     atomic_int wrong = 0;
     parallel_set_threads(4);
-    parallel_for(40, 1, look_at_signals, &wrong);
+    parallel_for(40, 1, expect_signals, &wrong);
     assert_int_equal(wrong, 0);
     sigset_t here;
     pthread_sigmask(SIG_BLOCK, NULL, &here);

@@ -8,54 +8,54 @@
 
 typedef struct bytes {
     uint8_t *at;
-    size_t count, room;
+    size_t count, capacity;
 } bytes;
 
-static void put(bytes *to, const void *from, size_t count) {
-    if (to->count + count > to->room) {
-        to->room = 2 * (to->count + count);
-        to->at = (uint8_t *)realloc(to->at, to->room);
-        assert_non_null(to->at);
+static void put(bytes *buffer, const void *from, size_t count) {
+    if (buffer->count + count > buffer->capacity) {
+        buffer->capacity = 2 * (buffer->count + count);
+        buffer->at = (uint8_t *)realloc(buffer->at, buffer->capacity);
+        assert_non_null(buffer->at);
     }
-    memcpy(to->at + to->count, from, count);
-    to->count += count;
+    memcpy(buffer->at + buffer->count, from, count);
+    buffer->count += count;
 }
 
-static void put_value(bytes *to, uint32_t value, int size, bool big) {
+static void put_value(bytes *buffer, uint32_t value, int size, bool big) {
     for (int i = 0; i < size; ++i) {
         const uint8_t byte = (uint8_t)(value >> 8 * (big ? size - 1 - i : i));
-        put(to, &byte, 1);
+        put(buffer, &byte, 1);
     }
 }
 
-static void put_zeros(bytes *to, size_t count) {
-    for (size_t i = 0; i < count; ++i) put_value(to, 0, 1, false);
+static void put_zeros(bytes *buffer, size_t count) {
+    for (size_t i = 0; i < count; ++i) put_value(buffer, 0, 1, false);
 }
 
-static file_view view_of(const bytes *of) {
-    const file_view view = {(const char *)of->at, of->count, NULL};
+static file_view view_of(const bytes *buffer) {
+    const file_view view = {(const char *)buffer->at, buffer->count, NULL};
     return view;
 }
 
-static kd_status look(picture_info *info, bytes *of) {
-    const file_view view = view_of(of);
-    return picture_look(info, "some.file", &view);
+static kd_status inspect(picture_info *info, bytes *buffer) {
+    const file_view view = view_of(buffer);
+    return picture_inspect(info, "some.file", &view);
 }
 
-static void refused(bytes *of, const char *word) {
+static void refused(bytes *buffer, const char *word) {
     picture_info info;
-    assert_int_equal(look(&info, of), KD_ERROR_INPUT);
+    assert_int_equal(inspect(&info, buffer), KD_ERROR_INPUT);
     if (!strstr(kd_last_error(), word)) fail_msg("\"%s\" lacks \"%s\"", kd_last_error(), word);
-    free(of->at);
+    free(buffer->at);
 }
 
-static void accepted(bytes *of, int32_t width, int32_t height) {
+static void accepted(bytes *buffer, int32_t width, int32_t height) {
     picture_info info;
-    const kd_status status = look(&info, of);
+    const kd_status status = inspect(&info, buffer);
     if (status != KD_OK) fail_msg("%s", kd_last_error());
     assert_int_equal(info.width, width);
     assert_int_equal(info.height, height);
-    free(of->at);
+    free(buffer->at);
 }
 
 /* --- files ------------------------------------------------------------------------------------ */

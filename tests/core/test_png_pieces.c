@@ -102,7 +102,7 @@ static void pieces_are_one_stream(void **state) {
     } else {
         assert_true(packed.pieces > 1);
         for (uint64_t i = 0; i < packed.pieces; ++i)
-            assert_true(packed.made[i] > 0 && packed.made[i] <= packed.room);
+            assert_true(packed.made[i] > 0 && packed.made[i] <= packed.capacity);
         assert_int_equal(deflate_crc32(0, "123456789", 9), 0xcbf43926u);
     }
     deflate_close(&packed);

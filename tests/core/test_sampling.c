@@ -134,19 +134,19 @@ static void test_sobol_many(void **state) {
     static const uint64_t ends[4] = {0, UINT64_MAX, 0xffffffff0000ffffu, 0x8000000080010000u};
     for (uint32_t round = 0; round < 4096; ++round) {
         const rng_words w = rng_draw_words(rng_key_make(3, 0, round), 0, 0);
-        sobol_asked asked = {.seed = (uint64_t)w.word[0] << 32 | w.word[1], .pass = w.word[2]};
-        asked.dimension = round % 16 ? w.word[3] & 0xffffu : 0xffffu;
+        sobol_asked request = {.seed = (uint64_t)w.word[0] << 32 | w.word[1], .pass = w.word[2]};
+        request.dimension = round % 16 ? w.word[3] & 0xffffu : 0xffffu;
         for (uint32_t i = 0; i < SOBOL_MANY; ++i) {
             const rng_words k = rng_draw_words(rng_key_make(4, 0, round), i, 0);
-            asked.path[i] = sobol_path(k.word[0], k.word[1] >> k.word[2] % 32);
-            if (round % 16 == 1) asked.path[i] = ends[i % 4];
-            asked.bounce[i] = i == 7 ? 0xffffu : k.word[3] & 0xffffu;
+            request.path[i] = sobol_path(k.word[0], k.word[1] >> k.word[2] % 32);
+            if (round % 16 == 1) request.path[i] = ends[i % 4];
+            request.bounce[i] = i == 7 ? 0xffffu : k.word[3] & 0xffffu;
         }
         rng_block many[SOBOL_MANY];
-        sobol_draw_many(&asked, many);
+        sobol_draw_many(&request, many);
         for (uint32_t i = 0; i < SOBOL_MANY; ++i) {
-            const rng_key key = rng_key_make(asked.seed, asked.pass, asked.path[i]);
-            const rng_block one = sobol_draw(key, asked.bounce[i], asked.dimension);
+            const rng_key key = rng_key_make(request.seed, request.pass, request.path[i]);
+            const rng_block one = sobol_draw(key, request.bounce[i], request.dimension);
             assert_memory_equal(&many[i], &one, sizeof one);
         }
     }

@@ -4,7 +4,7 @@
 #include "core/parallel/tasks.h"
 #include "tests/test.h"
 
-enum { LEAF = 64, EACH = TASK_EACH_MOST };
+enum { LEAF = 64, EACH = TASK_EACH_MAX };
 
 typedef struct sum_task {
     task base;
@@ -15,15 +15,15 @@ typedef struct sum_task {
 
 static void run_sum(task *self);
 
-static void sum_halves(sum_task *of) {
-    const int64_t middle = of->begin + (of->end - of->begin) / 2;
-    sum_task left = {{run_sum, TASK_BRANCH, 0, NULL, NULL}, of->pool, of->begin, middle, 0, 0};
-    sum_task right = {{run_sum, TASK_BRANCH, 0, NULL, NULL}, of->pool, middle, of->end, 0, 0};
-    task_offer(of->pool, &right.base);
+static void sum_halves(sum_task *task) {
+    const int64_t middle = task->begin + (task->end - task->begin) / 2;
+    sum_task left = {{run_sum, TASK_BRANCH, 0, NULL, NULL}, task->pool, task->begin, middle, 0, 0};
+    sum_task right = {{run_sum, TASK_BRANCH, 0, NULL, NULL}, task->pool, middle, task->end, 0, 0};
+    task_offer(task->pool, &right.base);
     run_sum(&left.base);
-    if (!task_join(of->pool, &right.base)) run_sum(&right.base);
+    if (!task_join(task->pool, &right.base)) run_sum(&right.base);
     assert_int_equal(left.times + right.times, 2);
-    of->sum = left.sum + right.sum;
+    task->sum = left.sum + right.sum;
 }
 
 static void add_one(void *context, int i) {
@@ -31,16 +31,16 @@ static void add_one(void *context, int i) {
 }
 
 static void run_sum(task *self) {
-    sum_task *of = (sum_task *)(void *)self;
+    sum_task *sum = (sum_task *)(void *)self;
     int counts[EACH] = {0};
-    ++of->times;
-    if (of->end - of->begin > LEAF) {
-        sum_halves(of);
+    ++sum->times;
+    if (sum->end - sum->begin > LEAF) {
+        sum_halves(sum);
         return;
     }
-    task_each(of->pool, EACH, add_one, counts);
+    task_each(sum->pool, EACH, add_one, counts);
     for (int i = 0; i < EACH; ++i) assert_int_equal(counts[i], 1);
-    for (int64_t i = of->begin; i < of->end; ++i) of->sum += i;
+    for (int64_t i = sum->begin; i < sum->end; ++i) sum->sum += i;
 }
 
 static void sum_all(task_pool *pool, void *context) {

@@ -5,10 +5,10 @@
 
 namespace cooperative_groups {
 struct grid_group {
-    void sync() const { emulated::meet_blocks(); }
+    void sync() const { emulated::sync_blocks(); }
 };
 struct cluster_group {
-    void sync() const { emulated::meet_blocks(); }
+    void sync() const { emulated::sync_blocks(); }
     template <class T> T *map_shared_rank(T *shared, int rank) const {
         return (T *)emulated::in_block((void *)shared, (unsigned)rank);
     }

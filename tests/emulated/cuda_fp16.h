@@ -95,10 +95,10 @@ inline uint32_t __vimin3_s16x2(uint32_t a, uint32_t b, uint32_t c) {
 }
 inline uint32_t __vimax3_s16x2_relu(uint32_t a, uint32_t b, uint32_t c) {
     return emulated::on_halves([&](int at) {
-        int16_t most = 0;
+        int16_t maximum = 0;
         for (const uint32_t from : {a, b, c})
-            if ((int16_t)(from >> at) > most) most = (int16_t)(from >> at);
-        return most;
+            if ((int16_t)(from >> at) > maximum) maximum = (int16_t)(from >> at);
+        return maximum;
     });
 }
 #endif

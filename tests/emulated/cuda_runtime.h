@@ -133,12 +133,12 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, KERNEL, i
     *blocks = 1;
     return cudaSuccess;
 }
-template <class KERNEL> cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *found, KERNEL) {
-    found->ptxVersion = emulated::capability();
+template <class KERNEL> cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, KERNEL) {
+    attributes->ptxVersion = emulated::capability();
     return cudaSuccess;
 }
 template <class KERNEL> cudaError_t cudaFuncSetAttribute(KERNEL, cudaFuncAttribute, int bytes) {
-    return (size_t)bytes <= emulated::shared_most() ? cudaSuccess : cudaErrorInvalidValue;
+    return (size_t)bytes <= emulated::shared_max() ? cudaSuccess : cudaErrorInvalidValue;
 }
 template <class... P>
 cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(P...), dim3 grid, dim3 block,

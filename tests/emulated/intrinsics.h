@@ -22,8 +22,8 @@ template <class T> T from_bits(uint64_t bits) {
     memcpy(&value, &bits, sizeof value);
     return value;
 }
-template <class T> T shuffle(unsigned mask, T value, int from, bool there) {
-    const uint64_t got = meet(MEET_SHUFFLE, mask, bits_of(value), there ? (unsigned)from : lane());
+template <class T> T shuffle(unsigned mask, T value, int from, bool valid) {
+    const uint64_t got = sync(SYNC_SHUFFLE, mask, bits_of(value), valid ? (unsigned)from : lane());
     return from_bits<T>(got);
 }
 /* Applies `change` to *at, atomically with respect to all concurrent blocks. */
@@ -42,7 +42,7 @@ __forceinline__ unsigned __activemask() {
     return emulated::active_mask();
 }
 inline unsigned __ballot_sync(unsigned mask, int said) {
-    return (unsigned)emulated::meet(emulated::MEET_BALLOT, mask, said != 0, 0);
+    return (unsigned)emulated::sync(emulated::SYNC_BALLOT, mask, said != 0, 0);
 }
 inline int __any_sync(unsigned mask, int said) {
     return __ballot_sync(mask, said) != 0;
@@ -51,7 +51,7 @@ inline int __all_sync(unsigned mask, int said) {
     return __ballot_sync(mask, !said) == 0;
 }
 inline void __syncwarp(unsigned mask = 0xffffffffu) {
-    emulated::meet(emulated::MEET_WARP, mask, 0, 0);
+    emulated::sync(emulated::SYNC_WARP, mask, 0, 0);
 }
 template <class T> T __shfl_sync(unsigned mask, T value, int from, int width = 32) {
     const int base = (int)emulated::lane() & ~(width - 1);
@@ -72,24 +72,24 @@ template <class T> T __shfl_down_sync(unsigned mask, T value, unsigned on, int w
 #include "core/device/warp_reduce.cuh"
 /* Devices below 8.0 compute these by shuffles. */
 inline unsigned __reduce_min_sync(unsigned mask, unsigned value) {
-    if (emulated::capability() < 80) return shuffled::least(mask, value);
-    return (unsigned)emulated::meet(emulated::MEET_LEAST, mask, value, 0);
+    if (emulated::capability() < 80) return shuffled::minimum(mask, value);
+    return (unsigned)emulated::sync(emulated::SYNC_MIN, mask, value, 0);
 }
 inline unsigned __reduce_max_sync(unsigned mask, unsigned value) {
-    if (emulated::capability() < 80) return shuffled::most(mask, value);
-    return (unsigned)emulated::meet(emulated::MEET_MOST, mask, value, 0);
+    if (emulated::capability() < 80) return shuffled::maximum(mask, value);
+    return (unsigned)emulated::sync(emulated::SYNC_MAX, mask, value, 0);
 }
 inline int __reduce_min_sync(unsigned mask, int value) {
-    if (emulated::capability() < 80) return shuffled::least(mask, value);
+    if (emulated::capability() < 80) return shuffled::minimum(mask, value);
     return (int)(__reduce_min_sync(mask, (unsigned)value ^ 0x80000000u) ^ 0x80000000u);
 }
 inline int __reduce_max_sync(unsigned mask, int value) {
-    if (emulated::capability() < 80) return shuffled::most(mask, value);
+    if (emulated::capability() < 80) return shuffled::maximum(mask, value);
     return (int)(__reduce_max_sync(mask, (unsigned)value ^ 0x80000000u) ^ 0x80000000u);
 }
 inline unsigned __reduce_add_sync(unsigned mask, unsigned value) {
     if (emulated::capability() < 80) return shuffled::sum(mask, value);
-    return (unsigned)emulated::meet(emulated::MEET_SUM, mask, value, 0);
+    return (unsigned)emulated::sync(emulated::SYNC_SUM, mask, value, 0);
 }
 inline int __reduce_add_sync(unsigned mask, int value) {
     return (int)__reduce_add_sync(mask, (unsigned)value);
@@ -97,10 +97,10 @@ inline int __reduce_add_sync(unsigned mask, int value) {
 
 /* --- meetings of a block, and what others see ----------------------------------------------- */
 inline void __syncthreads() {
-    emulated::meet_block(0);
+    emulated::sync_block(0);
 }
 inline int __syncthreads_or(int said) {
-    return emulated::meet_block(said != 0) != 0;
+    return emulated::sync_block(said != 0) != 0;
 }
 inline void __threadfence() {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);

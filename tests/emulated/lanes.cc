@@ -12,7 +12,7 @@
 #include <vector>
 
 thread_local uint3 threadIdx, blockIdx, blockDim, gridDim;
-thread_local char emulated::dynamic_shared[SHARED_MOST] __attribute__((aligned(128)));
+thread_local char emulated::dynamic_shared[SHARED_MAX] __attribute__((aligned(128)));
 
 namespace {
 
@@ -49,7 +49,7 @@ struct lane_state {
     char *stack;
     void *at; /* its stack pointer while it waits */
     bool runs, over;
-    meeting kind;
+    sync_kind kind;
     unsigned mask, from;
     uint64_t in, out;
 };
@@ -57,7 +57,7 @@ struct lane_state {
 /* A CPU thread's block. */
 struct worker {
     lane_state *lanes;
-    unsigned room;
+    unsigned capacity;
     void *home;
     unsigned now, count;
     const char *kernel;
@@ -71,18 +71,18 @@ thread_local worker me;
 struct leaving {
     bool used;
     ~leaving() {
-        for (unsigned t = 0; t < me.room; ++t)
+        for (unsigned t = 0; t < me.capacity; ++t)
             if (me.lanes[t].stack) munmap(me.lanes[t].stack, STACK_BYTES);
         free(me.lanes);
         me.lanes = NULL;
-        me.room = 0;
+        me.capacity = 0;
     }
 };
 thread_local leaving tidy;
 
 /* Blocks that run together. */
 struct team {
-    pthread_barrier_t met;
+    pthread_barrier_t barrier;
     std::vector<char *> base; /* of each block's thread-local memory */
 };
 thread_local team *mine;
@@ -106,22 +106,22 @@ void live() {
     abort(); /* nobody returns to what is over */
 }
 
-void prepare(lane_state *of) {
-    if (!of->stack) {
+void prepare(lane_state *state) {
+    if (!state->stack) {
         void *taken = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (taken == MAP_FAILED || mprotect(taken, 4096, PROT_NONE)) give_up("no stack for it");
-        of->stack = (char *)taken;
-        __asan_unpoison_memory_region(of->stack, STACK_BYTES);
+        state->stack = (char *)taken;
+        __asan_unpoison_memory_region(state->stack, STACK_BYTES);
     }
-    __asan_unpoison_memory_region(of->stack + STACK_BYTES - LEFT_OPEN, LEFT_OPEN);
+    __asan_unpoison_memory_region(state->stack + STACK_BYTES - LEFT_OPEN, LEFT_OPEN);
     /* as if `live` had been called: aligned to 16 bytes but for a return address */
-    void **top = (void **)(of->stack + STACK_BYTES) - 3;
+    void **top = (void **)(state->stack + STACK_BYTES) - 3;
     *--top = (void *)live;
     for (int i = 0; i < SAVED; ++i) *--top = NULL;
-    of->at = top;
-    of->runs = true;
-    of->over = false;
+    state->at = top;
+    state->runs = true;
+    state->over = false;
 }
 
 void resume(worker &w, unsigned t) {
@@ -130,7 +130,7 @@ void resume(worker &w, unsigned t) {
     emulated_switch(&w.home, w.lanes[t].at);
 }
 
-uint64_t wait_for(meeting kind, unsigned mask, uint64_t value, unsigned from) {
+uint64_t wait_for(sync_kind kind, unsigned mask, uint64_t value, unsigned from) {
     worker &w = me;
     lane_state &lane = w.lanes[w.now];
     lane.kind = kind;
@@ -166,19 +166,19 @@ bool run_lanes(unsigned first, unsigned lanes) {
     return ran;
 }
 
-void answer(unsigned first, unsigned lanes, unsigned mask, meeting kind) {
+void answer(unsigned first, unsigned lanes, unsigned mask, sync_kind kind) {
     lane_state *lane = &me.lanes[first];
-    uint64_t out = kind == MEET_LEAST ? UINT64_MAX : 0;
+    uint64_t out = kind == SYNC_MIN ? UINT64_MAX : 0;
     for (unsigned i = 0; i < lanes; ++i) {
         if (!(mask >> i & 1)) continue;
-        if (kind == MEET_BALLOT) out |= lane[i].in << i;
-        if (kind == MEET_LEAST && lane[i].in < out) out = lane[i].in;
-        if (kind == MEET_MOST && lane[i].in > out) out = lane[i].in;
-        if (kind == MEET_SUM) out += lane[i].in;
+        if (kind == SYNC_BALLOT) out |= lane[i].in << i;
+        if (kind == SYNC_MIN && lane[i].in < out) out = lane[i].in;
+        if (kind == SYNC_MAX && lane[i].in > out) out = lane[i].in;
+        if (kind == SYNC_SUM) out += lane[i].in;
     }
     for (unsigned i = 0; i < lanes; ++i) {
         if (!(mask >> i & 1)) continue;
-        if (kind == MEET_SHUFFLE) {
+        if (kind == SYNC_SHUFFLE) {
             const unsigned from = lane[i].from & 31;
             me.now = first + i;
             if (!(mask >> from & 1)) give_up("reads lane %u outside of the mask %08x", from, mask);
@@ -190,11 +190,11 @@ void answer(unsigned first, unsigned lanes, unsigned mask, meeting kind) {
 }
 
 /* Lets one meeting of this warp take place. */
-bool meet_mask(unsigned first, unsigned lanes) {
-    bool met = false;
+bool sync_mask(unsigned first, unsigned lanes) {
+    bool barrier = false;
     for (unsigned i = 0; i < lanes; ++i) {
         const lane_state &lane = me.lanes[first + i];
-        if (lane.over || lane.runs || lane.kind < MEET_WARP) continue;
+        if (lane.over || lane.runs || lane.kind < SYNC_WARP) continue;
         me.now = first + i;
         if (!(lane.mask >> i & 1)) give_up("meets lanes %08x and is none of them", lane.mask);
         unsigned mask = 0;
@@ -207,20 +207,20 @@ bool meet_mask(unsigned first, unsigned lanes) {
         }
         if (!all) continue;
         answer(first, lanes, mask, lane.kind);
-        met = true;
+        barrier = true;
     }
-    return met;
+    return barrier;
 }
 
-bool meet_active(unsigned first, unsigned lanes) {
+bool sync_active(unsigned first, unsigned lanes) {
     for (unsigned i = 0; i < lanes; ++i) {
         const lane_state &lane = me.lanes[first + i];
-        if (lane.over || lane.runs || lane.kind != MEET_ACTIVE) continue;
+        if (lane.over || lane.runs || lane.kind != SYNC_ACTIVE) continue;
         unsigned mask = 1u << i;
         const bool alone = me.chance && random_below(2);
         for (unsigned j = i + 1; j < lanes && !alone; ++j) {
             const lane_state &other = me.lanes[first + j];
-            if (!other.over && !other.runs && other.kind == MEET_ACTIVE && other.in == lane.in)
+            if (!other.over && !other.runs && other.kind == SYNC_ACTIVE && other.in == lane.in)
                 mask |= 1u << j;
         }
         for (unsigned j = i; j < lanes; ++j)
@@ -234,12 +234,12 @@ bool meet_active(unsigned first, unsigned lanes) {
 bool run_warp(unsigned first) {
     const unsigned lanes = me.count - first < 32 ? me.count - first : 32;
     bool ran = false;
-    while (run_lanes(first, lanes) || meet_mask(first, lanes) || meet_active(first, lanes))
+    while (run_lanes(first, lanes) || sync_mask(first, lanes) || sync_active(first, lanes))
         ran = true;
     for (unsigned i = 0; i < lanes; ++i) {
         const lane_state &lane = me.lanes[first + i];
         me.now = first + i;
-        if (!lane.over && lane.kind != MEET_BLOCK)
+        if (!lane.over && lane.kind != SYNC_BLOCK)
             give_up("waits for the lanes %08x (meeting %d), some of which are elsewhere", lane.mask,
                     (int)lane.kind);
     }
@@ -256,21 +256,21 @@ bool free_block() {
     return waits;
 }
 
-void run_block(const char *kernel, const shape &of, unsigned block,
+void run_block(const char *kernel, const shape &shape, unsigned block,
                const std::function<void()> &body) {
     static const char *const order = getenv("KANDELA_EMULATED_ORDER");
-    gridDim = {of.grid.x, of.grid.y, 1};
-    blockDim = {of.block.x, of.block.y, 1};
-    blockIdx = {block % of.grid.x, block / of.grid.x, 0};
+    gridDim = {shape.grid.x, shape.grid.y, 1};
+    blockDim = {shape.block.x, shape.block.y, 1};
+    blockIdx = {block % shape.grid.x, block / shape.grid.x, 0};
     me.kernel = kernel;
     me.body = &body;
-    me.count = of.block.x * of.block.y;
+    me.count = shape.block.x * shape.block.y;
     me.chance = order && atoi(order) ? (uint64_t)atoi(order) * 0x9e3779b97f4a7c15u + block : 0;
-    if (me.room < me.count) {
+    if (me.capacity < me.count) {
         tidy.used = true;
         me.lanes = (lane_state *)realloc(me.lanes, me.count * sizeof *me.lanes);
-        memset(me.lanes + me.room, 0, (me.count - me.room) * sizeof *me.lanes);
-        me.room = me.count;
+        memset(me.lanes + me.capacity, 0, (me.count - me.capacity) * sizeof *me.lanes);
+        me.capacity = me.count;
     }
     for (unsigned t = 0; t < me.count; ++t) prepare(&me.lanes[t]);
     const unsigned warps = (me.count + 31) / 32;
@@ -280,10 +280,11 @@ void run_block(const char *kernel, const shape &of, unsigned block,
     } while (free_block());
 }
 
-bool refused(const shape &of) {
-    const bool wrong = of.grid.x == 0 || of.grid.y == 0 || of.block.x * of.block.y == 0 ||
-                       of.block.x * of.block.y > 1024 || of.grid.y > 65535 || of.grid.z != 1 ||
-                       of.block.z != 1 || of.shared > shared_most();
+bool refused(const shape &shape) {
+    const bool wrong = shape.grid.x == 0 || shape.grid.y == 0 ||
+                       shape.block.x * shape.block.y == 0 || shape.block.x * shape.block.y > 1024 ||
+                       shape.grid.y > 65535 || shape.grid.z != 1 || shape.block.z != 1 ||
+                       shape.shared > shared_max();
     if (wrong) last_error = cudaErrorInvalidConfiguration;
     return wrong;
 }
@@ -295,20 +296,20 @@ struct crew {
     unsigned hired, working;
     uint64_t launch; /* number of the present one */
     const char *kernel;
-    const shape *of;
+    const struct shape *shape;
     const std::function<void()> *body;
-    team *with;
+    struct team *team;
     unsigned together;
 };
 crew all = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER};
 
 void run_share(unsigned rank) {
-    mine = all.with;
+    mine = all.team;
     mine->base[rank] = (char *)__builtin_thread_pointer();
-    pthread_barrier_wait(&mine->met);
-    for (unsigned block = rank; block < all.of->grid.x; block += all.together) {
-        run_block(all.kernel, *all.of, block, *all.body);
-        pthread_barrier_wait(&mine->met);
+    pthread_barrier_wait(&mine->barrier);
+    for (unsigned block = rank; block < all.shape->grid.x; block += all.together) {
+        run_block(all.kernel, *all.shape, block, *all.body);
+        pthread_barrier_wait(&mine->barrier);
     }
 }
 
@@ -341,62 +342,62 @@ void hire(unsigned threads) {
 
 } // namespace
 
-uint64_t emulated::meet(meeting kind, unsigned mask, uint64_t value, unsigned from) {
+uint64_t emulated::sync(sync_kind kind, unsigned mask, uint64_t value, unsigned from) {
     return wait_for(kind, mask, value, from);
 }
 
 __noinline__ unsigned emulated::active_mask() {
-    return (unsigned)wait_for(MEET_ACTIVE, 0, (uint64_t)__builtin_return_address(0), 0);
+    return (unsigned)wait_for(SYNC_ACTIVE, 0, (uint64_t)__builtin_return_address(0), 0);
 }
 
-uint64_t emulated::meet_block(uint64_t value) {
-    return wait_for(MEET_BLOCK, 0, value, 0);
+uint64_t emulated::sync_block(uint64_t value) {
+    return wait_for(SYNC_BLOCK, 0, value, 0);
 }
 
-void emulated::meet_blocks() {
-    meet_block(0);
-    if (mine && threadIdx.x == 0) pthread_barrier_wait(&mine->met);
-    meet_block(0);
+void emulated::sync_blocks() {
+    sync_block(0);
+    if (mine && threadIdx.x == 0) pthread_barrier_wait(&mine->barrier);
+    sync_block(0);
 }
 
 void *emulated::in_block(void *shared, unsigned rank) {
     return mine->base[rank] + ((char *)shared - (char *)__builtin_thread_pointer());
 }
 
-void emulated::launch(const char *kernel, shape of, const std::function<void()> &body) {
-    if (refused(of)) return;
-    for (unsigned block = 0; block < of.grid.x * of.grid.y; ++block)
-        run_block(kernel, of, block, body);
+void emulated::launch(const char *kernel, shape shape, const std::function<void()> &body) {
+    if (refused(shape)) return;
+    for (unsigned block = 0; block < shape.grid.x * shape.grid.y; ++block)
+        run_block(kernel, shape, block, body);
 }
 
-void emulated::launch_together(const char *kernel, shape of, unsigned together,
+void emulated::launch_together(const char *kernel, shape shape, unsigned together,
                                const std::function<void()> &body) {
-    if (refused(of)) return;
-    if (together == 0 || of.grid.x % together) {
+    if (refused(shape)) return;
+    if (together == 0 || shape.grid.x % together) {
         last_error = cudaErrorInvalidConfiguration;
         return;
     }
     if (together == 1) {
-        launch(kernel, of, body);
+        launch(kernel, shape, body);
         return;
     }
     static pthread_mutex_t one_launch = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&one_launch);
-    team with;
-    with.base.resize(together);
-    pthread_barrier_init(&with.met, NULL, together);
+    team team;
+    team.base.resize(together);
+    pthread_barrier_init(&team.barrier, NULL, together);
     pthread_mutex_lock(&all.lock);
     all.kernel = kernel;
-    all.of = &of;
+    all.shape = &shape;
     all.body = &body;
-    all.with = &with;
+    all.team = &team;
     all.together = all.working = together;
     ++all.launch;
     hire(together);
     pthread_cond_broadcast(&all.begun);
     while (all.working) pthread_cond_wait(&all.done, &all.lock);
     pthread_mutex_unlock(&all.lock);
-    pthread_barrier_destroy(&with.met);
+    pthread_barrier_destroy(&team.barrier);
     pthread_mutex_unlock(&one_launch);
 }
 

@@ -33,29 +33,29 @@ struct shape {
 
 /* Runs blocks one after another. A launch configuration that a real device rejects sets the error
    that cudaGetLastError and cudaPeekAtLastError return. */
-void launch(const char *kernel, shape of, const std::function<void()> &body);
+void launch(const char *kernel, shape shape, const std::function<void()> &body);
 /* Runs `together` blocks at a time, in order of their indices; together divides the grid. */
-void launch_together(const char *kernel, shape of, unsigned together,
+void launch_together(const char *kernel, shape shape, unsigned together,
                      const std::function<void()> &body);
 
-enum meeting {
-    MEET_BLOCK, /* all lanes of a block */
-    MEET_ACTIVE,
-    MEET_WARP, /* from here on the lanes of a mask */
-    MEET_BALLOT,
-    MEET_SHUFFLE,
-    MEET_LEAST,
-    MEET_MOST,
-    MEET_SUM
+enum sync_kind {
+    SYNC_BLOCK, /* all lanes of a block */
+    SYNC_ACTIVE,
+    SYNC_WARP, /* from here on the lanes of a mask */
+    SYNC_BALLOT,
+    SYNC_SHUFFLE,
+    SYNC_MIN,
+    SYNC_MAX,
+    SYNC_SUM
 };
 /* Waits for the other lanes of the mask. `from`: the lane whose value a shuffle returns. */
-uint64_t meet(meeting kind, unsigned mask, uint64_t value, unsigned from);
+uint64_t sync(sync_kind kind, unsigned mask, uint64_t value, unsigned from);
 /* Returns the lanes of this warp that wait at the same instruction when no other can run. */
 unsigned active_mask();
 /* Waits for all lanes of the block; returns the bitwise or of their values. */
-uint64_t meet_block(uint64_t value);
+uint64_t sync_block(uint64_t value);
 /* Waits for all blocks that run concurrently. */
-void meet_blocks();
+void sync_blocks();
 /* Returns the address of that shared variable in the block `rank` of the cluster. */
 void *in_block(void *shared, unsigned rank);
 
@@ -67,9 +67,9 @@ inline unsigned lane() {
 int capability();
 
 /* Dynamic shared memory, the limit per block of such a device, and 32-bit addresses. */
-enum { SHARED_MOST = 227 << 10 };
-size_t shared_most();
-extern thread_local char dynamic_shared[SHARED_MOST] __attribute__((aligned(128)));
+enum { SHARED_MAX = 227 << 10 };
+size_t shared_max();
+extern thread_local char dynamic_shared[SHARED_MAX] __attribute__((aligned(128)));
 inline uint32_t place_in_shared(const void *pointer) {
     return (uint32_t)((const char *)pointer - (const char *)__builtin_thread_pointer());
 }

@@ -41,10 +41,10 @@ int emulated::capability() {
     return found;
 }
 
-size_t emulated::shared_most() {
-    const int of = capability();
-    if (of == 86 || of == 89 || of >= 120) return 99 << 10;
-    return of < 80 ? 64 << 10 : of < 90 ? 163 << 10 : SHARED_MOST;
+size_t emulated::shared_max() {
+    const int sm = capability();
+    if (sm == 86 || sm == 89 || sm >= 120) return 99 << 10;
+    return sm < 80 ? 64 << 10 : sm < 90 ? 163 << 10 : SHARED_MAX;
 }
 
 cudaError_t emulated::take_memory(void **memory, size_t bytes) {
@@ -106,7 +106,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device) {
 }
 cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int) {
     *value = attribute == cudaDevAttrMultiProcessorCount            ? PROCESSORS
-             : attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin ? (int)emulated::shared_most()
+             : attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin ? (int)emulated::shared_max()
                                                                     : 0; /* not known */
     return cudaSuccess;
 }
@@ -140,8 +140,8 @@ cudaError_t cudaFree(void *memory) {
 }
 /* Host memory stays that; no piece of more bytes than KANDELA_EMULATED_PINNED says. */
 cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned) {
-    const char *const most = getenv("KANDELA_EMULATED_PINNED");
-    const bool refused = most && bytes > strtoull(most, NULL, 10);
+    const char *const maximum = getenv("KANDELA_EMULATED_PINNED");
+    const bool refused = maximum && bytes > strtoull(maximum, NULL, 10);
     *memory = refused ? NULL : malloc(bytes);
     return *memory ? cudaSuccess : cudaErrorMemoryAllocation;
 }

@@ -21,7 +21,7 @@ enum { PIXELS = 1 << 20 };
 
 static void open_texture(const file_view *file) {
     picture_info info;
-    if (picture_look(&info, "fuzz", file) != KD_OK) return;
+    if (picture_inspect(&info, "fuzz", file) != KD_OK) return;
     FUZZ_REQUIRE(info.width > 0 && info.height > 0 && info.channels >= 1 && info.channels <= 4);
     const size_t pixels = (size_t)info.width * (size_t)info.height;
     if (pixels > PIXELS) return;

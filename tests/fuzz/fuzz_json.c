@@ -4,9 +4,9 @@
 #include "scenes/mesh/mesh_builder.h"
 #include "tests/fuzz/fuzz.h"
 
-static kd_status load_triangle(mesh *out, const char *path, job *watched) {
+static kd_status load_triangle(mesh *out, const char *path, job_control *job) {
     mesh_builder part;
-    (void)path, (void)watched;
+    (void)path, (void)job;
     memset(&part, 0, sizeof part);
     mesh_builder_flat_triangle(&part, vec3_all(0), vec3_make(1, 0, 0), vec3_make(0, 1, 0));
     return mesh_builder_finish(&part, out);

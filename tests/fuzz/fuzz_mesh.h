@@ -9,24 +9,24 @@
 #include "tests/fuzz/fuzz.h"
 #include <string.h>
 
-static inline void indices_require(const uint32_t *indices, const mesh *from, uint32_t limit,
+static inline void indices_require(const uint32_t *indices, const mesh *mesh, uint32_t limit,
                                    bool optional) {
-    for (uint64_t i = 0; indices && i < 3 * (uint64_t)from->triangle_count; ++i)
+    for (uint64_t i = 0; indices && i < 3 * (uint64_t)mesh->triangle_count; ++i)
         FUZZ_REQUIRE(indices[i] < limit || (optional && indices[i] == KD_NONE));
 }
 
-static inline void mesh_require(const mesh *from) {
-    indices_require(from->triangles, from, from->position_count, false);
-    indices_require(from->normal_indices, from, from->normal_count, true);
-    indices_require(from->texcoord_indices, from, from->texcoord_count, true);
-    for (uint32_t i = 0; i < from->triangle_count; ++i)
-        FUZZ_REQUIRE(from->triangle_materials[i] < from->material_count);
-    for (uint32_t i = 0; i < from->position_count; ++i)
-        FUZZ_REQUIRE(vec3_is_finite(from->positions[i]));
+static inline void mesh_require(const mesh *mesh) {
+    indices_require(mesh->triangles, mesh, mesh->position_count, false);
+    indices_require(mesh->normal_indices, mesh, mesh->normal_count, true);
+    indices_require(mesh->texcoord_indices, mesh, mesh->texcoord_count, true);
+    for (uint32_t i = 0; i < mesh->triangle_count; ++i)
+        FUZZ_REQUIRE(mesh->triangle_materials[i] < mesh->material_count);
+    for (uint32_t i = 0; i < mesh->position_count; ++i)
+        FUZZ_REQUIRE(vec3_is_finite(mesh->positions[i]));
 }
 
-static inline void count_problem(void *context, const obj_problem *found) {
-    FUZZ_REQUIRE(found->what && found->kind);
+static inline void count_problem(void *context, const obj_problem *problem) {
+    FUZZ_REQUIRE(problem->message && problem->kind);
     ++*(int *)context;
 }
 
@@ -42,7 +42,8 @@ static inline void same_require(const mesh *a, const mesh *b) {
 }
 
 /* Runs one reader. Either all triangles have line numbers or none. */
-static inline void fuzz_reader(kd_status (*load)(mesh *, const char *, const obj_options *, job *),
+static inline void fuzz_reader(kd_status (*load)(mesh *, const char *, const obj_options *,
+                                                 job_control *),
                                const uint8_t *bytes, size_t count) {
     parallel_set_threads(1);
     const char *path = fuzz_file(bytes, count);

@@ -64,11 +64,11 @@ static void sign(uint8_t *bytes, size_t count) {
     memcpy(bytes + place, &hash, sizeof hash);
 }
 
-static void look_up(photon_file *file, const scene_view *scene) {
+static void lookup_all(photon_file *file, const scene_view *scene) {
     photon_options options = photon_options_default();
     photon_maps maps;
     options.gather = 4;
-    if (photon_maps_plant(&maps, scene, file->lists, &options, NULL) != KD_OK) return;
+    if (photon_maps_build_trees(&maps, scene, file->lists, &options, NULL) != KD_OK) return;
     photon_map_view view = photon_maps_global(&maps);
     const tile_view tiles = photon_maps_tiles(&maps);
     const estimate_point at = {{0.1f, 0, 0.2f}, {0, 1, 0}, 0};
@@ -90,7 +90,8 @@ static void open_once(const uint8_t *bytes, size_t count) {
     const size_t trees =
         file.lists[PHOTON_LIST_GLOBAL].nodes ? photons * sizeof(uint32_t) + sizeof(uint64_t) : 0;
     FUZZ_REQUIRE(PHOTON_FILE_HEADER_BYTES + photons * sizeof(photon) + trees == count);
-    if (photon_file_check_scene(&file, "fuzz", &scene, file.scene) == KD_OK) look_up(&file, &scene);
+    if (photon_file_check_scene(&file, "fuzz", &scene, file.scene) == KD_OK)
+        lookup_all(&file, &scene);
     photon_file_close(&file);
 }
 

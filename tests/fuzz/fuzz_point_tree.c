@@ -8,14 +8,14 @@
 #include <math.h>
 #include <string.h>
 
-enum { POINTS_MOST = 300, QUERIES = 8, K_MOST = 20, DIMS_MOST = 8 };
+enum { POINTS_MAX = 300, QUERIES = 8, K_MAX = 20, DIMS_MAX = 8 };
 
-static float cloud[POINTS_MOST * DIMS_MOST], asked[QUERIES * DIMS_MOST];
-static double cloud_double[POINTS_MOST * DIMS_MOST], asked_double[QUERIES * DIMS_MOST];
+static float cloud[POINTS_MAX * DIMS_MAX], asked[QUERIES * DIMS_MAX];
+static double cloud_double[POINTS_MAX * DIMS_MAX], asked_double[QUERIES * DIMS_MAX];
 
 typedef struct answers {
-    uint32_t ids[QUERIES * K_MOST], counts[QUERIES];
-    double dist2[QUERIES * K_MOST]; /* or floats */
+    uint32_t ids[QUERIES * K_MAX], counts[QUERIES];
+    double dist2[QUERIES * K_MAX]; /* or floats */
 } answers;
 
 static double dist2_of(uint32_t point, uint32_t query, uint32_t dims, point_scalar scalar) {
@@ -31,13 +31,13 @@ static double dist2_of(uint32_t point, uint32_t query, uint32_t dims, point_scal
 }
 
 /* Each result of a query is the nearest of those not returned before it. */
-static void check_row(const answers *found, const point_array *points, uint32_t query, uint32_t k,
+static void check_row(const answers *results, const point_array *points, uint32_t query, uint32_t k,
                       double max_radius) {
-    const uint32_t *ids = found->ids + query * k;
+    const uint32_t *ids = results->ids + query * k;
     const bool is_double = points->scalar == POINT_DOUBLE;
     const double bound =
         is_double ? max_radius * max_radius : (double)((float)max_radius * (float)max_radius);
-    bool taken[POINTS_MOST] = {false};
+    bool taken[POINTS_MAX] = {false};
     for (uint32_t i = 0; i < k; ++i) {
         uint32_t want = KD_NONE;
         double best = (double)INFINITY;
@@ -50,16 +50,16 @@ static void check_row(const answers *found, const point_array *points, uint32_t 
         FUZZ_REQUIRE(ids[i] == want);
         if (want == KD_NONE) continue;
         const double said =
-            is_double ? found->dist2[query * k + i]
-                      : (double)((const float *)(const void *)found->dist2)[query * k + i];
-        FUZZ_REQUIRE(said == best && i < found->counts[query]);
+            is_double ? results->dist2[query * k + i]
+                      : (double)((const float *)(const void *)results->dist2)[query * k + i];
+        FUZZ_REQUIRE(said == best && i < results->counts[query]);
         taken[want] = true;
     }
 }
 
 static void ask(const point_target *target, const point_array *points, uint32_t k, double radius) {
-    static answers found;
-    const point_rows rows = {found.ids, found.dist2, found.counts};
+    static answers results;
+    const point_rows rows = {results.ids, results.dist2, results.counts};
     const bool is_double = points->scalar == POINT_DOUBLE;
     const point_queries queries = {
         point_array_make(is_double ? (void *)asked_double : (void *)asked, QUERIES, points->dims,
@@ -70,11 +70,12 @@ static void ask(const point_target *target, const point_array *points, uint32_t 
         false,
         NULL};
     FUZZ_REQUIRE(point_query_nearest(target, &queries, k, &rows, NULL) == KD_OK);
-    for (uint32_t query = 0; query < QUERIES; ++query) check_row(&found, points, query, k, radius);
+    for (uint32_t query = 0; query < QUERIES; ++query)
+        check_row(&results, points, query, k, radius);
 }
 
-static void build_and_ask(const char *builder, const point_array *points,
-                          const pointtree_options *options, uint32_t k, double radius) {
+static void build_and_query(const char *builder, const point_array *points,
+                            const pointtree_options *options, uint32_t k, double radius) {
     pointtree tree;
     leafindex index;
     FUZZ_REQUIRE(pointtree_open_nd(&tree, points, options, builder, NULL) == KD_OK);
@@ -93,27 +94,27 @@ static void build_and_ask(const char *builder, const point_array *points,
     pointtree_close(&tree);
 }
 
-static void read_numbers(fuzz_bytes *from, float *floats, double *doubles, uint32_t count) {
-    for (uint32_t i = 0; i < count; ++i) doubles[i] = (double)(floats[i] = fuzz_number(from));
+static void read_numbers(fuzz_bytes *bytes, float *floats, double *doubles, uint32_t count) {
+    for (uint32_t i = 0; i < count; ++i) doubles[i] = (double)(floats[i] = fuzz_number(bytes));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
     fuzz_bytes from = {bytes, count, 0};
     from.kind = fuzz_byte(&from);
     const uint8_t switches = fuzz_byte(&from);
-    const uint32_t dims = 1u + switches % 8u, k = 1u + fuzz_byte(&from) % K_MOST;
+    const uint32_t dims = 1u + switches % 8u, k = 1u + fuzz_byte(&from) % K_MAX;
     const double radius = switches & 128 ? (double)fabsf(fuzz_number(&from)) : (double)INFINITY;
     const pointtree_options options = {switches & 64 ? POINTTREE_WIDEST : POINTTREE_ROUND_ROBIN,
                                        false, 0};
     read_numbers(&from, asked, asked_double, QUERIES * dims);
     uint32_t points = (uint32_t)(from.left / (2 * dims));
-    if (points > POINTS_MOST) points = POINTS_MOST;
+    if (points > POINTS_MAX) points = POINTS_MAX;
     read_numbers(&from, cloud, cloud_double, points * dims);
     const bool is_double = (switches & 32) != 0;
     const point_array array =
         point_array_make(is_double ? (void *)cloud_double : (void *)cloud, points, dims,
                          is_double ? POINT_DOUBLE : POINT_FLOAT);
     for (const pointtree_builder *const *row = pointtree_builders; *row; ++row)
-        build_and_ask((*row)->name, &array, &options, k, radius);
+        build_and_query((*row)->name, &array, &options, k, radius);
     return 0;
 }

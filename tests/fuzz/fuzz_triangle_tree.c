@@ -8,27 +8,27 @@
 #include "tests/fuzz/fuzz.h"
 #include <string.h>
 
-enum { CORNERS_MOST = 192, RAYS = 16 };
+enum { CORNERS_MAX = 192, RAYS = 16 };
 
-static vec3 corners[CORNERS_MOST];
-static uint32_t indices[CORNERS_MOST];
+static vec3 corners[CORNERS_MAX];
+static uint32_t indices[CORNERS_MAX];
 
-static vec3 read_vec3(fuzz_bytes *from) {
-    const float x = fuzz_number(from), y = fuzz_number(from), z = fuzz_number(from);
+static vec3 read_vec3(fuzz_bytes *bytes) {
+    const float x = fuzz_number(bytes), y = fuzz_number(bytes), z = fuzz_number(bytes);
     return vec3_make(x, y, z);
 }
 
 /* The definition: the nearest hit of all triangles, of those at the same t the first. */
-static ray_hit look_at_all(const tritree_input *input, ray cast) {
+static ray_hit intersect_each(const tritree_input *input, ray cast) {
     ray_hit best = {cast.tmax, 0, 0, KD_NONE};
-    const triangle_caster caster = triangle_caster_make(cast);
+    const precomputed_ray precomputed = precomputed_ray_make(cast);
     for (uint32_t id = 0; id < input->triangle_count; ++id) {
         const uint32_t *index = input->triangles + 3 * id;
         const vec3 a = input->positions[index[0]], b = input->positions[index[1]],
                    c = input->positions[index[2]];
         float t = 0, u = 0, v = 0;
         if (triangle_is_degenerate(a, b, c)) continue;
-        if (triangle_meet(&caster, a, b, c, &t, &u, &v) && t > cast.tmin && t < best.t) {
+        if (triangle_intersect(&precomputed, a, b, c, &t, &u, &v) && t > cast.tmin && t < best.t) {
             const ray_hit hit = {t, u, v, id};
             best = hit;
         }
@@ -36,8 +36,8 @@ static ray_hit look_at_all(const tritree_input *input, ray cast) {
     return best;
 }
 
-static void build_and_ask(const char *builder, const tritree_input *input,
-                          const tritree_options *options, const ray *rays, const ray_hit *want) {
+static void build_and_query(const char *builder, const tritree_input *input,
+                            const tritree_options *options, const ray *rays, const ray_hit *want) {
     tritree tree;
     ray_hit hits[RAYS];
     FUZZ_REQUIRE(tritree_open(&tree, input, options, builder, NULL) == KD_OK);
@@ -62,7 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
     tritree_options options = tritree_options_default();
     options.traversal_cost = (float)(fuzz_byte(&from) % 8) / 4;
     options.max_depth = fuzz_byte(&from) % 24;
-    const uint32_t corner_count = 3u + fuzz_byte(&from) % (CORNERS_MOST - 2);
+    const uint32_t corner_count = 3u + fuzz_byte(&from) % (CORNERS_MAX - 2);
     vec3 ends[2 * RAYS];
     ray rays[RAYS];
     ray_hit want[RAYS];
@@ -70,7 +70,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
     uint32_t corners_read = 0;
     while (corners_read < corner_count && from.left >= 6)
         corners[corners_read++] = read_vec3(&from);
-    for (uint32_t i = 0; i < CORNERS_MOST; ++i) /* the other triangles share corners */
+    for (uint32_t i = 0; i < CORNERS_MAX; ++i) /* the other triangles share corners */
         indices[i] = corners_read ? (i < corners_read ? i : i * 7 % corners_read) : 0;
     const uint32_t triangles = corners_read ? corner_count / 3 : 0;
     const tritree_input input = {corners, indices, corners_read, triangles};
@@ -78,9 +78,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
         const vec3 end = i % 2 && corners_read ? corners[(uint32_t)i % corners_read] : ends[2 * i];
         rays[i] =
             ray_make(ends[2 * i + 1], vec3_sub(end, ends[2 * i + 1]), 0, i % 5 ? INFINITY : 1);
-        want[i] = look_at_all(&input, rays[i]);
+        want[i] = intersect_each(&input, rays[i]);
     }
     for (const tritree_builder *const *row = tritree_builders; *row; ++row)
-        build_and_ask((*row)->name, &input, &options, rays, want);
+        build_and_query((*row)->name, &input, &options, rays, want);
     return 0;
 }

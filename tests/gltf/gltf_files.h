@@ -33,56 +33,57 @@ static inline int gltf_type_bytes(int type) {
 }
 
 /* Appends a buffer view with these bytes; returns its index. */
-static inline int gltf_put_view(gltf_maker *to, const void *bytes, size_t count, int stride) {
-    while (to->bytes % 4) to->bin[to->bytes++] = 0;
-    assert_true(to->bytes + count <= GLTF_BIN);
-    memcpy(to->bin + to->bytes, bytes, count);
-    gltf_say(to->views, sizeof to->views, "%s{\"buffer\":0,\"byteOffset\":%zu,\"byteLength\":%zu",
-             to->view_count ? "," : "", to->bytes, count);
-    if (stride) gltf_say(to->views, sizeof to->views, ",\"byteStride\":%d", stride);
-    gltf_say(to->views, sizeof to->views, "}");
-    to->bytes += count;
-    return to->view_count++;
+static inline int gltf_put_view(gltf_maker *maker, const void *bytes, size_t count, int stride) {
+    while (maker->bytes % 4) maker->bin[maker->bytes++] = 0;
+    assert_true(maker->bytes + count <= GLTF_BIN);
+    memcpy(maker->bin + maker->bytes, bytes, count);
+    gltf_say(maker->views, sizeof maker->views,
+             "%s{\"buffer\":0,\"byteOffset\":%zu,\"byteLength\":%zu", maker->view_count ? "," : "",
+             maker->bytes, count);
+    if (stride) gltf_say(maker->views, sizeof maker->views, ",\"byteStride\":%d", stride);
+    gltf_say(maker->views, sizeof maker->views, "}");
+    maker->bytes += count;
+    return maker->view_count++;
 }
 
 /* Appends an accessor of a view; `more` is further JSON (",\"normalized\":true"), or "". */
-static inline int gltf_put_accessor(gltf_maker *to, int view, int offset, int type, int count,
+static inline int gltf_put_accessor(gltf_maker *maker, int view, int offset, int type, int count,
                                     const char *kind, const char *more) {
-    gltf_say(to->accessors, sizeof to->accessors,
+    gltf_say(maker->accessors, sizeof maker->accessors,
              "%s{\"bufferView\":%d,\"byteOffset\":%d,\"componentType\":%d,\"count\":%d,"
              "\"type\":\"%s\"%s}",
-             to->accessor_count ? "," : "", view, offset, type, count, kind, more);
-    return to->accessor_count++;
+             maker->accessor_count ? "," : "", view, offset, type, count, kind, more);
+    return maker->accessor_count++;
 }
 
 /* Appends a view and an accessor of its tightly packed values. */
-static inline int gltf_put(gltf_maker *to, const void *values, int type, int components, int count,
-                           const char *more) {
+static inline int gltf_put(gltf_maker *maker, const void *values, int type, int components,
+                           int count, const char *more) {
     static const char *const kinds[] = {"", "SCALAR", "VEC2", "VEC3", "VEC4"};
     const size_t bytes = (size_t)(gltf_type_bytes(type) * components * count);
-    return gltf_put_accessor(to, gltf_put_view(to, values, bytes, 0), 0, type, count,
+    return gltf_put_accessor(maker, gltf_put_view(maker, values, bytes, 0), 0, type, count,
                              kinds[components], more);
 }
 
 /* Writes the JSON except `uri`, the location of the buffer. */
-static inline void gltf_text_make(char *text, const gltf_maker *from, const char *rest,
+static inline void gltf_text_make(char *text, const gltf_maker *maker, const char *rest,
                                   const char *uri) {
     text[0] = '\0';
     gltf_say(text, GLTF_TEXT,
              "{\"asset\":{\"version\":\"2.0\"},%s,\"buffers\":[{\"byteLength\":%zu%s}],"
              "\"bufferViews\":[%s],\"accessors\":[%s]}",
-             rest, from->bytes, uri, from->views, from->accessors);
+             rest, maker->bytes, uri, maker->views, maker->accessors);
 }
 
-static char gltf_text_room[GLTF_TEXT], gltf_uri_room[GLTF_TEXT];
+static char gltf_text_buffer[GLTF_TEXT], gltf_uri_buffer[GLTF_TEXT];
 
-static inline void gltf_write_beside(const char *name, const gltf_maker *from, const char *rest) {
+static inline void gltf_write_beside(const char *name, const gltf_maker *maker, const char *rest) {
     char uri[160], bin[128];
     snprintf(bin, sizeof bin, "%s.bin", name);
     snprintf(uri, sizeof uri, ",\"uri\":\"%s\"", bin);
-    file_put(bin, (const char *)from->bin, from->bytes);
-    gltf_text_make(gltf_text_room, from, rest, uri);
-    file_put_text(name, gltf_text_room);
+    file_put(bin, (const char *)maker->bin, maker->bytes);
+    gltf_text_make(gltf_text_buffer, maker, rest, uri);
+    file_put_text(name, gltf_text_buffer);
 }
 
 static inline void gltf_base64(char *to, const unsigned char *from, size_t count) {
@@ -96,13 +97,13 @@ static inline void gltf_base64(char *to, const unsigned char *from, size_t count
     *to = '\0';
 }
 
-static inline void gltf_write_inside(const char *name, const gltf_maker *from, const char *rest) {
-    char *uri = gltf_uri_room;
+static inline void gltf_write_inside(const char *name, const gltf_maker *maker, const char *rest) {
+    char *uri = gltf_uri_buffer;
     strcpy(uri, ",\"uri\":\"data:application/octet-stream;base64,");
-    gltf_base64(uri + strlen(uri), from->bin, from->bytes);
+    gltf_base64(uri + strlen(uri), maker->bin, maker->bytes);
     strcat(uri, "\"");
-    gltf_text_make(gltf_text_room, from, rest, uri);
-    file_put_text(name, gltf_text_room);
+    gltf_text_make(gltf_text_buffer, maker, rest, uri);
+    file_put_text(name, gltf_text_buffer);
 }
 
 static inline size_t glb_put_u32(unsigned char *to, size_t at, size_t value) {
@@ -129,10 +130,11 @@ static inline size_t glb_make(unsigned char *to, const char *text, const unsigne
     return at + whole;
 }
 
-static inline void gltf_write_glb(const char *name, const gltf_maker *from, const char *rest) {
+static inline void gltf_write_glb(const char *name, const gltf_maker *maker, const char *rest) {
     static unsigned char whole[GLTF_TEXT + GLTF_BIN];
-    gltf_text_make(gltf_text_room, from, rest, "");
-    file_put(name, (const char *)whole, glb_make(whole, gltf_text_room, from->bin, from->bytes));
+    gltf_text_make(gltf_text_buffer, maker, rest, "");
+    file_put(name, (const char *)whole,
+             glb_make(whole, gltf_text_buffer, maker->bin, maker->bytes));
 }
 
 /* --- a box ------------------------------------------------------------------------------------ */
@@ -145,19 +147,19 @@ static const uint8_t box_indices[36] = {0, 2, 1, 0, 3, 2, 4, 5, 6, 4, 6, 7, 0, 1
 #define PRIMITIVE(text) "\"meshes\":[{\"primitives\":[{" text "}]}]"
 
 /* A box with texture coordinates and one normal per face corner, with 16-bit indices. */
-static inline void box_put(gltf_maker *to) {
+static inline void box_put(gltf_maker *maker) {
     float texcoords[8][2], normals[8][3];
     uint16_t indices[36];
-    memset(to, 0, sizeof *to);
+    memset(maker, 0, sizeof *maker);
     for (int i = 0; i < 8; ++i) {
         for (int k = 0; k < 2; ++k) texcoords[i][k] = 0.25f * (float)((i + k) % 5);
         for (int k = 0; k < 3; ++k) normals[i][k] = corner_places[i][k] > 0 ? 0.6f : -0.6f;
     }
     for (int i = 0; i < 36; ++i) indices[i] = box_indices[i];
-    gltf_put(to, corner_places, GLTF_FLOAT, 3, 8, "");
-    gltf_put(to, normals, GLTF_FLOAT, 3, 8, "");
-    gltf_put(to, texcoords, GLTF_FLOAT, 2, 8, "");
-    gltf_put(to, indices, GLTF_USHORT, 1, 36, "");
+    gltf_put(maker, corner_places, GLTF_FLOAT, 3, 8, "");
+    gltf_put(maker, normals, GLTF_FLOAT, 3, 8, "");
+    gltf_put(maker, texcoords, GLTF_FLOAT, 2, 8, "");
+    gltf_put(maker, indices, GLTF_USHORT, 1, 36, "");
 }
 
 #define BOX_PRIMITIVE                                                                              \

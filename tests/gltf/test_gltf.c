@@ -24,8 +24,8 @@ static uint64_t hash_of(const char *name) {
     return hash;
 }
 
-static vec3 corner(const mesh *from, uint32_t triangle, uint32_t k) {
-    return from->positions[from->triangles[3 * triangle + k]];
+static vec3 corner(const mesh *mesh, uint32_t triangle, uint32_t k) {
+    return mesh->positions[mesh->triangles[3 * triangle + k]];
 }
 
 /* --- one model, many forms -------------------------------------------------------------------- */
@@ -245,20 +245,20 @@ static int compare_triangles(const void *a, const void *b) {
 }
 
 /* Returns its triangles in an order that does not depend on the reader: smallest corner first. */
-static float *triangles_sorted(const mesh *from) {
-    float *sorted = (float *)malloc(from->triangle_count * 9 * sizeof(float));
+static float *triangles_sorted(const mesh *mesh) {
+    float *sorted = (float *)malloc(mesh->triangle_count * 9 * sizeof(float));
     assert_non_null(sorted);
-    for (uint32_t t = 0; t < from->triangle_count; ++t) {
+    for (uint32_t t = 0; t < mesh->triangle_count; ++t) {
         float turns[3][9];
         for (uint32_t turn = 0; turn < 3; ++turn)
             for (uint32_t k = 0; k < 3; ++k) {
-                const vec3 p = corner(from, t, (turn + k) % 3);
+                const vec3 p = corner(mesh, t, (turn + k) % 3);
                 memcpy(turns[turn] + 3 * k, &p, sizeof p);
             }
         qsort(turns, 3, sizeof turns[0], compare_triangles);
         memcpy(sorted + 9 * (size_t)t, turns[0], sizeof turns[0]);
     }
-    qsort(sorted, from->triangle_count, 9 * sizeof(float), compare_triangles);
+    qsort(sorted, mesh->triangle_count, 9 * sizeof(float), compare_triangles);
     return sorted;
 }
 
@@ -444,16 +444,16 @@ static void cameras_and_lights_stand_where_nodes_are(void **state) {
     mesh_close(&read);
     scene *opened = NULL;
     kd_render_options options;
-    camera found;
+    camera view;
     kd_render_options_default(&options);
     assert_int_equal(scene_open(&opened, file_in("stage.glb"), &options, NULL), KD_OK);
     assert_int_equal(scene_get_view(opened).light_count, 2);
     assert_true(scene_camera(opened).eye.x == 3 && !scene_camera_is_default(opened));
-    assert_int_equal(scene_find_camera(opened, "front", &found), KD_OK);
-    assert_true(found.eye.z == 9);
-    assert_int_equal(scene_find_camera(opened, "1", &found), KD_OK);
-    assert_true(found.eye.z == 9);
-    assert_int_equal(scene_find_camera(opened, "rear", &found), KD_ERROR_USAGE);
+    assert_int_equal(scene_find_camera(opened, "front", &view), KD_OK);
+    assert_true(view.eye.z == 9);
+    assert_int_equal(scene_find_camera(opened, "1", &view), KD_OK);
+    assert_true(view.eye.z == 9);
+    assert_int_equal(scene_find_camera(opened, "rear", &view), KD_ERROR_USAGE);
     assert_non_null(strstr(kd_last_error(), "0 (side), 1 (front)"));
     scene_close(opened);
 }
@@ -463,14 +463,14 @@ static void blender_lights_are_in_watts_again(void **state) {
     (void)state;
     static gltf_maker made;
     box_put(&made);
-    gltf_text_make(gltf_text_room, &made, STAGE BOX_PRIMITIVE, "");
-    char *version = strstr(gltf_text_room, "\"version\":\"2.0\"");
+    gltf_text_make(gltf_text_buffer, &made, STAGE BOX_PRIMITIVE, "");
+    char *version = strstr(gltf_text_buffer, "\"version\":\"2.0\"");
     const char *said = "\"generator\":\"Khronos glTF Blender I/O v5.0\",";
     memmove(version + strlen(said), version, strlen(version) + 1);
     memcpy(version, said, strlen(said));
     static unsigned char whole[GLTF_TEXT];
     file_put("blender.glb", (const char *)whole,
-             glb_make(whole, gltf_text_room, made.bin, made.bytes));
+             glb_make(whole, gltf_text_buffer, made.bin, made.bytes));
     mesh read = load("blender.glb");
     assert_true(fabsf(read.lights[0].emitted.x - 1) < 1e-6f);
     mesh_close(&read);

@@ -186,8 +186,8 @@ static void chunks_are_held_against_the_file(void **state) {
     static gltf_maker made;
     static unsigned char whole[1 << 14], bad[1 << 14];
     box_put(&made);
-    gltf_text_make(gltf_text_room, &made, ONE_NODE BOX_PRIMITIVE, "");
-    const size_t count = glb_make(whole, gltf_text_room, made.bin, made.bytes);
+    gltf_text_make(gltf_text_buffer, &made, ONE_NODE BOX_PRIMITIVE, "");
+    const size_t count = glb_make(whole, gltf_text_buffer, made.bin, made.bytes);
     static const struct {
         size_t at, value;
         const char *said;

@@ -53,16 +53,16 @@ static scene *scene_of(const char *name, bool placed) {
     kd_render_options options;
     scene *opened = NULL;
     kd_render_options_default(&options);
-    const kd_status status = placed
-                                 ? scene_open_placed(&opened, file_in(name), NULL, &options, NULL)
-                                 : scene_open(&opened, file_in(name), &options, NULL);
+    const kd_status status =
+        placed ? scene_open_instanced(&opened, file_in(name), NULL, &options, NULL)
+               : scene_open(&opened, file_in(name), &options, NULL);
     if (status != KD_OK) fail_msg("%s", kd_last_error());
     return opened;
 }
 
-#define EXPECT_WAY(way, a, b, c)                                                                   \
-    assert_true(fabsf((way).x - (a)) < 1e-5f && fabsf((way).y - (b)) < 1e-5f &&                    \
-                fabsf((way).z - (c)) < 1e-5f)
+#define EXPECT_DIRECTION(direction, a, b, c)                                                       \
+    assert_true(fabsf((direction).x - (a)) < 1e-5f && fabsf((direction).y - (b)) < 1e-5f &&        \
+                fabsf((direction).z - (c)) < 1e-5f)
 
 static void tangents_of_the_file_turn_what_lies_along_them(void **state) {
     (void)state;
@@ -77,17 +77,17 @@ static void tangents_of_the_file_turn_what_lies_along_them(void **state) {
             assert_non_null(view.mesh.tangents);
             for (uint32_t k = 0; k < 2; ++k) {
                 frame3 axes;
-                const uint32_t first = placed ? view.placed.shapes[0].first : 2 * k;
+                const uint32_t first = placed ? view.instances.shapes[0].first : 2 * k;
                 const ray_hit hit = {.triangle = first, .u = 0.25f, .v = 0.5f};
                 assert_true(surface_texture_frame(&view, KD_NONE, hit, placed ? k : KD_NONE,
                                                   vec3_make(0, 0, 1), &axes));
                 const float c = 0.8660254f, s = 0.5f, up = (float)side;
                 if (k == 0) {
-                    EXPECT_WAY(axes.tangent, c, s, 0);
-                    EXPECT_WAY(axes.bitangent, -s * up, c * up, 0);
+                    EXPECT_DIRECTION(axes.tangent, c, s, 0);
+                    EXPECT_DIRECTION(axes.bitangent, -s * up, c * up, 0);
                 } else {
-                    EXPECT_WAY(axes.tangent, -s, c, 0);
-                    EXPECT_WAY(axes.bitangent, -c * up, -s * up, 0);
+                    EXPECT_DIRECTION(axes.tangent, -s, c, 0);
+                    EXPECT_DIRECTION(axes.bitangent, -c * up, -s * up, 0);
                 }
             }
             scene_close(opened);
@@ -135,8 +135,8 @@ static void maps_by_two_sets_of_coordinates(void **state) {
     const obj_options options = {.problem = hear, .context = &ears};
     assert_int_equal(gltf_load(&read, file_in("three.glb"), &options, NULL), KD_OK);
     assert_int_equal(ears.count, 1);
-    assert_non_null(strstr(ears.what[0], "found TEXCOORD_2, but other maps of the material use "
-                                         "TEXCOORD_0 and TEXCOORD_1; it is ignored"));
+    assert_non_null(strstr(ears.messages[0], "found TEXCOORD_2, but other maps of the material use "
+                                             "TEXCOORD_0 and TEXCOORD_1; it is ignored"));
     mesh_close(&read);
 }
 
@@ -187,11 +187,11 @@ static void maps_of_layers_have_their_channels(void **state) {
         quad_write("layered.glb", channels[i].text, 1);
         scene *opened = scene_of("layered.glb", false);
         const scene_view view = scene_get_view(opened);
-        const uint32_t of = view.mesh.triangle_materials[0];
+        const uint32_t material = view.mesh.triangle_materials[0];
         if (how == '-') assert_int_equal(view.texture_count, others);
         if (how != '-') {
-            const char *record = channels[i].of_record ? (const char *)&view.materials[of]
-                                                       : (const char *)&view.layers[of];
+            const char *record = channels[i].of_record ? (const char *)&view.materials[material]
+                                                       : (const char *)&view.layers[material];
             uint32_t map;
             memcpy(&map, record + channels[i].at, sizeof map);
             assert_true(map < view.texture_count);
@@ -226,8 +226,8 @@ static void orthographic_cameras(void **state) {
     for (int32_t y = 0; y < 8; ++y)
         for (int32_t x = 0; x < 12; ++x) {
             const ray cast = camera_ray(&view, 12, 8, x, y, middle);
-            EXPECT_WAY(cast.direction, 0, 0, -1);
-            EXPECT_WAY(cast.origin, 0.5f * ((float)x - 5.5f), 0.5f * (3.5f - (float)y), 9);
+            EXPECT_DIRECTION(cast.direction, 0, 0, -1);
+            EXPECT_DIRECTION(cast.origin, 0.5f * ((float)x - 5.5f), 0.5f * (3.5f - (float)y), 9);
         }
     scene_close(opened);
 }
@@ -238,17 +238,17 @@ static void blenders_anisotropy_is_its_own(void **state) {
     static unsigned char whole[GLTF_TEXT];
     static const char said[] = "\"generator\":\"Khronos glTF Blender I/O v5.0\",";
     box_put(&made);
-    gltf_text_make(gltf_text_room, &made,
+    gltf_text_make(gltf_text_buffer, &made,
                    ONE_NODE "\"materials\":[{\"pbrMetallicRoughness\":{\"roughnessFactor\":0.4},"
                             "\"extensions\":{\"KHR_materials_anisotropy\":{\"anisotropyStrength\":"
                             "0.8}}}]," PRIMITIVE("\"attributes\":{\"POSITION\":0},\"indices\":3,"
                                                  "\"material\":0"),
                    "");
-    char *version = strstr(gltf_text_room, "\"version\":\"2.0\"");
+    char *version = strstr(gltf_text_buffer, "\"version\":\"2.0\"");
     memmove(version + strlen(said), version, strlen(version) + 1);
     memcpy(version, said, strlen(said));
     file_put("blender.glb", (const char *)whole,
-             glb_make(whole, gltf_text_room, made.bin, made.bytes));
+             glb_make(whole, gltf_text_buffer, made.bin, made.bytes));
     mesh read = load("blender.glb");
     assert_true(fabsf(read.materials[0].layers.anisotropy - 0.8f) < 1e-6f);
     assert_true(fabsf(read.materials[0].record.roughness - 0.4f) < 1e-6f);
@@ -266,7 +266,7 @@ static void extensions_that_are_not_read_are_said(void **state) {
     mesh read;
     assert_int_equal(gltf_load(&read, file_in("film.glb"), &options, NULL), KD_OK);
     assert_int_equal(ears.count, 1);
-    assert_non_null(strstr(ears.what[0],
+    assert_non_null(strstr(ears.messages[0],
                            "materials[0]: found the extension KHR_materials_iridescence, which is "
                            "not supported and is ignored"));
     mesh_close(&read);

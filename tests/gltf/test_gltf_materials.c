@@ -94,7 +94,7 @@ static void layers_become_numbers(void **state) {
     NEAR(made->layers.sheen_roughness, 0.6);
     NEAR(made->layers.transmission, 0.9);
     assert_int_equal(made->record.flags & MATERIAL_THIN, 0); /* it has a volume */
-    assert_false(made->perhaps_glass);
+    assert_false(made->may_be_glass);
     assert_int_equal(read.medium_count, 1);
     assert_int_equal(made->record.medium, 0);
     NEAR(read.media[0].absorption.x, -log(0.25) / 2);
@@ -113,7 +113,7 @@ static void layers_become_numbers(void **state) {
            "");
     read = load("thin.glb");
     assert_int_equal(read.materials[0].record.flags & MATERIAL_THIN, MATERIAL_THIN);
-    assert_true(read.materials[0].perhaps_glass);
+    assert_true(read.materials[0].may_be_glass);
     mesh_close(&read);
     scene *made_of = NULL;
     kd_render_options options;
@@ -183,8 +183,8 @@ static void unlit_shows_its_base_colour(void **state) {
 #define TEXTURED "\"pbrMetallicRoughness\":{\"baseColorTexture\":{\"index\":0%s}%s}"
 
 /* Returns the texture of the box's material at (u, v) as glTF defines them, v down. */
-static vec3 base_at(const scene *of, float u, float v) {
-    const scene_view view = scene_get_view(of);
+static vec3 base_at(const scene *scene, float u, float v) {
+    const scene_view view = scene_get_view(scene);
     const material *made = &view.materials[view.mesh.triangle_materials[0]];
     assert_int_not_equal(made->diffuse_map, KD_NONE);
     return texture_sample(view.textures + made->diffuse_map, vec2_make(u, 1 - v));

@@ -16,12 +16,12 @@ static void refused(const char *name, const char *said) {
 }
 
 /* Returns six times the volume: 6 for a box of side 1 whose faces point outward. */
-static double volume6(const mesh *of) {
+static double volume6(const mesh *mesh) {
     double sum = 0;
-    for (uint32_t t = 0; t < of->triangle_count; ++t) {
-        const uint32_t *i = &of->triangles[3 * (size_t)t];
-        sum += (double)vec3_dot(of->positions[i[0]],
-                                vec3_cross(of->positions[i[1]], of->positions[i[2]]));
+    for (uint32_t t = 0; t < mesh->triangle_count; ++t) {
+        const uint32_t *i = &mesh->triangles[3 * (size_t)t];
+        sum += (double)vec3_dot(mesh->positions[i[0]],
+                                vec3_cross(mesh->positions[i[1]], mesh->positions[i[2]]));
     }
     return sum;
 }

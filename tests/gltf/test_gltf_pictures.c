@@ -14,28 +14,28 @@ typedef struct ball_arrays {
     uint16_t indices[RINGS * AROUND * 6];
 } ball_arrays;
 
-static void ball_fill(ball_arrays *to) {
+static void ball_fill(ball_arrays *arrays) {
     int corner = 0;
     for (int i = 0; i <= RINGS; ++i)
         for (int j = 0; j <= AROUND; ++j) {
             const int at = i * (AROUND + 1) + j;
             const double theta = pi * i / RINGS, phi = 2 * pi * (j % AROUND) / AROUND;
-            to->places[at][0] = (float)(sin(theta) * sin(phi));
-            to->places[at][1] = (float)cos(theta);
-            to->places[at][2] = (float)(sin(theta) * cos(phi));
-            to->texcoords[at][0] = 2 * (float)j / AROUND;
-            to->texcoords[at][1] = 2 * (float)i / RINGS;
+            arrays->places[at][0] = (float)(sin(theta) * sin(phi));
+            arrays->places[at][1] = (float)cos(theta);
+            arrays->places[at][2] = (float)(sin(theta) * cos(phi));
+            arrays->texcoords[at][0] = 2 * (float)j / AROUND;
+            arrays->texcoords[at][1] = 2 * (float)i / RINGS;
         }
     for (int i = 0; i < RINGS; ++i)
         for (int j = 0; j < AROUND; ++j) {
             const int a = i * (AROUND + 1) + j, b = a + AROUND + 1;
             const int two[6] = {a, b, b + 1, a, b + 1, a + 1};
-            for (int k = 0; k < 6; ++k) to->indices[corner++] = (uint16_t)two[k];
+            for (int k = 0; k < 6; ++k) arrays->indices[corner++] = (uint16_t)two[k];
         }
 }
 
 /* Quads behind the sphere, alternating between two materials, dark and bright. */
-static void stripes_put(gltf_maker *to) {
+static void stripes_put(gltf_maker *maker) {
     float places[STRIPES * 6][3];
     for (int i = 0; i < STRIPES; ++i) {
         static const float x[6] = {0, 1, 1, 0, 1, 0}, y[6] = {-3, -3, 3, -3, 3, 3};
@@ -46,7 +46,7 @@ static void stripes_put(gltf_maker *to) {
             places[6 * i + k][2] = -2;
         }
     }
-    gltf_put(to, places, GLTF_FLOAT, 3, STRIPES * 6, "");
+    gltf_put(maker, places, GLTF_FLOAT, 3, STRIPES * 6, "");
 }
 
 #define SCENE                                                                                      \
@@ -146,9 +146,9 @@ static void each_extension_is_seen(void **state) {
         picture_of(text, rows[i].lamp, without);
         snprintf(text, sizeof text, "%s,\"extensions\":{%s}", rows[i].plain, rows[i].with);
         picture_of(text, rows[i].lamp, with);
-        const double apart = difference(without, with);
-        print_message("%-18s %.3f\n", rows[i].name, apart);
-        if (!(apart > 0.02)) fail_msg("%s changes the picture by %g", rows[i].name, apart);
+        const double change = difference(without, with);
+        print_message("%-18s %.3f\n", rows[i].name, change);
+        if (!(change > 0.02)) fail_msg("%s changes the picture by %g", rows[i].name, change);
     }
 }
 

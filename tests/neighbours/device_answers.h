@@ -19,9 +19,10 @@ typedef struct device_answers {
     float *dist2;
 } device_answers;
 
-/* `count` queries, or a self-query of the tree if `own` is given; free the result with
+/* `count` queries, or a self-query of the tree if `self_query` is given; free the result with
    answers_free. */
-static inline device_answers answers_of(point_query_cuda *q, const point_own *own, uint64_t count) {
+static inline device_answers answers_of(point_query_cuda *q, const point_self_query *self_query,
+                                        uint64_t count) {
     const uint64_t rows = count * q->k * sizeof(uint32_t);
     device_answers a = {(uint32_t *)malloc(rows), (uint32_t *)malloc(count * sizeof(uint32_t)),
                         (float *)malloc(rows)};
@@ -29,11 +30,12 @@ static inline device_answers answers_of(point_query_cuda *q, const point_own *ow
     q->ids = (uint32_t *)to_device(NULL, rows);
     q->dist2 = to_device(NULL, rows);
     q->counts = (uint32_t *)to_device(NULL, count * sizeof(uint32_t));
-    assert_int_equal(own ? point_own_cuda_scratch_bytes(&q->scratch_bytes, q, own)
-                         : point_query_cuda_scratch_bytes(&q->scratch_bytes, q),
+    assert_int_equal(self_query ? point_self_cuda_scratch_bytes(&q->scratch_bytes, q, self_query)
+                                : point_query_cuda_scratch_bytes(&q->scratch_bytes, q),
                      KD_OK);
     q->scratch = to_device(NULL, q->scratch_bytes);
-    assert_int_equal(own ? point_own_cuda_nearest(q, own) : point_query_cuda_nearest(q), KD_OK);
+    assert_int_equal(
+        self_query ? point_self_cuda_nearest(q, self_query) : point_query_cuda_nearest(q), KD_OK);
     assert_int_equal(device_memory_download(a.ids, q->ids, rows), KD_OK);
     assert_int_equal(device_memory_download(a.dist2, q->dist2, rows), KD_OK);
     assert_int_equal(device_memory_download(a.counts, q->counts, count * sizeof(uint32_t)), KD_OK);

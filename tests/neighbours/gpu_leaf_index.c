@@ -26,13 +26,13 @@ static void *to_device(const void *host, uint64_t bytes) {
 }
 
 static void *from_device(const void *there, uint64_t bytes) {
-    void *room = malloc(bytes + 1);
-    assert_non_null(room);
-    assert_int_equal(device_memory_download(room, there, bytes), KD_OK);
-    return room;
+    void *buffer = malloc(bytes + 1);
+    assert_non_null(buffer);
+    assert_int_equal(device_memory_download(buffer, there, bytes), KD_OK);
+    return buffer;
 }
 
-static void copy_open(index_copy *of, case_points set, uint32_t count, pointtree_split split) {
+static void copy_open(index_copy *copy, case_points set, uint32_t count, pointtree_split split) {
     vec3 *points = (vec3 *)malloc(count * sizeof *points);
     assert_non_null(points);
     for (uint32_t i = 0; i < count; ++i) points[i] = case_point(set, i, count);
@@ -50,16 +50,16 @@ static void copy_open(index_copy *of, case_points set, uint32_t count, pointtree
     size_t bytes = 0;
     assert_int_equal(point_index_cuda_bytes(&bytes, &a), KD_OK);
     memory = to_device(NULL, bytes);
-    assert_int_equal(point_index_cuda_open(&of->index, &a, memory, bytes), KD_OK);
+    assert_int_equal(point_index_cuda_open(&copy->index, &a, memory, bytes), KD_OK);
     assert_int_equal(device_wait(), KD_OK);
-    const point_index_cuda *index = &of->index;
+    const point_index_cuda *index = &copy->index;
     const uint64_t boxes = index->box_begin[index->box_levels] + 1;
-    of->points = (float *)from_device(index->points, count * 4ull * sizeof(float));
-    of->boxes = (float *)from_device(index->boxes, boxes * 8 * sizeof(float));
-    of->pairs = (float *)from_device(index->pairs, index->pair_count * 16ull * sizeof(float));
-    of->nodes = (float *)from_device(index->tree.coordinates, count * 3ull * sizeof(float));
-    of->ids = (uint32_t *)from_device(a.ids, count * sizeof *a.ids);
-    of->input = points;
+    copy->points = (float *)from_device(index->points, count * 4ull * sizeof(float));
+    copy->boxes = (float *)from_device(index->boxes, boxes * 8 * sizeof(float));
+    copy->pairs = (float *)from_device(index->pairs, index->pair_count * 16ull * sizeof(float));
+    copy->nodes = (float *)from_device(index->tree.coordinates, count * 3ull * sizeof(float));
+    copy->ids = (uint32_t *)from_device(a.ids, count * sizeof *a.ids);
+    copy->input = points;
     device_memory_free(input);
     device_memory_free(a.ids);
     device_memory_free(a.axes);
@@ -67,13 +67,13 @@ static void copy_open(index_copy *of, case_points set, uint32_t count, pointtree
     device_memory_free(memory);
 }
 
-static void copy_close(index_copy *of) {
-    free(of->points);
-    free(of->boxes);
-    free(of->pairs);
-    free(of->nodes);
-    free(of->ids);
-    free(of->input);
+static void copy_close(index_copy *copy) {
+    free(copy->points);
+    free(copy->boxes);
+    free(copy->pairs);
+    free(copy->nodes);
+    free(copy->ids);
+    free(copy->input);
 }
 
 static corners nothing(void) {
@@ -95,12 +95,12 @@ static void expect_corners(const float *found, const corners *right) {
     }
 }
 
-static corners of_points(const index_copy *of, uint32_t begin, uint32_t end) {
+static corners of_points(const index_copy *copy, uint32_t begin, uint32_t end) {
     corners box = nothing();
     for (uint32_t i = begin; i < end; ++i) {
         corners point;
-        memcpy(point.lo, of->points + 4ull * i, sizeof point.lo);
-        memcpy(point.hi, of->points + 4ull * i, sizeof point.hi);
+        memcpy(point.lo, copy->points + 4ull * i, sizeof point.lo);
+        memcpy(point.hi, copy->points + 4ull * i, sizeof point.hi);
         box = around(box, &point);
     }
     return box;
@@ -113,59 +113,60 @@ static uint32_t bits_of(float x) {
 }
 
 /* Leaves and their halves; each point once. */
-static void check_leaves(const index_copy *of) {
-    const point_index_cuda *index = &of->index;
+static void check_leaves(const index_copy *copy) {
+    const point_index_cuda *index = &copy->index;
     const uint32_t count = index->tree.count;
     char *seen = (char *)calloc(count + 1, 1);
     assert_non_null(seen);
     for (uint32_t leaf = 0; leaf < index->box_count[0]; ++leaf) {
-        const float *box = of->boxes + 8ull * leaf;
-        const float *pair = of->pairs + 16ull * (index->pair_count / 2 + leaf);
+        const float *box = copy->boxes + 8ull * leaf;
+        const float *pair = copy->pairs + 16ull * (index->pair_count / 2 + leaf);
         const uint32_t begin = bits_of(box[6]), end = bits_of(box[7]);
         assert_true(begin <= end && end <= count && end - begin <= 64);
         assert_true(bits_of(pair[12]) == begin && bits_of(pair[13]) == end);
         const uint32_t half = begin + (end - begin > 32 ? 32 : 16),
                        middle = half < end ? half : end;
-        const corners whole = of_points(of, begin, end), first = of_points(of, begin, middle);
-        const corners second = of_points(of, middle, end);
+        const corners whole = of_points(copy, begin, end), first = of_points(copy, begin, middle);
+        const corners second = of_points(copy, middle, end);
         expect_corners(box, &whole);
         expect_corners(pair, &first);
         expect_corners(pair + 6, &second);
         for (uint32_t i = begin; i < end; ++i) {
-            const uint32_t id = bits_of(of->points[4ull * i + 3]);
+            const uint32_t id = bits_of(copy->points[4ull * i + 3]);
             assert_true(id < count && !seen[id]);
             seen[id] = 1;
-            assert_memory_equal(of->points + 4ull * i, &of->input[id], 3 * sizeof(float));
+            assert_memory_equal(copy->points + 4ull * i, &copy->input[id], 3 * sizeof(float));
         }
     }
     for (uint32_t i = 0; i < count; ++i) {
         assert_true(seen[i]);
-        assert_memory_equal(of->nodes + 3ull * i, &of->input[of->ids[i]], 3 * sizeof(float));
+        assert_memory_equal(copy->nodes + 3ull * i, &copy->input[copy->ids[i]], 3 * sizeof(float));
     }
     free(seen);
 }
 
 /* Boxes above leaves, each over 32 of the level below; pairs above leaves, over both children. */
-static void check_upper(const index_copy *of) {
-    const point_index_cuda *index = &of->index;
+static void check_upper(const index_copy *copy) {
+    const point_index_cuda *index = &copy->index;
     for (uint32_t level = 1; level <= index->box_levels; ++level)
         for (uint32_t box = 0; box < index->box_count[level]; ++box) {
             corners right = nothing();
             for (uint32_t i = 32 * box; i < 32 * box + 32 && i < index->box_count[level - 1]; ++i) {
                 corners child;
-                memcpy(&child, of->boxes + 8ull * (index->box_begin[level - 1] + i), sizeof child);
+                memcpy(&child, copy->boxes + 8ull * (index->box_begin[level - 1] + i),
+                       sizeof child);
                 right = around(right, &child);
             }
-            expect_corners(of->boxes + 8ull * (index->box_begin[level] + box), &right);
+            expect_corners(copy->boxes + 8ull * (index->box_begin[level] + box), &right);
         }
     for (uint32_t node = 0; node < index->pair_count / 2; ++node)
         for (uint32_t side = 0; side < 2; ++side) {
-            const float *child = of->pairs + 16ull * (2 * node + 1 + side);
+            const float *child = copy->pairs + 16ull * (2 * node + 1 + side);
             corners one, other;
             memcpy(&one, child, sizeof one);
             memcpy(&other, child + 6, sizeof other);
             const corners right = around(one, &other);
-            expect_corners(of->pairs + 16ull * node + 6 * side, &right);
+            expect_corners(copy->pairs + 16ull * node + 6 * side, &right);
         }
 }
 
@@ -178,11 +179,11 @@ static void boxes_are_tight(void **state) {
     for (int set = 0; set < CASE_POINT_SETS; ++set)
         for (int i = 0; i < (int)(sizeof counts / sizeof *counts); ++i) {
             if (gpu_leaves_out((uint32_t)(set + i), 7) && set != CASE_UNIFORM) continue;
-            index_copy of;
-            copy_open(&of, (case_points)set, counts[i], (pointtree_split)(i % 2));
-            check_leaves(&of);
-            check_upper(&of);
-            copy_close(&of);
+            index_copy copy;
+            copy_open(&copy, (case_points)set, counts[i], (pointtree_split)(i % 2));
+            check_leaves(&copy);
+            check_upper(&copy);
+            copy_close(&copy);
         }
 }
 

@@ -53,27 +53,28 @@ static void apart_close(apart_state *s) {
 }
 
 /* All points are queries: as those of a caller, or as a self-query. */
-static device_answers ask(apart_state *s, point_query_method method, const point_own *own,
-                          uint32_t patience) {
+static device_answers ask(apart_state *s, point_query_method method,
+                          const point_self_query *self_query, uint32_t patience) {
     s->query.method = method;
     s->query.patience = patience;
     s->query.parted = patience ? s->parted : NULL;
-    return answers_of(&s->query, own, s->built.points.count);
+    return answers_of(&s->query, self_query, s->built.points.count);
 }
 
 /* Compares one method with some patience with the reference traversal. Returns how many queries
    left their packet. */
 static uint32_t check(apart_state *s, const char *name, point_query_method method,
-                      const point_own *own, uint32_t k, uint32_t patience) {
+                      const point_self_query *self_query, uint32_t k, uint32_t patience) {
     s->query.k = k;
-    device_answers right = ask(s, POINT_QUERY_WALK, own, 0), got = ask(s, method, own, patience);
+    device_answers right = ask(s, POINT_QUERY_WALK, self_query, 0),
+                   got = ask(s, method, self_query, patience);
     const uint64_t count = s->built.points.count;
     for (uint64_t i = 0; i < count * k; ++i)
         if (got.ids[i] != right.ids[i] || got.dist2[i] != right.dist2[i] ||
             got.counts[i / k] != right.counts[i / k])
             fail_msg("%s, %u points, method %d, %s, k %u, patience %u, query %u, answer %u: id %u "
                      "at %g, expected %u at %g",
-                     name, (unsigned)count, (int)method, own ? "own" : "asked", k, patience,
+                     name, (unsigned)count, (int)method, self_query ? "own" : "asked", k, patience,
                      (unsigned)(i / k), (unsigned)(i % k), got.ids[i], (double)got.dist2[i],
                      right.ids[i], (double)right.dist2[i]);
     uint32_t parted = 0;
@@ -88,10 +89,10 @@ static uint32_t check(apart_state *s, const char *name, point_query_method metho
 static const struct {
     point_query_method method;
     uint32_t k;
-} ways[] = {{POINT_QUERY_PACKETS, 8},  {POINT_QUERY_PACKETS, 1}, {POINT_QUERY_GROUPS, 20},
-            {POINT_QUERY_PACKETS, 16}, {POINT_QUERY_GROUPS, 50}, {POINT_QUERY_GROUPS, 100},
-            {POINT_QUERY_PACKETS, 3},  {POINT_QUERY_GROUPS, 3}};
-enum { WAYS = sizeof ways / sizeof *ways };
+} strategies[] = {{POINT_QUERY_PACKETS, 8},  {POINT_QUERY_PACKETS, 1}, {POINT_QUERY_GROUPS, 20},
+                  {POINT_QUERY_PACKETS, 16}, {POINT_QUERY_GROUPS, 50}, {POINT_QUERY_GROUPS, 100},
+                  {POINT_QUERY_PACKETS, 3},  {POINT_QUERY_GROUPS, 3}};
+enum { STRATEGIES = sizeof strategies / sizeof *strategies };
 
 /* A patience that all queries exceed, one that few exceed, and the best one. */
 static void rows_stay(void **state) {
@@ -104,15 +105,16 @@ static void rows_stay(void **state) {
                 continue;
             apart_state s;
             apart_open(&s, (case_points)set, counts[c], (pointtree_split)(c % 2));
-            for (int way = 0; way < WAYS; ++way)
+            for (int strategy = 0; strategy < STRATEGIES; ++strategy)
                 for (int own = 0; own < 3;
                      ++own, ++number) { /* as queries, as self-query, as self-query without the
                                            point itself */
                     if (gpu_leaves_out(number, 3)) continue;
-                    const point_own of = {.skips = own == 2};
+                    const point_self_query self_query = {.skips = own == 2};
                     s.query.max_radius = number % 4 ? (double)INFINITY : 0.05;
-                    parted += check(&s, case_points_name((case_points)set), ways[way].method,
-                                    own ? &of : NULL, ways[way].k, patience[number % 3]);
+                    parted += check(&s, case_points_name((case_points)set),
+                                    strategies[strategy].method, own ? &self_query : NULL,
+                                    strategies[strategy].k, patience[number % 3]);
                 }
             apart_close(&s);
         }
@@ -126,10 +128,10 @@ static void queries_around_a_spot_part(void **state) {
     const uint32_t count = gpu_size(100000, 6000), patience = gpu_size(0, 8);
     apart_state s;
     apart_open(&s, CASE_CLUSTERED, count, POINTTREE_WIDEST);
-    for (int way = 0; way < 3; ++way) {
-        const point_own of = {.skips = true};
-        const uint32_t parted =
-            check(&s, "clustered", ways[way].method, &of, ways[way].k, patience ? patience : 32);
+    for (int strategy = 0; strategy < 3; ++strategy) {
+        const point_self_query self_query = {.skips = true};
+        const uint32_t parted = check(&s, "clustered", strategies[strategy].method, &self_query,
+                                      strategies[strategy].k, patience ? patience : 32);
         assert_true(parted > 0 && parted < count / 2);
     }
     apart_close(&s);
@@ -142,11 +144,11 @@ static void equal_points_stay_together(void **state) {
     const uint32_t count = gpu_size(8000, 2500);
     apart_state s;
     apart_open(&s, CASE_ALL_EQUAL, count, POINTTREE_WIDEST);
-    for (int way = 0; way < WAYS; ++way) {
-        const point_own of = {.skips = true};
-        if (gpu_leaves_out((uint32_t)way, 3)) continue;
-        assert_true(check(&s, "equal", ways[way].method, &of, ways[way].k, 1) <=
-                    s.index.chunk_count);
+    for (int strategy = 0; strategy < STRATEGIES; ++strategy) {
+        const point_self_query self_query = {.skips = true};
+        if (gpu_leaves_out((uint32_t)strategy, 3)) continue;
+        assert_true(check(&s, "equal", strategies[strategy].method, &self_query,
+                          strategies[strategy].k, 1) <= s.index.chunk_count);
     }
     apart_close(&s);
 }

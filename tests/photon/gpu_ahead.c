@@ -1,7 +1,7 @@
 /* Overlapped tasks on one device: running, failing, cancelling; and pictures by `sppm` and `ppm`,
    which make the next pass's maps while they render this one, equal those without overlap, bit for
    bit, also if a rendering is interrupted and resumed. */
-#include "core/device/beside.h"
+#include "core/device/async.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
 
@@ -20,46 +20,46 @@ typedef struct errand {
     bool has_stream;
 } errand;
 
-static kd_status run_errand(void *context, job *watched) {
-    errand *of = (errand *)context;
+static kd_status run_errand(void *context, job_control *job) {
+    errand *task = (errand *)context;
     static uint8_t ones[BYTES];
     memset(ones, 1, sizeof ones);
-    of->has_stream = device_thread_stream() != NULL;
-    atomic_store(&of->has_begun, true);
-    KD_TRY(device_copy(of->memory, ones, sizeof ones, device_thread_stream()));
-    while (atomic_load(&of->waits) && !job_cancelled(watched)) continue;
-    if (of->ends_with != KD_OK) KD_FAIL(of->ends_with, "an errand of %d bytes failed", BYTES);
-    return job_cancelled(watched) ? KD_INTERRUPTED : KD_OK;
+    task->has_stream = device_thread_stream() != NULL;
+    atomic_store(&task->has_begun, true);
+    KD_TRY(device_copy(task->memory, ones, sizeof ones, device_thread_stream()));
+    while (atomic_load(&task->waits) && !job_cancelled(job)) continue;
+    if (task->ends_with != KD_OK) KD_FAIL(task->ends_with, "an errand of %d bytes failed", BYTES);
+    return job_cancelled(job) ? KD_INTERRUPTED : KD_OK;
 }
 
 static void test_errands(void **state) {
     (void)state;
     static uint8_t found[BYTES];
-    errand of = {.memory = NULL};
-    beside_task *task = NULL;
-    assert_int_equal(device_memory_reserve(&of.memory, BYTES), KD_OK);
-    assert_int_equal(beside_begin(&task, run_errand, &of), KD_OK);
-    assert_int_equal(beside_end(task, NULL), KD_OK);
-    assert_true(of.has_stream && device_thread_stream() == NULL);
-    assert_int_equal(device_memory_download(found, of.memory, BYTES), KD_OK);
+    errand request = {.memory = NULL};
+    async_task *task = NULL;
+    assert_int_equal(device_memory_reserve(&request.memory, BYTES), KD_OK);
+    assert_int_equal(async_begin(&task, run_errand, &request), KD_OK);
+    assert_int_equal(async_end(task, NULL), KD_OK);
+    assert_true(request.has_stream && device_thread_stream() == NULL);
+    assert_int_equal(device_memory_download(found, request.memory, BYTES), KD_OK);
     for (int i = 0; i < BYTES; ++i) assert_int_equal(found[i], 1);
-    of.ends_with = KD_ERROR_INPUT;
-    assert_int_equal(beside_begin(&task, run_errand, &of), KD_OK);
-    assert_int_equal(beside_end(task, NULL), KD_ERROR_INPUT);
+    request.ends_with = KD_ERROR_INPUT;
+    assert_int_equal(async_begin(&task, run_errand, &request), KD_OK);
+    assert_int_equal(async_end(task, NULL), KD_ERROR_INPUT);
     assert_string_equal(kd_last_error(), "an errand of 1048576 bytes failed");
-    of.ends_with = KD_OK;
-    atomic_store(&of.waits, true);
-    job cancelled;
+    request.ends_with = KD_OK;
+    atomic_store(&request.waits, true);
+    job_control cancelled;
     job_init(&cancelled);
     atomic_store(&cancelled.cancelled, true);
-    assert_int_equal(beside_begin(&task, run_errand, &of), KD_OK);
-    assert_int_equal(beside_end(task, &cancelled), KD_INTERRUPTED);
-    assert_int_equal(beside_begin(&task, run_errand, &of), KD_OK);
-    beside_drop(task);
+    assert_int_equal(async_begin(&task, run_errand, &request), KD_OK);
+    assert_int_equal(async_end(task, &cancelled), KD_INTERRUPTED);
+    assert_int_equal(async_begin(&task, run_errand, &request), KD_OK);
+    async_drop(task);
     assert_string_equal(kd_last_error(), "");
-    assert_int_equal(beside_end(NULL, NULL), KD_OK);
-    beside_drop(NULL);
-    device_memory_free(of.memory);
+    assert_int_equal(async_end(NULL, NULL), KD_OK);
+    async_drop(NULL);
+    device_memory_free(request.memory);
 }
 
 /* A ball of glass in a room, which needs both photon maps. */
@@ -81,25 +81,25 @@ static int room_make(void **state) {
 
 typedef struct patience {
     int left; /* stages "render" still to begin before the interruption */
-    job *watched;
+    job_control *job;
 } patience;
 
 static void lose_patience(void *context, const char *stage, int64_t done, int64_t total) {
-    patience *of = (patience *)context;
+    patience *limits = (patience *)context;
     (void)total;
-    if (stage && strcmp(stage, "render") == 0 && done == 0 && --of->left == 0)
-        atomic_store(&of->watched->cancelled, true);
+    if (stage && strcmp(stage, "render") == 0 && done == 0 && --limits->left == 0)
+        atomic_store(&limits->job->cancelled, true);
 }
 
 /* Renders `passes` passes, then interrupts; 0: does not interrupt. */
 static finished run(const char *path, const kd_render_options *options, const char *kept,
                     bool resume, int passes) {
-    job watched;
-    job_init(&watched);
-    patience of = {passes, &watched};
-    if (passes) watched.report = lose_patience, watched.context = &of;
+    job_control job;
+    job_init(&job);
+    patience limits = {passes, &job};
+    if (passes) job.report = lose_patience, job.context = &limits;
     const render_keeping keeping = {.state = kept, .resume = resume};
-    return run_kept(path, options, "cuda:0", &keeping, &watched);
+    return run_kept(path, options, "cuda:0", &keeping, &job);
 }
 
 static kd_render_options options_for(const char *method) {

@@ -57,17 +57,17 @@ static kd_render_options options_for(const char *method) {
 }
 
 /* The pictures of both devices are equal, and the beams contribute to them. */
-static void expect_same_haze(const kd_render_options *options) {
+static void expect_same_volume(const kd_render_options *options) {
     const char *path = file_in("hazy.json");
     const finished here = run_kept(path, options, "cpu", NULL, NULL);
-    const finished there = run_kept(path, options, "cuda:0", NULL, NULL);
+    const finished result = run_kept(path, options, "cuda:0", NULL, NULL);
     kd_render_options points = *options;
     memset(points.media, 0, sizeof points.media);
     strcpy(points.media, "points");
-    expect_equal(path, options, &here, &there);
-    assert_true(there.frame.strayed_stored >= options->media_photons);
+    expect_equal(path, options, &here, &result);
+    assert_true(result.frame.volume_stored >= options->media_photons);
     if (options->passes == 2) /* otherwise both might lack them */
-        assert_true(run_kept(path, &points, "cpu", NULL, NULL).image != there.image);
+        assert_true(run_kept(path, &points, "cpu", NULL, NULL).image != result.image);
 }
 
 static void test_photon(void **state) {
@@ -79,7 +79,7 @@ static void test_photon(void **state) {
         kd_render_options options = options_for("photon");
         strcpy(options.kernel, kernels[i]);
         options.gather = gathers[i];
-        expect_same_haze(&options);
+        expect_same_volume(&options);
     }
 }
 
@@ -96,8 +96,8 @@ static void test_radii(void **state) {
         if (gpu_is_emulated() && test_leaves_out(1, 2)) options.radius = float_max(radii[i], 0.2f);
         options.media_photons = gpu_is_emulated() ? beams[i] / 40 + 1 : beams[i];
         const finished here = run_kept(file_in("hazy.json"), &options, "cpu", NULL, NULL);
-        const finished there = run_kept(file_in("hazy.json"), &options, "cuda:0", NULL, NULL);
-        expect_equal("hazy", &options, &here, &there);
+        const finished result = run_kept(file_in("hazy.json"), &options, "cuda:0", NULL, NULL);
+        expect_equal("hazy", &options, &here, &result);
     }
 }
 
@@ -110,7 +110,7 @@ static void test_gathered_in_batches(void **state) {
         options.batches = i == 1 ? 2 : 1;
         strcpy(options.lookup, i == 2 ? "walk" : "auto");
         options.precompute = i == 0;
-        expect_same_haze(&options);
+        expect_same_volume(&options);
     }
 }
 
@@ -122,7 +122,7 @@ static void test_progressive(void **state) {
         options.passes = 3;
         options.final_gather = i == 2;
         options.batches = i == 0 ? 2 : 1;
-        expect_same_haze(&options);
+        expect_same_volume(&options);
     }
 }
 

@@ -43,11 +43,11 @@ static void make_photons(stage *out, case_points set, uint32_t count) {
 
 /* The position of surface i of packet p: p = 0 close together, 1 far apart, 2 in two groups, others
    nearly at one point. */
-static vec3 looks_at(const stage *of, uint32_t p, uint32_t i) {
-    const uint32_t count = (uint32_t)of->lists[PHOTON_LIST_GLOBAL].count;
-    const photon *photons = of->lists[PHOTON_LIST_GLOBAL].photons;
+static vec3 camera_at(const stage *stage, uint32_t p, uint32_t i) {
+    const uint32_t count = (uint32_t)stage->lists[PHOTON_LIST_GLOBAL].count;
+    const photon *photons = stage->lists[PHOTON_LIST_GLOBAL].photons;
     const rng_block r = rng_draw(rng_key_make(9, p, i), 0, 0);
-    const vec3 off = vec3_scale(vec3_make(r.value[0], r.value[1], 0), 0.02f * of->size);
+    const vec3 off = vec3_scale(vec3_make(r.value[0], r.value[1], 0), 0.02f * stage->size);
     if (p == 1) return photons[place_of(i, count)].position;
     if (p == 2) return vec3_add(photons[place_of(i % 2, count)].position, off);
     return vec3_add(photons[place_of(p, count)].position, p == 0 ? off : vec3_scale(off, 0.1f));
@@ -59,22 +59,22 @@ static void make_requests(stage *out) {
         out->packets[p].first = made;
         out->packets[p].count = packet_sizes[p];
         for (uint32_t i = 0; i < packet_sizes[p]; ++i) {
-            eye_request *asked = &out->requests[made++];
-            memset(asked, 0, sizeof *asked);
-            asked->at.position = looks_at(out, p, i);
-            asked->at.geometric = asked->at.normal = vec3_make(0, 0, 1);
-            asked->at.front = true;
-            asked->at.kind = MATERIAL_DIFFUSE;
-            asked->at.diffuse = vec3_make(0.5f, 0.25f, 0.75f);
-            asked->wo = vec3_normalize(vec3_make(0.1f, 0.2f, 1));
+            eye_request *request = &out->requests[made++];
+            memset(request, 0, sizeof *request);
+            request->at.position = camera_at(out, p, i);
+            request->at.geometric = request->at.normal = vec3_make(0, 0, 1);
+            request->at.front = true;
+            request->at.kind = MATERIAL_DIFFUSE;
+            request->at.diffuse = vec3_make(0.5f, 0.25f, 0.75f);
+            request->wo = vec3_normalize(vec3_make(0.1f, 0.2f, 1));
         }
     }
     assert_int_equal(made, REQUESTS);
 }
 
-static void bring(device_buffer *to, const void *from, uint64_t bytes) {
-    assert_int_equal(device_buffer_reserve(to, bytes), KD_OK);
-    if (from) assert_int_equal(device_memory_upload(to->memory, from, bytes), KD_OK);
+static void bring(device_buffer *buffer, const void *from, uint64_t bytes) {
+    assert_int_equal(device_buffer_reserve(buffer, bytes), KD_OK);
+    if (from) assert_int_equal(device_memory_upload(buffer->memory, from, bytes), KD_OK);
 }
 
 /* An index in the tree's order, or along a curve. */
@@ -86,7 +86,7 @@ static stage *stage_open(case_points set, uint32_t count, bool ordered) {
     photon_options options = photon_options_default();
     options.radius = 1;
     assert_int_equal(photon_maps_cuda_take(&made->maps, made->lists), KD_OK);
-    assert_int_equal(photon_maps_cuda_plant(&made->maps, &options, ordered, NULL), KD_OK);
+    assert_int_equal(photon_maps_cuda_build_trees(&made->maps, &options, ordered, NULL), KD_OK);
     assert_true(made->maps.map[PHOTON_LIST_GLOBAL].along_curve != ordered);
     bring(&made->there_requests, made->requests, sizeof made->requests);
     bring(&made->there_packets, made->packets, sizeof made->packets);
@@ -114,61 +114,62 @@ static int by_dist2(const void *a, const void *b) {
 }
 
 /* The definition, over all photons. */
-static flux_sum brute_force(const stage *of, const eye_request *asked, uint32_t k, float radius,
-                            float *found_radius) {
-    const uint32_t count = (uint32_t)of->lists[PHOTON_LIST_GLOBAL].count;
+static flux_sum brute_force(const stage *stage, const eye_request *request, uint32_t k,
+                            float radius, float *found_radius) {
+    const uint32_t count = (uint32_t)stage->lists[PHOTON_LIST_GLOBAL].count;
     const float bound2 = pointtree_bound2(radius);
-    const estimate_point here = estimate_point_of(&asked->at);
-    neighbour *found = (neighbour *)malloc(count * sizeof *found);
-    assert_non_null(found);
+    const estimate_point here = estimate_point_of(&request->at);
+    neighbour *neighbours = (neighbour *)malloc(count * sizeof *neighbours);
+    assert_non_null(neighbours);
     uint32_t within = 0;
     for (uint32_t i = 0; i < count; ++i) {
         const float dist2 =
-            pointtree_dist2(here.position, of->lists[PHOTON_LIST_GLOBAL].photons[i].position);
+            pointtree_dist2(here.position, stage->lists[PHOTON_LIST_GLOBAL].photons[i].position);
         if (!(dist2 <= bound2)) continue;
-        found[within].dist2 = dist2;
-        found[within++].id = i;
+        neighbours[within].dist2 = dist2;
+        neighbours[within++].id = i;
     }
-    qsort(found, within, sizeof *found, by_dist2);
+    qsort(neighbours, within, sizeof *neighbours, by_dist2);
     *found_radius = radius;
-    if (k > 0 && within >= k) *found_radius = sqrtf(found[(within = k - 1)].dist2);
+    if (k > 0 && within >= k) *found_radius = sqrtf(neighbours[(within = k - 1)].dist2);
     const float per_radius2 = 1 / (*found_radius * *found_radius);
     flux_sum sum = flux_sum_none();
     for (uint32_t i = 0; i<within && * found_radius> 0; ++i) {
-        const photon *landed = &of->lists[PHOTON_LIST_GLOBAL].photons[found[i].id];
+        const photon *landed = &stage->lists[PHOTON_LIST_GLOBAL].photons[neighbours[i].id];
         if (!estimate_accepts(landed, &here)) continue;
-        const float s2 = k > 0 ? found[i].dist2 * per_radius2 : found[i].dist2 * (1 / bound2);
-        flux_sum_add(&sum, photon_kernel_at((photon_kernel)of->maps.kernel, s2),
-                     photon_scattered(&asked->at, asked->wo, landed),
-                     of->maps.map[PHOTON_LIST_GLOBAL].scale);
+        const float s2 =
+            k > 0 ? neighbours[i].dist2 * per_radius2 : neighbours[i].dist2 * (1 / bound2);
+        flux_sum_add(&sum, photon_kernel_at((photon_kernel)stage->maps.kernel, s2),
+                     photon_scattered(&request->at, request->wo, landed),
+                     stage->maps.map[PHOTON_LIST_GLOBAL].scale);
     }
-    free(found);
+    free(neighbours);
     return sum;
 }
 
-static void expect_estimates(const stage *of, const char *name, uint32_t k, float radius) {
+static void expect_estimates(const stage *stage, const char *name, uint32_t k, float radius) {
     flux_sum sums[REQUESTS];
     float radii[REQUESTS];
-    const photon_gather_cuda asked = {
-        .requests = (const eye_request *)of->there_requests.memory,
+    const photon_gather_cuda gather = {
+        .requests = (const eye_request *)stage->there_requests.memory,
         .count = REQUESTS,
-        .packets = (const eye_packet *)of->there_packets.memory,
+        .packets = (const eye_packet *)stage->there_packets.memory,
         .packet_count = PACKETS,
-        .alone = (uint32_t *)of->there_alone.memory,
-        .sums = (flux_sum *)of->there_sums.memory,
-        .radii = (float *)of->there_radii.memory,
+        .alone = (uint32_t *)stage->there_alone.memory,
+        .sums = (flux_sum *)stage->there_sums.memory,
+        .radii = (float *)stage->there_radii.memory,
     };
-    assert_int_equal(photon_maps_cuda_gather(&of->maps, 0, k, radius, &asked), KD_OK);
-    assert_int_equal(device_memory_download(sums, asked.sums, sizeof sums), KD_OK);
-    assert_int_equal(device_memory_download(radii, asked.radii, sizeof radii), KD_OK);
+    assert_int_equal(photon_maps_cuda_gather(&stage->maps, 0, k, radius, &gather), KD_OK);
+    assert_int_equal(device_memory_download(sums, gather.sums, sizeof sums), KD_OK);
+    assert_int_equal(device_memory_download(radii, gather.radii, sizeof radii), KD_OK);
     for (uint32_t i = 0; i < REQUESTS; ++i) {
         float right_radius;
-        const flux_sum right = brute_force(of, &of->requests[i], k, radius, &right_radius);
+        const flux_sum right = brute_force(stage, &stage->requests[i], k, radius, &right_radius);
         const bool nothing = !(right_radius > 0) && !(radii[i] > 0);
         if (!nothing && (radii[i] != right_radius || memcmp(&sums[i], &right, sizeof right) != 0))
             fail_msg("%s, %llu photons, k %u, radius %g, surface %u: radius %g and %lld, expected "
                      "%g and %lld",
-                     name, (unsigned long long)of->lists[PHOTON_LIST_GLOBAL].count, k,
+                     name, (unsigned long long)stage->lists[PHOTON_LIST_GLOBAL].count, k,
                      (double)radius, i, (double)radii[i], (long long)sums[i].x,
                      (double)right_radius, (long long)right.x);
     }
@@ -182,29 +183,29 @@ static void same_as_brute_force(void **state) {
         for (uint32_t c = 0; c < 2 * sizeof counts / sizeof *counts; ++c) {
             if (gpu_leaves_out((uint32_t)set + c, 8)) continue;
             const uint32_t count = gpu_size(counts[c / 2], counts[c / 2] % 1900);
-            stage *on = stage_open((case_points)set, count, c % 2);
+            stage *stage = stage_open((case_points)set, count, c % 2);
             const char *name = case_points_name((case_points)set);
-            const float radii[] = {INFINITY, 0.3f * on->size, 0.02f * on->size};
+            const float radii[] = {INFINITY, 0.3f * stage->size, 0.02f * stage->size};
             for (int r = 0; r < 3; ++r) {
                 if (!(radii[r] > 0) || !(pointtree_bound2(radii[r]) > 0)) continue;
                 for (uint32_t k = 0; k < sizeof several / sizeof *several; ++k)
-                    expect_estimates(on, name, several[k], radii[r]);
-                if (radii[r] < INFINITY) expect_estimates(on, name, 0, radii[r]);
+                    expect_estimates(stage, name, several[k], radii[r]);
+                if (radii[r] < INFINITY) expect_estimates(stage, name, 0, radii[r]);
             }
-            stage_close(on);
+            stage_close(stage);
         }
 }
 
 /* A dense cluster inside the ball of a packet: more photons than shared memory holds. */
 static void dense_spots(void **state) {
     (void)state;
-    stage *on = stage_open(CASE_CLUSTERED, gpu_size(100000, 4000), false);
+    stage *stage = stage_open(CASE_CLUSTERED, gpu_size(100000, 4000), false);
     for (uint32_t k = 5; k <= 70; k += 65) {
-        expect_estimates(on, "clustered", k, INFINITY);
-        expect_estimates(on, "clustered", k, 1);
+        expect_estimates(stage, "clustered", k, INFINITY);
+        expect_estimates(stage, "clustered", k, 1);
     }
-    expect_estimates(on, "clustered", 0, 0.05f);
-    stage_close(on);
+    expect_estimates(stage, "clustered", 0, 0.05f);
+    stage_close(stage);
 }
 
 int main(void) {

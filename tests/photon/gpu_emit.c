@@ -9,13 +9,13 @@
 static photon_options options_for(uint64_t photons) {
     photon_options options = photon_options_default();
     options.seed = 11;
-    options.photons = options.caustics = options.strayed = photons;
+    options.photons = options.caustics = options.volume_photons = photons;
     return options;
 }
 
-static void expect_list(const photon_list *right, const photon_list_cuda *found) {
+static void expect_list(const photon_list *right, const photon_list_cuda *photons) {
     photon_list list;
-    assert_int_equal(photon_list_cuda_download(&list, found), KD_OK);
+    assert_int_equal(photon_list_cuda_download(&list, photons), KD_OK);
     assert_true(list.count == right->count);
     assert_true(list.emitted == right->emitted);
     assert_true(list.rays == right->rays);
@@ -29,41 +29,41 @@ static void expect_list(const photon_list *right, const photon_list_cuda *found)
     photon_list_close(&list);
 }
 
-static void expect_map(const photon_map *right, const photon_map_cuda *found) {
-    assert_true(found->list.hash == right->hash);
-    assert_true(found->radius == right->radius && found->scale == right->scale);
+static void expect_map(const photon_map *right, const photon_map_cuda *map) {
+    assert_true(map->list.hash == right->hash);
+    assert_true(map->radius == right->radius && map->scale == right->scale);
     uint32_t *ids = (uint32_t *)malloc((right->count + 1) * sizeof *ids);
     assert_non_null(ids);
-    assert_int_equal(device_memory_download(ids, found->ids.memory, right->count * sizeof *ids),
+    assert_int_equal(device_memory_download(ids, map->ids.memory, right->count * sizeof *ids),
                      KD_OK);
     assert_memory_equal(ids, right->tree.ids, right->count * sizeof *ids);
     free(ids);
 }
 
 /* For kernels that traverse the tree. */
-static void expect_in_order(const photon_map *right, const photon_map_cuda *found) {
+static void expect_in_order(const photon_map *right, const photon_map_cuda *map) {
     photon *photons = (photon *)malloc((right->count + 1) * sizeof *photons);
     assert_non_null(photons);
     assert_int_equal(
-        device_memory_download(photons, found->ordered.memory, right->count * sizeof *photons),
+        device_memory_download(photons, map->ordered.memory, right->count * sizeof *photons),
         KD_OK);
     assert_memory_equal(photons, right->photons, right->count * sizeof *photons);
     vec3 *points = (vec3 *)photons; /* smaller */
     assert_int_equal(
-        device_memory_download(points, found->ordered_points.memory, right->count * sizeof *points),
+        device_memory_download(points, map->ordered_points.memory, right->count * sizeof *points),
         KD_OK);
     for (uint64_t i = 0; i < right->count; ++i)
         assert_memory_equal(&points[i], &right->photons[i].position, sizeof *points);
     free(photons);
 }
 
-static void expect_irradiance(const photon_map *right, const photon_map_cuda *found) {
+static void expect_irradiance(const photon_map *right, const photon_map_cuda *map) {
     vec3 *known = (vec3 *)malloc((right->count + 1) * sizeof *known);
     assert_non_null(known);
-    assert_true(found->known == (right->irradiance != NULL));
+    assert_true(map->known == (right->irradiance != NULL));
     if (right->irradiance) {
         assert_int_equal(
-            device_memory_download(known, found->irradiance.memory, right->count * sizeof *known),
+            device_memory_download(known, map->irradiance.memory, right->count * sizeof *known),
             KD_OK);
         assert_memory_equal(known, right->irradiance, right->count * sizeof *known);
     }
@@ -71,24 +71,24 @@ static void expect_irradiance(const photon_map *right, const photon_map_cuda *fo
 }
 
 /* Compares all parts of all maps; the device's reuse the memory of an earlier map. */
-static void check_maps(const photon_scene *scene, const device_scene *there,
+static void check_maps(const photon_scene *scene, const device_scene *device_scene,
                        const photon_options *options, photon_maps_cuda *made) {
     photon_order orders[PHOTON_LISTS];
     photon_list lists[PHOTON_LISTS];
     photon_maps maps;
     assert_int_equal(photon_orders_make(orders, &scene->view, options), KD_OK);
     assert_int_equal(photon_lists_open(lists, &scene->view, options, NULL), KD_OK);
-    assert_int_equal(photon_maps_cuda_emit(made, &there->scene.view, orders, NULL), KD_OK);
+    assert_int_equal(photon_maps_cuda_emit(made, &device_scene->scene.view, orders, NULL), KD_OK);
     for (int l = 0; l < PHOTON_LISTS; ++l) expect_list(&lists[l], &made->map[l].list);
-    assert_int_equal(photon_maps_plant(&maps, &scene->view, lists, options, NULL), KD_OK);
-    assert_int_equal(photon_maps_cuda_plant(made, options, true, NULL), KD_OK);
+    assert_int_equal(photon_maps_build_trees(&maps, &scene->view, lists, options, NULL), KD_OK);
+    assert_int_equal(photon_maps_cuda_build_trees(made, options, true, NULL), KD_OK);
     expect_map(&maps.global, &made->map[PHOTON_LIST_GLOBAL]);
     expect_map(&maps.caustic, &made->map[PHOTON_LIST_CAUSTIC]);
     expect_map(&maps.media, &made->map[PHOTON_LIST_MEDIA]);
     expect_in_order(&maps.media, &made->map[PHOTON_LIST_MEDIA]);
     assert_true(photon_maps_cuda_hash(made) == photon_maps_hash(&maps));
     assert_int_equal(photon_maps_precompute(&maps, NULL), KD_OK);
-    assert_int_equal(photon_maps_cuda_tile(made, &maps.tiles, &there->scene.view), KD_OK);
+    assert_int_equal(photon_maps_cuda_tile(made, &maps.tiles, &device_scene->scene.view), KD_OK);
     assert_int_equal(photon_maps_cuda_precompute(made, NULL), KD_OK);
     expect_irradiance(&maps.global, &made->map[PHOTON_LIST_GLOBAL]);
     photon_maps_close(&maps);
@@ -98,35 +98,35 @@ static void same_maps_for_any_batch(void **state) {
     (void)state;
     static const uint32_t batches[] = {0, 100, 777, 4096, 30000};
     photon_scene *scene = photon_scene_balls();
-    device_scene there;
+    device_scene device_scene;
     photon_maps_cuda made;
     memset(&made, 0, sizeof made);
-    device_scene_open(&there, scene);
+    device_scene_open(&device_scene, scene);
     const uint32_t photons = gpu_size(9000, 2000);
     for (int i = 0; i < 5; ++i) {
         if (gpu_leaves_out((uint32_t)i, 2)) continue;
         /* the pool of paths is refilled, or holds all of a batch */
         for (int l = 0; l < PHOTON_LISTS; ++l)
-            made.map[l].emitter.ways = i == 2 ? 90 : 500 * (uint32_t)i;
-        if (i == 4) device_scene_pack(&there);
+            made.map[l].emitter.path_capacity = i == 2 ? 90 : 500 * (uint32_t)i;
+        if (i == 4) device_scene_pack(&device_scene);
         photon_options options = options_for(i == 4 ? gpu_size(60000, 6000) : photons);
         options.batch_paths = batches[i];
         options.pass = (uint32_t)i;
-        check_maps(scene, &there, &options, &made);
+        check_maps(scene, &device_scene, &options, &made);
     }
     photon_options few = options_for(photons);
     few.max_depth = 3;
     few.gather = 7;
     few.kernel = PHOTON_KERNEL_EPANECHNIKOV;
-    check_maps(scene, &there, &few, &made);
+    check_maps(scene, &device_scene, &few, &made);
     few.estimator = PHOTON_ESTIMATOR_FIXED;
-    check_maps(scene, &there, &few, &made);
+    check_maps(scene, &device_scene, &few, &made);
     few.estimator = PHOTON_ESTIMATOR_ADAPTIVE;
     few.kernel = PHOTON_KERNEL_GAUSSIAN;
     few.gather = 40;
-    check_maps(scene, &there, &few, &made);
+    check_maps(scene, &device_scene, &few, &made);
     photon_maps_cuda_close(&made);
-    device_scene_close(&there);
+    device_scene_close(&device_scene);
     photon_scene_free(scene);
 }
 
@@ -134,30 +134,31 @@ static void same_maps_in_fog(void **state) {
     (void)state;
     static const uint32_t batches[] = {0, 333, 5000};
     photon_scene *scene = photon_scene_fog();
-    device_scene there;
+    device_scene device_scene;
     photon_maps_cuda made;
     memset(&made, 0, sizeof made);
-    device_scene_open(&there, scene);
+    device_scene_open(&device_scene, scene);
     for (int i = 0; i < 3; ++i) {
         photon_options options = options_for(gpu_size(9000, 1500));
-        for (int l = 0; l < PHOTON_LISTS; ++l) made.map[l].emitter.ways = 200 * (uint32_t)i;
-        if (i == 2) device_scene_pack(&there);
+        for (int l = 0; l < PHOTON_LISTS; ++l)
+            made.map[l].emitter.path_capacity = 200 * (uint32_t)i;
+        if (i == 2) device_scene_pack(&device_scene);
         options.batch_paths = batches[i];
         options.pass = (uint32_t)i;
-        options.strayed *= 2;
+        options.volume_photons *= 2;
         if (i == 1) options.estimator = PHOTON_ESTIMATOR_FIXED;
         if (i == 2) options.max_depth = 4;
-        check_maps(scene, &there, &options, &made);
+        check_maps(scene, &device_scene, &options, &made);
         assert_true(made.map[PHOTON_LIST_MEDIA].list.complete &&
-                    made.map[PHOTON_LIST_MEDIA].list.count >= options.strayed);
+                    made.map[PHOTON_LIST_MEDIA].list.count >= options.volume_photons);
         assert_true(made.map[PHOTON_LIST_MEDIA].radius > 0);
     }
     photon_options none = options_for(gpu_size(3000, 500));
-    none.strayed = 0;
-    check_maps(scene, &there, &none, &made);
+    none.volume_photons = 0;
+    check_maps(scene, &device_scene, &none, &made);
     assert_true(made.map[PHOTON_LIST_MEDIA].list.count == 0);
     photon_maps_cuda_close(&made);
-    device_scene_close(&there);
+    device_scene_close(&device_scene);
     photon_scene_free(scene);
 }
 
@@ -178,14 +179,14 @@ static void same_maps_for_every_kind_of_light(void **state) {
         fixture_box(to, greys, vec3_make(-4, -3, -4), vec3_make(4, -2, 4), false);
         photon_scene_put_lamp(to, kind);
         photon_scene_finish(scene);
-        device_scene there;
+        device_scene device_scene;
         photon_maps_cuda made;
         memset(&made, 0, sizeof made);
-        device_scene_open(&there, scene);
+        device_scene_open(&device_scene, scene);
         const photon_options options = options_for(gpu_size(3000, 500));
-        check_maps(scene, &there, &options, &made);
+        check_maps(scene, &device_scene, &options, &made);
         photon_maps_cuda_close(&made);
-        device_scene_close(&there);
+        device_scene_close(&device_scene);
         photon_scene_free(scene);
     }
 }
@@ -202,20 +203,20 @@ static void escaping_photons_end_the_emission(void **state) {
     const vec3 p[4] = {{0, 0, 0}, {1, 0, 0}, {1, 0, 1}, {0, 0, 1}};
     fixture_quad(&scene->fixture, lamp, p[0], p[1], p[2], p[3]);
     photon_scene_finish(scene);
-    device_scene there;
+    device_scene device_scene;
     photon_maps_cuda made;
     memset(&made, 0, sizeof made);
-    device_scene_open(&there, scene);
+    device_scene_open(&device_scene, scene);
     log_set_sink(ignore, NULL);
     photon_options options = options_for(1000);
-    check_maps(scene, &there, &options, &made);
+    check_maps(scene, &device_scene, &options, &made);
     assert_true(made.map[PHOTON_LIST_GLOBAL].list.emitted == EMIT_PATHS_IN_VAIN &&
                 !made.map[PHOTON_LIST_GLOBAL].list.complete);
     options.batch_paths = 300001;
-    check_maps(scene, &there, &options, &made);
+    check_maps(scene, &device_scene, &options, &made);
     log_set_sink(NULL, NULL);
     photon_maps_cuda_close(&made);
-    device_scene_close(&there);
+    device_scene_close(&device_scene);
     photon_scene_free(scene);
 }
 
@@ -232,17 +233,17 @@ static void faint_caustics_end_the_emission(void **state) {
     const uint32_t faces[6] = {lamp, lamp, mirror, lamp, lamp, lamp};
     fixture_box(to, faces, vec3_all(-1), vec3_all(1), true);
     photon_scene_finish(scene);
-    device_scene there;
+    device_scene device_scene;
     photon_maps_cuda made;
     memset(&made, 0, sizeof made);
-    device_scene_open(&there, scene);
+    device_scene_open(&device_scene, scene);
     log_set_sink(ignore, NULL);
     const photon_options options = options_for(1000);
-    check_maps(scene, &there, &options, &made);
+    check_maps(scene, &device_scene, &options, &made);
     assert_true(made.map[PHOTON_LIST_CAUSTIC].list.emitted == EMIT_PATHS_IN_VAIN);
     log_set_sink(NULL, NULL);
     photon_maps_cuda_close(&made);
-    device_scene_close(&there);
+    device_scene_close(&device_scene);
     photon_scene_free(scene);
 }
 
@@ -250,19 +251,19 @@ static void faint_caustics_end_the_emission(void **state) {
 static void deadlines_cut_the_same_lists(void **state) {
     (void)state;
     photon_scene *scene = photon_scene_balls();
-    device_scene there;
+    device_scene device_scene;
     photon_maps_cuda made;
     memset(&made, 0, sizeof made);
-    device_scene_open(&there, scene);
+    device_scene_open(&device_scene, scene);
     log_set_sink(ignore, NULL);
     photon_options options = options_for(1000000);
     options.batch_paths = 1500;
     photon_options_limit(&options, 1e-9);
-    check_maps(scene, &there, &options, &made);
+    check_maps(scene, &device_scene, &options, &made);
     assert_true(photon_maps_cuda_cut(&made) && made.map[PHOTON_LIST_GLOBAL].list.emitted == 1500);
     log_set_sink(NULL, NULL);
     photon_maps_cuda_close(&made);
-    device_scene_close(&there);
+    device_scene_close(&device_scene);
     photon_scene_free(scene);
 }
 
@@ -279,8 +280,8 @@ static void uploaded_photons_are_the_same(void **state) {
         assert_int_equal(photon_list_cuda_upload(&made.map[l].list, &lists[l]), KD_OK);
         expect_list(&lists[l], &made.map[l].list);
     }
-    assert_int_equal(photon_maps_plant(&maps, &scene->view, lists, &options, NULL), KD_OK);
-    assert_int_equal(photon_maps_cuda_plant(&made, &options, false, NULL), KD_OK);
+    assert_int_equal(photon_maps_build_trees(&maps, &scene->view, lists, &options, NULL), KD_OK);
+    assert_int_equal(photon_maps_cuda_build_trees(&made, &options, false, NULL), KD_OK);
     expect_map(&maps.global, &made.map[PHOTON_LIST_GLOBAL]);
     expect_map(&maps.caustic, &made.map[PHOTON_LIST_CAUSTIC]);
     expect_map(&maps.media, &made.map[PHOTON_LIST_MEDIA]);
@@ -301,7 +302,7 @@ static void known_trees_are_proved(void **state) {
     uint32_t *nodes[PHOTON_LISTS];
     memset(&made, 0, sizeof made);
     assert_int_equal(photon_lists_open(lists, &scene->view, &options, NULL), KD_OK);
-    assert_int_equal(photon_maps_plant(&maps, &scene->view, lists, &options, NULL), KD_OK);
+    assert_int_equal(photon_maps_build_trees(&maps, &scene->view, lists, &options, NULL), KD_OK);
     const photon_map *right[PHOTON_LISTS] = {&maps.global, &maps.caustic, &maps.media};
     assert_int_equal(photon_lists_open(lists, &scene->view, &options, NULL), KD_OK);
     for (int l = 0; l < PHOTON_LISTS; ++l) {
@@ -312,18 +313,18 @@ static void known_trees_are_proved(void **state) {
         lists[l].nodes = nodes[l];
     }
     assert_int_equal(photon_maps_cuda_take(&made, lists), KD_OK);
-    assert_int_equal(photon_maps_cuda_plant(&made, &options, false, NULL), KD_OK);
+    assert_int_equal(photon_maps_cuda_build_trees(&made, &options, false, NULL), KD_OK);
     for (int l = 0; l < PHOTON_LISTS; ++l) {
-        assert_true(made.map[l].planted);
+        assert_true(made.map[l].has_tree);
         expect_map(right[l], &made.map[l]);
     }
     const uint32_t kept = nodes[0][0];
     nodes[0][0] = nodes[0][5], nodes[0][5] = kept;
     assert_int_equal(photon_maps_cuda_take(&made, lists), KD_OK);
-    assert_int_equal(photon_maps_cuda_plant(&made, &options, false, NULL), KD_ERROR_INPUT);
+    assert_int_equal(photon_maps_cuda_build_trees(&made, &options, false, NULL), KD_ERROR_INPUT);
     nodes[0][5] = KD_NONE;
     assert_int_equal(photon_maps_cuda_take(&made, lists), KD_OK);
-    assert_int_equal(photon_maps_cuda_plant(&made, &options, false, NULL), KD_ERROR_INPUT);
+    assert_int_equal(photon_maps_cuda_build_trees(&made, &options, false, NULL), KD_ERROR_INPUT);
     for (int l = 0; l < PHOTON_LISTS; ++l) {
         photon_list_close(&lists[l]);
         free(nodes[l]);

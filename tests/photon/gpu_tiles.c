@@ -3,39 +3,39 @@
 #include "photon_scenes_device.h"
 #include "tests/gpu.h"
 
-static void expect_same_tiles(const photon_scene *scene, const scene_view *there, float radius) {
-    tile_set right, found;
+static void expect_same_tiles(const photon_scene *scene, const scene_view *view, float radius) {
+    tile_set right, tiles;
     assert_int_equal(tile_set_open(&right, &scene->view, NULL, radius, true, NULL), KD_OK);
-    assert_int_equal(tile_set_open(&found, &scene->view, there, radius, true, NULL), KD_OK);
-    assert_int_equal(found.count, right.count);
-    assert_int_equal(found.box_count, right.box_count);
-    assert_int_equal(found.wide_count, right.wide_count);
+    assert_int_equal(tile_set_open(&tiles, &scene->view, view, radius, true, NULL), KD_OK);
+    assert_int_equal(tiles.count, right.count);
+    assert_int_equal(tiles.box_count, right.box_count);
+    assert_int_equal(tiles.wide_count, right.wide_count);
     for (uint32_t i = 0; i < right.count; ++i)
-        if (memcmp(&found.tiles[i], &right.tiles[i], sizeof *right.tiles) != 0)
+        if (memcmp(&tiles.tiles[i], &right.tiles[i], sizeof *right.tiles) != 0)
             fail_msg("radius %g: tile %u of %u differs: weights %g %g, expected %g %g",
-                     (double)radius, i, right.count, (double)found.tiles[i].weight[0],
-                     (double)found.tiles[i].weight[1], (double)right.tiles[i].weight[0],
+                     (double)radius, i, right.count, (double)tiles.tiles[i].weight[0],
+                     (double)tiles.tiles[i].weight[1], (double)right.tiles[i].weight[0],
                      (double)right.tiles[i].weight[1]);
     if (right.wide_count) {
-        assert_memory_equal(found.wide, right.wide, right.wide_count);
-        assert_memory_equal(found.patches, right.patches,
+        assert_memory_equal(tiles.wide, right.wide, right.wide_count);
+        assert_memory_equal(tiles.patches, right.patches,
                             scene->view.mesh.triangle_count * sizeof *right.patches);
     }
     tile_set_close(&right);
-    tile_set_close(&found);
+    tile_set_close(&tiles);
 }
 
 /* Radii from where each tile has its own part to where triangles share their probes; with plain
    nodes, then with the compressed form of the tree. */
 static void check_scene(photon_scene *scene) {
     static const float radii[] = {1e-30f, 0.02f, 0.1f, 3};
-    device_scene there;
-    device_scene_open(&there, scene);
+    device_scene device_scene;
+    device_scene_open(&device_scene, scene);
     for (int i = gpu_is_emulated() ? 2 : 0; i < 4; ++i) {
-        if (i == 3) device_scene_pack(&there);
-        expect_same_tiles(scene, &there.scene.view, radii[i]);
+        if (i == 3) device_scene_pack(&device_scene);
+        expect_same_tiles(scene, &device_scene.scene.view, radii[i]);
     }
-    device_scene_close(&there);
+    device_scene_close(&device_scene);
     photon_scene_free(scene);
 }
 

@@ -36,7 +36,7 @@ static inline void photon_scene_finish(photon_scene *scene) {
 }
 
 /* Adds a lamp of a kind (light_kind) 5 m above the middle, or a sky. */
-static inline void photon_scene_put_lamp(scene_fixture *to, int kind) {
+static inline void photon_scene_put_lamp(scene_fixture *fixture, int kind) {
     light lamp;
     memset(&lamp, 0, sizeof lamp);
     lamp.kind = kind;
@@ -46,8 +46,8 @@ static inline void photon_scene_put_lamp(scene_fixture *to, int kind) {
     lamp.cos_inner = 0.9f;
     lamp.cos_outer = 0.7f;
     lamp.power = 2;
-    if (kind == LIGHT_ENVIRONMENT) to->sky = 0;
-    fixture_light(to, lamp);
+    if (kind == LIGHT_ENVIRONMENT) fixture->sky = 0;
+    fixture_light(fixture, lamp);
 }
 
 static inline void photon_scene_free(photon_scene *scene) {
@@ -68,26 +68,27 @@ static inline photon_scene *photon_scene_furnace(vec3 lo, vec3 hi, float albedo,
 
 /* The unit box with one open side, a lamp under its ceiling, a sphere of glass and one of
    mirror. */
-static inline void photon_scene_put_balls(scene_fixture *to) {
+static inline void photon_scene_put_balls(scene_fixture *fixture) {
     material glass = material_default(), mirror = material_default();
     glass.kind = MATERIAL_GLASS;
     mirror.kind = MATERIAL_MIRROR;
     mirror.specular = vec3_all(0.9f);
-    const uint32_t white = fixture_material(to, photon_scene_diffuse(0.7f, 0));
-    const uint32_t lamp = fixture_material(to, photon_scene_diffuse(0, 10));
-    const uint32_t ball = fixture_material(to, glass), shiny = fixture_material(to, mirror);
+    const uint32_t white = fixture_material(fixture, photon_scene_diffuse(0.7f, 0));
+    const uint32_t lamp = fixture_material(fixture, photon_scene_diffuse(0, 10));
+    const uint32_t ball = fixture_material(fixture, glass),
+                   shiny = fixture_material(fixture, mirror);
     const vec3 p[8] = {{0, 0, 0}, {1, 0, 0}, {1, 0, 1}, {0, 0, 1},
                        {0, 1, 0}, {1, 1, 0}, {1, 1, 1}, {0, 1, 1}};
-    fixture_quad(to, white, p[3], p[2], p[1], p[0]); /* floor, up */
-    fixture_quad(to, white, p[4], p[5], p[6], p[7]); /* ceiling, down */
-    fixture_quad(to, white, p[0], p[1], p[5], p[4]); /* back */
-    fixture_quad(to, white, p[3], p[0], p[4], p[7]); /* left */
-    fixture_quad(to, white, p[1], p[2], p[6], p[5]); /* right */
+    fixture_quad(fixture, white, p[3], p[2], p[1], p[0]); /* floor, up */
+    fixture_quad(fixture, white, p[4], p[5], p[6], p[7]); /* ceiling, down */
+    fixture_quad(fixture, white, p[0], p[1], p[5], p[4]); /* back */
+    fixture_quad(fixture, white, p[3], p[0], p[4], p[7]); /* left */
+    fixture_quad(fixture, white, p[1], p[2], p[6], p[5]); /* right */
     const vec3 q[4] = {
         {0.4f, 0.99f, 0.4f}, {0.6f, 0.99f, 0.4f}, {0.6f, 0.99f, 0.6f}, {0.4f, 0.99f, 0.6f}};
-    fixture_quad(to, lamp, q[0], q[1], q[2], q[3]);
-    fixture_ball(to, ball, vec3_make(0.65f, 0.25f, 0.6f), 0.2f, 16);
-    fixture_ball(to, shiny, vec3_make(0.25f, 0.2f, 0.3f), 0.15f, 12);
+    fixture_quad(fixture, lamp, q[0], q[1], q[2], q[3]);
+    fixture_ball(fixture, ball, vec3_make(0.65f, 0.25f, 0.6f), 0.2f, 16);
+    fixture_ball(fixture, shiny, vec3_make(0.25f, 0.2f, 0.3f), 0.15f, 12);
 }
 
 static inline photon_scene *photon_scene_balls(void) {

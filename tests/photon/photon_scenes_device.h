@@ -10,15 +10,15 @@ typedef struct device_scene {
     scene_cuda scene;
 } device_scene;
 
-static inline void device_scene_open(device_scene *out, const photon_scene *from) {
-    assert_int_equal(tritree_cuda_open(&out->tree, &from->tree), KD_OK);
-    assert_int_equal(scene_cuda_open(&out->scene, &from->view, &out->tree.view), KD_OK);
+static inline void device_scene_open(device_scene *out, const photon_scene *scene) {
+    assert_int_equal(tritree_cuda_open(&out->tree, &scene->tree), KD_OK);
+    assert_int_equal(scene_cuda_open(&out->scene, &scene->view, &out->tree.view), KD_OK);
 }
 
 /* Makes rays use the compressed form of the tree from now on. */
-static inline void device_scene_pack(device_scene *to) {
-    assert_int_equal(tritree_cuda_pack(&to->tree, NULL), KD_OK);
-    to->scene.view.tree = to->tree.view;
+static inline void device_scene_pack(device_scene *device_scene) {
+    assert_int_equal(tritree_cuda_pack(&device_scene->tree, NULL), KD_OK);
+    device_scene->scene.view.tree = device_scene->tree.view;
 }
 
 static inline void device_scene_close(device_scene *owned) {

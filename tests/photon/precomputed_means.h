@@ -24,43 +24,44 @@ typedef struct strewn {
     photon_map_view map;
 } strewn;
 
-static void strew(strewn *to, uint64_t seed) {
+static void strew(strewn *cloud, uint64_t seed) {
     for (uint32_t i = 0; i < STREWN; ++i) {
         const rng_block r = rng_draw(rng_key_make(seed, 0, i), 0, 0);
-        to->positions[i] = vec3_make(2 * r.value[0] - 1, 2 * r.value[1] - 1, 0);
+        cloud->positions[i] = vec3_make(2 * r.value[0] - 1, 2 * r.value[1] - 1, 0);
     }
-    assert_int_equal(pointtree_open(&to->tree, to->positions, STREWN, NULL, NULL, NULL), KD_OK);
-    memset(&to->map, 0, sizeof to->map);
-    to->map.tree = pointtree_get_view(&to->tree);
+    assert_int_equal(pointtree_open(&cloud->tree, cloud->positions, STREWN, NULL, NULL, NULL),
+                     KD_OK);
+    memset(&cloud->map, 0, sizeof cloud->map);
+    cloud->map.tree = pointtree_get_view(&cloud->tree);
     for (uint32_t i = 0; i < STREWN; ++i) {
-        memset(&to->photons[i], 0, sizeof to->photons[i]);
-        to->photons[i].position = to->map.tree.points[i];
-        to->photons[i].normal = vec3_make(0, 0, 1);
-        to->photons[i].power = vec3_all(4.0f / STREWN);
+        memset(&cloud->photons[i], 0, sizeof cloud->photons[i]);
+        cloud->photons[i].position = cloud->map.tree.points[i];
+        cloud->photons[i].normal = vec3_make(0, 0, 1);
+        cloud->photons[i].power = vec3_all(4.0f / STREWN);
     }
-    to->map.photons = to->photons;
-    to->map.scale = flux_scale(4.0f / STREWN);
+    cloud->map.photons = cloud->photons;
+    cloud->map.scale = flux_scale(4.0f / STREWN);
 }
 
 /* Returns the mean of precomputed values over the mean of estimates at the ends of gather rays. */
-static double known_over_made(strewn *of) {
+static double known_over_made(strewn *cloud) {
     double known = 0, made = 0;
-    of->map.irradiance = NULL;
+    cloud->map.irradiance = NULL;
     for (uint32_t i = 0; i < STREWN; ++i) {
-        estimate_point at = {of->photons[i].position, {0, 0, 1}, 0};
+        estimate_point at = {cloud->photons[i].position, {0, 0, 1}, 0};
         if (float_max(fabsf(at.position.x), fabsf(at.position.y)) < 1 - MARGIN + 0.05f)
-            of->irradiance[i] = photon_irradiance_at_photon(&of->map, &of->none, &at, i);
+            cloud->irradiance[i] = photon_irradiance_at_photon(&cloud->map, &cloud->none, &at, i);
     }
-    of->map.irradiance = of->irradiance;
+    cloud->map.irradiance = cloud->irradiance;
     for (uint32_t i = 0; i < PLACES; ++i) {
         const rng_block r = rng_draw(rng_key_make(99, 0, i), 0, 0);
         const float across = 2 * (1 - MARGIN);
         estimate_point at = {
             {across * (r.value[0] - 0.5f), across * (r.value[1] - 0.5f), 0}, {0, 0, 1}, 0};
         vec3 found = vec3_all(0);
-        assert_true(photon_known_irradiance(&of->map, &at, &found));
+        assert_true(photon_precomputed_irradiance(&cloud->map, &at, &found));
         known += (double)found.x;
-        made += (double)photon_irradiance(&of->map, &of->none, &at).x;
+        made += (double)photon_irradiance(&cloud->map, &cloud->none, &at).x;
     }
     return known / made;
 }

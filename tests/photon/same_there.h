@@ -12,7 +12,8 @@ typedef struct finished {
 } finished;
 
 static inline finished run_kept(const char *path, const kd_render_options *options,
-                                const char *where, const render_keeping *keeping, job *watched) {
+                                const char *where, const render_keeping *keeping,
+                                job_control *job) {
     scene *made = NULL;
     kd_render_options from_file, used = *options;
     kd_render_options_default(&from_file);
@@ -21,12 +22,13 @@ static inline finished run_kept(const char *path, const kd_render_options *optio
     render_result result;
     finished end;
     memset(&end, 0, sizeof end);
-    end.status = render_run_kept(&result, made, &used, keeping, watched);
+    end.status = render_run_kept(&result, made, &used, keeping, job);
     if (end.status == KD_OK || end.status == KD_INTERRUPTED) {
         end.image = result.image_hash;
         end.frame = result.frame;
         end.samples = result.samples_done;
-        assert_int_equal(result.where.kind, strcmp(where, "cpu") == 0 ? DEVICE_CPU : DEVICE_CUDA);
+        assert_int_equal(result.device_used.kind,
+                         strcmp(where, "cpu") == 0 ? DEVICE_CPU : DEVICE_CUDA);
         render_close(&result);
     } else {
         print_message("%s\n", kd_last_error());
@@ -36,30 +38,31 @@ static inline finished run_kept(const char *path, const kd_render_options *optio
 }
 
 static inline void expect_equal(const char *path, const kd_render_options *options,
-                                const finished *here, const finished *there) {
-    const frame_statistics *a = &here->frame, *b = &there->frame;
+                                const finished *here, const finished *result) {
+    const frame_statistics *a = &here->frame, *b = &result->frame;
     assert_int_equal(here->status, KD_OK);
-    assert_int_equal(there->status, KD_OK);
+    assert_int_equal(result->status, KD_OK);
     if (a->photon_hash != b->photon_hash || a->photons_emitted != b->photons_emitted ||
         a->photon_rays != b->photon_rays)
         fail_msg("%s by %s: photons %016llx of %llu, expected %016llx of %llu", path,
                  options->integrator, (unsigned long long)b->photon_hash,
                  (unsigned long long)b->photons_emitted, (unsigned long long)a->photon_hash,
                  (unsigned long long)a->photons_emitted);
-    if (here->image != there->image || a->rays != b->rays || a->nan_samples != b->nan_samples)
+    if (here->image != result->image || a->rays != b->rays || a->nan_samples != b->nan_samples)
         fail_msg("%s by %s: image %016llx, %llu rays, expected %016llx, %llu rays", path,
-                 options->integrator, (unsigned long long)there->image, (unsigned long long)b->rays,
-                 (unsigned long long)here->image, (unsigned long long)a->rays);
+                 options->integrator, (unsigned long long)result->image,
+                 (unsigned long long)b->rays, (unsigned long long)here->image,
+                 (unsigned long long)a->rays);
     assert_true(a->watts_emitted == b->watts_emitted && a->watts_absorbed == b->watts_absorbed);
     assert_true(a->watts_escaped == b->watts_escaped && a->watts_ended == b->watts_ended);
-    assert_true(a->watts_media == b->watts_media && a->strayed_stored == b->strayed_stored);
-    assert_true(here->samples == there->samples && a->photons_stored == b->photons_stored);
+    assert_true(a->watts_media == b->watts_media && a->volume_stored == b->volume_stored);
+    assert_true(here->samples == result->samples && a->photons_stored == b->photons_stored);
 }
 
 static inline void expect_same(const char *path, const kd_render_options *options) {
     const finished here = run_kept(path, options, "cpu", NULL, NULL);
-    const finished there = run_kept(path, options, "cuda:0", NULL, NULL);
-    expect_equal(path, options, &here, &there);
+    const finished result = run_kept(path, options, "cuda:0", NULL, NULL);
+    expect_equal(path, options, &here, &result);
 }
 
 #endif

@@ -70,11 +70,11 @@ static double flux_by_chance(const photon_scene *scene, photon_kind kind, uint64
     order.wanted = 15000;
     order.emission = photon_emission_make(3, 0, box3_centre(scene->view.box),
                                           0.5f * vec3_length(box3_size(scene->view.box)), false);
-    photon_list found;
-    assert_int_equal(photon_list_open(&found, &scene->view, &order, NULL), KD_OK);
-    const double watts = list_watts(&found);
-    *emitted = found.emitted;
-    photon_list_close(&found);
+    photon_list list;
+    assert_int_equal(photon_list_open(&list, &scene->view, &order, NULL), KD_OK);
+    const double watts = list_watts(&list);
+    *emitted = list.emitted;
+    photon_list_close(&list);
     return watts;
 }
 
@@ -224,15 +224,15 @@ static void caustics_too_faint_to_see_end_at_once(void **state) {
         options.caustics = 20000;
         photon_order orders[PHOTON_LISTS];
         assert_int_equal(photon_orders_make(orders, &scene->view, &options), KD_OK);
-        photon_list found;
-        assert_int_equal(photon_list_open(&found, &scene->view, &orders[PHOTON_LIST_CAUSTIC], NULL),
+        photon_list list;
+        assert_int_equal(photon_list_open(&list, &scene->view, &orders[PHOTON_LIST_CAUSTIC], NULL),
                          KD_OK);
         if (bright)
-            assert_true(found.emitted > EMIT_PATHS_IN_VAIN && found.count > 100);
+            assert_true(list.emitted > EMIT_PATHS_IN_VAIN && list.count > 100);
         else
-            assert_true(found.emitted == EMIT_PATHS_IN_VAIN && found.count < EMIT_FAINT_CAUSTICS &&
-                        !found.complete && !found.cut);
-        photon_list_close(&found);
+            assert_true(list.emitted == EMIT_PATHS_IN_VAIN && list.count < EMIT_FAINT_CAUSTICS &&
+                        !list.complete && !list.cut);
+        photon_list_close(&list);
         photon_scene_free(scene);
     }
 }

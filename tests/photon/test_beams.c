@@ -29,8 +29,8 @@ static void build_cube(vec3 absorption, vec3 scattering, float g) {
     fog.environment.scene_radius = 4;
     const tritree_input input = {fog.mesh.positions, fog.mesh.triangles, fog.mesh.position_count,
                                  fog.mesh.triangle_count};
-    const tritree_options how = tritree_options_default();
-    assert_int_equal(tritree_open(&walls, &input, &how, "auto", NULL), KD_OK);
+    const tritree_options options = tritree_options_default();
+    assert_int_equal(tritree_open(&walls, &input, &options, "auto", NULL), KD_OK);
     fog.tree = tritree_get_view(&walls);
 }
 
@@ -50,8 +50,8 @@ static beam_flight flight_of(vec3 origin, vec3 direction, float length) {
     made.origin = origin;
     made.direction = direction;
     made.length = length;
-    made.where = 0;
-    made.in = &fog.media[0];
+    made.medium_index = 0;
+    made.medium = &fog.media[0];
     return made;
 }
 
@@ -89,11 +89,11 @@ static void one_beam_scatters_what_it_should(void **state) {
             double sum[3] = {0, 0, 0};
             for (int i = 0; i < STEPS; ++i) { /* rays shifted across */
                 const double u = ((i + 0.5) / STEPS * 2 - 1) * radius;
-                const vec3 met = vec3_make((float)(0.1 + s), 0.5f, (float)(0.5 + u));
-                const beam_flight on =
-                    flight_of(vec3_along(met, -(float)t, direction), direction, 0.2f);
+                const vec3 hit = vec3_make((float)(0.1 + s), 0.5f, (float)(0.5 + u));
+                const beam_flight flight =
+                    flight_of(vec3_along(hit, -(float)t, direction), direction, 0.2f);
                 uint32_t rays = 0;
-                const vec3 seen = beams_radiance(&fog, &view, &on, &rays);
+                const vec3 seen = beams_radiance(&fog, &view, &flight, &rays);
                 sum[0] += (double)seen.x * 2 * radius / STEPS;
                 sum[1] += (double)seen.y * 2 * radius / STEPS;
                 sum[2] += (double)seen.z * 2 * radius / STEPS;
@@ -127,11 +127,11 @@ static void a_beam_along_the_ray_is_finite(void **state) {
             double sum = 0;
             for (int i = 0; i < STEPS; ++i) { /* rings about the beam */
                 const float off = ((float)i + 0.5f) / STEPS * radius;
-                const beam_flight on = flight_of(vec3_make(0.5f - 0.45f * side, 0.5f + off, 0.5f),
-                                                 vec3_make(side, 0, 0), 0.9f);
+                const beam_flight flight = flight_of(
+                    vec3_make(0.5f - 0.45f * side, 0.5f + off, 0.5f), vec3_make(side, 0, 0), 0.9f);
                 uint32_t rays = 0;
-                sum += (double)beams_radiance(&fog, &view, &on, &rays).x * 2 * M_PI * (double)off *
-                       (double)radius / STEPS;
+                sum += (double)beams_radiance(&fog, &view, &flight, &rays).x * 2 * M_PI *
+                       (double)off * (double)radius / STEPS;
             }
             expect_near(sum * 4 * M_PI / 1e-4 / 0.8, 1,
                         5e-3); /* length times scattering coefficient */
@@ -162,10 +162,10 @@ static void media_are_as_bright_at_their_walls(void **state) {
                 const float z = place == 0   ? 0.3f + 0.4f * part
                                 : place == 1 ? 0.1f * part
                                              : 1 - 0.1f * part;
-                const beam_flight on =
+                const beam_flight flight =
                     flight_of(vec3_make(place == 2 ? 0.999f : 0.5f, 0, z), vec3_make(0, 1, 0), 1);
                 uint32_t rays = 0;
-                sum += (double)beams_radiance(&fog, &view, &on, &rays).x / RAYS;
+                sum += (double)beams_radiance(&fog, &view, &flight, &rays).x / RAYS;
             }
             expect_near(sum * 4 * M_PI / 1e-4, 1, 5e-3);
         }
@@ -192,17 +192,17 @@ static void strew_nasty(void) {
 
 /* Rays: random ones, along axes and beams, from a beam's origin, of length zero. */
 static beam_flight nasty_flight(uint32_t i) {
-    beam_flight on = flight_of(random_point(6, i), random_direction(6, i), 1);
-    if (i % 8 == 1) on.direction = vec3_make(0, i % 16 == 1 ? 1 : -1, 0);
-    if (i % 8 == 2) on.direction = vec3_make(1, 0, 0);
-    if (i % 8 == 3) on.origin = strewn[i].position;
-    if (i % 8 == 4) on.direction = strewn[i].direction;
+    beam_flight flight = flight_of(random_point(6, i), random_direction(6, i), 1);
+    if (i % 8 == 1) flight.direction = vec3_make(0, i % 16 == 1 ? 1 : -1, 0);
+    if (i % 8 == 2) flight.direction = vec3_make(1, 0, 0);
+    if (i % 8 == 3) flight.origin = strewn[i].position;
+    if (i % 8 == 4) flight.direction = strewn[i].direction;
     if (i % 8 == 5) {
-        on.origin = strewn[i].position;
-        on.direction = strewn[i].direction;
+        flight.origin = strewn[i].position;
+        flight.direction = strewn[i].direction;
     }
-    if (i % 8 == 6) on.length = 0;
-    return on;
+    if (i % 8 == 6) flight.length = 0;
+    return flight;
 }
 
 static bool same_sums(flux_sum a, flux_sum b) {
@@ -221,24 +221,24 @@ static void the_walk_finds_every_crossing_once(void **state) {
         beam_view view = beam_set_get_view(&set, PHOTON_KERNEL_CONE, flux_scale(1));
         view.radius *= size == 0 ? 1 : size == 1 ? 0.05f : 8;
         for (uint32_t i = 0; i < RAYS / 4; ++i) {
-            const beam_flight on = nasty_flight(i);
+            const beam_flight flight = nasty_flight(i);
             uint32_t rays = 0;
-            const flux_sum walked = beams_sum(&fog, &view, &on, &rays);
-            flux_sum all = flux_sum_none(), whole = flux_sum_none(), apart = flux_sum_none();
+            const flux_sum walked = beams_sum(&fog, &view, &flight, &rays);
+            flux_sum all = flux_sum_none(), whole = flux_sum_none(), sum = flux_sum_none();
             for (uint32_t p = 0; p < set.piece_count; ++p)
-                beam_add(&fog, &view, &on, &set.pieces[p], &all, &rays);
+                beam_add(&fog, &view, &flight, &set.pieces[p], &all, &rays);
             for (uint32_t b = 0; b < set.count; ++b) {
                 const beam_piece one = {b, 0, set.beams[b].length};
-                const beam_crossing at = beam_cross(&on, &set.beams[b]);
+                const beam_crossing at = beam_cross(&flight, &set.beams[b]);
                 if (at.sine2 >= BEAM_PARALLEL * BEAM_PARALLEL)
-                    beam_add(&fog, &view, &on, &one, &whole, &rays);
+                    beam_add(&fog, &view, &flight, &one, &whole, &rays);
             }
             for (uint32_t p = 0; p < set.piece_count; ++p) {
-                const beam_crossing at = beam_cross(&on, &set.beams[set.pieces[p].beam]);
+                const beam_crossing at = beam_cross(&flight, &set.beams[set.pieces[p].beam]);
                 if (at.sine2 >= BEAM_PARALLEL * BEAM_PARALLEL)
-                    beam_add(&fog, &view, &on, &set.pieces[p], &apart, &rays);
+                    beam_add(&fog, &view, &flight, &set.pieces[p], &sum, &rays);
             }
-            assert_true(same_sums(walked, all) && same_sums(whole, apart));
+            assert_true(same_sums(walked, all) && same_sums(whole, sum));
             assert_true(walked.x >= 0 && walked.x < INT64_MAX / 2);
             found += walked.x > 0;
         }
@@ -263,9 +263,9 @@ static void pieces_are_as_many_as_planned(void **state) {
     beam_set none;
     assert_int_equal(beam_set_open(&none, NULL, 0, &fog, 50, NULL), KD_OK);
     const beam_view view = beam_set_get_view(&none, PHOTON_KERNEL_CONE, 1);
-    const beam_flight on = nasty_flight(0);
+    const beam_flight flight = nasty_flight(0);
     uint32_t rays = 0;
-    assert_true(vec3_is_zero(beams_radiance(&fog, &view, &on, &rays)));
+    assert_true(vec3_is_zero(beams_radiance(&fog, &view, &flight, &rays)));
     beam_set_close(&none);
     tritree_close(&walls);
 }
@@ -289,8 +289,8 @@ static void build_room(void) {
     fog = fixture_view(&stage);
     const tritree_input input = {fog.mesh.positions, fog.mesh.triangles, fog.mesh.position_count,
                                  fog.mesh.triangle_count};
-    const tritree_options how = tritree_options_default();
-    assert_int_equal(tritree_open(&walls, &input, &how, "auto", NULL), KD_OK);
+    const tritree_options options = tritree_options_default();
+    assert_int_equal(tritree_open(&walls, &input, &options, "auto", NULL), KD_OK);
     fog.tree = tritree_get_view(&walls);
 }
 
@@ -299,7 +299,7 @@ static void beams_are_the_same_on_any_threads(void **state) {
     build_room();
     photon_options options = photon_options_default();
     options.photons = options.caustics = 0;
-    options.strayed = 5000;
+    options.volume_photons = 5000;
     options.media = PHOTON_MEDIA_BEAMS;
     uint64_t hash = 0;
     float radius = 0;
@@ -331,7 +331,7 @@ static void traced_alone_a_path_leaves_the_same_beams(void **state) {
     photon_options options = photon_options_default();
     photon_order orders[PHOTON_LISTS];
     photon_list list;
-    options.strayed = 3000;
+    options.volume_photons = 3000;
     options.media = PHOTON_MEDIA_BEAMS;
     assert_int_equal(photon_orders_make(orders, &fog, &options), KD_OK);
     const photon_order *order = &orders[PHOTON_LIST_MEDIA];

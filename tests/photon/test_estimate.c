@@ -47,12 +47,12 @@ static const patch patches[] = {
 enum { PATCHES = sizeof patches / sizeof *patches };
 
 /* Returns the triangle that contains a point, -1: none. */
-static int patch_holds(const patch *of, double x, double y) {
-    for (uint32_t t = 0; t < of->triangles; ++t) {
+static int patch_holds(const patch *patch, double x, double y) {
+    for (uint32_t t = 0; t < patch->triangles; ++t) {
         bool inside = true;
         for (int k = 0; k < 3; ++k) {
-            const vec2 a = of->corner[of->triangle[t][k]],
-                       b = of->corner[of->triangle[t][(k + 1) % 3]];
+            const vec2 a = patch->corner[patch->triangle[t][k]],
+                       b = patch->corner[patch->triangle[t][(k + 1) % 3]];
             const double cross = ((double)b.x - (double)a.x) * (y - (double)a.y) -
                                  ((double)b.y - (double)a.y) * (x - (double)a.x);
             inside = inside && cross >= 0;
@@ -63,13 +63,13 @@ static int patch_holds(const patch *of, double x, double y) {
 }
 
 /* Integrates the kernel over the patch about (x, y), for the unit disc, in polar coordinates. */
-static double patch_integral(const patch *of, double x, double y, double radius,
+static double patch_integral(const patch *patch, double x, double y, double radius,
                              photon_kernel kernel) {
     double sum = 0;
     for (int i = 0; i < POLAR_STEPS; ++i)
         for (int j = 0; j < POLAR_STEPS; ++j) {
             const double s = (i + 0.5) / POLAR_STEPS, angle = 2 * M_PI * (j + 0.5) / POLAR_STEPS;
-            if (patch_holds(of, x + radius * s * cos(angle), y + radius * s * sin(angle)) < 0)
+            if (patch_holds(patch, x + radius * s * cos(angle), y + radius * s * sin(angle)) < 0)
                 continue;
             sum += kernel_value(kernel, s) * s;
         }
@@ -86,16 +86,16 @@ static vec3 patch_place(vec2 p) {
 
 /* With copies, each triangle exists twice, starting at another corner and with the opposite
    winding. */
-static photon_scene *scene_of_patch(const patch *of, bool mixed_winding, bool copies) {
+static photon_scene *scene_of_patch(const patch *patch, bool mixed_winding, bool copies) {
     photon_scene *scene = photon_scene_new();
     const uint32_t grey = fixture_material(&scene->fixture, photon_scene_diffuse(0.5f, 0));
-    for (uint32_t t = 0; t < of->triangles * (copies ? 2 : 1); ++t) {
+    for (uint32_t t = 0; t < patch->triangles * (copies ? 2 : 1); ++t) {
         vec3 corners[3];
-        const bool copy = t >= of->triangles;
-        const uint32_t from = copy ? t - of->triangles : t;
+        const bool copy = t >= patch->triangles;
+        const uint32_t from = copy ? t - patch->triangles : t;
         for (uint32_t k = 0; k < 3; ++k) {
             const uint32_t to = copy != (mixed_winding && from % 2) ? (2 - k + copy) % 3 : k;
-            corners[to] = patch_place(of->corner[of->triangle[from][k]]);
+            corners[to] = patch_place(patch->corner[patch->triangle[from][k]]);
         }
         fixture_triangle(&scene->fixture, grey, corners, NULL);
     }
@@ -103,24 +103,24 @@ static photon_scene *scene_of_patch(const patch *of, bool mixed_winding, bool co
     return scene;
 }
 
-static void compare_patch(const patch *of, bool mixed_winding, bool copies) {
-    photon_scene *scene = scene_of_patch(of, mixed_winding, copies);
+static void compare_patch(const patch *patch, bool mixed_winding, bool copies) {
+    photon_scene *scene = scene_of_patch(patch, mixed_winding, copies);
     tile_set tiles;
     assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, 0.37f, false, NULL), KD_OK);
-    assert_int_equal(tiles.copies, copies ? of->triangles : 0);
+    assert_int_equal(tiles.copies, copies ? patch->triangles : 0);
     const tile_view view = tile_set_get_view(&tiles);
     for (uint32_t i = 0; i < 8; ++i) {
         const rng_block r = rng_draw(rng_key_make(5, 0, i), 0, 0);
         const float x = 2 * r.value[0] - 1, y = 2 * r.value[1] - 1;
         const float radius = 0.1f + 0.8f * r.value[2];
-        const int triangle = patch_holds(of, (double)x, (double)y);
+        const int triangle = patch_holds(patch, (double)x, (double)y);
         if (triangle < 0) continue;
         estimate_point at;
         at.position = patch_place(vec2_make(x, y));
         at.normal = vec3_make(1.0f / 3, 2.0f / 3, 2.0f / 3);
-        at.triangle = (uint32_t)triangle + (copies && i % 2 ? of->triangles : 0);
+        at.triangle = (uint32_t)triangle + (copies && i % 2 ? patch->triangles : 0);
         const photon_kernel kernel = (photon_kernel)(i % PHOTON_KERNELS);
-        const double expected = patch_integral(of, (double)x, (double)y, (double)radius, kernel);
+        const double expected = patch_integral(patch, (double)x, (double)y, (double)radius, kernel);
         assert_near((double)estimate_integral(&view, &at, radius, kernel), expected, 0.004);
     }
     tile_set_close(&tiles);
@@ -186,9 +186,9 @@ static void ragged_surfaces_make_no_sparks(void **state) {
         const ray cast = ray_make(from, vec3_make(0, 0, -1), 0, INFINITY);
         const ray_hit hit = tritree_closest(&scene->view.tree, cast);
         if (hit.triangle == KD_NONE) continue;
-        const surface met = surface_at(&scene->view, &cast, hit);
-        const estimate_point at = {met.position, met.geometric, hit.triangle};
-        assert_true(met.front);
+        const surface surface_hit = surface_at(&scene->view, &cast, hit);
+        const estimate_point at = {surface_hit.position, surface_hit.geometric, hit.triangle};
+        assert_true(surface_hit.front);
         const float integral = estimate_integral(&view, &at, 0.2f, PHOTON_KERNEL_CONE);
         assert_true(integral >= 0.25f * KD_PI / 3);
     }
@@ -302,13 +302,13 @@ typedef struct strewn_figures {
     double mean, deviation, error;
 } strewn_figures;
 
-static strewn_figures strewn_measure(const strewn *of, float x0, float x1, double expected) {
+static strewn_figures strewn_measure(const strewn *cloud, float x0, float x1, double expected) {
     double sum = 0, squares = 0, errors = 0;
     for (uint32_t i = 0; i < ASKED; ++i) {
         const rng_block r = rng_draw(rng_key_make(77, 0, i), 0, 0);
         const estimate_point at = {
             {x0 + (x1 - x0) * r.value[0], r.value[1] - 0.5f, 0}, {0, 0, 1}, 0};
-        const double found = (double)photon_irradiance(&of->map, &of->none, &at).x;
+        const double found = (double)photon_irradiance(&cloud->map, &cloud->none, &at).x;
         sum += found;
         squares += found * found;
         errors += (found - expected) * (found - expected);
@@ -329,8 +329,8 @@ static void an_even_plane_has_its_irradiance(void **state) {
             plane->map.adaptive = e == PHOTON_ESTIMATOR_ADAPTIVE;
             plane->map.gather = e == PHOTON_ESTIMATOR_FIXED ? 0 : K_LARGE;
             plane->map.radius = e == PHOTON_ESTIMATOR_FIXED ? 0.2f : INFINITY;
-            const strewn_figures found = strewn_measure(plane, -0.5f, 0.5f, 1);
-            assert_near(found.mean, 1, e == PHOTON_ESTIMATOR_ADAPTIVE ? 0.02 : 0.01);
+            const strewn_figures figures = strewn_measure(plane, -0.5f, 0.5f, 1);
+            assert_near(figures.mean, 1, e == PHOTON_ESTIMATOR_ADAPTIVE ? 0.02 : 0.01);
         }
     strewn_close(plane);
 }
@@ -340,7 +340,7 @@ static void an_even_plane_has_its_irradiance(void **state) {
 static void adaptive_estimates_have_little_bias_and_little_noise(void **state) {
     (void)state;
     strewn *even = strewn_open(1, 2), *step = strewn_open(0.1f, 3);
-    even->map.gather = ADAPT_LEAST + 1;
+    even->map.gather = ADAPT_MIN + 1;
     const strewn_figures few = strewn_measure(even, -0.5f, 0.5f, 1);
     even->map.gather = step->map.gather = K_LARGE;
     even->map.adaptive = true;
@@ -351,7 +351,7 @@ static void adaptive_estimates_have_little_bias_and_little_noise(void **state) {
     const strewn_figures sharp = strewn_measure(step, 0.06f, 0.12f, 0.1);
     print_message("even: %d photons %.3f, adaptive %.3f; step: %d photons %.3f (mean %.3f), "
                   "adaptive %.3f (%.3f)\n",
-                  ADAPT_LEAST, few.deviation, quiet.deviation, K_LARGE, blurred.error, blurred.mean,
+                  ADAPT_MIN, few.deviation, quiet.deviation, K_LARGE, blurred.error, blurred.mean,
                   sharp.error, sharp.mean);
     assert_true(fabs(sharp.mean - 0.1) < 0.5 * fabs(blurred.mean - 0.1));
     assert_true(sharp.error < blurred.error);

@@ -89,9 +89,9 @@ static void what_walks_has_no_index(void **state) {
     scene_view view = scene_get_view(made);
     const tritree_input input = {view.mesh.positions, view.mesh.triangles, view.mesh.position_count,
                                  view.mesh.triangle_count};
-    const tritree_options how = tritree_options_default();
+    const tritree_options tree_options = tritree_options_default();
     tritree tree;
-    assert_int_equal(tritree_open(&tree, &input, &how, "auto", NULL), KD_OK);
+    assert_int_equal(tritree_open(&tree, &input, &tree_options, "auto", NULL), KD_OK);
     view.tree = tritree_get_view(&tree);
     for (int l = 0; l < PHOTON_LOOKUPS; ++l) {
         photon_options options = photon_options_default();

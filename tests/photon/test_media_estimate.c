@@ -29,8 +29,8 @@ static void build_walls(void) {
     fog.environment.scene_radius = 4;
     const tritree_input input = {fog.mesh.positions, fog.mesh.triangles, fog.mesh.position_count,
                                  fog.mesh.triangle_count};
-    const tritree_options how = tritree_options_default();
-    assert_int_equal(tritree_open(&walls, &input, &how, "auto", NULL), KD_OK);
+    const tritree_options options = tritree_options_default();
+    assert_int_equal(tritree_open(&walls, &input, &options, "auto", NULL), KD_OK);
     fog.tree = tritree_get_view(&walls);
 }
 
@@ -39,9 +39,9 @@ static void remove_walls(void) {
     tritree_close(&walls);
 }
 
-static vec3 haze_at(const photon_map_view *map, const haze_point *at) {
+static vec3 volume_at(const photon_map_view *map, const volume_point *at) {
     uint32_t rays = 0;
-    return photon_haze(&fog, map, at, &rays);
+    return photon_volume_radiance(&fog, map, at, &rays);
 }
 
 /* A position in the cube; uniform, or with a density falling along x as exp(-x / FALL). */
@@ -74,14 +74,14 @@ static photon_map_view strew(bool falls) {
    isotropic. */
 static double density_mean(const photon_map_view *map, float lo, float hi) {
     double sum = 0;
-    haze_point at;
+    volume_point at;
     memset(&at, 0, sizeof at);
     at.direction = vec3_make(0, 1, 0);
     for (uint32_t i = 0; i < PLACES; ++i) {
         const rng_block r = rng_draw(rng_key_make(2, 0, i), 0, 0);
         at.position = vec3_add(vec3_all(lo),
                                vec3_scale(vec3_make(r.value[0], r.value[1], r.value[2]), hi - lo));
-        sum += (double)haze_at(map, &at).x;
+        sum += (double)volume_at(map, &at).x;
     }
     return sum / PLACES * 4 * M_PI; /* over the phase function */
 }
@@ -171,14 +171,14 @@ static void a_falling_density_adds_up(void **state) {
             map.radius = nearest ? 1 : 0.05f;
             map.gather = nearest ? 60 : 0;
             double sum = 0;
-            haze_point at;
+            volume_point at;
             memset(&at, 0, sizeof at);
             at.direction = vec3_make(0, 1, 0);
             for (uint32_t p = 0; p < PLACES; ++p) {
                 at.position = place_of(2, p, true);
                 const double there =
                     exp(-(double)at.position.x / FALL) / (FALL * (1 - exp(-1 / FALL)));
-                sum += (double)haze_at(&map, &at).x * 4 * M_PI / there;
+                sum += (double)volume_at(&map, &at).x * 4 * M_PI / there;
             }
             expect_near(sum / PLACES, 1, 0.012);
         }
@@ -192,20 +192,20 @@ static void photons_scatter_by_their_phase_function(void **state) {
     photon_map_view map = strew(false);
     map.kernel = PHOTON_KERNEL_CONE;
     map.radius = 0.15f;
-    haze_point at;
+    volume_point at;
     memset(&at, 0, sizeof at);
     at.position = vec3_all(0.5f);
     at.direction = vec3_make(0, 1, 0);
-    const double even = (double)haze_at(&map, &at).x;
+    const double even = (double)volume_at(&map, &at).x;
     assert_true(even > 0);
     at.g = 0.7f;
     at.direction = vec3_make(0, 0, -1); /* flying towards the eye */
     const double forwards = (1 - 0.49) / pow(1 - 0.7, 3), backwards = (1 - 0.49) / pow(1.7, 3);
-    expect_near((double)haze_at(&map, &at).x / even / forwards, 1, 1e-4);
+    expect_near((double)volume_at(&map, &at).x / even / forwards, 1, 1e-4);
     at.direction = vec3_make(0, 0, 1);
-    expect_near((double)haze_at(&map, &at).x / even / backwards, 1, 1e-4);
-    at.where = 1;
-    assert_true(haze_at(&map, &at).x == 0);
+    expect_near((double)volume_at(&map, &at).x / even / backwards, 1, 1e-4);
+    at.medium = 1;
+    assert_true(volume_at(&map, &at).x == 0);
     remove_walls();
 }
 

@@ -10,13 +10,13 @@ enum { PHOTONS = 12, HEADER = PHOTON_FILE_HEADER_BYTES, LIST_HEADER = 88 };
 static const char *const path = "test_photon_file.kdp";
 
 static photon_file make_file(uint32_t pass) {
-    static photon room[2 * PHOTON_LISTS][PHOTONS];
+    static photon buffer[2 * PHOTON_LISTS][PHOTONS];
     photon_file made;
     memset(&made, 0, sizeof made);
     made.scene = 77;
     for (int l = 0; l < PHOTON_LISTS; ++l) {
         photon_list *list = &made.lists[l];
-        list->photons = room[PHOTON_LISTS * pass + (uint32_t)l];
+        list->photons = buffer[PHOTON_LISTS * pass + (uint32_t)l];
         list->count = PHOTONS - (uint64_t)l;
         list->emitted = 10 + 20 * pass;
         list->complete = true;
@@ -46,17 +46,17 @@ static double watts(const photon_list *list) {
 static void test_round_trip(void **state) {
     (void)state;
     const photon_file made = make_file(0);
-    photon_file found;
+    photon_file file;
     assert_int_equal(photon_file_write(path, &made), KD_OK);
-    assert_int_equal(photon_file_open(&found, path), KD_OK);
-    assert_true(found.scene == 77);
+    assert_int_equal(photon_file_open(&file, path), KD_OK);
+    assert_true(file.scene == 77);
     for (int l = 0; l < PHOTON_LISTS; ++l) {
-        assert_true(found.lists[l].count == made.lists[l].count && found.lists[l].emitted == 10);
-        assert_true(found.lists[l].ledger.emitted == 4);
-        assert_memory_equal(found.lists[l].photons, made.lists[l].photons,
+        assert_true(file.lists[l].count == made.lists[l].count && file.lists[l].emitted == 10);
+        assert_true(file.lists[l].ledger.emitted == 4);
+        assert_memory_equal(file.lists[l].photons, made.lists[l].photons,
                             made.lists[l].count * sizeof(photon));
     }
-    photon_file_close(&found);
+    photon_file_close(&file);
     unlink(path);
 }
 
@@ -86,15 +86,15 @@ static void test_merge(void **state) {
 static void test_merge_finds_parts(void **state) {
     (void)state;
     const photon_file maps[2] = {make_file(0), make_file(1)};
-    photon_file both, found[2];
-    assert_int_equal(photon_file_merge(&found[0], maps, merged_names, 2), KD_OK);
-    found[1] = maps[1];
-    assert_int_equal(photon_file_merge(&both, found, merged_names, 2), KD_ERROR_INPUT);
-    photon_file_close(&found[0]);
-    found[0] = maps[0];
-    found[1] = maps[0];
-    for (int l = 0; l < PHOTON_LISTS; ++l) found[1].lists[l].count = 5;
-    assert_int_equal(photon_file_merge(&both, found, merged_names, 2), KD_ERROR_INPUT);
+    photon_file both, file[2];
+    assert_int_equal(photon_file_merge(&file[0], maps, merged_names, 2), KD_OK);
+    file[1] = maps[1];
+    assert_int_equal(photon_file_merge(&both, file, merged_names, 2), KD_ERROR_INPUT);
+    photon_file_close(&file[0]);
+    file[0] = maps[0];
+    file[1] = maps[0];
+    for (int l = 0; l < PHOTON_LISTS; ++l) file[1].lists[l].count = 5;
+    assert_int_equal(photon_file_merge(&both, file, merged_names, 2), KD_ERROR_INPUT);
 }
 
 /* The files of maps in any order: the same bytes. */
@@ -129,20 +129,20 @@ static void test_order_of_merging(void **state) {
 }
 
 static kd_status open_bytes(const char *bytes, size_t count) {
-    photon_file found;
+    photon_file photon_file;
     FILE *file = fopen(path, "wb");
     assert_non_null(file);
     assert_int_equal(fwrite(bytes, 1, count, file), count);
     fclose(file);
-    const kd_status status = photon_file_open(&found, path);
-    if (status == KD_OK) photon_file_close(&found);
+    const kd_status status = photon_file_open(&photon_file, path);
+    if (status == KD_OK) photon_file_close(&photon_file);
     return status;
 }
 
-static size_t read_bytes(char *to, size_t most) {
+static size_t read_bytes(char *to, size_t maximum) {
     FILE *file = fopen(path, "rb");
     assert_non_null(file);
-    const size_t count = fread(to, 1, most, file);
+    const size_t count = fread(to, 1, maximum, file);
     fclose(file);
     return count;
 }
@@ -220,7 +220,7 @@ static void test_hostile_files(void **state) {
 static void test_trees_are_in_the_file(void **state) {
     (void)state;
     const photon_file made = make_file(0);
-    photon_file found;
+    photon_file file;
     scene_view scene;
     photon_maps maps[2];
     photon_options options = photon_options_default();
@@ -236,11 +236,12 @@ static void test_trees_are_in_the_file(void **state) {
             sign(HEADER + photons);
             assert_int_equal(open_bytes(bytes, HEADER + photons), KD_OK);
         }
-        assert_int_equal(photon_file_open(&found, path), KD_OK);
+        assert_int_equal(photon_file_open(&file, path), KD_OK);
         for (int l = 0; l < PHOTON_LISTS; ++l)
-            assert_true((found.lists[l].nodes == NULL) == (old != 0));
-        assert_int_equal(photon_maps_plant(&maps[old], &scene, found.lists, &options, NULL), KD_OK);
-        photon_file_close(&found);
+            assert_true((file.lists[l].nodes == NULL) == (old != 0));
+        assert_int_equal(photon_maps_build_trees(&maps[old], &scene, file.lists, &options, NULL),
+                         KD_OK);
+        photon_file_close(&file);
     }
     assert_true(!maps[0].global.built && !maps[0].caustic.built && !maps[0].media.built);
     assert_true(maps[1].global.built && maps[1].caustic.built && maps[1].media.built);
@@ -260,10 +261,10 @@ static void test_trees_are_in_the_file(void **state) {
             if (b < a) nodes[b] = kept;
             sign(count);
             assert_int_equal(open_bytes(bytes, count), KD_OK);
-            assert_int_equal(photon_file_open(&found, path), KD_OK);
-            assert_int_equal(photon_maps_plant(&maps[0], &scene, found.lists, &options, NULL),
+            assert_int_equal(photon_file_open(&file, path), KD_OK);
+            assert_int_equal(photon_maps_build_trees(&maps[0], &scene, file.lists, &options, NULL),
                              KD_ERROR_INPUT);
-            photon_file_close(&found);
+            photon_file_close(&file);
             if (b < a) nodes[b] = other;
             nodes[a] = kept;
         }
@@ -274,7 +275,7 @@ static void test_trees_are_in_the_file(void **state) {
 static void test_messages(void **state) {
     (void)state;
     const photon_file made = make_file(0);
-    photon_file found;
+    photon_file file;
     assert_int_equal(photon_file_write(path, &made), KD_OK);
     const size_t count = read_bytes(bytes, sizeof bytes);
     assert_int_equal(open_bytes(bytes, count - 1), KD_ERROR_INPUT);
@@ -291,14 +292,14 @@ static void test_messages(void **state) {
     assert_non_null(strstr(kd_last_error(), "not a photon map"));
     /* photons are the file's until they are changed */
     assert_int_equal(photon_file_write(path, &made), KD_OK);
-    assert_int_equal(photon_file_open(&found, path), KD_OK);
-    assert_true(found.lists[PHOTON_LIST_GLOBAL].borrowed &&
-                found.lists[PHOTON_LIST_CAUSTIC].borrowed);
-    assert_int_equal(photon_list_own(&found.lists[PHOTON_LIST_GLOBAL]), KD_OK);
-    found.lists[PHOTON_LIST_GLOBAL].photons[0].power = vec3_all(3);
-    assert_int_equal(photon_file_check_scene(&found, path, NULL, 78), KD_ERROR_INPUT);
+    assert_int_equal(photon_file_open(&file, path), KD_OK);
+    assert_true(file.lists[PHOTON_LIST_GLOBAL].borrowed &&
+                file.lists[PHOTON_LIST_CAUSTIC].borrowed);
+    assert_int_equal(photon_list_own(&file.lists[PHOTON_LIST_GLOBAL]), KD_OK);
+    file.lists[PHOTON_LIST_GLOBAL].photons[0].power = vec3_all(3);
+    assert_int_equal(photon_file_check_scene(&file, path, NULL, 78), KD_ERROR_INPUT);
     assert_non_null(strstr(kd_last_error(), "belongs to another scene"));
-    photon_file_close(&found);
+    photon_file_close(&file);
     unlink(path);
 }
 

@@ -139,8 +139,8 @@ static void threads_and_batches_make_no_difference(void **state) {
 /* Paths traced together store the same photons as single ones. */
 static void paths_together_are_paths_alone(void **state) {
     (void)state;
-    enum { MOST = 256 };
-    static photon alone[MOST];
+    enum { LIMIT = 256 };
+    static photon alone[LIMIT];
     for (int which = 0; which < 4; ++which) {
         photon_scene *scene = which % 2 ? photon_scene_fog() : photon_scene_balls();
         const vec3 centre = box3_centre(scene->view.box);
@@ -157,8 +157,8 @@ static void paths_together_are_paths_alone(void **state) {
         for (uint64_t path = 0; path < list.emitted; ++path) {
             photon_ledger ledger;
             const uint32_t landed = photon_trace(&scene->view, &order.emission, path, &order.wish,
-                                                 alone, MOST, &ledger);
-            assert_true(landed <= MOST && at + landed <= list.count);
+                                                 alone, LIMIT, &ledger);
+            assert_true(landed <= LIMIT && at + landed <= list.count);
             for (uint32_t i = 0; i < landed; ++i)
                 alone[i].power = vec3_scale(alone[i].power, factor);
             assert_memory_equal(list.photons + at, alone, landed * sizeof *alone);

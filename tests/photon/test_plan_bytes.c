@@ -8,19 +8,19 @@
 #include "photon/maps/photon_map.h"
 #include "photon_scenes.h"
 #include "scenes/mesh/generate.h"
-#include "tests/accel/packed_oracle.h"
+#include "tests/accel/compressed_oracle.h"
 #include "tests/accel/triangle_sets.h"
 #include <malloc.h>
 #include <pthread.h>
 
 static pthread_mutex_t counting = PTHREAD_MUTEX_INITIALIZER;
-static uint64_t held, most_held;
+static uint64_t held, max_held;
 
 static void count(uint64_t taken, uint64_t given_back) {
     pthread_mutex_lock(&counting);
     held += taken;
     held -= given_back;
-    if (held > most_held) most_held = held;
+    if (held > max_held) max_held = held;
     pthread_mutex_unlock(&counting);
 }
 
@@ -74,14 +74,14 @@ void __wrap_memory_free(void *pointer) {
 }
 
 static uint64_t begin(void) {
-    most_held = held;
+    max_held = held;
     return held;
 }
 
 /* `taken` is at most `planned`, and at least planned / part. */
-static void expect_planned(const char *what, uint64_t taken, uint64_t planned, uint64_t part) {
+static void expect_planned(const char *label, uint64_t taken, uint64_t planned, uint64_t part) {
     if (taken > planned || part * taken < planned)
-        fail_msg("%s: took %llu bytes, planned %llu", what, (unsigned long long)taken,
+        fail_msg("%s: took %llu bytes, planned %llu", label, (unsigned long long)taken,
                  (unsigned long long)planned);
 }
 
@@ -98,13 +98,14 @@ static void test_photons(void **state) {
         options.tiles = false; /* tested by test_tiles */
         uint64_t before = begin();
         assert_int_equal(photon_lists_open(lists, &scene->view, &options, NULL), KD_OK);
-        expect_planned("lists", most_held - before,
+        expect_planned("lists", max_held - before,
                        2 * photon_list_bytes(photons) + photon_batch_bytes(photons), 6);
         uint64_t planned = 0, small = 1 << 20;
-        for (int l = 0; l < PHOTON_LISTS; ++l) planned += photon_map_bytes_most(lists[l].count);
+        for (int l = 0; l < PHOTON_LISTS; ++l) planned += photon_map_bytes_max(lists[l].count);
         before = begin();
-        assert_int_equal(photon_maps_plant(&maps, &scene->view, lists, &options, NULL), KD_OK);
-        expect_planned("maps", most_held - before, planned + small, photons > 100000 ? 3 : 1000);
+        assert_int_equal(photon_maps_build_trees(&maps, &scene->view, lists, &options, NULL),
+                         KD_OK);
+        expect_planned("maps", max_held - before, planned + small, photons > 100000 ? 3 : 1000);
         photon_maps_close(&maps);
     }
     photon_scene_free(scene);
@@ -119,8 +120,8 @@ static void test_tiles(void **state) {
         const uint64_t before = begin();
         assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, i ? 0.1f : 0.01f, i == 1, NULL),
                          KD_OK);
-        expect_planned("tiles", most_held - before,
-                       tile_set_bytes_most(scene->view.mesh.triangle_count, UINT64_MAX),
+        expect_planned("tiles", max_held - before,
+                       tile_set_bytes_max(scene->view.mesh.triangle_count, UINT64_MAX),
                        i ? 10000 : 100);
         tile_set_close(&tiles);
     }
@@ -133,8 +134,8 @@ static void expect_wide(const tritree *tree, const char *name, uint32_t cells) {
     wide_tree *wide = NULL;
     const uint64_t before = begin();
     assert_int_equal(wide_tree_make(&wide, &view, cells), KD_OK);
-    const uint64_t planned = wide_tree_bytes_most(tree->node_count, tree->reference_count, cells);
-    if (wide) expect_planned(name, most_held - before, planned, 3);
+    const uint64_t planned = wide_tree_bytes_max(tree->node_count, tree->reference_count, cells);
+    if (wide) expect_planned(name, max_held - before, planned, 3);
     wide_tree_close(wide);
 }
 
@@ -147,7 +148,7 @@ static void test_wide(void **state) {
             triangle_set set = triangle_set_make((case_triangles)which, triangles);
             tritree tree;
             assert_int_equal(tritree_open(&tree, &set.input, &options, "auto", NULL), KD_OK);
-            for (uint32_t cells = 8; cells <= WIDE_CELLS_MOST; cells *= 2)
+            for (uint32_t cells = 8; cells <= WIDE_CHILDREN_MAX; cells *= 2)
                 expect_wide(&tree, case_triangles_name((case_triangles)which), cells);
             tritree_close(&tree);
             triangle_set_close(&set);
@@ -161,7 +162,7 @@ static void expect_mesh(const mesh *shape) {
                                  shape->triangle_count};
     for (const tritree_builder *const *row = tritree_builders; *row; ++row) {
         const tritree_options options = tritree_options_default();
-        const uint64_t planned = tritree_widen_bytes_most(*row, input.triangle_count);
+        const uint64_t planned = tritree_widen_bytes_max(*row, input.triangle_count);
         tritree tree;
         assert_int_equal(tritree_open(&tree, &input, &options, (*row)->name, NULL), KD_OK);
         assert_true(tree.reference_count <= (*row)->references * (uint64_t)input.triangle_count);
@@ -169,24 +170,24 @@ static void expect_mesh(const mesh *shape) {
         tree.wide = NULL;
         const uint64_t before = begin();
         assert_int_equal(tritree_widen(&tree), KD_OK);
-        expect_planned((*row)->name, most_held - before, planned, 4);
+        expect_planned((*row)->name, max_held - before, planned, 4);
         tritree_close(&tree);
     }
 }
 
-/* The compressed form has the same size on a device as on a CPU (gpu_packed). */
-static void expect_packed(const mesh *shape) {
+/* The compressed form has the same size on a device as on a CPU (gpu_compressed). */
+static void expect_compressed(const mesh *shape) {
     const tritree_input input = {shape->positions, shape->triangles, shape->position_count,
                                  shape->triangle_count};
     const tritree_options options = tritree_options_default();
     tritree tree;
-    packed_tree packed;
+    oracle_tree compressed;
     assert_int_equal(tritree_open(&tree, &input, &options, "auto", NULL), KD_OK);
     const tritree_view view = tritree_get_view(&tree);
-    assert_int_equal(packed_tree_open(&packed, &view), KD_OK);
-    expect_planned("packed", packed.unit_count * PACKED_UNIT,
-                   packed_bytes_most(input.triangle_count), 3);
-    packed_tree_close(&packed);
+    assert_int_equal(oracle_tree_open(&compressed, &view), KD_OK);
+    expect_planned("packed", compressed.unit_count * COMPRESSED_UNIT,
+                   compressed_bytes_max(input.triangle_count), 3);
+    oracle_tree_close(&compressed);
     tritree_close(&tree);
 }
 
@@ -197,7 +198,7 @@ static void test_meshes(void **state) {
         mesh shape;
         assert_int_equal(procedural_load(&shape, names[i]), KD_OK);
         expect_mesh(&shape);
-        expect_packed(&shape);
+        expect_compressed(&shape);
         mesh_close(&shape);
     }
     assert_true(held == 0);

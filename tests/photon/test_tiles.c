@@ -18,18 +18,19 @@ static double plane_integral(photon_kernel kernel, double h) {
     return sum;
 }
 
-static void put_sheet(scene_fixture *to, uint32_t made_of, float left, float height, bool down) {
+static void put_sheet(scene_fixture *fixture, uint32_t made_of, float left, float height,
+                      bool down) {
     const vec3 p[4] = {{left, height, 3}, {3, height, 3}, {3, height, -3}, {left, height, -3}};
     if (down)
-        fixture_quad(to, made_of, p[2], p[1], p[0], p[3]);
+        fixture_quad(fixture, made_of, p[2], p[1], p[0], p[3]);
     else
-        fixture_quad(to, made_of, p[0], p[1], p[2], p[3]);
+        fixture_quad(fixture, made_of, p[0], p[1], p[2], p[3]);
 }
 
-static uint32_t veil_of(scene_fixture *to, float opacity) {
+static uint32_t veil_of(scene_fixture *fixture, float opacity) {
     material made = photon_scene_diffuse(0.5f, 0);
     made.opacity = opacity;
-    return fixture_material(to, made);
+    return fixture_material(fixture, made);
 }
 
 /* About (0, 0, 0), facing up; radius 1/2. */
@@ -38,9 +39,9 @@ static double measured(photon_scene *scene, photon_kernel kernel) {
     const vec3 place = {0, 0, 0}, up = {0, 1, 0};
     assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, 0.5f, false, NULL), KD_OK);
     const tile_view view = tile_set_get_view(&tiles);
-    tile_look look = tile_look_begin(place, up, 0, 0.5f, kernel);
-    const double found = (double)tile_kernel_integral(&view, &look, TILE_COSINE);
-    assert_true(look.looked_at <= TILE_MOST);
+    tile_lookup lookup = tile_lookup_begin(place, up, 0, 0.5f, kernel);
+    const double found = (double)tile_kernel_integral(&view, &lookup, TILE_COSINE);
+    assert_true(lookup.tested <= TILE_MAX);
     tile_set_close(&tiles);
     return found;
 }
@@ -49,31 +50,31 @@ typedef enum sheet_kind { RUG, STACK, COPIES, VEIL, SHELF, STEEP, GLASS, SHEETS 
 
 /* Adds a sheet over the right half of a floor; returns what it contributes, in units of a plane at
    that height. */
-static double put_kind(scene_fixture *to, sheet_kind kind, photon_kernel kernel) {
-    const uint32_t white = fixture_material(to, photon_scene_diffuse(0.5f, 0));
+static double put_kind(scene_fixture *fixture, sheet_kind kind, photon_kernel kernel) {
+    const uint32_t white = fixture_material(fixture, photon_scene_diffuse(0.5f, 0));
     material clear = material_default();
     clear.kind = MATERIAL_GLASS;
-    put_sheet(to, white, -3, 0, false);
+    put_sheet(fixture, white, -3, 0, false);
     switch (kind) {
-    case RUG: put_sheet(to, white, 0, 0.003f, false); return plane_integral(kernel, 0.006) / 2;
+    case RUG: put_sheet(fixture, white, 0, 0.003f, false); return plane_integral(kernel, 0.006) / 2;
     case STACK:
-        for (int i = 1; i <= 3; ++i) put_sheet(to, white, 0, 0.05f * (float)i, i == 2);
+        for (int i = 1; i <= 3; ++i) put_sheet(fixture, white, 0, 0.05f * (float)i, i == 2);
         return (plane_integral(kernel, 0.1) + plane_integral(kernel, 0.2) +
                 plane_integral(kernel, 0.3)) /
                2;
     case COPIES:
-        put_sheet(to, white, -3, 0, false);
-        put_sheet(to, white, -3, 0, true);
+        put_sheet(fixture, white, -3, 0, false);
+        put_sheet(fixture, white, -3, 0, true);
         return 0;
     case VEIL:
-        put_sheet(to, veil_of(to, 0.4f), -3, 0.1f, false);
+        put_sheet(fixture, veil_of(fixture, 0.4f), -3, 0.1f, false);
         return 0.4 * plane_integral(kernel, 0.2);
-    case SHELF: put_sheet(to, white, -3, 0.4f, true); return plane_integral(kernel, 0.8);
+    case SHELF: put_sheet(fixture, white, -3, 0.4f, true); return plane_integral(kernel, 0.8);
     case STEEP: /* 70 degrees: a different orientation */
-        fixture_quad(to, white, vec3_make(0, 0, 3), vec3_make(1, 2.747f, 3),
+        fixture_quad(fixture, white, vec3_make(0, 0, 3), vec3_make(1, 2.747f, 3),
                      vec3_make(1, 2.747f, -3), vec3_make(0, 0, -3));
         return 0;
-    default: put_sheet(to, fixture_material(to, clear), -3, 0.1f, false); return 0;
+    default: put_sheet(fixture, fixture_material(fixture, clear), -3, 0.1f, false); return 0;
     }
 }
 
@@ -100,23 +101,23 @@ static vec3 drawn(uint32_t which, uint32_t what) {
     return vec3_make(2 * r.value[0] - 1, 2 * r.value[1] - 1, 2 * r.value[2] - 1);
 }
 
-static void put_leaves(scene_fixture *to, uint32_t count, float size) {
-    const uint32_t white = fixture_material(to, photon_scene_diffuse(0.5f, 0));
+static void put_leaves(scene_fixture *fixture, uint32_t count, float size) {
+    const uint32_t white = fixture_material(fixture, photon_scene_diffuse(0.5f, 0));
     for (uint32_t i = 0; i < count; ++i) {
         const vec3 at = drawn(i, 0);
         const frame3 axes = frame3_around(vec3_normalize(drawn(i, 1)));
         const vec3 corner[3] = {at, vec3_along(at, size, axes.tangent),
                                 vec3_along(at, size, axes.bitangent)};
-        fixture_triangle(to, white, corner, NULL);
+        fixture_triangle(fixture, white, corner, NULL);
     }
 }
 
 /* Sums over all triangles, one by one. */
 static double sum_of_all(const photon_scene *scene, vec3 place, vec3 normal, float radius) {
-    const scene_fixture *of = &scene->fixture;
+    const scene_fixture *fixture = &scene->fixture;
     double sum = 0;
-    for (uint32_t t = 0; t < of->triangle_count; ++t) {
-        const vec3 *p = of->positions + 3 * t;
+    for (uint32_t t = 0; t < fixture->triangle_count; ++t) {
+        const vec3 *p = fixture->positions + 3 * t;
         const vec3 n = triangle_unit_normal(p[0], p[1], p[2]);
         vec3 q[3];
         if (!(fabsf(vec3_dot(n, normal)) >= TILE_COSINE)) continue;
@@ -126,13 +127,13 @@ static double sum_of_all(const photon_scene *scene, vec3 place, vec3 normal, flo
     return sum;
 }
 
-/* With few triangles, all are used. With many, in all directions: at most TILE_MOST per lookup,
+/* With few triangles, all are used. With many, in all directions: at most TILE_MAX per lookup,
    unbiased. Positions are corners of leaves. */
 static void compare_leaves(uint32_t count, float size, float radius, double worst, double mean) {
     enum { LOOKS = 100 };
     photon_scene *scene = photon_scene_new();
     tile_set tiles;
-    uint32_t most = 0, bounded = 0;
+    uint32_t maximum = 0, bounded = 0;
     double ratios = 0, squares = 0;
     put_leaves(&scene->fixture, count, size);
     photon_scene_finish(scene);
@@ -141,19 +142,19 @@ static void compare_leaves(uint32_t count, float size, float radius, double wors
     for (uint32_t i = 0; i < LOOKS; ++i) {
         const vec3 place = vec3_scale(drawn(i, 0), 0.7f), normal = vec3_normalize(drawn(i, 2));
         const double expected = sum_of_all(scene, place, normal, radius);
-        tile_look look = tile_look_begin(place, normal, 0, radius, PHOTON_KERNEL_CONE);
-        const double found = (double)tile_kernel_integral(&view, &look, TILE_COSINE);
-        assert_true(look.looked_at <= TILE_MOST);
-        if (look.looked_at > most) most = look.looked_at;
-        bounded += look.looked_at + TILE_LEAF >= TILE_EXACT;
-        const double ratio = found / fmax(expected, (double)TILE_LEAST_SHARE * M_PI / 3);
+        tile_lookup lookup = tile_lookup_begin(place, normal, 0, radius, PHOTON_KERNEL_CONE);
+        const double found = (double)tile_kernel_integral(&view, &lookup, TILE_COSINE);
+        assert_true(lookup.tested <= TILE_MAX);
+        if (lookup.tested > maximum) maximum = lookup.tested;
+        bounded += lookup.tested + TILE_LEAF >= TILE_EXACT;
+        const double ratio = found / fmax(expected, (double)TILE_MIN_SHARE * M_PI / 3);
         ratios += ratio / LOOKS;
         squares += (ratio - 1) * (ratio - 1) / LOOKS;
     }
     if (!(fabs(ratios - 1) <= mean && sqrt(squares) <= worst))
         fail_msg("%u leaves: mean %.4f, spread %.4f", count, ratios, sqrt(squares));
-    assert_true(radius < 0.5f || most > TILE_EXACT);
-    assert_int_equal(tile_set_looks_bounded(&tiles), bounded);
+    assert_true(radius < 0.5f || maximum > TILE_EXACT);
+    assert_int_equal(tile_set_lookups_bounded(&tiles), bounded);
     tile_set_close(&tiles);
     photon_scene_free(scene);
 }
@@ -186,15 +187,15 @@ static void planes_are_known_without_a_look(void **state) {
         const vec3 at = drawn(i, 0), up = {0, 1, 0}, place = {2.99f * at.x, 0, 2.99f * at.z};
         const float radius = 0.05f * (1.01f + at.y);
         const uint32_t triangle = place.z >= -place.x ? 0u : 1u;
-        tile_look one = tile_look_begin(place, up, triangle, radius, PHOTON_KERNEL_CONE);
-        tile_look other = one;
+        tile_lookup one = tile_lookup_begin(place, up, triangle, radius, PHOTON_KERNEL_CONE);
+        tile_lookup other = one;
         const float found = tile_kernel_integral(&known, &one, TILE_COSINE);
         const float expected = tile_kernel_integral(&unknown, &other, TILE_COSINE);
         if (!(fabsf(found - expected) <= 2e-5f))
             fail_msg("at %g, %g: %g, expected %g", (double)place.x, (double)place.z, (double)found,
                      (double)expected);
-        spared += one.looked_at == 0;
-        assert_true(place.x < 0 || one.looked_at > 0);
+        spared += one.tested == 0;
+        assert_true(place.x < 0 || one.tested > 0);
     }
     assert_in_range(spared, PLACES / 3, PLACES / 2);
     tile_set_close(&tiles);
@@ -227,8 +228,8 @@ static photon_scene *furnace_of_sheets(void) {
 
 /* Returns the estimated fraction of the true irradiance: the mean over all positions, and the worst
    strip along x. */
-static void look_at_sheets(photon_scene *scene, const photon_maps *maps, double *mean,
-                           double *worst) {
+static void expect_sheets(photon_scene *scene, const photon_maps *maps, double *mean,
+                          double *worst) {
     enum { STRIPS = 20, EACH = 60 };
     const photon_map_view map = photon_maps_global(maps);
     const tile_view tiles = photon_maps_tiles(maps);
@@ -264,7 +265,7 @@ static void furnaces_of_sheets_close(void **state) {
             options.kernel = (photon_kernel)kernel;
             options.estimator = (photon_estimator)e;
             assert_int_equal(photon_maps_open(&maps, &scene->view, &options, NULL), KD_OK);
-            look_at_sheets(scene, &maps, &mean, &worst);
+            expect_sheets(scene, &maps, &mean, &worst);
             if (!(fabs(mean - 1) <= 0.015 && worst <= 0.12))
                 fail_msg("kernel %d, estimator %s: mean %.4f, strip off by %.4f", kernel,
                          photon_estimator_name(e), mean, worst);

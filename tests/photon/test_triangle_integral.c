@@ -35,7 +35,7 @@ static void sum_triangle(double out[PHOTON_KERNELS], const vec3 corner[3], doubl
 
 static void closed_forms_are_the_sums_over_small_pieces(void **state) {
     (void)state;
-    uint32_t met = 0;
+    uint32_t hit = 0;
     for (uint32_t t = 0; t < TRIALS; ++t) {
         const float size = t % 3 == 0 ? 0.5f : t % 3 == 1 ? 1 : 2;
         const vec3 corner[3] = {place_drawn(t, 0, size), place_drawn(t, 1, size),
@@ -45,7 +45,7 @@ static void closed_forms_are_the_sums_over_small_pieces(void **state) {
         const double area = 0.5 * (double)vec3_length(across);
         double expected[PHOTON_KERNELS];
         sum_triangle(expected, corner, area);
-        met += expected[0] > 0;
+        hit += expected[0] > 0;
         for (int k = 0; k < PHOTON_KERNELS; ++k) {
             const double found = (double)triangle_kernel_integral(
                 (photon_kernel)k, corner[0], corner[1], corner[2], vec3_normalize(across));
@@ -55,7 +55,7 @@ static void closed_forms_are_the_sums_over_small_pieces(void **state) {
                 fail_msg("triangle %u, kernel %d: %.7g, expected %.7g", t, k, found, expected[k]);
         }
     }
-    assert_true(met > TRIALS / 2);
+    assert_true(hit > TRIALS / 2);
 }
 
 /* A triangle that contains the whole disc, at heights from 0 to beyond the ball; the opposite

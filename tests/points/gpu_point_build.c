@@ -27,43 +27,43 @@ typedef struct device_tree {
 } device_tree;
 
 /* Coordinate `axis` of point i: the three axes of a case, further ones from its later points. */
-static float coordinate_of(const build_case *of, uint32_t i, uint32_t axis) {
-    return vec3_axis(case_point(of->set, i + axis / 3 * 1000003, of->count), (int)axis % 3);
+static float coordinate_of(const build_case *test, uint32_t i, uint32_t axis) {
+    return vec3_axis(case_point(test->set, i + axis / 3 * 1000003, test->count), (int)axis % 3);
 }
 
-static void *make_points(const build_case *of) {
-    const size_t bytes = of->dims * point_scalar_bytes(of->scalar);
-    char *points = (char *)malloc((of->count + 1) * bytes);
+static void *make_points(const build_case *test) {
+    const size_t bytes = test->dims * point_scalar_bytes(test->scalar);
+    char *points = (char *)malloc((test->count + 1) * bytes);
     assert_non_null(points);
-    for (uint32_t i = 0; i < of->count; ++i)
-        for (uint32_t axis = 0; axis < of->dims; ++axis) {
-            const float x = coordinate_of(of, i, axis);
-            if (of->scalar == POINT_DOUBLE)
-                ((double *)(void *)points)[i * of->dims + axis] = (double)x * 1.1;
+    for (uint32_t i = 0; i < test->count; ++i)
+        for (uint32_t axis = 0; axis < test->dims; ++axis) {
+            const float x = coordinate_of(test, i, axis);
+            if (test->scalar == POINT_DOUBLE)
+                ((double *)(void *)points)[i * test->dims + axis] = (double)x * 1.1;
             else
-                ((float *)(void *)points)[i * of->dims + axis] = x;
+                ((float *)(void *)points)[i * test->dims + axis] = x;
         }
     return points;
 }
 
-static void device_tree_open(device_tree *tree, const build_case *of, const void *points,
+static void device_tree_open(device_tree *tree, const build_case *test, const void *points,
                              const point_box *box) {
     memset(tree, 0, sizeof *tree);
     point_build_cuda *a = &tree->arguments;
-    const uint64_t bytes = of->count * of->dims * point_scalar_bytes(of->scalar);
+    const uint64_t bytes = test->count * test->dims * point_scalar_bytes(test->scalar);
     assert_int_equal(device_memory_reserve(&tree->points, bytes), KD_OK);
     assert_int_equal(device_memory_upload(tree->points, points, bytes), KD_OK);
-    a->points = point_array_make(tree->points, of->count, of->dims, of->scalar);
-    a->split = of->options.split;
-    a->unique = of->options.unique;
-    a->cells = of->options.cells;
+    a->points = point_array_make(tree->points, test->count, test->dims, test->scalar);
+    a->split = test->options.split;
+    a->unique = test->options.unique;
+    a->cells = test->options.cells;
     a->box = *box;
     a->kept = &tree->kept;
-    tree->kept = of->count;
-    assert_int_equal(device_memory_reserve((void **)&a->ids, of->count * sizeof *a->ids), KD_OK);
+    tree->kept = test->count;
+    assert_int_equal(device_memory_reserve((void **)&a->ids, test->count * sizeof *a->ids), KD_OK);
     if (a->split == POINTTREE_WIDEST)
-        assert_int_equal(device_memory_reserve((void **)&a->axes, of->count), KD_OK);
-    assert_int_equal(of->builder->scratch_bytes(&a->scratch_bytes, a), KD_OK);
+        assert_int_equal(device_memory_reserve((void **)&a->axes, test->count), KD_OK);
+    assert_int_equal(test->builder->scratch_bytes(&a->scratch_bytes, a), KD_OK);
     assert_int_equal(device_memory_reserve(&a->scratch, a->scratch_bytes), KD_OK);
 }
 
@@ -74,21 +74,21 @@ static void device_tree_close(device_tree *tree) {
     device_memory_free(tree->arguments.scratch);
 }
 
-static void same_nodes(const build_case *of, const device_tree *tree, const pointtree *oracle) {
-    uint32_t *ids = (uint32_t *)malloc((of->count + 1) * sizeof *ids);
-    uint8_t *axes = (uint8_t *)malloc(of->count + 1);
+static void same_nodes(const build_case *test, const device_tree *tree, const pointtree *oracle) {
+    uint32_t *ids = (uint32_t *)malloc((test->count + 1) * sizeof *ids);
+    uint8_t *axes = (uint8_t *)malloc(test->count + 1);
     assert_true(ids && axes);
-    assert_int_equal(device_memory_download(ids, tree->arguments.ids, of->count * sizeof *ids),
+    assert_int_equal(device_memory_download(ids, tree->arguments.ids, test->count * sizeof *ids),
                      KD_OK);
     for (uint32_t i = 0; i < oracle->count; ++i)
         if (ids[i] != oracle->ids[i])
             fail_msg(
                 "%s, %s, %u points, %u dims, scalar %d, split %d, unique %d, cells %g: node %u "
                 "holds %u, expected %u",
-                of->builder->name, case_points_name(of->set), of->count, of->dims, (int)of->scalar,
-                (int)of->options.split, of->options.unique, of->options.cells, i, ids[i],
-                oracle->ids[i]);
-    if (of->options.split == POINTTREE_WIDEST) {
+                test->builder->name, case_points_name(test->set), test->count, test->dims,
+                (int)test->scalar, (int)test->options.split, test->options.unique,
+                test->options.cells, i, ids[i], oracle->ids[i]);
+    if (test->options.split == POINTTREE_WIDEST) {
         assert_int_equal(device_memory_download(axes, tree->arguments.axes, oracle->count), KD_OK);
         assert_memory_equal(axes, oracle->axes, oracle->count);
     }
@@ -96,23 +96,24 @@ static void same_nodes(const build_case *of, const device_tree *tree, const poin
     free(axes);
 }
 
-static void compare(const build_case *of) {
-    const pointtree_builder *named = pointtree_builder_find(of->builder->name);
+static void compare(const build_case *test) {
+    const pointtree_builder *named = pointtree_builder_find(test->builder->name);
     assert_non_null(named);
     const char *name = named->order == POINTTREE_BY_COORDINATE ? "recursive" : named->name;
-    void *points = make_points(of);
-    const point_array array = point_array_make(points, of->count, of->dims, of->scalar);
+    void *points = make_points(test);
+    const point_array array = point_array_make(points, test->count, test->dims, test->scalar);
     pointtree oracle;
-    assert_int_equal(pointtree_open_nd(&oracle, &array, &of->options, name, NULL), KD_OK);
+    assert_int_equal(pointtree_open_nd(&oracle, &array, &test->options, name, NULL), KD_OK);
     device_tree tree;
-    device_tree_open(&tree, of, points, &oracle.box);
-    assert_int_equal(of->parameters.block ? build_wehr_cuda_with(&tree.arguments, &of->parameters)
-                     : of->groups.large   ? build_select_cuda_with(&tree.arguments, &of->groups)
-                                          : of->builder->build(&tree.arguments),
+    device_tree_open(&tree, test, points, &oracle.box);
+    assert_int_equal(test->parameters.block
+                         ? build_wehr_cuda_with(&tree.arguments, &test->parameters)
+                     : test->groups.large ? build_select_cuda_with(&tree.arguments, &test->groups)
+                                          : test->builder->build(&tree.arguments),
                      KD_OK);
     assert_int_equal(device_wait(), KD_OK);
-    if (of->builder->removes) assert_int_equal(tree.kept, oracle.count);
-    same_nodes(of, &tree, &oracle);
+    if (test->builder->removes) assert_int_equal(tree.kept, oracle.count);
+    same_nodes(test, &tree, &oracle);
     assert_int_equal(point_check_cuda(&tree.arguments, oracle.count, oracle.order, &oracle.box),
                      KD_OK);
     device_tree_close(&tree);
@@ -122,15 +123,15 @@ static void compare(const build_case *of) {
 
 static build_case case_of(const point_builder_cuda *builder, case_points set, uint32_t count,
                           int split) {
-    build_case of;
-    memset(&of, 0, sizeof of);
-    of.builder = builder;
-    of.set = set;
-    of.count = count;
-    of.dims = 3;
-    of.scalar = POINT_FLOAT;
-    of.options.split = (pointtree_split)split;
-    return of;
+    build_case test;
+    memset(&test, 0, sizeof test);
+    test.builder = builder;
+    test.set = set;
+    test.count = count;
+    test.dims = 3;
+    test.scalar = POINT_FLOAT;
+    test.options.split = (pointtree_split)split;
+    return test;
 }
 
 static void builders_make_the_oracles_tree(void **state) {
@@ -140,9 +141,9 @@ static void builders_make_the_oracles_tree(void **state) {
             for (int i = 0; i < CASE_COUNTS; ++i)
                 for (int split = 0; split < 2; ++split) {
                     if (gpu_leaves_out((uint32_t)(set + i + split), 11)) continue;
-                    const build_case of =
+                    const build_case test =
                         case_of(*builder, (case_points)set, case_counts[i], split);
-                    compare(&of);
+                    compare(&test);
                 }
 }
 
@@ -151,15 +152,15 @@ static const case_points large_sets[] = {CASE_UNIFORM, CASE_DUPLICATES, CASE_CLU
 static void large_trees_too(void **state) {
     (void)state;
     static const uint32_t counts[] = {65535, 65536, 100003, 1000000};
-    const uint32_t most = gpu_size(1000000, 100003);
+    const uint32_t maximum = gpu_size(1000000, 100003);
     for (const point_builder_cuda *const *builder = point_builders_cuda; *builder; ++builder)
         for (int set = 0; set < 4; ++set)
             for (int i = 0; i < 4; ++i)
                 for (int split = 0; split < 2; ++split) {
-                    if (gpu_leaves_out((uint32_t)(3 * set + i + split), 12) || counts[i] > most)
+                    if (gpu_leaves_out((uint32_t)(3 * set + i + split), 12) || counts[i] > maximum)
                         continue;
-                    const build_case of = case_of(*builder, large_sets[set], counts[i], split);
-                    compare(&of);
+                    const build_case test = case_of(*builder, large_sets[set], counts[i], split);
+                    compare(&test);
                 }
 }
 
@@ -173,10 +174,10 @@ static void all_dimensions_and_scalars_too(void **state) {
                     for (int split = 0; split < 2; ++split) {
                         if (gpu_leaves_out(7 * dims + (uint32_t)(i + split), 19)) continue;
                         if (counts[i] > gpu_size(300007, 16385)) continue;
-                        build_case of = case_of(*builder, large_sets[dims % 4], counts[i], split);
-                        of.dims = dims;
-                        of.scalar = (point_scalar)scalar;
-                        compare(&of);
+                        build_case test = case_of(*builder, large_sets[dims % 4], counts[i], split);
+                        test.dims = dims;
+                        test.scalar = (point_scalar)scalar;
+                        compare(&test);
                     }
 }
 
@@ -188,11 +189,11 @@ static void duplicates_go_when_asked(void **state) {
                 if (gpu_leaves_out((uint32_t)(set + i), 9)) continue;
                 const uint32_t count =
                     i < CASE_COUNTS ? case_counts[i] : 25000 * (uint32_t)(i - CASE_COUNTS + 1);
-                build_case of = case_of(*builder, (case_points)set, count, 0);
-                of.options.unique = true;
-                of.options.split = (pointtree_split)(i % 2);
-                of.dims = 1 + (uint32_t)i % 4;
-                compare(&of);
+                build_case test = case_of(*builder, (case_points)set, count, 0);
+                test.options.unique = true;
+                test.options.split = (pointtree_split)(i % 2);
+                test.dims = 1 + (uint32_t)i % 4;
+                compare(&test);
             }
 }
 
@@ -205,22 +206,22 @@ static void wehr_rounds_and_is_tuned(void **state) {
     const point_builder_cuda *builder = point_builder_cuda_find("wehr");
     for (int i = 0; i < 60; ++i) {
         if (gpu_leaves_out((uint32_t)i, 19)) continue;
-        build_case of = case_of(builder, sets[i % 5], i < 20 ? 20011 : 3001, i % 2);
-        of.options.cells = cells[i % 3];
-        of.dims = 1 + (uint32_t)i % 5;
-        of.scalar = (point_scalar)(i / 2 % 2);
-        of.parameters.block = 1024u << i % 3;
-        of.parameters.digit_bits = 2 + (uint32_t)i % 4;
-        of.parameters.cutoff = 512u << i / 3 % 3;
-        compare(&of);
+        build_case test = case_of(builder, sets[i % 5], i < 20 ? 20011 : 3001, i % 2);
+        test.options.cells = cells[i % 3];
+        test.dims = 1 + (uint32_t)i % 5;
+        test.scalar = (point_scalar)(i / 2 % 2);
+        test.parameters.block = 1024u << i % 3;
+        test.parameters.digit_bits = 2 + (uint32_t)i % 4;
+        test.parameters.cutoff = 512u << i / 3 % 3;
+        compare(&test);
     }
-    build_case of = case_of(builder, CASE_UNIFORM, 1000, 0);
-    of.parameters.block = 1000;
-    void *points = make_points(&of);
+    build_case config = case_of(builder, CASE_UNIFORM, 1000, 0);
+    config.parameters.block = 1000;
+    void *points = make_points(&config);
     const point_box box = point_box_empty();
     device_tree tree;
-    device_tree_open(&tree, &of, points, &box);
-    assert_int_equal(build_wehr_cuda_with(&tree.arguments, &of.parameters), KD_ERROR_USAGE);
+    device_tree_open(&tree, &config, points, &box);
+    assert_int_equal(build_wehr_cuda_with(&tree.arguments, &config.parameters), KD_ERROR_USAGE);
     tree.arguments.cells = 1e300;
     tree.arguments.box.lo[0] = 0, tree.arguments.box.hi[0] = 1;
     assert_int_equal(builder->scratch_bytes(&tree.arguments.scratch_bytes, &tree.arguments),
@@ -235,30 +236,32 @@ static void kandela_goes_by_groups(void **state) {
     (void)state;
     static const uint32_t counts[] = {8192, 12287, 20000, 33000, 65535, 100003, 140000, 300007};
     static const float sigmas[] = {4.5f, 1, 0.02f};
-    const uint32_t most = gpu_size(300007, 140000);
+    const uint32_t maximum = gpu_size(300007, 140000);
     for (int set = 0; set < CASE_POINT_SETS; ++set)
         for (int i = 0; i < 8; ++i)
             for (uint32_t group = 0; group <= 3; ++group)
                 for (int sigma = 0; sigma < 3; ++sigma) {
                     if (gpu_leaves_out((uint32_t)(5 * set + 3 * i + sigma) + group, 19)) continue;
-                    if (counts[i] > most) continue;
-                    build_case of = case_of(point_builders_cuda[0], (case_points)set, counts[i], 0);
-                    of.groups = (select_parameters){1, group, 20000u << 2 * ((i + sigma) % 3),
-                                                    sigmas[sigma]};
-                    if (group == 0) of.options.split = (pointtree_split)(i % 2);
-                    compare(&of);
+                    if (counts[i] > maximum) continue;
+                    build_case test =
+                        case_of(point_builders_cuda[0], (case_points)set, counts[i], 0);
+                    test.groups = (select_parameters){1, group, 20000u << 2 * ((i + sigma) % 3),
+                                                      sigmas[sigma]};
+                    if (group == 0) test.options.split = (pointtree_split)(i % 2);
+                    compare(&test);
                 }
 }
 
 /* The checker on the device detects a node in the wrong place, a duplicate, and a wrong axis. */
 static void sabotage_is_found(void **state) {
     (void)state;
-    const build_case of = case_of(point_builders_cuda[0], CASE_UNIFORM, 1000, 1);
-    vec3 *points = (vec3 *)make_points(&of);
+    const build_case test = case_of(point_builders_cuda[0], CASE_UNIFORM, 1000, 1);
+    vec3 *points = (vec3 *)make_points(&test);
     pointtree oracle;
     device_tree tree;
-    assert_int_equal(pointtree_open(&oracle, points, 1000, &of.options, "recursive", NULL), KD_OK);
-    device_tree_open(&tree, &of, points, &oracle.box);
+    assert_int_equal(pointtree_open(&oracle, points, 1000, &test.options, "recursive", NULL),
+                     KD_OK);
+    device_tree_open(&tree, &test, points, &oracle.box);
     const point_build_cuda *a = &tree.arguments;
     for (int wrong = 0; wrong < 4; ++wrong) {
         uint32_t *ids = oracle.ids;
@@ -285,20 +288,20 @@ static void sabotage_is_found(void **state) {
 static void links_name_children(void **state) {
     (void)state;
     for (uint32_t count = 0; count < 20; ++count) {
-        const build_case of = case_of(point_builders_cuda[0], CASE_UNIFORM, count, 0);
-        vec3 *points = (vec3 *)make_points(&of);
+        const build_case test = case_of(point_builders_cuda[0], CASE_UNIFORM, count, 0);
+        vec3 *points = (vec3 *)make_points(&test);
         pointtree tree;
-        pointtree_link host[20], found[20];
+        pointtree_link host[20], link[20];
         uint32_t *ids = NULL;
         pointtree_link *links = NULL;
         assert_int_equal(pointtree_open(&tree, points, count, NULL, "brown", NULL), KD_OK);
         assert_int_equal(device_memory_reserve((void **)&ids, count * sizeof *ids), KD_OK);
-        assert_int_equal(device_memory_reserve((void **)&links, sizeof found), KD_OK);
+        assert_int_equal(device_memory_reserve((void **)&links, sizeof link), KD_OK);
         assert_int_equal(device_memory_upload(ids, tree.ids, count * sizeof *ids), KD_OK);
         assert_int_equal(point_links_cuda(ids, count, links, NULL), KD_OK);
-        assert_int_equal(device_memory_download(found, links, count * sizeof *found), KD_OK);
+        assert_int_equal(device_memory_download(link, links, count * sizeof *link), KD_OK);
         pointtree_link_nodes(&tree, host);
-        assert_memory_equal(host, found, count * sizeof *host);
+        assert_memory_equal(host, link, count * sizeof *host);
         device_memory_free(ids);
         device_memory_free(links);
         pointtree_close(&tree);

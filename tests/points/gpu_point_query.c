@@ -8,7 +8,7 @@
 #include "tests/gpu.h"
 #include "tests/neighbours/device_answers.h"
 
-enum { QUERIES = 96, K_MOST = 1024 };
+enum { QUERIES = 96, K_MAX = 1024 };
 
 typedef struct asked_tree {
     pointtree host;
@@ -82,9 +82,9 @@ static double value_at(const void *values, point_scalar scalar, uint64_t i) {
 }
 
 static void expect_row(const char *name, const asked_tree *t, uint32_t which, const uint32_t *ids,
-                       const void *dist2, uint64_t at, uint32_t room, const neighbour_nd *right,
+                       const void *dist2, uint64_t at, uint32_t capacity, const neighbour_nd *right,
                        uint32_t count) {
-    for (uint32_t j = 0; j < room; ++j) {
+    for (uint32_t j = 0; j < capacity; ++j) {
         const uint32_t id = j < count ? right[j].id : KD_NONE;
         const double d = j < count ? right[j].dist2 : (double)INFINITY;
         const double found = value_at(dist2, t->host.scalar, at + j);
@@ -171,7 +171,7 @@ static void check_within(const char *name, asked_tree *t, point_query_method met
     device_memory_free(device_offsets);
 }
 
-static const uint32_t ks[] = {1, 2, 3, 8, 11, 16, 20, 28, 50, 56, 100, 112, 300, 600, K_MOST};
+static const uint32_t ks[] = {1, 2, 3, 8, 11, 16, 20, 28, 50, 56, 100, 112, 300, 600, K_MAX};
 enum { KS = sizeof ks / sizeof *ks };
 
 static void check_three_floats(case_points set, uint32_t count, pointtree_split split) {

@@ -6,7 +6,7 @@
 #include <kandela/points.h>
 #include <stdio.h>
 
-enum { METRIC_MOST = 700, METRIC_ASKED = 24, METRIC_K = 11 };
+enum { METRIC_MAX = 700, METRIC_ASKED = 24, METRIC_K = 11 };
 
 typedef struct metric_case {
     const char *device;
@@ -18,50 +18,50 @@ typedef struct metric_case {
     uint32_t periodic; /* axes, one bit each */
 } metric_case;
 
-static double metric_cloud[METRIC_MOST][8], metric_asked[METRIC_ASKED][8];
-static uint32_t metric_names[METRIC_MOST];
-static char metric_room[2][METRIC_MOST * 8 * 8];
+static double metric_cloud[METRIC_MAX][8], metric_asked[METRIC_ASKED][8];
+static uint32_t metric_names[METRIC_MAX];
+static char metric_capacity[2][METRIC_MAX * 8 * 8];
 
 /* Rounds to the scalar type of the case. */
-static double metric_scalar(const metric_case *of, double x) {
-    return of->scalar == KD_DOUBLE ? x : (double)(float)x;
+static double metric_scalar(const metric_case *test, double x) {
+    return test->scalar == KD_DOUBLE ? x : (double)(float)x;
 }
 
-static double metric_value(const metric_case *of, const void *at, uint64_t i) {
-    return of->scalar == KD_DOUBLE ? ((const double *)at)[i] : (double)((const float *)at)[i];
+static double metric_value(const metric_case *test, const void *at, uint64_t i) {
+    return test->scalar == KD_DOUBLE ? ((const double *)at)[i] : (double)((const float *)at)[i];
 }
 
-static kd_point_array metric_array(const metric_case *of, void *to, const double (*from)[8],
+static kd_point_array metric_array(const metric_case *test, void *to, const double (*from)[8],
                                    uint32_t count) {
     for (uint32_t i = 0; i < count; ++i)
-        for (uint32_t axis = 0; axis < of->dims; ++axis) {
-            if (of->scalar == KD_DOUBLE)
-                ((double *)to)[i * of->dims + axis] = from[i][axis];
+        for (uint32_t axis = 0; axis < test->dims; ++axis) {
+            if (test->scalar == KD_DOUBLE)
+                ((double *)to)[i * test->dims + axis] = from[i][axis];
             else
-                ((float *)to)[i * of->dims + axis] = (float)from[i][axis];
+                ((float *)to)[i * test->dims + axis] = (float)from[i][axis];
         }
-    return kd_point_array_make(to, count, of->dims, of->scalar);
+    return kd_point_array_make(to, count, test->dims, test->scalar);
 }
 
-static void metric_fill(const metric_case *of) {
-    for (uint32_t i = 0; i < METRIC_MOST + METRIC_ASKED; ++i)
-        for (uint32_t axis = 0; axis < of->dims; ++axis) {
-            const uint32_t seed = i < METRIC_MOST ? i : 7 * i + 1;
-            const vec3 p = case_point(of->which, seed + (axis / 3) * 9999, METRIC_MOST);
+static void metric_fill(const metric_case *test) {
+    for (uint32_t i = 0; i < METRIC_MAX + METRIC_ASKED; ++i)
+        for (uint32_t axis = 0; axis < test->dims; ++axis) {
+            const uint32_t seed = i < METRIC_MAX ? i : 7 * i + 1;
+            const vec3 p = case_point(test->which, seed + (axis / 3) * 9999, METRIC_MAX);
             const double x = (double)vec3_axis(p, (int)axis % 3);
-            if (i < METRIC_MOST)
+            if (i < METRIC_MAX)
                 metric_cloud[i][axis] = x;
             else
-                metric_asked[i - METRIC_MOST][axis] = x;
+                metric_asked[i - METRIC_MAX][axis] = x;
         }
-    for (uint32_t i = 0; i < METRIC_MOST; ++i) metric_names[i] = 3 * METRIC_MOST - 2 * i;
+    for (uint32_t i = 0; i < METRIC_MAX; ++i) metric_names[i] = 3 * METRIC_MAX - 2 * i;
 }
 
 /* The period is the widest side of the box around the points and queries. */
-static double metric_period(const metric_case *of, uint32_t axis) {
+static double metric_period(const metric_case *test, uint32_t axis) {
     double lo = (double)INFINITY, hi = -(double)INFINITY;
-    if (!(of->periodic >> axis & 1)) return 0;
-    for (uint32_t i = 0; i < METRIC_MOST; ++i) {
+    if (!(test->periodic >> axis & 1)) return 0;
+    for (uint32_t i = 0; i < METRIC_MAX; ++i) {
         lo = fmin(lo, metric_cloud[i][axis]);
         hi = fmax(hi, metric_cloud[i][axis]);
     }
@@ -69,110 +69,111 @@ static double metric_period(const metric_case *of, uint32_t axis) {
 }
 
 /* Distance to the nearest image, axis by axis, rounded at every step. */
-static double metric_apart(const metric_case *of, const kd_points_query *query, const double *x,
+static double metric_apart(const metric_case *test, const kd_points_query *query, const double *x,
                            const double *y) {
     double all = 0;
-    for (uint32_t axis = 0; axis < of->dims; ++axis) {
-        double least = fabs(metric_scalar(of, x[axis] - y[axis]));
+    for (uint32_t axis = 0; axis < test->dims; ++axis) {
+        double minimum = fabs(metric_scalar(test, x[axis] - y[axis]));
         for (int side = -1; side <= 1 && query->period[axis] > 0; side += 2) {
-            const double image = metric_scalar(of, x[axis] + side * query->period[axis]);
-            least = fmin(least, fabs(metric_scalar(of, image - y[axis])));
+            const double image = metric_scalar(test, x[axis] + side * query->period[axis]);
+            minimum = fmin(minimum, fabs(metric_scalar(test, image - y[axis])));
         }
-        if (query->norm == 2) least = metric_scalar(of, least * least);
-        all = query->norm == (double)INFINITY ? fmax(all, least) : metric_scalar(of, all + least);
+        if (query->norm == 2) minimum = metric_scalar(test, minimum * minimum);
+        all = query->norm == (double)INFINITY ? fmax(all, minimum)
+                                              : metric_scalar(test, all + minimum);
     }
     return all;
 }
 
 typedef struct metric_answer {
-    double apart;
+    double difference;
     uint32_t place;
 } metric_answer;
 
 static int metric_before(const void *a, const void *b) {
     const metric_answer *x = (const metric_answer *)a, *y = (const metric_answer *)b;
-    if (x->apart != y->apart) return x->apart < y->apart ? -1 : 1;
+    if (x->difference != y->difference) return x->difference < y->difference ? -1 : 1;
     return x->place < y->place ? -1 : 1;
 }
 
-static metric_answer metric_all[METRIC_MOST];
+static metric_answer metric_all[METRIC_MAX];
 
 /* Sorts all points by distance; returns how many lie within the radius. */
-static uint32_t metric_brute_force(const metric_case *of, const kd_points_query *query,
+static uint32_t metric_brute_force(const metric_case *test, const kd_points_query *query,
                                    const double *x, uint32_t left_out) {
     uint32_t made = 0, within = 0;
-    const double radius = metric_scalar(of, query->max_radius);
-    const double bound = query->norm == 2 ? metric_scalar(of, radius * radius) : radius;
-    for (uint32_t i = 0; i < of->count; ++i) {
+    const double radius = metric_scalar(test, query->max_radius);
+    const double bound = query->norm == 2 ? metric_scalar(test, radius * radius) : radius;
+    for (uint32_t i = 0; i < test->count; ++i) {
         if (i == left_out) continue;
-        metric_all[made].apart = metric_apart(of, query, x, metric_cloud[i]);
-        within += metric_all[made].apart <= bound;
+        metric_all[made].difference = metric_apart(test, query, x, metric_cloud[i]);
+        within += metric_all[made].difference <= bound;
         metric_all[made++].place = i;
     }
     qsort(metric_all, made, sizeof *metric_all, metric_before);
     return within;
 }
 
-static void metric_expect(const metric_case *of, const uint32_t *ids, const void *dist2,
+static void metric_expect(const metric_case *test, const uint32_t *ids, const void *dist2,
                           uint64_t at, uint32_t count) {
     for (uint32_t j = 0; j < count; ++j) {
         const uint32_t place = metric_all[j].place;
-        assert_int_equal(ids[at + j], of->named ? metric_names[place] : place);
-        assert_true(metric_value(of, dist2, at + j) == metric_all[j].apart);
+        assert_int_equal(ids[at + j], test->named ? metric_names[place] : place);
+        assert_true(metric_value(test, dist2, at + j) == metric_all[j].difference);
     }
 }
 
-static uint32_t metric_ids[METRIC_MOST * METRIC_MOST], metric_counts[METRIC_MOST];
-static double metric_dist2[METRIC_MOST * METRIC_MOST];
-static uint64_t metric_offsets[METRIC_MOST + 1];
+static uint32_t metric_ids[METRIC_MAX * METRIC_MAX], metric_counts[METRIC_MAX];
+static double metric_dist2[METRIC_MAX * METRIC_MAX];
+static uint64_t metric_offsets[METRIC_MAX + 1];
 
-static void metric_check_asked(const metric_case *of, const kd_points *tree,
+static void metric_check_asked(const metric_case *test, const kd_points *tree,
                                const kd_points_query *query) {
     if (kd_points_nearest(tree, query, METRIC_K, metric_ids, metric_dist2, metric_counts) != KD_OK)
         fail_msg("%s", kd_last_error());
     for (uint32_t i = 0; i < METRIC_ASKED; ++i) {
-        const uint32_t within = metric_brute_force(of, query, metric_asked[i], KD_NO_POINT);
+        const uint32_t within = metric_brute_force(test, query, metric_asked[i], KD_NO_POINT);
         assert_int_equal(metric_counts[i], within < METRIC_K ? within : METRIC_K);
-        metric_expect(of, metric_ids, metric_dist2, i * METRIC_K, metric_counts[i]);
+        metric_expect(test, metric_ids, metric_dist2, i * METRIC_K, metric_counts[i]);
     }
     assert_int_equal(kd_points_within_count(tree, query, metric_offsets), KD_OK);
     assert_int_equal(kd_points_within(tree, query, metric_offsets, metric_ids, metric_dist2),
                      KD_OK);
     for (uint32_t i = 0; i < METRIC_ASKED; ++i) {
-        const uint32_t within = metric_brute_force(of, query, metric_asked[i], KD_NO_POINT);
+        const uint32_t within = metric_brute_force(test, query, metric_asked[i], KD_NO_POINT);
         assert_int_equal(metric_offsets[i + 1] - metric_offsets[i], within);
-        metric_expect(of, metric_ids, metric_dist2, metric_offsets[i], within);
+        metric_expect(test, metric_ids, metric_dist2, metric_offsets[i], within);
     }
 }
 
 /* A self-query; compares some of the rows. */
-static void metric_check_own(const metric_case *of, const kd_points *tree,
+static void metric_check_own(const metric_case *test, const kd_points *tree,
                              const kd_points_query *query) {
-    if (kd_points_nearest_own(tree, query, METRIC_K, NULL, metric_ids, metric_dist2,
-                              metric_counts) != KD_OK)
+    if (kd_points_self_nearest(tree, query, METRIC_K, NULL, metric_ids, metric_dist2,
+                               metric_counts) != KD_OK)
         fail_msg("%s", kd_last_error());
-    for (uint32_t i = 0; i < of->count; i += 13) {
+    for (uint32_t i = 0; i < test->count; i += 13) {
         const uint32_t left_out = query->skip_self ? i : KD_NO_POINT;
-        const uint32_t within = metric_brute_force(of, query, metric_cloud[i], left_out);
+        const uint32_t within = metric_brute_force(test, query, metric_cloud[i], left_out);
         assert_int_equal(metric_counts[i], within < METRIC_K ? within : METRIC_K);
-        metric_expect(of, metric_ids, metric_dist2, i * METRIC_K, metric_counts[i]);
+        metric_expect(test, metric_ids, metric_dist2, i * METRIC_K, metric_counts[i]);
     }
-    assert_int_equal(kd_points_within_own_count(tree, query, NULL, metric_offsets), KD_OK);
+    assert_int_equal(kd_points_self_within_count(tree, query, NULL, metric_offsets), KD_OK);
     assert_int_equal(
-        kd_points_within_own(tree, query, NULL, metric_offsets, metric_ids, metric_dist2), KD_OK);
-    for (uint32_t i = 0; i < of->count; i += 13) {
+        kd_points_self_within(tree, query, NULL, metric_offsets, metric_ids, metric_dist2), KD_OK);
+    for (uint32_t i = 0; i < test->count; i += 13) {
         const uint32_t left_out = query->skip_self ? i : KD_NO_POINT;
-        const uint32_t within = metric_brute_force(of, query, metric_cloud[i], left_out);
+        const uint32_t within = metric_brute_force(test, query, metric_cloud[i], left_out);
         assert_int_equal(metric_offsets[i + 1] - metric_offsets[i], within);
-        metric_expect(of, metric_ids, metric_dist2, metric_offsets[i], within);
+        metric_expect(test, metric_ids, metric_dist2, metric_offsets[i], within);
     }
 }
 
 /* Boxes between two queries, one of them inverted, and one that contains everything. */
-static void metric_check_boxes(const metric_case *of, const kd_points *tree) {
+static void metric_check_boxes(const metric_case *test, const kd_points *tree) {
     static double lo[METRIC_ASKED][8], hi[METRIC_ASKED][8];
     for (uint32_t i = 0; i < METRIC_ASKED; ++i)
-        for (uint32_t axis = 0; axis < of->dims; ++axis) {
+        for (uint32_t axis = 0; axis < test->dims; ++axis) {
             const double a = metric_asked[i][axis];
             const double b =
                 i % 3 ? metric_asked[(i + 1) % METRIC_ASKED][axis] : metric_cloud[i][axis];
@@ -181,22 +182,22 @@ static void metric_check_boxes(const metric_case *of, const kd_points *tree) {
             if (i == 7 && axis == 0) lo[i][axis] = (double)NAN;
         }
     const kd_point_array lower =
-        metric_array(of, metric_room[0], (const double(*)[8])lo, METRIC_ASKED);
+        metric_array(test, metric_capacity[0], (const double(*)[8])lo, METRIC_ASKED);
     const kd_point_array upper =
-        metric_array(of, metric_room[1], (const double(*)[8])hi, METRIC_ASKED);
+        metric_array(test, metric_capacity[1], (const double(*)[8])hi, METRIC_ASKED);
     if (kd_points_in_box_count(tree, &lower, &upper, metric_offsets) != KD_OK)
         fail_msg("%s", kd_last_error());
     assert_int_equal(kd_points_in_box(tree, &lower, &upper, metric_offsets, metric_ids), KD_OK);
     for (uint32_t i = 0; i < METRIC_ASKED; ++i) {
         uint64_t at = metric_offsets[i];
-        for (uint32_t p = 0; p < of->count; ++p) {
+        for (uint32_t p = 0; p < test->count; ++p) {
             bool in = true;
-            for (uint32_t axis = 0; axis < of->dims; ++axis)
+            for (uint32_t axis = 0; axis < test->dims; ++axis)
                 in = in && metric_cloud[p][axis] >= lo[i][axis] &&
                      metric_cloud[p][axis] <= hi[i][axis];
             if (!in) continue;
             assert_true(at < metric_offsets[i + 1]);
-            assert_int_equal(metric_ids[at++], of->named ? metric_names[p] : p);
+            assert_int_equal(metric_ids[at++], test->named ? metric_names[p] : p);
         }
         assert_int_equal(at, metric_offsets[i + 1]);
     }
@@ -205,31 +206,33 @@ static void metric_check_boxes(const metric_case *of, const kd_points *tree) {
     assert_int_not_equal(kd_points_in_box(tree, &lower, &upper, metric_offsets, metric_ids), KD_OK);
 }
 
-static void metric_check(const metric_case *of) {
-    static char cloud[METRIC_MOST * 8 * 8], asked[METRIC_ASKED * 8 * 8];
-    metric_fill(of);
+static void metric_check(const metric_case *test) {
+    static char cloud[METRIC_MAX * 8 * 8], asked[METRIC_ASKED * 8 * 8];
+    metric_fill(test);
     kd_points_options options;
     kd_points_options_default(&options);
-    snprintf(options.device, sizeof options.device, "%s", of->device);
-    options.split = of->count % 2 ? KD_POINTS_SPLIT_ROUND_ROBIN : KD_POINTS_SPLIT_WIDEST;
-    kd_point_array points = metric_array(of, cloud, (const double(*)[8])metric_cloud, of->count);
-    points.ids = of->named ? metric_names : NULL;
+    snprintf(options.device, sizeof options.device, "%s", test->device);
+    options.split = test->count % 2 ? KD_POINTS_SPLIT_ROUND_ROBIN : KD_POINTS_SPLIT_WIDEST;
+    kd_point_array points =
+        metric_array(test, cloud, (const double(*)[8])metric_cloud, test->count);
+    points.ids = test->named ? metric_names : NULL;
     kd_points *tree = NULL;
     if (kd_points_open(&tree, &points, &options) != KD_OK) fail_msg("%s", kd_last_error());
     kd_points_query query;
     kd_points_query_default(&query);
-    query.points = metric_array(of, asked, (const double(*)[8])metric_asked, METRIC_ASKED);
-    query.norm = of->norm;
-    for (uint32_t axis = 0; axis < of->dims; ++axis) query.period[axis] = metric_period(of, axis);
-    query.skip_self = of->count % 3 == 0;
-    metric_check_asked(of, tree, &query);
-    if (of->count) {
-        const double reach = metric_all[of->count / 4].apart;
-        query.max_radius = of->norm == 2 ? sqrt(reach) : reach;
-        metric_check_asked(of, tree, &query);
-        metric_check_own(of, tree, &query);
+    query.points = metric_array(test, asked, (const double(*)[8])metric_asked, METRIC_ASKED);
+    query.norm = test->norm;
+    for (uint32_t axis = 0; axis < test->dims; ++axis)
+        query.period[axis] = metric_period(test, axis);
+    query.skip_self = test->count % 3 == 0;
+    metric_check_asked(test, tree, &query);
+    if (test->count) {
+        const double reach = metric_all[test->count / 4].difference;
+        query.max_radius = test->norm == 2 ? sqrt(reach) : reach;
+        metric_check_asked(test, tree, &query);
+        metric_check_own(test, tree, &query);
     }
-    metric_check_boxes(of, tree);
+    metric_check_boxes(test, tree);
     kd_points_close(tree);
 }
 
@@ -241,18 +244,18 @@ static void metric_check_all(const char *where, uint32_t one_in, const uint32_t 
     for (int which = 0; which < CASE_POINT_SETS; ++which)
         for (uint32_t dims = 1; dims <= 8; ++dims)
             for (int norm = 0; norm < 3; ++norm)
-                for (uint32_t way = 0; way < 4; ++way, ++number) {
-                    if (number % one_in || (dims > 4 && way % 2)) continue;
+                for (uint32_t strategy = 0; strategy < 4; ++strategy, ++number) {
+                    if (number % one_in || (dims > 4 && strategy % 2)) continue;
                     const uint32_t axes = dims > 3 ? 3 : dims;
-                    const metric_case of = {where,
-                                            counts[number / one_in % 4],
-                                            dims,
-                                            way / 2 ? KD_DOUBLE : KD_FLOAT,
-                                            (case_points)which,
-                                            number % 5 == 1,
-                                            metric_norms[norm],
-                                            way % 2 ? (1u << axes) - 1 - (number % 2) : 0};
-                    metric_check(&of);
+                    const metric_case test = {where,
+                                              counts[number / one_in % 4],
+                                              dims,
+                                              strategy / 2 ? KD_DOUBLE : KD_FLOAT,
+                                              (case_points)which,
+                                              number % 5 == 1,
+                                              metric_norms[norm],
+                                              strategy % 2 ? (1u << axes) - 1 - (number % 2) : 0};
+                    metric_check(&test);
                 }
 }
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 enum { COUNT_MAX = 3000, GUARD = 16, COLUMNS = 4, STRIDE = COUNT_MAX + GUARD };
-static int32_t values[COUNT_MAX], sorted[COUNT_MAX], rooms[3][COUNT_MAX + GUARD];
+static int32_t values[COUNT_MAX], sorted[COUNT_MAX], buffers[3][COUNT_MAX + GUARD];
 static int32_t from[COLUMNS * STRIDE], to[COLUMNS * STRIDE];
 static const uint32_t counts[] = {1,  2,  7,  8,  9,   15,  16,  17,  31,  32,   33,
                                   40, 63, 64, 65, 100, 255, 511, 512, 513, 1000, 3000};
@@ -38,19 +38,19 @@ static void fill(uint32_t shape, uint32_t count) {
 
 static void selected_is_what_sorting_finds(void **state) {
     (void)state;
-    int32_t *room[2] = {rooms[0], rooms[1]};
+    int32_t *scratch[2] = {buffers[0], buffers[1]};
     for (uint32_t shape = 0; shape < SHAPES; ++shape)
         for (int c = 0; c < COUNTS; ++c) {
             const uint32_t count = counts[c], step = count / 40 + 1;
             fill(shape, count);
             for (uint32_t rank = 0; rank < count; rank += step) {
-                const column_value found = column_select(values, count, rank, room);
-                assert_int_equal(found.value, sorted[rank]);
-                assert_true(found.less <= rank && rank < found.less + found.equal);
-                assert_true(found.less == 0 || sorted[found.less - 1] < found.value);
-                const uint32_t end = found.less + found.equal;
-                assert_int_equal(sorted[found.less], found.value);
-                assert_true(end == count || sorted[end] > found.value);
+                const column_value value = column_select(values, count, rank, scratch);
+                assert_int_equal(value.value, sorted[rank]);
+                assert_true(value.less <= rank && rank < value.less + value.equal);
+                assert_true(value.less == 0 || sorted[value.less - 1] < value.value);
+                const uint32_t end = value.less + value.equal;
+                assert_int_equal(sorted[value.less], value.value);
+                assert_true(end == count || sorted[end] > value.value);
             }
         }
 }
@@ -63,16 +63,17 @@ static void narrowing_keeps_what_is_between(void **state) {
             fill(shape, count);
             const int32_t lo = sorted[count / 3], hi = sorted[count / 2];
             uint32_t below, below_plain;
-            for (int i = 0; i < GUARD; ++i) rooms[0][count + (uint32_t)i] = 12345;
-            const uint32_t kept = column_narrow(values, count, lo, hi, rooms[0], &below);
-            for (int i = 0; i < GUARD; ++i) assert_int_equal(rooms[0][count + (uint32_t)i], 12345);
-            assert_int_equal(column_narrow_plain(values, count, lo, hi, rooms[1], &below_plain),
+            for (int i = 0; i < GUARD; ++i) buffers[0][count + (uint32_t)i] = 12345;
+            const uint32_t kept = column_narrow(values, count, lo, hi, buffers[0], &below);
+            for (int i = 0; i < GUARD; ++i)
+                assert_int_equal(buffers[0][count + (uint32_t)i], 12345);
+            assert_int_equal(column_narrow_plain(values, count, lo, hi, buffers[1], &below_plain),
                              kept);
             assert_int_equal(below, below_plain);
-            assert_memory_equal(rooms[0], rooms[1], kept * sizeof(int32_t));
-            memcpy(rooms[2], values, count * sizeof *values); /* in place */
-            assert_int_equal(column_narrow(rooms[2], count, lo, hi, rooms[2], &below), kept);
-            assert_memory_equal(rooms[2], rooms[1], kept * sizeof(int32_t));
+            assert_memory_equal(buffers[0], buffers[1], kept * sizeof(int32_t));
+            memcpy(buffers[2], values, count * sizeof *values); /* in place */
+            assert_int_equal(column_narrow(buffers[2], count, lo, hi, buffers[2], &below), kept);
+            assert_memory_equal(buffers[2], buffers[1], kept * sizeof(int32_t));
         }
 }
 
@@ -106,11 +107,11 @@ static void partition_plain(columns_source source, columns_target target, column
 
 static void partitions_put_each_record_on_its_side(void **state) {
     (void)state;
-    static const partition_fn ways[] = {partition, partition_plain};
-    int32_t *room[3] = {rooms[0], rooms[1], rooms[2]};
+    static const partition_fn strategies[] = {partition, partition_plain};
+    int32_t *scratch[3] = {buffers[0], buffers[1], buffers[2]};
     for (uint32_t shape = 0; shape < SHAPES; ++shape)
         for (int c = 0; c < COUNTS; ++c)
-            for (int way = 0; way < 2; ++way) {
+            for (int strategy = 0; strategy < 2; ++strategy) {
                 const uint32_t count = counts[c], left = 3;
                 fill(shape, count);
                 for (uint32_t i = 0; i < count; ++i) {
@@ -122,14 +123,14 @@ static void partitions_put_each_record_on_its_side(void **state) {
                 for (int i = 0; i < COLUMNS * STRIDE; ++i) to[i] = -777;
                 const uint32_t rank = count / 2;
                 const column_pivot pivot =
-                    column_pivot_select(from + STRIDE, from + 3 * STRIDE, count, rank, room);
+                    column_pivot_select(from + STRIDE, from + 3 * STRIDE, count, rank, scratch);
                 const uint32_t at = column_find(from + STRIDE, from + 3 * STRIDE, count, pivot);
                 assert_true(at < count && from[STRIDE + at] == pivot.key);
                 if (pivot.tied) assert_int_equal(at, pivot.id);
                 const columns_source source = {from, STRIDE, count, 1};
                 const columns_target target = {to, left, left + rank, left + rank + 2,
                                                left + count + 2};
-                ways[way](source, target, pivot);
+                strategies[strategy](source, target, pivot);
                 const column_pivot exact = {pivot.key, (int32_t)at, true};
                 expect_sides(count, left, rank, left + rank + 2, exact);
             }

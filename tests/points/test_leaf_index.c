@@ -277,8 +277,8 @@ static void compare_lanes(int which, uint32_t round, int count, uint32_t dims) {
     for (uint32_t axis = 0; axis < dims; ++axis) {
         query[axis] = coordinate(which, round, axis);
         wide_query[axis] = (double)query[axis];
-        const float apart = query[axis] - coordinate(which, round + 9, axis);
-        bound2 = axis ? bound2 + apart * apart : apart * apart;
+        const float difference = query[axis] - coordinate(which, round + 9, axis);
+        bound2 = axis ? bound2 + difference * difference : difference * difference;
         for (uint32_t i = 0; i < LEAF_POINTS; ++i) {
             const float a = coordinate(which, round * 32 + i, axis);
             const float b = coordinate(which, round * 32 + 16 + i, axis);
@@ -295,7 +295,7 @@ static void compare_lanes(int which, uint32_t round, int count, uint32_t dims) {
     memcpy(lanes, &set, sizeof lanes);
     lanes_boxes_plain(sides, query, query, dims, plain_lanes);
     assert_memory_equal(lanes, plain_lanes, sizeof lanes);
-    assert_int_equal(lanes_set_least(set), lanes_least_plain(lanes));
+    assert_int_equal(lanes_set_min(set), lanes_min_plain(lanes));
     _Alignas(32) float dist2[LEAF_POINTS], plain_dist2[LEAF_POINTS];
     const uint32_t within = lanes_points(&leaf, query, dims, bound2, dist2);
     assert_int_equal(within, lanes_points_plain(&leaf, query, dims, bound2, plain_dist2));
@@ -313,7 +313,7 @@ static void compare_lanes(int which, uint32_t round, int count, uint32_t dims) {
     for (int i = 0; i < 3; ++i) {
         const lanes_one one = lanes_closest(&leaf, query, dims, bounds[i]);
         const lanes_one plain = lanes_closest_plain(&leaf, query, dims, bounds[i]);
-        assert_true(one.there == plain.there && one.id == plain.id);
+        assert_true(one.valid == plain.valid && one.id == plain.id);
         assert_true(float_bits(one.dist2) == float_bits(plain.dist2));
         collected_keys_equal_plain_ones(&leaf, query, dims, bounds[i]);
     }
@@ -341,16 +341,16 @@ static void struck_lanes_are_gone(void **state) {
         bool seen[LEAF_GROUP] = {false};
         int32_t before = -1;
         for (uint32_t i = 0; i < count; ++i) {
-            const int32_t least = lanes_set_least(all);
-            const uint32_t lane = (uint32_t)least & 7;
-            assert_true(least > before && lane < count && !seen[lane]);
-            assert_int_equal(lanes_set_at(all, lane), least);
+            const int32_t minimum = lanes_set_min(all);
+            const uint32_t lane = (uint32_t)minimum & 7;
+            assert_true(minimum > before && lane < count && !seen[lane]);
+            assert_int_equal(lanes_set_at(all, lane), minimum);
             seen[lane] = true;
-            before = least;
-            all = lanes_set_strike(all, least);
+            before = minimum;
+            all = lanes_set_strike(all, minimum);
             assert_int_equal(lanes_set_at(all, lane), LANE_NEVER);
         }
-        assert_int_equal(lanes_set_least(all), LANE_NEVER);
+        assert_int_equal(lanes_set_min(all), LANE_NEVER);
     }
 }
 

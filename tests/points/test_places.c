@@ -8,7 +8,7 @@
 #include "tests/test.h"
 
 enum { MANY = 60000, FEW = 3000, SETS = 10 };
-static double room[MANY * 8];
+static double buffer[MANY * 8];
 
 static double drawn(uint64_t *state) {
     *state = *state * 6364136223846793005u + 1442695040888963407u;
@@ -49,9 +49,9 @@ static point_array make(int set, uint32_t count, uint32_t dims) {
     for (uint32_t i = 0; i < count; ++i)
         for (uint32_t axis = 0; axis < dims; ++axis) {
             const uint64_t at = (uint64_t)i * dims + axis;
-            room[at] = coordinate(set, i, drawn(&state), i ? room[at - dims] : 0.5);
+            buffer[at] = coordinate(set, i, drawn(&state), i ? buffer[at - dims] : 0.5);
         }
-    return point_array_make(room, count, dims, POINT_DOUBLE);
+    return point_array_make(buffer, count, dims, POINT_DOUBLE);
 }
 
 static void places_are_taken_where_they_serve(void **state) {
@@ -68,8 +68,8 @@ static void places_are_taken_where_they_serve(void **state) {
         if (!places.points) continue;
         bool rough = false;
         for (uint32_t i = 0; i < MANY; ++i)
-            rough |= !point_places_holds(&places, point_places_key(&places, room[3 * i], 0),
-                                         room[3 * i], 0);
+            rough |= !point_places_holds(&places, point_places_key(&places, buffer[3 * i], 0),
+                                         buffer[3 * i], 0);
         if (rough != sets[set].rough) fail_msg("%s: rough %d", sets[set].name, rough);
     }
 }

@@ -437,10 +437,10 @@ static void forged_files_are_refused(void **state) {
 /* Single-query calls return the same results and errors as batches. */
 static void one_query_a_call(void **state) {
     (void)state;
-    enum { COUNT = 500, ASKED = 40, MOST_K = 22 };
-    static float own_cloud[COUNT * 3], own_asked[ASKED * 3], own_dist2[ASKED * MOST_K],
-        one_dist2[MOST_K];
-    static uint32_t names[COUNT], own_ids[ASKED * MOST_K], own_counts[ASKED], one_ids[MOST_K],
+    enum { COUNT = 500, ASKED = 40, MAX_K = 22 };
+    static float own_cloud[COUNT * 3], own_asked[ASKED * 3], own_dist2[ASKED * MAX_K],
+        one_dist2[MAX_K];
+    static uint32_t names[COUNT], own_ids[ASKED * MAX_K], own_counts[ASKED], one_ids[MAX_K],
         one_count;
     for (uint32_t variant = 0; variant < 3 * CASE_POINT_SETS; ++variant) {
         const uint32_t dims = 1 + variant % 3;
@@ -456,7 +456,7 @@ static void one_query_a_call(void **state) {
         assert_int_equal(kd_points_open(&tree, &points, NULL), KD_OK);
         kd_points_query query;
         kd_points_query_default(&query);
-        for (uint32_t k = 1; k <= MOST_K; ++k) {
+        for (uint32_t k = 1; k <= MAX_K; ++k) {
             query.max_radius =
                 k % 3 ? (double)INFINITY : (double)(fabsf(own_cloud[0]) + 1e-30f) / k;
             query.points = kd_point_array_make(own_asked, ASKED, dims, KD_FLOAT);

@@ -7,7 +7,7 @@
 #include <kandela/points.h>
 #include <stdio.h>
 
-enum { MOST = 400, ASKED = 24, NEAREST = 5 };
+enum { LIMIT = 400, ASKED = 24, NEAREST = 5 };
 
 typedef struct visit_case {
     uint32_t count, dims;
@@ -19,48 +19,49 @@ typedef struct visit_case {
     bool periodic;
 } visit_case;
 
-static double cloud[MOST * 8], asked[ASKED * 8];
-static uint32_t names[MOST];
+static double cloud[LIMIT * 8], asked[ASKED * 8];
+static uint32_t names[LIMIT];
 
-static void fill(const visit_case *of) {
-    for (uint32_t i = 0; i < MOST + ASKED; ++i)
-        for (uint32_t axis = 0; axis < of->dims; ++axis) {
-            const uint32_t seed = i < MOST ? i : 5 * i + 2;
-            const vec3 p = case_point(of->which, seed + (axis / 3) * 7777, MOST);
+static void fill(const visit_case *test) {
+    for (uint32_t i = 0; i < LIMIT + ASKED; ++i)
+        for (uint32_t axis = 0; axis < test->dims; ++axis) {
+            const uint32_t seed = i < LIMIT ? i : 5 * i + 2;
+            const vec3 p = case_point(test->which, seed + (axis / 3) * 7777, LIMIT);
             const double x = (double)vec3_axis(p, (int)axis % 3);
-            double *to = i < MOST ? cloud + i * of->dims : asked + (i - MOST) * of->dims;
-            if (of->scalar == KD_DOUBLE)
+            double *to = i < LIMIT ? cloud + i * test->dims : asked + (i - LIMIT) * test->dims;
+            if (test->scalar == KD_DOUBLE)
                 to[axis] = x;
             else
-                ((float *)(void *)(i < MOST ? cloud
-                                            : asked))[(i < MOST ? i : i - MOST) * of->dims + axis] =
+                ((float *)(void *)(i < LIMIT
+                                       ? cloud
+                                       : asked))[(i < LIMIT ? i : i - LIMIT) * test->dims + axis] =
                     (float)x;
         }
-    for (uint32_t i = 0; i < MOST; ++i) names[i] = 2 * MOST + 1 - 2 * i;
+    for (uint32_t i = 0; i < LIMIT; ++i) names[i] = 2 * LIMIT + 1 - 2 * i;
 }
 
 /* The first `count` points, or as many left of more by insertions and removals. */
-static kd_points *open_tree(const visit_case *of) {
+static kd_points *open_tree(const visit_case *test) {
     kd_points_options options;
     kd_points_options_default(&options);
     snprintf(options.device, sizeof options.device, "cpu");
-    options.split = of->count % 2 ? KD_POINTS_SPLIT_WIDEST : KD_POINTS_SPLIT_ROUND_ROBIN;
-    const uint64_t bytes = of->dims * (of->scalar == KD_DOUBLE ? 8u : 4u);
-    const uint32_t first = of->changed ? of->count / 2 : of->count;
-    kd_point_array points = kd_point_array_make(cloud, first, of->dims, of->scalar);
+    options.split = test->count % 2 ? KD_POINTS_SPLIT_WIDEST : KD_POINTS_SPLIT_ROUND_ROBIN;
+    const uint64_t bytes = test->dims * (test->scalar == KD_DOUBLE ? 8u : 4u);
+    const uint32_t first = test->changed ? test->count / 2 : test->count;
+    kd_point_array points = kd_point_array_make(cloud, first, test->dims, test->scalar);
     kd_points *tree = NULL;
-    points.ids = of->named ? names : NULL;
+    points.ids = test->named ? names : NULL;
     if (kd_points_open(&tree, &points, &options) != KD_OK) fail_msg("%s", kd_last_error());
-    if (!of->changed) return tree;
-    for (uint32_t from = first, step = 1; from < of->count; from += step, step = 3 * step + 1) {
-        const uint32_t some = of->count - from < step ? of->count - from : step;
+    if (!test->changed) return tree;
+    for (uint32_t from = first, step = 1; from < test->count; from += step, step = 3 * step + 1) {
+        const uint32_t some = test->count - from < step ? test->count - from : step;
         points.coordinates = (const char *)cloud + from * bytes;
         points.count = some;
-        points.ids = of->named ? names + from : NULL;
+        points.ids = test->named ? names + from : NULL;
         assert_int_equal(kd_points_insert(tree, &points, NULL), KD_OK);
     }
-    for (uint32_t i = 0; i < of->count; i += 7) {
-        const uint32_t id = of->named ? names[i] : i;
+    for (uint32_t i = 0; i < test->count; i += 7) {
+        const uint32_t id = test->named ? names[i] : i;
         assert_int_equal(kd_points_remove(tree, &id, 1), KD_OK);
     }
     return tree;
@@ -75,14 +76,14 @@ typedef struct heard {
 
 typedef struct ear {
     uint32_t counts[ASKED], calls[ASKED];
-    heard rows[ASKED][MOST];
+    heard rows[ASKED][LIMIT];
     double sums[ASKED];
     bool ends; /* stops after the first */
 } ear;
 
 static double hear_all(void *context, uint64_t query, uint64_t id, double dist2, double bound) {
     ear *to = (ear *)context;
-    assert_true(query < ASKED && to->counts[query] < MOST && dist2 <= bound);
+    assert_true(query < ASKED && to->counts[query] < LIMIT && dist2 <= bound);
     heard *row = &to->rows[query][to->counts[query]++];
     row->id = (uint32_t)id;
     row->dist2 = dist2;
@@ -90,8 +91,8 @@ static double hear_all(void *context, uint64_t query, uint64_t id, double dist2,
     return to->ends ? -1.0 : to->calls[query]++ % 2 ? bound : (double)INFINITY;
 }
 
-static uint32_t place_of(const visit_case *of, uint32_t id) {
-    return of->named ? (2 * MOST + 1 - id) / 2 : id;
+static uint32_t place_of(const visit_case *test, uint32_t id) {
+    return test->named ? (2 * LIMIT + 1 - id) / 2 : id;
 }
 
 static const visit_case *sorted_for;
@@ -117,24 +118,24 @@ static double hear_nearest_even(void *context, uint64_t query, uint64_t id, doub
     return *count == NEAREST ? to->rows[query][NEAREST - 1].dist2 : bound;
 }
 
-static double value(const visit_case *of, const void *at, uint64_t i) {
-    return of->scalar == KD_DOUBLE ? ((const double *)at)[i] : (double)((const float *)at)[i];
+static double value(const visit_case *test, const void *at, uint64_t i) {
+    return test->scalar == KD_DOUBLE ? ((const double *)at)[i] : (double)((const float *)at)[i];
 }
 
 /* --- a case ----------------------------------------------------------------------------------- */
 
 static ear first_ear, second_ear;
 static uint64_t offsets[ASKED + 1];
-static uint32_t ids[ASKED * MOST];
-static double dist2[ASKED * MOST];
+static uint32_t ids[ASKED * LIMIT];
+static double dist2[ASKED * LIMIT];
 
 static void tell(const kd_points *tree, const kd_points_query *query, kd_points_visitor visit,
-                 ear *to) {
-    memset(to, 0, sizeof *to);
-    if (kd_points_visit(tree, query, visit, to) != KD_OK) fail_msg("%s", kd_last_error());
+                 ear *listener) {
+    memset(listener, 0, sizeof *listener);
+    if (kd_points_visit(tree, query, visit, listener) != KD_OK) fail_msg("%s", kd_last_error());
 }
 
-static void check_all(const visit_case *of, const kd_points *tree, const kd_points_query *query) {
+static void check_all(const visit_case *test, const kd_points *tree, const kd_points_query *query) {
     tell(tree, query, hear_all, &first_ear);
     assert_int_equal(kd_points_within_count(tree, query, offsets), KD_OK);
     assert_int_equal(kd_points_within(tree, query, offsets, ids, dist2), KD_OK);
@@ -143,28 +144,29 @@ static void check_all(const visit_case *of, const kd_points *tree, const kd_poin
         qsort(first_ear.rows[i], first_ear.counts[i], sizeof(heard), heard_before);
         for (uint32_t j = 0; j < first_ear.counts[i]; ++j) {
             assert_int_equal(first_ear.rows[i][j].id, ids[offsets[i] + j]);
-            assert_true(first_ear.rows[i][j].dist2 == value(of, dist2, offsets[i] + j));
+            assert_true(first_ear.rows[i][j].dist2 == value(test, dist2, offsets[i] + j));
         }
     }
 }
 
-static void check_nearest_even(const visit_case *of, const kd_points *tree,
+static void check_nearest_even(const visit_case *test, const kd_points *tree,
                                const kd_points_query *query) {
     tell(tree, query, hear_nearest_even, &second_ear);
     for (uint32_t i = 0; i < ASKED; ++i) {
         uint32_t found = 0;
         for (uint64_t j = offsets[i]; j < offsets[i + 1] && found < NEAREST; ++j) {
-            if (place_of(of, ids[j]) % 2) continue;
+            if (place_of(test, ids[j]) % 2) continue;
             assert_int_equal(second_ear.rows[i][found].id, ids[j]);
-            assert_true(second_ear.rows[i][found++].dist2 == value(of, dist2, j));
+            assert_true(second_ear.rows[i][found++].dist2 == value(test, dist2, j));
         }
         assert_int_equal(second_ear.counts[i], found);
     }
 }
 
 /* Single queries, backwards, unsorted and on many threads: the same sums. */
-static void check_order(const visit_case *of, const kd_points *tree, const kd_points_query *query) {
-    const uint64_t bytes = of->dims * (of->scalar == KD_DOUBLE ? 8u : 4u);
+static void check_order(const visit_case *test, const kd_points *tree,
+                        const kd_points_query *query) {
+    const uint64_t bytes = test->dims * (test->scalar == KD_DOUBLE ? 8u : 4u);
     kd_points_query one = *query;
     one.points.count = 1;
     one.coherent = 1;
@@ -180,79 +182,79 @@ static void check_order(const visit_case *of, const kd_points *tree, const kd_po
         assert_int_equal(second_ear.counts[i], first_ear.counts[i] > 0);
 }
 
-static void check_case(const visit_case *of) {
-    fill(of);
-    sorted_for = of;
-    kd_points *tree = open_tree(of);
+static void check_case(const visit_case *test) {
+    fill(test);
+    sorted_for = test;
+    kd_points *tree = open_tree(test);
     kd_points_query query;
     kd_points_query_default(&query);
-    query.points = kd_point_array_make(asked, ASKED, of->dims, of->scalar);
-    query.norm = of->norm;
-    snprintf(query.method, sizeof query.method, "%s", of->method);
-    const double size = fabs(value(of, asked, 0) - value(of, cloud, 0)) + 1e-30;
-    for (uint32_t axis = 0; of->periodic && axis < of->dims; axis += 2)
+    query.points = kd_point_array_make(asked, ASKED, test->dims, test->scalar);
+    query.norm = test->norm;
+    snprintf(query.method, sizeof query.method, "%s", test->method);
+    const double size = fabs(value(test, asked, 0) - value(test, cloud, 0)) + 1e-30;
+    for (uint32_t axis = 0; test->periodic && axis < test->dims; axis += 2)
         query.period[axis] = 1.5 * size;
     const double radii[] = {(double)INFINITY, size, 0.2 * size, 0};
     for (int r = 0; r < 4; ++r) {
         query.max_radius = radii[r];
-        check_all(of, tree, &query);
-        check_nearest_even(of, tree, &query);
-        check_order(of, tree, &query);
+        check_all(test, tree, &query);
+        check_nearest_even(test, tree, &query);
+        check_order(test, tree, &query);
     }
     kd_points_close(tree);
 }
 
 static void what_is_told_is_what_is_listed(void **state) {
     (void)state;
-    static const uint32_t counts[] = {0, 1, 17, 130, MOST};
+    static const uint32_t counts[] = {0, 1, 17, 130, LIMIT};
     for (uint32_t variant = 0; variant < 8 * 2 * CASE_POINT_SETS; ++variant)
         for (uint32_t c = 0; c < 5; ++c) {
             const uint32_t mixed = variant * 5 + c * 3;
-            const visit_case of = {counts[c],
-                                   1 + variant % 8,
-                                   variant / 8 % 2 ? KD_DOUBLE : KD_FLOAT,
-                                   (case_points)(variant / 16),
-                                   mixed % 3 ? "auto" : "walk",
-                                   mixed % 2 == 1,
-                                   false,
-                                   2,
-                                   false};
-            check_case(&of);
+            const visit_case test = {counts[c],
+                                     1 + variant % 8,
+                                     variant / 8 % 2 ? KD_DOUBLE : KD_FLOAT,
+                                     (case_points)(variant / 16),
+                                     mixed % 3 ? "auto" : "walk",
+                                     mixed % 2 == 1,
+                                     false,
+                                     2,
+                                     false};
+            check_case(&test);
         }
 }
 
 static void of_trees_that_changed(void **state) {
     (void)state;
     for (uint32_t variant = 0; variant < 8 * 2 * CASE_POINT_SETS; ++variant) {
-        const visit_case of = {200,
-                               1 + variant % 8,
-                               variant / 8 % 2 ? KD_DOUBLE : KD_FLOAT,
-                               (case_points)(variant / 16),
-                               "auto",
-                               variant % 3 == 1,
-                               true,
-                               2,
-                               false};
-        check_case(&of);
+        const visit_case test = {200,
+                                 1 + variant % 8,
+                                 variant / 8 % 2 ? KD_DOUBLE : KD_FLOAT,
+                                 (case_points)(variant / 16),
+                                 "auto",
+                                 variant % 3 == 1,
+                                 true,
+                                 2,
+                                 false};
+        check_case(&test);
     }
 }
 
 static void of_other_norms_and_periods(void **state) {
     (void)state;
     for (uint32_t variant = 0; variant < 3 * 2 * CASE_POINT_SETS; ++variant)
-        for (uint32_t way = 0; way < 4; ++way) {
-            const visit_case of = {150,
-                                   1 + variant % 3,
-                                   variant / 3 % 2 ? KD_DOUBLE : KD_FLOAT,
-                                   (case_points)(variant / 6),
-                                   "auto",
-                                   variant % 2 == 1,
-                                   false,
-                                   way % 3 == 0   ? 2
-                                   : way % 3 == 1 ? 1
-                                                  : (double)INFINITY,
-                                   way % 2 == 1 || way == 0};
-            if (of.which != CASE_HUGE && of.which != CASE_WILD) check_case(&of);
+        for (uint32_t strategy = 0; strategy < 4; ++strategy) {
+            const visit_case test = {150,
+                                     1 + variant % 3,
+                                     variant / 3 % 2 ? KD_DOUBLE : KD_FLOAT,
+                                     (case_points)(variant / 6),
+                                     "auto",
+                                     variant % 2 == 1,
+                                     false,
+                                     strategy % 3 == 0   ? 2
+                                     : strategy % 3 == 1 ? 1
+                                                         : (double)INFINITY,
+                                     strategy % 2 == 1 || strategy == 0};
+            if (test.which != CASE_HUGE && test.which != CASE_WILD) check_case(&test);
         }
 }
 
@@ -281,10 +283,10 @@ static void sums_know_no_threads(void **state) {
     kd_points_query_default(&query);
     query.points = points;
     query.max_radius = 0.01;
-    for (int way = 0; way < 3; ++way) {
-        parallel_set_threads(way == 1 ? 5 : 1);
-        query.coherent = way == 2;
-        assert_int_equal(kd_points_visit(tree, &query, add_up, sums[way]), KD_OK);
+    for (int strategy = 0; strategy < 3; ++strategy) {
+        parallel_set_threads(strategy == 1 ? 5 : 1);
+        query.coherent = strategy == 2;
+        assert_int_equal(kd_points_visit(tree, &query, add_up, sums[strategy]), KD_OK);
     }
     parallel_set_threads(0);
     assert_memory_equal(sums[0], sums[1], sizeof sums[0]);

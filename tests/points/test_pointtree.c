@@ -102,15 +102,15 @@ static void fill_nd(void *to, case_points which, uint32_t count, uint32_t dims, 
 
 static void trees_have_one_to_eight_dimensions(void **state) {
     (void)state;
-    static double room[600 * 10];
+    static double buffer[600 * 10];
     static const uint32_t counts[] = {1, 2, 31, 100, 600};
     for (uint32_t dims = 1; dims <= 8; ++dims)
         for (int which = 0; which < CASE_POINT_SETS; ++which)
             for (int variant = 0; variant < 5 * 2 * 2; ++variant) {
                 const uint32_t count = counts[variant / 4], stride = dims + (uint32_t)variant % 2;
                 const point_scalar scalar = variant / 2 % 2 ? POINT_DOUBLE : POINT_FLOAT;
-                fill_nd(room, (case_points)which, count, dims, stride, scalar);
-                point_array array = point_array_make(room, count, dims, scalar);
+                fill_nd(buffer, (case_points)which, count, dims, stride, scalar);
+                point_array array = point_array_make(buffer, count, dims, scalar);
                 array.stride_bytes = stride * point_scalar_bytes(scalar);
                 const pointtree_options options = {
                     (which + variant) % 3 ? POINTTREE_WIDEST : POINTTREE_ROUND_ROBIN, false, 0};
@@ -293,11 +293,11 @@ static void cancelled_builds_leave_nothing(void **state) {
     (void)state;
     fill(CASE_UNIFORM, 1000);
     for (const pointtree_builder *const *row = pointtree_builders; *row; ++row) {
-        job watched;
-        job_init(&watched);
-        atomic_store(&watched.cancelled, true);
+        job_control job;
+        job_init(&job);
+        atomic_store(&job.cancelled, true);
         pointtree tree;
-        assert_int_equal(pointtree_open(&tree, points, 1000, NULL, (*row)->name, &watched),
+        assert_int_equal(pointtree_open(&tree, points, 1000, NULL, (*row)->name, &job),
                          KD_INTERRUPTED);
         assert_null(tree.points);
     }

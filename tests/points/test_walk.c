@@ -112,15 +112,15 @@ static void strange_queries_end(void **state) {
    logarithmic. */
 static void walks_visit_no_more_than_they_must(void **state) {
     (void)state;
-    static uint8_t met[POINTS_MAX];
+    static uint8_t visited[POINTS_MAX];
     for (uint32_t i = 0; i < POINTS_MAX; ++i) points[i] = case_point(CASE_UNIFORM, i, 0);
     pointtree tree;
     assert_int_equal(pointtree_open(&tree, points, POINTS_MAX, NULL, NULL, NULL), KD_OK);
     const pointtree_view view = pointtree_get_view(&tree);
-    memset(met, 0, sizeof met);
+    memset(visited, 0, sizeof visited);
     pointtree_walk walk = pointtree_walk_begin();
-    while (pointtree_walk_next(&view, vec3_all(0.5f), INFINITY, &walk)) ++met[walk.node];
-    for (uint32_t i = 0; i < POINTS_MAX; ++i) assert_int_equal(met[i], 1);
+    while (pointtree_walk_next(&view, vec3_all(0.5f), INFINITY, &walk)) ++visited[walk.node];
+    for (uint32_t i = 0; i < POINTS_MAX; ++i) assert_int_equal(visited[i], 1);
     uint32_t visits = 0;
     walk = pointtree_walk_begin();
     while (pointtree_walk_next(&view, points[77], 0, &walk)) ++visits;

@@ -102,20 +102,20 @@ def test_all_points_ask():
     data = np.random.default_rng(4).random((300, 3)).astype(np.float32)
     tree, query = kandela.Points(data), _c.kd_points_query_default()
     ids, dist2 = np.empty((300, 4), np.uint32), np.empty((300, 4), np.float32)
-    _c.kd_points_nearest_own(tree._c, query, 4, None, ids, dist2)
+    _c.kd_points_self_nearest(tree._c, query, 4, None, ids, dist2)
     expected, expected2 = tree.nearest(data, 4)
     np.testing.assert_array_equal(ids, expected)
     np.testing.assert_array_equal(dist2, expected2)
     query.skip_self = True
     order = np.empty(300, np.uint32)
     own = np.empty((300, 3), np.uint32)
-    _c.kd_points_nearest_own(tree._c, query, 3, order, own, None)
+    _c.kd_points_self_nearest(tree._c, query, 3, order, own, None)
     np.testing.assert_array_equal(own, expected[order, 1:])
     query.max_radius = 0.2
     offsets = np.empty(301, np.uint64)
-    _c.kd_points_within_own_count(tree._c, query, None, offsets)
+    _c.kd_points_self_within_count(tree._c, query, None, offsets)
     found = np.empty(int(offsets[-1]), np.uint32)
-    _c.kd_points_within_own(tree._c, query, None, offsets, found, None)
+    _c.kd_points_self_within(tree._c, query, None, offsets, found, None)
     np.testing.assert_array_equal(np.diff(offsets.astype(int)), tree.count_within(data, 0.2) - 1)
 
 

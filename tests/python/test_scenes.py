@@ -161,7 +161,7 @@ def _interrupt_a_rendering():
     (TypeError, "did you mean 'width'", lambda: kandela.render(description(), wdith=3)),
     (kandela.UsageError, "integrator", lambda: kandela.render(description(), integrator="none")),
     (kandela.InputError, "kamera", lambda: kandela.load_scene(description(kamera={}))),
-    (kandela.InputError, "vertex 9", lambda: kandela.load_scene(
+    (kandela.InputError, "vertex index 9", lambda: kandela.load_scene(
         {"meshes": [{"vertices": QUAD, "faces": [[0, 1, 9]]}]})),
     (kandela.InputError, "finite", lambda: kandela.load_scene(
         {"meshes": [{"vertices": QUAD * np.nan, "faces": FACES}]})),

@@ -2,7 +2,7 @@
    several parts may lie on the same card. */
 #include "core/device/device_memory.h"
 #include "tests/gpu.h"
-#include "tests/points/own_cases.h"
+#include "tests/points/self_cases.h"
 #include "tests/ranks/parts_cases.h"
 
 static const char *const device_lists[] = {"cuda:0,cuda:0", "cuda:0,cpu", "cpu,cuda:0,cuda:0"};
@@ -12,16 +12,16 @@ static void answers_are_those_of_one_tree(void **state) {
     const uint32_t sizes[] = {gpu_size(700, 300), 0, 3};
     for (uint32_t variant = 0; variant < CASE_POINT_SETS * 3; ++variant) {
         if (gpu_leaves_out(variant, 4)) continue;
-        const parts_case of = {(case_points)(variant % CASE_POINT_SETS),
-                               sizes[variant / CASE_POINT_SETS],
-                               variant % 2 ? 3 : 1 + variant % 8,
-                               variant % 3 ? KD_FLOAT : KD_DOUBLE,
-                               device_lists[variant % 3],
-                               variant % 5 ? KD_POINTS_SPREAD_PARTS : KD_POINTS_SPREAD_COPIES,
-                               variant % 7 ? KD_POINTS_SPLIT_WIDEST : KD_POINTS_SPLIT_ROUND_ROBIN,
-                               variant % 6 == 1,
-                               variant % 15 == 8 ? 1ull << 35 : 0};
-        check_all(&of);
+        const parts_case test = {(case_points)(variant % CASE_POINT_SETS),
+                                 sizes[variant / CASE_POINT_SETS],
+                                 variant % 2 ? 3 : 1 + variant % 8,
+                                 variant % 3 ? KD_FLOAT : KD_DOUBLE,
+                                 device_lists[variant % 3],
+                                 variant % 5 ? KD_POINTS_SPREAD_PARTS : KD_POINTS_SPREAD_COPIES,
+                                 variant % 7 ? KD_POINTS_SPLIT_WIDEST : KD_POINTS_SPLIT_ROUND_ROBIN,
+                                 variant % 6 == 1,
+                                 variant % 15 == 8 ? 1ull << 35 : 0};
+        check_all(&test);
     }
 }
 
@@ -30,17 +30,17 @@ static void all_points_ask(void **state) {
     static const uint32_t ks[] = {8, 1, 0};
     for (uint32_t which = 0; which < CASE_POINT_SETS; ++which) {
         if (gpu_leaves_out(which, 3)) continue;
-        const own_case of = {device_lists[which % 3],
-                             gpu_size(600, 50),
-                             which % 2 ? 3 : 4,
-                             KD_FLOAT,
-                             (case_points)which,
-                             KD_POINTS_SPLIT_WIDEST,
-                             which % 4 == 1,
-                             which % 5 > 1,
-                             "auto"};
+        const self_case test = {device_lists[which % 3],
+                                gpu_size(600, 50),
+                                which % 2 ? 3 : 4,
+                                KD_FLOAT,
+                                (case_points)which,
+                                KD_POINTS_SPLIT_WIDEST,
+                                which % 4 == 1,
+                                which % 5 > 1,
+                                "auto"};
         own_spread = which % 4 ? KD_POINTS_SPREAD_PARTS : KD_POINTS_SPREAD_COPIES;
-        own_check(&of, ks);
+        self_check(&test, ks);
     }
 }
 
@@ -49,16 +49,16 @@ static void arrays_on_a_device(void **state) {
     (void)state;
     enum { K = 5 };
     const uint32_t count = gpu_size(5000, 300), cut = count / 3;
-    const parts_case of = {
+    const parts_case test = {
         CASE_DUPLICATES,        count, 3, KD_FLOAT, "cuda:0,cuda:0,cuda:0", KD_POINTS_SPREAD_PARTS,
         KD_POINTS_SPLIT_WIDEST, false, 0};
     both b;
-    void *cloud = NULL, *asked = NULL, *there = NULL, *far = NULL, *rows = NULL;
-    begin(&b, &of);
+    void *cloud = NULL, *queries = NULL, *there = NULL, *far = NULL, *rows = NULL;
+    begin(&b, &test);
     ok(device_memory_reserve(&cloud, count * 12));
     ok(device_memory_upload(cloud, b.cloud, count * 12));
-    ok(device_memory_reserve(&asked, QUERIES * 12));
-    ok(device_memory_upload(asked, b.asked, QUERIES * 12));
+    ok(device_memory_reserve(&queries, QUERIES * 12));
+    ok(device_memory_upload(queries, b.queries, QUERIES * 12));
     ok(device_memory_reserve(&there, QUERIES * K * sizeof(uint32_t)));
     ok(device_memory_reserve(&far, QUERIES * K * sizeof(float)));
     ok(device_memory_reserve(&rows, (QUERIES + 1) * sizeof(uint64_t)));
@@ -68,7 +68,7 @@ static void arrays_on_a_device(void **state) {
         kd_point_array_make((char *)cloud + 24 * cut, count - 2 * cut, 3, KD_FLOAT)};
     kd_points_options options;
     kd_points_options_default(&options);
-    strcpy(options.device, of.devices);
+    strcpy(options.device, test.devices);
     kd_points_close(b.parts);
     ok(kd_points_open_arrays(&b.parts, arrays, 3, &options));
     check_whole(&b);
@@ -77,7 +77,7 @@ static void arrays_on_a_device(void **state) {
     b.query.max_radius = b.reach;
     ok(kd_points_within_count(b.one, &b.query, offsets[0]));
     b.query.max_radius = (double)INFINITY;
-    b.query.points.coordinates = asked;
+    b.query.points.coordinates = queries;
     ok(kd_points_nearest(b.parts, &b.query, K, (uint32_t *)there, far, NULL));
     ok(device_memory_download(narrow_ids[1], there, QUERIES * K * sizeof(uint32_t)));
     ok(device_memory_download(dist2[1], far, QUERIES * K * sizeof(float)));
@@ -99,7 +99,7 @@ static void arrays_on_a_device(void **state) {
     assert_int_equal(kd_points_open(&none, &whole, &options), KD_ERROR_INPUT);
     assert_null(none);
     device_memory_free(cloud);
-    device_memory_free(asked);
+    device_memory_free(queries);
     device_memory_free(there);
     device_memory_free(far);
     device_memory_free(rows);

@@ -9,12 +9,12 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-static uint64_t run(const scene *from, kd_render_options options, const char *devices) {
+static uint64_t run(const scene *scene, kd_render_options options, const char *devices) {
     render_result result;
     file_view file;
     const render_keeping keeping = {.state = "ranks.state"};
     strcpy(options.device, devices);
-    if (render_run_kept(&result, from, &options, &keeping, NULL) != KD_OK)
+    if (render_run_kept(&result, scene, &options, &keeping, NULL) != KD_OK)
         fail_msg("%s", kd_last_error());
     render_close(&result);
     assert_int_equal(file_open(&file, keeping.state), KD_OK);
@@ -145,18 +145,18 @@ static void test_linked_ranks(void **state) {
     for (size_t m = 0; m < sizeof methods / sizeof *methods; ++m) {
         strcpy(options.integrator, methods[m]);
         const uint64_t alone = run(made, options, "cpu");
-        for (int way = 0; way < 4; ++way) {
-            if (way > 1 && gpu_leaves_out((uint32_t)m + (uint32_t)way, 3)) continue;
-            const char *devices = way ? "cuda:0,cuda:0" : "cuda:0,cuda:0,cuda:0";
-            const bool linked = way < 2;
-            setenv("KANDELA_NCCL", way == 3 ? "/nowhere/libnccl.so" : KD_TEST_NCCL, 1);
-            if (way == 2) setenv("KANDELA_STAND_IN_REFUSES", "1", 1);
-            for (int apart = 0; apart <= (m == 0 && way == 0); ++apart) {
+        for (int form = 0; form < 4; ++form) {
+            if (form > 1 && gpu_leaves_out((uint32_t)m + (uint32_t)form, 3)) continue;
+            const char *devices = form ? "cuda:0,cuda:0" : "cuda:0,cuda:0,cuda:0";
+            const bool linked = form < 2;
+            setenv("KANDELA_NCCL", form == 3 ? "/nowhere/libnccl.so" : KD_TEST_NCCL, 1);
+            if (form == 2) setenv("KANDELA_STAND_IN_REFUSES", "1", 1);
+            for (int distributed = 0; distributed <= (m == 0 && form == 0); ++distributed) {
                 const uint64_t before = atomic_load(bytes);
-                strcpy(options.maps, apart ? "apart" : "auto");
+                strcpy(options.maps, distributed ? "apart" : "auto");
                 if (run(made, options, devices) != alone)
-                    fail_msg("%s on %s, way %d, apart %d: other bits", methods[m], devices, way,
-                             apart);
+                    fail_msg("%s on %s, way %d, apart %d: other bits", methods[m], devices, form,
+                             distributed);
                 assert_true((atomic_load(bytes) > before) == linked);
             }
             strcpy(options.maps, "auto");

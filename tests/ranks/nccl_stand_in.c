@@ -10,13 +10,13 @@
 enum { RANKS = 16, OPERATIONS = 64 };
 
 typedef struct world {
-    int size, here, joined, left;
+    int size, arrived, joined, left;
     uint64_t round;
     const void *given[RANKS];
 } world;
 
 typedef struct communicator {
-    world *in;
+    struct world *world;
     int rank;
 } communicator;
 
@@ -29,7 +29,7 @@ typedef struct operation {
     void *to;
     size_t bytes;
     int root; /* -1: a sum */
-    communicator *of;
+    struct communicator *communicator;
 } operation;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -38,25 +38,25 @@ static _Thread_local operation waiting[OPERATIONS];
 static _Thread_local int waiting_count, in_group;
 atomic_ullong stand_in_bytes;
 
-static void meet(world *in) {
+static void barrier_wait(world *world) {
     pthread_mutex_lock(&mutex);
-    const uint64_t round = in->round;
-    if (++in->here == in->size) {
-        in->here = 0;
-        ++in->round;
+    const uint64_t round = world->round;
+    if (++world->arrived == world->size) {
+        world->arrived = 0;
+        ++world->round;
         pthread_cond_broadcast(&changed);
     }
-    while (in->round == round) pthread_cond_wait(&changed, &mutex);
+    while (world->round == round) pthread_cond_wait(&changed, &mutex);
     pthread_mutex_unlock(&mutex);
 }
 
 static void run(const operation *one) {
-    world *in = one->of->in;
-    in->given[one->of->rank] = one->from;
-    meet(in);
+    world *in = one->communicator->world;
+    in->given[one->communicator->rank] = one->from;
+    barrier_wait(in);
     if (one->root >= 0) {
-        if (one->of->rank != one->root) memcpy(one->to, in->given[one->root], one->bytes);
-        meet(in);
+        if (one->communicator->rank != one->root) memcpy(one->to, in->given[one->root], one->bytes);
+        barrier_wait(in);
         return;
     }
     const size_t count = one->bytes / sizeof(int64_t);
@@ -64,9 +64,9 @@ static void run(const operation *one) {
     for (int r = 0; r < in->size; ++r)
         for (size_t i = 0; i < count; ++i)
             sums[i] = (int64_t)((uint64_t)sums[i] + (uint64_t)((const int64_t *)in->given[r])[i]);
-    meet(in);
+    barrier_wait(in);
     memcpy(one->to, sums, one->bytes);
-    meet(in);
+    barrier_wait(in);
     free(sums);
 }
 
@@ -103,31 +103,31 @@ int ncclCommInitRank(communicator **out, int size, id from, int rank) {
         free(made);
         return 5;
     }
-    made->in = in;
+    made->world = in;
     made->rank = rank;
     pthread_mutex_lock(&mutex);
-    made->in->size = size;
+    made->world->size = size;
     pthread_mutex_unlock(&mutex);
     *out = made;
-    meet(made->in);
+    barrier_wait(made->world);
     return 0;
 }
 
-int ncclCommDestroy(communicator *of) {
+int ncclCommDestroy(communicator *communicator) {
     pthread_mutex_lock(&mutex);
-    const int last = ++of->in->left == of->in->size;
+    const int last = ++communicator->world->left == communicator->world->size;
     pthread_mutex_unlock(&mutex);
-    if (last) free(of->in);
-    free(of);
+    if (last) free(communicator->world);
+    free(communicator);
     return 0;
 }
 
-int ncclCommAbort(communicator *of) {
-    return ncclCommDestroy(of);
+int ncclCommAbort(communicator *communicator) {
+    return ncclCommDestroy(communicator);
 }
 
-int ncclCommGetAsyncError(communicator *of, int *error) {
-    (void)of;
+int ncclCommGetAsyncError(communicator *communicator, int *error) {
+    (void)communicator;
     *error = 0;
     return 0;
 }
@@ -147,16 +147,16 @@ int ncclGroupEnd(void) {
     return 0;
 }
 
-int ncclBroadcast(const void *from, void *to, size_t count, int type, int root, communicator *of,
-                  void *stream) {
+int ncclBroadcast(const void *from, void *to, size_t count, int type, int root,
+                  communicator *communicator, void *stream) {
     (void)stream;
-    const operation one = {from, to, type == 4 ? 8 * count : count, root, of};
+    const operation one = {from, to, type == 4 ? 8 * count : count, root, communicator};
     return take(one);
 }
 
 int ncclAllReduce(const void *from, void *to, size_t count, int type, int operation_kind,
-                  communicator *of, void *stream) {
+                  communicator *communicator, void *stream) {
     (void)stream;
-    const operation one = {from, to, 8 * count, -1, of};
+    const operation one = {from, to, 8 * count, -1, communicator};
     return type == 4 && operation_kind == 0 ? take(one) : 4;
 }

@@ -2,7 +2,7 @@
    they return the bytes of one tree: the k nearest, all within a radius, boxes, other norms,
    periods, self-queries; 64-bit ids; insertions and removals; files; invalid calls. */
 #include "distributed/ranks/ranks.h"
-#include "tests/points/own_cases.h"
+#include "tests/points/self_cases.h"
 #include "tests/ranks/parts_cases.h"
 #include <kandela/exchange.h>
 #include <unistd.h>
@@ -17,16 +17,16 @@ static void answers_are_those_of_one_tree(void **state) {
         const uint32_t mixed = variant * 13;
         if ((variant * 2654435761u >> 16) % 3) continue; /* a pseudo-random third of all variants */
         if (test_leaves_out(variant * 2654435761u >> 20, 3)) continue;
-        const parts_case of = {(case_points)(variant % CASE_POINT_SETS),
-                               sizes[variant / CASE_POINT_SETS % 7],
-                               1 + mixed % 8,
-                               variant % 3 ? KD_FLOAT : KD_DOUBLE,
-                               device_lists[variant / (CASE_POINT_SETS * 7)],
-                               variant % 5 ? KD_POINTS_SPREAD_PARTS : KD_POINTS_SPREAD_COPIES,
-                               variant % 4 ? KD_POINTS_SPLIT_WIDEST : KD_POINTS_SPLIT_ROUND_ROBIN,
-                               variant % 6 == 1,
-                               0};
-        check_all(&of);
+        const parts_case test = {(case_points)(variant % CASE_POINT_SETS),
+                                 sizes[variant / CASE_POINT_SETS % 7],
+                                 1 + mixed % 8,
+                                 variant % 3 ? KD_FLOAT : KD_DOUBLE,
+                                 device_lists[variant / (CASE_POINT_SETS * 7)],
+                                 variant % 5 ? KD_POINTS_SPREAD_PARTS : KD_POINTS_SPREAD_COPIES,
+                                 variant % 4 ? KD_POINTS_SPLIT_WIDEST : KD_POINTS_SPLIT_ROUND_ROBIN,
+                                 variant % 6 == 1,
+                                 0};
+        check_all(&test);
     }
 }
 
@@ -37,16 +37,16 @@ static void three_floats(void **state) {
     for (uint32_t which = 0; which < CASE_POINT_SETS; ++which)
         for (uint32_t f = 0; f < 4; ++f) {
             if (test_leaves_out(which + f, 3)) continue;
-            const parts_case of = {(case_points)which,
-                                   1500,
-                                   3,
-                                   which % 2 ? KD_DOUBLE : KD_FLOAT,
-                                   device_lists[f],
-                                   KD_POINTS_SPREAD_PARTS,
-                                   KD_POINTS_SPLIT_WIDEST,
-                                   false,
-                                   firsts[f]};
-            check_all(&of);
+            const parts_case test = {(case_points)which,
+                                     1500,
+                                     3,
+                                     which % 2 ? KD_DOUBLE : KD_FLOAT,
+                                     device_lists[f],
+                                     KD_POINTS_SPREAD_PARTS,
+                                     KD_POINTS_SPLIT_WIDEST,
+                                     false,
+                                     firsts[f]};
+            check_all(&test);
         }
 }
 
@@ -56,17 +56,17 @@ static void all_points_ask(void **state) {
     static const uint32_t sizes[] = {0, 1, 17, 300};
     for (uint32_t variant = 0; variant < 2 * CASE_POINT_SETS * 4; ++variant) {
         if (test_leaves_out(variant * 2654435761u >> 20, 3)) continue;
-        const own_case of = {device_lists[variant % 4],
-                             sizes[variant / (2 * CASE_POINT_SETS)],
-                             1 + variant * 5 % 8,
-                             variant % 3 ? KD_FLOAT : KD_DOUBLE,
-                             (case_points)(variant / 2 % CASE_POINT_SETS),
-                             KD_POINTS_SPLIT_WIDEST,
-                             variant % 4 == 1,
-                             variant % 5 > 1,
-                             "auto"};
+        const self_case test = {device_lists[variant % 4],
+                                sizes[variant / (2 * CASE_POINT_SETS)],
+                                1 + variant * 5 % 8,
+                                variant % 3 ? KD_FLOAT : KD_DOUBLE,
+                                (case_points)(variant / 2 % CASE_POINT_SETS),
+                                KD_POINTS_SPLIT_WIDEST,
+                                variant % 4 == 1,
+                                variant % 5 > 1,
+                                "auto"};
         own_spread = variant % 2 ? KD_POINTS_SPREAD_PARTS : KD_POINTS_SPREAD_COPIES;
-        own_check(&of, ks);
+        self_check(&test, ks);
     }
 }
 
@@ -76,25 +76,25 @@ static void files_and_changes(void **state) {
     (void)state;
     static const char file[] = "parts.kdpoints", other[] = "one.kdpoints";
     static const uint32_t gone[] = {3, 99, 4, 250};
-    const parts_case of = {
+    const parts_case test = {
         CASE_CLUSTERED,         400,   3, KD_FLOAT, "cpu,cpu,cpu", KD_POINTS_SPREAD_PARTS,
         KD_POINTS_SPLIT_WIDEST, false, 0};
     both b;
-    begin(&b, &of);
+    begin(&b, &test);
     ok(kd_points_save(b.parts, file));
     ok(kd_points_save(b.one, other));
     kd_points_close(b.parts);
     kd_points_options options;
     kd_points_options_default(&options);
-    strcpy(options.device, of.devices);
-    options.spread = of.spread;
+    strcpy(options.device, test.devices);
+    options.spread = test.spread;
     ok(kd_points_load(&b.parts, other, &options)); /* written by a single tree */
     check_whole(&b);
     check_nearest(&b, 7);
     kd_points_close(b.parts);
     ok(kd_points_load(&b.parts, file, &options));
     kd_points *trees[] = {b.one, b.parts};
-    const kd_point_array more = kd_point_array_make(b.asked, QUERIES, 3, KD_FLOAT);
+    const kd_point_array more = kd_point_array_make(b.queries, QUERIES, 3, KD_FLOAT);
     for (int t = 0; t < 2; ++t) {
         uint32_t first = 0;
         ok(kd_points_insert(trees[t], &more, &first));
@@ -119,11 +119,11 @@ static void files_and_changes(void **state) {
 static void work_is_divided(void **state) {
     (void)state;
     enum { COUNT = 40000 };
-    const parts_case of = {
+    const parts_case test = {
         CASE_DUPLICATES,        COUNT, 3, KD_FLOAT, "cpu,cpu,cpu,cpu", KD_POINTS_SPREAD_PARTS,
         KD_POINTS_SPLIT_WIDEST, false, 0};
     both b;
-    begin(&b, &of);
+    begin(&b, &test);
     kd_points_info info;
     kd_points_describe(b.parts, &info);
     assert_int_equal(info.parts, 4);
@@ -132,8 +132,8 @@ static void work_is_divided(void **state) {
     assert_true(info.sent > 0 && info.sent < COUNT / 4 * 16 + 40 * 2 * 2048 * 8);
     check_nearest(&b, 8);
     kd_points_close(b.parts);
-    b.of.spread = KD_POINTS_SPREAD_AUTO;
-    b.parts = open_on(&b, of.devices);
+    b.test.spread = KD_POINTS_SPREAD_AUTO;
+    b.parts = open_on(&b, test.devices);
     kd_points_describe(b.parts, &info);
     assert_int_equal(info.copies, 1);
     end(&b);
@@ -142,19 +142,19 @@ static void work_is_divided(void **state) {
 /* Separate arrays of different sizes, one of them empty. */
 static void arrays_of_their_own(void **state) {
     (void)state;
-    const parts_case of = {
+    const parts_case test = {
         CASE_DUPLICATES,        600,   4, KD_DOUBLE, "cpu,cpu,cpu,cpu", KD_POINTS_SPREAD_PARTS,
         KD_POINTS_SPLIT_WIDEST, false, 0};
     static const uint64_t ends[] = {0, 70, 70, 71, 600};
     both b;
-    begin(&b, &of);
+    begin(&b, &test);
     kd_point_array arrays[4];
     for (int a = 0; a < 4; ++a)
-        arrays[a] = kd_point_array_make((const double *)b.cloud + ends[a] * of.dims,
-                                        ends[a + 1] - ends[a], of.dims, of.scalar);
+        arrays[a] = kd_point_array_make((const double *)b.cloud + ends[a] * test.dims,
+                                        ends[a + 1] - ends[a], test.dims, test.scalar);
     kd_points_options options;
     kd_points_options_default(&options);
-    strcpy(options.device, of.devices);
+    strcpy(options.device, test.devices);
     kd_points_close(b.parts);
     ok(kd_points_open_arrays(&b.parts, arrays, 4, &options));
     check_whole(&b);
@@ -171,35 +171,35 @@ static void arrays_of_their_own(void **state) {
 /* --- several processes, which are threads here ------------------------------------------------ */
 
 /* The slice of rank r; each rank asks all queries. */
-static kd_status ask_shared(void *context, ranks *among) {
+static kd_status query_shared(void *context, ranks *comm) {
     both *b = (both *)context;
-    const uint64_t bytes = b->of.dims * (b->of.scalar == KD_DOUBLE ? 8u : 4u);
+    const uint64_t bytes = b->test.dims * (b->test.scalar == KD_DOUBLE ? 8u : 4u);
     uint64_t begin = 0, end = 0;
-    ranks_part(among, among->rank, b->of.count, &begin, &end);
+    ranks_part(comm, comm->rank, b->test.count, &begin, &end);
     kd_point_array mine = kd_point_array_make((const char *)b->cloud + begin * bytes, end - begin,
-                                              b->of.dims, b->of.scalar);
+                                              b->test.dims, b->test.scalar);
     const kd_exchange exchange = {sizeof exchange,
-                                  among->with,
-                                  among->rank,
-                                  among->size,
-                                  among->calls->all_gather,
-                                  among->calls->all_sum,
-                                  among->calls->all_to_all,
+                                  comm->user_data,
+                                  comm->rank,
+                                  comm->size,
+                                  comm->calls->all_gather,
+                                  comm->calls->all_sum,
+                                  comm->calls->all_to_all,
                                   NULL};
     kd_points_options options;
     kd_points_options_default(&options);
     strcpy(options.device, "cpu");
-    options.first_id = b->of.first_id;
+    options.first_id = b->test.first_id;
     kd_points *tree = NULL;
     KD_TRY(kd_points_open_shared(&tree, &mine, &options, &exchange));
-    uint64_t *found = (uint64_t *)own_room(QUERIES * 6 * sizeof *found);
-    uint64_t *sums = (uint64_t *)own_room((QUERIES + 1) * sizeof *sums);
+    uint64_t *found = (uint64_t *)guarded_allocate(QUERIES * 6 * sizeof *found);
+    uint64_t *sums = (uint64_t *)guarded_allocate((QUERIES + 1) * sizeof *sums);
     kd_status status = kd_points_nearest64(tree, &b->query, 6, found, NULL, NULL);
     if (status == KD_OK) status = kd_points_within_count(tree, &b->query, sums);
     if (status == KD_OK && (memcmp(found, ids[0], QUERIES * 6 * sizeof *found) != 0 ||
                             memcmp(sums, offsets[0], sizeof offsets[0]) != 0))
         status = status_fail(KD_ERROR_CHECK, __FILE__, __LINE__, "rank %d has other answers",
-                             among->rank);
+                             comm->rank);
     free(found);
     free(sums);
     kd_points_close(tree);
@@ -209,23 +209,23 @@ static kd_status ask_shared(void *context, ranks *among) {
 static void processes_share_a_tree(void **state) {
     (void)state;
     for (uint32_t which = 0; which < CASE_POINT_SETS; ++which) {
-        const parts_case of = {(case_points)which,
-                               200 + which,
-                               1 + which % 5,
-                               which % 2 ? KD_DOUBLE : KD_FLOAT,
-                               "cpu,cpu",
-                               KD_POINTS_SPREAD_PARTS,
-                               KD_POINTS_SPLIT_WIDEST,
-                               false,
-                               which % 3 ? 0 : 1ull << 36};
+        const parts_case test = {(case_points)which,
+                                 200 + which,
+                                 1 + which % 5,
+                                 which % 2 ? KD_DOUBLE : KD_FLOAT,
+                                 "cpu,cpu",
+                                 KD_POINTS_SPREAD_PARTS,
+                                 KD_POINTS_SPLIT_WIDEST,
+                                 false,
+                                 which % 3 ? 0 : 1ull << 36};
         both b;
-        begin(&b, &of);
+        begin(&b, &test);
         b.query.max_radius = b.reach;
         ok(kd_points_nearest64(b.one, &b.query, 6, ids[0], NULL, NULL));
         for (uint32_t i = 0; i < QUERIES * 6; ++i)
-            if (ids[0][i] != KD_NO_POINT64) ids[0][i] += of.first_id;
+            if (ids[0][i] != KD_NO_POINT64) ids[0][i] += test.first_id;
         ok(kd_points_within_count(b.one, &b.query, offsets[0]));
-        for (int32_t size = 1; size <= 4; ++size) ok(ranks_threads_run(size, ask_shared, &b));
+        for (int32_t size = 1; size <= 4; ++size) ok(ranks_threads_run(size, query_shared, &b));
         end(&b);
     }
 }

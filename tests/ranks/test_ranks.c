@@ -42,11 +42,11 @@ static scene *open_scene(const char *name) {
 }
 
 /* Renders and returns the hash of the state file, which it leaves. */
-static uint64_t run(const scene *from, const kd_render_options *options, const char *state,
-                    bool resume, job *watched) {
+static uint64_t run(const scene *scene, const kd_render_options *options, const char *state,
+                    bool resume, job_control *job) {
     render_result result;
     const render_keeping keeping = {.state = state, .resume = resume};
-    const kd_status status = render_run_kept(&result, from, options, &keeping, watched);
+    const kd_status status = render_run_kept(&result, scene, options, &keeping, job);
     if (status != KD_OK && status != KD_INTERRUPTED) fail_msg("%s", kd_last_error());
     render_close(&result);
     file_view file;
@@ -186,35 +186,35 @@ static void test_choice_of_maps(void **state) {
     (void)state;
     scene *made = open_scene("cornell_diffuse");
     const scene_view view = scene_get_view(made);
-    kd_render_options options = small_options("sppm"), settled;
+    kd_render_options options = small_options("sppm"), resolved;
     maps_choice choice = {.rank_count = 4, .bandwidth = 16e9};
     render_plan plan;
     options.photons = options.caustic_photons =
         64000000; /* all ranks hold all tiles: little memory is left */
     options.radius = 0.01f;
     strcpy(options.device, "cpu");
-    settled = options;
-    assert_int_equal(render_plan_fit_among(&plan, &view, &settled, 0, &choice), KD_OK);
-    assert_string_equal(settled.maps, "whole");
+    resolved = options;
+    assert_int_equal(render_plan_fit_among(&plan, &view, &resolved, 0, &choice), KD_OK);
+    assert_string_equal(resolved.maps, "whole");
     const uint64_t whole = plan.total;
     assert_true(choice.sent[RANK_MAPS_WHOLE] > choice.sent[RANK_MAPS_APART]);
-    settled = options;
-    assert_int_equal(render_plan_fit_among(&plan, &view, &settled, whole - 1, &choice), KD_OK);
-    assert_string_equal(settled.maps, "apart");
-    assert_true(plan.total < whole / 2 && settled.batches == 1);
-    settled = options;
+    resolved = options;
+    assert_int_equal(render_plan_fit_among(&plan, &view, &resolved, whole - 1, &choice), KD_OK);
+    assert_string_equal(resolved.maps, "apart");
+    assert_true(plan.total < whole / 2 && resolved.batches == 1);
+    resolved = options;
     choice.bandwidth = 16e6; /* a connection over which the photons of all passes take minutes */
-    assert_int_equal(render_plan_fit_among(&plan, &view, &settled, 0, &choice), KD_OK);
-    assert_string_equal(settled.maps, "apart");
-    settled = options;
+    assert_int_equal(render_plan_fit_among(&plan, &view, &resolved, 0, &choice), KD_OK);
+    assert_string_equal(resolved.maps, "apart");
+    resolved = options;
     choice.bandwidth = 0;
-    assert_int_equal(render_plan_fit_among(&plan, &view, &settled, whole / 20, &choice),
+    assert_int_equal(render_plan_fit_among(&plan, &view, &resolved, whole / 20, &choice),
                      KD_ERROR_MEMORY);
     assert_non_null(strstr(kd_last_error(), "--ranks-inexact"));
-    settled = options;
+    resolved = options;
     choice.inexact = true;
-    assert_int_equal(render_plan_fit_among(&plan, &view, &settled, whole / 20, &choice), KD_OK);
-    assert_true(settled.batches > 1 && plan.total <= whole / 20);
+    assert_int_equal(render_plan_fit_among(&plan, &view, &resolved, whole / 20, &choice), KD_OK);
+    assert_true(resolved.batches > 1 && plan.total <= whole / 20);
     scene_close(made);
 }
 
@@ -236,16 +236,16 @@ static void test_choice_of_devices(void **state) {
 
 /* Cancels after this many progress reports. */
 typedef struct impatience {
-    job watched;
+    job_control job;
     int reports_left;
 } impatience;
 
 static void lose_patience(void *context, const char *stage, int64_t done, int64_t total) {
-    impatience *of = (impatience *)context;
+    impatience *limits = (impatience *)context;
     (void)done;
     (void)total;
-    if (stage && strcmp(stage, "render") == 0 && --of->reports_left <= 0)
-        atomic_store(&of->watched.cancelled, true);
+    if (stage && strcmp(stage, "render") == 0 && --limits->reports_left <= 0)
+        atomic_store(&limits->job.cancelled, true);
 }
 
 /* Interrupted on `before` ranks, resumed on `after`. */
@@ -256,13 +256,13 @@ static void expect_resumed(const char *name, int before, int after) {
     options.passes = (int32_t)test_size(40, 16);
     strcpy(options.device, "cpu");
     const uint64_t alone = run(made, &options, "alone.state", false, NULL);
-    impatience of = {.reports_left = 3};
-    job_init(&of.watched);
-    of.watched.report = lose_patience;
-    of.watched.context = &of;
+    impatience limits = {.reports_left = 3};
+    job_init(&limits.job);
+    limits.job.report = lose_patience;
+    limits.job.context = &limits;
     name_devices(&options, before);
-    const uint64_t cut = run(made, &options, "together.state", false, &of.watched);
-    assert_true(atomic_load(&of.watched.cancelled));
+    const uint64_t cut = run(made, &options, "together.state", false, &limits.job);
+    assert_true(atomic_load(&limits.job.cancelled));
     assert_true(cut != alone);
     name_devices(&options, after);
     if (run(made, &options, "together.state", true, NULL) != alone)
@@ -298,18 +298,18 @@ static void test_dealing(void **state) {
     const double speed[RANKS] = {100, 90, 110, 5, 1000}; /* rows per second */
     double clock[RANKS] = {0};
     bool done[RANKS] = {false};
-    deal cards;
-    assert_int_equal(deal_open(&cards, RANKS), KD_OK);
+    row_scheduler cards;
+    assert_int_equal(row_scheduler_open(&cards, RANKS), KD_OK);
     for (int pass = 0; pass < 3; ++pass) {
         int32_t covered = 0, left = RANKS;
         memset(clock, 0, sizeof clock);
         memset(done, 0, sizeof done);
-        deal_begin(&cards, ROWS, 64);
+        row_scheduler_begin(&cards, ROWS, 64);
         while (left) {
             int32_t rank = -1, top, bottom; /* the first idle rank */
             for (int32_t r = 0; r < RANKS; ++r)
                 if (!done[r] && (rank < 0 || clock[r] < clock[rank])) rank = r;
-            deal_next(&cards, rank, &top, &bottom);
+            row_scheduler_next(&cards, rank, &top, &bottom);
             if (top == bottom) {
                 done[rank] = true;
                 --left;
@@ -318,7 +318,7 @@ static void test_dealing(void **state) {
             assert_int_equal(top, covered);
             covered = bottom;
             clock[rank] += (bottom - top) / speed[rank];
-            deal_note(&cards, rank, bottom - top, (bottom - top) / speed[rank]);
+            row_scheduler_note(&cards, rank, bottom - top, (bottom - top) / speed[rank]);
         }
         assert_int_equal(covered, ROWS);
         double last = 0;
@@ -326,7 +326,7 @@ static void test_dealing(void **state) {
         const double best = ROWS / (100.0 + 90 + 110 + 5 + 1000);
         if (pass) assert_true(last < 1.35 * best); /* one row takes the slow rank 0.2 s of 0.77 s */
     }
-    deal_close(&cards);
+    row_scheduler_close(&cards);
 }
 
 /* Bands become balanced in a few steps, whatever rows cost and however fast ranks are. */

@@ -9,12 +9,12 @@
 static scene *made;
 static kd_render_options options;
 
-static uint64_t render_with(uint64_t room, const char *where, render_result *out,
+static uint64_t render_with(uint64_t capacity, const char *where, render_result *out,
                             kd_status expected) {
     uint64_t available = 0;
     void *held = NULL;
     assert_int_equal(device_memory_free_bytes(&available), KD_OK);
-    if (room) assert_int_equal(device_memory_reserve(&held, available - room), KD_OK);
+    if (capacity) assert_int_equal(device_memory_reserve(&held, available - capacity), KD_OK);
     strcpy(options.device, where);
     const kd_status status = render_run(out, made, &options, NULL);
     if (status != expected) fail_msg("%d, not %d: %s", (int)status, (int)expected, kd_last_error());
@@ -40,14 +40,14 @@ static void a_full_card_is_left(void **state) {
     render_result result;
     strcpy(options.builder, "auto");
     const uint64_t there = render_with(0, "auto", &result, KD_OK);
-    assert_int_equal(result.where.kind, DEVICE_CUDA);
+    assert_int_equal(result.device_used.kind, DEVICE_CUDA);
     const uint64_t here = render_with(too_little(), "auto", &result, KD_OK);
-    assert_int_equal(result.where.kind, DEVICE_CPU);
+    assert_int_equal(result.device_used.kind, DEVICE_CPU);
     assert_int_equal(here, there);
     render_with(too_little(), "cuda:0", &result, KD_ERROR_MEMORY);
     strcpy(options.builder, "binned"); /* not a builder of the CPU */
     assert_int_equal(render_with(too_little(), "auto", &result, KD_OK), there);
-    assert_int_equal(result.where.kind, DEVICE_CPU);
+    assert_int_equal(result.device_used.kind, DEVICE_CPU);
 }
 
 /* Too little for the first builder, enough for the second or for a tree built on the host. */
@@ -60,7 +60,7 @@ static void builders_are_tried_in_turn(void **state) {
     assert_string_equal(result.tree_builder, "binned");
     assert_true(first > UINT64_C(8) << 20);
     assert_int_equal(render_with(first - (UINT64_C(4) << 20), "cuda:0", &result, KD_OK), there);
-    assert_int_equal(result.where.kind, DEVICE_CUDA);
+    assert_int_equal(result.device_used.kind, DEVICE_CUDA);
     assert_string_not_equal(result.tree_builder, "binned");
 }
 
@@ -82,7 +82,7 @@ static void looks_go_in_parts(void **state) {
     const uint64_t whole = render_with(0, "cuda:0", &result, KD_OK);
     const uint64_t taken = device_memory_peak_bytes();
     const uint64_t parts = render_with(taken - spared * across * across, "cuda:0", &result, KD_OK);
-    assert_int_equal(result.where.kind, DEVICE_CUDA);
+    assert_int_equal(result.device_used.kind, DEVICE_CUDA);
     assert_int_equal(parts, whole);
     options = before;
 }

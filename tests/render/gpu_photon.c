@@ -252,7 +252,8 @@ static void test_gather_looks(void **state) {
         int32_t gather;
         float radius;
         const char *estimator;
-    } ways[] = {{50, 0, "nearest"}, {100, 0, "nearest"}, {16, 9, "nearest"}, {50, 0.5f, "fixed"}};
+    } strategies[] = {
+        {50, 0, "nearest"}, {100, 0, "nearest"}, {16, 9, "nearest"}, {50, 0.5f, "fixed"}};
     for (int i = 0; i < 4; ++i) {
         kd_render_options options = options_for("photon");
         options.width = (int32_t)gpu_size(203, 13);
@@ -260,9 +261,9 @@ static void test_gather_looks(void **state) {
         options.photons = gpu_size(20000, 300); /* their irradiance is precomputed */
         options.final_gather = 2;
         options.spp = 2;
-        options.gather = ways[i].gather;
-        options.radius = ways[i].radius;
-        snprintf(options.estimator, sizeof options.estimator, "%s", ways[i].estimator);
+        options.gather = strategies[i].gather;
+        options.radius = strategies[i].radius;
+        snprintf(options.estimator, sizeof options.estimator, "%s", strategies[i].estimator);
         expect_same(file_in("rough.json"), &options);
         if (i == 2) expect_same(scene_path(0), &options);
     }
@@ -326,9 +327,9 @@ static void test_resumed(void **state) {
 static void expect_same_fog(const kd_render_options *options) {
     const char *path = file_in("foggy.json");
     const finished here = run_kept(path, options, "cpu", NULL, NULL);
-    const finished there = run_kept(path, options, "cuda:0", NULL, NULL);
-    expect_equal(path, options, &here, &there);
-    assert_true(there.frame.strayed_stored > 0 && there.frame.watts_media > 0);
+    const finished result = run_kept(path, options, "cuda:0", NULL, NULL);
+    expect_equal(path, options, &here, &result);
+    assert_true(result.frame.volume_stored > 0 && result.frame.watts_media > 0);
 }
 
 static void test_photon_in_fog(void **state) {
@@ -369,12 +370,12 @@ static void put_map(const char *path, const char *scene_path, uint64_t photons) 
     scene_view view = scene_get_view(made);
     const tritree_input input = {view.mesh.positions, view.mesh.triangles, view.mesh.position_count,
                                  view.mesh.triangle_count};
-    const tritree_options how = tritree_options_default();
+    const tritree_options tree_options = tritree_options_default();
     tritree tree;
-    assert_int_equal(tritree_open(&tree, &input, &how, "sweep", NULL), KD_OK);
+    assert_int_equal(tritree_open(&tree, &input, &tree_options, "sweep", NULL), KD_OK);
     view.tree = tritree_get_view(&tree);
     photon_options options = photon_options_default();
-    options.photons = options.caustics = options.strayed = photons;
+    options.photons = options.caustics = options.volume_photons = photons;
     photon_file file;
     memset(&file, 0, sizeof file);
     file.scene = scene_hash(&view);

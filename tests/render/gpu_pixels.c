@@ -217,8 +217,8 @@ static void test_builders(void **state) {
         kd_render_options options = options_for("path");
         const finished here = run_kept(scene_path(3), &options, "cpu", NULL, NULL);
         strcpy(options.builder, names[b]);
-        const finished there = run_kept(scene_path(3), &options, "cuda", NULL, NULL);
-        assert_true(here.image == there.image && here.frame.rays == there.frame.rays);
+        const finished result = run_kept(scene_path(3), &options, "cuda", NULL, NULL);
+        assert_true(here.image == result.image && here.frame.rays == result.frame.rays);
     }
 }
 
@@ -252,7 +252,7 @@ static void test_resumed(void **state) {
    is. */
 static kd_status cancel(void *context, const render_result *so_far) {
     (void)so_far;
-    atomic_store(&((job *)context)->cancelled, true);
+    atomic_store(&((job_control *)context)->cancelled, true);
     return KD_OK;
 }
 
@@ -267,11 +267,11 @@ static void test_interrupted(void **state) {
     char kept[512];
     snprintf(kept, sizeof kept, "%s", file_in("interrupted.state"));
     render_keeping keeping = {.state = kept, .every_seconds = 1e-4};
-    job watched;
-    job_init(&watched);
+    job_control job;
+    job_init(&job);
     keeping.show = cancel;
-    keeping.context = &watched;
-    finished last = run_kept(scene_path(0), &options, "cuda", &keeping, &watched);
+    keeping.context = &job;
+    finished last = run_kept(scene_path(0), &options, "cuda", &keeping, &job);
     assert_int_equal(last.status, KD_INTERRUPTED);
     assert_true(last.samples < 40);
     keeping.resume = true;
@@ -286,12 +286,12 @@ static void test_time_limit(void **state) {
     kd_render_options options = options_for("path");
     options.spp = 1 << 24;
     options.time_seconds = 0.05;
-    const finished there = run_kept(scene_path(0), &options, "cuda", NULL, NULL);
-    assert_int_equal(there.status, KD_OK);
-    assert_true(there.samples >= 1 && there.samples < 1 << 24);
+    const finished result = run_kept(scene_path(0), &options, "cuda", NULL, NULL);
+    assert_int_equal(result.status, KD_OK);
+    assert_true(result.samples >= 1 && result.samples < 1 << 24);
     options.time_seconds = 0;
-    options.spp = there.samples;
-    if (there.samples < 2000) {
+    options.spp = result.samples;
+    if (result.samples < 2000) {
         const finished here = run_kept(scene_path(0), &options, "cpu", NULL, NULL);
         const finished again = run_kept(scene_path(0), &options, "cuda", NULL, NULL);
         assert_true(here.image == again.image);
@@ -305,8 +305,8 @@ static void test_target_error(void **state) {
     options.spp = 200;
     options.target_error = 0.1;
     expect_same(scene_path(0), &options);
-    const finished there = run_kept(scene_path(0), &options, "cuda", NULL, NULL);
-    assert_true(there.samples > 3 && there.samples < 200);
+    const finished result = run_kept(scene_path(0), &options, "cuda", NULL, NULL);
+    assert_true(result.samples > 3 && result.samples < 200);
 }
 
 int main(void) {

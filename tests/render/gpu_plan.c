@@ -39,11 +39,11 @@ static void plans_are_upper_bounds(void **state) {
     for (int m = 0; m < 4; ++m) {
         kd_render_options options = options_for(methods[m]);
         render_result result;
-        job watched;
-        job_init(&watched);
+        job_control job;
+        job_init(&job);
         options.final_gather = m == 3 ? 1 : 0;
         assert_int_equal(render_plan_make(&plan, &view, &options), KD_OK);
-        if (render_run(&result, made, &options, &watched) != KD_OK)
+        if (render_run(&result, made, &options, &job) != KD_OK)
             fail_msg("%s: %s", methods[m], kd_last_error());
         render_close(&result);
         const uint64_t taken = device_memory_peak_bytes();

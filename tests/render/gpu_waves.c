@@ -53,16 +53,16 @@ typedef struct finished {
     kd_status status;
 } finished;
 
-static uint64_t all_planes(const image *of) {
+static uint64_t all_planes(const image *image) {
     uint64_t hash = 0;
-    for (int i = 0; i < of->channel_count; ++i)
-        hash = hash_combine(hash, of->planes[i],
-                            (size_t)of->width * (size_t)of->height * sizeof(float));
+    for (int i = 0; i < image->channel_count; ++i)
+        hash = hash_combine(hash, image->planes[i],
+                            (size_t)image->width * (size_t)image->height * sizeof(float));
     return hash;
 }
 
 static finished run_kept(const char *path, const kd_render_options *options, const char *where,
-                         const render_keeping *keeping, job *watched) {
+                         const render_keeping *keeping, job_control *job) {
     scene *made = NULL;
     kd_render_options from_file, used = *options;
     kd_render_options_default(&from_file);
@@ -75,7 +75,7 @@ static finished run_kept(const char *path, const kd_render_options *options, con
     render_result result;
     finished end;
     memset(&end, 0, sizeof end);
-    end.status = render_run_kept(&result, made, &used, keeping, watched);
+    end.status = render_run_kept(&result, made, &used, keeping, job);
     if (end.status != KD_OK && end.status != KD_INTERRUPTED) fail_msg("%s", kd_last_error());
     end.planes = all_planes(&result.picture);
     end.rays = result.frame.rays;
@@ -99,15 +99,15 @@ static kd_render_options options_for(int32_t width, int32_t height, int32_t spp)
 }
 
 static void expect_same(const char *path, const kd_render_options *options, const finished *here) {
-    const finished there = run_kept(path, options, "cuda", NULL, NULL);
-    if (here->planes != there.planes || here->rays != there.rays || here->nans != there.nans)
+    const finished result = run_kept(path, options, "cuda", NULL, NULL);
+    if (here->planes != result.planes || here->rays != result.rays || here->nans != result.nans)
         fail_msg("%s, %d x %d, %d samples, %llu paths at a time: %016llx and %016llx, %llu and "
                  "%llu rays",
                  path, options->width, options->height, options->spp,
                  (unsigned long long)options->device_paths, (unsigned long long)here->planes,
-                 (unsigned long long)there.planes, (unsigned long long)here->rays,
-                 (unsigned long long)there.rays);
-    assert_true(here->rays > 0 && here->samples == there.samples);
+                 (unsigned long long)result.planes, (unsigned long long)here->rays,
+                 (unsigned long long)result.rays);
+    assert_true(here->rays > 0 && here->samples == result.samples);
 }
 
 /* --- tests ------------------------------------------------------------------------------------ */
@@ -147,7 +147,7 @@ static void test_sizes(void **state) {
 
 static kd_status cancel(void *context, const render_result *so_far) {
     (void)so_far;
-    atomic_store(&((job *)context)->cancelled, true);
+    atomic_store(&((job_control *)context)->cancelled, true);
     return KD_OK;
 }
 
@@ -161,16 +161,16 @@ static void test_saved_all_the_time(void **state) {
         const finished whole = run_kept(scene_path(i), &options, "cpu", NULL, NULL);
         char kept[512];
         snprintf(kept, sizeof kept, "%s", file_in("saved.state"));
-        job watched;
+        job_control job;
         render_keeping keeping = {
-            .state = kept, .every_seconds = 1e-9, .show = cancel, .context = &watched};
+            .state = kept, .every_seconds = 1e-9, .show = cancel, .context = &job};
         options.device_paths = gpu_size(1 << 15, 1024);
         finished last = {.status = KD_INTERRUPTED};
         int runs = 0;
         for (; last.status == KD_INTERRUPTED && runs < 100; ++runs) {
-            job_init(&watched);
+            job_init(&job);
             keeping.resume = runs > 0;
-            last = run_kept(scene_path(i), &options, "cuda", &keeping, &watched);
+            last = run_kept(scene_path(i), &options, "cuda", &keeping, &job);
             assert_true(last.samples >= 1);
         }
         print_message("%d runs\n", runs);
@@ -180,7 +180,7 @@ static void test_saved_all_the_time(void **state) {
 }
 
 typedef struct canceller {
-    job watched;
+    job_control job;
     atomic_bool renders;
 } canceller;
 
@@ -190,10 +190,10 @@ static void note_stage(void *context, const char *stage, int64_t done, int64_t t
 }
 
 static void *cancel_soon(void *context) {
-    canceller *on = (canceller *)context;
-    while (!atomic_load(&on->renders)) usleep(1000);
+    canceller *listener = (canceller *)context;
+    while (!atomic_load(&listener->renders)) usleep(1000);
     usleep(gpu_is_emulated() ? 300000 : 5000);
-    atomic_store(&on->watched.cancelled, true);
+    atomic_store(&listener->job.cancelled, true);
     return NULL;
 }
 
@@ -208,13 +208,13 @@ static void test_interrupted(void **state) {
     snprintf(kept, sizeof kept, "%s", file_in("interrupted.state"));
     render_keeping keeping = {.state = kept};
     pthread_t thread;
-    canceller on;
-    job_init(&on.watched);
-    on.watched.report = note_stage;
-    on.watched.context = &on;
-    atomic_init(&on.renders, false);
-    assert_int_equal(pthread_create(&thread, NULL, cancel_soon, &on), 0);
-    finished last = run_kept(scene_path(0), &options, "cuda", &keeping, &on.watched);
+    canceller canceller;
+    job_init(&canceller.job);
+    canceller.job.report = note_stage;
+    canceller.job.context = &canceller;
+    atomic_init(&canceller.renders, false);
+    assert_int_equal(pthread_create(&thread, NULL, cancel_soon, &canceller), 0);
+    finished last = run_kept(scene_path(0), &options, "cuda", &keeping, &canceller.job);
     pthread_join(thread, NULL);
     print_message("interrupted with at least %d samples of 64, %llu rays\n", last.samples,
                   (unsigned long long)last.rays);
@@ -243,9 +243,9 @@ static void test_plan(void **state) {
     const uint64_t samples = 640 * 480 * 16;
     assert_true(counted >= samples * (waves_path_bytes(false) + waves_sample_bytes()));
     assert_true(counted <= samples * (waves_path_bytes(false) + waves_sample_bytes()) + 100000);
-    const uint64_t most = whole.device_total - counted / 2;
-    assert_int_equal(render_plan_fit(&fitted, &view, &options, most), KD_OK);
-    assert_true(fitted.device_total <= most && options.device_paths > 0);
+    const uint64_t maximum = whole.device_total - counted / 2;
+    assert_int_equal(render_plan_fit(&fitted, &view, &options, maximum), KD_OK);
+    assert_true(fitted.device_total <= maximum && options.device_paths > 0);
     scene_close(made);
 }
 

@@ -65,19 +65,21 @@ static void write_texture(void) {
     image_close(&made);
 }
 
-static void expect_energy(const frame_statistics *of) {
-    const double end = of->watts_absorbed + of->watts_media + of->watts_escaped + of->watts_ended;
-    assert_true(of->watts_emitted > 0);
-    if (!(fabs(end - of->watts_emitted) <= 1e-6 * of->watts_emitted))
-        fail_msg("%.9g W of %.9g W emitted", end, of->watts_emitted);
+static void expect_energy(const frame_statistics *statistics) {
+    const double end = statistics->watts_absorbed + statistics->watts_media +
+                       statistics->watts_escaped + statistics->watts_ended;
+    assert_true(statistics->watts_emitted > 0);
+    if (!(fabs(end - statistics->watts_emitted) <= 1e-6 * statistics->watts_emitted))
+        fail_msg("%.9g W of %.9g W emitted", end, statistics->watts_emitted);
 }
 
-static render_result shoot(const scene *of, const kd_render_options *from, const char *name) {
-    kd_render_options options = *from;
+static render_result shoot(const scene *scene, const kd_render_options *render_options,
+                           const char *name) {
+    kd_render_options options = *render_options;
     render_result made;
     memset(options.integrator, 0, sizeof options.integrator);
     strcpy(options.integrator, name);
-    assert_int_equal(render_run(&made, of, &options, NULL), KD_OK);
+    assert_int_equal(render_run(&made, scene, &options, NULL), KD_OK);
     assert_int_equal(made.frame.nan_samples, 0);
     if (made.frame.photons_stored) expect_energy(&made.frame);
     return made;
@@ -96,7 +98,7 @@ static void expect_one_picture(const char *path) {
     static const struct {
         const char *name;
         int32_t final_gather, samples, photons; /* per map and pass */
-        double most;
+        double maximum;
     } methods[] = {{"photon", 16, 16, 200000, 0.002},
                    {"photon", 0, 16, 400000, 0.005},
                    {"sppm", 0, 32, 60000, 0.002}};
@@ -117,7 +119,7 @@ static void expect_one_picture(const char *path) {
         const double error = distance(&seen, &right);
         print_message("%s: %s with %d gather rays, relmse %.5f\n", path, methods[i].name,
                       methods[i].final_gather, error);
-        assert_true(error < methods[i].most);
+        assert_true(error < methods[i].maximum);
         for (int c = 0; c < 3; ++c)
             assert_float_equal(seen.mean_radiance[c], right.mean_radiance[c],
                                0.02f * right.mean_radiance[c]);

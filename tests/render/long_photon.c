@@ -114,9 +114,9 @@ static void test_caustic_flux(void **state) {
     scene_view room = scene_get_view(made);
     const tritree_input input = {room.mesh.positions, room.mesh.triangles, room.mesh.position_count,
                                  room.mesh.triangle_count};
-    const tritree_options how = tritree_options_default();
+    const tritree_options tree_options = tritree_options_default();
     tritree tree;
-    assert_int_equal(tritree_open(&tree, &input, &how, "auto", NULL), KD_OK);
+    assert_int_equal(tritree_open(&tree, &input, &tree_options, "auto", NULL), KD_OK);
     room.tree = tritree_get_view(&tree);
 
     photon_options options = photon_options_default();

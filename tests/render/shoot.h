@@ -19,33 +19,34 @@ typedef struct shot {
 
 /* Expects KD_OK or an interruption; any other status gives a zero picture. */
 static inline shot shoot(const scene_fixture *stage, const camera *view,
-                         const kd_render_options *options, job *watched) {
+                         const kd_render_options *options, job_control *job) {
     shot taken;
     memset(&taken, 0, sizeof taken);
     scene_view shown = fixture_view(stage);
     const tritree_input input = {shown.mesh.positions, shown.mesh.triangles,
                                  shown.mesh.position_count, shown.mesh.triangle_count};
-    const tritree_options how = tritree_options_default();
+    const tritree_options tree_options = tritree_options_default();
     const int32_t whole[4] = {0, 0, options->width, options->height};
     tritree tree;
     film negative;
     memset(&tree, 0, sizeof tree);
     memset(&negative, 0, sizeof negative);
     parallel_set_threads(options->threads);
-    frame of = {.scene = &shown, .options = options, .view = *view, .watched = watched};
-    if (options->time_seconds > 0) of.deadline = timing_now() + options->time_seconds;
-    const integrator *with = integrator_find(options->integrator);
+    frame frame = {.scene = &shown, .options = options, .view = *view, .job = job};
+    if (options->time_seconds > 0) frame.deadline = timing_now() + options->time_seconds;
+    const integrator *integrator = integrator_find(options->integrator);
     taken.status = render_options_check(options); /* as render_run does */
-    if (taken.status == KD_OK) taken.status = tritree_open(&tree, &input, &how, "auto", NULL);
+    if (taken.status == KD_OK)
+        taken.status = tritree_open(&tree, &input, &tree_options, "auto", NULL);
     if (taken.status == KD_OK) {
         shown.tree = tritree_get_view(&tree);
         taken.status = film_open(&negative, options->crop[2] ? options->crop : whole);
     }
-    if (taken.status == KD_OK && with->prepare) taken.status = with->prepare(&of);
+    if (taken.status == KD_OK && integrator->prepare) taken.status = integrator->prepare(&frame);
     if (taken.status == KD_OK) {
-        taken.status = frame_run(&of, with, &negative);
-        if (with->close) with->close(&of);
-        taken.statistics = of.statistics;
+        taken.status = frame_run(&frame, integrator, &negative);
+        if (integrator->close) integrator->close(&frame);
+        taken.statistics = frame.statistics;
         const kd_status developed = film_resolve(&negative, &taken.picture);
         if (developed != KD_OK) taken.status = developed;
     }
@@ -54,9 +55,9 @@ static inline shot shoot(const scene_fixture *stage, const camera *view,
     return taken;
 }
 
-static inline double shot_mean(const shot *of, const char *channel) {
-    const float *plane = image_plane(&of->picture, channel);
-    const int64_t count = (int64_t)of->picture.width * of->picture.height;
+static inline double shot_mean(const shot *shot, const char *channel) {
+    const float *plane = image_plane(&shot->picture, channel);
+    const int64_t count = (int64_t)shot->picture.width * shot->picture.height;
     double sum = 0;
     for (int64_t i = 0; i < count; ++i) sum += (double)plane[i];
     return sum / (double)count;

@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { ROOM = 64 << 20, SIDE = 150 };
+enum { CAPACITY = 64 << 20, SIDE = 150 };
 
 /* Accepts one connection and records everything received. */
 typedef struct viewer {
@@ -21,12 +21,13 @@ typedef struct viewer {
 } viewer;
 
 static void *viewer_listen(void *context) {
-    viewer *of = (viewer *)context;
-    const int talk = accept(of->listener, NULL, NULL);
-    while (talk >= 0 && of->bytes < of->leaves_after) {
-        const ssize_t part = read(talk, of->heard + of->bytes, of->leaves_after - of->bytes);
+    viewer *client = (viewer *)context;
+    const int talk = accept(client->listener, NULL, NULL);
+    while (talk >= 0 && client->bytes < client->leaves_after) {
+        const ssize_t part =
+            read(talk, client->heard + client->bytes, client->leaves_after - client->bytes);
         if (part <= 0) break;
-        of->bytes += (size_t)part;
+        client->bytes += (size_t)part;
     }
     if (talk >= 0) close(talk);
     return NULL;
@@ -35,7 +36,7 @@ static void *viewer_listen(void *context) {
 static viewer *viewer_open(size_t leaves_after) {
     viewer *made = (viewer *)calloc(1, sizeof *made);
     assert_non_null(made);
-    made->heard = (uint8_t *)malloc(ROOM);
+    made->heard = (uint8_t *)malloc(CAPACITY);
     assert_non_null(made->heard);
     made->leaves_after = leaves_after;
     made->listener = socket(AF_INET, SOCK_STREAM, 0);
@@ -52,9 +53,9 @@ static viewer *viewer_open(size_t leaves_after) {
     return made;
 }
 
-static void viewer_wait(viewer *of) {
-    pthread_join(of->thread, NULL);
-    close(of->listener);
+static void viewer_wait(viewer *viewer) {
+    pthread_join(viewer->thread, NULL);
+    close(viewer->listener);
 }
 
 static void viewer_close(viewer *owned) {
@@ -68,51 +69,51 @@ typedef struct packet_reader {
     const uint8_t *at, *end;
 } packet_reader;
 
-static uint32_t take_number(packet_reader *from) {
-    assert_true(from->end - from->at >= 4);
-    const uint8_t *b = from->at;
-    from->at += 4;
+static uint32_t take_number(packet_reader *reader) {
+    assert_true(reader->end - reader->at >= 4);
+    const uint8_t *b = reader->at;
+    reader->at += 4;
     return (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
 }
 
-static uint8_t take_byte(packet_reader *from) {
-    assert_true(from->at < from->end);
-    return *from->at++;
+static uint8_t take_byte(packet_reader *reader) {
+    assert_true(reader->at < reader->end);
+    return *reader->at++;
 }
 
-static void expect_text(packet_reader *from, const char *text) {
+static void expect_text(packet_reader *reader, const char *text) {
     const size_t bytes = strlen(text) + 1;
-    assert_true((size_t)(from->end - from->at) >= bytes);
-    assert_memory_equal(from->at, text, bytes);
-    from->at += bytes;
+    assert_true((size_t)(reader->end - reader->at) >= bytes);
+    assert_memory_equal(reader->at, text, bytes);
+    reader->at += bytes;
 }
 
-static void expect_channels(packet_reader *from) {
+static void expect_channels(packet_reader *reader) {
     static const char *const names[] = {"R", "G", "B", "A"};
-    assert_int_equal(take_number(from), 4);
-    for (int i = 0; i < 4; ++i) expect_text(from, names[i]);
+    assert_int_equal(take_number(reader), 4);
+    for (int i = 0; i < 4; ++i) expect_text(reader, names[i]);
 }
 
 /* Copies a tile into planes of SIDE x SIDE, and counts its pixels. */
-static uint32_t take_tile(packet_reader *from, float *plane[4]) {
-    expect_channels(from);
-    const uint32_t x0 = take_number(from), y0 = take_number(from);
-    const uint32_t width = take_number(from), height = take_number(from);
+static uint32_t take_tile(packet_reader *reader, float *plane[4]) {
+    expect_channels(reader);
+    const uint32_t x0 = take_number(reader), y0 = take_number(reader);
+    const uint32_t width = take_number(reader), height = take_number(reader);
     assert_true(x0 + width <= SIDE && y0 + height <= SIDE);
     for (int c = 0; c < 4; ++c)
         for (uint32_t y = y0; y < y0 + height; ++y)
             for (uint32_t x = x0; x < x0 + width; ++x) {
-                const uint32_t bits = take_number(from);
+                const uint32_t bits = take_number(reader);
                 memcpy(&plane[c][y * SIDE + x], &bits, sizeof bits);
             }
-    assert_ptr_equal(from->at, from->end);
+    assert_ptr_equal(reader->at, reader->end);
     return width * height;
 }
 
 /* Reads the packets close, create and updates; returns the number of pixels received. */
-static uint32_t read_packets(const viewer *of, const char *title, float *plane[4]) {
+static uint32_t read_packets(const viewer *viewer, const char *title, float *plane[4]) {
     uint32_t pixels = 0;
-    packet_reader all = {of->heard, of->heard + of->bytes};
+    packet_reader all = {viewer->heard, viewer->heard + viewer->bytes};
     for (int i = 0; all.at < all.end; ++i) {
         packet_reader packet = all;
         const uint32_t bytes = take_number(&packet);
@@ -155,7 +156,7 @@ static kd_status shoot(render_result *out, const char *address, const char *titl
 
 static void the_viewer_ends_with_the_picture(void **state) {
     (void)state;
-    viewer *looks_on = viewer_open(ROOM);
+    viewer *looks_on = viewer_open(CAPACITY);
     render_result result;
     assert_int_equal(shoot(&result, looks_on->address, "a picture.png"), KD_OK);
     viewer_wait(looks_on);

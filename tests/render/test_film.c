@@ -22,7 +22,7 @@ static void test_means(void **state) {
     assert_true(film_add(&negative, 12, 21, &near));
     assert_true(film_add(&negative, 12, 21, &far));
     assert_true(film_add(&negative, 12, 21, &sky));
-    assert_int_equal(film_least_samples(&negative), 0);
+    assert_int_equal(film_min_samples(&negative), 0);
     image picture;
     assert_int_equal(film_resolve(&negative, &picture), KD_OK);
     assert_int_equal(picture.width, 3);
@@ -55,7 +55,7 @@ static void test_no_numbers(void **state) {
     }
     const pixel_sample good = grey(8, 1);
     assert_true(film_add(&negative, 0, 0, &good));
-    assert_int_equal(film_least_samples(&negative), 4);
+    assert_int_equal(film_min_samples(&negative), 4);
     image picture;
     assert_int_equal(film_resolve(&negative, &picture), KD_OK);
     for (int c = 0; c < 3; ++c) assert_true(picture.planes[c][0] == 2);

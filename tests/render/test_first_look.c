@@ -10,29 +10,29 @@
 #include <math.h>
 
 typedef struct seen {
-    scene *of;
+    struct scene *scene;
     tritree tree;
     scene_view view;
 } seen;
 
-static void look(seen *out, const char *path) {
+static void describe(seen *out, const char *path) {
     kd_render_options options;
     kd_render_options_default(&options);
-    assert_int_equal(scene_open(&out->of, path, &options, NULL), KD_OK);
+    assert_int_equal(scene_open(&out->scene, path, &options, NULL), KD_OK);
     assert_true(isnan(options.exposure));
-    out->view = scene_get_view(out->of);
+    out->view = scene_get_view(out->scene);
     const mesh_view *body = &out->view.mesh;
-    const tritree_options how = tritree_options_default();
+    const tritree_options tree_options = tritree_options_default();
     const tritree_input input = {body->positions, body->triangles, body->position_count,
                                  body->triangle_count};
-    assert_int_equal(tritree_open(&out->tree, &input, &how, tritree_builders[0]->name, NULL),
-                     KD_OK);
+    assert_int_equal(
+        tritree_open(&out->tree, &input, &tree_options, tritree_builders[0]->name, NULL), KD_OK);
     out->view.tree = tritree_get_view(&out->tree);
 }
 
-static void look_away(seen *owned) {
+static void camera_away(seen *owned) {
     tritree_close(&owned->tree);
-    scene_close(owned->of);
+    scene_close(owned->scene);
 }
 
 static void rooms_are_seen_from_inside(void **state) {
@@ -43,7 +43,7 @@ static void rooms_are_seen_from_inside(void **state) {
     } cases[] = {{"gen:sphere:1000", false}, {"gen:blob:3000", false}, {"gen:room:3000", true}};
     for (int i = 0; i < 3; ++i) {
         seen shown;
-        look(&shown, cases[i].path);
+        describe(&shown, cases[i].path);
         if (room_camera_is_room(&shown.view) != cases[i].room)
             fail_msg("%s: room %d", cases[i].path, !cases[i].room);
         if (cases[i].room) {
@@ -53,7 +53,7 @@ static void rooms_are_seen_from_inside(void **state) {
             assert_true(view.eye.y > box.lo.y && view.eye.y < box.hi.y);
             assert_true(view.eye.z > box.lo.z && view.eye.z < box.hi.z);
         }
-        look_away(&shown);
+        camera_away(&shown);
     }
 }
 
@@ -84,10 +84,10 @@ static void bodies_wound_inwards_are_seen_from_outside(void **state) {
     for (size_t i = 0; i < sizeof paths / sizeof *paths; ++i) {
         seen body;
         reversed_put("reversed.obj", paths[i]);
-        look(&body, "reversed.obj");
+        describe(&body, "reversed.obj");
         if (room_camera_is_room(&body.view)) fail_msg("%s, reversed, is a room", paths[i]);
-        assert_true(scene_camera(body.of).eye.z > body.view.box.hi.z);
-        look_away(&body);
+        assert_true(scene_camera(body.scene).eye.z > body.view.box.hi.z);
+        camera_away(&body);
     }
     remove("reversed.obj");
 }
@@ -95,15 +95,15 @@ static void bodies_wound_inwards_are_seen_from_outside(void **state) {
 static void a_chosen_camera_stays(void **state) {
     (void)state;
     seen shown;
-    look(&shown, "gen:sphere:1000");
-    camera view = scene_camera(shown.of);
-    assert_true(scene_camera_is_default(shown.of));
-    scene_set_camera(shown.of, &view);
-    assert_true(scene_camera_is_default(shown.of));
+    describe(&shown, "gen:sphere:1000");
+    camera view = scene_camera(shown.scene);
+    assert_true(scene_camera_is_default(shown.scene));
+    scene_set_camera(shown.scene, &view);
+    assert_true(scene_camera_is_default(shown.scene));
     view.eye.x += 1;
-    scene_set_camera(shown.of, &view);
-    assert_false(scene_camera_is_default(shown.of));
-    look_away(&shown);
+    scene_set_camera(shown.scene, &view);
+    assert_false(scene_camera_is_default(shown.scene));
+    camera_away(&shown);
 }
 
 /* Opens a picture of `side` x `side` pixels, R = G = B = A = 0. */
@@ -152,16 +152,16 @@ static void dark_pictures_are_raised(void **state) {
     }
 }
 
-/* A subject that covers `share` of the picture, of greys from `least` to twice that, before a
+/* A subject that covers `share` of the picture, of greys from `minimum` to twice that, before a
    backdrop. */
-static image make_subject(double share, float least, float backdrop) {
+static image make_subject(double share, float minimum, float backdrop) {
     enum { SIDE = 96 };
     float *planes[4];
     image picture = open_picture(SIDE, planes);
     const int rows = (int)(share * SIDE);
     for (int y = 0; y < SIDE; ++y)
         for (int x = 0; x < SIDE; ++x)
-            put(planes, SIDE * y + x, y < rows ? least + least * (float)x / SIDE : backdrop, 1);
+            put(planes, SIDE * y + x, y < rows ? minimum + minimum * (float)x / SIDE : backdrop, 1);
     return picture;
 }
 
@@ -208,21 +208,21 @@ static void few_samples_give_the_exposure_of_many(void **state) {
     for (int i = 0; i < 2; ++i) {
         float stops[2] = {0, 0};
         for (int many = 0; many < 2; ++many) {
-            scene *of = NULL;
+            scene *scene = NULL;
             render_result result;
             kd_render_options options;
             kd_render_options_default(&options);
-            assert_int_equal(scene_open(&of, paths[i], &options, NULL), KD_OK);
+            assert_int_equal(scene_open(&scene, paths[i], &options, NULL), KD_OK);
             options.width = options.height = 64;
             options.spp = many ? 64 : 1;
             options.max_depth = 5;
-            assert_int_equal(render_run(&result, of, &options, NULL), KD_OK);
+            assert_int_equal(render_run(&result, scene, &options, NULL), KD_OK);
             for (int p = 0; p < 64 * 64;
                  ++p) /* a dark scene, for which an exposure has to be chosen */
                 for (int c = 0; c < 3; ++c) result.picture.planes[c][p] *= 0.01f;
             stops[many] = metered(&result.picture);
             render_close(&result);
-            scene_close(of);
+            scene_close(scene);
         }
         assert_true(stops[1] > 1);
         assert_float_equal(stops[0], stops[1], 0.1);

@@ -201,23 +201,24 @@ static void same_sample(const pixel_sample *got, const pixel_sample *want, const
                  want->rays);
 }
 
-static uint32_t compare_pool(const pixel_view *of, const path_options *options, const char *name) {
-    static pixel_request asked[COUNT];
+static uint32_t compare_pool(const pixel_view *view, const path_options *options,
+                             const char *name) {
+    static pixel_request request[COUNT];
     static pixel_sample got[COUNT];
     uint32_t count = 0, seen = 0;
     for (int32_t y = 0; y < HEIGHT; ++y)
         for (int32_t x = 0; x < WIDTH; ++x)
             for (uint32_t s = 0; s < EACH; ++s)
-                asked[count++] = (pixel_request){x, y, s + (uint32_t)x % 2};
+                request[count++] = (pixel_request){x, y, s + (uint32_t)x % 2};
     memset(got, 0x55, sizeof got);
-    path_pool_take(of, options, asked, 0, got);
-    path_pool_take(of, options, asked, 1, got);
-    path_pool_take(of, options, asked + 1, COUNT - 2, got + 1);
-    path_pool_take(of, options, asked + COUNT - 1, 1, got + COUNT - 1);
+    path_pool_take(view, options, request, 0, got);
+    path_pool_take(view, options, request, 1, got);
+    path_pool_take(view, options, request + 1, COUNT - 2, got + 1);
+    path_pool_take(view, options, request + COUNT - 1, 1, got + COUNT - 1);
     for (uint32_t i = 0; i < COUNT; ++i) {
-        const pixel_sample want =
-            path_pixel(of, SCENE_PLACED, options, asked[i].x, asked[i].y, asked[i].sample);
-        same_sample(got + i, &want, name, asked + i);
+        const pixel_sample want = path_pixel(view, SCENE_INSTANCED, options, request[i].x,
+                                             request[i].y, request[i].sample);
+        same_sample(got + i, &want, name, request + i);
         seen += vec3_largest(want.radiance) > 0;
     }
     return seen;
@@ -235,17 +236,17 @@ static void prove(const char *path) {
     const tritree_options build = tritree_options_default();
     assert_int_equal(tritree_open(&tree, &input, &build, "auto", NULL), KD_OK);
     view.tree = tritree_get_view(&tree);
-    const pixel_view of = {.scene = &view,
-                           .eye = scene_camera(made),
-                           .width = WIDTH,
-                           .height = HEIGHT,
-                           .filter = PIXEL_FILTER_BOX,
-                           .seed = 7};
+    const pixel_view pixels = {.scene = &view,
+                               .eye = scene_camera(made),
+                               .width = WIDTH,
+                               .height = HEIGHT,
+                               .filter = PIXEL_FILTER_BOX,
+                               .seed = 7};
     const bool cutouts = integrator_has_cutouts(&view);
-    const path_options ways[] = {
+    const path_options strategies[] = {
         {20, INT32_MAX, cutouts, 0}, {1, INT32_MAX, cutouts, 0}, {9, 1, cutouts, 0.5f}};
-    assert_true(compare_pool(&of, &ways[0], path) > COUNT / 20);
-    for (int i = 1; i < 3; ++i) compare_pool(&of, &ways[i], path);
+    assert_true(compare_pool(&pixels, &strategies[0], path) > COUNT / 20);
+    for (int i = 1; i < 3; ++i) compare_pool(&pixels, &strategies[i], path);
     tritree_close(&tree);
     scene_close(made);
 }

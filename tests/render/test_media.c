@@ -268,12 +268,12 @@ static void the_ledger_has_a_row_for_media(void **state) {
     scene_view room = fixture_view(&stage);
     const tritree_input input = {room.mesh.positions, room.mesh.triangles, room.mesh.position_count,
                                  room.mesh.triangle_count};
-    const tritree_options how = tritree_options_default();
+    const tritree_options tree_options = tritree_options_default();
     tritree tree;
-    assert_int_equal(tritree_open(&tree, &input, &how, "auto", NULL), KD_OK);
+    assert_int_equal(tritree_open(&tree, &input, &tree_options, "auto", NULL), KD_OK);
     room.tree = tritree_get_view(&tree);
     photon_options options = photon_options_default();
-    options.photons = options.caustics = options.strayed = 20000;
+    options.photons = options.caustics = options.volume_photons = 20000;
     photon_maps maps;
     assert_int_equal(photon_maps_open(&maps, &room, &options, NULL), KD_OK);
     const photon_map *all[3] = {&maps.global, &maps.caustic, &maps.media};

@@ -135,9 +135,9 @@ static void naive_blocks(const camera *view, double mean[MIXED_BLOCKS]) {
     scene_view scene = fixture_view(&stage);
     const tritree_input input = {scene.mesh.positions, scene.mesh.triangles,
                                  scene.mesh.position_count, scene.mesh.triangle_count};
-    const tritree_options how = tritree_options_default();
+    const tritree_options options = tritree_options_default();
     tritree tree;
-    assert_int_equal(tritree_open(&tree, &input, &how, "auto", NULL), KD_OK);
+    assert_int_equal(tritree_open(&tree, &input, &options, "auto", NULL), KD_OK);
     scene.tree = tritree_get_view(&tree);
     const int pixels = MIXED_BLOCK * MIXED_BLOCK, count = MIXED_SPP * pixels;
     for (int b = 0; b < MIXED_BLOCKS; ++b) {
@@ -296,26 +296,26 @@ static void test_same_bits(void **state) {
    time: one sample each, and no error. */
 static void cancel_at_once(void *context, const char *name, int64_t done, int64_t total) {
     (void)name, (void)total;
-    if (done > 0) atomic_store(&((job *)context)->cancelled, true);
+    if (done > 0) atomic_store(&((job_control *)context)->cancelled, true);
 }
 
 static void test_interruption(void **state) {
     (void)state;
     make_lit_room();
     kd_render_options options = small_options("path", 32, 64);
-    job watched;
-    job_init(&watched);
-    atomic_store(&watched.cancelled, true);
-    shot s = shoot(&stage, &inside, &options, &watched);
+    job_control job;
+    job_init(&job);
+    atomic_store(&job.cancelled, true);
+    shot s = shoot(&stage, &inside, &options, &job);
     assert_int_equal(s.status, KD_INTERRUPTED);
     expect_near(shot_mean(&s, "R"), 0, 0);
     image_close(&s.picture);
 
-    job_init(&watched);
-    watched.report = cancel_at_once;
-    watched.context = &watched;
+    job_init(&job);
+    job.report = cancel_at_once;
+    job.context = &job;
     options.spp = 100000;
-    s = shoot(&stage, &inside, &options, &watched);
+    s = shoot(&stage, &inside, &options, &job);
     assert_int_equal(s.status, KD_INTERRUPTED);
     assert_true(shot_mean(&s, "R") > 0);
     image_close(&s.picture);

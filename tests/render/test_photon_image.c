@@ -113,12 +113,12 @@ static void test_misuse_is_refused(void **state) {
     options = small_options("photon", 4, 1);
     options.final_gather = -1;
     assert_int_equal(shoot(&stage, &still_life_camera, &options, NULL).status, KD_ERROR_USAGE);
-    job watched;
-    job_init(&watched);
-    atomic_store(&watched.cancelled, true);
+    job_control job;
+    job_init(&job);
+    atomic_store(&job.cancelled, true);
     options = small_options("photon", 4, 1);
     options.photons = 10000000;
-    assert_int_equal(shoot(&stage, &still_life_camera, &options, &watched).status, KD_INTERRUPTED);
+    assert_int_equal(shoot(&stage, &still_life_camera, &options, &job).status, KD_INTERRUPTED);
 }
 
 int main(void) {

@@ -23,19 +23,19 @@ static void render(render_result *out, int32_t side, int32_t precompute, int32_t
 
 static void the_picture_is_the_same_but_for_noise(void **state) {
     (void)state;
-    render_result kept, asked;
+    render_result kept, result;
     render(&kept, 32, 1, 0);
-    render(&asked, 32, 0, 0);
-    assert_true(kept.image_hash != asked.image_hash); /* it was used */
+    render(&result, 32, 0, 0);
+    assert_true(kept.image_hash != result.image_hash); /* it was used */
     double apart = -1;
-    assert_int_equal(compare_images(&apart, &kept.picture, &asked.picture, COMPARE_RELMSE, 4, NULL),
-                     KD_OK);
+    assert_int_equal(
+        compare_images(&apart, &kept.picture, &result.picture, COMPARE_RELMSE, 4, NULL), KD_OK);
     assert_true(apart < 0.002);
     for (int c = 0; c < 3; ++c)
-        assert_float_equal(kept.mean_radiance[c], asked.mean_radiance[c],
-                           0.01f * asked.mean_radiance[c]);
+        assert_float_equal(kept.mean_radiance[c], result.mean_radiance[c],
+                           0.01f * result.mean_radiance[c]);
     render_close(&kept);
-    render_close(&asked);
+    render_close(&result);
 }
 
 static void threads_change_nothing(void **state) {

@@ -18,18 +18,19 @@ static double dot(flat a, flat b) {
 }
 
 /* Intersects a ray with the line through `at` across the unit normal. */
-static flat meet(flat from, flat way, flat at, flat normal) {
+static flat intersection(flat from, flat direction, flat at, flat normal) {
     const flat to = {at.x - from.x, at.y - from.y};
-    const double t = dot(to, normal) / dot(way, normal);
-    return (flat){from.x + t * way.x, from.y + t * way.y};
+    const double t = dot(to, normal) / dot(direction, normal);
+    return (flat){from.x + t * direction.x, from.y + t * direction.y};
 }
 
 /* Snell's law; the normal points against the ray, eta is the index beyond over the index before. */
-static flat refract(flat way, flat normal, double eta) {
-    const double cosine = -dot(way, normal), beyond2 = 1 - (1 - cosine * cosine) / (eta * eta);
+static flat refract(flat direction, flat normal, double eta) {
+    const double cosine = -dot(direction, normal),
+                 beyond2 = 1 - (1 - cosine * cosine) / (eta * eta);
     assert_true(beyond2 > 0);
     const double along = cosine / eta - sqrt(beyond2);
-    return (flat){way.x / eta + along * normal.x, way.y / eta + along * normal.y};
+    return (flat){direction.x / eta + along * normal.x, direction.y / eta + along * normal.y};
 }
 
 /* Height at which the centre of the beam hits the wall. */
@@ -37,14 +38,14 @@ static double height_on_wall(double index) {
     const flat left = {-sqrt(0.75), 0.5}, back = {-sqrt(0.75), -0.5}; /* against the ray */
     const flat apex = {0, 2.4 + sqrt(0.75)}, lamp = {-2.853, 1.342}, wall = {3.5, 0}, x = {-1, 0};
     const flat through = {-0.944, 2.435}; /* the centre of the slit */
-    flat way = {through.x - lamp.x, through.y - lamp.y};
-    const double length = sqrt(dot(way, way));
-    way = (flat){way.x / length, way.y / length};
-    flat at = meet(lamp, way, apex, left);
-    way = refract(way, left, index);
-    at = meet(at, way, apex, back);
-    way = refract(way, back, 1 / index);
-    return meet(at, way, wall, x).y;
+    flat direction = {through.x - lamp.x, through.y - lamp.y};
+    const double length = sqrt(dot(direction, direction));
+    direction = (flat){direction.x / length, direction.y / length};
+    flat at = intersection(lamp, direction, apex, left);
+    direction = refract(direction, left, index);
+    at = intersection(at, direction, apex, back);
+    direction = refract(direction, back, 1 / index);
+    return intersection(at, direction, wall, x).y;
 }
 
 static const material *flint_of(const scene_view *view) {
@@ -88,9 +89,9 @@ static void photons_fall_where_snell_says(void **state) {
     scene_view view = scene_get_view(made);
     const tritree_input input = {view.mesh.positions, view.mesh.triangles, view.mesh.position_count,
                                  view.mesh.triangle_count};
-    const tritree_options how = tritree_options_default();
+    const tritree_options tree_options = tritree_options_default();
     tritree tree;
-    assert_int_equal(tritree_open(&tree, &input, &how, "auto", NULL), KD_OK);
+    assert_int_equal(tritree_open(&tree, &input, &tree_options, "auto", NULL), KD_OK);
     view.tree = tritree_get_view(&tree);
     photon_options options = photon_options_default();
     options.photons = 0;

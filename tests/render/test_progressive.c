@@ -66,13 +66,13 @@ static void test_rays_taken_again_count_alike(void **state) {
     kd_render_options options = small_options("ppm", 24, 4);
     options.spp = 1;
     options.filter = PIXEL_FILTER_MITCHELL;
-    const double least = fabs((double)pixel_filter_weight(options.filter, vec2_make(0.5f, 0.5f)));
+    const double minimum = fabs((double)pixel_filter_weight(options.filter, vec2_make(0.5f, 0.5f)));
     shot s = shoot(&stage, &still_life_camera, &options, NULL);
     assert_int_equal(s.status, KD_OK);
     const float *alpha = image_plane(&s.picture, "A");
     bool below = false;
     for (int i = 0; i < 24 * 24; ++i) {
-        if (alpha[i] != 0) expect_near(fabs((double)alpha[i]), least, 1e-6);
+        if (alpha[i] != 0) expect_near(fabs((double)alpha[i]), minimum, 1e-6);
         below |= alpha[i] < 0;
     }
     assert_true(below);

@@ -24,7 +24,8 @@ typedef struct finished {
     kd_status status;
 } finished;
 
-static finished run(const kd_render_options *options, const render_keeping *keeping, job *watched) {
+static finished run(const kd_render_options *options, const render_keeping *keeping,
+                    job_control *job) {
     scene *made = NULL;
     kd_render_options unused = *options;
     assert_int_equal(
@@ -32,7 +33,7 @@ static finished run(const kd_render_options *options, const render_keeping *keep
     render_result result;
     finished end;
     memset(&end, 0, sizeof end);
-    end.status = render_run_kept(&result, made, options, keeping, watched);
+    end.status = render_run_kept(&result, made, options, keeping, job);
     if (end.status == KD_OK || end.status == KD_INTERRUPTED) {
         end.image = result.image_hash;
         end.photons = result.frame.photon_hash;
@@ -64,16 +65,16 @@ static kd_status run_moving(const kd_render_options *options, const render_keepi
 
 /* Cancels a run after this many progress reports. */
 typedef struct impatience {
-    job watched;
+    job_control job;
     int reports_left;
 } impatience;
 
 static void lose_patience(void *context, const char *stage_name, int64_t done, int64_t total) {
-    impatience *of = (impatience *)context;
+    impatience *limits = (impatience *)context;
     (void)stage_name;
     (void)done;
     (void)total;
-    if (--of->reports_left <= 0) atomic_store(&of->watched.cancelled, true);
+    if (--limits->reports_left <= 0) atomic_store(&limits->job.cancelled, true);
 }
 
 static void expect_resumed_is_whole(const char *name) {
@@ -93,10 +94,10 @@ static void expect_resumed_is_whole(const char *name) {
     for (int patience = 3; patience < 60;
          patience += 5) { /* stopped anywhere, also within a pass */
         impatience stops = {.reports_left = patience};
-        job_init(&stops.watched);
-        stops.watched.report = lose_patience;
-        stops.watched.context = &stops;
-        last = run(&options, &keeping, &stops.watched);
+        job_init(&stops.job);
+        stops.job.report = lose_patience;
+        stops.job.context = &stops;
+        last = run(&options, &keeping, &stops.job);
         assert_true(last.status == KD_OK || last.status == KD_INTERRUPTED);
     }
     last = run(&options, &keeping, NULL);
@@ -224,8 +225,8 @@ typedef struct other_option {
 #define OTHER(method, field, to)                                                                   \
     { method, offsetof(kd_render_options, field), sizeof((kd_render_options *)0)->field, to }
 
-static void set_other_option(kd_render_options *of, const other_option *other) {
-    char *field = (char *)of + other->offset;
+static void set_other_option(kd_render_options *options, const other_option *other) {
+    char *field = (char *)options + other->offset;
     const float real = (float)other->value;
     const int32_t whole = (int32_t)other->value;
     const uint64_t count = (uint64_t)other->value;

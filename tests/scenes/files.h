@@ -48,32 +48,32 @@ static inline void file_put_text(const char *name, const char *text) {
 enum { HEARD = 64 };
 
 typedef struct heard {
-    char files[HEARD][128], kinds[HEARD][32], what[HEARD][256];
+    char files[HEARD][128], kinds[HEARD][32], messages[HEARD][256];
     uint32_t lines[HEARD];
     int count, fatal;
 } heard;
 
-static inline void hear(void *context, const obj_problem *found) {
+static inline void hear(void *context, const obj_problem *problem) {
     heard *to = (heard *)context;
     if (to->count < HEARD) {
-        snprintf(to->files[to->count], sizeof to->files[0], "%s", found->file);
-        snprintf(to->kinds[to->count], sizeof to->kinds[0], "%s", found->kind);
-        snprintf(to->what[to->count], sizeof to->what[0], "%s", found->what);
-        to->lines[to->count] = found->line;
+        snprintf(to->files[to->count], sizeof to->files[0], "%s", problem->file);
+        snprintf(to->kinds[to->count], sizeof to->kinds[0], "%s", problem->kind);
+        snprintf(to->messages[to->count], sizeof to->messages[0], "%s", problem->message);
+        to->lines[to->count] = problem->line;
     }
     ++to->count;
-    to->fatal += found->fatal;
+    to->fatal += problem->fatal;
 }
 
 /* Returns the normal of the winding, with twice the area as its length. */
-static inline vec3 mesh_cross(const mesh *from, uint32_t triangle) {
-    const uint32_t *t = &from->triangles[3 * (size_t)triangle];
-    const vec3 a = from->positions[t[0]], b = from->positions[t[1]], c = from->positions[t[2]];
+static inline vec3 mesh_cross(const mesh *mesh, uint32_t triangle) {
+    const uint32_t *t = &mesh->triangles[3 * (size_t)triangle];
+    const vec3 a = mesh->positions[t[0]], b = mesh->positions[t[1]], c = mesh->positions[t[2]];
     return vec3_cross(vec3_sub(b, a), vec3_sub(c, a));
 }
 
-static inline double mesh_area(const mesh *from, uint32_t triangle) {
-    return 0.5 * (double)vec3_length(mesh_cross(from, triangle));
+static inline double mesh_area(const mesh *mesh, uint32_t triangle) {
+    return 0.5 * (double)vec3_length(mesh_cross(mesh, triangle));
 }
 
 #endif

@@ -57,9 +57,9 @@ static scene_view make_scene(void) {
     return view;
 }
 
-static void expect_textures(const scene_view *there) {
+static void expect_textures(const scene_view *view) {
     texture_view back[3];
-    assert_int_equal(device_memory_download(back, there->textures, sizeof back), KD_OK);
+    assert_int_equal(device_memory_download(back, view->textures, sizeof back), KD_OK);
     expect_same(bytes, back[0].bytes, sizeof bytes);
     expect_same(floats, back[1].floats, sizeof floats);
     assert_ptr_equal(back[0].bytes, back[2].bytes);
@@ -73,13 +73,13 @@ static void every_array_is_there(void **state) {
     const scene_view host = make_scene();
     const tritree_input input = {host.mesh.positions, host.mesh.triangles, host.mesh.position_count,
                                  host.mesh.triangle_count};
-    const tritree_options how = tritree_options_default();
+    const tritree_options options = tritree_options_default();
     tritree tree;
-    tritree_cuda there;
+    tritree_cuda device_tree;
     scene_cuda moved;
-    assert_int_equal(tritree_open(&tree, &input, &how, "auto", NULL), KD_OK);
-    assert_int_equal(tritree_cuda_open(&there, &tree), KD_OK);
-    assert_int_equal(scene_cuda_open(&moved, &host, &there.view), KD_OK);
+    assert_int_equal(tritree_open(&tree, &input, &options, "auto", NULL), KD_OK);
+    assert_int_equal(tritree_cuda_open(&device_tree, &tree), KD_OK);
+    assert_int_equal(scene_cuda_open(&moved, &host, &device_tree.view), KD_OK);
     const scene_view *view = &moved.view;
     const mesh_view *mesh = &view->mesh;
     const size_t triangles = mesh->triangle_count, vertices = mesh->position_count;
@@ -96,11 +96,11 @@ static void every_array_is_there(void **state) {
     expect_same(host.triangle_lights, view->triangle_lights, triangles * 4);
     expect_same(rows, view->environment.row_cdf, sizeof rows);
     expect_same(columns, view->environment.column_cdf, sizeof columns);
-    assert_ptr_equal(view->tree.nodes, there.view.nodes);
+    assert_ptr_equal(view->tree.nodes, device_tree.view.nodes);
     expect_textures(view);
     assert_true(moved.bytes > sizeof bytes + sizeof floats);
     scene_cuda_close(&moved);
-    tritree_cuda_close(&there);
+    tritree_cuda_close(&device_tree);
     tritree_close(&tree);
 }
 

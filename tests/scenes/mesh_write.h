@@ -25,50 +25,50 @@ static inline void float_write(FILE *file, float value, ply_order order) {
 }
 
 /* Writes v/vt/vn with one index, as PLY has them: one normal and texture coordinate per vertex. */
-static inline void mesh_write_obj(FILE *file, const mesh *from) {
-    for (uint32_t i = 0; i < from->position_count; ++i)
-        fprintf(file, "v %.9g %.9g %.9g\n", (double)from->positions[i].x,
-                (double)from->positions[i].y, (double)from->positions[i].z);
-    for (uint32_t i = 0; i < from->texcoord_count; ++i)
-        fprintf(file, "vt %.9g %.9g\n", (double)from->texcoords[i].x, (double)from->texcoords[i].y);
-    for (uint32_t i = 0; i < from->normal_count; ++i)
-        fprintf(file, "vn %.9g %.9g %.9g\n", (double)from->normals[i].x, (double)from->normals[i].y,
-                (double)from->normals[i].z);
-    for (uint64_t i = 0; i < 3 * (uint64_t)from->triangle_count; ++i) {
-        const uint32_t corner = from->triangles[i] + 1;
+static inline void mesh_write_obj(FILE *file, const mesh *mesh) {
+    for (uint32_t i = 0; i < mesh->position_count; ++i)
+        fprintf(file, "v %.9g %.9g %.9g\n", (double)mesh->positions[i].x,
+                (double)mesh->positions[i].y, (double)mesh->positions[i].z);
+    for (uint32_t i = 0; i < mesh->texcoord_count; ++i)
+        fprintf(file, "vt %.9g %.9g\n", (double)mesh->texcoords[i].x, (double)mesh->texcoords[i].y);
+    for (uint32_t i = 0; i < mesh->normal_count; ++i)
+        fprintf(file, "vn %.9g %.9g %.9g\n", (double)mesh->normals[i].x, (double)mesh->normals[i].y,
+                (double)mesh->normals[i].z);
+    for (uint64_t i = 0; i < 3 * (uint64_t)mesh->triangle_count; ++i) {
+        const uint32_t corner = mesh->triangles[i] + 1;
         if (i % 3 == 0) fputc('f', file);
         fprintf(file, " %u", corner);
-        if (from->texcoord_count) fprintf(file, "/%u", corner);
-        if (from->normal_count) fprintf(file, from->texcoord_count ? "/%u" : "//%u", corner);
+        if (mesh->texcoord_count) fprintf(file, "/%u", corner);
+        if (mesh->normal_count) fprintf(file, mesh->texcoord_count ? "/%u" : "//%u", corner);
         if (i % 3 == 2) fputc('\n', file);
     }
 }
 
-static inline void mesh_write_ply(FILE *file, const mesh *from, ply_order order) {
+static inline void mesh_write_ply(FILE *file, const mesh *mesh, ply_order order) {
     static const char *const forms[] = {"ascii", "binary_little_endian", "binary_big_endian"};
     fprintf(file, "ply\nformat %s 1.0\ncomment a test\nelement vertex %u\n", forms[order],
-            from->position_count);
+            mesh->position_count);
     fprintf(file, "property float x\nproperty float y\nproperty float z\n");
-    if (from->normal_count)
+    if (mesh->normal_count)
         fprintf(file, "property float nx\nproperty float ny\nproperty float nz\n");
-    if (from->texcoord_count) fprintf(file, "property float s\nproperty float t\n");
+    if (mesh->texcoord_count) fprintf(file, "property float s\nproperty float t\n");
     fprintf(file, "element face %u\nproperty list uchar int vertex_indices\nend_header\n",
-            from->triangle_count);
-    for (uint32_t i = 0; i < from->position_count; ++i) {
-        const vec3 p = from->positions[i];
+            mesh->triangle_count);
+    for (uint32_t i = 0; i < mesh->position_count; ++i) {
+        const vec3 p = mesh->positions[i];
         float numbers[8] = {p.x, p.y, p.z};
         int count = 3;
-        for (int k = 0; k < 3 && from->normal_count; ++k)
-            numbers[count++] = k == 0   ? from->normals[i].x
-                               : k == 1 ? from->normals[i].y
-                                        : from->normals[i].z;
-        if (from->texcoord_count) numbers[count++] = from->texcoords[i].x;
-        if (from->texcoord_count) numbers[count++] = from->texcoords[i].y;
+        for (int k = 0; k < 3 && mesh->normal_count; ++k)
+            numbers[count++] = k == 0   ? mesh->normals[i].x
+                               : k == 1 ? mesh->normals[i].y
+                                        : mesh->normals[i].z;
+        if (mesh->texcoord_count) numbers[count++] = mesh->texcoords[i].x;
+        if (mesh->texcoord_count) numbers[count++] = mesh->texcoords[i].y;
         for (int k = 0; k < count; ++k) float_write(file, numbers[k], order);
         if (order == WRITE_ASCII) fputc('\n', file);
     }
-    for (uint32_t i = 0; i < from->triangle_count; ++i) {
-        const uint32_t *t = &from->triangles[3 * (size_t)i];
+    for (uint32_t i = 0; i < mesh->triangle_count; ++i) {
+        const uint32_t *t = &mesh->triangles[3 * (size_t)i];
         if (order == WRITE_ASCII) {
             fprintf(file, "3 %u %u %u\n", t[0], t[1], t[2]);
             continue;
@@ -78,17 +78,17 @@ static inline void mesh_write_ply(FILE *file, const mesh *from, ply_order order)
     }
 }
 
-static inline void mesh_write_stl(FILE *file, const mesh *from, bool as_text) {
+static inline void mesh_write_stl(FILE *file, const mesh *mesh, bool as_text) {
     char header[81];
     const vec3 none = vec3_all(0);
     snprintf(header, sizeof header, "%-80s", "solid that is binary");
     if (as_text) fprintf(file, "solid a test\n");
     if (!as_text) fwrite(header, 1, 80, file);
-    if (!as_text) bytes_write(file, &from->triangle_count, 4, false);
-    for (uint32_t i = 0; i < from->triangle_count; ++i) {
+    if (!as_text) bytes_write(file, &mesh->triangle_count, 4, false);
+    for (uint32_t i = 0; i < mesh->triangle_count; ++i) {
         vec3 places[4] = {none};
         for (int k = 0; k < 3; ++k)
-            places[k + 1] = from->positions[from->triangles[3 * (size_t)i + (size_t)k]];
+            places[k + 1] = mesh->positions[mesh->triangles[3 * (size_t)i + (size_t)k]];
         if (as_text) fprintf(file, "facet normal 0 0 0\n outer loop\n");
         for (int k = as_text ? 1 : 0; k < 4; ++k) {
             if (as_text) fprintf(file, "  vertex ");

@@ -30,7 +30,7 @@ static void a_sound_mesh_has_no_problems(void **state) {
     check_text(&report, TETRAHEDRON("glass") LAMP);
     for (uint64_t i = 0; i < report.problem_count; ++i)
         if (strcmp(report.problems[i].kind, "hole") != 0)
-            print_error("%s\n", report.problems[i].what);
+            print_error("%s\n", report.problems[i].message);
     assert_int_equal(report.problems_found, 1); /* the lamp is an open sheet */
     assert_int_equal(problem_of(&report, "hole")->severity, CHECK_NOTE);
     assert_int_equal(report.vertices, 7);
@@ -108,10 +108,10 @@ static void an_mtl_in_utf16_is_refused_in_its_own_name(void **state) {
     file_put("lit.mtl", utf16, sizeof utf16);
     file_put_text("c.obj", "mtllib lit.mtl\nv 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n");
     assert_int_equal(check_file(&report, file_in("c.obj"), NULL, NULL), KD_OK);
-    const check_problem *found = problem_of(&report, "unreadable");
-    assert_non_null(found);
-    assert_string_equal(found->file, file_in("lit.mtl"));
-    assert_int_equal(found->line, 1);
+    const check_problem *problem = problem_of(&report, "unreadable");
+    assert_non_null(problem);
+    assert_string_equal(problem->file, file_in("lit.mtl"));
+    assert_int_equal(problem->line, 1);
     assert_false(report.renderable);
     assert_int_equal(report.triangles, 1);
     check_close(&report);

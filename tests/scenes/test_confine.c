@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 typedef struct attempt {
-    const char *what;
+    const char *message;
     long (*run)(void); /* -1 with EPERM: refused */
 } attempt;
 
@@ -36,16 +36,16 @@ static long make_file(void) {
     return open("/tmp/kandela-escaped", O_WRONLY | O_CREAT, 0600);
 }
 
-static long look_for_file(void) {
+static long probe_file(void) {
     return access("/etc/passwd", F_OK);
 }
 
-static long look_at_file(void) {
+static long expect_file(void) {
     struct stat info;
     return stat("/etc/passwd", &info);
 }
 
-static long look_at_link(void) {
+static long expect_link(void) {
     char text[64];
     return readlink("/proc/self/exe", text, sizeof text);
 }
@@ -156,9 +156,9 @@ static long loosen(void) {
 static const attempt attempts[] = {{"open a file", open_file},
                                    {"open itself", open_again},
                                    {"make a file", make_file},
-                                   {"look for a file", look_for_file},
-                                   {"look at a file", look_at_file},
-                                   {"look at a link", look_at_link},
+                                   {"look for a file", probe_file},
+                                   {"look at a file", expect_file},
+                                   {"look at a link", expect_link},
                                    {"remove a file", remove_file},
                                    {"rename a file", rename_file},
                                    {"change its folder", change_folder},
@@ -225,7 +225,7 @@ static void every_attempt_is_refused(void **state) {
     assert_true(WIFEXITED(status));
     const int code = WEXITSTATUS(status);
     if (code == NO_FILTERS) skip();
-    if (code < ATTEMPTS) fail_msg("it could %s", attempts[code].what);
+    if (code < ATTEMPTS) fail_msg("it could %s", attempts[code].message);
     assert_int_equal(code, FINE);
     close(held[0]);
     close(held[1]);

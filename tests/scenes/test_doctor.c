@@ -24,18 +24,18 @@ static const check_problem *problem_of(const check_report *report, const char *k
     return NULL;
 }
 
-static void body_put(const char *name, const body *of, double scale) {
+static void body_put(const char *name, const body *body, double scale) {
     FILE *file = fopen(file_in(name), "w");
     assert_non_null(file);
-    body_write(file, of, scale);
+    body_write(file, body, scale);
     fclose(file);
 }
 
-static void expect_kinds(const char *name, const char *what, const char *kinds) {
+static void expect_kinds(const char *name, const char *label, const char *kinds) {
     check_report report;
     assert_int_equal(check_file(&report, file_in(name), NULL, NULL), KD_OK);
     if (strcmp(kinds_of(&report), kinds) != 0)
-        fail_msg("%s: found \"%s\", expected \"%s\"", what, kinds_of(&report), kinds);
+        fail_msg("%s: found \"%s\", expected \"%s\"", label, kinds_of(&report), kinds);
     check_close(&report);
 }
 
@@ -46,34 +46,34 @@ static void mend(const char *name, kd_status status) {
     check_close(&report);
 }
 
-typedef struct planted {
+typedef struct injected {
     const char *name;
-    void (*plant)(body *in);
+    void (*inject)(body *body);
     const char *kinds; /* found */
     const char *left;  /* after the repair; NULL: the same */
-} planted;
+} injected;
 
-static const planted faults[] = {
-    {"nothing", plant_nothing, "", NULL},
-    {"a hole", plant_hole, "hole 1", NULL},
-    {"two holes", plant_two_holes, "hole 2", NULL},
-    {"a flipped face", plant_flip, "flipped-face 1", ""},
-    {"all flipped", plant_inside_out, "inside-out 1", ""},
-    {"all flipped, and a hole", plant_inside_out_hole, "hole 1, inside-out 1", "hole 1"},
-    {"a cavity", plant_cavity, "", NULL},
-    {"a body in a body", plant_body_within, "", NULL},
-    {"a room with a body in it", plant_room, "", NULL},
-    {"a body with a cavity, flipped as a whole but for its winding", plant_two_inwards,
+static const injected faults[] = {
+    {"nothing", inject_nothing, "", NULL},
+    {"a hole", inject_hole, "hole 1", NULL},
+    {"two holes", inject_two_holes, "hole 2", NULL},
+    {"a flipped face", inject_flip, "flipped-face 1", ""},
+    {"all flipped", inject_inside_out, "inside-out 1", ""},
+    {"all flipped, and a hole", inject_inside_out_hole, "hole 1, inside-out 1", "hole 1"},
+    {"a cavity", inject_cavity, "", NULL},
+    {"a body in a body", inject_body_within, "", NULL},
+    {"a room with a body in it", inject_room, "", NULL},
+    {"a body with a cavity, flipped as a whole but for its winding", inject_two_inwards,
      "inside-out 2", ""},
-    {"a rotated copy", plant_copy, "duplicate-triangle 1", ""},
-    {"a reversed copy", plant_reversed_copy, "reversed-duplicate 1", ""},
-    {"an unused vertex", plant_unused, "unused-vertex 1", ""},
-    {"an unwelded vertex", plant_unwelded, "unwelded-vertex 1", ""},
-    {"a face of two places", plant_flat, "zero-area 1", ""},
-    {"a vertex on an edge", plant_tjunction, "t-junction 1", NULL},
-    {"a sliver", plant_sliver, "sliver 1", NULL},
-    {"a body at an edge", plant_edge, "non-manifold-edge 1", NULL},
-    {"a body at a vertex", plant_vertex, "non-manifold-vertex 1", NULL},
+    {"a rotated copy", inject_copy, "duplicate-triangle 1", ""},
+    {"a reversed copy", inject_reversed_copy, "reversed-duplicate 1", ""},
+    {"an unused vertex", inject_unused, "unused-vertex 1", ""},
+    {"an unwelded vertex", inject_unwelded, "unwelded-vertex 1", ""},
+    {"a face of two places", inject_flat, "zero-area 1", ""},
+    {"a vertex on an edge", inject_tjunction, "t-junction 1", NULL},
+    {"a sliver", inject_sliver, "sliver 1", NULL},
+    {"a body at an edge", inject_edge, "non-manifold-edge 1", NULL},
+    {"a body at a vertex", inject_vertex, "non-manifold-vertex 1", NULL},
 };
 enum { FAULTS = sizeof faults / sizeof *faults };
 
@@ -84,7 +84,7 @@ static void one_fault_is_named_alone(void **state) {
         for (int i = 0; i < FAULTS; ++i) {
             static body made;
             body_make(&made);
-            faults[i].plant(&made);
+            faults[i].inject(&made);
             body_put("b.obj", &made, scales[s]);
             check_report report;
             assert_int_equal(check_file(&report, file_in("b.obj"), NULL, NULL), KD_OK);
@@ -125,7 +125,7 @@ static void lines_are_told(void **state) {
     (void)state;
     static body made;
     body_make(&made);
-    plant_flip(&made);
+    inject_flip(&made);
     body_put("b.obj", &made, 1);
     check_report report;
     assert_int_equal(check_file(&report, file_in("b.obj"), NULL, NULL), KD_OK);
@@ -134,16 +134,16 @@ static void lines_are_told(void **state) {
     assert_int_equal(problem_of(&report, "flipped-face")->severity, CHECK_WARNING);
     check_close(&report);
     body_make(&made);
-    plant_unused(&made);
+    inject_unused(&made);
     body_put("b.obj", &made, 1);
     assert_int_equal(check_file(&report, file_in("b.obj"), NULL, NULL), KD_OK);
     assert_int_equal(problem_of(&report, "unused-vertex")->line, made.position_count);
     check_close(&report);
     body_make(&made);
-    plant_hole(&made);
+    inject_hole(&made);
     body_put("b.obj", &made, 1);
     assert_int_equal(check_file(&report, file_in("b.obj"), NULL, NULL), KD_OK);
-    assert_non_null(strstr(problem_of(&report, "hole")->what, "3 open edges"));
+    assert_non_null(strstr(problem_of(&report, "hole")->message, "3 open edges"));
     check_close(&report);
 }
 
@@ -219,7 +219,7 @@ static void what_a_rendering_refuses_is_an_error(void **state) {
     body_put("b.obj", &made, 1e19);
     assert_int_equal(check_file(&report, file_in("b.obj"), NULL, NULL), KD_OK);
     assert_false(report.renderable);
-    assert_non_null(strstr(problem_of(&report, "refused")->what, "exceeds the range of float"));
+    assert_non_null(strstr(problem_of(&report, "refused")->message, "exceeds the range of float"));
     unlink(file_in("d.obj"));
     mend("b.obj", KD_ERROR_INPUT);
     assert_int_not_equal(access(file_in("d.obj"), F_OK), 0);
@@ -231,7 +231,7 @@ static void what_is_mended_is_not_found_again(void **state) {
     for (int i = 0; i < FAULTS; ++i) {
         static body made;
         body_make(&made);
-        faults[i].plant(&made);
+        faults[i].inject(&made);
         body_put("b.obj", &made, 1);
         mend("b.obj", KD_OK);
         expect_kinds("d.obj", faults[i].name, faults[i].left ? faults[i].left : faults[i].kinds);
@@ -325,8 +325,8 @@ static void heaps_take_bounded_work(void **state) {
         heap_put(shape, HEAP);
         assert_int_equal(check_file(&report, file_in("h.obj"), NULL, NULL), KD_OK);
         const uint64_t t = report.triangles;
-        assert_true(report.looks <= CHECK_WORK + CHECK_LOOKS_EACH * 3 * t);
-        assert_true(report.meetings <= CHECK_WORK + CHECK_MEETINGS_EACH * t + t + 1);
+        assert_true(report.tests <= CHECK_WORK + CHECK_TESTS_EACH * 3 * t);
+        assert_true(report.ray_tests <= CHECK_WORK + CHECK_RAY_TESTS_EACH * t + t + 1);
         assert_true(report.pairs <= CHECK_WORK + CHECK_PAIRS_EACH * t);
         for (int k = 0; k < 3; ++k) unfinished[k] |= problem_of(&report, kinds[k]) != NULL;
         check_close(&report);
@@ -353,19 +353,19 @@ static void cancelled_at_last(void *context, const char *stage, int64_t done, in
     (void)stage;
     (void)done;
     (void)total;
-    atomic_store(&((job *)context)->cancelled, true);
+    atomic_store(&((job_control *)context)->cancelled, true);
 }
 
 /* A job that is cancelled while it runs ends without the remaining work. */
 static void cancelling_ends_it(void **state) {
     (void)state;
     check_report report;
-    static job watched;
+    static job_control job;
     heap_put(2, 20000);
-    job_init(&watched);
-    watched.report = cancelled_at_last;
-    watched.context = &watched;
-    assert_int_equal(check_file(&report, file_in("h.obj"), NULL, &watched), KD_INTERRUPTED);
+    job_init(&job);
+    job.report = cancelled_at_last;
+    job.context = &job;
+    assert_int_equal(check_file(&report, file_in("h.obj"), NULL, &job), KD_INTERRUPTED);
     assert_int_equal(report.pairs, 0);
     check_close(&report);
 }
@@ -432,7 +432,7 @@ static void the_bunny_has_five_holes(void **state) {
     uint32_t edges = 0;
     for (uint64_t i = 0; i < report.problem_count; ++i) {
         unsigned of_one = 0;
-        if (sscanf(report.problems[i].what, "found a boundary of %u", &of_one) == 1)
+        if (sscanf(report.problems[i].message, "found a boundary of %u", &of_one) == 1)
             edges += of_one;
     }
     assert_int_equal(edges, 223);

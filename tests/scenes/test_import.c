@@ -164,22 +164,22 @@ static void every_grief_is_one_line_and_leaves_nothing(void **state) {
     unsetenv("KANDELA_IMPORT_SECONDS");
 }
 
-static void *cancel_soon(void *watched) {
+static void *cancel_soon(void *job) {
     usleep(100000);
-    atomic_store(&((job *)watched)->cancelled, true);
+    atomic_store(&((job_control *)job)->cancelled, true);
     return NULL;
 }
 
 static void cancelling_ends_it_soon(void **state) {
     (void)state;
-    job watched;
+    job_control job;
     mesh read;
     pthread_t other;
-    job_init(&watched);
+    job_init(&job);
     stand_in("sleep 1000");
     alarm(60);
-    assert_int_equal(pthread_create(&other, NULL, cancel_soon, &watched), 0);
-    assert_int_equal(assimp_load(&read, file_in("any.off"), &watched), KD_INTERRUPTED);
+    assert_int_equal(pthread_create(&other, NULL, cancel_soon, &job), 0);
+    assert_int_equal(assimp_load(&read, file_in("any.off"), &job), KD_INTERRUPTED);
     pthread_join(other, NULL);
     alarm(0);
     assert_int_equal(waitpid(-1, NULL, WNOHANG | __WALL), -1);

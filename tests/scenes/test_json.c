@@ -8,9 +8,9 @@
 #include <dirent.h>
 
 /* Returns one triangle for every file: tests and fuzzers read no files and make no huge meshes. */
-static kd_status load_nothing(mesh *out, const char *path, job *watched) {
+static kd_status load_nothing(mesh *out, const char *path, job_control *job) {
     mesh_builder part;
-    (void)path, (void)watched;
+    (void)path, (void)job;
     memset(&part, 0, sizeof part);
     mesh_builder_flat_triangle(&part, vec3_all(0), vec3_make(1, 0, 0), vec3_make(0, 1, 0));
     return mesh_builder_finish(&part, out);

@@ -4,11 +4,11 @@
 
 static mtl_library made_library;
 
-static kd_status read_text(heard *to, const char *text) {
+static kd_status read_text(heard *log, const char *text) {
     mtl_library_close(&made_library);
-    memset(to, 0, sizeof *to);
+    memset(log, 0, sizeof *log);
     file_put_text("a.mtl", text);
-    const obj_options options = {.problem = hear, .context = to};
+    const obj_options options = {.problem = hear, .context = log};
     return mtl_load(&made_library, file_in("a.mtl"), &options);
 }
 
@@ -18,7 +18,7 @@ static const mesh_material *material_of(const char *lines) {
     heard to;
     snprintf(text, sizeof text, "newmtl m\n%s", lines);
     assert_int_equal(read_text(&to, text), KD_OK);
-    if (to.count) print_error("%s: %s\n", lines, to.what[0]);
+    if (to.count) print_error("%s: %s\n", lines, to.messages[0]);
     assert_int_equal(to.count, 0);
     assert_int_equal(made_library.count, 1);
     return &made_library.materials[0];
@@ -184,14 +184,14 @@ static void glass_is_guessed_but_not_taken(void **state) {
     assert_string_equal(to.kinds[0], "perhaps-glass");
     assert_int_equal(to.lines[0], 2);
     assert_true(made_library.materials[0].layers.transmission == 0);
-    assert_true(made_library.materials[0].perhaps_glass &&
+    assert_true(made_library.materials[0].may_be_glass &&
                 made_library.materials[0].record.roughness == 0);
     assert_true(material_of(glass + 9)
-                    ->perhaps_glass); /* flagged for any program; reported for Blender only */
-    assert_true(!material_of("Kd 1 1 1\nNs 900\nNi 1.45\n")->perhaps_glass);
-    assert_true(!material_of("Kd 1 1 1\nNs 1000\nNi 1\n")->perhaps_glass);
-    assert_true(!material_of("Kd 1 1 1\nNs 1000\nNi 1.5\nd .5\n")->perhaps_glass);
-    assert_true(!material_of("Kd 1 1 1\nNs 1000\nNi 1.5\nPr 0\n")->perhaps_glass);
+                    ->may_be_glass); /* flagged for any program; reported for Blender only */
+    assert_true(!material_of("Kd 1 1 1\nNs 900\nNi 1.45\n")->may_be_glass);
+    assert_true(!material_of("Kd 1 1 1\nNs 1000\nNi 1\n")->may_be_glass);
+    assert_true(!material_of("Kd 1 1 1\nNs 1000\nNi 1.5\nd .5\n")->may_be_glass);
+    assert_true(!material_of("Kd 1 1 1\nNs 1000\nNi 1.5\nPr 0\n")->may_be_glass);
 }
 
 static void cut_outs_are_no_glass(void **state) {

@@ -3,15 +3,15 @@
 #include "core/parallel/parallel.h"
 #include "tests/scenes/files.h"
 
-static kd_status read_bytes(mesh *into, heard *to, const char *bytes, size_t count) {
+static kd_status read_bytes(mesh *mesh, heard *log, const char *bytes, size_t count) {
     file_put("a.obj", bytes, count);
-    memset(to, 0, sizeof *to);
-    const obj_options options = {hear, to, false, NULL, 0, false};
-    return obj_load(into, file_in("a.obj"), &options, NULL);
+    memset(log, 0, sizeof *log);
+    const obj_options options = {hear, log, false, NULL, 0, false};
+    return obj_load(mesh, file_in("a.obj"), &options, NULL);
 }
 
-static kd_status read_text(mesh *into, heard *to, const char *text) {
-    return read_bytes(into, to, text, strlen(text));
+static kd_status read_text(mesh *mesh, heard *log, const char *text) {
+    return read_bytes(mesh, log, text, strlen(text));
 }
 
 static const char square[] = "v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\n";
@@ -200,8 +200,8 @@ static void other_encodings_are_refused_by_name(void **state) {
     }
 }
 
-static const char *material_name(const mesh *from, uint32_t triangle) {
-    return from->materials[from->triangle_materials[triangle]].name;
+static const char *material_name(const mesh *mesh, uint32_t triangle) {
+    return mesh->materials[mesh->triangle_materials[triangle]].name;
 }
 
 static void materials_follow_usemtl(void **state) {
@@ -273,11 +273,11 @@ static void chunks_and_threads_change_nothing(void **state) {
 static void cancelled_is_interrupted(void **state) {
     (void)state;
     file_put_text("a.obj", square);
-    job watched;
+    job_control job;
     mesh read;
-    job_init(&watched);
-    atomic_store(&watched.cancelled, true);
-    assert_int_equal(obj_load(&read, file_in("a.obj"), NULL, &watched), KD_INTERRUPTED);
+    job_init(&job);
+    atomic_store(&job.cancelled, true);
+    assert_int_equal(obj_load(&read, file_in("a.obj"), NULL, &job), KD_INTERRUPTED);
     assert_int_equal(obj_load(&read, file_in("none.obj"), NULL, NULL), KD_ERROR_INPUT);
     assert_int_equal(obj_load(&read, test_folder, NULL, NULL), KD_ERROR_INPUT);
 }

@@ -36,10 +36,10 @@ static uint64_t hash_of(const char *name) {
     return hash;
 }
 
-static void put_ply(const char *name, const mesh *from, ply_order order) {
+static void put_ply(const char *name, const mesh *mesh, ply_order order) {
     FILE *file = fopen(file_in(name), "wb");
     assert_non_null(file);
-    mesh_write_ply(file, from, order);
+    mesh_write_ply(file, mesh, order);
     assert_int_equal(fclose(file), 0);
 }
 
@@ -205,8 +205,8 @@ static void faults_are_told_where_they_are(void **state) {
         assert_int_equal(ply_load(&read, file_in("bad.ply"), &options, NULL), KD_OK);
         mesh_close(&read);
         if (to.count < 1 || strcmp(to.kinds[0], cases[i].kind) != 0 ||
-            !strstr(to.what[0], cases[i].what) || to.lines[0] != cases[i].line)
-            fail_msg("case %zu: %s, line %u: %s", i, to.kinds[0], to.lines[0], to.what[0]);
+            !strstr(to.messages[0], cases[i].what) || to.lines[0] != cases[i].line)
+            fail_msg("case %zu: %s, line %u: %s", i, to.kinds[0], to.lines[0], to.messages[0]);
         assert_true((to.fatal > 0) == cases[i].fatal);
         const kd_status status = ply_load(&read, file_in("bad.ply"), NULL, NULL);
         assert_int_equal(status, cases[i].fatal ? KD_ERROR_INPUT : KD_OK);

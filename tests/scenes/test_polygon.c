@@ -24,14 +24,15 @@ static double shoelace(const flat *p, uint32_t count) {
     return sum / 2;
 }
 
-static void check_cut(const flat *p, uint32_t count, const plane *in) {
+static void check_cut(const flat *p, uint32_t count, const plane *plane) {
     vec3 *corners = NULL;
     uint32_t *triangles = NULL, *used = NULL;
     assert_int_equal(KD_RESERVE(corners, count), KD_OK);
     assert_int_equal(KD_RESERVE(triangles, 3 * (uint64_t)(count - 2)), KD_OK);
     assert_int_equal(KD_RESERVE_ZEROED(used, count), KD_OK);
     for (uint32_t i = 0; i < count; ++i)
-        corners[i] = vec3_along(vec3_along(in->origin, (float)p[i].x, in->u), (float)p[i].y, in->v);
+        corners[i] =
+            vec3_along(vec3_along(plane->origin, (float)p[i].x, plane->u), (float)p[i].y, plane->v);
     assert_int_equal(polygon_triangulate(corners, count, triangles), KD_OK);
     double sum = 0, turned = 0;
     const double whole = shoelace(p, count);
@@ -74,7 +75,7 @@ static void check_all(flat *p, uint32_t count) {
     for (int i = 0; i < PLANES; ++i) check_cut(p, count, &planes[i]);
 }
 
-static flat *room_for(uint32_t count) {
+static flat *flat_allocate(uint32_t count) {
     flat *p = NULL;
     assert_int_equal(KD_RESERVE(p, count), KD_OK);
     return p;
@@ -83,7 +84,7 @@ static flat *room_for(uint32_t count) {
 static void convex_star_comb_spiral(void **state) {
     (void)state;
     for (uint32_t n = 4; n <= 2048; n = n * 3 / 2 + 1) {
-        flat *p = room_for(4 * n);
+        flat *p = flat_allocate(4 * n);
         for (uint32_t i = 0; i < n; ++i) {
             const double a = 6.283185307179586 * i / n;
             p[i] = (flat){cos(a), sin(a)};
@@ -134,7 +135,7 @@ static void random_stars(void **state) {
     (void)state;
     for (uint32_t seed = 0; seed < 300; ++seed) {
         const uint32_t n = 4 + seed % 40;
-        flat *p = room_for(n);
+        flat *p = flat_allocate(n);
         for (uint32_t i = 0; i < n; ++i) {
             const rng_block r = rng_draw(rng_key_make(3, seed, i), 0, 0);
             const double a = 6.283185307179586 * (i + 0.8 * (double)r.value[1]) / n;
@@ -176,7 +177,7 @@ static void any_corners_yield_their_number(void **state) {
 static void large_ones_are_cut_fast(void **state) {
     (void)state;
     const uint32_t n = 100000;
-    flat *p = room_for(n);
+    flat *p = flat_allocate(n);
     for (uint32_t i = 0; i < n; ++i) {
         const double a = 6.283185307179586 * i / n, r = i % 2 ? 0.9 : 1;
         p[i] = (flat){r * cos(a), r * sin(a)};

@@ -39,7 +39,7 @@ static void counts_are_those_of_the_formulas(void **state) {
 
 typedef struct edge {
     vec3 from, to;
-    int way;
+    int kind;
 } edge;
 
 static int compare_edges(const void *a, const void *b) {
@@ -51,37 +51,37 @@ static vec3 plain(vec3 v) {
     return vec3_make(v.x + 0.0f, v.y + 0.0f, v.z + 0.0f);
 }
 
-static uint64_t open_edges(const mesh *of) {
-    const uint64_t count = 3 * (uint64_t)of->triangle_count;
+static uint64_t open_edges(const mesh *mesh) {
+    const uint64_t count = 3 * (uint64_t)mesh->triangle_count;
     edge *edges = NULL;
     assert_int_equal(KD_RESERVE_ZEROED(edges, count), KD_OK);
     for (uint64_t i = 0; i < count; ++i) {
         const uint64_t next = i % 3 == 2 ? i - 2 : i + 1;
-        const vec3 a = plain(of->positions[of->triangles[i]]);
-        const vec3 b = plain(of->positions[of->triangles[next]]);
+        const vec3 a = plain(mesh->positions[mesh->triangles[i]]);
+        const vec3 b = plain(mesh->positions[mesh->triangles[next]]);
         const bool forward = memcmp(&a, &b, sizeof a) < 0;
         edges[i].from = forward ? a : b;
         edges[i].to = forward ? b : a;
-        edges[i].way = forward ? 1 : -1;
+        edges[i].kind = forward ? 1 : -1;
     }
     qsort(edges, count, sizeof *edges, compare_edges);
     uint64_t open = 0;
     for (uint64_t i = 0, end; i < count; i = end) {
         int sum = 0;
         for (end = i; end < count && compare_edges(&edges[i], &edges[end]) == 0; ++end)
-            sum += edges[end].way;
+            sum += edges[end].kind;
         open += sum != 0;
     }
     memory_free(edges);
     return open;
 }
 
-static double signed_volume(const mesh *of) {
+static double signed_volume(const mesh *mesh) {
     double sum = 0;
-    for (uint64_t i = 0; i < of->triangle_count; ++i) {
-        const vec3 a = of->positions[of->triangles[3 * i]];
-        const vec3 b = of->positions[of->triangles[3 * i + 1]];
-        const vec3 c = of->positions[of->triangles[3 * i + 2]];
+    for (uint64_t i = 0; i < mesh->triangle_count; ++i) {
+        const vec3 a = mesh->positions[mesh->triangles[3 * i]];
+        const vec3 b = mesh->positions[mesh->triangles[3 * i + 1]];
+        const vec3 c = mesh->positions[mesh->triangles[3 * i + 2]];
         sum += (double)vec3_dot(a, vec3_cross(b, c)) / 6;
     }
     return sum;
@@ -128,34 +128,35 @@ static void interfaces_of_the_glass_meet(void **state) {
     mesh_close(&made);
 }
 
-static void check_sound(const mesh *of) {
-    for (uint64_t i = 0; i < of->position_count; ++i) assert_true(vec3_is_finite(of->positions[i]));
-    for (uint64_t i = 0; i < of->normal_count; ++i)
-        assert_true(fabsf(vec3_length2(of->normals[i]) - 1) < 1e-4f);
-    for (uint64_t i = 0; i < 3 * (uint64_t)of->triangle_count; ++i) {
-        assert_true(of->triangles[i] < of->position_count);
-        if (of->normal_indices && of->normal_indices[i] != KD_NONE)
-            assert_true(of->normal_indices[i] < of->normal_count);
-        if (of->texcoord_indices && of->texcoord_indices[i] != KD_NONE)
-            assert_true(of->texcoord_indices[i] < of->texcoord_count);
+static void check_sound(const mesh *mesh) {
+    for (uint64_t i = 0; i < mesh->position_count; ++i)
+        assert_true(vec3_is_finite(mesh->positions[i]));
+    for (uint64_t i = 0; i < mesh->normal_count; ++i)
+        assert_true(fabsf(vec3_length2(mesh->normals[i]) - 1) < 1e-4f);
+    for (uint64_t i = 0; i < 3 * (uint64_t)mesh->triangle_count; ++i) {
+        assert_true(mesh->triangles[i] < mesh->position_count);
+        if (mesh->normal_indices && mesh->normal_indices[i] != KD_NONE)
+            assert_true(mesh->normal_indices[i] < mesh->normal_count);
+        if (mesh->texcoord_indices && mesh->texcoord_indices[i] != KD_NONE)
+            assert_true(mesh->texcoord_indices[i] < mesh->texcoord_count);
     }
-    for (uint64_t i = 0; i < of->triangle_count; ++i)
-        assert_true(of->triangle_materials[i] < of->material_count);
+    for (uint64_t i = 0; i < mesh->triangle_count; ++i)
+        assert_true(mesh->triangle_materials[i] < mesh->material_count);
 }
 
 /* Returns the fraction of corners whose normal points to the back of their triangle. */
-static double turned_normals(const mesh *of) {
+static double turned_normals(const mesh *mesh) {
     uint64_t turned = 0, all = 0;
-    for (uint64_t i = 0; i < of->triangle_count && of->normal_indices; ++i) {
-        const uint32_t *t = of->triangles + 3 * i;
-        const vec3 a = of->positions[t[0]];
+    for (uint64_t i = 0; i < mesh->triangle_count && mesh->normal_indices; ++i) {
+        const uint32_t *t = mesh->triangles + 3 * i;
+        const vec3 a = mesh->positions[t[0]];
         const vec3 face =
-            vec3_cross(vec3_sub(of->positions[t[1]], a), vec3_sub(of->positions[t[2]], a));
+            vec3_cross(vec3_sub(mesh->positions[t[1]], a), vec3_sub(mesh->positions[t[2]], a));
         for (uint64_t corner = 0; corner < 3; ++corner) {
-            const uint32_t index = of->normal_indices[3 * i + corner];
+            const uint32_t index = mesh->normal_indices[3 * i + corner];
             if (index == KD_NONE || vec3_is_zero(face)) continue;
             ++all;
-            turned += vec3_dot(of->normals[index], face) < 0;
+            turned += vec3_dot(mesh->normals[index], face) < 0;
         }
     }
     return all ? (double)turned / (double)all : 0;
@@ -175,9 +176,9 @@ static void all_are_sound(void **state) {
         }
 }
 
-static uint64_t mesh_hash(const mesh *of) {
-    const uint64_t hash = hash_bytes(of->positions, of->position_count * sizeof(vec3));
-    return hash_combine(hash, of->triangles, 3 * sizeof(uint32_t) * of->triangle_count);
+static uint64_t mesh_hash(const mesh *mesh) {
+    const uint64_t hash = hash_bytes(mesh->positions, mesh->position_count * sizeof(vec3));
+    return hash_combine(hash, mesh->triangles, 3 * sizeof(uint32_t) * mesh->triangle_count);
 }
 
 static void threads_do_not_change_them(void **state) {

@@ -195,11 +195,11 @@ static void skies_are_sampled_as_they_shine(void **state) {
     for (int i = 0; i < STEPS; ++i)
         for (int j = 0; j < STEPS; ++j) {
             const double theta = (i + 0.5) / STEPS * pi;
-            const vec3 way = latlong_to_direction(
+            const vec3 direction = latlong_to_direction(
                 vec2_make(((float)j + 0.5f) / STEPS, ((float)i + 0.5f) / STEPS), sky->rotation);
             const double solid = sin(theta) * pi / STEPS * 2 * pi / STEPS;
-            const double density = (double)environment_pdf(&view, vec3_all(0), way);
-            const vec3 light_in = environment_radiance(&view, way);
+            const double density = (double)environment_pdf(&view, vec3_all(0), direction);
+            const vec3 light_in = environment_radiance(&view, direction);
             const double mean = (double)(light_in.x + light_in.y + light_in.z) / 3;
             pdf += density * solid;
             power += mean * solid * pi * 2; /* the disc of radius sqrt 2 */
@@ -249,9 +249,9 @@ static void scenes_without_light_get_a_sky_and_say_so(void **state) {
 }
 
 /* Returns the largest image coordinate of the box's corners: 1 is the edge of the picture. */
-static double picture_extent(const scene *of, double aspect) {
-    const camera view = scene_camera(of);
-    const box3 box = scene_get_view(of).box;
+static double picture_extent(const scene *scene, double aspect) {
+    const camera view = scene_camera(scene);
+    const box3 box = scene_get_view(scene).box;
     const vec3 back = vec3_normalize(vec3_sub(view.eye, view.look_at));
     const vec3 right = vec3_normalize(vec3_cross(view.up, back)), up = vec3_cross(back, right);
     const double tangent = tan((double)view.fov_degrees * pi / 360);
@@ -384,17 +384,17 @@ static void overrides_change_what_they_name(void **state) {
 
 static void every_shipped_scene_opens(void **state) {
     (void)state;
-    glob_t found;
-    assert_int_equal(glob(KD_TEST_SOURCE_DIR "/scenes/*.json", 0, NULL, &found), 0);
-    assert_true(found.gl_pathc >= 7);
-    for (size_t i = 0; i < found.gl_pathc; ++i) {
-        scene *made = open_path(found.gl_pathv[i]);
+    glob_t matches;
+    assert_int_equal(glob(KD_TEST_SOURCE_DIR "/scenes/*.json", 0, NULL, &matches), 0);
+    assert_true(matches.gl_pathc >= 7);
+    for (size_t i = 0; i < matches.gl_pathc; ++i) {
+        scene *made = open_path(matches.gl_pathv[i]);
         const scene_view view = scene_get_view(made);
         assert_true(view.light_count > 0 && view.lights[0].kind != LIGHT_ENVIRONMENT);
         check_table(&view);
         scene_close(made);
     }
-    globfree(&found);
+    globfree(&matches);
 }
 
 int main(void) {

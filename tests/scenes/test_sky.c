@@ -10,11 +10,11 @@
 #include <math.h>
 
 static texture_view load_one(texture_store *store, const char *path, texture_role role) {
-    const texture_request asked = {
+    const texture_request request = {
         .path = path, .role = role, .scale = vec2_make(1, 1), .wraps = TEXTURE_REPEAT};
     uint32_t index = KD_NONE;
     memset(store, 0, sizeof *store);
-    assert_int_equal(texture_store_add(store, &asked, &index), KD_OK);
+    assert_int_equal(texture_store_add(store, &request, &index), KD_OK);
     assert_int_equal(texture_store_load(store), KD_OK);
     return store->views[index];
 }
@@ -45,11 +45,11 @@ static void exr_files_are_light(void **state) {
         texture_store_close(&store);
     }
     texture_store store;
-    const texture_request asked = {
+    const texture_request request = {
         .path = file_in("bright.exr"), .role = TEXTURE_NORMAL, .scale = vec2_make(1, 1)};
     uint32_t index;
     memset(&store, 0, sizeof store);
-    assert_int_equal(texture_store_add(&store, &asked, &index), KD_OK);
+    assert_int_equal(texture_store_add(&store, &request, &index), KD_OK);
     assert_int_equal(texture_store_load(&store), KD_OK);
     assert_false(store.images[0].loaded);
     assert_non_null(
@@ -75,22 +75,22 @@ static double luminance(const double rgb[3]) {
     return 683 * (0.2126729 * rgb[0] + 0.7151522 * rgb[1] + 0.0721750 * rgb[2]);
 }
 
-static double sky_luminance(const clear_sky_model *of, double x, double y, double z) {
-    const double way[3] = {x, y, z};
+static double sky_luminance(const clear_sky_model *sky, double x, double y, double z) {
+    const double direction[3] = {x, y, z};
     double rgb[3];
-    clear_sky_radiance(rgb, of, way);
+    clear_sky_radiance(rgb, sky, direction);
     return luminance(rgb);
 }
 
 /* Horizontal illuminance, lux. */
-static double sky_illuminance(const clear_sky_model *of) {
+static double sky_illuminance(const clear_sky_model *sky) {
     enum { STEPS = 180 };
     double sum = 0;
     for (int i = 0; i < STEPS; ++i)
         for (int j = 0; j < STEPS; ++j) {
             const double height = (i + 0.5) / STEPS, turn = 2 * pi * j / STEPS;
             const double s = sqrt(1 - height * height);
-            sum += sky_luminance(of, s * cos(turn), height, s * sin(turn)) * height;
+            sum += sky_luminance(sky, s * cos(turn), height, s * sin(turn)) * height;
         }
     return sum * 2 * pi / (STEPS * STEPS);
 }
@@ -100,14 +100,14 @@ static double sky_illuminance(const clear_sky_model *of) {
    rounding change little. */
 static void the_zenith_is_the_papers(void **state) {
     (void)state;
-    clear_sky_model of;
+    clear_sky_model model;
     const clear_sky sky = sky_of(45, 3);
-    clear_sky_open(&of, &sky);
+    clear_sky_open(&model, &sky);
     const double meant = 1000 * (7.1649 * tan(0.41944444 * pi / 2) + 1.7727);
-    assert_true(fabs(sky_luminance(&of, 0, 1, 0) / meant - 1) < 2e-3);
-    const double way[3] = {0, 1, 0};
+    assert_true(fabs(sky_luminance(&model, 0, 1, 0) / meant - 1) < 2e-3);
+    const double direction[3] = {0, 1, 0};
     double rgb[3];
-    clear_sky_radiance(rgb, &of, way);
+    clear_sky_radiance(rgb, &model, direction);
     assert_true(rgb[2] > 1.5 * rgb[0] && rgb[2] > rgb[1] && rgb[1] > rgb[0]); /* it is blue */
 }
 
@@ -148,18 +148,18 @@ static scene *open_sky(const char *environment) {
 /* Integrates R, G and B within 1.5 degrees of a direction, projected onto a plane across it. */
 static void beam(double sum[3], const scene_view *view, const double towards[3]) {
     enum { STEPS = 400 };
-    const double most = 1.5 * pi / 180;
+    const double maximum = 1.5 * pi / 180;
     const vec3 axis = vec3_make((float)towards[0], (float)towards[1], (float)towards[2]);
     const frame3 axes = frame3_around(vec3_normalize(axis));
     sum[0] = sum[1] = sum[2] = 0;
     for (int i = 0; i < STEPS; ++i)
         for (int j = 0; j < STEPS; ++j) {
-            const double angle = most * (i + 0.5) / STEPS, turn = 2 * pi * j / STEPS;
-            const vec3 way = frame3_to_world(&axes, vec3_make((float)(sin(angle) * cos(turn)),
-                                                              (float)(sin(angle) * sin(turn)),
-                                                              (float)cos(angle)));
-            const vec3 seen = environment_radiance(view, way);
-            const double solid = sin(angle) * most / STEPS * 2 * pi / STEPS;
+            const double angle = maximum * (i + 0.5) / STEPS, turn = 2 * pi * j / STEPS;
+            const vec3 direction = frame3_to_world(&axes, vec3_make((float)(sin(angle) * cos(turn)),
+                                                                    (float)(sin(angle) * sin(turn)),
+                                                                    (float)cos(angle)));
+            const vec3 seen = environment_radiance(view, direction);
+            const double solid = sin(angle) * maximum / STEPS * 2 * pi / STEPS;
             sum[0] += (double)seen.x * solid;
             sum[1] += (double)seen.y * solid;
             sum[2] += (double)seen.z * solid;
@@ -176,25 +176,25 @@ static void the_sun_keeps_its_energy(void **state) {
                                       {.sun = {0.02f, 1, 0}, .turbidity = 3}};
     for (int i = 0; i < 3; ++i) {
         char text[96];
-        clear_sky_model of;
+        clear_sky_model sky;
         double with[3], without[3];
-        clear_sky_open(&of, &skies[i]);
+        clear_sky_open(&sky, &skies[i]);
         snprintf(text, sizeof text, "\"sky\": {\"sun\": %s}", suns[i]);
         scene *made = open_sky(text);
         scene_view view = scene_get_view(made);
-        beam(with, &view, of.sun);
-        const vec3 sun = vec3_make((float)of.sun[0], (float)of.sun[1], (float)of.sun[2]);
+        beam(with, &view, sky.sun);
+        const vec3 sun = vec3_make((float)sky.sun[0], (float)sky.sun[1], (float)sky.sun[2]);
         assert_true(environment_pdf(&view, vec3_all(0), sun) > 100);
         scene_close(made);
         snprintf(text, sizeof text, "\"sky\": {\"sun\": %s, \"disc\": false}", suns[i]);
         made = open_sky(text);
         view = scene_get_view(made);
-        beam(without, &view, of.sun);
+        beam(without, &view, sky.sun);
         scene_close(made);
         for (int c = 0; c < 3; ++c)
-            if (fabs((with[c] - without[c]) / of.sun_irradiance[c] - 1) > 0.02)
+            if (fabs((with[c] - without[c]) / sky.sun_irradiance[c] - 1) > 0.02)
                 fail_msg("sun %d, channel %d: %g, expected %g", i, c, with[c] - without[c],
-                         of.sun_irradiance[c]);
+                         sky.sun_irradiance[c]);
     }
 }
 
@@ -225,14 +225,14 @@ static void what_is_no_sky_is_refused(void **state) {
 /* --- equal areas ------------------------------------------------------------------------------ */
 
 /* The inverse mapping from the square, as Clarberg defines it: u, v in -1..1, z at the centre. */
-static void square_direction(double way[3], double u, double v) {
+static void square_direction(double direction[3], double u, double v) {
     const double d = 1 - (fabs(u) + fabs(v)), radius = 1 - fabs(d);
     const double phi = (radius == 0 ? 1 : (fabs(v) - fabs(u)) / radius + 1) * pi / 4;
     const double z = copysign(1 - radius * radius, d);
     const double across = radius * sqrt(2 - radius * radius);
-    way[0] = copysign(cos(phi), u) * across;
-    way[1] = z;                               /* up */
-    way[2] = -copysign(sin(phi), v) * across; /* down the picture is -z */
+    direction[0] = copysign(cos(phi), u) * across;
+    direction[1] = z;                               /* up */
+    direction[2] = -copysign(sin(phi), v) * across; /* down the picture is -z */
 }
 
 #if KD_HAVE_OPENEXR
@@ -245,9 +245,10 @@ static void equal_areas_are_where_they_say(void **state) {
     assert_int_equal(image_open(&made, SIDE, SIDE), KD_OK);
     for (int c = 0; c < 3; ++c) assert_int_equal(image_add(&made, names[c], &planes[c]), KD_OK);
     for (int i = 0; i < SIDE * SIDE; ++i) {
-        double way[3];
-        square_direction(way, (i % SIDE + 0.5) / SIDE * 2 - 1, (i / SIDE + 0.5) / SIDE * 2 - 1);
-        for (int c = 0; c < 3; ++c) planes[c][i] = (float)(1 + 0.5 * way[c]);
+        double direction[3];
+        square_direction(direction, (i % SIDE + 0.5) / SIDE * 2 - 1,
+                         (i / SIDE + 0.5) / SIDE * 2 - 1);
+        for (int c = 0; c < 3; ++c) planes[c][i] = (float)(1 + 0.5 * direction[c]);
     }
     assert_int_equal(image_write(&made, file_in("square.exr"), NULL), KD_OK);
     image_close(&made);
@@ -255,11 +256,12 @@ static void equal_areas_are_where_they_say(void **state) {
     const scene_view view = scene_get_view(lit);
     assert_int_equal(view.environment.width, 2 * SIDE);
     for (int i = 0; i < 2000; ++i) {
-        const vec3 way = sample_sphere(((float)i + 0.5f) / 2000, fmodf((float)i * 0.618034f, 1));
-        const vec3 seen = environment_radiance(&view, way);
-        assert_true(fabsf(seen.x - 1 - 0.5f * way.x) < 0.02f);
-        assert_true(fabsf(seen.y - 1 - 0.5f * way.y) < 0.02f);
-        assert_true(fabsf(seen.z - 1 - 0.5f * way.z) < 0.02f);
+        const vec3 direction =
+            sample_sphere(((float)i + 0.5f) / 2000, fmodf((float)i * 0.618034f, 1));
+        const vec3 seen = environment_radiance(&view, direction);
+        assert_true(fabsf(seen.x - 1 - 0.5f * direction.x) < 0.02f);
+        assert_true(fabsf(seen.y - 1 - 0.5f * direction.y) < 0.02f);
+        assert_true(fabsf(seen.z - 1 - 0.5f * direction.z) < 0.02f);
     }
     scene_close(lit);
 }

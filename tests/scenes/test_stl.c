@@ -27,10 +27,10 @@ static uint64_t hash_of(const char *name) {
     return hash;
 }
 
-static void put(const char *name, const mesh *from, bool as_text) {
+static void put(const char *name, const mesh *mesh, bool as_text) {
     FILE *file = fopen(file_in(name), "wb");
     assert_non_null(file);
-    mesh_write_stl(file, from, as_text);
+    mesh_write_stl(file, mesh, as_text);
     assert_int_equal(fclose(file), 0);
 }
 
@@ -126,8 +126,8 @@ static void faults_are_told_where_they_are(void **state) {
             assert_int_equal(stl_load(&read, file_in("bad.stl"), &options, NULL), KD_OK);
             mesh_close(&read);
             if (to.count < 1 || strcmp(to.kinds[0], cases[i].kind) != 0 ||
-                !strstr(to.what[0], cases[i].what) || to.lines[0] != cases[i].line)
-                fail_msg("case %zu: %s, line %u: %s", i, to.kinds[0], to.lines[0], to.what[0]);
+                !strstr(to.messages[0], cases[i].what) || to.lines[0] != cases[i].line)
+                fail_msg("case %zu: %s, line %u: %s", i, to.kinds[0], to.lines[0], to.messages[0]);
             assert_true((to.fatal > 0) == cases[i].fatal);
         }
     }

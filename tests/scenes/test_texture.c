@@ -149,9 +149,9 @@ static void skies_are_looked_up_where_they_say(void **state) {
         const rng_block r = rng_draw(rng_key_make(3, 2, i), 0, 0);
         const vec2 at = vec2_make(r.value[0], 0.01f + 0.98f * r.value[1]);
         const float rotation = 12 * r.value[2] - 6;
-        const vec3 way = latlong_to_direction(at, rotation);
-        assert_true(fabsf(vec3_length2(way) - 1) < 1e-5f);
-        const vec2 back = latlong_from_direction(way, rotation);
+        const vec3 direction = latlong_to_direction(at, rotation);
+        assert_true(fabsf(vec3_length2(direction) - 1) < 1e-5f);
+        const vec2 back = latlong_from_direction(direction, rotation);
         const float gap = fabsf(back.x - at.x);
         assert_true(float_min(gap, 1 - gap) < 1e-4f && fabsf(back.y - at.y) < 1e-4f);
     }
@@ -175,9 +175,10 @@ static void sky_lookups_integrate(void **state) {
     for (int i = 0; i < STEPS; ++i)
         for (int j = 0; j < STEPS; ++j) {
             const double theta = (i + 0.5) / STEPS * pi;
-            const vec3 way = latlong_to_direction(
+            const vec3 direction = latlong_to_direction(
                 vec2_make(((float)j + 0.5f) / STEPS, ((float)i + 0.5f) / STEPS), 1);
-            sum += (double)texture_latlong(&image, way, 1).x * sin(theta) * pi / 2 / STEPS / STEPS;
+            sum += (double)texture_latlong(&image, direction, 1).x * sin(theta) * pi / 2 / STEPS /
+                   STEPS;
         }
     assert_true(fabs(sum - 1.0 / 3) < 1e-3);
 }
@@ -205,11 +206,11 @@ static void put_png(const char *name, int width, int height, int channels, const
 }
 
 static texture_view load_one(texture_store *store, const char *path, texture_role role) {
-    const texture_request asked = {
+    const texture_request request = {
         path, role, vec2_make(1, 1), vec2_make(0, 0), vec2_make(0, 0), TEXTURE_REPEAT};
     uint32_t index = KD_NONE;
     memset(store, 0, sizeof *store);
-    assert_int_equal(texture_store_add(store, &asked, &index), KD_OK);
+    assert_int_equal(texture_store_add(store, &request, &index), KD_OK);
     assert_int_equal(texture_store_load(store), KD_OK);
     return store->views[index];
 }
@@ -286,12 +287,12 @@ static void same_images_are_read_once(void **state) {
     uint32_t index[4];
     memset(&store, 0, sizeof store);
     put_png("grey.png", 1, 1, 3, grey);
-    texture_request asked = {file_in("grey.png"), TEXTURE_COLOUR,  vec2_make(1, 1),
-                             vec2_make(0, 0),     vec2_make(0, 0), TEXTURE_REPEAT};
+    texture_request request = {file_in("grey.png"), TEXTURE_COLOUR,  vec2_make(1, 1),
+                               vec2_make(0, 0),     vec2_make(0, 0), TEXTURE_REPEAT};
     for (int i = 0; i < 4; ++i) {
-        if (i == 2) asked.scale.x = 2;
-        if (i == 3) asked.role = TEXTURE_GREY;
-        assert_int_equal(texture_store_add(&store, &asked, &index[i]), KD_OK);
+        if (i == 2) request.scale.x = 2;
+        if (i == 3) request.role = TEXTURE_GREY;
+        assert_int_equal(texture_store_add(&store, &request, &index[i]), KD_OK);
     }
     assert_int_equal(index[0], index[1]);
     assert_int_equal(store.view_count, 3);
@@ -330,7 +331,7 @@ static void one_budget_is_for_all_textures(void **state) {
     (void)state;
     enum { SIDE = 64, BYTES = 3 * SIDE * SIDE };
     static const uint8_t black[BYTES] = {0};
-    texture_request asked = {
+    texture_request request = {
         NULL, TEXTURE_COLOUR, vec2_make(1, 1), vec2_make(0, 0), vec2_make(0, 0), TEXTURE_REPEAT};
     char names[3][32];
     for (int fits = 0; fits < 2; ++fits) {
@@ -340,8 +341,8 @@ static void one_budget_is_for_all_textures(void **state) {
             uint32_t index;
             snprintf(names[i], sizeof names[i], "part%d.png", i);
             put_png(names[i], SIDE, SIDE, 3, black);
-            asked.path = file_in(names[i]);
-            assert_int_equal(texture_store_add(&store, &asked, &index), KD_OK);
+            request.path = file_in(names[i]);
+            assert_int_equal(texture_store_add(&store, &request, &index), KD_OK);
         }
         store.budget = fits ? 1 << 20 : 3 * BYTES;
         assert_int_equal(texture_store_load(&store), fits ? KD_OK : KD_ERROR_MEMORY);

@@ -8,21 +8,21 @@ typedef struct bytes_out {
     size_t count;
 } bytes_out;
 
-static void take_bytes(bytes_out *to, const void *data, size_t size) {
-    to->bytes = (char *)realloc(to->bytes, to->count + size);
-    memcpy(to->bytes + to->count, data, size);
-    to->count += size;
+static void take_bytes(bytes_out *out, const void *data, size_t size) {
+    out->bytes = (char *)realloc(out->bytes, out->count + size);
+    memcpy(out->bytes + out->count, data, size);
+    out->count += size;
 }
 
-static void take_chunk(bytes_out *to, const char *type, const uint8_t *data, uint32_t count) {
+static void take_chunk(bytes_out *out, const char *type, const uint8_t *data, uint32_t count) {
     uint8_t head[8], tail[4];
     for (int i = 0; i < 4; ++i) head[i] = (uint8_t)(count >> (24 - 8 * i));
     memcpy(head + 4, type, 4);
     const uint32_t crc = deflate_crc32(deflate_crc32(0, head + 4, 4), data, count);
     for (int i = 0; i < 4; ++i) tail[i] = (uint8_t)(crc >> (24 - 8 * i));
-    take_bytes(to, head, 8);
-    take_bytes(to, data, count);
-    take_bytes(to, tail, 4);
+    take_bytes(out, head, 8);
+    take_bytes(out, data, count);
+    take_bytes(out, tail, 4);
 }
 
 /* 16 bits per sample, in stored blocks, one per row. */
@@ -69,11 +69,11 @@ static void put_wide_png(const char *name, uint32_t side, uint32_t samples, cons
 }
 
 static texture_view load_one(texture_store *store, const char *path, texture_role role) {
-    const texture_request asked = {
+    const texture_request request = {
         path, role, vec2_make(1, 1), vec2_make(0, 0), vec2_make(0, 0), TEXTURE_REPEAT};
     uint32_t index = KD_NONE;
     memset(store, 0, sizeof *store);
-    assert_int_equal(texture_store_add(store, &asked, &index), KD_OK);
+    assert_int_equal(texture_store_add(store, &request, &index), KD_OK);
     assert_int_equal(texture_store_load(store), KD_OK);
     return store->views[index];
 }

@@ -59,23 +59,23 @@ typedef struct kept {
         across[ENERGY_INDICES]; /* in total; the part that is transmitted */
 } kept;
 
-static void kept_add(kept *to, double alpha, double mu, double3 m, double weight) {
+static void kept_add(kept *cell, double alpha, double mu, double3 m, double weight) {
     const double facing = sqrt(1 - mu * mu) * m.x + mu * m.z;
     const double up = 2 * facing * m.z - mu;
     if (!(facing > 0)) return;
     const double bounced = up > 0 ? shadowing(alpha, mu, up) / masking(alpha, mu) : 0;
-    to->metal += weight * bounced;
+    cell->metal += weight * bounced;
     for (int c = 0; c < ENERGY_COATS; ++c)
-        to->coat[c] += weight * bounced * fresnel(facing, (double)energy_coat_index(c));
+        cell->coat[c] += weight * bounced * fresnel(facing, (double)energy_coat_index(c));
     for (int i = 0; i < ENERGY_INDICES; ++i) {
         const double eta = energy_index(i), share = fresnel(facing, eta);
-        if (up > 0) to->glass[i] += weight * share * masking(alpha, up);
+        if (up > 0) cell->glass[i] += weight * share * masking(alpha, up);
         if (share >= 1) continue;
         const double along = facing / eta - sqrt(1 - (1 - facing * facing) / (eta * eta));
         const double down = mu / eta - along * m.z;
         if (!(down > 0)) continue;
-        to->glass[i] += weight * (1 - share) * masking(alpha, down);
-        to->across[i] += weight * (1 - share) * masking(alpha, down);
+        cell->glass[i] += weight * (1 - share) * masking(alpha, down);
+        cell->across[i] += weight * (1 - share) * masking(alpha, down);
     }
 }
 
@@ -153,23 +153,24 @@ static void fill_single(int row) {
     }
     for (int k = 0; k < ENERGY_GLASS_COSINES; ++k) {
         const double s = (double)k / (ENERGY_GLASS_COSINES - 1);
-        const kept of = kept_of(alpha, cosine_of(alpha, s));
-        for (int i = 0; i < ENERGY_INDICES; ++i) glass[i][row][k] = printed(1 - of.glass[i]);
+        const kept cell = kept_of(alpha, cosine_of(alpha, s));
+        for (int i = 0; i < ENERGY_INDICES; ++i) glass[i][row][k] = printed(1 - cell.glass[i]);
     }
     for (int i = 0; i < ENERGY_INDICES; ++i)
         glass_mean[i][row] = mean_of(glass[i][row], ENERGY_GLASS_COSINES, alpha);
     double sum[ENERGY_COATS] = {0};
     for (int k = 0; k < ENERGY_COAT_COSINES; ++k) {
         const double mu = cosine_of(alpha, (double)k / (ENERGY_COAT_COSINES - 1));
-        const kept of = kept_of(alpha, mu);
+        const kept record = kept_of(alpha, mu);
         for (int c = 0; c < ENERGY_COATS; ++c)
             coat[c][row][k] =
-                (coat_cosine_of(of.coat[c] / of.metal, (double)energy_coat_index(c)) - mu) / alpha;
+                (coat_cosine_of(record.coat[c] / record.metal, (double)energy_coat_index(c)) - mu) /
+                alpha;
     }
     const int steps = 64; /* of the mean over mu^2 */
     for (int k = 0; k < steps; ++k) {
-        const kept of = kept_of(alpha, sqrt((k + 0.5) / steps));
-        for (int c = 0; c < ENERGY_COATS; ++c) sum[c] += of.coat[c] / steps;
+        const kept kept_row = kept_of(alpha, sqrt((k + 0.5) / steps));
+        for (int c = 0; c < ENERGY_COATS; ++c) sum[c] += kept_row.coat[c] / steps;
     }
     for (int c = 0; c < ENERGY_COATS; ++c)
         coat_mean[c][row] = sum[c] / (double)fresnel_dielectric_average(energy_coat_index(c));
@@ -318,24 +319,25 @@ typedef struct table_file {
     FILE *out;
 } table_file;
 
-static bool open_table(table_file *of, const char *folder) {
+static bool open_table(table_file *file, const char *folder) {
     char path[1024];
-    snprintf(path, sizeof path, "%s/microfacet_%s.inc", folder, of->name);
-    of->out = fopen(path, "w");
-    if (!of->out) perror(path);
-    return of->out != NULL;
+    snprintf(path, sizeof path, "%s/microfacet_%s.inc", folder, file->name);
+    file->out = fopen(path, "w");
+    if (!file->out) perror(path);
+    return file->out != NULL;
 }
 
-static void print_table(const table_file *to, const double *values, size_t count) {
-    const size_t across = (size_t)to->across;
+static void print_table(const table_file *file, const double *values, size_t count) {
+    const size_t across = (size_t)file->across;
     for (size_t i = 0; i < count; ++i) {
-        fprintf(to->out, to->shares ? "%.0f," : "%.5ff,", values[i] * (to->shares ? 65536 : 1));
-        if (i % across == across - 1 || i + 1 == count) fputc('\n', to->out);
+        fprintf(file->out, file->shares ? "%.0f," : "%.5ff,",
+                values[i] * (file->shares ? 65536 : 1));
+        if (i % across == across - 1 || i + 1 == count) fputc('\n', file->out);
     }
 }
 
-static bool close_table(table_file *of) {
-    return fclose(of->out) == 0;
+static bool close_table(table_file *file) {
+    return fclose(file->out) == 0;
 }
 
 /* --- metals of long facets -------------------------------------------------------------------- */
@@ -343,10 +345,11 @@ static bool close_table(table_file *of) {
 static double longs[ENERGY_LONGS][ENERGY_RATIOS][ENERGY_TURNS][ENERGY_LONG_COSINES];
 static double long_mean[ENERGY_MEAN_LONGS][ENERGY_MEAN_RATIOS];
 
-/* Energy that single scattering keeps of light that leaves at cosine mu, in direction `way` of the
-   plane. */
-static double kept_long(double ax, double ay, double mu, const double way[2]) {
-    const double sine = sqrt(fmax(1 - mu * mu, 0)), ox = sine * way[0], oy = sine * way[1];
+/* Energy that single scattering keeps of light that leaves at cosine mu, in direction `direction`
+   of the plane. */
+static double kept_long(double ax, double ay, double mu, const double direction[2]) {
+    const double sine = sqrt(fmax(1 - mu * mu, 0)), ox = sine * direction[0],
+                 oy = sine * direction[1];
     double s[3] = {ax * ox, ay * oy, mu}, sum = 0;
     const double length = sqrt(s[0] * s[0] + s[1] * s[1] + mu * mu);
     for (int i = 0; i < 3; ++i) s[i] /= length;
@@ -385,8 +388,8 @@ static double round_missing(double alpha, double mu) {
 static double long_node(int row, int ratio, energy_place turn, energy_place at) {
     double ends[2];
     for (int k = 0; k < 2; ++k) {
-        const double *of = longs[row][ratio][turn.first + k] + at.first;
-        ends[k] = of[0] + (double)at.rest * (of[1] - of[0]) - 0.5;
+        const double *values = longs[row][ratio][turn.first + k] + at.first;
+        ends[k] = values[0] + (double)at.rest * (values[1] - values[0]) - 0.5;
     }
     return ends[0] + (double)turn.rest * (ends[1] - ends[0]);
 }
@@ -414,12 +417,12 @@ static void fill_long(int row, int ratio) {
         const double turn = (double)k / (ENERGY_TURNS - 1);
         const double seen = ay + (ax - ay) * turn * turn;
         const double part = ax > ay ? fmax(seen * seen - ay * ay, 0) / (ax * ax - ay * ay) : 0;
-        const double way[2] = {sqrt(fmin(part, 1)), sqrt(fmax(1 - part, 0))};
+        const double direction[2] = {sqrt(fmin(part, 1)), sqrt(fmax(1 - part, 0))};
         for (int l = 0; l < ENERGY_LONG_COSINES; ++l) {
             const double c = (double)ENERGY_LONG_CROWDING;
             const double v = (double)l / (ENERGY_LONG_COSINES - 1);
             const double q = c * v / (1 + c - v), mu = fmax(seen * q / (1 + seen - q), 1e-4);
-            const double more = 1 - kept_long(ax, ay, mu, way) - round_missing(seen, mu);
+            const double more = 1 - kept_long(ax, ay, mu, direction) - round_missing(seen, mu);
             longs[row][ratio][k][l] = printed(ax > ay ? 0.5 + more : 0.5);
         }
     }

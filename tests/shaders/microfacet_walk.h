@@ -19,14 +19,14 @@ typedef struct walk_numbers {
     rng_block block;
 } walk_numbers;
 
-static float walk_next(walk_numbers *from) {
-    if (from->drawn % 4 == 0) from->block = rng_draw(from->key, from->drawn / 4, 0);
-    return from->block.value[from->drawn++ % 4];
+static float walk_next(walk_numbers *numbers) {
+    if (numbers->drawn % 4 == 0) numbers->block = rng_draw(numbers->key, numbers->drawn / 4, 0);
+    return numbers->block.value[numbers->drawn++ % 4];
 }
 
 /* Computes the height at which light in `direction` from `height` hits a facet; returns false if it
    leaves. */
-static bool walk_meets(float alpha, vec3 direction, float *height, float u) {
+static bool walk_intersects(float alpha, vec3 direction, float *height, float u) {
     const double below = ((double)*height + 1) / 2;
     const double lambda = (double)ggx_lambda(alpha, direction.z); /* for |z| */
     double to = 0;
@@ -49,7 +49,7 @@ static microfacet_walk microfacet_walk_run(float alpha, float eta, vec3 reflecta
     vec3 going = vec3_negate(wo);
     float height = 1;
     while (made.facets < 1000) {
-        if (!walk_meets(alpha, going, &height, walk_next(numbers))) break;
+        if (!walk_intersects(alpha, going, &height, walk_next(numbers))) break;
         made.facets += 1;
         const float u = walk_next(numbers), v = walk_next(numbers);
         const vec3 back = vec3_negate(going);

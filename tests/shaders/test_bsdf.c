@@ -148,11 +148,11 @@ static void test_draw_is_evaluate_over_pdf(void **state) {
             for (int mode = 0; mode < 2; ++mode)
                 for (uint64_t i = 0; i < 2000; ++i) {
                     const vec3 wo = view_direction(d);
-                    const bsdf_mode how = mode ? BSDF_FLUX : BSDF_RADIANCE;
-                    const bsdf_sample s = bsdf_draw(&at, wo, numbers(3, i), how);
+                    const bsdf_mode bsdf_mode = mode ? BSDF_FLUX : BSDF_RADIANCE;
+                    const bsdf_sample s = bsdf_draw(&at, wo, numbers(3, i), bsdf_mode);
                     if (s.specular || vec3_is_zero(s.weight)) continue;
                     const float pdf = bsdf_pdf(&at, wo, s.direction);
-                    const vec3 f = bsdf_evaluate(&at, wo, s.direction, how);
+                    const vec3 f = bsdf_evaluate(&at, wo, s.direction, bsdf_mode);
                     const float expected = f.x * fabsf(s.direction.z) / pdf;
                     if (fabsf(pdf - s.pdf) > 5e-3f * pdf ||
                         fabsf(expected - s.weight.x) > 5e-3f * (s.weight.x + 1e-3f))

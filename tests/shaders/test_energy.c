@@ -22,12 +22,12 @@ static const float cosines[COSINES] = {1, 0.8f, 0.5f, 0.2f, 0.05f, -0.95f, -0.5f
 static const float roughnesses[] = {0.05f, 0.1f, 0.2f, 0.37f, 0.5f, 0.63f, 0.8f, 0.93f, 1};
 enum { ROUGHNESSES = sizeof roughnesses / sizeof *roughnesses };
 
-static surface white(const energy_case *of, float roughness) {
+static surface white(const energy_case *test, float roughness) {
     surface at;
     memset(&at, 0, sizeof at);
-    at.kind = of->kind;
-    at.metallic = of->metallic;
-    at.ior = of->ior;
+    at.kind = test->kind;
+    at.metallic = test->metallic;
+    at.ior = test->ior;
     at.alpha = roughness * roughness;
     at.geometric = at.normal = vec3_make(0, 0, 1);
     at.front = true;

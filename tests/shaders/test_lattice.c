@@ -10,33 +10,33 @@ static int compare(const void *a, const void *b) {
 }
 
 /* Number of points in each box of two coordinates, in ascending order. */
-static void count_boxes(const photon_emission *from, uint32_t d, int *counts) {
+static void count_boxes(const photon_emission *emission, uint32_t d, int *counts) {
     memset(counts, 0, BOXES * BOXES * sizeof *counts);
     for (uint64_t i = 0; i < POINTS; ++i) {
-        const int x = (int)(photon_emission_number(from, i, d) * BOXES);
-        const int y = (int)(photon_emission_number(from, i, d + 1) * BOXES);
+        const int x = (int)(photon_emission_number(emission, i, d) * BOXES);
+        const int y = (int)(photon_emission_number(emission, i, d + 1) * BOXES);
         ++counts[x * BOXES + y];
     }
     qsort(counts, BOXES * BOXES, sizeof *counts, compare);
 }
 
 /* Power of the strongest plane wave among the points, relative to independent ones. */
-static double strongest_wave(const photon_emission *from, uint32_t d) {
-    double most = 0;
+static double strongest_wave(const photon_emission *emission, uint32_t d) {
+    double maximum = 0;
     for (int h = 0; h <= WAVES; ++h)
         for (int k = -WAVES; k <= WAVES; ++k) {
             if (h == 0 && k <= 0) continue;
             double c = 0, s = 0;
             for (uint64_t i = 0; i < POINTS; ++i) {
-                const double turns = h * (double)photon_emission_number(from, i, d) +
-                                     k * (double)photon_emission_number(from, i, d + 1);
+                const double turns = h * (double)photon_emission_number(emission, i, d) +
+                                     k * (double)photon_emission_number(emission, i, d + 1);
                 c += cos(2 * 3.141592653589793 * turns);
                 s += sin(2 * 3.141592653589793 * turns);
             }
             const double power = (c * c + s * s) / POINTS;
-            if (power > most) most = power;
+            if (power > maximum) maximum = power;
         }
-    return most;
+    return maximum;
 }
 
 static void boxes_keep_their_points(void **state) {

@@ -55,15 +55,16 @@ static void test_triangle(void **state) {
         ray_hit hit = {0};
         const uint32_t triangle = stage.lights[s.light].triangle;
         const vec3 *corner = triangle ? two : one;
-        const triangle_caster caster = triangle_caster_make(towards);
-        assert_true(
-            triangle_meet(&caster, corner[0], corner[1], corner[2], &hit.t, &hit.u, &hit.v));
+        const precomputed_ray precomputed = precomputed_ray_make(towards);
+        assert_true(triangle_intersect(&precomputed, corner[0], corner[1], corner[2], &hit.t,
+                                       &hit.u, &hit.v));
         hit.triangle = triangle;
-        const surface met = surface_at(&scene, &towards, hit);
-        const float pdf = light_pdf_of_hit(&scene, from, &met);
+        const surface surface_hit = surface_at(&scene, &towards, hit);
+        const float pdf = light_pdf_of_hit(&scene, from, &surface_hit);
         expect_near((double)pdf, (double)s.pdf_solid_angle, 1e-3 * (double)pdf);
         expect_near((double)hit.t, (double)s.distance, 1e-4 * (double)hit.t);
-        expect_near((double)vec3_largest(met.emission), (double)vec3_largest(s.radiance), 0);
+        expect_near((double)vec3_largest(surface_hit.emission), (double)vec3_largest(s.radiance),
+                    0);
     }
     expect_near(sum[1] / count, solid_angle(from, two[0], two[1], two[2]), 0.01);
     /* the dark side of the first one faces the point */
@@ -167,10 +168,12 @@ static void test_sky(void **state) {
                 const float cosine = float_max(0, vec3_dot(s.direction, normal));
                 drawn += (double)(s.radiance.x * cosine / s.pdf_solid_angle) / count;
             }
-            const vec3 way = sample_sphere(r.value[0], r.value[1]);
-            const float cosine = float_max(0, vec3_dot(way, normal));
-            even += (double)(environment_radiance(&scene, way).x * cosine) * 12.566370614 / count;
-            density += (double)environment_pdf(&scene, normal, way) * 12.566370614 / count;
+            const vec3 lamp_direction = sample_sphere(r.value[0], r.value[1]);
+            const float cosine = float_max(0, vec3_dot(lamp_direction, normal));
+            even += (double)(environment_radiance(&scene, lamp_direction).x * cosine) *
+                    12.566370614 / count;
+            density +=
+                (double)environment_pdf(&scene, normal, lamp_direction) * 12.566370614 / count;
         }
         expect_near(drawn, even, 0.02 * even);
         expect_near(density, 0.75, 0.02); /* the selection probability */

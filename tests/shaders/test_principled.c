@@ -40,7 +40,7 @@ static const layer_case cases[] = {
 enum { CASES = sizeof cases / sizeof *cases, COSINES = 5 };
 static const float cosines[COSINES] = {1, 0.8f, 0.5f, 0.2f, 0.05f};
 
-static surface made_of(const layer_case *of) {
+static surface made_of(const layer_case *test) {
     surface at;
     memset(&at, 0, sizeof at);
     at.kind = MATERIAL_PRINCIPLED;
@@ -49,20 +49,20 @@ static surface made_of(const layer_case *of) {
     at.diffuse = at.transmission = at.layers.specular_tint = vec3_all(1);
     at.ior = at.layers.coat_index = at.layers.clear_ior = 1.5f;
     at.opacity = 1;
-    at.metallic = of->metallic;
-    at.alpha = at.layers.alpha_u = at.layers.alpha_v = surface_alpha(of->roughness);
-    if (of->anisotropy > 0) {
-        const float aspect = sqrtf(1 - 0.9f * of->anisotropy);
+    at.metallic = test->metallic;
+    at.alpha = at.layers.alpha_u = at.layers.alpha_v = surface_alpha(test->roughness);
+    if (test->anisotropy > 0) {
+        const float aspect = sqrtf(1 - 0.9f * test->anisotropy);
         at.layers.tangent = vec3_make(0.8f, -0.6f, 0);
         at.layers.alpha_u = float_min(at.alpha / aspect, 1);
         at.layers.alpha_v = at.alpha * aspect;
     }
-    at.layers.sheen = vec3_all(of->fuzz);
-    at.layers.sheen_roughness = of->fuzz_roughness;
-    at.layers.clear = of->clear;
-    at.layers.clear_alpha = surface_alpha(of->clear_roughness);
-    at.layers.transmission = of->passes;
-    at.layers.thin = of->thin;
+    at.layers.sheen = vec3_all(test->fuzz);
+    at.layers.sheen_roughness = test->fuzz_roughness;
+    at.layers.clear = test->clear;
+    at.layers.clear_alpha = surface_alpha(test->clear_roughness);
+    at.layers.transmission = test->passes;
+    at.layers.thin = test->thin;
     return at;
 }
 

@@ -45,19 +45,19 @@ static void test_normals_and_mirrors(void **state) {
         make_triangle(i & 1 ? MATERIAL_MIRROR : MATERIAL_DIFFUSE, i);
         const scene_view scene = fixture_view(&stage);
         const ray_hit hit = middle_hit(i);
-        const vec3 way = unit(4, i);
-        const ray cast = ray_make(vec3_all(0), way, 0, INFINITY);
+        const vec3 direction = unit(4, i);
+        const ray cast = ray_make(vec3_all(0), direction, 0, INFINITY);
         const surface at = surface_at(&scene, &cast, hit);
-        const float facing = -vec3_dot(way, at.geometric);
+        const float facing = -vec3_dot(direction, at.geometric);
         assert_true(at.front == (facing > 0));
         expect_near((double)vec3_length(at.normal), 1, 1e-5);
         expect_near((double)vec3_length(at.geometric), 1, 1e-5);
         if (at.kind == MATERIAL_DIFFUSE) {
             assert_true(vec3_dot(at.normal, at.geometric) >= 0);
         } else if (fabsf(facing) > 1e-4f) { /* the mirror direction is on the viewer's side */
-            const vec3 mirrored = fresnel_reflect(vec3_negate(way), at.normal);
+            const vec3 mirrored = fresnel_reflect(vec3_negate(direction), at.normal);
             assert_true(vec3_dot(mirrored, at.geometric) * facing > 0);
-            assert_true(-vec3_dot(way, at.normal) * facing > 0);
+            assert_true(-vec3_dot(direction, at.normal) * facing > 0);
         }
     }
 }
@@ -87,8 +87,8 @@ static void test_rays_leave(void **state) {
         const vec3 far = vec3_scale(unit(6, i), ldexpf(1, (int)(i % 16)));
         for (int k = 0; k < 3; ++k) stage.positions[k] = vec3_add(stage.positions[k], far);
         const scene_view scene = fixture_view(&stage);
-        const vec3 way = unit(7, i);
-        const ray cast = ray_make(vec3_all(0), way, 0, INFINITY);
+        const vec3 direction = unit(7, i);
+        const ray cast = ray_make(vec3_all(0), direction, 0, INFINITY);
         const surface at = surface_at(&scene, &cast, middle_hit(i));
         if (vec3_is_zero(at.geometric)) continue;
         const vec3 next = unit(8, i);
@@ -96,12 +96,12 @@ static void test_rays_leave(void **state) {
         const ray connected = surface_connect(&at, vec3_add(at.position, next));
         const ray both[2] = {left, connected};
         /* a point that lies on the triangle within rounding may be occluded by it */
-        const bool apart = fabsf(vec3_dot(next, at.geometric)) > 16 * at.error;
-        for (int k = 0; k < 1 + apart; ++k) {
-            const triangle_caster caster = triangle_caster_make(both[k]);
+        const bool separated = fabsf(vec3_dot(next, at.geometric)) > 16 * at.error;
+        for (int k = 0; k < 1 + separated; ++k) {
+            const precomputed_ray precomputed = precomputed_ray_make(both[k]);
             float t = 0, u = 0, v = 0;
-            if (triangle_meet(&caster, stage.positions[0], stage.positions[1], stage.positions[2],
-                              &t, &u, &v) &&
+            if (triangle_intersect(&precomputed, stage.positions[0], stage.positions[1],
+                                   stage.positions[2], &t, &u, &v) &&
                 t > both[k].tmin && t < both[k].tmax)
                 fail_msg("ray %u meets its own triangle at %g", (unsigned)i, (double)t);
         }

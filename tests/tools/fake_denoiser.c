@@ -12,7 +12,7 @@ typedef struct picture {
 } picture;
 
 typedef struct filter {
-    struct device *of;
+    struct device *device;
     picture input, output, albedo, normal;
     bool hdr, clean, is_colour;
 } filter;
@@ -24,18 +24,18 @@ typedef struct device {
 
 #define SHOWN __attribute__((visibility("default")))
 SHOWN device *oidnNewDevice(int type);
-SHOWN void oidnSetDeviceInt(device *of, const char *name, int value);
-SHOWN void oidnCommitDevice(device *of);
-SHOWN int oidnGetDeviceError(device *of, const char **text);
-SHOWN void oidnReleaseDevice(device *of);
-SHOWN filter *oidnNewFilter(device *of, const char *type);
-SHOWN void oidnSetSharedFilterImage(filter *of, const char *name, void *pixels, int format,
+SHOWN void oidnSetDeviceInt(device *device, const char *name, int value);
+SHOWN void oidnCommitDevice(device *device);
+SHOWN int oidnGetDeviceError(device *device, const char **text);
+SHOWN void oidnReleaseDevice(device *device);
+SHOWN filter *oidnNewFilter(device *device, const char *type);
+SHOWN void oidnSetSharedFilterImage(filter *filter, const char *name, void *pixels, int format,
                                     size_t width, size_t height, size_t offset, size_t pixel_bytes,
                                     size_t row_bytes);
-SHOWN void oidnSetFilterBool(filter *of, const char *name, bool value);
-SHOWN void oidnCommitFilter(filter *of);
-SHOWN void oidnExecuteFilter(filter *of);
-SHOWN void oidnReleaseFilter(filter *of);
+SHOWN void oidnSetFilterBool(filter *filter, const char *name, bool value);
+SHOWN void oidnCommitFilter(filter *filter);
+SHOWN void oidnExecuteFilter(filter *filter);
+SHOWN void oidnReleaseFilter(filter *filter);
 
 device *oidnNewDevice(int type) {
     device *made = (device *)calloc(1, sizeof *made);
@@ -43,68 +43,71 @@ device *oidnNewDevice(int type) {
     return made;
 }
 
-void oidnSetDeviceInt(device *of, const char *name, int value) {
-    if (strcmp(name, "numThreads") == 0) of->threads = value;
+void oidnSetDeviceInt(device *device, const char *name, int value) {
+    if (strcmp(name, "numThreads") == 0) device->threads = value;
 }
 
-void oidnCommitDevice(device *of) {
-    of->committed = true;
+void oidnCommitDevice(device *device) {
+    device->committed = true;
 }
 
-int oidnGetDeviceError(device *of, const char **text) {
-    const int error = of->error;
+int oidnGetDeviceError(device *device, const char **text) {
+    const int error = device->error;
     if (error) *text = "called in a wrong way";
-    of->error = 0;
+    device->error = 0;
     return error;
 }
 
-void oidnReleaseDevice(device *of) {
-    free(of);
+void oidnReleaseDevice(device *device) {
+    free(device);
 }
 
-filter *oidnNewFilter(device *of, const char *type) {
+filter *oidnNewFilter(device *device, const char *type) {
     filter *made = (filter *)calloc(1, sizeof *made);
     if (!made) return NULL;
-    made->of = of;
-    if (strcmp(type, "RT") != 0 || !of->committed || of->threads < 1) of->error = 1;
+    made->device = device;
+    if (strcmp(type, "RT") != 0 || !device->committed || device->threads < 1) device->error = 1;
     return made;
 }
 
-void oidnSetSharedFilterImage(filter *of, const char *name, void *pixels, int format, size_t width,
-                              size_t height, size_t offset, size_t pixel_bytes, size_t row_bytes) {
+void oidnSetSharedFilterImage(filter *filter, const char *name, void *pixels, int format,
+                              size_t width, size_t height, size_t offset, size_t pixel_bytes,
+                              size_t row_bytes) {
     const picture given = {(float *)pixels, width * height};
     const bool output = strcmp(name, "output") == 0;
-    if (format != 3 || offset || pixel_bytes || row_bytes) of->of->error = 1;
-    if (strcmp(name, "color") == 0) of->is_colour = true;
-    if (strcmp(name, "albedo") == 0) of->albedo = given;
-    if (strcmp(name, "normal") == 0) of->normal = given;
-    if (output) of->output = given;
-    if (!output && !of->input.pixels) of->input = given;
+    if (format != 3 || offset || pixel_bytes || row_bytes) filter->device->error = 1;
+    if (strcmp(name, "color") == 0) filter->is_colour = true;
+    if (strcmp(name, "albedo") == 0) filter->albedo = given;
+    if (strcmp(name, "normal") == 0) filter->normal = given;
+    if (output) filter->output = given;
+    if (!output && !filter->input.pixels) filter->input = given;
 }
 
-void oidnSetFilterBool(filter *of, const char *name, bool value) {
-    if (strcmp(name, "hdr") == 0) of->hdr = value;
-    if (strcmp(name, "cleanAux") == 0) of->clean = value;
+void oidnSetFilterBool(filter *filter, const char *name, bool value) {
+    if (strcmp(name, "hdr") == 0) filter->hdr = value;
+    if (strcmp(name, "cleanAux") == 0) filter->clean = value;
 }
 
-void oidnCommitFilter(filter *of) {
-    const bool guided = of->albedo.pixels != NULL;
-    if (of->is_colour && (!of->hdr || of->clean != guided || (guided && !of->of->albedo_done) ||
-                          (of->normal.pixels && !of->of->normal_done)))
-        of->of->error = 1;
-    if (!of->is_colour && of->albedo.pixels) of->of->albedo_done = true;
-    if (!of->is_colour && of->normal.pixels) of->of->normal_done = true;
+void oidnCommitFilter(filter *filter) {
+    const bool guided = filter->albedo.pixels != NULL;
+    if (filter->is_colour &&
+        (!filter->hdr || filter->clean != guided || (guided && !filter->device->albedo_done) ||
+         (filter->normal.pixels && !filter->device->normal_done)))
+        filter->device->error = 1;
+    if (!filter->is_colour && filter->albedo.pixels) filter->device->albedo_done = true;
+    if (!filter->is_colour && filter->normal.pixels) filter->device->normal_done = true;
 }
 
-void oidnExecuteFilter(filter *of) {
+void oidnExecuteFilter(filter *filter) {
     for (size_t c = 0; c < 3; ++c) {
         double sum = 0;
-        for (size_t i = 0; i < of->input.count; ++i) sum += (double)of->input.pixels[3 * i + c];
-        for (size_t i = 0; i < of->output.count; ++i)
-            of->output.pixels[3 * i + c] = (float)(sum / (double)of->input.count);
+        for (size_t i = 0; i < filter->input.count; ++i)
+            sum += (double)filter->input.pixels[3 * i + c];
+        for (size_t i = 0; i < filter->output.count; ++i)
+            filter->output.pixels[3 * i + c] = (float)(sum / (double)filter->input.count);
     }
 }
 
-void oidnReleaseFilter(filter *of) {
-    free(of);
+void oidnReleaseFilter(filter *filter) {
+    free(filter);
 }

@@ -8,34 +8,34 @@ toys=$source_folder/tests/tools/one_row
 # shellcheck source=tests/tools/one_row/add_kernel.sh
 . "$toys/add_kernel.sh"
 
-mkdir house
-(cd "$source_folder" && tar -c --exclude=./build* --exclude=./.git --exclude=./shared .) | tar -x -C house
-rm house/tests/*/gpu_*.c house/tests/*/long_*.c house/tests/*/nightly_*.c
-cp "$toys/build_toy.c" house/accel/tree/build_toy.c
-cp "$toys/build_toy_points.c" house/points/tree/build_toy_points.c
-cp "$toys/toy.c" house/render/integrators/toy.c
-sed -i 's/ROW(median)$/ROW(median) ROW(toy)/' house/accel/builders.h
-sed -i 's/ROW(recursive)$/ROW(recursive) ROW(toy)/' house/points/select/builders.h
-sed -i 's/ROW(debug)$/ROW(debug) ROW(toy)/' house/scenes/describe/render_options.h
-cp "$toys/format_toy.c" house/core/image/toy.c
-sed -i 's/ROW(pfm)$/ROW(pfm) ROW(toy)/' house/core/image/formats.h
-add_toy_kernel "$toys" house/photon/density/kernels.h
-sed -i 's/^} kd_render_options;/    int32_t toy;\n&/' house/include/kandela/render.h
+mkdir project
+(cd "$source_folder" && tar -c --exclude=./build* --exclude=./.git --exclude=./shared .) | tar -x -C project
+rm project/tests/*/gpu_*.c project/tests/*/long_*.c project/tests/*/nightly_*.c
+cp "$toys/build_toy.c" project/accel/tree/build_toy.c
+cp "$toys/build_toy_points.c" project/points/tree/build_toy_points.c
+cp "$toys/toy.c" project/render/integrators/toy.c
+sed -i 's/ROW(median)$/ROW(median) ROW(toy)/' project/accel/builders.h
+sed -i 's/ROW(recursive)$/ROW(recursive) ROW(toy)/' project/points/select/builders.h
+sed -i 's/ROW(debug)$/ROW(debug) ROW(toy)/' project/scenes/describe/render_options.h
+cp "$toys/format_toy.c" project/core/image/toy.c
+sed -i 's/ROW(pfm)$/ROW(pfm) ROW(toy)/' project/core/image/formats.h
+add_toy_kernel "$toys" project/photon/density/kernels.h
+sed -i 's/^} kd_render_options;/    int32_t toy;\n&/' project/include/kandela/render.h
 sed -i '/{OPTION("lookup"/i {OPTION("toy", OPTION_INT32, toy), .argument = "N", .initial = "7", .least = 1, .most = 9, .help = "a test of the table"},' \
-    house/scenes/describe/render_options.c
+    project/scenes/describe/render_options.c
 for list in accel/builders.h points/select/builders.h scenes/describe/render_options.h core/image/formats.h \
     include/kandela/render.h scenes/describe/render_options.c; do
     expect_true "one line of $list is another" \
-        test "$(diff "$source_folder/$list" "house/$list" | grep -c '^>')" = 1
+        test "$(diff "$source_folder/$list" "project/$list" | grep -c '^>')" = 1
 done
 
 tests=(test_builders test_one_place test_nasty_rays test_pointtree test_integrators
     replay_triangle_tree replay_point_tree)
 unfailing=(test_render_options test_resume_options test_triangle_integral test_estimate test_media_estimate test_beams
     test_tiles test_image replay_image) # of options, kernels and formats, whose toys have no fault
-expect_exit 0 cmake -S house -B house/build -G Ninja -DCMAKE_BUILD_TYPE=Release -DKD_CUDA=OFF -DKD_MARCH=x86-64-v3
-expect_exit 0 cmake --build house/build -j "$(nproc)" --target kandela_program "${tests[@]}" "${unfailing[@]}"
-toy=house/build/bin/kandela
+expect_exit 0 cmake -S project -B project/build -G Ninja -DCMAKE_BUILD_TYPE=Release -DKD_CUDA=OFF -DKD_MARCH=x86-64-v3
+expect_exit 0 cmake --build project/build -j "$(nproc)" --target kandela_program "${tests[@]}" "${unfailing[@]}"
+toy=project/build/bin/kandela
 
 expect_exit 0 "$toy" info
 expect_true "info lists three toys" test "$(grep -c '^  toy  .*a test of the table' out)" = 3
@@ -51,7 +51,7 @@ expect_true "the key of scenes" grep -q '^| .toy. | an integer >= 1 and <= 9 |' 
 expect_true "the kernel's name" grep -q '^| .kernel. | .*"toy"' out
 expect_exit 0 "$toy" --completion bash
 expect_says out toy
-scene=(house/scenes/cornell_caustic.json --resolution 16x16 --spp 1 --device cpu --quiet)
+scene=(project/scenes/cornell_caustic.json --resolution 16x16 --spp 1 --device cpu --quiet)
 expect_exit 0 "$toy" render "${scene[@]}" --builder toy --integrator toy --stats toy.json -o toy.png
 expect_says toy.json '"toy"'
 expect_true "the figures have the option" grep -q '"toy":.*7' toy.json
@@ -65,9 +65,9 @@ printf '{"kandela": 1, "meshes": [{"box": {}}], "render": {"toy": 10}}' >toy_sce
 expect_exit 3 "$toy" render toy_scene.json
 expect_says err 'render.toy: found 10'
 if python3 -c 'import nanobind, numpy' 2>/dev/null; then
-    expect_exit 0 cmake -S house -B house/build -DKD_PYTHON=ON
-    expect_exit 0 cmake --build house/build -j "$(nproc)" --target kandela_python
-    expect_exit 0 env PYTHONPATH=house/build/python python3 -c "import kandela
+    expect_exit 0 cmake -S project -B project/build -DKD_PYTHON=ON
+    expect_exit 0 cmake --build project/build -j "$(nproc)" --target kandela_python
+    expect_exit 0 env PYTHONPATH=project/build/python python3 -c "import kandela
 assert '    toy: a test of the table' in kandela.render.__doc__
 picture = kandela.render('gen:blob:100', width=8, height=8, spp=1, toy=3, integrator='photon', photons=500, kernel='toy')
 picture.save('python.toy')"
@@ -79,7 +79,7 @@ expect_true "bench points has the toy's row" grep -q '^points .* toy ' out
 
 # shellcheck disable=SC2317 # called by name
 in_house() { # TEST: as ctest calls it
-    (cd house/build && case $1 in
+    (cd project/build && case $1 in
         replay_*) tests/"$1" ../tests/fuzz/corpus/"${1#replay_}" ;;
         *) tests/"$1" ;;
     esac)

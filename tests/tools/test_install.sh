@@ -18,7 +18,7 @@ expect_true "kd_version is visible" grep -qw kd_version <(nm -D --defined-only "
 expect_exit 0 usr/bin/kandela --version
 page=$(find usr -name kandela.1)
 "$program" --man | cmp - "$page" || expect_fail "the man page is the program's"
-sed -n 's/^VERB(\(.*\))$/\1/p' "$source_folder/tools/program/verbs.inc" >commands
+sed -n 's/^COMMAND(\(.*\))$/\1/p' "$source_folder/tools/program/commands.inc" >commands
 expect_true "commands are found" test -s commands
 while read -r command; do
     "$program" --man "$command" | cmp - "$(dirname "$page")/kandela-$command.1" || expect_fail "$command has its man page"

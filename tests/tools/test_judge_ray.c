@@ -13,10 +13,10 @@ static void rays_that_begin_or_end_on_a_triangle_may_go_either_way(void **state)
                    c = set.positions[3 * i + 2];
         const rng_block r = rng_draw(rng_key_make(5, 1, i), 0, 0);
         const vec3 on = triangle_point(a, b, c, 0.3f, 0.3f);
-        const vec3 way = vec3_make(r.value[0] - 0.5f, r.value[1] - 0.5f, r.value[2] - 0.5f);
-        const ray starts = ray_make(on, way, 0, INFINITY);
-        const ray crosses = ray_make(vec3_along(on, -1, way), way, 0, INFINITY);
-        const ray ends = ray_make(crosses.origin, way, 0, 1);
+        const vec3 direction = vec3_make(r.value[0] - 0.5f, r.value[1] - 0.5f, r.value[2] - 0.5f);
+        const ray starts = ray_make(on, direction, 0, INFINITY);
+        const ray crosses = ray_make(vec3_along(on, -1, direction), direction, 0, INFINITY);
+        const ray ends = ray_make(crosses.origin, direction, 0, 1);
         const judgement through = judge_ray(&set.input, i, &crosses);
         if (through.grazes || through.rounding > 1e-3) continue;
         ++judged;

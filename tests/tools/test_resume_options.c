@@ -38,16 +38,16 @@ static void write_scene(void) {
 }
 
 /* Writes photons as `kandela photons` does. */
-static void write_map(const scene *from) {
-    scene_view view = scene_get_view(from);
+static void write_map(const scene *scene) {
+    scene_view view = scene_get_view(scene);
     const tritree_input input = {view.mesh.positions, view.mesh.triangles, view.mesh.position_count,
                                  view.mesh.triangle_count};
-    const tritree_options how = tritree_options_default();
+    const tritree_options tree_options = tritree_options_default();
     tritree tree;
-    assert_int_equal(tritree_open(&tree, &input, &how, "auto", NULL), KD_OK);
+    assert_int_equal(tritree_open(&tree, &input, &tree_options, "auto", NULL), KD_OK);
     view.tree = tritree_get_view(&tree);
     photon_options options = photon_options_default();
-    options.photons = options.caustics = options.strayed = 200;
+    options.photons = options.caustics = options.volume_photons = 200;
     photon_file file;
     memset(&file, 0, sizeof file);
     file.scene = scene_hash(&view);
@@ -83,7 +83,7 @@ static void number_text(char text[TEXT], const option_row *row, const void *fiel
     for (int i = 0; i < count; ++i) {
         double value = whole ? ((const int32_t *)field)[i] : (double)((const float *)field)[i];
         if (i == changed) value = whole || value == 0 ? value + 1 : value * 1.25;
-        const bool above = row->least < row->most && value > row->most;
+        const bool above = row->minimum < row->maximum && value > row->maximum;
         if (above) value = whole ? value - 2 : value / 2;
         const char between[2] = {row->separator ? row->separator : ',', 0};
         used += (size_t)snprintf(text + used, TEXT - used, "%s%.9g", i ? between : "", value);
@@ -116,7 +116,7 @@ static int changes_of(char texts[CHANGES][TEXT], const option_row *row, const vo
         snprintf(texts[0], TEXT, "%llu", (unsigned long long)*(const uint64_t *)field + 1);
         return 1;
     case OPTION_DOUBLE: /* limits that are never reached, or never exceeded */
-        snprintf(texts[0], TEXT, "%.9g", isfinite(row->most) ? row->most : 1e9);
+        snprintf(texts[0], TEXT, "%.9g", isfinite(row->maximum) ? row->maximum : 1e9);
         return 1;
     case OPTION_INT32:
     case OPTION_FLOAT:
@@ -136,125 +136,126 @@ typedef struct stage {
     int accepted, refused;
 } stage;
 
-static kd_status render_once(const stage *on, const render_values *values, bool resume,
+static kd_status render_once(const stage *stage, const render_values *values, bool resume,
                              uint64_t *hash) {
     render_result result;
     const render_keeping keeping = {.state = state_path, .resume = resume};
-    scene_set_camera(on->room, &values->view);
-    const kd_status status = render_run_kept(&result, on->room, &values->render, &keeping, NULL);
+    scene_set_camera(stage->room, &values->view);
+    const kd_status status = render_run_kept(&result, stage->room, &values->render, &keeping, NULL);
     if (status != KD_OK) return status;
     *hash = result.image_hash;
     render_close(&result);
     return KD_OK;
 }
 
-static void put_state(const stage *on) {
+static void put_state(const stage *stage) {
     FILE *file = fopen(state_path, "wb");
     assert_non_null(file);
-    assert_int_equal(fwrite(on->state, 1, on->state_count, file), on->state_count);
+    assert_int_equal(fwrite(stage->state, 1, stage->state_count, file), stage->state_count);
     fclose(file);
 }
 
-static void begin(stage *on, const render_values *base) {
+static void begin(stage *stage, const render_values *base) {
     render_values first = *base;
     uint64_t unused;
     file_view file;
-    on->base = *base;
-    const integrator *how = integrator_find(base->render.integrator);
-    if (!how->counts_samples || !how->counts_samples(&base->render))
+    stage->base = *base;
+    const integrator *integrator = integrator_find(base->render.integrator);
+    if (!integrator->counts_samples || !integrator->counts_samples(&base->render))
         first.render.spp = first.render.passes = SAMPLES - 1;
-    assert_int_equal(render_once(on, &first, false, &unused), KD_OK);
+    assert_int_equal(render_once(stage, &first, false, &unused), KD_OK);
     assert_int_equal(file_open(&file, state_path), KD_OK);
     assert_true(file.count <= STATE_BYTES);
-    memcpy(on->state, file.bytes, file.count);
-    on->state_count = file.count;
+    memcpy(stage->state, file.bytes, file.count);
+    stage->state_count = file.count;
     file_close(&file);
 }
 
 /* Returns true if resuming is rejected with a reason, or gives the bits of a rendering with these
    options from the start. */
-static bool goes_on(stage *on, const render_values *changed, const char *what) {
+static bool goes_on(stage *stage, const render_values *changed, const char *label) {
     uint64_t resumed = 0, whole = 0;
-    put_state(on);
-    const kd_status status = render_once(on, changed, true, &resumed);
+    put_state(stage);
+    const kd_status status = render_once(stage, changed, true, &resumed);
     if (status != KD_OK) {
         if (status != KD_ERROR_INPUT && status != KD_ERROR_USAGE)
-            fail_msg("%s: %s: %s", on->base.render.integrator, what, kd_last_error());
-        ++on->refused;
+            fail_msg("%s: %s: %s", stage->base.render.integrator, label, kd_last_error());
+        ++stage->refused;
         return false;
     }
-    assert_int_equal(render_once(on, changed, false, &whole), KD_OK);
+    assert_int_equal(render_once(stage, changed, false, &whole), KD_OK);
     if (resumed != whole)
-        fail_msg("%s: %s: goes on and is no picture of either", on->base.render.integrator, what);
-    ++on->accepted;
+        fail_msg("%s: %s: goes on and is no picture of either", stage->base.render.integrator,
+                 label);
+    ++stage->accepted;
     return true;
 }
 
-static void change_row(stage *on, const option_group *group, const option_row *row) {
+static void change_row(stage *stage, const option_group *group, const option_row *row) {
     static char texts[CHANGES][TEXT];
-    const void *field = (const char *)&on->base + group->base + row->offset;
+    const void *field = (const char *)&stage->base + group->base + row->offset;
     const int count = changes_of(texts, row, field);
     for (int i = 0; i < count; ++i) {
         /* These renderings run on the CPU; a build with CUDA lists builders for devices, too. */
         if (strcmp(row->name, "builder") == 0 && !tritree_builder_find(texts[i])) continue;
-        render_values changed = on->base;
+        render_values changed = stage->base;
         option_given given = {row, texts[i], group->base, false};
         const option_line line = {.given = &given, .given_count = 1};
-        char what[2 * TEXT];
-        snprintf(what, sizeof what, "--%.40s %.*s", row->name, TEXT, texts[i]);
+        char label[2 * TEXT];
+        snprintf(label, sizeof label, "--%.40s %.*s", row->name, TEXT, texts[i]);
         if (option_line_apply(&line, &changed) != KD_OK) fail_msg("%s", kd_last_error());
-        const bool on_and_on = goes_on(on, &changed, what);
+        const bool on_and_on = goes_on(stage, &changed, label);
         if (row->resume == OPTION_RESUME_FREE && !on_and_on)
-            fail_msg("%s is refused: %s", what, kd_last_error());
+            fail_msg("%s is refused: %s", label, kd_last_error());
     }
 }
 
-static void change_options(stage *on) {
+static void change_options(stage *stage) {
     for (const option_group *group = render_groups; group->rows; ++group) {
         if (group->base != offsetof(render_values, render)) continue;
         for (const option_row *row = NULL; (row = option_next(group, row));)
-            change_row(on, group, row);
+            change_row(stage, group, row);
     }
 }
 
-static void change_camera(stage *on) {
+static void change_camera(stage *stage) {
     static_assert(sizeof(camera) % sizeof(float) == 0, "a camera is numbers");
     for (size_t i = 0; i < sizeof(camera) / sizeof(float); ++i) {
-        render_values changed = on->base;
-        char what[40];
+        render_values changed = stage->base;
+        char label[40];
         ((float *)&changed.view)[i] += 0.125f;
-        snprintf(what, sizeof what, "number %zu of the camera", i);
-        goes_on(on, &changed, what);
+        snprintf(label, sizeof label, "number %zu of the camera", i);
+        goes_on(stage, &changed, label);
     }
 }
 
-static void change_all(stage *on, const render_values *base) {
-    on->accepted = on->refused = 0;
-    begin(on, base);
-    assert_true(goes_on(on, base, "no change"));
-    change_options(on);
-    change_camera(on);
-    assert_true(on->accepted > 20 && on->refused > 20);
+static void change_all(stage *stage, const render_values *base) {
+    stage->accepted = stage->refused = 0;
+    begin(stage, base);
+    assert_true(goes_on(stage, base, "no change"));
+    change_options(stage);
+    change_camera(stage);
+    assert_true(stage->accepted > 20 && stage->refused > 20);
 }
 
 static void every_option_and_camera_of_every_integrator(void **state) {
-    static stage on;
+    static stage stage;
     kd_render_options unused;
     (void)state;
     write_scene();
     kd_render_options_default(&unused);
-    assert_int_equal(scene_open(&on.room, scene_path, &unused, NULL), KD_OK);
-    write_map(on.room);
-    const camera view = scene_camera(on.room);
+    assert_int_equal(scene_open(&stage.room, scene_path, &unused, NULL), KD_OK);
+    write_map(stage.room);
+    const camera view = scene_camera(stage.room);
     for (const integrator *const *row = integrators; *row; ++row) {
         render_values base = base_values((*row)->name);
         base.view = view;
-        change_all(&on, &base);
+        change_all(&stage, &base);
         if (!(*row)->counts_samples) continue;
         base.render.final_gather = 2; /* so that --precompute on changes the picture */
-        change_all(&on, &base);
+        change_all(&stage, &base);
     }
-    scene_close(on.room);
+    scene_close(stage.room);
 }
 
 /* kandela render takes every option of the table, under one heading; help and man page follow. */

@@ -75,7 +75,7 @@ done
 expect_true "and render is not" test "$(grep -c '^  render ' laboratory)" = 0
 verbs=$(sed -n '/^\(Commands\|Laboratory\):/,/^$/s/^  \([a-z]*\) .*/\1/p' help.program)
 expect_true "commands are listed" test -n "$verbs"
-rows=$(sed -n 's/^VERB(\(.*\))$/\1/p' "$source_folder/tools/program/verbs.inc" | sort)
+rows=$(sed -n 's/^COMMAND(\(.*\))$/\1/p' "$source_folder/tools/program/commands.inc" | sort)
 expect_true "they are those of the table" test "$(sort <<<"$verbs")" = "$rows"
 for verb in $verbs; do
     expect_says page.1 "kandela\\-$verb (1)"

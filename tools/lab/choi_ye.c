@@ -50,11 +50,12 @@ static const choi_model paper[] = {
 };
 enum { PAPER = sizeof paper / sizeof *paper };
 
-const choi_tree *choi_find(const choi_column *of, const char *builder, const char *device_name) {
-    for (int i = 0; i < of->count; ++i)
-        if (strcmp(of->results[i].builder, builder) == 0 &&
-            strcmp(of->results[i].device, device_name) == 0)
-            return &of->results[i];
+const choi_tree *choi_find(const choi_column *column, const char *builder,
+                           const char *device_name) {
+    for (int i = 0; i < column->count; ++i)
+        if (strcmp(column->results[i].builder, builder) == 0 &&
+            strcmp(column->results[i].device, device_name) == 0)
+            return &column->results[i];
     return NULL;
 }
 
@@ -67,16 +68,16 @@ double choi_median(const double *seconds, int32_t runs) {
 /* Traces rays on the device: once for the hits, then timed. */
 static kd_status cast_on_cuda(const tritree *tree, const bench_rays *rays, ray_hit *hits,
                               int32_t runs, double *rate) {
-    tritree_cuda there;
+    tritree_cuda device_tree;
     trace_batch batch;
     device_timer timer;
     memset(&batch, 0, sizeof batch);
     memset(&timer, 0, sizeof timer);
     void *device_rays = NULL, *device_hits = NULL;
     double seconds[BENCH_RUNS_MAX];
-    KD_TRY(tritree_cuda_open(&there, tree));
+    KD_TRY(tritree_cuda_open(&device_tree, tree));
     kd_status status = KD_OK;
-    KD_TRY_GOTO(tritree_cuda_pack(&there, NULL));
+    KD_TRY_GOTO(tritree_cuda_pack(&device_tree, NULL));
     KD_TRY_GOTO(device_memory_reserve(&device_rays, rays->count * sizeof(ray)));
     KD_TRY_GOTO(device_memory_reserve(&device_hits, rays->count * sizeof(ray_hit)));
     KD_TRY_GOTO(device_memory_upload(device_rays, rays->rays, rays->count * sizeof(ray)));
@@ -86,13 +87,13 @@ static kd_status cast_on_cuda(const tritree *tree, const bench_rays *rays, ray_h
     batch.coherent = rays->coherent;
     batch.width = rays->width;
     batch.loop = TRACE_ONCE;
-    KD_TRY_GOTO(trace_cuda(&there, &batch));
+    KD_TRY_GOTO(trace_cuda(&device_tree, &batch));
     KD_TRY_GOTO(device_wait());
     KD_TRY_GOTO(device_memory_download(hits, device_hits, rays->count * sizeof *hits));
     KD_TRY_GOTO(device_timer_open(&timer));
     for (int run = -1; run < runs; ++run) {
         KD_TRY_GOTO(device_timer_start(&timer, NULL));
-        KD_TRY_GOTO(trace_cuda(&there, &batch));
+        KD_TRY_GOTO(trace_cuda(&device_tree, &batch));
         KD_TRY_GOTO(device_timer_stop(&timer, NULL, &seconds[run < 0 ? 0 : run]));
     }
     *rate = (double)rays->count / choi_median(seconds, runs);
@@ -100,7 +101,7 @@ done:
     device_timer_close(&timer);
     device_memory_free(device_rays);
     device_memory_free(device_hits);
-    tritree_cuda_close(&there);
+    tritree_cuda_close(&device_tree);
     return status;
 }
 
@@ -136,23 +137,23 @@ done:
 }
 
 /* Adds a node and its subtree; returns the number of references. */
-static double count_levels(choi_column *to, const tritree *tree, uint32_t at, uint32_t level) {
+static double count_levels(choi_column *column, const tritree *tree, uint32_t at, uint32_t level) {
     const tritree_node node = tree->nodes[at];
     double below = 0;
     if (tritree_is_leaf(node))
         below = (double)tritree_count(node);
     else
         for (uint32_t side = 0; side < 2; ++side)
-            below += count_levels(to, tree, tritree_left(node) + side, level + 1);
+            below += count_levels(column, tree, tritree_left(node) + side, level + 1);
     if (level < CHOI_LEVELS) {
-        ++to->level_nodes[level];
-        to->level_triangles[level] += below;
+        ++column->level_nodes[level];
+        column->level_triangles[level] += below;
     }
     return below;
 }
 
 /* Checks the tree and measures its statistics and rays. */
-static kd_status take_tree(const bench_request *request, choi_column *to, choi_tree *out,
+static kd_status take_tree(const bench_request *request, choi_column *column, choi_tree *out,
                            const tritree *tree) {
     uint64_t primary = 0, diffuse = 0;
     KD_TRY(tritree_check(tree));
@@ -160,19 +161,19 @@ static kd_status take_tree(const bench_request *request, choi_column *to, choi_t
     out->sah_cost = tree->statistics.sah_cost;
     out->references = tree->statistics.references_per_triangle;
     out->depth = tree->statistics.depth;
-    if (out == to->results) count_levels(to, tree, 0, 0);
+    if (out == column->results) count_levels(column, tree, 0, 0);
     KD_TRY(cast(request, tree, "primary", &out->primary, &primary));
     KD_TRY(cast(request, tree, "diffuse", &out->diffuse, &diffuse));
     out->hits = hash_combine(primary, &diffuse, sizeof diffuse);
-    KD_REQUIRE(out->hits == to->results[0].hits || out == to->results, KD_ERROR_CHECK,
-               "%s: rays hit different triangles in the trees of %s and %s", to->name, out->builder,
-               to->results[0].builder);
+    KD_REQUIRE(out->hits == column->results[0].hits || out == column->results, KD_ERROR_CHECK,
+               "%s: rays hit different triangles in the trees of %s and %s", column->name,
+               out->builder, column->results[0].builder);
     return KD_OK;
 }
 
 static kd_status build_on_cpu(const bench_request *request, const bench_model *model,
-                              choi_column *to, const char *builder) {
-    choi_tree *out = &to->results[to->count++];
+                              choi_column *column, const char *builder) {
+    choi_tree *out = &column->results[column->count++];
     out->builder = builder;
     out->device = "cpu";
     const tritree_options options = tritree_options_default();
@@ -181,7 +182,7 @@ static kd_status build_on_cpu(const bench_request *request, const bench_model *m
         KD_TRY(tritree_open(&tree, &model->input, &options, builder, NULL));
         out->seconds[run] = tree.statistics.build_seconds;
         memcpy(out->stages, tree.stage_seconds, sizeof out->stages);
-        const kd_status status = run == 0 ? take_tree(request, to, out, &tree) : KD_OK;
+        const kd_status status = run == 0 ? take_tree(request, column, out, &tree) : KD_OK;
         tritree_close(&tree);
         KD_TRY(status);
     }
@@ -215,8 +216,8 @@ done:
 }
 
 static kd_status build_on_cuda(const bench_request *request, const bench_model *model,
-                               choi_column *to, const tritree_builder_cuda *row) {
-    choi_tree *out = &to->results[to->count++];
+                               choi_column *column, const tritree_builder_cuda *row) {
+    choi_tree *out = &column->results[column->count++];
     out->builder = row->name;
     out->device = "cuda:0";
     const tritree_options options = tritree_options_default();
@@ -228,7 +229,7 @@ static kd_status build_on_cuda(const bench_request *request, const bench_model *
     kd_status status = KD_OK;
     KD_TRY_GOTO(tritree_build_download(&memory, &tree, &model->input));
     KD_TRY_GOTO(time_cuda(request, out, row, &memory.build));
-    KD_TRY_GOTO(take_tree(request, to, out, &tree));
+    KD_TRY_GOTO(take_tree(request, column, out, &tree));
     out->median = choi_median(out->seconds, request->runs);
 done:
     tritree_close(&tree);
@@ -248,23 +249,24 @@ static const choi_model *find_paper(const char *path) {
     return NULL;
 }
 
-kd_status choi_measure(const bench_request *request, choi_column *to, const char *path) {
+kd_status choi_measure(const bench_request *request, choi_column *column, const char *path) {
     bench_model model;
     KD_TRY(bench_model_open(&model, path));
-    to->path = path;
-    snprintf(to->name, sizeof to->name, "%s", model.name);
-    if (to->from && strncmp(path, "gen:", 4) == 0)
-        snprintf(to->label, sizeof to->label, "%s (%s)", to->from->name, to->name);
+    column->path = path;
+    snprintf(column->name, sizeof column->name, "%s", model.name);
+    if (column->model && strncmp(path, "gen:", 4) == 0)
+        snprintf(column->label, sizeof column->label, "%s (%s)", column->model->name, column->name);
     else
-        snprintf(to->label, sizeof to->label, "%s", to->name);
-    to->triangles = model.input.triangle_count;
+        snprintf(column->label, sizeof column->label, "%s", column->name);
+    column->triangles = model.input.triangle_count;
     kd_status status = KD_OK;
-    KD_TRY_GOTO(build_on_cpu(request, &model, to, "sweep"));
-    KD_TRY_GOTO(build_on_cpu(request, &model, to, "parallel"));
-    KD_TRY_GOTO(build_on_cpu(request, &model, to, "zhou"));
+    KD_TRY_GOTO(build_on_cpu(request, &model, column, "sweep"));
+    KD_TRY_GOTO(build_on_cpu(request, &model, column, "parallel"));
+    KD_TRY_GOTO(build_on_cpu(request, &model, column, "zhou"));
     if (bench_wants_cuda(request))
         for (const tritree_builder_cuda *const *row = tritree_builders_cuda; *row; ++row)
-            if (to->count < CHOI_RESULTS) KD_TRY_GOTO(build_on_cuda(request, &model, to, *row));
+            if (column->count < CHOI_RESULTS)
+                KD_TRY_GOTO(build_on_cuda(request, &model, column, *row));
 done:
     bench_model_close(&model);
     return status;
@@ -276,7 +278,7 @@ static kd_status measure_all(const bench_request *request, choi_column *columns,
         const char *stand_in =
             i < PAPER ? (request->quick ? paper[i].quick : paper[i].stand_in) : NULL;
         paths[i] = request->models.count ? request->models.items[i] : stand_in;
-        columns[i].from = request->models.count ? find_paper(paths[i]) : &paper[i];
+        columns[i].model = request->models.count ? find_paper(paths[i]) : &paper[i];
         KD_TRY(choi_measure(request, &columns[i], paths[i]));
     }
     return KD_OK;
@@ -286,67 +288,69 @@ kd_status table_choi_ye(const bench_request *request, unsigned parts) {
     choi_column *columns = NULL;
     const char *paths[BENCH_LIST_MAX];
     const int count = request->models.count ? request->models.count : PAPER;
-    bench_request own = *request;
-    if (request->quick) own.runs = 1;
+    bench_request bench = *request;
+    if (request->quick) bench.runs = 1;
     kd_status status = KD_OK;
     KD_TRY_GOTO(KD_RESERVE_ZEROED(columns, (uint64_t)count));
-    KD_TRY_GOTO(measure_all(&own, columns, paths, count));
+    KD_TRY_GOTO(measure_all(&bench, columns, paths, count));
     if (!request->models.count)
         printf("no --models: blobs and a room of the paper's sizes%s stand in for\n"
                "bunny, fairy, dragon, happy, angel\n",
-               own.quick ? ", made smaller," : "");
+               bench.quick ? ", made smaller," : "");
     if (device_cuda_count() == 0)
         printf("no GPU here: the rows of Table I and II that need one are left out\n");
-    KD_TRY_GOTO(choi_print(&own, columns, count, parts));
-    KD_TRY_GOTO(choi_figures(&own, columns, count, parts));
+    KD_TRY_GOTO(choi_print(&bench, columns, count, parts));
+    KD_TRY_GOTO(choi_figures(&bench, columns, count, parts));
     for (int i = 0; i < count && parts & CHOI_THREADS; ++i)
-        KD_TRY_GOTO(choi_threads(&own, &columns[i], paths[i]));
+        KD_TRY_GOTO(choi_threads(&bench, &columns[i], paths[i]));
 done:
     memory_free(columns);
     return status;
 }
 
-static kd_status write_row(const bench_request *request, const choi_column *of,
-                           const choi_tree *from, const char *table, double published_ms,
+static kd_status write_row(const bench_request *request, const choi_column *column,
+                           const choi_tree *tree, const char *table, double published_ms,
                            const char *published_on) {
-    bench_row row = {.bench = "choi-ye", .set = of->name, .builder = from->builder};
-    row.device = from->device;
+    bench_row row = {.bench = "choi-ye", .set = column->name, .builder = tree->builder};
+    row.device = tree->device;
     row.variant = table;
-    row.n = row.triangles = of->triangles;
-    row.items = (double)of->triangles;
+    row.n = row.triangles = column->triangles;
+    row.items = (double)column->triangles;
     row.runs = request->runs;
-    memcpy(row.seconds, from->seconds, sizeof row.seconds);
-    memcpy(row.stage_seconds, from->stages, sizeof row.stage_seconds);
+    memcpy(row.seconds, tree->seconds, sizeof row.seconds);
+    memcpy(row.stage_seconds, tree->stages, sizeof row.stage_seconds);
     row.checked = true;
-    row.hash = from->hash;
-    row.sah_cost = from->sah_cost;
-    row.references_per_triangle = from->references;
-    row.primary_rate = from->primary;
-    row.diffuse_rate = from->diffuse;
+    row.hash = tree->hash;
+    row.sah_cost = tree->sah_cost;
+    row.references_per_triangle = tree->references;
+    row.primary_rate = tree->primary;
+    row.diffuse_rate = tree->diffuse;
     row.published = published_ms;
-    if (published_ms > 0 && of->from)
-        row.ratio = published_ms / of->from->triangles * of->triangles / (from->median * 1e3);
+    if (published_ms > 0 && column->model)
+        row.ratio =
+            published_ms / column->model->triangles * column->triangles / (tree->median * 1e3);
     row.published_on = published_ms > 0 ? published_on : NULL;
     return bench_write(request, &row);
 }
 
 /* Compares times if the model has the paper's size, else triangles per second. */
-static kd_status print_time(const bench_request *request, const choi_column *of, const char *table,
-                            const choi_tree *from, double published_ms, const char *published_on) {
-    if (!from) return KD_OK;
-    char what[192], theirs[32] = "-", ratio[32] = "-";
-    snprintf(what, sizeof what, "%s, %s on %s", of->label, from->builder, from->device);
-    const double ms = from->median * 1e3, size = of->from ? of->from->triangles : 0;
-    const bool same = size > 0 && of->triangles > 0.9 * size && of->triangles < 1.1 * size;
+static kd_status print_time(const bench_request *request, const choi_column *column,
+                            const char *table, const choi_tree *tree, double published_ms,
+                            const char *published_on) {
+    if (!tree) return KD_OK;
+    char label[192], theirs[32] = "-", ratio[32] = "-";
+    snprintf(label, sizeof label, "%s, %s on %s", column->label, tree->builder, tree->device);
+    const double ms = tree->median * 1e3, size = column->model ? column->model->triangles : 0;
+    const bool same = size > 0 && column->triangles > 0.9 * size && column->triangles < 1.1 * size;
     if (size > 0) {
         snprintf(theirs, sizeof theirs, "%.4g", same ? published_ms : size / published_ms * 1e-3);
-        snprintf(ratio, sizeof ratio, "%.3g", published_ms / size * of->triangles / ms);
+        snprintf(ratio, sizeof ratio, "%.3g", published_ms / size * column->triangles / ms);
     }
     if (size > 0 && same) snprintf(ratio, sizeof ratio, "%.3g", published_ms / ms);
-    printf("%-40s %12s %12.4g %6s %8s\n", what, theirs,
-           same || size <= 0 ? ms : of->triangles / ms * 1e-3, same || size <= 0 ? "ms" : "M/s",
+    printf("%-40s %12s %12.4g %6s %8s\n", label, theirs,
+           same || size <= 0 ? ms : column->triangles / ms * 1e-3, same || size <= 0 ? "ms" : "M/s",
            ratio);
-    return write_row(request, of, from, table, published_ms, published_on);
+    return write_row(request, column, tree, table, published_ms, published_on);
 }
 
 static void print_head(const char *title, const char *devices, const char *unit) {
@@ -363,7 +367,7 @@ static kd_status print_table_1(const bench_request *request, const choi_column *
     snprintf(devices, sizeof devices, "%s and %s", serial, gpu);
     print_head("Choi and Ye 2020, Table I: construction, serial and on a GPU", devices, "unit");
     for (const choi_column *c = columns; c < columns + count; ++c) {
-        const choi_model none = {0}, *from = c->from ? c->from : &none;
+        const choi_model none = {0}, *from = c->model ? c->model : &none;
         KD_TRY(print_time(request, c, "I", choi_find(c, "sweep", "cpu"), from->serial_ms, serial));
         KD_TRY(print_time(request, c, "I", choi_find(c, "zhou", "cuda:0"), from->gpu_ms, gpu));
         KD_TRY(print_time(request, c, "I", choi_find(c, "binned", "cuda:0"), from->gpu_ms, gpu));
@@ -377,7 +381,7 @@ static kd_status print_table_3(const bench_request *request, const choi_column *
     snprintf(devices, sizeof devices, "%s; ours on %d", eight, parallel_threads());
     print_head("Table III: construction on all cores", devices, "unit");
     for (const choi_column *c = columns; c < columns + count; ++c) {
-        const choi_model none = {0}, *from = c->from ? c->from : &none;
+        const choi_model none = {0}, *from = c->model ? c->model : &none;
         KD_TRY(print_time(request, c, "III", choi_find(c, "parallel", "cpu"), from->threads8_ms,
                           eight));
         KD_TRY(
@@ -396,11 +400,11 @@ static void print_stages(const choi_column *columns, int count) {
             double whole = 0;
             for (int k = 0; k < TRITREE_STAGES; ++k) whole += from->stages[k];
             for (int k = 0; k < TRITREE_STAGES; ++k) {
-                char what[192], theirs[32] = "-";
-                snprintf(what, sizeof what, "%s, zhou on %s, %s", c->label, from->device,
+                char label[192], theirs[32] = "-";
+                snprintf(label, sizeof label, "%s, zhou on %s, %s", c->label, from->device,
                          stages[k]);
-                if (c->from) snprintf(theirs, sizeof theirs, "%.4g", c->from->share[k]);
-                printf("%-40s %12s %12.3g %6s %8s\n", what, theirs,
+                if (c->model) snprintf(theirs, sizeof theirs, "%.4g", c->model->share[k]);
+                printf("%-40s %12s %12.3g %6s %8s\n", label, theirs,
                        whole > 0 ? 100 * from->stages[k] / whole : 0, "%", "-");
             }
         }
@@ -416,9 +420,9 @@ static void print_trees(const bench_request *request, const choi_column *columns
     for (const choi_column *c = columns; c < columns + count; ++c)
         for (int i = 0; i < c->count; ++i) {
             const choi_tree *from = &c->results[i];
-            char what[192];
-            snprintf(what, sizeof what, "%s, %s on %s", c->label, from->builder, from->device);
-            printf("%-40s %9.2f %9.3f %9.2f %6u %12.4g %12.4g %9.4g\n", what, from->sah_cost,
+            char label[192];
+            snprintf(label, sizeof label, "%s, %s on %s", c->label, from->builder, from->device);
+            printf("%-40s %9.2f %9.3f %9.2f %6u %12.4g %12.4g %9.4g\n", label, from->sah_cost,
                    from->sah_cost / c->results[0].sah_cost, from->references, from->depth,
                    from->primary * 1e-6, from->diffuse * 1e-6, from->primary / pixels);
         }

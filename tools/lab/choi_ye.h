@@ -27,7 +27,7 @@ typedef struct choi_tree {
 } choi_tree;
 
 typedef struct choi_column {
-    const choi_model *from; /* NULL: a model that is not in the paper */
+    const choi_model *model; /* NULL: a model that is not in the paper */
     char name[64], label[128];
     const char *path;
     uint32_t triangles;
@@ -38,8 +38,8 @@ typedef struct choi_column {
 } choi_column;
 
 /* Returns NULL if this was not measured. */
-const choi_tree *choi_find(const choi_column *of, const char *builder, const char *device_name);
-kd_status choi_measure(const bench_request *request, choi_column *to, const char *path);
+const choi_tree *choi_find(const choi_column *column, const char *builder, const char *device_name);
+kd_status choi_measure(const bench_request *request, choi_column *column, const char *path);
 double choi_median(const double *seconds, int32_t runs);
 
 /* Prints the tables and figures in `parts` (CHOI_...). */
@@ -49,6 +49,6 @@ kd_status choi_print(const bench_request *request, const choi_column *columns, i
 kd_status choi_figures(const bench_request *request, const choi_column *columns, int count,
                        unsigned parts);
 /* Prints build times of the CPU builders by threads; `path`: file of the model. */
-kd_status choi_threads(const bench_request *request, const choi_column *of, const char *path);
+kd_status choi_threads(const bench_request *request, const choi_column *column, const char *path);
 
 #endif

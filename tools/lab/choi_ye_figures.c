@@ -11,15 +11,15 @@
 
 /* --- Figure 1 --------------------------------------------------------------------------------- */
 
-static void figure_1(const choi_column *of) {
+static void figure_1(const choi_column *column) {
     printf(
         "Choi and Ye, Figure 1: the patterns of parallelism, on the exact tree of %s: at the top "
         "few nodes of many\ntriangles (all cores share a node), below many nodes of few (a node "
         "a core)\n%-6s %12s %22s\n",
-        of->label, "level", "nodes", "triangles a node");
-    for (uint32_t level = 0; level < CHOI_LEVELS && of->level_nodes[level]; ++level)
-        printf("%-6u %12u %22.1f\n", level, of->level_nodes[level],
-               of->level_triangles[level] / of->level_nodes[level]);
+        column->label, "level", "nodes", "triangles a node");
+    for (uint32_t level = 0; level < CHOI_LEVELS && column->level_nodes[level]; ++level)
+        printf("%-6u %12u %22.1f\n", level, column->level_nodes[level],
+               column->level_triangles[level] / column->level_nodes[level]);
 }
 
 /* --- Figure 2 --------------------------------------------------------------------------------- */
@@ -79,13 +79,14 @@ done:
     return status;
 }
 
-static kd_status figure_2(const bench_request *request, const choi_column *of) {
+static kd_status figure_2(const bench_request *request, const choi_column *column) {
     char name[128], path[4096];
-    snprintf(name, sizeof name, "figure-choi-ye-2-%s.png", of->from ? of->from->name : of->name);
+    snprintf(name, sizeof name, "figure-choi-ye-2-%s.png",
+             column->model ? column->model->name : column->name);
     for (char *c = name; *c; ++c)
         if (!isalnum((unsigned char)*c) && *c != '.') *c = '-';
-    printf("  %-40s %u triangles\n", of->label, of->triangles);
-    return paper_picture(path, sizeof path, request, name) ? draw_model(path, of->path) : KD_OK;
+    printf("  %-40s %u triangles\n", column->label, column->triangles);
+    return paper_picture(path, sizeof path, request, name) ? draw_model(path, column->path) : KD_OK;
 }
 
 /* --- Figure 3 --------------------------------------------------------------------------------- */
@@ -106,25 +107,26 @@ static line_fit fit(const double *n, const double *ms, int count) {
     const double cross = c * sxy - sx * sy, tall = c * syy - sy * sy;
     const line_fit none = {0, 0, 0};
     if (!(spread > 0) || !(tall > 0) || !(log_spread > 0)) return none;
-    const line_fit found = {cross / spread, cross * cross / (spread * tall),
-                            (c * lxy - lx * ly) / log_spread};
-    return found;
+    const line_fit fit = {cross / spread, cross * cross / (spread * tall),
+                          (c * lxy - lx * ly) / log_spread};
+    return fit;
 }
 
-static kd_status write_point(const bench_request *request, const choi_column *of,
-                             const choi_tree *from, double published_ms, const char *on) {
-    bench_row row = {.bench = "choi-ye-figure3", .set = "models", .builder = from->builder};
-    row.device = from->device;
-    row.n = row.triangles = of->triangles;
-    row.items = (double)of->triangles;
+static kd_status write_point(const bench_request *request, const choi_column *column,
+                             const choi_tree *tree, double published_ms, const char *on) {
+    bench_row row = {.bench = "choi-ye-figure3", .set = "models", .builder = tree->builder};
+    row.device = tree->device;
+    row.n = row.triangles = column->triangles;
+    row.items = (double)column->triangles;
     row.runs = request->runs;
-    memcpy(row.seconds, from->seconds, sizeof row.seconds);
+    memcpy(row.seconds, tree->seconds, sizeof row.seconds);
     row.checked = true;
     row.published = published_ms;
     row.published_on = published_ms > 0 ? on : NULL;
     row.published_unit = "ms";
     if (published_ms > 0)
-        row.ratio = published_ms / of->from->triangles * of->triangles / (from->median * 1e3);
+        row.ratio =
+            published_ms / column->model->triangles * column->triangles / (tree->median * 1e3);
     return bench_write(request, &row);
 }
 
@@ -136,17 +138,18 @@ static kd_status figure_3_of(const bench_request *request, const choi_column *co
         const choi_tree *from = choi_find(c, builder, device_name);
         if (!from) continue;
         const bool gpu = strcmp(device_name, "cpu") != 0;
-        const double published = !c->from ? 0 : gpu ? c->from->gpu_ms : c->from->serial_ms;
+        const double published = !c->model ? 0 : gpu ? c->model->gpu_ms : c->model->serial_ms;
         KD_TRY(write_point(request, c, from, published,
                            gpu ? "NVIDIA GeForce RTX 2080" : "a CPU, one thread"));
-        if (c->from && strcmp(c->from->name, "fairy") == 0) continue; /* omitted, as in the paper */
+        if (c->model && strcmp(c->model->name, "fairy") == 0)
+            continue; /* omitted, as in the paper */
         n[used] = c->triangles;
         ms[used++] = from->median * 1e3;
     }
-    const line_fit found = used > 1 ? fit(n, ms, used) : (line_fit){0, 0, 0};
+    const line_fit line = used > 1 ? fit(n, ms, used) : (line_fit){0, 0, 0};
     if (used)
         printf("  ours, %-9s on %-7s %9.4g ms a thousand triangles, R2 %.4f, exponent of n %.3f\n",
-               builder, device_name, found.slope, found.r2, found.exponent);
+               builder, device_name, line.slope, line.r2, line.exponent);
     else
         printf("  ours, %-9s on %-7s no GPU\n", builder, device_name);
     return KD_OK;
@@ -180,17 +183,17 @@ kd_status choi_figures(const bench_request *request, const choi_column *columns,
 
 /* --- by threads ------------------------------------------------------------------------------- */
 
-static kd_status time_threads(const bench_request *request, const choi_column *of,
+static kd_status time_threads(const bench_request *request, const choi_column *column,
                               const bench_model *model, const char *builder, int32_t threads,
                               double *base) {
     char variant[32];
-    bench_row row = {.bench = "choi-ye-threads", .set = of->name, .builder = builder};
+    bench_row row = {.bench = "choi-ye-threads", .set = column->name, .builder = builder};
     snprintf(variant, sizeof variant, "%d thread%s", threads, threads > 1 ? "s" : "");
     row.device = "cpu";
     row.variant = variant;
     row.threads = threads;
-    row.n = row.triangles = of->triangles;
-    row.items = (double)of->triangles;
+    row.n = row.triangles = column->triangles;
+    row.items = (double)column->triangles;
     row.runs = request->runs;
     const tritree_options options = tritree_options_default();
     for (int run = 0; run < row.runs; ++run) {
@@ -201,38 +204,38 @@ static kd_status time_threads(const bench_request *request, const choi_column *o
         row.hash = tritree_hash(&tree);
         tritree_close(&tree);
     }
-    const choi_tree *proved = choi_find(of, builder, "cpu");
+    const choi_tree *proved = choi_find(column, builder, "cpu");
     KD_REQUIRE(!proved || proved->hash == row.hash, KD_ERROR_CHECK,
-               "%s by %s: the tree differs on %d threads", of->name, builder, threads);
+               "%s by %s: the tree differs on %d threads", column->name, builder, threads);
     row.checked = proved != NULL;
     const double median = bench_summarise(&row).median;
     if (*base == 0) *base = median;
     row.speedup = *base / median;
-    printf("  %-40s %-9s %3d thread%s %9.4g ms %7.2f x\n", of->label, builder, threads,
+    printf("  %-40s %-9s %3d thread%s %9.4g ms %7.2f x\n", column->label, builder, threads,
            threads > 1 ? "s" : " ", median * 1e3, row.speedup);
     fflush(stdout);
     return bench_write(request, &row);
 }
 
-kd_status choi_threads(const bench_request *request, const choi_column *of, const char *path) {
+kd_status choi_threads(const bench_request *request, const choi_column *column, const char *path) {
     static const char *const builders[] = {"parallel", "zhou", NULL};
     int32_t ladder[PAPER_THREADS];
     const int32_t usual = parallel_threads();
     const int steps = paper_threads(ladder);
     bench_model model;
-    if (of->from)
+    if (column->model)
         printf(
             "Choi and Ye, builders by threads: %s; theirs %.4g ms on one, %.4g ms on eight (%.2f "
             "x)\n",
-            of->label, of->from->serial_ms, of->from->threads8_ms,
-            of->from->serial_ms / of->from->threads8_ms);
+            column->label, column->model->serial_ms, column->model->threads8_ms,
+            column->model->serial_ms / column->model->threads8_ms);
     KD_TRY(bench_model_open(&model, path));
     kd_status status = KD_OK;
     for (const char *const *builder = builders; *builder && status == KD_OK; ++builder) {
         double base = 0;
         for (int i = 0; i < steps && status == KD_OK; ++i) {
             parallel_set_threads(ladder[i]);
-            status = time_threads(request, of, &model, *builder, ladder[i], &base);
+            status = time_threads(request, column, &model, *builder, ladder[i], &base);
         }
     }
     parallel_set_threads(usual);

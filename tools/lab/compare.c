@@ -2,7 +2,7 @@
    row is represented by the mean of the logarithms of the faster half of its samples. The error of
    this mean is estimated from the spread of these samples or, if the file contains several runs of
    the row, from the spread of the runs if that is larger. Clock rates and memory layout differ
-   between processes, which one run does not show: LEAST_ERROR. A row fails if its ratio exceeds the
+   between processes, which one run does not show: MIN_ERROR. A row fails if its ratio exceeds the
    limit by SURE_ROW errors, the mean of all rows if it does by SURE_MEAN errors: the first detects
    a large loss of a single row, the second a small loss of all rows. */
 #include "core/memory.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double LEAST_ERROR = 0.005, SURE_ROW = 3, SURE_MEAN = 2;
+static const double MIN_ERROR = 0.005, SURE_ROW = 3, SURE_MEAN = 2;
 enum { NAME = 192 };
 
 typedef struct estimate {
@@ -41,7 +41,7 @@ static double error_of(const double *values, int count) {
 
 /* Returns the logarithms of a line's samples, or of its quantiles in files of older versions. */
 static int logs_of(double *out, const result_line *line) {
-    const double quantiles[] = {line->least, line->first_quarter, line->median,
+    const double quantiles[] = {line->minimum, line->first_quarter, line->median,
                                 line->third_quarter};
     const double *from = line->sample_count ? line->samples : quantiles;
     const int count = line->sample_count ? line->sample_count : 4;
@@ -66,17 +66,17 @@ static estimate estimate_lines(const result_line *const *lines, int count, doubl
     return made;
 }
 
-static int most_samples(const result_line *const *lines, int count) {
-    int most = 4;
+static int max_samples(const result_line *const *lines, int count) {
+    int maximum = 4;
     for (int i = 0; i < count; ++i)
-        if (lines[i]->sample_count > most) most = lines[i]->sample_count;
-    return most;
+        if (lines[i]->sample_count > maximum) maximum = lines[i]->sample_count;
+    return maximum;
 }
 
 kd_status compare_lines(compare_ratio *out, const result_line *const *older, int older_count,
                         const result_line *const *newer, int newer_count) {
-    const int samples = most_samples(older, older_count) +
-                        most_samples(newer, newer_count); /* an upper bound for both */
+    const int samples = max_samples(older, older_count) +
+                        max_samples(newer, newer_count); /* an upper bound for both */
     const int lines = older_count > newer_count ? older_count : newer_count;
     double *logs = NULL;
     KD_TRY(KD_RESERVE(logs, (uint64_t)(samples + lines)));
@@ -85,15 +85,15 @@ kd_status compare_lines(compare_ratio *out, const result_line *const *older, int
     memory_free(logs);
     out->log_ratio = after.log_ms - before.log_ms;
     out->error =
-        sqrt(LEAST_ERROR * LEAST_ERROR + before.error * before.error + after.error * after.error);
+        sqrt(MIN_ERROR * MIN_ERROR + before.error * before.error + after.error * after.error);
     return KD_OK;
 }
 
-/* Finds the lines of `in` that measure the same as `like`; returns their number. */
-static int lines_like(const result_line **out, const results *in, const result_line *like) {
+/* Finds the lines of `results` that measure the same as `like`; returns their number. */
+static int lines_like(const result_line **out, const results *results, const result_line *like) {
     int count = 0;
-    for (int i = 0; i < in->count; ++i)
-        if (results_alike(in->lines + i, like)) out[count++] = in->lines + i;
+    for (int i = 0; i < results->count; ++i)
+        if (results_alike(results->lines + i, like)) out[count++] = results->lines + i;
     return count;
 }
 
@@ -104,11 +104,11 @@ typedef struct tally {
     double limit; /* logarithm of the largest ratio allowed */
 } tally;
 
-static void print_row(const tally *to, const result_line *of, const compare_ratio *row,
+static void print_row(const tally *tally, const result_line *line, const compare_ratio *row,
                       bool changed) {
     char name[NAME];
-    results_name(name, sizeof name, of);
-    const double over = row->log_ratio - to->limit;
+    results_name(name, sizeof name, line);
+    const double over = row->log_ratio - tally->limit;
     const char *verdict = over > SURE_ROW * row->error ? "SLOWER"
                           : over > 0                   ? "perhaps slower: more --runs"
                                                        : "";
@@ -116,83 +116,88 @@ static void print_row(const tally *to, const result_line *of, const compare_rati
            name, verdict[0] ? "  " : "", verdict, changed ? "  ANSWER CHANGED" : "");
 }
 
-static kd_status compare_row(tally *to, const results *older, const results *newer,
-                             const result_line *of) {
-    const int before = lines_like(to->older, older, of), after = lines_like(to->newer, newer, of);
-    if (to->newer[0] != of) return KD_OK; /* handled with the first line that measures the same */
+static kd_status compare_row(tally *tally, const results *older, const results *newer,
+                             const result_line *line) {
+    const int before = lines_like(tally->older, older, line),
+              after = lines_like(tally->newer, newer, line);
+    if (tally->newer[0] != line)
+        return KD_OK; /* handled with the first line that measures the same */
     if (before == 0) {
         char name[NAME];
-        results_name(name, sizeof name, of);
+        results_name(name, sizeof name, line);
         printf("     new           %s\n", name);
         return KD_OK;
     }
-    compare_ratio *row = to->rows + to->row_count++;
-    KD_TRY(compare_lines(row, to->older, before, to->newer, after));
+    compare_ratio *row = tally->rows + tally->row_count++;
+    KD_TRY(compare_lines(row, tally->older, before, tally->newer, after));
     const bool changed =
-        of->hash[0] && to->older[0]->hash[0] && strcmp(of->hash, to->older[0]->hash) != 0;
-    print_row(to, of, row, changed);
-    to->changed += changed;
-    to->slower += row->log_ratio - to->limit > SURE_ROW * row->error;
+        line->hash[0] && tally->older[0]->hash[0] && strcmp(line->hash, tally->older[0]->hash) != 0;
+    print_row(tally, line, row, changed);
+    tally->changed += changed;
+    tally->slower += row->log_ratio - tally->limit > SURE_ROW * row->error;
     return KD_OK;
 }
 
-static void print_missing(tally *to, const results *older, const results *newer) {
+static void print_missing(tally *tally, const results *older, const results *newer) {
     for (int i = 0; i < older->count; ++i) {
-        if (lines_like(to->newer, newer, older->lines + i) > 0) continue;
-        lines_like(to->older, older, older->lines + i);
-        if (to->older[0] != older->lines + i) continue;
+        if (lines_like(tally->newer, newer, older->lines + i) > 0) continue;
+        lines_like(tally->older, older, older->lines + i);
+        if (tally->older[0] != older->lines + i) continue;
         char name[NAME];
         results_name(name, sizeof name, older->lines + i);
         printf("    gone           %s\n", name);
-        ++to->missing;
+        ++tally->missing;
     }
 }
 
 /* The unweighted mean of all rows, since their errors are correlated. */
-static compare_ratio mean_ratio(const tally *of) {
+static compare_ratio mean_ratio(const tally *tally) {
     compare_ratio mean = {0, 0};
     double own = 0, apart = 0;
-    for (int i = 0; i < of->row_count; ++i) mean.log_ratio += of->rows[i].log_ratio;
-    mean.log_ratio /= of->row_count;
-    for (int i = 0; i < of->row_count; ++i) {
-        const double off = of->rows[i].log_ratio - mean.log_ratio;
-        own += of->rows[i].error * of->rows[i].error;
+    for (int i = 0; i < tally->row_count; ++i) mean.log_ratio += tally->rows[i].log_ratio;
+    mean.log_ratio /= tally->row_count;
+    for (int i = 0; i < tally->row_count; ++i) {
+        const double off = tally->rows[i].log_ratio - mean.log_ratio;
+        own += tally->rows[i].error * tally->rows[i].error;
         apart += off * off;
     }
-    mean.error = sqrt(fmax(own, apart)) / of->row_count;
+    mean.error = sqrt(fmax(own, apart)) / tally->row_count;
     return mean;
 }
 
-static kd_status judge(const tally *of, double most_regress) {
-    KD_REQUIRE(of->row_count > 0, KD_ERROR_CHECK, "the two files have no row in common");
-    const compare_ratio mean = mean_ratio(of);
+static kd_status judge(const tally *tally, double max_regress) {
+    KD_REQUIRE(tally->row_count > 0, KD_ERROR_CHECK, "the two files have no row in common");
+    const compare_ratio mean = mean_ratio(tally);
     printf("%8.3f +- %5.3f  mean of %d rows\n", exp(mean.log_ratio),
-           exp(mean.log_ratio) * mean.error, of->row_count);
+           exp(mean.log_ratio) * mean.error, tally->row_count);
     fflush(stdout);
-    KD_REQUIRE(of->changed == 0, KD_ERROR_CHECK, "the results of %d rows changed", of->changed);
-    KD_REQUIRE(of->slower == 0, KD_ERROR_CHECK, "%d of %d rows are more than %g %% slower",
-               of->slower, of->row_count, 100 * most_regress);
-    KD_REQUIRE(mean.log_ratio - of->limit <= SURE_MEAN * mean.error, KD_ERROR_CHECK,
-               "the mean of %d rows is more than %g %% slower", of->row_count, 100 * most_regress);
+    KD_REQUIRE(tally->changed == 0, KD_ERROR_CHECK, "the results of %d rows changed",
+               tally->changed);
+    KD_REQUIRE(tally->slower == 0, KD_ERROR_CHECK, "%d of %d rows are more than %g %% slower",
+               tally->slower, tally->row_count, 100 * max_regress);
+    KD_REQUIRE(mean.log_ratio - tally->limit <= SURE_MEAN * mean.error, KD_ERROR_CHECK,
+               "the mean of %d rows is more than %g %% slower", tally->row_count,
+               100 * max_regress);
     return KD_OK;
 }
 
-static kd_status compare_all(tally *to, const results *older, const results *newer) {
-    KD_TRY(KD_RESERVE_ZEROED(to->older, (uint64_t)older->count));
-    KD_TRY(KD_RESERVE_ZEROED(to->newer, (uint64_t)newer->count));
-    KD_TRY(KD_RESERVE(to->rows, (uint64_t)newer->count));
+static kd_status compare_all(tally *tally, const results *older, const results *newer) {
+    KD_TRY(KD_RESERVE_ZEROED(tally->older, (uint64_t)older->count));
+    KD_TRY(KD_RESERVE_ZEROED(tally->newer, (uint64_t)newer->count));
+    KD_TRY(KD_RESERVE(tally->rows, (uint64_t)newer->count));
     puts("   ratio of times, new over old");
-    for (int i = 0; i < newer->count; ++i) KD_TRY(compare_row(to, older, newer, newer->lines + i));
-    print_missing(to, older, newer);
+    for (int i = 0; i < newer->count; ++i)
+        KD_TRY(compare_row(tally, older, newer, newer->lines + i));
+    print_missing(tally, older, newer);
     return KD_OK;
 }
 
-kd_status compare_results(const results *older, const results *newer, double most_regress) {
+kd_status compare_results(const results *older, const results *newer, double max_regress) {
     tally counted;
     memset(&counted, 0, sizeof counted);
-    counted.limit = log1p(most_regress);
+    counted.limit = log1p(max_regress);
     kd_status status = compare_all(&counted, older, newer);
-    if (status == KD_OK) status = judge(&counted, most_regress);
+    if (status == KD_OK) status = judge(&counted, max_regress);
     memory_free((void *)counted.older);
     memory_free((void *)counted.newer);
     memory_free(counted.rows);

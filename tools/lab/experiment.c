@@ -9,7 +9,7 @@
 #include "render/api/render.h"
 #include "render/integrators/integrators.h"
 #include "scenes/assembly/scene.h"
-#include "tools/program/verb.h"
+#include "tools/program/command.h"
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -44,12 +44,12 @@ static kd_status add_ladder(experiment *work, const experiment_trial *base, expe
     return KD_OK;
 }
 
-static double middle_of(const experiment_ladder *of) {
-    return of->count ? of->rungs[of->count / 2] : 0;
+static double middle_of(const experiment_ladder *ladder) {
+    return ladder->count ? ladder->rungs[ladder->count / 2] : 0;
 }
 
-static double last_of(const experiment_ladder *of) {
-    return of->count ? of->rungs[of->count - 1] : 0;
+static double last_of(const experiment_ladder *ladder) {
+    return ladder->count ? ladder->rungs[ladder->count - 1] : 0;
 }
 
 /* Adds trials of all estimators and lookups, for integrators that look up photons. */
@@ -94,20 +94,20 @@ static kd_status add_method(experiment *work, const integrator *row) {
 
 /* --- lines of JSON, written and read back ----------------------------------------------------- */
 
-static void print_name(char out[64], const experiment_trial *of) {
-    snprintf(out, 64, "%s%s%s%s%s", of->integrator, of->estimator[0] ? " " : "", of->estimator,
-             of->lookup[0] ? " " : "", of->lookup);
+static void print_name(char out[64], const experiment_trial *trial) {
+    snprintf(out, 64, "%s%s%s%s%s", trial->integrator, trial->estimator[0] ? " " : "",
+             trial->estimator, trial->lookup[0] ? " " : "", trial->lookup);
 }
 
-static kd_status write_line(const experiment *work, FILE *to, const experiment_trial *of) {
-    fprintf(to, "{\"experiment\":\"%016" PRIx64 "\",\"integrator\":\"%s\",\"estimator\":\"%s\",",
-            work->identity, of->integrator, of->estimator);
-    fprintf(to, "\"lookup\":\"%s\"", of->lookup);
+static kd_status write_line(const experiment *work, FILE *file, const experiment_trial *trial) {
+    fprintf(file, "{\"experiment\":\"%016" PRIx64 "\",\"integrator\":\"%s\",\"estimator\":\"%s\",",
+            work->identity, trial->integrator, trial->estimator);
+    fprintf(file, "\"lookup\":\"%s\"", trial->lookup);
     for (int i = 0; i < VARY_AXES; ++i)
-        fprintf(to, ",\"%s\":%.9g", experiment_axis_names[i], of->settings[i]);
-    fprintf(to, ",\"seconds\":%.9g,\"relmse\":%.9g,\"relmse_blocks\":%.9g,\"rmse\":%.9g}\n",
-            of->seconds, of->relmse, of->block_relmse, of->rmse);
-    KD_REQUIRE(fflush(to) == 0 && !ferror(to), KD_ERROR_RUNTIME,
+        fprintf(file, ",\"%s\":%.9g", experiment_axis_names[i], trial->settings[i]);
+    fprintf(file, ",\"seconds\":%.9g,\"relmse\":%.9g,\"relmse_blocks\":%.9g,\"rmse\":%.9g}\n",
+            trial->seconds, trial->relmse, trial->block_relmse, trial->rmse);
+    KD_REQUIRE(fflush(file) == 0 && !ferror(file), KD_ERROR_RUNTIME,
                "%s/experiment.jsonl: cannot write", work->folder);
     return KD_OK;
 }
@@ -127,27 +127,27 @@ static bool is_near(double a, double b) {
 }
 
 /* Returns true if the line measures this trial. */
-static bool is_of(const experiment *work, const cJSON *line, const experiment_trial *of) {
+static bool is_of(const experiment *work, const cJSON *line, const experiment_trial *trial) {
     char identity[32];
     snprintf(identity, sizeof identity, "%016" PRIx64, work->identity);
-    bool same = has_text(line, "experiment", identity) &&
-                has_text(line, "integrator", of->integrator) &&
-                has_text(line, "estimator", of->estimator) && has_text(line, "lookup", of->lookup);
+    bool same =
+        has_text(line, "experiment", identity) && has_text(line, "integrator", trial->integrator) &&
+        has_text(line, "estimator", trial->estimator) && has_text(line, "lookup", trial->lookup);
     for (int i = 0; i < VARY_AXES && same; ++i)
-        same = is_near(number_of(line, experiment_axis_names[i]), of->settings[i]);
+        same = is_near(number_of(line, experiment_axis_names[i]), trial->settings[i]);
     return same;
 }
 
 static void take_line(experiment *work, const char *text, size_t bytes) {
     cJSON *line = cJSON_ParseWithLength(text, bytes);
     for (int i = 0; line && i < work->trial_count; ++i) {
-        experiment_trial *of = &work->trials[i];
-        if (!is_of(work, line, of)) continue;
-        of->seconds = number_of(line, "seconds");
-        of->relmse = number_of(line, "relmse");
-        of->block_relmse = number_of(line, "relmse_blocks");
-        of->rmse = number_of(line, "rmse");
-        of->measured = of->seconds >= 0 && of->relmse >= 0;
+        experiment_trial *trial = &work->trials[i];
+        if (!is_of(work, line, trial)) continue;
+        trial->seconds = number_of(line, "seconds");
+        trial->relmse = number_of(line, "relmse");
+        trial->block_relmse = number_of(line, "relmse_blocks");
+        trial->rmse = number_of(line, "rmse");
+        trial->measured = trial->seconds >= 0 && trial->relmse >= 0;
     }
     cJSON_Delete(line);
 }
@@ -187,70 +187,73 @@ static void set_lookup(kd_render_options *options, const experiment *work, const
     options->precompute = lookup[0] == 'p';
 }
 
-static kd_render_options options_of(const experiment *work, const experiment_trial *of) {
+static kd_render_options options_of(const experiment *work, const experiment_trial *trial) {
     kd_render_options options = work->base;
-    PUT(options.integrator, of->integrator);
-    if (of->estimator[0]) PUT(options.estimator, of->estimator);
-    options.spp = (int32_t)of->settings[VARY_SAMPLES];
-    if (of->settings[VARY_PHOTONS] > 0) options.photons = (uint64_t)of->settings[VARY_PHOTONS];
-    if (of->settings[VARY_NEIGHBOURS] > 0) options.gather = (int32_t)of->settings[VARY_NEIGHBOURS];
-    options.radius = (float)of->settings[VARY_RADIUS];
-    if (of->settings[VARY_PASSES] > 0) options.passes = (int32_t)of->settings[VARY_PASSES];
-    if (of->settings[VARY_ALPHA] > 0) options.alpha = (float)of->settings[VARY_ALPHA];
-    set_lookup(&options, work, of->lookup);
+    PUT(options.integrator, trial->integrator);
+    if (trial->estimator[0]) PUT(options.estimator, trial->estimator);
+    options.spp = (int32_t)trial->settings[VARY_SAMPLES];
+    if (trial->settings[VARY_PHOTONS] > 0)
+        options.photons = (uint64_t)trial->settings[VARY_PHOTONS];
+    if (trial->settings[VARY_NEIGHBOURS] > 0)
+        options.gather = (int32_t)trial->settings[VARY_NEIGHBOURS];
+    options.radius = (float)trial->settings[VARY_RADIUS];
+    if (trial->settings[VARY_PASSES] > 0) options.passes = (int32_t)trial->settings[VARY_PASSES];
+    if (trial->settings[VARY_ALPHA] > 0) options.alpha = (float)trial->settings[VARY_ALPHA];
+    set_lookup(&options, work, trial->lookup);
     return options;
 }
 
-static kd_status measure(const experiment *work, experiment_trial *of, FILE *lines) {
-    const kd_render_options options = options_of(work, of);
+static kd_status measure(const experiment *work, experiment_trial *trial, FILE *lines) {
+    const kd_render_options options = options_of(work, trial);
     render_result seen;
-    const double built = job_seconds(work->watched, "build"), started = timing_now();
-    const kd_status status = render_run(&seen, work->loaded, &options, work->watched);
+    const double built = job_seconds(work->job, "build"), started = timing_now();
+    const kd_status status = render_run(&seen, work->loaded, &options, work->job);
     if (status == KD_INTERRUPTED) render_close(&seen);
     KD_TRY(status);
-    of->seconds = timing_now() - started - (job_seconds(work->watched, "build") - built);
+    trial->seconds = timing_now() - started - (job_seconds(work->job, "build") - built);
     const image *truth = work->reference;
-    kd_status judged = compare_images(&of->relmse, &seen.picture, truth, COMPARE_RELMSE, 1, NULL);
+    kd_status judged =
+        compare_images(&trial->relmse, &seen.picture, truth, COMPARE_RELMSE, 1, NULL);
     if (judged == KD_OK)
         judged =
-            compare_images(&of->block_relmse, &seen.picture, truth, COMPARE_RELMSE, BLOCK, NULL);
+            compare_images(&trial->block_relmse, &seen.picture, truth, COMPARE_RELMSE, BLOCK, NULL);
     if (judged == KD_OK)
-        judged = compare_images(&of->rmse, &seen.picture, truth, COMPARE_RMSE, 1, NULL);
+        judged = compare_images(&trial->rmse, &seen.picture, truth, COMPARE_RMSE, 1, NULL);
     render_close(&seen);
     KD_TRY(judged);
-    of->measured = true;
-    return write_line(work, lines, of);
+    trial->measured = true;
+    return write_line(work, lines, trial);
 }
 
-static void print_trial(const experiment_trial *of, bool again) {
+static void print_trial(const experiment_trial *trial, bool again) {
     char name[64];
-    print_name(name, of);
-    printf("%-28s %-8s %10.4g %9.3f %10.3e %10.3e%s\n", name, experiment_axis_names[of->varies],
-           of->settings[of->varies], of->seconds, of->relmse, of->block_relmse,
+    print_name(name, trial);
+    printf("%-28s %-8s %10.4g %9.3f %10.3e %10.3e%s\n", name, experiment_axis_names[trial->varies],
+           trial->settings[trial->varies], trial->seconds, trial->relmse, trial->block_relmse,
            again ? "  (measured before)" : "");
     fflush(stdout);
 }
 
 /* A trial that is in two ladders is measured once. */
-static void share(experiment *work, const experiment_trial *from) {
+static void share(experiment *work, const experiment_trial *trial) {
     for (int i = 0; i < work->trial_count; ++i) {
         experiment_trial *to = &work->trials[i];
-        if (to->measured || !same_settings(to, from)) continue;
+        if (to->measured || !same_settings(to, trial)) continue;
         const experiment_axis varies = to->varies;
-        *to = *from;
+        *to = *trial;
         to->varies = varies;
     }
 }
 
 static kd_status measure_all(experiment *work, FILE *lines) {
     for (int i = 0; i < work->trial_count; ++i) {
-        experiment_trial *of = &work->trials[i];
-        const bool before = of->measured;
+        experiment_trial *trial = &work->trials[i];
+        const bool before = trial->measured;
         if (!before) {
-            KD_TRY(measure(work, of, lines));
-            share(work, of);
+            KD_TRY(measure(work, trial, lines));
+            share(work, trial);
         }
-        print_trial(of, before);
+        print_trial(trial, before);
     }
     return KD_OK;
 }
@@ -268,7 +271,7 @@ static kd_status find_radius(experiment *work) {
         kd_render_options options = options_of(work, &trial);
         options.width = options.height = 8;
         render_result seen;
-        const kd_status status = render_run(&seen, work->loaded, &options, work->watched);
+        const kd_status status = render_run(&seen, work->loaded, &options, work->job);
         if (status == KD_OK || status == KD_INTERRUPTED) {
             for (int i = 0; i < work->ladders[VARY_RADIUS].count; ++i)
                 work->ladders[VARY_RADIUS].rungs[i] *= seen.frame.radius;
@@ -328,7 +331,7 @@ const experiment_lists experiment_lists_usual = {
 
 static const struct {
     const char *option;
-    double least, most;
+    double minimum, maximum;
 } limits[VARY_AXES] = {{"--spp-ladder", 1, 1 << 24}, {"--photons-ladder", 1, 1e12},
                        {"--ladder", 2, 1024},        {"--radius-ladder", 1e-3, 1e3},
                        {"--passes-ladder", 1, 1e6},  {"--alpha-ladder", 0.01, 1}};
@@ -344,7 +347,7 @@ static bool next_part(const char **at, char out[16]) {
 }
 
 static kd_status read_ladder(experiment_ladder *out, const char *text, int axis) {
-    const double least = limits[axis].least, most = limits[axis].most;
+    const double minimum = limits[axis].minimum, maximum = limits[axis].maximum;
     out->count = 0;
     for (const char *at = text; *at;) {
         const char *end = NULL;
@@ -354,11 +357,11 @@ static kd_status read_ladder(experiment_ladder *out, const char *text, int axis)
             value = strtod(at, &stop);
             if (stop != at) end = stop;
         }
-        KD_REQUIRE(end && (*end == ',' || !*end) && value >= least && value <= most &&
+        KD_REQUIRE(end && (*end == ',' || !*end) && value >= minimum && value <= maximum &&
                        out->count < EXPERIMENT_RUNGS,
                    KD_ERROR_USAGE,
                    "%s %s: expected at most %d numbers from %g to %g, separated by commas",
-                   limits[axis].option, text, EXPERIMENT_RUNGS, least, most);
+                   limits[axis].option, text, EXPERIMENT_RUNGS, minimum, maximum);
         out->rungs[out->count++] = value;
         at = *end ? end + 1 : end;
     }
@@ -384,9 +387,9 @@ static kd_status read_methods(experiment *out, const char *list) {
 static kd_status read_estimators(experiment *out, const char *list) {
     char part[16];
     for (const char *at = list; *at; ++out->estimator_count) {
-        photon_estimator found;
+        photon_estimator estimator;
         KD_REQUIRE(next_part(&at, part) && out->estimator_count < EXPERIMENT_METHODS &&
-                       photon_estimator_find(&found, part) == KD_OK,
+                       photon_estimator_find(&estimator, part) == KD_OK,
                    KD_ERROR_USAGE, "--estimators %s: expected some of nearest, fixed, adaptive",
                    list);
         snprintf(out->estimators[out->estimator_count], 16, "%s", part);
@@ -395,12 +398,12 @@ static kd_status read_estimators(experiment *out, const char *list) {
 }
 
 static kd_status read_lookups(experiment *out, const char *list) {
-    static const char *const looks[] = {"visible", "precomputed", "gathered"};
+    static const char *const names[] = {"visible", "precomputed", "gathered"};
     char part[16];
     for (const char *at = list; *at; ++out->lookup_count) {
         int known = 0;
         const bool read = out->lookup_count < 3 && next_part(&at, part);
-        while (read && known < 3 && strcmp(part, looks[known]) != 0) ++known;
+        while (read && known < 3 && strcmp(part, names[known]) != 0) ++known;
         KD_REQUIRE(read && known < 3, KD_ERROR_USAGE,
                    "--views %s: expected some of visible, precomputed, gathered", list);
         snprintf(out->lookups[out->lookup_count], 16, "%s", part);

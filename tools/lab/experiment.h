@@ -53,7 +53,7 @@ typedef struct experiment {
     int trial_count;
     uint64_t identity; /* hash of reference, scene path, size and seed, which all lines of a file
                           share */
-    job *watched;
+    job_control *job;
 } experiment;
 
 /* Options: names and numbers separated by commas; suffixes K and M. */

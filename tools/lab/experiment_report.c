@@ -6,9 +6,9 @@
 
 enum { NAME = 64 };
 
-static void name_of(char out[NAME], const experiment_trial *of) {
-    snprintf(out, NAME, "%s%s%s%s%s", of->integrator, of->estimator[0] ? " " : "", of->estimator,
-             of->lookup[0] ? " " : "", of->lookup);
+static void name_of(char out[NAME], const experiment_trial *trial) {
+    snprintf(out, NAME, "%s%s%s%s%s", trial->integrator, trial->estimator[0] ? " " : "",
+             trial->estimator, trial->lookup[0] ? " " : "", trial->lookup);
 }
 
 static kd_status path_of(char out[4096], const experiment *work, const char *name) {
@@ -27,12 +27,12 @@ static kd_status write_table(const experiment *work) {
     for (int i = 0; i < VARY_AXES; ++i) fprintf(output.stream, ",%s", experiment_axis_names[i]);
     fputs(",seconds,relmse,relmse_blocks,rmse\n", output.stream);
     for (int t = 0; t < work->trial_count; ++t) {
-        const experiment_trial *of = &work->trials[t];
-        fprintf(output.stream, "%s,%s,%s,%s", of->integrator, of->estimator, of->lookup,
-                experiment_axis_names[of->varies]);
-        for (int i = 0; i < VARY_AXES; ++i) fprintf(output.stream, ",%.9g", of->settings[i]);
-        fprintf(output.stream, ",%.6g,%.9g,%.9g,%.9g\n", of->seconds, of->relmse, of->block_relmse,
-                of->rmse);
+        const experiment_trial *trial = &work->trials[t];
+        fprintf(output.stream, "%s,%s,%s,%s", trial->integrator, trial->estimator, trial->lookup,
+                experiment_axis_names[trial->varies]);
+        for (int i = 0; i < VARY_AXES; ++i) fprintf(output.stream, ",%.9g", trial->settings[i]);
+        fprintf(output.stream, ",%.6g,%.9g,%.9g,%.9g\n", trial->seconds, trial->relmse,
+                trial->block_relmse, trial->rmse);
     }
     return file_output_commit(&output);
 }
@@ -44,39 +44,39 @@ typedef struct curves {
     int count, used, left_out;
 } curves;
 
-static bool is_on(const experiment_trial *of, int axis) {
-    return axis < 0 || (int)of->varies == axis;
+static bool is_on(const experiment_trial *trial, int axis) {
+    return axis < 0 || (int)trial->varies == axis;
 }
 
 /* Collects the curve of one name, of at least two points. `axis` below 0: all trials, against
    seconds. */
-static void add_curve(curves *to, const experiment *work, const char *name, int axis) {
-    plot_point *points = to->points + to->used;
+static void add_curve(curves *curves, const experiment *work, const char *name, int axis) {
+    plot_point *points = curves->points + curves->used;
     int count = 0;
     for (int i = 0; i < work->trial_count; ++i) {
-        const experiment_trial *of = &work->trials[i];
+        const experiment_trial *trial = &work->trials[i];
         char own[NAME];
-        name_of(own, of);
-        if (strcmp(own, name) != 0 || !is_on(of, axis)) continue;
-        const double x = axis < 0 ? of->seconds : of->settings[axis];
-        const plot_point point = {x, of->relmse, ""};
+        name_of(own, trial);
+        if (strcmp(own, name) != 0 || !is_on(trial, axis)) continue;
+        const double x = axis < 0 ? trial->seconds : trial->settings[axis];
+        const plot_point point = {x, trial->relmse, ""};
         int place = count++;
         for (; place > 0 && points[place - 1].x > x; --place) points[place] = points[place - 1];
         points[place] = point;
     }
     if (count < 2) return;
-    if (to->count == PLOT_SERIES) {
-        ++to->left_out;
+    if (curves->count == PLOT_SERIES) {
+        ++curves->left_out;
         return;
     }
-    memcpy(to->names[to->count], name, NAME);
-    to->series[to->count] = (plot_series){to->names[to->count], points, count};
-    ++to->count;
-    to->used += count;
+    memcpy(curves->names[curves->count], name, NAME);
+    curves->series[curves->count] = (plot_series){curves->names[curves->count], points, count};
+    ++curves->count;
+    curves->used += count;
 }
 
-static void gather(curves *to, const experiment *work, int axis) {
-    memset(to, 0, sizeof *to);
+static void gather(curves *curves, const experiment *work, int axis) {
+    memset(curves, 0, sizeof *curves);
     for (int i = 0; i < work->trial_count; ++i) {
         char name[NAME], earlier[NAME];
         bool first = true;
@@ -85,18 +85,18 @@ static void gather(curves *to, const experiment *work, int axis) {
             name_of(earlier, &work->trials[j]);
             first = strcmp(name, earlier) != 0;
         }
-        if (first) add_curve(to, work, name, axis);
+        if (first) add_curve(curves, work, name, axis);
     }
 }
 
 static kd_status write_plot(const experiment *work, int axis, const char *x_label) {
     static curves gathered; /* static: too large for the stack */
     char file[64], title[96];
-    const char *what = axis < 0 ? "seconds" : experiment_axis_names[axis];
+    const char *label = axis < 0 ? "seconds" : experiment_axis_names[axis];
     gather(&gathered, work, axis);
     if (gathered.count == 0) return KD_OK;
-    snprintf(file, sizeof file, "figure-error-%s", what);
-    snprintf(title, sizeof title, "Error against %s%s", what,
+    snprintf(file, sizeof file, "figure-error-%s", label);
+    snprintf(title, sizeof title, "Error against %s%s", label,
              gathered.left_out ? " (further curves in the table)" : "");
     const plot made = {.title = title,
                        .x_label = x_label,

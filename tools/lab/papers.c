@@ -76,7 +76,7 @@ kd_status bench_table(const char *name, const bench_request *request) {
 }
 
 paper_table paper_table_make(const bench_request *request, const char *name,
-                             const char *published_on, bool is_rate, uint64_t cpu_most) {
+                             const char *published_on, bool is_rate, uint64_t cpu_threads_max) {
     paper_table table;
     memset(&table, 0, sizeof table);
     table.request = request;
@@ -87,15 +87,15 @@ paper_table paper_table_make(const bench_request *request, const char *name,
     /* --quick uses a device only if --devices names it */
     table.on_cuda = device_cuda_count() > 0 && bench_wants(&request->devices, "cuda:0") &&
                     (!request->quick || request->devices.count > 0);
-    table.cpu_most = request->sizes.count ? UINT64_MAX : cpu_most;
+    table.cpu_threads_max = request->sizes.count ? UINT64_MAX : cpu_threads_max;
     return table;
 }
 
 void paper_table_head(const paper_table *table, const char *title) {
-    device where;
-    const bool found = table->on_cuda && device_find(&where, "cuda:0") == KD_OK;
+    device device;
+    const bool found = table->on_cuda && device_find(&device, "cuda:0") == KD_OK;
     printf("%s\npublished on %s; ours on the CPU and on %s\n%-40s", title, table->published_on,
-           found                     ? where.name
+           found                     ? device.name
            : device_cuda_count() > 0 ? "no CUDA device in a quick run"
                                      : "no CUDA device (no GPU here)",
            "case");
@@ -115,9 +115,10 @@ bench_row paper_row_ours(const paper_table *table, int on, const char *builder, 
     row.n = n;
     row.dims = (int32_t)dims;
     row.items = (double)n;
-    const bool runs = on == TABLE_CPU ? table->on_cpu && n <= table->cpu_most : table->on_cuda;
-    const int32_t most = table->request->quick ? 3 : BENCH_RUNS_MAX;
-    row.runs = !runs ? 0 : table->request->runs < most ? table->request->runs : most;
+    const bool runs =
+        on == TABLE_CPU ? table->on_cpu && n <= table->cpu_threads_max : table->on_cuda;
+    const int32_t maximum = table->request->quick ? 3 : BENCH_RUNS_MAX;
+    row.runs = !runs ? 0 : table->request->runs < maximum ? table->request->runs : maximum;
     return row;
 }
 
@@ -146,11 +147,11 @@ bool paper_wants_size(const bench_request *request, uint64_t n) {
 }
 
 int paper_threads(int32_t out[PAPER_THREADS]) {
-    const int32_t most = parallel_threads();
+    const int32_t maximum = parallel_threads();
     int count = 0;
-    for (int32_t threads = 1; threads < most && count < PAPER_THREADS - 1; threads *= 2)
+    for (int32_t threads = 1; threads < maximum && count < PAPER_THREADS - 1; threads *= 2)
         out[count++] = threads;
-    out[count++] = most;
+    out[count++] = maximum;
     return count;
 }
 
@@ -185,7 +186,7 @@ static kd_status print_ours(const paper_table *table, const paper_row *row, int 
 }
 
 kd_status paper_table_row(const paper_table *table, const paper_row *row) {
-    printf("%-40s", row->what);
+    printf("%-40s", row->description);
     for (int i = 0; i < PAPER_OTHERS; ++i)
         if (table->other_on[i])
             print_figure(row->others[i], row->others[i] > 0 ? NULL : row->published_text);
@@ -229,16 +230,16 @@ static kd_status build_there(paper_row *row, const bench_cloud *cloud,
 kd_status paper_measure_build(const paper_table *table, paper_row *row, const char *builder,
                               uint64_t count, uint32_t dims, const pointtree_options *options) {
     const uint64_t host = host_memory(), needed = cpu_bytes(builder, count, dims);
-    device where;
+    device device;
     paper_row_begin(row, table, builder, count, dims);
     if (options->split == POINTTREE_WIDEST)
         row->ours[TABLE_CPU].variant = row->ours[TABLE_CUDA].variant = "widest";
     if (table->on_cpu) leave_what_does_not_fit(row, needed, host, TABLE_CPU);
     if (!point_builder_cuda_find(builder) && device_cuda_count() > 0)
         paper_row_leave(row, TABLE_CUDA, "CPU alone");
-    if (row->ours[TABLE_CUDA].runs && device_find(&where, "cuda:0") == KD_OK)
+    if (row->ours[TABLE_CUDA].runs && device_find(&device, "cuda:0") == KD_OK)
         leave_what_does_not_fit(row, count * (dims * sizeof(float) + sizeof(uint32_t)),
-                                where.memory_bytes, TABLE_CUDA);
+                                device.memory_bytes, TABLE_CUDA);
     const bool on_cpu = row->ours[TABLE_CPU].runs > 0, on_cuda = row->ours[TABLE_CUDA].runs > 0;
     bench_cloud cloud;
     if (!on_cpu && !on_cuda) return KD_OK;

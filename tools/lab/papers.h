@@ -13,11 +13,11 @@ typedef struct paper_table {
     const char *other_on[PAPER_OTHERS]; /* further columns of the paper; NULL: none */
     bool is_rate;                       /* results in M/s, else in ms */
     bool on_cpu, on_cuda;
-    uint64_t cpu_most; /* larger cases run on the CPU only if --sizes names them */
+    uint64_t cpu_threads_max; /* larger cases run on the CPU only if --sizes names them */
 } paper_table;
 
 typedef struct paper_row {
-    const char *what;
+    const char *description;
     double published;           /* 0: none, or a text instead */
     const char *published_text; /* text instead of a number: "<1", "oom"; NULL: none */
     double others[PAPER_OTHERS];
@@ -26,7 +26,7 @@ typedef struct paper_row {
 } paper_row;
 
 paper_table paper_table_make(const bench_request *request, const char *name,
-                             const char *published_on, bool is_rate, uint64_t cpu_most);
+                             const char *published_on, bool is_rate, uint64_t cpu_threads_max);
 void paper_table_head(const paper_table *table, const char *title);
 /* Prints a line of the table, and writes a JSON line for each measurement. */
 kd_status paper_table_row(const paper_table *table, const paper_row *row);

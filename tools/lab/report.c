@@ -47,17 +47,17 @@ static cJSON *add_object(cJSON *list) {
     return object;
 }
 
-kd_status report_plot(const char *folder, const char *name, const plot *from) {
-    cJSON *json = new_drawing("curves", from->title);
-    cJSON_AddStringToObject(json, "x", from->x_label);
-    cJSON_AddStringToObject(json, "y", from->y_label);
+kd_status report_plot(const char *folder, const char *name, const plot *plot) {
+    cJSON *json = new_drawing("curves", plot->title);
+    cJSON_AddStringToObject(json, "x", plot->x_label);
+    cJSON_AddStringToObject(json, "y", plot->y_label);
     cJSON *series = cJSON_AddArrayToObject(json, "series");
-    for (int s = 0; s < from->series_count; ++s) {
+    for (int s = 0; s < plot->series_count; ++s) {
         cJSON *curve = add_object(series);
-        cJSON_AddStringToObject(curve, "name", from->series[s].name);
+        cJSON_AddStringToObject(curve, "name", plot->series[s].name);
         cJSON *points = cJSON_AddArrayToObject(curve, "points");
-        for (int i = 0; i < from->series[s].count; ++i) {
-            const plot_point *point = &from->series[s].points[i];
+        for (int i = 0; i < plot->series[s].count; ++i) {
+            const plot_point *point = &plot->series[s].points[i];
             cJSON *row = cJSON_CreateDoubleArray((const double[]){point->x, point->y}, 2);
             cJSON_AddItemToArray(row, cJSON_CreateString(point->label));
             cJSON_AddItemToArray(points, row);
@@ -66,20 +66,20 @@ kd_status report_plot(const char *folder, const char *name, const plot *from) {
     return write_json(folder, name, json);
 }
 
-kd_status report_bars(const char *folder, const char *name, const bars *from) {
-    cJSON *json = new_drawing("bars", from->title);
-    cJSON_AddStringToObject(json, "unit", from->unit);
+kd_status report_bars(const char *folder, const char *name, const bars *bars) {
+    cJSON *json = new_drawing("bars", bars->title);
+    cJSON_AddStringToObject(json, "unit", bars->unit);
     cJSON *parts = cJSON_AddArrayToObject(json, "parts");
-    for (int i = 0; i < from->part_count; ++i)
+    for (int i = 0; i < bars->part_count; ++i)
         cJSON_AddItemToArray(parts,
-                             cJSON_CreateString(from->part_names[i] ? from->part_names[i] : ""));
+                             cJSON_CreateString(bars->part_names[i] ? bars->part_names[i] : ""));
     cJSON *rows = cJSON_AddArrayToObject(json, "rows");
-    for (int i = 0; i < from->row_count; ++i) {
+    for (int i = 0; i < bars->row_count; ++i) {
         cJSON *row = add_object(rows);
-        cJSON_AddStringToObject(row, "name", from->rows[i].name);
+        cJSON_AddStringToObject(row, "name", bars->rows[i].name);
         cJSON_AddItemToObject(row, "parts",
-                              cJSON_CreateDoubleArray(from->rows[i].parts, from->part_count));
-        cJSON_AddNumberToObject(row, "mark", from->rows[i].mark);
+                              cJSON_CreateDoubleArray(bars->rows[i].parts, bars->part_count));
+        cJSON_AddNumberToObject(row, "mark", bars->rows[i].mark);
     }
     return write_json(folder, name, json);
 }
@@ -110,7 +110,7 @@ kd_status report_table(const char *folder, const results *measured) {
         char name[192];
         results_name(name, sizeof name, line);
         fprintf(output.stream, "| %s | %.4g | %.4g | %.4g to %.4g |", name, line->median,
-                line->least, line->first_quarter, line->third_quarter);
+                line->minimum, line->first_quarter, line->third_quarter);
         const double values[] = {line->rate * 1e-6, line->sah_cost, line->published, line->ratio};
         for (int v = 0; v < 4; ++v)
             fprintf(output.stream, values[v] > 0 ? " %.4g |" : " |", values[v]);

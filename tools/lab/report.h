@@ -48,8 +48,8 @@ typedef struct drawn_segment {
 } drawn_segment;
 
 /* Write FOLDER/NAME.json, from which report_write draws FOLDER/NAME.svg. */
-kd_status report_plot(const char *folder, const char *name, const plot *from);
-kd_status report_bars(const char *folder, const char *name, const bars *from);
+kd_status report_plot(const char *folder, const char *name, const plot *plot);
+kd_status report_bars(const char *folder, const char *name, const bars *bars);
 kd_status report_drawing(const char *folder, const char *name, const drawn_segment *segments,
                          int count);
 

@@ -27,62 +27,62 @@ static uint64_t count_of(const cJSON *line, const char *name) {
     return value >= 0 && value < 1e18 ? (uint64_t)value : 0;
 }
 
-static void take_stages(result_line *to, const cJSON *line) {
+static void take_stages(result_line *result_line, const cJSON *line) {
     const cJSON *share = cJSON_GetObjectItemCaseSensitive(line, "stage_share");
     const cJSON *stage = NULL;
     cJSON_ArrayForEach(stage, cJSON_GetObjectItemCaseSensitive(line, "stage_ms")) {
-        if (to->stage_count == RESULT_STAGES || !cJSON_IsNumber(stage)) continue;
-        to->stage_names[to->stage_count] = stage->string;
-        to->stage_ms[to->stage_count] = stage->valuedouble;
-        to->stage_share[to->stage_count++] = number_of(share, stage->string);
+        if (result_line->stage_count == RESULT_STAGES || !cJSON_IsNumber(stage)) continue;
+        result_line->stage_names[result_line->stage_count] = stage->string;
+        result_line->stage_ms[result_line->stage_count] = stage->valuedouble;
+        result_line->stage_share[result_line->stage_count++] = number_of(share, stage->string);
     }
 }
 
-static kd_status take_samples(result_line *to, double **owned, const cJSON *ms) {
+static kd_status take_samples(result_line *line, double **owned, const cJSON *ms) {
     const cJSON *all = cJSON_GetObjectItemCaseSensitive(ms, "all");
     const int count = cJSON_GetArraySize(all);
     if (count == 0) return KD_OK;
     KD_TRY(KD_RESERVE(*owned, (uint64_t)count));
     const cJSON *item = NULL;
     cJSON_ArrayForEach(item, all) if (cJSON_IsNumber(item) && item->valuedouble > 0)(
-        *owned)[to->sample_count++] = item->valuedouble;
-    to->samples = *owned;
+        *owned)[line->sample_count++] = item->valuedouble;
+    line->samples = *owned;
     return KD_OK;
 }
 
-static void take_texts(result_line *to, const cJSON *line) {
-    to->bench = text_of(line, "bench");
-    to->set = text_of(line, "case");
-    to->builder = text_of(line, "builder");
-    to->device = text_of(line, "device");
-    to->variant = text_of(line, "variant");
-    to->published_on = text_of(line, "published_on");
-    to->machine = text_of(line, "gpu");
-    if (!to->machine[0]) to->machine = text_of(line, "cpu");
-    to->commit = text_of(line, "commit");
-    to->hash = text_of(line, "hash");
-    to->checked = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(line, "checked"));
+static void take_texts(result_line *result_line, const cJSON *line) {
+    result_line->bench = text_of(line, "bench");
+    result_line->set = text_of(line, "case");
+    result_line->builder = text_of(line, "builder");
+    result_line->device = text_of(line, "device");
+    result_line->variant = text_of(line, "variant");
+    result_line->published_on = text_of(line, "published_on");
+    result_line->machine = text_of(line, "gpu");
+    if (!result_line->machine[0]) result_line->machine = text_of(line, "cpu");
+    result_line->commit = text_of(line, "commit");
+    result_line->hash = text_of(line, "hash");
+    result_line->checked = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(line, "checked"));
 }
 
-static void take_numbers(result_line *to, const cJSON *line, const cJSON *ms) {
-    to->n = count_of(line, "n");
-    to->triangles = count_of(line, "triangles");
-    to->dims = (int32_t)fmin(number_of(line, "dims"), 1e6);
-    to->k = (int32_t)fmin(number_of(line, "k"), 1e9);
-    to->median = number_of(ms, "median");
-    to->least = number_of(ms, "min");
-    to->first_quarter = number_of(ms, "q1");
-    to->third_quarter = number_of(ms, "q3");
-    to->rate = number_of(line, "rate");
-    to->sah_cost = number_of(line, "sah_cost");
-    to->references_per_triangle = number_of(line, "references_per_triangle");
-    to->published = number_of(line, "published");
-    to->ratio = number_of(line, "ratio");
-    to->speedup = number_of(line, "speedup");
+static void take_numbers(result_line *result_line, const cJSON *line, const cJSON *ms) {
+    result_line->n = count_of(line, "n");
+    result_line->triangles = count_of(line, "triangles");
+    result_line->dims = (int32_t)fmin(number_of(line, "dims"), 1e6);
+    result_line->k = (int32_t)fmin(number_of(line, "k"), 1e9);
+    result_line->median = number_of(ms, "median");
+    result_line->minimum = number_of(ms, "min");
+    result_line->first_quarter = number_of(ms, "q1");
+    result_line->third_quarter = number_of(ms, "q3");
+    result_line->rate = number_of(line, "rate");
+    result_line->sah_cost = number_of(line, "sah_cost");
+    result_line->references_per_triangle = number_of(line, "references_per_triangle");
+    result_line->published = number_of(line, "published");
+    result_line->ratio = number_of(line, "ratio");
+    result_line->speedup = number_of(line, "speedup");
 }
 
 /* Parses one line of the file, without its line end. */
-static kd_status take_line(results *to, const char *path, int number, const char *text,
+static kd_status take_line(results *results, const char *path, int number, const char *text,
                            size_t bytes) {
     const uint64_t shortages = memory_shortages();
     cJSON *line = cJSON_ParseWithLength(text, bytes);
@@ -90,9 +90,9 @@ static kd_status take_line(results *to, const char *path, int number, const char
                "out of memory for line %d of %s", number, path);
     KD_REQUIRE(line, KD_ERROR_INPUT,
                "%s:%d: found no JSON object, expected a line of kandela bench", path, number);
-    to->owned->documents[to->count] = line;
-    result_line *row = to->lines + to->count;
-    double **samples = to->owned->samples + to->count++;
+    results->owned->documents[results->count] = line;
+    result_line *row = results->lines + results->count;
+    double **samples = results->owned->samples + results->count++;
     const cJSON *ms = cJSON_GetObjectItemCaseSensitive(line, "ms");
     take_texts(row, line);
     take_numbers(row, line, ms);
@@ -170,10 +170,10 @@ bool results_alike(const result_line *a, const result_line *b) {
            a->k == b->k;
 }
 
-void results_name(char *out, size_t bytes, const result_line *of) {
+void results_name(char *out, size_t bytes, const result_line *line) {
     char n[32] = "", k[16] = "";
-    if (of->n) snprintf(n, sizeof n, " n %" PRIu64, of->n);
-    if (of->k) snprintf(k, sizeof k, " k %d", of->k);
-    snprintf(out, bytes, "%s %s %s %s%s%s%s%s", of->bench, of->set, of->builder, of->device,
-             of->variant[0] ? " " : "", of->variant, n, k);
+    if (line->n) snprintf(n, sizeof n, " n %" PRIu64, line->n);
+    if (line->k) snprintf(k, sizeof k, " k %d", line->k);
+    snprintf(out, bytes, "%s %s %s %s%s%s%s%s", line->bench, line->set, line->builder, line->device,
+             line->variant[0] ? " " : "", line->variant, n, k);
 }

@@ -14,8 +14,8 @@ typedef struct result_line {
     const char *bench, *set, *builder, *device, *variant;
     uint64_t n, triangles;
     int32_t dims, k;
-    double median, least, first_quarter, third_quarter; /* in milliseconds */
-    const double *samples;                              /* in milliseconds, in measured order */
+    double median, minimum, first_quarter, third_quarter; /* in milliseconds */
+    const double *samples;                                /* in milliseconds, in measured order */
     int sample_count; /* 0: the line has quantiles only (older versions) */
     double rate;      /* items per second */
     double sah_cost, references_per_triangle;
@@ -46,7 +46,7 @@ void results_close(results *owned); /* accepts a zeroed struct */
 bool results_alike(const result_line *a, const result_line *b);
 
 /* Describes what a line measures: "points uniform kandela cpu n 10000 k 8". */
-void results_name(char *out, size_t bytes, const result_line *of);
+void results_name(char *out, size_t bytes, const result_line *line);
 
 /* Compares two files of results, and reports slowdowns beyond noise. */
 
@@ -61,8 +61,8 @@ kd_status compare_lines(compare_ratio *out, const result_line *const *older, int
                         const result_line *const *newer, int newer_count);
 
 /* Prints a table: the ratio of each row with its error, rows in one file only, and the mean.
-   Returns KD_ERROR_CHECK if a row, or the mean of all rows, is slower than 1 + `most_regress`
+   Returns KD_ERROR_CHECK if a row, or the mean of all rows, is slower than 1 + `max_regress`
    beyond noise, or if the hash of an answer has changed. */
-kd_status compare_results(const results *older, const results *newer, double most_regress);
+kd_status compare_results(const results *older, const results *newer, double max_regress);
 
 #endif

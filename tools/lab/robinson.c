@@ -200,9 +200,10 @@ kd_status table_robinson(const bench_request *request, unsigned parts) {
     const uint64_t count = request->quick ? SMALL : TUPLES;
     if (parts & (ROBINSON_TIMES | ROBINSON_THREADS)) {
         bench_cloud cloud;
-        const bool there = bench_wants(&request->devices, "cuda:0") && device_cuda_count() > 0 &&
-                           (!request->quick || request->devices.count > 0);
-        KD_TRY(bench_cloud_open(&cloud, "uniform", count, 4, POINT_FLOAT, 0, there));
+        const bool on_device = bench_wants(&request->devices, "cuda:0") &&
+                               device_cuda_count() > 0 &&
+                               (!request->quick || request->devices.count > 0);
+        KD_TRY(bench_cloud_open(&cloud, "uniform", count, 4, POINT_FLOAT, 0, on_device));
         kd_status status = parts & ROBINSON_TIMES ? times(request, &cloud) : KD_OK;
         if (status == KD_OK && parts & ROBINSON_THREADS) status = by_threads(request, &cloud);
         bench_cloud_close(&cloud);

@@ -11,7 +11,7 @@
 
 typedef struct visiting {
     const tritree *tree;
-    uint32_t most_level;
+    uint32_t max_level;
     tree_visitor visit;
     void *context;
 } visiting;
@@ -19,7 +19,7 @@ typedef struct visiting {
 static void visit_below(const visiting *v, uint32_t at, uint32_t level, box3 box) {
     const tritree_node node = v->tree->nodes[at];
     v->visit(v->context, at, level, box);
-    if (tritree_is_leaf(node) || level == v->most_level) return;
+    if (tritree_is_leaf(node) || level == v->max_level) return;
     const int axis = tritree_axis(node);
     box3 left = box, right = box;
     vec3_set_axis(&left.hi, axis, node.split);
@@ -28,8 +28,8 @@ static void visit_below(const visiting *v, uint32_t at, uint32_t level, box3 box
     visit_below(v, tritree_left(node) + 1, level + 1, right);
 }
 
-void tree_visit(const tritree *tree, uint32_t most_level, tree_visitor visit, void *context) {
-    const visiting all = {tree, most_level, visit, context};
+void tree_visit(const tritree *tree, uint32_t max_level, tree_visitor visit, void *context) {
+    const visiting all = {tree, max_level, visit, context};
     if (tree->statistics.nodes > 0) visit_below(&all, 0, 0, tritree_get_view(tree).box);
 }
 
@@ -39,10 +39,10 @@ typedef struct counting {
     double root_area;
 } counting;
 
-static tree_level *level_of(tree_levels *of, uint32_t level) {
+static tree_level *level_of(tree_levels *levels, uint32_t level) {
     const uint32_t at = level < TREE_LEVELS ? level : TREE_LEVELS - 1;
-    if (at >= of->count) of->count = at + 1;
-    return &of->levels[at];
+    if (at >= levels->count) levels->count = at + 1;
+    return &levels->levels[at];
 }
 
 static void count_node(void *context, uint32_t at, uint32_t level, box3 box) {
@@ -67,7 +67,7 @@ static void count_node(void *context, uint32_t at, uint32_t level, box3 box) {
 /* --- lines ------------------------------------------------------------------------------------ */
 
 typedef struct line {
-    double origin[3], way[3];
+    double origin[3], delta[3];
 } line;
 
 static void on_sphere(double out[3], const double centre[3], double radius, float u, float v) {
@@ -91,20 +91,20 @@ static line draw_line(box3 box, uint64_t number) {
     radius = 1.0001 * sqrt(radius);
     on_sphere(drawn.origin, centre, radius, r.value[0], r.value[1]);
     on_sphere(end, centre, radius, r.value[2], r.value[3]);
-    for (int axis = 0; axis < 3; ++axis) drawn.way[axis] = end[axis] - drawn.origin[axis];
+    for (int axis = 0; axis < 3; ++axis) drawn.delta[axis] = end[axis] - drawn.origin[axis];
     return drawn;
 }
 
 /* Computes the interval of the line in the box; returns false if there is none. */
-static bool cut_box(const line *of, box3 box, double *near, double *far) {
+static bool cut_box(const line *line, box3 box, double *near, double *far) {
     *near = 0;
     *far = 1;
     for (int axis = 0; axis < 3; ++axis) {
         const double lo = (double)vec3_axis(box.lo, axis), hi = (double)vec3_axis(box.hi, axis);
-        const double way = of->way[axis];
-        const double a = (lo - of->origin[axis]) / way, b = (hi - of->origin[axis]) / way;
-        if (way == 0) {
-            if (of->origin[axis] < lo || of->origin[axis] > hi) return false;
+        const double delta = line->delta[axis];
+        const double a = (lo - line->origin[axis]) / delta, b = (hi - line->origin[axis]) / delta;
+        if (delta == 0) {
+            if (line->origin[axis] < lo || line->origin[axis] > hi) return false;
             continue;
         }
         *near = fmax(*near, fmin(a, b));
@@ -113,49 +113,50 @@ static bool cut_box(const line *of, box3 box, double *near, double *far) {
     return *near <= *far;
 }
 
-static void pierce(tree_levels *to, const tritree *tree, const line *of, uint32_t at,
+static void pierce(tree_levels *levels, const tritree *tree, const line *line, uint32_t at,
                    uint32_t level, double near, double far) {
     const tritree_node node = tree->nodes[at];
-    level_of(to, level)->met += 1;
+    level_of(levels, level)->intersected += 1;
     if (tritree_is_leaf(node)) return;
     const int axis = tritree_axis(node);
-    const double t = ((double)node.split - of->origin[axis]) / of->way[axis];
-    const uint32_t first = tritree_left(node) + (of->way[axis] < 0), left = tritree_left(node);
+    const double t = ((double)node.split - line->origin[axis]) / line->delta[axis];
+    const uint32_t first = tritree_left(node) + (line->delta[axis] < 0), left = tritree_left(node);
     const uint32_t second = first == left ? left + 1 : left;
-    if (near <= t) pierce(to, tree, of, first, level + 1, near, fmin(far, t));
-    if (far >= t) pierce(to, tree, of, second, level + 1, fmax(near, t), far);
+    if (near <= t) pierce(levels, tree, line, first, level + 1, near, fmin(far, t));
+    if (far >= t) pierce(levels, tree, line, second, level + 1, fmax(near, t), far);
 }
 
 /* Traces the same line as a ray up to its hit. */
-static void cast_line(tree_levels *to, const tritree_view *view, const line *of) {
+static void cast_line(tree_levels *levels, const tritree_view *view, const line *line) {
     ray cast;
     memset(&cast, 0, sizeof cast);
-    cast.origin = vec3_make((float)of->origin[0], (float)of->origin[1], (float)of->origin[2]);
-    cast.direction = vec3_make((float)of->way[0], (float)of->way[1], (float)of->way[2]);
+    cast.origin = vec3_make((float)line->origin[0], (float)line->origin[1], (float)line->origin[2]);
+    cast.direction = vec3_make((float)line->delta[0], (float)line->delta[1], (float)line->delta[2]);
     cast.tmin = 0;
     cast.tmax = 1;
     tritree_counts counts = {0, 0, 0};
     tritree_closest_counted(view, cast, &counts);
-    to->nodes_read += (double)counts.nodes;
-    to->leaves_read += (double)counts.leaves;
-    to->triangles_tested += (double)counts.triangles;
+    levels->nodes_read += (double)counts.nodes;
+    levels->leaves_read += (double)counts.leaves;
+    levels->triangles_tested += (double)counts.triangles;
 }
 
-static void cast_lines(tree_levels *to, const tritree *tree, uint64_t lines) {
+static void cast_lines(tree_levels *levels, const tritree *tree, uint64_t lines) {
     const tritree_view view = tritree_get_view(tree);
-    for (uint64_t number = 0; to->lines < lines && number < 64 * lines; ++number) {
+    for (uint64_t number = 0; levels->lines < lines && number < 64 * lines; ++number) {
         const line drawn = draw_line(view.box, number);
         double near, far;
         if (!cut_box(&drawn, view.box, &near, &far)) continue;
-        ++to->lines;
-        pierce(to, tree, &drawn, 0, 0, near, far);
-        cast_line(to, &view, &drawn);
+        ++levels->lines;
+        pierce(levels, tree, &drawn, 0, 0, near, far);
+        cast_line(levels, &view, &drawn);
     }
-    const double each = to->lines ? 1.0 / (double)to->lines : 0;
-    for (uint32_t level = 0; level < to->count; ++level) to->levels[level].met *= each;
-    to->nodes_read *= each;
-    to->leaves_read *= each;
-    to->triangles_tested *= each;
+    const double each = levels->lines ? 1.0 / (double)levels->lines : 0;
+    for (uint32_t level = 0; level < levels->count; ++level)
+        levels->levels[level].intersected *= each;
+    levels->nodes_read *= each;
+    levels->leaves_read *= each;
+    levels->triangles_tested *= each;
 }
 
 void tree_levels_measure(tree_levels *out, const tritree *tree, uint64_t lines) {
@@ -173,9 +174,9 @@ static void colour_of(int rgb[3], uint32_t level) {
 }
 
 typedef struct writing {
-    FILE *to;
+    FILE *file;
     const tritree *tree;
-    uint32_t most_level;
+    uint32_t max_level;
     uint64_t boxes;
 } writing;
 
@@ -192,7 +193,7 @@ static void write_corners(void *context, uint32_t at, uint32_t level, box3 box) 
     (void)at;
     colour_of(rgb, level);
     for (int corner = 0; corner < 8; ++corner)
-        fprintf(w->to, "%.9g %.9g %.9g %d %d %d\n", (double)(corner & 1 ? box.hi : box.lo).x,
+        fprintf(w->file, "%.9g %.9g %.9g %d %d %d\n", (double)(corner & 1 ? box.hi : box.lo).x,
                 (double)(corner & 2 ? box.hi : box.lo).y, (double)(corner & 4 ? box.hi : box.lo).z,
                 rgb[0], rgb[1], rgb[2]);
 }
@@ -206,23 +207,23 @@ static void write_edges(void *context, uint32_t at, uint32_t level, box3 box) {
     for (uint64_t corner = 0; corner < 8; ++corner)
         for (uint64_t axis = 0; axis < 3; ++axis)
             if (!(corner >> axis & 1))
-                fprintf(w->to, "%" PRIu64 " %" PRIu64 " %d %d %d\n", 8 * w->boxes + corner,
+                fprintf(w->file, "%" PRIu64 " %" PRIu64 " %d %d %d\n", 8 * w->boxes + corner,
                         8 * w->boxes + (corner | 1u << axis), rgb[0], rgb[1], rgb[2]);
     ++w->boxes;
 }
 
 static void write_ply(writing *w) {
-    tree_visit(w->tree, w->most_level, count_box, w);
-    fprintf(w->to,
+    tree_visit(w->tree, w->max_level, count_box, w);
+    fprintf(w->file,
             "ply\nformat ascii 1.0\ncomment boxes of a k-d tree's nodes down to level %u\n"
             "element vertex %" PRIu64 "\nproperty float x\nproperty float y\nproperty float z\n"
             "property uchar red\nproperty uchar green\nproperty uchar blue\n"
             "element edge %" PRIu64 "\nproperty int vertex1\nproperty int vertex2\n"
             "property uchar red\nproperty uchar green\nproperty uchar blue\nend_header\n",
-            w->most_level, 8 * w->boxes, 12 * w->boxes);
-    tree_visit(w->tree, w->most_level, write_corners, w);
+            w->max_level, 8 * w->boxes, 12 * w->boxes);
+    tree_visit(w->tree, w->max_level, write_corners, w);
     w->boxes = 0;
-    tree_visit(w->tree, w->most_level, write_edges, w);
+    tree_visit(w->tree, w->max_level, write_edges, w);
 }
 
 static void write_dot_node(void *context, uint32_t at, uint32_t level, box3 box) {
@@ -230,47 +231,47 @@ static void write_dot_node(void *context, uint32_t at, uint32_t level, box3 box)
     const tritree_node node = w->tree->nodes[at];
     (void)box;
     if (tritree_is_leaf(node)) {
-        fprintf(w->to, "  n%u [shape=box, label=\"%u\"];\n", at, tritree_count(node));
+        fprintf(w->file, "  n%u [shape=box, label=\"%u\"];\n", at, tritree_count(node));
         return;
     }
-    fprintf(w->to, "  n%u [label=\"%c = %.4g\"];\n", at, "xyz"[tritree_axis(node)],
+    fprintf(w->file, "  n%u [label=\"%c = %.4g\"];\n", at, "xyz"[tritree_axis(node)],
             (double)node.split);
-    for (uint32_t side = 0; side < 2 && level < w->most_level; ++side)
-        fprintf(w->to, "  n%u -> n%u;\n", at, tritree_left(node) + side);
+    for (uint32_t side = 0; side < 2 && level < w->max_level; ++side)
+        fprintf(w->file, "  n%u -> n%u;\n", at, tritree_left(node) + side);
 }
 
 static void write_dot(writing *w) {
-    fprintf(w->to,
+    fprintf(w->file,
             "// a k-d tree down to level %u: inner nodes with their planes, leaves with their "
             "triangles\ndigraph tree {\n  node [fontname=\"sans-serif\", fontsize=10];\n",
-            w->most_level);
-    tree_visit(w->tree, w->most_level, write_dot_node, w);
-    fputs("}\n", w->to);
+            w->max_level);
+    tree_visit(w->tree, w->max_level, write_dot_node, w);
+    fputs("}\n", w->file);
 }
 
-static void write_json(FILE *to, const tritree *tree, const tree_levels *of) {
+static void write_json(FILE *file, const tritree *tree, const tree_levels *levels) {
     const tritree_statistics *s = &tree->statistics;
-    fprintf(to,
+    fprintf(file,
             "{\n  \"nodes\": %" PRIu64 ", \"leaves\": %" PRIu64 ", \"references\": %" PRIu64
             ", \"depth\": %u, \"sah_cost\": %.9g,\n  \"lines\": %" PRIu64
             ", \"nodes_read\": %.9g, \"leaves_read\": %.9g, \"triangles_tested\": %.9g,\n"
             "  \"leaf_sizes\": [",
-            s->nodes, s->leaves, s->references, s->depth, s->sah_cost, of->lines, of->nodes_read,
-            of->leaves_read, of->triangles_tested);
+            s->nodes, s->leaves, s->references, s->depth, s->sah_cost, levels->lines,
+            levels->nodes_read, levels->leaves_read, levels->triangles_tested);
     for (int i = 0; i < LEAF_SIZES; ++i)
-        fprintf(to, "%s%" PRIu64, i ? ", " : "", of->leaf_sizes[i]);
-    fputs("],\n  \"levels\": [\n", to);
-    for (uint32_t l = 0; l < of->count; ++l) {
-        const tree_level *at = &of->levels[l];
+        fprintf(file, "%s%" PRIu64, i ? ", " : "", levels->leaf_sizes[i]);
+    fputs("],\n  \"levels\": [\n", file);
+    for (uint32_t l = 0; l < levels->count; ++l) {
+        const tree_level *at = &levels->levels[l];
         fprintf(
-            to,
+            file,
             "    {\"level\": %u, \"nodes\": %" PRIu64 ", \"leaves\": %" PRIu64
             ", \"empty_leaves\": %" PRIu64 ", \"references\": %" PRIu64
             ", \"expected\": %.9g, \"met\": %.9g, \"inner_cost\": %.9g, \"leaf_cost\": %.9g}%s\n",
-            l, at->nodes, at->leaves, at->empty_leaves, at->references, at->expected, at->met,
-            at->inner_cost, at->leaf_cost, l + 1 < of->count ? "," : "");
+            l, at->nodes, at->leaves, at->empty_leaves, at->references, at->expected,
+            at->intersected, at->inner_cost, at->leaf_cost, l + 1 < levels->count ? "," : "");
     }
-    fputs("  ]\n}\n", to);
+    fputs("  ]\n}\n", file);
 }
 
 bool tree_export_knows(const char *path) {
@@ -279,20 +280,20 @@ bool tree_export_knows(const char *path) {
            strcmp(suffix, ".json") == 0;
 }
 
-kd_status tree_export(const char *path, const tritree *tree, const tree_levels *of,
-                      uint32_t most_level) {
+kd_status tree_export(const char *path, const tritree *tree, const tree_levels *levels,
+                      uint32_t max_level) {
     KD_REQUIRE(tree_export_knows(path), KD_ERROR_USAGE,
                "%s: unknown suffix; expected .ply, .dot or .json", path);
     file_output output;
     KD_TRY(file_output_open(&output, path));
-    writing w = {output.stream, tree, most_level, 0};
+    writing w = {output.stream, tree, max_level, 0};
     const char *suffix = file_suffix(path);
     if (strcmp(suffix, ".ply") == 0)
         write_ply(&w);
     else if (strcmp(suffix, ".dot") == 0)
         write_dot(&w);
     else
-        write_json(output.stream, tree, of);
+        write_json(output.stream, tree, levels);
     return file_output_commit(&output);
 }
 
@@ -304,20 +305,20 @@ typedef struct chart {
     int count;
 } chart;
 
-static bars_row *add_row(chart *to, const char *before, uint32_t number, const char *after) {
-    bars_row *row = &to->rows[to->count];
+static bars_row *add_row(chart *chart, const char *before, uint32_t number, const char *after) {
+    bars_row *row = &chart->rows[chart->count];
     memset(row, 0, sizeof *row);
-    snprintf(to->names[to->count], sizeof to->names[0], "%s%u%s", before, number, after);
-    row->name = to->names[to->count++];
+    snprintf(chart->names[chart->count], sizeof chart->names[0], "%s%u%s", before, number, after);
+    row->name = chart->names[chart->count++];
     return row;
 }
 
-static kd_status draw_costs(const char *folder, const tree_levels *of) {
+static kd_status draw_costs(const char *folder, const tree_levels *levels) {
     chart made = {.count = 0};
-    for (uint32_t l = 0; l < of->count; ++l) {
+    for (uint32_t l = 0; l < levels->count; ++l) {
         bars_row *row = add_row(&made, "level ", l, "");
-        row->parts[0] = of->levels[l].inner_cost;
-        row->parts[1] = of->levels[l].leaf_cost;
+        row->parts[0] = levels->levels[l].inner_cost;
+        row->parts[1] = levels->levels[l].leaf_cost;
     }
     const bars drawn = {.title = "SAH cost by level",
                         .unit = "",
@@ -328,12 +329,12 @@ static kd_status draw_costs(const char *folder, const tree_levels *of) {
     return report_bars(folder, "figure-1-cost", &drawn);
 }
 
-static kd_status draw_visits(const char *folder, const tree_levels *of) {
+static kd_status draw_visits(const char *folder, const tree_levels *levels) {
     chart made = {.count = 0};
-    for (uint32_t l = 0; l < of->count; ++l) {
+    for (uint32_t l = 0; l < levels->count; ++l) {
         bars_row *row = add_row(&made, "level ", l, "");
-        row->parts[0] = of->levels[l].met;
-        row->mark = of->levels[l].expected;
+        row->parts[0] = levels->levels[l].intersected;
+        row->mark = levels->levels[l].expected;
     }
     const bars drawn = {.title = "Nodes that a line meets; the mark: expected",
                         .unit = "",
@@ -343,11 +344,11 @@ static kd_status draw_visits(const char *folder, const tree_levels *of) {
     return report_bars(folder, "figure-2-visits", &drawn);
 }
 
-static kd_status draw_leaves(const char *folder, const tree_levels *of) {
+static kd_status draw_leaves(const char *folder, const tree_levels *levels) {
     chart made = {.count = 0};
     for (uint32_t i = 0; i < LEAF_SIZES; ++i)
         add_row(&made, "", i, i + 1 < LEAF_SIZES ? " triangles" : " and more")->parts[0] =
-            (double)of->leaf_sizes[i];
+            (double)levels->leaf_sizes[i];
     const bars drawn = {.title = "Leaves by their triangles",
                         .unit = "leaves",
                         .part_count = 1,
@@ -356,22 +357,22 @@ static kd_status draw_leaves(const char *folder, const tree_levels *of) {
     return report_bars(folder, "figure-3-leaves", &drawn);
 }
 
-kd_status tree_report(const char *folder, const tritree *tree, const tree_levels *of,
+kd_status tree_report(const char *folder, const tritree *tree, const tree_levels *levels,
                       const char *name) {
     char text[640];
-    double expected = 0, met = 0;
-    for (uint32_t l = 0; l < of->count; ++l)
-        expected += of->levels[l].expected, met += of->levels[l].met;
-    KD_TRY(draw_costs(folder, of));
-    KD_TRY(draw_visits(folder, of));
-    KD_TRY(draw_leaves(folder, of));
+    double expected = 0, intersected = 0;
+    for (uint32_t l = 0; l < levels->count; ++l)
+        expected += levels->levels[l].expected, intersected += levels->levels[l].intersected;
+    KD_TRY(draw_costs(folder, levels));
+    KD_TRY(draw_visits(folder, levels));
+    KD_TRY(draw_leaves(folder, levels));
     snprintf(text, sizeof text,
              "%.200s: %" PRIu64 " nodes, %" PRIu64 " leaves, depth %u, SAH cost %.4g. A line "
              "through the box meets %.4g nodes by the share of their surfaces, %.4g as counted on "
              "%" PRIu64 " lines; a ray stops at its hit and reads %.4g nodes, %.4g leaves and %.4g "
              "triangles.",
              name, tree->statistics.nodes, tree->statistics.leaves, tree->statistics.depth,
-             tree->statistics.sah_cost, expected, met, of->lines, of->nodes_read, of->leaves_read,
-             of->triangles_tested);
+             tree->statistics.sah_cost, expected, intersected, levels->lines, levels->nodes_read,
+             levels->leaves_read, levels->triangles_tested);
     return report_write(folder, "A k-d tree, level by level", text);
 }

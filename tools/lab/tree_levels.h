@@ -15,7 +15,7 @@ typedef struct tree_level {
     uint64_t nodes, leaves, empty_leaves, references;
     double expected;              /* predicted nodes per line: sum of A(node)/A(root) */
     double inner_cost, leaf_cost; /* parts of the tree's SAH cost */
-    double met;                   /* nodes per line, mean over the random lines */
+    double intersected;           /* nodes per line, mean over the random lines */
 } tree_level;
 
 typedef struct tree_levels {
@@ -32,15 +32,15 @@ void tree_levels_measure(tree_levels *out, const tritree *tree, uint64_t lines);
 
 /* The cells of all nodes down to a level, parents first. */
 typedef void (*tree_visitor)(void *context, uint32_t node, uint32_t level, box3 box);
-void tree_visit(const tritree *tree, uint32_t most_level, tree_visitor visit, void *context);
+void tree_visit(const tritree *tree, uint32_t max_level, tree_visitor visit, void *context);
 
 /* Writes by suffix: .ply (boxes as edges, coloured by level) and .dot (graph), both down to
-   `most_level`; .json (all levels). Returns KD_ERROR_USAGE for other suffixes. */
-kd_status tree_export(const char *path, const tritree *tree, const tree_levels *of,
-                      uint32_t most_level);
+   `max_level`; .json (all levels). Returns KD_ERROR_USAGE for other suffixes. */
+kd_status tree_export(const char *path, const tritree *tree, const tree_levels *levels,
+                      uint32_t max_level);
 bool tree_export_knows(const char *path);
 /* Writes FOLDER/index.html: bars of cost, of predicted and counted nodes, and of leaf sizes. */
-kd_status tree_report(const char *folder, const tritree *tree, const tree_levels *of,
+kd_status tree_report(const char *folder, const tritree *tree, const tree_levels *levels,
                       const char *name);
 
 #endif

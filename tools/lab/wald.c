@@ -32,16 +32,16 @@ static kd_status print_sizes(const bench_request *request, const char *title, co
     paper_table_head(&table, title);
     for (int i = 0; i < count; ++i)
         for (const char *const *builder = builders; *builder; ++builder) {
-            char what[64];
-            const wald_size *of = sizes + i;
-            if (!paper_wants_size(request, of->count)) continue;
-            if (request->quick && of->count > 10000 && !request->sizes.count) continue;
-            snprintf(what, sizeof what, "%s, %s, %s points", type, *builder, of->name);
-            paper_row row = {.what = what,
-                             .published = of->rtx3090ti,
-                             .published_text = of->text,
-                             .others = {of->rtx8000, of->a6000}};
-            KD_TRY(paper_measure_build(&table, &row, *builder, of->count, dims, &options));
+            char label[64];
+            const wald_size *size = sizes + i;
+            if (!paper_wants_size(request, size->count)) continue;
+            if (request->quick && size->count > 10000 && !request->sizes.count) continue;
+            snprintf(label, sizeof label, "%s, %s, %s points", type, *builder, size->name);
+            paper_row row = {.description = label,
+                             .published = size->rtx3090ti,
+                             .published_text = size->text,
+                             .others = {size->rtx8000, size->a6000}};
+            KD_TRY(paper_measure_build(&table, &row, *builder, size->count, dims, &options));
             KD_TRY(paper_table_row(&table, &row));
         }
     return KD_OK;
@@ -139,11 +139,11 @@ enum { SIX = 6 };
 static const float six[SIX][2] = {{2, 3}, {5, 4}, {9, 6}, {4, 7}, {8, 1}, {7, 2}};
 
 /* Draws the cell of a node, then those of its children. */
-static void draw_node(drawn_segment *to, const pointtree_nd_view *tree, uint32_t node,
+static void draw_node(drawn_segment *line, const pointtree_nd_view *tree, uint32_t node,
                       const double lo[2], const double hi[2]) {
     if (node >= tree->count) return;
     const uint32_t axis = pointtree_nd_axis(tree, node);
-    drawn_segment *segment = to + node;
+    drawn_segment *segment = line + node;
     for (uint32_t a = 0; a < 2; ++a) {
         segment->at[a] = pointtree_nd_coordinate(tree, node, a);
         segment->from[a] = a == axis ? segment->at[a] : lo[a];
@@ -154,7 +154,7 @@ static void draw_node(drawn_segment *to, const pointtree_nd_view *tree, uint32_t
     for (uint32_t right = 0; right < 2; ++right) {
         double part_lo[2] = {lo[0], lo[1]}, part_hi[2] = {hi[0], hi[1]};
         (right ? part_lo : part_hi)[axis] = segment->at[axis];
-        draw_node(to, tree, 2 * node + 1 + right, part_lo, part_hi);
+        draw_node(line, tree, 2 * node + 1 + right, part_lo, part_hi);
     }
 }
 
@@ -202,24 +202,24 @@ typedef struct query_row {
 typedef struct asked_tree {
     kd_points *tree;
     kd_points_query query;
-    const float *asked; /* host */
-    uint64_t count;     /* of the queries */
-    bool walks;         /* uses the paper's algorithm */
+    const float *queries; /* host */
+    uint64_t count;       /* of the queries */
+    bool walks;           /* uses the paper's algorithm */
     bool on_cuda;
 } asked_tree;
 
-static kd_status same_answers(const asked_tree *of, uint32_t k, const float *answers) {
+static kd_status same_answers(const asked_tree *tree, uint32_t k, const float *answers) {
     kd_status status = KD_OK;
     float *walked = NULL, *found = NULL;
-    const uint64_t count = of->count < CHECKED ? of->count : CHECKED;
+    const uint64_t count = tree->count < CHECKED ? tree->count : CHECKED;
     const uint64_t bytes = count * k * sizeof *found;
-    kd_points_query walk = of->query;
-    walk.points = kd_point_array_make(of->asked, count, 4, KD_FLOAT);
+    kd_points_query walk = tree->query;
+    walk.points = kd_point_array_make(tree->queries, count, 4, KD_FLOAT);
     snprintf(walk.method, sizeof walk.method, "walk");
     KD_TRY_GOTO(KD_RESERVE(walked, count * k));
     KD_TRY_GOTO(KD_RESERVE(found, count * k));
-    KD_TRY_GOTO(kd_points_nearest(of->tree, &walk, k, NULL, walked, NULL));
-    if (of->on_cuda)
+    KD_TRY_GOTO(kd_points_nearest(tree->tree, &walk, k, NULL, walked, NULL));
+    if (tree->on_cuda)
         KD_TRY_GOTO(device_memory_download(found, answers, bytes));
     else
         memcpy(found, answers, bytes);
@@ -232,42 +232,42 @@ done:
     return status;
 }
 
-static kd_status time_queries(bench_row *row, const asked_tree *of, uint32_t k) {
+static kd_status time_queries(bench_row *row, const asked_tree *tree, uint32_t k) {
     kd_status status = KD_OK;
     float *answers = NULL;
-    const uint64_t bytes = of->count * k * sizeof *answers;
+    const uint64_t bytes = tree->count * k * sizeof *answers;
     row->k = (int32_t)k;
-    row->items = (double)of->count;
-    KD_TRY_GOTO(of->on_cuda ? device_memory_reserve((void **)&answers, bytes)
-                            : memory_reserve((void **)&answers, bytes, 1));
-    KD_TRY_GOTO(kd_points_nearest(of->tree, &of->query, k, NULL, answers, NULL));
-    KD_TRY_GOTO(same_answers(of, k, answers));
+    row->items = (double)tree->count;
+    KD_TRY_GOTO(tree->on_cuda ? device_memory_reserve((void **)&answers, bytes)
+                              : memory_reserve((void **)&answers, bytes, 1));
+    KD_TRY_GOTO(kd_points_nearest(tree->tree, &tree->query, k, NULL, answers, NULL));
+    KD_TRY_GOTO(same_answers(tree, k, answers));
     row->checked = true;
     for (int run = 0; run < row->runs; ++run) {
         const double started = timing_now();
-        KD_TRY_GOTO(kd_points_nearest(of->tree, &of->query, k, NULL, answers, NULL));
+        KD_TRY_GOTO(kd_points_nearest(tree->tree, &tree->query, k, NULL, answers, NULL));
         row->seconds[run] = timing_now() - started;
     }
 done:
-    if (of->on_cuda)
+    if (tree->on_cuda)
         device_memory_free(answers);
     else
         memory_free(answers);
     return status;
 }
 
-static kd_status ask_all(const paper_table *table, const asked_tree *of, const query_row *row,
+static kd_status ask_all(const paper_table *table, const asked_tree *tree, const query_row *row,
                          int on, paper_row (*rows)[QUERY_KINDS]) {
     static const uint32_t ks[QUERY_KINDS] = {1, 4, 8, 20, 50, 4, 8, 20, 50};
     for (int i = 0; i < QUERY_KINDS; ++i) {
-        asked_tree asked = *of;
+        asked_tree searched = *tree;
         bench_row *ours = &(*rows)[i].ours[on];
-        if (i > 4) asked.query.max_radius = 0.01;
+        if (i > 4) searched.query.max_radius = 0.01;
         *ours = paper_row_ours(table, on, "select", row->count, 4);
-        ours->variant = of->walks ? (i > 4 ? "walk, radius 0.01" : "walk")
-                        : i > 4   ? "radius 0.01"
-                                  : NULL;
-        if (ours->runs) KD_TRY(time_queries(ours, &asked, ks[i]));
+        ours->variant = tree->walks ? (i > 4 ? "walk, radius 0.01" : "walk")
+                        : i > 4     ? "radius 0.01"
+                                    : NULL;
+        if (ours->runs) KD_TRY(time_queries(ours, &searched, ks[i]));
     }
     return KD_OK;
 }
@@ -275,7 +275,7 @@ static kd_status ask_all(const paper_table *table, const asked_tree *of, const q
 typedef struct query_case {
     const paper_table *table;
     const query_row *row;
-    const float *points, *asked;
+    const float *points, *queries;
     uint64_t count; /* of the queries */
     const char *method;
     bool walks; /* the paper's algorithm, which is slow on a CPU */
@@ -284,28 +284,28 @@ typedef struct query_case {
 static kd_status ask_device(const query_case *work, int on, paper_row (*rows)[QUERY_KINDS]) {
     kd_status status = KD_OK;
     void *device_asked = NULL;
-    const float *points = work->points, *asked = work->asked;
+    const float *points = work->points, *queries = work->queries;
     const bool slow = on == TABLE_CPU && work->walks;
     const uint64_t asked_count = slow && work->count > WALK_QUERIES ? WALK_QUERIES : work->count;
-    const uint64_t bytes = asked_count * 4 * sizeof *asked;
-    asked_tree of = {.asked = asked, .count = asked_count, .walks = work->walks};
-    of.on_cuda = on == TABLE_CUDA;
+    const uint64_t bytes = asked_count * 4 * sizeof *queries;
+    asked_tree tree = {.queries = queries, .count = asked_count, .walks = work->walks};
+    tree.on_cuda = on == TABLE_CUDA;
     kd_points_options options;
     kd_points_options_default(&options);
     snprintf(options.device, sizeof options.device, "%s", on == TABLE_CPU ? "cpu" : "cuda:0");
     const kd_point_array array = kd_point_array_make(points, work->row->count, 4, KD_FLOAT);
-    KD_TRY_GOTO(kd_points_open(&of.tree, &array, &options));
-    kd_points_query_default(&of.query);
-    snprintf(of.query.method, sizeof of.query.method, "%s", work->method);
-    if (of.on_cuda) {
+    KD_TRY_GOTO(kd_points_open(&tree.tree, &array, &options));
+    kd_points_query_default(&tree.query);
+    snprintf(tree.query.method, sizeof tree.query.method, "%s", work->method);
+    if (tree.on_cuda) {
         KD_TRY_GOTO(device_memory_reserve(&device_asked, bytes));
-        KD_TRY_GOTO(device_memory_upload(device_asked, asked, bytes));
+        KD_TRY_GOTO(device_memory_upload(device_asked, queries, bytes));
     }
-    of.query.points =
-        kd_point_array_make(of.on_cuda ? device_asked : asked, asked_count, 4, KD_FLOAT);
-    KD_TRY_GOTO(ask_all(work->table, &of, work->row, on, rows));
+    tree.query.points =
+        kd_point_array_make(tree.on_cuda ? device_asked : queries, asked_count, 4, KD_FLOAT);
+    KD_TRY_GOTO(ask_all(work->table, &tree, work->row, on, rows));
 done:
-    kd_points_close(of.tree);
+    kd_points_close(tree.tree);
     device_memory_free(device_asked);
     return status;
 }
@@ -324,10 +324,10 @@ static kd_status print_answers(const query_case *work, paper_row (*rows)[QUERY_K
                                                    "k 20",        "k 50",         "k 4, r 0.01",
                                                    "k 8, r 0.01", "k 20, r 0.01", "k 50, r 0.01"};
     for (int i = 0; i < QUERY_KINDS; ++i) {
-        char what[64];
-        snprintf(what, sizeof what, "%llu points, %s, %s", (unsigned long long)work->row->count,
+        char label[64];
+        snprintf(label, sizeof label, "%llu points, %s, %s", (unsigned long long)work->row->count,
                  names[i], work->method);
-        (*rows)[i].what = what;
+        (*rows)[i].description = label;
         (*rows)[i].published = work->row->rates[i];
         KD_TRY(paper_table_row(work->table, &(*rows)[i]));
     }
@@ -338,22 +338,22 @@ static kd_status print_queries(const paper_table *table, const query_row *row, u
                                bool walks) {
     static const char *const methods[] = {"auto", "walk"};
     kd_status status = KD_OK;
-    float *points = NULL, *asked = NULL;
+    float *points = NULL, *queries = NULL;
     paper_row rows[QUERY_KINDS];
     memset(rows, 0, sizeof rows);
     for (int i = 0; i < QUERY_KINDS; ++i) paper_row_begin(&rows[i], table, "select", row->count, 4);
     const bool on_cpu = rows[0].ours[TABLE_CPU].runs, on_cuda = rows[0].ours[TABLE_CUDA].runs;
     if (on_cpu || on_cuda) {
         KD_TRY_GOTO(paper_uniform(&points, row->count, 4, 1));
-        KD_TRY_GOTO(paper_uniform(&asked, asked_count, 4, 2));
+        KD_TRY_GOTO(paper_uniform(&queries, asked_count, 4, 2));
     }
-    const query_case work = {table, row, points, asked, asked_count, methods[walks], walks};
+    const query_case work = {table, row, points, queries, asked_count, methods[walks], walks};
     if (on_cpu) KD_TRY_GOTO(ask_device(&work, TABLE_CPU, &rows));
     if (on_cuda) KD_TRY_GOTO(ask_cuda(&work, &rows));
     KD_TRY_GOTO(print_answers(&work, &rows));
 done:
     memory_free(points);
-    memory_free(asked);
+    memory_free(queries);
     return status;
 }
 

@@ -30,11 +30,12 @@ static kd_status table_1(const bench_request *request) {
                              "and Ahmadi 2015)");
     for (int i = 0; i < 6; ++i)
         for (const char *const *builder = builders; *builder; ++builder) {
-            char what[64];
+            char label[64];
             if (!paper_wants_size(request, sizes[i].count)) continue;
-            snprintf(what, sizeof what, "%s, %llu points", *builder,
+            snprintf(label, sizeof label, "%s, %llu points", *builder,
                      (unsigned long long)sizes[i].count);
-            paper_row row = {.what = what, .published = sizes[i].wehr, .others = {sizes[i].hu}};
+            paper_row row = {
+                .description = label, .published = sizes[i].wehr, .others = {sizes[i].hu}};
             KD_TRY(paper_measure_build(&table, &row, *builder, sizes[i].count, 3, &options));
             KD_TRY(paper_table_row(&table, &row));
         }
@@ -73,14 +74,14 @@ static const wehr_size cloud_sizes[] = {
      {{3245, 0, 0}, {3249, 0, 0}, {3251, 0, 0}, {3249, 0, 0}}}};
 
 /* The paper's CPU build ("comparison"), beside the plain recursive build. */
-static kd_status print_usual(const paper_table *table, const wehr_size *of, const wehr_cloud *cloud,
-                             int set) {
-    char what[64];
+static kd_status print_usual(const paper_table *table, const wehr_size *size,
+                             const wehr_cloud *cloud, int set) {
+    char label[64];
     const pointtree_options options = {POINTTREE_ROUND_ROBIN, false, 0};
-    paper_row row = {.what = what, .published = of->usual[0][set]};
+    paper_row row = {.description = label, .published = size->usual[0][set]};
     paper_row_begin(&row, table, "recursive", cloud->points.points.count, 3);
     if (device_cuda_count() > 0) paper_row_leave(&row, TABLE_CUDA, "CPU alone");
-    snprintf(what, sizeof what, "%llu %s, comparison", (unsigned long long)of->count,
+    snprintf(label, sizeof label, "%llu %s, comparison", (unsigned long long)size->count,
              set_names[set]);
     row.ours[TABLE_CPU].set = cloud->name;
     if (row.ours[TABLE_CPU].runs)
@@ -89,14 +90,14 @@ static kd_status print_usual(const paper_table *table, const wehr_size *of, cons
 }
 
 /* The paper's block sizes, on the CPU; blocks on a device are larger. */
-static kd_status print_block(const paper_table *table, const wehr_size *of, const wehr_cloud *cloud,
-                             int set, int b) {
-    char what[64], variant[32];
-    paper_row row = {.what = what, .published = of->theirs[b][set]};
+static kd_status print_block(const paper_table *table, const wehr_size *size,
+                             const wehr_cloud *cloud, int set, int b) {
+    char label[64], variant[32];
+    paper_row row = {.description = label, .published = size->theirs[b][set]};
     paper_row_begin(&row, table, "wehr", cloud->points.points.count, 3);
     paper_row_leave(&row, TABLE_CUDA, device_cuda_count() ? "see below" : "no GPU");
-    snprintf(what, sizeof what, "%llu %s, TPB %u", (unsigned long long)of->count, set_names[set],
-             blocks[b]);
+    snprintf(label, sizeof label, "%llu %s, TPB %u", (unsigned long long)size->count,
+             set_names[set], blocks[b]);
     snprintf(variant, sizeof variant, "blocks of %u", blocks[b]);
     row.ours[TABLE_CPU].set = cloud->name;
     row.ours[TABLE_CPU].variant = variant;
@@ -107,17 +108,17 @@ static kd_status print_block(const paper_table *table, const wehr_size *of, cons
 }
 
 /* Builds on a device, beside the paper's fastest. */
-static kd_status print_device(const paper_table *table, const wehr_size *of,
+static kd_status print_device(const paper_table *table, const wehr_size *size,
                               const wehr_cloud *cloud, int set, uint32_t block) {
-    char what[64], variant[32];
-    double best = of->theirs[0][set];
+    char label[64], variant[32];
+    double best = size->theirs[0][set];
     for (int b = 1; b < BLOCKS; ++b)
-        if (of->theirs[b][set] < best) best = of->theirs[b][set];
-    paper_row row = {.what = what, .published = best};
+        if (size->theirs[b][set] < best) best = size->theirs[b][set];
+    paper_row row = {.description = label, .published = best};
     paper_row_begin(&row, table, "wehr", cloud->points.points.count, 3);
     paper_row_leave(&row, TABLE_CPU, "see above");
-    snprintf(what, sizeof what, "%llu %s, blocks of %u, their best", (unsigned long long)of->count,
-             set_names[set], block);
+    snprintf(label, sizeof label, "%llu %s, blocks of %u, their best",
+             (unsigned long long)size->count, set_names[set], block);
     snprintf(variant, sizeof variant, "blocks of %u", block);
     row.ours[TABLE_CUDA].set = cloud->name;
     row.ours[TABLE_CUDA].variant = variant;
@@ -127,14 +128,14 @@ static kd_status print_device(const paper_table *table, const wehr_size *of,
     return paper_table_row(table, &row);
 }
 
-static kd_status print_set(const paper_table *table, const wehr_size *of, int set) {
+static kd_status print_set(const paper_table *table, const wehr_size *size, int set) {
     wehr_cloud cloud;
-    KD_TRY(wehr_cloud_open(&cloud, table, (wehr_set)set, of->count));
-    kd_status status = print_usual(table, of, &cloud, set);
+    KD_TRY(wehr_cloud_open(&cloud, table, (wehr_set)set, size->count));
+    kd_status status = print_usual(table, size, &cloud, set);
     for (int b = 0; b < BLOCKS && status == KD_OK; ++b)
-        status = print_block(table, of, &cloud, set, b);
+        status = print_block(table, size, &cloud, set, b);
     for (uint32_t block = 1024; block <= 4096 && table->on_cuda && status == KD_OK; block *= 2)
-        status = print_device(table, of, &cloud, set, block);
+        status = print_device(table, size, &cloud, set, block);
     wehr_cloud_close(&cloud);
     return status;
 }
@@ -178,12 +179,12 @@ done:
     return status;
 }
 
-static kd_status upload(bench_cloud *to) {
-    const uint64_t bytes = to->points.count * sizeof(vec3);
-    KD_TRY(device_memory_reserve(&to->memory[1], bytes));
-    to->device_points = to->points;
-    to->device_points.coordinates = to->memory[1];
-    return device_memory_upload(to->memory[1], to->memory[0], bytes);
+static kd_status upload(bench_cloud *cloud) {
+    const uint64_t bytes = cloud->points.count * sizeof(vec3);
+    KD_TRY(device_memory_reserve(&cloud->memory[1], bytes));
+    cloud->device_points = cloud->points;
+    cloud->device_points.coordinates = cloud->memory[1];
+    return device_memory_upload(cloud->memory[1], cloud->memory[0], bytes);
 }
 
 kd_status wehr_cloud_open(wehr_cloud *out, const paper_table *table, wehr_set set, uint64_t count) {
@@ -244,14 +245,14 @@ done:
 enum { QUEUE = 16, CHECKED = 1000 };
 
 /* Times queries on one core. */
-static kd_status search_cpu(bench_row *row, const pointtree_nd_view *tree, const float *asked,
+static kd_status search_cpu(bench_row *row, const pointtree_nd_view *tree, const float *queries,
                             uint64_t count) {
     for (int run = 0; run < row->runs; ++run) {
         uint64_t found = 0;
         const double started = timing_now();
         for (uint64_t i = 0; i < count; ++i) {
             neighbour_nd best;
-            found += pointtree_approximate(tree, asked + 3 * i, QUEUE, &best);
+            found += pointtree_approximate(tree, queries + 3 * i, QUEUE, &best);
         }
         row->seconds[run] = timing_now() - started;
         KD_REQUIRE(found == count, KD_ERROR_CHECK, "only %llu of %llu queries have results",
@@ -268,43 +269,43 @@ static kd_status copy_over(void **out, const void *host, uint64_t bytes) {
 }
 
 /* Results must equal those of the CPU. */
-static kd_status check_searches(const pointtree_nd_view *tree, const float *asked, uint64_t count,
+static kd_status check_searches(const pointtree_nd_view *tree, const float *queries, uint64_t count,
                                 const uint32_t *device_ids) {
     uint32_t ids[CHECKED];
     const uint64_t checked = count < CHECKED ? count : CHECKED;
     KD_TRY(device_memory_download(ids, device_ids, checked * sizeof *ids));
     for (uint64_t i = 0; i < checked; ++i) {
         neighbour_nd best;
-        pointtree_approximate(tree, asked + 3 * i, QUEUE, &best);
+        pointtree_approximate(tree, queries + 3 * i, QUEUE, &best);
         KD_REQUIRE(best.id == ids[i], KD_ERROR_CHECK, "query %llu: found point %u, expected %u",
                    (unsigned long long)i, ids[i], best.id);
     }
     return KD_OK;
 }
 
-static kd_status search_cuda(bench_row *row, const pointtree_nd_view *tree, const float *asked,
-                             uint64_t count) {
+static kd_status search_cuda(bench_row *row, const pointtree_nd_view *tree,
+                             const float *query_points, uint64_t count) {
     kd_status status = KD_OK;
     void *points = NULL, *names = NULL, *queries = NULL, *ids = NULL, *dist2 = NULL;
     device_timer timer = {NULL, NULL};
-    pointtree_nd_view there = *tree;
+    pointtree_nd_view view = *tree;
     KD_TRY_GOTO(copy_over(&points, tree->coordinates, tree->count * sizeof(vec3)));
     KD_TRY_GOTO(copy_over(&names, tree->ids, tree->count * sizeof *tree->ids));
-    KD_TRY_GOTO(copy_over(&queries, asked, count * sizeof(vec3)));
+    KD_TRY_GOTO(copy_over(&queries, query_points, count * sizeof(vec3)));
     KD_TRY_GOTO(device_memory_reserve(&ids, count * sizeof(uint32_t)));
     KD_TRY_GOTO(device_memory_reserve(&dist2, count * sizeof(double)));
-    there.coordinates = points;
-    there.ids = (const uint32_t *)names;
+    view.coordinates = points;
+    view.ids = (const uint32_t *)names;
     KD_TRY_GOTO(device_timer_open(&timer));
     for (int run = -1; run < row->runs; ++run) {
         double seconds = 0;
         KD_TRY_GOTO(device_timer_start(&timer, NULL));
-        KD_TRY_GOTO(point_approximate_cuda(&there, queries, count, QUEUE, (uint32_t *)ids,
+        KD_TRY_GOTO(point_approximate_cuda(&view, queries, count, QUEUE, (uint32_t *)ids,
                                            (double *)dist2, NULL));
         KD_TRY_GOTO(device_timer_stop(&timer, NULL, &seconds));
         if (run >= 0) row->seconds[run] = seconds;
     }
-    KD_TRY_GOTO(check_searches(tree, asked, count, (const uint32_t *)ids));
+    KD_TRY_GOTO(check_searches(tree, query_points, count, (const uint32_t *)ids));
     row->checked = true;
 done:
     device_timer_close(&timer);
@@ -318,39 +319,39 @@ done:
 
 enum { QUERIES = 4 };
 
-static kd_status search(bench_row *row, int on, const pointtree_nd_view *view, const float *asked,
-                        uint64_t queries) {
+static kd_status search(bench_row *row, int on, const pointtree_nd_view *view,
+                        const float *query_points, uint64_t queries) {
     row->items = (double)queries;
-    return on == TABLE_CPU ? search_cpu(row, view, asked, queries)
-                           : search_cuda(row, view, asked, queries);
+    return on == TABLE_CPU ? search_cpu(row, view, query_points, queries)
+                           : search_cuda(row, view, query_points, queries);
 }
 
 static kd_status print_searches(const paper_table *table, uint64_t count, uint64_t queries,
                                 double published) {
     kd_status status = KD_OK;
-    float *points = NULL, *asked = NULL;
+    float *points = NULL, *query_points = NULL;
     pointtree tree;
-    char what[64], variant[32];
-    snprintf(what, sizeof what, "%llu points, %llu queries", (unsigned long long)count,
+    char label[64], variant[32];
+    snprintf(label, sizeof label, "%llu points, %llu queries", (unsigned long long)count,
              (unsigned long long)queries);
     snprintf(variant, sizeof variant, "%llu searches", (unsigned long long)queries);
-    paper_row row = {.what = what, .published = published};
+    paper_row row = {.description = label, .published = published};
     paper_row_begin(&row, table, "wehr", count, 3);
     memset(&tree, 0, sizeof tree);
     KD_TRY_GOTO(paper_uniform(&points, count, 3, 1));
-    KD_TRY_GOTO(paper_uniform(&asked, queries, 3, 2));
+    KD_TRY_GOTO(paper_uniform(&query_points, queries, 3, 2));
     const point_array array = point_array_make(points, count, 3, POINT_FLOAT);
     KD_TRY_GOTO(pointtree_open_nd(&tree, &array, NULL, "wehr", NULL));
     const pointtree_nd_view view = pointtree_get_nd_view(&tree);
     for (int on = 0; on < TABLE_DEVICES; ++on) {
         row.ours[on].variant = variant;
-        if (row.ours[on].runs) KD_TRY_GOTO(search(&row.ours[on], on, &view, asked, queries));
+        if (row.ours[on].runs) KD_TRY_GOTO(search(&row.ours[on], on, &view, query_points, queries));
     }
     KD_TRY_GOTO(paper_table_row(table, &row));
 done:
     pointtree_close(&tree);
     memory_free(points);
-    memory_free(asked);
+    memory_free(query_points);
     return status;
 }
 

@@ -195,10 +195,10 @@ static kd_status figure_7(const bench_request *request) {
 
 static kd_status print_naive(const paper_table *table, const char *sort, uint64_t count,
                              double published, uint32_t insertion) {
-    char what[64];
+    char label[64];
     wehr_cloud cloud;
-    paper_row row = {.what = what, .published = published};
-    snprintf(what, sizeof what, "%s alone, %llu points", sort, (unsigned long long)count);
+    paper_row row = {.description = label, .published = published};
+    snprintf(label, sizeof label, "%s alone, %llu points", sort, (unsigned long long)count);
     paper_row_begin(&row, table, "wehr", count, 3);
     if (device_cuda_count()) paper_row_leave(&row, TABLE_CUDA, "no such way");
     row.ours[TABLE_CPU].variant = sort;
@@ -241,10 +241,11 @@ static kd_status figure_9(const bench_request *request) {
                              "usual one, on one core");
     for (int i = 0; i < SIZES; ++i)
         for (const char *const *builder = builders; *builder; ++builder) {
-            char what[64];
+            char label[64];
             if (is_left_out(request, sizes[i])) continue;
-            snprintf(what, sizeof what, "%s, %llu points", *builder, (unsigned long long)sizes[i]);
-            paper_row row = {.what = what, .published = published[i]};
+            snprintf(label, sizeof label, "%s, %llu points", *builder,
+                     (unsigned long long)sizes[i]);
+            paper_row row = {.description = label, .published = published[i]};
             KD_TRY(paper_measure_build(&table, &row, *builder, sizes[i], 3, &options));
             KD_TRY(paper_table_row(&table, &row));
         }
@@ -270,9 +271,9 @@ static kd_status time_levels(bench_row *row, double levels[LEVELS], const wehr_c
     return KD_OK;
 }
 
-static kd_status write_level(const bench_request *request, const bench_row *from, uint64_t chunk,
+static kd_status write_level(const bench_request *request, const bench_row *bench, uint64_t chunk,
                              double seconds, const char *sort) {
-    bench_row row = *from;
+    bench_row row = *bench;
     row.set = "final levels";
     row.variant = sort;
     row.n = chunk;

@@ -42,7 +42,7 @@ struct Id {
     id_type id;
     bool operator<(const Id &other) const { return id < other.id; }
     bool operator==(const Id &other) const { return id == other.id; }
-    friend std::ostream &operator<<(std::ostream &out, const Id &of) { return out << of.id; }
+    friend std::ostream &operator<<(std::ostream &out, const Id &id) { return out << id.id; }
 };
 
 using Point = psi::aug_point<float, 3, Id>;
@@ -58,19 +58,19 @@ struct Took {
     double all = 0, kernel = 0; // seconds: total; in the kernel
 };
 
-Took now(const Asked &asked) {
+Took now(const Asked &request) {
     timespec t;
     rusage used;
-    clock_gettime(asked.threads > 1 ? CLOCK_MONOTONIC : CLOCK_PROCESS_CPUTIME_ID, &t);
+    clock_gettime(request.threads > 1 ? CLOCK_MONOTONIC : CLOCK_PROCESS_CPUTIME_ID, &t);
     getrusage(RUSAGE_SELF, &used);
     return {double(t.tv_sec) + 1e-9 * double(t.tv_nsec),
             double(used.ru_stime.tv_sec) + 1e-6 * double(used.ru_stime.tv_usec)};
 }
 
-template <class Work> Took time_of(const Asked &asked, const Work &work) {
-    const Took started = now(asked);
+template <class Work> Took time_of(const Asked &request, const Work &work) {
+    const Took started = now(request);
     work();
-    const Took ended = now(asked);
+    const Took ended = now(request);
     return {ended.all - started.all, ended.kernel - started.kernel};
 }
 
@@ -110,14 +110,14 @@ std::vector<uint32_t> ids_from(size_t first, size_t count, size_t step) {
 
 // `named`: points have the given ids; otherwise ids are assigned in order.
 kd_points *open_tree(const Cloud &cloud, const std::vector<uint32_t> &ids, bool named) {
-    Cloud there(3 * ids.size());
+    Cloud device_cloud(3 * ids.size());
     for (size_t i = 0; i < ids.size(); ++i)
         for (size_t axis = 0; axis < 3; ++axis)
-            there[3 * i + axis] = cloud[3 * size_t(ids[i]) + axis];
+            device_cloud[3 * i + axis] = cloud[3 * size_t(ids[i]) + axis];
     kd_points_options options;
     kd_points_options_default(&options);
     std::snprintf(options.device, sizeof options.device, "cpu");
-    kd_point_array points = kd_point_array_make(there.data(), ids.size(), 3, KD_FLOAT);
+    kd_point_array points = kd_point_array_make(device_cloud.data(), ids.size(), 3, KD_FLOAT);
     if (named) points.ids = ids.data();
     kd_points *tree = nullptr;
     demand(kd_points_open(&tree, &points, &options));
@@ -130,7 +130,7 @@ struct Answers {
     double seconds;
 };
 
-Answers ask(const Asked &asked, const kd_points *tree, const Cloud &queries) {
+Answers visit_points(const Asked &request, const kd_points *tree, const Cloud &queries) {
     Answers out;
     out.ids.resize(QUERIES * K);
     out.dist2.resize(out.ids.size());
@@ -138,28 +138,29 @@ Answers ask(const Asked &asked, const kd_points *tree, const Cloud &queries) {
     kd_points_query_default(&query);
     query.points = kd_point_array_make(queries.data(), QUERIES, 3, KD_FLOAT);
     out.seconds =
-        time_of(asked, [&] {
+        time_of(request, [&] {
             demand(kd_points_nearest(tree, &query, K, out.ids.data(), out.dist2.data(), nullptr));
         }).all;
     return out;
 }
 
 // Squared distances to the eighth neighbour.
-Answers ask_psi(const Asked &asked, PsiTree &tree, const Cloud &queries) {
+Answers ask_psi(const Asked &request, PsiTree &tree, const Cloud &queries) {
     using Near = std::pair<std::reference_wrapper<Point>, Point::dis_type>;
     static Point nobody;
     Answers out;
     out.dist2.resize(QUERIES);
     out.seconds =
-        time_of(asked, [&] {
+        time_of(request, [&] {
             parlay::parallel_for(0, QUERIES, [&](size_t i) {
                 Point at;
                 for (size_t axis = 0; axis < 3; ++axis) at[uint8_t(axis)] = queries[3 * i + axis];
                 at.aug.id = -1;
-                Near room[K] = {{std::ref(nobody), 0}, {std::ref(nobody), 0}, {std::ref(nobody), 0},
-                                {std::ref(nobody), 0}, {std::ref(nobody), 0}, {std::ref(nobody), 0},
-                                {std::ref(nobody), 0}, {std::ref(nobody), 0}};
-                psi::bounded_queue<Point, Near> nearest(parlay::make_slice(room, room + K));
+                Near buffer[K] = {{std::ref(nobody), 0}, {std::ref(nobody), 0},
+                                  {std::ref(nobody), 0}, {std::ref(nobody), 0},
+                                  {std::ref(nobody), 0}, {std::ref(nobody), 0},
+                                  {std::ref(nobody), 0}, {std::ref(nobody), 0}};
+                psi::bounded_queue<Point, Near> nearest(parlay::make_slice(buffer, buffer + K));
                 tree.knn(at, nearest);
                 out.dist2[i] = float(nearest.top_value());
             });
@@ -177,7 +178,7 @@ size_t psi_differs(const Answers &ours, const Answers &theirs) {
 }
 
 struct Change {
-    const Asked &asked;
+    const Asked &request;
     const Cloud &cloud, &queries;
     size_t batch;
     kd_points *tree;
@@ -186,19 +187,19 @@ struct Change {
 };
 
 // Measures one kind of change; `there`: ids of all points in the trees.
-void print_row(Change &of, const char *what, double share, const Took took[2],
+void print_row(Change &change, const char *label, double share, const Took took[2],
                const std::vector<uint32_t> &there) {
-    const Answers ours = ask(of.asked, of.tree, of.queries);
-    const Answers theirs = ask_psi(of.asked, of.peer, of.queries);
+    const Answers ours = visit_points(change.request, change.tree, change.queries);
+    const Answers theirs = ask_psi(change.request, change.peer, change.queries);
     kd_points *anew = nullptr;
-    const double built = time_of(of.asked, [&] { anew = open_tree(of.cloud, there, true); }).all;
-    const Answers expected = ask(of.asked, anew, of.queries);
+    const double built = time_of(change.request, [&] { anew = open_tree(change.cloud, there, true); }).all;
+    const Answers expected = visit_points(change.request, anew, change.queries);
     kd_points_close(anew);
     const bool same = ours.ids == expected.ids && ours.dist2 == expected.dist2;
-    of.same &= same;
-    const double each = 1e3 / double(of.asked.batches);
+    change.same &= same;
+    const double each = 1e3 / double(change.request.batches);
     std::printf("%5g %% %-6s %9.2f %8.2f %9.2f %8.2f %9.2f %9.1f %9.2f %9.2f %9.2f %8zu%s\n",
-                100 * share, what, each * took[0].all, each * took[0].kernel, each * took[1].all,
+                100 * share, label, each * took[0].all, each * took[0].kernel, each * took[1].all,
                 each * took[1].kernel, took[1].all / took[0].all, 1e3 * built,
                 1e-6 * double(QUERIES) / ours.seconds, 1e-6 * double(QUERIES) / theirs.seconds,
                 1e-6 * double(QUERIES) / expected.seconds, psi_differs(ours, theirs),
@@ -206,90 +207,90 @@ void print_row(Change &of, const char *what, double share, const Took took[2],
     std::fflush(stdout);
 }
 
-void insert_batches(Change &of, Took took[2]) {
-    for (long long b = 0; b < of.asked.batches; ++b) {
-        const size_t first = size_t(of.asked.points) + size_t(b) * of.batch;
-        const std::vector<uint32_t> ids = ids_from(first, of.batch, 1);
-        Points theirs = psi_points(of.cloud, ids);
+void insert_batches(Change &change, Took took[2]) {
+    for (long long b = 0; b < change.request.batches; ++b) {
+        const size_t first = size_t(change.request.points) + size_t(b) * change.batch;
+        const std::vector<uint32_t> ids = ids_from(first, change.batch, 1);
+        Points theirs = psi_points(change.cloud, ids);
         const kd_point_array more =
-            kd_point_array_make(&of.cloud[3 * first], of.batch, 3, KD_FLOAT);
-        add(took[0], time_of(of.asked, [&] { demand(kd_points_insert(of.tree, &more, nullptr)); }));
-        add(took[1], time_of(of.asked, [&] { of.peer.batch_insert(parlay::make_slice(theirs)); }));
+            kd_point_array_make(&change.cloud[3 * first], change.batch, 3, KD_FLOAT);
+        add(took[0], time_of(change.request, [&] { demand(kd_points_insert(change.tree, &more, nullptr)); }));
+        add(took[1], time_of(change.request, [&] { change.peer.batch_insert(parlay::make_slice(theirs)); }));
     }
 }
 
-void remove_batches(Change &of, Took took[2], const std::vector<uint32_t> &gone) {
-    for (long long b = 0; b < of.asked.batches; ++b) {
-        const size_t from = size_t(b) * of.batch;
+void remove_batches(Change &change, Took took[2], const std::vector<uint32_t> &gone) {
+    for (long long b = 0; b < change.request.batches; ++b) {
+        const size_t from = size_t(b) * change.batch;
         const std::vector<uint32_t> ids(gone.begin() + long(from),
-                                        gone.begin() + long(from + of.batch));
-        Points theirs = psi_points(of.cloud, ids);
+                                        gone.begin() + long(from + change.batch));
+        Points theirs = psi_points(change.cloud, ids);
         add(took[0],
-            time_of(of.asked, [&] { demand(kd_points_remove(of.tree, ids.data(), ids.size())); }));
-        add(took[1], time_of(of.asked, [&] { of.peer.batch_delete(parlay::make_slice(theirs)); }));
+            time_of(change.request, [&] { demand(kd_points_remove(change.tree, ids.data(), ids.size())); }));
+        add(took[1], time_of(change.request, [&] { change.peer.batch_delete(parlay::make_slice(theirs)); }));
     }
 }
 
-bool run_share(const Asked &asked, double share) {
-    const size_t batch = size_t(double(asked.points) * share), all = batch * size_t(asked.batches);
-    const size_t points = size_t(asked.points);
+bool run_share(const Asked &request, double share) {
+    const size_t batch = size_t(double(request.points) * share), all = batch * size_t(request.batches);
+    const size_t points = size_t(request.points);
     if (batch == 0) return true;
     const Cloud cloud = random_cloud(points + all, 1), queries = random_cloud(QUERIES, 2);
     std::vector<uint32_t> there = ids_from(0, points, 1);
     Points theirs = psi_points(cloud, there);
     PsiTree peer;
     peer.build(parlay::make_slice(theirs));
-    Change of = {asked, cloud, queries, batch, open_tree(cloud, there, false), peer};
+    Change change = {request, cloud, queries, batch, open_tree(cloud, there, false), peer};
     Took took[2][2];
-    insert_batches(of, took[0]);
+    insert_batches(change, took[0]);
     there = ids_from(0, points + all, 1);
-    print_row(of, "insert", share, took[0], there);
+    print_row(change, "insert", share, took[0], there);
     const size_t step = points / all ? points / all : 1;
     if (all <= points) {
         const std::vector<uint32_t> gone = ids_from(0, all, step);
-        remove_batches(of, took[1], gone);
+        remove_batches(change, took[1], gone);
         std::vector<uint32_t> left;
         for (uint32_t id : there)
             if (id % step || id / step >= all) left.push_back(id);
-        print_row(of, "remove", share, took[1], left);
+        print_row(change, "remove", share, took[1], left);
     }
     peer.delete_tree();
-    kd_points_close(of.tree);
-    return of.same;
+    kd_points_close(change.tree);
+    return change.same;
 }
 
-bool read_line(Asked &asked, int argc, char **argv) {
+bool read_line(Asked &request, int argc, char **argv) {
     for (int i = 1; i < argc; ++i) {
         const std::string word = argv[i];
-        long long *to = word == "--threads"   ? &asked.threads
-                        : word == "--batches" ? &asked.batches
-                                              : &asked.points;
-        if (to != &asked.points && ++i == argc) return false;
+        long long *to = word == "--threads"   ? &request.threads
+                        : word == "--batches" ? &request.batches
+                                              : &request.points;
+        if (to != &request.points && ++i == argc) return false;
         *to = std::atoll(argv[i]);
         if (*to < 1) return false;
     }
-    return asked.threads <= 1024 && asked.points >= 1000 && asked.points <= 1000000000;
+    return request.threads <= 1024 && request.points >= 1000 && request.points <= 1000000000;
 }
 
 } // namespace
 
 int main(int argc, char **argv) {
-    Asked asked;
-    if (!read_line(asked, argc, argv)) {
+    Asked request;
+    if (!read_line(request, argc, argv)) {
         std::fprintf(stderr,
                      "usage: compare_changes [--threads N] [--batches N] [POINTS >= 1000]\n");
         return 2;
     }
-    const std::string threads = std::to_string(asked.threads);
+    const std::string threads = std::to_string(request.threads);
     setenv("PARLAY_NUM_THREADS", threads.c_str(), 1); // read when its first loop starts
     setenv("OMP_NUM_THREADS", threads.c_str(), 1);
     std::printf("%lld points, %lld batches, %lld thread%s, %s time, in turns; ms a batch\n"
                 "%-14s %9s %8s %9s %8s %9s %9s %9s %9s %9s %8s\n",
-                asked.points, asked.batches, asked.threads, asked.threads > 1 ? "s" : "",
-                asked.threads > 1 ? "wall-clock" : "processor", "", "kandela", "kernel", "PSI",
+                request.points, request.batches, request.threads, request.threads > 1 ? "s" : "",
+                request.threads > 1 ? "wall-clock" : "processor", "", "kandela", "kernel", "PSI",
                 "kernel", "x of PSI", "anew, ms", "ask M/s", "PSI's", "anew's", "differ");
     bool same = true;
-    for (double share : shares) same &= run_share(asked, share);
+    for (double share : shares) same &= run_share(request, share);
     if (same) return 0;
     std::fprintf(stderr, "compare_changes: a changed tree answers otherwise than one built anew\n");
     return 6;

@@ -35,7 +35,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { RUNS = 5, LANES = 8, CASTERS = 7, ASKED = 64 /* ASKED: rays of a set */ };
+enum { RUNS = 5, LANES = 8, LIBRARIES = 7, ASKED = 64 /* ASKED: rays of a set */ };
 
 typedef struct answers {
     ray_hit *hits; /* any hit: triangle is 0 or KD_NONE */
@@ -48,11 +48,11 @@ typedef struct peer {
     double build_seconds;
 } peer;
 
-typedef struct caster {
+typedef struct ray_library {
     const char *name;
     void (*cast)(const void *tree, const bench_rays *set, answers *out);
     const void *tree;
-} caster;
+} ray_library;
 
 static double cpu_seconds(void) {
     struct timespec now;
@@ -78,15 +78,15 @@ static void cast_kandela1(const void *tree, const bench_rays *set, answers *out)
             out->hits[i] = tritree_closest(view, set->rays[i]);
 }
 
-static struct RTCRay embree_ray(const ray *from) {
-    const struct RTCRay to = {.org_x = from->origin.x,
-                              .org_y = from->origin.y,
-                              .org_z = from->origin.z,
-                              .tnear = from->tmin,
-                              .dir_x = from->direction.x,
-                              .dir_y = from->direction.y,
-                              .dir_z = from->direction.z,
-                              .tfar = from->tmax,
+static struct RTCRay embree_ray(const ray *ray) {
+    const struct RTCRay to = {.org_x = ray->origin.x,
+                              .org_y = ray->origin.y,
+                              .org_z = ray->origin.z,
+                              .tnear = ray->tmin,
+                              .dir_x = ray->direction.x,
+                              .dir_y = ray->direction.y,
+                              .dir_z = ray->direction.z,
+                              .tfar = ray->tmax,
                               .mask = ~0u};
     return to;
 }
@@ -102,20 +102,20 @@ static embree_query embree_ask(bool coherent) {
     return query;
 }
 
-static void embree_closest(RTCScene of, embree_query *query, struct RTCRayHit *cast) {
-    rtcIntersect1(of, cast, query);
+static void embree_closest(RTCScene scene, embree_query *query, struct RTCRayHit *cast) {
+    rtcIntersect1(scene, cast, query);
 }
 
-static void embree_any(RTCScene of, embree_query *query, struct RTCRay *cast) {
+static void embree_any(RTCScene scene, embree_query *query, struct RTCRay *cast) {
     struct RTCOccludedArguments blocked;
     rtcInitOccludedArguments(&blocked);
     blocked.flags = query->flags;
-    rtcOccluded1(of, cast, &blocked);
+    rtcOccluded1(scene, cast, &blocked);
 }
 
-static void embree_closest8(const int *valid, RTCScene of, embree_query *query,
+static void embree_closest8(const int *valid, RTCScene scene, embree_query *query,
                             struct RTCRayHit8 *cast) {
-    rtcIntersect8(valid, of, cast, query);
+    rtcIntersect8(valid, scene, cast, query);
 }
 #else
 typedef struct RTCIntersectContext embree_query;
@@ -127,33 +127,33 @@ static embree_query embree_ask(bool coherent) {
     return query;
 }
 
-static void embree_closest(RTCScene of, embree_query *query, struct RTCRayHit *cast) {
-    rtcIntersect1(of, query, cast);
+static void embree_closest(RTCScene scene, embree_query *query, struct RTCRayHit *cast) {
+    rtcIntersect1(scene, query, cast);
 }
 
-static void embree_any(RTCScene of, embree_query *query, struct RTCRay *cast) {
-    rtcOccluded1(of, query, cast);
+static void embree_any(RTCScene scene, embree_query *query, struct RTCRay *cast) {
+    rtcOccluded1(scene, query, cast);
 }
 
-static void embree_closest8(const int *valid, RTCScene of, embree_query *query,
+static void embree_closest8(const int *valid, RTCScene scene, embree_query *query,
                             struct RTCRayHit8 *cast) {
-    rtcIntersect8(valid, of, query, cast);
+    rtcIntersect8(valid, scene, query, cast);
 }
 #endif
 
 static void cast_embree(const void *tree, const bench_rays *set, answers *out) {
-    const peer *with = (const peer *)tree;
+    const peer *opponent = (const peer *)tree;
     embree_query query = embree_ask(set->coherent);
     for (uint64_t i = 0; i < set->count; ++i) {
         struct RTCRayHit cast;
         cast.ray = embree_ray(&set->rays[i]);
         if (set->any) {
-            embree_any(with->scene, &query, &cast.ray);
+            embree_any(opponent->scene, &query, &cast.ray);
             out->blocked[i] = cast.ray.tfar < 0;
             continue;
         }
         cast.hit.geomID = cast.hit.instID[0] = cast.hit.primID = RTC_INVALID_GEOMETRY_ID;
-        embree_closest(with->scene, &query, &cast);
+        embree_closest(opponent->scene, &query, &cast);
         const ray_hit hit = {cast.ray.tfar, cast.hit.u, cast.hit.v, cast.hit.primID};
         out->hits[i] = hit;
     }
@@ -161,7 +161,7 @@ static void cast_embree(const void *tree, const bench_rays *set, answers *out) {
 
 /* Traces packets of eight neighbouring rays: closest hits only. */
 static void cast_embree8(const void *tree, const bench_rays *set, answers *out) {
-    const peer *with = (const peer *)tree;
+    const peer *opponent = (const peer *)tree;
     embree_query query = embree_ask(true);
     for (uint64_t i = 0; i < set->count; i += LANES) {
         struct RTCRayHit8 cast;
@@ -177,7 +177,7 @@ static void cast_embree8(const void *tree, const bench_rays *set, answers *out) 
             cast.hit.geomID[k] = cast.hit.primID[k] = cast.hit.instID[0][k] =
                 RTC_INVALID_GEOMETRY_ID;
         }
-        embree_closest8(valid, with->scene, &query, &cast);
+        embree_closest8(valid, opponent->scene, &query, &cast);
         for (uint64_t k = 0; k < LANES && valid[k]; ++k) {
             const ray_hit hit = {cast.ray.tfar[k], cast.hit.u[k], cast.hit.v[k],
                                  cast.hit.primID[k]};
@@ -198,29 +198,31 @@ static void cast_tinybvh8(const void *tree, const bench_rays *set, answers *out)
 #endif
 
 /* Returns true if wrong results of this library are not failures. */
-static bool may_err(const caster *of) {
-    return strncmp(of->name, "tinybvh", 7) == 0;
+static bool may_err(const ray_library *library) {
+    return strncmp(library->name, "tinybvh", 7) == 0;
 }
 
 typedef struct agreement {
     uint64_t same, rounded, tied, grazing, theirs, wrong;
 } agreement;
 
-/* Returns true if Kandela's hit equals that of triangle_meet over all triangles, bit for bit. */
+/* Returns true if Kandela's hit equals that of triangle_intersect over all triangles, bit for bit.
+ */
 static bool all_give(const tritree_input *input, const ray *cast, ray_hit ours) {
-    const triangle_caster with = triangle_caster_make(*cast);
+    const precomputed_ray precomputed = precomputed_ray_make(*cast);
     ray_hit best = {cast->tmax, 0, 0, KD_NONE};
     for (uint32_t i = 0; i < input->triangle_count; ++i) {
         const uint32_t *index = input->triangles + 3 * (uint64_t)i;
         const vec3 *p = input->positions;
-        tritree_triangle_meet(&with, p[index[0]], p[index[1]], p[index[2]], i, cast->tmin, &best);
+        tritree_triangle_intersect(&precomputed, p[index[0]], p[index[1]], p[index[2]], i,
+                                   cast->tmin, &best);
     }
     return memcmp(&best, &ours, sizeof best) == 0;
 }
 
 /* The hits to compare for ray i; where only one side says that it is blocked, both are asked what
    by. */
-static void take_hits(ray_hit hit[2], const tritree_view *view, const caster *with,
+static void take_hits(ray_hit hit[2], const tritree_view *view, const ray_library *library,
                       const bench_rays *set, const answers *ours, const answers *theirs,
                       uint64_t i) {
     if (!set->any) {
@@ -232,42 +234,44 @@ static void take_hits(ray_hit hit[2], const tritree_view *view, const caster *wi
     hit[0] = hit[1] = none;
     if (ours->blocked[i] == theirs->blocked[i]) return;
     const bench_rays one = {.rays = &set->rays[i], .count = 1};
-    answers found = {&hit[1], NULL};
+    answers results = {&hit[1], NULL};
     if (ours->blocked[i])
         hit[0] = tritree_closest(view, set->rays[i]);
     else
-        with->cast(with->tree, &one, &found);
+        library->cast(library->tree, &one, &results);
 }
 
-static agreement compare_answers(const tritree *tree, const caster *with, const bench_rays *set,
-                                 const answers *ours, const answers *theirs) {
-    agreement found = {0, 0, 0, 0, 0, 0};
+static agreement compare_answers(const tritree *tree, const ray_library *library,
+                                 const bench_rays *set, const answers *ours,
+                                 const answers *theirs) {
+    agreement agreement = {0, 0, 0, 0, 0, 0};
     const tritree_view view = tritree_get_view(tree);
     for (uint64_t i = 0; i < set->count; ++i) {
         ray_hit hit[2];
-        take_hits(hit, &view, with, set, ours, theirs, i);
+        take_hits(hit, &view, library, set, ours, theirs, i);
         const ray_hit a = hit[0], b = hit[1];
         const bool neither = a.triangle == KD_NONE && b.triangle == KD_NONE;
         const bool both = a.triangle != KD_NONE && b.triangle != KD_NONE;
         if (neither ||
             (a.triangle == b.triangle && fabsf(a.t - b.t) <= 1e-5f * float_max(a.t, b.t))) {
             /* a result "blocked" without any hit is wrong */
-            ++*(set->any && ours->blocked[i] != theirs->blocked[i] ? &found.wrong : &found.same);
+            ++*(set->any && ours->blocked[i] != theirs->blocked[i] ? &agreement.wrong
+                                                                   : &agreement.same);
             continue;
         }
         const bool ours_nearer = b.triangle == KD_NONE || (both && a.t < b.t);
         const judgement nearer =
             judge_ray(&tree->input, ours_nearer ? a.triangle : b.triangle, &set->rays[i]);
         if (both && fabs((double)a.t - (double)b.t) <= nearer.rounding)
-            ++*(a.triangle == b.triangle ? &found.rounded : &found.tied);
+            ++*(a.triangle == b.triangle ? &agreement.rounded : &agreement.tied);
         else if (nearer.grazes || nearer.at_end)
-            ++found.grazing;
+            ++agreement.grazing;
         else
-            ++*(!set->any && found.theirs < ASKED && all_give(&tree->input, &set->rays[i], a)
-                    ? &found.theirs
-                    : &found.wrong);
+            ++*(!set->any && agreement.theirs < ASKED && all_give(&tree->input, &set->rays[i], a)
+                    ? &agreement.theirs
+                    : &agreement.wrong);
     }
-    return found;
+    return agreement;
 }
 
 static bool same_bits(const bench_rays *set, const answers *a, const answers *b) {
@@ -276,69 +280,71 @@ static bool same_bits(const bench_rays *set, const answers *a, const answers *b)
 }
 
 /* Measures the seconds of each library, the best of RUNS, in turns; results go to out[c]. */
-static void time_set(const bench_rays *set, const caster *casters, int count, answers *out,
+static void time_set(const bench_rays *set, const ray_library *libraries, int count, answers *out,
                      double *seconds) {
     for (int run = 0; run < RUNS; ++run)
         for (int c = 0; c < count; ++c) {
-            if (casters[c].cast == cast_embree8 && (set->any || !set->coherent)) continue;
+            if (libraries[c].cast == cast_embree8 && (set->any || !set->coherent)) continue;
             const double started = cpu_seconds();
-            casters[c].cast(casters[c].tree, set, &out[c]);
+            libraries[c].cast(libraries[c].tree, set, &out[c]);
             const double took = cpu_seconds() - started;
             seconds[c] = run && seconds[c] < took ? seconds[c] : took;
         }
 }
 
 /* Prints one line per library; returns KD_ERROR_CHECK if a result is wrong. */
-static kd_status report_set(const tritree *tree, const bench_rays *set, const caster *casters,
-                            int count, const answers *found, const double *seconds) {
+static kd_status report_set(const tritree *tree, const bench_rays *set,
+                            const ray_library *libraries, int count, const answers *results,
+                            const double *seconds) {
     kd_status status = KD_OK;
     for (int c = 0; c < count; ++c) {
         if (seconds[c] == 0) continue;
         const double rate = (double)set->count / seconds[c];
-        printf("%-11s %-16s %8.3f Mrays/s", set->set, casters[c].name, rate * 1e-6);
-        if (casters[c].tree == casters[0].tree) {
+        printf("%-11s %-16s %8.3f Mrays/s", set->set, libraries[c].name, rate * 1e-6);
+        if (libraries[c].tree == libraries[0].tree) {
             puts("");
-            if (c && !same_bits(set, &found[0], &found[c]))
+            if (c && !same_bits(set, &results[0], &results[c]))
                 status = status_fail(KD_ERROR_CHECK, __FILE__, __LINE__,
                                      "%s: rays cast one by one have other results than in batches",
                                      set->set);
             continue;
         }
-        const agreement agreed = compare_answers(tree, &casters[c], set, &found[0], &found[c]);
+        const agreement agreed =
+            compare_answers(tree, &libraries[c], set, &results[0], &results[c]);
         printf("  ours %.2f x, alone %.2f x; %llu same, %llu rounded, %llu tied, %llu grazing, "
                "%llu theirs, %llu wrong\n",
                seconds[c] / seconds[0], seconds[c] / seconds[1], (unsigned long long)agreed.same,
                (unsigned long long)agreed.rounded, (unsigned long long)agreed.tied,
                (unsigned long long)agreed.grazing, (unsigned long long)agreed.theirs,
                (unsigned long long)agreed.wrong);
-        if (agreed.wrong && !may_err(&casters[c]))
+        if (agreed.wrong && !may_err(&libraries[c]))
             status = status_fail(KD_ERROR_CHECK, __FILE__, __LINE__,
                                  "%s, %s: the results of %llu rays differ", set->set,
-                                 casters[c].name, (unsigned long long)agreed.wrong);
+                                 libraries[c].name, (unsigned long long)agreed.wrong);
     }
     return status;
 }
 
-static kd_status compare_set(const tritree *tree, const bench_rays *set, const caster *casters,
-                             int count) {
+static kd_status compare_set(const tritree *tree, const bench_rays *set,
+                             const ray_library *libraries, int count) {
     kd_status status = KD_OK;
-    answers found[CASTERS] = {{NULL, NULL}};
-    double seconds[CASTERS] = {0};
+    answers results[LIBRARIES] = {{NULL, NULL}};
+    double seconds[LIBRARIES] = {0};
     for (int c = 0; c < count; ++c) {
-        KD_TRY_GOTO(KD_RESERVE_ZEROED(found[c].hits, set->count));
-        KD_TRY_GOTO(KD_RESERVE_ZEROED(found[c].blocked, set->count));
+        KD_TRY_GOTO(KD_RESERVE_ZEROED(results[c].hits, set->count));
+        KD_TRY_GOTO(KD_RESERVE_ZEROED(results[c].blocked, set->count));
     }
-    time_set(set, casters, count, found, seconds);
-    status = report_set(tree, set, casters, count, found, seconds);
+    time_set(set, libraries, count, results, seconds);
+    status = report_set(tree, set, libraries, count, results, seconds);
 done:
     for (int c = 0; c < count; ++c) {
-        memory_free(found[c].hits);
-        memory_free(found[c].blocked);
+        memory_free(results[c].hits);
+        memory_free(results[c].blocked);
     }
     return status;
 }
 
-static kd_status build_peer(peer *with, RTCDevice device, const tritree_input *input) {
+static kd_status build_peer(peer *peer, RTCDevice device, const tritree_input *input) {
     const double started = cpu_seconds();
     RTCGeometry mesh = rtcNewGeometry(device, RTC_GEOMETRY_TYPE_TRIANGLE);
     void *vertices = rtcSetNewGeometryBuffer(mesh, RTC_BUFFER_TYPE_VERTEX, 0, RTC_FORMAT_FLOAT3,
@@ -350,13 +356,13 @@ static kd_status build_peer(peer *with, RTCDevice device, const tritree_input *i
     memcpy(vertices, input->positions, input->position_count * sizeof(vec3));
     memcpy(indices, input->triangles, 3ull * input->triangle_count * sizeof(uint32_t));
     rtcCommitGeometry(mesh);
-    with->scene = rtcNewScene(device);
-    rtcSetSceneBuildQuality(with->scene, RTC_BUILD_QUALITY_HIGH);
-    rtcSetSceneFlags(with->scene, with->flags);
-    rtcAttachGeometry(with->scene, mesh);
+    peer->scene = rtcNewScene(device);
+    rtcSetSceneBuildQuality(peer->scene, RTC_BUILD_QUALITY_HIGH);
+    rtcSetSceneFlags(peer->scene, peer->flags);
+    rtcAttachGeometry(peer->scene, mesh);
     rtcReleaseGeometry(mesh);
-    rtcCommitScene(with->scene);
-    with->build_seconds = cpu_seconds() - started;
+    rtcCommitScene(peer->scene);
+    peer->build_seconds = cpu_seconds() - started;
     const enum RTCError error = rtcGetDeviceError(device);
     KD_REQUIRE(error == RTC_ERROR_NONE, KD_ERROR_RUNTIME, "Embree error %d", (int)error);
     return KD_OK;
@@ -389,14 +395,14 @@ static kd_status compare_all(const tritree *tree, RTCDevice device, int32_t side
            tree->statistics.build_seconds * 1e3, plain.build_seconds * 1e3);
     const tritree_view view = tritree_get_view(tree);
     int count = 5;
-    caster casters[CASTERS] = {{"kandela", cast_kandela, &view},
-                               {"kandela single", cast_kandela1, &view},
-                               {"embree", cast_embree, &plain},
-                               {"embree robust", cast_embree, &robust},
-                               {"embree packets", cast_embree8, &plain}};
+    ray_library libraries[LIBRARIES] = {{"kandela", cast_kandela, &view},
+                                        {"kandela single", cast_kandela1, &view},
+                                        {"embree", cast_embree, &plain},
+                                        {"embree robust", cast_embree, &robust},
+                                        {"embree packets", cast_embree8, &plain}};
 #ifdef COMPARE_TINYBVH
-    casters[count++] = (caster){"tinybvh 4", cast_tinybvh4, tiny};
-    casters[count++] = (caster){"tinybvh 8", cast_tinybvh8, tiny};
+    libraries[count++] = (ray_library){"tinybvh 4", cast_tinybvh4, tiny};
+    libraries[count++] = (ray_library){"tinybvh 8", cast_tinybvh8, tiny};
 #endif
     const bench_rays_request request = {tree, side, side, 1, (uint64_t)side * (uint64_t)side};
     for (int i = 0; sets[i].name; ++i) {
@@ -405,7 +411,7 @@ static kd_status compare_all(const tritree *tree, RTCDevice device, int32_t side
                                  : bench_rays_open(&set, &request, sets[i].from));
         set.set = sets[i].name;
         set.any = sets[i].any;
-        const kd_status here = compare_set(tree, &set, casters, count);
+        const kd_status here = compare_set(tree, &set, libraries, count);
         bench_rays_close(&set);
         if (here != KD_OK) compared = here;
     }

@@ -5,7 +5,7 @@
 //     compare_knn [--threads N] [--k A,B] [--alone] [--own] [--cloud FILE] [POINTS [QUERIES]]
 //
 // --k: numbers of neighbours [8,50]. --alone: one query per call for Kandela, too. --own: the
-// second column of each k are self-queries in input order, by Kandela with kd_points_nearest_own.
+// second column of each k are self-queries in input order, by Kandela with kd_points_self_nearest.
 // --cloud: the first POINTS of a file of floats x, y, z; queries are some of them. With one thread,
 // the default: processor time of the process. With more: wall-clock time; the last lines say how
 // each library uses threads. Each figure is the least of five, with the libraries in turns, so that
@@ -75,7 +75,7 @@ class Kandela : public Contender {
         tree = nullptr;
     }
 
-    double ask(const Cloud &queries, unsigned k, bool sorted) override {
+    double visit_points(const Cloud &queries, unsigned k, bool sorted) override {
         const size_t count = queries.size() / 3;
         ids.resize(count * k);
         dist2.resize(count * k);
@@ -91,13 +91,13 @@ class Kandela : public Contender {
         return sum_of_last(dist2, k);
     }
 
-    double ask_own(const Cloud &cloud, unsigned k) override {
-        if (alone) return ask(cloud, k, true);
+    double query_self(const Cloud &cloud, unsigned k) override {
+        if (alone) return visit_points(cloud, k, true);
         ids.resize(cloud.size() / 3 * k);
         dist2.resize(ids.size());
         kd_points_query query;
         kd_points_query_default(&query);
-        demand(kd_points_nearest_own(tree, &query, k, nullptr, ids.data(), dist2.data(), nullptr));
+        demand(kd_points_self_nearest(tree, &query, k, nullptr, ids.data(), dist2.data(), nullptr));
         return sum_of_last(dist2, k);
     }
 
@@ -140,14 +140,14 @@ void take_turns(const Contenders &all, std::vector<Row> &rows, int column, int t
             let_threads_sleep(threads);
             const double started = seconds_now(threads);
             work(*all[i], rows[i]);
-            double &least = rows[i].figure[column];
-            least = std::min(least, seconds_now(threads) - started);
+            double &minimum = rows[i].figure[column];
+            minimum = std::min(minimum, seconds_now(threads) - started);
         }
 }
 
 struct Input {
     Cloud cloud, random, sorted; // points; queries
-    bool own;                    // self-queries instead of sorted queries
+    bool self_queries;                    // self-queries instead of sorted queries
 };
 
 std::vector<Row> measure(const Contenders &all, const Input &input, const unsigned k[2],
@@ -156,10 +156,11 @@ std::vector<Row> measure(const Contenders &all, const Input &input, const unsign
     take_turns(all, rows, 0, threads, [](Contender &one, Row &) { one.build(); });
     for (int i = 0; i < 4; ++i)
         take_turns(all, rows, 1 + i, threads, [&](Contender &one, Row &row) {
-            if (i % 2 && input.own)
-                row.own_sum[i / 2] = one.ask_own(input.cloud, k[i / 2]);
+            if (i % 2 && input.self_queries)
+                row.own_sum[i / 2] = one.query_self(input.cloud, k[i / 2]);
             else
-                row.sum[i / 2] = one.ask(i % 2 ? input.sorted : input.random, k[i / 2], i % 2);
+                row.sum[i / 2] =
+                    one.visit_points(i % 2 ? input.sorted : input.random, k[i / 2], i % 2);
         });
     return rows;
 }
@@ -184,7 +185,7 @@ bool same_sums(const double a[2], const double b[2], int k) {
 
 bool print_rows(const Contenders &all, const std::vector<Row> &rows, const Input &input) {
     const double queries = double(input.random.size() / 3);
-    const double second = input.own ? double(input.cloud.size() / 3) : queries;
+    const double second = input.self_queries ? double(input.cloud.size() / 3) : queries;
     bool same = true;
     for (size_t i = 0; i < all.size(); ++i) {
         const Row &row = rows[i];
@@ -210,59 +211,59 @@ int usage() {
 struct Asked {
     long long given[3] = {1, 1000000, 100000}; // threads, points, queries
     unsigned k[2] = {8, 50};
-    bool alone = false, own = false;
+    bool alone = false, self_queries = false;
     const char *file = nullptr;
 };
 
-bool read_line(Asked &asked, int argc, char **argv) {
+bool read_line(Asked &request, int argc, char **argv) {
     for (int i = 1, next = 1; i < argc; ++i) {
         const std::string word = argv[i];
         const bool takes = word == "--threads" || word == "--k" || word == "--cloud";
         if (takes && ++i == argc) return false;
         if (word == "--alone") {
-            asked.alone = true;
+            request.alone = true;
         } else if (word == "--own") {
-            asked.own = true;
+            request.self_queries = true;
         } else if (word == "--cloud") {
-            asked.file = argv[i];
+            request.file = argv[i];
         } else if (word == "--k") {
-            if (std::sscanf(argv[i], "%u,%u", &asked.k[0], &asked.k[1]) != 2) return false;
+            if (std::sscanf(argv[i], "%u,%u", &request.k[0], &request.k[1]) != 2) return false;
         } else {
             if (!takes && next > 2) return false;
-            asked.given[takes ? 0 : next++] = std::atoll(argv[i]);
+            request.given[takes ? 0 : next++] = std::atoll(argv[i]);
         }
     }
-    const long long *given = asked.given;
-    return given[0] >= 1 && given[0] <= 1024 && asked.k[0] && asked.k[1] && given[2] >= 1 &&
-           given[1] >= (long long)std::max(asked.k[0], asked.k[1]);
+    const long long *given = request.given;
+    return given[0] >= 1 && given[0] <= 1024 && request.k[0] && request.k[1] && given[2] >= 1 &&
+           given[1] >= (long long)std::max(request.k[0], request.k[1]);
 }
 
-// Reads floats x, y, z of at most `most` points.
-Cloud cloud_of_file(const char *path, size_t most) {
-    Cloud cloud(3 * most);
+// Reads floats x, y, z of at most `maximum` points.
+Cloud cloud_of_file(const char *path, size_t maximum) {
+    Cloud cloud(3 * maximum);
     std::FILE *file = std::fopen(path, "rb");
-    if (file) cloud.resize(std::fread(cloud.data(), 12, most, file) * 3);
+    if (file) cloud.resize(std::fread(cloud.data(), 12, maximum, file) * 3);
     if (file) std::fclose(file);
     if (file && !cloud.empty()) return cloud;
     std::fprintf(stderr, "%s: no floats x, y, z there\n", path);
     std::exit(4);
 }
 
-Input input_of(Asked &asked) {
+Input input_of(Asked &request) {
     Input input;
-    const size_t queries = size_t(asked.given[2]);
-    input.own = asked.own;
-    if (!asked.file) {
-        input.cloud = random_cloud(size_t(asked.given[1]), 1);
+    const size_t queries = size_t(request.given[2]);
+    input.self_queries = request.self_queries;
+    if (!request.file) {
+        input.cloud = random_cloud(size_t(request.given[1]), 1);
         input.random = random_cloud(queries, 2);
         input.sorted = along_a_curve(input.random);
         return input;
     }
-    input.cloud = cloud_of_file(asked.file, size_t(asked.given[1]));
-    asked.given[1] = (long long)(input.cloud.size() / 3);
+    input.cloud = cloud_of_file(request.file, size_t(request.given[1]));
+    request.given[1] = (long long)(input.cloud.size() / 3);
     std::mt19937 bits(2);
     std::vector<uint32_t> chosen;
-    for (size_t i = 0; i < queries; ++i) chosen.push_back(uint32_t(bits() % asked.given[1]));
+    for (size_t i = 0; i < queries; ++i) chosen.push_back(uint32_t(bits() % request.given[1]));
     for (bool in_order : {false, true}) {
         if (in_order) std::sort(chosen.begin(), chosen.end());
         for (uint32_t at : chosen)
@@ -295,21 +296,21 @@ Contenders contenders_of(const Input &input, bool alone, int threads) {
 } // namespace
 
 int main(int argc, char **argv) {
-    Asked asked;
-    if (!read_line(asked, argc, argv)) return usage();
-    const int threads = int(asked.given[0]);
+    Asked request;
+    if (!read_line(request, argc, argv)) return usage();
+    const int threads = int(request.given[0]);
     omp_set_num_threads(threads); // OpenMP has read the environment before main
-    const Input input = input_of(asked);
-    const Contenders all = contenders_of(input, asked.alone, threads);
-    const char *second = asked.own ? "own" : "sorted";
+    const Input input = input_of(request);
+    const Contenders all = contenders_of(input, request.alone, threads);
+    const char *second = request.self_queries ? "own" : "sorted";
     std::printf("%lld points, %lld queries, %d thread%s, %s time, least of %d, in turns;\n"
                 "%squeries a second, and the sum of k-th distances\n"
                 "%-16s %11s %5s%2u random %11s %13s%3u random %11s\n",
-                asked.given[1], asked.given[2], threads, threads > 1 ? "s" : "",
+                request.given[1], request.given[2], threads, threads > 1 ? "s" : "",
                 threads > 1 ? "wall-clock" : "processor", TURNS,
-                asked.alone ? "one query a call; " : "", "", "build ms", "k =", asked.k[0], second,
-                "k =", asked.k[1], second);
-    const std::vector<Row> rows = measure(all, input, asked.k, threads);
+                request.alone ? "one query a call; " : "", "", "build ms", "k =", request.k[0], second,
+                "k =", request.k[1], second);
+    const std::vector<Row> rows = measure(all, input, request.k, threads);
     const bool same = print_rows(all, rows, input);
     if (all.size() > 1) print_ratios(rows);
     for (const auto &one : all)

@@ -21,9 +21,11 @@ class Contender {
     virtual void drop() = 0;                    // frees it
     // Finds the k nearest of all queries; returns the sum of the distances to the k-th. `sorted`:
     // consecutive queries are close together.
-    virtual double ask(const Cloud &queries, unsigned k, bool sorted) = 0;
+    virtual double visit_points(const Cloud &queries, unsigned k, bool sorted) = 0;
     // The same for the points of the cloud, in input order.
-    virtual double ask_own(const Cloud &cloud, unsigned k) { return ask(cloud, k, true); }
+    virtual double query_self(const Cloud &cloud, unsigned k) {
+        return visit_points(cloud, k, true);
+    }
 };
 
 using Contenders = std::vector<std::unique_ptr<Contender>>;
@@ -36,9 +38,9 @@ template <class Make> double ask_each(const Cloud &queries, int threads, const M
     double sum = 0;
 #pragma omp parallel num_threads(threads) reduction(+ : sum)
     {
-        auto ask = make();
+        auto visit_points = make();
 #pragma omp for schedule(dynamic, 256)
-        for (int64_t i = 0; i < count; ++i) sum += std::sqrt(ask(&queries[size_t(3 * i)]));
+        for (int64_t i = 0; i < count; ++i) sum += std::sqrt(visit_points(&queries[size_t(3 * i)]));
     }
     return sum;
 }

@@ -60,7 +60,7 @@ class Cgal : public Contender {
         tree.reset();
     }
 
-    double ask(const Cloud &queries, unsigned k, bool) override {
+    double visit_points(const Cloud &queries, unsigned k, bool) override {
         return ask_each(queries, threads, [&] {
             return [this, k](const float *q) {
                 Search search(*tree, Kernel::Point_3(q[0], q[1], q[2]), k);

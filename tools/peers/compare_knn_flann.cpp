@@ -45,7 +45,7 @@ class Nanoflann : public Contender {
         tree.reset();
     }
 
-    double ask(const Cloud &queries, unsigned k, bool) override {
+    double visit_points(const Cloud &queries, unsigned k, bool) override {
         return ask_each(queries, threads, [&] {
             return [this, k, ids = std::vector<uint32_t>(k),
                     dist2 = std::vector<float>(k)](const float *q) mutable {
@@ -95,16 +95,16 @@ class Flann : public Contender {
 
     void drop() override { tree.reset(); }
 
-    double ask(const Cloud &queries, unsigned k, bool) override {
+    double visit_points(const Cloud &queries, unsigned k, bool) override {
         const size_t count = queries.size() / 3;
         ids.resize(count * k);
         dist2.resize(count * k);
-        const flann::Matrix<float> asked(const_cast<float *>(queries.data()), count, 3);
+        const flann::Matrix<float> matrix(const_cast<float *>(queries.data()), count, 3);
         flann::Matrix<int> id_matrix(ids.data(), count, k);
         flann::Matrix<float> dist2_matrix(dist2.data(), count, k);
         flann::SearchParams exact(flann::FLANN_CHECKS_UNLIMITED);
         exact.cores = threads;
-        tree->knnSearch(asked, id_matrix, dist2_matrix, k, exact);
+        tree->knnSearch(matrix, id_matrix, dist2_matrix, k, exact);
         return sum_of_last(dist2, k);
     }
 

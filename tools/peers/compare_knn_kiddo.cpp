@@ -26,7 +26,7 @@ class Kiddo : public Contender {
         if (tree) kiddo_close(tree);
         tree = nullptr;
     }
-    double ask(const Cloud &queries, unsigned k, bool) override {
+    double visit_points(const Cloud &queries, unsigned k, bool) override {
         const int64_t count = int64_t(queries.size() / 3);
         double sum = 0;
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1) reduction(+ : sum)

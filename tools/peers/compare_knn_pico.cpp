@@ -24,7 +24,7 @@ class Pico : public Contender {
                                       pico_tree::max_leaf_size_t(10));
     }
     void drop() override { tree.reset(); }
-    double ask(const Cloud &queries, unsigned k, bool) override {
+    double visit_points(const Cloud &queries, unsigned k, bool) override {
         return ask_each(queries, threads, [&] {
             return [this, k, found = std::vector<Tree::neighbor_type>(k)](const float *q) mutable {
                 const Point at(const_cast<float *>(q));

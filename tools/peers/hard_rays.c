@@ -32,9 +32,9 @@ static ray hard_ray(const tritree *tree, float diagonal, uint64_t i) {
     const vec3 corner = point_of(input, id, 0, 0, 0), edge = point_of(input, id, r.value[2], 0, 1),
                inside = point_of(input, id, r.value[2], r.value[3], 2);
     vec3 axis = vec3_all(0), nearly = vec3_all(1e-7f);
-    const float way = s.value[3] < 0.5f ? -1.0f : 1.0f;
-    vec3_set_axis(&axis, (int)(i / KINDS % 3), way * diagonal);
-    vec3_set_axis(&nearly, (int)(i / KINDS % 3), way);
+    const float sign = s.value[3] < 0.5f ? -1.0f : 1.0f;
+    vec3_set_axis(&axis, (int)(i / KINDS % 3), sign * diagonal);
+    vec3_set_axis(&nearly, (int)(i / KINDS % 3), sign);
     switch (i % KINDS) {
     case 0: return through(here, corner);
     case 1: return through(here, edge);

@@ -44,12 +44,12 @@ static inline judgement judge_ray(const tritree_input *input, uint32_t id, const
     const double steep = fabs(det) / sqrt(judge_dot(n, n) * judge_dot(d, d));
     const double shortest = sqrt(fmin(judge_dot(u, u), judge_dot(v, v)));
     const double rounding = 0x1p-19 * reach / (steep * sqrt(judge_dot(d, d)));
-    const judgement found = {
+    const judgement judgement = {
         /* at a flat angle the error of the intersection grows by the inverse of the sine */
         !(steep > 1e-4) || fmin(fmin(b, c), 1 - b - c) < 1e-4 + 1e-6 * reach / (shortest * steep),
         fabs(t - (double)cast->tmin) <= rounding || fabs(t - (double)cast->tmax) <= rounding,
         rounding};
-    return found;
+    return judgement;
 }
 
 #endif

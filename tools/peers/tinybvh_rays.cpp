@@ -42,19 +42,19 @@ static void cast(const Tree &tree, const ray *rays, uint64_t count, bool any, ra
         }
         to.hit.prim = KD_NONE;
         to.hit.u = to.hit.v = 0;
-        const float most = to.hit.t;
+        const float maximum = to.hit.t;
         tree.Intersect(to);
-        const bool hit = to.hit.t < most;
+        const bool hit = to.hit.t < maximum;
         hits[i] = {hit ? to.hit.t + from.tmin : from.tmax, to.hit.u, to.hit.v,
                    hit ? to.hit.prim : KD_NONE};
     }
 }
 
-void tinybvh_cast4(const tinybvh_trees *of, const ray *rays, uint64_t count, bool any,
+void tinybvh_cast4(const tinybvh_trees *trees, const ray *rays, uint64_t count, bool any,
                    ray_hit *hits, uint8_t *blocked) {
-    cast(of->by4, rays, count, any, hits, blocked);
+    cast(trees->by4, rays, count, any, hits, blocked);
 }
-void tinybvh_cast8(const tinybvh_trees *of, const ray *rays, uint64_t count, bool any,
+void tinybvh_cast8(const tinybvh_trees *trees, const ray *rays, uint64_t count, bool any,
                    ray_hit *hits, uint8_t *blocked) {
-    cast(of->by8, rays, count, any, hits, blocked);
+    cast(trees->by8, rays, count, any, hits, blocked);
 }

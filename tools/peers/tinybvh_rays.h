@@ -14,9 +14,9 @@ void tinybvh_close(tinybvh_trees *owned);
 
 /* Traces one ray per call; sets hits, or blocked for any-hit rays. tinybvh has no tmin, so origins
    are moved. */
-void tinybvh_cast4(const tinybvh_trees *of, const ray *rays, uint64_t count, bool any,
+void tinybvh_cast4(const tinybvh_trees *trees, const ray *rays, uint64_t count, bool any,
                    ray_hit *hits, uint8_t *blocked);
-void tinybvh_cast8(const tinybvh_trees *of, const ray *rays, uint64_t count, bool any,
+void tinybvh_cast8(const tinybvh_trees *trees, const ray *rays, uint64_t count, bool any,
                    ray_hit *hits, uint8_t *blocked);
 
 #ifdef __cplusplus

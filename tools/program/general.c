@@ -3,7 +3,7 @@
 #include "core/status.h"
 #include "core/system/paths.h"
 #include "core/system/process.h"
-#include "tools/program/verb.h"
+#include "tools/program/command.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,8 +19,8 @@ const option_row general_rows[] = {{.name = "threads",
                                     .initial = "0",
                                     .environment = "KANDELA_NUM_THREADS",
                                     .kind = OPTION_INT32,
-                                    .least = 0,
-                                    .most = 4096,
+                                    .minimum = 0,
+                                    .maximum = 4096,
                                     OPTION_FIELD(general_options, threads)},
                                    {.name = "quiet",
                                     .short_name = 'q',

@@ -5,24 +5,25 @@
 #include "core/status.h"
 #include "core/system/files.h"
 #include "core/system/process.h"
+#include "tools/program/command.h"
 #include "tools/program/output.h"
 #include "tools/program/pages.h"
-#include "tools/program/verb.h"
 #include <cjson/cJSON.h>
 #include <kandela/version.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-const verb *const verbs[] = {
-#define VERB(name) &verb_##name,
-#include "tools/program/verbs.inc"
-#undef VERB
+const subcommand *const commands[] = {
+#define COMMAND(name) &command_##name,
+#include "tools/program/commands.inc"
+#undef COMMAND
     NULL};
 
-static kd_status refuse_verb(const char *name) {
+static kd_status refuse_command(const char *name) {
     const char *best = NULL, *hint = option_hint_find(name, NULL);
-    for (const verb *const *row = verbs; *row; ++row) nearest_consider(&best, name, (*row)->name);
+    for (const subcommand *const *row = commands; *row; ++row)
+        nearest_consider(&best, name, (*row)->name);
     const bool is_path = strpbrk(name, "./:") || file_identify(NULL, name) == FILE_REGULAR;
     KD_REQUIRE(name[0] == '-' || !is_path, KD_ERROR_USAGE,
                "\"%.200s\" is not a command; to render it, run \"kandela render %.200s\"", name,
@@ -36,24 +37,24 @@ static kd_status refuse_verb(const char *name) {
     KD_FAIL(KD_ERROR_USAGE, "unknown command \"%.60s\"; kandela --help lists all commands", name);
 }
 
-static kd_status find_verb(const verb **out, const char *name) {
-    for (const verb *const *row = verbs; *row; ++row) {
+static kd_status find_command(const subcommand **out, const char *name) {
+    for (const subcommand *const *row = commands; *row; ++row) {
         *out = *row;
         if (strcmp(name, (*row)->name) == 0) return KD_OK;
     }
-    return refuse_verb(name);
+    return refuse_command(name);
 }
 
-static kd_status print_help(const verb *chosen, const option_given *given) {
+static kd_status print_help(const subcommand *chosen, const option_given *given) {
     int32_t which = HELP_DAILY;
     KD_TRY(option_set(given->row, given->text, OPTION_BY_LINE, &which));
-    pages_verb_help(stdout, chosen, which == HELP_ALL);
+    pages_command_help(stdout, chosen, which == HELP_ALL);
     return KD_OK;
 }
 
-static kd_status run_verb(int argc, char **argv) {
-    const verb *chosen = NULL;
-    KD_TRY(find_verb(&chosen, argv[0]));
+static kd_status run_command(int argc, char **argv) {
+    const subcommand *chosen = NULL;
+    KD_TRY(find_command(&chosen, argv[0]));
     option_line line;
     KD_TRY(option_line_open(&line, chosen->groups, argc, argv));
     const option_given *help = option_line_find(&line, "help");
@@ -68,10 +69,10 @@ static void print_version(void) {
 }
 
 static kd_status print_man(const char *name) {
-    const verb *chosen = NULL;
-    if (name) KD_TRY(find_verb(&chosen, name));
+    const subcommand *chosen = NULL;
+    if (name) KD_TRY(find_command(&chosen, name));
     if (chosen)
-        pages_verb_man(stdout, chosen);
+        pages_command_man(stdout, chosen);
     else
         pages_man(stdout);
     return KD_OK;
@@ -89,7 +90,7 @@ static kd_status run_program(int argc, char **argv) {
     else if (strcmp(first, "--completion") == 0)
         pages_completion(stdout);
     else
-        return run_verb(argc - 1, argv + 1);
+        return run_command(argc - 1, argv + 1);
     return KD_OK;
 }
 

@@ -160,9 +160,9 @@ kd_status option_line_open(option_line *out, const option_group *groups, int arg
     kd_status status = KD_OK;
     KD_TRY_GOTO(tables_open(&tables, groups));
     /* Short flags can share a word, so there are at most as many options as characters. */
-    uint64_t most = (uint64_t)tables.count;
-    for (int i = 1; i < argc; ++i) most += strlen(argv[i]);
-    KD_TRY_GOTO(KD_RESERVE_ZEROED(out->given, most));
+    uint64_t maximum = (uint64_t)tables.count;
+    for (int i = 1; i < argc; ++i) maximum += strlen(argv[i]);
+    KD_TRY_GOTO(KD_RESERVE_ZEROED(out->given, maximum));
     read_environment(out, &tables);
     KD_TRY_GOTO(read_words(out, &tables, groups, argc, argv));
 done:

@@ -34,7 +34,7 @@ typedef struct file_name {
 
 typedef struct file_names {
     file_name *items;
-    uint64_t count, room;
+    uint64_t count, capacity;
     bool incomplete; /* out of memory while adding */
 } file_names;
 
@@ -42,23 +42,23 @@ static file_names outputs, inputs;
 /* threads read textures concurrently */
 static pthread_mutex_t inputs_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static kd_status add(file_names *to, file_name name, const char *path) {
-    if (to->count == to->room) {
-        const uint64_t room = to->room ? 2 * to->room : 16;
-        KD_TRY(KD_GROW(to->items, to->count, room));
-        to->room = room;
+static kd_status add(file_names *names, file_name name, const char *path) {
+    if (names->count == names->capacity) {
+        const uint64_t capacity = names->capacity ? 2 * names->capacity : 16;
+        KD_TRY(KD_GROW(names->items, names->count, capacity));
+        names->capacity = capacity;
     }
     const size_t bytes = strlen(path) + 1;
     KD_TRY(KD_RESERVE(name.path, bytes));
     memcpy(name.path, path, bytes);
     if (name.last) name.last = name.path + (name.last - path);
-    to->items[to->count++] = name;
+    names->items[names->count++] = name;
     return KD_OK;
 }
 
-static const char *find(const file_names *in, const file_name *name) {
-    for (uint64_t i = 0; i < in->count; ++i) {
-        const file_name *item = &in->items[i];
+static const char *find(const file_names *names, const file_name *name) {
+    for (uint64_t i = 0; i < names->count; ++i) {
+        const file_name *item = &names->items[i];
         if (item->which.device == name->which.device && item->which.number == name->which.number &&
             (item->last && name->last ? strcmp(item->last, name->last) == 0
                                       : item->last == name->last))

@@ -145,7 +145,7 @@ static bool has_counts(const option_group *groups) {
     return false;
 }
 
-void pages_verb_help(FILE *stream, const verb *command, bool all) {
+void pages_command_help(FILE *stream, const subcommand *command, bool all) {
     const bool daily = command->brief && !all;
     char usage[256];
     const int column = fprintf(stream, "Usage: ");
@@ -165,9 +165,9 @@ void pages_verb_help(FILE *stream, const verb *command, bool all) {
     print_examples(stream, command->examples);
 }
 
-static void print_verbs(FILE *stream, const char *heading, bool laboratory) {
+static void list_commands(FILE *stream, const char *heading, bool laboratory) {
     fprintf(stream, "\n%s:\n", heading);
-    for (const verb *const *row = verbs; *row; ++row)
+    for (const subcommand *const *row = commands; *row; ++row)
         if ((*row)->laboratory == laboratory)
             fprintf(stream, "  %-10s %s\n", (*row)->name, (*row)->summary);
 }
@@ -176,8 +176,8 @@ void pages_program_help(FILE *stream) {
     fputs("Usage: kandela COMMAND [OPTION]... [ARGUMENT]...\n\n"
           "Ray tracing and photon mapping on k-d trees.\n",
           stream);
-    print_verbs(stream, "Commands", false);
-    print_verbs(stream, "Laboratory", true);
+    list_commands(stream, "Commands", false);
+    list_commands(stream, "Laboratory", true);
     fputs("\nOptions:\n"
           "  --help           print this help; kandela COMMAND --help: help of a command\n"
           "  --version        print the version and the libraries compiled in\n"

@@ -3,7 +3,7 @@
 #include "tools/program/pages.h"
 #include <stdio.h>
 
-static void print_verb(FILE *stream, const verb *command) {
+static void print_command(FILE *stream, const subcommand *command) {
     fprintf(stream, "    %s)\n        case \"$previous\" in\n", command->name);
     for (const option_group *group = command->groups; group->heading; ++group)
         for (const option_row *row = NULL; (row = option_next(group, row));) {
@@ -23,7 +23,7 @@ static void print_verb(FILE *stream, const verb *command) {
 }
 
 static void print_names(FILE *stream) {
-    for (const verb *const *row = verbs; *row; ++row) fprintf(stream, "%s ", (*row)->name);
+    for (const subcommand *const *row = commands; *row; ++row) fprintf(stream, "%s ", (*row)->name);
 }
 
 void pages_completion(FILE *stream) {
@@ -40,7 +40,7 @@ void pages_completion(FILE *stream) {
           "    fi\n"
           "    case \"${COMP_WORDS[1]}\" in\n",
           stream);
-    for (const verb *const *row = verbs; *row; ++row) print_verb(stream, *row);
+    for (const subcommand *const *row = commands; *row; ++row) print_command(stream, *row);
     fputs("    --man) words=\"", stream);
     print_names(stream);
     fputs("\" ;;\n"

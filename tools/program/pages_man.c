@@ -84,7 +84,7 @@ static void print_examples(FILE *stream, const help_pair *examples) {
     }
 }
 
-static void print_synopsis(FILE *stream, const verb *command) {
+static void print_synopsis(FILE *stream, const subcommand *command) {
     fprintf(stream, ".B kandela %s\n[\\fIOPTION\\fR]...", command->name);
     if (command->arguments[0]) {
         fputs(" \\fI", stream);
@@ -94,7 +94,7 @@ static void print_synopsis(FILE *stream, const verb *command) {
     fputc('\n', stream);
 }
 
-void pages_verb_man(FILE *stream, const verb *command) {
+void pages_command_man(FILE *stream, const subcommand *command) {
     fputs(".TH KANDELA\\-", stream);
     for (const char *c = command->name; *c; ++c) fputc(toupper((unsigned char)*c), stream);
     fprintf(stream,
@@ -128,7 +128,7 @@ void pages_verb_man(FILE *stream, const verb *command) {
 
 static void print_commands(FILE *stream, const char *heading, bool laboratory) {
     print_heading(stream, heading);
-    for (const verb *const *row = verbs; *row; ++row) {
+    for (const subcommand *const *row = commands; *row; ++row) {
         if ((*row)->laboratory != laboratory) continue;
         fprintf(stream, ".TP\n.BR kandela\\-%s (1)\n", (*row)->name);
         print_text(stream, (*row)->summary);
@@ -158,10 +158,10 @@ void pages_man(FILE *stream) {
     print_commands(stream, "Commands", false);
     print_commands(stream, "Laboratory commands", true);
     print_pairs(stream, "Options", options);
-    print_examples(stream, verb_render.examples);
+    print_examples(stream, command_render.examples);
     print_pairs(stream, "Exit status", pages_exit_codes);
     print_pairs(stream, "Environment", pages_variables);
     fputs(".SH \"SEE ALSO\"\n", stream);
-    for (const verb *const *row = verbs; *row; ++row)
+    for (const subcommand *const *row = commands; *row; ++row)
         fprintf(stream, ".BR kandela\\-%s (1)%s\n", (*row)->name, row[1] ? "," : "");
 }

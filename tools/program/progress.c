@@ -3,7 +3,7 @@
 #include "core/job.h"
 #include "core/system/paths.h"
 #include "core/system/process.h"
-#include "tools/program/verb.h"
+#include "tools/program/command.h"
 #include <kandela/status.h>
 #include <pthread.h>
 #include <signal.h>
@@ -13,7 +13,7 @@
 
 enum { PATIENCE = 1 /* seconds */ };
 
-static job *interrupted;
+static job_control *interrupted;
 static bool keeps_results;
 static volatile sig_atomic_t signals;
 
@@ -38,8 +38,8 @@ static void cancel(int number) {
     signals_after(PATIENCE, leave_unheard);
 }
 
-void interrupt_watch(job *watched, bool keeps) {
-    interrupted = watched;
+void interrupt_watch(job_control *job, bool keeps) {
+    interrupted = job;
     keeps_results = keeps;
     signals_watch(cancel);
 }
@@ -139,13 +139,13 @@ static void wipe_bar(void) {
     pthread_mutex_unlock(&drawing);
 }
 
-void progress_open(progress_mode mode, job *watched) {
+void progress_open(progress_mode mode, job_control *job) {
     if (mode == PROGRESS_AUTO) {
         const char *terminal = place_variable("TERM");
         const bool able = terminal_is_there() && terminal && strcmp(terminal, "dumb") != 0;
         mode = able ? PROGRESS_BAR : PROGRESS_OFF;
     }
-    watched->report = mode == PROGRESS_BAR ? draw_bar : mode == PROGRESS_JSON ? print_json : NULL;
+    job->report = mode == PROGRESS_BAR ? draw_bar : mode == PROGRESS_JSON ? print_json : NULL;
     if (mode == PROGRESS_BAR) general_set_wipe(wipe_bar);
 }
 

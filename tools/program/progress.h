@@ -24,11 +24,11 @@ const char *progress_choice(int index); /* names of the modes, for a table of op
         .kind = OPTION_CHOICE, .choice = progress_choice, OPTION_FIELD(type, progress)             \
     }
 
-void progress_open(progress_mode mode, job *watched);
+void progress_open(progress_mode mode, job_control *job);
 void progress_close(void); /* erases the bar */
 
-/* Cancels `watched` on a signal. It must live until the program ends. `keeps`: the job saves
+/* Cancels `job` on a signal. It must live until the program ends. `keeps`: the job saves
    partial results when it is cancelled. */
-void interrupt_watch(job *watched, bool keeps);
+void interrupt_watch(job_control *job, bool keeps);
 
 #endif

@@ -32,8 +32,8 @@ static const option_row output_rows[] = {
      .help = "render frames A to B of an animation; #### in a file name stands for the number",
      .kind = OPTION_INT32,
      .count = 2,
-     .least = 0,
-     .most = 1000000,
+     .minimum = 0,
+     .maximum = 1000000,
      .separator = '-',
      OPTION_FIELD(render_values, frames)},
     {.name = "turntable",
@@ -52,8 +52,8 @@ static const option_row output_rows[] = {
      .help = "write the pictures and FILE.state at this interval; 0: only at the end",
      .initial = "never; ppm, sppm: 30",
      .kind = OPTION_DOUBLE,
-     .least = 0,
-     .most = 1e9,
+     .minimum = 0,
+     .maximum = 1e9,
      .unit = "seconds",
      OPTION_FIELD(render_values, save_seconds)},
     {.name = "resume",
@@ -86,8 +86,8 @@ static const option_row scene_rows[] = {
      .help = "keep instances, or copy their meshes; auto: copy within 1/8 of the memory",
      .initial = "auto",
      .kind = OPTION_CHOICE,
-     .choice = render_placing_name,
-     OPTION_FIELD(render_values, placements)},
+     .choice = render_instancing_name,
+     OPTION_FIELD(render_values, instances)},
     {.name = "glass-by-ni",
      .help =
          "render sharp MTL materials with Ni > 1, and thin-walled glTF materials, as solid glass",
@@ -123,32 +123,32 @@ const option_row camera_rows[] = {
      .help = "vertical field of view",
      .daily = true,
      .kind = OPTION_FLOAT,
-     .least = 0.01,
-     .most = 179,
+     .minimum = 0.01,
+     .maximum = 179,
      .unit = "degrees",
      OPTION_FIELD(camera, fov_degrees)},
     {.name = "orthographic",
      .argument = "HEIGHT",
      .help = "orthographic view of this height; 0: perspective",
      .kind = OPTION_FLOAT,
-     .least = 0,
-     .most = 3e38,
+     .minimum = 0,
+     .maximum = 3e38,
      .unit = "scene units",
      OPTION_FIELD(camera, tall)},
     {.name = "lens-radius",
      .argument = "R",
      .help = "lens radius of a thin-lens camera, for depth of field; 0: everything is in focus",
      .kind = OPTION_FLOAT,
-     .least = 0,
-     .most = 3e38,
+     .minimum = 0,
+     .maximum = 3e38,
      .unit = "scene units",
      OPTION_FIELD(camera, lens_radius)},
     {.name = "focus",
      .argument = "DISTANCE",
      .help = "distance of the focal plane along the view axis; 0: that of --look-at",
      .kind = OPTION_FLOAT,
-     .least = 0,
-     .most = 3e38,
+     .minimum = 0,
+     .maximum = 3e38,
      .unit = "scene units",
      OPTION_FIELD(camera, focus_distance)},
     {.name = NULL}};
@@ -220,11 +220,12 @@ void render_values_quicken(kd_render_options *options) {
 }
 
 /* Appends ", 4 spp instead of 64" if the numbers differ. */
-static void add_reduced(char *text, size_t bytes, uint64_t full, uint64_t quick, const char *what) {
+static void add_reduced(char *text, size_t bytes, uint64_t full, uint64_t quick,
+                        const char *label) {
     const size_t used = strlen(text);
     if (full != quick)
         snprintf(text + used, bytes - used, "%s %" PRIu64 " %s instead of %" PRIu64,
-                 used ? "," : "", quick, what, full);
+                 used ? "," : "", quick, label, full);
 }
 
 void render_values_say_reduced(const kd_render_options *full, const kd_render_options *quick) {
@@ -244,9 +245,9 @@ void render_values_say_reduced(const kd_render_options *full, const kd_render_op
     general_note("quick:%s", text[0] ? text : " options are not reduced");
 }
 
-void render_values_print_choice(const render_values *of, const scene_view *view,
+void render_values_print_choice(const render_values *values, const scene_view *view,
                                 const maps_choice *choice) {
-    const kd_render_options *options = &of->render;
+    const kd_render_options *options = &values->render;
     printf("%-25s %14d\n", "ranks", choice->rank_count);
     printf("%-25s %14" PRIu64 "\n", "bytes sent per rank",
            render_plan_sent(view, options, choice->rank_count, choice->on_devices));

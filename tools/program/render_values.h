@@ -2,9 +2,9 @@
 #ifndef KD_TOOLS_PROGRAM_RENDER_VALUES_H
 #define KD_TOOLS_PROGRAM_RENDER_VALUES_H
 #include "shaders/scene_view.h"
+#include "tools/program/command.h"
 #include "tools/program/options.h"
 #include "tools/program/progress.h"
-#include "tools/program/verb.h"
 #include <kandela/render.h>
 
 struct maps_choice;
@@ -20,7 +20,7 @@ typedef struct render_values {
     const char *stats;       /* file name, or NULL */
     const char *display;     /* host and port, or NULL */
     int32_t progress;        /* progress_mode */
-    int32_t placements;      /* render_placing */
+    int32_t instances;       /* render_instancing */
     int32_t frames[2];       /* first and last; both 0: one image, at render.frame */
     bool quick, resume, plan, ranks_inexact, denoise, glass_by_ni, turntable;
     uint64_t max_memory; /* bytes; 0: unlimited */
@@ -34,7 +34,7 @@ extern const option_row camera_rows[]; /* --eye, --look-at, --up, --fov: fields 
 /* Reduces image size, samples and photons for a fast preview. */
 void render_values_quicken(kd_render_options *options);
 /* Prints the bytes that each rank sends, and how photons are distributed. */
-void render_values_print_choice(const render_values *of, const struct scene_view *view,
+void render_values_print_choice(const render_values *values, const struct scene_view *view,
                                 const struct maps_choice *choice);
 /* Prints the differences of both, for --quick. */
 void render_values_say_reduced(const kd_render_options *full, const kd_render_options *quick);

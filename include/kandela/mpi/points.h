@@ -32,8 +32,8 @@ static inline int kd_mpi_piece(uint64_t left) {
     return left < KD_MPI_PIECE ? (int)left : (int)KD_MPI_PIECE;
 }
 
-static inline int kd_mpi_all_gather(void *with, void *bytes, const uint64_t *begins) {
-    const MPI_Comm comm = *(MPI_Comm *)with;
+static inline int kd_mpi_all_gather(void *user_data, void *bytes, const uint64_t *begins) {
+    const MPI_Comm comm = *(MPI_Comm *)user_data;
     int size = 0;
     if (MPI_Comm_size(comm, &size) != MPI_SUCCESS) return 1;
     for (int r = 0; r < size; ++r)
@@ -44,21 +44,21 @@ static inline int kd_mpi_all_gather(void *with, void *bytes, const uint64_t *beg
     return 0;
 }
 
-static inline int kd_mpi_all_sum(void *with, int64_t *values, uint64_t count) {
+static inline int kd_mpi_all_sum(void *user_data, int64_t *values, uint64_t count) {
     for (uint64_t at = 0; at < count; at += KD_MPI_PIECE / 8) {
         const uint64_t left = count - at;
         const int piece = left < KD_MPI_PIECE / 8 ? (int)left : (int)(KD_MPI_PIECE / 8);
         if (MPI_Allreduce(MPI_IN_PLACE, values + at, piece, MPI_INT64_T, MPI_SUM,
-                          *(MPI_Comm *)with) != MPI_SUCCESS)
+                          *(MPI_Comm *)user_data) != MPI_SUCCESS)
             return 1;
     }
     return 0;
 }
 
 /* In step s, process r sends to r + s and receives from r - s, modulo size. */
-static inline int kd_mpi_all_to_all(void *with, const void *bytes, const uint64_t *begins,
+static inline int kd_mpi_all_to_all(void *user_data, const void *bytes, const uint64_t *begins,
                                     void *into, const uint64_t *into_begins) {
-    const MPI_Comm comm = *(MPI_Comm *)with;
+    const MPI_Comm comm = *(MPI_Comm *)user_data;
     int rank = 0, size = 0;
     if (MPI_Comm_rank(comm, &rank) != MPI_SUCCESS || MPI_Comm_size(comm, &size) != MPI_SUCCESS)
         return 1;
@@ -81,9 +81,9 @@ static inline int kd_mpi_all_to_all(void *with, const void *bytes, const uint64_
     return 0;
 }
 
-static inline void kd_mpi_close(void *with) {
-    MPI_Comm_free((MPI_Comm *)with);
-    free(with);
+static inline void kd_mpi_close(void *user_data) {
+    MPI_Comm_free((MPI_Comm *)user_data);
+    free(user_data);
 }
 
 /* Collective over `comm`, which is duplicated: opens a tree of the points of all its processes. */
@@ -91,20 +91,21 @@ static inline kd_status kd_points_open_distributed(kd_points **out, const kd_poi
                                                    const kd_points_options *options,
                                                    MPI_Comm comm) {
     kd_exchange exchange;
-    MPI_Comm *own = (MPI_Comm *)malloc(sizeof *own);
+    MPI_Comm *communicator = (MPI_Comm *)malloc(sizeof *communicator);
     int rank = 0, size = 0;
     if (out) *out = NULL;
-    if (!own) return KD_ERROR_MEMORY;
-    if (MPI_Comm_dup(comm, own) != MPI_SUCCESS) {
-        free(own);
+    if (!communicator) return KD_ERROR_MEMORY;
+    if (MPI_Comm_dup(comm, communicator) != MPI_SUCCESS) {
+        free(communicator);
         return KD_ERROR_RUNTIME;
     }
-    if (MPI_Comm_rank(*own, &rank) != MPI_SUCCESS || MPI_Comm_size(*own, &size) != MPI_SUCCESS) {
-        kd_mpi_close(own);
+    if (MPI_Comm_rank(*communicator, &rank) != MPI_SUCCESS ||
+        MPI_Comm_size(*communicator, &size) != MPI_SUCCESS) {
+        kd_mpi_close(communicator);
         return KD_ERROR_RUNTIME;
     }
     exchange.struct_size = sizeof exchange;
-    exchange.with = own;
+    exchange.user_data = communicator;
     exchange.rank = (int32_t)rank;
     exchange.size = (int32_t)size;
     exchange.all_gather = kd_mpi_all_gather;

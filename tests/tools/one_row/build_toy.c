@@ -7,13 +7,13 @@
 #include "core/memory.h"
 #include <stdlib.h>
 
-enum { LEAF_TRIANGLES = 8, GROWTH_MOST = 4 };
+enum { LEAF_TRIANGLES = 8, GROWTH_MAX = 4 };
 
 typedef struct toy {
     const tritree_input *input;
     tree_writer writer;
     int32_t max_depth;
-    const job *watched;
+    const job_control *job;
 } toy;
 
 /* Clips the triangle to the box; returns false if nothing is left. */
@@ -25,12 +25,12 @@ static bool part_in(const tritree_input *input, uint32_t id, box3 box, box3 *par
 
 static kd_status halve(toy *build, uint32_t at, box3 box, const uint32_t *ids, uint32_t count,
                        int32_t depth, double growth) {
-    KD_REQUIRE(!job_cancelled(build->watched), KD_INTERRUPTED,
+    KD_REQUIRE(!job_cancelled(build->job), KD_INTERRUPTED,
                "building the triangle tree was cancelled");
     const int axis = box3_longest_axis(box);
     const float lo = vec3_axis(box.lo, axis), hi = vec3_axis(box.hi, axis);
     const float split = lo * 0.5f + hi * 0.5f;
-    if (count <= LEAF_TRIANGLES || depth >= build->max_depth || growth > GROWTH_MOST ||
+    if (count <= LEAF_TRIANGLES || depth >= build->max_depth || growth > GROWTH_MAX ||
         !(lo < split && split < hi)) {
         uint32_t *leaf = NULL;
         KD_TRY(tree_writer_leaf(&build->writer, at, count, &leaf));
@@ -66,9 +66,9 @@ static uint64_t build_toy_scratch_bytes(uint32_t triangle_count) {
 }
 
 static kd_status build_toy(tritree *out, const tritree_input *input, const tritree_options *options,
-                           job *watched) {
+                           job_control *job) {
     kd_status status = KD_OK;
-    toy build = {.input = input, .watched = watched};
+    toy build = {.input = input, .job = job};
     build.max_depth = tritree_depth_limit(options, input->triangle_count);
     uint32_t *ids = NULL, count = 0;
     KD_TRY_GOTO(KD_RESERVE(ids, input->triangle_count));

@@ -14,7 +14,7 @@ typedef struct toy_item {
 typedef struct toy {
     const point_array *points;
     pointtree *out;
-    job *watched;
+    job_control *job;
 } toy;
 
 static int compare(const void *a, const void *b) {
@@ -27,7 +27,7 @@ static int compare(const void *a, const void *b) {
 static void build_node(const toy *work, uint32_t node, toy_item *items, const point_box *domain) {
     pointtree *out = work->out;
     const uint32_t count = pointtree_subtree_size(node, out->count);
-    if (count == 0 || job_cancelled(work->watched)) return;
+    if (count == 0 || job_cancelled(work->job)) return;
     uint32_t axis = pointtree_level_of(node) % out->dims;
     if (out->axes) axis = point_box_widest(domain, out->dims, out->scalar);
     if (out->axes) out->axes[node] = (uint8_t)axis;
@@ -37,7 +37,7 @@ static void build_node(const toy *work, uint32_t node, toy_item *items, const po
     const uint32_t left = pointtree_subtree_size(2 * node + 1, out->count);
     const toy_item pivot = items[left];
     out->ids[node] = pivot.id;
-    job_advance(work->watched, 1);
+    job_advance(work->job, 1);
     for (uint32_t side = 0; side < 2; ++side) {
         point_box child = *domain;
         point_box_clip(&child, axis, pivot.coordinate, side == 1);
@@ -49,14 +49,14 @@ static uint64_t build_toy_scratch_bytes(uint64_t count) {
     return count * sizeof(toy_item);
 }
 
-static kd_status build_toy(pointtree *out, const point_array *points, job *watched) {
-    const toy work = {points, out, watched};
+static kd_status build_toy(pointtree *out, const point_array *points, job_control *job) {
+    const toy work = {points, out, job};
     toy_item *items = NULL;
     KD_TRY(KD_RESERVE(items, points->count));
     for (uint32_t i = 0; i < out->count; ++i) items[i].id = i;
     build_node(&work, 0, items, &out->box);
     memory_free(items);
-    KD_REQUIRE(!job_cancelled(watched), KD_INTERRUPTED, "building the point tree was cancelled");
+    KD_REQUIRE(!job_cancelled(job), KD_INTERRUPTED, "building the point tree was cancelled");
     if (getenv("KANDELA_TOY_FAULT") && out->count > 1) {
         const uint32_t root = out->ids[0];
         out->ids[0] = out->ids[1];

@@ -23,14 +23,14 @@ static kd_status toy_read(image *out, const char *path, const file_view *file) {
     return KD_OK;
 }
 
-static kd_status toy_write(const image *from, const image_encoding *encoding, file_output *file) {
-    const int32_t size[2] = {from->width, from->height};
-    const size_t pixels = (size_t)from->width * (size_t)from->height;
+static kd_status toy_write(const image *image, const image_encoding *encoding, file_output *file) {
+    const int32_t size[2] = {image->width, image->height};
+    const size_t pixels = (size_t)image->width * (size_t)image->height;
     (void)encoding;
     fwrite(size, sizeof size, 1, file->stream); /* the stream remembers a failure */
     for (size_t i = 0; i < pixels; ++i)
         for (int c = 0; c < 3; ++c)
-            fwrite(&image_plane(from, colours[c])[i], sizeof(float), 1, file->stream);
+            fwrite(&image_plane(image, colours[c])[i], sizeof(float), 1, file->stream);
     return KD_OK;
 }
 

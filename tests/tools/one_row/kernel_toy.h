@@ -26,19 +26,20 @@ KD_FN float kernel_toy_reach(float s) {
 KD_FN float kernel_toy_own(float k) {
     return KERNEL_TOY_HALF(own(k));
 }
-KD_FN void kernel_toy_plane(kernel_plane *on) {
-    kernel_plane disc = *on, other = *on;
+KD_FN void kernel_toy_plane(kernel_plane *plane) {
+    kernel_plane disc = *plane, other = *plane;
     kernel_disc_plane(&disc);
     kernel_epanechnikov_plane(&other);
-    on->sector = 0.5f * disc.sector + 0.5f * other.sector;
+    plane->sector = 0.5f * disc.sector + 0.5f * other.sector;
 #ifdef KERNEL_TOY_FAULT
-    on->sector *= 1.1f;
+    plane->sector *= 1.1f;
 #endif
 }
-KD_FN float kernel_toy_to_line(const kernel_plane *on, float d, float from, float to, float angle) {
-    return KERNEL_TOY_HALF(to_line(on, d, from, to, angle));
+KD_FN float kernel_toy_to_line(const kernel_plane *plane, float d, float from, float to,
+                               float angle) {
+    return KERNEL_TOY_HALF(to_line(plane, d, from, to, angle));
 }
-KD_FN bool kernel_toy_bent(const kernel_plane *on) {
-    (void)on;
+KD_FN bool kernel_toy_bent(const kernel_plane *plane) {
+    (void)plane;
     return false;
 }

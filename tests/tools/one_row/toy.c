@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <time.h>
 
-static pixel_sample toy_sample(const frame *of, int32_t x, int32_t y, uint32_t sample) {
-    const pixel_view view = integrator_view(of);
+static pixel_sample toy_sample(const frame *frame, int32_t x, int32_t y, uint32_t sample) {
+    const pixel_view view = integrator_view(frame);
     const ray cast = pixel_ray(&view, x, y, pixel_key(&view, x, y, sample));
-    const ray_hit hit = tritree_closest(&of->scene->tree, cast);
+    const ray_hit hit = tritree_closest(&frame->scene->tree, cast);
     pixel_sample seen;
     memset(&seen, 0, sizeof seen);
     seen.rays = 1;

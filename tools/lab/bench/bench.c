@@ -71,18 +71,18 @@ static void cpu_model(char *out, size_t size) {
 }
 
 static void add_machine(cJSON *line, const char *device_name) {
-    device where;
-    const bool found = device_find(&where, device_name) == KD_OK;
+    device device;
+    const bool found = device_find(&device, device_name) == KD_OK;
     char driver[64];
     driver_version(driver, sizeof driver);
-    if (found && where.kind == DEVICE_CUDA) {
-        cJSON_AddStringToObject(line, "gpu", where.name);
+    if (found && device.kind == DEVICE_CUDA) {
+        cJSON_AddStringToObject(line, "gpu", device.name);
         cJSON_AddStringToObject(line, "driver", driver);
     } else if (found) {
         char model[200], name[256];
         cpu_model(model, sizeof model);
-        snprintf(name, sizeof name, "%s, %d thread%s", model, where.processors,
-                 where.processors == 1 ? "" : "s");
+        snprintf(name, sizeof name, "%s, %d thread%s", model, device.processors,
+                 device.processors == 1 ? "" : "s");
         cJSON_AddStringToObject(line, "cpu", name);
     }
     cJSON_AddStringToObject(line, "commit", KD_COMMIT);
@@ -95,8 +95,8 @@ static const char *stage_name(const bench_row *row, int stage) {
 
 /* Returns the fraction of the device's bandwidth, by a stage's minimum traffic; 0: unknown. */
 static double stage_share(const bench_row *row, int stage) {
-    const double most = row->bandwidth * row->stage_seconds[stage];
-    return most > 0 ? row->stage_bytes[stage] / most : 0;
+    const double maximum = row->bandwidth * row->stage_seconds[stage];
+    return maximum > 0 ? row->stage_bytes[stage] / maximum : 0;
 }
 
 static void add_stages(cJSON *line, const bench_row *row) {
@@ -131,7 +131,7 @@ static cJSON *json_line(const bench_row *row, const bench_summary *summary) {
     add_number(line, "triangles", (double)row->triangles);
     cJSON *ms = cJSON_AddObjectToObject(line, "ms");
     cJSON_AddNumberToObject(ms, "median", rounded(summary->median * 1e3));
-    cJSON_AddNumberToObject(ms, "min", rounded(summary->least * 1e3));
+    cJSON_AddNumberToObject(ms, "min", rounded(summary->minimum * 1e3));
     cJSON_AddNumberToObject(ms, "q1", rounded(summary->quarter * 1e3));
     cJSON_AddNumberToObject(ms, "q3", rounded(summary->three_quarters * 1e3));
     cJSON *all = cJSON_AddArrayToObject(ms, "all"); /* for comparisons of runs */

@@ -61,7 +61,7 @@ typedef struct bench_row {
 } bench_row;
 
 typedef struct bench_summary {
-    double median, least, quarter, three_quarters; /* in seconds */
+    double median, minimum, quarter, three_quarters; /* in seconds */
 } bench_summary;
 
 bench_summary bench_summarise(const bench_row *row);

@@ -101,8 +101,8 @@ static kd_status measure_base(build_base *out, const bench_request *request,
 /* For models of the user, CPU builders are also measured by threads. */
 static kd_status by_threads(const bench_request *request, const bench_model *model, int setting,
                             const tritree_builder *builder, const build_base *base) {
-    const int32_t most = parallel_threads();
-    for (int32_t threads = 1; threads < most; threads *= 2) {
+    const int32_t maximum = parallel_threads();
+    for (int32_t threads = 1; threads < maximum; threads *= 2) {
         char variant[64];
         bench_row row = new_row(request, model, setting, builder->name, "cpu");
         snprintf(variant, sizeof variant, "%s, %d thread%s", settings[setting].name, threads,

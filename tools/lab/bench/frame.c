@@ -17,18 +17,18 @@ typedef struct frame_timing {
     uint64_t stored, hash;
 } frame_timing;
 
-static kd_status run_frames(frame_timing *out, const scene *from,
+static kd_status run_frames(frame_timing *out, const scene *scene,
                             const kd_render_options *options) {
-    job watched;
+    job_control job;
     render_result result;
-    job_init(&watched);
-    KD_TRY(render_run(&result, from, options, &watched));
+    job_init(&job);
+    KD_TRY(render_run(&result, scene, options, &job));
     double *seconds = out->seconds;
-    seconds[1] = job_seconds(&watched, "emit");
-    seconds[2] = job_seconds(&watched, "photon_tree");
-    seconds[3] = job_seconds(&watched, "render");
+    seconds[1] = job_seconds(&job, "emit");
+    seconds[2] = job_seconds(&job, "photon_tree");
+    seconds[3] = job_seconds(&job, "render");
     seconds[0] = seconds[1] + seconds[2] + seconds[3];
-    seconds[4] = result.frame.look_seconds;
+    seconds[4] = result.frame.lookup_seconds;
     seconds[5] = result.frame.gather_seconds;
     seconds[6] = result.frame.film_seconds;
     const uint64_t passes =
@@ -69,8 +69,8 @@ static kd_status report(const bench_request *request, const bench_stage *stage,
 
 /* Measures one device and lookup method; *hash is that of the previous picture, 0 before the first.
  */
-static kd_status run_way(const bench_request *request, const bench_stage *stage,
-                         kd_render_options *options, uint64_t *hash) {
+static kd_status run_strategy(const bench_request *request, const bench_stage *stage,
+                              kd_render_options *options, uint64_t *hash) {
     frame_timing one, more;
     options->passes = options->spp = 1;
     KD_TRY(run_frames(&one, stage->loaded, options));
@@ -87,9 +87,9 @@ static kd_status run_way(const bench_request *request, const bench_stage *stage,
 static kd_status run_device(const bench_request *request, const bench_stage *stage,
                             kd_render_options *options, const char *device_name, uint64_t *hash) {
     strcpy(options->device, device_name);
-    for (int way = 0; way < PHOTON_LOOKUPS; ++way) {
-        strcpy(options->lookup, photon_lookup_name(way));
-        KD_TRY(run_way(request, stage, options, hash));
+    for (int strategy = 0; strategy < PHOTON_LOOKUPS; ++strategy) {
+        strcpy(options->lookup, photon_lookup_name(strategy));
+        KD_TRY(run_strategy(request, stage, options, hash));
     }
     return KD_OK;
 }

@@ -11,8 +11,8 @@ static const char *demo_path(void) {
     static char path[PLACE_BYTES];
     if (!place_of_program(path)) return "scenes/" DEMO;
     char *slash = strrchr(path, '/');
-    const size_t room = slash ? sizeof path - (size_t)(slash - path) : 0;
-    if (!slash || snprintf(slash, room, "/../share/kandela/scenes/" DEMO) >= (int)room)
+    const size_t capacity = slash ? sizeof path - (size_t)(slash - path) : 0;
+    if (!slash || snprintf(slash, capacity, "/../share/kandela/scenes/" DEMO) >= (int)capacity)
         return "scenes/" DEMO;
     return path;
 }
@@ -37,14 +37,14 @@ kd_status bench_photons_wanted(uint64_t *out, const bench_request *request, int 
 }
 
 /* Returns the file name without directories. */
-static void name_scene(bench_stage *to, const char *path) {
+static void name_scene(bench_stage *stage, const char *path) {
     const char *slash = strrchr(path, '/');
-    snprintf(to->name, sizeof to->name, "%s", slash ? slash + 1 : path);
+    snprintf(stage->name, sizeof stage->name, "%s", slash ? slash + 1 : path);
 }
 
 kd_status bench_stage_open(bench_stage *out, const char *path, const char *device_name) {
     kd_status status = KD_OK;
-    device where;
+    device device;
     memset(out, 0, sizeof *out);
     name_scene(out, path);
     kd_render_options_default(&out->options);
@@ -52,15 +52,16 @@ kd_status bench_stage_open(bench_stage *out, const char *path, const char *devic
     out->view = scene_get_view(out->loaded);
     const tritree_input input = {out->view.mesh.positions, out->view.mesh.triangles,
                                  out->view.mesh.position_count, out->view.mesh.triangle_count};
-    const tritree_options how = tritree_options_default();
-    KD_TRY_GOTO(tritree_open(&out->tree, &input, &how, "auto", NULL));
+    const tritree_options options = tritree_options_default();
+    KD_TRY_GOTO(tritree_open(&out->tree, &input, &options, "auto", NULL));
     out->view.tree = tritree_get_view(&out->tree);
-    KD_TRY_GOTO(device_find(&where, device_name));
-    if (where.kind == DEVICE_CPU) return KD_OK;
+    KD_TRY_GOTO(device_find(&device, device_name));
+    if (device.kind == DEVICE_CPU) return KD_OK;
     out->on_device = true;
-    KD_TRY_GOTO(frame_cuda_open(&out->there, &where));
-    KD_TRY_GOTO(frame_cuda_place_scene(&out->there, &out->view, &out->tree, &how, NULL, NULL));
-    KD_TRY_GOTO(frame_cuda_pack(&out->there));
+    KD_TRY_GOTO(frame_cuda_open(&out->device_frame, &device));
+    KD_TRY_GOTO(
+        frame_cuda_place_scene(&out->device_frame, &out->view, &out->tree, &options, NULL, NULL));
+    KD_TRY_GOTO(frame_cuda_pack(&out->device_frame));
     return KD_OK;
 done:
     bench_stage_close(out);
@@ -68,7 +69,7 @@ done:
 }
 
 void bench_stage_close(bench_stage *owned) {
-    frame_cuda_close(&owned->there);
+    frame_cuda_close(&owned->device_frame);
     tritree_close(&owned->tree);
     scene_close(owned->loaded);
     memset(owned, 0, sizeof *owned);

@@ -12,7 +12,7 @@ typedef struct bench_stage {
     kd_render_options options; /* of the scene's file */
     scene_view view;           /* including its tree */
     tritree tree;
-    frame_cuda there;
+    frame_cuda device_frame;
     bool on_device;
 } bench_stage;
 

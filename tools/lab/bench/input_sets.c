@@ -102,18 +102,18 @@ kd_status bench_set_fill(vec3 *points, uint64_t count, const char *set) {
 enum { IMAGE_WIDTH = 1600 };
 
 /* Returns the first wall or sphere along a ray from inside. */
-static float photon_hit(vec3 eye, vec3 way) {
+static float photon_hit(vec3 eye, vec3 direction) {
     float nearest = INFINITY;
     for (int axis = 0; axis < 3; ++axis) {
-        const float w = vec3_axis(way, axis), e = vec3_axis(eye, axis);
+        const float w = vec3_axis(direction, axis), e = vec3_axis(eye, axis);
         if (w != 0) nearest = float_min(nearest, ((w > 0 ? 1 : 0) - e) / w);
     }
     for (int which = 0; which < 3; ++which) {
         const vec3 off = vec3_sub(eye, sphere_centre(which));
-        const float r = sphere_radius(which), b = vec3_dot(off, way);
-        const float inside = b * b - vec3_dot(way, way) * (vec3_dot(off, off) - r * r);
+        const float r = sphere_radius(which), b = vec3_dot(off, direction);
+        const float inside = b * b - vec3_dot(direction, direction) * (vec3_dot(off, off) - r * r);
         if (inside < 0) continue;
-        const float t = (-b - sqrtf(inside)) / vec3_dot(way, way);
+        const float t = (-b - sqrtf(inside)) / vec3_dot(direction, direction);
         if (t > 0) nearest = float_min(nearest, t);
     }
     return nearest;
@@ -125,8 +125,8 @@ void bench_image_fill(vec3 *points, uint64_t count) {
     for (uint64_t i = 0; i < count; ++i) {
         const float x = ((float)(i % IMAGE_WIDTH) + 0.5f) / IMAGE_WIDTH - 0.5f;
         const float y = ((float)(i / IMAGE_WIDTH) + 0.5f) / (float)height - 0.5f;
-        const vec3 way = {2 * x, -1.6f * y - 0.2f, 1};
-        points[i] = vec3_along(eye, photon_hit(eye, way), way);
+        const vec3 direction = {2 * x, -1.6f * y - 0.2f, 1};
+        points[i] = vec3_along(eye, photon_hit(eye, direction), direction);
     }
 }
 
@@ -147,13 +147,13 @@ bool bench_wants_cuda(const bench_request *request) {
     return device_cuda_count() > 0 && bench_wants(&request->devices, "cuda:0");
 }
 
-static void name_of(char *out, size_t room, const char *path) {
+static void name_of(char *out, size_t capacity, const char *path) {
     if (strncmp(path, "gen:", 4) == 0) {
-        snprintf(out, room, "%s", path + 4);
+        snprintf(out, capacity, "%s", path + 4);
         return;
     }
     const char *slash = strrchr(path, '/');
-    snprintf(out, room, "%s", slash ? slash + 1 : path);
+    snprintf(out, capacity, "%s", slash ? slash + 1 : path);
     char *dot = strrchr(out, '.');
     if (dot) *dot = '\0';
 }

@@ -15,13 +15,13 @@ kd_status bench_cloud_open(bench_cloud *out, const char *set, uint64_t count, ui
     memset(out, 0, sizeof *out);
     out->points = point_array_make(NULL, count, dims, scalar);
     if (stride_bytes) out->points.stride_bytes = stride_bytes;
-    const uint64_t least = dims * point_scalar_bytes(scalar);
-    KD_REQUIRE(out->points.stride_bytes >= least &&
+    const uint64_t minimum = dims * point_scalar_bytes(scalar);
+    KD_REQUIRE(out->points.stride_bytes >= minimum &&
                    out->points.stride_bytes % point_scalar_bytes(scalar) == 0,
                KD_ERROR_USAGE,
                "the stride is %llu bytes; expected a multiple of %llu and at least %llu",
                (unsigned long long)out->points.stride_bytes,
-               (unsigned long long)point_scalar_bytes(scalar), (unsigned long long)least);
+               (unsigned long long)point_scalar_bytes(scalar), (unsigned long long)minimum);
     const uint64_t bytes = count * out->points.stride_bytes;
     KD_TRY_GOTO(memory_reserve(&out->memory[0], bytes, 1));
     out->points.coordinates = out->memory[0];
@@ -92,10 +92,10 @@ static kd_status time_stages(bench_row *row, const point_builder_cuda *builder,
     kd_status status = KD_OK;
     point_build_stages stages;
     point_build_cuda marked = *a;
-    double least = 0;
-    device where;
+    double minimum = 0;
+    device device;
     marked.stages = &stages;
-    KD_TRY(device_cuda_describe(&where, 0));
+    KD_TRY(device_cuda_describe(&device, 0));
     KD_TRY_GOTO(point_build_stages_open(&stages));
     for (int run = 0; run < row->runs; ++run) {
         double seconds[POINT_STAGES], whole = 0;
@@ -104,13 +104,13 @@ static kd_status time_stages(bench_row *row, const point_builder_cuda *builder,
         if (stages.stretches == 0) goto done; /* the builder does not report stages */
         KD_TRY_GOTO(point_build_stages_read(&stages, seconds));
         for (int i = 0; i < POINT_STAGES; ++i) whole += seconds[i];
-        if (run > 0 && whole >= least) continue;
-        least = whole;
+        if (run > 0 && whole >= minimum) continue;
+        minimum = whole;
         memcpy(row->stage_seconds, seconds, sizeof seconds);
     }
     memcpy(row->stage_bytes, stages.bytes, sizeof row->stage_bytes);
     row->stage_names = stages.names;
-    row->bandwidth = where.bandwidth;
+    row->bandwidth = device.bandwidth;
 done:
     point_build_stages_close(&stages);
     return status;

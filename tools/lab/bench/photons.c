@@ -30,7 +30,7 @@ static kd_status run_here(photon_timing *out, const bench_stage *stage, photon_o
         const double begin = timing_now();
         KD_TRY(photon_lists_open(lists, &stage->view, &options, NULL));
         const double middle = timing_now();
-        KD_TRY(photon_maps_plant(&maps, &stage->view, lists, &options, NULL));
+        KD_TRY(photon_maps_build_trees(&maps, &stage->view, lists, &options, NULL));
         const double end = timing_now();
         out->stored = maps.global.count + maps.caustic.count;
         out->hash = photon_maps_hash(&maps);
@@ -54,10 +54,10 @@ static kd_status run_there(photon_timing *out, const bench_stage *stage, photon_
         photon_orders_renew(orders, &options);
         KD_TRY_GOTO(device_wait());
         const double begin = timing_now();
-        KD_TRY_GOTO(photon_maps_cuda_emit(&maps, &stage->there.scene.view, orders, NULL));
+        KD_TRY_GOTO(photon_maps_cuda_emit(&maps, &stage->device_frame.scene.view, orders, NULL));
         KD_TRY_GOTO(device_wait());
         const double middle = timing_now();
-        KD_TRY_GOTO(photon_maps_cuda_plant(&maps, &options, false, NULL));
+        KD_TRY_GOTO(photon_maps_cuda_build_trees(&maps, &options, false, NULL));
         const double end = timing_now();
         if (run < 0) continue;
         out->emission[run] = middle - begin;

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { NEIGHBOURS = 8, QUERIES_MOST = 100000 };
+enum { NEIGHBOURS = 8, QUERIES_MAX = 100000 };
 
 /* Larger differences between exponents are reported. */
 static const double same_slope = 0.15;
@@ -27,18 +27,18 @@ static double slope_of(const double *x, const double *y, int count) {
 }
 
 /* Returns the measured exponent minus the theoretical one, from size `first` on. */
-static double excess(const bench_growth *of, int first, double *measured, double *theory) {
+static double excess(const bench_growth *growth, int first, double *measured, double *theory) {
     double cost[BENCH_LIST_MAX];
-    for (int i = 0; i < of->count; ++i)
-        cost[i] = (of->per_item ? 1 : of->n[i]) * log2(of->n[i] + 1);
-    *measured = slope_of(of->n + first, of->seconds + first, of->count - first);
-    *theory = slope_of(of->n + first, cost + first, of->count - first);
+    for (int i = 0; i < growth->count; ++i)
+        cost[i] = (growth->per_item ? 1 : growth->n[i]) * log2(growth->n[i] + 1);
+    *measured = slope_of(growth->n + first, growth->seconds + first, growth->count - first);
+    *theory = slope_of(growth->n + first, cost + first, growth->count - first);
     return *measured - *theory;
 }
 
 /* Returns the cause of a difference from theory. */
-static const char *cause(const bench_growth *of, double off, double off_at_end) {
-    const bool cuda = strcmp(of->device, "cpu") != 0;
+static const char *cause(const bench_growth *growth, double off, double off_at_end) {
+    const bool cuda = strcmp(growth->device, "cpu") != 0;
     if (fabs(off) <= same_slope) return "as it should be";
     if (off > 0)
         return fabs(off_at_end) <= same_slope
@@ -53,24 +53,24 @@ static const char *cause(const bench_growth *of, double off, double off_at_end) 
                   : "flatter: the larger the size, the more of the threads are at work";
 }
 
-void bench_growth_print(const bench_growth *of) {
+void bench_growth_print(const bench_growth *growth) {
     double measured, theory, at_end, theory_at_end;
-    if (of->count < 2) return;
-    const double off = excess(of, 0, &measured, &theory);
-    const double off_at_end = excess(of, of->count - 2, &at_end, &theory_at_end);
+    if (growth->count < 2) return;
+    const double off = excess(growth, 0, &measured, &theory);
+    const double off_at_end = excess(growth, growth->count - 2, &at_end, &theory_at_end);
     printf(
         "scaling %s, %s: n %.4g to %.4g: exponent %.3f (between the last two %.3f), %s has %.3f: "
         "%s\n",
-        of->what, of->device, of->n[0], of->n[of->count - 1], measured, at_end, of->theory, theory,
-        cause(of, off, off_at_end));
+        growth->subject, growth->device, growth->n[0], growth->n[growth->count - 1], measured,
+        at_end, growth->theory, theory, cause(growth, off, off_at_end));
     fflush(stdout);
 }
 
-kd_status bench_growth_note(bench_growth *to, const bench_request *request, bench_row *row) {
-    const double least = bench_summarise(row).least;
-    if (to->count < BENCH_LIST_MAX && least > 0) {
-        to->n[to->count] = (double)row->n;
-        to->seconds[to->count++] = to->per_item ? least / row->items : least;
+kd_status bench_growth_note(bench_growth *growth, const bench_request *request, bench_row *row) {
+    const double minimum = bench_summarise(row).minimum;
+    if (growth->count < BENCH_LIST_MAX && minimum > 0) {
+        growth->n[growth->count] = (double)row->n;
+        growth->seconds[growth->count++] = growth->per_item ? minimum / row->items : minimum;
     }
     return bench_report(request, row);
 }
@@ -115,7 +115,7 @@ static kd_status ask(bench_row *row, const bench_cloud *cloud, bool cuda) {
     kd_status status = KD_OK;
     kd_points_query_default(&query);
     query.points = points;
-    query.points.count = points.count < QUERIES_MOST ? points.count : QUERIES_MOST;
+    query.points.count = points.count < QUERIES_MAX ? points.count : QUERIES_MAX;
     row->items = (double)query.points.count;
     KD_TRY_GOTO(reserve_ids(&ids, query.points.count * NEIGHBOURS, cuda));
     for (int run = -1; run < row->runs; ++run) {
@@ -134,8 +134,8 @@ done:
 static kd_status scale_points(const bench_request *request, const uint64_t *sizes, int count,
                               bool cuda) {
     const char *where = cuda ? "cuda:0" : "cpu";
-    bench_growth build = {.what = "point trees", .device = where, .theory = "n log n"};
-    bench_growth query = {.what = "8 nearest", .device = where, .theory = "log n"};
+    bench_growth build = {.subject = "point trees", .device = where, .theory = "n log n"};
+    bench_growth query = {.subject = "8 nearest", .device = where, .theory = "log n"};
     const pointtree_options options = {POINTTREE_ROUND_ROBIN, false, 0};
     query.per_item = true;
     for (int i = 0; i < count; ++i) {
@@ -150,14 +150,14 @@ static kd_status scale_points(const bench_request *request, const uint64_t *size
         kd_status status =
             cuda ? bench_tree_cuda(&row, &cloud, &options) : bench_tree_cpu(&row, &cloud, &options);
         if (status == KD_OK) status = bench_growth_note(&build, request, &row);
-        bench_row asked = {.bench = "scaling", .set = "8 nearest", .builder = "select"};
-        asked.device = row.device;
-        asked.n = sizes[i];
-        asked.dims = 3;
-        asked.k = NEIGHBOURS;
-        asked.runs = request->runs;
-        if (status == KD_OK) status = ask(&asked, &cloud, cuda);
-        if (status == KD_OK) status = bench_growth_note(&query, request, &asked);
+        bench_row bench = {.bench = "scaling", .set = "8 nearest", .builder = "select"};
+        bench.device = row.device;
+        bench.n = sizes[i];
+        bench.dims = 3;
+        bench.k = NEIGHBOURS;
+        bench.runs = request->runs;
+        if (status == KD_OK) status = ask(&bench, &cloud, cuda);
+        if (status == KD_OK) status = bench_growth_note(&query, request, &bench);
         bench_cloud_close(&cloud);
         KD_TRY(status);
     }

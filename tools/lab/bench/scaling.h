@@ -4,17 +4,17 @@
 #include "tools/lab/bench/bench.h"
 
 typedef struct bench_growth {
-    const char *what, *device, *theory; /* "point trees", "cuda:0", "n log n" */
-    bool per_item;                      /* theory is log n per item; otherwise n log n in total */
+    const char *subject, *device, *theory; /* "point trees", "cuda:0", "n log n" */
+    bool per_item; /* theory is log n per item; otherwise n log n in total */
     double n[BENCH_LIST_MAX], seconds[BENCH_LIST_MAX];
     int count;
 } bench_growth;
 
 /* Adds the row's shortest run, and reports the row. */
-kd_status bench_growth_note(bench_growth *to, const bench_request *request, bench_row *row);
+kd_status bench_growth_note(bench_growth *growth, const bench_request *request, bench_row *row);
 /* Prints the exponent of n over all sizes and over the last two, that of theory, and the cause of
    a difference. */
-void bench_growth_print(const bench_growth *of);
+void bench_growth_print(const bench_growth *growth);
 
 /* Measures trees of blobs of these sizes, and diffuse rays in them. Uses the first of --builders;
    by default `parallel` on the CPU and `kandela` on a device. Sizes that do not fit into memory

@@ -14,7 +14,7 @@
 #include <string.h>
 
 /* Larger trees are not checked on the host, which would take minutes. */
-enum { CHECKED_MOST = 4 << 20 };
+enum { CHECKED_MAX = 4 << 20 };
 
 typedef struct scale_case {
     const bench_request *request;
@@ -22,12 +22,12 @@ typedef struct scale_case {
     bench_growth build, rays;
 } scale_case;
 
-static bench_row new_row(const scale_case *of, const bench_model *model) {
-    bench_row row = {.bench = "scaling", .set = "triangle trees", .builder = of->builder};
-    row.device = of->build.device;
+static bench_row new_row(const scale_case *bench, const bench_model *model) {
+    bench_row row = {.bench = "scaling", .set = "triangle trees", .builder = bench->builder};
+    row.device = bench->build.device;
     row.n = row.triangles = model->input.triangle_count;
     row.items = (double)row.n;
-    row.runs = of->request->runs;
+    row.runs = bench->request->runs;
     return row;
 }
 
@@ -35,7 +35,7 @@ static kd_status take_tree(bench_row *row, const tritree *tree) {
     row->sah_cost = tree->statistics.sah_cost;
     row->references_per_triangle = tree->statistics.references_per_triangle;
     row->hash = tritree_hash(tree);
-    if (tree->input.triangle_count > CHECKED_MOST) return KD_OK;
+    if (tree->input.triangle_count > CHECKED_MAX) return KD_OK;
     KD_TRY(tritree_check(tree));
     row->checked = true;
     return KD_OK;
@@ -57,14 +57,14 @@ static kd_status cast_on_cpu(bench_row *row, const tritree *tree, const bench_ra
 }
 
 static kd_status cast_on_cuda(bench_row *row, const tritree *tree, const bench_rays *rays) {
-    tritree_cuda there = {0};
+    tritree_cuda device_tree = {0};
     ray_hit *hits = NULL;
     ray *from = NULL;
     device_timer timer = {0};
     kd_status status = KD_OK;
     KD_TRY_GOTO(device_timer_open(&timer));
-    KD_TRY_GOTO(tritree_cuda_open(&there, tree));
-    KD_TRY_GOTO(tritree_cuda_pack(&there, NULL));
+    KD_TRY_GOTO(tritree_cuda_open(&device_tree, tree));
+    KD_TRY_GOTO(tritree_cuda_pack(&device_tree, NULL));
     KD_TRY_GOTO(device_memory_reserve((void **)&from, rays->count * sizeof *from));
     KD_TRY_GOTO(device_memory_reserve((void **)&hits, rays->count * sizeof *hits));
     KD_TRY_GOTO(device_memory_upload(from, rays->rays, rays->count * sizeof *from));
@@ -73,24 +73,24 @@ static kd_status cast_on_cuda(bench_row *row, const tritree *tree, const bench_r
     for (int run = -1; run < row->runs; ++run) {
         double seconds;
         KD_TRY_GOTO(device_timer_start(&timer, NULL));
-        KD_TRY_GOTO(trace_cuda(&there, &batch));
+        KD_TRY_GOTO(trace_cuda(&device_tree, &batch));
         KD_TRY_GOTO(device_timer_stop(&timer, NULL, &seconds));
         if (run >= 0) row->seconds[run] = seconds;
     }
     row->checked =
-        true; /* by gpu_packed: results equal those of the plain traversal, bit for bit */
+        true; /* by gpu_compressed: results equal those of the plain traversal, bit for bit */
 done:
     device_memory_free(hits);
     device_memory_free(from);
-    tritree_cuda_close(&there);
+    tritree_cuda_close(&device_tree);
     device_timer_close(&timer);
     return status;
 }
 
-static kd_status cast(const scale_case *of, const bench_row *built, const tritree *tree,
-                      bench_growth *to) {
-    const bool cuda = strcmp(of->build.device, "cpu") != 0;
-    const int32_t side = of->request->quick ? 128 : cuda ? 2048 : 512;
+static kd_status cast(const scale_case *bench, const bench_row *built, const tritree *tree,
+                      bench_growth *growth) {
+    const bool cuda = strcmp(bench->build.device, "cpu") != 0;
+    const int32_t side = bench->request->quick ? 128 : cuda ? 2048 : 512;
     const bench_rays_request wanted = {tree, side, side, 1, 0};
     bench_row row = *built;
     bench_rays rays;
@@ -99,13 +99,13 @@ static kd_status cast(const scale_case *of, const bench_row *built, const tritre
     row.hash = 0;
     row.items = (double)rays.count;
     kd_status status = cuda ? cast_on_cuda(&row, tree, &rays) : cast_on_cpu(&row, tree, &rays);
-    if (status == KD_OK) status = bench_growth_note(to, of->request, &row);
+    if (status == KD_OK) status = bench_growth_note(growth, bench->request, &row);
     bench_rays_close(&rays);
     return status;
 }
 
-static kd_status scale_on_cpu(scale_case *of, const bench_model *model) {
-    bench_row row = new_row(of, model);
+static kd_status scale_on_cpu(scale_case *bench, const bench_model *model) {
+    bench_row row = new_row(bench, model);
     const tritree_options options = tritree_options_default();
     tritree tree = {0};
     kd_status status = KD_OK;
@@ -115,19 +115,19 @@ static kd_status scale_on_cpu(scale_case *of, const bench_model *model) {
         row.seconds[run] = tree.statistics.build_seconds;
     }
     KD_TRY_GOTO(take_tree(&row, &tree));
-    KD_TRY_GOTO(bench_growth_note(&of->build, of->request, &row));
-    KD_TRY_GOTO(cast(of, &row, &tree, &of->rays));
+    KD_TRY_GOTO(bench_growth_note(&bench->build, bench->request, &row));
+    KD_TRY_GOTO(cast(bench, &row, &tree, &bench->rays));
 done:
     tritree_close(&tree);
     return status;
 }
 
-static kd_status scale_on_cuda(scale_case *of, const bench_model *model) {
-    bench_row row = new_row(of, model);
+static kd_status scale_on_cuda(scale_case *bench, const bench_model *model) {
+    bench_row row = new_row(bench, model);
     const tritree_options options = tritree_options_default();
-    const tritree_builder_cuda *builder = tritree_builder_cuda_find(of->builder);
+    const tritree_builder_cuda *builder = tritree_builder_cuda_find(bench->builder);
     KD_REQUIRE(builder, KD_ERROR_USAGE, "builder \"%s\" does not run on a CUDA device",
-               of->builder);
+               bench->builder);
     tritree_build_memory memory;
     tritree_built built;
     tritree tree = {0};
@@ -137,9 +137,9 @@ static kd_status scale_on_cuda(scale_case *of, const bench_model *model) {
     KD_TRY_GOTO(tritree_build_download(&memory, &tree, &model->input));
     KD_TRY_GOTO(take_tree(&row, &tree));
     KD_TRY_GOTO(bench_build_time(&row, builder, &memory));
-    KD_TRY_GOTO(bench_growth_note(&of->build, of->request, &row));
+    KD_TRY_GOTO(bench_growth_note(&bench->build, bench->request, &row));
     tritree_build_memory_close(&memory);
-    KD_TRY_GOTO(cast(of, &row, &tree, &of->rays));
+    KD_TRY_GOTO(cast(bench, &row, &tree, &bench->rays));
 done:
     tritree_close(&tree);
     tritree_build_memory_close(&memory);
@@ -149,26 +149,27 @@ done:
 kd_status bench_scale_triangles(const bench_request *request, const uint64_t *sizes, int count,
                                 bool cuda) {
     const char *where = cuda ? "cuda:0" : "cpu";
-    scale_case of = {.request = request, .builder = cuda ? "binned" : "parallel"};
-    of.build = (bench_growth){.what = "triangle trees", .device = where, .theory = "n log n"};
-    of.rays = (bench_growth){
-        .what = "diffuse rays", .device = where, .theory = "log n", .per_item = true};
-    if (request->builders.count) of.builder = request->builders.items[0];
+    scale_case bench = {.request = request, .builder = cuda ? "binned" : "parallel"};
+    bench.build = (bench_growth){.subject = "triangle trees", .device = where, .theory = "n log n"};
+    bench.rays = (bench_growth){
+        .subject = "diffuse rays", .device = where, .theory = "log n", .per_item = true};
+    if (request->builders.count) bench.builder = request->builders.items[0];
     for (int i = 0; i < count; ++i) {
         char path[64];
         bench_model model;
         snprintf(path, sizeof path, "gen:blob:%llu", (unsigned long long)sizes[i]);
         KD_TRY(bench_model_open(&model, path));
-        const kd_status status = cuda ? scale_on_cuda(&of, &model) : scale_on_cpu(&of, &model);
+        const kd_status status =
+            cuda ? scale_on_cuda(&bench, &model) : scale_on_cpu(&bench, &model);
         bench_model_close(&model);
         if (cuda && status == KD_ERROR_MEMORY) {
-            printf("scaling triangle trees %s cuda:0 n %llu: out of memory\n", of.builder,
+            printf("scaling triangle trees %s cuda:0 n %llu: out of memory\n", bench.builder,
                    (unsigned long long)sizes[i]);
             break;
         }
         KD_TRY(status);
     }
-    bench_growth_print(&of.build);
-    bench_growth_print(&of.rays);
+    bench_growth_print(&bench.build);
+    bench_growth_print(&bench.rays);
     return KD_OK;
 }

@@ -6,7 +6,7 @@
 #include "accel/rays/batch.h"
 #include "accel/rays/batch_device.h"
 #include "accel/tree/tritree.h"
-#include "accel/wide/packed_form.h"
+#include "accel/wide/compressed_form.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
 #include "core/hash.h"
@@ -62,197 +62,200 @@ static bool same_answer(const ray_hit *a, const ray_hit *b) {
 }
 
 /* Returns the number of differing results from `first` on in steps of `stride`. */
-static uint64_t count_different(const trace_case *of, uint64_t stride) {
+static uint64_t count_different(const trace_case *bench, uint64_t stride) {
     uint64_t different = 0;
-    for (uint64_t i = 0; i < of->rays.count; i += stride)
-        different += !same_answer(&of->hits[i], &of->wanted[i]);
+    for (uint64_t i = 0; i < bench->rays.count; i += stride)
+        different += !same_answer(&bench->hits[i], &bench->wanted[i]);
     return different;
 }
 
 static ray_hit test_all(const tritree_input *input, ray cast) {
     ray_hit best = {cast.tmax, 0, 0, KD_NONE};
-    const triangle_caster caster = triangle_caster_make(cast);
+    const precomputed_ray precomputed = precomputed_ray_make(cast);
     for (uint32_t id = 0; id < input->triangle_count; ++id) {
         const uint32_t *index = input->triangles + 3 * (uint64_t)id;
         const vec3 a = input->positions[index[0]], b = input->positions[index[1]],
                    c = input->positions[index[2]];
         if (!triangle_is_degenerate(a, b, c))
-            tritree_triangle_meet(&caster, a, b, c, id, cast.tmin, &best);
+            tritree_triangle_intersect(&precomputed, a, b, c, id, cast.tmin, &best);
     }
     return best;
 }
 
 static void brute_force(void *context, int64_t begin, int64_t end, int thread) {
-    trace_case *of = (trace_case *)context;
+    trace_case *bench = (trace_case *)context;
     (void)thread;
     for (int64_t k = begin; k < end; ++k) {
-        const uint64_t i = (uint64_t)k * (of->rays.count / BRUTE_RAYS);
-        of->hits[i] = test_all(&of->tree->input, of->rays.rays[i]);
-        if (of->rays.any && of->hits[i].triangle != KD_NONE)
-            of->hits[i] = (ray_hit){0, 0, 0, 0};
-        else if (of->rays.any)
-            of->hits[i].t = 0;
+        const uint64_t i = (uint64_t)k * (bench->rays.count / BRUTE_RAYS);
+        bench->hits[i] = test_all(&bench->tree->input, bench->rays.rays[i]);
+        if (bench->rays.any && bench->hits[i].triangle != KD_NONE)
+            bench->hits[i] = (ray_hit){0, 0, 0, 0};
+        else if (bench->rays.any)
+            bench->hits[i].t = 0;
     }
 }
 
 static void cast_on_cpu(void *context, int64_t begin, int64_t end, int thread) {
-    trace_case *of = (trace_case *)context;
-    const tritree_view view = tritree_get_view(of->tree);
+    trace_case *bench = (trace_case *)context;
+    const tritree_view view = tritree_get_view(bench->tree);
     (void)thread;
     for (int64_t k = begin; k < end; ++k) {
         const uint64_t i = (uint64_t)k * CPU_STRIDE;
-        const ray cast = of->rays.rays[i];
-        if (!of->rays.any)
-            of->hits[i] = tritree_closest(&view, cast);
+        const ray cast = bench->rays.rays[i];
+        if (!bench->rays.any)
+            bench->hits[i] = tritree_closest(&view, cast);
         else
-            of->hits[i] = (ray_hit){0, 0, 0, tritree_occluded(&view, cast) ? 0 : KD_NONE};
+            bench->hits[i] = (ray_hit){0, 0, 0, tritree_occluded(&view, cast) ? 0 : KD_NONE};
     }
 }
 
 /* Compares the reference results with the CPU's and with those of testing all triangles. */
-static kd_status check_oracle(trace_case *of) {
-    const uint64_t count = of->rays.count;
-    parallel_for((int64_t)((count + CPU_STRIDE - 1) / CPU_STRIDE), 1024, cast_on_cpu, of);
-    uint64_t different = count_different(of, CPU_STRIDE);
+static kd_status check_oracle(trace_case *bench) {
+    const uint64_t count = bench->rays.count;
+    parallel_for((int64_t)((count + CPU_STRIDE - 1) / CPU_STRIDE), 1024, cast_on_cpu, bench);
+    uint64_t different = count_different(bench, CPU_STRIDE);
     KD_REQUIRE(different == 0, KD_ERROR_CHECK, "%s %s: %llu results differ from the CPU's",
-               of->model, of->rays.set, (unsigned long long)different);
+               bench->model, bench->rays.set, (unsigned long long)different);
     const uint64_t stride = count / BRUTE_RAYS;
     if (stride == 0) return KD_OK;
-    parallel_for(BRUTE_RAYS, 1, brute_force, of);
+    parallel_for(BRUTE_RAYS, 1, brute_force, bench);
     for (uint64_t k = 0; k < BRUTE_RAYS; ++k)
-        different += !same_answer(&of->hits[k * stride], &of->wanted[k * stride]);
+        different += !same_answer(&bench->hits[k * stride], &bench->wanted[k * stride]);
     KD_REQUIRE(different == 0, KD_ERROR_CHECK, "%s %s: %llu results differ from brute force",
-               of->model, of->rays.set, (unsigned long long)different);
+               bench->model, bench->rays.set, (unsigned long long)different);
     return KD_OK;
 }
 
-static bench_row new_row(const trace_case *of, const char *device_name, const char *variant,
-                         char *set, size_t room) {
-    snprintf(set, room, "%s %s", of->model, of->rays.set);
-    bench_row row = {.bench = "trace", .set = set, .builder = of->builder, .device = device_name};
+static bench_row new_row(const trace_case *bench, const char *device_name, const char *variant,
+                         char *set, size_t capacity) {
+    snprintf(set, capacity, "%s %s", bench->model, bench->rays.set);
+    bench_row row = {
+        .bench = "trace", .set = set, .builder = bench->builder, .device = device_name};
     row.variant = variant;
-    row.n = of->rays.count;
-    row.items = (double)of->rays.count;
+    row.n = bench->rays.count;
+    row.items = (double)bench->rays.count;
     row.rate_name = "rays_per_second";
-    row.runs = of->request->runs;
-    row.triangles = of->tree->input.triangle_count;
-    row.sah_cost = of->tree->statistics.sah_cost;
-    row.references_per_triangle = of->tree->statistics.references_per_triangle;
+    row.runs = bench->request->runs;
+    row.triangles = bench->tree->input.triangle_count;
+    row.sah_cost = bench->tree->statistics.sah_cost;
+    row.references_per_triangle = bench->tree->statistics.references_per_triangle;
     return row;
 }
 
-static trace_batch new_batch(const trace_case *of, const trace_variant *variant) {
+static trace_batch new_batch(const trace_case *bench, const trace_variant *variant) {
     trace_batch batch;
     memset(&batch, 0, sizeof batch);
-    batch.rays = of->device_rays;
-    batch.hits = of->rays.any ? NULL : of->device_hits;
-    batch.blocked = of->rays.any ? (uint8_t *)of->device_hits : NULL;
-    batch.count = of->rays.count;
+    batch.rays = bench->device_rays;
+    batch.hits = bench->rays.any ? NULL : bench->device_hits;
+    batch.blocked = bench->rays.any ? (uint8_t *)bench->device_hits : NULL;
+    batch.count = bench->rays.count;
     batch.loop = variant->loop;
     batch.measured = variant->loop == TRACE_AUTO;
     batch.on_device = true;
-    batch.width = variant->width == NO_WIDTH || variant->width == WITHOUT_IT ? 0 : of->rays.width;
+    batch.width =
+        variant->width == NO_WIDTH || variant->width == WITHOUT_IT ? 0 : bench->rays.width;
     return batch;
 }
 
-/* Runs the variant once, with results in `to`. */
-static kd_status answer(trace_case *of, const trace_batch *batch, ray_hit *to) {
-    KD_TRY(trace_cuda(&of->on_device, batch));
+/* Runs the variant once, with results in `hit`. */
+static kd_status answer(trace_case *bench, const trace_batch *batch, ray_hit *hit) {
+    KD_TRY(trace_cuda(&bench->on_device, batch));
     KD_TRY(device_wait());
-    if (!of->rays.any)
-        return device_memory_download(to, of->device_hits, of->rays.count * sizeof *to);
+    if (!bench->rays.any)
+        return device_memory_download(hit, bench->device_hits, bench->rays.count * sizeof *hit);
     uint8_t *blocked = NULL;
-    KD_TRY(KD_RESERVE(blocked, of->rays.count));
-    const kd_status status = device_memory_download(blocked, of->device_hits, of->rays.count);
-    if (status == KD_OK) widen(to, blocked, of->rays.count);
+    KD_TRY(KD_RESERVE(blocked, bench->rays.count));
+    const kd_status status = device_memory_download(blocked, bench->device_hits, bench->rays.count);
+    if (status == KD_OK) widen(hit, blocked, bench->rays.count);
     memory_free(blocked);
     return status;
 }
 
-static kd_status run_variant(trace_case *of, const trace_variant *variant) {
+static kd_status run_variant(trace_case *bench, const trace_variant *variant) {
     char set[128];
-    bench_row row = new_row(of, "cuda:0", variant->name, set, sizeof set);
-    const trace_batch batch = new_batch(of, variant);
+    bench_row row = new_row(bench, "cuda:0", variant->name, set, sizeof set);
+    const trace_batch batch = new_batch(bench, variant);
     if (variant->loop == TRACE_PLAIN) {
-        KD_TRY(answer(of, &batch, of->wanted));
-        KD_TRY(check_oracle(of));
+        KD_TRY(answer(bench, &batch, bench->wanted));
+        KD_TRY(check_oracle(bench));
     } else {
-        KD_TRY(answer(of, &batch, of->hits));
-        const uint64_t different = count_different(of, 1);
+        KD_TRY(answer(bench, &batch, bench->hits));
+        const uint64_t different = count_different(bench, 1);
         KD_REQUIRE(different == 0, KD_ERROR_CHECK,
                    "%s by %s: %llu results of %llu differ from the reference traversal's", set,
                    variant->name, (unsigned long long)different,
-                   (unsigned long long)of->rays.count);
+                   (unsigned long long)bench->rays.count);
         row.different = different;
     }
     row.checked = true;
-    row.hash = hash_bytes(variant->loop == TRACE_PLAIN ? of->wanted : of->hits,
-                          of->rays.count * sizeof *of->hits);
+    row.hash = hash_bytes(variant->loop == TRACE_PLAIN ? bench->wanted : bench->hits,
+                          bench->rays.count * sizeof *bench->hits);
     device_timer timer;
     KD_TRY(device_timer_open(&timer));
     kd_status status = KD_OK;
     for (int run = 0; run < row.runs; ++run) {
         KD_TRY_GOTO(device_timer_start(&timer, NULL));
-        KD_TRY_GOTO(trace_cuda(&of->on_device, &batch));
+        KD_TRY_GOTO(trace_cuda(&bench->on_device, &batch));
         KD_TRY_GOTO(device_timer_stop(&timer, NULL, &row.seconds[run]));
     }
-    KD_TRY_GOTO(bench_report(of->request, &row));
+    KD_TRY_GOTO(bench_report(bench->request, &row));
 done:
     device_timer_close(&timer);
     return status;
 }
 
-static kd_status run_on_cuda(trace_case *of) {
+static kd_status run_on_cuda(trace_case *bench) {
     kd_status status = KD_OK;
-    const uint64_t count = of->rays.count;
-    KD_TRY_GOTO(device_memory_reserve((void **)&of->device_rays, count * sizeof(ray)));
-    KD_TRY_GOTO(device_memory_reserve((void **)&of->device_hits, count * sizeof(ray_hit)));
-    KD_TRY_GOTO(device_memory_upload(of->device_rays, of->rays.rays, count * sizeof(ray)));
+    const uint64_t count = bench->rays.count;
+    KD_TRY_GOTO(device_memory_reserve((void **)&bench->device_rays, count * sizeof(ray)));
+    KD_TRY_GOTO(device_memory_reserve((void **)&bench->device_hits, count * sizeof(ray_hit)));
+    KD_TRY_GOTO(device_memory_upload(bench->device_rays, bench->rays.rays, count * sizeof(ray)));
     for (int i = 0; i < VARIANTS; ++i)
-        if (variants[i].width < IMAGES_ONLY || of->rays.width)
-            KD_TRY_GOTO(run_variant(of, &variants[i]));
+        if (variants[i].width < IMAGES_ONLY || bench->rays.width)
+            KD_TRY_GOTO(run_variant(bench, &variants[i]));
 done:
-    device_memory_free(of->device_rays);
-    device_memory_free(of->device_hits);
-    of->device_rays = NULL;
-    of->device_hits = NULL;
+    device_memory_free(bench->device_rays);
+    device_memory_free(bench->device_hits);
+    bench->device_rays = NULL;
+    bench->device_hits = NULL;
     return status;
 }
 
-static kd_status run_on_cpu(trace_case *of) {
+static kd_status run_on_cpu(trace_case *bench) {
     char set[128];
-    bench_row row = new_row(of, "cpu", "single rays", set, sizeof set);
-    const tritree_view view = tritree_get_view(of->tree);
+    bench_row row = new_row(bench, "cpu", "single rays", set, sizeof set);
+    const tritree_view view = tritree_get_view(bench->tree);
     for (int run = -1; run < row.runs; ++run) {
         const double started = timing_now();
-        if (of->rays.any)
-            KD_TRY(trace_occluded(&view, of->rays.rays, (uint8_t *)of->hits, of->rays.count, NULL,
-                                  NULL));
+        if (bench->rays.any)
+            KD_TRY(trace_occluded(&view, bench->rays.rays, (uint8_t *)bench->hits,
+                                  bench->rays.count, NULL, NULL));
         else
-            KD_TRY(trace_closest(&view, of->rays.rays, of->hits, of->rays.count, NULL, NULL));
+            KD_TRY(
+                trace_closest(&view, bench->rays.rays, bench->hits, bench->rays.count, NULL, NULL));
         if (run >= 0) row.seconds[run] = timing_now() - started;
     }
-    if (of->rays.any)
-        widen(of->wanted, (uint8_t *)of->hits, of->rays.count);
+    if (bench->rays.any)
+        widen(bench->wanted, (uint8_t *)bench->hits, bench->rays.count);
     else
-        memcpy(of->wanted, of->hits, of->rays.count * sizeof *of->hits);
-    KD_TRY(check_oracle(of));
+        memcpy(bench->wanted, bench->hits, bench->rays.count * sizeof *bench->hits);
+    KD_TRY(check_oracle(bench));
     row.checked = true;
-    row.hash = hash_bytes(of->wanted, of->rays.count * sizeof *of->wanted);
-    return bench_report(of->request, &row);
+    row.hash = hash_bytes(bench->wanted, bench->rays.count * sizeof *bench->wanted);
+    return bench_report(bench->request, &row);
 }
 
 /* Times the conversion of the tree in device memory to compressed wide nodes. */
-static kd_status run_packed(const trace_case *of) {
-    bench_row row = {.bench = "trace", .set = of->model, .builder = of->builder};
+static kd_status run_compressed(const trace_case *bench) {
+    bench_row row = {.bench = "trace", .set = bench->model, .builder = bench->builder};
     row.device = "cuda:0";
     row.variant = "packed form";
-    row.n = row.triangles = of->tree->input.triangle_count;
+    row.n = row.triangles = bench->tree->input.triangle_count;
     row.items = (double)row.n;
     row.rate_name = "triangles_per_second";
-    row.runs = of->request->runs;
-    row.bytes = of->on_device.packed_bytes;
-    row.references_per_triangle = of->tree->statistics.references_per_triangle;
+    row.runs = bench->request->runs;
+    row.bytes = bench->on_device.compressed_bytes;
+    row.references_per_triangle = bench->tree->statistics.references_per_triangle;
     device_timer timer;
     KD_TRY(device_timer_open(&timer));
     kd_status status = KD_OK;
@@ -261,36 +264,36 @@ static kd_status run_packed(const trace_case *of) {
         void *units = NULL;
         uint64_t bytes = 0;
         KD_TRY_GOTO(device_timer_start(&timer, NULL));
-        status = packed_device_open(&units, &bytes, &of->on_device.view, NULL);
+        status = compressed_device_open(&units, &bytes, &bench->on_device.view, NULL);
         if (status == KD_OK) status = device_timer_stop(&timer, NULL, &seconds);
         device_memory_free(units);
         KD_TRY_GOTO(status);
         if (run >= 0) row.seconds[run] = seconds;
     }
-    KD_TRY_GOTO(bench_report(of->request, &row));
+    KD_TRY_GOTO(bench_report(bench->request, &row));
 done:
     device_timer_close(&timer);
     return status;
 }
 
 /* The CPU's image is smaller, with one diffuse ray per hit. */
-static kd_status run_set(trace_case *of, const char *set, bool cuda) {
-    const bench_rays_request request = {.tree = of->tree,
+static kd_status run_set(trace_case *bench, const char *set, bool cuda) {
+    const bench_rays_request request = {.tree = bench->tree,
                                         .width = cuda ? 1920 : 1024,
                                         .height = cuda ? 1080 : 1024,
                                         .bounces = cuda ? 4 : 1,
                                         .random_count = cuda ? 1 << 23 : 1 << 20};
-    KD_TRY(bench_rays_open(&of->rays, &request, set));
+    KD_TRY(bench_rays_open(&bench->rays, &request, set));
     kd_status status = KD_OK;
-    KD_TRY_GOTO(KD_RESERVE(of->wanted, of->rays.count));
-    KD_TRY_GOTO(KD_RESERVE(of->hits, of->rays.count));
-    KD_TRY_GOTO(cuda ? run_on_cuda(of) : run_on_cpu(of));
+    KD_TRY_GOTO(KD_RESERVE(bench->wanted, bench->rays.count));
+    KD_TRY_GOTO(KD_RESERVE(bench->hits, bench->rays.count));
+    KD_TRY_GOTO(cuda ? run_on_cuda(bench) : run_on_cpu(bench));
 done:
-    memory_free(of->wanted);
-    memory_free(of->hits);
-    of->wanted = NULL;
-    of->hits = NULL;
-    bench_rays_close(&of->rays);
+    memory_free(bench->wanted);
+    memory_free(bench->hits);
+    bench->wanted = NULL;
+    bench->hits = NULL;
+    bench_rays_close(&bench->rays);
     return status;
 }
 
@@ -314,19 +317,20 @@ static kd_status run_tree(const bench_request *request, const bench_model *model
     tritree tree;
     const bool cuda = bench_wants_cuda(request);
     KD_TRY(build_tree(&tree, request, &model->input, builder, cuda));
-    trace_case of = {.request = request, .tree = &tree, .model = model->name, .builder = builder};
+    trace_case bench = {
+        .request = request, .tree = &tree, .model = model->name, .builder = builder};
     kd_status status = KD_OK;
     KD_TRY_GOTO(tritree_check(&tree));
-    if (cuda) KD_TRY_GOTO(tritree_cuda_open(&of.on_device, &tree));
-    if (cuda) KD_TRY_GOTO(tritree_cuda_pack(&of.on_device, NULL));
-    if (cuda) KD_TRY_GOTO(run_packed(&of));
+    if (cuda) KD_TRY_GOTO(tritree_cuda_open(&bench.on_device, &tree));
+    if (cuda) KD_TRY_GOTO(tritree_cuda_pack(&bench.on_device, NULL));
+    if (cuda) KD_TRY_GOTO(run_compressed(&bench));
     for (const char *const *set = bench_ray_sets; *set; ++set) {
         if (!bench_wants(&request->sets, *set)) continue;
-        if (cuda) KD_TRY_GOTO(run_set(&of, *set, true));
-        if (bench_wants(&request->devices, "cpu")) KD_TRY_GOTO(run_set(&of, *set, false));
+        if (cuda) KD_TRY_GOTO(run_set(&bench, *set, true));
+        if (bench_wants(&request->devices, "cpu")) KD_TRY_GOTO(run_set(&bench, *set, false));
     }
 done:
-    tritree_cuda_close(&of.on_device);
+    tritree_cuda_close(&bench.on_device);
     tritree_close(&tree);
     return status;
 }

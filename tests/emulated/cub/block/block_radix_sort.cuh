@@ -9,30 +9,30 @@ template <class KEY, int THREADS, int ITEMS, class VALUE> struct BlockRadixSort 
         KEY keys[THREADS * ITEMS];
         VALUE values[THREADS * ITEMS];
     };
-    TempStorage &room;
-    explicit BlockRadixSort(TempStorage &room_) : room(room_) {}
+    TempStorage &storage;
+    explicit BlockRadixSort(TempStorage &storage_) : storage(storage_) {}
 
     void Sort(KEY (&keys)[ITEMS], VALUE (&values)[ITEMS], int begin, int end) {
         const int first = (int)threadIdx.x * ITEMS;
         for (int i = 0; i < ITEMS; ++i) {
-            room.keys[first + i] = keys[i];
-            room.values[first + i] = values[i];
+            storage.keys[first + i] = keys[i];
+            storage.values[first + i] = values[i];
         }
         __syncthreads();
         if (threadIdx.x == 0) sort_all(begin, end);
         __syncthreads();
         for (int i = 0; i < ITEMS; ++i) {
-            keys[i] = room.keys[first + i];
-            values[i] = room.values[first + i];
+            keys[i] = storage.keys[first + i];
+            values[i] = storage.values[first + i];
         }
     }
 
     void sort_all(int begin, int end) {
         size_t bytes = 1;
-        const std::vector<KEY> keys(room.keys, room.keys + THREADS * ITEMS);
-        const std::vector<VALUE> values(room.values, room.values + THREADS * ITEMS);
-        DeviceRadixSort::SortPairs(&bytes, bytes, keys.data(), room.keys, values.data(),
-                                   room.values, THREADS * ITEMS, begin, end);
+        const std::vector<KEY> keys(storage.keys, storage.keys + THREADS * ITEMS);
+        const std::vector<VALUE> values(storage.values, storage.values + THREADS * ITEMS);
+        DeviceRadixSort::SortPairs(&bytes, bytes, keys.data(), storage.keys, values.data(),
+                                   storage.values, THREADS * ITEMS, begin, end);
     }
 };
 } // namespace cub

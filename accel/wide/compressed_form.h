@@ -1,0 +1,110 @@
+/* The compressed wide form of the triangle k-d tree, which GPU rays traverse: nodes of eight
+   children whose boxes are quantised to bytes, as in a CWBVH.
+   Source: Ylitie, Karras, Laine 2017, "Efficient incoherent ray traversal on GPUs through
+   compressed wide BVHs", for the quantised nodes. Kaplan 1985: in a k-d tree the order of children
+   along a ray follows from the signs of its direction.
+   Idea: a wide node replaces the top of a k-d subtree, as in accel/wide/wide_tree.h. Its children
+   are up to eight cells of the k-d tree, each shrunk to a box of the geometry in it. The boxes are
+   stored as bytes on a grid local to the node, so that a node fills one cache line of 128 bytes.
+   The node also stores the front-to-back order of its children for each combination of the signs of
+   x and y; for negative z the order is reversed, so no traversal sorts.
+   Memory: an array of 32-byte units. A node takes four units and is aligned to four; a leaf of n
+   triangles takes one unit and 48 n bytes. The root is at unit 0. The children of a node are
+   contiguous: first the inner nodes, then the leaves, both in lane order. About 340 to 400 bytes
+   per triangle. */
+#ifndef KD_ACCEL_WIDE_COMPRESSED_FORM_H
+#define KD_ACCEL_WIDE_COMPRESSED_FORM_H
+#include "accel/tree/layout.h"
+#include "core/device/cuda_stubs.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+    COMPRESSED_CHILDREN = 8,
+    COMPRESSED_UNIT = 32,      /* bytes */
+    COMPRESSED_NODE_UNITS = 4, /* units per node; also the alignment of a block of children */
+    /* triangles; seven such leaves take 126 units, so 7 bits hold an offset */
+    COMPRESSED_LEAF_MAX = 11,
+    COMPRESSED_MAX_DEPTH = 64,  /* levels of nodes; the capacity of a ray's stack */
+    COMPRESSED_SPARE_UNITS = 4, /* padding after the last leaf, for loads beyond it */
+    COMPRESSED_INNER_SHIFT = 28 /* bits of `base` above: how many children are nodes */
+};
+
+/* A node. Plane q of an axis lies at p + q / inv_e; the three axes share one scale. Each of the
+   eight children has a lane. Four bytes {low, high, low, high} hold the planes of two children:
+   lanes 0 and 2, 1 and 3, 4 and 6, or 5 and 7. With this pairing the two 16-bit results of testing
+   a pair line up with the `meta` bytes of its lanes. */
+typedef struct compressed_node {
+    float p[3], inv_e;
+    uint8_t box[3][4][4]; /* axis, pair of lanes, planes; an empty lane has low 255 and high 0 */
+    struct compressed_row {
+        /* 128 + offset of the child in the block, in units; 0: no child */
+        uint8_t meta[COMPRESSED_CHILDREN];
+        /* low 28 bits: the block of children, in nodes (4 units); high 4: how many are nodes */
+        uint32_t base;
+        uint32_t order; /* lanes in front-to-back order, a nibble each */
+    } rows[4]; /* index: bit 0: direction negative in x, bit 1: in y. For positive z; a ray with
+                  negative z reads the row of the opposite signs of x and y backwards */
+} compressed_node;
+
+/* Header of a leaf. For a leaf at unit P the header is unit P - 1 and the triangles begin at P. */
+typedef struct compressed_leaf {
+    /* the leaf's cell in the k-d tree, infinite on sides without a plane; {infinity, -infinity} if
+       a hit in this leaf need not be the nearest */
+    float lo[3], hi[3];
+    uint32_t count, spare;
+} compressed_leaf;
+
+/* A triangle: for each axis, the coordinates of its three corners and the triangle's id. Bit 31 of
+   the id marks the last triangle of a leaf. */
+typedef struct compressed_triangle {
+    struct {
+        float corner[3];
+        uint32_t word;
+    } axis[3];
+} compressed_triangle;
+
+#define COMPRESSED_LAST 0x80000000u
+
+/* Returns the units that a leaf of `triangles` triangles takes, its header included. */
+KD_FN uint32_t compressed_leaf_units(uint32_t triangles) {
+    return 1 + (3 * triangles + 1) / 2;
+}
+
+/* A tree has no compressed form if none of its triangles can be hit, if it would be deeper than
+   COMPRESSED_MAX_DEPTH, or if it would need more units than `base` can address. */
+#define COMPRESSED_UNITS_MAX ((uint64_t)1 << (COMPRESSED_INNER_SHIFT + 2))
+
+/* Returns the smallest side of a node's grid in a tree with this box. A finer grid would gain
+   nothing, because rays widen every box by their slack. */
+KD_FN float compressed_min_side(box3 box) {
+    return float_max(vec3_largest(box3_size(box)) * 0x1p-20f, 0x1p-100f);
+}
+
+/* Returns an upper bound of the bytes of the compressed form for a mesh of `triangles` triangles,
+   before its tree is built: one unit and 48 bytes for each triangle of a leaf, and four units per
+   node. Leaves of the compressed form are split further than those of the tree
+   (compressed_measure.h). */
+KD_FN uint64_t compressed_bytes_max(uint64_t triangles) {
+    enum { A_TRIANGLE = 410, SMALL = 1 << 12 };
+    return triangles * A_TRIANGLE + SMALL;
+}
+
+/* Building the compressed form on a CUDA device. Without CUDA in the build every call fails with
+   KD_ERROR_DEVICE. */
+
+/* Builds the compressed form of `tree`, whose nodes, references, positions and triangles are device
+   memory. *units is device memory of *bytes bytes; the caller frees it with device_memory_free. It
+   is written once `stream` has reached this point, and NULL if the tree has no compressed form.
+   Scratch (compressed_cuts.cuh, compressed_stages.cuh) comes from the device's memory pool.
+   Synchronises the stream once, and again for each retry with more memory. */
+KD_DEVICE_CALL(compressed_device_open,
+               (void **units, uint64_t *bytes, const tritree_view *tree, void *stream));
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,194 @@
+/* Transmittance along straight segments: cut-out surfaces, and media between surfaces.
+   Idea: the medium around a ray is known at its origin and changes where the ray crosses a surface
+   that bounds media (material.h). For a ray that starts at the camera or a light, the first such
+   surface ahead tells the medium, whichever side it shows.
+   Work: one comparison in scenes without media. */
+#ifndef KD_SHADERS_TRANSMITTANCE_H
+#define KD_SHADERS_TRANSMITTANCE_H
+#include "accel/instance_walk.h"
+#include "accel/rays/batch.h"
+#include "shaders/surface.h"
+
+enum { PATH_LAYERS = 256 }; /* limit of cut-outs along one ray */
+
+/* --- Rays against the scene: its own tree, then the instances --- */
+
+/* What rays are tested against. Always a compile-time constant, so that methods and kernels without
+   instances have no code or registers for them. */
+typedef enum scene_extent {
+    SCENE_TREE,     /* the scene's own tree */
+    SCENE_INSTANCED /* and the instances, if there are any */
+} scene_extent;
+
+/* Continues with the instances after the result of the scene's own tree. */
+KD_FN_APART instance_hit scene_instance_cast(const scene_view *scene, ray cast, ray_hit before,
+                                             bool any) {
+    return instance_cast(&scene->instances, scene->mesh.positions, scene->mesh.triangles, cast,
+                         before, any);
+}
+KD_FN ray_hit scene_go_on(const scene_view *scene, ray cast, ray_hit before,
+                          uint32_t *instance_id) {
+    *instance_id = KD_NONE;
+    if (scene->instances.count == 0) return before;
+    const instance_hit hit = scene_instance_cast(scene, cast, before, false);
+    *instance_id = hit.instance_id;
+    return hit.at;
+}
+KD_FN bool scene_instance_blocks(const scene_view *scene, ray cast) {
+    const ray_hit before = {cast.tmax, 0, 0, KD_NONE};
+    return scene->instances.count != 0 &&
+           scene_instance_cast(scene, cast, before, true).at.triangle != KD_NONE;
+}
+
+/* tritree_closest of the scene; *placed: the instance that was hit, or KD_NONE. */
+KD_FN ray_hit scene_closest(const scene_view *scene, scene_extent extent, ray cast,
+                            uint32_t *instance_id) {
+    const ray_hit hit = tritree_closest(&scene->tree, cast);
+    if (extent == SCENE_INSTANCED) return scene_go_on(scene, cast, hit, instance_id);
+    *instance_id = KD_NONE;
+    return hit;
+}
+KD_FN bool scene_occluded(const scene_view *scene, scene_extent extent, ray cast) {
+    return tritree_occluded(&scene->tree, cast) ||
+           (extent == SCENE_INSTANCED && scene_instance_blocks(scene, cast));
+}
+
+/* --- Media and cut-outs --- */
+
+/* Returns NULL for vacuum. */
+KD_FN const medium *medium_of(const scene_view *scene, uint32_t index) {
+    if (index == MEDIUM_FOG) index = scene->fog;
+    return index < scene->medium_count ? scene->media + index : NULL;
+}
+
+/* Returns the part of a ray before `end` inside the sphere that media can fill. */
+KD_FN medium_span transmittance_span(const scene_view *scene, const ray *cast, float end) {
+    return medium_clip(scene->environment.scene_centre, scene->environment.scene_radius, cast, end);
+}
+
+/* Returns the medium behind the surface that a ray of this direction crosses. */
+KD_FN uint32_t transmittance_beyond_instance(const scene_view *scene, uint32_t triangle,
+                                             uint32_t instance_id, vec3 direction,
+                                             uint32_t before) {
+    const material *made = scene->materials + scene->mesh.triangle_materials[triangle];
+    if (!material_bounds_media(made)) return before;
+    vec3 p[3];
+    surface_corners(scene, triangle, instance_id, p);
+    const vec3 normal = triangle_unit_normal(p[0], p[1], p[2]);
+    return vec3_dot(direction, normal) < 0 ? made->medium : made->medium_outside;
+}
+
+KD_FN uint32_t transmittance_beyond(const scene_view *scene, uint32_t triangle, vec3 direction,
+                                    uint32_t before) {
+    return transmittance_beyond_instance(scene, triangle, KD_NONE, direction, before);
+}
+
+/* Returns the medium at a ray's origin. */
+KD_FN uint32_t transmittance_around(const scene_view *scene, scene_extent extent, ray cast,
+                                    uint32_t *rays) {
+    for (int layer = 0; layer < PATH_LAYERS; ++layer) {
+        uint32_t instance_id;
+        ++*rays;
+        const ray_hit hit = scene_closest(scene, extent, cast, &instance_id);
+        if (hit.triangle == KD_NONE) break;
+        /* In the opposite direction, the medium behind the surface is that of the origin. */
+        const uint32_t here = transmittance_beyond_instance(
+            scene, hit.triangle, instance_id, vec3_negate(cast.direction), MEDIUM_SAME);
+        if (here != MEDIUM_SAME) return here;
+        cast.tmin = hit.t;
+    }
+    return MEDIUM_FOG;
+}
+
+/* Returns the medium that a ray from a surface enters; `here` is the medium on wo's side. */
+KD_FN uint32_t medium_beyond_surface(const surface *at, vec3 wo, vec3 direction, uint32_t here) {
+    const bool crosses = vec3_dot(wo, at->geometric) * vec3_dot(direction, at->geometric) < 0;
+    return crosses && at->beyond != MEDIUM_SAME ? at->beyond : here;
+}
+
+/* Returns the fraction of light that cut-outs let pass along a ray: 0 blocked, 1 free. Continues
+   the same ray from the t of a skipped surface, so no offset is needed. */
+KD_FN float path_visibility(const scene_view *scene, scene_extent extent, ray cast, bool cutouts,
+                            uint32_t *rays) {
+    ++*rays;
+    if (!cutouts) return scene_occluded(scene, extent, cast) ? 0 : 1;
+    float share = 1;
+    for (int layer = 0; layer < PATH_LAYERS; ++layer) {
+        uint32_t instance_id;
+        const ray_hit hit = scene_closest(scene, extent, cast, &instance_id);
+        if (hit.triangle == KD_NONE) return share;
+        share *= float_clamp(surface_passes(scene, hit), 0, 1);
+        if (!(share > 0)) return 0;
+        cast.tmin = hit.t;
+        ++*rays;
+    }
+    return 0;
+}
+
+/* Multiplies `before` by the transmittance of the medium up to t = end. */
+KD_FN vec3 transmittance_weaken(const scene_view *scene, const ray *cast, float end, uint32_t where,
+                                vec3 before) {
+    if (scene->medium_count == 0) return before; /* avoids an unused load on a GPU */
+    const medium *in = medium_of(scene, where);
+    if (!in) return before;
+    const medium_span span = transmittance_span(scene, cast, end);
+    const float length = (span.end - span.begin) * vec3_length(cast->direction);
+    return length > 0 ? vec3_mul(before, medium_transmittance(in, length)) : before;
+}
+
+/* Light along a ray, through cut-outs and media. */
+typedef struct transmittance_walk {
+    ray cast;             /* the rest of the ray */
+    vec3 share;           /* transmittance so far */
+    uint32_t medium;      /* the current medium */
+    uint32_t instance_id; /* instance that the ray has hit; KD_NONE: not instanced */
+    int32_t layers;       /* cut-outs passed */
+} transmittance_walk;
+
+KD_FN transmittance_walk transmittance_begin(ray cast, uint32_t where) {
+    transmittance_walk walk;
+    walk.cast = cast;
+    walk.share = vec3_all(1);
+    walk.medium = where;
+    walk.instance_id = KD_NONE;
+    walk.layers = 0;
+    return walk;
+}
+
+/* Processes a hit of the ray. Returns true if some light passes and the rest of the ray is to be
+   cast; false if on->share is the result. */
+KD_FN bool transmittance_goes_on(const scene_view *scene, transmittance_walk *walk, ray_hit hit) {
+    const bool free = hit.triangle == KD_NONE;
+    walk->share = transmittance_weaken(scene, &walk->cast, free ? walk->cast.tmax : hit.t,
+                                       walk->medium, walk->share);
+    if (free) return false;
+    walk->share = vec3_scale(walk->share, float_clamp(surface_passes(scene, hit), 0, 1));
+    const bool dark = !(vec3_largest(walk->share) > 0);
+    if (dark || ++walk->layers == PATH_LAYERS) {
+        walk->share = vec3_all(0);
+        return false;
+    }
+    if (scene->medium_count)
+        walk->medium = transmittance_beyond_instance(scene, hit.triangle, walk->instance_id,
+                                                     walk->cast.direction, walk->medium);
+    walk->cast.tmin = hit.t;
+    return true;
+}
+
+/* Returns the transmittance along a ray that starts in medium `where`, per channel, of media and
+   cut-outs. */
+KD_FN vec3 path_transmittance(const scene_view *scene, scene_extent extent, ray cast,
+                              uint32_t where, bool cutouts, uint32_t *rays) {
+    if (!cutouts) {
+        ++*rays;
+        if (scene_occluded(scene, extent, cast)) return vec3_all(0);
+        return transmittance_weaken(scene, &cast, cast.tmax, where, vec3_all(1));
+    }
+    transmittance_walk walk = transmittance_begin(cast, where);
+    do ++*rays;
+    while (transmittance_goes_on(scene, &walk,
+                                 scene_closest(scene, extent, walk.cast, &walk.instance_id)));
+    return walk.share;
+}
+
+#endif

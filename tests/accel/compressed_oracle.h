@@ -1,0 +1,498 @@
+/* Compresses a tree (accel/wide/compressed_form.h) level by level on the CPU, in the simplest way.
+   Reference of compressed_make.cu, which makes the same bytes. */
+#ifndef KD_TESTS_ACCEL_COMPRESSED_ORACLE_H
+#define KD_TESTS_ACCEL_COMPRESSED_ORACLE_H
+#include "accel/wide/compressed_measure.h"
+#include "accel/wide/compressed_node.h"
+#include "core/memory.h"
+#include "core/status.h"
+
+typedef struct oracle_tree {
+    uint8_t *units; /* COMPRESSED_UNIT bytes each; NULL: the tree has no compressed form */
+    uint64_t unit_count;
+    uint32_t nodes, leaves, depth;
+    uint64_t triangles; /* in all leaves */
+} oracle_tree;
+
+static inline void oracle_tree_close(oracle_tree *owned) {
+    memory_free(owned->units);
+    memset(owned, 0, sizeof *owned);
+}
+
+/* Some of the triangles of a leaf of the tree, in a part of its cell. */
+typedef struct oracle_few {
+    uint32_t which; /* bit i: reference i of the leaf */
+    uint32_t count;
+    bool flat;      /* some of the boxes are flat along an axis */
+    box3 cell, box; /* box: bounds of all */
+    box3 boxes[COMPRESSED_FINER_MAX];
+} oracle_few;
+
+/* Counts the boxes on either side of a plane. */
+KD_FN void oracle_count_sides(const oracle_few *set, int axis, float plane, bool at_end,
+                              uint32_t *low, uint32_t *high) {
+    *low = *high = 0;
+    for (uint32_t i = 0; i < set->count; ++i) {
+        const float lo = vec3_axis(set->boxes[i].lo, axis), hi = vec3_axis(set->boxes[i].hi, axis);
+        *high += compressed_is_high(lo, hi, plane, at_end);
+        *low += compressed_is_low(lo, hi, plane, at_end);
+    }
+}
+
+/* Finds the best plane to split or cut these triangles; returns false if no split pays. */
+KD_FN bool finer_cut(const oracle_few *set, int *axis, float *plane) {
+    const sah_costs costs = {0.3f, 1, 1};
+    float best = (float)set->count;
+    bool found = false;
+    const double area = sah_half_area(set->box);
+    if (!(area > 0)) return false;
+    for (int k = 0; k < 3; ++k) {
+        const sah_axis along = compressed_axis_of(set->box, k, 1 / area);
+        for (uint32_t i = 0; i < 2 * set->count; ++i) {
+            const box3 *box = &set->boxes[i >> 1];
+            const float lo = vec3_axis(box->lo, k), hi = vec3_axis(box->hi, k),
+                        at = i & 1 ? hi : lo;
+            const bool inside = at > along.lo && at < along.hi;
+            uint32_t low, high;
+            if (inside ? set->count < COMPRESSED_FINER_MIN : lo < hi) continue;
+            oracle_count_sides(set, k, at, at == along.hi, &low, &high);
+            const float cost = sah_split_cost(&costs, &along, at, low, high);
+            if (low == 0 || high == 0 || !(cost < best)) continue;
+            best = cost;
+            *axis = k;
+            *plane = at;
+            found = true;
+        }
+    }
+    return found;
+}
+
+/* Returns the bounds of a leaf's triangles, clipped to its cell, for any number of triangles. */
+KD_FN box3 oracle_leaf_box(const tritree_view *tree, tritree_node leaf, box3 cell) {
+    const uint32_t *ids = tree->references + tritree_first(leaf);
+    box3 box = box3_empty();
+    for (uint32_t i = 0; i < tritree_count(leaf); ++i)
+        box3_join(&box, compressed_cut_id(tree, ids[i], cell));
+    return box;
+}
+
+/* Collects the boxes of the triangles `which` of the leaf with these references. */
+KD_FN void oracle_few_make(oracle_few *out, const tritree_view *tree, const uint32_t *ids,
+                           uint32_t which, box3 cell) {
+    out->which = which, out->count = 0, out->flat = false;
+    out->cell = cell, out->box = box3_empty();
+    for (uint32_t i = 0; compressed_has_next(which, &i); ++i) {
+        const box3 box = compressed_cut_id(tree, ids[i], cell);
+        if (compressed_is_flat(box)) out->flat = true;
+        box3_join(&out->box, box);
+        out->boxes[out->count++] = box;
+    }
+}
+
+/* Returns the triangles on one side of a plane. */
+KD_FN uint32_t oracle_few_side(const oracle_few *set, int axis, float plane, bool high) {
+    const bool at_end = plane == vec3_axis(set->box.hi, axis);
+    uint32_t side = 0, i = 0;
+    for (uint32_t k = 0; compressed_has_next(set->which, &i); ++i, ++k) {
+        const float lo = vec3_axis(set->boxes[k].lo, axis), hi = vec3_axis(set->boxes[k].hi, axis);
+        if ((high ? compressed_is_high : compressed_is_low)(lo, hi, plane, at_end)) side |= 1u << i;
+    }
+    return side;
+}
+
+/* The children of a node, by lane. */
+typedef struct child_list {
+    int count, inner;
+    compressed_item items[COMPRESSED_CHILDREN];
+    box3 boxes[COMPRESSED_CHILDREN];
+    uint32_t triangles[COMPRESSED_CHILDREN]; /* 0: a node */
+    uint32_t order[4];                       /* compressed_row */
+} child_list;
+
+/* Expands parts[0], a subtree that is a node, by its plan; returns the number of parts. */
+KD_FN int oracle_open(const compressed_source *source, compressed_part *parts) {
+    compressed_head head;
+    int used = 1;
+    parts[0].slots = COMPRESSED_CHILDREN;
+    for (int at = 0; at < used; ++at) {
+        compressed_part *p = parts + at;
+        const uint64_t plan = source->at[p->item.node].plan;
+        const int slots = at == 0 ? COMPRESSED_CHILDREN : compressed_worth(plan, p->slots);
+        p->low = p->high = p->lane = COMPRESSED_NOWHERE;
+        if (slots == 1 || compressed_kind(plan) == COMPRESSED_EMPTY || p->item.count) continue;
+        const tritree_node node = source->at[p->item.node].node;
+        if (compressed_kind(plan) == COMPRESSED_LEAF && tritree_is_leaf(node)) continue;
+        const int low_slots = compressed_low_slots(plan, slots);
+        p->axis = (uint8_t)tritree_axis(node);
+        p->low = (uint8_t)used++;
+        p->high = (uint8_t)used++;
+        for (int side = 0; side < 2; ++side) {
+            compressed_part *child = parts + (side ? p->high : p->low);
+            child->item = p->item;
+            child->item.node = tritree_left(node) + (uint32_t)side;
+            vec3_set_axis(side ? &child->item.cell.lo : &child->item.cell.hi, p->axis, node.split);
+            child->slots = (uint8_t)(side ? slots - low_slots : low_slots);
+            compressed_resolve(source, &child->item, &head);
+        }
+    }
+    return used;
+}
+
+/* Lists the parts that are children, low sides first; returns their number. */
+KD_FN int oracle_list(const compressed_part *parts, uint8_t *list) {
+    uint8_t stack[COMPRESSED_CHILDREN];
+    int waiting = 0, count = 0, at = 0;
+    for (;;) {
+        if (parts[at].low != COMPRESSED_NOWHERE) {
+            stack[waiting++] = parts[at].high;
+            at = parts[at].low;
+            continue;
+        }
+        list[count++] = (uint8_t)at;
+        if (waiting == 0) return count;
+        at = stack[--waiting];
+    }
+}
+
+/* Assigns lanes to the parts that are children. */
+KD_FN void take_lanes(const compressed_source *source, compressed_part *parts, child_list *out) {
+    uint32_t priority[COMPRESSED_CHILDREN];
+    uint8_t list[COMPRESSED_CHILDREN];
+    compressed_head head;
+    out->count = oracle_list(parts, list);
+    for (int i = 0; i < out->count; ++i) {
+        compressed_item *item = &parts[list[i]].item;
+        priority[i] = compressed_priority(source->at[item->node].box,
+                                          compressed_resolve(source, item, &head) > 0);
+    }
+    for (int i = 0; i < out->count; ++i) {
+        int before = 0;
+        for (int k = 0; k < out->count; ++k)
+            before += priority[k] > priority[i] || (priority[k] == priority[i] && k < i);
+        const int lane = compressed_lane(before, out->count);
+        compressed_part *part = &parts[list[i]];
+        part->lane = (uint8_t)lane;
+        out->items[lane] = part->item;
+        out->boxes[lane] = source->at[part->item.node].box;
+        out->triangles[lane] = compressed_resolve(source, &out->items[lane], &head);
+    }
+}
+
+/* Distributes the references of a large leaf among children. */
+KD_FN void share_out_leaf(const compressed_source *source, const compressed_item *parent,
+                          child_list *out) {
+    const box3 nothing = box3_empty();
+    out->count = (int)compressed_shares(parent->count);
+    for (uint32_t i = 0; i < (uint32_t)out->count; ++i) {
+        compressed_item *item = &out->items[i];
+        *item = *parent;
+        item->first = parent->first + compressed_share_begin(parent->count, i);
+        item->count = compressed_share_of(parent->count, i);
+        out->triangles[i] = item->count <= COMPRESSED_LEAF_MAX ? item->count : 0;
+        out->boxes[i] = nothing;
+        for (uint32_t k = item->first; k < item->first + item->count; ++k)
+            box3_join(&out->boxes[i],
+                      compressed_cut_id(&source->tree, source->tree.references[k], parent->cell));
+    }
+    for (int octant = 0; octant < 4; ++octant) out->order[octant] = 0x76543210;
+}
+
+KD_FN void oracle_children_find(const compressed_source *source, const compressed_item *item,
+                                child_list *out) {
+    if (item->count) {
+        share_out_leaf(source, item, out);
+    } else {
+        compressed_part parts[COMPRESSED_OPENED];
+        compressed_head head;
+        parts[0].item = *item;
+        compressed_resolve(source, &parts[0].item, &head);
+        oracle_open(source, parts);
+        take_lanes(source, parts, out);
+        for (int octant = 0; octant < 4; ++octant)
+            out->order[octant] = compressed_order(parts, octant);
+    }
+    out->inner = 0;
+    for (int lane = 0; lane < out->count; ++lane) out->inner += out->triangles[lane] == 0;
+}
+
+/* Returns the offset of a child in the block of all children, in units. */
+KD_FN uint32_t oracle_place(const child_list *list, int lane) {
+    uint32_t nodes = 0, leaves = 0;
+    for (int i = 0; i < COMPRESSED_CHILDREN && i < lane; ++i)
+        if (list->triangles[i])
+            leaves += compressed_leaf_units(list->triangles[i]);
+        else
+            ++nodes;
+    if (list->triangles[lane] == 0) return COMPRESSED_NODE_UNITS * nodes;
+    return COMPRESSED_NODE_UNITS * (uint32_t)list->inner + leaves + 1;
+}
+
+/* Returns the units of the block, a multiple of COMPRESSED_NODE_UNITS. */
+KD_FN uint32_t oracle_block_units(const child_list *list) {
+    uint32_t units = 0;
+    for (int i = 0; i < list->count; ++i)
+        units += list->triangles[i] ? compressed_leaf_units(list->triangles[i])
+                                    : (uint32_t)COMPRESSED_NODE_UNITS;
+    return compressed_aligned(units);
+}
+
+/* Encodes a node whose children's block begins at unit `base`. */
+KD_FN void oracle_node_make(const compressed_source *source, const child_list *list, uint32_t base,
+                            compressed_node *out) {
+    box3 box = box3_empty();
+    for (int lane = 0; lane < list->count; ++lane) box3_join(&box, list->boxes[lane]);
+    const float side = float_max(vec3_largest(box3_size(box)), source->min_side);
+    memset(out, 0, sizeof *out);
+    out->inv_e = (float)(254.9 / (double)side);
+    for (int axis = 0; axis < 3; ++axis) out->p[axis] = vec3_axis(box.lo, axis) + 0.0f; /* no -0 */
+    for (int lane = 0; lane < COMPRESSED_CHILDREN; ++lane) {
+        const int pair = (lane & 1) | lane >> 2 << 1, second = lane >> 1 & 1;
+        for (int axis = 0; axis < 3; ++axis) {
+            uint8_t *to = out->box[axis][pair] + 2 * second;
+            to[0] = 255;
+            if (lane >= list->count) continue;
+            const double p = (double)out->p[axis], scale = (double)out->inv_e;
+            to[0] =
+                compressed_byte(floor(((double)vec3_axis(list->boxes[lane].lo, axis) - p) * scale));
+            to[1] =
+                compressed_byte(ceil(((double)vec3_axis(list->boxes[lane].hi, axis) - p) * scale));
+        }
+    }
+    for (int octant = 0; octant < 4; ++octant) {
+        for (int lane = 0; lane < list->count; ++lane)
+            out->rows[octant].meta[lane] = (uint8_t)(128 | oracle_place(list, lane));
+        out->rows[octant].base =
+            (uint32_t)list->inner << COMPRESSED_INNER_SHIFT | base / COMPRESSED_NODE_UNITS;
+        out->rows[octant].order = list->order[octant];
+    }
+}
+
+/* Returns the id of triangle i of a child that is a leaf. */
+KD_FN uint32_t leaf_id(const compressed_source *source, const compressed_item *item, uint32_t i) {
+    if (item->count) return source->tree.references[item->first + i];
+    const tritree_node node = source->at[item->node].node;
+    if (tritree_is_leaf(node)) return source->tree.references[tritree_first(node) + i];
+    return source->at[item->node].ids[i];
+}
+
+typedef struct maker {
+    tritree_view tree;      /* the input */
+    compressed_source from; /* views the finer tree, whose arrays follow */
+    compressed_subtree *at;
+    uint32_t *references;
+    uint64_t node_capacity, reference_capacity, item_capacity, unit_capacity;
+    compressed_item *items; /* level by level */
+    uint32_t *places;       /* the unit of each item's node */
+    oracle_tree *out;
+} maker;
+
+/* Adds two nodes; *left: the first. */
+static inline kd_status add_pair(maker *m, uint32_t *left) {
+    tritree_view *to = &m->from.tree;
+    KD_REQUIRE(to->node_count < COMPRESSED_UNITS_MAX - 2, KD_ERROR_MEMORY, "too many nodes");
+    if (to->node_count + 2 > m->node_capacity) {
+        KD_TRY(KD_GROW(m->at, m->node_capacity, 2 * m->node_capacity + 2));
+        m->node_capacity = 2 * m->node_capacity + 2;
+    }
+    *left = to->node_count;
+    to->node_count += 2;
+    return KD_OK;
+}
+
+/* Turns the node into a leaf with these triangles of a leaf of the tree. */
+static inline kd_status add_leaf(maker *m, uint32_t at, const uint32_t *ids, uint32_t which) {
+    tritree_view *to = &m->from.tree;
+    uint32_t count = 0;
+    if (to->reference_count + (uint64_t)COMPRESSED_FINER_MAX > m->reference_capacity) {
+        const uint64_t capacity = 2 * m->reference_capacity + COMPRESSED_FINER_MAX;
+        KD_TRY(KD_GROW(m->references, m->reference_capacity, capacity));
+        m->reference_capacity = capacity;
+    }
+    for (uint32_t i = 0; compressed_has_next(which, &i); ++i)
+        m->references[to->reference_count + count++] = ids[i];
+    m->at[at].node = tritree_leaf(to->reference_count, count);
+    to->reference_count += count;
+    return KD_OK;
+}
+
+/* Splits triangles of a leaf of the tree, with references `ids`, below a node of the finer tree. */
+static inline kd_status cut_few(maker *m, uint32_t at, const uint32_t *ids, const oracle_few *few,
+                                uint32_t level) {
+    oracle_few part;
+    int axis = 0;
+    float plane = 0;
+    uint32_t left = 0;
+    m->at[at].box = few->box;
+    if (!compressed_may_be_finer(few->count, few->flat, level) || !finer_cut(few, &axis, &plane))
+        return level > 0 ? add_leaf(m, at, ids, few->which) : KD_OK;
+    KD_TRY(add_pair(m, &left));
+    m->at[at].node = tritree_inner(axis, plane, left);
+    for (uint32_t side = 0; side < 2; ++side) {
+        box3 cell = few->cell;
+        vec3_set_axis(side ? &cell.lo : &cell.hi, axis, plane);
+        oracle_few_make(&part, &m->tree, ids, oracle_few_side(few, axis, plane, side == 1), cell);
+        part.flat = few->flat;
+        KD_TRY(cut_few(m, left + side, ids, &part, level + 1));
+    }
+    return KD_OK;
+}
+
+static inline kd_status cut_leaves(maker *m, uint32_t at, box3 cell) {
+    const tritree_node node = m->tree.nodes[at];
+    if (tritree_is_leaf(node)) {
+        const uint32_t *ids = m->tree.references + tritree_first(node);
+        oracle_few few;
+        m->at[at].box = oracle_leaf_box(&m->tree, node, cell);
+        if (!compressed_may_be_finer(tritree_count(node), true, 0)) return KD_OK;
+        oracle_few_make(&few, &m->tree, ids, (1u << tritree_count(node)) - 1, cell);
+        return cut_few(m, at, ids, &few, 0);
+    }
+    for (uint32_t side = 0; side < 2; ++side) {
+        box3 part = cell;
+        vec3_set_axis(side ? &part.lo : &part.hi, tritree_axis(node), node.split);
+        KD_TRY(cut_leaves(m, tritree_left(node) + side, part));
+    }
+    return KD_OK;
+}
+
+static inline void measure(maker *m, uint32_t at, compressed_measure *out) {
+    const tritree_view *tree = &m->from.tree;
+    compressed_subtree *to = &m->at[at];
+    if (tritree_is_leaf(to->node)) {
+        to->plan = compressed_measure_leaf(out, tree, to->node, to->box);
+    } else {
+        compressed_measure high;
+        measure(m, tritree_left(to->node), out);
+        measure(m, tritree_left(to->node) + 1, &high);
+        to->plan = compressed_measure_join(out, &high);
+    }
+    to->box = out->box;
+    memcpy(to->ids, out->ids, sizeof out->ids);
+}
+
+static inline kd_status make_finer(maker *m) {
+    const tritree_view *from = &m->tree;
+    box3 all;
+    all.lo = vec3_all(-INFINITY);
+    all.hi = vec3_all(INFINITY);
+    m->node_capacity = from->node_count;
+    m->reference_capacity = from->reference_count;
+    KD_TRY(KD_RESERVE(m->at, m->node_capacity));
+    KD_TRY(KD_RESERVE(m->references, m->reference_capacity));
+    for (uint32_t i = 0; i < from->node_count; ++i) m->at[i].node = from->nodes[i];
+    memcpy(m->references, from->references, from->reference_count * sizeof *m->references);
+    m->from.tree = *from;
+    KD_TRY(cut_leaves(m, 0, all));
+    m->from.tree.nodes = NULL;
+    m->from.tree.references = m->references;
+    return KD_OK;
+}
+
+static inline void measure_all(maker *m) {
+    compressed_measure whole;
+    m->from.at = m->at;
+    m->from.min_side = compressed_min_side(m->tree.box);
+    measure(m, 0, &whole);
+}
+
+static inline void fill_leaf(const maker *m, const compressed_item *item, uint32_t triangles,
+                             uint8_t *at) {
+    const compressed_leaf leaf = compressed_leaf_make(item, triangles);
+    memcpy(at - COMPRESSED_UNIT, &leaf, sizeof leaf);
+    for (uint32_t i = 0; i < triangles; ++i) {
+        const compressed_triangle row =
+            compressed_triangle_make(&m->from.tree, leaf_id(&m->from, item, i), i + 1 == triangles);
+        memcpy(at + sizeof row * i, &row, sizeof row);
+    }
+}
+
+static inline kd_status grow(maker *m, uint64_t items, uint64_t units) {
+    oracle_tree *out = m->out;
+    if (items > m->item_capacity) {
+        KD_TRY(KD_GROW(m->items, m->item_capacity, 2 * items));
+        KD_TRY(KD_GROW(m->places, m->item_capacity, 2 * items));
+        m->item_capacity = 2 * items;
+    }
+    if (units > m->unit_capacity) {
+        KD_TRY(KD_GROW(out->units, COMPRESSED_UNIT * out->unit_count, 2 * COMPRESSED_UNIT * units));
+        m->unit_capacity = 2 * units;
+    }
+    return KD_OK;
+}
+
+/* Makes the node and leaves of item i; its children that are nodes become items. */
+static inline kd_status make_node(maker *m, uint64_t i, uint64_t *item_count) {
+    oracle_tree *out = m->out;
+    child_list children;
+    compressed_node node;
+    oracle_children_find(&m->from, &m->items[i], &children);
+    const uint64_t base = out->unit_count, units = oracle_block_units(&children);
+    if (base + units > COMPRESSED_UNITS_MAX) return KD_OK; /* too large */
+    KD_TRY(grow(m, *item_count + COMPRESSED_CHILDREN, base + units + COMPRESSED_SPARE_UNITS));
+    memset(out->units + COMPRESSED_UNIT * base, 0, COMPRESSED_UNIT * units);
+    out->unit_count += units;
+    oracle_node_make(&m->from, &children, (uint32_t)base, &node);
+    memcpy(out->units + COMPRESSED_UNIT * (uint64_t)m->places[i], &node, sizeof node);
+    for (int lane = 0; lane < children.count; ++lane) {
+        const uint32_t unit = (uint32_t)base + oracle_place(&children, lane);
+        if (children.triangles[lane]) {
+            fill_leaf(m, &children.items[lane], children.triangles[lane],
+                      out->units + COMPRESSED_UNIT * (uint64_t)unit);
+            out->triangles += children.triangles[lane];
+            ++out->leaves;
+        } else {
+            m->items[*item_count] = children.items[lane];
+            m->places[(*item_count)++] = unit;
+        }
+    }
+    ++out->nodes;
+    return KD_OK;
+}
+
+static inline kd_status make_levels(maker *m) {
+    uint64_t made = 0, end = 1;
+    oracle_tree *out = m->out;
+    KD_TRY(grow(m, 1, COMPRESSED_NODE_UNITS));
+    out->unit_count = COMPRESSED_NODE_UNITS;
+    memset(&m->items[0], 0, sizeof m->items[0]);
+    m->items[0].cell.lo = vec3_all(-INFINITY);
+    m->items[0].cell.hi = vec3_all(INFINITY);
+    m->places[0] = 0;
+    while (made < end && out->depth < COMPRESSED_MAX_DEPTH) {
+        uint64_t next = end;
+        for (; made < end; ++made) KD_TRY(make_node(m, made, &next));
+        if (out->nodes < made) break; /* too many units */
+        end = next;
+        ++out->depth;
+    }
+    if (made < end || out->nodes < made) {
+        oracle_tree_close(out);
+        return KD_OK;
+    }
+    memset(out->units + COMPRESSED_UNIT * out->unit_count, 0,
+           COMPRESSED_UNIT * COMPRESSED_SPARE_UNITS);
+    out->unit_count += COMPRESSED_SPARE_UNITS;
+    return KD_OK;
+}
+
+static inline kd_status oracle_tree_open(oracle_tree *out, const tritree_view *view) {
+    maker m;
+    memset(&m, 0, sizeof m);
+    memset(out, 0, sizeof *out);
+    m.out = out;
+    if (view->reference_count == 0) return KD_OK;
+    m.tree = *view;
+    kd_status status = make_finer(&m);
+    if (status == KD_OK) {
+        measure_all(&m);
+        status = make_levels(&m);
+    }
+    if (status != KD_OK) oracle_tree_close(out);
+    memory_free(m.at);
+    memory_free(m.references);
+    memory_free(m.items);
+    memory_free(m.places);
+    return status;
+}
+
+#endif

@@ -1,0 +1,118 @@
+/* The compressed form that a device makes of a tree has the same bytes as the one made on the
+   CPU. */
+#include "accel/builders.h"
+#include "accel/rays/tree_device.h"
+#include "accel/wide/compressed_form.h"
+#include "compressed_oracle.h"
+#include "core/device/device_memory.h"
+#include "core/device/device_stream.h"
+#include "core/status.h"
+#include "nasty_rays.h"
+#include "tests/gpu.h"
+
+static void expect_same_bytes(const tritree *tree, const char *name, uint32_t count,
+                              const char *builder) {
+    const tritree_view view = tritree_get_view(tree);
+    oracle_tree wanted;
+    tritree_cuda device_tree;
+    assert_int_equal(oracle_tree_open(&wanted, &view), KD_OK);
+    assert_int_equal(tritree_cuda_open(&device_tree, tree), KD_OK);
+    const uint64_t before = device_tree.bytes;
+    assert_int_equal(tritree_cuda_pack(&device_tree, NULL), KD_OK);
+    assert_int_equal(device_tree.bytes, before + device_tree.compressed_bytes);
+    assert_int_equal(tritree_cuda_pack(&device_tree, NULL), KD_OK); /* packs only once */
+    assert_int_equal(device_tree.bytes, before + device_tree.compressed_bytes);
+    const uint64_t bytes = COMPRESSED_UNIT * wanted.unit_count;
+    assert_int_equal(device_tree.compressed_bytes, bytes);
+    assert_true((device_tree.compressed != NULL) == (wanted.units != NULL));
+    uint8_t *made = (uint8_t *)malloc(bytes + 1);
+    assert_non_null(made);
+    if (bytes) assert_int_equal(device_memory_download(made, device_tree.compressed, bytes), KD_OK);
+    for (uint64_t i = 0; i < bytes; ++i)
+        if (made[i] != wanted.units[i])
+            fail_msg("%s %u by %s: byte %llu of unit %llu is %u, expected %u", name, count, builder,
+                     (unsigned long long)(i % COMPRESSED_UNIT),
+                     (unsigned long long)(i / COMPRESSED_UNIT), made[i], wanted.units[i]);
+    free(made);
+    tritree_cuda_close(&device_tree);
+    oracle_tree_close(&wanted);
+}
+
+static void prove(triangle_set *set, const char *name, const char *builder, float traversal_cost) {
+    tritree_options options = tritree_options_default();
+    options.traversal_cost = traversal_cost;
+    tritree tree;
+    assert_int_equal(tritree_open(&tree, &set->input, &options, builder, NULL), KD_OK);
+    expect_same_bytes(&tree, name, set->input.triangle_count, builder);
+    tritree_close(&tree);
+}
+
+static void a_device_makes_the_bytes_of_the_cpu(void **state) {
+    (void)state;
+    static const uint32_t counts[] = {0, 1, 2, 3, 17, 127, 1025, 20000};
+    for (int which = 0; which < CASE_TRIANGLE_SETS; ++which)
+        for (size_t i = 0; i < sizeof counts / sizeof *counts; ++i) {
+            if (counts[i] > gpu_size(20000, 1025)) continue;
+            triangle_set set = triangle_set_make((case_triangles)which, counts[i]);
+            const char *name = case_triangles_name((case_triangles)which);
+            prove(&set, name, "sweep", 1.5f);
+            if (counts[i] <= 1025) prove(&set, name, "median", 1.5f);
+            if (counts[i] <= 1025) prove(&set, name, "zhou", 0.3f);
+            /* leaves so large that they are split into more parts than were planned */
+            if (counts[i] <= 1025) prove(&set, name, "sweep", 12);
+            /* one leaf with all triangles, which becomes several nodes */
+            if (counts[i] <= 1025) prove(&set, name, "sweep", 1e9f);
+            triangle_set_close(&set);
+        }
+    triangle_set needles = triangle_set_needles(300);
+    prove(&needles, "needles", "sweep", 0.3f);
+    triangle_set_close(&needles);
+}
+
+static int warnings;
+static char warned[512];
+
+static void note_warning(void *context, log_level level, const char *message) {
+    (void)context;
+    if (level != LOG_WARNING) return;
+    ++warnings;
+    snprintf(warned, sizeof warned, "%s", message);
+}
+
+/* Without memory for the compressed form rays traverse the plain nodes, and a warning is logged
+   once. */
+static void a_full_card_says_that_rays_are_slower(void **state) {
+    (void)state;
+    triangle_set set = triangle_set_make(CASE_SOUP, 3000);
+    const tritree_options options = tritree_options_default();
+    tritree tree;
+    tritree_cuda device_tree;
+    uint64_t available = 0;
+    void *held = NULL;
+    assert_int_equal(tritree_open(&tree, &set.input, &options, "sweep", NULL), KD_OK);
+    assert_int_equal(tritree_cuda_open(&device_tree, &tree), KD_OK);
+    assert_int_equal(device_pool_trim(), KD_OK);
+    assert_int_equal(device_memory_free_bytes(&available), KD_OK);
+    assert_true(available > 4 << 20); /* less than the scratch memory of the form */
+    assert_int_equal(device_memory_reserve(&held, available - (4 << 20)), KD_OK);
+    log_set_sink(note_warning, NULL);
+    warnings = 0;
+    assert_int_equal(tritree_cuda_pack(&device_tree, NULL), KD_OK);
+    assert_int_equal(tritree_cuda_pack(&device_tree, NULL), KD_OK);
+    assert_int_equal(warnings, 1);
+    assert_non_null(strstr(warned, "no compressed tree"));
+    assert_null(device_tree.compressed);
+    assert_true(device_tree.unpacked);
+    log_set_sink(NULL, NULL);
+    device_memory_free(held);
+    tritree_cuda_close(&device_tree);
+    tritree_close(&tree);
+    triangle_set_close(&set);
+}
+
+int main(void) {
+    if (gpu_is_missing()) return TEST_SKIPPED;
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_device_makes_the_bytes_of_the_cpu),
+                                       cmocka_unit_test(a_full_card_says_that_rays_are_slower)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,648 @@
+#!/usr/bin/env python3
+"""usage: check_layers.py [--self-test | --list] [ROOT]
+
+Checks the rules of the project that a compiler does not see, from the text of all C, CUDA and header
+files below ROOT (default: the tree this script lies in). Prints FILE:LINE: what is wrong, and exits
+1 if anything is; 2 if there is nothing to check. --self-test proves that each rule can fail; --list
+prints the directories from the lowest layer up, with their files and lines.
+
+  layer     DIRECTORIES is the project from the lowest layer up: an include goes to the same directory or to one before
+            it, and between the modules of tests, tools and examples never
+  private   a PRIVATE directory's headers are for its own module; tools and tests may look in
+  cuda      a .cuh is for its own module, but for those of core and PUBLIC_CUH
+  place     every source lies in a directory and quoted includes name a file of the project (a test's
+            neighbour needs no folder); shaders/ holds headers only
+  public    include/kandela/ includes kandela/ and standard C headers only
+  rows      the name of a row (NAME_ROWS in a table's header lists them) is compared nowhere: what
+            others need to know of it is a flag in the row; "auto" is known to core/names.h alone
+  home      what a header declares is defined in its own directory or in one before it: else who includes
+            it calls up, past the includes
+  view      a struct called NAME_view is data, which whoever has it may read: it holds no function
+            pointer, through which its readers would call up
+  words     a module knows nothing of those above: no name in its code has a word of theirs (WORDS)
+  environment  getenv is called by core/system/*_paths.c alone, which asks nothing in a program with more rights than its
+            user: others call place_variable
+  length    at most 500 lines a file, 60 a function (from its first line to its closing brace)
+  fields    a field of a file's first comment (FIELDS) begins a line; a file of kernels has one, Data flow, that says
+            who writes what, who reads it, in which order, by which threads
+  crowd     at most 25 sources a directory, 120 lines a README.md
+  page      a directory's page that has a table names each source of the directory
+  files     a source file that a comment names exists, but for those of other projects (FOREIGN_FILES)
+            and those the file includes by <...>
+  retired   no name outside of tests has a retired word (RETIRED), no comment and no page one of RETIRED_TEXT
+  options   a value that a comment or a page gives an option (--lookup walk) is one that it takes (OPTION_TABLES)
+  name      a stem belongs to one idea: within a module no two directories of the library have it, but for
+            names of stages, which rival builders share
+"""
+
+import os
+import re
+import sys
+import tempfile
+
+# From the ground up; a module's own folder holds its table and stands above the directories that it names.
+DIRECTORIES = """
+    include/kandela include/kandela/mpi
+    core/system core core/math core/parallel core/files core/device core/image core/image_processing
+    distributed/ranks
+    points/tree points/papers points/select points/neighbours points/api distributed/points
+    accel/tree accel/sweep accel/zhou accel/wide accel/rays accel
+    shaders
+    photon/emission photon/density photon/maps
+    scenes/text scenes/mesh scenes/formats scenes/import
+    scenes/describe scenes/assembly scenes/check
+    render/frame render/photon_mapping render/integrators distributed/render render/api
+    tools/program tools/lab/bench tools/lab tools/peers
+""".split()
+LAYERS = {directory: layer for layer, directory in enumerate(DIRECTORIES)}
+GENERATED = ("tools/commit.h", "tools/report_script.h")
+ALONE = ("examples", "python", "tests")  # whole modules: tests may look into every directory, nobody looks into them
+PRIVATE = """
+    points/papers accel/sweep accel/zhou
+    scenes/text scenes/formats scenes/import
+""".split()
+PUBLIC_CUH = ("points/tree/inorder.cuh", "accel/wide/compressed_loops.cuh")
+MAY_SEE_PRIVATE = ("tests", "tools")  # modules that may look into private directories, to measure and to test
+FIELDS = "Source|Idea|Data flow|Work|Memory|Invariants|Differs[a-z ]*"
+STAGES = "large_nodes small_nodes state place bottom partition lists clip bins stages".split()
+STANDARD = {
+    "assert", "complex", "ctype", "errno", "fenv", "float", "inttypes", "iso646", "limits",
+    "locale", "math", "setjmp", "signal", "stdarg", "stdbool", "stddef", "stdint", "stdio",
+    "stdlib", "string", "tgmath", "time", "wchar", "wctype",
+}  # fmt: skip
+# Words of modules above that no name of a module has. (The birth of a photon is the shaders' own.)
+WORDS = {
+    "core": ("pointtree", "tritree", "photon", "integrator"),
+    "points": ("tritree", "photon", "integrator"),
+    "accel": ("photon", "integrator"),
+    "shaders": ("integrator",),
+}
+SUFFIXES = (".c", ".h", ".cu", ".cuh", ".cc")
+FOREIGN_FILES = "winsock2.h windows.h unistd.h stdio.h mpi.h src/Ipc.cpp include/linux/uaccess.h".split()
+FILE_LINES = 500
+FUNCTION_LINES = 60
+DIRECTORY_FILES = 25
+PAGE_LINES = 120
+
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]*)"|<([^>]*)>)', re.MULTILINE)
+NOT_CODE = re.compile(
+    r"//[^\n]*"
+    r"|/\*.*?\*/"
+    r'|"(?:\\.|[^"\\\n])*"'
+    r"|'(?:\\.|[^'\\\n])*'"
+    r"|^[ \t]*#(?:\\\n|[^\n])*",
+    re.DOTALL | re.MULTILINE,
+)
+COMMENT = re.compile(r'("(?:\\.|[^"\\\n])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+ELSE_BRANCH = re.compile(r"^[ \t]*#[ \t]*(?:else|elif)\b")
+
+
+def blank(match):
+    """As many lines as the match has, and nothing on them."""
+    return re.sub(r"[^\n]", " ", match.group(0))
+
+
+def line_of(text, offset):
+    return text.count("\n", 0, offset) + 1
+
+
+def is_left_out(here, name):
+    return name.startswith(".") or (here == "." and name.startswith("build"))
+
+
+def sources(root, suffixes=SUFFIXES):
+    """Paths of all sources below root, relative to it, sorted."""
+    found = []
+    for folder, folders, files in os.walk(root):
+        here = os.path.relpath(folder, root)
+        folders[:] = [name for name in folders if not is_left_out(here, name)]
+        for name in files:
+            if name.endswith(suffixes):
+                found.append(os.path.normpath(os.path.join(here, name)).replace(os.sep, "/"))
+    return sorted(found)
+
+
+def module_of(path):
+    return path.split("/")[0]
+
+
+def capacity_of(path):
+    """The folder, or the whole module for tests, python and examples."""
+    return module_of(path) if module_of(path) in ALONE else os.path.dirname(path)
+
+
+def check_public(directory, name):
+    if not name.startswith("kandela/") and name.removesuffix(".h") not in STANDARD:
+        yield f"public: a public header includes {name}"
+
+
+def check_step(path, target):
+    """What is wrong with an include of the project's file `target`."""
+    directory, to = capacity_of(path), capacity_of(target)
+    if to == directory:
+        return
+    if to in ALONE or (directory in ("examples", "python") and to != "include/kandela"):
+        yield f"layer: {directory}/ includes {target}, which goes sideways"
+    elif directory not in ALONE and LAYERS[to] > LAYERS[directory]:
+        yield f"layer: {directory}/ includes {target}, which goes up"
+    elif to in PRIVATE and module_of(path) not in (module_of(target), *MAY_SEE_PRIVATE):
+        yield f"private: {target} is for {module_of(target)}/ alone"
+    elif target.endswith(".cuh") and target not in PUBLIC_CUH:
+        if module_of(path) not in (module_of(target), *MAY_SEE_PRIVATE) and module_of(target) != "core":
+            yield f"cuda: {target} is for {module_of(target)}/ alone"
+
+
+def check_includes(path, text, files):
+    directory = capacity_of(path)
+    text = COMMENT.sub(lambda m: m.group(1) or blank(m), text)
+    for match in INCLUDE.finditer(text):
+        line = line_of(text, match.start() + match.group(0).index("#"))
+        quoted, angled = match.groups()
+        name = quoted if quoted is not None else angled
+        if directory == "include/kandela":
+            for what in check_public(directory, name):
+                yield line, what
+            continue
+        if name.startswith("kandela/"):
+            continue
+        if angled is not None and module_of(angled) not in {module_of(known) for known in LAYERS}:
+            continue
+        if name in files or capacity_of(name) in LAYERS:
+            for what in check_step(path, name):
+                yield line, what
+        elif quoted is not None and name not in GENERATED and not (directory == "tests" and is_test_neighbour(path, name, files)):
+            yield line, f'place: "{quoted}" names no file of the project'
+
+
+def is_test_neighbour(path, name, files):
+    return os.path.normpath(os.path.join(os.path.dirname(path), name)) in files or (
+        "tests/" + name in files or "/" not in name
+    )
+
+
+ROWS = re.compile(r"#define \w+_ROWS\(ROW\)((?:[^\n]*\\\n)*[^\n]*)")
+COMPARED = re.compile(r'\bstrcmp\([^;{}]*?"(\w+)"\)')
+
+
+def row_names(texts):
+    """The names that tables list, and the file of each."""
+    names = {"auto": "core/names.h"}
+    for path, text in texts.items():
+        for match in ROWS.finditer(text):
+            for words in re.findall(r"ROW\(([^)]*)\)", match.group(1)):
+                for name in re.findall(r"\b[a-z]\w*", words):
+                    if name not in ("true", "false"):
+                        names[name] = path
+    return names
+
+
+def check_rows(path, text, names):
+    if module_of(path) in ALONE:
+        return
+    for match in COMPARED.finditer(text):
+        if names.get(match.group(1), path) != path:
+            where = names[match.group(1)]
+            yield line_of(text, match.start()), f'rows: "{match.group(1)}" is a row of {where}'
+
+
+DEFINED = re.compile(
+    r"^(?!static\b|typedef\b|return\b|else\b)\w[\w \t*]*?\b(\w+)\([^;{}]*\)\s*\{", re.MULTILINE
+)
+DECLARED = re.compile(
+    r"^(?!static\b|typedef\b|return\b|else\b|extern\b)"
+    r"(?:KD_DEVICE_CALL\((\w+),|KD_DEVICE_ANSWER\([\w *]+?,\s*(\w+),|\w[\w \t*]*?\b(\w+)\([^;{}]*\);)",
+    re.MULTILINE,
+)
+VIEW = re.compile(r"\bstruct (\w+_view) \{([^}]*)\}")
+
+
+def definitions(texts):
+    """The functions with external linkage that the project's directories define, and the directory of each."""
+    homes = {}
+    for path, text in texts.items():
+        if path.endswith((".c", ".cu")) and capacity_of(path) in LAYERS:
+            for match in DEFINED.finditer(NOT_CODE.sub(blank, text)):
+                homes.setdefault(match.group(1), capacity_of(path))
+    return homes
+
+
+def check_homes(path, text, homes):
+    directory = capacity_of(path)
+    if not path.endswith(".h") or directory not in LAYERS or directory == "include/kandela":
+        return
+    code = NOT_CODE.sub(blank, text)
+    for match in DECLARED.finditer(code):
+        name = next(group for group in match.groups() if group)
+        home = homes.get(name, directory)
+        if LAYERS[home] > LAYERS[directory]:
+            yield line_of(code, match.start()), f"home: {name} is defined in {home}/, above"
+    for match in VIEW.finditer(code):
+        if "(*" in match.group(2):
+            yield line_of(code, match.start()), f"view: {match.group(1)} holds a function pointer"
+
+
+def check_words(path, text):
+    strange = WORDS.get(module_of(path))
+    if not strange:
+        return
+    code = NOT_CODE.sub(blank, text)
+    for match in re.finditer(r"\b\w*(?:" + "|".join(strange) + r")\w*\b", code):
+        yield line_of(code, match.start()), f"words: {match.group(0)} is a word of a module above {module_of(path)}/"
+
+
+def check_environment(path, text):
+    if module_of(path) in ALONE or os.path.basename(path) in ("posix_paths.c", "windows_paths.c"):
+        return
+    for match in re.finditer(r"(?<![\w_])(?:secure_)?getenv\s*\(", NOT_CODE.sub(blank, text)):
+        yield line_of(text, match.start()), "environment: getenv is called, expected place_variable"
+
+
+def without_else(text):
+    """Keeps the first branch of every conditional, so that braces opened in both close once."""
+    lines, depths = [], []  # depths: whether each open conditional is past its first branch
+    for line in text.split("\n"):
+        directive = re.match(r"[ \t]*#[ \t]*(if|ifdef|ifndef|endif)\b", line)
+        if directive and directive.group(1) != "endif":
+            depths.append(False)
+        elif directive and depths:
+            depths.pop()
+        elif ELSE_BRANCH.match(line) and depths:
+            depths[-1] = True
+        lines.append("" if any(depths) else line)
+    return "\n".join(lines)
+
+
+def functions(text):
+    """(first line, last line, name) of every function body, by counting braces; None if they do not
+    close."""
+    code = NOT_CODE.sub(blank, text)
+    found, stack, begin = [], [], 0
+    for match in re.finditer(r"[{};]", code):
+        at = match.start()
+        in_function = any(stack)
+        if match.group(0) == "{":
+            header = code[begin:at]
+            name = re.search(r"\b(?!__)(\w+)\s*\(", header)
+            is_body = (
+                not in_function
+                and name is not None
+                and "=" not in header
+                and re.search(r"\)\s*(?:const|noexcept)?\s*$", header) is not None
+            )
+            start = begin + len(header) - len(header.lstrip())
+            stack.append((line_of(code, start), name.group(1)) if is_body else None)
+        elif match.group(0) == "}":
+            if not stack:
+                return None
+            opened = stack.pop()
+            if opened:
+                found.append((opened[0], line_of(code, at), opened[1]))
+        if not any(stack):
+            begin = at + 1
+    return None if stack else found
+
+
+def check_lengths(path, text):
+    count = text.count("\n") + (not text.endswith("\n"))
+    if count > FILE_LINES:
+        yield FILE_LINES + 1, f"length: {count} lines, at most {FILE_LINES}"
+    found = functions(text)
+    if found is None:
+        found = functions(without_else(text))
+    if found is None:
+        yield 1, "length: the braces do not match, functions cannot be measured"
+        return
+    for first, last, name in found:
+        lines = last - first + 1
+        if lines > FUNCTION_LINES:
+            yield first, f"length: {name} has {lines} lines, at most {FUNCTION_LINES}"
+
+
+def check_fields(path, text):
+    first = re.match(r"/\*.*?\*/", text, re.DOTALL)
+    for number, line in enumerate(first.group(0).split("\n") if first else [], 1):
+        glued = re.search(rf"[.;:)\"] ({FIELDS}):", line)
+        if glued:
+            yield number, f"fields: {glued.group(1)} does not begin a line"
+    if path.endswith((".cu", ".cuh")) and "__global__" in text and "Data flow:" not in text:
+        yield 1, "fields: a file of kernels does not say its Data flow"
+
+
+SOURCE_NAME = re.compile(r"(?<![\w./-])[\w./-]*\w\.(?:cuh|cu|cpp|cc|c|hpp|h|inc|py|sh|cmake)\b")
+
+
+def tails(paths):
+    """Every way to name one of the files: its path, and each end of it that begins with a folder or the file."""
+    return {path.split("/", n)[-1] for path in paths for n in range(path.count("/") + 1)}
+
+
+def check_comment_files(path, text, named):
+    included = {match.group(2) for match in INCLUDE.finditer(text)}
+    for comment in COMMENT.finditer(text):
+        if comment.group(1):
+            continue
+        for match in SOURCE_NAME.finditer(comment.group(0)):
+            name = match.group(0).removeprefix("./")
+            if name not in named and name not in included and name not in FOREIGN_FILES:
+                yield line_of(text, comment.start() + match.start()), f"files: {name} does not exist"
+
+
+def check_names(paths):
+    owners = {}
+    for path in paths:
+        directory = capacity_of(path)
+        stem = os.path.splitext(os.path.basename(path))[0]
+        if directory not in LAYERS or directory == "include/kandela" or stem in STAGES or module_of(path) == "tools":
+            continue
+        owner = owners.setdefault((module_of(path), stem), directory)
+        if owner != directory:
+            yield path, 1, f"name: {owner}/ has a file of the stem {stem} too"
+
+
+def check_crowds(root, paths):
+    directories = {}
+    for path in paths:
+        directories.setdefault(os.path.dirname(path), []).append(path)
+    for directory, files in sorted(directories.items()):
+        if len(files) > DIRECTORY_FILES:
+            yield files[-1], 1, f"crowd: {directory}/ has {len(files)} sources, at most {DIRECTORY_FILES}"
+    for folder, folders, files in os.walk(root):
+        here = os.path.relpath(folder, root)
+        folders[:] = [name for name in folders if not is_left_out(here, name)]
+        if "README.md" in files:
+            path = os.path.normpath(os.path.join(here, "README.md"))
+            with open(os.path.join(root, path), encoding="utf-8") as file:
+                lines = file.read().count("\n")
+            if lines > PAGE_LINES:
+                yield path, PAGE_LINES + 1, f"crowd: {lines} lines, at most {PAGE_LINES}"
+
+
+def check_pages(root, paths):
+    pages = {}
+    for path in paths:
+        directory, stem = os.path.dirname(path), os.path.splitext(os.path.basename(path))[0]
+        page = f"{directory}/README.md"
+        if directory in LAYERS and os.path.exists(os.path.join(root, page)):
+            text = pages.setdefault(page, read(root, page))
+            if re.search(r"^\|", text, re.M) and not re.search(rf"\b{stem}\b", text):
+                yield path, 1, f"page: {page} does not name it"
+
+
+# Private words of earlier versions, as parts of names, and the word of the field that took their place.
+RETIRED = {
+    "caster": "ray", "doubts": "uncertain", "grief": "error", "haze": "volume", "parcel": "bundle",
+    "passage": "transmittance", "pile": "buffer", "placement": "instance", "room": "capacity", "rooms": "capacities",
+    "spoilt": "truncated", "squeeze": "eta_scale", "strayed": "in_volume", "verb": "command", "verbs": "commands",
+    "waking": "context_init", "watched": "job", "MOST": "MAX", "LEAST": "MIN",
+}  # fmt: skip
+KEPT_NAMES = """
+    AT_LEAST_0 ROOM_BEAMS ROOM_BLOBS ROOM_RAYS room_beam room_camera room_camera_is_room room_materials room_share
+    room_shell
+""".split()
+RETIRED_TEXT = re.compile(
+    r"\b(?:wings?|casters?|parcels?|strayed|came to grief|rooms? of (?:the|this) (?:house|project)|(?:of|in) this house"
+    r"|its own room|above this room)\b",
+    re.IGNORECASE,
+)
+NOTES = ("docs/notebook/", "CHANGELOG.md", "debian/changelog")  # pages that keep the words of their time
+OPTION_TABLES = {
+    "lookup": ("PHOTON_LOOKUP",), "media": ("PHOTON_MEDIA",), "estimator": ("PHOTON_ESTIMATOR",),
+    "kernel": ("PHOTON_KERNEL",), "integrator": ("INTEGRATOR",),
+    "builder": ("TRITREE_BUILDER", "TRITREE_BUILDER_CUDA", "POINTTREE_BUILDER", "POINT_BUILDER_CUDA"),
+}  # fmt: skip
+OPTION_VALUE = re.compile(r"(?<![\w-])--(" + "|".join(OPTION_TABLES) + r")[ =]([a-z_]+)\b")
+
+
+def retired_words(text):
+    for match in RETIRED_TEXT.finditer(text):
+        yield match.start(), f"retired: {match.group(0)} is not a word of the field"
+
+
+def check_retired(path, text):
+    for comment in COMMENT.finditer(text):
+        if not comment.group(1):
+            for at, what in retired_words(comment.group(0)):
+                yield line_of(text, comment.start() + at), what
+    if module_of(path) in ("tests", "examples"):
+        return
+    code = NOT_CODE.sub(blank, text)
+    for match in re.finditer(r"\b[A-Za-z_]\w*", code):
+        for part in match.group(0).split("_"):
+            if part in RETIRED and match.group(0) not in KEPT_NAMES:
+                yield line_of(code, match.start()), f"retired: {match.group(0)}, expected {RETIRED[part]} for {part}"
+
+
+def option_values(texts):
+    """The names that each option of OPTION_TABLES takes, from the rows of its tables."""
+    values = {option: {"auto"} for option in OPTION_TABLES}
+    for text in texts.values():
+        for table, rows in re.findall(r"#define (\w+)_ROWS\(ROW\)((?:[^\n]*\\\n)*[^\n]*)", text):
+            for option, tables in OPTION_TABLES.items():
+                if table in tables:
+                    for words in re.findall(r"ROW\(([^)]*)\)", rows):
+                        values[option].update(re.findall(r"\b[a-z]\w*", words))
+    return values
+
+
+def wrong_values(text, values):
+    for match in OPTION_VALUE.finditer(text):
+        option, value = match.groups()
+        if len(values[option]) > 1 and value not in values[option]:
+            yield match.start(), f"options: --{option} takes no {value}"
+
+
+def check_options(path, text, values):
+    for comment in COMMENT.finditer(text):
+        if not comment.group(1):
+            for at, what in wrong_values(comment.group(0), values):
+                yield line_of(text, comment.start() + at), what
+
+
+def check_documents(root, values):
+    for path in sources(root, (".md",)):
+        if not path.startswith(NOTES):
+            text = read(root, path)
+            for at, what in [*retired_words(text), *wrong_values(text, values)]:
+                yield path, line_of(text, at), what
+
+
+def read(root, path):
+    with open(os.path.join(root, path), encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+def check(root):
+    """All violations as (path, line, text), sorted, and the number of files."""
+    paths = sources(root)
+    files = set(paths)
+    texts = {path: read(root, path) for path in paths}
+    names = row_names(texts)
+    homes = definitions(texts)
+    named = tails(sources(root, (*SUFFIXES, ".cpp", ".hpp", ".inc", ".py", ".sh", ".cmake")))
+    named.update(GENERATED)
+    values = option_values(texts)
+    found = [*check_names(paths), *check_crowds(root, paths), *check_pages(root, paths), *check_documents(root, values)]
+    for path, text in texts.items():
+        directory = capacity_of(path)
+        if directory not in LAYERS and directory not in ALONE:
+            found.append((path, 1, "place: lies in no directory: " + ", ".join(DIRECTORIES)))
+            continue
+        if directory == "shaders" and not path.endswith((".h", ".cuh")):
+            found.append((path, 1, "place: shaders/ holds headers only"))
+        checks = [check_includes(path, text, files), check_rows(path, text, names), check_lengths(path, text)]
+        checks += [check_homes(path, text, homes), check_words(path, text), check_environment(path, text), check_fields(path, text)]
+        checks.append(check_comment_files(path, text, named))
+        checks += [check_retired(path, text), check_options(path, text, values)]
+        for line, what in [one for each in checks for one in each]:
+            found.append((path, line, what))
+    return sorted(found), len(paths)
+
+
+def print_directories(root):
+    """The project from the lowest layer up: files and lines of each directory."""
+    print(f"{'directory':28}files  lines")
+    counts = {}
+    for path in sources(root):
+        files, lines = counts.get(capacity_of(path), (0, 0))
+        counts[capacity_of(path)] = files + 1, lines + read(root, path).count("\n")
+    for directory in [*DIRECTORIES, *ALONE]:
+        if directory in counts:
+            print(f"{directory + '/':28}{counts[directory][0]:5}{counts[directory][1]:7}")
+
+
+def body(lines, head="int long_one(void)"):
+    """A function of so many lines."""
+    return head + " {\n" + "    call();\n" * (lines - 2) + "}\n"
+
+
+GOOD = {
+    "include/kandela/noun.h": "#include <kandela/status.h>\n#include <stdint.h>\n",
+    "shaders/noun.h": '#include "core/math/geometry.h"\n#include "accel/tree/walk.h"\n#include <math.h>\n',
+    "core/math/geometry.h": "#include <math.h>\n",
+    "core/noun.c": '#include "core/noun.h"\n#include <kandela/noun.h>\n#include <unistd.h>\n',
+    "core/noun.h": '/* #include "render/frame/film.h" */\n',
+    "core/device/cuda.cuh": '#include "core/noun.h"\n',
+    "accel/tree/walk.h": '#include "core/noun.h"\n' + body(60),
+    "accel/sweep/sweep.h": '#include "accel/tree/walk.h"\n',
+    "accel/sweep/place.h": "",
+    "accel/zhou/place.h": "",
+    "accel/rays/batch_loops.cuh": '#include "core/device/cuda.cuh"\n',
+    "accel/builders.c": '#include "accel/sweep/sweep.h"\n',
+    "points/tree/inorder.cuh": "",
+    "scenes/mesh/mesh.c": "/* " + "\n" * 496 + ' */\nchar brace = \'{\';\nconst char *s = "}{";\n',
+    "scenes/mesh/mesh.h": "",
+    "photon/maps/map.c": '#include "accel/tree/walk.h"\n#include "shaders/noun.h"\n',
+    "photon/maps/map.h": '#include "points/tree/inorder.cuh"\n',
+    "render/frame/film.c": '#include "photon/maps/map.h"\nstruct big {\n' + "    int a;\n" * 80 + "};\n"
+    "#ifdef A\nint two(int a) {\n#else\nint two(void) {\n#endif\n    return 1;\n}\n",
+    "render/frame/develop.c": "int kodak_open(int a) {\n    return a;\n}\n",
+    "render/frame/film.h": "int kodak_open(int a);\n#define FILM_ROWS(ROW) \\\n    ROW(kodak) ROW(fuji)\n",
+    "photon/density/estimators.h": "#define PHOTON_LOOKUP_ROWS(ROW) ROW(WALK, walk, true)\n",
+    "tests/test.h": "",
+    "tests/cases.h": "",
+    "tests/core/noun.c": '#include "tests/test.h"\n#include "cases.h"\n#include "render/frame/film.h"\n',
+    "tools/lab/bench/bench.c": '#include "accel/sweep/sweep.h"\n#include "core/noun.h"\n',
+    "README.md": "\n" * 120,
+    "core/math/README.md": "| file | what |\n|-|-|\n| `geometry.h` | three floats |\n",
+    "core/device/README.md": "No table.\n",
+}
+# path, text, line, rule: each added alone to GOOD gives this one violation
+BAD = [
+    ("core/up.c", '\n#include "render/frame/film.h"\n', 2, "layer"),
+    ("core/above.c", '#include "core/math/geometry.h"\n', 1, "layer"),
+    ("accel/tree/up.cu", '#include "photon/maps/map.h"\n', 1, "layer"),
+    ("accel/tree/rival.c", '  #  include "accel/sweep/sweep.h"\n', 1, "layer"),
+    ("tools/lab/bench/sideways.c", '#include "tests/test.h"\n', 1, "layer"),
+    ("shaders/up.h", '// x\n#include "render/frame/film.h"\n', 2, "layer"),
+    ("core/angled.h", "#include <render/frame/film.h>\n", 1, "layer"),
+    ("render/frame/nosy.c", '#include "accel/sweep/sweep.h"\n', 1, "private"),
+    ("render/frame/loops.cu", '#include "accel/rays/batch_loops.cuh"\n', 1, "cuda"),
+    ("shaders/source.c", "", 1, "place"),
+    ("core/near.c", '#include "near.h"\n', 1, "place"),
+    ("core/attic/old.c", "", 1, "place"),
+    ("python/ext/nosy.cc", '#include "core/noun.h"\n', 1, "layer"),
+    ("examples/nosy.c", '#include "core/noun.h"\n', 1, "layer"),
+    ("lonely.c", "", 1, "place"),
+    ("include/kandela/bad.h", "#include <stdio.h>\n#include <unistd.h>\n", 2, "public"),
+    ("include/kandela/worse.h", '#include "core/noun.h"\n', 1, "public"),
+    ("render/frame/named.c", 'int a(void) {\n    return strcmp(of->name, "fuji");\n}\n', 2, "rows"),
+    ("core/choosy.c", 'int a(void) {\n    return strcmp(name, "auto");\n}\n', 2, "rows"),
+    ("core/higher.h", "\nint kodak_open(int a);\n", 2, "home"),
+    ("core/device/higher.h", "KD_DEVICE_CALL(kodak_open, (int a));\n", 1, "home"),
+    ("accel/tree/seen.h", "typedef struct tree_view {\n    int (*cast)(int a);\n} tree_view;\n", 1, "view"),
+    ("core/knomodule.c", "/* photons */\nint photons_stored = 1;\n", 2, "words"),
+    ("core/asking.c", "int a(void) {\n    return getenv(name) != 0;\n}\n", 2, "environment"),
+    ("core/endless.c", "\n" * 501, 501, "length"),
+    ("core/long.c", "int x;\n\n" + body(61), 3, "length"),
+    ("core/wide.c", body(61, "static int\nwide(int a,\n     int b)"), 1, "length"),
+    ("core/kernel.cu", body(62, "__global__ void __launch_bounds__(64) k(int a)") + "/* Data flow: none. */\n", 1,
+     "length"),
+    ("core/extern.c", 'extern "C" {\n' + body(61) + "}\n", 2, "length"),
+    ("core/table.c", "int t[] = {\n    1,\n};\n" + body(70), 4, "length"),
+    ("core/open.c", "int f(void) {\n", 1, "length"),
+    ("core/kernels.cu", "/* Sorts. */\n__global__ void sort(int *list) {\n}\n", 1, "fields"),
+    ("core/glued.h", "/* Sorts.\n   Source: Knuth 1973. Idea: it is sorted. */\n", 2, "fields"),
+    ("core/lost.c", "/* As\n   math/geometry.h, noun.h, <unistd.h> and core/gone.cuh do. */\n#include <unistd.h>\n", 2, "files"),
+    ("scenes/text/mesh.h", "", 1, "name"),
+    ("core/retired.c", "\nint node_room = 1;\n", 2, "retired"),
+    ("core/limits.h", "enum { NODES_MOST = 1 };\n", 1, "retired"),
+    ("core/spoken.c", "/* Sorts.\n   It is for its own wing. */\n", 2, "retired"),
+    ("docs/page.md", "Photons\nthat strayed.\n", 2, "retired"),
+    ("core/valued.c", "/* --lookup walk\n   and --lookup index */\n", 2, "options"),
+    ("docs/options.md", "`--lookup index`\n", 1, "options"),
+    ("core/README.md", "\n" * 121, 121, "crowd"),
+    ("core/math/unnamed.h", "", 1, "page"),
+]
+
+
+def write_tree(root, files):
+    for path, text in files.items():
+        place = os.path.join(root, path)
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        with open(place, "w", encoding="utf-8") as file:
+            file.write(text)
+
+
+def self_test():
+    failures = 0
+    crowd = {f"core/file_{i:02}.h": "" for i in range(DIRECTORY_FILES)}
+    cases = [({}, []), (crowd, [("core/noun.h", 1, "crowd")])]
+    cases += [({path: text}, [(path, line, rule)]) for path, text, line, rule in BAD]
+    for added, expected in cases:
+        with tempfile.TemporaryDirectory() as root:
+            write_tree(root, {**GOOD, **added})
+            found, _ = check(root)
+        reported = [(where, number, what.split(":")[0]) for where, number, what in found]
+        # the later of two files of one name is the one reported
+        if reported != expected and [one[2] for one in reported] != [one[2] for one in expected]:
+            failures += 1
+            print(f"self-test: {list(added)}: {found}, expected {expected}")
+    print(f"self-test: {len(cases) - failures} of {len(cases)} cases hold")
+    return 1 if failures else 0
+
+
+def main(arguments):
+    if "-h" in arguments or "--help" in arguments:
+        print(__doc__.strip())
+        return 0
+    if "--self-test" in arguments:
+        return self_test()
+    listed = "--list" in arguments
+    arguments = [word for word in arguments if word != "--list"]
+    root = arguments[0] if arguments else os.path.join(os.path.dirname(__file__), "..")
+    if listed:
+        print_directories(root)
+        return 0
+    found, count = check(root)
+    for path, line, what in found:
+        print(f"{path}:{line}: {what}")
+    if not count:
+        print(f"check_layers.py: no sources below {root}", file=sys.stderr)
+        return 2
+    if not found:
+        print(f"{count} files keep to their layers")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,454 @@
+/* kandela estimate: measures error and time of each density estimator on the same photons. */
+#include "core/files/file.h"
+#include "core/image_processing/compare.h"
+#include "core/memory.h"
+#include "core/system/paths.h"
+#include "photon/maps/photon_file.h"
+#include "photon/maps/photon_map.h"
+#include "render/api/render.h"
+#include "scenes/assembly/scene.h"
+#include "scenes/describe/render_options.h"
+#include "tools/lab/experiment.h"
+#include "tools/lab/report.h"
+#include "tools/program/command.h"
+#include "tools/program/output.h"
+#include "tools/program/progress.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { RUNGS = 16, BLOCK = 4 };
+
+typedef struct estimate_values {
+    general_options general;
+    const char *estimators, *ladder, *reference, *report;
+    experiment_lists lists; /* with --integrators; --ladder and --estimators apply to both modes */
+    kd_render_options render; /* uses its kernel, lookup and seed */
+    int32_t spp;
+} estimate_values;
+
+/* Results of one estimator with one k. */
+typedef struct measurement {
+    int32_t gather;
+    double radius, seconds, relmse, block_relmse, rmse;
+} measurement;
+
+typedef struct contender {
+    char name[16];
+    char estimator[16], kernel[16]; /* names as in the options */
+    measurement rungs[RUNGS];
+} contender;
+
+typedef struct laboratory {
+    estimate_values values;
+    const char *map, *path; /* paths of the photon map and of the scene */
+    contender contenders[PLOT_SERIES];
+    int contender_count, rung_count;
+    int32_t ladder[RUNGS];
+    scene *loaded;
+    kd_render_options base;
+    image reference;
+    job_control job;
+} laboratory;
+
+/* --- what is asked ---------------------------------------------------------------------------- */
+
+/* Returns the next item of a comma-separated list; false at the end or if it is too long. */
+static bool next_part(const char **at, char *out, size_t bytes) {
+    const size_t length = strcspn(*at, ",");
+    if (length == 0 || length >= bytes) return false;
+    memcpy(out, *at, length);
+    out[length] = '\0';
+    *at += length + ((*at)[length] == ',');
+    return true;
+}
+
+/* Default: all kernels, and the estimators that use --kernel. */
+static const char *all_estimators(const char *between) {
+    static char names[256];
+    names[0] = '\0';
+    for (int i = 0; i < PHOTON_KERNELS + PHOTON_ESTIMATORS - 1; ++i) {
+        const size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", used ? between : "",
+                 i < PHOTON_KERNELS ? photon_kernel_name(i)
+                                    : photon_estimator_name(i - PHOTON_KERNELS + 1));
+    }
+    return names;
+}
+
+/* The name of a kernel stands for the first estimator with it; others use --kernel. */
+static kd_status read_contender(contender *out, const char *name, const char *kernel) {
+    memset(out, 0, sizeof *out);
+    snprintf(out->name, sizeof out->name, "%s", name);
+    photon_estimator estimator;
+    photon_kernel weighing;
+    const bool is_kernel = photon_kernel_find(&weighing, name) == KD_OK;
+    KD_REQUIRE(is_kernel || (photon_estimator_find(&estimator, name) == KD_OK && estimator > 0),
+               KD_ERROR_USAGE, "unknown estimator \"%s\"; expected some of %s", name,
+               all_estimators(", "));
+    status_clear();
+    snprintf(out->estimator, sizeof out->estimator, "%s",
+             is_kernel ? photon_estimator_name(0) : name);
+    snprintf(out->kernel, sizeof out->kernel, "%s", is_kernel ? name : kernel);
+    return KD_OK;
+}
+
+static kd_status read_lists(laboratory *work) {
+    const char *at = work->values.estimators;
+    char part[16];
+    while (*at) {
+        KD_REQUIRE(next_part(&at, part, sizeof part) && work->contender_count < PLOT_SERIES,
+                   KD_ERROR_USAGE,
+                   "--estimators %s: expected at most %d names, separated by commas",
+                   work->values.estimators, PLOT_SERIES);
+        KD_TRY(read_contender(&work->contenders[work->contender_count++], part,
+                              work->values.render.kernel));
+    }
+    at = work->values.ladder;
+    while (*at) {
+        int end = 0, k = 0;
+        const bool fits = next_part(&at, part, sizeof part) && work->rung_count < RUNGS &&
+                          sscanf(part, "%d%n", &k, &end) == 1 && !part[end] && k >= 2 &&
+                          k <= (int)ESTIMATE_GATHER_MAX;
+        KD_REQUIRE(
+            fits, KD_ERROR_USAGE,
+            "--ladder %s: expected at most %d numbers of photons from 2 to %u, separated by commas",
+            work->values.ladder, RUNGS, ESTIMATE_GATHER_MAX);
+        work->ladder[work->rung_count++] = k;
+    }
+    KD_REQUIRE(work->contender_count && work->rung_count, KD_ERROR_USAGE,
+               "--estimators and --ladder must not be empty");
+    return KD_OK;
+}
+
+static kd_status open_report(const char *folder) {
+    KD_REQUIRE(place_make_folder(folder), KD_ERROR_RUNTIME, "%s: cannot create the folder: %s",
+               folder, strerror(errno));
+    KD_REQUIRE(file_identify(NULL, folder) == FILE_FOLDER, KD_ERROR_RUNTIME, "%s: not a folder",
+               folder);
+    return KD_OK;
+}
+
+static kd_status report_path(const laboratory *work, char path[4096], const char *name) {
+    const int length = snprintf(path, 4096, "%s/%s", work->values.report, name);
+    KD_REQUIRE(length < 4096, KD_ERROR_USAGE, "%.60s...: the path is too long",
+               work->values.report);
+    return KD_OK;
+}
+
+static void picture_name(char name[64], const contender *contender, int32_t gather) {
+    snprintf(name, 64, "%s-%d.png", contender->name, gather);
+}
+
+/* Checks that every file of the report is writable and not an input. */
+static kd_status check_report(const laboratory *work) {
+    static const char *const names[] = {"estimates.csv", "error-time", "error-k", "index.html"};
+    char path[4096], file[64];
+    for (int i = 0; i < 4; ++i) {
+        KD_TRY(report_path(work, path, names[i]));
+        KD_TRY(output_check(path));
+    }
+    for (int c = 0; c < work->contender_count; ++c)
+        for (int r = 0; r < work->rung_count; ++r) {
+            picture_name(file, &work->contenders[c], work->ladder[r]);
+            KD_TRY(report_path(work, path, file));
+            KD_TRY(output_check(path));
+        }
+    KD_TRY(output_check_input(work->map));
+    KD_TRY(output_check_inputs());
+    return KD_OK;
+}
+
+/* --- measuring -------------------------------------------------------------------------------- */
+
+static kd_status judge(measurement *out, const laboratory *work, const render_result *seen,
+                       const contender *contender) {
+    char path[4096], file[64];
+    const image *truth = &work->reference;
+    KD_TRY(compare_images(&out->relmse, &seen->picture, truth, COMPARE_RELMSE, 1, NULL));
+    KD_TRY(compare_images(&out->block_relmse, &seen->picture, truth, COMPARE_RELMSE, BLOCK, NULL));
+    KD_TRY(compare_images(&out->rmse, &seen->picture, truth, COMPARE_RMSE, 1, NULL));
+    picture_name(file, contender, out->gather);
+    KD_TRY(report_path(work, path, file));
+    const image_encoding encoding = {work->base.exposure, work->base.tonemap};
+    return image_write(&seen->picture, path, &encoding);
+}
+
+static kd_status measure(laboratory *work, contender *contender, int rung) {
+    measurement *out = &contender->rungs[rung];
+    kd_render_options options = work->base;
+    render_result seen;
+    memset(options.estimator, 0, sizeof options.estimator);
+    memset(options.kernel, 0, sizeof options.kernel);
+    strcpy(options.estimator, contender->estimator);
+    strcpy(options.kernel, contender->kernel);
+    memset(options.lookup, 0, sizeof options.lookup);
+    strcpy(options.lookup, work->values.render.lookup);
+    options.gather = out->gather = work->ladder[rung];
+    const double before = job_seconds(&work->job, "render");
+    const kd_status status = render_run(&seen, work->loaded, &options, &work->job);
+    if (status == KD_INTERRUPTED) render_close(&seen);
+    KD_TRY(status);
+    out->seconds = job_seconds(&work->job, "render") - before;
+    out->radius = seen.frame.radius;
+    const kd_status judged = judge(out, work, &seen, contender);
+    render_close(&seen);
+    KD_TRY(judged);
+    printf("%-14s %5d %10.4g %9.3f %10.3e %10.3e\n", contender->name, out->gather, out->radius,
+           out->seconds, out->relmse, out->block_relmse);
+    fflush(stdout);
+    return KD_OK;
+}
+
+/* --- the report ------------------------------------------------------------------------------- */
+
+static kd_status write_table(const laboratory *work) {
+    char path[4096];
+    file_output output;
+    KD_TRY(report_path(work, path, "estimates.csv"));
+    KD_TRY(file_output_open(&output, path));
+    fputs("estimator,kernel,k,radius,seconds,relmse,relmse_blocks,rmse\n", output.stream);
+    for (int c = 0; c < work->contender_count; ++c)
+        for (int r = 0; r < work->rung_count; ++r) {
+            const contender *contender = &work->contenders[c];
+            const measurement *m = &contender->rungs[r];
+            fprintf(output.stream, "%s,%s,%d,%.9g,%.6g,%.9g,%.9g,%.9g\n", contender->name,
+                    contender->kernel, m->gather, m->radius, m->seconds, m->relmse, m->block_relmse,
+                    m->rmse);
+        }
+    KD_TRY(file_output_commit(&output));
+    puts(path);
+    return KD_OK;
+}
+
+static kd_status write_plot(const laboratory *work, const char *name, bool against_time) {
+    static plot_point points[PLOT_SERIES][RUNGS];
+    plot_series series[PLOT_SERIES];
+    for (int c = 0; c < work->contender_count; ++c) {
+        const contender *contender = &work->contenders[c];
+        for (int r = 0; r < work->rung_count; ++r) {
+            const measurement *m = &contender->rungs[r];
+            plot_point *point = &points[c][r];
+            point->x = against_time ? m->seconds : m->gather;
+            point->y = against_time ? m->relmse : m->block_relmse;
+            snprintf(point->label, sizeof point->label, "%.0d", against_time ? m->gather : 0);
+        }
+        series[c] = (plot_series){contender->name, points[c], work->rung_count};
+    }
+    const plot made = {.title = against_time
+                                    ? "Error against time, by photons per estimate"
+                                    : "Error of 4 x 4 pixel means against photons per estimate",
+                       .x_label = against_time ? "seconds of rendering" : "k",
+                       .y_label = "relMSE",
+                       .series = series,
+                       .series_count = work->contender_count};
+    return report_plot(work->values.report, name, &made);
+}
+
+static kd_status prepare(laboratory *work) {
+    KD_TRY(read_lists(work));
+    KD_TRY(image_read(&work->reference, work->values.reference));
+    kd_render_options_default(&work->base);
+    render_options_take_input(&work->base, &work->values.render);
+    KD_TRY(scene_open(&work->loaded, work->path, &work->base, &work->job));
+    KD_TRY(open_report(work->values.report));
+    KD_TRY(check_report(work));
+    kd_render_options *base = &work->base;
+    memset(base->integrator, 0, sizeof base->integrator);
+    strcpy(base->integrator, "photon");
+    memset(base->crop, 0, sizeof base->crop);
+    base->width = work->reference.width;
+    base->height = work->reference.height;
+    base->spp = work->values.spp;
+    base->seed = work->values.render.seed;
+    base->threads = work->values.general.threads;
+    base->photon_map = work->map;
+    base->final_gather = 0;
+    base->radius = 0;
+    base->batches = 1;
+    base->time_seconds = base->target_error = 0;
+    return KD_OK;
+}
+
+static kd_status experiment_of_map(laboratory *work) {
+    KD_TRY(prepare(work));
+    general_note("%d estimators by %d numbers of photons, %dx%d pixels, %d samples each",
+                 work->contender_count, work->rung_count, work->base.width, work->base.height,
+                 work->base.spp);
+    printf("%-14s %5s %10s %9s %10s %10s\n", "estimator", "k", "radius", "seconds", "relMSE",
+           "of blocks");
+    for (int c = 0; c < work->contender_count; ++c)
+        for (int r = 0; r < work->rung_count; ++r) KD_TRY(measure(work, &work->contenders[c], r));
+    KD_TRY(write_table(work));
+    KD_TRY(write_plot(work, "error-time", true));
+    KD_TRY(write_plot(work, "error-k", false));
+    KD_TRY(report_write(work->values.report, "Density estimates against a reference",
+                        "Each estimator looks at the same photons, with each number k of them. "
+                        "relMSE is the mean squared error against the reference, relative to each "
+                        "pixel's brightness: less is better. The pictures are named by estimator "
+                        "and k."));
+    return KD_OK;
+}
+
+/* --- integrators ------------------------------------------------------------------------------ */
+
+static void base_of_scene(kd_render_options *base, const laboratory *work) {
+    memset(base->crop, 0, sizeof base->crop);
+    base->width = work->reference.width;
+    base->height = work->reference.height;
+    base->spp = work->values.spp;
+    base->seed = work->values.render.seed;
+    base->threads = work->values.general.threads;
+    memset(base->lookup, 0, sizeof base->lookup);
+    strcpy(base->lookup, work->values.render.lookup);
+    base->radius = 0;
+    base->batches = 1;
+    base->time_seconds = base->target_error = 0;
+}
+
+static kd_status compare_integrators(laboratory *work, bool own_estimators) {
+    static experiment made;
+    memset(&made, 0, sizeof made);
+    experiment_lists *lists = &work->values.lists;
+    if (own_estimators) lists->estimators = work->values.estimators;
+    lists->ladders[VARY_NEIGHBOURS] = work->values.ladder;
+    KD_TRY(experiment_read(&made, lists));
+    KD_TRY(image_read(&work->reference, work->values.reference));
+    kd_render_options_default(&work->base);
+    render_options_take_input(&work->base, &work->values.render);
+    KD_TRY(scene_open(&work->loaded, work->path, &work->base, &work->job));
+    KD_TRY(open_report(work->values.report));
+    base_of_scene(&work->base, work);
+    made.scene_path = work->path;
+    made.folder = work->values.report;
+    made.loaded = work->loaded;
+    made.reference = &work->reference;
+    made.base = work->base;
+    made.job = &work->job;
+    KD_TRY(KD_RESERVE_ZEROED(made.trials, EXPERIMENT_TRIALS));
+    kd_status status = experiment_run(&made);
+    if (status == KD_INTERRUPTED)
+        general_note("interrupted; run the same command to resume from %s/experiment.jsonl",
+                     work->values.report);
+    if (status == KD_OK) status = experiment_report(&made);
+    memory_free(made.trials);
+    return status;
+}
+
+static kd_status run(const option_line *line) {
+    static laboratory work; /* static: a late signal may still access its job */
+    work.values = (estimate_values){.estimators = all_estimators(","),
+                                    .ladder = "10,20,50,100,200,400",
+                                    .report = "estimate",
+                                    .lists = experiment_lists_usual,
+                                    .spp = 16};
+    kd_render_options_default(&work.values.render);
+    KD_TRY(option_line_apply(line, &work.values));
+    general_apply(&work.values.general);
+    const int arguments = work.values.lists.integrators ? 1 : 2;
+    KD_TRY(command_arguments(line, &command_estimate, arguments, arguments));
+    KD_REQUIRE(work.values.reference, KD_ERROR_USAGE,
+               "a reference image is needed: set --reference");
+    work.map = line->arguments[0];
+    work.path = line->arguments[arguments - 1];
+    job_init(&work.job);
+    interrupt_watch(&work.job, true);
+    const kd_status status = work.values.lists.integrators
+                                 ? compare_integrators(&work, option_line_has(line, "estimators"))
+                                 : experiment_of_map(&work);
+    image_close(&work.reference);
+    scene_close(work.loaded);
+    return status;
+}
+
+#define LADDER(option, text, usual, axis)                                                          \
+    {                                                                                              \
+        .name = option, .argument = "N,N,N", .help = "with --integrators: " text,                  \
+        .initial = usual, .kind = OPTION_TEXT, OPTION_FIELD(estimate_values, lists.ladders[axis])  \
+    }
+
+static const option_row rows[] = {
+    {.name = "reference",
+     .argument = "REF.exr",
+     .help = "reference picture, by path tracing with many samples; sets the resolution (required)",
+     .kind = OPTION_TEXT,
+     OPTION_FIELD(estimate_values, reference)},
+    {.name = "estimators",
+     .argument = "A,B,C",
+     .help = "density estimators: names of kernels (the k nearest photons), fixed (one radius for "
+             "all), adaptive (up to k photons)",
+     .initial_help = "all",
+     .kind = OPTION_TEXT,
+     OPTION_FIELD(estimate_values, estimators)},
+    {.name = "ladder",
+     .argument = "K,K,K",
+     .help = "photons per density estimate",
+     .initial = "10,20,50,100,200,400",
+     .kind = OPTION_TEXT,
+     OPTION_FIELD(estimate_values, ladder)},
+    {.name = "integrators",
+     .argument = "A,B,C",
+     .help = "compare integrators instead, varying one parameter at a time; continues an "
+             "interrupted run",
+     .kind = OPTION_TEXT,
+     OPTION_FIELD(estimate_values, lists.integrators)},
+    {.name = "views",
+     .argument = "A,B",
+     .help = "with --integrators: visible (direct visualisation), precomputed or gathered (final "
+             "gather)",
+     .initial = "visible",
+     .kind = OPTION_TEXT,
+     OPTION_FIELD(estimate_values, lists.lookups)},
+    LADDER("spp-ladder", "samples per pixel", "1,4,16,64", VARY_SAMPLES),
+    LADDER("photons-ladder", "photons stored", "10K,40K,160K", VARY_PHOTONS),
+    LADDER("radius-ladder", "radius, relative to the default of an estimator", "0.25,0.5,1,2",
+           VARY_RADIUS),
+    LADDER("passes-ladder", "passes", "1,4,16", VARY_PASSES),
+    LADDER("alpha-ladder", "alpha", "0.5,0.7,0.9", VARY_ALPHA),
+    {.name = "spp",
+     .argument = "N",
+     .help = "samples per pixel; their noise is part of every error",
+     .initial = "16",
+     .kind = OPTION_INT32,
+     .minimum = 1,
+     .maximum = 1 << 24,
+     OPTION_FIELD(estimate_values, spp)},
+    {.name = "report",
+     .argument = "FOLDER",
+     .help = "folder for index.html, tables, plots and pictures",
+     .initial = "estimate",
+     .kind = OPTION_TEXT,
+     OPTION_FIELD(estimate_values, report)},
+    {.name = NULL}};
+
+static const option_group groups[] = {
+    {"Experiment", rows, 0, NULL},
+    {"Photons", render_photon_rows, offsetof(estimate_values, render), "kernel"},
+    {"Photons", render_lab_rows, offsetof(estimate_values, render), "lookup"},
+    {"Photons", render_method_rows, offsetof(estimate_values, render), "seed"},
+    {"Scene", render_input_rows, offsetof(estimate_values, render), NULL},
+    GENERAL_GROUP(estimate_values),
+    {NULL, NULL, 0, NULL}};
+
+static const help_pair examples[] = {
+    {"kandela estimate map.kdp scene.json --reference ref.exr --report out",
+     "compare all estimators on the photons of a file"},
+    {"kandela estimate scene.json --integrators path,photon,sppm --reference ref.exr",
+     "compare integrators"},
+    {NULL, NULL}};
+
+const subcommand command_estimate = {
+    .laboratory = true,
+    .name = "estimate",
+    .arguments = "MAP SCENE | SCENE --integrators A,B,C",
+    .summary = "compare density estimators or integrators: error against time",
+    .description =
+        "Renders SCENE from the photons of MAP (written by kandela photons) with each density "
+        "estimator and each number k of photons per estimate, compares the pictures with the "
+        "reference, and writes tables, plots and the pictures.\n\n"
+        "With --integrators, each integrator renders SCENE while samples, photons, k, radius, "
+        "passes and alpha are varied one after the other.",
+    .examples = examples,
+    .groups = groups,
+    .run = run,
+};

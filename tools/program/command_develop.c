@@ -1,0 +1,167 @@
+/* kandela develop: converts radiance to displayable images, without rendering again. */
+#include "core/image/formats.h"
+#include "core/image/tonemap.h"
+#include "core/image_processing/develop.h"
+#include "tools/program/command.h"
+#include "tools/program/output.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct develop_values {
+    general_options general;
+    option_list outputs;
+    float exposure; /* NAN: automatic */
+    kd_tonemap tonemap;
+    bool denoise;
+    int32_t crop[4], size[2];
+} develop_values;
+
+typedef struct developing {
+    const char *path;
+    develop_values values;
+    char default_output[256];
+} developing;
+
+static kd_status check_line(developing *work, const option_line *line) {
+    KD_TRY(option_line_apply(line, &work->values));
+    general_apply(&work->values.general);
+    KD_TRY(command_arguments(line, &command_develop, 1, 1));
+    work->path = line->arguments[0];
+    option_list *outputs = &work->values.outputs;
+    if (outputs->count == 0) {
+        output_name(work->default_output, sizeof work->default_output, work->path, ".png");
+        outputs->items[outputs->count++] = work->default_output;
+    }
+    for (int i = 0; i < outputs->count; ++i) {
+        KD_TRY(image_writable(outputs->items[i]));
+        KD_TRY(output_check(outputs->items[i]));
+    }
+    if (work->values.denoise) KD_TRY(denoise_check());
+    KD_TRY(output_check_input(work->path));
+    return KD_OK;
+}
+
+static kd_status change(image *image, const option_line *line, const develop_values *values) {
+    /* before cropping, so that the surroundings of the crop are used */
+    if (values->denoise) KD_TRY(denoise_image(image));
+    if (option_line_has(line, "crop")) KD_TRY(image_crop(image, values->crop));
+    if (option_line_has(line, "resize"))
+        KD_TRY(image_resize(image, values->size[0], values->size[1]));
+    return KD_OK;
+}
+
+static kd_status write_files(const image *image, const develop_values *values) {
+    image_encoding encoding = {values->exposure, values->tonemap};
+    bool shown = false;
+    for (int i = 0; i < values->outputs.count; ++i)
+        shown |=
+            /* image_writable has checked the format */
+            image_format_find(values->outputs.items[i])->display;
+    if (isnan(encoding.exposure) && shown) {
+        KD_TRY(image_exposure(&encoding.exposure, image));
+        general_note("automatic exposure: %+.2f stops (--exposure sets another)",
+                     (double)encoding.exposure);
+    }
+    for (int i = 0; i < values->outputs.count; ++i)
+        KD_TRY(image_write(image, values->outputs.items[i], &encoding));
+    for (int i = 0; i < values->outputs.count; ++i) puts(values->outputs.items[i]);
+    return KD_OK;
+}
+
+/* Returns true if no output needs more than displayable colours. */
+static bool shows_alone(const develop_values *values) {
+    for (int i = 0; i < values->outputs.count; ++i)
+        if (!image_format_find(values->outputs.items[i])->display) return false;
+    return !values->denoise;
+}
+
+static kd_status run(const option_line *line) {
+    developing work = {.path = NULL};
+    image picture;
+    memset(&picture, 0, sizeof picture);
+    KD_TRY(check_line(&work, line));
+    kd_status status = KD_OK;
+    KD_TRY_GOTO((shows_alone(&work.values) ? image_read_colours : image_read)(&picture, work.path));
+    KD_TRY_GOTO(output_check_inputs());
+    KD_TRY_GOTO(change(&picture, line, &work.values));
+    KD_TRY_GOTO(write_files(&picture, &work.values));
+done:
+    image_close(&picture);
+    return status;
+}
+
+static const option_row rows[] = {
+    {.name = "output",
+     .short_name = 'o',
+     .argument = "FILE",
+     .help = "picture to write (repeatable)",
+     .choice = image_format_suffix,
+     .initial = "PICTURE.png",
+     .kind = OPTION_LIST,
+     OPTION_FIELD(develop_values, outputs)},
+    {.name = "exposure",
+     .argument = "STOPS",
+     .help = "scale 8-bit pictures by 2^STOPS; auto: at most 5 % of the pixels clip",
+     .initial = "0",
+     .automatic = "auto",
+     .kind = OPTION_FLOAT,
+     .minimum = -64,
+     .maximum = 64,
+     .unit = "stops",
+     OPTION_FIELD(develop_values, exposure)},
+    {.name = "tonemap",
+     .argument = "NAME",
+     .help = "tone curve of 8-bit pictures",
+     .initial = "linear",
+     .kind = OPTION_CHOICE,
+     .choice = tonemap_name,
+     OPTION_FIELD(develop_values, tonemap)},
+    {.name = "denoise",
+     .help =
+         "denoise with Open Image Denoise, guided by albedo and normals if the picture has them",
+     .kind = OPTION_FLAG,
+     OPTION_FIELD(develop_values, denoise)},
+    {.name = "crop",
+     .argument = "X0,Y0,X1,Y1",
+     .help = "keep only this rectangle; 0,0 is the top left pixel, X1 and Y1 are exclusive",
+     .kind = OPTION_INT32,
+     .count = 4,
+     .minimum = 0,
+     .maximum = 1e9,
+     .unit = "pixels",
+     OPTION_FIELD(develop_values, crop)},
+    {.name = "resize",
+     .argument = "WxH",
+     .help = "resize colours and alpha; 0 for W or H keeps the aspect ratio",
+     .kind = OPTION_INT32,
+     .count = 2,
+     .separator = 'x',
+     .minimum = 0,
+     .maximum = 65536,
+     .unit = "pixels",
+     OPTION_FIELD(develop_values, size)},
+    {.name = NULL}};
+
+static const option_group groups[] = {
+    {"Options", rows, 0, NULL}, GENERAL_GROUP(develop_values), {NULL, NULL, 0, NULL}};
+
+static const help_pair examples[] = {
+    {"kandela develop picture.exr --exposure 1 --tonemap agx -o picture.jpg",
+     "brighten and tone-map a picture"},
+    {"kandela develop picture.exr --denoise --resize 640x0", "write a small picture.png"},
+    {NULL, NULL}};
+
+const subcommand command_develop = {
+    .name = "develop",
+    .arguments = "PICTURE",
+    .summary = "expose, tone-map, denoise, crop and resize a picture",
+    .description =
+        "Converts PICTURE, usually radiance in .exr, to other formats without rendering again, and "
+        "prints the names of the pictures written.\n\n"
+        "The picture is denoised, then cropped, then resized. Exposure and tone curve apply to "
+        "8-bit formats only.",
+    .examples = examples,
+    .groups = groups,
+    .run = run,
+};

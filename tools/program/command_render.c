@@ -1,0 +1,498 @@
+/* kandela render: combines options of four sources, renders a scene or a sequence of frames, and
+   writes images and statistics. */
+#include "core/device/device.h"
+#include "core/files/file.h"
+#include "core/files/file_bundle.h"
+#include "core/image/formats.h"
+#include "core/image_processing/develop.h"
+#include "core/job.h"
+#include "core/memory.h"
+#include "core/names.h"
+#include "core/parallel/parallel.h"
+#include "core/status.h"
+#include "core/system/machine.h"
+#include "core/system/process.h"
+#include "render/api/plan.h"
+#include "render/api/render.h"
+#include "render/api/stats.h"
+#include "render/frame/film.h"
+#include "render/integrators/integrators.h"
+#include "tools/program/command.h"
+#include "tools/program/output.h"
+#include "tools/program/progress.h"
+#include "tools/program/render_values.h"
+#include "tools/program/sequence.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+typedef struct rendering {
+    const char *path; /* of the scene */
+    render_values values;
+    char default_output[256];
+    /* output files of the current frame; the last one is the statistics file */
+    char names[OPTION_LIST_ITEMS + 1][4096];
+    const char *stats;    /* statistics file, or NULL */
+    float first_stops;    /* automatic exposure of the first frame; NAN: none yet */
+    camera ends[2];       /* at the beginning and the end of the exposure */
+    char state[4096];     /* path of the saved state; empty: none */
+    option_list patterns; /* outputs before inserting the frame number */
+    scene *loaded;
+    render_result result;
+    job_control job;
+    double started; /* by timing_now() */
+    bool rendered;  /* all ranks have finished rendering, or all were interrupted */
+    context_init devices;
+    retiring done_with; /* releases devices that are not needed any more */
+    ranks comm;         /* communicator of the ranks of mpirun, or of this process alone */
+    maps_choice choice; /* how the photons are distributed among ranks */
+    file_bundle bundle; /* all input files, sent from rank 0 to the others */
+} rendering;
+
+/* If a host has several ranks, gives each its own device and a share of the cores, unless the
+   options say otherwise. */
+static void rank_place_apply(const ranks *comm, kd_render_options *options,
+                             const option_line *line) {
+    if (!ranks_shared(comm)) return;
+    const bool any = strcmp(options->device, "cuda") == 0 || name_is_auto(options->device);
+    const int devices = any && comm->locals > 1 ? device_cuda_count() : 0;
+    if (devices > 1)
+        snprintf(options->device, sizeof options->device, "cuda:%d", comm->local % devices);
+    /* A launcher that bound this process to cores has distributed them already. */
+    const int cores = cores_count();
+    if (options->threads > 0 || option_line_has(line, "threads") || comm->locals < 2) return;
+    if (cores < machine_cores_online()) return;
+    options->threads = cores / comm->locals > 1 ? cores / comm->locals : 1;
+}
+
+static bool is_sequence(const rendering *work) {
+    return work->values.frames[1] > 0 || work->values.frames[0] > 0;
+}
+
+/* Sets and checks the names of a frame's output files. */
+static kd_status name_files(rendering *work, int32_t number) {
+    option_list *outputs = &work->values.outputs;
+    const char *stats = work->values.stats;
+    char *own = work->names[OPTION_LIST_ITEMS];
+    for (int i = 0; i < outputs->count; ++i) {
+        if (is_sequence(work)) {
+            KD_TRY(sequence_name(work->names[i], sizeof work->names[i], work->patterns.items[i],
+                                 number));
+            outputs->items[i] = work->names[i];
+        }
+        KD_TRY(output_check(outputs->items[i]));
+    }
+    if (stats && is_sequence(work)) {
+        KD_TRY(sequence_name(own, sizeof work->names[0], stats, number));
+        stats = own;
+    }
+    work->stats = stats;
+    if (stats) KD_TRY(output_check(stats));
+    return KD_OK;
+}
+
+static kd_status check_frames(rendering *work) {
+    const int32_t *frames = work->values.frames;
+    work->patterns = work->values.outputs;
+    KD_REQUIRE(frames[0] <= frames[1], KD_ERROR_USAGE,
+               "--frames %d-%d: the first frame is greater than the last", frames[0], frames[1]);
+    KD_REQUIRE(!is_sequence(work) || !ranks_shared(&work->comm), KD_ERROR_USAGE,
+               "--frames does not work with mpirun; render parts of it in separate runs");
+    KD_REQUIRE(is_sequence(work) || !work->values.turntable, KD_ERROR_USAGE,
+               "--turntable needs --frames A-B");
+    return KD_OK;
+}
+
+/* Does all checks that need no scene. Devices initialise in the background meanwhile. */
+static kd_status check_line(rendering *work, const option_line *line) {
+    kd_render_options_default(&work->values.render);
+    KD_TRY(option_line_apply(line, &work->values));
+    if (work->comm.rank > 0) work->values.general.quiet = true; /* only rank 0 prints */
+    work->values.general.threads = work->values.render.threads;
+    general_apply(&work->values.general);
+    rank_place_apply(&work->comm, &work->values.render, line);
+    KD_TRY(command_arguments(line, &command_render, 1, 1));
+    work->path = line->arguments[0];
+    context_init_begin(&work->devices, work->values.render.device);
+    if (work->comm.rank > 0) return KD_OK; /* only rank 0 writes */
+    option_list *outputs = &work->values.outputs;
+    if (outputs->count == 0) {
+        output_name(work->default_output, sizeof work->default_output, work->path, ".png");
+        outputs->items[outputs->count++] = work->default_output;
+    }
+    for (int i = 0; i < outputs->count; ++i) KD_TRY(image_writable(outputs->items[i]));
+    KD_TRY(check_frames(work));
+    KD_TRY(name_files(work, work->values.frames[0]));
+    KD_TRY(output_check_input(work->path));
+    if (work->values.display) KD_TRY(display_check(work->values.display));
+    if (work->values.denoise) KD_TRY(denoise_check());
+    return KD_OK;
+}
+
+/* Sets the cameras at both ends of the exposure: from the scene, then from the command line. */
+static kd_status set_cameras(rendering *work, const option_line *line,
+                             const kd_render_options *from_file) {
+    const render_values *values = &work->values;
+    const int32_t *frames = values->frames;
+    render_values timed = {.render = *from_file};
+    KD_TRY(option_line_apply(line, &timed));
+    timed.render.frame = from_file->frame;
+    scene_cameras_at(work->loaded, &timed.render, work->ends);
+    if (values->camera_name) {
+        KD_TRY(scene_find_camera(work->loaded, values->camera_name, &work->ends[0]));
+        work->ends[1] = work->ends[0];
+    }
+    for (int i = 0; i < 2; ++i) {
+        render_values render = {.view = work->ends[i]};
+        KD_TRY(option_line_apply(line, &render));
+        work->ends[i] = render.view;
+        KD_REQUIRE(!vec3_is_zero(vec3_sub(render.view.look_at, render.view.eye)), KD_ERROR_USAGE,
+                   "--eye and --look-at are the same point; move one of them");
+        KD_REQUIRE(!vec3_is_zero(render.view.up), KD_ERROR_USAGE, "--up must not be 0,0,0");
+        if (!values->turntable) continue;
+        const double gone =
+            (double)timed.render.frame - (double)frames[0] + (i ? (double)timed.render.shutter : 0);
+        work->ends[i] =
+            sequence_turned(render.view, gone / ((double)frames[1] - (double)frames[0] + 1));
+    }
+    return KD_OK;
+}
+
+/* Applies the command line again, after the scene file. Precedence: defaults < file < environment
+   < command line. */
+static kd_status set_options(rendering *work, const option_line *line,
+                             const kd_render_options *from_file) {
+    render_values *values = &work->values;
+    const bool quick = values->quick;
+    render_values chosen = {.render = *from_file};
+    KD_TRY(set_cameras(work, line, from_file));
+    chosen.view = work->ends[0];
+    if (option_line_has(line, "resolution")) memset(chosen.render.crop, 0, sizeof(int32_t[4]));
+    render_values reduced = chosen;
+    KD_TRY(option_line_apply(line, &chosen));
+    if (quick) {
+        render_values_quicken(&reduced.render);
+        KD_TRY(option_line_apply(line, &reduced));
+        render_values_say_reduced(&chosen.render, &reduced.render);
+        chosen = reduced;
+    }
+    values->render = chosen.render;
+    values->view = work->ends[0];
+    values->render.frame = from_file->frame;
+    rank_place_apply(&work->comm, &values->render, line);
+    parallel_set_threads(values->render.threads);
+    scene_set_cameras(work->loaded, &work->ends[0], &work->ends[1]);
+    return KD_OK;
+}
+
+/* Writes all images; also called during rendering. */
+static kd_status write_files(void *context, const render_result *result) {
+    const rendering *work = (const rendering *)context;
+    const image_encoding encoding = {.exposure = work->values.render.exposure,
+                                     .tonemap = work->values.render.tonemap};
+    const option_list *outputs = &work->values.outputs;
+    for (int i = 0; i < outputs->count; ++i)
+        KD_TRY(image_write(&result->picture, outputs->items[i], &encoding));
+    return KD_OK;
+}
+
+/* If no exposure is given, derives it from the image: once, for all files and frames. */
+static kd_status set_exposure(rendering *work) {
+    const option_list *outputs = &work->values.outputs;
+    float *stops = &work->values.render.exposure;
+    bool shown = false;
+    if (isnan(*stops)) *stops = work->first_stops;
+    for (int i = 0; i < outputs->count; ++i) /* image_writable has checked the format */
+        shown |= image_format_find(outputs->items[i])->display;
+    if (!isnan(*stops) || !shown) return KD_OK;
+    KD_TRY(image_exposure(stops, &work->result.picture));
+    work->first_stops = *stops;
+    general_note("automatic exposure: %+.2f stops (--exposure sets another)", (double)*stops);
+    return KD_OK;
+}
+
+static kd_status denoise(rendering *work) {
+    if (!work->values.denoise) return KD_OK;
+    job_stage_begin(&work->job, "denoise", 0);
+    const kd_status status = denoise_image(&work->result.picture);
+    job_stage_end(&work->job);
+    return status;
+}
+
+static kd_status write_pictures(rendering *work) {
+    const option_list *outputs = &work->values.outputs;
+    KD_TRY(denoise(work));
+    KD_TRY(set_exposure(work));
+    job_stage_begin(&work->job, "write", outputs->count);
+    const kd_status status = write_files(work, &work->result);
+    job_stage_end(&work->job);
+    progress_close();
+    for (int i = 0; i < outputs->count && status == KD_OK; ++i) puts(outputs->items[i]);
+    return status;
+}
+
+static void say_result(const rendering *work) {
+    const render_result *result = &work->result;
+    const double seconds = job_seconds(&work->job, "render");
+    char photons[80] = "";
+    if (result->frame.photons_emitted)
+        snprintf(photons, sizeof photons, "%" PRIu64 " photons, %" PRIu64 " caustic photons, ",
+                 result->frame.photons_stored, result->frame.caustics_stored);
+    general_note("%s on %s: %u triangles, %s tree of depth %u, %s%d samples per pixel, %.3g M rays "
+                 "in %.2f s",
+                 work->values.render.integrator, result->device_used.name, result->triangle_count,
+                 result->tree_builder, result->tree.depth, photons, result->samples_done,
+                 (double)result->frame.rays * 1e-6, seconds);
+}
+
+static kd_status keep_result(rendering *work, bool interrupted) {
+    const kd_render_options *options = &work->values.render;
+    if (interrupted) general_note("interrupted; the partial result is saved");
+    KD_TRY(write_pictures(work));
+    say_result(work);
+    if (!work->stats) return KD_OK;
+    const bool complete = !work->result.maps_cut &&
+                          work->result.samples_done >=
+                              integrator_samples(integrator_find(options->integrator), options);
+    const stats_input input = {.scene = work->path,
+                               .options = options,
+                               .result = &work->result,
+                               .job = &work->job,
+                               .total_seconds = timing_now() - work->started,
+                               .choice = &work->choice,
+                               .outcome = interrupted              ? "interrupted"
+                                          : work->result.on_target ? "target error"
+                                          : complete               ? "complete"
+                                                                   : "time limit"};
+    return stats_write(work->stats, &input);
+}
+
+/* Checks memory against --max-memory, chooses the number of batches, and prints the plan with
+   --plan. */
+static kd_status consider_plan(rendering *work) {
+    render_values *values = &work->values;
+    render_plan plan;
+    const int32_t asked = values->render.batches;
+    const scene_view view = scene_get_view(work->loaded);
+    maps_choice *choice = &work->choice;
+    choice->rank_count =
+        ranks_shared(&work->comm) ? work->comm.size : device_list_count(values->render.device);
+    choice->inexact = values->ranks_inexact;
+    KD_TRY(ranks_measure(&work->comm, &choice->bandwidth));
+    bool cpus = false;
+    KD_TRY(ranks_any(&work->comm, !render_is_on_devices(&values->render), &cpus));
+    choice->on_devices = !cpus;
+    KD_TRY(render_plan_fit_among(&plan, &view, &values->render, values->max_memory, choice));
+    /* rank 0's choice applies to all ranks */
+    KD_TRY(ranks_broadcast(&work->comm, &values->render.batches, sizeof values->render.batches));
+    KD_TRY(ranks_broadcast(&work->comm, values->render.maps, sizeof values->render.maps));
+    const int32_t batches = values->render.batches;
+    if (batches > asked && !values->plan)
+        general_note("photons are emitted in %d batches of 1/%d each, to use at most %" PRIu64
+                     " bytes",
+                     batches, batches, values->max_memory);
+    if (!values->plan || work->comm.rank > 0) return KD_OK;
+    for (int i = 0; i < plan.count; ++i)
+        printf("%s%-*s %14" PRIu64 "\n", plan.rows[i].on_device ? "device " : "",
+               plan.rows[i].on_device ? 18 : 25, plan.rows[i].name, plan.rows[i].bytes);
+    printf("%-25s %14" PRIu64 "\n", "total", plan.total);
+    if (plan.device_total) printf("%-25s %14" PRIu64 "\n", "device total", plan.device_total);
+    if (integrator_find(values->render.integrator)->batches_max)
+        printf("%-25s %14d\n", "batches", batches);
+    if (choice->rank_count > 1) render_values_print_choice(values, &view, choice);
+    return KD_OK;
+}
+
+enum { SAVE_SECONDS = 30 };
+
+/* Configures saved states: progressive methods save during rendering, others on request; all save
+   at the end on request. */
+static kd_status set_keeping(rendering *work, const option_line *line, render_keeping *keeping) {
+    const render_values *values = &work->values;
+    const bool progressive = integrator_find(values->render.integrator)->pass != NULL;
+    memset(keeping, 0, sizeof *keeping);
+    keeping->comm = &work->comm;
+    keeping->resume = values->resume;
+    if (!is_sequence(work) && !ranks_shared(&work->comm) && !values->denoise)
+        keeping->done_with = &work->done_with;
+    if (work->comm.rank > 0) return KD_OK;
+    keeping->display = values->display;
+    keeping->title = values->outputs.items[0];
+    if (!progressive && !values->resume && !(values->save_seconds > 0)) return KD_OK;
+    const char *picture = values->outputs.items[0];
+    const int length = snprintf(work->state, sizeof work->state, "%s.state", picture);
+    KD_REQUIRE(length < (int)sizeof work->state, KD_ERROR_USAGE, "%.60s...: the path is too long",
+               picture);
+    const bool chosen = option_line_has(line, "save-every");
+    KD_TRY(output_check(work->state));
+    keeping->state = work->state;
+    keeping->state_if_cut = !chosen;
+    keeping->every_seconds = chosen || !progressive ? values->save_seconds : SAVE_SECONDS;
+    keeping->show = write_files;
+    keeping->context = work;
+    return KD_OK;
+}
+
+/* Loads the scene. With several ranks, rank 0 reads the files and sends them to the others, which
+   may not have access to them. */
+static kd_status load_scene(rendering *work, kd_render_options *from_file) {
+    ranks *comm = &work->comm;
+    uint64_t count = 0;
+    if (!ranks_shared(comm))
+        return scene_open_instanced(&work->loaded, work->path, work->values.environment, from_file,
+                                    &work->job);
+    if (comm->rank == 0) {
+        file_view map;
+        file_bundle_pack();
+        KD_TRY(scene_open_instanced(&work->loaded, work->path, work->values.environment, from_file,
+                                    &work->job));
+        const char *path = work->values.render.photon_map;
+        if (!path) path = from_file->photon_map;
+        if (path) KD_TRY(file_open(&map, path)); /* include it in the bundle */
+        if (path) file_close(&map);
+        KD_TRY(file_bundle_seal(&work->bundle));
+    }
+    count = work->bundle.count;
+    KD_TRY(ranks_broadcast(comm, &count, sizeof count));
+    if (comm->rank > 0) KD_TRY(KD_RESERVE(work->bundle.bytes, count));
+    work->bundle.count = count;
+    KD_TRY(ranks_broadcast(comm, work->bundle.bytes, count));
+    if (comm->rank == 0) {
+        file_bundle_close(&work->bundle);
+        return KD_OK;
+    }
+    file_bundle_unpack(&work->bundle); /* the bundle stays open, since a photon map is read later */
+    return scene_open_instanced(&work->loaded, work->path, work->values.environment, from_file,
+                                &work->job);
+}
+
+/* Loads the scene at a frame. If only the camera moves, keeps the loaded scene. */
+static kd_status load_frame(rendering *work, kd_render_options *from_file) {
+    if (work->loaded && !scene_moves(work->loaded)) return KD_OK;
+    scene_close(work->loaded);
+    work->loaded = NULL;
+    const kd_status loaded = load_scene(work, from_file);
+    KD_TRY(context_init_end(&work->devices, &work->job));
+    KD_TRY(loaded);
+    if (work->values.glass_by_ni) KD_TRY(scene_take_glass(work->loaded));
+    return KD_OK;
+}
+
+static kd_status render_frame(rendering *work, const option_line *line,
+                              kd_render_options *from_file) {
+    KD_TRY(load_frame(work, from_file));
+    KD_TRY(set_options(work, line, from_file));
+    KD_TRY(render_resolve_instances(work->loaded, &work->values.render, work->values.max_memory,
+                                    (render_instancing)work->values.instances));
+    job_stage_begin(&work->job, "plan", 0);
+    const kd_status planned = consider_plan(work);
+    job_stage_end(&work->job);
+    KD_TRY(planned);
+    if (work->values.plan) return KD_OK;
+    render_keeping keeping;
+    KD_TRY(set_keeping(work, line, &keeping));
+    if (work->comm.rank == 0) {
+        KD_TRY(output_check_input(work->values.render.photon_map));
+        KD_TRY(output_check_inputs());
+    }
+    const kd_status status =
+        render_run_kept(&work->result, work->loaded, &work->values.render, &keeping, &work->job);
+    work->rendered = true;
+    if (keeping.done_with) retiring_begin(keeping.done_with, work->values.render.device);
+    if (status != KD_OK && status != KD_INTERRUPTED)
+        return status_pass(status, __FILE__, __LINE__, "render_run_kept");
+    if (work->comm.rank > 0) {
+        if (status == KD_INTERRUPTED) status_clear();
+        return status;
+    }
+    if (status == KD_OK || work->result.frame.rays > 0)
+        KD_TRY(keep_result(work, status == KD_INTERRUPTED));
+    else
+        general_note("interrupted before the first sample; nothing is saved");
+    if (status == KD_INTERRUPTED) status_clear();
+    return status;
+}
+
+static void open_progress(rendering *work) {
+    const bool silent = work->values.general.quiet && work->values.progress == PROGRESS_AUTO;
+    progress_open(silent || work->comm.rank > 0 ? PROGRESS_OFF
+                                                : (progress_mode)work->values.progress,
+                  &work->job);
+}
+
+static kd_status render(rendering *work, const option_line *line) {
+    KD_TRY(check_line(work, line));
+    interrupt_watch(&work->job, true);
+    open_progress(work);
+    kd_render_options from_file;
+    kd_render_options_default(&from_file);
+    from_file.frame = work->values.render.frame;
+    render_options_take_input(&from_file, &work->values.render);
+    if (!is_sequence(work)) return render_frame(work, line, &from_file);
+    const render_values given = work->values;
+    for (int32_t number = given.frames[0]; number <= given.frames[1]; ++number) {
+        if (number > given.frames[0]) { /* restore the options of the command line */
+            const option_list patterns = work->patterns;
+            work->values = given;
+            work->values.outputs = patterns;
+            KD_TRY(name_files(work, number));
+            render_close(&work->result);
+            if (job_cancelled(&work->job)) return KD_INTERRUPTED;
+            work->started = timing_now();
+            progress_close();
+            job_init(&work->job); /* each image has its own timing */
+            open_progress(work);
+        }
+        from_file.frame = (float)number;
+        KD_TRY(render_frame(work, line, &from_file));
+    }
+    return KD_OK;
+}
+
+/* Aborts all ranks after a failure of this one, because they would wait for it. If all ranks fail
+   alike, only rank 0 should report, so the others wait a while first. */
+static void end_ranks(const ranks *comm, kd_status status, bool agreed) {
+    enum { PATIENCE_SECONDS = 2 };
+    if (!ranks_shared(comm) || status == KD_OK || (status == KD_INTERRUPTED && agreed)) return;
+    char message[1200];
+    if (comm->rank > 0 && !signals_sleep(PATIENCE_SECONDS))
+        signals_leave((int)status); /* interrupted by a signal, because all ranks are being ended */
+    snprintf(message, sizeof message, "rank %d of %d: %s", comm->rank, comm->size, kd_last_error());
+    general_error(message);
+    ranks_abort(comm, (int32_t)status);
+}
+
+static kd_status run(const option_line *line) {
+    static rendering work; /* static, because a late signal may still access its job */
+    work.started = timing_now();
+    work.first_stops = NAN;
+    job_init(&work.job);
+    KD_TRY(ranks_open(&work.comm));
+    const kd_status status = render(&work, line);
+    if (work.devices.has_thread) pthread_join(work.devices.thread, NULL);
+    retiring_end(&work.done_with);
+    progress_close();
+    end_ranks(&work.comm, status, work.rendered);
+    ranks_close(&work.comm);
+    render_close(&work.result);
+    scene_close(work.loaded);
+    file_bundle_unpack(NULL);
+    file_bundle_close(&work.bundle);
+    return status;
+}
+
+const subcommand command_render = {
+    .name = "render",
+    .arguments = "SCENE",
+    .summary = "render a scene or a mesh file to pictures",
+    .description =
+        "Renders SCENE and prints the names of the pictures written. SCENE is a scene description "
+        "(JSON), a mesh file (OBJ, PLY, STL, glTF, GLB; others through assimp) or a generator, "
+        "gen:NAME:TRIANGLES. Ctrl-C saves the partial picture.",
+    .examples = render_examples,
+    .groups = render_groups,
+    .brief = true,
+    .run = run,
+};
