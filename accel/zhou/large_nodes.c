@@ -57,7 +57,7 @@ kd_status zhou_first_parts(zhou_part **parts, uint32_t *count, const tritree_inp
     }
     KD_TRY_GOTO(KD_RESERVE(start.parts, *count));
     *parts = start.parts;
-    parallel_for(n, TRIANGLES_AT_ONCE, start_piece, &start);
+    if (*count > 0) parallel_for(n, TRIANGLES_AT_ONCE, start_piece, &start);
 done:
     memory_free(start.counts);
     return status;

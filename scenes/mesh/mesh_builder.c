@@ -70,12 +70,13 @@ void mesh_builder_extend(mesh_builder *builder, uint64_t positions, uint64_t tri
     reserve_positions(builder, positions);
     reserve_triangles(builder, triangles);
     if (builder->status != KD_OK) return;
+    builder->made.position_count += (uint32_t)positions;
+    if (triangles == 0) return; /* the arrays may be NULL */
     const uint64_t first = builder->made.triangle_count;
     memset(builder->made.normal_indices + 3 * first, 0xff, 3 * triangles * sizeof(uint32_t));
     memset(builder->made.texcoord_indices + 3 * first, 0xff, 3 * triangles * sizeof(uint32_t));
     for (uint64_t i = 0; i < triangles; ++i)
         builder->made.triangle_materials[first + i] = builder->material;
-    builder->made.position_count += (uint32_t)positions;
     builder->made.triangle_count += (uint32_t)triangles;
 }
 
@@ -361,6 +362,8 @@ uint32_t mesh_builder_append(mesh_builder *builder, const mesh *part, const tran
     if (builder->status != KD_OK) return 0;
     made->normal_count += part->normal_count;
     made->texcoord_count += part->texcoord_count;
+    made->face_count += part->face_count;
+    if (part->triangle_count == 0) return base.material_count; /* the arrays may be NULL */
     const bool turned = transform_determinant(placed) < 0;
     const uint64_t first = 3 * (uint64_t)base.triangle_count, count = part->triangle_count;
     append_indices(made->triangles + first, part->triangles, count, base.position_count, turned);
@@ -373,7 +376,6 @@ uint32_t mesh_builder_append(mesh_builder *builder, const mesh *part, const tran
     for (uint64_t i = 0; i < count; ++i)
         made->triangle_materials[base.triangle_count + i] =
             part->triangle_materials[i] + base.material_count;
-    made->face_count += part->face_count;
     return base.material_count;
 }
 
