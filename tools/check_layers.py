@@ -15,13 +15,13 @@ prints the directories from the lowest layer up, with their files and lines.
   public    include/kandela/ includes kandela/ and standard C headers only
   rows      the name of a row (NAME_ROWS in a table's header lists them) is compared nowhere: what
             others need to know of it is a flag in the row; "auto" is known to core/names.h alone
-  home      what a header declares is defined in its own directory or in one before it: else who includes
-            it calls up, past the includes
-  view      a struct called NAME_view is data, which whoever has it may read: it holds no function
-            pointer, through which its readers would call up
-  words     a module knows nothing of those above: no name in its code has a word of theirs (WORDS)
-  environment  getenv is called by core/system/*_paths.c alone, which asks nothing in a program with more rights than its
-            user: others call place_variable
+  home      what a header declares is defined in its own directory or a lower one: otherwise its
+            includers would call a higher layer
+  view      a struct called NAME_view is plain data: it holds no function pointer, through
+            which its readers could call a higher layer
+  words     a module does not name higher ones: no identifier in it has a word of theirs (WORDS)
+  environment  getenv is called by core/system/*_paths.c alone, which ignores it in a program with more rights
+            than its user; other files call place_variable
   length    at most 500 lines a file, 60 a function (from its first line to its closing brace)
   fields    a field of a file's first comment (FIELDS) begins a line; a file of kernels has one, Data flow, that says
             who writes what, who reads it, in which order, by which threads
@@ -56,13 +56,13 @@ DIRECTORIES = """
 """.split()
 LAYERS = {directory: layer for layer, directory in enumerate(DIRECTORIES)}
 GENERATED = ("tools/commit.h", "tools/report_script.h")
-ALONE = ("examples", "python", "tests")  # whole modules: tests may look into every directory, nobody looks into them
+ALONE = ("examples", "python", "tests")  # modules that may include from every directory, and from which none may include
 PRIVATE = """
     points/papers accel/sweep accel/zhou
     scenes/text scenes/formats scenes/import
 """.split()
 PUBLIC_CUH = ("points/tree/inorder.cuh", "accel/wide/compressed_loops.cuh")
-MAY_SEE_PRIVATE = ("tests", "tools")  # modules that may look into private directories, to measure and to test
+MAY_SEE_PRIVATE = ("tests", "tools")  # modules that may include from private directories, to measure and to test
 FIELDS = "Source|Idea|Data flow|Work|Memory|Invariants|Differs[a-z ]*"
 STAGES = "large_nodes small_nodes state place bottom partition lists clip bins stages".split()
 STANDARD = {
