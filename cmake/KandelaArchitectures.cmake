@@ -1,13 +1,15 @@
-# Which GPUs the kernels are compiled for, by three front ends (7.5, 8.0, 9.0) that devices share: what
-# our kernels ask of a device changes there alone, and a front end costs more than an assembler.
-# KD_CUDA_ARCHITECTURES: "75;80;90", of each code, and PTX of the last one for all later devices;
-# "75-virtual" is PTX alone; "all" (for packages) are all below that nvcc knows. Empty: the cards that are here, and all
-# where none is. CMAKE_CUDA_ARCHITECTURES, or CUDAARCHS in the environment, are CMake's own way and win over that default.
+# Chooses the GPUs for which kernels are compiled. Each source is compiled for up to three virtual
+# architectures (compute_75, compute_80, compute_90), whose PTX is then assembled for the real ones:
+# our kernels use different features only between these three, and compiling to PTX takes longer
+# than assembling it. KD_CUDA_ARCHITECTURES: "75;80;90" gives code for each of these and PTX of the
+# last one for all later devices; "75-virtual" gives PTX only; "all" (for packages) gives all of
+# kd_all that nvcc supports. Empty: the GPUs of this machine, or "all" if it has none.
+# CMAKE_CUDA_ARCHITECTURES and CUDAARCHS in the environment override this default.
 set(KD_CUDA_ARCHITECTURES "" CACHE STRING "Compute capabilities, times ten, or all: 75 to 120, as nvcc knows them; empty: of the cards here")
 option(KD_CUDA_SMALL "Kernels are packed for size (packages): they load a little later" OFF)
 set(kd_all 75 80 86 89 90 100 120)
 
-# The front end of a compute capability.
+# Sets `out` to the virtual architecture of a compute capability.
 function(kd_front_end out capability)
   set(found)
   foreach(end 75 80 90)
@@ -21,7 +23,7 @@ function(kd_front_end out capability)
   set(${out} ${found} PARENT_SCOPE)
 endfunction()
 
-# The compute capabilities, times ten, of the cards in this machine that nvcc knows, or nothing.
+# Sets `out` to the compute capabilities, times ten, of the GPUs of this machine that nvcc supports.
 function(kd_cards_here out)
   set(found)
   find_program(KD_NVIDIA_SMI nvidia-smi PATHS /usr/lib/wsl/lib)
@@ -44,7 +46,8 @@ function(kd_cards_here out)
   set(${out} ${found} PARENT_SCOPE)
 endfunction()
 
-# The flags for nvcc, and KD_CUDA_CODE's text (device.h): "75 90 90+".
+# Sets `flags` to nvcc's flags and `text` to the value of KD_CUDA_CODE (device.h), such as "75 90
+# 90+".
 function(kd_architectures flags text)
   set(wanted ${KD_CUDA_ARCHITECTURES})
   if(NOT wanted)
@@ -94,7 +97,8 @@ function(kd_architectures flags text)
   set(${text} ${codes} PARENT_SCOPE)
 endfunction()
 
-# The same text of CMake's own list; empty if it has other words ("native", "all").
+# Sets `text` to the same description of CMake's own list; empty if the list has names ("native",
+# "all").
 function(kd_architectures_of_cmake text)
   set(codes)
   foreach(one ${CMAKE_CUDA_ARCHITECTURES})

@@ -1,4 +1,5 @@
-# Run at build time: writes the commit into a header, touching it only when it changed.
+# Run at build time: writes the commit into a header, and modifies the header only if the commit has
+# changed.
 execute_process(COMMAND git -C ${SOURCE} describe --always --dirty --abbrev=12
                 OUTPUT_VARIABLE commit OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
 if(NOT commit)

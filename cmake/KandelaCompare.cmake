@@ -1,10 +1,11 @@
-# tools/peers/compare_knn: the peers' nearest neighbours beside ours, if any of their packages is installed
-# and OpenMP for their loops (libnanoflann-dev, libflann-dev, libcgal-dev; libtbb-dev for CGAL's threads). Not part of what is installed.
-# It takes of ours what it needs, and static libraries where there are any, so that it runs elsewhere, too:
-# then with -DKD_MARCH=x86-64-v3, which the peers follow; -DKD_COMPARE_TBB=OFF leaves TBB out.
-# Peers that no package has are taken from -DKD_PEERS=FOLDER, where a checkout of each lies: pico_tree (PicoTree, for
-# compare_knn), tinybvh (for compare_embree), psi with parlaylib and libmorton, which it includes (for compare_changes).
-# Nothing of them is part of this tree.
+# tools/peers/compare_knn: nearest neighbours of other libraries and of Kandela. Built if OpenMP and
+# at least one of the libraries are found (libnanoflann-dev, libflann-dev, libcgal-dev with
+# libtbb-dev for its threads, PicoTree); not installed. It links static libraries where possible, so
+# that it can be copied to other machines: configure with -DKD_MARCH=x86-64-v3, which also applies
+# to the other libraries, and with -DKD_COMPARE_TBB=OFF to avoid TBB. Libraries without a package
+# are taken from -DKD_PEERS=FOLDER, which contains a checkout of each: pico_tree (PicoTree, for
+# compare_knn), tinybvh (for compare_embree), and psi with parlaylib and libmorton, which psi
+# includes (for compare_changes). None of them is part of this repository.
 set(KD_PEERS "" CACHE PATH "a folder with checkouts of pico_tree, tinybvh, psi, parlaylib and libmorton for tools/peers")
 set(KD_KIDDO_LIBRARY "" CACHE FILEPATH "kiddo for compare_knn: the library that cargo makes of tools/peers/kiddo")
 option(KD_COMPARE_TBB "CGAL's threads in tools/peers/compare_knn, if TBB is found" ON)
@@ -66,7 +67,7 @@ if(OpenMP_CXX_FOUND)
     target_compile_definitions(compare_knn PRIVATE COMPARE_KIDDO)
     target_link_libraries(compare_knn PRIVATE ${KD_KIDDO_LIBRARY} ${CMAKE_DL_LIBS})
   endif()
-  function(kd_compare_cgal name) # further arguments: what it is compiled with
+  function(kd_compare_cgal name) # further arguments: definitions
     add_library(${name} OBJECT ${CMAKE_SOURCE_DIR}/tools/peers/compare_knn_cgal.cpp)
     target_compile_definitions(${name} PRIVATE ${ARGN})
     target_include_directories(${name} SYSTEM PRIVATE ${KD_CGAL_INCLUDE})
@@ -87,7 +88,7 @@ if(OpenMP_CXX_FOUND)
   endif()
 endif()
 
-# tools/peers/compare_changes: PSI's batches that come and go beside ours.
+# tools/peers/compare_changes: batches of insertions and removals in PSI and in Kandela.
 if(NOT (KD_PSI_INCLUDE AND KD_PARLAY_INCLUDE AND KD_LIBMORTON_INCLUDE))
   message(STATUS "compare_changes is left out: no psi, parlaylib and libmorton in KD_PEERS=\"${KD_PEERS}\"")
 elseif(CMAKE_CXX_COMPILER AND NOT KD_SANITIZE)
@@ -98,11 +99,12 @@ elseif(CMAKE_CXX_COMPILER AND NOT KD_SANITIZE)
                                                             ${KD_LIBMORTON_INCLUDE})
   target_compile_features(compare_changes PRIVATE cxx_std_20)
   target_compile_options(compare_changes PRIVATE -O3 -march=$<IF:$<STREQUAL:${KD_MARCH},>,native,${KD_MARCH}>)
-  target_compile_definitions(compare_changes PRIVATE NDEBUG) # PSI checks itself without it
+  target_compile_definitions(compare_changes PRIVATE NDEBUG) # without it, PSI runs its own checks
   target_link_libraries(compare_changes PRIVATE kandela_internal Threads::Threads)
 endif()
 
-# tools/peers/compare_embree: Embree's rays beside ours, if libembree-dev is installed: 4 (Ubuntu 24.04) or 3 (Debian 12).
+# tools/peers/compare_embree: rays in Embree and in Kandela. Needs libembree-dev: 4 (Ubuntu 24.04)
+# or 3 (Debian 12).
 set(KD_EMBREE_VERSION)
 foreach(version 4 3)
   find_path(KD_EMBREE${version}_INCLUDE embree${version}/rtcore.h)

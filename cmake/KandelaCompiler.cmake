@@ -1,5 +1,6 @@
-# What every file of the project is compiled with: target kd_common.
-# A parameter may have the name of its type (`frame *frame`): of GCC's warnings about shadowing, those of locals.
+# Target kd_common: compiler options of all files of the project.
+# A parameter may have the name of its type (`frame *frame`), so GCC warns only about locals that
+# shadow locals.
 set(KD_SHADOW $<IF:$<C_COMPILER_ID:GNU>,-Wshadow=local,-Wshadow>)
 set(KD_WARNINGS -Wall -Wextra -Wpedantic ${KD_SHADOW} -Wconversion -Wcast-qual -Wstrict-prototypes
                 -Wmissing-prototypes -Wvla -Wundef -Wc++-compat -Wformat=2 -Wdouble-promotion)
@@ -7,9 +8,9 @@ add_library(kd_common INTERFACE)
 target_include_directories(kd_common INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/include)
 target_compile_definitions(kd_common INTERFACE _GNU_SOURCE KD_BUILDING=1)
 set_source_files_properties(${CMAKE_SOURCE_DIR}/core/version.c PROPERTIES COMPILE_DEFINITIONS KD_VERSION="${PROJECT_VERSION}")
-if(WIN32) # numbers are printed as C17 has it, not as Windows' own library does
+if(WIN32) # printf formats as in C17, not as in the C library of Windows
   target_compile_definitions(kd_common INTERFACE __USE_MINGW_ANSI_STDIO=1 _WIN32_WINNT=0x0A00 WIN32_LEAN_AND_MEAN NOMINMAX)
-  list(APPEND KD_WARNINGS -Wno-format -Wno-format-extra-args -Wno-float-conversion) # GCC checks for Windows' own
+  list(APPEND KD_WARNINGS -Wno-format -Wno-format-extra-args -Wno-float-conversion) # GCC checks formats of the C library of Windows
 elseif(APPLE)
   target_compile_definitions(kd_common INTERFACE _DARWIN_C_SOURCE)
 endif()
@@ -17,22 +18,25 @@ target_compile_options(kd_common INTERFACE $<$<COMPILE_LANGUAGE:C>:${KD_WARNINGS
 if(KD_WERROR)
   target_compile_options(kd_common INTERFACE $<$<COMPILE_LANGUAGE:C>:-Werror>)
 endif()
-# A call of the library has 128 KB of stack (include/kandela/status.h), so no function takes more than 20 KB:
-# what is larger comes from the heap (core/memory.h). Frames of an optimised build alone say something.
+# The library promises to need at most 128 KB of stack (include/kandela/status.h), so no function
+# may take more than 20 KB: larger objects are on the heap (core/memory.h). Only frames of optimised
+# builds are representative.
 set(KD_FRAME_WARNINGS)
 if(KD_WERROR AND NOT KD_SANITIZE AND CMAKE_BUILD_TYPE MATCHES "^(Release|RelWithDebInfo)$"
    AND NOT CMAKE_C_FLAGS_RELEASE MATCHES "-O0")
   set(KD_FRAME_WARNINGS $<$<COMPILE_LANGUAGE:C>:-Wframe-larger-than=20480>)
 endif()
 
-# The same bits from every compiler: no contraction that is not written as fmaf, no fast-math.
+# All compilers must produce the same results: no fused multiply-add unless the source says fmaf,
+# and no fast-math.
 target_compile_options(kd_common INTERFACE $<$<COMPILE_LANGUAGE:C>:-ffp-contract=off>
                                            $<$<COMPILE_LANGUAGE:C>:-fno-math-errno>)
 if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
   target_compile_options(kd_common INTERFACE $<$<COMPILE_LANGUAGE:C>:-fno-trapping-math>)
 endif()
 
-# Where it is built is in no file: neither in __FILE__ nor in what debuggers read.
+# Reproducible builds: no file contains the path of the build, neither in __FILE__ nor in debug
+# information.
 string(TOUPPER "${KD_REPRODUCIBLE}" KD_REPRODUCIBLE)
 if(NOT KD_REPRODUCIBLE MATCHES "^(AUTO|ON|OFF)$")
   message(FATAL_ERROR "KD_REPRODUCIBLE=${KD_REPRODUCIBLE}, expected AUTO, ON or OFF")
@@ -42,10 +46,10 @@ if(NOT KD_REPRODUCIBLE STREQUAL "OFF")
   add_compile_options("$<$<COMPILE_LANGUAGE:C,CXX>:${KD_PREFIX_MAPS}>")
 endif()
 if(KD_REPRODUCIBLE STREQUAL "ON")
-  add_link_options($<$<LINK_LANGUAGE:C,CXX>:LINKER:-s>) # nvcc's temporary names are among the symbols
+  add_link_options($<$<LINK_LANGUAGE:C,CXX>:LINKER:-s>) # the symbols include names of nvcc's temporary files
 endif()
 
-if(KD_MARCH STREQUAL "auto") # what folders made before may hold
+if(KD_MARCH STREQUAL "auto") # a value of older build directories
   set(KD_MARCH "" CACHE STRING "" FORCE)
 endif()
 if(KD_MARCH)
@@ -58,16 +62,19 @@ if(KD_SANITIZE)
   target_link_options(kd_common INTERFACE -fsanitize=${KD_SANITIZE})
   if(KD_SANITIZE MATCHES "undefined")
     target_compile_options(kd_common INTERFACE $<$<COMPILE_LANGUAGE:C>:-fno-sanitize-recover=undefined>)
-    # stb_image copies no bytes to NULL for an empty IDAT chunk, which no compiler's memcpy minds.
+    # For an empty IDAT chunk, stb_image copies zero bytes to NULL, which every implementation of
+    # memcpy accepts.
     set_source_files_properties(core/image/stb.c PROPERTIES COMPILE_OPTIONS -fno-sanitize=nonnull-attribute)
   endif()
 endif()
 
-# Hardening: canaries in stack frames with arrays, library calls checked against the sizes of their objects,
-# addresses of programs unknown before they run, tables of the linker read-only before main. A sanitizer checks
-# more and brings its own. tests/tools/test_hardening.sh reads it from what was built. Of a CUDA file the host's code has
-# canaries. kd_hardened alone is for C++ that does without the rest of kd_common. Targets with KD_INNERMOST, the files of
-# core/isa_functions.inc, are left out: they have arrays in the frames of their innermost calls, and read neither files nor text.
+# Hardening: stack protectors in functions with arrays, library calls checked against object sizes
+# (_FORTIFY_SOURCE), position-independent executables, and read-only relocations (RELRO). Builds
+# with sanitizers omit it, because sanitizers check more. tests/tools/test_hardening.sh verifies the
+# binaries. In CUDA files only the host code has stack protectors. C++ files that do not use
+# kd_common link kd_hardened alone. Targets with the property KD_INNERMOST (the files of
+# core/isa_functions.inc) are exempt: their innermost functions have arrays, and they parse neither
+# files nor text.
 add_library(kd_hardened INTERFACE)
 target_link_libraries(kd_common INTERFACE kd_hardened)
 if(KD_HARDENING AND NOT KD_SANITIZE AND NOT WIN32)
@@ -93,7 +100,7 @@ if(KD_HARDENING AND NOT KD_SANITIZE AND NOT WIN32)
   if(KD_FORTIFY_3_WORKS)
     set(KD_FORTIFY 3)
   endif()
-  # nothing to check with before the optimiser has run
+  # _FORTIFY_SOURCE has no effect without optimisation
   target_compile_options(kd_hardened INTERFACE
     "$<$<AND:$<COMPILE_LANGUAGE:C,CXX>,$<NOT:$<CONFIG:Debug>>,${guarded}>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=${KD_FORTIFY}>")
   if(NOT APPLE)

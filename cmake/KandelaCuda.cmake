@@ -1,4 +1,5 @@
-# The CUDA half: kernels in C style, cudart linked statically so that a binary starts without a driver.
+# Compiles the CUDA kernels. cudart is linked statically, so that programs start on machines without
+# a driver.
 set(CMAKE_CUDA_STANDARD 17)
 set(CMAKE_CUDA_STANDARD_REQUIRED ON)
 set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
@@ -6,15 +7,15 @@ enable_language(CXX)
 include(KandelaArchitectures)
 set(kd_cuda_flags)
 if(NOT KD_CUDA_ARCHITECTURES AND (CMAKE_CUDA_ARCHITECTURES OR NOT "$ENV{CUDAARCHS}" STREQUAL ""))
-  enable_language(CUDA) # takes the variable, or the environment's
+  enable_language(CUDA) # uses the CMake variable, or CUDAARCHS in the environment
   kd_architectures_of_cmake(kd_cuda_code)
 else()
-  set(CMAKE_CUDA_ARCHITECTURES OFF) # the flags say it all
+  set(CMAKE_CUDA_ARCHITECTURES OFF) # kd_cuda_flags name the architectures
   enable_language(CUDA)
   kd_architectures(kd_cuda_flags kd_cuda_code)
 endif()
 if(kd_cuda_flags)
-  list(APPEND kd_cuda_flags --threads=4) # a file takes as long as its slowest architectures
+  list(APPEND kd_cuda_flags --threads=4) # compiles a file for several architectures in parallel
 endif()
 if(KD_REPRODUCIBLE STREQUAL "ON")
   list(JOIN KD_PREFIX_MAPS "," maps)
@@ -29,16 +30,18 @@ message(STATUS "Kandela: CUDA code for ${kd_cuda_code}")
 find_package(CUDAToolkit REQUIRED)
 target_compile_definitions(kd_common INTERFACE KD_HAVE_CUDA=1
   "$<$<COMPILE_LANGUAGE:CUDA>:KD_CUDA_CODE=\"${kd_cuda_code}\">")
-# Builders give the same tree as on the CPU: no fused multiply-add that is not written as one.
-# warp_reduce.cuh stands in for what CUDA does not declare below compute capability 8.0.
+# Builders must build the same tree as on the CPU, so there is no fused multiply-add unless the
+# source says fmaf. warp_reduce.cuh replaces intrinsics that CUDA does not declare below compute
+# capability 8.0.
 target_compile_options(kd_common INTERFACE
   $<$<COMPILE_LANGUAGE:CUDA>:${kd_cuda_flags} -include core/device/warp_reduce.cuh -fmad=false --expt-relaxed-constexpr -Xcompiler=-Wall,-Wextra,-fno-gnu-unique>)
 target_include_directories(kd_common SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS})
 set(KD_CUDA_RUNTIME CUDA::cudart_static)
-function(kd_kernels list) # nvcc takes them as they are
+function(kd_kernels list) # nvcc compiles .cu files directly
 endfunction()
-# Which functions of shared headers kernels call instead of having copies of them: a matter of instruction caches
-# (core/math/platform.h), measured by `bench frame`. A file that is not named here copies all.
+# Functions of shared headers that these kernels call instead of inlining. `bench frame` decides,
+# because the size of the instruction cache matters (core/math/platform.h). Files that are not
+# listed here inline all of them.
 set_source_files_properties(render/integrators/whitted.cu render/integrators/instances.cu render/integrators/light.cu
   render/integrators/debug.cu render/photon_mapping/inline_lookup.cu
   PROPERTIES COMPILE_DEFINITIONS KD_CALL_ALL=1)

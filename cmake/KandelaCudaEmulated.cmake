@@ -1,5 +1,6 @@
-# KD_CUDA=EMULATED: the kernels as C++ for a CUDA device that tests/emulated makes of CPU threads. It
-# checks them where there is no card; nothing is installed from such a build.
+# KD_CUDA=EMULATED: compiles the kernels as C++ for a CUDA device that tests/emulated simulates with
+# CPU threads, so that they can be tested on machines without a GPU. Nothing is installed from such
+# a build.
 enable_language(CXX)
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 find_package(Threads REQUIRED)
@@ -13,7 +14,7 @@ target_include_directories(kd_common BEFORE INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:${CMAKE_BINARY_DIR}/emulated>
   $<$<COMPILE_LANGUAGE:CXX>:${emulated}>)
 set(same_bits -ffp-contract=off -fno-math-errno -fno-trapping-math)
-set(same_places -fno-crossjumping) # lanes at two calls of one function are not together
+set(same_places -fno-crossjumping) # keeps two calls of a function apart: lanes at different calls have not converged
 if(KD_MARCH)
   list(APPEND same_bits -march=${KD_MARCH})
 endif()
@@ -23,7 +24,7 @@ endif()
 target_compile_options(kd_common INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-std=gnu++17;-include;cuda_runtime.h;${same_bits};${same_places};-w>")
 
 file(GLOB headers CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/*/*.cuh ${CMAKE_SOURCE_DIR}/*/*/*.cuh)
-function(kd_emulate source target) # paths: of a kernel file and of the C++ file that is made of it
+function(kd_emulate source target) # paths of a kernel file and of the C++ file generated from it
   add_custom_command(OUTPUT ${target}
     COMMAND ${Python3_EXECUTABLE} ${emulated}/kernels.py ${source} ${target}
     DEPENDS ${source} ${emulated}/kernels.py VERBATIM)
@@ -37,7 +38,7 @@ foreach(header ${headers})
 endforeach()
 add_custom_target(kd_emulated_headers DEPENDS ${made})
 
-# Replaces the .cu files of a list by what is compiled instead.
+# Replaces the .cu files of a list by the C++ files that are generated from them.
 function(kd_kernels list)
   set(replaced)
   foreach(kernel ${${list}})
@@ -55,7 +56,8 @@ endfunction()
 
 add_library(kd_emulated OBJECT ${emulated}/lanes.cc ${emulated}/runtime.cc)
 target_link_libraries(kd_emulated PUBLIC kd_common)
-# What switches lanes takes half of the time where sanitizers look at it, too.
+# The switch between lanes takes half of the run time if sanitizers instrument it, so it is not
+# instrumented.
 set(unwatched -O2 -fno-sanitize=all)
 if(KD_SANITIZE MATCHES "address")
   list(APPEND unwatched -DKD_POISONED_STACKS)

@@ -1,11 +1,11 @@
-# Packages of the system, each behind one interface target kd_dep_<name>; nothing is vendored or downloaded.
+# System packages, each behind an interface target kd_dep_<name>; nothing is vendored or downloaded.
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
 find_package(PkgConfig)
 target_link_libraries(kd_common INTERFACE Threads::Threads m)
 
-# Where there is no package of them: cjson/cJSON.h and .c, stb/*.h and xxhash.h below a folder; then cJSON is
-# compiled into the library.
+# For systems without packages of them: a directory that contains cjson/cJSON.h and .c, stb/*.h and
+# xxhash.h. cJSON is then compiled into the library.
 set(KD_SOURCES "" CACHE PATH "Folder of the sources of cJSON, stb and xxHash, where no packages of these are used")
 set(kd_found_in)
 if(KD_SOURCES)
@@ -34,7 +34,8 @@ find_path(KD_XXHASH_INCLUDE xxhash.h REQUIRED ${kd_found_in})
 add_library(kd_dep_xxhash INTERFACE)
 target_include_directories(kd_dep_xxhash SYSTEM INTERFACE ${KD_XXHASH_INCLUDE})
 
-# Parts that may be absent. kd_optional(SWITCH FOUND TEXT...) sets SWITCH_BUILT and says what is lost.
+# Optional packages. kd_optional(SWITCH FOUND TEXT...) sets SWITCH_BUILT, and prints what is missing
+# without one.
 function(kd_optional switch found)
   set(built FALSE)
   if(found AND NOT ${switch} STREQUAL "OFF")
@@ -69,7 +70,7 @@ add_library(kd_dep_assimp INTERFACE)
 find_path(KD_ASSIMP_INCLUDE assimp/cimport.h)
 find_library(KD_ASSIMP_LIBRARY assimp)
 set(found FALSE)
-if(KD_ASSIMP_INCLUDE AND KD_ASSIMP_LIBRARY AND CMAKE_SYSTEM_NAME STREQUAL "Linux") # a process is started for it
+if(KD_ASSIMP_INCLUDE AND KD_ASSIMP_LIBRARY AND CMAKE_SYSTEM_NAME STREQUAL "Linux") # it runs in a child process, which needs Linux
   set(found TRUE)
 endif()
 kd_optional(KD_ASSIMP ${found} "assimp: fewer mesh formats")
@@ -122,7 +123,7 @@ if(KD_DEFLATE_BUILT)
   target_link_libraries(kd_dep_deflate INTERFACE ${KD_DEFLATE_LIBRARY})
 endif()
 
-# .jpg and .webp pictures: a header, a library, a definition.
+# Finds a library for .jpg or .webp images: a header and a library.
 function(kd_picture_library switch name header library)
   add_library(kd_dep_${name} INTERFACE)
   find_path(${switch}_INCLUDE ${header})
@@ -154,8 +155,9 @@ if(KD_TESTS_BUILT)
   target_link_libraries(kd_dep_cmocka INTERFACE ${KD_CMOCKA_LIBRARY})
 endif()
 
-# What the files get that read KD_HAVE_NAME (0 or 1) of a package that may be absent. They are compiled apart from the
-# others of their module, so that a package that is installed later rebuilds these alone.
+# Definitions KD_HAVE_NAME (0 or 1) of optional packages, for the source files that read them. Each
+# module compiles these files in a target of their own, so that installing a package later rebuilds
+# only them.
 add_library(kd_optional_packages INTERFACE)
 target_link_libraries(kd_optional_packages INTERFACE kd_dep_stb kd_dep_openexr kd_dep_deflate kd_dep_jpeg kd_dep_webp kd_dep_meshopt)
 set(kd_optional_names OPENEXR DEFLATE JPEG WEBP ASSIMP MESHOPT DRACO CMOCKA)
@@ -165,7 +167,7 @@ foreach(name ${kd_optional_names})
 endforeach()
 list(JOIN kd_optional_names "|" kd_optional_regex)
 
-# Moves the files that read KD_HAVE_NAME from one list to another.
+# Moves the files that read a KD_HAVE_NAME from one list to another.
 function(kd_take_optional of_sources of_optional)
   set(kept)
   set(taken)

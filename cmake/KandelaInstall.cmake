@@ -1,23 +1,26 @@
-# What `cmake --install` puts where: libraries, headers, the program with its man page and bash
-# completion, and the files by which CMake (find_package(kandela)) and pkg-config find them.
+# What `cmake --install` installs: libraries, headers, the program with its man pages and bash
+# completion, and the files with which CMake (find_package(kandela)) and pkg-config find them.
 include(CMakePackageConfigHelpers)
 
-# The shared library offers kd_ and nothing else, whatever kernels and static libraries bring.
+# The shared library exports only names that begin with kd_, whatever kernels and static libraries
+# define.
 set(symbols ${CMAKE_SOURCE_DIR}/cmake/kandela.map)
-if(NOT WIN32 AND NOT APPLE) # there KD_API alone says it
+if(NOT WIN32 AND NOT APPLE) # on Windows and macOS, KD_API alone marks exported names
   target_link_options(kandela PRIVATE LINKER:--version-script=${symbols})
   set_target_properties(kandela PROPERTIES LINK_DEPENDS ${symbols})
 endif()
 
-# Components: runtime, development, tools, mpi (cmake/KandelaPackages.cmake makes packages of them), python.
+# Components: runtime, development, tools, mpi (cmake/KandelaPackages.cmake packages these four),
+# and python.
 install(TARGETS kandela EXPORT kandela_targets
         RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT runtime
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
-# The static library holds one object whose only visible names are kd_, so that a program may have
-# its own stb_image. A static CUDA runtime goes into it. What else it needs is named by -l alone.
+# The static library consists of one object, in which only names that begin with kd_ are global, so
+# that a program may contain its own stb_image. It includes the static CUDA runtime. Its other
+# dependencies are given as -l options.
 find_program(KD_LD NAMES ld.bfd ld)
 find_program(KD_OBJCOPY objcopy)
 set(whole ${objects})
@@ -98,17 +101,19 @@ install(FILES ${CMAKE_BINARY_DIR}/kandela.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}
 if(TARGET kandela_import)
   install(TARGETS kandela_import RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/kandela COMPONENT tools)
 endif()
-# All that `cmake --install` takes, and nothing else: no tests.
+# Builds everything that `cmake --install` needs, and nothing else: no tests.
 add_custom_target(kandela_installed DEPENDS kandela kandela_static)
 if(TARGET kandela_import)
   add_dependencies(kandela_installed kandela_import)
 endif()
 if(TARGET kandela_program)
-  # `kandela bench` finds its scene in ../share beside the program's folder, built or installed.
+  # `kandela bench` finds its scene in ../share relative to the program's directory, in the build
+  # tree and installed.
   set(bench_scene kandela/scenes/cornell_caustic.json)
   configure_file(${CMAKE_SOURCE_DIR}/scenes/cornell_caustic.json ${CMAKE_BINARY_DIR}/share/${bench_scene} COPYONLY)
   install(FILES ${CMAKE_BINARY_DIR}/share/${bench_scene} DESTINATION share/kandela/scenes COMPONENT tools)
-  # They come from the table of options, so they are written by the program itself: a man page for each command.
+  # The program itself writes its man pages (one per command) and the completion, from its tables of
+  # options.
   set(man_page ${CMAKE_BINARY_DIR}/share/man/man1/kandela.1)
   set(man_pages ${man_page})
   set(man_commands COMMAND kandela_program --man > ${man_page})
@@ -122,7 +127,7 @@ if(TARGET kandela_program)
   set(completion ${CMAKE_BINARY_DIR}/share/bash-completion/completions/kandela)
   set(pages_made TRUE)
   if(CMAKE_CROSSCOMPILING AND NOT CMAKE_CROSSCOMPILING_EMULATOR)
-    set(pages_made FALSE) # nothing here runs it
+    set(pages_made FALSE) # no emulator can run the program
   endif()
   add_custom_command(
     OUTPUT ${man_pages} ${completion} DEPENDS kandela_program

@@ -1,11 +1,12 @@
-# Function multiversioning: the files that core/isa_functions.inc lists are compiled once per instruction set, each time
-# with a header that gives the names they define a suffix; core/isa.c chooses when the library is loaded. Plain compiles
-# and links: any generator, gcc and clang, ELF, Mach-O and PE.
+# Function multiversioning: compiles the files that core/isa_functions.inc lists once per
+# instruction set, each time with a generated header that appends a suffix to the names they define;
+# core/isa.c chooses a version when the library is loaded. This needs only ordinary compilation and
+# linking, so it works with any generator, with gcc and clang, and with ELF, Mach-O and PE.
 set(kd_isa_list ${CMAKE_SOURCE_DIR}/core/isa_functions.inc)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${kd_isa_list})
 set(KD_ISA_FLAGS_avx2 -march=x86-64-v3)
 set(KD_ISA_FLAGS_avx512 -march=x86-64-v4 -mprefer-vector-width=512)
-if(WIN32 AND CMAKE_C_COMPILER_ID STREQUAL "GNU") # it does not align the stack for wide registers there
+if(WIN32 AND CMAKE_C_COMPILER_ID STREQUAL "GNU") # on Windows, GCC does not align the stack for wide registers
   list(APPEND KD_ISA_FLAGS_avx2 -Wa,-muse-unaligned-vector-move)
   list(APPEND KD_ISA_FLAGS_avx512 -Wa,-muse-unaligned-vector-move)
 endif()
@@ -21,7 +22,7 @@ if(NOT KD_MARCH AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(KD_ISA ${KD_ISA_WORKS})
 endif()
 
-# All NAMEs that stand in the list as MACRO(NAME).
+# Sets `out` to all names that occur in the list as MACRO(NAME).
 function(kd_isa_names out macro)
   file(READ ${kd_isa_list} text)
   string(REGEX REPLACE "^/[*][^@]*[*]/" "" text "${text}")
@@ -36,15 +37,16 @@ foreach(list kd_isa_files kd_isa_files_avx512)
   list(TRANSFORM ${list} APPEND .c)
 endforeach()
 
-# Writes the header of one instruction set. Files without an AVX-512 form call those that have one by the plain name,
-# so by the chosen one; in files that have one KD_ISA_OWN is defined.
+# Writes the header of one instruction set. Files without an AVX-512 version call functions that
+# have one by the plain name, and so by the version that was chosen at load time. KD_ISA_OWN is
+# defined in files that have an AVX-512 version.
 function(kd_isa_header isa)
   kd_isa_names(names "ISA_(AVX2|DATA)")
   kd_isa_names(tables ISA_TABLE)
   kd_isa_names(own ISA_AVX512)
   list(TRANSFORM tables APPEND _rows)
   set(suffix ${isa})
-  if(isa STREQUAL "avx512") # what has no such form has one for AVX2
+  if(isa STREQUAL "avx512") # functions without an AVX-512 version use the AVX2 version
     set(suffix avx2)
   endif()
   set(text)
@@ -58,7 +60,7 @@ function(kd_isa_header isa)
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/isa/${isa}.h CONTENT "${text}#endif\n")
 endfunction()
 
-# Takes the listed files out of a list of sources.
+# Removes the listed files from a list of sources.
 function(kd_isa_take of_sources)
   if(KD_ISA)
     set(kept ${${of_sources}})
@@ -78,7 +80,7 @@ if(KD_ISA)
     endif()
     add_library(kd_isa_${isa} OBJECT ${files})
     target_link_libraries(kd_isa_${isa} PRIVATE kd_common)
-    set_target_properties(kd_isa_${isa} PROPERTIES KD_INNERMOST ON) # KandelaCompiler: not hardened
+    set_target_properties(kd_isa_${isa} PROPERTIES KD_INNERMOST ON) # exempt from hardening (KandelaCompiler)
     target_compile_options(kd_isa_${isa} PRIVATE ${KD_FRAME_WARNINGS} ${KD_ISA_FLAGS_${isa}} -include ${CMAKE_BINARY_DIR}/generated/isa/${isa}.h)
     set_property(GLOBAL APPEND PROPERTY KD_MODULES kd_isa_${isa})
   endforeach()

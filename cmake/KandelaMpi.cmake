@@ -1,5 +1,5 @@
-# kandela-mpi.so: the plug-in that alone is linked to MPI. The library loads it where a launcher of MPI
-# has started the program (distributed/ranks/ranks.c), so that nothing else needs libmpi.
+# kandela-mpi.so: a plug-in, and the only binary that is linked to MPI. The library loads it if an
+# MPI launcher has started the program (distributed/ranks/ranks.c), so nothing else needs libmpi.
 set(found FALSE)
 if(NOT KD_MPI STREQUAL "OFF")
   find_package(MPI COMPONENTS C QUIET)

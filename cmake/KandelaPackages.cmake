@@ -1,9 +1,11 @@
-# Debian packages by `cpack -G DEB` from a build folder that was configured with -DKD_DEB=ON and -DCMAKE_INSTALL_PREFIX=/usr
-# (tools/package/deb does it all): libkandela0, libkandela-dev, kandela, kandela-mpi. Other formats take the components as they are.
+# Debian packages, created by `cpack -G DEB` in a build directory that was configured with
+# -DKD_DEB=ON and -DCMAKE_INSTALL_PREFIX=/usr (tools/package/deb does both): libkandela0,
+# libkandela-dev, kandela, kandela-mpi. Other generators of CPack package the components without
+# changes.
 set(CPACK_PACKAGE_NAME kandela)
 set(CPACK_PACKAGE_CONTACT "The authors of Kandela <kandela@example.org>")
 set(CPACK_PACKAGE_VENDOR "The authors of Kandela")
-set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "") # each package has its own
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "") # each package has its own summary
 set(CPACK_STRIP_FILES ON)
 set(CPACK_VERBATIM_VARIABLES ON)
 set(CPACK_COMPONENTS_ALL runtime development tools)
@@ -17,7 +19,8 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_BINARY_DIR}/lib)
 set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
 set(same "libkandela0 (= ${PROJECT_VERSION}-1)")
 
-# component, package, section, what it needs beside what its programs are linked to, summary, description
+# Describes the package of a component: its section, the dependencies that dpkg-shlibdeps does not
+# find, its summary, and the lines of its description.
 function(kd_deb component package section needs summary)
   string(TOUPPER ${component} name)
   string(JOIN "\n" text "${summary}" ${ARGN})

@@ -1,5 +1,6 @@
-# Whose code is in what is built here: kandela.spdx.json (SPDX 2.3), a list of parts from what was found. A part's row: the
-# switch that says whether it is built in, name, licence, where it comes from, how it is used, its version if it can be told.
+# Writes kandela.spdx.json (SPDX 2.3), which lists the third-party code in this build. kd_part adds
+# a component if the variable `built` is true: its name, licence, URL, how it is used, and its
+# version if that is known.
 set(parts)
 function(kd_part built name licence url used version)
   if(${built})
@@ -11,7 +12,8 @@ function(kd_part built name licence url used version)
   endif()
 endfunction()
 
-# The version that a header says, by up to three macros, or by the package's .pc file.
+# Sets `result` to the version that up to three macros of a header state, or else the package's .pc
+# file.
 function(kd_version_said result header)
   set(numbers)
   foreach(macro ${ARGN})

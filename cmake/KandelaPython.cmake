@@ -1,5 +1,6 @@
-# The Python module kandela._c, by nanobind, over the public headers alone; linked with the library's objects, whose names
-# it does not show. Included when a wheel is made (pyproject.toml) or where KD_PYTHON is ON.
+# The Python module kandela._c: nanobind bindings of the public headers. It contains the library's
+# objects, but does not export their names. Included when a wheel is built (pyproject.toml) and if
+# KD_PYTHON is ON.
 enable_language(CXX)
 find_package(Python 3.9 REQUIRED COMPONENTS Interpreter Development.Module
              OPTIONAL_COMPONENTS Development.SABIModule)
@@ -13,10 +14,10 @@ target_compile_features(kandela_python PRIVATE cxx_std_17)
 target_include_directories(kandela_python PRIVATE ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR})
 target_link_libraries(kandela_python PRIVATE kandela_internal kd_hardened)
 target_link_options(kandela_python PRIVATE -Wl,--exclude-libs,ALL)
-add_custom_command(TARGET kandela_python POST_BUILD # beside the module, for tests from the build folder
+add_custom_command(TARGET kandela_python POST_BUILD # next to the module, for tests in the build directory
   COMMAND ${CMAKE_COMMAND} -E copy_directory ${CMAKE_SOURCE_DIR}/python/kandela ${CMAKE_BINARY_DIR}/python/kandela)
-# Types of the C functions for editors and checkers. Writing them runs the module: in a cross build by a Python of the target, under
-# an emulator (cmake/arm64.cmake).
+# Type stubs of the C functions, for editors and type checkers. Generating them runs the module; a
+# cross build therefore needs a Python of the target system and an emulator (cmake/arm64.cmake).
 set(folder ${CMAKE_BINARY_DIR}/python/kandela)
 if(NOT CMAKE_CROSSCOMPILING)
   nanobind_add_stub(kandela_python_stub MODULE _c OUTPUT ${folder}/_c.pyi PYTHON_PATH ${folder} DEPENDS kandela_python)

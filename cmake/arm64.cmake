@@ -1,8 +1,9 @@
-# Toolchain file of a cross build for arm64 Linux, by Debian's gcc-aarch64-linux-gnu and
-# libc6-dev-arm64-cross; what is built runs under qemu-user:
+# Toolchain file for cross builds for arm64 Linux with Debian's gcc-aarch64-linux-gnu and
+# libc6-dev-arm64-cross. The programs run under qemu-user:
 #   KANDELA_ARM64_ROOT=FOLDER cmake -S . -B build-arm64 -DCMAKE_TOOLCHAIN_FILE=cmake/arm64.cmake
-# FOLDER has the libraries for arm64, Debian's packages unpacked: tools/package/arm64 makes one. KANDELA_ARM64_PYTHON is a folder like it
-# with a Python of arm64, for the Python module (g++-aarch64-linux-gnu): tools/package/wheel_arm64 does it all.
+# FOLDER contains unpacked Debian packages of the libraries for arm64; tools/package/arm64 creates
+# it. The Python module needs g++-aarch64-linux-gnu, and in KANDELA_ARM64_PYTHON a similar directory
+# with a Python for arm64; tools/package/wheel_arm64 sets up everything.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
@@ -23,14 +24,15 @@ set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
 
-# The man page and the completion are written by the program itself.
+# The program writes its own man pages and completion, so the build has to run it.
 find_program(KD_QEMU_ARM64 NAMES qemu-aarch64 qemu-aarch64-static)
 if(KD_QEMU_ARM64)
   set(CMAKE_CROSSCOMPILING_EMULATOR ${KD_QEMU_ARM64} -L /usr/aarch64-linux-gnu
       -E LD_LIBRARY_PATH=${KD_ARM64_ROOT}/usr/lib/aarch64-linux-gnu)
 endif()
 
-# The Python module: headers of that Python, their pyconfig.h being that of arm64, and the Python itself, which writes the types.
+# For the Python module: the headers of that Python, with the pyconfig.h for arm64, and its
+# interpreter, which generates the type stubs.
 if(KD_ARM64_PYTHON)
   file(GLOB Python_INCLUDE_DIR ${KD_ARM64_PYTHON}/headers/python3.*)
   file(GLOB python ${KD_ARM64_PYTHON}/root/usr/bin/python3.[0-9][0-9])

@@ -1,13 +1,14 @@
-# Toolchain file of a cross build for Windows, by Debian's mingw-w64; what is built runs under wine (wine64):
+# Toolchain file for cross builds for Windows with Debian's mingw-w64. The programs run under wine
+# (wine64):
 #   cmake -S . -B build-windows -DCMAKE_TOOLCHAIN_FILE=cmake/windows.cmake -DKD_SOURCES=FOLDER -DKD_CUDA=OFF
-# FOLDER has cjson/cJSON.h and .c, stb/*.h, xxhash.h: tools/package/sources makes one. A cmocka for Windows, for the tests,
-# is found in FOLDER/windows/{include,lib}.
+# FOLDER contains cjson/cJSON.h and .c, stb/*.h, and xxhash.h; tools/package/sources creates it. For
+# the tests, it also contains cmocka for Windows in windows/include and windows/lib.
 set(CMAKE_SYSTEM_NAME Windows)
 set(CMAKE_SYSTEM_PROCESSOR x86_64)
 set(CMAKE_C_COMPILER x86_64-w64-mingw32-gcc-posix)
 set(CMAKE_CXX_COMPILER x86_64-w64-mingw32-g++-posix)
 set(CMAKE_RC_COMPILER x86_64-w64-mingw32-windres)
-set(CMAKE_EXE_LINKER_FLAGS_INIT -static)    # one file: threads and GCC's own library are in it
+set(CMAKE_EXE_LINKER_FLAGS_INIT -static)    # one file, which includes libgcc and the thread library
 set(CMAKE_SHARED_LINKER_FLAGS_INIT -static)
 
 list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES KD_SOURCES)
