@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """usage: bench_ranks.py [--runs N] [--cases NAME,...] [--passes N] [--spp N] [--counts N,...] [--more OPTIONS] [--mpi] [--small] PROGRAM DEVICE...
 
-Renders each case with the first device, the first two, four, eight, ... and all of them (--counts: these
-numbers of devices), and prints a row for each: seconds of photons, their trees and samples together
-(least of N runs, usually 3) and each alone, how many times as fast as one device, whether the state's
-hash is that of one device, bytes that a rank sent, the largest share of its time that a rank waited.
---passes and --spp shorten the cases, --more are further options of render. Without --mpi the devices are those of one process (--device A,B); with
-it each is a rank that mpirun starts. --small makes every case small enough for a try. SPONZA names
-sponza.obj; without it its case is left out. Exit 1 if a hash differs or a run failed.
+Renders each case on the first 1, 2, 4, 8, ... devices and on all of them (--counts gives other numbers), and
+prints a row for each: seconds for photons, their trees and samples together (the minimum of N runs [3]) and
+separately; the speed-up over one device; whether the state's hash equals that of one device; the largest
+number of bytes that a rank sent; and the largest fraction of its time that a rank waited. --passes and --spp
+shorten the cases; --more gives further options of kandela render. Without --mpi all devices belong to one
+process (--device A,B); with it mpirun starts one rank per device. --small reduces all cases for a quick test.
+The environment variable SPONZA names sponza.obj; without it this case is skipped. Exits with 1 if a hash
+differs or a run fails.
 
     tools/bench_ranks.py build/bin/kandela cuda:0 cuda:1 > tools/bench/results/h200-ranks.txt
     tools/bench_ranks.py build/bin/kandela cuda:0 cuda:1 cuda:2 cuda:3
@@ -53,7 +54,7 @@ def measure(line, folder, runs):
             sys.exit(f"{' '.join(line)}: exit {done.returncode}: {done.stderr.strip()}")
         with open(os.path.join(folder, "stats.json"), encoding="utf-8") as file:
             found = json.load(file)
-        # the photons of each pass, their trees and the samples
+        # emission of photons, their trees, and rendering
         seconds = sum(found["seconds"][stage] for stage in STAGES)
         if least is None or seconds < least:
             least, told = seconds, found

@@ -32,7 +32,7 @@ def read(path):
 
 
 def bodies(text, name):
-    """All texts from the line that begins a definition of `name` to the brace that closes it."""
+    """Return the definitions of `name`, each from its first line to the closing brace."""
     found = []
     for match in re.finditer(r"^[^\s#/*}][^\n;]*\b" + name + r"\b", text, re.MULTILINE):
         opened = text.find("{", match.end())
@@ -51,7 +51,7 @@ def dedented(lines):
 
 
 def pieces(lines):
-    """The quote's runs of lines between the lines of dots."""
+    """Split a quote at its lines of dots into runs of consecutive lines."""
     runs = [[]]
     for line in lines:
         if line.strip() in ("...", "/* ... */"):
@@ -76,7 +76,7 @@ def stands_in(lines, text):
 
 
 def check_quote(root, path, function, lines):
-    """What is wrong with a quote, or None."""
+    """Return the error in a quote, or None."""
     if not os.path.exists(os.path.join(root, path)):
         return f"quotes {path}, which is not there"
     text = read(os.path.join(root, path))

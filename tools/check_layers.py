@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """usage: check_layers.py [--self-test | --list] [ROOT]
 
-Checks the rules of the project that a compiler does not see, from the text of all C, CUDA and header
-files below ROOT (default: the tree this script lies in). Prints FILE:LINE: what is wrong, and exits
-1 if anything is; 2 if there is nothing to check. --self-test proves that each rule can fail; --list
-prints the directories from the lowest layer up, with their files and lines.
+Checks rules of the project that compilers do not check, in all C, CUDA and header files below ROOT
+[the repository of this script]. Prints FILE:LINE: RULE: ERROR, and exits with 1 if there are errors,
+with 2 if there are no files. --self-test verifies that each rule can fail. --list prints the
+directories from the lowest layer up, with their numbers of files and lines.
 
   layer     DIRECTORIES is the project from the lowest layer up: an include goes to the same directory or to one before
             it, and between the modules of tests, tools and examples never

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """usage: fingerprint.py [--device DEVICE] [--scenes NAME,...] PROGRAM > FILE
 
-Prints a line for everything that PROGRAM computes and the hash of its bytes: pictures and photons of all
-scenes in scenes/ by every integrator at low samples, triangle trees and point trees by every builder, what
-rays hit by every way to cast them, neighbours by every way to find them. Made before and after a change
-that should change no answer, the two files are equal (diff); so are those of two devices, but for the lines
-of what only one of them can do.
+Prints hashes of the results of PROGRAM, one per line: images and photons of all scenes in scenes/ by every
+integrator with few samples; triangle trees and point trees by every builder; ray hits by every traversal
+kernel; and nearest neighbours by every method. If a change must not affect results, the output before and
+after it is equal (diff). So is the output for two devices, except for the lines of features that only one
+of them supports.
 
-DEVICE is cpu (usual) or cuda:0. Needs a minute or two of two cores. Exit 1 if a run failed.
+DEVICE is cpu (the default) or cuda:0. Takes a minute or two on two cores. Exits with 1 if a run
+fails.
 """
 
 import argparse
@@ -43,7 +44,7 @@ def run(arguments):
 
 
 def integrators(program):
-    """The names that `kandela info` lists under Integrators."""
+    """Return the names that `kandela info` lists under Integrators."""
     names, inside = [], False
     for line in run([program, "info"]).splitlines():
         if inside and line.startswith("  "):
@@ -68,7 +69,7 @@ def pictures(program, device, scene, folder):
 
 
 def placed_pictures(program, device, folder):
-    """Pictures of meshes that are kept once and placed often."""
+    """Yield hashes of images of instanced meshes."""
     scene, stats = os.path.join(folder, "placed.json"), os.path.join(folder, "stats.json")
     with open(scene, "w", encoding="utf-8") as file:
         file.write(PLACED)
@@ -80,7 +81,7 @@ def placed_pictures(program, device, folder):
 
 
 def rows(program, folder, *arguments):
-    """Hashes of the rows that a benchmark writes as JSON lines."""
+    """Yield hashes of the rows that a benchmark writes as JSON lines."""
     path = os.path.join(folder, "rows.json")
     if os.path.exists(path):
         os.remove(path)

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""What the CUDA compiler made of the kernels.
+"""Reports registers, stack, spills and shared memory of the CUDA kernels.
 
-usage: tools/kernels.py architectures BINARY     by cuobjdump: "75 80 90 90+", as kandela info says
-       tools/kernels.py figures LOG...           a row a kernel and architecture, of ptxas -v
-       tools/kernels.py check TABLE LOG...       nothing spills, or shares more, than TABLE allows
-       tools/kernels.py allow LOG...             prints a TABLE that allows what LOG has
+usage: tools/kernels.py architectures BINARY     from cuobjdump: "75 80 90 90+", as in kandela info
+       tools/kernels.py figures LOG...           a row per kernel and architecture, from ptxas -v
+       tools/kernels.py check TABLE LOG...       fails if a kernel spills more than TABLE allows
+       tools/kernels.py allow LOG...             prints a TABLE that allows the spills in LOG
 
-LOG is what nvcc says with -Xptxas=-v (cmake -DCMAKE_CUDA_FLAGS=-Xptxas=-v; cmake --build | tee LOG).
-A kernel that TABLE does not name may not spill; none may have more than 100 KB of shared memory,
-which is all that a multiprocessor of compute capability 8.6 and 8.9 has. Exit code 1: not so.
+LOG is the output of nvcc with -Xptxas=-v (cmake -DCMAKE_CUDA_FLAGS=-Xptxas=-v; cmake --build | tee
+LOG). A kernel that TABLE does not name must not spill. No kernel may use more than 100 KB of shared
+memory, the capacity of a multiprocessor of compute capability 8.6 or 8.9. check exits with 1 if a
+rule is broken.
 """
 import collections
 import os
@@ -18,7 +19,7 @@ import subprocess
 import sys
 
 SHARED_MAX = 100 << 10
-# Parts of CUB have a name of the CUDA release and of all architectures: they are not ours.
+# Kernels of CUB, whose names contain the CUDA release and all architectures; they are not checked.
 FOREIGN = re.compile(r"^_ZN3cub|CUB_[0-9]+_")
 figures = collections.namedtuple("figures", "registers stack spill shared")
 
@@ -42,7 +43,7 @@ def architectures(binary):
 
 
 def read_logs(paths):
-    """{(kernel, architecture): figures}"""
+    """Return {(kernel, architecture): figures}."""
     read, name, of, stack, spill = {}, None, 0, 0, 0
     for path in paths:
         with open(path, encoding="utf-8", errors="replace") as log:
@@ -68,7 +69,7 @@ def plain(names):
 
 
 def short(name):
-    """Without arguments and anonymous namespaces: what a table names."""
+    """Return the name without arguments and anonymous namespaces, as in TABLE."""
     name = re.sub(r"\(anonymous namespace\)::", "", name)
     end, open_ = len(name), 0
     while name.endswith(")") and end and not (end < len(name) and open_ == 0):
@@ -78,7 +79,8 @@ def short(name):
 
 
 def worst(read):
-    """{short name: (bytes spilled, of shared memory)} over architectures, of ours that spill"""
+    """Return {short name: (bytes spilled, bytes of shared memory)} of our kernels, the maxima over
+    architectures."""
     shown = plain({name for name, _ in read})
     most = collections.defaultdict(lambda: (0, 0))
     for (name, _), of in read.items():

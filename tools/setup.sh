@@ -1,9 +1,10 @@
 # shellcheck shell=bash
-# Sourced by tools/quickstart, tools/check and .ci/run: the packages that a build needs, and the
-# build. All talk goes to stderr. Functions answer by their status, with or without set -e.
+# Sourced by tools/quickstart, tools/check and .ci/run: installs the packages that a build needs,
+# and builds. Messages go to stderr. Functions return a status, with or without set -e.
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
-# purpose  package  what shows that it is here: a command, a header under an include folder, a line of Python that runs
+# Columns: purpose, package, and a probe that shows that it is installed: a command, a header below
+# an include directory, a library, or a line of Python that runs.
 setup_table='
 build  cmake           command:cmake
 build  ninja-build     command:ninja
@@ -72,11 +73,11 @@ setup_is_here() { # PROBE
     esac
 }
 
-setup_missing() { # PURPOSE...: packages, one a line
+setup_missing() { # PURPOSE...: prints missing packages, one per line
     local purpose package probe
     while read -r purpose package probe; do
         [[ -n $purpose && " $* " == *" $purpose "* ]] || continue
-        [[ $package != libclang-rt-14-dev || $(setup_system) != ubuntu-24.04 ]] || package=libclang-rt-18-dev # its clang's
+        [[ $package != libclang-rt-14-dev || $(setup_system) != ubuntu-24.04 ]] || package=libclang-rt-18-dev # for its version of clang
         setup_is_here "$probe" || echo "$package"
     done <<<"$setup_table"
 }
@@ -87,7 +88,8 @@ setup_system() { # "debian-12", "ubuntu-24.04", ...
     ) || echo unknown
 }
 
-# Installs what is missing for the purposes named, on the systems that these names are known for.
+# Installs the missing packages for these purposes, on systems for which the package names are
+# known.
 setup_packages() { # PURPOSE...
     local missing system as_root=()
     mapfile -t missing < <(setup_missing "$@")
@@ -119,16 +121,16 @@ setup_packages() { # PURPOSE...
 
 setup_card_is_here() { [[ -e /proc/driver/nvidia/version || -e /dev/nvidia0 || -e /dev/dxg ]]; }
 
-setup_nvcc() { # a CUDA compiler that is here, or nothing
+setup_nvcc() { # prints the path of an installed CUDA compiler, or nothing
     command -v nvcc || { [[ -x /usr/local/cuda/bin/nvcc ]] && echo /usr/local/cuda/bin/nvcc; }
 }
 
-# The parts of CUDA 13.0 that a build needs, from the Python registry, into a folder of its own.
+# The parts of CUDA 13.0 that a build needs. They are installed from PyPI into a separate directory.
 setup_cuda_parts='nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-crt==13.0.88
     nvidia-cuda-runtime==13.0.88 nvidia-cuda-cccl==13.0.85'
 
-# Prints the CUDA compiler to build with; nothing where there is no card. Fetches one (271 MB) if
-# there is a card, but no compiler; with "always" also where there is no card.
+# Prints the path of the CUDA compiler to build with; nothing without a GPU. If there is a GPU but
+# no compiler, downloads one (271 MB); with "always", also without a GPU.
 setup_cuda() { # FOLDER (relative to the root) [always]
     local folder=$root/$1 found
     if [[ ${2-} != always ]] && ! setup_card_is_here; then
@@ -148,8 +150,8 @@ setup_cuda() { # FOLDER (relative to the root) [always]
     [[ -x ${found[0]} ]] && echo "${found[0]}"
 }
 
-# Open Image Denoise, which no Debian or Ubuntu has, from the Python registry into a folder of its own beside build/,
-# where the program looks for it.
+# Installs Open Image Denoise, which neither Debian nor Ubuntu packages, from PyPI into a directory
+# next to build/, where the program looks for it.
 setup_denoise() { # FOLDER (relative to the root)
     local folder=$root/$1 found
     found=("$folder"/lib/python3*/site-packages/pyoidn/oidn/lib/libOpenImageDenoise.so.2)
@@ -159,15 +161,15 @@ setup_denoise() { # FOLDER (relative to the root)
         "$folder/bin/pip" install --quiet pyoidn==2.5.1.0 >&2
 }
 
-# Configures FOLDER (relative to the root) with further CMake arguments. KANDELA_WERROR=ON makes warnings
-# errors in whatever a script configures.
+# Configures FOLDER (relative to the root) with further CMake arguments. KANDELA_WERROR=ON turns
+# warnings into errors in all builds that scripts configure.
 setup_configure() { # FOLDER [CMAKE_ARGUMENT...]
     local folder=$root/$1
     shift
     cmake -S "$root" -B "$folder" -G Ninja ${KANDELA_WERROR:+"-DKD_WERROR=$KANDELA_WERROR"} "$@" >&2 </dev/null
 }
 
-setup_build() { # FOLDER [TARGET...]: everything without a target
+setup_build() { # FOLDER [TARGET...]: without TARGET, builds everything
     local folder=$root/$1
     shift
     cmake --build "$folder" ${1:+--target "$@"} >&2 </dev/null

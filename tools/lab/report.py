@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """usage: report.py [FOLDER]
 
-Makes the plots and the page of a report's folder (this script's own unless named). Each NAME.json
-there that describes a drawing becomes NAME.svg; each case of results.jsonl becomes
-chart-BENCH-CASE.svg: time against size where sizes differ, rate against k where these do, else bars;
-speed-ups, stages and papers' figures below. index.html holds the title and text of page.json, all
-pictures of the folder and all rows of results.jsonl in one file. Plots need matplotlib; without it the
-page has the tables alone, and the exit code is 77. kandela bench --report writes the script there and
-runs it; change it as you like and run it again.
+Draws the plots of a report and writes its page. FOLDER is the report's directory [that of this
+script]. Each NAME.json that describes a drawing gives NAME.svg. Each case of results.jsonl gives
+chart-BENCH-CASE.svg: time against size if sizes differ, else rate against k if k differs, else bars;
+below them speed-ups, stages and published results. index.html contains the title and text of
+page.json, all images of the directory and all rows of results.jsonl in one file. Plots need
+matplotlib; without it the page has only the tables, and the exit code is 77. kandela bench --report
+writes this script to the directory and runs it; you can edit it and run it again.
 """
 
 import base64
@@ -30,7 +30,7 @@ except ImportError:
 COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a7a00", "#000000"]
 MOST_BARS = 24
 NO_MATPLOTLIB = 77
-# What a benchmark measures, for one who sees its name for the first time.
+# Title and explanation of each benchmark.
 BENCHES = {
     "points": ("Building point trees", "A left-balanced k-d tree over points, made by each builder; all give the same tree."),
     "knn": ("Nearest neighbours", "For each query the k nearest points. Every answer is compared with an oracle's before it is timed."),
@@ -93,7 +93,7 @@ def name(line, *left_out):
 
 
 def exponent(points):
-    """Of the straight line through the points on logarithmic axes, by least squares."""
+    """Returns the slope of the least-squares line through the points on logarithmic axes."""
     x, y = ([math.log(point[i]) for point in points] for i in (0, 1))
     mean_x, mean_y = sum(x) / len(x), sum(y) / len(y)
     spread = sum((a - mean_x) ** 2 for a in x)
@@ -101,7 +101,7 @@ def exponent(points):
 
 
 def curves(axes, series, left_out=0):
-    """series: pairs of a name and points (x, y, label)."""
+    """Draws curves on logarithmic axes. series: pairs of a name and points (x, y, label)."""
     for (label, points), colour in zip(series, COLOURS):
         points = [point for point in points if point[0] > 0 and point[1] > 0]
         if not points:
@@ -127,7 +127,8 @@ def curves_of(axes, lines, key, value, *left_out):
 
 
 def bars(axes, rows, parts, label):
-    """rows: name, values of the parts, mark; parts: their names, or ""."""
+    """Draws horizontal bars. rows: name, values of the parts, mark; parts: names of the parts, or
+    ""."""
     rows = rows[:MOST_BARS][::-1]
     left = [0.0] * len(rows)
     for index, (part, colour) in enumerate(zip(parts, COLOURS)):
@@ -154,7 +155,7 @@ def stages(axes, lines):
 
 
 def axes_kinds(lines):
-    """The charts that suit the lines of one case: functions of axes."""
+    """Returns the charts that suit the lines of one case, as functions that draw on given axes."""
     if len({size(line) for line in lines}) > 1:
         yield lambda axes: (curves_of(axes, lines, size, median, "n"), axes.set_xlabel("n"), axes.set_ylabel("ms"))
     elif len({line.get("k", 0) for line in lines}) > 1:
@@ -173,7 +174,8 @@ def axes_kinds(lines):
 
 
 def draw(path, title, kinds, data):
-    """data: what is drawn, whose hash stands in the file."""
+    """Draws a chart of each kind and saves them as one SVG file. data: the values drawn, whose hash
+    is written to the file."""
     figure, all_axes = plt.subplots(len(kinds), 1, figsize=(7, 4.6 * len(kinds)), squeeze=False)
     for axes, kind in zip(all_axes[:, 0], kinds):
         kind(axes)
@@ -185,7 +187,7 @@ def draw(path, title, kinds, data):
 
 
 def draw_file(path, made):
-    """A drawing that a .json file describes."""
+    """Draws what a .json file describes."""
     def segments(axes):
         for row in made["rows"]:
             axes.plot(*zip(row["from"], row["to"]), color=COLOURS[int(row["colour"])])
@@ -264,7 +266,7 @@ def write_page(folder, lines, groups):
                 text += f'<div class="case">{figure_of(folder, chart_name(bench, case))}</div>\n'
         text += table_of([line for line in lines if line["bench"] == bench])
     pictures = [file for file in sorted(os.listdir(folder)) if file.endswith((".svg", ".png")) and file not in charts]
-    if lines:  # of a benchmark's folder, its figures alone
+    if lines:  # report of a benchmark: only its own figures
         pictures = [file for file in pictures if file.startswith("figure-")]
     text += f'<div class="case">{"".join(figure_of(folder, file) for file in pictures)}</div>\n' if pictures else ""
     with open(os.path.join(folder, "index.html"), "w", encoding="utf-8") as file:

@@ -23,7 +23,8 @@ SPACE = r"\s+"
 
 
 def line(*words, take=r"([\d.]+)"):
-    """A regular expression of words with any space between; * is one word, ? the figure taken."""
+    """Return a regular expression for words separated by spaces; * matches any word, ? captures the
+    figure."""
     parts = [{"*": r"\S+", "?": take}.get(word, re.escape(word)) for word in words]
     return "^" + SPACE.join(parts)
 
@@ -38,15 +39,15 @@ def build_cost(builder, device, setting="rays"):
 
 
 def within(block, pattern):
-    """A pattern of a line in the block that a line `block` begins: the first match after that line."""
+    """Return a pattern for the first line that matches `pattern` after the line `block`."""
     return "^" + re.escape(block) + r"\n(?:.*\n)*?" + pattern
 
 
-# Lines that begin a block of a results file; then columns of the programs' output.
+# First lines of blocks in results files, then patterns for columns of the programs' output.
 BUNNY, MILLION = "== bunny, now, beside Embree 4.4.0", "== compare_knn  1000000: --k 1,8, then --k 1,50"
 ALONE = MILLION.replace("compare_knn ", "compare_knn --alone")
-RATE = r" +([\d.]+) Mrays/s"  # of compare_embree
-K1, K8 = r" +[\d.]+ +(\d+)", r" +[\d.]+ +\d+ +\d+ \([\d.]+\) +(\d+)"  # of compare_knn, random queries
+RATE = r" +([\d.]+) Mrays/s"  # in output of compare_embree
+K1, K8 = r" +[\d.]+ +(\d+)", r" +[\d.]+ +\d+ +\d+ \([\d.]+\) +(\d+)"  # in output of compare_knn, for random queries
 POVRAY = r"^`tools/compare_povray 2`: POV-Ray [\d,]+ photons shot in [\d.]+ s \("
 
 
@@ -54,10 +55,10 @@ def python_row(peer):
     return r"^uniform +3-D float32 own +k +8 .*?\b" + peer + r" [\d.]+ ([\d.]+)"
 
 
-# A row: task, Kandela's result (template, figures), the other's (template, figures), mode, device, commit
-# and what a cost is divided by, or None. A figure is a file and a regular expression whose only match
-# there holds it as the first group; optional: how many matches are expected instead (0: any number), a
-# factor, and the index of the match to take.
+# A row: task; Kandela's result (template, figures); the other libraries' results (template, figures);
+# mode; device; commit; and the figure by which a cost is divided, or None. A figure is the name of a file
+# and a regular expression that matches once in it; the first group is the value. Optional: the number of
+# matches expected instead of one (0: any number), a factor, and the index of the match to use.
 GPU, XEON, AMD = "GPU: H200", "CPU: Xeon, 1 thread", "CPU: EPYC, 1 thread"
 SHARED = "CPU: shared Xeon, 1 thread"
 SUMMARY = [
