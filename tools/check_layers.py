@@ -6,33 +6,35 @@ Checks rules of the project that compilers do not check, in all C, CUDA and head
 with 2 if there are no files. --self-test verifies that each rule can fail. --list prints the
 directories from the lowest layer up, with their numbers of files and lines.
 
-  layer     DIRECTORIES is the project from the lowest layer up: an include goes to the same directory or to one before
-            it, and between the modules of tests, tools and examples never
-  private   a PRIVATE directory's headers are for its own module; tools and tests may look in
-  cuda      a .cuh is for its own module, but for those of core and PUBLIC_CUH
-  place     every source lies in a directory and quoted includes name a file of the project (a test's
-            neighbour needs no folder); shaders/ holds headers only
-  public    include/kandela/ includes kandela/ and standard C headers only
-  rows      the name of a row (NAME_ROWS in a table's header lists them) is compared nowhere: what
-            others need to know of it is a flag in the row; "auto" is known to core/names.h alone
-  home      what a header declares is defined in its own directory or a lower one: otherwise its
-            includers would call a higher layer
-  view      a struct called NAME_view is plain data: it holds no function pointer, through
-            which its readers could call a higher layer
-  words     a module does not name higher ones: no identifier in it has a word of theirs (WORDS)
-  environment  getenv is called by core/system/*_paths.c alone, which ignores it in a program with more rights
-            than its user; other files call place_variable
-  length    at most 500 lines a file, 60 a function (from its first line to its closing brace)
-  fields    a field of a file's first comment (FIELDS) begins a line; a file of kernels has one, Data flow, that says
-            who writes what, who reads it, in which order, by which threads
-  crowd     at most 25 sources a directory, 120 lines a README.md
-  page      a directory's page that has a table names each source of the directory
-  files     a source file that a comment names exists, but for those of other projects (FOREIGN_FILES)
-            and those the file includes by <...>
-  retired   no name outside of tests has a retired word (RETIRED), no comment and no page one of RETIRED_TEXT
-  options   a value that a comment or a page gives an option (--lookup walk) is one that it takes (OPTION_TABLES)
-  name      a stem belongs to one idea: within a module no two directories of the library have it, but for
-            names of stages, which rival builders share
+  layer     DIRECTORIES lists the directories from the lowest layer up. A file includes only files of its own
+            directory or of lower ones. tests, tools and examples do not include each other's files
+  private   only its own module, tools and tests include headers of a PRIVATE directory
+  cuda      only its own module includes a .cuh, except for those of core and of PUBLIC_CUH
+  place     every source is in one of the directories, and a quoted include names a file of the project by its
+            path (tests may omit the path for files in the same directory); shaders/ contains only headers
+  public    include/kandela/ includes only kandela/ and standard C headers
+  rows      code outside of a table (NAME_ROWS in its header) does not compare names of its rows; other files
+            read flags of the row. Only core/names.h knows "auto"
+  home      a function is defined in the directory of the header that declares it or in a lower one;
+            otherwise users of the header would call a higher layer
+  view      a struct called NAME_view is plain data: it has no function pointer, through which it could call
+            a higher layer
+  words     an identifier in a module does not contain terms of higher modules (WORDS)
+  environment  only core/system/*_paths.c call getenv, because they ignore the environment in setuid programs;
+            other files call place_variable
+  length    a file has at most 500 lines, a function 60 (from its first line to its closing brace)
+  fields    each field of a file's first comment (FIELDS) begins a line. A file with kernels has a field Data flow,
+            which says who writes and who reads each array, in which order, and by which threads
+  crowd     a directory has at most 25 sources, a README.md 120 lines
+  page      the README.md of a directory that has a table names each source of the directory
+  files     every source file that a comment names exists, except for those of other projects (FOREIGN_FILES)
+            and those that the file includes by <...>
+  retired   identifiers outside of tests contain no retired word (RETIRED); comments and pages contain no
+            retired phrase (RETIRED_TEXT)
+  options   option values in comments and pages, such as --lookup walk, are values that the option accepts
+            (OPTION_TABLES)
+  name      within a module, no two directories of the library contain files of the same name without suffix,
+            except for the stages of alternative builders
 """
 
 import os
@@ -40,7 +42,8 @@ import re
 import sys
 import tempfile
 
-# From the ground up; a module's own folder holds its table and stands above the directories that it names.
+# From the lowest layer up. A module's own directory contains its table and is above the directories
+# that this includes.
 DIRECTORIES = """
     include/kandela include/kandela/mpi
     core/system core core/math core/parallel core/files core/device core/image core/image_processing
@@ -56,7 +59,7 @@ DIRECTORIES = """
 """.split()
 LAYERS = {directory: layer for layer, directory in enumerate(DIRECTORIES)}
 GENERATED = ("tools/commit.h", "tools/report_script.h")
-ALONE = ("examples", "python", "tests")  # modules that may include from every directory, and from which none may include
+ALONE = ("examples", "python", "tests")  # modules that may include any directory, but that no other module includes
 PRIVATE = """
     points/papers accel/sweep accel/zhou
     scenes/text scenes/formats scenes/import
@@ -70,7 +73,8 @@ STANDARD = {
     "locale", "math", "setjmp", "signal", "stdarg", "stdbool", "stddef", "stdint", "stdio",
     "stdlib", "string", "tgmath", "time", "wchar", "wctype",
 }  # fmt: skip
-# Words of modules above that no name of a module has. (The birth of a photon is the shaders' own.)
+# Terms of higher modules that must not occur in a module's identifiers. (shaders/ may say photon:
+# it emits them.)
 WORDS = {
     "core": ("pointtree", "tritree", "photon", "integrator"),
     "points": ("tritree", "photon", "integrator"),
@@ -98,7 +102,7 @@ ELSE_BRANCH = re.compile(r"^[ \t]*#[ \t]*(?:else|elif)\b")
 
 
 def blank(match):
-    """As many lines as the match has, and nothing on them."""
+    """Return the match with everything but line ends blanked out."""
     return re.sub(r"[^\n]", " ", match.group(0))
 
 
@@ -111,7 +115,7 @@ def is_left_out(here, name):
 
 
 def sources(root, suffixes=SUFFIXES):
-    """Paths of all sources below root, relative to it, sorted."""
+    """Return the sorted paths of all sources below root, relative to it."""
     found = []
     for folder, folders, files in os.walk(root):
         here = os.path.relpath(folder, root)
@@ -127,7 +131,7 @@ def module_of(path):
 
 
 def capacity_of(path):
-    """The folder, or the whole module for tests, python and examples."""
+    """Return the directory of a file; for tests, python and examples, the module."""
     return module_of(path) if module_of(path) in ALONE else os.path.dirname(path)
 
 
@@ -137,7 +141,7 @@ def check_public(directory, name):
 
 
 def check_step(path, target):
-    """What is wrong with an include of the project's file `target`."""
+    """Return the error in an include of the project's file `target`, or None."""
     directory, to = capacity_of(path), capacity_of(target)
     if to == directory:
         return
@@ -185,7 +189,7 @@ COMPARED = re.compile(r'\bstrcmp\([^;{}]*?"(\w+)"\)')
 
 
 def row_names(texts):
-    """The names that tables list, and the file of each."""
+    """Return a map from each name that a table lists to the file of the table."""
     names = {"auto": "core/names.h"}
     for path, text in texts.items():
         for match in ROWS.finditer(text):
@@ -217,7 +221,7 @@ VIEW = re.compile(r"\bstruct (\w+_view) \{([^}]*)\}")
 
 
 def definitions(texts):
-    """The functions with external linkage that the project's directories define, and the directory of each."""
+    """Return a map from each function with external linkage to the directory that defines it."""
     homes = {}
     for path, text in texts.items():
         if path.endswith((".c", ".cu")) and capacity_of(path) in LAYERS:
@@ -258,7 +262,7 @@ def check_environment(path, text):
 
 
 def without_else(text):
-    """Keeps the first branch of every conditional, so that braces opened in both close once."""
+    """Remove all but the first branch of each preprocessor conditional, so that braces match."""
     lines, depths = [], []  # depths: whether each open conditional is past its first branch
     for line in text.split("\n"):
         directive = re.match(r"[ \t]*#[ \t]*(if|ifdef|ifndef|endif)\b", line)
@@ -273,8 +277,7 @@ def without_else(text):
 
 
 def functions(text):
-    """(first line, last line, name) of every function body, by counting braces; None if they do not
-    close."""
+    """Return (first line, last line, name) of each function body; None if braces do not match."""
     code = NOT_CODE.sub(blank, text)
     found, stack, begin = [], [], 0
     for match in re.finditer(r"[{};]", code):
@@ -332,7 +335,7 @@ SOURCE_NAME = re.compile(r"(?<![\w./-])[\w./-]*\w\.(?:cuh|cu|cpp|cc|c|hpp|h|inc|
 
 
 def tails(paths):
-    """Every way to name one of the files: its path, and each end of it that begins with a folder or the file."""
+    """Return every path suffix by which a comment may refer to one of the files."""
     return {path.split("/", n)[-1] for path in paths for n in range(path.count("/") + 1)}
 
 
@@ -388,7 +391,7 @@ def check_pages(root, paths):
                 yield path, 1, f"page: {page} does not name it"
 
 
-# Private words of earlier versions, as parts of names, and the word of the field that took their place.
+# Words that must not occur in identifiers, and the standard term for each.
 RETIRED = {
     "caster": "ray", "doubts": "uncertain", "grief": "error", "haze": "volume", "parcel": "bundle",
     "passage": "transmittance", "pile": "buffer", "placement": "instance", "room": "capacity", "rooms": "capacities",
@@ -404,7 +407,7 @@ RETIRED_TEXT = re.compile(
     r"|its own room|above this room)\b",
     re.IGNORECASE,
 )
-NOTES = ("docs/notebook/", "CHANGELOG.md", "debian/changelog")  # pages that keep the words of their time
+NOTES = ("docs/notebook/", "CHANGELOG.md", "debian/changelog")  # pages about older versions, which keep their wording
 OPTION_TABLES = {
     "lookup": ("PHOTON_LOOKUP",), "media": ("PHOTON_MEDIA",), "estimator": ("PHOTON_ESTIMATOR",),
     "kernel": ("PHOTON_KERNEL",), "integrator": ("INTEGRATOR",),
@@ -433,7 +436,7 @@ def check_retired(path, text):
 
 
 def option_values(texts):
-    """The names that each option of OPTION_TABLES takes, from the rows of its tables."""
+    """Return the values that each option of OPTION_TABLES accepts, from the rows of its tables."""
     values = {option: {"auto"} for option in OPTION_TABLES}
     for text in texts.values():
         for table, rows in re.findall(r"#define (\w+)_ROWS\(ROW\)((?:[^\n]*\\\n)*[^\n]*)", text):
@@ -472,7 +475,7 @@ def read(root, path):
 
 
 def check(root):
-    """All violations as (path, line, text), sorted, and the number of files."""
+    """Return the sorted violations as (path, line, text), and the number of files."""
     paths = sources(root)
     files = set(paths)
     texts = {path: read(root, path) for path in paths}
@@ -499,7 +502,7 @@ def check(root):
 
 
 def print_directories(root):
-    """The project from the lowest layer up: files and lines of each directory."""
+    """Print the numbers of files and lines of each directory, from the lowest layer up."""
     print(f"{'directory':28}files  lines")
     counts = {}
     for path in sources(root):
@@ -511,7 +514,7 @@ def print_directories(root):
 
 
 def body(lines, head="int long_one(void)"):
-    """A function of so many lines."""
+    """Return a function with this number of lines."""
     return head + " {\n" + "    call();\n" * (lines - 2) + "}\n"
 
 
@@ -546,7 +549,7 @@ GOOD = {
     "core/math/README.md": "| file | what |\n|-|-|\n| `geometry.h` | three floats |\n",
     "core/device/README.md": "No table.\n",
 }
-# path, text, line, rule: each added alone to GOOD gives this one violation
+# path, text, line, rule: each file, added alone to GOOD, gives exactly this violation
 BAD = [
     ("core/up.c", '\n#include "render/frame/film.h"\n', 2, "layer"),
     ("core/above.c", '#include "core/math/geometry.h"\n', 1, "layer"),
@@ -613,7 +616,7 @@ def self_test():
             write_tree(root, {**GOOD, **added})
             found, _ = check(root)
         reported = [(where, number, what.split(":")[0]) for where, number, what in found]
-        # the later of two files of one name is the one reported
+        # of two files with the same name, the rule may report either one
         if reported != expected and [one[2] for one in reported] != [one[2] for one in expected]:
             failures += 1
             print(f"self-test: {list(added)}: {found}, expected {expected}")

@@ -9,9 +9,9 @@
          angle; only the shortest connection between them, a line, is blurred by a kernel.
              L = sum of power phase Tr(t + s) K(u / r) / (r sine),  t on the ray, s on the beam
          A beam contributes if the connection is unoccluded, and the kernel is normalised over the
-         unoccluded part of that line: the set of beams accepted is the set that is measured.
-   Work: the beam segments in boxes that the ray meets, enlarged by the radius; two short rays for
-         each beam that contributes.
+         unoccluded part of that line: so normalisation covers exactly the beams that are accepted.
+   Work: the beam segments in boxes, enlarged by the radius, that the ray intersects; two short rays
+         for each beam that contributes.
    Invariants: a crossing belongs to exactly one segment of a beam, since the test uses the same
                numbers for all segments; sums are integers (flux_sum.h), so the result has the same
                bits for any order of segments on any device. Apart from the kernel's blur and the

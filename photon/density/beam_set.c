@@ -6,7 +6,8 @@
          halves of that order are halves in space, and recursive halving gives the hierarchy.
    Work: that of the point tree, otherwise linear.
    Memory: 48 bytes per beam, 28 per segment, of which there are at most 2^19 plus 16 for each beam.
-   Invariants: the same result for any number of threads, whatever device made the photons. */
+   Invariants: the result does not depend on the number of threads or on the device that emitted the
+               photons. */
 #include "core/memory.h"
 #include "photon/density/beams.h"
 #include "points/select/builders.h"
@@ -69,7 +70,7 @@ static double find_radius(const beam_set *beams, const scene_view *scene, uint32
     rays /= beams->count;
     const double minimum = RADIUS_MIN * sqrt(x * x + y * y + z * z);
     if (volume > 0 && rays > 0) return fmax(minimum, 2 * gather * volume / (M_PI * lengths * rays));
-    return fmax(minimum, gather * outside / (2 * M_PI * lengths)); /* they lie in a plane */
+    return fmax(minimum, gather * outside / (2 * M_PI * lengths)); /* the beams lie in a plane */
 }
 
 static uint32_t parts_of(const beam *at, double piece) {

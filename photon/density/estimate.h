@@ -23,9 +23,9 @@
 /* Upper limit of k: the list of neighbours is on the stack. */
 #define ESTIMATE_GATHER_MAX 1024u
 
-/* Result of a thread's previous lookup, which bounds the next one: the ball about the new query
-   whose radius is the old distance plus the distance between the queries holds at least as many
-   photons. */
+/* Result of a thread's previous lookup, which bounds the search of the next one: a ball about the
+   new query contains at least as many photons if its radius is the old distance plus the distance
+   between the queries. */
 typedef struct photon_last {
     vec3 position;
     float distance; /* to the k-th nearest photon */
@@ -34,7 +34,8 @@ typedef struct photon_last {
 } photon_last;
 
 /* Alternative k-nearest search in an index of the same photons, with the same result. With
-   `any_order` only the last neighbour, the farthest, is in its place. `last` may be NULL. */
+   `any_order`, the farthest neighbour is the last, and the others are in any order. `last` may be
+   NULL. */
 typedef uint32_t (*photon_finder)(const void *index, vec3 query, uint32_t k, float max_radius,
                                   bool any_order, photon_last *last, neighbour *out);
 
@@ -47,14 +48,14 @@ typedef struct photon_map_view {
     photon_kernel kernel;
     float scale;          /* flux_scale of the photons' strongest channel */
     bool adaptive;        /* use fewer than k photons where the light varies: estimate_radius.h */
-    bool walks;           /* each lookup traverses the tree by itself, on a device, too */
+    bool walks;           /* lookups traverse the tree one by one, on a device, too */
     photon_finder finder; /* host code only; NULL: traverse the tree */
     const void *index;    /* argument of `finder` */
     bool any_order;       /* argument of `finder` */
     /* argument of `finder`, private to a thread; NULL: lookups are independent */
     photon_last *last;
-    const vec3       /* W/m^2 at each photon, of both maps, in tree order; NULL: not computed */
-        *irradiance; /* W/m^2 at each photon, of both maps, in the tree's order; NULL: not known */
+    /* W/m^2 at each photon, of both maps, in tree order; NULL: not computed */
+    const vec3 *irradiance;
 } photon_map_view;
 
 /* Query point of an estimate. */
@@ -96,11 +97,12 @@ typedef struct photon_gathering {
 } photon_gathering;
 
 /* Weight of a photon's own power in the estimate at its position, with `inside` other photons
-   within the radius. The estimate is used by points whose nearest photon this is. Around such a
-   point lies an empty disc with that photon on its rim, so the estimate lacks the kernel's integral
-   over the empty disc. In units of photons: with k = inside + 1 and v the empty disc's share of the
-   whole one, which has the density (k - 1) (1 - v)^(k - 2), it is k E[q(v)], where q is the
-   integral over the unit disc's area: disc v;  cone v - 32 / (9 pi) v^(3/2);  Epanechnikov v - 3/2
+   within the radius. Points use the estimate of their nearest photon. Around such a point there is
+   an empty disc with that photon on its rim, so without this weight the estimate would lack the
+   kernel's integral over the empty disc. Let k = inside + 1, and let v be the area of the empty
+   disc relative to that of the whole one; its probability density is (k - 1) (1 - v)^(k - 2). The
+   weight, in photons, is k E[q(v)], where q(v) is the kernel's integral over the empty disc,
+   divided by the area of the unit disc: disc v; cone v - 32 / (9 pi) v^(3/2); Epanechnikov v - 3/2
    v^2; Gaussian (a + b) v - b (3/2 c v^2 - 10/6 c^2 v^3 + 35/24 c^3 v^4 - ...) With this weight,
    the mean over all points of the estimate of their nearest photon equals the mean of estimates
    made at the points. */

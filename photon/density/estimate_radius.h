@@ -2,7 +2,7 @@
    Source: Schregle 2003, "Bias compensation for photon maps": over a range of k, a deviation from
            the estimates of fewer photons that noise does not explain is bias. The criterion is the
            intersection of confidence intervals of Katkovnik 1999, "A new method for varying
-   adaptive bandwidth selection".
+           adaptive bandwidth selection".
    Idea: many photons give little noise, few give little bias. Discs grow from ADAPT_MIN photons;
          each estimate has an interval of ADAPT_CONFIDENCE standard deviations. As long as all
          intervals so far intersect, the estimates are consistent, and the larger disc has less

@@ -116,8 +116,8 @@ KD_FN void kernel_cone_plane(kernel_plane *plane) {
 KD_FN float kernel_cone_sum(float a2, float t, float s) {
     return t >= 0 ? s + t : a2 / (s - t);
 }
-/* Subtracts the integral of the distance to the centre over the segment, which subtends `angle` at
-   the foot. */
+/* Integral of the flat triangle, minus that of the distance to the centre. The segment subtends
+   `angle` at the foot. */
 KD_FN float kernel_cone_to_line(const kernel_plane *plane, float d, float from, float to,
                                 float angle) {
     const float h = plane->h, a2 = h * h + d * d;
@@ -251,9 +251,9 @@ KD_FN bool kernel_gaussian_bent(const kernel_plane *plane) {
 
 /* --- dispatch by kernel ----------------------------------------------------------------------- */
 
-/* Each function selects
-   one of the integrals above by the number of a kernel. An invalid number gives NaN, which is
-   counted in nan_samples. Lengths are relative to the radius of the estimate. */
+/* Each function selects one of the integrals above by the number of a kernel. An invalid number
+   gives NaN, which is counted in nan_samples. Lengths are relative to the radius of the
+   estimate. */
 
 /* A switch over all rows without a default, so that compilers report a missing kernel. */
 #define KERNEL_SWITCH(kernel, ROW)                                                                 \
@@ -348,13 +348,13 @@ KD_FN bool kernel_plane_bent(const kernel_plane *plane) {
    Idea: the triangle's plane intersects the ball in a disc about the foot of the ball's centre.
          Each side of the triangle spans a triangle with the foot, whose sign is that of its
          orientation; the three angles add up to a full turn if the foot lies inside, otherwise to
-         none. So the integral is that over the whole disc, or 0, minus what lies in the disc beyond
-         each side that intersects it: a sector minus the triangle to the chord. With h the height
-         of the centre above the plane, a point at distance p from the foot has the weight
-         K(sqrt(h^2 + p^2)). Integrated out to p, this gives, per radian, a function of p only,
-         whose integral over the angle along a line is elementary for each kernel (for the Gaussian,
-         by its series).
-   Source: no paper; for h = 0 the sectors of a plane, as above.
+         zero. So the integral is that over the whole disc, or 0, minus the integral over the part
+         of the disc beyond each side that intersects it: a sector minus the triangle to the chord.
+         With h the height of the centre above the plane, a point at distance p from the foot has
+         the weight K(sqrt(h^2 + p^2)). Integrated out to p, this gives, per radian, a function of p
+         only, whose integral over the angle along a line is elementary for each kernel (for the
+         Gaussian, by its series).
+   Source: our own derivation; for h = 0 it gives the sectors of a plane, as above.
    Work: nothing if no side intersects the disc; for each side that does, an arctangent, and for the
          cone two arctangents and a logarithm.
    Invariants: absolute error below 2e-5 for triangles up to some radii large; never below 0.
@@ -373,7 +373,7 @@ KD_FN float kernel_plane_angle(float d, float from, float to) {
 
 /* The disc's sector that the segment from `from` to `to` at distance d subtends, minus the triangle
    between the foot and the part of the segment inside the disc. `within`: the whole triangle lies
-   in the disc, and sectors, which add up to none or the whole, are omitted. */
+   in the disc; sectors, which then add up to zero or to the whole disc, are omitted. */
 KD_FN float kernel_plane_beyond(const kernel_plane *plane, bool within, float d, float from,
                                 float to) {
     const float chord2 = plane->rim2 - d * d;

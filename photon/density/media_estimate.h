@@ -6,13 +6,14 @@
          volume is the power scattered per cubic metre; the phase function gives the part that is
          scattered towards the camera. This is evaluated at a few points sampled on each ray.
          Direct light at these points comes from shadow rays and is not in the map.
-         Boundaries: a ball that extends beyond its medium, or behind a wall, is normalised by the
-         part inside: the kernel's integral over the segments inside the medium on short rays in
-         evenly distributed directions, rotated at each point by a hash of its position.
+         Boundaries: a ball that extends beyond its medium or behind a wall is normalised by the
+         kernel's integral over the part inside. Short rays in evenly distributed directions,
+         shifted at each point by a hash of its position, estimate this integral from their segments
+         inside the medium.
    Work: a lookup and 8 short rays per point.
-   Invariants: sampling the points is unbiased, the ball causes bias: with a radius that shrinks
-               from pass to pass, the estimate is consistent. The k-th photon only sets the radius,
-               as on surfaces. */
+   Invariants: sampling the points is unbiased; the estimate from a ball is biased, but it is
+               consistent if the radius shrinks from pass to pass. The k-th photon only sets the
+               radius, as on surfaces. */
 #ifndef KD_PHOTON_DENSITY_MEDIA_ESTIMATE_H
 #define KD_PHOTON_DENSITY_MEDIA_ESTIMATE_H
 #include "photon/density/estimate.h"
@@ -34,7 +35,7 @@ KD_FN void volume_add(const photon_map_view *map, const volume_point *at, uint32
     flux_sum_add(sum, photon_kernel_at(map->kernel, s2) * phase, near->power, map->scale);
 }
 
-/* Number of short rays; most glass walls and cut-outs that one passes. */
+/* Number of short rays, and the maximum number of glass walls and cut-outs that each passes. */
 enum { VOLUME_DIRECTIONS = 8, VOLUME_LAYERS = 16 };
 /* Smallest accepted fraction of the kernel's integral. */
 #define VOLUME_MIN 0.05f

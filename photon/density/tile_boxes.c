@@ -1,16 +1,16 @@
 /* Idea: a k-d tree over six coordinates, the centre and the normal of a tile, split at the median
-         of the widest coordinate; for normals at the middle of the range, if both sides get enough
-         tiles, since normals of plane faces are clustered.
+         of the widest coordinate. A component of the normal is split at the middle of its range
+         instead, if both sides get enough tiles, since the normals of plane faces are clustered.
    Invariants: a leaf has at most TILE_LEAF tiles; there are at most 8/7 as many boxes as tiles plus
-               four, since 7 tiles make at most 4 leaves. The result is a function of the input, for
-               any number of threads: a second child that another thread builds is built at a
-               position that the first cannot reach, then moved. */
+               four, since 7 tiles make at most 4 leaves. The result does not depend on the number
+               of threads: if another thread builds the second child, it does so at a position that
+               the first child cannot reach, and the boxes are moved afterwards. */
 #include "core/math/geometry.h"
 #include "core/memory.h"
 #include "core/parallel/tasks.h"
 #include "photon/density/tile_set.h"
 
-enum { COORDINATES = 6, APART_SHARE = 8, BRANCH_TILES = 2048 /* worth another thread */ };
+enum { COORDINATES = 6, APART_SHARE = 8, BRANCH_TILES = 2048 /* minimum for another thread */ };
 
 typedef struct box_builder {
     tile *tiles;

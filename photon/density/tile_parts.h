@@ -1,8 +1,8 @@
 /* Recursive subdivision of triangles into four similar ones: the numbering of parts, from which
    tiles are made; and the openness model.
-   Idea: of a triangle a, b, c the parts 0, 1, 2 are at a, b and c; part 3 is in the centre, its
-         corners opposite to them. The number of a part has two bits for each level, the first
-         level's highest. */
+   Idea: the parts 0, 1 and 2 of a triangle a, b, c contain the corners a, b and c; part 3 is the
+         centre, whose corners lie on the sides opposite to them. The number of a part has two bits
+         for each level, those of the first level highest. */
 #ifndef KD_PHOTON_DENSITY_TILE_PARTS_H
 #define KD_PHOTON_DENSITY_TILE_PARTS_H
 #include "accel/rays/batch.h"
@@ -27,9 +27,10 @@ typedef struct tile_parts {
     uint32_t face_count, count;
 } tile_parts;
 
-/* Multiplies the weights by the reachability and openness of each side; parts are about squares of
-   `size`, and the openness model has the range `radius` (scene units). `view`: the scene's copy on
-   the current device, where the rays are traced; NULL: on the host. */
+/* Multiplies the weights by the reachability and openness of each side; a part has about the area
+   of a square with sides of `size`, and the openness model has the range `radius` (both in scene
+   units). `view`: the scene's copy on the current device, where the rays are traced; NULL: on the
+   host. */
 kd_status tile_parts_reach(tile_parts *parts, const scene_view *scene, const scene_view *view,
                            float radius, float size);
 uint64_t tile_parts_reach_bytes_max(uint64_t parts, uint64_t triangles);

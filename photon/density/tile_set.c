@@ -2,8 +2,8 @@
          estimation radius; adjacent parts with equal weights are merged again into tiles up to some
          radii long.
    Work: O(n) expected to find copies, by hashing; then a weight for each part.
-   Invariants: of several copies the one with the smallest index is kept: the one that rays, and so
-               photons, hit. A triangle without area has no tile. */
+   Invariants: among copies of a triangle, only the one with the smallest index is kept, since it is
+               the one that rays and photons hit. A triangle without area has no tile. */
 #include "photon/density/tile_set.h"
 #include "core/hash.h"
 #include "core/memory.h"
@@ -13,14 +13,15 @@
 #include "shaders/bsdf.h"
 
 enum { FACE_GRAIN = 1024, WEIGHT_GRAIN = 64, OPACITY_SIDE = 4 };
-/* parts per disc of the radius; a square of the radius has at most 22 */
+/* Upper bound of the parts per disc of the radius; a square of the radius has at most 22. */
 enum { PARTS_A_DISC = 70 };
 
-/* Longest side of a tile, in radii, where light is uniform: limited by the accuracy of the closed
-   form, because cutting a sliver makes many tiles; size of parts where it may vary; most parts
-   in total. */
+/* Longest side of a tile, in radii, where light is uniform. The accuracy of the closed form limits
+   it; a shorter limit would cut slivers into many tiles. */
 #define LONGEST 16.0f
+/* Size of the parts, in radii, where light may vary. */
 #define PART 0.4f
+/* Maximum number of parts in total. */
 #define PARTS_WANTED (1u << 19)
 
 /* --- selection of triangles ------------------------------------------------------------------- */
@@ -343,7 +344,7 @@ uint64_t tile_set_bytes_max(uint64_t triangles, uint64_t discs) {
            wide + (probing > making ? probing : making);
 }
 
-/* Bytes used in lookups; the probes are freed before. */
+/* Bytes used during lookups, by which time the probes are freed. */
 uint64_t tile_set_bytes_there_max(uint64_t triangles, uint64_t discs) {
     const uint64_t parts = parts_max(triangles, discs);
     const uint64_t kept = parts * (sizeof(tile) + 1) + (parts + parts / 4 + 4) * sizeof(tile_box) +

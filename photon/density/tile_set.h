@@ -16,13 +16,13 @@ typedef struct tile_set {
     tile_box *boxes;
     uint32_t *patches; /* tile_view */
     uint8_t *wide;
-    uint64_t *bounded; /* as in tile_view */
+    uint64_t *bounded; /* as in tile_view, on the host */
     uint32_t count, box_count, wide_count;
-    uint32_t copies;         /* counter of truncated traversals on the host */
-    float span;              /* of the model of openness */
-    const scene_view *scene; /* number of triangles that are copies of others */
-} tile_set;                  /* range of the openness model, scene units */
-                             /* borrowed */
+    uint32_t copies;         /* number of triangles that are copies of others */
+    float span;              /* range of the openness model, scene units */
+    const scene_view *scene; /* borrowed */
+} tile_set;
+
 /* Finds the triangles that store photons, except for exact copies of another one (the same three
    positions in any order), and subdivides them into tiles for estimates of about `radius` (scene
    units, > 0). The scene must outlive the tiles. `reach`: determine which sides light reaches, and
@@ -33,7 +33,7 @@ kd_status tile_set_open(tile_set *out, const scene_view *scene, const scene_view
 void tile_set_close(tile_set *owned); /* `owned` may be zeroed */
 tile_view tile_set_get_view(const tile_set *tiles);
 /* Number of traversals through its views that met more than TILE_EXACT boxes and tiles. */
-uint64_t tile_set_lookups_bounded(const tile_set *tiles); /* `from` may be zeroed */
+uint64_t tile_set_lookups_bounded(const tile_set *tiles); /* `tiles` may be zeroed */
 
 /* Marks the parts whose queries need no traversal, once the tiles are built. */
 kd_status tile_set_find_wide(tile_set *tiles, const tile_parts *parts);

@@ -2,9 +2,9 @@
          is that over the whole disc and needs no traversal. For the parts of a triangle this is
          tested in groups, which are divided into four if the test fails: one traversal with the
          constant kernel 1, in a ball that contains the balls of all points of the group. It finds
-         the area of the whole disc only if nothing ends, begins or lies nearby. Small triangles are
-         tested by boxes of tiles that lie in one plane: the area within the ball is summed exactly,
-         whole boxes at a time.
+         the area of the whole disc only if there is no edge and no other surface nearby. Small
+         triangles are tested by boxes of tiles that lie in one plane: the area within the ball is
+         summed exactly, whole boxes at a time.
    Work: a traversal for each group tested. Groups of fewer than 16 parts or 8 small triangles are
          not tested, since that would cost more than it saves. */
 #include "core/memory.h"
@@ -12,11 +12,13 @@
 #include "photon/density/tile_set.h"
 
 enum { GROUP_GRAIN = 16, GROUP_DEPTH = 2 };
-/* Largest extent of a group from its centre, in radii; relative error of a whole disc's area. */
+/* Largest extent of a group from its centre, in radii. */
 #define GROUP_MAX 3.0f
+/* Relative error up to which an area equals that of a whole disc. */
 #define AREA_ERROR 1e-4f
-/* Boxes of small triangles: largest extent in radii, smallest cosine between their normals,
-   smallest number of tiles, and most boxes and tiles visited around one. */
+/* Boxes of small triangles are tested if their extent, in radii, is at most PLANE_REACH, the
+   cosine between their normals is above PLANE_COSINE, and they have at least PLANE_MIN tiles. The
+   test visits at most PLANE_TESTS boxes and tiles. */
 #define PLANE_REACH 2.0f
 #define PLANE_COSINE 0.99999f
 enum { PLANE_MIN = 8, PLANE_TESTS = 2048, PLANE_GRAIN = 4 };

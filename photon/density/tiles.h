@@ -23,8 +23,9 @@
 
 /* Photons are accepted, and sides counted, if the cosine between the normals is at least this. */
 #define TILE_COSINE 0.5f
-/* Limits of boxes and tiles visited by an estimate: in total, and in plain order. */
+/* Limit of the boxes and tiles that an estimate visits in total. */
 #define TILE_MAX 4096u
+/* Limit of those visited in order; the remaining steps are divided among the remaining boxes. */
 #define TILE_EXACT 3968u
 /* A box is evaluated in one step if its diagonal is at most this fraction of the radius. */
 #define TILE_TOGETHER 0.5f
@@ -33,19 +34,21 @@
 /* A tile with shorter sides, in radii, that lies inside the ball and further from its centre than
    the sides are long is integrated by seven points: relative error 1e-4. */
 #define TILE_SMOOTH 0.5f
-/* The box's moments are replaced by one side if all normals are this close to its axis, and the
-   axis to the query's normal, as cosines. */
+/* A box counts as one side, instead of by its moments, if the cosines between all its normals and
+   its axis, and between the axis and the query's normal, are at least this. */
 #define TILE_ALIKE 0.87f
-/* Rounding error of cosines; and a bound above all rounding errors: a box rejected by its normals
-   contains no tile that would count. */
+/* Rounding error of cosines. */
 #define TILE_ROUNDING 1e-4f
+/* Margin of cosines above all rounding errors: a box that its normals reject contains no tile that
+   would count. */
 #define TILE_APART 1e-3f
 /* Smallest accepted fraction of the integral over the whole disc. */
 #define TILE_MIN_SHARE 0.04f
 /* Tiles with longer sides, in radii, form the first child of the root. */
 #define TILE_LARGE 0.5f
-/* Most tiles of a leaf; capacity of the stack of boxes. */
+/* Maximum number of tiles in a leaf. */
 #define TILE_LEAF 4u
+/* Capacity of the stack of boxes. */
 #define TILE_WAITING 40
 /* Fixed-point units of an integral. */
 #define TILE_UNITS 0x1p36f
@@ -349,7 +352,7 @@ KD_FN uint32_t tile_lookup_at_all(const tile_view *view, tile_lookup *lookup, fl
 }
 
 typedef struct tile_waiting {
-    uint32_t box, share; /* looks that are left for its parts */
+    uint32_t box, share; /* share: steps available for its contents */
 } tile_waiting;
 
 /* Evaluates a box that need not be opened; returns true if it has to be. */
@@ -401,8 +404,8 @@ KD_FN uint32_t tile_lookup_by_share(const tile_view *view, tile_lookup *lookup, 
     return spare;
 }
 
-/* Visits everything from a box on within the remaining steps: the following roots of subtrees, each
-   with half of the steps that the ones before have left. */
+/* Visits everything from a box on within the remaining steps: each of the following subtrees gets
+   half of the steps that its predecessors have left. */
 KD_FN void tile_lookup_at_rest(const tile_view *view, tile_lookup *lookup, float limit,
                                uint32_t from) {
     uint32_t roots = 0, left = TILE_MAX - lookup->tested;

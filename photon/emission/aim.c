@@ -1,7 +1,7 @@
 /* Idea: the specular triangles start as one cluster. The cluster with the largest bounding sphere
          is split in two where the resulting spheres are smallest, as long as both together have a
-         smaller cross section than the one. Separate objects get separate spheres; a compact object
-         keeps one.
+         smaller cross section than the original. Separate objects get separate spheres; a compact
+         object keeps one.
    Source: the split is that of binned builders (Wald 2007, "On fast construction of SAH-based
            bounding volume hierarchies"), with the cross section of the bounding sphere as cost.
    Work: a pass over a cluster's triangles per split, at most EMISSION_TARGETS - 1 splits.

@@ -37,7 +37,7 @@ typedef struct emit_batch {
     uint64_t first_path;
     uint32_t paths;         /* of this rank in this batch */
     uint32_t paths_max;     /* limit for a batch */
-    uint32_t path_capacity; /* capacity, in paths */
+    uint32_t path_capacity; /* capacity of the arrays, in paths */
     uint32_t piece_count;   /* capacity, in pieces */
     emit_piece *pieces;
     uint32_t *counts; /* number of photons of each path */
@@ -68,7 +68,7 @@ static kd_status piece_put(emit_piece *piece, const photon *landed) {
     return KD_OK;
 }
 
-/* As photon_path_next, once a ray's hit is known. *on: the path has another ray. */
+/* As photon_path_next, once a ray's hit is known. Sets *on if the path has another ray. */
 static kd_status wave_arrive(emit_batch *batch, emit_piece *piece, uint32_t index,
                              photon_path *state, ray_hit hit, bool *on) {
     const scene_view *scene = batch->scene;
@@ -147,7 +147,8 @@ static kd_status piece_order(const emit_batch *batch, emit_piece *piece, uint32_
         place[i] = next;
         next += batch->counts[first + i];
     }
-    const uint32_t low = (uint32_t)(batch->first_path + first); /* of a path's index */
+    const uint32_t low =
+        (uint32_t)(batch->first_path + first); /* low 32 bits of the first path's index */
     for (uint64_t i = 0; i < piece->count; ++i)
         ordered[place[piece->photons[i].path - low]++] = piece->photons[i];
     memory_free(piece->photons);

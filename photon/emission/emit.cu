@@ -62,7 +62,9 @@ __global__ void find_end(const emission_batch batch, emission_state *state) {
     state->done = state->reached = 0;
     const uint64_t missing = state->wanted - state->count;
     if (landed_by(batch, state, end) >= missing) {
-        uint64_t low = 0, high = end; /* too few photons by low, enough by high */
+        uint64_t low = 0,
+                 high =
+                     end; /* the first `low` paths have too few photons, the first `high` enough */
         while (high - low > 1) {
             const uint64_t middle = low + (high - low) / 2;
             if (landed_by(batch, state, middle) >= missing)
@@ -217,8 +219,8 @@ kd_status lay_out(emission_batch *batch, cuda_arena *arena) {
     return KD_OK;
 }
 
-/* Finds the end of the batch among this rank's paths, after the photons and paths of lower ranks.
-   For a single process that is done already. */
+/* Finds the end of the batch among this rank's paths, after the photons and paths of lower ranks. A
+   single process has found it already. */
 kd_status find_end_behind(const emission_batch *batch, emission_state *state, emission_state *told,
                           const emit_share *share) {
     if (!share->comm) return KD_OK;

@@ -107,16 +107,17 @@ kd_status photon_list_open(photon_list *out, const scene_view *scene, const phot
 bool emit_is_overdue(const photon_order *order, uint64_t emitted);
 /* Replaces borrowed photons by a copy that the list owns. */
 kd_status photon_list_own(photon_list *list);
-/* Bytes of a list of `photons` photons; bytes of the paths traced at a time to fill it, at two
-   photons each. */
+/* Bytes of a list of `photons` photons. */
 uint64_t photon_list_bytes(uint64_t photons);
+/* Bytes of the batch of paths that is traced at a time to fill such a list, with two photons per
+   path. */
 uint64_t photon_batch_bytes(uint64_t photons);
 void photon_list_close(photon_list *owned); /* `owned` may be zeroed */
 
 /* --- emission on a CUDA device ---------------------------------------------------------------- */
 
-/* Emits the same photons in
-   the same order, bit for bit. Without CUDA in the build every call fails with KD_ERROR_DEVICE. */
+/* Emission on a device gives the same photons in the same order, bit for bit. In builds without
+   CUDA every call fails with KD_ERROR_DEVICE. */
 
 struct emit_share;
 

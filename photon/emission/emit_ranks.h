@@ -3,7 +3,7 @@
    Idea: the rules by which a list ends (emit.h) depend on the number of photons before a path. So
          all parts are traced first, then ranks exchange the number of photons stored, and each
          applies the rules to its own paths with the right offset; the list ends at the first rank
-   whose part contains the end.
+         whose part contains the end.
    Invariants: the assignment of paths to ranks does not affect the result. */
 #ifndef KD_PHOTON_EMISSION_EMIT_RANKS_H
 #define KD_PHOTON_EMISSION_EMIT_RANKS_H

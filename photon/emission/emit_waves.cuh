@@ -1,10 +1,11 @@
 /* Traces the photons of a batch as wavefronts: a pool of paths advances by one surface at a time.
    Source: Laine, Karras, Aila 2013, "Megakernels considered harmful: wavefront path tracing on
            GPUs".
-   Idea: as for camera paths (render/frame): begin (the batch's next paths fill the pool), trace
-         rays, list by kind, shade (others; diffuse surfaces). Counts stay on the device; the host
-         launches ahead and checks only after every fourth wavefront. When all paths have been
-         started and few are left, these are completed by one thread each.
+   Idea: as for camera paths (render/frame), each wavefront has four steps: the batch's next paths
+         fill the pool, rays are traced, paths are listed by the kind of surface hit, and two
+         kernels shade diffuse surfaces and all others. Counts stay on the device; the host launches
+         ahead and checks only after every fourth wavefront. When all paths have been started and
+         few are left, these are completed by one thread each.
    Work: a ray, and a read and a write of 64 bytes, per surface.
    Memory: 175 bytes per path in flight; the ledger of each path of the batch, 48 bytes, has a fixed
            position, and its watts are added in the order of the path.
@@ -52,7 +53,7 @@ struct alignas(16) landed_photon {
     photon at;
     uint32_t number;
 };
-/* it is copied as four such words */
+/* copied as four uint4 */
 static_assert(sizeof(landed_photon) == 4 * sizeof(uint4), "as it is written and read");
 
 struct emission_batch {

@@ -1,6 +1,7 @@
-/* Idea: of all photons, a distributed map needs a hash and a largest power, which are reduced over
-         the ranks, and the estimation radius, which is derived from some nodes of the tree of all
-         photons. That tree is built once, on rank 0, from positions alone. */
+/* Idea: a distributed map needs three values that depend on the photons of all ranks: a hash and
+         the largest power, which are reduced over the ranks, and the estimation radius, which is
+         derived from some nodes of the tree of all photons. That tree is built once, on rank 0,
+         from positions alone. */
 #include "photon/maps/apart.h"
 #include "core/memory.h"
 #include "points/select/builders.h"

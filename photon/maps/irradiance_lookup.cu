@@ -11,7 +11,7 @@
                that of a photon beyond: the results are those of the tree traversal, by (dist2, id).
    Data flow: nearest_precomputed, one thread per point, reads places, sides, index and irradiance, and
               writes the point's irradiance, or its index to `more`; refine_precomputed, one warp
-   per index, writes the irradiance of these. */
+              per index, writes the irradiance of these. */
 #include "core/device/wave_parts.cuh"
 #include "photon/density/warp_per_surface.cuh"
 #include "photon/maps/map_index.cuh"

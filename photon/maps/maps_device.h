@@ -31,8 +31,9 @@ typedef struct photon_maps_cuda {
     device_buffer tile_memory; /* tiles, boxes, flags of wide areas (tile_wide.c); the scene */
     device_buffer beam_memory; /* beams, their segments, boxes */
     tile_view tiles;           /* device pointers */
-    beam_view beams;           /* in media, instead of the photons of their map; device pointers */
-    struct ranks *comm;        /* photon_options.among */
+    beam_view
+        beams; /* replace the photons of the media map if media store beams; device pointers */
+    struct ranks *comm; /* photon_options.comm */
     uint32_t gather;
     photon_kernel kernel;
     photon_estimator estimator;
@@ -63,7 +64,7 @@ kd_status photon_maps_cuda_find_beams(photon_maps_cuda *maps, const scene_view *
 kd_status photon_maps_cuda_tile(photon_maps_cuda *maps, const tile_set *tiles,
                                 const scene_view *device_scene);
 /* Number of lookups on the device that exceeded the limit of tiles, as tile_set_lookups_bounded. */
-uint64_t photon_maps_cuda_lookups_bounded(const photon_maps_cuda *maps); /* `from` may be zeroed */
+uint64_t photon_maps_cuda_lookups_bounded(const photon_maps_cuda *maps); /* `maps` may be zeroed */
 /* As photon_maps_precompute; requires `ordered`. */
 KD_DEVICE_CALL(photon_maps_cuda_precompute, (photon_maps_cuda * maps, job_control *job));
 

@@ -82,7 +82,7 @@ static __global__ __launch_bounds__(BLOCK) void code_places(const __grid_constan
     sort.numbers[i] = i;
 }
 
-/* With scratch == NULL, only sets of->cub_bytes to the memory that the sort needs. */
+/* If `scratch` is NULL, only sets sort->cub_bytes to the scratch memory that the sort needs. */
 inline kd_status sort_codes(sorting *sort, void *scratch, uint32_t *order, cudaStream_t stream) {
     KD_CUDA(cub::DeviceRadixSort::SortPairs(scratch, sort->cub_bytes, sort->codes,
                                             sort->codes_sorted, sort->numbers, order, sort->count,

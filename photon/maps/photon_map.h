@@ -33,15 +33,14 @@ typedef struct photon_options {
     uint32_t batch_paths;           /* 0: default. Does not affect the result */
     double deadlines[PHOTON_LISTS]; /* of each list: photon_order.deadline */
     bool tiles;       /* find the tiles; false if the caller has them from another pass */
-    ranks *comm;      /* ranks that build the maps together: photon_order.among */
-    bool distributed; /* distributed: each rank keeps its photons of the global and the caustic map
-                       */
+    ranks *comm;      /* ranks that build the maps together: photon_order.comm */
+    bool distributed; /* each rank keeps only its photons of the global and the caustic map */
 } photon_options;
 
 typedef struct photon_map {
     photon *photons; /* in tree order */
-    vec3 *           /* W/m^2 at each photon, of both maps, in tree order; NULL: not computed */
-        irradiance; /* W/m^2 at each photon by both maps, in the tree's order; NULL: not computed */
+    /* W/m^2 at each photon, of both maps, in tree order; NULL: not computed */
+    vec3 *irradiance;
     pointtree tree;
     /* same results as the tree, faster on a CPU; empty if lookups traverse the tree */
     leafindex index;
@@ -58,14 +57,14 @@ typedef struct photon_map {
 } photon_map;
 
 typedef struct photon_maps {
-    photon_map global, caustic, media; /* instead of the photons and the tree of `media` */
-    beam_set beams;                    /* in place of the photons and the tree of `media` */
+    photon_map global, caustic, media;
+    beam_set beams; /* replaces the photons and the tree of `media` if media store beams */
     tile_set tiles;
     uint32_t gather;
     photon_kernel kernel;
     photon_estimator estimator;
     photon_lookup lookup;
-    ranks *comm; /* photon_options.among */
+    ranks *comm; /* photon_options.comm */
 } photon_maps;
 
 photon_options photon_options_default(void);

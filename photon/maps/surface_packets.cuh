@@ -14,9 +14,9 @@
          them.
    Invariants: (dist2, id) decides in each lane which photons count: the bits of
          warp_per_surface.cuh.
-   Data flow: reads requests and the index; the lane of each request writes its flux sum and radius;
-              requests left to a warp each are appended to a list by atomics, which the next launch
-              reads. */
+   Data flow: each warp reads requests and the index; the lane of a request writes its flux sum and
+              radius. Requests that are left to a warp each are appended, by atomics, to a list that
+              the next launch reads. */
 #ifndef KD_PHOTON_MAPS_SURFACE_PACKETS_CUH
 #define KD_PHOTON_MAPS_SURFACE_PACKETS_CUH
 #include "photon/density/warp_per_surface.cuh"
@@ -27,8 +27,8 @@ namespace photon_gathering_cuda {
 constexpr float NEAR = 4;
 /* Smaller groups are left to one warp per surface. */
 constexpr int TOGETHER_MIN = 12;
-/* Limits of photons that a packet evaluates: the number in the common ball such that the ball of
-   each surface, at that density, holds WITHIN_OWN; and in total. */
+/* A packet evaluates at most WITHIN_MAX photons in the common ball, and at most so many that at
+   their density the ball of each surface holds WITHIN_OWN. */
 constexpr uint32_t WITHIN_OWN = 512, WITHIN_MAX = 1024;
 /* Blocks per multiprocessor. */
 constexpr int PACKET_BLOCKS = 5;

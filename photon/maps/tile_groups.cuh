@@ -6,8 +6,8 @@
          the group's lookups, times as many boxes as fit into the warp, with sums in registers.
          Tiles that need the closed form are collected, as pairs of tile and lookup, until there are
          32. A group that is spread too far, or visits more than a lookup may, is split in halves.
-   Work: what a lookup visits, and what only its neighbours visit; the descent costs 1/32 of that of
-         a group.
+   Work: the boxes and tiles that a lookup or one of its neighbours visits; the descent of a group
+         tests 32 boxes in one step.
    Memory: 4.5 KB of shared memory per warp.
    Invariants: the bits of tile_kernel_integral for lookups that visit at most SURELY boxes and
                tiles. What a group rejects, each of its lookups would reject: a box outside of the
