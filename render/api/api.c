@@ -108,7 +108,7 @@ static void pass_on(void *context, const char *stage, int64_t done, int64_t tota
     if (to->progress(to->context, stage, done, total) != 0) atomic_store(&to->job.cancelled, true);
 }
 
-/* Initialises *hears, which must not move afterwards: the job points to it. */
+/* Initialises *hears, whose address must not change afterwards, since the job points to it. */
 static void listen_to(listener *hears, kd_progress progress, void *context) {
     hears->progress = progress;
     hears->context = context;

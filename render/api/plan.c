@@ -1,5 +1,4 @@
-/* before scene.h, whose type has the name of its arguments */
-
+/* Predicts the memory of a rendering, and changes the options so that it fits (plan.h). */
 #include "render/api/plan.h"
 #include "accel/build_memory.h"
 #include "accel/builders.h"
@@ -18,7 +17,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* References, and also nodes, per triangle of a tree on a device; allowance for small trees. */
+/* PLANNED_REFERENCES: references, and equally nodes, per triangle of a tree on a device.
+   SMALL_TREE: allowance for small trees. */
 enum { PLANNED_REFERENCES = 8, SMALL_TREE = 1 << 16 };
 
 static void add_to(render_plan *plan, bool on_device, const char *name, uint64_t bytes) {
@@ -67,12 +67,12 @@ static uint32_t apart_gather(const kd_render_options *options) {
 static const char *const map_names[PHOTON_LISTS] = {"global photon map", "caustic photon map",
                                                     "media photon map"};
 
-/* Bounding boxes and their order, which are built after planning. */
+/* Bytes of the bounding boxes of instances and of their order, which are built after planning. */
 static uint64_t instance_bytes(const instance_view *view) {
     return (uint64_t)view->count * (2 * sizeof(instance_node) + sizeof(uint32_t));
 }
 
-/* Trees of instanced meshes: nodes and references. */
+/* Bytes of the trees of instanced meshes: nodes and references. */
 static uint64_t instance_tree_bytes(const scene_view *view) {
     const uint64_t triangles = view->mesh.stored_count - view->mesh.triangle_count;
     return triangles * PLANNED_REFERENCES * (sizeof(uint32_t) + sizeof(tritree_node));
@@ -132,7 +132,7 @@ static kd_status plan_here(render_plan *out, const scene_view *view,
     return KD_OK;
 }
 
-/* The tree while it is built, and its copy in the form for batches of rays. */
+/* Plans the tree while it is built, and its copy as compressed wide nodes, for batches of rays. */
 static kd_status plan_tree_there(render_plan *out, const mesh_view *mesh,
                                  const kd_render_options *options) {
     const tritree_builder_cuda *builder = tritree_builder_cuda_find(options->builder);
@@ -158,7 +158,8 @@ static uint64_t map_bytes_there(uint64_t photons, bool ordered, const kd_render_
     return photon_map_cuda_bytes((photons + keepers - 1) / keepers, ordered);
 }
 
-/* The host builds beams, and frees what it needs for that before the first lookup. */
+/* Bytes of the media map on a device. The host builds beams, and frees its scratch memory before
+   the first lookup. */
 static uint64_t media_bytes_there(uint64_t photons, const kd_render_options *options) {
     return photon_media_named(options->media)->beams
                ? photon_list_cuda_bytes(photons) + beam_set_bytes_kept(photons)
@@ -359,8 +360,8 @@ kd_status render_plan_fit_among(render_plan *out, const scene_view *view,
     const bool on_device = device.kind == DEVICE_CUDA,
                stays = choice->on_devices && integrator_find(options->integrator)->apart_there &&
                        !photon_lookup_named(options->lookup)->walks;
-    /* Distributed photons would force the rendering from the device to the CPU: only if nothing
-       else fits. */
+    /* Distributed photons would move the rendering from the device to the CPU, so they are used
+       only if nothing else fits. */
     if (on_device && !stays && (whole || !name_is_auto(options->device))) distributed = false;
     if (choice->chosen == RANK_MAPS_AUTO)
         choice->chosen = maps_choice_of(choice, whole, distributed);

@@ -15,8 +15,8 @@ typedef struct render_plan {
         bool on_device;
     } rows[PLAN_ROWS];
     int count;
-    /* Sums as if all items were allocated at once: an upper bound of the peak; the host's excludes
-       the scene. */
+    /* Sums as if all items were allocated at once: an upper bound of the peak; that of the host
+       excludes the scene. */
     uint64_t total, device_total;
 } render_plan;
 
@@ -33,9 +33,10 @@ kd_status render_plan_make_among(render_plan *out, const scene_view *view,
    batches, which change the image, only if choice->inexact allows it. */
 kd_status render_plan_fit_among(render_plan *out, const scene_view *view,
                                 kd_render_options *options, uint64_t maximum, maps_choice *choice);
-/* Plans the memory of the options as they are. The item of the triangle tree is its builder's
-   scratch memory; those of photon maps include lists, trees and builder. Assumes at most 8
-   references per triangle for a tree on a device. Allocates nothing except the driver's context. */
+/* Plans the memory for unchanged options. The item of the triangle tree is its builder's scratch
+   memory; the items of photon maps include lists, trees and their builder. Assumes at most 8
+   references per triangle for a tree on a device. Allocates nothing except the context of the CUDA
+   driver. */
 kd_status render_plan_make(render_plan *out, const scene_view *view,
                            const kd_render_options *options);
 /* As render_plan_make, but changes the options to need at most `maximum` bytes on the host and as

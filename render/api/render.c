@@ -457,7 +457,7 @@ kd_status render_run_kept(render_result *out, const scene *scene, const kd_rende
     const bool full = status == KD_ERROR_MEMORY && device.kind == DEVICE_CUDA;
     if (!full || ranks_shared(keeping->comm) || !name_is_auto(options->device)) return status;
     kd_render_options here = *options;
-    /* the option names a builder of devices only */
+    /* the name may be that of a builder that exists only on devices */
     if (!tritree_builder_find(here.builder)) strcpy(here.builder, "auto");
     say_retreat(device.name, "the CPU");
     device_cpu_describe(&device);

@@ -41,8 +41,8 @@ typedef struct render_keeping {
     /* Receives the image so far at each save; may be NULL. */
     kd_status (*show)(void *context, const render_result *so_far);
     void *context;
-    /* Started with the devices of `options` once all samples are on the host, if no ranks share the
-       rendering: releases the devices asynchronously. NULL: devices are kept. */
+    /* Releases the devices of `options` asynchronously once all samples are on the host, unless
+       ranks share the rendering. NULL: devices are kept. */
     struct retiring *done_with;
     /* address of a viewer (film.h) that is updated after each pass; NULL: none */
     const char *display;

@@ -66,9 +66,9 @@ uint64_t state_identity(const frame *frame);
 /* Writes to a temporary file, then renames it. */
 kd_status state_write(const char *path, const frame *frame, const film *film);
 
-/* Fills film, statistics and carried. Returns KD_ERROR_INPUT, with a message that says what
-   differs, if the file is not a state, is damaged, or belongs to another scene, other options or
-   another version. */
+/* Sets the film, and the frame's statistics and `carried`. Returns KD_ERROR_INPUT, with a message
+   that says what differs, if the file is not a state, is damaged, or belongs to another scene,
+   other options or another version. */
 kd_status state_read(const char *path, frame *frame, film *film);
 
 /* Shows the image while it is rendered, in a viewer that supports tev's protocol over TCP.

@@ -1,5 +1,5 @@
 /* The frame loop: takes the samples of an image in passes over its tiles, on all cores or on a CUDA
-   device (`frame.there`), until it is complete, cancelled or out of time.
+   device (`frame.device_frame`), until it is complete, cancelled or out of time.
    Idea: a pass gives every pixel the same number of samples, so a rendering may end after any pass.
          Between parts of a pass the keeper may save image and state (state.c), from which --resume
          continues. */
@@ -110,8 +110,8 @@ typedef struct few_samples {
     pixel_sample samples[FEW_SAMPLES];
 } few_samples;
 
-/* Returns the sample number that the camera ray is drawn by: ppm reuses the camera rays of its
-   first spp samples. */
+/* Returns the sample number that determines the camera ray: ppm reuses the camera rays of its first
+   spp samples. */
 static uint32_t camera_sample(const frame *frame, uint32_t sample) {
     const bool again = frame->integrator->pass && frame->integrator->counts_samples &&
                        frame->integrator->counts_samples(frame->options);
@@ -139,7 +139,8 @@ static void take_samples(const tile_pass *pass, tile_samples *tile) {
     tile->count = 0;
 }
 
-/* Requests the samples of this pass that the pixel lacks; a resumed film may have some of them. */
+/* Requests the samples of this pass that the pixel does not have yet: a resumed film may have
+   some. */
 static void render_pixel(const tile_pass *pass, int32_t x, int32_t y, tile_samples *tile) {
     const uint32_t done = film_samples(pass->film, x, y), first = pass->samples.begin;
     for (uint32_t s = done > first ? done : first; s < first + pass->samples.count; ++s) {
@@ -213,8 +214,8 @@ static void note_counts(frame *frame, tile_pass *pass) {
     frame->statistics.nan_samples += atomic_exchange(&pass->nan_samples, 0);
 }
 
-/* Saves the film if the keeper is due. The next save follows no sooner than this one took, so
-   saving takes at most half of the time. */
+/* Saves the film if the keeper is due. The pause until the next save is at least as long as this
+   save took, so saving takes at most half of the time. */
 static kd_status keep(frame *frame, tile_pass *pass) {
     const frame_keeper *keeper = frame->keeper;
     const double begun = timing_now();
@@ -243,8 +244,8 @@ static kd_status run_pass(frame *frame, tile_pass *pass) {
     return KD_OK;
 }
 
-/* Launches kernels for the rows [top, bottom), as many rows at a time as one launch takes. With
-   `keeping` (may be NULL), saves between launches if the keeper is due. */
+/* Launches kernels for the rows [top, bottom), as many rows per launch as it allows. With `keeping`
+   (may be NULL), saves between launches if the keeper is due. */
 static kd_status take_rows_there(frame *frame, film *film, const frame_pass *pass, int32_t top,
                                  int32_t bottom, sample_counts *counts, tile_pass *keeping) {
     const uint64_t maximum = frame_cuda_launch_samples(frame->integrator, frame->options);
@@ -296,7 +297,7 @@ kd_status frame_take_rows(frame *frame, film *film, const frame_pass *pass, int3
     return KD_OK;
 }
 
-/* Batch of a sample, and first sample of a batch. */
+/* Returns the batch that contains a sample. */
 static uint32_t batch_of(const frame *frame, uint32_t samples, uint32_t sample) {
     if (!frame->begin_batch) return 0;
     return (uint32_t)((uint64_t)sample * (uint64_t)frame->options->batches / samples);
@@ -316,8 +317,8 @@ bool frame_is_awaited(const frame *frame) {
            (frame->job && frame->job->deadline > 0);
 }
 
-/* Samples per pixel of a launch on a device that nothing interrupts; 0: no launches of this
-   kind. */
+/* Returns the samples per pixel of a device launch during which the film need not be inspected or
+   saved; 0: no such launches. */
 static uint32_t pass_unseen(const frame *frame, const film *film) {
     if (!frame->device_frame || !frame->integrator->launch_samples || frame_is_awaited(frame))
         return 0;

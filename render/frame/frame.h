@@ -42,12 +42,12 @@ kd_status frame_cuda_open(frame_cuda *out, const device *device);
 kd_status frame_cuda_place_scene(frame_cuda *device_frame, const scene_view *host,
                                  const tritree *host_tree, const tritree_options *options,
                                  const char *builder, tritree *built);
-/* Converts the tree, and the scene's view of it, to the form used for batches of rays. Does nothing
-   if that is done already. */
+/* Converts the tree, and the scene's view of it, to compressed wide nodes, which batches of rays
+   traverse. Does nothing if they have been converted before. */
 kd_status frame_cuda_pack(frame_cuda *device_frame);
-void frame_cuda_remove_scene(
-    frame_cuda *device_frame); /* frees scene and tree; either may be missing */
-/* Copy the film's sums, if it has any, to the device and back. */
+/* Frees scene and tree; either may be missing. */
+void frame_cuda_remove_scene(frame_cuda *device_frame);
+/* Copy the film's sums to the device, if it has samples, and back. */
 kd_status frame_cuda_place_film(frame_cuda *device_frame, const film *film);
 kd_status frame_cuda_fetch_film(const frame_cuda *device_frame, film *film);
 /* The same for the rows [top, bottom). */
@@ -75,19 +75,21 @@ uint64_t frame_cuda_tiled_pixels(int32_t width, int32_t height);
 int32_t frame_cuda_rows(int32_t width, int32_t height, uint32_t count, uint64_t launch_samples);
 
 /* Takes the samples, waits for completion, and adds rays and discarded samples to `counts`. If
-   of->there->stopped is set, some samples were left out. */
+   frame->device_frame->stopped is set afterwards, some samples were left out. */
 kd_status frame_cuda_take(const frame *frame, const integrator *integrator,
                           const sample_range *range, sample_counts *counts);
 
-/* Runs the stage "render" of of->watched, starting with the first sample that the film lacks. Adds
-   rays and non-finite samples to of->statistics. Returns KD_INTERRUPTED if the job was cancelled.
-   Returns KD_OK early
-   - at a time limit (of->deadline, or the job's), but not before every pixel has one sample;
-   - before samples of photon maps that the limit truncated would mix with others (of->maps_cut);
+/* Runs the stage "render" of frame->job, starting with the first sample that the film does not
+   have. Adds rays and non-finite samples to frame->statistics. Returns KD_INTERRUPTED if the job
+   was cancelled. Returns KD_OK early
+   - at a time limit (frame->deadline, or that of the job), but not before every pixel has one
+     sample;
+   - before the film would mix samples of photon maps that the time limit truncated with others
+     (frame->maps_cut);
    - when film_error has reached options->target_error. It is tested between passes from the fourth
      sample on and depends on the film only, so a resumed frame ends at the same sample.
-   The film's sums have the same bits for any number of threads, and on a CUDA device (of->there);
-   they are copied back to `film` at the end. */
+   The film's sums have the same bits for any number of threads, and on a CUDA device
+   (frame->device_frame); they are copied back to `film` at the end. */
 kd_status frame_run(frame *frame, const integrator *integrator, film *film);
 bool frame_is_overdue(const frame *frame);
 /* Returns true if no samples beyond number `begin` may be started: the job is cancelled or, unless
@@ -106,10 +108,10 @@ typedef struct frame_pass {
 } frame_pass;
 
 /* Number of samples per pixel of the pass that begins at pass->begin: 1, 1, 2, 4, 8, 16, 16, ...,
-   or up to `unseen` if nothing inspects the frame between passes. A pass does not extend beyond a
-   batch. */
+   or up to `unseen` samples at once if the film is not inspected between passes. A pass does not
+   extend beyond a batch. */
 uint32_t frame_pass_count(const frame *frame, const frame_pass *pass, uint32_t unseen);
-/* Returns true if the frame may end, or be inspected, before all samples are taken, other than by
+/* Returns true if the frame may end or be inspected before all samples are taken, not counting
    cancellation. */
 bool frame_is_awaited(const frame *frame);
 /* Returns true if the film is inspected between passes. */

@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-typedef struct frame_statistics { /* integer sums over threads, which do not depend on the order */
+typedef struct frame_statistics { /* integers, so sums over threads do not depend on their order */
     uint64_t rays;                /* traced for camera paths, including shadow rays */
     uint64_t photon_rays;
     uint64_t nan_samples; /* samples with a NaN or an infinity, replaced by black */
@@ -58,8 +58,8 @@ typedef struct frame {
     camera view, view_end;         /* at shutter opening and, if `moves`, at shutter closing */
     bool moves;                    /* the camera moves while the shutter is open */
     void *state;                   /* private data of the integrator, e.g. photon maps */
-    double carried[FRAME_CARRIED]; /* numbers of the integrator that are saved for resuming; 0 at
-                                      first */
+    double carried[FRAME_CARRIED]; /* private numbers of the integrator, saved for resuming;
+                                      initially 0 */
     frame_statistics statistics;
     job_control *job;
     const frame_keeper *keeper; /* NULL: nothing is saved while rendering */
@@ -109,13 +109,13 @@ typedef struct integrator {
                             struct sample_counts *counts, bool *over);
     /* Returns true if the options permit distributed photons; NULL: all do. */
     bool (*may_be_apart)(const kd_render_options *options);
-    bool apart_there; /* its launch supports distributed photons, too, for whole bands of rows */
+    bool apart_there; /* `launch` supports distributed photons, too, for complete bands of rows */
     /* For launches that trace wavefronts (render/frame): most samples per launch, and bytes of
        device memory needed. NULL: a launch uses one thread per pixel. */
     uint64_t (*launch_samples)(const kd_render_options *options);
     uint64_t (*launch_bytes)(const scene_view *scene, const kd_render_options *options);
-    /* Called first, if the integrator reads photons from a file: sets photon_map_hash;
-       KD_ERROR_INPUT if the file does not exist. NULL: it reads none. */
+    /* Called first, if the integrator reads photons from a file: sets photon_map_hash. Returns
+       KD_ERROR_INPUT if the file does not exist. NULL: the integrator reads no file. */
     kd_status (*identify)(frame *frame);
     /* Properties that depend on the options; each may be NULL. */
     /* mask of the photon maps needed; NULL: none */
@@ -138,7 +138,7 @@ int32_t integrator_batches_max(const integrator *integrator, const kd_render_opt
 bool integrator_may_be_apart(const integrator *integrator, const kd_render_options *options);
 uint32_t integrator_maps(const integrator *integrator, const kd_render_options *options);
 uint64_t integrator_state_bytes(const integrator *integrator, const kd_render_options *options);
-/* Bytes of device memory that its launches need. */
+/* Returns the bytes of device memory that the integrator's launches need. */
 uint64_t integrator_launch_bytes(const integrator *integrator, const scene_view *scene,
                                  const kd_render_options *options);
 /* Number of samples per pixel: options->passes times batches, or options->spp. */

@@ -1,7 +1,7 @@
 /* Path tracing as wavefronts on a CPU.
    Source: Laine, Karras, Aila 2013, "Megakernels considered harmful: wavefront path tracing on
            GPUs".
-   Idea: a single ray waits for the memory access of each traversal step; in batches of hundreds,
+   Idea: a single ray waits for memory in each traversal step; in batches of hundreds of rays,
          others proceed meanwhile (accel/wide). So each thread has a pool of paths, and a wavefront
          advances all of them by one surface: new paths fill the pool, all rays are traced, random
          numbers are drawn for sixteen paths at a time, all surfaces are shaded, all shadow rays are

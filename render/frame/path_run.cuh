@@ -1,8 +1,8 @@
 /* Code shared by all kernels that trace wavefronts: the start of a wavefront, and the host's state,
    memory and launches.
-   Idea: new paths are started when they fill at least a quarter of the pool: fewer do not pay for
-         the launch. They are placed behind the continuing paths, in the order of their slots, so
-         that neighbouring camera rays stay together.
+   Idea: new paths are started when they fill at least a quarter of the pool, since fewer are not
+         worth a launch. They are placed behind the continuing paths, in the order of their slots,
+         so that neighbouring camera rays stay together.
    Work: grids have the size that the device can hold; the host does not read counts. */
 #ifndef KD_RENDER_FRAME_PATH_RUN_CUH
 #define KD_RENDER_FRAME_PATH_RUN_CUH
@@ -34,8 +34,9 @@ static __global__ void wave_plan(const __grid_constant__ path_waves w, uint32_t 
     memset(wave_at(w, wave + 1), 0, sizeof *now);
 }
 
-/* Data flow: reads the slots begin to end; writes their paths behind those kept, and radiance 0. A
-              slot outside the image, or whose sample the film has, gets an empty path. */
+/* Data flow: reads the slots begin to end; writes their paths behind the continuing ones, and
+              radiance 0. A slot outside the image, or whose sample the film already has, gets an
+              empty path. */
 template <bool general>
 __global__ __launch_bounds__(BEGIN_BLOCK,
                              4) void wave_begin(const __grid_constant__ scene_view scene,

@@ -4,8 +4,8 @@
          and writes the continuing paths contiguously into the other. A sample has a fixed slot,
          with its radiance so far and the first surface for the film.
          Slots: the first sample of every pixel, then the other samples, pixel by pixel; pixels are
-         in tiles of 8 x 4. Paths are started in this order: whenever it is interrupted, every pixel
-         has the first ones of its samples.
+         in tiles of 8 x 4. Paths are started in this order, so that each pixel has the first of its
+         samples whenever the launch is interrupted.
          Counts: a wavefront's record holds its numbers of paths and rays. Kernels read and write
          them on the device; the host does not need them. The records of the current, the previous
          and the next wavefront form a ring.
@@ -20,7 +20,7 @@ enum { WAVE_RING = 4, WAVE_LISTS = MATERIAL_KINDS };
 struct wave_record {
     uint32_t rays;       /* paths of this wavefront */
     uint32_t kept;       /* those left by the previous wavefront */
-    uint32_t begin, end; /* slots of the others, which start here */
+    uint32_t begin, end; /* slots whose paths start in this wavefront */
     uint32_t shadows;    /* shadow rays */
     uint32_t fresh;      /* not 0: an earlier wavefront has started paths that were not empty */
     uint32_t left_out;   /* empty paths: no rays */
@@ -207,9 +207,9 @@ __device__ __forceinline__ void store_first(const scene_view &scene, const path_
     w.first[2 * (uint64_t)slot + 1] = with_fourth(seen.albedo, seen.alpha);
 }
 
-/* Repeats the kind of a listed surface, before each use: the compiler does not retain it across
-   barriers, atomics and calls, and the kernel for diffuse surfaces would contain the code for
-   all others, too. */
+/* Asserts the kind of a listed surface, before each use: the compiler does not retain it across
+   barriers, atomics and calls, so the kernel for diffuse surfaces would contain the code for all
+   others, too. */
 template <bool diffuse> __device__ __forceinline__ void as_listed(surface &at) {
     if (diffuse) at.kind = MATERIAL_DIFFUSE;
 }
@@ -242,7 +242,7 @@ __device__ __forceinline__ void shade_arrive(const scene_view &scene, const path
     vec3 sent;
     const path_turn turn = path_arrive(&scene, &w.options, &state, (int32_t)path.path.depth, hit,
                                        path.key, &path.at, &sent);
-    /* the last condition is for the optimiser */
+    /* the last condition only helps the optimiser */
     path.turn = general || turn != PATH_SCATTERS_IN_VOLUME ? turn : PATH_ENDS;
     as_listed<diffuse>(path.at);
     if (path.path.depth == 1) store_first(scene, w, path.path.slot, &state.cast, &path.at);
@@ -268,7 +268,8 @@ __device__ __forceinline__ void store_shadow(const path_waves &w, uint32_t at,
     w.shadow_gain[at] = with_fourth(gain, __uint_as_float(path.slot));
 }
 
-/* What is certain to be added is 0, or NaN. */
+/* Samples a light and records its shadow ray. The contribution of an occluded light is added at
+   once, since it is NaN, not 0, if a factor is not finite. */
 template <bool general, bool diffuse>
 __device__ __forceinline__ void shade_ask(const scene_view &scene, const path_waves &w,
                                           uint32_t *shadows, shaded_path &path) {

@@ -1,13 +1,14 @@
 /* Path tracing as wavefronts on a CUDA device.
    Source: Laine, Karras, Aila 2013, "Megakernels considered harmful: wavefront path tracing on
            GPUs".
-   Idea: a pool of paths. A wavefront advances each by one surface: begin (new paths fill the pool),
-         trace closest hits, list by kind, shade (others; diffuse), trace shadow rays, add. Kernels
-         read the amount of work from the wavefront's record; their grids have the size that the
-         device can hold. So the host launches ahead, and checks only after every fourth wavefront.
-         When all samples have been started and few paths are left, these are completed by one
-         thread each. If the film is waited for, no more paths are started, and the launch ends in
-         the same way.
+   Idea: a pool of paths. A wavefront advances each path by one surface, in these steps: new paths
+         fill the pool, closest hits are traced, paths are listed by the kind of surface, two
+         kernels shade diffuse surfaces and all others, and shadow rays are traced and their
+         contributions added. Kernels read the amount of work from the wavefront's record; their
+         grids have the size that the device can hold. So the host launches ahead, and checks only
+         after every fourth wavefront. When all samples have been started and few paths are left,
+         these are completed by one thread each. If the film has to be saved or shown, no more paths
+         are started, and the launch ends in the same way.
    Memory: see path_store.cuh.
    Invariants: the film has the bits of path_pixel, sample by sample: the same functions are called
                in the same order for each path, and each sample has its own sum. */
@@ -68,8 +69,8 @@ __global__ __launch_bounds__(SHADOW_BLOCK,
 /* --- completion of the last few paths, and the film ------------------------------------------- */
 
 enum {
-    WAVE_FEW = 1 << 14, /* paths below which a wavefront does not pay: one of 100 takes as long as
-                           one of this many */
+    WAVE_FEW = 1 << 14, /* wavefronts of fewer paths are not worth a launch: one of 100 paths takes
+                           as long as one of this many */
     FINISH_BLOCK = 32,
     FINISH_EACH = 8,
     FILM_BLOCK = 128
@@ -200,14 +201,15 @@ template <bool general> kd_status run_wave(const wave_run *run) {
 
 /* --- all wavefronts --------------------------------------------------------------------------- */
 
-/* The launch does not end for a save before there is something new to save. */
+/* Returns true if the launch should end. It does not end for a save before there is something new
+   to save. */
 bool is_to_end(const wave_run *run, const wave_record *seen) {
     const uint32_t begin = run->work.range.begin;
     return seen->fresh ? frame_is_waited_for(run->frame, begin) : frame_is_over(run->frame, begin);
 }
 
-/* Runs wavefronts until all samples have been started, or the film is waited for, and few paths are
-   left. *seen: the last record. */
+/* Runs wavefronts until all samples have been started, or the film has to be saved or shown, and
+   few paths are left. Sets *seen to the last record. */
 kd_status run_waves(wave_run *run, wave_record *seen) {
     const uint32_t few = min((uint32_t)WAVE_FEW, run->work.capacity / 8);
     bool more = true;

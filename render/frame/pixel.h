@@ -17,7 +17,7 @@
          Gaussian is drawn in polar coordinates and truncated at PIXEL_FILTER_RADIUS. Mitchell's
          filter has negative lobes: its magnitude is drawn, separably, and the sample is weighted by
          the sign times the integral of the magnitude, +-1.145. This is unbiased, but adds noise
-   even in areas of constant radiance. */
+         even in areas of constant radiance. */
 
 #define PIXEL_FILTER_RADIUS 1.5f   /* pixels */
 #define PIXEL_FILTER_SIGMA 0.5f    /* standard deviation of the Gaussian, pixels */

@@ -2,11 +2,11 @@
    Idea: one thread per pixel takes the samples of the pass in order and adds them in that order, so
          the film's sums have the same bits as on the CPU. A warp covers 8 x 4 pixels, so that its
          rays are coherent. `method` is a trivially copyable struct with the member
-             pixel_sample operator()(const pixel_view *, int32_t x, int32_t y, uint32_t sample)
-   const
+             operator()(const pixel_view *, int32_t x, int32_t y, uint32_t sample) const
+         which returns a pixel_sample.
    Data flow: each thread reads the film_pixel of its pixel into registers, adds the samples, and
               writes it back; no other thread accesses it. Each warp adds its counts of rays and
-   NaNs to `counts` by an atomic. */
+              NaNs to `counts` by an atomic. */
 #ifndef KD_RENDER_FRAME_TAKE_SAMPLES_CUH
 #define KD_RENDER_FRAME_TAKE_SAMPLES_CUH
 #include "core/device/cuda.h"

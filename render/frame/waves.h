@@ -25,16 +25,16 @@ bool waves_are_general(const scene_view *scene);
 uint64_t waves_path_bytes(bool general);
 uint64_t waves_sample_bytes(void);
 
-/* Takes the samples of `range` by path_radiance. Ends early, with of->there->stopped set, if
-   frame_is_waited_for; each pixel then has the first of its samples. */
+/* Takes the samples of `range` by path_radiance. Ends early, with frame->device_frame->stopped set,
+   if frame_is_waited_for returns true; each pixel then has the first of its samples. */
 kd_status waves_take_paths(const frame *frame, const path_options *options,
                            const sample_range *range);
 
 /* --- on a CPU --------------------------------------------------------------------------------- */
 
-/* Sets samples[i] to path_pixel of asked[i] (render/integrators/pixel_methods.h), with the same
-   bits, by advancing some hundred paths together. Returns false, and does nothing, if there is not
-   enough memory. */
+/* Sets samples[i] to path_pixel of request[i] (render/integrators/pixel_methods.h), bit for bit, by
+   advancing some hundred paths together. Returns false, and does nothing, if there is not enough
+   memory. */
 bool path_pool_take(const pixel_view *view, const path_options *options,
                     const pixel_request *request, uint32_t count, pixel_sample *samples);
 

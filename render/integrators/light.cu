@@ -1,7 +1,7 @@
 /* `light` on a CUDA device: one thread per path. Integer splats give the same sums as on the CPU.
    Data flow: trace_light, one thread per path, reads the scene, adds splats to `sums` and counts to
-              `there` by atomics; the host waits; then take_samples, one thread per pixel, adds
-              sums to the film. */
+              `device_counts` by atomics; the host waits; then take_samples, one thread per pixel,
+              adds sums to the film. */
 #include "core/device/device_memory.h"
 #include "render/frame/take_samples.cuh"
 #include "render/integrators/integrators.h"

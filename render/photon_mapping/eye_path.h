@@ -5,9 +5,10 @@
          direct (shadow rays), caustic (caustic map: light that met only specular surfaces after it
          left the source) and indirect (global map, or final gather rays, which end at the next
          surface that stores photons and take its four parts there, without emission seen through
-         specular surfaces). Specular surfaces (mirror, glass, metal; "lenses") are sampled by
-         tracing a ray on. A gather ray that ends nearby, as in a corner, sees a photon map lookup
-         as blurred as a direct one would be: it goes on as a path instead.
+         specular surfaces). At specular surfaces (mirror, glass, metal; "lenses") the path
+         continues with one sampled ray. If a gather ray ends nearby, as in a corner, a photon map
+         lookup there would be as visibly blurred as a direct one, so the ray continues as a path
+         instead.
          Media attenuate what is seen through them. The light that they scatter into a ray is the
          sum of direct light and the media map (media_estimate.h), at points sampled on each
          segment of the path. */
@@ -46,14 +47,15 @@ typedef struct eye_requests {
 
 typedef struct photon_view {
     photon_map_view global, caustic, media;
-    beam_view beams;    /* in media, instead of the photons of `media`; none: node_count is 0 */
+    /* replace the photons of `media` if media store beams; otherwise node_count is 0 */
+    beam_view beams;
     eye_requests later; /* deferred lookups: on devices, and on a CPU if photons are distributed
                            over ranks */
     tile_view tiles;
-    path_options path;     /* its `scatterings` is ignored */
+    path_options path;     /* path.scatterings is ignored */
     uint32_t final_gather; /* number of gather rays, at most FINAL_GATHER_MAX; 0: look up the
                               global map directly */
-    float near;            /* gather rays shorter than this, in scene units, go on as paths */
+    float near;            /* gather rays shorter than this, in scene units, continue as paths */
 } photon_view;
 
 /* State of a camera path. */
@@ -65,7 +67,7 @@ typedef struct eye_path {
     bool emission;   /* emission of the next surface or of the sky is added */
     uint32_t volume; /* points to sample in media on each segment */
     vec3 gathered; /* radiance of inline lookups at surfaces the camera sees; not in found.radiance,
-                      as the batched order of sums adds it last */
+                      since it is added last, in the same order as in batches */
     /* chain of deferred lookups, indices into the request list; KD_NONE: none */
     uint32_t first_request, last_request;
 } eye_path;
@@ -134,9 +136,9 @@ KD_FN bool eye_passes(const scene_view *world, const path_options *options, path
     return goes_on;
 }
 
-/* Phase function half of direct light in a medium: radiance of area lights and of the sky along a
-   ray sampled from the phase function. The multiple importance sampling weight keeps it bounded
-   close to a light, where sampling points on that light has unbounded variance. */
+/* The half of direct light in a medium that samples the phase function: radiance of area lights and
+   of the sky along the sampled ray. The multiple importance sampling weight keeps it bounded close
+   to a light, where sampling points on that light has unbounded variance. */
 KD_FN_APART vec3 eye_volume_light(const scene_view *world, const photon_view *photons,
                                   eye_path *path, const volume_point *at, rng_block random) {
     path_state state = path->state;
@@ -307,8 +309,8 @@ KD_FN void eye_gather_ray(const scene_view *world, const photon_view *photons, e
     }
 }
 
-/* Samples the BSDF once for both estimates: the BSDF half of direct light and, with final gather,
-   the indirect light from other surfaces. */
+/* Samples the BSDF once for both estimates: the half of direct light that samples the BSDF and,
+   with final gather, the indirect light from other surfaces. */
 KD_FN void eye_gather(const scene_view *world, const photon_view *photons, lookup_mode mode,
                       eye_path *path, const surface *at, vec3 wo) {
     const uint32_t rays = photons->final_gather ? photons->final_gather : 1;

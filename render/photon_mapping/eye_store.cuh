@@ -1,7 +1,7 @@
 /* Camera paths of `photon`, `ppm` and `sppm` on a CUDA device, one sample of each pixel of a range
    at a time, with deferred lookups (eye_waves.cu, gather_waves.cu) or inline ones
-   (inline_lookup.cu): the host's interface, and what the kernels share: the storage of paths
-   between two wavefronts, kernel launches, and the results of lookups. */
+   (inline_lookup.cu): the interface for the host, and code that the kernels share: the storage of
+   paths between two wavefronts, kernel launches, and the results of lookups. */
 #ifndef KD_RENDER_PHOTON_MAPPING_EYE_STORE_CUH
 #define KD_RENDER_PHOTON_MAPPING_EYE_STORE_CUH
 #include "render/frame/path_run.cuh"
@@ -10,7 +10,7 @@
 #include "render/photon_mapping/photon.h"
 
 enum {
-    EYE_FEW = 1 << 15, /* paths below which a wavefront does not pay */
+    EYE_FEW = 1 << 15, /* wavefronts of fewer paths are not worth a launch */
     EYE_POLL_FIRST = 4,
     EYE_POLL_EVERY = 2, /* wavefronts between two checks by the host */
     EYE_FINISH_BLOCK = 32,
@@ -60,7 +60,7 @@ struct eye_slots {
 kd_status eye_slots_open(eye_slots *out, const frame *frame, const sample_range *range,
                          bool by_waves, uint32_t together);
 /* Traces the paths of all slots as photon_eye_path does with LOOKUP_DEFERRED; requests go to
-   `photons->later`. Clears waves.counts and counts there. */
+   `photons->later`. Clears slots->waves.counts and counts in it. */
 kd_status eye_ask_slots(const frame *frame, const photon_view *photons, const eye_slots *slots);
 /* As eye_ask_slots, with LOOKUP_INLINE; lookups at surfaces that the camera sees are requests if
    `photons->later` has a list. */
@@ -72,8 +72,8 @@ kd_status eye_gather_slots(const frame *frame, const photon_maps_cuda *maps,
 /* Lays out the arrays for the ends of `rays` gather rays. */
 void lay_out_gather_ends(gather_ends *ends, cuda_arena *arena, uint64_t rays);
 
-/* Paths without media and cut-outs do not use `layers` and `where`: these store `number`, which
-   must be small, and `word` instead. */
+/* Paths without media and cut-outs do not use `layers` and `where`, so these fields store `number`,
+   which must be small, and `word`. */
 __device__ __forceinline__ void store_eye_path(const path_store &store, uint32_t at, wave_path p,
                                                uint32_t number, uint32_t word) {
     p.state.layers = number;

@@ -1,11 +1,11 @@
 /* Camera paths with deferred lookups, traced as wavefronts.
    Idea: the wavefronts of `path` (render/frame), with one sample of each pixel. A path that hits a
          surface that stores photons records a lookup request there, samples a light, and continues
-         only as the BSDF half of direct light, which ends at the next surface. The requests of a
-         warp form a packet: its paths come from one list by material kind and are neighbours in the
-         image tiles. Where a smooth coat over such a surface also mirrors, the order of additions
-         requires all light of that surface before the path continues: its thread evaluates it at
-         once, as photon_eye_path does.
+         only with the ray for the half of direct light that samples the BSDF, which ends at the
+         next surface. The requests of a warp form a packet: its paths come from one list by
+         material kind and are neighbours in the image tiles. If a smooth coat over such a surface
+         also mirrors, the order of additions requires all light of that surface before the path
+         continues, so its thread evaluates it at once, as photon_eye_path does.
    Memory: that of wavefronts for all slots of a launch.
    Invariants: the terms added to a slot, and their order, are those of photon_eye_path: emission or
                sky, then the contribution of the shadow ray, then, one wavefront later, the BSDF
@@ -15,7 +15,7 @@
 
 namespace {
 
-/* Purpose of a ray: the camera path itself, or the BSDF half of direct light. */
+/* Purpose of a ray: the camera path itself, or the half of direct light that samples the BSDF. */
 enum eye_part { EYE_MAIN, EYE_DRAWN_HALF };
 
 /* Data flow: reads slots; writes paths, and radiance 0. A slot without a path gets an empty
@@ -51,7 +51,7 @@ struct eye_shaded {
     uint32_t last_request;
     rng_key key;
     surface at;
-    bool is_there; /* a path of the kind EYE_MAIN has hit a surface, which is `at` */
+    bool is_there; /* a path of the kind EYE_MAIN has hit the surface `at` */
     bool lands;    /* the surface stores photons */
     bool goes_on;  /* the next ray is already set */
 };
@@ -135,7 +135,7 @@ eye_ask_for_light(const scene_view &scene, const photon_view &photons, const eye
     const bool both = !shaded.lands || (int32_t)shaded.path.depth < photons.path.max_depth;
     const bool asks = path_ask_at(&scene, &shaded.at, eye_of(shaded), state.medium, both,
                                   sobol_draw(shaded.key, state.step, PATH_DRAW_LIGHT), &request);
-    /* what is certain to be added is 0, or NaN */
+    /* add the contribution of an occluded light: NaN, not 0, if a factor is not finite */
     add_radiance(w, shaded.path.slot,
                  vec3_mul(state.throughput, path_asked_light(&request, vec3_all(0))));
     if (asks) store_shadow<false>(w, take_place(shadows), shaded.path, request);

@@ -1,15 +1,16 @@
 /* Final gather rays, traced as wavefronts.
    Idea: the camera's wavefronts (eye_waves.cu) leave at most one surface per slot from which to
-         gather: it is stored in the request, and the path's state there in `landed`. Then several
+         gather: the request holds the surface, `landed` the state of the path at it. Then several
          gather rays of every slot are traced together: each wavefront advances them by one surface,
-         as in `path`, until none is left; tracing the last few by a thread each would take longer.
-         The results of the rays of a slot are added in order.
+         as in `path`, until none is left; to trace the last few by one thread each would take
+         longer. The results of the rays of a slot are added in order.
          Only some lanes of a warp have a lookup at a time; an inline lookup, which takes long,
          would make the others wait. So ray ends only record what they need: the precomputed
          irradiance of the nearest photon (diffuse surfaces far away), or a request, which is
-         answered like those of camera paths, by packets and by a warp each. The few points where no
-         nearby photon applies make a request, too.
-   Work: rays by the loops for batches, lookups by the gathering kernels.
+         answered like those of camera paths, by packets and by a warp each. The few points to which
+         no nearby photon applies make requests, too.
+   Work: the traversal kernels for batches trace the rays, and the gathering kernels answer the
+         lookups.
    Memory: 164 bytes per slot, 719 per ray: of these 84 for precomputed irradiance, 336 for
          requests.
    Invariants: the terms added to a gather ray, and their order, are those of eye_gather_ray:
@@ -19,9 +20,10 @@
               landed, and writes paths; in each wavefront gather_shade, for diffuse and for other
               surfaces, reads paths and hits, and writes part, shadow rays, ends and the next paths;
               wave_add adds to part; photon_maps_cuda_irradiance_lookup answers the known ends;
-   gather_known, one thread per known end, writes part or requests; the gathering kernels answer
-              requests; gather_add, one thread per request, adds to part; gather_sum, one thread per
-              slot, adds part to the sum, and after the last number to the radiance. */
+              gather_known, one thread per known end, writes part or requests; the gathering
+              kernels answer requests; gather_add, one thread per request, adds to part;
+              gather_sum, one thread per slot, adds part to the sum, and after the last number to
+              the radiance. */
 #include "photon/maps/maps_device.h"
 #include "render/photon_mapping/eye_store.cuh"
 
@@ -172,7 +174,7 @@ struct gather_shaded {
     surface at;
     float travelled;
     bool emission; /* emission of the next surface is added */
-    bool is_there; /* the ray has hit a surface, which is `at` */
+    bool is_there; /* the ray has hit the surface `at` */
     bool lands;    /* the surface stores photons */
     bool near;     /* too close for a lookup: the ray continues as a path */
 };
@@ -299,8 +301,8 @@ __launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) 
 
 /* --- completion of rays ----------------------------------------------------------------------- */
 
-/* `radiance`: of camera paths; `count`: number of gather rays per slot in this wavefront
-   sequence. */
+/* Adds up the gather rays of a slot. `radiance`: of camera paths; `count`: number of gather rays
+   per slot in this sequence of wavefronts. */
 __global__ __launch_bounds__(GATHER_BLOCK) void gather_sum(const __grid_constant__ eye_slots slots,
                                                            float4 *radiance, uint32_t count,
                                                            uint32_t numbers) {
@@ -334,8 +336,7 @@ kd_status answer_known(const photon_maps_cuda *maps, const eye_slots *slots) {
     return KD_OK;
 }
 
-/* Answers the requests of these packets from one map; does not change the
-   results of other requests. */
+/* Answers the requests of these packets from one map; other results do not change. */
 kd_status ask_map(const photon_maps_cuda *maps, int which, const photon_view *photons,
                   const photon_gather_cuda *gather, float *integrals) {
     const photon_map_view *map = which ? &photons->caustic : &photons->global;
@@ -381,7 +382,8 @@ kd_status begin_gather(const wave_run *run, const photon_view *photons, const ey
     return KD_OK;
 }
 
-/* Runs one wavefront and the lookups at its rays' ends. *left: number of rays of the next one. */
+/* Runs one wavefront and the lookups at its rays' ends. Sets *left to the number of rays of the
+   next one. */
 kd_status run_gather_wave(const wave_run *run, const photon_maps_cuda *maps,
                           const photon_view *photons, const eye_slots *slots, uint32_t *left) {
     const wave_record *next = run->work.ring + (run->wave + 1) % WAVE_RING;

@@ -6,8 +6,8 @@
          so the k-th key of all ranks is found by bisection.
    Work: all camera paths on every rank, lookups in 1/N of the photons; 64 reductions for the k
          nearest.
-   Memory: one chunk of rows at a time: 300 bytes per lookup and 48 for its sums, 24 k more for the
-           k nearest. */
+   Memory: for one chunk of rows at a time, 300 bytes per lookup and 48 for its sums; 24 k more for
+           the k nearest. */
 #include "render/photon_mapping/looks_apart.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"

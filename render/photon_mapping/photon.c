@@ -1,9 +1,10 @@
 /* The integrator `photon`: photon maps are built once, then looked up by every pixel sample.
    Source: Jensen 2001, "Realistic Image Synthesis Using Photon Mapping".
-   Memory: with --batches m, the samples of a pixel are divided among m maps of 1/m of the photons
-           each, with estimates of k/m photons. Each map represents all the light, and a disc that
-           holds k/m of 1/m of the photons is as large as one that holds k of all of them, so the
-           mean over the samples has the same expected value as with a single map. */
+   Memory: with --batches m, a rendering holds one of m maps at a time: the samples of a pixel are
+           divided among m maps of 1/m of the photons each, with estimates of k/m photons. Each map
+           represents all the light, and a disc that holds k/m of 1/m of the photons is as large as
+           one that holds k of all of them, so the mean over the samples has the same expected value
+           as with a single map. */
 #include "render/photon_mapping/photon.h"
 #include "core/hash.h"
 #include "core/job.h"
@@ -312,7 +313,7 @@ uint32_t photon_all_maps(const kd_render_options *options) {
     return MAPS_ALL;
 }
 
-/* Both precomputation of irradiance and the assignment of samples to batches depend on spp. */
+/* Both the precomputation of irradiance and the assignment of samples to batches depend on spp. */
 static bool photon_counts_samples(const kd_render_options *options) {
     return (options->final_gather && options->precompute) || options->batches > 1;
 }

@@ -38,7 +38,7 @@ photon_figures photon_figures_of(const photon_maps *maps);
    all photon map lookups, then adds the results to the film. Without CUDA in the build every call
    fails with KD_ERROR_DEVICE. */
 
-enum { GATHERS_TOGETHER = 8 }; /* most gather rays of one sample in a wavefront */
+enum { GATHERS_TOGETHER = 8 }; /* maximum number of gather rays of one sample in a wavefront */
 /* timed stages: trace, look up, add to the film */
 enum { PHOTON_CUDA_LOOKUP, PHOTON_CUDA_GATHER, PHOTON_CUDA_FILM, PHOTON_CUDA_STAGES };
 
@@ -106,8 +106,8 @@ uint64_t photon_cuda_lookup_bytes(uint64_t pixels, uint32_t final_gather);
 /* --- photons distributed over ranks, each with a CUDA device ---------------------------------- */
 
 /* Answers this rank's requests, counted by `counts`, from the photons of all ranks within the fixed
-   radii of `view`; the results are in with->sums and with->radii. Collective: a rank without
-   requests calls it, too. */
+   radii of `view`; the results are in device_photons->sums and device_photons->radii. Collective: a
+   rank without requests calls it, too. */
 KD_DEVICE_CALL(looks_apart_there, (photon_cuda * device_photons, struct ranks *comm,
                                    const photon_view *view, const struct eye_asked *counts));
 /* Bytes of device memory for one lookup request for each of `pixels` pixels of all ranks. */

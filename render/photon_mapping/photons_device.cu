@@ -4,8 +4,8 @@
          record them, in the order of image tiles; then all lookups are performed; then each pixel
          adds the results of its path (eye_waves.cu, gather_waves.cu). Lookups run inline
          (inline_lookup.cu) where later steps depend on them or on their order: the adaptive
-   estimator, points in media that scatter light, and final gather with mirroring coats, media or
-         cut-outs.
+         estimator, points in media that scatter light, and final gather with mirroring coats, media
+         or cut-outs.
    Work: for one sample of every pixel, wavefronts or one kernel for the paths, two kernels for the
          maps (five with tiles), one for the film.
    Memory: 335 bytes per pixel with wavefronts, or 164 and 719 per gather ray, otherwise 52; 300 per
@@ -236,7 +236,7 @@ kd_status reserve_part(const eye_launch *launch, sample_range *part, eye_slots *
         const kd_status status = try_part(launch, part, slots);
         if (status != KD_ERROR_MEMORY || rows <= PART_ROWS) return status;
         status_clear();
-        photon_cuda_drop_requests(launch->photons); /* whatever of them has found room */
+        photon_cuda_drop_requests(launch->photons); /* those that could be allocated */
         part->bottom = part->top + (rows / 2 + PART_ROWS - 1) / PART_ROWS * PART_ROWS;
     }
 }

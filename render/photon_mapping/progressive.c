@@ -18,8 +18,8 @@
    Differs from the papers in: the initial radius of a map is the median distance from its photons
          to their k-th nearest neighbour in pass 0; direct light is estimated by shadow rays, not by
          photons. `ppm` has fixed measurement points: it draws spp camera rays per pixel and reuses
-         them in turn in later passes; scattering at rough specular surfaces behind them is drawn
-         anew in each pass. */
+         them in turn in later passes; scattering at rough specular surfaces behind them is sampled
+         again in each pass. */
 #include "core/device/async.h"
 #include "core/hash.h"
 #include "core/memory.h"
