@@ -74,8 +74,7 @@ void render_close(render_result *owned); /* `owned` may be zeroed */
 /* --- several devices of one machine ----------------------------------------------------------- */
 
 /* render_run_kept for a list of devices in options->device (device_list_count): starts one thread
-   per device, each of which is a rank. A device may be listed more than once, and "cpu" may be one.
- */
+   per device, each of which is a rank. A device may be listed more than once, and may be "cpu". */
 kd_status render_on_devices(render_result *out, const scene *scene,
                             const kd_render_options *options, const render_keeping *keeping,
                             job_control *job);

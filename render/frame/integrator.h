@@ -1,6 +1,6 @@
 /* The interface of an integrator, and the frame that it renders. An integrator estimates the
-   radiance of a pixel sample; the frame loop (render/frame/frame.c) depends on this interface only.
- */
+   radiance of a pixel sample. The frame loop (render/frame/frame.c) depends only on this
+   interface. */
 #ifndef KD_RENDER_FRAME_INTEGRATOR_H
 #define KD_RENDER_FRAME_INTEGRATOR_H
 #include "core/job.h"

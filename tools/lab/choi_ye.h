@@ -23,7 +23,7 @@ typedef struct choi_tree {
     double sah_cost, references;
     uint32_t depth;
     double primary, diffuse; /* rays per second */
-    uint64_t hits, hash;     /* hashes of the diffuse rays' hits and of the tree */
+    uint64_t hits, hash;     /* hash of the diffuse rays' hits; hash of the tree */
 } choi_tree;
 
 typedef struct choi_column {

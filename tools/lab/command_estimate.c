@@ -51,7 +51,7 @@ typedef struct laboratory {
     job_control job;
 } laboratory;
 
-/* --- what is asked ---------------------------------------------------------------------------- */
+/* --- options ---------------------------------------------------------------------------------- */
 
 /* Returns the next item of a comma-separated list; false at the end or if it is too long. */
 static bool next_part(const char **at, char *out, size_t bytes) {

@@ -1,10 +1,10 @@
 /* Comparison of two files of results. Times have a lower bound (the work) and positive noise, so a
    row is represented by the mean of the logarithms of the faster half of its samples. The error of
    this mean is estimated from the spread of these samples or, if the file contains several runs of
-   the row, from the spread of the runs if that is larger. Clock rates and memory layout differ
-   between processes, which one run does not show: MIN_ERROR. A row fails if its ratio exceeds the
-   limit by SURE_ROW errors, the mean of all rows if it does by SURE_MEAN errors: the first detects
-   a large loss of a single row, the second a small loss of all rows. */
+   the row and their spread is larger, from the latter. It is at least MIN_ERROR, because clock
+   rates and memory layout differ between processes, which a single run does not show. A row fails
+   if its ratio exceeds the limit by SURE_ROW errors, which detects a large loss of a single row;
+   the mean of all rows fails at SURE_MEAN errors, which detects a small loss of all rows. */
 #include "core/memory.h"
 #include "tools/lab/results.h"
 #include <math.h>
@@ -52,7 +52,7 @@ static int logs_of(double *out, const result_line *line) {
     return used;
 }
 
-/* logs: capacity for all samples of the largest line; runs: one number per line. */
+/* Scratch memory: `logs` for all samples of the largest line, `runs` for one number per line. */
 static estimate estimate_lines(const result_line *const *lines, int count, double *logs,
                                double *runs) {
     double within = 0;

@@ -205,7 +205,7 @@ static uint64_t cpu_bytes(const char *builder, uint64_t count, uint32_t dims) {
     return 2 * points + count * sizeof(uint32_t) + scratch / 3 * (dims > 3 ? dims : 3);
 }
 
-/* Sets a remark instead of measuring what the machine does not have. */
+/* Sets a remark if the case does not fit into the machine's memory. */
 static void leave_what_does_not_fit(paper_row *row, uint64_t needed, uint64_t there, int on) {
     char text[PAPER_REMARK];
     if (needed <= there) return;

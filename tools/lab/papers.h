@@ -21,8 +21,8 @@ typedef struct paper_row {
     double published;           /* 0: none, or a text instead */
     const char *published_text; /* text instead of a number: "<1", "oom"; NULL: none */
     double others[PAPER_OTHERS];
-    bench_row ours[TABLE_DEVICES];             /* runs 0: not measured, ... */
-    char remarks[TABLE_DEVICES][PAPER_REMARK]; /* ... and why */
+    bench_row ours[TABLE_DEVICES];             /* runs 0: not measured */
+    char remarks[TABLE_DEVICES][PAPER_REMARK]; /* the reason if not measured */
 } paper_row;
 
 paper_table paper_table_make(const bench_request *request, const char *name,
@@ -48,8 +48,7 @@ int paper_threads(int32_t out[PAPER_THREADS]);
 kd_status paper_measure_build(const paper_table *table, paper_row *row, const char *builder,
                               uint64_t count, uint32_t dims, const pointtree_options *options);
 
-/* Allocates dims * count floats, uniform in the unit cube; the caller frees them with memory_free.
- */
+/* Allocates dims * count floats, uniform in the unit cube, to be freed with memory_free. */
 kd_status paper_uniform(float **out, uint64_t count, uint32_t dims, uint32_t seed);
 
 /* Sets `out` to FOLDER/NAME of a picture for the report. Returns false, and prints a note, without

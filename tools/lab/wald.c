@@ -13,8 +13,8 @@
 typedef struct wald_size {
     uint64_t count;
     const char *name;
-    double rtx8000, a6000, rtx3090ti; /* in ms; 0: a text instead */
-    const char *text;
+    double rtx8000, a6000, rtx3090ti; /* in ms; 0: see `text` */
+    const char *text;                 /* replaces the number of the RTX 3090 Ti, such as "<1" */
 } wald_size;
 
 /* --- Table 1 ---------------------------------------------------------------------------------- */

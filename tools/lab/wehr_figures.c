@@ -38,7 +38,8 @@ static void print_no_device(void) {
 
 /* --- Figure 4 --------------------------------------------------------------------------------- */
 
-/* For one block size: the time with cutoff = block relative to the best cutoff. */
+/* Measures, for one block size, the time with cutoff = block relative to that with the best
+   cutoff. */
 static kd_status lose(const paper_table *table, const wehr_cloud *cloud, int on, uint32_t block,
                       uint32_t from, uint32_t to) {
     double at_block = 0, best = 1e300;

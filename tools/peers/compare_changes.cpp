@@ -186,13 +186,14 @@ struct Change {
     bool same = true;
 };
 
-// Measures one kind of change; `there`: ids of all points in the trees.
+// Measures one kind of change. `there` holds the ids of all points in the trees.
 void print_row(Change &change, const char *label, double share, const Took took[2],
                const std::vector<uint32_t> &there) {
     const Answers ours = visit_points(change.request, change.tree, change.queries);
     const Answers theirs = ask_psi(change.request, change.peer, change.queries);
     kd_points *anew = nullptr;
-    const double built = time_of(change.request, [&] { anew = open_tree(change.cloud, there, true); }).all;
+    const double built =
+        time_of(change.request, [&] { anew = open_tree(change.cloud, there, true); }).all;
     const Answers expected = visit_points(change.request, anew, change.queries);
     kd_points_close(anew);
     const bool same = ours.ids == expected.ids && ours.dist2 == expected.dist2;
@@ -214,8 +215,10 @@ void insert_batches(Change &change, Took took[2]) {
         Points theirs = psi_points(change.cloud, ids);
         const kd_point_array more =
             kd_point_array_make(&change.cloud[3 * first], change.batch, 3, KD_FLOAT);
-        add(took[0], time_of(change.request, [&] { demand(kd_points_insert(change.tree, &more, nullptr)); }));
-        add(took[1], time_of(change.request, [&] { change.peer.batch_insert(parlay::make_slice(theirs)); }));
+        add(took[0], time_of(change.request,
+                             [&] { demand(kd_points_insert(change.tree, &more, nullptr)); }));
+        add(took[1],
+            time_of(change.request, [&] { change.peer.batch_insert(parlay::make_slice(theirs)); }));
     }
 }
 
@@ -225,14 +228,17 @@ void remove_batches(Change &change, Took took[2], const std::vector<uint32_t> &g
         const std::vector<uint32_t> ids(gone.begin() + long(from),
                                         gone.begin() + long(from + change.batch));
         Points theirs = psi_points(change.cloud, ids);
-        add(took[0],
-            time_of(change.request, [&] { demand(kd_points_remove(change.tree, ids.data(), ids.size())); }));
-        add(took[1], time_of(change.request, [&] { change.peer.batch_delete(parlay::make_slice(theirs)); }));
+        add(took[0], time_of(change.request, [&] {
+                demand(kd_points_remove(change.tree, ids.data(), ids.size()));
+            }));
+        add(took[1],
+            time_of(change.request, [&] { change.peer.batch_delete(parlay::make_slice(theirs)); }));
     }
 }
 
 bool run_share(const Asked &request, double share) {
-    const size_t batch = size_t(double(request.points) * share), all = batch * size_t(request.batches);
+    const size_t batch = size_t(double(request.points) * share),
+                 all = batch * size_t(request.batches);
     const size_t points = size_t(request.points);
     if (batch == 0) return true;
     const Cloud cloud = random_cloud(points + all, 1), queries = random_cloud(QUERIES, 2);

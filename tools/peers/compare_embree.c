@@ -206,8 +206,7 @@ typedef struct agreement {
     uint64_t same, rounded, tied, grazing, theirs, wrong;
 } agreement;
 
-/* Returns true if Kandela's hit equals that of triangle_intersect over all triangles, bit for bit.
- */
+/* Returns true if Kandela's hit equals that of testing all triangles, bit for bit. */
 static bool all_give(const tritree_input *input, const ray *cast, ray_hit ours) {
     const precomputed_ray precomputed = precomputed_ray_make(*cast);
     ray_hit best = {cast->tmax, 0, 0, KD_NONE};
@@ -220,8 +219,8 @@ static bool all_give(const tritree_input *input, const ray *cast, ray_hit ours) 
     return memcmp(&best, &ours, sizeof best) == 0;
 }
 
-/* The hits to compare for ray i; where only one side says that it is blocked, both are asked what
-   by. */
+/* Sets the two hits to compare for ray i. If only one library reports an any-hit ray as blocked,
+   that library's closest hit is computed, too. */
 static void take_hits(ray_hit hit[2], const tritree_view *view, const ray_library *library,
                       const bench_rays *set, const answers *ours, const answers *theirs,
                       uint64_t i) {

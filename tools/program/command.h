@@ -33,7 +33,8 @@ typedef struct subcommand {
 
 extern const subcommand *const commands[]; /* terminated by NULL */
 
-/* Returns KD_ERROR_USAGE unless there are `minimum` to `maximum` arguments (most < 0: no limit). */
+/* Returns KD_ERROR_USAGE unless there are `minimum` to `maximum` arguments (maximum < 0: no
+   limit). */
 kd_status command_arguments(const option_line *line, const subcommand *command, int minimum,
                             int maximum);
 

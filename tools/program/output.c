@@ -24,7 +24,7 @@ void output_name(char *out, size_t bytes, const char *path, const char *suffix) 
     strcat(out, suffix);
 }
 
-/* --- which file is which ---------------------------------------------------------------------- */
+/* --- identity of files ------------------------------------------------------------------------ */
 
 typedef struct file_name {
     file_identity which; /* identity of the file, or of its directory if the file does not exist */
@@ -124,7 +124,7 @@ static kd_status claim(const char *path, const char *folder) {
     return KD_OK;
 }
 
-/* --- can it be written ------------------------------------------------------------------------ */
+/* --- tests of outputs ------------------------------------------------------------------------- */
 
 /* Opens the file for a test: a failure at the end would waste the rendering. */
 static kd_status try_it(const char *path) {

@@ -67,8 +67,7 @@ static kd_status report(const bench_request *request, const bench_stage *stage,
     return KD_OK;
 }
 
-/* Measures one device and lookup method; *hash is that of the previous picture, 0 before the first.
- */
+/* Measures one device and lookup method. *hash is that of the previous picture; 0: none yet. */
 static kd_status run_strategy(const bench_request *request, const bench_stage *stage,
                               kd_render_options *options, uint64_t *hash) {
     frame_timing one, more;

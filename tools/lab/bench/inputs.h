@@ -44,11 +44,11 @@ typedef struct bench_rays_request {
 } bench_rays_request;
 
 /* The sets, by name:
-     primary     a pinhole's rays through the pixels' centres, row by row
-     diffuse     from what those hit, cosine-distributed around the normal
-     ao-any      the same, any hit within 0.15 of the box's diagonal
-     random      from anywhere in the box, in any direction
-     random-any  the same, any hit */
+     primary     rays of a pinhole camera through the pixel centres, row by row
+     diffuse     from the hits of the primary rays, cosine-distributed around the normal
+     ao-any      as diffuse, but any hit within 0.15 of the box's diagonal
+     random      uniform origins in the box, uniform directions
+     random-any  as random, but any hit */
 extern const char *const bench_ray_sets[]; /* terminated by NULL */
 kd_status bench_rays_open(bench_rays *out, const bench_rays_request *request, const char *set);
 void bench_rays_close(bench_rays *owned); /* accepts a zeroed struct */
@@ -60,7 +60,8 @@ extern const char *const bench_sets[]; /* terminated by NULL */
 
 /* Returns KD_ERROR_USAGE if the set does not exist. */
 kd_status bench_set_fill(vec3 *points, uint64_t count, const char *set);
-/* The same for the layout that `points` describes; each three axes are one point of the set. */
+/* The same for the layout that `points` describes. Each group of three axes is a point of the
+   set. */
 kd_status bench_set_fill_nd(void *to, const point_array *points, const char *set);
 /* The points that a camera inside the walls of "photon" sees, in scanline order, 1600 per row. */
 void bench_image_fill(vec3 *points, uint64_t count);
@@ -77,7 +78,8 @@ kd_status bench_cloud_open(bench_cloud *out, const char *set, uint64_t count, ui
                            point_scalar scalar, uint64_t stride_bytes, bool on_device);
 void bench_cloud_close(bench_cloud *owned); /* accepts a zeroed struct */
 
-/* Set the row's seconds, bytes, hash and checked; its builder and runs are inputs. */
+/* Build trees of the cloud. Set the row's seconds, bytes, hash and checked; its builder and runs
+   are inputs. */
 kd_status bench_tree_cpu(bench_row *row, const bench_cloud *cloud,
                          const pointtree_options *options);
 kd_status bench_tree_cuda(bench_row *row, const bench_cloud *cloud,

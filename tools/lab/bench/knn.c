@@ -315,7 +315,7 @@ done:
     return status;
 }
 
-/* Whether the method has kernels for this k. */
+/* Returns true if the method has kernels for this k. */
 static bool takes(const knn_method *method, uint32_t k, uint32_t kernel_k) {
     if (kernel_k == 0) return k <= method->k_max;
     return method->method != POINT_QUERY_AUTO && method->method != POINT_QUERY_WALK &&

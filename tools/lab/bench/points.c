@@ -178,7 +178,7 @@ static kd_points_query queries_of(const change_case *bench) {
     return query;
 }
 
-/* The faster of two: the first includes memory allocation. */
+/* Queries twice and sets *seconds to the faster time, since the first includes allocation. */
 static kd_status ask(double *seconds, const change_case *bench, const kd_points *tree,
                      uint32_t *ids) {
     const kd_points_query query = queries_of(bench);

@@ -17,8 +17,8 @@ kd_status bench_growth_note(bench_growth *growth, const bench_request *request, 
 void bench_growth_print(const bench_growth *growth);
 
 /* Measures trees of blobs of these sizes, and diffuse rays in them. Uses the first of --builders;
-   by default `parallel` on the CPU and `kandela` on a device. Sizes that do not fit into memory
-   end the device's rows with a message. */
+   by default `parallel` on the CPU and `kandela` on a device. The first size that does not fit into
+   device memory ends the rows of the device with a message. */
 kd_status bench_scale_triangles(const bench_request *request, const uint64_t *sizes, int count,
                                 bool cuda);
 

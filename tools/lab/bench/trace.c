@@ -20,7 +20,8 @@
 
 enum { CPU_STRIDE = 16, BRUTE_RAYS = 48 };
 
-/* Whether a traversal uses an image's width; the last two values: it supports images only. */
+/* How a traversal uses the width of an image: not at all; if there is one; it supports only
+   images; it is passed images without their width. */
 typedef enum trace_width { NO_WIDTH, ANY_WIDTH, IMAGES_ONLY, WITHOUT_IT } trace_width;
 
 typedef struct trace_variant {
