@@ -35,10 +35,10 @@ KD_FN bool surface_is_clear(const surface *at) {
 }
 
 /* --- Which surfaces store photons, and which only pass light on ---
-   Decided here for all methods. A surface stores photons if it has a component that is neither
-   mirror, glass nor metal; there camera paths look up photons, and lights are sampled. Other
-   surfaces are traced through, from the camera and from the lights. The functions of a material
-   answer the same for all of its points at once. */
+   These functions decide it for all methods. A surface stores photons if it has a component that is
+   neither mirror, glass nor metal; camera paths look up photons and sample lights there. Paths from
+   the camera and from the lights continue through other surfaces. The functions with a material
+   argument give bounds for all points of the material. */
 
 /* Returns true if all lobes are delta distributions, so neither light sampling nor photons
    apply. */
@@ -140,7 +140,8 @@ KD_FN vec3 bsdf_evaluate(const surface *at, vec3 wo, vec3 wi, bsdf_mode mode) {
     const bsdf_frame base = bsdf_frame_at(at, wo);
     const vec3 local = frame3_to_local(&base.axes, wi);
     const bool crosses = vec3_dot(wi, at->geometric) * base.side < 0;
-    /* The geometric normal decides on which side the light is, the shading normal on its amount. */
+    /* The geometric normal decides on which side of the surface the light is; the shading normal
+       only affects its amount. */
     if (crosses != (local.z < 0)) return vec3_all(0);
     vec3 value = vec3_all(0);
     if (at->kind == MATERIAL_GLASS) {

@@ -37,8 +37,8 @@ KD_FN layer_profile layer_profile_through(float along, float across, float mean)
     return made;
 }
 
-/* Returns the integral over a diffuse base's light of the albedo in excess of that at `cosine`: of
-   max(0, E(x) - E(cosine)) 2 x dx. */
+/* Returns the integral of max(0, E(x) - E(cosine)) 2 x dx, where E is the albedo: by how much the
+   albedo exceeds that at `cosine`, in the mean over the light of a diffuse base. */
 KD_FN float layer_profile_lack(const layer_profile *profile, float cosine) {
     if (!(profile->slope > 0)) return 0;
     const float mu = float_clamp(cosine, 0, 1), down = 1 - mu, p = profile->power;
@@ -54,7 +54,7 @@ KD_FN float layer_profile_lack_mean(const layer_profile *profile) {
     return profile->slope * (2 - 24 / ((q + 2) * (q + 3))) / (q * (q + 1));
 }
 
-/* Returns the profile of white sheen: the rougher, the flatter and the higher at normal
+/* Returns the profile of white sheen: a larger roughness makes it flatter, and higher at normal
    incidence. */
 KD_FN layer_profile layer_profile_fuzz(float roughness) {
     const float r = float_clamp(roughness, 0.05f, 1), r2 = r * r;
@@ -191,9 +191,9 @@ KD_FN float principled_left(const principled_side *side, vec3 direction) {
            (1 - principled_clear(side, float_max(principled_to_clear(side, direction).z, 0)));
 }
 
-/* The lack of the base's rough lobe: the light that the layers leave at `cosine`, less what they
-   leave to the reflected directions that are lower. About half of the reflected directions are
-   lower, by some width. The width was fitted to samples of GGX and hardly depends on the layer. */
+/* The lack of the base's rough lobe: the light that the layers pass at `cosine`, minus the light
+   that they pass to the reflected directions below it. About half of the reflected directions are
+   lower, by a width that was fitted to samples of GGX and hardly depends on the layer. */
 KD_FN float principled_lack_wide(const principled_side *side, float alpha, float cosine) {
     if (!(alpha > 0)) return 0;
     const float mu = float_clamp(cosine, 0, 1);
@@ -223,7 +223,8 @@ KD_FN principled_lack principled_lack_of(const principled_side *side) {
         lack.fuzz.slope *= maximum;
         lack.fuzz.floor *= maximum;
     }
-    if (side->clear > 0) { /* The coat receives what the sheen leaves where it reflects most. */
+    if (side->clear > 0) { /* The coat receives the light that the sheen passes; this is evaluated
+                              where the coat reflects most. */
         const float along = principled_clear(side, 1), across = principled_clear(side, 0);
         const float mean = side->clear * coat_reflectance_mean(side->clear_alpha, side->clear_ior);
         lack.clear = layer_profile_through(along, across, mean);

@@ -228,7 +228,7 @@ KD_FN float glass_jacobian(vec3 wo, vec3 wi, vec3 m, float eta) {
 
 KD_FN bool glass_connects(vec3 wo, vec3 wi, vec3 m) {
     if (!(wo.z > 0) || wi.z == 0 || vec3_is_zero(m)) return false;
-    /* Both see the outer side of the facet, or wi its inner side. */
+    /* Both directions see the outer side of the facet, or wi sees its inner side. */
     return vec3_dot(wo, m) > 0 && vec3_dot(wi, m) * wi.z > 0;
 }
 
@@ -271,8 +271,8 @@ KD_FN float glass_facet_pdf(const glass_side *at, vec3 wo, vec3 wi) {
            glass_jacobian(wo, wi, m, at->eta);
 }
 
-/* Probabilities of sampling the multiple-scattering lobes, which is the energy that one facet
-   lacks; `across`: of the transmitted one. */
+/* Returns the probabilities of sampling the multiple-scattering lobes: the energy that single
+   scattering lacks. `across` is that of the transmitted lobe. */
 KD_FN energy_glass glass_spread_odds(const glass_side *at, vec3 wo) {
     energy_glass odds = {0, 0};
     if (!at->spreads || !(wo.z > 0)) return odds;

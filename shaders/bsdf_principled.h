@@ -7,8 +7,8 @@
    the albedo of the sheen follows Zeltner, Burley, Chiang 2022, "Practical multiple-scattering
    sheen".
    Idea: a layer of albedo E passes min(1 - E(wo), 1 - E(wi)) of the light that is scattered below
-   it. For mirror directions that is exactly what E leaves, and it is never more. The remaining
-   energy is returned by a lobe that is a product of what both directions lack.
+   it. For mirror directions this is exactly 1 - E, and it never exceeds that. A lobe that is the
+   product of what both directions lack returns the remaining energy.
    Invariants: reciprocal; radiance and flux are adjoint; within 1.3 % in a white furnace, also with
    anisotropy. The glass has neither coat nor sheen.
    Work: some hundred operations; other material kinds do none of it. */
@@ -18,8 +18,8 @@
 
 /* --- The opaque part without layers --- */
 
-/* Returns the alpha of isotropic microfacets that look alike from a direction: that of the ellipse
-   along the direction at grazing angles, the mean from above. */
+/* Returns the alpha of isotropic microfacets that look alike from a direction: at grazing angles
+   that of the ellipse along the direction, at normal incidence the mean. */
 KD_FN float principled_alpha(const principled_side *side, vec3 direction) {
     const ggx_ellipse ellipse = side->facets;
     if (ellipse.x == ellipse.y) return ellipse.x;

@@ -8,12 +8,12 @@
    Source of the lattice: the Kronecker sequence with powers of the root of x^6 = x + 1, which
    generalises the golden ratio to five dimensions; its steps are exact 64-bit integers.
    Scrambled: Owen scrambling of each coordinate (sobol.h) permutes boxes of the lattice whose sides
-   are powers of 1/2 and keeps the points in each of them. The lattice stays as even, but loses its
-   lines, which are visible as arcs where individual paths are visible (light tracing).
+   are powers of 1/2 and keeps the points in each of them. The lattice stays equally even, but loses
+   its lines, which would be visible as arcs in light tracing, where individual paths are visible.
    Aim: if `aimed` is set, only photons whose straight path meets one of the target spheres are
    emitted: caustics need those that hit a lens first. A sphere is chosen in proportion to its solid
-   angle (for light from infinity: to its disc). Where n of them overlap, n choices lead to the same
-   ray, so its power is that of the sum of all divided by n. */
+   angle (for light from infinity: to its disc). If n of them overlap, n choices lead to the same
+   ray, so its power is that of the sum of all solid angles, divided by n. */
 #ifndef KD_SHADERS_LIGHT_EMIT_H
 #define KD_SHADERS_LIGHT_EMIT_H
 #include "core/math/rng.h"

@@ -11,14 +11,14 @@
 /* Homogeneous media that absorb and scatter light in the space between surfaces.
    Sources: Henyey and Greenstein 1941, "Diffuse radiation in the galaxy" (the phase function);
    Beer's law; Wilkie et al. 2014, "Hero wavelength spectral sampling", for chromatic free flights:
-   one channel is sampled, and a distance is weighted by the mean of all channels' densities; both
-   in proportion to each channel's throughput.
+   one channel is sampled in proportion to its throughput, and a distance is weighted by the mean of
+   the channels' densities, weighted in the same proportion.
    Idea: distances are sampled by the scattering coefficient alone; absorption attenuates the
    throughput, without noise. A medium that only absorbs is therefore exact in every sample.
-   Where a medium is: inside closed meshes whose material names it. All other space contains the
-   scene's fog, up to the sphere around the scene. Glass always bounds media (its inside is a vacuum
-   unless it names a medium), other materials if they name one; it matters where light passes them
-   because of their opacity.
+   A medium fills the closed meshes whose material names it. All other space, up to the sphere
+   around the scene, contains the scene's fog. Glass always bounds media (its inside is a vacuum
+   unless it names a medium). Other materials bound media if they name one, which matters if their
+   opacity lets light pass.
    Invariants: a sample's weight is its integrand divided by its density. The sum of the three
    channels of the throughput is the same before and after sampling, so no sequence of samples makes
    fireflies. */
@@ -203,9 +203,9 @@ typedef struct material {
     uint32_t normal_map; /* tangent space */
     uint32_t bump_map;   /* height */
     float bump_scale;    /* height of white, in units of the texture's period */
-    /* Media behind and in front of the surface: indices, or */
-    uint32_t medium;         /* KD_NONE: empty */
-    uint32_t medium_outside; /* MEDIUM_FOG: the scene's */
+    /* index of the medium behind the surface; KD_NONE: vacuum; MEDIUM_FOG: that of the scene */
+    uint32_t medium;
+    uint32_t medium_outside; /* the same for the medium in front of the surface */
     /* dispersion_kind; if not NONE, the index of glass follows from index_terms */
     int32_t dispersion;
     float index_terms[6]; /* Cauchy: A, B, C; Sellmeier: B1, B2, B3, C1, C2, C3 */

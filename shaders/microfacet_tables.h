@@ -10,18 +10,19 @@
 
 enum {
     ENERGY_ROUGHNESSES = 16, /* rows: uniform in sqrt(alpha) */
-    ENERGY_COSINES = 48,     /* of metals, uniform in s, as all */
+    ENERGY_COSINES = 48,     /* of metals; uniform in s, as in all tables */
     ENERGY_METAL_COSINES = 8,
     ENERGY_GLASS_COSINES = 12,
     ENERGY_COAT_COSINES = 12,
     ENERGY_INDICES = 25, /* of glass, 1/3 to 3: uniform in the square root of the logarithm */
     ENERGY_SHARE_COSINES = 5,
     ENERGY_COATS = 5, /* (n - 1) / (n + 1) from 0.1 to 0.5: indices 1.22 to 3 */
-    /* Anisotropic metals: uniform in the square root of the larger alpha; in that of the smaller
-       alpha divided by the larger; in that of the alpha that a direction sees, relative to both,
-       because near the smaller one it hardly depends on the direction; and in q (1 + c) / (q + c)
-       with q = 1 - (1 - s)^2. Near the horizon, where q is 0, they differ most from isotropic ones,
-       and at normal incidence everything is smooth in q. */
+    /* The table of anisotropic metals has four coordinates. It is uniform in the square root of the
+       larger alpha; in the square root of the ratio of the smaller alpha to it; in the square root
+       of the alpha that a direction sees, relative to both, because near the smaller one it hardly
+       depends on the direction; and in q (1 + c) / (q + c) with q = 1 - (1 - s)^2. Near the
+       horizon, where q is 0, anisotropic metals differ most from isotropic ones; at normal
+       incidence everything is smooth in q. */
     ENERGY_LONGS = 9,
     ENERGY_RATIOS = 12,
     ENERGY_TURNS = 12,
@@ -122,18 +123,18 @@ KD_FN float energy_table_missing(int i, int j) {
     return energy_share_of(ENERGY_MISSING_AT + i * ENERGY_COSINES + j);
 }
 
-/* The fraction of it that metals return: terms of energy_polynomial. */
+/* The fraction of the missing energy that metals return, as terms of energy_polynomial. */
 KD_FN float energy_table_metal(int i, int j, int k) {
     return energy_term(ENERGY_METAL_AT + (i * ENERGY_METAL_COSINES + j) * 3 + k);
 }
 
-/* Mean missing energy over alpha^2; and the means of the same three terms. */
+/* Mean missing energy divided by alpha^2; means of the three terms of energy_table_metal. */
 KD_FN float energy_table_metal_mean(int i, int j) {
     return energy_term(ENERGY_METAL_MEAN_AT + i * 4 + j);
 }
 
-/* Missing energy of an anisotropic metal, less that of an isotropic one with the alpha that the
-   direction sees; 32768 stands for 0. By larger alpha, ratio, direction, cosine. */
+/* Missing energy of an anisotropic metal, minus that of an isotropic one with the alpha that the
+   direction sees, by larger alpha, ratio, direction and cosine. 32768 encodes 0. */
 KD_FN float energy_table_long(int i, int j, int k, int l) {
     static const uint16_t table[ENERGY_LONGS * ENERGY_RATIOS * ENERGY_TURNS * ENERGY_LONG_COSINES] =
         {
@@ -143,7 +144,7 @@ KD_FN float energy_table_long(int i, int j, int k, int l) {
     return ((float)table[at] - 32768) * 0x1p-16f;
 }
 
-/* The mean missing energy of these over the square of the larger alpha. */
+/* Mean missing energy of anisotropic metals, divided by the square of the larger alpha. */
 KD_FN float energy_table_long_mean(int i, int j) {
     static const float table[ENERGY_MEAN_LONGS * ENERGY_MEAN_RATIOS] = {
 #include "shaders/microfacet_long_mean.inc"
@@ -151,12 +152,12 @@ KD_FN float energy_table_long_mean(int i, int j) {
     return table[i * ENERGY_MEAN_RATIOS + j];
 }
 
-/* A coat's effective cosine less the cosine, over alpha. */
+/* Effective cosine of a coat minus the cosine, divided by alpha. */
 KD_FN float energy_table_coat(int i, int j, int k) {
     return energy_term(ENERGY_COAT_AT + (i * ENERGY_ROUGHNESSES + j) * ENERGY_COAT_COSINES + k);
 }
 
-/* A coat's mean reflectance over that of a smooth one. */
+/* Mean reflectance of a coat, divided by that of a smooth coat. */
 KD_FN float energy_table_coat_mean(int i, int j) {
     return energy_term(ENERGY_COAT_MEAN_AT + i * ENERGY_ROUGHNESSES + j);
 }
@@ -167,17 +168,17 @@ KD_FN float energy_table_glass(int i, int j, int k) {
                            k);
 }
 
-/* Its mean over alpha^2. */
+/* Mean missing energy of glass, divided by alpha^2. */
 KD_FN float energy_table_glass_mean(int i, int j) {
     return energy_term(ENERGY_GLASS_MEAN_AT + i * ENERGY_ROUGHNESSES + j);
 }
 
-/* The fraction of it that is transmitted. */
+/* The fraction of the missing energy of glass that is transmitted. */
 KD_FN float energy_table_share(int i, int j, int k) {
     return energy_term(ENERGY_SHARE_AT + (i * ENERGY_ROUGHNESSES + j) * ENERGY_SHARE_COSINES + k);
 }
 
-/* Mean missing energy that is transmitted, over alpha^2. */
+/* Mean missing energy of glass that is transmitted, divided by alpha^2. */
 KD_FN float energy_table_share_mean(int i, int j) {
     return energy_term(ENERGY_SHARE_MEAN_AT + i * ENERGY_ROUGHNESSES + j);
 }

@@ -91,7 +91,7 @@ KD_FN bool path_asks_nothing(path_asked *request) {
     return false;
 }
 
-/* Samples a light for a surface. `where`: the medium on wo's side. both: the caller also samples
+/* Samples a light for a surface. `where`: the medium on wo's side. `both`: the caller also samples
    the BSDF, so the weight is that of multiple importance sampling. Returns false if the
    contribution is zero. */
 KD_FN bool path_ask_at(const scene_view *scene, const surface *at, vec3 wo, uint32_t where,
@@ -112,7 +112,7 @@ KD_FN bool path_ask_at(const scene_view *scene, const surface *at, vec3 wo, uint
 }
 
 /* Samples a light for a point in a medium. `direction`: that of the ray that arrived there. The
-   scattering coefficient is not included. both: the caller also samples the phase function. */
+   scattering coefficient is not included. `both`: the caller also samples the phase function. */
 KD_FN bool path_ask_in(const scene_view *scene, vec3 place, uint32_t where, vec3 direction,
                        bool both, rng_block random, path_asked *request) {
     const light_sample drawn = light_draw(scene, place, vec3_all(0), random);
@@ -345,9 +345,9 @@ typedef enum path_turn {
 } path_turn;
 
 /* Processes the end of the path's ray number `depth`: a hit that path_passes did not skip, a miss,
-   or state->in_volume. *at: the surface; its triangle is KD_NONE if there is none; after the first
-   hit it is defined only if the path scatters there. *sent: the contribution of the environment or
-   of the surface's emission. */
+   or state->in_volume. Sets *at to the surface; its triangle is KD_NONE if there is none, and after
+   the first hit it is defined only if the path scatters there. Sets *sent to the contribution of
+   the environment or of the surface's emission. */
 KD_FN path_turn path_arrive(const scene_view *scene, const path_options *options, path_state *state,
                             int32_t depth, ray_hit hit, rng_key key, surface *at, vec3 *sent) {
     const bool last = depth == options->max_depth || state->scattered >= options->scatterings;

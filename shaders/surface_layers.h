@@ -177,8 +177,8 @@ KD_FN vec3 surface_mapped_normal(const scene_view *scene, uint32_t index, ray_hi
 typedef struct surface_layers {
     vec3 tangent;     /* unit, approximately tangential; zero: alpha_u equals alpha_v */
     vec3 coat_normal; /* unit, in the geometric normal's hemisphere */
-    float alpha_u;    /* GGX along the tangent */
-    float alpha_v;    /* and across it */
+    float alpha_u;    /* GGX alpha along the tangent */
+    float alpha_v;    /* GGX alpha across the tangent */
     vec3 specular_tint;
     float coat_index; /* index for the base's reflection: ior, modified by `specular` */
     vec3 sheen;

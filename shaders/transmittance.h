@@ -1,7 +1,7 @@
 /* Transmittance along straight segments: cut-out surfaces, and media between surfaces.
    Idea: the medium around a ray is known at its origin and changes where the ray crosses a surface
    that bounds media (material.h). For a ray that starts at the camera or a light, the first such
-   surface ahead tells the medium, whichever side it shows.
+   surface ahead determines the medium, whichever of its sides the ray hits.
    Work: one comparison in scenes without media. */
 #ifndef KD_SHADERS_TRANSMITTANCE_H
 #define KD_SHADERS_TRANSMITTANCE_H
@@ -17,7 +17,7 @@ enum { PATH_LAYERS = 256 }; /* limit of cut-outs along one ray */
    instances have no code or registers for them. */
 typedef enum scene_extent {
     SCENE_TREE,     /* the scene's own tree */
-    SCENE_INSTANCED /* and the instances, if there are any */
+    SCENE_INSTANCED /* the scene's own tree and its instances */
 } scene_extent;
 
 /* Continues with the instances after the result of the scene's own tree. */
@@ -40,7 +40,7 @@ KD_FN bool scene_instance_blocks(const scene_view *scene, ray cast) {
            scene_instance_cast(scene, cast, before, true).at.triangle != KD_NONE;
 }
 
-/* tritree_closest of the scene; *placed: the instance that was hit, or KD_NONE. */
+/* tritree_closest of the scene; sets *instance_id to the instance that was hit, or KD_NONE. */
 KD_FN ray_hit scene_closest(const scene_view *scene, scene_extent extent, ray cast,
                             uint32_t *instance_id) {
     const ray_hit hit = tritree_closest(&scene->tree, cast);
@@ -156,7 +156,7 @@ KD_FN transmittance_walk transmittance_begin(ray cast, uint32_t where) {
 }
 
 /* Processes a hit of the ray. Returns true if some light passes and the rest of the ray is to be
-   cast; false if on->share is the result. */
+   cast; false if walk->share is the result. */
 KD_FN bool transmittance_goes_on(const scene_view *scene, transmittance_walk *walk, ray_hit hit) {
     const bool free = hit.triangle == KD_NONE;
     walk->share = transmittance_weaken(scene, &walk->cast, free ? walk->cast.tmax : hit.t,

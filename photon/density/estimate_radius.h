@@ -57,8 +57,8 @@ KD_FN adapt_estimate adapt_estimate_of(const photon_map_view *map, const tile_vi
     return made;
 }
 
-/* Reduces the photons and the radius to those chosen by the criterion above. `found` is sorted by
-   distance. */
+/* Reduces the photons and the radius to those chosen by the criterion above. `gathered` must be
+   sorted by distance. */
 KD_FN void photon_gathering_adapt(const photon_map_view *map, const tile_view *tiles,
                                   const estimate_point *at, photon_gathering *gathered) {
     uint32_t taken = gathered->count;
