@@ -124,7 +124,7 @@ void clear_sky_radiance(double rgb[3], const clear_sky_model *sky, const double 
               radiance * (1 - seen[1] - seen[2]) / seen[2]);
 }
 
-/* --- as a picture ----------------------------------------------------------------------------- */
+/* --- images ----------------------------------------------------------------------------------- */
 
 static void texel_direction(double direction[3], double x, double y) {
     const double phi = (x / CLEAR_SKY_WIDTH - 0.5) * 2 * pi, theta = y / CLEAR_SKY_HEIGHT * pi;

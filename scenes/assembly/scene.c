@@ -268,7 +268,7 @@ void scene_close(scene *owned) {
     memory_free(owned);
 }
 
-/* --- what others see of it -------------------------------------------------------------------- */
+/* --- accessors -------------------------------------------------------------------------------- */
 
 scene_view scene_get_view(const scene *scene) {
     const mesh *geometry = &scene->geometry;

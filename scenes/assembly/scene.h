@@ -30,10 +30,11 @@ kd_status scene_parse(scene **out, const char *text, uint64_t bytes, const char 
                       job_control *job);
 void scene_close(scene *owned); /* accepts NULL */
 
-/* The number of instances that are not expanded, and an estimate of the memory, in bytes, that
-   expanding them would take, including the tree above the copies. Only scenes opened by
-   scene_open_instanced or scene_parse_instanced have any. */
+/* Returns the number of instances that are not expanded. Only scenes opened by scene_open_instanced
+   or scene_parse_instanced have any. */
 uint32_t scene_instance_count(const scene *scene);
+/* Returns an estimate of the bytes that expanding the instances would take, including the tree of
+   the copies. */
 uint64_t scene_copies_bytes(const scene *scene);
 /* Expands each instance to a copy of its mesh, appended after all triangles in the order of the
    instances. Returns KD_ERROR_MEMORY if there would be too many triangles or vertices. */
@@ -45,9 +46,10 @@ kd_status scene_open_instanced(scene **out, const char *path, const char *enviro
 
 /* Returns a view of the scene's data. The caller builds the tree and fills in `tree`. */
 scene_view scene_get_view(const scene *scene);
+/* Return the camera at the beginning and at the end of the exposure. */
 camera scene_camera(const scene *scene);
-/* The camera at the end of the exposure, and whether it differs from the one at the beginning. */
 camera scene_camera_end(const scene *scene);
+/* Returns true if these two cameras differ. */
 bool scene_camera_moves(const scene *scene);
 /* Computes the cameras at options->frame and options->shutter frames later, by interpolating the
    camera's keyframes. Without keyframes, both are the scene's camera. */
@@ -64,7 +66,7 @@ kd_status scene_find_camera(const scene *scene, const char *wanted, camera *view
 /* Returns true if the camera is the default one, which frames the bounding box. */
 bool scene_camera_is_default(const scene *scene);
 
-/* Makes solid glass of all materials that may be glass (mesh_material.may_be_glass). */
+/* Turns all materials that may be glass (mesh_material.may_be_glass) into solid glass. */
 kd_status scene_take_glass(scene *scene);
 
 /* Hashes everything that light can interact with: mesh, materials, textures, lights and

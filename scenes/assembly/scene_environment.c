@@ -1,10 +1,10 @@
 /* Sampling tables for a latitude-longitude environment map.
    Source: Pharr, Jakob, Humphreys, Physically Based Rendering, "Sampling light sources: infinite
      area lights": a marginal distribution over rows, a conditional distribution within each row.
-   Idea: one table entry per texel. Its weight is the integral of the bilinearly filtered image
-     over the texel's solid angle, so that it is zero only where the image is. Along x the filter
-     weights are 1/8, 3/4, 1/8 (x wraps around); along y the same, each part weighted by sin(theta)
-     (y is clamped).
+   Idea: one table entry per texel. Its weight is the integral of the bilinearly filtered image over
+     the texel's solid angle, so that the weight is zero only where the image is black. Along x the
+     filter weights are 1/8, 3/4, 1/8 (x wraps around); along y they are the same, but with each
+     part weighted by sin(theta) (y is clamped).
    Memory: 4 bytes per texel. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"

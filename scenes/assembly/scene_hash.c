@@ -91,8 +91,8 @@ static uint64_t add_texture(uint64_t hash, const texture_view *view, bool is_sky
     return add_runs(hash, view, texels, is_sky);
 }
 
-/* Hashes the energy compensation of rough materials. Without it, photon files written when these
-   materials had single scattering would match the scene. */
+/* Hashes the energy compensation of rough materials, so that photon files of program versions
+   without it do not match the scene. */
 static uint64_t add_energy(uint64_t hash, const material *material) {
     const bool rough = material->roughness > 0 || material->roughness_map != KD_NONE;
     const bool scatters = material->kind == MATERIAL_GLASS ||

@@ -123,7 +123,7 @@ static kd_status add_triangles(scene *scene, uint32_t others) {
     return KD_OK;
 }
 
-/* --- the others ------------------------------------------------------------------------------- */
+/* --- other lights ----------------------------------------------------------------------------- */
 
 /* Power in W that the light sends into the scene. Directional lights and the sky are limited to
    the bounding sphere. */

@@ -25,8 +25,8 @@ typedef enum texture_role {
 typedef struct texture_image {
     char *path; /* owned */
     texture_role role;
-    uint8_t *bytes;   /* owned; `samples` per texel, as in texture_view; or NULL, and then: */
-    float *floats;    /* owned; 3 per texel */
+    uint8_t *bytes;   /* owned; `samples` per texel, as in texture_view; NULL: see `floats` */
+    float *floats;    /* owned; 3 per texel; NULL if `bytes` is set */
     uint32_t samples; /* per texel of `bytes` */
     bool is_wide;     /* `bytes` holds 16-bit samples, else 8-bit ones */
     int32_t width, height;

@@ -282,7 +282,8 @@ static void measure_images(void *context, int64_t begin, int64_t end, int thread
     }
 }
 
-/* Sets to->room to the budget left for decoding, which is at least the largest single need. */
+/* Sets reading->capacity to the budget left for decoding, but at least to the largest need of a
+   single image. */
 static kd_status check_budget(texture_reading *reading) {
     const texture_store *store = reading->store;
     const uint64_t share = machine_bytes() / 4;

@@ -30,7 +30,7 @@ typedef struct fixing {
     const char *folder;
 } fixing;
 
-/* --- what becomes of a face ------------------------------------------------------------------- */
+/* --- decisions about faces -------------------------------------------------------------------- */
 
 /* Returns the end of the triangles of the face on that line; an empty range if it was dropped. */
 static uint64_t triangles_end(const fixing *fix, uint32_t line) {

@@ -58,7 +58,7 @@ static bool boxes_overlap(const corner3 *a, const corner3 *b) {
     return true;
 }
 
-/* --- seen along an axis ----------------------------------------------------------------------- */
+/* --- projections along an axis ---------------------------------------------------------------- */
 
 static int turn_of(const corner3 *corners, int i, int j) {
     return exact_turn(corners->p[0], corners->p[1], corners->p[2], i, j);

@@ -213,7 +213,7 @@ static kd_status surroundings_test(bodies *b, uint32_t shell, int *winding) {
     return KD_OK;
 }
 
-/* --- what is a fault -------------------------------------------------------------------------- */
+/* --- inverted shells -------------------------------------------------------------------------- */
 
 static void lamps_mark(bodies *b) {
     const mesh *body = &b->check->body;

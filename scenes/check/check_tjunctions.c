@@ -84,7 +84,7 @@ static void tree_make(junctions *j, uint64_t begin, uint64_t end) {
     }
 }
 
-/* --- edges through it ------------------------------------------------------------------------- */
+/* --- edges through the tree ------------------------------------------------------------------- */
 
 static void junction_keep(junctions *j, uint32_t place, double t) {
     if (j->found_count == j->found_capacity) {
@@ -207,7 +207,7 @@ static int junction_order(const void *a, const void *b) {
     return left->place < right->place ? -1 : left->place > right->place;
 }
 
-/* --- the rim ---------------------------------------------------------------------------------- */
+/* --- the boundary ----------------------------------------------------------------------------- */
 
 /* Splits the open edges at the vertices on them. */
 static void edges_cut(junctions *j, check_half *pieces) {

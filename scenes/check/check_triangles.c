@@ -85,7 +85,7 @@ typedef struct corners3 {
     uint32_t at[3];
 } corners3;
 
-/* Rotates the corners so that the smallest is first; *way tells whether the others are
+/* Rotates the corners so that the smallest is first; sets *orientation to true if the others are
    ascending. */
 static corners3 sorted_corners(const examination *check, uint64_t triangle, bool *orientation) {
     corners3 c;

@@ -77,7 +77,7 @@ kd_status describe_camera(describe_reader *reader, const json_place *at, const c
 
 static const float radians = KD_PI / 180;
 
-/* Checks that exactly one of `name` and power is given; *by_power tells which. */
+/* Checks that exactly one of `name` and power is given; sets *by_power to true if it is power. */
 static kd_status strength_of(const json_place *at, const cJSON *object, const char *name,
                              bool *by_power) {
     const bool power = json_has(object, "power");

@@ -196,7 +196,7 @@ static kd_status read_environment(describe_reader *reader, const json_place *at,
     return KD_OK;
 }
 
-/* --- the whole -------------------------------------------------------------------------------- */
+/* --- complete descriptions -------------------------------------------------------------------- */
 
 kd_status describe_path(const describe_reader *reader, const char *name, char **path) {
     KD_REQUIRE(path_is_allowed(reader->path, name), KD_ERROR_INPUT,

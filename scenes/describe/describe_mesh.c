@@ -108,7 +108,7 @@ kd_status describe_transform(describe_reader *reader, const json_place *at, cons
     return KD_OK;
 }
 
-/* --- where the triangles come from ------------------------------------------------------------ */
+/* --- sources of triangles --------------------------------------------------------------------- */
 
 static kd_status read_quad(const json_place *at, const described_mesh *words, mesh_builder *part) {
     static const json_key point = {.name = "point", .kind = JSON_VECTOR};
@@ -196,7 +196,7 @@ static kd_status read_part(describe_reader *reader, const json_place *at,
     return KD_OK;
 }
 
-/* --- what they are made of -------------------------------------------------------------------- */
+/* --- materials -------------------------------------------------------------------------------- */
 
 static void replace_material(describe_reader *reader, uint64_t first, uint32_t old,
                              uint32_t replaced) {

@@ -50,7 +50,7 @@ typedef struct scene_draft {
     bool moves;
     bool eye_given, look_at_given, fov_given;
     bool inside; /* place the default camera inside */
-    bool glows;  /* emission is by textures only: the default sky lights the scene, too */
+    bool glows;  /* all emission is textured, so the default sky lights the scene, too */
 } scene_draft;
 
 kd_status scene_draft_add_light(scene_draft *draft, const light *added);

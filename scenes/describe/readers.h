@@ -10,7 +10,7 @@ typedef struct mesh_reader {
     kd_status (*load)(mesh *out, const char *path, const obj_options *options, job_control *job);
 } mesh_reader;
 
-/* Never returns NULL. */
+/* Returns the reader for the suffix of `path`; never NULL. */
 const mesh_reader *mesh_reader_find(const char *path);
 
 /* Reads the mesh file `path`, or runs the generator gen:NAME:N, into `out`, which the caller

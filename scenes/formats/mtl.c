@@ -58,7 +58,7 @@ static const map_key map_keys[] = {{"map_Kd", MTL_MAP_DIFFUSE},
                                    {"map_Pcr", MTL_MAP_COAT_ROUGHNESS},
                                    {"map_Ns", MTL_MAP_EXPONENT}};
 
-/* Accepted without a warning: without a meaning for physically based rendering. */
+/* Accepted without a warning, since they have no meaning for physically based rendering. */
 static const char *const silent[] = {"Km",     "Pe",      "sharpness", "map_Ka",
                                      "map_ao", "map_aat", "Material"};
 /* Unsupported statements that would change the image: reported once per file. */

@@ -158,7 +158,8 @@ static bool is_pbr(const mtl_entry *entry) {
            has_map(entry, MTL_MAP_METALLIC);
 }
 
-/* The maximum of Ns, and nothing that determines the kind of material. */
+/* Returns true if Ns is at its maximum, Ni is above 1, and no other statement determines the kind
+   of material. */
 static bool is_sharp_and_bends(const mtl_entry *entry) {
     return entry->ns >= 999.5f && entry->ni > 1 && opacity_of(entry) == 1 && !is_pbr(entry) &&
            !(entry->illum > 2);

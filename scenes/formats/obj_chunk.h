@@ -37,7 +37,7 @@ typedef struct obj_chunk {
     uint64_t event_count, event_capacity, polygon_count, polygon_capacity;
     uint64_t unusable_triangles; /* their corners are KD_NONE */
     uint64_t known, unknown;     /* numbers of statements */
-    /* some are not finite; or, a normal has length 0 */
+    /* some values are not finite, or a normal has length 0 */
     bool bad_position, bad_normal, bad_texcoord;
     bool uses_normals, uses_texcoords;
     bool out_of_memory;
@@ -115,8 +115,8 @@ void obj_chunk_close(obj_chunk *chunk);
    preceding usemtl. `path` is the path of the OBJ file. */
 kd_status obj_materials(mesh *mesh, const obj_chunk *chunks, uint64_t chunk_count, const char *path,
                         const obj_options *options);
-/* Computes vertex normals from the smoothing groups (s) if the file has no normals. *smoothed is
-   set if it did. */
+/* Computes vertex normals from the smoothing groups (s) if the file has no normals. Sets *smoothed
+   if it has computed normals. */
 kd_status obj_smooth(mesh *mesh, const obj_chunk *chunks, uint64_t chunk_count, bool *smoothed);
 
 #endif

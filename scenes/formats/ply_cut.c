@@ -34,7 +34,7 @@ static void truncated(ply_file *file, const ply_element *element, uint64_t rows,
                 (unsigned long long)element->count);
 }
 
-/* --- bytes ----------------------------------------------------------------------------------- */
+/* --- binary rows ----------------------------------------------------------------------------- */
 
 /* Cuts rows of fixed size. Advances *at past the rows that exist. */
 static kd_status even_rows_cut(ply_file *file, const ply_element *element, const char **at) {

@@ -31,7 +31,7 @@ static bool corner_add(ply_piece *piece, ply_row *row, int64_t corner) {
     return true;
 }
 
-/* --- bytes ----------------------------------------------------------------------------------- */
+/* --- binary rows ----------------------------------------------------------------------------- */
 
 static uint64_t bits_read(const char *at, uint64_t bytes, bool big) {
     const bool turned = big == (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);

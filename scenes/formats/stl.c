@@ -42,7 +42,7 @@ static vec3 vec3_at(const char *at) {
     return vec3_make(values[0], values[1], values[2]);
 }
 
-/* --- bytes ----------------------------------------------------------------------------------- */
+/* --- binary facets --------------------------------------------------------------------------- */
 
 static void bytes_read(const stl_reader *reader, stl_piece *piece) {
     const char *at = piece->bytes.begin, *end = at + piece->bytes.count;
@@ -121,7 +121,7 @@ static void read_body(void *context, int64_t begin, int64_t end, int thread) {
     }
 }
 
-/* --- what kind of file it is ----------------------------------------------------------------- */
+/* --- text or binary -------------------------------------------------------------------------- */
 
 /* Accepts leading blanks and any case. */
 static bool begins_with_solid(const file_view *view) {

@@ -84,7 +84,7 @@ static bool vector_read(stl_parser *parser, const char *at, vec3 *read) {
     return text_is_line_end(*at);
 }
 
-/* --- what a facet becomes -------------------------------------------------------------------- */
+/* --- triangles of a facet -------------------------------------------------------------------- */
 
 static bool triangle_add(stl_parser *parser, vec3 a, vec3 b, vec3 c) {
     stl_piece *piece = parser->piece;

@@ -129,7 +129,7 @@ static void element_floats(const element_form *form, const unsigned char *at, fl
     }
 }
 
-/* --- stretches of elements -------------------------------------------------------------------- */
+/* --- ranges of elements ----------------------------------------------------------------------- */
 
 /* Locates `count` elements of the given form at `offset` in buffer view `view`, after checking
    that they are within it. *step is the distance of elements in bytes. */

@@ -35,7 +35,7 @@ static const char *const extensions_known[] = {
     "KHR_materials_pbrSpecularGlossiness",
 };
 
-/* --- troubles --------------------------------------------------------------------------------- */
+/* --- errors and warnings ---------------------------------------------------------------------- */
 
 kd_status gltf_fail(gltf_file *gltf, const char *kind, const json_place *at, const char *format,
                     ...) {

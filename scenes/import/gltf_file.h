@@ -95,10 +95,10 @@ static inline const cJSON *gltf_item(const gltf_file *gltf, gltf_list list, uint
 
 /* --- gltf_container.c: properties of a JSON object; absent ones leave the value unchanged --- */
 
-/* A finite number in [least, most]. */
+/* A finite number in [minimum, maximum]. */
 kd_status gltf_number(gltf_file *gltf, const json_place *at, const cJSON *object, const char *key,
                       double minimum, double maximum, double *value);
-/* A list of `count` finite numbers. *given, if not NULL, tells whether the property exists. */
+/* A list of `count` finite numbers. Sets *given, if not NULL, to true if the property exists. */
 kd_status gltf_numbers(gltf_file *gltf, const json_place *at, const cJSON *object, const char *key,
                        int count, double *values, bool *given);
 kd_status gltf_colour(gltf_file *gltf, const json_place *at, const cJSON *object, const char *key,

@@ -105,7 +105,7 @@ static void draws_of(mesh_writer *writer, mesh_totals *sum, uint32_t shown, uint
     }
 }
 
-/* Visits all draws: nodes in order, then shapes. If to->draws is set, assigns their ranges. */
+/* Visits all draws: nodes in order, then shapes. If writer->draws is set, assigns their ranges. */
 static mesh_totals draws_walk(mesh_writer *writer) {
     mesh_totals sum = {0, 0, 0, 0};
     for (uint32_t i = 0; i < writer->nodes->count; ++i) {

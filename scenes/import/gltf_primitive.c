@@ -120,8 +120,8 @@ static double normal_divisor(int32_t type) { /* divisor of a normalized integer 
     return type >= 5120 && type <= 5123 ? maximum[type - 5120] : 1;
 }
 
-/* Returns an attribute as its accessor would (freed by memory_free). Attributes that are not in
-   the Draco data are read from the accessor. */
+/* Sets *values to an attribute as floats, in the same form as its accessor would give (freed by
+   memory_free). Reads attributes that are not in the Draco data from the accessor. */
 static kd_status attribute_take(packed_primitive *primitive, const char *key, uint32_t accessor,
                                 float **values) {
     const json_place place = json_place_key(primitive->place, "attributes");

@@ -71,7 +71,7 @@ kd_status gltf_shapes_put(const gltf_shapes *shapes, const gltf_nodes *nodes, me
     return KD_OK;
 }
 
-/* --- equal places ----------------------------------------------------------------------------- */
+/* --- equal positions -------------------------------------------------------------------------- */
 
 typedef struct welding {
     uint32_t *numbers; /* new index of each position */

@@ -233,7 +233,7 @@ uint32_t mesh_builder_copy_material(mesh_builder *builder, const mesh_material *
     return builder->made.material_count - 1;
 }
 
-/* --- what only some files have ------------------------------------------------------------- */
+/* --- optional data ------------------------------------------------------------------------- */
 
 /* Extends the colours to `count` texture coordinates; new ones are white. */
 static void whiten(mesh_builder *builder, uint64_t count) {

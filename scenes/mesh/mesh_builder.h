@@ -35,7 +35,8 @@ uint32_t mesh_builder_normal(mesh_builder *builder, vec3 normal);
 uint32_t mesh_builder_texcoord(mesh_builder *builder, vec2 texcoord);
 void mesh_builder_triangle(mesh_builder *builder, mesh_corner a, mesh_corner b, mesh_corner c);
 void mesh_builder_flat_triangle(mesh_builder *builder, vec3 a, vec3 b, vec3 c);
-/* Counter-clockwise seen from the front; texture coordinates (0,0) (1,0) (1,1) (0,1) times uv. */
+/* Adds a quadrilateral, counter-clockwise seen from the front, with the texture coordinates (0,0)
+   (1,0) (1,1) (0,1) times uv. */
 void mesh_builder_quad(mesh_builder *builder, vec3 a, vec3 b, vec3 c, vec3 d, vec2 uv);
 /* Adds a closed box; front faces outwards, or inwards if `placed` mirrors. */
 void mesh_builder_box(mesh_builder *builder, vec3 lo, vec3 hi, const transform *placed);

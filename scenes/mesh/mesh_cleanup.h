@@ -24,7 +24,7 @@ kd_status weld_places(const vec3 *places, uint64_t count, uint32_t *numbers, vec
 /* Kinds of faults that a reader found. */
 typedef struct mesh_faults {
     bool unusable;                   /* some triangles have corners KD_NONE */
-    bool position, normal, texcoord; /* some are not finite; or, a normal has length 0 */
+    bool position, normal, texcoord; /* some values are not finite, or a normal has length 0 */
     /* some corner has one; otherwise the index array is dropped */
     bool uses_normals, uses_texcoords;
 } mesh_faults;

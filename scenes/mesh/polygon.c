@@ -105,7 +105,7 @@ static uint32_t cell_y(const ring *r, double y) {
     return cell_clamp((y - r->origin.y) * r->cells_per_unit.y, r->side);
 }
 
-/* About one corner per cell. */
+/* Returns the number of cells per side for about one corner per cell. */
 static uint32_t grid_side(uint32_t count) {
     const uint32_t side = (uint32_t)sqrt((double)count);
     return side < 1 ? 1 : side > 1024 ? 1024 : side;

@@ -90,7 +90,7 @@ kd_status json_unexpected(const json_place *at, const cJSON *json, const char *e
     return json_fail(at, "found %s, expected %s", text, expected);
 }
 
-/* --- what a row expects ----------------------------------------------------------------------- */
+/* --- descriptions of rows --------------------------------------------------------------------- */
 
 static void append_range(char *text, size_t bytes, const json_key *row) {
     const char *above = row->open ? "> " : ">= ", *below = row->open ? "< " : "<= ";

@@ -4,7 +4,7 @@
 #include "core/system/paths.h"
 #include <stdio.h>
 
-/* --- what may be read ------------------------------------------------------------------------- */
+/* --- allowed paths ---------------------------------------------------------------------------- */
 
 static _Thread_local const path_scope *current;
 
@@ -119,7 +119,7 @@ bool path_is_allowed(const char *other_path, const char *name) {
     return walk_stays(&walk);
 }
 
-/* --- what is found ---------------------------------------------------------------------------- */
+/* --- search ----------------------------------------------------------------------------------- */
 
 static uint64_t name_clean(char *text, text_span name) {
     uint64_t length = 0;

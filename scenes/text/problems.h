@@ -22,8 +22,8 @@ typedef struct obj_options {
     void (*problem)(void *context, const obj_problem *problem);
     void *context;
     bool keep_going; /* a fatal problem does not fail the load; `out` gets all valid data */
-    /* If not NULL, *triangle_lines receives an array with the line of each triangle's face (freed
-       by memory_free). */
+    /* If not NULL, *triangle_lines receives an array with the line of each triangle's face, to be
+       freed by memory_free. */
     uint32_t **triangle_lines;
     uint32_t chunk_bytes; /* bytes of text per task; 0: 1 MiB. The result does not depend on it. */
     bool keep_parts; /* allow `out` to have instanced parts (mesh.h), if the format supports them */
