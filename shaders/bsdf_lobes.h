@@ -17,7 +17,7 @@ typedef enum bsdf_mode { BSDF_RADIANCE = 0, BSDF_FLUX = 1 } bsdf_mode;
 
 typedef struct lobe_sample {
     vec3 wi, weight;
-    float pdf; /* per solid angle; 0 if specular */
+    float pdf; /* density per solid angle, 1/sr; 0 if specular */
     bool specular;
 } lobe_sample;
 
@@ -34,12 +34,12 @@ KD_FN lobe_sample lobe_sample_none(void) {
 
 /* Reflectances of an opaque surface seen from wo, and the probabilities of sampling its lobes. */
 typedef struct opaque_layers {
-    vec3 normal_reflectance; /* of the metallic part */
+    vec3 normal_reflectance; /* normal reflectance of the metallic part */
     float metal, eta;        /* fraction of metal; index of the coat, 1: no coat */
     float coat_reflectance;  /* total reflectance of the coat from wo */
     bool spreads;            /* the metal has a multiple-scattering lobe */
-    float upper_odds;        /* of sampling one facet of the coat or the metal */
-    /* of sampling the multiple-scattering lobe; the remainder: the diffuse base */
+    float upper_odds;        /* probability of sampling one facet of the coat or the metal */
+    /* probability of sampling the multiple-scattering lobe; the diffuse base has the remainder */
     float spread_odds;
 } opaque_layers;
 
@@ -235,7 +235,7 @@ KD_FN bool glass_connects(vec3 wo, vec3 wi, vec3 m) {
 /* Glass as seen from one side. */
 typedef struct glass_side {
     float alpha, eta; /* eta: index beyond the boundary / on wo's side */
-    vec3 tint;        /* of refracted light */
+    vec3 tint;        /* tint of refracted light */
     bool spreads;     /* has multiple-scattering lobes */
 } glass_side;
 

@@ -33,7 +33,7 @@ typedef struct photon_emission {
     uint64_t seed;
     uint32_t pass;
     uint64_t shift[EMISSION_DIMENSIONS];    /* offset of the lattice, from (seed, pass) */
-    uint32_t scramble[EMISSION_DIMENSIONS]; /* seeds, likewise */
+    uint32_t scramble[EMISSION_DIMENSIONS]; /* seeds of the scrambling, from (seed, pass) */
     bool scrambled;
     emission_target targets[EMISSION_TARGETS];
     uint32_t target_count; /* at least 1 */

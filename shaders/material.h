@@ -216,7 +216,7 @@ typedef struct material {
    transmission, emission, opacity, normal_map, media, dispersion. */
 typedef struct principled {
     float specular;     /* factor of the dielectric's normal reflectance, 0..1 / that of ior */
-    vec3 specular_tint; /* of the dielectric's reflection at normal incidence */
+    vec3 specular_tint; /* tint of the dielectric's reflection at normal incidence */
     /* 0..1: alpha along the tangent is alpha / a, across it alpha a, with a^2 = 1 - 0.9
        anisotropy */
     float anisotropy;
@@ -294,7 +294,7 @@ KD_FN bool material_bounds_media(const material *made) {
 #define SPECTRUM_VIOLET 0.395f, 0.425f, 0.460f
 #define SPECTRUM_GREEN 0.480f, 0.540f, 0.610f
 #define SPECTRUM_BLUE 0.405f, 0.450f, 0.510f
-#define SPECTRUM_VIOLET_SHARE 0.06f /* of red */
+#define SPECTRUM_VIOLET_SHARE 0.06f /* weight of the violet tent relative to the red one */
 #define SPECTRUM_SHORTEST 0.395f
 #define SPECTRUM_LONGEST 0.690f
 

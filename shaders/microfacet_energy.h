@@ -1,5 +1,5 @@
 /* Energy compensation for rough boundaries: the energy that single scattering lacks, because light
-   goes on from facet to facet, and a lobe that returns it. Also the total reflectance of a rough
+   continues from facet to facet, and a lobe that returns it. Also the total reflectance of a rough
    coat.
    Source: Kulla and Conty 2017, "Revisiting physically based shading at Imageworks": a lobe that is
    a product of what both directions lack. It is reciprocal, and its integral is the missing energy.
@@ -38,8 +38,8 @@ KD_FN float energy_missing_mean(float alpha) {
 }
 
 /* (c0 + c1 F + c2 F^2 + c3 F^3) / (1 - k F), which is 1 for F = 1: the fraction that a metal of
-   normal reflectance F returns of light that hits several facets. k, the mean fraction that goes
-   on, is the ratio of a geometric series over facets. */
+   normal reflectance F returns of light that hits several facets. k, the mean fraction that
+   continues to another facet, is the ratio of a geometric series. */
 KD_FN float energy_polynomial(const float c[3], float k, float reflectance) {
     const float c3 = 1 - k - c[0] - c[1] - c[2];
     const float sum = c[0] + reflectance * (c[1] + reflectance * (c[2] + reflectance * c3));

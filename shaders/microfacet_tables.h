@@ -14,7 +14,8 @@ enum {
     ENERGY_METAL_COSINES = 8,
     ENERGY_GLASS_COSINES = 12,
     ENERGY_COAT_COSINES = 12,
-    ENERGY_INDICES = 25, /* of glass, 1/3 to 3: uniform in the square root of the logarithm */
+    /* indices of glass from 1/3 to 3, uniform in the square root of the logarithm */
+    ENERGY_INDICES = 25,
     ENERGY_SHARE_COSINES = 5,
     ENERGY_COATS = 5, /* (n - 1) / (n + 1) from 0.1 to 0.5: indices 1.22 to 3 */
     /* The table of anisotropic metals has four coordinates. It is uniform in the square root of the
@@ -27,7 +28,7 @@ enum {
     ENERGY_RATIOS = 12,
     ENERGY_TURNS = 12,
     ENERGY_LONG_COSINES = 16,
-    ENERGY_MEAN_LONGS = 33, /* of their means, which are not linear near alpha 0 */
+    ENERGY_MEAN_LONGS = 33, /* entries of their means, which are not linear near alpha 0 */
     ENERGY_MEAN_RATIOS = 23
 };
 /* Offsets of the tables within a file. */

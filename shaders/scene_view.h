@@ -54,7 +54,7 @@ typedef struct environment_view {
     uint32_t light;          /* index of its light, or KD_NONE */
     uint32_t texture;        /* index of its image; KD_NONE: constant */
     float rotation;          /* radians about y */
-    int32_t width, height;   /* of the sampling tables */
+    int32_t width, height;   /* size of the sampling tables */
     const float *row_cdf;    /* height + 1, 0..1: marginal over rows, weighted by sin(theta) */
     const float *column_cdf; /* height x (width + 1): conditional in each row */
     vec3 scene_centre;       /* bounding sphere of the scene */
@@ -161,7 +161,8 @@ typedef struct mesh_view {
     const uint32_t *texcoord_indices;   /* KD_NONE: none; NULL: none at all */
     const uint32_t *triangle_materials; /* 1 per triangle */
     uint32_t position_count, normal_count, texcoord_count, triangle_count;
-    uint32_t stored_count; /* of triangles, including those of instanced meshes, which come last */
+    uint32_t stored_count; /* number of triangles, including those of instanced meshes, which come
+                              last */
 } mesh_view;
 
 typedef struct scene_view {
@@ -173,11 +174,11 @@ typedef struct scene_view {
     const texture_view *textures;
     const light *lights;
     const float *light_cdf; /* light_count + 1, 0..1, by power */
-    const uint32_t
-        *triangle_lights; /* light of each triangle, or KD_NONE; NULL if no triangle emits */
+    /* light of each triangle, or KD_NONE; NULL if no triangle emits */
+    const uint32_t *triangle_lights;
     uint32_t material_count, texture_count, light_count;
     environment_view environment;
-    box3 box;          /* of the mesh */
+    box3 box;          /* bounding box of the mesh */
     float total_power; /* W, sum of the lights' powers */
     const medium *media;
     uint32_t medium_count;

@@ -36,7 +36,7 @@ typedef struct beam_node {
     uint32_t first; /* first segment of a leaf; KD_NONE: inner node */
 } beam_node;
 
-enum { BEAM_LEAF = 4 }; /* most segments of a leaf; the last leaf ends with the last segment */
+enum { BEAM_LEAF = 4 }; /* maximum number of segments of a leaf; the last leaf may have fewer */
 
 /* Borrows all data. */
 typedef struct beam_view {
@@ -44,9 +44,9 @@ typedef struct beam_view {
     const beam_piece *pieces;
     const beam *beams;
     uint32_t node_count, piece_count;
-    float radius; /* of the kernel, scene units */
+    float radius; /* kernel radius, scene units */
     float scale;  /* flux_scale of the largest channel of any beam */
-    float slack;  /* by which boxes are enlarged to allow for rounding */
+    float slack;  /* margin of boxes that allows for rounding */
     photon_kernel kernel;
 } beam_view;
 

@@ -42,7 +42,7 @@ typedef uint32_t (*photon_finder)(const void *index, vec3 query, uint32_t k, flo
 typedef struct photon_map_view {
     /* in tree order; power in W, already divided by the number of emitted paths */
     const photon *photons;
-    pointtree_view tree; /* of the photons' positions */
+    pointtree_view tree; /* tree of the photons' positions */
     float radius;        /* largest search radius, scene units */
     uint32_t gather;     /* k, at most ESTIMATE_GATHER_MAX; 0: all within `radius` */
     photon_kernel kernel;

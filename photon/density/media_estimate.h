@@ -22,7 +22,8 @@
 /* A point on a ray in a medium. */
 typedef struct volume_point {
     vec3 position;
-    vec3 direction;  /* of the ray, away from the camera; light is scattered against it */
+    vec3 direction;  /* direction of the ray, away from the camera; the estimate is of light
+                        scattered against it */
     uint32_t medium; /* index of the medium */
     float g;
 } volume_point;

@@ -161,7 +161,8 @@ inline kd_status make(const index *out, const photon *list, const uint32_t *tree
 /* --- search ----------------------------------------------------------------------------------- */
 
 struct descent {
-    uint32_t left[LEVELS][32]; /* of the groups above: dist2 bits of boxes not yet visited */
+    /* dist2, as bits, of the boxes not yet visited in the groups above */
+    uint32_t left[LEVELS][32];
 };
 
 /* Bits of the smallest dist2 of any point in this lane's box, rounded like pointtree_dist2, so that

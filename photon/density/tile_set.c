@@ -87,8 +87,8 @@ static bool keeps_photons(const scene_view *scene, uint32_t triangle) {
 
 typedef struct face_search {
     const scene_view *scene;
-    tile_face *faces; /* of all triangles; area 0: none */
-    uint64_t *hashes; /* of their corners */
+    tile_face *faces; /* one per triangle; area 0: the triangle has no tile */
+    uint64_t *hashes; /* hashes of the triangles' corners */
     bool *keeps;      /* stores photons */
 } face_search;
 

@@ -62,25 +62,26 @@ typedef struct tile {
     float weight[2]; /* of front and back, 0 to 1; negative: no light reaches that side, and the
                         magnitude is the weight if the query lies on such a side */
     float area;
-    uint32_t triangle; /* index, with TILE_MODELLED if a weight is not the opacity alone */
+    uint32_t triangle; /* index, with the flag TILE_MODELLED if a weight is not just the opacity */
 } tile;
 
 /* A node of the hierarchy, in depth-first order: its first child follows it, and `skip` is the next
    node outside of it. The first 64 bytes are read by every traversal. */
 typedef struct tile_box {
-    vec3 lo, hi;         /* bounds of the tiles' corners */
-    uint32_t skip;       /* next node outside; a leaf if that is the next node */
-    uint32_t begin;      /* first tile */
-    vec3 axis;           /* unit axis of the cone of normals */
-    float cosine;        /* of the cone's angle; negative: normals are too different for a cone */
-    float sine;          /* of the same angle */
+    vec3 lo, hi;    /* bounds of the tiles' corners */
+    uint32_t skip;  /* next node outside; a leaf if that is the next node */
+    uint32_t begin; /* first tile */
+    vec3 axis;      /* unit axis of the cone of normals */
+    /* cosine of the cone's angle; negative: the normals are too different for a cone */
+    float cosine;
+    float sine;          /* sine of the cone's angle */
     float dark[2];       /* sums of area times weight of sides that no light reaches, positive */
     uint32_t second;     /* index of the second child; of a leaf: number of tiles */
     vec3 middle;         /* centre of the area */
     float weight[2];     /* sums of area times weight of fronts and backs */
     vec3 odd;            /* sum of (front - back) weight times normal */
     vec3 square, across; /* sums of (front + back) weight times the normal's xx yy zz, xy yz zx */
-    uint32_t modelled;   /* the weight of some lit side is not the opacity alone */
+    uint32_t modelled;   /* the weight of some lit side is not just the opacity */
     uint32_t count;      /* number of tiles */
 } tile_box;
 
@@ -102,11 +103,11 @@ typedef struct tile_lookup {
     vec3 position, normal;
     float radius, per_radius, bound2;
     photon_kernel kernel;
-    uint32_t triangle; /* of the query point */
+    uint32_t triangle; /* triangle of the query point */
     uint32_t tested;
     int64_t lit, dark; /* integrals over lit and unlit sides, in units of TILE_UNITS */
     bool in_the_dark;  /* the query point lies on an unlit tile */
-    bool modelled;     /* some weight met is not the opacity alone */
+    bool modelled;     /* some weight so far was not just the opacity */
 } tile_lookup;
 
 typedef enum tile_verdict {

@@ -35,15 +35,15 @@ typedef struct emit_batch {
     const scene_view *scene;
     const photon_order *order;
     uint64_t first_path;
-    uint32_t paths;         /* of this rank in this batch */
-    uint32_t paths_max;     /* limit for a batch */
+    uint32_t paths;         /* number of paths of this rank in this batch */
+    uint32_t paths_max;     /* maximum number of paths in a batch */
     uint32_t path_capacity; /* capacity of the arrays, in paths */
     uint32_t piece_count;   /* capacity, in pieces */
     emit_piece *pieces;
     uint32_t *counts; /* number of photons of each path */
     photon_ledger *ledgers;
     double ledger_scale;
-    ledger_sum ledger; /* of all paths used */
+    ledger_sum ledger; /* sum over all paths used */
     photon *destination;
     uint64_t shift; /* position of the first local photon in the list of all ranks, for distributed
                        lists */

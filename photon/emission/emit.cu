@@ -34,7 +34,7 @@ constexpr uint32_t LIST_SPARE = 256; /* surplus photons of the last path */
 
 /* State of an emission in device memory, so that kernels are launched without synchronisation. */
 struct emission_state {
-    uint64_t count, emitted; /* of the list before this batch */
+    uint64_t count, emitted; /* photons and paths of the list before this batch */
     uint64_t wanted, longest;
     uint64_t minimum;       /* emit_min_landed */
     uint32_t landed;        /* photons in the heap; may exceed its capacity */

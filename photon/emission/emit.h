@@ -155,8 +155,8 @@ KD_DEVICE_CALL(photon_list_cuda_upload, (photon_list_cuda * list, const photon_l
 /* After emit_share_parts: exchanges photons with the other ranks, so that each has the whole
    list. */
 kd_status photon_list_cuda_exchange(photon_list_cuda *list, struct emit_share *share);
-/* Starts a run of `photons` photons in a distributed list, behind those that are here; `place` is
-   its index in the list of all ranks. Grows the memory if needed. */
+/* Starts a run of `photons` photons in a distributed list, behind the photons that this rank has
+   already; `place` is its index in the list of all ranks. Grows the memory if needed. */
 kd_status photon_list_cuda_begin_run(photon_list_cuda *list, uint64_t place, uint64_t photons);
 /* Copies the list to the host; opens *out. */
 kd_status photon_list_cuda_download(photon_list *out, const photon_list_cuda *list);

@@ -16,7 +16,7 @@ extern "C" {
 
 typedef struct emit_share {
     ranks *comm;           /* NULL: a single process */
-    double *speed;         /* of each rank, paths per second; NULL: not known */
+    double *speed;         /* speed of each rank in paths per second; NULL: not known */
     uint64_t first, paths; /* this rank's part of the batch */
     uint64_t before;       /* photons stored in the parts of lower ranks */
     double begun;          /* timing_now() when this rank began to trace its part */
@@ -38,11 +38,11 @@ typedef struct emit_part {
     /* ended: the list ends in this part; complete: with `wanted` photons */
     uint32_t ended, complete;
 } emit_part;
-/* Combines the parts up to the end of the list; `part` is reduced to what is used of this rank's
+/* Combines the parts up to the end of the list; reduces `part` to the used portion of this rank's
    part. */
 kd_status emit_share_parts(emit_share *share, emit_part *part, uint64_t count, emit_part *all);
-/* All-gather of the photons of a batch, stored from `photons` on; this rank's are in place
-   already. */
+/* All-gather of the photons of a batch, stored from `photons` on; those of this rank are already
+   there. */
 kd_status emit_share_photons(emit_share *share, photon *photons);
 /* Sums the energy balances of all ranks. */
 kd_status emit_share_ledger(emit_share *share, ledger_sum *sum);

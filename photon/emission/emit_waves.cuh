@@ -21,8 +21,8 @@ enum {
     EMIT_LISTS = MATERIAL_KINDS,
     EMIT_RING = 3,               /* records of the previous, the current and the next wavefront */
     EMIT_POLL_EVERY = 4,         /* wavefronts between two checks by the host */
-    EMIT_FEW = 1 << 14,          /* paths below which a wavefront does not pay */
-    EMIT_PATHS_AT_ONCE = 1 << 21 /* most paths in flight */
+    EMIT_FEW = 1 << 14,          /* wavefronts of fewer paths are not worth a launch */
+    EMIT_PATHS_AT_ONCE = 1 << 21 /* maximum number of paths in flight */
 };
 enum { EMIT_BEGIN_BLOCK = 128, EMIT_FINISH_BLOCK = 32, EMIT_FINISH_EACH = 8 };
 enum { EMIT_STEP_MAX = 0xffff, EMIT_LAYER_BITS = 9 };
@@ -37,7 +37,7 @@ struct emit_record {
 
 struct photon_store {
     float4 *rays;  /* 2 each: origin, tmin; direction, tmax */
-    float4 *power; /* and wavelength */
+    float4 *power; /* power, and wavelength */
     uint4 *ids;    /* index in the batch, KD_NONE: empty; step | layers << 16 | kind << 25; bounce |
                       landed << 8 | light << 16; where */
 };
@@ -60,7 +60,7 @@ struct emission_batch {
     uint64_t first_path;
     uint32_t paths, heap_capacity; /* capacity of the heap */
     cudaStream_t stream;           /* used for all operations */
-    double scale;                  /* of the ledger */
+    double scale;                  /* scale of the ledger */
     landed_photon *landed;
     uint32_t *order;  /* positions in the heap of the photons used */
     uint32_t *counts; /* photons of each path; after the scan, position of its first */
@@ -74,7 +74,7 @@ struct emission_batch {
     emit_record *ring;
     photon_store stores[2];
     float4 *hits;
-    void *scratch; /* of the ray tracing kernels */
+    void *scratch; /* scratch memory of the ray tracing kernels */
     kind_lists kinds;
 };
 

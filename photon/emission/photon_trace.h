@@ -50,9 +50,10 @@ KD_FN photon photon_landed(const surface *at, const emitted_photon *flying, uint
 
 /* Which photons to store, and where a path may end early because no further photon is needed. */
 typedef struct photon_wish {
-    uint32_t kinds;     /* photons to store on surfaces: mask of the bits 1 << photon_kind */
-    uint32_t in_media;  /* the same for photons scattered by media */
-    uint32_t max_depth; /* most surfaces and scatterings in media of a path; at most 255 */
+    uint32_t kinds;    /* photons to store on surfaces: mask of the bits 1 << photon_kind */
+    uint32_t in_media; /* the same for photons scattered by media */
+    /* maximum number of surfaces and scatterings in media of a path, up to 255 */
+    uint32_t max_depth;
     bool only_specular; /* end at the first scattering that is not specular: for caustics only */
     bool beams; /* in media, store whole path segments as beams instead of scattering points */
 } photon_wish;

@@ -43,7 +43,7 @@ static kd_status bring_to_first(ranks *comm, const void *own, uint64_t bytes,
 }
 
 typedef struct arrivals {
-    uint64_t *counts; /* of each rank: number of photons, number of runs */
+    uint64_t *counts; /* numbers of photons and of runs of each rank */
     uint64_t all, all_runs;
     vec3 *own, *came, *ordered;
     photon_run *runs;

@@ -31,8 +31,8 @@ typedef struct photon_maps_cuda {
     device_buffer tile_memory; /* tiles, boxes, flags of wide areas (tile_wide.c); the scene */
     device_buffer beam_memory; /* beams, their segments, boxes */
     tile_view tiles;           /* device pointers */
-    beam_view
-        beams; /* replace the photons of the media map if media store beams; device pointers */
+    /* replace the photons of the media map if media store beams; device pointers */
+    beam_view beams;
     struct ranks *comm; /* photon_options.comm */
     uint32_t gather;
     photon_kernel kernel;

@@ -15,14 +15,14 @@ static const char file_magic[8] = "KDPHOTO";
 typedef struct list_header {
     uint64_t count, emitted, rays, complete;
     double watts[6]; /* emitted, absorbed, escaped, ended, cut, media */
-    uint64_t hash;   /* of the photons */
+    uint64_t hash;   /* hash of the photons */
 } list_header;
 
 typedef struct file_header {
     char magic[8];
     uint64_t version, scene;
     list_header lists[PHOTON_LISTS];
-    uint64_t hash; /* of all bytes before */
+    uint64_t hash; /* hash of all preceding bytes */
 } file_header;
 
 static_assert(sizeof(file_header) == PHOTON_FILE_HEADER_BYTES,

@@ -19,10 +19,10 @@ extern "C" {
 
 typedef struct photon_options {
     uint64_t seed;
-    uint32_t pass;           /* of a progressive method; each pass has independent photons */
-    uint64_t photons;        /* to store in the global map */
-    uint64_t caustics;       /* to store in the caustic map */
-    uint64_t volume_photons; /* to store in the media map, if some medium scatters light */
+    uint32_t pass;           /* pass of a progressive method; each pass has independent photons */
+    uint64_t photons;        /* photons to store in the global map */
+    uint64_t caustics;       /* photons to store in the caustic map */
+    uint64_t volume_photons; /* photons to store in the media map, if some medium scatters light */
     uint32_t max_depth;      /* surfaces that a photon may meet; at most 255 are followed */
     uint32_t gather;         /* k, 2 .. ESTIMATE_GATHER_MAX */
     float radius; /* largest estimation radius, scene units; 0: derived from the photon density */
@@ -31,7 +31,7 @@ typedef struct photon_options {
     photon_lookup lookup;
     photon_media media;             /* contents of the media map */
     uint32_t batch_paths;           /* 0: default. Does not affect the result */
-    double deadlines[PHOTON_LISTS]; /* of each list: photon_order.deadline */
+    double deadlines[PHOTON_LISTS]; /* deadline of each list (photon_order.deadline) */
     bool tiles;       /* find the tiles; false if the caller has them from another pass */
     ranks *comm;      /* ranks that build the maps together: photon_order.comm */
     bool distributed; /* each rank keeps only its photons of the global and the caustic map */
@@ -44,12 +44,13 @@ typedef struct photon_map {
     pointtree tree;
     /* same results as the tree, faster on a CPU; empty if lookups traverse the tree */
     leafindex index;
-    uint64_t count; /* of all ranks if the map is distributed; the tree holds this rank's photons */
+    uint64_t count;   /* number of photons, of all ranks if the map is distributed; the tree holds
+                         those of this rank */
     photon_run *runs; /* distributed maps: indices of these photons in the list of all ranks */
     uint32_t run_count;
     uint64_t emitted, rays;
     photon_ledger ledger; /* W */
-    uint64_t hash;        /* of the photons in the order (path, bounce) */
+    uint64_t hash;        /* hash of the photons in the order (path, bounce) */
     float radius;         /* largest estimation radius, scene units */
     float scale;          /* flux_scale of the largest channel of any photon */
     bool complete, cut;   /* as in photon_list */
@@ -122,7 +123,7 @@ photon_map_view photon_map_followed(const photon_map_view *map, photon_last *las
 photon_map_view photon_maps_media(const photon_maps *maps);
 beam_view photon_maps_beams(const photon_maps *maps);
 tile_view photon_maps_tiles(const photon_maps *maps);
-uint64_t photon_maps_hash(const photon_maps *maps); /* of all maps */
+uint64_t photon_maps_hash(const photon_maps *maps); /* hash of all maps */
 /* Returns true if some medium scatters light; otherwise the media map stays empty. */
 bool photon_scene_scatters(const scene_view *scene);
 

@@ -59,7 +59,7 @@ __global__ __launch_bounds__(BLOCK) void take_places(const __grid_constant__ kno
     const estimate_point here = photon_place(part.global.photons + part.first + i);
     surface *at = &part.requests[i].at;
     at->position = here.position;
-    at->geometric = here.normal; /* of the side that the photon hit, treated as the front */
+    at->geometric = here.normal; /* normal of the side that the photon hit, treated as the front */
     at->front = true;
     at->triangle = here.triangle;
 }

@@ -51,7 +51,7 @@ struct measure_work {
 
 /* Shared memory of a warp: boxes still to be visited, and its lookups. */
 struct pending_scratch {
-    uint32_t boxes[BOXES], items[ITEMS]; /* of the group; of each of its lookups */
+    uint32_t boxes[BOXES], items[ITEMS]; /* boxes of the group; boxes of single lookups */
     uint32_t rough[ROUGH];               /* tile << LOOKUP_BITS | lookup */
     vec3 position[32], normal[32];
     float radius[32];
@@ -62,14 +62,14 @@ struct pending_scratch {
 /* The lookups first .. first + size - 1 of the warp, with size a power of two. Uniform in the warp,
    except for the members of a lane. */
 struct lookup_group {
-    vec3 lo, hi;                  /* of their points */
+    vec3 lo, hi;                  /* bounding box of the query points */
     float bound2;                 /* largest squared radius */
-    vec3 axis;                    /* of their normals */
-    float cosine, sine;           /* of the cone of normals; cosine 0: there is none */
+    vec3 axis;                    /* axis of the cone of their normals */
+    float cosine, sine;           /* cosine and sine of the cone's angle; cosine 0: no cone */
     uint32_t boxes, items, rough; /* numbers of boxes to be visited */
     uint32_t passed;              /* boxes visited by the group */
     uint32_t slots;               /* 32 / size: boxes that are traversed concurrently */
-    uint32_t slot, own;           /* of this lane: which of these boxes, and the lookup */
+    uint32_t slot, own;           /* slot and lookup of this lane */
     bool is_valid;                /* this lane has a lookup */
     tile_lookup lookup;
 };

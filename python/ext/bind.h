@@ -33,7 +33,7 @@ struct array {
 array array_of(nb::handle given, const char *name, bool writable);
 
 /* Returns the data pointer of a C-contiguous array of `size` elements, of one of the types, such as
-   "uint32|int32"; NULL for None. *keep holds the array alive. */
+   "uint32|int32"; NULL for None. *keep keeps the array alive. */
 void *array_data(nb::handle given, const char *name, const char *dtypes, uint64_t size,
                  bool writable, array *keep);
 

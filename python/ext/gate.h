@@ -16,8 +16,8 @@ class gate {
   public:
     /* Locks the gate, exclusively if `alone`, until the last copy of the returned token is
        destroyed, by any thread. Waits without the GIL and raises KeyboardInterrupt on Ctrl-C.
-       Raises UsageError, naming `what`, if a callback of a call that holds the gate requests it
-       exclusively, which would deadlock. */
+       Raises UsageError, with the name `name`, if a callback of a call that holds the gate requests
+       it exclusively, which would deadlock. */
     std::shared_ptr<void> enter(bool alone, const char *name);
     /* Marks that this thread runs a callback of a call that holds the gate: it may re-enter. */
     struct inside {

@@ -7,14 +7,15 @@
 #include <stddef.h>
 #include <string.h>
 
-/* kd_points, closed with the object or before. Queries and changes enter its gate, `door`. */
+/* A kd_points tree, which is closed with this object at the latest. Queries and changes pass
+   through its gate `door`. */
 struct points_tree {
     kd_points *c;
     kd_points_info told; /* as of the last opening or update; all fields before the hash */
     gate door;
     explicit points_tree(kd_points *tree) : c(tree) { refresh(); }
     void refresh() { kd_points_describe_sized(c, &told, offsetof(kd_points_info, hash)); }
-    /* the name of a CPU device is such as "CPU, 2 threads" */
+    /* a CPU device has a name such as "CPU, 2 threads" */
     bool on_cpu() const { return strncmp(told.device, "CPU", 3) == 0; }
     points_tree(const points_tree &) = delete;
     points_tree &operator=(const points_tree &) = delete;
@@ -22,7 +23,8 @@ struct points_tree {
 };
 typedef std::shared_ptr<points_tree> points_handle;
 
-/* Holds a tree and its gate for the lifetime of the object. Raises UsageError if it is closed. */
+/* Holds a tree and its gate for the lifetime of the object. Raises UsageError if the tree is
+   closed. */
 struct points_use {
     points_handle tree;
     std::shared_ptr<void> entered;

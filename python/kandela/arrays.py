@@ -233,7 +233,7 @@ def stream_number(stream, like):
     stream : int, stream object or None
         None: the current stream of the framework of `like`.
     like : array
-        Array whose framework is asked for its current stream.
+        Array whose framework determines the current stream.
     """
     if stream is None:
         return framework(like).stream(like)

@@ -271,7 +271,8 @@ def farthest_points(x, count, start=0) -> np.ndarray:
     Returns
     -------
     array of int64, (count,)
-        Indices of the chosen points; of equally far points the smallest index is chosen.
+        Indices of the chosen points; among equally far points, the one with the smallest
+        index.
 
     Raises
     ------

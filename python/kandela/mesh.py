@@ -273,9 +273,9 @@ class TriangleMesh:
 
         Notes
         -----
-        Distances are compared in double precision. Of equally near triangles the smallest index is
-        returned, for any number of threads and on any device. The first call builds a second tree
-        of 44 bytes per triangle.
+        Distances are compared in double precision. Among equally near triangles, the one with the
+        smallest index is returned, for any number of threads and on any device. The first call
+        builds a second tree of 44 bytes per triangle.
 
         Examples
         --------

@@ -61,8 +61,9 @@ class Points:
     ids : array of uint32, (n,), optional
         Ids to return instead of 0, 1, 2, ...
     spread : {"auto", "parts", "copies"}, optional
-        Distribution over several devices: each holds a part of the points, each holds all of them
-        and answers some of the queries, or whichever suits the number of points.
+        Distribution over several devices. "parts": each device holds a part of the points.
+        "copies": each holds all points and answers some of the queries. "auto" (default): chosen
+        by the number of points.
 
     Raises
     ------

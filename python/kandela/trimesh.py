@@ -5,8 +5,8 @@
 
 Rays are traced in float32, relative to the centre of the mesh; locations are the intersections with
 the planes of the triangles, in double precision. To find the next hit, a ray continues from exactly
-the t of the last one, without an offset, so thin parts and any scale are safe; of triangles hit at
-the same t, as at an edge, one is reported.
+the t of the last one, without an offset, so thin parts and any scale are safe; if several
+triangles are hit at the same t, as at an edge, only one is reported.
 """
 
 from __future__ import annotations

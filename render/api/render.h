@@ -46,7 +46,7 @@ typedef struct render_keeping {
     struct retiring *done_with;
     /* address of a viewer (film.h) that is updated after each pass; NULL: none */
     const char *display;
-    const char *title; /* of the image in the viewer */
+    const char *title; /* title of the image in the viewer */
     /* Ranks that render together (distributed/render). Collective, with the same scene and options
        on all ranks. State files and the image belong to rank 0; the result of other ranks has no
        image. NULL: a single process. */

@@ -65,8 +65,8 @@ typedef struct sample_range {
     uint32_t begin, count;
 } sample_range;
 
-/* Most samples of a launch with one thread per pixel; bounds the time until the host can check for
-   cancellation. frame_cuda_launch_samples returns the limit of an integrator. */
+/* Maximum number of samples of a launch with one thread per pixel; bounds the time until the host
+   can check for cancellation. frame_cuda_launch_samples returns the limit of an integrator. */
 enum { LAUNCH_SAMPLES = 1 << 23 };
 uint64_t frame_cuda_launch_samples(const integrator *integrator, const kd_render_options *options);
 /* Number of pixels of all 8 x 4 tiles that cover an image. */

@@ -67,9 +67,9 @@ typedef struct frame {
                             one process */
     bool distributed;   /* photons stay at the ranks that traced them (take_apart) */
     double pause;       /* timing_now() from which the keeper is to save the film; 0: never */
-    struct frame_cuda
-        *device_frame; /* the copy on the CUDA device (frame.h); NULL: the CPU renders */
-    bool on_target;    /* options->target_error was reached */
+    /* the copy on the CUDA device (frame.h); NULL: the CPU renders */
+    struct frame_cuda *device_frame;
+    bool on_target; /* options->target_error was reached */
     /* timing_now() after which only the first sample per pixel is taken; 0: none */
     double deadline;
     /* maps_cut: the deadline truncated the current maps, so they hold fewer photons than requested.
@@ -110,8 +110,8 @@ typedef struct integrator {
     /* Returns true if the options permit distributed photons; NULL: all do. */
     bool (*may_be_apart)(const kd_render_options *options);
     bool apart_there; /* `launch` supports distributed photons, too, for complete bands of rows */
-    /* For launches that trace wavefronts (render/frame): most samples per launch, and bytes of
-       device memory needed. NULL: a launch uses one thread per pixel. */
+    /* For launches that trace wavefronts (render/frame): maximum number of samples per launch, and
+       bytes of device memory needed. NULL: a launch uses one thread per pixel. */
     uint64_t (*launch_samples)(const kd_render_options *options);
     uint64_t (*launch_bytes)(const scene_view *scene, const kd_render_options *options);
     /* Called first, if the integrator reads photons from a file: sets photon_map_hash. Returns

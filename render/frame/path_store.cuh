@@ -24,14 +24,14 @@ struct wave_record {
     uint32_t shadows;    /* shadow rays */
     uint32_t fresh;      /* not 0: an earlier wavefront has started paths that were not empty */
     uint32_t left_out;   /* empty paths: no rays */
-    uint32_t ray_cursor[4], shadow_cursor[4]; /* of the ray tracing kernels */
-    kind_counts<WAVE_LISTS> kinds;            /* of the surfaces hit */
+    uint32_t ray_cursor[4], shadow_cursor[4]; /* cursors of the ray tracing kernels */
+    kind_counts<WAVE_LISTS> kinds;            /* counts of the kinds of surfaces hit */
 };
 
 struct path_store {
     float4 *rays;       /* 2 each: origin, tmin; direction, tmax */
-    float4 *throughput; /* and pdf */
-    float4 *from;       /* and eta_scale */
+    float4 *throughput; /* throughput, and pdf */
+    float4 *from;       /* from, and eta_scale */
     float4 *normal;     /* from_normal, and wavelength */
     uint4 *ids; /* slot; step | layers << 16 | specular << 31; depth | scattered << 24; where */
 };
@@ -46,7 +46,8 @@ struct path_waves {
     wave_record *ring;
     path_store stores[2];
     float4 *hits;
-    void *scratch;       /* of the ray tracing kernels, for wave_scratch_capacity(capacity) rays */
+    /* scratch of the ray tracing kernels, for wave_scratch_capacity(capacity) rays */
+    void *scratch;
     kind_lists kinds;    /* paths by the kind of material hit */
     float4 *shadow_rays; /* 2 each */
     float4 *shadow_gain; /* contribution if unoccluded, and slot; general form, 3 each: radiance and

@@ -105,7 +105,7 @@ typedef struct pixel_view {
     const scene_view *scene;
     camera eye, eye_end; /* at shutter opening and, if the camera moves, at shutter closing */
     bool moves;
-    int32_t width, height; /* of the full image */
+    int32_t width, height; /* size of the full image */
     int32_t filter;        /* pixel_filter */
     uint64_t seed;
 } pixel_view;
@@ -119,9 +119,9 @@ typedef struct pixel_request {
 typedef struct pixel_sample {
     vec3 radiance; /* W/(sr m^2) */
     float alpha;   /* 1: a surface or the sky is visible */
-    float depth;   /* of the first hit, along the view axis; INFINITY: none */
+    float depth;   /* depth of the first hit along the view axis; INFINITY: no hit */
     vec3 normal;   /* shading normal of the first hit, world space */
-    vec3 albedo;   /* of the first hit */
+    vec3 albedo;   /* albedo of the first hit */
     uint32_t rays; /* rays traced for this sample */
 } pixel_sample;
 

@@ -23,7 +23,7 @@ extern "C" {
 typedef struct light_eye {
     camera view;
     int32_t width, height;
-    int32_t max_depth; /* most surfaces between light and camera */
+    int32_t max_depth; /* maximum number of surfaces between light and camera */
     bool cutouts;
 } light_eye;
 

@@ -31,7 +31,8 @@ struct gather_ends {
     float4 *known;  /* points that use precomputed irradiance: KNOWN_PARTS arrays */
     uint32_t *more; /* indices of those for which the nearest photon does not apply */
     eye_request *requests;
-    eye_packet *packets, *far_packets; /* of all requests; of those that need both maps */
+    /* packets of all requests, and of those that need both maps */
+    eye_packet *packets, *far_packets;
     uint32_t *alone;
     flux_sum *sums[2]; /* global, caustic */
     float *radii[2], *integrals[2];
@@ -41,7 +42,7 @@ struct gather_ends {
    and first surfaces. */
 struct eye_slots {
     path_waves waves;
-    uint32_t *first_request; /* of each slot; KD_NONE: none */
+    uint32_t *first_request; /* first request of each slot; KD_NONE: none */
     uint32_t camera_sample;  /* sample number that determines the camera ray */
     bool by_waves; /* traced as wavefronts; otherwise one thread per path, and only samples are
                       stored */

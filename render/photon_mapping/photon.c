@@ -19,8 +19,8 @@
 enum { CARRIED_BATCHES };
 
 typedef struct photon_state {
-    photon_options options;     /* of one batch */
-    photon_maps maps;           /* of the current batch */
+    photon_options options;     /* options of one batch */
+    photon_maps maps;           /* maps of the current batch */
     photon_cuda device_photons; /* the maps on a CUDA device, instead of `maps` */
     photon_view view;
 } photon_state;

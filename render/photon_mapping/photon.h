@@ -29,7 +29,7 @@ uint32_t photon_all_maps(const kd_render_options *options);
 /* Counts of a set of maps for the statistics, on the host or on a device. */
 typedef struct photon_figures {
     uint64_t emitted, rays, stored, caustics, volume_photons, hash;
-    photon_ledger ledger; /* W; of the global map's photons */
+    photon_ledger ledger; /* energy balance of the global map's photons, W */
 } photon_figures;
 photon_figures photon_figures_of(const photon_maps *maps);
 
@@ -45,7 +45,7 @@ enum { PHOTON_CUDA_LOOKUP, PHOTON_CUDA_GATHER, PHOTON_CUDA_FILM, PHOTON_CUDA_STA
 /* Lookup requests and answers of all ranks, for photons distributed over ranks
    (looks_apart_device.cu). */
 typedef struct lookups_received {
-    /* of all ranks, in the order of their numbers */
+    /* data of all ranks, in the order of their numbers */
     device_buffer requests, packets, alone, sums, radii;
 } lookups_received;
 
@@ -53,7 +53,7 @@ typedef struct photon_cuda {
     photon_maps_cuda maps;
     bool distributed; /* photons of the global and caustic map stay at the ranks that traced them */
     lookups_received received;
-    photon_order orders[PHOTON_LISTS]; /* of the previous pass */
+    photon_order orders[PHOTON_LISTS]; /* orders of the previous pass */
     bool has_orders;
     device_buffer requests; /* eye_request */
     device_buffer packets;  /* eye_packet, each a run of requests */

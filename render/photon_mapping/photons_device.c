@@ -47,7 +47,7 @@ uint32_t photon_cuda_gathers_together(uint64_t pixels, uint32_t final_gather) {
 uint64_t photon_cuda_lookup_bytes(uint64_t pixels, uint32_t final_gather) {
     const uint64_t taken = pixels < LAUNCH_SAMPLES ? pixels : LAUNCH_SAMPLES;
     const uint64_t request = sizeof(eye_request) + sizeof(eye_packet) + sizeof(uint32_t);
-    /* of whole tiles; a thread per path takes less */
+    /* slots of whole tiles; launches with one thread per path need fewer */
     const uint64_t slots = taken + taken / 16 + 4096;
     const uint64_t sums = 2 * (sizeof(flux_sum) + 2 * sizeof(float));
     uint64_t slot = waves_sample_bytes() + sizeof(uint32_t), path = waves_path_bytes(false);

@@ -20,7 +20,7 @@
 
 namespace {
 
-enum { FILM_BLOCK = 128, PART_ROWS = 4 /* of a tile of slots */ };
+enum { FILM_BLOCK = 128, PART_ROWS = 4 /* rows of a tile of slots */ };
 
 /* State shared by all parts of a launch. */
 struct eye_launch {

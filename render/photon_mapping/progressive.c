@@ -48,7 +48,7 @@ enum {
 
 typedef struct maps_ahead {
     photon_maps_cuda maps;
-    photon_options options; /* of the pass that the maps are for */
+    photon_options options; /* options of the pass for which the maps are built */
     photon_order orders[PHOTON_LISTS];
     scene_view scene; /* device pointers */
     bool ordered;     /* as for photon_cuda_make_maps */
@@ -119,7 +119,7 @@ static void maps_ahead_close(maps_ahead *owned) {
 
 typedef struct progressive_state {
     photon_options photons;
-    photon_maps maps; /* of the current pass; empty on a CUDA device */
+    photon_maps maps; /* maps of the current pass; empty on a CUDA device */
     tile_set tiles;
     bool tiled;                 /* the tiles have been found, on the host or on the device */
     photon_cuda device_photons; /* maps and tiles on a CUDA device, instead of the two above */

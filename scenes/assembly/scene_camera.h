@@ -11,8 +11,8 @@
 bool room_camera_is_room(const scene_view *scene);
 
 /* Places a camera near one end of the longest axis, looking along it, with a field of view of 70
-   degrees (90 if `aspect`, width over height, is below 1). Of a few heights and distances it takes
-   those with the farthest view. */
+   degrees (90 if `aspect`, width over height, is below 1). Chooses, from a few heights and
+   distances, those with the farthest view. */
 camera room_camera(const scene_view *scene, float aspect);
 
 #endif

@@ -100,7 +100,7 @@ struct scene {
     uint32_t *triangle_lights;
     uint32_t light_count;
     environment_view environment;
-    float *row_cdf, *column_cdf; /* of the environment */
+    float *row_cdf, *column_cdf; /* sampling tables of the environment */
     box3 box;
     float total_power; /* W */
     medium *media;

@@ -156,7 +156,8 @@ static void keep_sample(texture_image *image, uint32_t to, const picture *decode
     }
 }
 
-/* Keeps the samples of the file at its bit depth; of a scalar map only the sample that is used. */
+/* Keeps the samples of the file at its bit depth. For a scalar map, keeps only the sample that is
+   used. */
 static kd_status keep_samples(texture_image *image, const picture *decoded, uint64_t texels) {
     const bool whole = role_is_colours(image->role);
     /* scene_hash.c takes a linear texture of one sample for a scalar map, hence the alpha */

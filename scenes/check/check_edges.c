@@ -120,9 +120,9 @@ typedef struct windings {
     examination *check;
     uint32_t *parent;
     uint8_t *parity;   /* winding relative to the parent */
-    uint8_t *one_side; /* of roots: the shell is not orientable */
-    uint32_t *against; /* of roots: number of triangles with opposite winding */
-    uint32_t *all;     /* of roots: number of triangles */
+    uint8_t *one_side; /* valid for roots: the shell is not orientable */
+    uint32_t *against; /* valid for roots: number of triangles with opposite winding */
+    uint32_t *all;     /* valid for roots: number of triangles */
 } windings;
 
 static uint32_t root_of(windings *w, uint32_t i, uint8_t *parity) {

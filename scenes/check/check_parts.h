@@ -154,10 +154,11 @@ int exact_side(vec3 a, vec3 b, vec3 c, vec3 d);
 /* Returns true if the area is exactly zero. */
 bool exact_is_flat(vec3 a, vec3 b, vec3 c);
 
-/* Writes the repaired mesh to the OBJ file `to`, completely or not at all. Of an OBJ, all lines
-   are preserved (groups, materials, texture coordinates, polygons, comments between them) except
-   repaired vertices and faces; other formats are converted to OBJ first. Returns KD_ERROR_INPUT if
-   the report contains an error or the file has no triangles; KD_ERROR_RUNTIME on a write error. */
+/* Writes the repaired mesh to the OBJ file `to`, completely or not at all. If the input is an OBJ,
+   all its lines are preserved (groups, materials, texture coordinates, polygons, comments between
+   them), except repaired vertices and faces; other formats are converted to OBJ first. Returns
+   KD_ERROR_INPUT if the report contains an error or the file has no triangles; KD_ERROR_RUNTIME on
+   a write error. */
 kd_status check_fix(examination *check, const char *to);
 
 /* check_fix.c: returns the mesh as the text of an OBJ file, and the line of each triangle; both

@@ -20,7 +20,7 @@ typedef struct mtl_reader {
 
 typedef struct number_key {
     const char *name;
-    size_t offset; /* of a float or vec3 in mtl_entry */
+    size_t offset; /* offset of a float or vec3 in mtl_entry */
 } number_key;
 
 static const number_key number_keys[] = {

@@ -119,7 +119,7 @@ void obj_chunk_close(obj_chunk *chunk) {
 enum { LIBRARY_WORDS = 32 };
 
 typedef struct material_reader {
-    const char *path; /* of the OBJ file */
+    const char *path; /* path of the OBJ file */
     const obj_options *options;
     mtl_library library;
     problem_list problems;

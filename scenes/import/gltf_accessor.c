@@ -178,7 +178,7 @@ static kd_status base_find(gltf_file *gltf, const json_place *at, const gltf_acc
 
 typedef struct sparse_part {
     uint64_t count;
-    element_form form; /* of the indices */
+    element_form form; /* form of the indices */
     const unsigned char *indices, *values;
     uint64_t index_step, value_step;
 } sparse_part;

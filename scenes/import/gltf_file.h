@@ -21,7 +21,7 @@ typedef enum gltf_list {
     GLTF_SCENES,
     GLTF_CAMERAS,
     GLTF_SKINS,
-    GLTF_LIGHTS, /* of KHR_lights_punctual */
+    GLTF_LIGHTS, /* lights of KHR_lights_punctual */
     GLTF_LISTS
 } gltf_list;
 

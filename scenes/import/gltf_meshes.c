@@ -37,7 +37,7 @@ typedef struct mesh_writer {
     const gltf_draw *draw;
     gltf_numbers_read read;
     uint32_t colour_components;
-    gltf_skin skin; /* of the draw; without bones the node's transform applies */
+    gltf_skin skin; /* skin of the draw; without bones the node's transform applies */
     transform world;
     bool turned;
 } mesh_writer;

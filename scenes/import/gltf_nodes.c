@@ -6,8 +6,8 @@
 typedef struct node_walk {
     gltf_file *gltf;
     gltf_nodes *out;
-    uint32_t *waiting,
-        *parents; /* stack of nodes, and the placement of each one's parent or KD_NONE */
+    /* stack of nodes, and the placement of each one's parent or KD_NONE */
+    uint32_t *waiting, *parents;
     bool *visited;
     uint32_t depth;
 } node_walk;

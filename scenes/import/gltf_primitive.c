@@ -109,7 +109,7 @@ kd_status gltf_primitive_read(gltf_file *gltf, const gltf_materials *materials,
 
 typedef struct packed_primitive {
     gltf_file *gltf;
-    const json_place *place; /* of the extension */
+    const json_place *place; /* JSON path of the extension */
     const cJSON *attributes;
     const gltf_primitive *primitive;
     draco_mesh unpacked;

@@ -5,7 +5,7 @@
 
 typedef struct lathe_point {
     float radius, height;
-    uint32_t material; /* of the band from this point to the next */
+    uint32_t material; /* material of the band from this point to the next */
 } lathe_point;
 
 typedef struct lathe {

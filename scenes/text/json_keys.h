@@ -34,7 +34,7 @@ typedef struct json_key {
     int count;
     double minimum, maximum; /* range of each number; both 0: any finite value */
     bool open;               /* the bounds are exclusive */
-    const char *choices;     /* separated: "diffuse|mirror" */
+    const char *choices;     /* separated by |: "diffuse|mirror" */
     const struct json_key *inner;
     const char *expected;              /* description of a JSON_VALUE */
     const char *unit, *initial, *help; /* for the documentation; may be NULL */
@@ -48,7 +48,8 @@ typedef struct json_key {
    link to their parent. */
 typedef struct json_place {
     const struct json_place *parent;
-    const char *name; /* of a key; of the file if `parent` is NULL; NULL for a list item */
+    /* name of the key; name of the file if `parent` is NULL; NULL for a list item */
+    const char *name;
     int index;
 } json_place;
 

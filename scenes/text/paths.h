@@ -26,8 +26,9 @@ bool path_is_allowed(const char *other_path, const char *name);
 /* Finds `name` relative to the directory of the file `other_path`. If that does not exist, for
    example because it has directories of another machine, or if it is not allowed, tries the last
    component alone. "\ " is a blank in the name; any other backslash separates directories. Sets
-   *found to a string to be freed by memory_free, or to NULL if there is no such regular file;
-   *expected then tells what was expected, for an error message. May return KD_ERROR_MEMORY. */
+   *found to a string to be freed by memory_free, or to NULL if there is no such regular file; in
+   that case sets *expected to a description of the expected file, for an error message. May return
+   KD_ERROR_MEMORY. */
 kd_status path_find(const char *other_path, text_span name, char **found, const char **expected);
 
 #endif

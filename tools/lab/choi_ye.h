@@ -33,7 +33,7 @@ typedef struct choi_column {
     uint32_t triangles;
     choi_tree results[CHOI_RESULTS];
     int count;
-    uint32_t level_nodes[CHOI_LEVELS];   /* of the first tree */
+    uint32_t level_nodes[CHOI_LEVELS];   /* nodes per level of the first tree */
     double level_triangles[CHOI_LEVELS]; /* total references below the nodes of each level */
 } choi_column;
 

@@ -29,7 +29,7 @@ typedef struct experiment_ladder {
 } experiment_ladder;
 
 typedef struct experiment_trial {
-    const char *integrator; /* of its row */
+    const char *integrator; /* name in the integrator's row */
     char estimator[16], lookup[16];
     experiment_axis varies;
     double settings[VARY_AXES]; /* radius in scene units; 0: from the density of photons */

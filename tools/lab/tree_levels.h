@@ -21,10 +21,11 @@ typedef struct tree_level {
 typedef struct tree_levels {
     tree_level levels[TREE_LEVELS];  /* the last includes deeper levels */
     uint32_t count;                  /* levels that have nodes */
-    uint64_t leaf_sizes[LEAF_SIZES]; /* leaves of 0, 1, ... triangles; of more in the last */
+    uint64_t leaf_sizes[LEAF_SIZES]; /* numbers of leaves with 0, 1, ... triangles; the last
+                                        includes larger leaves */
     uint64_t lines;                  /* lines that intersect the box */
-    double nodes_read, leaves_read,
-        triangles_tested; /* per ray along the same lines, up to the hit */
+    /* per ray along the same lines, up to the hit */
+    double nodes_read, leaves_read, triangles_tested;
 } tree_levels;
 
 /* `lines`: number of random lines that intersect the box. */

@@ -203,7 +203,7 @@ typedef struct asked_tree {
     kd_points *tree;
     kd_points_query query;
     const float *queries; /* host */
-    uint64_t count;       /* of the queries */
+    uint64_t count;       /* number of queries */
     bool walks;           /* uses the paper's algorithm */
     bool on_cuda;
 } asked_tree;
@@ -276,7 +276,7 @@ typedef struct query_case {
     const paper_table *table;
     const query_row *row;
     const float *points, *queries;
-    uint64_t count; /* of the queries */
+    uint64_t count; /* number of queries */
     const char *method;
     bool walks; /* the paper's algorithm, which is slow on a CPU */
 } query_case;

@@ -29,7 +29,7 @@
 #include <strings.h>
 
 typedef struct rendering {
-    const char *path; /* of the scene */
+    const char *path; /* path of the scene */
     render_values values;
     char default_output[256];
     /* output files of the current frame; the last one is the statistics file */

@@ -66,7 +66,7 @@ const option_hint option_hints[] = {
     {"--sizes", "--count --points --triangles"},
     {"--json", "--as-json --format-json"},
     {"--report", "--html --page"},
-    /* what is no option, or no option of a command */
+    /* names that are no option, or no option of a command */
     {"the suffix of the file of --output sets the format",
      "--format --file-format --render-format --output-format"},
     {"name the scene without an option", "--scene --input --file --mesh --model -i +I"},

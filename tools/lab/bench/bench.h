@@ -18,8 +18,8 @@ typedef struct bench_names {
 
 typedef struct bench_request {
     bench_names sizes, builders, devices, models, sets, counts; /* counts: values of k */
-    bench_names dims, splits; /* of points; splits: round-robin, widest */
-    double radius;            /* of point queries; 0: not given */
+    bench_names dims, splits; /* dims: dimensions of points; splits: round-robin, widest */
+    double radius;            /* radius of point queries; 0: not given */
     double traversal_cost;    /* C_t of the trees for timed rays; 0: the default */
     uint64_t queries;         /* number of knn queries; 0: chosen automatically */
     int32_t kernel_k;         /* knn: use the kernels for this many neighbours; 0: those for k */
@@ -52,10 +52,10 @@ typedef struct bench_row {
     int32_t threads;                    /* CPU threads, if the benchmark varies them; 0: all */
     double speedup, cost_ratio;         /* relative to the benchmark's baseline tree */
     double primary_rate, diffuse_rate;  /* rays per second on the tree */
-    double stage_seconds[BENCH_STAGES]; /* of builders that report their stages */
+    double stage_seconds[BENCH_STAGES]; /* valid for builders that report their stages */
     const char *const *stage_names;     /* BENCH_STAGES names; NULL: init, large, small, other */
     double stage_bytes[BENCH_STAGES];   /* predicted memory traffic; 0: unknown */
-    /* of the device in bytes per second, for the stages' utilisation; 0: unknown */
+    /* bandwidth of the device in bytes per second, for the utilisation of the stages; 0: unknown */
     double bandwidth;
     uint64_t different; /* number of answers that differ from the reference, within the tolerance */
 } bench_row;

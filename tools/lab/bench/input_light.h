@@ -9,7 +9,7 @@
 typedef struct bench_stage {
     scene *loaded;
     char name[64];
-    kd_render_options options; /* of the scene's file */
+    kd_render_options options; /* options in the scene's file */
     scene_view view;           /* including its tree */
     tritree tree;
     frame_cuda device_frame;

@@ -38,7 +38,7 @@ typedef struct bench_rays {
 
 typedef struct bench_rays_request {
     const tritree *tree;
-    int32_t width, height; /* of the image */
+    int32_t width, height; /* size of the image */
     int32_t bounces;       /* diffuse rays per hit of the image's rays */
     uint64_t random_count;
 } bench_rays_request;

@@ -139,8 +139,8 @@ typedef struct change_case {
     const bench_request *request;
     const char *set, *device;
     vec3 *points; /* points of the tree, then of the batches, then the queries */
-    void *device_points, *rows,
-        *gone; /* device memory: the points, rows, ids to remove; NULL on the CPU */
+    /* device memory: the points, rows, ids to remove; NULL on the CPU */
+    void *device_points, *rows, *gone;
     uint64_t count, batch;
     double share;
     kd_points *tree;
