@@ -2,16 +2,16 @@
 """usage: book.py quotes [ROOT]
        book.py figures PROGRAM [--check] [CHAPTER...]
 
-quotes   Checks that every passage of code that a chapter of docs/book/ quotes stands in the file and the
-         function that it names. A quote is a fenced block right below a line such as
+quotes   Checks every passage of code that a chapter of docs/book/ quotes: it must occur in the file and the
+         function that are named. A quote is a fenced block directly below a line such as
              <!-- quote: points/tree/walk.h pointtree_closest -->
-         (without the function: anywhere in the file). Its lines stand in that order and without a gap; a
-         line "..." leaves some out. Indentation by a common depth does not count. Also checks that every
-         file of the project that a chapter names in `code letters` exists, and that every picture does.
-figures  Draws docs/book/figures/*.svg anew by PROGRAM (build/bin/kandela), from its own output. With
-         --check nothing is written: what is drawn must equal what is there.
+         (without the function: anywhere in the file). Its lines must be consecutive lines of the file; a line
+         "..." stands for omitted lines. Common indentation is ignored. Also checks that every file of the
+         project that a chapter names in `code` exists, and so does every picture.
+figures  Draws docs/book/figures/*.svg with PROGRAM (build/bin/kandela), from its output. --check writes
+         nothing, and fails if a new figure differs from the stored one.
 
-Exit 1 with FILE:LINE: what is wrong.
+The exit code is 1 if a check fails; each error is printed as FILE:LINE: MESSAGE.
 """
 
 import glob

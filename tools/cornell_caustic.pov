@@ -1,6 +1,7 @@
-// The demo (scenes/cornell_caustic.json) for POV-Ray 3.7, for side by side times. Not the same light
-// transport: POV-Ray's photons are caustics only, its indirect light comes from radiosity, off here.
-// Declare=Triangles=1: the balls are meshes, of as many triangles as there, from balls.inc.
+// The demo scene (scenes/cornell_caustic.json) for POV-Ray 3.7, for comparisons of time. The light
+// transport differs: POV-Ray's photons are only caustics; its indirect light comes from radiosity,
+// which is off here. With Declare=Triangles=1 the balls are the meshes of balls.inc, with as many
+// triangles as Kandela's.
 #version 3.7;
 #ifndef (Triangles) #declare Triangles = 0; #end
 global_settings {

@@ -1,22 +1,23 @@
-//! kiddo's trees of three floats as C functions, for compare_knn_kiddo.cpp: built by cargo (Cargo.toml beside it), linked where
-//! -DKD_KIDDO_LIBRARY names the library.
+//! C functions for kiddo's trees of points of three floats, for compare_knn_kiddo.cpp. Cargo builds them (see
+//! Cargo.toml); compare_knn links them if -DKD_KIDDO_LIBRARY names the library.
 use kiddo::leaf_strategies::{FlatVec, VecOfArenas};
 use kiddo::{Donnelly, Eytzinger, KdTree, SquaredEuclidean};
 use std::num::NonZero;
 
 const LEAF: usize = 32;
 
-/// The kinds of stems and leaves that kiddo offers without unstable Rust and that differ in speed; the first is its default.
+/// The tree types of kiddo that need no unstable Rust and differ in speed; the first is kiddo's default.
 enum Tree {
     Default(KdTree<f32, u32, Eytzinger, VecOfArenas<f32, u32, 3, LEAF>, 3, LEAF>),
     Flat(KdTree<f32, u32, Eytzinger, FlatVec<f32, u32, 3, LEAF>, 3, LEAF>),
     Blocks(KdTree<f32, u32, Donnelly<4>, FlatVec<f32, u32, 3, LEAF>, 3, LEAF>),
 }
 
-/// A tree of `count` points of three floats: kind 0, 1 or 2, as above. Closed by kiddo_close.
+/// Builds a tree of `count` points of three floats. `kind` is 0, 1 or 2, in the order of `Tree`. The caller closes
+/// it with kiddo_close.
 ///
 /// # Safety
-/// `points` has count * 3 floats.
+/// `points` must contain count * 3 floats.
 #[no_mangle]
 pub unsafe extern "C" fn kiddo_open(points: *const [f32; 3], count: usize, kind: u32) -> *mut std::ffi::c_void {
     let points = std::slice::from_raw_parts(points, count);
@@ -29,16 +30,16 @@ pub unsafe extern "C" fn kiddo_open(points: *const [f32; 3], count: usize, kind:
 }
 
 /// # Safety
-/// `tree` is one of kiddo_open, not closed yet.
+/// `tree` must come from kiddo_open and must not be closed yet.
 #[no_mangle]
 pub unsafe extern "C" fn kiddo_close(tree: *mut std::ffi::c_void) {
     drop(Box::from_raw(tree.cast::<Tree>()));
 }
 
-/// The k nearest of `count` queries of three floats; the sum over these of the distance to the k-th.
+/// Finds the k nearest points of `count` queries of three floats, and returns the sum of the distances to the k-th.
 ///
 /// # Safety
-/// `tree` is open and has k points or more; `queries` has count * 3 floats.
+/// `tree` must be open and have at least k points; `queries` must contain count * 3 floats.
 #[no_mangle]
 pub unsafe extern "C" fn kiddo_ask(tree: *const std::ffi::c_void, queries: *const [f32; 3], count: usize, k: u32) -> f64 {
     let queries = std::slice::from_raw_parts(queries, count);
