@@ -8,8 +8,9 @@
          beam, the power that the medium scatters from the beam into the ray follows from their
          angle; only the shortest connection between them, a line, is blurred by a kernel.
              L = sum of power phase Tr(t + s) K(u / r) / (r sine),  t on the ray, s on the beam
-         A beam contributes if the connection is unoccluded, and the kernel is normalised over the
-         unoccluded part of that line: so normalisation covers exactly the beams that are accepted.
+         A beam contributes if the connection is unoccluded. The kernel is normalised over the
+         unoccluded part of that line, so that the normalisation covers exactly the beams that are
+         accepted.
    Work: the beam segments in boxes, enlarged by the radius, that the ray intersects; two short rays
          for each beam that contributes.
    Invariants: a crossing belongs to exactly one segment of a beam, since the test uses the same

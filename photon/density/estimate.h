@@ -102,10 +102,13 @@ typedef struct photon_gathering {
    kernel's integral over the empty disc. Let k = inside + 1, and let v be the area of the empty
    disc relative to that of the whole one; its probability density is (k - 1) (1 - v)^(k - 2). The
    weight, in photons, is k E[q(v)], where q(v) is the kernel's integral over the empty disc,
-   divided by the area of the unit disc: disc v; cone v - 32 / (9 pi) v^(3/2); Epanechnikov v - 3/2
-   v^2; Gaussian (a + b) v - b (3/2 c v^2 - 10/6 c^2 v^3 + 35/24 c^3 v^4 - ...) With this weight,
-   the mean over all points of the estimate of their nearest photon equals the mean of estimates
-   made at the points. */
+   divided by the area of the unit disc:
+     disc           v
+     cone           v - 32 / (9 pi) v^(3/2)
+     Epanechnikov   v - 3/2 v^2
+     Gaussian       (a + b) v - b (3/2 c v^2 - 10/6 c^2 v^3 + 35/24 c^3 v^4 - ...)
+   With this weight, the mean over all points of the estimate of their nearest photon equals the
+   mean of estimates made at the points. */
 KD_FN float photon_own_weight(photon_kernel kernel, uint32_t inside) {
     return float_max(photon_kernel_own(kernel, (float)inside + 1), 0);
 }

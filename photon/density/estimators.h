@@ -1,6 +1,6 @@
 /* Tables of the choices for density estimates: which photons are used (estimators), their weights
-   by distance (kernels; photon/density/kernels.h), how neighbours are found (lookups), and what is
-   stored of light in media (media). Device code cannot call through function pointers: each
+   by distance (kernels; photon/density/kernels.h), how neighbours are found (lookups), and how
+   light in media is stored (media). Device code cannot call through function pointers: each
    property that it depends on is a flag here and a number in photon_map_view. */
 #ifndef KD_PHOTON_DENSITY_ESTIMATORS_H
 #define KD_PHOTON_DENSITY_ESTIMATORS_H
@@ -65,7 +65,7 @@ typedef struct photon_media_row {
 
 extern const photon_media_row photon_media_rows[PHOTON_MEDIA_KINDS];
 
-/* NULL for an index beyond the last one. */
+/* Return NULL for an index beyond the last one. */
 const char *photon_kernel_name(int index);
 const char *photon_estimator_name(int index);
 const char *photon_lookup_name(int index);
@@ -83,8 +83,8 @@ const photon_media_row *photon_media_named(const char *name);
 /* Defaults of photon map options. */
 
 #define PHOTONS_DEFAULT 200000 /* photons to store in a map */
-#define GATHER_DEFAULT 50      /* k */
-#define MAX_DEPTH_DEFAULT 32   /* surfaces of a path */
+#define GATHER_DEFAULT 50      /* k, the number of photons of an estimate */
+#define MAX_DEPTH_DEFAULT 32   /* maximum number of surfaces of a path */
 
 #ifdef __cplusplus
 }

@@ -69,10 +69,10 @@ static inline uint64_t photon_run_place(const photon_run *runs, uint32_t count, 
    complete == false,
    - at a multiple m of EMIT_PATHS_IN_VAIN paths, if fewer than m * emit_min_landed() photons are
      stored, i.e. practically nothing can be hit;
-   - after emit_paths_max() paths, i.e. with less than one photon per EMIT_PATHS_PER_PHOTON paths,
-     or for caustics per EMIT_PATHS_PER_CAUSTIC: each photon then carries at most that fraction of
-     the power that it would have if all emitted (or aimed) light were divided among `wanted`
-     photons, which is fine enough for light so faint;
+   - after emit_paths_max() paths, i.e. with less than one photon per EMIT_PATHS_PER_PHOTON paths
+     (for caustics, EMIT_PATHS_PER_CAUSTIC). Compared to a division of all emitted (or aimed) light
+     among `wanted` photons, each photon then carries at most that fraction of the power, so there
+     are enough of them for light so faint;
    - with cut == true, after the batch of paths, at least one, during which the deadline passed.
      The map is then valid, but smaller, and not reproducible. */
 enum {

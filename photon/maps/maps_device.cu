@@ -35,7 +35,8 @@ __global__ __launch_bounds__(BLOCK) void order_photons(const photon *list, const
     points[node] = at.position;
 }
 
-/* Makes requests at photons of which only the radius is used, so the surfaces have no normal. */
+/* Creates requests at the positions of some photons. Only the radii of the results are used, so
+   the surfaces need no normals. */
 __global__ void take_probes(const photon *list, const uint32_t *ids, uint64_t count,
                             uint32_t probes, eye_request *out) {
     const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
@@ -190,8 +191,8 @@ void begin_map(photon_map_cuda *map, const photon_options *options) {
     map->radius = options->radius;
 }
 
-/* Builds the tree if kernels traverse it, the radius is derived from it, or it has to be validated;
-   and the index, along a curve unless irradiance_lookup.cu traverses its tree. */
+/* Builds the tree if kernels traverse it, if the radius is derived from it, or if it has to be
+   validated. Builds the index, along a curve unless irradiance_lookup.cu traverses its tree. */
 kd_status build_map_tree(photon_map_cuda *map, const photon_options *options, bool ordered,
                          bool along_curve) {
     const bool probed = !(options->radius > 0);

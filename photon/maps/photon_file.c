@@ -258,7 +258,7 @@ kd_status photon_file_check_scene(const photon_file *file, const char *path,
    Work: O(n log n) for n photons in total.
    Memory: 16 bytes per photon besides the result. */
 
-/* maps that share more than 1/2 of their photons do not do so by chance */
+/* maps that share more than 1/SHARED_PART of their photons do not do so by chance */
 enum { SHARED_PART = 2 };
 
 typedef struct photon_mark {
@@ -279,7 +279,8 @@ static photon_mark mark_of(const photon *record, uint32_t map) {
     return mark;
 }
 
-/* For marks of one hash, sorted by map: adds the number shared to each pair of maps. */
+/* Given marks with equal hashes, sorted by map, adds to each pair of maps the number of photons
+   that they share. */
 static void count_pairs(const photon_mark *marks, uint64_t count, size_t across, uint64_t *shared) {
     for (uint64_t i = 0, after; i < count; i = after) {
         for (after = i; after < count && marks[after].map == marks[i].map;) ++after;

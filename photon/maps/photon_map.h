@@ -1,7 +1,8 @@
-/* The photon maps of a scene: the global map, of light that a diffuse or glossy surface has
-   scattered before; the caustic map, of light that met only specular surfaces before; the media
-   map, of light that media scatter after it has met something else; and the tiles that density
-   estimates need. None of them holds light straight from its source, which shadow rays estimate
+/* The photon maps of a scene, and the tiles that density estimates need.
+     global map    light that a diffuse or glossy surface has scattered before
+     caustic map   light that has met only specular surfaces before
+     media map     light that media scatter after it has met something else
+   No map contains light that comes straight from its source, since shadow rays estimate that
    better. */
 #ifndef KD_PHOTON_MAPS_PHOTON_MAP_H
 #define KD_PHOTON_MAPS_PHOTON_MAP_H
@@ -85,9 +86,9 @@ kd_status photon_maps_build_trees(photon_maps *out, const scene_view *scene,
    more rays than photons. Work: an estimate per photon, on all cores. Stage of the job:
    photon_tree. */
 kd_status photon_maps_precompute(photon_maps *maps, job_control *job);
-/* Exchanges irradiances of which each rank has computed its ranks_part, by `gather`
-   (ranks_all_gather, or ranks_device_gather for device memory). Collective. Returns KD_INTERRUPTED
-   on all ranks if the job of one was cancelled. */
+/* Exchanges the irradiances, of which each rank has computed its part (ranks_part), by `gather`:
+   ranks_all_gather, or ranks_device_gather for device memory. Collective. Returns KD_INTERRUPTED on
+   all ranks if the job of one was cancelled. */
 kd_status photon_irradiance_exchange(ranks *comm, vec3 *irradiance, uint64_t count,
                                      kd_status (*gather)(struct ranks *, void *, const uint64_t *),
                                      job_control *job);

@@ -27,8 +27,8 @@ namespace photon_gathering_cuda {
 constexpr float NEAR = 4;
 /* Smaller groups are left to one warp per surface. */
 constexpr int TOGETHER_MIN = 12;
-/* A packet evaluates at most WITHIN_MAX photons in the common ball, and at most so many that at
-   their density the ball of each surface holds WITHIN_OWN. */
+/* Limits of the photons that a packet evaluates: WITHIN_MAX in the common ball, and WITHIN_OWN in
+   the ball of a surface, as estimated from the ratio of the balls' cross sections. */
 constexpr uint32_t WITHIN_OWN = 512, WITHIN_MAX = 1024;
 /* Blocks per multiprocessor. */
 constexpr int PACKET_BLOCKS = 5;

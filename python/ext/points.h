@@ -11,7 +11,8 @@
    through its gate `door`. */
 struct points_tree {
     kd_points *c;
-    kd_points_info told; /* as of the last opening or update; all fields before the hash */
+    /* as of the last opening or update; only the fields before `hash` are set */
+    kd_points_info told;
     gate door;
     explicit points_tree(kd_points *tree) : c(tree) { refresh(); }
     void refresh() { kd_points_describe_sized(c, &told, offsetof(kd_points_info, hash)); }

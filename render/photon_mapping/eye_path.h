@@ -1,14 +1,16 @@
 /* Radiance along a camera ray, estimated from photon maps.
    Source: Jensen 2001, "Realistic Image Synthesis Using Photon Mapping", chapters 8 and 9; direct
            light by multiple importance sampling of two techniques after Veach 1997, section 9.2.
-   Idea: light that leaves a diffuse or glossy surface is the sum of four disjoint parts: emitted,
-         direct (shadow rays), caustic (caustic map: light that met only specular surfaces after it
-         left the source) and indirect (global map, or final gather rays, which end at the next
-         surface that stores photons and take its four parts there, without emission seen through
-         specular surfaces). At specular surfaces (mirror, glass, metal; "lenses") the path
-         continues with one sampled ray. If a gather ray ends nearby, as in a corner, a photon map
-         lookup there would be as visibly blurred as a direct one, so the ray continues as a path
-         instead.
+   Idea: light that leaves a diffuse or glossy surface is the sum of four disjoint parts:
+           emitted
+           direct     from shadow rays
+           caustic    from the caustic map: light that has met only specular surfaces
+           indirect   from the global map, or from final gather rays
+         A gather ray ends at the next surface that stores photons and takes the four parts there,
+         except for emission that it sees through specular surfaces. If it ends nearby, as in a
+         corner, a photon map lookup there would be as visibly blurred as a direct one, so the ray
+         continues as a path instead. At specular surfaces (mirror, glass, metal; "lenses") paths
+         continue with one sampled ray.
          Media attenuate what is seen through them. The light that they scatter into a ray is the
          sum of direct light and the media map (media_estimate.h), at points sampled on each
          segment of the path. */

@@ -1,7 +1,7 @@
-/* Camera paths of `photon`, `ppm` and `sppm` on a CUDA device, one sample of each pixel of a range
-   at a time, with deferred lookups (eye_waves.cu, gather_waves.cu) or inline ones
-   (inline_lookup.cu): the interface for the host, and code that the kernels share: the storage of
-   paths between two wavefronts, kernel launches, and the results of lookups. */
+/* Camera paths of `photon`, `ppm` and `sppm` on a CUDA device: the interface for the host, and the
+   code that the kernels share (storage of paths between two wavefronts, kernel launches, results of
+   lookups). The kernels take one sample of each pixel of a range at a time, with deferred lookups
+   (eye_waves.cu, gather_waves.cu) or inline ones (inline_lookup.cu). */
 #ifndef KD_RENDER_PHOTON_MAPPING_EYE_STORE_CUH
 #define KD_RENDER_PHOTON_MAPPING_EYE_STORE_CUH
 #include "render/frame/path_run.cuh"

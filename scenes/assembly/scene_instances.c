@@ -93,8 +93,7 @@ static void copy_tangents(const mesh *from, const draft_shape *part, const trans
     }
 }
 
-/* Appends the transformed copy of one instance to `target`. Its triangles refer to its own
- * vertices. */
+/* Appends the transformed copy of one instance to `target`. Each copy has its own vertices. */
 static void copy_one(const scene *scene, const instance *put, mesh *target) {
     const mesh *from = &scene->geometry;
     const draft_shape *part = scene->parts + put->shape;

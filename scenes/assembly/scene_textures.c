@@ -160,7 +160,7 @@ static void keep_sample(texture_image *image, uint32_t to, const picture *decode
    used. */
 static kd_status keep_samples(texture_image *image, const picture *decoded, uint64_t texels) {
     const bool whole = role_is_colours(image->role);
-    /* scene_hash.c takes a linear texture of one sample for a scalar map, hence the alpha */
+    /* scene_hash.c treats a linear texture with one sample as a scalar map, so add an alpha */
     const bool pads = image->role == TEXTURE_NORMAL && decoded->samples == 1;
     image->samples = pads ? 2 : whole ? (uint32_t)decoded->samples : 1;
     image->is_wide = decoded->sample_bytes == 2;

@@ -53,8 +53,8 @@ typedef struct examination {
     kd_status status;  /* KD_ERROR_MEMORY if adding a problem failed */
 } examination;
 
-/* Counts a problem, and lists it if fewer than CHECK_PROBLEMS of its kind are listed. printf
-   format. */
+/* Counts a problem, and lists it if fewer than CHECK_PROBLEMS of its kind are listed. The message
+   is in printf format. */
 void check_note(examination *check, const char *file, uint32_t line, const char *kind,
                 check_severity severity, const char *format, ...)
     __attribute__((format(printf, 6, 7)));

@@ -55,7 +55,7 @@ static kd_status answer_take(void *context, void *to, uint64_t bytes) {
     return KD_OK;
 }
 
-/* Converts the way in which the process ended to an error. */
+/* Returns the error that describes how the process ended. */
 static kd_status import_error(const import_asked *request, const char *program, double seconds,
                               child_end end, int code) {
     const char *path = request->path, *library = request->library;

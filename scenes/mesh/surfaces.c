@@ -95,7 +95,8 @@ void lathe_turn(mesh_builder *builder, const lathe *shape) {
         add_band(builder, shape, i, circles[i], circles[(i + 1) % shape->point_count]);
 }
 
-/* Central differences over a quarter of a cell, one-sided at the edges; +y where they vanish. */
+/* Returns the normal by central differences over a quarter of a cell, one-sided at the edges; +y if
+   they vanish. */
 static vec3 normal_at(const patch *patch, float u, float v) {
     const float du = 0.25f / (float)patch->columns, dv = 0.25f / (float)patch->rows;
     const float u0 = float_max(u - du, 0), u1 = float_min(u + du, 1);

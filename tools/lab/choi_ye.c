@@ -136,7 +136,8 @@ done:
     return status;
 }
 
-/* Adds a node and its subtree; returns the number of references. */
+/* Adds a node and its subtree to the column's levels; returns the number of references below the
+   node. */
 static double count_levels(choi_column *column, const tritree *tree, uint32_t at, uint32_t level) {
     const tritree_node node = tree->nodes[at];
     double below = 0;

@@ -49,7 +49,7 @@ typedef struct experiment {
     int estimator_count;
     char lookups[3][16]; /* "visible", "precomputed", "gathered" */
     int lookup_count;
-    experiment_trial *trials; /* EXPERIMENT_TRIALS of them */
+    experiment_trial *trials; /* capacity EXPERIMENT_TRIALS */
     int trial_count;
     uint64_t identity; /* hash of reference, scene path, size and seed, which all lines of a file
                           share */

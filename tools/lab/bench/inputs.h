@@ -53,9 +53,14 @@ extern const char *const bench_ray_sets[]; /* terminated by NULL */
 kd_status bench_rays_open(bench_rays *out, const bench_rays_request *request, const char *set);
 void bench_rays_close(bench_rays *owned); /* accepts a zeroed struct */
 
-/* "uniform": in the unit cube; "photon": 60 % on six axis-aligned walls, 25 % on three spheres, 15
-   % in one small spot; "clustered": nine of ten in a spot of 1e-4; "stretched": 100 : 1 : 1;
-   "sorted"; "ties": 8 x 3 x 100 values; "equal". */
+/* The point sets, by name:
+     uniform     uniform in the unit cube
+     photon      60 % on six axis-aligned walls, 25 % on three spheres, 15 % in one small spot
+     clustered   nine of ten points in a cube of side 1e-4, the others uniform
+     stretched   uniform in a box with sides 100 : 1 : 1
+     sorted      along the diagonal of the cube, in order
+     ties        8 x 3 x 100 distinct coordinates
+     equal       all points equal */
 extern const char *const bench_sets[]; /* terminated by NULL */
 
 /* Returns KD_ERROR_USAGE if the set does not exist. */
