@@ -28,7 +28,7 @@ typedef struct surface {
     uint32_t beyond;       /* medium on the other side; MEDIUM_SAME: no boundary */
     bool unlit;            /* emission is visible to the camera only */
     bool disperses;        /* the index of refraction depends on the wavelength */
-    surface_layers layers; /* if principled */
+    surface_layers layers; /* set for principled surfaces */
 } surface;
 
 /* Returns the unit normal of a triangle; zero if it has no area. Scales the edges first where their

@@ -67,7 +67,7 @@ __device__ __forceinline__ bool is_diffuse(const eye_request *request) {
    whose BSDFs take half of a kernel's registers and kilobytes of code. */
 template <bool diffuse> struct weighing {
     const eye_request *asked;
-    surface at; /* only what photon_scattered_evenly reads */
+    surface at; /* only the members that photon_scattered_evenly reads */
     vec3 wo;
     estimate_point here;
     flux_sum sum;

@@ -37,7 +37,7 @@ struct emission_state {
     uint64_t count, emitted; /* photons and paths of the list before this batch */
     uint64_t wanted, longest;
     uint64_t minimum;       /* emit_min_landed */
-    uint32_t landed;        /* photons in the heap; may exceed its capacity */
+    uint32_t landed;        /* number of photons in the heap; may exceed its capacity */
     uint32_t taken_paths;   /* paths of the batch that belong to the list */
     uint32_t taken;         /* photons of these paths */
     uint32_t done, reached; /* the list ends; it ends because `wanted` photons are stored */

@@ -27,8 +27,8 @@ typedef struct photon_list {
     uint64_t others;  /* distributed lists: number of photons at other ranks */
     photon_run *runs; /* distributed lists: ascending; otherwise NULL */
     uint32_t run_count;
-    uint64_t emitted;      /* light paths */
-    uint64_t rays;         /* traced by these paths */
+    uint64_t emitted;      /* number of light paths */
+    uint64_t rays;         /* number of rays that these paths traced */
     photon_ledger ledger;  /* mean over paths, which is the total of the scene's light, W */
     bool complete;         /* as many photons as requested are stored */
     bool cut;              /* not complete because of the deadline */
@@ -127,8 +127,9 @@ typedef struct photon_list_cuda {
     device_buffer positions; /* vec3 each, from which the tree is built */
     uint64_t count, emitted, rays;
     uint64_t local_count; /* photons in this memory: all, unless the list is distributed */
-    photon_run *runs;     /* distributed lists: runs of these photons, ascending; otherwise NULL */
-    uint32_t run_count;   /* host memory */
+    /* distributed lists: runs of these photons, ascending, in host memory; otherwise NULL */
+    photon_run *runs;
+    uint32_t run_count;
     photon_ledger ledger;
     bool complete, cut;
     uint64_t hash;   /* sum of photon_hash */
@@ -145,7 +146,7 @@ typedef struct photon_emitter_cuda {
 void photon_emitter_cuda_close(photon_emitter_cuda *owned); /* `owned` may be zeroed */
 
 /* Emits a list and waits for it. `world` holds device pointers (scenes/assembly/scene_cuda.h); rays
-   are faster if its tree has the form for batches. `list` is zeroed or holds an older list, whose
+   are faster if its tree has compressed wide nodes. `list` is zeroed or holds an older list, whose
    memory is reused. */
 KD_DEVICE_CALL(photon_list_cuda_emit,
                (photon_list_cuda * list, photon_emitter_cuda *emitter, const scene_view *world,

@@ -28,9 +28,9 @@ enum { EMIT_BEGIN_BLOCK = 128, EMIT_FINISH_BLOCK = 32, EMIT_FINISH_EACH = 8 };
 enum { EMIT_STEP_MAX = 0xffff, EMIT_LAYER_BITS = 9 };
 
 struct emit_record {
-    uint32_t rays;       /* paths of this wavefront */
-    uint32_t kept;       /* those left by the previous wavefront */
-    uint32_t begin, end; /* paths of the batch that start here */
+    uint32_t rays;       /* number of paths, and so of rays, of this wavefront */
+    uint32_t kept;       /* number of paths that continue from the previous wavefront */
+    uint32_t begin, end; /* paths of the batch that start in this wavefront */
     uint32_t ray_cursor[TRITREE_CUDA_CURSOR];
     kind_counts<EMIT_LISTS> kinds;
 };
@@ -42,8 +42,8 @@ struct photon_store {
                       landed << 8 | light << 16; where */
 };
 
-/* Energy balance of a path, without its ray count. What changes at each surface is contiguous, in
-   one cache line. */
+/* Energy balance of a path, without its ray count. Members that change at each surface are
+   contiguous, in one cache line. */
 struct alignas(16) photon_path_ledger {
     double absorbed, ended, media, escaped, cut, emitted;
 };
@@ -62,11 +62,12 @@ struct emission_batch {
     cudaStream_t stream;           /* used for all operations */
     double scale;                  /* scale of the ledger */
     landed_photon *landed;
-    uint32_t *order;  /* positions in the heap of the photons used */
-    uint32_t *counts; /* photons of each path; after the scan, position of its first */
-    uint32_t *rays;   /* traced for each path */
+    uint32_t *order; /* positions in the heap of the photons used */
+    /* number of photons of each path; after the scan, position of its first photon */
+    uint32_t *counts;
+    uint32_t *rays; /* number of rays traced for each path */
     photon_path_ledger *ledger;
-    uint32_t *landed_count; /* photons in the heap; may exceed its capacity */
+    uint32_t *landed_count; /* number of photons in the heap; may exceed its capacity */
     void *cub;
     size_t cub_bytes;
     /* the pool */

@@ -22,7 +22,7 @@ kd_status photon_apart_meet(ranks *comm, uint64_t *hash, uint32_t *strongest) {
 }
 
 uint64_t photon_apart_tree_bytes(uint64_t photons) {
-    /* received, sorted, and in the tree */
+    /* the positions as received, sorted and in the tree, and the tree's ids */
     const uint64_t each = 3 * sizeof(vec3) + sizeof(uint32_t);
     return photons * each + pointtree_builders[0]->scratch_bytes(photons);
 }

@@ -18,10 +18,10 @@
 enum { WAVE_RING = 4, WAVE_LISTS = MATERIAL_KINDS };
 
 struct wave_record {
-    uint32_t rays;       /* paths of this wavefront */
-    uint32_t kept;       /* those left by the previous wavefront */
+    uint32_t rays;       /* number of paths, and so of rays, of this wavefront */
+    uint32_t kept;       /* number of paths that continue from the previous wavefront */
     uint32_t begin, end; /* slots whose paths start in this wavefront */
-    uint32_t shadows;    /* shadow rays */
+    uint32_t shadows;    /* number of shadow rays */
     uint32_t fresh;      /* not 0: an earlier wavefront has started paths that were not empty */
     uint32_t left_out;   /* empty paths: no rays */
     uint32_t ray_cursor[4], shadow_cursor[4]; /* cursors of the ray tracing kernels */
@@ -61,7 +61,8 @@ struct path_waves {
     uint32_t capacity; /* paths in flight */
 };
 
-/* At most one ray in eight is deferred, except in pathological scenes. */
+/* Returns the capacity of scratch memory for deferred rays: at most one ray in eight is deferred,
+   except in pathological scenes. */
 static inline uint32_t wave_scratch_capacity(uint32_t capacity) {
     return capacity / 8 + 32;
 }

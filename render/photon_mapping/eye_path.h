@@ -31,12 +31,12 @@ enum { EYE_DRAW_GATHER = 4, EYE_DRAW_VOLUME = 8 };
 /* Points sampled in media on each segment of a camera path and of a gather ray. */
 enum { EYE_VOLUME_SEEN = 4, EYE_VOLUME_GATHERED = 1 };
 
-/* Whether photon map lookups run inline. LOOKUP_INLINE: lookups in media and final gather do;
-   lookups at surfaces that the camera sees do, too, unless photon_view.later has a list.
-   LOOKUP_DEFERRED, on devices: surfaces are only recorded in photon_view.later for a batched
-   kernel. Every caller passes a constant, the same one in all of a translation unit: the compiler
-   then removes the other branch, and with it the stack memory for photon lists, from functions that
-   are not inlined (KD_FN_APART). */
+/* Whether photon map lookups run inline.
+   LOOKUP_INLINE: lookups in media and in final gather run inline, and so do lookups at surfaces
+   that the camera sees, unless photon_view.later has a list. LOOKUP_DEFERRED, on devices: surfaces
+   are only recorded in photon_view.later, for a batched kernel. Every caller in a translation unit
+   passes the same constant, so that the compiler removes the other branch, and with it the stack
+   memory for photon lists, from functions that are not inlined (KD_FN_APART). */
 typedef enum lookup_mode { LOOKUP_INLINE, LOOKUP_DEFERRED } lookup_mode;
 
 /* Buffers of deferred lookups. */
@@ -267,8 +267,8 @@ KD_FN_APART bool eye_scatter(eye_path *path, const surface *at, vec3 wo, rng_blo
     return path_scatter(&path->state, at, wo, path->depth, random);
 }
 
-/* A smooth coat over a diffuse base both stores photons and mirrors. Returns true if the path
-   continues with a mirror reflection. */
+/* Returns true if the path continues with a mirror reflection: a smooth coat over a diffuse base
+   both stores photons and mirrors. */
 KD_FN bool eye_mirrored(eye_path *path, const surface *at, vec3 wo) {
     if (!surface_mirrors(at)) return false;
     return eye_scatter(path, at, wo, eye_draw(path, PATH_DRAW_SCATTER)) && path->state.specular;

@@ -44,8 +44,8 @@ struct eye_slots {
     path_waves waves;
     uint32_t *first_request; /* first request of each slot; KD_NONE: none */
     uint32_t camera_sample;  /* sample number that determines the camera ray */
-    bool by_waves; /* traced as wavefronts; otherwise one thread per path, and only samples are
-                      stored */
+    bool by_waves; /* paths are traced as wavefronts; otherwise by one thread each, and only samples
+                      are stored */
     /* For final gather, otherwise NULL (gather_waves.cu): */
     path_store landed; /* per slot: the path at the surface of its first request */
     float4 *part;      /* per active gather ray: its radiance */

@@ -33,7 +33,7 @@ enum { KNOWN_PARTS = 5, KNOWN_BLOCK = 128, GATHER_BLOCK = 256 };
 
 /* A diffuse surface far away. */
 struct known_end {
-    surface at; /* only what a lookup reads */
+    surface at; /* only the members that a lookup reads */
     vec3 wo, throughput;
     uint32_t slot;
 };

@@ -6,8 +6,8 @@
 
 typedef struct obj_line {
     obj_statement kind;
-    const char *begin, *end; /* including its line end and continuation lines */
-    const char *rest;        /* after the keyword; STATEMENT_OTHER: the keyword */
+    const char *begin, *end; /* the line with its line end and continuation lines */
+    const char *rest;        /* text after the keyword; STATEMENT_OTHER: text from the keyword on */
     uint32_t line;           /* 1-based */
 } obj_line;
 

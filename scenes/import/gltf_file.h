@@ -38,8 +38,8 @@ typedef struct gltf_bytes { /* A valid range of bytes; borrowed. */
 
 typedef struct gltf_buffer {
     gltf_bytes bytes;
-    file_view file;       /* if it is a file next to the glTF file */
-    unsigned char *owned; /* if it is a data URI */
+    file_view file;       /* valid if the buffer is a file next to the glTF file */
+    unsigned char *owned; /* valid if the buffer is a data URI */
     bool is_open;
 } gltf_buffer;
 

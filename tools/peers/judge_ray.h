@@ -7,8 +7,9 @@
 #include <math.h>
 
 typedef struct judgement {
-    bool grazes;     /* so near an edge, or in the plane, that float results may differ */
-    bool at_end;     /* hit so near an end of the ray that a float result may be outside */
+    bool grazes; /* the hit is so near an edge, or the ray so near the plane, that float results may
+                    differ */
+    bool at_end; /* the hit is so near an end of the ray that a float result may be outside */
     double rounding; /* possible difference of t in float: 32 units of the farthest vertex;
                         Kandela's bound is 6 */
 } judgement;
