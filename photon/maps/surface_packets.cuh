@@ -148,7 +148,7 @@ __device__ __forceinline__ void leave_alone(const gather_work &work, uint32_t wh
         work.alone.list[first + __popc(members & ((1u << lane_id()) - 1))] = which;
 }
 
-/* A lane's request. Lanes without one duplicate the first. */
+/* A lane's request. Lanes without a request duplicate the first one of the packet. */
 struct packet_lane {
     uint32_t which;
     unsigned all; /* lanes that have a request */

@@ -2,10 +2,11 @@
    Idea: neighbours in an image visit mostly the same boxes and tiles. So a group of lookups
          descends the hierarchy once, testing 32 boxes at a time, one per lane, against a box that
          contains all its points, down to leaves and to boxes so small that some lookup may evaluate
-         them in one step. From there each lookup traverses by itself, as on a CPU: the lanes are
-         the group's lookups, times as many boxes as fit into the warp, with sums in registers.
-         Tiles that need the closed form are collected, as pairs of tile and lookup, until there are
-         32. A group that is spread too far, or visits more than a lookup may, is split in halves.
+         them in one step. From there each lookup traverses by itself, as on a CPU: each lane
+         handles one lookup and one of these boxes, so that 32 / (number of lookups) boxes are
+         traversed concurrently, with sums in registers. Tiles that need the closed form are
+         collected, as pairs of tile and lookup, until there are 32. A group that is spread too far,
+         or visits more than a lookup may, is split in halves.
    Work: the boxes and tiles that a lookup or one of its neighbours visits; the descent of a group
          tests 32 boxes in one step.
    Memory: 4.5 KB of shared memory per warp.

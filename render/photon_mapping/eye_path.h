@@ -32,11 +32,13 @@ enum { EYE_DRAW_GATHER = 4, EYE_DRAW_VOLUME = 8 };
 enum { EYE_VOLUME_SEEN = 4, EYE_VOLUME_GATHERED = 1 };
 
 /* Whether photon map lookups run inline.
-   LOOKUP_INLINE: lookups in media and in final gather run inline, and so do lookups at surfaces
-   that the camera sees, unless photon_view.later has a list. LOOKUP_DEFERRED, on devices: surfaces
-   are only recorded in photon_view.later, for a batched kernel. Every caller in a translation unit
-   passes the same constant, so that the compiler removes the other branch, and with it the stack
-   memory for photon lists, from functions that are not inlined (KD_FN_APART). */
+     LOOKUP_INLINE    lookups in media and in final gather run inline, and so do lookups at
+                      surfaces that the camera sees, unless photon_view.later has a list
+     LOOKUP_DEFERRED  on devices: surfaces are only recorded in photon_view.later, for a batched
+                      kernel
+   Every caller in a translation unit passes the same constant, so that the compiler removes the
+   other branch, and with it the stack memory for photon lists, from functions that are not inlined
+   (KD_FN_APART). */
 typedef enum lookup_mode { LOOKUP_INLINE, LOOKUP_DEFERRED } lookup_mode;
 
 /* Buffers of deferred lookups. */
