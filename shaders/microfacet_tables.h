@@ -18,11 +18,13 @@ enum {
     ENERGY_INDICES = 25,
     ENERGY_SHARE_COSINES = 5,
     ENERGY_COATS = 5, /* (n - 1) / (n + 1) from 0.1 to 0.5: indices 1.22 to 3 */
-    /* The table of anisotropic metals has four coordinates. It is uniform in the square root of the
-       larger alpha; in the square root of the ratio of the smaller alpha to it; in the square root
-       of the alpha that a direction sees, relative to both, because near the smaller one it hardly
-       depends on the direction; and in q (1 + c) / (q + c) with q = 1 - (1 - s)^2. Near the
-       horizon, where q is 0, anisotropic metals differ most from isotropic ones; at normal
+    /* The table of anisotropic metals is uniform in four coordinates:
+         the square root of the larger alpha
+         the square root of the ratio of the smaller alpha to the larger one
+         the square root of the alpha that a direction sees, relative to both, because near the
+           smaller alpha this value hardly depends on the direction
+         q (1 + c) / (q + c) with q = 1 - (1 - s)^2
+       Near the horizon, where q is 0, anisotropic metals differ most from isotropic ones. At normal
        incidence everything is smooth in q. */
     ENERGY_LONGS = 9,
     ENERGY_RATIOS = 12,

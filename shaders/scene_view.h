@@ -28,9 +28,10 @@ typedef struct light {
     vec3 position;     /* point, spot; triangle: its centre (light_on_triangle) */
     /* spot, directional: unit, in the direction of emission; triangle: its normal */
     vec3 direction;
-    /* triangle: radiance W/(sr m^2), times its emission map; point, spot (on the axis): radiant
-       intensity W/sr; directional: irradiance W/m^2 perpendicular to the beam; environment:
-       radiance, times its map */
+    /* triangle: radiance, W/(sr m^2), times its emission map
+       point, spot (on the axis): radiant intensity, W/sr
+       directional: irradiance perpendicular to the beam, W/m^2
+       environment: radiance, W/(sr m^2), times its map */
     vec3 emitted;
     float cos_inner, cos_outer; /* spot: full intensity inside, smooth falloff to zero outside */
     float area;                 /* triangle: m^2 (one side) */

@@ -36,8 +36,8 @@ typedef struct part_group {
     uint32_t side, face;
 } part_group;
 
-/* Groups, searched by several threads; the two sides of a group by the same thread, which writes
-   their byte. */
+/* Groups that several threads search. One thread searches both sides of a group, because their
+   results share a byte. */
 typedef struct group_list {
     wide_search *search;
     part_group *groups; /* NULL: count only */
@@ -52,8 +52,8 @@ static uint32_t count_plain(const wide_search *search, const part_group *group) 
     return plain;
 }
 
-/* Returns true if balls of the span about all points of a group contain a whole disc and nothing
-   else. */
+/* Returns true if the balls with radius `span` around all points of a group contain a whole disc
+   and nothing else. */
 static bool group_is_wide(const wide_search *search, const tile_face *face, const part_group *group,
                           float reach, vec3 middle) {
     const vec3 normal = group->side ? vec3_negate(face->normal) : face->normal;
@@ -209,7 +209,7 @@ static bool box_may_be_plane(const plane_search *search, const tile_box *box) {
            box_reach(box) <= PLANE_REACH * search->tiles.span;
 }
 
-/* Marks the sides of a box's triangles that have nothing else within the span. */
+/* Marks the sides of a box's triangles that have no other surface within the radius `span`. */
 static void search_box(const plane_search *search, uint32_t which, uint32_t sides) {
     const tile_box *box = &search->tiles.boxes[which];
     if (box->count < PLANE_MIN) return;

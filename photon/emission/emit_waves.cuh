@@ -38,8 +38,11 @@ struct emit_record {
 struct photon_store {
     float4 *rays;  /* 2 each: origin, tmin; direction, tmax */
     float4 *power; /* power, and wavelength */
-    uint4 *ids;    /* index in the batch, KD_NONE: empty; step | layers << 16 | kind << 25; bounce |
-                      landed << 8 | light << 16; where */
+    /* x: index in the batch, KD_NONE if empty
+       y: step | layers << 16 | kind << 25
+       z: bounce | landed << 8 | light << 16
+       w: medium */
+    uint4 *ids;
 };
 
 /* Energy balance of a path, without its ray count. Members that change at each surface are

@@ -33,7 +33,11 @@ struct path_store {
     float4 *throughput; /* throughput, and pdf */
     float4 *from;       /* from, and eta_scale */
     float4 *normal;     /* from_normal, and wavelength */
-    uint4 *ids; /* slot; step | layers << 16 | specular << 31; depth | scattered << 24; where */
+    /* x: slot
+       y: step | layers << 16 | specular << 31
+       z: depth | scattered << 24
+       w: medium */
+    uint4 *ids;
 };
 
 /* Arguments of wavefront kernels besides the scene. */

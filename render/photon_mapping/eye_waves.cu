@@ -1,11 +1,11 @@
 /* Camera paths with deferred lookups, traced as wavefronts.
-   Idea: the wavefronts of `path` (render/frame), with one sample of each pixel. A path that hits a
-         surface that stores photons records a lookup request there, samples a light, and continues
-         only with the ray for the half of direct light that samples the BSDF, which ends at the
-         next surface. The requests of a warp form a packet: its paths come from one list by
-         material kind and are neighbours in the image tiles. If a smooth coat over such a surface
-         also mirrors, the order of additions requires all light of that surface before the path
-         continues, so its thread evaluates it at once, as photon_eye_path does.
+   Idea: the wavefronts of `path` (render/frame), with one sample of each pixel. At a surface that
+         stores photons, a path records a lookup request and samples a light. It continues for one
+         more ray, to the next surface: the half of direct light that samples the BSDF. The requests
+         of a warp form a packet, since its paths are neighbours in an image tile and their
+         materials have the same kind. If a smooth coat over such a surface also mirrors, all light
+         of that surface must be added before the path continues, so its thread evaluates this light
+         at once, as photon_eye_path does.
    Memory: that of wavefronts for all slots of a launch.
    Invariants: the terms added to a slot, and their order, are those of photon_eye_path: emission or
                sky, then the contribution of the shadow ray, then, one wavefront later, the BSDF

@@ -1,14 +1,18 @@
 /* Lookups in photons that are distributed over ranks with a CUDA device each.
-   Idea: each rank traces the paths of its own rows only. Their requests are gathered on all ranks;
-         each answers all of them from its own photons, in integer sums (flux_sum.h), which are
-         reduced over the ranks; each rank then uses the sums of its own requests.
+   Idea: each rank traces only the paths of its own rows. All ranks receive the requests of all
+         ranks, and each answers them from its own photons, in integer sums (flux_sum.h). The sums
+         are reduced over the ranks, and each rank uses those of its own requests.
    Work: paths and film for 1/N of the rows, lookups of all rows in 1/N of the photons.
    Memory: the requests of all ranks, and 48 bytes of sums for each.
    Invariants: the sums have the bits of a single rank with all photons.
-   Data flow: the requests and packets of all ranks are gathered; shift_packets, one thread per
-              packet, adds the offset of the rank's requests; the gathering kernels, once per map,
-              write the sums of all requests; the sums are reduced over ranks; the rank's own sums
-              are copied, and fill_radii, one thread per request, writes the radii. */
+   Data flow: 1. The rank's requests and packets are copied to their offsets in the lists of all
+                 ranks.
+              2. shift_packets, one thread per packet, adds the offset of the rank's requests.
+              3. An all-gather completes both lists on every rank.
+              4. The gathering kernels, once per map, write the sums of all requests.
+              5. The sums are reduced over the ranks.
+              6. The rank's own sums are copied, and fill_radii, one thread per request, writes
+                 their radii. */
 #include "core/device/cuda.h"
 #include "core/device/device_stream.h"
 #include "core/memory.h"

@@ -63,7 +63,7 @@ void general_error(const char *message);
    NULL: none. */
 void general_set_wipe(void (*wipe)(void));
 
-/* prints "  name   yes or no, and which" for each library, one per line */
+/* Prints "  name   yes or no, and which" for each library, one per line. */
 void info_compiled(FILE *stream);
 
 #endif

@@ -20,8 +20,11 @@
 
 enum { CPU_STRIDE = 16, BRUTE_RAYS = 48 };
 
-/* How a traversal uses the width of an image: not at all; if there is one; it supports only
-   images; it is passed images without their width. */
+/* How a traversal uses the width of an image.
+     NO_WIDTH     not at all
+     ANY_WIDTH    if there is one
+     IMAGES_ONLY  it supports only images
+     WITHOUT_IT   it is passed images, but not their width */
 typedef enum trace_width { NO_WIDTH, ANY_WIDTH, IMAGES_ONLY, WITHOUT_IT } trace_width;
 
 typedef struct trace_variant {
