@@ -1,13 +1,14 @@
 /* Density estimates for packets of up to 32 neighbouring surfaces: one warp per packet, one lane
    per surface.
    Idea: neighbours in an image use almost the same photons. The lanes of a packet whose surfaces
-         are close together search once, around the one in their centre, a ball that contains the
-         balls of all; the photons found are stored in shared memory. Each lane marks those of its
-         own ball, then all lanes evaluate their marked photons, one per lane at a time. For the k
-         nearest, the distance of the central surface's k-th photon bounds those of the others, and
-         each lane finds its own by counting the photons within three distances at a time. Packets
-         with few close surfaces, and balls with many photons, are left to one warp per surface
-         (warp_per_surface.cuh): otherwise all would wait for the few packets at a focus.
+         are close together search only once, in a ball that contains the balls of all of them. Its
+         centre is the surface in their middle. The photons found are stored in shared memory. Each
+         lane marks those in its own ball, then all lanes evaluate their marked photons, one per
+         lane at a time. For the k nearest, the distance of the central surface's k-th photon bounds
+         those of the others, and each lane finds its own k-th by counting the photons within three
+         distances at a time. Packets with few close surfaces, and balls with many photons, are left
+         to one warp per surface (warp_per_surface.cuh). Otherwise all packets would wait for the
+         few at a focus.
    Memory: 5 to 10 KB of shared memory per warp; 12 bytes per request for packets and remaining
          requests.
    Work: one search instead of one per surface, in a ball that is larger by the distance between

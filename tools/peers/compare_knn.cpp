@@ -8,8 +8,9 @@
 // second column of each k are self-queries in input order, by Kandela with kd_points_self_nearest.
 // --cloud: the first POINTS of a file of floats x, y, z; queries are some of them. With one thread,
 // the default: processor time of the process. With more: wall-clock time; the last lines say how
-// each library uses threads. Each figure is the least of five, with the libraries in turns, so that
-// other load affects all of them. All must find the same distances; otherwise the exit code is 6.
+// each library uses threads. Each figure is the minimum of five runs. The libraries take turns, so
+// that other load affects all of them. All must find the same distances; otherwise the exit code is
+// 6.
 #include "tools/peers/compare_knn.hpp"
 #include <kandela/points.h>
 

@@ -10,8 +10,9 @@ typedef struct judgement {
     bool grazes; /* the hit is so near an edge, or the ray so near the plane, that float results may
                     differ */
     bool at_end; /* the hit is so near an end of the ray that a float result may be outside */
-    double rounding; /* possible difference of t in float: 32 units of the farthest vertex;
-                        Kandela's bound is 6 */
+    /* possible error of t in float: 32 times 2^-24 of the distance to the farthest vertex, divided
+       by the sine of the angle to the plane; Kandela's bound has 6 instead of 32 */
+    double rounding;
 } judgement;
 
 static inline double judge_dot(const double a[3], const double b[3]) {

@@ -93,7 +93,8 @@ static const char *stage_name(const bench_row *row, int stage) {
     return (row->stage_names ? row->stage_names : usual)[stage];
 }
 
-/* Returns the fraction of the device's bandwidth, by a stage's minimum traffic; 0: unknown. */
+/* Returns the fraction of the device's memory bandwidth that a stage uses, computed from the least
+   number of bytes that it must move; 0 if unknown. */
 static double stage_share(const bench_row *row, int stage) {
     const double maximum = row->bandwidth * row->stage_seconds[stage];
     return maximum > 0 ? row->stage_bytes[stage] / maximum : 0;
