@@ -78,8 +78,9 @@ static uint64_t instance_tree_bytes(const scene_view *view) {
     return triangles * PLANNED_REFERENCES * (sizeof(uint32_t) + sizeof(tritree_node));
 }
 
-/* Upper bound on the number of discs of the estimation radius that cover the lit surfaces, if the
-   photons imply one: an estimate by the k nearest has one for each k photons. */
+/* Upper bound on the number of discs with the estimation radius that are needed to cover the lit
+   surfaces: one for each k photons, since the disc of an estimate from the k nearest photons
+   contains k. UINT64_MAX if the radius does not depend on k. */
 static uint64_t discs_of(const uint64_t photons[PHOTON_LISTS], const kd_render_options *options) {
     const integrator *method = integrator_find(options->integrator);
     const uint64_t global = photons[PHOTON_LIST_GLOBAL], caustic = photons[PHOTON_LIST_CAUSTIC];

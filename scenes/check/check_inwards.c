@@ -3,8 +3,8 @@
      lids over the holes its volume has a sign, determined by its winding. A negative volume is a
      fault unless the shell is the wall of a cavity (the winding number inside, given the shells
      around it, is not negative), or of a room (it contains something that is open or faces
-     outwards), or unless it emits light. Nesting is determined by a ray from each shell, from the
-     signs of the triangles that it crosses, found with the triangle tree.
+     outwards), or unless it emits light. To determine nesting, a ray is cast from each shell, and
+     the signs of the triangles that it crosses are added; the triangle tree finds these triangles.
    Work: O(n), and one ray per shell if some shell is inverted, limited by CHECK_WORK and
      CHECK_RAY_TESTS_EACH. Beyond the limit cavities and rooms cannot be told from faults: no body
      is reported as inverted, and the report says so. */

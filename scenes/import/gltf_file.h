@@ -134,8 +134,6 @@ kd_status gltf_uri_decode(gltf_file *gltf, const json_place *at, const char *uri
 /* Returns the path of a file in the glTF file's directory or below; freed by memory_free. */
 kd_status gltf_uri_path(gltf_file *gltf, const json_place *at, const char *uri, char **path);
 
-/* --- gltf_buffers.c --------------------------------------------------------------------------- */
-
 /* Returns the bytes of buffer view `view`, decoded if it is compressed. *stride is 0 if unset. */
 kd_status gltf_view_bytes(gltf_file *gltf, uint32_t view, gltf_bytes *bytes, uint32_t *stride);
 /* Returns bytes [offset, offset + count) of `buffer`. */
@@ -145,8 +143,6 @@ kd_status gltf_buffer_part(gltf_file *gltf, const json_place *at, uint32_t buffe
 /* Returns the part of a buffer that a buffer view or a compressed view refers to. */
 kd_status gltf_view_part(gltf_file *gltf, const json_place *at, const cJSON *json,
                          gltf_bytes *bytes);
-
-/* --- gltf_buffers.c --------------------------------------------------------------------------- */
 
 /* Decodes a view by its extension object `packed`. Returns KD_ERROR_INPUT in builds without
    meshoptimizer. */

@@ -1,4 +1,5 @@
-/* Figures 1 to 3 of Choi and Ye for Kandela's trees, and CPU builders by threads. */
+/* Figures 1 to 3 of Choi and Ye for Kandela's trees, and build times on a CPU by number of
+   threads. */
 #include "accel/rays/batch.h"
 #include "core/image/image.h"
 #include "core/memory.h"
