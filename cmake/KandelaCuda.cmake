@@ -39,9 +39,9 @@ target_include_directories(kd_common SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS
 set(KD_CUDA_RUNTIME CUDA::cudart_static)
 function(kd_kernels list) # nvcc compiles .cu files directly
 endfunction()
-# Functions of shared headers that these kernels call instead of inlining. `bench frame` decides,
-# because the size of the instruction cache matters (core/math/platform.h). Files that are not
-# listed here inline all of them.
+# Functions of shared headers that these kernels call instead of inlining. The lists are chosen by
+# measurements with `bench frame`, because the size of the instruction cache matters
+# (core/math/platform.h). Files that are not listed here inline all of them.
 set_source_files_properties(render/integrators/whitted.cu render/integrators/instances.cu render/integrators/light.cu
   render/integrators/debug.cu render/photon_mapping/inline_lookup.cu
   PROPERTIES COMPILE_DEFINITIONS KD_CALL_ALL=1)

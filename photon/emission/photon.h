@@ -9,8 +9,10 @@ typedef struct photon {
     vec3 position;  /* world space */
     vec3 power;     /* W, linear Rec. 709 */
     vec3 direction; /* unit direction of propagation on arrival */
-    vec3 normal; /* unit geometric normal of the side hit; in a medium: `direction`; of a beam: its
-                    length, 0, 0 */
+    /* at a surface: unit geometric normal of the side hit
+       in a medium: `direction`
+       beam: (its length, 0, 0) */
+    vec3 normal;
     uint32_t triangle; /* triangle hit, or the medium that scattered the photon */
     uint32_t path;  /* index of the light path; with seed and pass, the key of its random numbers */
     uint16_t light; /* light source, low 16 bits of its index */

@@ -7,7 +7,7 @@
          with its weight. Adaptive estimates are made by one thread each, and so are all estimates
          with --lookup walk, which serve as the reference of the others.
    Work: two lookups by a warp per photon, and their integrals.
-   Memory: 332 bytes per photon of a part of KNOWN_AT_ONCE photons.
+   Memory: 332 bytes for each photon of a part, which has at most KNOWN_AT_ONCE photons.
    Invariants: the bits of the CPU: sums are integers.
    Data flow: for each part: take_places, one thread per photon, writes requests; know_nearest or
               know_within, one warp per request, once per map, read the index and write sums and

@@ -100,8 +100,8 @@ class RayMeshIntersector:
         return tuple(np.concatenate(parts) for parts in found[:2 + return_locations])
 
     def _places(self, origins, directions, faces, t):
-        """Return the hits of rays at t with the planes of faces; if a ray is nearly parallel, at t
-        itself.
+        """Return the intersections of rays with the planes of the faces that they hit at t. For a
+        ray that is nearly parallel to the plane, return the point at t instead.
         """
         normals = np.asarray(self.mesh.face_normals)[faces]
         along = (normals * directions).sum(1)

@@ -247,8 +247,9 @@ __device__ __forceinline__ bool eye_resume(const eye_slots &slots, const path_st
     return true;
 }
 
-/* Traces paths to their ends, one thread per path: `all` paths from the camera, for scenes that are
-   not traced as wavefronts, otherwise the last few.
+/* Traces paths to their ends, one thread per path. With `all`, these are all paths from the camera,
+   for scenes that are not traced as wavefronts; otherwise they are the last few paths of the
+   wavefronts.
    Data flow: reads slots, or paths of the wavefront; writes radiance, first surfaces, requests,
          counts. */
 template <bool all>

@@ -41,7 +41,8 @@ static uint64_t add_instance(uint64_t hash, const instance_view *view) {
 
 /* Hashes texels in a form that does not depend on how they are stored, so that equal textures have
    equal hashes: a sky as the decoded floats, other textures as RGBA bytes, where the alpha of a
-   scalar map repeats its value. Several texels per update: each update has a fixed cost. */
+   scalar map repeats its value. Each update of the hash has a fixed cost, so it gets several
+   texels. */
 typedef struct texel_run {
     const texture_view *view;
     uint64_t count;

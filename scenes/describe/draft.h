@@ -41,7 +41,7 @@ typedef struct scene_draft {
     bool sky_is_clear;   /* use `clear` instead of an image */
     clear_sky clear;
     medium *media;              /* owned */
-    uint32_t medium_count, fog; /* index in media; >= medium_count: no fog */
+    uint32_t medium_count, fog; /* fog: index in `media`; medium_count or more: no fog */
     char *photon_map;           /* owned path; options->photon_map points to it */
     camera view;                /* only the parts whose *_given flag is set */
     camera_key *keys;           /* owned; camera keyframes in ascending order of frames */
