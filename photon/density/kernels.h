@@ -302,7 +302,8 @@ KD_FN float photon_kernel_reach(photon_kernel kernel, float s) {
 #undef ROW
 }
 
-/* For k photons within the radius, including the one at the centre; may be negative. */
+/* Weight of the photon at the centre (kernel_NAME_own), for k photons within the radius including
+   this one; may be negative. */
 KD_FN float photon_kernel_own(photon_kernel kernel, float k) {
 #define ROW(id, name)                                                                              \
     case PHOTON_KERNEL_##id: return kernel_##name##_own(k);

@@ -46,7 +46,7 @@ static bool face_shares(const tile_face *face, float size) {
     return face->depth == 0 && face->area < size * size;
 }
 
-/* Assigns triangles to shared pairs: those of the largest triangle with the same key. */
+/* Assigns to each triangle the pair of probes of the largest triangle with the same key. */
 static kd_status pair_small(reaching *work, float size) {
     const tile_parts *parts = work->parts;
     kd_status status = KD_OK;

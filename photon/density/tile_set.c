@@ -13,7 +13,8 @@
 #include "shaders/bsdf.h"
 
 enum { FACE_GRAIN = 1024, WEIGHT_GRAIN = 64, OPACITY_SIDE = 4 };
-/* Upper bound of the parts per disc of the radius; a square of the radius has at most 22. */
+/* Upper bound of the parts in a disc with the estimation radius. A square whose side is the radius
+   has at most 22. */
 enum { PARTS_A_DISC = 70 };
 
 /* Longest side of a tile, in radii, where light is uniform. The accuracy of the closed form limits

@@ -14,7 +14,7 @@ extern "C" {
 typedef struct tile_set {
     tile *tiles;
     tile_box *boxes;
-    uint32_t *patches; /* tile_view */
+    uint32_t *patches; /* as in tile_view */
     uint8_t *wide;
     uint64_t *bounded; /* as in tile_view, on the host */
     uint32_t count, box_count, wide_count;

@@ -69,7 +69,7 @@ typedef struct tile {
    node outside of it. The first 64 bytes are read by every traversal. */
 typedef struct tile_box {
     vec3 lo, hi;    /* bounds of the tiles' corners */
-    uint32_t skip;  /* next node outside; a leaf if that is the next node */
+    uint32_t skip;  /* first node outside of this box; for a leaf, the following node */
     uint32_t begin; /* first tile */
     vec3 axis;      /* unit axis of the cone of normals */
     /* cosine of the cone's angle; negative: the normals are too different for a cone */

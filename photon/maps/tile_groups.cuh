@@ -367,7 +367,7 @@ __device__ __forceinline__ void clear_sums(pending_scratch &scratch, uint32_t wh
         scratch.dark[1][which] = 0;
 }
 
-/* Processes all lookups of the warp, in groups as large as they are close together. */
+/* Processes all lookups of the warp, in groups as large as the distances between them allow. */
 __device__ __forceinline__ void intersect_lookups(const measure_work &work,
                                                   pending_scratch &scratch, uint32_t is_valid) {
     uint32_t first = 0, size = 32;

@@ -48,7 +48,8 @@ kd_status choi_print(const bench_request *request, const choi_column *columns, i
 /* choi_ye_figures.c */
 kd_status choi_figures(const bench_request *request, const choi_column *columns, int count,
                        unsigned parts);
-/* Prints build times of the CPU builders by threads; `path`: file of the model. */
+/* Prints the build times of the CPU builders for several numbers of threads. `path`: file of the
+   model. */
 kd_status choi_threads(const bench_request *request, const choi_column *column, const char *path);
 
 #endif

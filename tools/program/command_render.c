@@ -1,4 +1,4 @@
-/* kandela render: combines options of four sources, renders a scene or a sequence of frames, and
+/* kandela render: combines options from four sources, renders a scene or a sequence of frames, and
    writes images and statistics. */
 #include "core/device/device.h"
 #include "core/files/file.h"
