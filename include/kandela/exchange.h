@@ -33,7 +33,7 @@ extern "C" {
    Offsets and sizes are in bytes and may exceed 2^31. */
 typedef struct kd_exchange {
     size_t struct_size; /* sizeof(kd_exchange) */
-    void *user_data;    /* user data, the first argument of each function */
+    void *user_data;    /* passed to each function as its first argument */
     int32_t rank, size; /* number of this process, 0 to size - 1; number of processes */
     /* All-gather in place: the part of process r is bytes[begins[r]] up to bytes[begins[r + 1]]; on
        entry each process has filled its own part, on return all parts are complete. */
@@ -50,7 +50,7 @@ typedef struct kd_exchange {
 } kd_exchange;
 
 /* Collective: opens a tree of the points of all processes, as kd_points_open does. `points` are
-   those of this process, without ids, and options->device is where its part is stored.
+   those of this process, without ids, and options->device names the device that stores its part.
    kd_points_count and kd_points_describe refer to the points of all processes, except `bytes`
    (this process only) and `hash` (0). Functions that download, save or change the tree, and
    self-queries, are KD_ERROR_USAGE. */

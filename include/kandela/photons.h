@@ -1,5 +1,5 @@
-/* Photon emission: the photons of a scene, of which photon maps are built, as an array and as a
-   file. C99.
+/* Photon emission: emits the photons of a scene, from which photon maps are built, and provides
+   them as an array or a file. C99.
 
        #include <kandela/photons.h>
        #include <stdio.h>
@@ -18,8 +18,8 @@
            return status;
        }
 
-   NULL: a NULL where an argument is required is KD_ERROR_USAGE; functions that return no status
-   then do nothing or return 0. */
+   NULL: passing NULL for a required argument is KD_ERROR_USAGE; functions that do not return a
+   status then do nothing or return 0. */
 #ifndef KANDELA_PHOTONS_H
 #define KANDELA_PHOTONS_H
 #include <kandela/render.h>
@@ -39,15 +39,15 @@ typedef struct kd_photon {
     uint32_t path;      /* index of the emitted path, the same for all photons of a path */
     uint16_t light;     /* low 16 bits of the index of the light */
     uint8_t bounce;     /* number of scattering events before this one */
-    uint8_t kind;       /* 0: direct from the light; 1: caustic: only mirrors, glass and metal in
-                           between; 2: indirect: scattered by anything else in between */
+    uint8_t kind; /* 0: direct from the light; 1: caustic: only mirrors, glass and metal in between;
+                     2: indirect: at least one other surface or a medium in between */
 } kd_photon;
 
 /* The maps that the photons are divided into. */
 typedef enum kd_photon_map {
-    KD_PHOTONS_GLOBAL,  /* indirect light: scattered by a surface before */
-    KD_PHOTONS_CAUSTIC, /* caustics: via mirrors, glass and metal only */
-    KD_PHOTONS_MEDIA    /* scattered by a medium after an earlier scattering event */
+    KD_PHOTONS_GLOBAL,  /* indirect light: photons that a surface scattered before */
+    KD_PHOTONS_CAUSTIC, /* caustics: photons that came via mirrors, glass and metal only */
+    KD_PHOTONS_MEDIA    /* photons scattered by a medium after an earlier scattering event */
 } kd_photon_map;
 
 /* The photons of a scene; made by kd_photons_emit, closed by kd_photons_close. */

@@ -1,6 +1,6 @@
 /* A point tree over the processes of an MPI communicator. This is the only header that includes
    mpi.h; its functions are inline, so that the library itself does not depend on MPI, and any MPI
-   from 2.2 on works. <kandela/exchange.h> says how such a tree is queried.
+   from 2.2 on works. <kandela/exchange.h> describes how to query such a tree.
 
        #include <kandela/mpi/points.h>
 
@@ -17,9 +17,9 @@
            return status;
        }
 
-   MPI must be initialised, with MPI_THREAD_SERIALIZED if more than one thread calls it, and the
-   tree must be closed before MPI_Finalize. MPI errors go to the error handler of the communicator;
-   if that returns, the call returns KD_ERROR_RUNTIME. */
+   MPI must be initialised, with MPI_THREAD_SERIALIZED if more than one thread makes MPI calls, and
+   the tree must be closed before MPI_Finalize. MPI errors go to the error handler of the
+   communicator; if that returns, the call returns KD_ERROR_RUNTIME. */
 #ifndef KANDELA_MPI_POINTS_H
 #define KANDELA_MPI_POINTS_H
 #include <kandela/exchange.h>
@@ -68,7 +68,7 @@ static inline int kd_mpi_all_to_all(void *user_data, const void *bytes, const ui
         while (out < begins[to + 1] || in < into_begins[from + 1]) {
             const int give = kd_mpi_piece(begins[to + 1] - out);
             const int take = kd_mpi_piece(into_begins[from + 1] - in);
-            /* an empty piece is not sent, since the other side does not receive it */
+            /* no message is sent for an empty piece, as the other process receives none */
             if (MPI_Sendrecv((char *)(uintptr_t)bytes + out, give, MPI_BYTE,
                              give ? to : MPI_PROC_NULL, 0, (char *)into + in, take, MPI_BYTE,
                              take ? from : MPI_PROC_NULL, 0, comm,
