@@ -1,7 +1,7 @@
 /* Transforms of instances, and the top-level tree of their boxes.
    Source: Wald 2007, "On fast construction of SAH-based bounding volume hierarchies".
-   Idea: binned SAH with 16 bins per axis by the boxes' centres; the median of the list where no
-   split helps or the tree gets deep.
+   Idea: binned SAH with 16 bins per axis over the boxes' centres. Where no split lowers the cost,
+   or the tree becomes too deep, the list is divided at its median.
    Work: O(n log n).
    Memory: 28 bytes per placement besides the tree, temporarily. */
 #include "accel/builders.h"
@@ -54,7 +54,8 @@ box3 instance_box(const instance *instance, box3 own) {
             hi[row] += fmax(p, q);
         }
     }
-    /* Rounding is monotonic, but transformed corners are summed in a different order. */
+    /* Rounded outwards by one more float, because transform_point sums the terms of a corner in a
+       different order. */
     box3 box;
     box.lo =
         vec3_make(float_down((float)lo[0]), float_down((float)lo[1]), float_down((float)lo[2]));

@@ -1,17 +1,17 @@
 /* Ray traversal of instanced meshes.
    Idea: descend the top-level tree, nearest child first. In a leaf, transform the ray to the mesh's
-   object space and traverse the mesh's k-d tree there (accel/tree/walk.h); each triangle that it
-   reaches is transformed to world space and intersected there.
+   object space and traverse the mesh's k-d tree (accel/tree/walk.h); each triangle in the leaves
+   visited is transformed to world space and intersected there.
    Invariants: let e = 2^-24, D the largest distance along an axis from the ray's origin to the
    placement's box, and W the largest coordinate of that box. A hit has a point P of the triangle in
-   world space, at most 6 e D from the ray and 104 e D along it from its t (triangle.h). P's corners
-   are rounded by e W; so P lies within e (6 D + W) per axis of the image of a point Q of the
-   triangle in object space, and the ray, transformed exactly, passes Q within e s (6 D + W), where
-   s is the infinity norm of the inverse. Transformed in double and rounded to float, its origin has
-   an error of e |o| <= e (R + B), and at Q the direction adds e R, where R is the largest distance
-   along an axis from that origin to the mesh's box and B the box's largest coordinate. Planes add
-   an error of 4 e R (walk.h). So a slack of twice e (s (6 D + W) + 6 R + B) never rejects a cell
-   that contains Q. The errors of double arithmetic, with an inverse of at most
+   world space, at most 6 e D from the ray and, along the ray, at most 104 e D from the t of the hit
+   (triangle.h). P's corners are rounded by e W; so P lies within e (6 D + W) per axis of the image
+   of a point Q of the triangle in object space, and the ray, transformed exactly, passes Q within e
+   s (6 D + W), where s is the infinity norm of the inverse. Transformed in double and rounded to
+   float, its origin has an error of e |o| <= e (R + B), and at Q the direction adds e R, where R is
+   the largest distance along an axis from that origin to the mesh's box and B the box's largest
+   coordinate. Planes add an error of 4 e R (walk.h). So a slack of twice e (s (6 D + W) + 6 R + B)
+   never rejects a cell that contains Q. The errors of double arithmetic, with an inverse of at most
    INSTANCE_ANISOTROPY_MAX, are within the factor of two. Boxes in world space are treated as in
    walk.h. Ties: of hits at the same t the one with the smallest (placement, triangle) wins;
    triangles that are not instanced come before all others. */
@@ -107,7 +107,8 @@ KD_FN bool instance_triangle_intersect(instance_ray *ray, uint32_t number, uint3
             (number == best->instance_id && triangle >= best->at.triangle))
             return false;
     }
-    if (triangle_is_degenerate(a, b, c)) return false; /* as a copy it would be in no tree */
+    if (triangle_is_degenerate(a, b, c))
+        return false; /* a copy of the mesh would not have this triangle in its tree */
     best->at.t = t;
     best->at.u = u;
     best->at.v = v;
@@ -135,7 +136,8 @@ KD_FN bool instance_leaf_intersect(void *context, tritree_node leaf) {
     return found;
 }
 
-/* Traverses one placement's mesh; `box`: that of the leaf. Returns true if `any` found a hit. */
+/* Traverses one placement's mesh; `box` is the box of the leaf. With `any`, returns true if there
+   is a hit. */
 KD_FN bool instance_cast_one(instance_ray *instance_ray, uint32_t number, const box3 *box) {
     const instance *instance = instance_ray->view->list + number;
     const instanced_shape *shape = instance_ray->view->shapes + instance->shape;
@@ -166,7 +168,8 @@ KD_FN float instance_enter(const tritree_walk *walk, const box3 *box, float far)
     return near <= far ? near : INFINITY;
 }
 
-/* Continues with `before`, the best hit of the same ray among triangles that are not instanced. */
+/* Returns the best of `before`, the ray's best hit among triangles that are not instanced, and its
+   hits on the instances. */
 KD_FN instance_hit instance_cast(const instance_view *view, const vec3 *positions,
                                  const uint32_t *triangles, ray cast, ray_hit before, bool any) {
     instance_ray instance_ray;

@@ -139,7 +139,7 @@ static kd_status build_on_cuda(void *context, const tritree_builder_cuda *row) {
 
 static kd_status build_there(opening *opening) {
     int32_t previous = 0;
-    /* whose free memory limits the choice of the builder */
+    /* the free memory of this device limits the choice of the builder */
     KD_TRY(device_enter(opening->cuda, &previous));
     const kd_status status =
         tritree_build_by_turns(opening->options->builder, opening->mesh->vertex_count,
@@ -235,8 +235,8 @@ static void describe_tree(const tritree *tree, kd_triangles_info *info) {
     info->hash = tritree_hash(tree);
 }
 
-/* Describes where the tree is. For a tree on a device, what only its nodes tell is 0 if they cannot
-   be copied. */
+/* Fills the fields that depend on where the tree is. For a tree on a device, statistics that
+   require its nodes are 0 if these cannot be copied to the host. */
 static void describe_place(const kd_triangles *tree, kd_triangles_info *info) {
     device device;
     memset(&device, 0, sizeof device);

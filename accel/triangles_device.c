@@ -1,3 +1,5 @@
+/* A tree of <kandela/triangles.h> on a CUDA device: copies arguments to the device and results
+   back, and calls the builders and kernels. */
 #include "accel/build_memory.h"
 #include "accel/rays/batch_device.h"
 #include "accel/rays/nearest.h"

@@ -24,7 +24,7 @@ kd_status memory_grow(void **pointer, uint64_t kept, uint64_t count, size_t item
 
 void memory_free(void *pointer); /* accepts NULL */
 
-/* malloc for third-party code (cJSON) whose errors do not distinguish running out of memory.
+/* malloc for third-party code (cJSON), whose errors do not tell lack of memory from invalid input.
    memory_shortages returns the number of requests of this thread that failed. */
 void *memory_take(size_t bytes);
 uint64_t memory_shortages(void);

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Upper bounds from here on only prevent arithmetic overflow; messages and help omit them. */
+/* Upper bounds of this value or more only prevent arithmetic overflow; messages and help omit
+   them. */
 static const double untold = 1e9;
 
 static void append(char *out, size_t bytes, const char *format, ...)

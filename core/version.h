@@ -2,8 +2,8 @@
    which the caller's header sets. A program compiled against another version passes a shorter or a
    longer struct, and the library neither reads nor writes beyond its size. New fields are appended
    after the end of the previous version's struct, never placed in its padding.
-   Source: Linux, copy_struct_from_user (include/linux/uaccess.h): a tail of zeros requests
-           nothing. */
+   Source: Linux, copy_struct_from_user (include/linux/uaccess.h): zeros beyond the fields that this
+           version knows request nothing. */
 #ifndef KD_CORE_VERSION_H
 #define KD_CORE_VERSION_H
 #include "core/status.h"

@@ -29,7 +29,8 @@ __device__ __forceinline__ void cast_by_layout(const tritree_view &tree, const r
 }
 
 /* The reference kernel: one thread per ray. Seven blocks per processor need at most 72 registers;
-   left alone, the compiler takes 74, which costs one block (6 % of the rays' speed on an H200). */
+   without this bound the compiler uses 74, which costs one block (6 % of the rays' speed on an
+   H200). */
 __global__ __launch_bounds__(CAST_BLOCK,
                              7) void cast_plain(const __grid_constant__ tritree_view tree,
                                                 const __grid_constant__ ray_batch c,
@@ -84,7 +85,7 @@ kd_status take_list(deferred_rays *out, uint32_t count, cudaStream_t stream) {
     const kd_status status = device_pool_reserve((void **)&out->records,
                                                  out->capacity * sizeof(compressed_record), stream);
     if (status != KD_ERROR_MEMORY) return status;
-    out->capacity = 0; /* works without a list */
+    out->capacity = 0; /* the kernels then work without a list */
     return KD_OK;
 }
 

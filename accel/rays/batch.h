@@ -21,9 +21,9 @@ kd_status trace_closest(const tritree_view *tree, const ray *rays, ray_hit *hits
 kd_status trace_occluded(const tritree_view *tree, const ray *rays, uint8_t *blocked,
                          uint64_t count, tritree_counts *counts, job_control *job);
 
-/* Single rays, by the fastest traversal that the tree has on the processor that this is compiled
-   for: the wide form on a CPU (accel/wide), `pairs` on a device (accel/tree/walk.h), else the
-   reference traversal. The result equals that of the reference, bit for bit. */
+/* Single rays, by the fastest traversal that the tree supports on the target processor: the wide
+   form on a CPU (accel/wide), `pairs` on a device (accel/tree/walk.h), else the reference
+   traversal. The result equals that of the reference, bit for bit. */
 
 /* Returns the nearest hit in the ray's interval; of equally near hits the one with the smallest id.
    With `any`, only whether the hit's triangle is KD_NONE is defined. */

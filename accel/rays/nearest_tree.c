@@ -1,3 +1,4 @@
+/* Builds the tree of nearest.h, level by level from the leaves up, on all cores. */
 #include "accel/rays/nearest.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"

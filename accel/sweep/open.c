@@ -24,7 +24,7 @@ static uint32_t part_begin(const opening *opening, int i) {
                       (uint64_t)opening->parts);
 }
 
-/* Stores the triangles of a range that can be hit, from the range's begin on. */
+/* Stores the triangles of a range that can be hit, from the start of the range on. */
 static void list_part(void *context, int i) {
     opening *arguments = (opening *)context;
     const uint32_t begin = part_begin(arguments, i), end = part_begin(arguments, i + 1);

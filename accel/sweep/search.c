@@ -1,3 +1,4 @@
+/* The best plane of a node by bounding the costs of bins; sweep.h describes the algorithm. */
 #include "accel/sweep/sweep.h"
 #include "core/memory.h"
 
@@ -192,7 +193,8 @@ VECTOR8_FN uint64_t collect(const sweep_bins *bins, const sweep_line *line, uint
     return count;
 }
 
-/* Compresses the numbers of `mask` to the front of the eight that are written. */
+/* Stores the lanes of `from` selected by `mask`, compressed to the front; may write all eight
+   numbers at `to`. */
 VECTOR8_FN void pack(float *to, float8 from, uint32_t mask) {
 #if defined(__AVX2__) && defined(__BMI2__)
     const uint64_t bytes = _pdep_u64(mask, 0x0101010101010101u) * 0xff;
@@ -208,7 +210,7 @@ enum { ENDS_MAX = 256, ENDS_CAPACITY = ENDS_MAX + 4 * LANES };
 
 /* Unsorted ends of triangles, when there are few. */
 typedef struct few_ends {
-    /* planar ones are also in `begin` and `end` */
+    /* `planar` repeats the positions of planar triangles, which are in `begin` and `end` as well */
     float begin[ENDS_CAPACITY], end[ENDS_CAPACITY], planar[ENDS_CAPACITY];
     uint32_t begins, ends, planars;
 } few_ends;
@@ -272,7 +274,7 @@ static void search_few(const sweep_bins *bins, const sweep_line *line, const sah
     few_ends few;
     collect_few(&few, bins, line, first, beyond);
     const float8 never = float8_all(INFINITY);
-    for (uint32_t k = 0; k < few.ends; k += LANES) { /* makes begins and ends one array of planes */
+    for (uint32_t k = 0; k < few.ends; k += LANES) { /* appends the ends to the starts */
         const float8 end = float8_load(few.end + k);
         memcpy(few.begin + few.begins + k, &end, sizeof end);
     }

@@ -164,7 +164,7 @@ static uint32_t cut_straddler(const sharing *split_work, const clip_split *split
     return parts;
 }
 
-#define NOTHING_LEFT UINT32_MAX /* replaces an id */
+#define NOTHING_LEFT UINT32_MAX /* in place of an id: the triangle has no part in the child */
 
 static void assign(const sharing *split_work, int side, uint32_t to, uint32_t end, uint32_t k,
                    uint32_t mask) {
@@ -174,7 +174,8 @@ static void assign(const sharing *split_work, int side, uint32_t to, uint32_t en
         rows_give(child, to, rows, k, mask);
         return;
     }
-    for (; mask; mask &= mask - 1, ++to) { /* beyond is the output of another piece */
+    /* no whole vectors, since the output of another piece follows */
+    for (; mask; mask &= mask - 1, ++to) {
         const uint32_t i = k + (uint32_t)__builtin_ctz(mask);
         child->id[to] = rows->id[i];
         for (int axis = 0; axis < 3; ++axis) {

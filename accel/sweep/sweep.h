@@ -7,9 +7,10 @@
    Invariants: a node's rows ascend by triangle id, each id once. Of planes with equal cost the
    first by (axis, position) wins, so the tree is a function of its input.
    Differs from the paper in: only the ends near the best plane are sorted; planes lie strictly
-   inside the node, or in its own side to separate triangles in that side from all others (the cell
-   of a floor has no thickness, the air above it no triangle); triangles are clipped from the
-   original to both children at once; nodes of few triangles are handled by sweep_small_nodes.c. */
+   inside the node, or in its own side to separate triangles in that side from all others (so that a
+   floor gets a cell without thickness, and the air above it an empty cell); triangles are clipped
+   from the original to both children at once; nodes of few triangles are handled by
+   sweep_small_nodes.c. */
 #ifndef KD_ACCEL_SWEEP_SWEEP_H
 #define KD_ACCEL_SWEEP_SWEEP_H
 #include "accel/tree/layout.h"
@@ -37,7 +38,7 @@ typedef struct rows_block { /* a stack that outgrows its block continues in anot
     uint64_t capacity, stride; /* triangles; distance between rows */
 } rows_block;
 
-/* A copy of it is a mark that rows_release returns to. */
+/* A copy of this struct serves as a mark for rows_release. */
 typedef struct rows_stack {
     rows_block *block; /* NULL: empty */
     uint64_t top;
@@ -45,7 +46,7 @@ typedef struct rows_stack {
 
 /* Pushes rows for `count` triangles. */
 kd_status rows_push(rows_stack *stack, uint64_t count, sweep_rows *out);
-/* Pushes rows for `count` triangles; a new block, if necessary, has room for `expected`
+/* Pushes rows for `count` triangles; a new block, if necessary, has capacity for `expected`
    triangles. */
 kd_status rows_push_first(rows_stack *stack, uint64_t count, uint64_t expected, sweep_rows *out);
 /* Pops everything that was pushed since the stack was `before`; {NULL, 0}: everything. */
@@ -119,12 +120,12 @@ static inline uint32_t sweep_event_type(sweep_event event) {
     return (uint32_t)event >> EVENT_ID_BITS;
 }
 
-/* Sorts distinct events; `scratch` has room for `count`. From some thousands on the sort is stable
-   for events of the same position and type, and does not order them by id. */
+/* Sorts distinct events; `scratch` has space for `count`. For more than some thousand events,
+   events of the same position and type keep their order instead of being ordered by id. */
 void sweep_events_sort(sweep_event *events, sweep_event *scratch, uint64_t count);
 
 /* Finds the cheapest plane of a node exactly without sorting its triangles.
-   Idea: an axis is divided into equal bins, and the begins and ends of triangles are counted per
+   Idea: an axis is divided into equal bins, and the starts and ends of triangles are counted per
    bin. The counts before and behind a bin give a lower bound of the cost of all planes in it, by
    the same float operations, so rounding cannot invalidate it. The most promising bins are searched
    first, trying each of their planes; then those that may still contain a cheaper one.
@@ -152,7 +153,7 @@ typedef struct sweep_bins {
     uint64_t capacity;
 } sweep_bins;
 
-void sweep_bins_close(sweep_bins *owned); /* accepts a zeroed one */
+void sweep_bins_close(sweep_bins *owned); /* accepts a zeroed struct */
 
 /* Fills the bins. */
 void sweep_bins_count(sweep_bins *bins, const sweep_line *line, const sah_costs *costs);
@@ -210,7 +211,7 @@ kd_status sweep_open(sweep *out, sweep_node *root, box3 box, const tritree_input
 kd_status sweep_branch(sweep *out, sweep_node *root, const sweep *from, const sweep_node *node);
 /* Frees everything except the tree written so far, which sweep_close frees. */
 void sweep_close_rows(sweep *work);
-void sweep_close(sweep *owned); /* accepts a zeroed one */
+void sweep_close(sweep *owned); /* accepts a zeroed struct */
 
 /* Processes a node. Writes a leaf or a whole small subtree and sets *split to false; or writes an
    inner node, and the caller processes *left, then *right. */

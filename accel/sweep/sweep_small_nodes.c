@@ -1,3 +1,4 @@
+/* Nodes of few triangles for the exact SAH builders; sweep.h describes the algorithm. */
 #include "accel/sweep/clip_halves.h"
 #include "accel/sweep/sweep.h"
 #include "core/memory.h"

@@ -1,3 +1,4 @@
+/* The checker of tritree.h for the invariants T1 to T7. */
 #include "accel/tree/sah.h"
 #include "accel/tree/triangle_clip.h"
 #include "accel/tree/tritree.h"
@@ -138,9 +139,9 @@ static bool lies_in(const triangle_polygon *polygon, int axis, double plane) {
     return true;
 }
 
-/* Returns true if all leaves whose interior intersects this part of the triangle contain it. If the
-   triangle does not lie in the splitting plane, a piece that does is only a line, whatever area
-   rounding gave it. */
+/* Returns true if all leaves whose interior intersects this part of the triangle contain it. If a
+   piece of a triangle lies in the splitting plane but the triangle does not, the piece is a line
+   segment, even if it has an area because of rounding. */
 static bool is_covered(const coverage *coverage, uint32_t at, const triangle_polygon *part) {
     const tritree_node node = coverage->tree->nodes[at];
     if (tritree_is_leaf(node)) {

@@ -4,12 +4,12 @@
    the first parts, and the two sides of each split are further parts. There are two lists, so that
    lanes do the same work: parts that may be split, one level per launch; and parts that only need a
    box, all in the last launch. A warp takes 32 parts. The boxes of their triangles are computed one
-   per lane, whatever part they belong to, and kept in shared memory, as are the best candidate
-   planes. The lane of a part writes its children, or, if it is not split, its measure. New nodes
-   and references are stored in the order in which warps reach them; the compressed form does not
-   depend on it.
-   Memory: that of compressed_measures.cuh. If a capacity is exceeded nothing is written there, and the
-   host retries with more.
+   per lane, regardless of the part, and kept in shared memory, as are the best candidate planes.
+   The lane of a part writes its children, or, if it is not split, its measure. New nodes and
+   references are stored in the order in which warps reach them; the compressed form does not depend
+   on it.
+   Memory: that of compressed_measures.cuh. If a capacity is exceeded nothing is written there, and
+   the host retries with more.
    Data flow: compressed_list_parents, one thread per node: tree -> the parents of pairs;
    compressed_list_leaves, one thread per node: leaves, parents -> parts; compressed_large_leaves,
    one warp each: leaves of many triangles -> their subtrees; compressed_cut_level, one launch per
@@ -129,7 +129,7 @@ struct compressed_tile {
 struct compressed_lane_part {
     compressed_part_task task;
     uint32_t count, begin; /* of its boxes in the tile */
-    bool mine;             /* part of the current tile */
+    bool mine;             /* the part is in the current tile */
     bool flat;             /* some box of its leaf is flat */
 };
 

@@ -1,11 +1,11 @@
 /* Builds a compressed wide node with eight lanes of a warp; the result equals that of
    compressed_node.h.
-   Idea: the lane of slot s descends to the child that gets slot s, guided by the plans alone: of a
-   node's slots the first ones belong to its low child. A lane whose slot is unused, or is not the
-   first of its child's slots, is idle. What a child needs of its siblings (their number, priorities
-   and units) is exchanged by shuffles; its position in an octant's order is the number of siblings
-   that its path passes on their near side. Nothing is kept in local memory, and the eight lanes'
-   loads are concurrent. */
+   Idea: the lane of slot s descends to the child that gets slot s, guided by the plans alone: the
+   first slots of a node belong to its low child. A lane whose slot is unused, or is not the first
+   of its child's slots, is idle. The data that a child needs of its siblings (their number,
+   priorities and units) are exchanged by shuffles; its position in an octant's order is the number
+   of siblings that its path passes on their near side. Nothing is kept in local memory, and the
+   eight lanes' loads are concurrent. */
 #ifndef KD_ACCEL_WIDE_COMPRESSED_GROUP_CUH
 #define KD_ACCEL_WIDE_COMPRESSED_GROUP_CUH
 #include "accel/wide/compressed_node.h"
@@ -17,7 +17,7 @@ struct compressed_child {
     compressed_item item;
     box3 box;
     uint32_t triangles; /* 0: it becomes a node */
-    bool is;            /* else the lane is idle */
+    bool is;            /* the lane has a child; else it is idle */
     uint32_t all;       /* mask of the group's lanes that have a child */
     uint32_t lane;      /* in the node */
     uint32_t steps;

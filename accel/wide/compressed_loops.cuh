@@ -1,14 +1,14 @@
 /* Traversal loops over the compressed wide form, for any kernel that has rays: batches, and
    wavefront path tracing.
    Source: Aila and Laine 2009, "Understanding the efficiency of ray traversal on GPUs".
-   Idea: compressed_persistent runs persistent warps. Once COMPRESSED_REFILL lanes of a warp are idle, they
-   store their results and fetch the next rays. The warp steps through nodes while at least
-   COMPRESSED_STEPS lanes are at a node; then each lane that is at a leaf visits that leaf. A warp
-   of coherent rays should stay together: if asked to, it tests the rays of each full refill for
-   coherence, and then refills only when all lanes are idle. Triangles that need double precision
-   are deferred to a separate kernel, compressed_resolve, whose warps are full; in the traversal
-   kernel their arithmetic would cost every lane registers. compressed_alone is for images: one ray
-   per thread, which resolves its deferred triangles at its end.
+   Idea: compressed_persistent runs persistent warps. Once COMPRESSED_REFILL lanes of a warp are
+   idle, they store their results and fetch the next rays. The warp steps through nodes while at
+   least COMPRESSED_STEPS lanes are at a node; then each lane that is at a leaf visits that leaf. A
+   warp of coherent rays should stay together: on request (`judges`) it tests the rays of each full
+   refill for coherence and, if they are coherent, refills only when all lanes are idle. Triangles
+   that need double precision are deferred to a separate kernel, compressed_resolve, whose warps are
+   full; in the traversal kernel their arithmetic would cost every lane registers. compressed_alone
+   is for images: one ray per thread, which resolves its deferred triangles at its end.
 
    A kernel passes a `work`, held in registers or constant memory, with
      uint32_t fetch(unsigned idle) const
@@ -91,7 +91,7 @@ __device__ __forceinline__ void compressed_finish(const compressed_ray<any, boun
     w.defer(record);
 }
 
-/* Steps through nodes while enough lanes are at one, then visits one leaf per lane. All lanes of
+/* Steps through nodes while enough lanes are at a node, then visits one leaf per lane. All lanes of
    the warp must call it. */
 template <bool any, bool bounded>
 __device__ __forceinline__ void compressed_turn(compressed_ray<any, bounded> &ray,

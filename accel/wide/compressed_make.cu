@@ -1,3 +1,6 @@
+/* Host side of building the compressed wide form: plans the scratch memory, launches the kernels of
+   compressed_cuts.cuh, compressed_measures.cuh and compressed_stages.cuh, and retries with more
+   memory if a capacity was exceeded. */
 #include "accel/wide/compressed_form.h"
 #include "accel/wide/compressed_stages.cuh"
 #include "core/device/cuda.h"
@@ -141,7 +144,7 @@ kd_status pack_within(compressed_maker *m, void **units, uint64_t *bytes,
 
 /* Most nodes have eight children, each with several k-d leaves. In the worst case each k-d node
    with children becomes a node, and so do parts of large leaves, which have more than five
-   triangles each. *fits: the capacity for the refined tree sufficed. */
+   triangles each. Sets *fits to whether the capacity for the refined tree sufficed. */
 kd_status pack(const compressed_cutter *c, void **units, uint64_t *bytes, bool *fits,
                cudaStream_t stream) {
     const uint64_t maximum = c->node_capacity / 2 + 2 + c->reference_capacity / 5;

@@ -305,8 +305,8 @@ KD_FN uint64_t compressed_measure_join(compressed_measure *low, const compressed
                                     low->distinct);
 }
 
-/* Splits the leaves of a k-d tree further for the compressed form: compared with the costs that the
-   tree was built for, GPU rays pay more for a triangle of a leaf and less for another leaf. The
+/* Splits the leaves of a k-d tree further for the compressed form: for rays on a GPU, a triangle
+   test is more expensive, and another leaf less, than the costs with which the tree was built. The
    result is the same on CPU and GPU, bit for bit.
    Source: MacDonald and Booth 1990 for the cost of a split; Wald and Havran 2006 for its candidate
    planes.

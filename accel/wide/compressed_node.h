@@ -31,7 +31,7 @@ typedef struct compressed_part {
     uint8_t axis, low, high, lane, slots; /* low, high: the parts that this one was opened into */
 } compressed_part;
 
-/* The data of a subtree that descending needs. */
+/* The part of a subtree's data that suffices to descend. */
 typedef struct compressed_head {
     tritree_node node;
     uint64_t plan;
@@ -45,9 +45,9 @@ KD_FN compressed_head compressed_head_of(const compressed_source *source, uint32
 }
 
 /* Descends past nodes with one empty child, to the smallest subtree that contains all of the item's
-   triangles, and returns the head of that. Returns its number of triangles if it becomes a leaf; 0
-   if it is opened further when it becomes a node. The item's cell stays valid, because only empty
-   space is left out. */
+   triangles, and sets *head to the head of that subtree. Returns the number of its triangles if it
+   becomes a leaf, 0 if it becomes a node or is opened further. The item's cell stays valid, because
+   only empty space is left out. */
 KD_FN uint32_t compressed_resolve(const compressed_source *source, compressed_item *item,
                                   compressed_head *head) {
     for (;;) {

@@ -1,7 +1,7 @@
 /* Kernels that build the compressed form from a refined and measured k-d tree in device memory; the
    result equals that of tests/accel/compressed_oracle.h.
-   Idea: compressed_cuts.cuh has split leaves further, and compressed_measures.cuh has computed the plans of
-   all subtrees. Items (future nodes) are found from the root down, level by level, by one
+   Idea: compressed_cuts.cuh has split leaves further, and compressed_measures.cuh has computed the
+   plans of all subtrees. Items (future nodes) are found from the root down, level by level, by one
    cooperative grid. Each block takes a part of the level and finds its items' children, which are
    stored; a prefix sum over the blocks then assigns offsets, so that the layout does not depend on
    scheduling. Finally eight lanes write each node.
@@ -21,7 +21,7 @@ typedef struct compressed_found {
     /* units 0: the tree has no compressed form, or the capacity is too small */
     uint32_t items, units;
     uint32_t depth;
-    uint32_t wanted; /* capacity for items that is needed at least; 0: sufficed */
+    uint32_t wanted; /* minimum capacity for items that is needed; 0: the capacity sufficed */
     uint32_t fits;   /* 0: the capacity for the refined tree was too small */
 } compressed_found;
 
@@ -29,7 +29,8 @@ typedef struct compressed_maker {
     compressed_source source;
     uint4 *children;   /* three arrays of COMPRESSED_GROUP per item: compressed_child_store */
     uint32_t *origins; /* per item: its index in `children`; undefined for the root */
-    /* per item: its unit; that of its block of children, before that their number and units */
+    /* per item: its unit; the unit of its block of children, or, until that is known, the number
+       and units of the children */
     uint2 *places;
     uint2 *sums; /* per block: nodes and units that its part of a level adds */
     uint32_t item_capacity;
@@ -104,7 +105,7 @@ __device__ __forceinline__ uint32_t compressed_child_load(const compressed_maker
     return high.w & 255;
 }
 
-/* Returns the item of the lane's group, if `is`. */
+/* Returns item i, that of the lane's group, if there is one (`is`). */
 __device__ __forceinline__ compressed_item compressed_item_of(const compressed_maker &m, uint32_t i,
                                                               bool is) {
     compressed_child from;
@@ -155,7 +156,8 @@ __device__ __forceinline__ void compressed_place_children(const compressed_maker
     m.places[to].x = next.y + place;
 }
 
-/* Assigns offsets to the children of the same items; `next`: where this block's begin. */
+/* Assigns offsets to the children of the same items; `next` holds the first offsets of this
+   block. */
 __device__ __forceinline__ void compressed_place_part(const compressed_maker &m, uint32_t begin,
                                                       uint32_t end, uint2 next) {
     __shared__ uint2 from[COMPRESSED_MAKE_BLOCK];

@@ -42,12 +42,12 @@
      s.
    - Where s / e exceeds 127 every lane is hit; empty lanes are excluded by bit 7 of `meta`.
    - A triangle is deferred where |sum of the weights| <= wide tall / 8 (triangle_intersect then
-   computes t in double), or where a weight is below 2^-80. Let D be the largest |z| of its corners
-   and W = max(wide, tall). Sheared coordinates have an error of 2^-24 (2 |x| + 4 D), so a weight
-   has at most w = 2^-21 (wide + tall) (D + W), and t along z has 6 w / (|sum| - 3 w) of the spread
-   of the corners' z (three weights, and as much again where double clamps a negative one), never
-     more than that spread. Such a triangle is certainly missed only if two weights differ in sign
-     by more than 2^-21 wide tall.
+     computes t in double), or where a weight is below 2^-80. Let D be the largest |z| of its
+     corners and W = max(wide, tall). Sheared coordinates have an error of 2^-24 (2 |x| + 4 D), so a
+     weight has at most w = 2^-21 (wide + tall) (D + W), and t along z has 6 w / (|sum| - 3 w) of
+     the spread of the corners' z (three weights, and as much again where double clamps a negative
+     one), never more than that spread. Such a triangle is certainly missed only if two weights
+     differ in sign by more than 2^-21 wide tall.
    - A ray whose coordinates leave the range in which these bounds hold, or that defers more
      triangles than its list holds, is cast by tritree_device_cast instead. */
 #ifndef KD_ACCEL_WIDE_COMPRESSED_WALK_CUH
@@ -151,7 +151,7 @@ template <bool any, bool bounded> struct compressed_ray {
     float largest, tmin, nearest;
     float slack;   /* in scene units */
     uint32_t best; /* id of the nearest hit; KD_NONE; COMPRESSED_OPEN */
-    float u, v; /* barycentrics of the best hit; if `any`: the ray's end and begin in scene units */
+    float u, v; /* barycentrics of the best hit; if `any`: the ray's end and start in scene units */
     /* bits 0 to 2: index of the octant's row in the node, as a uint4; from bit 8 on: the axis of
        the direction's largest component */
     uint32_t rows_word;

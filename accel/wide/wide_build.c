@@ -94,8 +94,8 @@ static uint8_t measure_leaf(const measure *m, tritree_node leaf, box3 cell, subt
     return (uint8_t)out->ids.count;
 }
 
-/* Computes in split[k - 1] the least cost of k > 1 children for both halves together. Returns the
-   entry of wide_children.ways, except nibble 0. */
+/* Sets split[k - 1] to the least cost of k > 1 children for both halves together. Returns the entry
+   of wide_children.choices, except for nibble 0. */
 static uint64_t share_out(const float *left, const float *right, uint32_t children, float *split) {
     float
         before[2 * WIDE_CHILDREN_MAX]; /* the right half's costs; INFINITY for no child or fewer */

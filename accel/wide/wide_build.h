@@ -12,8 +12,8 @@
 #define KD_ACCEL_WIDE_WIDE_BUILD_H
 #include "accel/wide/wide_tree.h"
 
-/* The kind of a subtree that becomes one child: its number of triangles as a leaf, 1 ... 8, or one
-   of */
+/* The kind of a subtree that becomes one child: the number of its triangles, 1 to 8, if it becomes
+   a leaf, or one of these values: */
 enum { WIDE_EMPTY = 0, WIDE_OPEN = WIDE_LEAF_MAX + 1 };
 
 typedef struct wide_children {

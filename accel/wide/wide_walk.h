@@ -1,6 +1,6 @@
 /* Traversal of a wide tree by one ray: its setup, a node step, a leaf visit.
    Idea: a node step has no branch. The children that the ray hits are compressed, farthest first,
-   to the top of its stack, and the topmost word says what comes next. Steps of many rays can
+   to the top of its stack, and the topmost word is the next node or leaf. Steps of many rays can
    therefore be interleaved without mispredictions, each overlapping the memory latency of the
    others (wide_rays.c). A leaf has one branch, after everything is computed: is there a hit in the
    interval? Occlusion queries need neither order nor distances.
@@ -21,7 +21,7 @@
 
 enum {
     WIDE_OVER = 0,
-    WIDE_FLOOR = 8, /* entries below a stack: WIDE_OVER, beginning at -infinity */
+    WIDE_FLOOR = 8, /* sentinels below a stack: word WIDE_OVER, distance -infinity */
     /* capacity of a stack; a step writes a whole vector */
     WIDE_STACK = (WIDE_LANES - 1) * WIDE_MAX_DEPTH + WIDE_FLOOR + 2 * WIDE_LANES
 };

@@ -18,7 +18,7 @@
    parts as the histogram has space for: m bins of an axis into 128 / m parts or more each, with m
    up to 16. Refining only the bin of the lowest bound misses the best plane in scenes with small
    objects far apart (see the notebook). A part is a bin of a finer histogram, which only counts
-   begins and ends in promising bins; each of these has a slot, and its parts are contiguous. */
+   starts and ends in promising bins; each of these has a slot, and its parts are contiguous. */
 
 enum {
     SLOT_BITS = 4,
@@ -114,7 +114,7 @@ __device__ __forceinline__ bool wants_refinement(const big_split &split) {
     return split.promised[0] || split.promised[1] || split.promised[2];
 }
 
-/* Loads what counting needs; the next barrier makes it visible. */
+/* Loads the data needed for counting; the next barrier makes them visible. */
 __device__ __forceinline__ void begin_refined(large_shared &s, const bin_refinement &refinement) {
     for (int i = threadIdx.x; i < 3 * SLOT_WORDS; i += LARGE_BLOCK)
         ((uint32_t *)&s.slots[0][0])[i] = (&refinement.slots[0][0])[i];
@@ -246,7 +246,7 @@ __device__ inline uint32_t add_big(const binned &k, large_shared &s) {
     if (index == KD_NONE) return index;
     big_node *big = k.big + index;
     for (int i = threadIdx.x; i < 12 * BINS; i += LARGE_BLOCK) (&big->bins[0][0][0][0])[i] = 0;
-    /* Tasks that count read all of it, before there is a split. */
+    /* Tasks that count load the whole struct, even before the split is known. */
     for (uint32_t i = threadIdx.x; i < sizeof big->split / 4; i += LARGE_BLOCK)
         ((uint32_t *)&big->split)[i] = 0;
     if (threadIdx.x == 0) {
@@ -283,7 +283,7 @@ __device__ inline void decide_big(const binned &k, large_shared &s, uint32_t ind
     if (!s.stop) list_round(k, s, index, TASK_SCATTER);
 }
 
-/* From the counts of s.node in s.bins[0]: lists the refinement, or decides. */
+/* Given the counts of s.node in s.bins[0], lists the refinement, or decides without one. */
 __device__ inline void choose_big(const binned &k, large_shared &s, uint32_t index) {
     choose_edges(s, k.costs);
     if (threadIdx.x == 0) choose_axis(s.split);

@@ -11,7 +11,7 @@
 
 /* The best plane of a large node of at most CHUNK references, exactly.
    Idea: a bin is ruled out if its lower bound (bins.cuh) is at least the cost of the best edge. The
-   begins and ends in the remaining bins are listed bin by bin, and each of these sides is tried as
+   starts and ends in the remaining bins are listed bin by bin, and each of these sides is tried as
    a plane. Counts before its bin are known from prefix sums, so only the sides in the same bin are
    counted. */
 
@@ -168,7 +168,7 @@ enum task_kind { TASK_GO_HOME = 1, TASK_WHOLE, TASK_BIN, TASK_REFINE, TASK_SCATT
 struct large_task {
     task_kind kind;
     uint32_t node;  /* index in the list of its kind */
-    uint32_t chunk; /* the first one */
+    uint32_t chunk; /* the first chunk */
 };
 
 __device__ __forceinline__ unsigned long long task_pack(task_kind kind, uint32_t node,

@@ -1,4 +1,4 @@
-/* State that the stages of build_binned.cu share: references, nodes under construction, work lists,
+/* State shared by the stages of build_binned.cu: references, nodes under construction, work lists,
    counters. Buffers are allocated from by counters that only grow. A counter that exceeds its
    capacity sets a bit of `exhausted`, and the build is void. */
 #ifndef KD_ACCEL_ZHOU_BINNED_STATE_CUH
@@ -10,7 +10,8 @@ enum {
     LARGE_BLOCKS = 7, /* per multiprocessor */
     LARGE_EACH = 4,   /* references per thread */
     CHUNK = LARGE_BLOCK * LARGE_EACH,
-    /* at most that many references: splits that keep all on one side are excluded */
+    /* in nodes of at most this many references, splits that leave all of them on one side are
+       excluded */
     ALL_ASIDE_MAX = 4,
     SMALL_MAX = 64,   /* references of a small node */
     SMALL_CLASSES = 5 /* at most 4, 8, 16, 32, 64 references */

@@ -1,3 +1,4 @@
+/* The large-node stage of `zhou` on a CPU (build_zhou.h), in pieces on all cores. */
 #include "accel/zhou/build_zhou.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
@@ -19,7 +20,7 @@ static bool can_be_hit(const tritree_input *input, uint32_t id, box3 *box) {
 typedef struct starting {
     const tritree_input *input;
     zhou_part *parts;
-    /* per piece of triangles: number that can be hit; then, number in earlier pieces */
+    /* per piece of triangles: the number that can be hit; later the number in all earlier pieces */
     uint32_t *counts;
 } starting;
 

@@ -10,8 +10,8 @@
 #define FOR_OWN(s, i)                                                                              \
     _Pragma("unroll 2") for (uint32_t i = threadIdx.x; i < (s).ref_count; i += LARGE_BLOCK)
 
-/* Loads a chunk. All threads of the block must call it; each may read its own references at
-   once. */
+/* Loads a chunk. All threads of the block must call it; each may read its own references without a
+   further barrier. */
 __device__ __forceinline__ void load_refs(const binned &k, large_shared &s, uint32_t first,
                                           uint32_t count) {
     __syncthreads(); /* protects shared memory from the previous chunk */
@@ -42,8 +42,8 @@ __device__ __forceinline__ uint32_t sides_of(float lo, float hi, float plane, bo
     return sides ? sides : right_side ? 2u : 1u;
 }
 
-/* Numbers of a chunk's references that go left, right and both, 10 bits each: of those before the
-   thread's, and of all. */
+/* Numbers of a chunk's references that go left, right and both, 10 bits each: among those before
+   the thread's own, and among all. */
 struct sorted_refs {
     uint32_t before, all;
 };

@@ -22,7 +22,8 @@ enum {
     ZHOU_SMALL_MAX = 64, /* T: triangles of a small node, one bit each */
     ZHOU_CUTS_MAX = 6,
     ZHOU_GROWTH_MAX = 16,
-    /* of a box: candidate side 2 axis is where parts begin, 2 axis + 1 where they end */
+    /* sides of a box; planes of side 2 axis are where parts begin, those of side 2 axis + 1 where
+       they end */
     ZHOU_SIDES = 6,
     ZHOU_NO_AXIS = 3
 };
@@ -48,10 +49,10 @@ typedef struct zhou_plan {
     float cut[ZHOU_CUTS_MAX];
     int cut_side[ZHOU_CUTS_MAX]; /* 2 axis, + 1 if the empty part is the upper one */
     int cuts;
-    box3 box; /* what is left, to be split */
+    box3 box; /* the rest of the node's cell, to be split */
     int axis; /* ZHOU_NO_AXIS: leaf */
     float plane;
-    uint32_t depth; /* of what is left */
+    uint32_t depth; /* of the rest */
     bool means;     /* whether its children need their `mean` */
 } zhou_plan;
 

@@ -17,7 +17,7 @@ struct zhou_shared {
     zhou_node node;
     zhou_plan plan;
     zhou_merge merge;                   /* of the block */
-    uint32_t warp_count[2][ZHOU_WARPS]; /* then, number in earlier warps */
+    uint32_t warp_count[2][ZHOU_WARPS]; /* number in each warp; later the number in earlier warps */
     clipped *to[2];
     zhou_node child[2];
     uint32_t leaf_first;
@@ -104,7 +104,8 @@ __device__ __noinline__ clipped zhou_clip_part(const float4 *corners, int axis, 
     return part;
 }
 
-/* Counts the block's references on each side, and computes the offset of each thread's. */
+/* Counts the block's references on each side; before[side] receives the number that belong to
+   earlier threads. */
 __device__ __forceinline__ void zhou_count(zhou_shared &s, zhou_refs &refs, uint32_t before[2]) {
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, axis = s.plan.axis;
     uint32_t own = 0; /* left | right << 16 */

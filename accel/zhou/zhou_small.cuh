@@ -189,7 +189,7 @@ __device__ __forceinline__ void zhou_put(const zhou_device &k, zhou_small_root *
     if ((threadIdx.x & 31) != 0) return;
     if (at != KD_NONE)
         k.segments[at] = made;
-    else if (node_count <= 2) /* otherwise a node for which there was no space */
+    else if (node_count <= 2) /* a larger count: a node for which there was no space */
         root->top = made;
 }
 

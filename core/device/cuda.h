@@ -53,8 +53,8 @@ static inline kd_status cuda_shared_max(size_t *bytes) {
 }
 
 /* Returns whether the kernel can be launched with thread block clusters: its code must be compiled
-   for compute capability 9.0 or later. The device alone does not decide, as a newer device may run
-   code compiled for an older one. */
+   for compute capability 9.0 or later. The device's capability alone does not suffice, as a newer
+   device may run code compiled for an older one. */
 template <class KERNEL> static kd_status cuda_has_clusters(bool *has, KERNEL kernel) {
     cudaFuncAttributes attributes;
     KD_CUDA(cudaFuncGetAttributes(&attributes, kernel));

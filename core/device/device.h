@@ -92,8 +92,8 @@ kd_status caller_stride_check(uint64_t count, uint64_t stride_bytes, uint64_t it
 
 /* Background creation and destruction of CUDA contexts. A driver takes about as long to initialise
    as a scene of moderate size takes to load, so a thread creates the contexts while the program
-   reads files. Another thread destroys them while the program writes the picture, work that the
-   driver would otherwise do at process exit with nothing to overlap it. */
+   reads files. Another thread destroys them while the program writes the picture; otherwise the
+   driver would destroy them at process exit, where nothing overlaps with it. */
 typedef struct context_init {
     pthread_t thread;
     bool has_thread;

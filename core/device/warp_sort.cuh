@@ -7,7 +7,7 @@
    Source: Batcher 1968, "Sorting networks and their applications": the bitonic sorter, in the
            variant in which all comparators have the same direction.
    Idea: key i of lane l is element l * N + i. A step within a lane costs two instructions per pair;
-         a step between lanes costs a shuffle more.
+         a step between lanes costs one shuffle more.
    Work: log2(n) (log2(n) + 1) / 2 steps. */
 
 namespace warp_sort {

@@ -43,7 +43,7 @@ static void files_close_from(unsigned first) {
 }
 
 /* Sets up the descriptors: 0 and 2 are /dev/null, 1 is the answer pipe, LEASH the leash pipe; all
-   others are closed. Each is first duplicated above these numbers, so that none is overwritten. */
+   others are closed. Each is first duplicated to a higher number, so that none is overwritten. */
 static bool files_arrange(const watch *watch) {
     const int null = open("/dev/null", O_RDWR);
     const int high = fcntl(null, F_DUPFD, 16), answer = fcntl(watch->answer, F_DUPFD, 16);

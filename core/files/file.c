@@ -195,8 +195,8 @@ static void unlock(file_output *output) {
     output->lock = -1;
 }
 
-/* Returns the reason of an earlier failed write, which the stream does not store, by writing
-   again. */
+/* Returns the errno of an earlier failed write, which the stream does not store: repeats a write of
+   one byte to obtain the same error. */
 static int reason_again(FILE *stream) {
     return write(fileno(stream), "", 1) < 0 ? errno : EIO;
 }

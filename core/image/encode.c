@@ -154,9 +154,9 @@ kd_status image_decode(image *out, const picture *picture) {
          so that few samples per pixel give nearly the same exposure as many. A cell's weight is the
          square root of its luminance: black has no weight, and a dark background little compared to
          the subject. Highlights (the brightest fraction IMAGE_HIGHLIGHTS of the covered pixels) are
-         clamped to the darkest of them, so that lamps, glints and fireflies have no influence.
-   Differs from the paper in: the weights and the highlights, and a limit of the exposure, so
-                              that no more than the highlights are clipped. */
+         clamped to the darkest highlight, so that lamps, glints and fireflies have no influence.
+   Differs from the paper in: the weights and the highlights, and a limit on the exposure, which
+                              clips no more than the highlights. */
 
 enum { CELL_SIDE = 4, CELLS_ACROSS = 64 };
 

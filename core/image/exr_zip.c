@@ -3,9 +3,9 @@
          both halves, replaces each byte by its difference to the preceding one, and compresses the
          result. The reader undoes the differences of both halves simultaneously. The writer
          compresses chunks on all cores and writes them in order.
-   Differs from the library: which compresses one chunk after another with zlib. Chunks that
-                             libdeflate does not accept are passed to the library, which reports
-                             their errors.
+   Differs from the library: OpenEXR compresses one chunk after another with zlib. Chunks that
+                             libdeflate does not accept are passed to OpenEXR, which reports their
+                             errors.
    Memory: for writing, ROUND_BYTES of chunks or four per thread, whichever is more, and two
            chunks per thread. */
 #include "core/image/exr.h"
@@ -96,7 +96,7 @@ typedef struct exr_round {
     const struct image *image;
     const float **planes; /* in the order of the file's channels */
     exr_deflater *threads;
-    unsigned char *bytes; /* chunk i of this round is at i * room */
+    unsigned char *bytes; /* chunk i of this round is at i * capacity */
     uint64_t *counts;
     uint64_t capacity;
     int32_t lines; /* scanlines per chunk; the last one may have fewer */

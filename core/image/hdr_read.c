@@ -28,10 +28,10 @@ kd_status hdr_header_read(hdr_header *out, const char *path, const file_view *fi
    Idea: EXPOSURE and COLORCORR are factors by which the values in the file have been multiplied.
          Either may occur several times; radiance is the value divided by all of them. Factors and
          primaries are combined into one matrix.
-   Differs from it in: accepts any first line that begins with "#?"; adapts the white point of
-                       PRIMARIES to that of Rec. 709 (Bradford), so that (1, 1, 1) remains white;
-                       does not apply GAMMA, which is not part of Radiance's format, and logs a
-                       warning. */
+   Differs from the source in: any first line that begins with "#?" is accepted; the white point of
+                               PRIMARIES is adapted to that of Rec. 709 (Bradford), so that (1, 1,
+                               1) remains white; GAMMA, which is not part of Radiance's format, is
+                               ignored with a warning. */
 
 typedef struct line_cursor {
     const char *at, *end; /* rest of the file */
@@ -307,8 +307,8 @@ kd_status hdr_header_read(hdr_header *out, const char *path, const file_view *fi
          the file, then stored according to the orientation in the header.
    Work: O(bytes + pixels). A scanline takes the bytes of at least one pixel, so the file size
          bounds the number of scanlines before memory is allocated.
-   Differs from it in: mantissas are not offset by one half; a run beyond the end of its
-                       scanline, or a repetition before the first pixel, is an error. */
+   Differs from the source in: mantissas are not offset by one half; a run beyond the end of its
+                               scanline, or a repetition before the first pixel, is an error. */
 
 enum { PACKED_MIN = 8, PACKED_MAX = 0x7fff }; /* encodable lengths */
 

@@ -2,8 +2,8 @@
    Source: P. Debevec's portable float map: "PF" (colour) or "Pf" (grey), width, height, a scale
            whose sign gives the byte order (negative: little-endian), then rows of 32-bit floats
            from the bottom up.
-   Differs from it in: the magnitude of the scale is not applied, so that values are read back
-                       bit for bit. */
+   Differs from the source in: the magnitude of the scale is not applied, so that values are read
+                               back bit for bit. */
 #include "core/image/formats.h"
 #include "core/memory.h"
 #include <math.h>

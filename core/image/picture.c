@@ -43,8 +43,8 @@ static uint64_t png_min(const file_view *file, uint64_t width, uint64_t height) 
     return height * (1 + width * samples * (depth ? depth : 1) / 8) / 1040;
 }
 
-/* A block takes at least one bit; sampling factors of 4 x 1 and 1 x 4 give eight blocks per 32 x 32
-   pixels. */
+/* A block takes at least one bit. There may be as few as eight blocks per 32 x 32 pixels, with
+   sampling factors of 4 x 1 and 1 x 4. */
 static uint64_t jpeg_min(uint64_t width, uint64_t height) {
     return width * height / (8 * 1024);
 }
@@ -240,8 +240,8 @@ kd_status picture_inspect(picture_info *out, const char *path, const file_view *
     return KD_OK;
 }
 
-/* PNG: the unfiltered bytes, the picture and one converted form; other formats: all channels,
-   including the coefficients of JPEG. */
+/* For PNG counts the unfiltered bytes, the picture and one converted form; for other formats all
+   channels, including the coefficients of JPEG. */
 uint64_t picture_bytes(const picture_info *info, picture_form form) {
     const uint64_t width = (uint64_t)info->width + 64, height = (uint64_t)info->height + 64;
     const uint64_t texel = ((uint64_t)info->channels + 1) * (info->is_wide ? 2 : 1);

@@ -1,3 +1,4 @@
+/* Denoising through Open Image Denoise (develop.h), whose functions are resolved at run time. */
 #include "core/image_processing/develop.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"

@@ -116,7 +116,7 @@ KD_FN_CALL float float_acos(float x) {
     if (fabsf(x) <= 0.5f)
         return FLOAT_HALF_PI - (x - (FLOAT_HALF_PI_REST - x * float_asin_excess(x * x)));
     const float z = 0.5f * (1 - fabsf(x)), s = sqrtf(z);
-    const float half = s + s * float_asin_excess(z); /* half of the angle from +-1 */
+    const float half = s + s * float_asin_excess(z); /* half of acos(|x|) */
     return x > 0 ? 2 * half : 2 * (FLOAT_HALF_PI - (half - FLOAT_HALF_PI_REST));
 }
 

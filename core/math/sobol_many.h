@@ -3,8 +3,9 @@
    Idea: a draw takes about two hundred operations on 32-bit words, which are independent between
          samples, so a vector holds the same word of eight samples. Two vectors are interleaved,
          because each operation depends on the preceding one.
-   Differs in: not available in CUDA; without AVX2 the samples are drawn one by one, because
-               64-bit products of vectors would not be faster. */
+   Differs from the scalar form in: it is not available in CUDA; without AVX2 it draws the samples
+                                    one by one, because 64-bit products of vectors would not be
+                                    faster. */
 #ifndef KD_CORE_MATH_SOBOL_MANY_H
 #define KD_CORE_MATH_SOBOL_MANY_H
 #include "core/math/sobol.h"

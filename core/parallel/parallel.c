@@ -54,8 +54,8 @@ static struct {
     pthread_t workers[PARALLEL_THREADS_MAX];
     int count, asleep, busy, waiting; /* workers in total, asleep, executing; callers waiting */
     bool closed, forkable; /* the library is being unloaded; fork handlers are installed */
-    unsigned forks; /* number of forks between the original process and this one; only the forking
-                       thread, the child's only one, sees it change */
+    unsigned forks; /* number of forks between the original process and this one; incremented in a
+                       forked child while it has a single thread */
     atomic_uint openings; /* number of lists opened so far, which idle workers poll */
 } pool = {
     .mutex = THREADS_MUTEX, .opened = PTHREAD_COND_INITIALIZER, .left = PTHREAD_COND_INITIALIZER};
