@@ -45,7 +45,8 @@ int main(int argc, char **argv) {
     kd_points_query query;
     kd_points_query_default(&query);
     query.points = cloud;
-    float *dist2 = malloc(count * (NEIGHBOURS + 1) * sizeof *dist2); /* each is its own first */
+    /* one more, as each point is its own nearest neighbour */
+    float *dist2 = malloc(count * (NEIGHBOURS + 1) * sizeof *dist2);
     float *mean = malloc(2 * count * sizeof *mean), *sorted = mean + count;
     if (!dist2 || !mean || kd_points_open(&tree, &cloud, NULL) != KD_OK ||
         kd_points_nearest(tree, &query, NEIGHBOURS + 1, NULL, dist2, NULL) != KD_OK)

@@ -1,8 +1,8 @@
 /* Distributed queries through the host.
    Idea: the k nearest are first searched in the part that contains the query (its home); their
          distances limit the search in the other parts, most of which are then not needed. All other
-         parts of a query are searched at once.
-   Work: a query near a border searches two parts, one in the middle of a part that part alone.
+         parts of a query are searched simultaneously.
+   Work: a query near a border searches two parts, a query in the middle of a part only that part.
    Memory: queries are processed in chunks of a million results. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"

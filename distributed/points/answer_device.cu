@@ -1,9 +1,9 @@
 /* Distributed queries among CUDA devices of one process.
    Idea: the k nearest are first searched in the part that contains the query (its home); their
-         distances limit the search in the other parts. Each rank queries all parts itself, by calls
-         of their sub-trees on their devices, and merges the results into growing rows: both are
-         sorted by (dist2, number), so the greater of the two last elements is dropped, or stored
-         last, until all are merged.
+         distances limit the search in the other parts. Each rank itself queries the sub-trees of
+         all parts, on their devices, and merges the results into growing rows: both are sorted by
+         (dist2, number), so the greater of the two last elements is dropped, or stored last, until
+         all are merged.
    Work: one test of each part's box per query and round, and twice the results to merge.
    Memory: per rank rows of 2^26 results at a time, and as many of a single part.
    Data flow: for each chunk of queries: find_homes, one thread per query: points -> the part that
@@ -138,7 +138,7 @@ kd_status bring_begins(chunk *at) {
 
 /* --- querying a part ------------------------------------------------------------------------ */
 
-/* Buffers of a part's queries and results: `serving` in memory of the part's device, `heard` in
+/* Buffers of a part's queries and results: `serving` in the memory of the part's device, `heard` in
    that of the querying device. */
 struct serving {
     entered on;

@@ -20,7 +20,7 @@ static void skip_queries(kd_point_array *points, uint64_t begin, uint64_t end) {
 }
 
 static kd_status answer_part(void *context, ranks *comm) {
-    parts_call call = *(const parts_call *)context; /* a copy, still with all queries */
+    parts_call call = *(const parts_call *)context; /* restricted to this rank's share below */
     uint64_t begin = 0, end = 0;
     call.comm = comm;
     call.part = &call.parts->part[comm->rank];
@@ -161,7 +161,7 @@ static kd_status query_self(void *context, ranks *comm) {
     return status;
 }
 
-/* Executes the self-query on a single device, as each has all points. */
+/* Executes the self-query on a single device, as every device has all points. */
 static kd_status own_of_copy(const parts_call *call, uint32_t *order) {
     const kd_points *one = call->parts->part[0].tree;
     const uint64_t count = call->parts->count;

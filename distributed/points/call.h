@@ -1,5 +1,5 @@
-/* Calls on a distributed tree: divided among the ranks of this process, their queries sent to the
-   parts that may have results, and those merged. */
+/* Calls on a distributed tree. A call is divided among the ranks of this process; each rank sends
+   its queries to the parts that may contain results, and merges these. */
 #ifndef KD_DISTRIBUTED_POINTS_CALL_H
 #define KD_DISTRIBUTED_POINTS_CALL_H
 #include "core/device/cuda_stubs.h"

@@ -4,8 +4,8 @@
          sub-tree of its points with the builder of a single tree.
    Invariants: the points of a part stay in input order, so its builder, and its queries, break ties
                as a single tree does.
-   Memory: besides the sub-trees, the points twice while they move, with 4 or 8 bytes for each
-           number. */
+   Memory: besides the sub-trees, two copies of the points while they are moved, with 4 or 8 bytes
+           for each number. */
 #include "distributed/points/parts.h"
 #include "core/device/device.h"
 #include "core/device/device_memory.h"

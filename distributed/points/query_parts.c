@@ -1,6 +1,6 @@
 /* Exchange of queries and results.
    Idea: three exchanges: the queries to the parts; the number of results of each, and the results,
-         back. In between, each part searches its sub-tree, which does not know of the others.
+         back. In between, each part searches its own sub-tree, independently of the others.
    Memory: a rank's queries and their results, and those of all ranks that query its part. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"

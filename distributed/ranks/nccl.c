@@ -47,7 +47,7 @@ struct ranks_nccl {
     nccl_calls calls;
     nccl_communicator communicator;
     int version;
-    bool begun; /* NCCL may have started threads, so the library must not be unloaded */
+    bool begun; /* NCCL may have started threads, so the library is not unloaded */
 };
 
 static const char *library_name(void) {

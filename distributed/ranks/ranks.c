@@ -109,7 +109,7 @@ kd_status ranks_measure(ranks *comm, double *bandwidth) {
     kd_status status = KD_RESERVE_ZEROED(buffer, all);
     const kd_status heard = ranks_any(comm, status != KD_OK, &lacking);
     if (status == KD_OK) status = heard;
-    if (status == KD_OK && lacking) { /* or the others would wait */
+    if (status == KD_OK && lacking) { /* all ranks fail, so that none waits */
         memory_free(buffer);
         KD_FAIL(KD_ERROR_MEMORY, "another rank is out of memory: %llu bytes were needed",
                 (unsigned long long)all);

@@ -1,7 +1,7 @@
 /* Collective and point-to-point communication between ranks: processes on one or several machines,
    or threads of one process, that work on one task. The transport is a table of functions, which
-   return 0 on success; other values mean that the connection has failed or another rank has given
-   up. The MPI plug-in (ranks_mpi.c) exports one table, threads of one process use another
+   return 0 on success; other values mean that the connection has failed or another rank has failed.
+   The MPI plug-in (ranks_mpi.c) exports one table; threads of one process use another
    (ranks_threads.c).
    All ranks must call the collective functions in the same order, from one thread each. Counts are
    in bytes unless stated otherwise and may exceed 2^31. */
@@ -52,7 +52,7 @@ enum { RANKS_MAX = 65536 };
 
 typedef struct ranks {
     int32_t rank, size;    /* 0 and 1 without other ranks */
-    int32_t local, locals; /* the same on this machine; 0 and 1 if unknown */
+    int32_t local, locals; /* rank and number of ranks on this machine; 0 and 1 if unknown */
     const ranks_calls *calls;
     void *user_data;
     void *library;           /* handle of the plug-in */
@@ -128,10 +128,10 @@ kd_status ranks_agree_on(ranks *comm, kd_status own_status, const uint64_t *numb
 
 /* Collective. Initialises NCCL if every rank is `on_device`, each with the current device that it
    will use. Rank 0 logs success, or why NCCL refused; nothing is logged if a rank has no device or
-   no NCCL. Returns KD_OK without a link as well. */
+   no NCCL. Returns KD_OK also if NCCL is not used. */
 kd_status ranks_nccl_open(ranks *comm, bool on_device);
 /* Collective, with the same current device. If `failed`, does not wait for the other ranks. Does
-   nothing without a link. */
+   nothing if NCCL is not used. */
 void ranks_nccl_close(ranks *comm, bool failed);
 
 /* ranks_all_gather for device memory of the current device, through NCCL or the host. Blocks. */

@@ -66,9 +66,9 @@ static kd_status keep(shared_pass *pass) {
     return KD_OK;
 }
 
-/* Returns the minimum number of samples of a pass: 0 if a viewer waits for the picture; otherwise
-   few at first, so that speeds become known and there is a picture to save, then as many as keep a
-   row below row_seconds. */
+/* Returns the minimum number of samples of the next pass: 0 if a viewer waits for the picture;
+   otherwise few at first, so that speeds become known and there is a picture to save, then as many
+   as keep a row below row_seconds. */
 static uint32_t unseen_samples(const shared_pass *pass) {
     if (pass->samples.begin == 0 || frame_is_awaited(pass->frame)) return 0;
     const double slowest = row_scheduler_slowest(&pass->scheduler);

@@ -22,9 +22,9 @@ kd_status shared_frame_check(ranks *comm, uint64_t identity);
 kd_status shared_frame_agree(ranks *comm, kd_status status);
 /* Distributes the saved state that rank 0 has read to all ranks. */
 kd_status shared_frame_resume(ranks *comm, frame *frame, film *film);
-/* frame_run on all ranks of of->among, collectively. Afterwards the film of rank 0 is complete; its
-   keeper saves it at intervals. Returns KD_INTERRUPTED on all ranks if the job of one was
-   cancelled. Fills `figures` (an entry per rank). */
+/* Collective: executes frame_run on all ranks of frame->comm. Afterwards the film of rank 0 is
+   complete; the keeper of rank 0 saves it at intervals. Returns KD_INTERRUPTED on all ranks if the
+   job of one was cancelled. Fills `figures` (an entry per rank). */
 kd_status shared_frame_run(frame *frame, const integrator *integrator, film *film,
                            rank_figures *figures);
 

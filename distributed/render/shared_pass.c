@@ -22,7 +22,7 @@ typedef struct chunk_message {
 
 typedef struct scheduler_thread {
     shared_pass *pass;
-    ranks comm; /* a copy for the dealer's thread */
+    ranks comm; /* a copy for the scheduler's thread */
     pthread_t thread;
     pthread_mutex_t mutex; /* guards the scheduler, `over`, and the film while it is saved */
     bool over;

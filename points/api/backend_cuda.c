@@ -43,8 +43,8 @@ static kd_status rename_of_layer(const asking *call, uint32_t layer, uint32_t *i
                : KD_OK;
 }
 
-/* Returns whether a single tree has to be built first: only the leaves know about removed points,
-   and only for the queries that they support. */
+/* Returns whether a single tree has to be built first: removed points are marked only in the
+   leaves, which do not support all queries. */
 static bool needs_whole(const asking *call) {
     const point_query_cuda *q = &call->call.query;
     const points_dynamic *dynamic = call->tree->dynamic;
@@ -244,7 +244,7 @@ static kd_status count_layers(asking *call, uint64_t *offsets, uint64_t *own) {
     return KD_OK;
 }
 
-/* Provides all that counting needs, and computes the offsets in device memory. */
+/* Provides the memory needed for counting, and computes the offsets in device memory. */
 static kd_status count_to(asking *search, uint64_t *offsets, uint64_t **own) {
     points_call *call = &search->call;
     const uint32_t layers = layers_of(search);

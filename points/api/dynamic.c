@@ -9,8 +9,8 @@
 #include <stdio.h>
 
 enum {
-    JOIN_FACTOR = 2,      /* layers up to this factor larger than all later ones are merged with
-                             them */
+    JOIN_FACTOR = 2,      /* a layer at most this many times as large as all later ones together is
+                             merged with them */
     SMALL_THERE = 1 << 18 /* points_dynamic.small of a tree on a device */
 };
 
@@ -168,7 +168,7 @@ kd_status points_begin_change(kd_points *tree) {
 
 /* --- insertion ------------------------------------------------------------------------------ */
 
-/* Checks that all points are finite, in whatever memory they are. */
+/* Checks that all points, in host or device memory, are finite. */
 static kd_status scan_new(const kd_points *tree, const point_array *points) {
     point_box box;
     int32_t previous = 0;
@@ -179,8 +179,8 @@ static kd_status scan_new(const kd_points *tree, const point_array *points) {
     return status;
 }
 
-/* Returns whether the build of the layer validates the points: those in memory of the tree's
-   device, as the build synchronises anyway. */
+/* Returns whether building the layer also validates the points, as it does for points in memory of
+   the tree's device, because the build synchronises anyway. */
 static bool build_scans(const kd_points *tree, const kd_point_array *points) {
     return tree->cuda && device_of_pointer(points->coordinates) == tree->cuda->device;
 }

@@ -20,7 +20,7 @@ static dynamic_layer layer_of(const points_layer *layer) {
     return dynamic_layer;
 }
 
-/* --- points on the way from one tree to the next -------------------------------------------- */
+/* --- buffers of points from which trees are rebuilt ----------------------------------------- */
 
 static void buffer_close_there(point_buffer *owned, void *stream) {
     device_pool_release(owned->coordinates, stream);
@@ -247,8 +247,7 @@ kd_status points_remove_there(kd_points *tree, const uint32_t *ids, uint64_t cou
     if (status == KD_OK) {
         status = build_the_thin_there(tree);
         if (status == KD_ERROR_MEMORY)
-            status = KD_OK; /* the points are removed; the tree just
-                               keeps its memory */
+            status = KD_OK; /* the points are removed; only their memory is not released */
     }
     device_leave(previous);
     return status;

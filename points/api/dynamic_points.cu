@@ -6,10 +6,11 @@
          ranks among the remaining points.
    Work: one pass over the ids of the points, and one over those of the leaves.
    Memory: one bit per point for those removed earlier, and one for those removed now.
-   Data flow: ids -> sorted, filter (fill_filter); one warp per 32 points: filter, sorted -> met, a
-              word of hits (mark_points) -> list_missing, one thread per id; hits -> gone
-              (add_hits), one thread per word -> points of leaves (empty_leaves), one thread per
-              point; gone -> ranks (count_live, a scan) -> gather_points, one thread per node. */
+   Data flow: ids -> sorted, filter (fill_filter); one warp per 32 points: filter, sorted ->
+              matched, a word of hits (mark_points) -> list_missing, one thread per id; hits ->
+              tombstones (add_hits), one thread per word -> points of leaves (empty_leaves), one
+              thread per point; tombstones -> ranks (count_live, a scan) -> gather_points, one
+              thread per node. */
 #include "core/device/cuda.h"
 #include "core/device/device_stream.h"
 #include "points/api/device_kernels.h"

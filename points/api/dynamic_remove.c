@@ -156,8 +156,7 @@ static kd_status remove_here(kd_points *tree, removal *work) {
     }
     status = build_the_thin(tree);
     if (status == KD_ERROR_MEMORY)
-        status = KD_OK; /* the points are removed; the tree just keeps
-                           its memory */
+        status = KD_OK; /* the points are removed; only their memory is not released */
 done:
     memory_free(hits);
     return status;

@@ -1,9 +1,9 @@
 /* Columns of candidates in shared memory, one per lane and several per query, and their reduction
    to the k nearest.
    Idea: a lane appends to its own column without communication. When a column is full, all queries
-         of the warp at once find a bound that keeps the k nearest and a few more: regula falsi on
-         dist2, whose count grows smoothly with it, or bisection of its bits if that does not
-         converge. Only ties at the last position take ids into account.
+         of the warp at once find a bound that keeps the k nearest and a few more: regula falsi, as
+         the number of candidates grows smoothly with dist2, or bisection of the bits of dist2 if
+         that does not converge. Only ties at the last position take ids into account.
    Work: each round reads each column once. */
 #ifndef KD_POINTS_NEIGHBOURS_CANDIDATES_CUH
 #define KD_POINTS_NEIGHBOURS_CANDIDATES_CUH

@@ -115,7 +115,8 @@ inline kd_status lay_out_sort(curve_sort *s, cuda_arena *arena, const point_inde
     return KD_OK;
 }
 
-/* Sorts queries that have no order yet; the results are s->order and s->codes_sorted. */
+/* Computes the codes of the queries and sorts them; the results are s->order and
+   s->codes_sorted. */
 inline kd_status sort_queries(curve_sort *s, const point_index_cuda *index, const asked &queries,
                               cudaStream_t stream) {
     find_codes<<<(queries.count + ORDER_BLOCK - 1) / ORDER_BLOCK, ORDER_BLOCK, 0, stream>>>(

@@ -132,8 +132,8 @@ static inline void lanes_nearest_take_plain(lanes_nearest *list, const float dis
     }
 }
 
-/* Appends the keys (dist2 bits above, id below) of the points of a bucket whose bits are set; there
-   must be room for sixteen. Returns their number. */
+/* Appends the keys (dist2 bits above, id below) of the points of a bucket whose bits are set;
+   `keys` must have space for sixteen. Returns their number. */
 static inline uint32_t lanes_keys_plain(const leaf_points *leaf, const float dist2[LEAF_POINTS],
                                         uint32_t within, uint64_t *keys) {
     uint32_t count = 0;
@@ -219,10 +219,10 @@ static inline void lanes_nearest_take(lanes_nearest *list, const float dist2[LEA
     _mm256_store_si256((__m256i *)(void *)list->id, ids);
 }
 
-enum { LANES_HALF = 4 }; /* number of axes, of six or more, after which a bucket may be abandoned */
+enum { LANES_HALF = 4 }; /* with six axes or more, a bucket may be abandoned after this many */
 
-/* dist2 of eight points of a bucket. If, with many axes, all partial sums already exceed the bound,
-   returns these. */
+/* dist2 of eight points of a bucket. With many axes, returns the partial sums if all of them
+   already exceed the bound. */
 LANES_FN __m256 lanes_dist2(const leaf_points *leaf, int half, const float *query, uint32_t dims,
                             __m256 bound) {
     const float *x = (const float *)leaf->at + half;
@@ -300,8 +300,8 @@ static inline uint32_t lanes_collect_eight(uint64_t *keys, __m256 dist2, const u
     return (uint32_t)__builtin_popcount(kept);
 }
 
-/* Appends the keys of the points that are not after the bound in the order (dist2, id); there must
-   be room for sixteen and eight more. Returns their number. */
+/* Appends the keys of the points that are not after the bound in the order (dist2, id); `keys` must
+   have space for twenty-four. Returns their number. */
 LANES_FN uint32_t lanes_collect(uint64_t *keys, const leaf_points *leaf, const float *query,
                                 uint32_t dims, uint64_t bound_key) {
     const float bound2 = float_from_bits((uint32_t)(bound_key >> 32));

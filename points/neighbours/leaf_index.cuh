@@ -193,8 +193,8 @@ __device__ inline uint32_t chunk_of(const view &index, const asked_own &queries,
                                      : (place - index.low) / CHUNK_WIDTH;
 }
 
-/* One query of a self-query batch. `valid`: valid, not a turn in the gap; `place`: position in
-   the processing order; `row`: row of the results; `skipped`: id to exclude from the results, or
+/* One query of a self-query batch. `valid`: false for a turn in the gap; `place`: position in the
+   processing order; `row`: row of the results; `skipped`: id to exclude from the results, or
    KD_NONE. */
 struct own_query {
     bool valid;

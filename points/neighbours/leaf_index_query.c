@@ -5,10 +5,10 @@
 #include "points/neighbours/lanes_doubles.h"
 #include "points/neighbours/leaf_index.h"
 
-/* Number of neighbours up to which the results are kept sorted, for floats: in two registers,
-   then in a list updated without branches, then in one updated with branches (with AVX-512 all
-   in registers). For more neighbours, candidates are collected and the farthest are discarded
-   now and then. Doubles use a short list or a heap. */
+/* Number of neighbours up to which the results are kept sorted, for floats: in two registers, then
+   in a list updated without branches, then in one updated with branches (with AVX-512 all in
+   registers). For more neighbours, candidates are collected and the farthest are discarded from
+   time to time. Doubles use a short list or a heap. */
 enum { NEAREST_MAX = LEAF_GROUP, SHORT_LIST_MAX = 12, LIST_MAX = 20 };
 
 enum { FEW_AXES = 4 }; /* number of axes up to which a search is compiled per kind of visit */
@@ -179,7 +179,7 @@ static __attribute__((noinline)) void float_take_any(float_query *query, const l
 LANES_FN void float_visit(float_query *query, const leaf_points *leaf, uint32_t dims,
                           leaf_visit visit) {
     _Alignas(32) float dist2[LEAF_POINTS];
-    const bool few_axes = dims <= FEW_AXES; /* what follows at once keeps distances in registers */
+    const bool few_axes = dims <= FEW_AXES; /* then distances stay in registers */
     if (few_axes && visit == VISIT_CLOSEST) {
         visit_closest(query, leaf, dims);
         return;

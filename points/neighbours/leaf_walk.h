@@ -33,7 +33,7 @@ typedef struct LEAF(query) {
     point_visitor *visitor;
 } LEAF(query);
 
-/* Updates the results with the points of a bucket, as `visit` requires. It is a compile-time
+/* Updates the results with the points of a bucket. The kind of visit, `visit`, is a compile-time
    constant for up to four axes. */
 LANES_FN void LEAF(visit)(LEAF(query) * query, const leaf_points *leaf, uint32_t dims,
                           leaf_visit visit);

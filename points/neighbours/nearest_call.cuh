@@ -87,8 +87,8 @@ constexpr uint32_t PATIENCE = 128, PATIENCE_OWN = 64; /* maximum number of leave
                                                          tighter boxes */
 
 /* Lays out the list of queries that are split off from their warp, for `count` turns. `patience` is
-   the default limit; with 0 no query is split off. The list overlays `used`, as many words that are
-   no longer read by then, if there are such. */
+   the default limit; with 0 no query is split off. If `has_used`, the list is stored in `used`,
+   which has as many words and is no longer read by then. */
 inline query_handover lay_out_handover(cuda_arena *arena, const point_query_cuda *query,
                                        uint32_t patience, uint64_t count, bool has_used,
                                        uint32_t *used) {
@@ -132,8 +132,8 @@ template <class ASKED> struct nearest_call {
                              : groups<group_shape<8, 24, 16, 8, false>>();
     }
 
-    /* Number of batches of `together` queries that a warp processes in sequence: as large as leaves
-       enough warps, since the results of one batch bound the next. */
+    /* Number of batches of `together` queries that a warp processes in sequence: the largest number
+       that leaves enough warps, since the results of one batch bound the search of the next. */
     uint32_t turns_of(uint64_t together, uint32_t maximum) const {
         if (query->turns) return query->turns;
         const uint64_t turns = queries.count / (together * TURNING_WARPS);

@@ -1,5 +1,5 @@
-/* Bounds for a warp's queries from the queries that it processed before, their neighbours on the
-   curve.
+/* Search bounds for a warp's queries, derived from the queries that it has processed before, which
+   are close to them on the curve.
    Idea: by the triangle inequality, the distance to the k-th point changes between two queries by
          at most the distance between them, which gives a safe bound. Usually it hardly changes, so
          a query is first searched with a bound slightly above the largest k-th distance of the

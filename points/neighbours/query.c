@@ -114,8 +114,8 @@ static void put_answer(const query_work *work, uint64_t at, uint32_t id, double 
         ((float *)work->rows.dist2)[at] = (float)dist2;
 }
 
-/* One query: its position (`place`), its index in the array (`at`), the row of its results, and how
-   many results to find in excess because its own point is excluded. */
+/* One query: its position (`place`), its index in the array (`at`), the row of its results, and the
+   number of extra results to find because its own point is excluded. */
 typedef struct asked_query {
     const void *place;
     uint64_t at, row;
@@ -128,8 +128,9 @@ static bool finds_keys(const point_target *target) {
     return target->index && target->index->scalar == POINT_FLOAT;
 }
 
-/* Finds all points within the bound, of which the first `wanted` are stored in `capacity`, or the
-   `wanted` nearest of them. */
+/* Finds the `wanted` nearest points within the bound; or, if `within`, all points within it, of
+   which it stores only the first `wanted`. Returns the number found. `capacity` is the buffer for
+   the results. */
 static uint32_t find(const query_work *work, const void *query, double bound2, bool within,
                      uint32_t wanted, void *capacity, uint32_t *near) {
     const point_metric *metric = work->queries->metric;

@@ -1,6 +1,6 @@
 /* Queries of a point tree on a CUDA device: selects one of five search methods.
-   Source: ours; the walk is Wald 2022, "A stack-free traversal algorithm for left-balanced k-d
-           trees".
+   Source: original; the walk is that of Wald 2022, "A stack-free traversal algorithm for
+           left-balanced k-d trees".
    Idea: many queries are sorted along a curve (curve_order.cuh), then a warp processes 32
          neighbouring queries at once (query_packets.cuh), or 8 for many neighbours
          (query_groups.cuh); a few queries get one warp each (warp_per_query.cuh); queries sparse

@@ -7,9 +7,9 @@
          lane of a query tests every fourth point and appends those within the bound to its own
          column. The first bound comes from the previous group (prior_bound.cuh). When a column is
          full, all queries at once find a bound that keeps the k nearest and a few more: regula
-         falsi on dist2, whose count grows smoothly with it, or bisection of its bits if that does
-         not converge. The final result is exact: k points, sorted by rounded dist2 in registers,
-         then verified with the exact keys.
+         falsi, as the number of candidates grows smoothly with dist2, or bisection of the bits of
+         dist2 if that does not converge. The final result is exact: k points, sorted by rounded
+         dist2 in registers, then verified with the exact keys.
    Work: 12 instructions per point and 8 queries; a new bound costs some 100 per query.
    Data flow: one warp per several groups of queries in sequence: queries in curve order, index ->
               columns in shared memory -> the row of each query. */

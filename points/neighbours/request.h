@@ -26,10 +26,10 @@ typedef struct point_index_cuda {
     pointtree_nd_view tree; /* its `box` is not set */
     /* leaf by leaf: x, y, z and the id's bits; NULL unless the points are three floats */
     float *points;
-    /* lo, hi, and of a leaf the range of its points: boxes of the leaves, of 32 such boxes each,
-       and so on up to the root's */
+    /* boxes of the leaves, then boxes of 32 of these each, and so on up to the root: lo, hi, and
+       for a leaf its range of points */
     float *boxes;
-    /* of the nodes above groups of 32 leaves: coordinate, bits of the axis */
+    /* planes of the nodes above groups of 32 leaves: coordinate, bits of the axis */
     float *planes;
     /* both children's boxes (lo, hi, lo, hi, four unused) of a binary tree over half leaves */
     float *pairs;

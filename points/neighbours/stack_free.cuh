@@ -1,6 +1,7 @@
-/* One thread per query with the stack-free walk of points/tree/walk_nd.h: any points, any k, and
-   the reference for the faster methods; the rows `walk` compare it with these
-   (tools/bench/results/h200-variants.txt). The list of the nearest points is in scratch memory.
+/* One thread per query with the stack-free walk of points/tree/walk_nd.h: supports any points and
+   any k, and is the reference for the faster methods. The rows `walk` of
+   tools/bench/results/h200-variants.txt compare it with these. The list of the nearest points is in
+   scratch memory.
    Data flow: one thread per query, grid-stride: tree, query -> its list in scratch
               (nearest_by_walk) -> its row; count_by_walk -> counts, which become offsets;
               fill_by_walk: the same walk -> the row from its offset on. */

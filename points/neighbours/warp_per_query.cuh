@@ -70,7 +70,7 @@ __device__ inline lane_box box_of_lane(const view &index, uint32_t level, uint32
             {__float_as_uint(b.z), __float_as_uint(b.w)}};
 }
 
-/* Calls look(leaf, its points) for every leaf that the bound does not exclude, the nearest of each
+/* Calls visit(leaf, its points) for every leaf that the bound does not exclude, the nearest of each
    group first. bound() returns the float bits of the largest bound of any of the queries. */
 template <class BOUND, class VISIT>
 __device__ inline void visit_leaves(const view &index, descent &path, const query_box &q, bool many,

@@ -1,6 +1,6 @@
 /* Brown's builder on all cores: presort every axis once, then only partition.
    Source: Brown 2015, "Building a balanced k-d tree in O(kn log n) time", JCGT 4(1), and Robinson's
-           implementation for GPUs of it.
+           implementation of it for GPUs.
    Idea: one array of references per axis, sorted by the super key (its coordinate, then the next
          axes cyclically, then the id). The median of a segment is its middle element; the other
          arrays are partitioned around it stably, so they stay sorted.

@@ -1,7 +1,7 @@
 /* Left-balanced point k-d tree on a CUDA device from presorted lists, for points of 1 to 8
    dimensions.
    Source: Brown 2015, "Building a balanced k-d tree in O(kn log n) time", JCGT 4(1), and Robinson's
-           implementation for GPUs of it.
+           implementation of it for GPUs.
    Idea: one list of points per axis, sorted once (brown_presort.cuh). A node's point is the middle
          of its segment of its axis' list (brown_split_level.cuh); the other lists are partitioned
          around it stably and stay sorted (brown_partition.cuh). Sub-trees that fit into a block are

@@ -333,8 +333,8 @@ static inline column_value column_select_tiny(const int32_t *values, uint32_t co
     return value;
 }
 
-/* Selects the value of `rank` among `count` values, none of which is INT32_MAX. `scratch` is
-   scratch: two buffers of `count` values. Each round keeps about a third of the values. */
+/* Selects the value of `rank` among `count` values, none of which is INT32_MAX. `scratch` holds two
+   buffers of `count` values. Each round keeps about a third of the values. */
 static inline column_value column_select(const int32_t *values, uint32_t count, uint32_t rank,
                                          int32_t *scratch[2]) {
     uint32_t less = 0;
@@ -404,8 +404,8 @@ static inline void column_ties(const int32_t *keys, const int32_t *ids, int32_t 
     }
 }
 
-/* Selects the record of `rank` in the order (key, id); `scratch` is scratch: three buffers of
-   `count` values. */
+/* Selects the record of `rank` in the order (key, id); `scratch` holds three buffers of `count`
+   values. */
 static inline column_pivot column_pivot_select(const int32_t *keys, const int32_t *ids,
                                                uint32_t count, uint32_t rank, int32_t *scratch[3]) {
     const column_value value = column_select(keys, count, rank, scratch);

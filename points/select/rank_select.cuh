@@ -15,7 +15,7 @@ namespace kandela {
 constexpr int SELECT_THREADS = 512;
 constexpr int NARROW_TARGETS = 8;
 
-/* A target: of the `count` keys in [base, base + range], the one at `rank`. */
+/* A target: the key at `rank` among the `count` keys in [base, base + range]. */
 struct narrowing {
     point_key base, range;
     uint32_t rank, count;

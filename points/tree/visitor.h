@@ -1,6 +1,6 @@
 /* Visitor: a callback for each point around a query, used instead of a result list, which may
-   shrink the search radius as it goes; and its plain tree walks, the reference for those over
-   buckets (neighbours/leaf_index.h). */
+   shrink the search radius as it goes; and plain tree walks that call it, the reference for the
+   walks over buckets (neighbours/leaf_index.h). */
 #ifndef KD_POINTS_TREE_VISITOR_H
 #define KD_POINTS_TREE_VISITOR_H
 #include "points/tree/walk_metric.h"
