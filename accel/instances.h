@@ -68,8 +68,8 @@ KD_FN vec3 instance_corner(const instance *instance, vec3 corner) {
 
 /* The trees of instanced meshes: one per mesh, and the top-level tree. */
 
-/* Computes the inverse and what follows from it. KD_ERROR_INPUT: the transform is singular or its
-   inverse scales too much. */
+/* Computes the inverse and the fields that depend on it. KD_ERROR_INPUT: the transform is singular
+   or its inverse scales too much. */
 kd_status instance_make(instance *out, const transform *to_world, uint32_t shape);
 /* Returns the world-space bounds of a mesh with the bounds `own`, including the rounding of
    corners. */

@@ -1,4 +1,4 @@
-/* The implementation of <kandela/triangles.h>: what a kd_triangles contains. */
+/* Internals of <kandela/triangles.h>: the contents of a kd_triangles. */
 #ifndef KD_ACCEL_TRIANGLES_H
 #define KD_ACCEL_TRIANGLES_H
 #include "accel/rays/tree_device.h"

@@ -52,7 +52,7 @@ static ray read_ray(const kd_ray_batch *batch, uint64_t i) {
         batch->tmin ? batch->tmin[i] : 0, batch->tmax ? batch->tmax[i] : INFINITY);
 }
 
-/* A ray that cannot hit anything gets direction 0, which ends its traversal at once. */
+/* A ray that cannot hit anything gets direction 0, which ends its traversal immediately. */
 static ray take_ray(const kd_ray_batch *batch, uint64_t i) {
     const ray taken = read_ray(batch, i);
     if (vec3_is_finite(taken.origin) && vec3_is_finite(taken.direction) && taken.tmin < taken.tmax)

@@ -147,7 +147,7 @@ trace_loop choose_loop(const trace_batch *batch) {
     return batch->coherent || image ? TRACE_ONCE : TRACE_PERSISTENT;
 }
 
-/* Fills what all pieces of a batch have in common. */
+/* Fills the arguments that are the same for all pieces of a batch. */
 ray_batch make_batch(const tritree_cuda *tree, const trace_batch *batch) {
     ray_batch c;
     memset(&c, 0, sizeof c);

@@ -2,8 +2,8 @@
    Source: Ericson 2005, "Real-Time Collision Detection", 5.1.5, for the regions.
    Idea: compute in double with the query point as the origin. The result is the least of the
    distances to the three edges and, where the query projects into the triangle, to the projection.
-   Each distance is that of a point that is a mean of the corners with weights that are not
-   negative, so rounding errors of the weights only move that point within the triangle.
+   Each distance is measured to a mean of the corners with non-negative weights, so rounding errors
+   of the weights only move that point within the triangle.
    Invariants: corners are sorted by x, y, z, so the distance to a shared edge or corner is the same
    for each of its triangles, bit for bit, and ties between them are exact. The error of a distance
    is at most 2^-48 of that to the triangle's farthest corner. Triangles without area count as edges
@@ -210,7 +210,7 @@ typedef struct nearest_node {
     float bound[6][NEAREST_WIDE]; /* lo x, hi x, lo y, ...; 0 for missing children */
 } nearest_node;
 
-/* What a query needs, on a CPU or a device. Owns nothing. */
+/* View of the tree for queries, on a CPU or a device. Owns nothing. */
 typedef struct nearest_view {
     const nearest_node *nodes; /* level by level, the lowest first; the root comes last */
     const float *leaves;       /* NEAREST_LEAF_FLOATS each; unused lanes have corners at 0 */

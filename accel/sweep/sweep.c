@@ -90,8 +90,8 @@ static kd_status find_split(sweep *work, const sweep_node *node, sah_split *spli
     split->position += 0.0f; /* -0 becomes 0 */
     const sweep_line line = line_of(node, split->axis);
     *sides = sweep_count_sides(&line, split->position);
-    /* Planar triangles go to the cheaper side, or to the left at equal cost. Those in the node's
-       own side are separated from all others. */
+    /* Planar triangles go to the cheaper side, or to the left at equal cost. Those in a face of the
+       node are separated from all others. */
     split->planar_left =
         split->position == line.areas.lo ||
         (split->position != line.areas.hi &&

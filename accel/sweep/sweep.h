@@ -7,9 +7,9 @@
    Invariants: a node's rows ascend by triangle id, each id once. Of planes with equal cost the
    first by (axis, position) wins, so the tree is a function of its input.
    Differs from the paper in: only the ends near the best plane are sorted; planes lie strictly
-   inside the node, or in its own side to separate triangles in that side from all others (so that a
-   floor gets a cell without thickness, and the air above it an empty cell); triangles are clipped
-   from the original to both children at once; nodes of few triangles are handled by
+   inside the node, or in one of its faces to separate triangles in that face from all others (so
+   that a floor gets a cell without thickness, and the air above it an empty cell); triangles are
+   clipped from the original to both children at once; nodes of few triangles are handled by
    sweep_small_nodes.c. */
 #ifndef KD_ACCEL_SWEEP_SWEEP_H
 #define KD_ACCEL_SWEEP_SWEEP_H
@@ -126,8 +126,8 @@ void sweep_events_sort(sweep_event *events, sweep_event *scratch, uint64_t count
 
 /* Finds the cheapest plane of a node exactly without sorting its triangles.
    Idea: an axis is divided into equal bins, and the starts and ends of triangles are counted per
-   bin. The counts before and behind a bin give a lower bound of the cost of all planes in it, by
-   the same float operations, so rounding cannot invalidate it. The most promising bins are searched
+   bin. The counts before and after a bin give a lower bound of the cost of all planes in it, by the
+   same float operations, so rounding cannot invalidate it. The most promising bins are searched
    first, trying each of their planes; then those that may still contain a cheaper one.
    Source: cost bounds from counts per bin as in Hunt, Mark, Stoll 2006, "Fast kd-tree construction
    with an adaptive error-bounded heuristic"; here the result is exact. */
@@ -148,7 +148,7 @@ typedef struct sweep_bins {
         ended[SWEEP_BINS_CAPACITY]; /* before each bin, and before the end */
     /* lower bound of the cost of the bin's planes; INFINITY: none left */
     float bound[SWEEP_BINS_CAPACITY];
-    uint32_t flat[2];              /* triangles in the node's lower and upper side */
+    uint32_t flat[2];              /* triangles in the node's lower and upper face */
     sweep_event *events, *scratch; /* of bins that are searched */
     uint64_t capacity;
 } sweep_bins;
@@ -163,7 +163,7 @@ void sweep_bins_count(sweep_bins *bins, const sweep_line *line, const sah_costs 
    to INFINITY. */
 kd_status sweep_bins_search(sweep_bins *bins, const sweep_line *line, const sah_costs *costs,
                             int axis, uint32_t first, uint32_t beyond, sah_split *best);
-/* The same for planes in the node's sides, which separate triangles in them from all others. */
+/* The same for planes in the node's faces, which separate triangles in them from all others. */
 void sweep_try_sides(const sweep_bins *bins, const sweep_line *line, const sah_costs *costs,
                      int axis, sah_split *best);
 

@@ -6,8 +6,8 @@
 enum { LANES = VECTOR8_LANES, UNROLLED = 2, LEVELS_HERE = 6 };
 
 /* Costs of the planes where triangles begin and end; NaN if a plane is not inside the node. For
-   axes with flat triangles also the costs of planes in the node's own sides; INFINITY if nothing
-   lies in them. */
+   axes with flat triangles also the costs of planes in the node's faces; INFINITY if no triangle
+   lies in the face. */
 typedef struct plane_costs {
     float begin[3][SMALL_NODE_CAPACITY], end[3][SMALL_NODE_CAPACITY];
     float lower[3], upper[3];
@@ -17,9 +17,9 @@ typedef struct side_counts {
     int8 left, right, planar;
 } side_counts;
 
-/* Counts the triangles on the sides of the planes where eight triangles begin, and where they end:
-   those that begin before the plane, that end after it, and, if there are planar ones, that lie in
-   it. */
+/* For eight triangles, counts the triangles relative to the planes where these begin and where they
+   end: those that begin before the plane, those that end after it and, if `planar`, those that lie
+   in it. */
 VECTOR8_FN void count_sides(const small_node *node, int axis, const float8 *lo, const float8 *hi,
                             bool planar, side_counts counts[2]) {
     int8 begun[2] = {{0}, {0}}, gone[2] = {{0}, {0}}, either[2] = {{0}, {0}};
@@ -100,7 +100,7 @@ VECTOR8_FN bool has_planar(const small_node *node, int axis) {
     return int8_any(flat);
 }
 
-/* Computes the costs of planes in the node's own sides, which separate triangles in them from all
+/* Computes the costs of planes in the node's faces, which separate triangles in them from all
    others; returns the least. */
 VECTOR8_FN float cost_own_sides(const small_build *build, const small_node *node,
                                 const sah_axis *areas, int axis, plane_costs *costs) {
@@ -184,7 +184,7 @@ static __attribute__((noinline)) bool search_planar(const small_build *build,
     plane_costs costs;
     bool planar[3];
     float8 least8 = float8_all(INFINITY);
-    float minimum = INFINITY; /* of planes in the node's own sides */
+    float minimum = INFINITY; /* of planes in the node's faces */
     for (int axis = 0; axis < 3; ++axis) {
         planar[axis] = has_planar(node, axis);
         const float8 inside = planar[axis]
@@ -249,7 +249,7 @@ static void take_back(small_node *node, uint32_t i) {
     }
 }
 
-/* Fills the lanes behind the last triangle so that they contain no plane and are on neither side of
+/* Fills the lanes after the last triangle so that they contain no plane and are on neither side of
    one. */
 static void close_rows(small_node *node) {
     static_assert(LANES % UNROLLED == 0, "nothing is read behind a whole vector");

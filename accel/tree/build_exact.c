@@ -9,8 +9,8 @@
    Memory: 36 bytes per reference of the nodes on the path from the root to the current leaf.
    Invariants: of planes with equal cost the first by (axis, position) wins, then the one that puts
    planar triangles on the left, so the tree is a function of its input. Ids in a leaf ascend.
-   Differs from the paper in: a plane lies strictly inside the node, or in one of its sides if some
-   triangles lie entirely in that side, which then get a flat child; a node of more than
+   Differs from the paper in: a plane lies strictly inside the node, or in one of its faces if some
+   triangles lie entirely in that face, which then get a flat child; a node of more than
    EXACT_SMALL_MAX triangles becomes a leaf once its ancestors' splits would give more than
    EXACT_GROWTH_MAX references per triangle. */
 #include "accel/tree/build.h"

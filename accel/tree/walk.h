@@ -2,7 +2,7 @@
    for bit; accel/rays/batch.h falls back to it for trees without a wide form. The leaf test is a
    callback, so that instances (accel/instance_walk.h) use the same traversal.
    Idea: front to back with a stack of {far child, its interval of the ray}; the sign of the
-   direction tells the near child from the far one.
+   direction determines which child is the near one.
    Invariants: a leaf is visited unless the ray certainly misses it. The t of a splitting plane is
    known up to `slack` (derived below), so no triangle that triangle_intersect reports a hit for is
    lost between two leaves. The result equals that of testing all triangles (nearest t, then
@@ -20,7 +20,7 @@
    of 12 units to either side never rejects a cell that contains P. A direction component of zero is
    replaced by 2^-26 of the largest component, which adds another quarter of a unit and avoids NaN
    products. The t of a hit is within 104 units of that of P. Therefore cells are visited if they
-   begin no later than slack_t, 128 units, behind the nearest hit; likewise the ray's interval is
+   begin no later than slack_t, 128 units, beyond the nearest hit; likewise the ray's interval is
    widened by slack_t at both ends, because the P of a hit inside the interval may lie outside
    it. */
 
@@ -206,7 +206,7 @@ TRITREE_DEVICE_FN bool tritree_device_intersect(tritree_device_walk *walk,
                                                 const float4 *leaf_rows) {
     const uint32_t kz = (uint32_t)walk->kz, kx = kz == 2 ? 0 : kz + 1, ky = kz == 0 ? 2 : kz - 1;
     precomputed_ray ray = walk->ray;
-    ray.kx = 0, ray.ky = 1, ray.kz = 2; /* repeated where the compiler can see the constants */
+    ray.kx = 0, ray.ky = 1, ray.kz = 2; /* repeated so that the compiler propagates the constants */
     bool found = false;
 #pragma unroll 1
     for (; walk->at < walk->end; ++walk->at) {

@@ -8,8 +8,8 @@
    The lane of a part writes its children, or, if it is not split, its measure. New nodes and
    references are stored in the order in which warps reach them; the compressed form does not depend
    on it.
-   Memory: that of compressed_measures.cuh. If a capacity is exceeded nothing is written there, and
-   the host retries with more.
+   Memory: that of compressed_measures.cuh. An array whose capacity is exceeded is not written any
+   more, and the host retries with more memory.
    Data flow: compressed_list_parents, one thread per node: tree -> the parents of pairs;
    compressed_list_leaves, one thread per node: leaves, parents -> parts; compressed_large_leaves,
    one warp each: leaves of many triangles -> their subtrees; compressed_cut_level, one launch per

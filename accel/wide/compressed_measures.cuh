@@ -18,7 +18,7 @@
 #include "accel/wide/compressed_measure.h"
 #include <stdint.h>
 
-/* The refined tree in device memory while it is built, and what its kernels share: cells,
+/* The refined tree in device memory while it is built, and functions that its kernels share: cells,
    allocation of entries, storing of subtrees.
    Memory: 96 bytes per node, 4 per reference, 12 per given node, 36 per part, which is a leaf that
    is not empty or a new node. */

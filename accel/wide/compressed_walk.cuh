@@ -35,7 +35,7 @@
      lowered for near planes and raised for far ones. s covers the 6 units and some 10 more of p -
      o, e, v, t0 and x. So no box that contains P is missed.
    - A node's interval begins no later than 128 units before the ray's own begin, and a cell that
-     begins no later than 128 units behind the ray's end is visited.
+     begins no later than 128 units beyond the ray's end is visited.
    - Cells of a k-d tree do not overlap and are visited in exact front-to-back order. The P of any
      hit that is visited later lies behind a plane of this leaf's cell, less 6 units. So a hit
      terminates the ray if it lies 128 units before the exit of the cell, and the exit is reduced by
@@ -141,7 +141,7 @@ struct compressed_seen {
 };
 
 /* A ray and the state of its traversal. any: occlusion query, only whether there is a hit counts.
-   bounded: steps also cull children behind the ray's end, which `any` requires; otherwise only a
+   bounded: steps also cull children beyond the ray's end, which `any` requires; otherwise only a
    hit inside a leaf's cell terminates the ray. */
 template <bool any, bool bounded> struct compressed_ray {
     float ox, oy, oz, dx, dy, dz; /* the direction is divided by its largest component */

@@ -8,8 +8,8 @@
    of the ray's reach, the largest distance along an axis from its origin to the tree's box. Bounds
    are relative to the tree's centre, so that bound * inverse + back has an error of at most 12
    units |inverse| (6 of them from the triangle test, walk.h); bounds are widened by 16 units of the
-   tree's reach when they are built. For a ray from farther away each step adds what its own reach
-   requires beyond that (`more`). The vectors of a leaf use the same operations as
+   tree's reach when they are built. For a ray from farther away, each step adds the additional
+   margin that its own reach requires (`more`). The vectors of a leaf use the same operations as
    triangle_intersect, and lanes that they cannot decide are passed to triangle_intersect: results
    equal those of tritree_cast, bit for bit. */
 #ifndef KD_ACCEL_WIDE_WIDE_WALK_H
@@ -40,7 +40,7 @@ typedef struct wide_ray {
     uint16_t rows[3];   /* offsets of the axes kx, ky, kz in a leaf */
     uint32_t top;       /* entries of the stack below the next one */
     uint32_t number;    /* index of the ray */
-    uint32_t *words;    /* the stack; behind it, for closest hits, the entries' near distances */
+    uint32_t *words;    /* the stack; after it, for closest hits, the entries' near distances */
 } wide_ray;
 
 /* For rays from far away: widening of the near and far planes, in t. */

@@ -107,8 +107,8 @@ __device__ __forceinline__ void count_some(uint32_t (&counts)[EACH][2], const fl
     }
 }
 
-/* Counts for both sides of the lane's references, as planes: references before the plane | behind
-   it << 10 | in it << 20. `flat` is false for most nodes, which have no flat references. */
+/* Counts for both sides of the lane's references, as planes: references before the plane | after it
+   << 10 | in it << 20. `flat` is false for most nodes, which have no flat references. */
 template <int LANES, int EACH, bool flat>
 __device__ __forceinline__ void count_round(uint32_t (&counts)[EACH][2], const float (&lo)[EACH],
                                             const float (&hi)[EACH], uint32_t maximum) {
@@ -122,8 +122,8 @@ __device__ __forceinline__ void count_round(uint32_t (&counts)[EACH][2], const f
     }
 }
 
-/* Tries the node's own sides if references lie in them. These are separated from all others: they
-   go left in the lower side, right in the upper one. */
+/* Tries the node's faces if references lie in them. These are separated from all others: they go
+   left in the lower face, right in the upper one. */
 template <int EACH>
 __device__ __forceinline__ void
 try_own_sides(plane_choice &best, const lane_refs<EACH> &refs, const float (&lo)[EACH],
@@ -160,7 +160,7 @@ __device__ __forceinline__ void try_axis(plane_choice &best, const lane_refs<EAC
         count_round<LANES, EACH, true>(counts, lo, hi, maximum);
     else
         count_round<LANES, EACH, false>(counts, lo, hi, maximum);
-    bool aside = false; /* a reference lies in the node's own side */
+    bool aside = false; /* a reference lies in a face of the node */
 #pragma unroll
     for (int j = 0; j < EACH; ++j) {
 #pragma unroll

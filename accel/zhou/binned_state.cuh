@@ -113,9 +113,9 @@ __device__ __forceinline__ void axes_of(const work &node, sah_axis areas[3]) {
     }
 }
 
-/* Returns true if a side of a reference is a candidate plane: strictly inside the node, or in the
-   node's own side if the reference is flat. Flat references in a side are then separated from all
-   others: they go left in the lower side, right in the upper one. */
+/* Returns true if a side of a reference is a candidate plane: strictly inside the node, or in one
+   of its faces if the reference is flat. Flat references in a face are then separated from all
+   others: they go left in the lower face, right in the upper one. */
 __device__ __forceinline__ bool is_candidate(const sah_axis &areas, float plane, bool flat) {
     return (plane > areas.lo && plane < areas.hi) || (flat && areas.lo < areas.hi);
 }

@@ -16,8 +16,8 @@
    Differs from the papers in: no spatial median, no candidate masks; large nodes are not processed
    in levels; nothing is copied to the host before the end; in nodes of up to 4 references no plane
    leaves all on one side and some on the other; nodes of at most 512 references are also split in
-   their own side, to separate references in it from all others (in larger nodes an edge of a bin
-   close to the side does nearly as well).
+   one of their faces, to separate references in it from all others (in larger nodes an edge of a
+   bin close to the face does nearly as well).
    Data flow: binned_clear: counters and the task list to 0. set_up, one thread per triangle: input
    -> corners, the root's references and the box. Then large_nodes, small_nodes,
    smallest_nodes (raw nodes, pairs of children, ids), sum_sizes, place_nodes (the layout): six

@@ -220,7 +220,7 @@ static void grow_tree(task_pool *pool, void *context) {
 }
 
 /* Fills the stages' seconds. Threads process large and small nodes at the same time, so these get
-   shares of the time, in proportion to what the threads spent. */
+   shares of the time, in proportion to the time that the threads spent. */
 static void share_seconds(double stages[TRITREE_STAGES], const double spent[2], double elapsed) {
     const double all = spent[0] + spent[1];
     stages[TRITREE_LARGE] = all > 0 ? elapsed * spent[0] / all : 0;

@@ -69,7 +69,7 @@ done:
 /* A piece of a node's parts. */
 typedef struct chunk {
     uint32_t first, count;
-    uint32_t side_count[2]; /* of parts that go there; later, where they are stored */
+    uint32_t side_count[2]; /* number of parts that go left and right; later their first indices */
     box3 tight[2];          /* bounds of the parts that go left and right */
     uint64_t middles[2][3]; /* sums of zhou_middle in the children's boxes, if plan.means */
 } chunk;

@@ -5,13 +5,13 @@
    Invariants: decisions depend on counts, minima, maxima and sets, never on the order of triangles.
    A part's box is never too small. Coordinates are never -0, so the minimum of several has the same
    bits in any order.
-   Differs from the papers in: a large node becomes a leaf if its split would exceed
-   ZHOU_GROWTH_MAX references per triangle in its branch, or the depth limit. Close to the depth
-   limit, where the remaining levels only suffice for halving the node's triangles, empty space of
-   less than half a side is not cut off, and the split is at the mean of the triangles' centres,
-   which separates them, instead of the spatial median, which may be far from all of them. An axis
-   across which the whole node lies in one plane is not split. For a triangle in a candidate's plane
-   both sides are tried. A node's own side is a candidate if triangles lie in it. Costs are those of
+   Differs from the papers in: a large node becomes a leaf if its split would exceed ZHOU_GROWTH_MAX
+   references per triangle in its branch, or the depth limit. Close to the depth limit, where the
+   remaining levels only suffice for halving the node's triangles, empty space of less than half a
+   side is not cut off, and the split is at the mean of the triangles' centres, which separates
+   them, instead of the spatial median, which may be far from all of them. An axis across which the
+   whole node lies in one plane is not split. For a triangle in a candidate's plane both sides are
+   tried. A face of a node is a candidate if triangles lie in it. Costs are those of
    accel/tree/sah.h. */
 #ifndef KD_ACCEL_ZHOU_STAGES_H
 #define KD_ACCEL_ZHOU_STAGES_H
@@ -212,9 +212,9 @@ KD_FN bool zhou_may_split(const sah_costs *costs, uint32_t count, uint32_t depth
     return costs->intersect * (float)count > costs->traversal && depth < max_depth;
 }
 
-/* Returns true if a candidate splits the node: strictly inside it, or in its own side, to separate
-   the triangles in that from all others. Triangles that end at the lower side or begin at the upper
-   side lie in it. */
+/* Returns true if a candidate splits the node: strictly inside it, or in one of its faces, to
+   separate the triangles in that face from all others. Triangles that end at the lower face or
+   begin at the upper face lie in it. */
 KD_FN bool zhou_is_candidate(const sah_axis *areas, float plane, int side) {
     return (areas->lo < plane && plane < areas->hi) ||
            (areas->lo < areas->hi && plane == (side & 1 ? areas->lo : areas->hi));

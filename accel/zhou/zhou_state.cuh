@@ -11,7 +11,7 @@ enum {
     ZHOU_SEGMENT = 128 /* nodes or ids that a warp allocates at a time */
 };
 
-/* What the chunks of a node with several chunks accumulate. */
+/* The results that the chunks of a node accumulate, if there are several. */
 struct zhou_merge {
     uint32_t first; /* buffer for the parts of both children, node.count each */
     uint32_t count[2], done;

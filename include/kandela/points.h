@@ -122,9 +122,10 @@ typedef struct kd_points_query {
     void *stream;         /* cudaStream_t of this call; NULL: the stream of the tree's options */
     int32_t skip_self;    /* non-zero: in self-queries, no point is its own neighbour */
     int32_t asynchronous; /* non-zero: if all arrays are in the memory of the tree's device, the
-                             nearest and within_count functions return at once, and the results are
-                             complete when the stream reaches this point. A non-finite query then
-                             finds nothing. Synchronise before kd_points_close */
+                             nearest and within_count functions return immediately; their results
+                             are complete once the stream has executed the work of the call. A
+                             query that is not finite then finds nothing. Synchronise before
+                             kd_points_close */
     double norm;          /* norm of distances: 2 (default), 1 or INFINITY (maximum norm). For 1 and
                              INFINITY, dist2 is the distance itself, not its square */
     double period[8];     /* period of space along each axis; default 0: not periodic. Distances are

@@ -131,8 +131,9 @@ typedef struct kd_ray_batch {
     kd_ray_counts *counts; /* statistics per ray; or NULL: rays may be traced in packets */
     kd_ray_order order;
     uint32_t width;       /* columns of an image whose rays come row by row; 0: not an image */
-    int32_t asynchronous; /* non-zero: if all arrays are in the memory of the tree's device, return
-                             at once; the results are complete when the stream reaches this point */
+    int32_t asynchronous; /* non-zero: if all arrays are in the memory of the tree's device, returns
+                             immediately; the results are complete once the stream has executed the
+                             work of the call */
     void *stream;         /* cudaStream_t of this call; NULL: the stream of the tree's options */
 } kd_ray_batch;
 

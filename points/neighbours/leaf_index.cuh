@@ -1,5 +1,5 @@
-/* The point index on a CUDA device as kernels see it, and the batches of queries that kernels
-   process. */
+/* The view of the point index that kernels on a CUDA device use, and the batches of queries that
+   they process. */
 #ifndef KD_POINTS_NEIGHBOURS_LEAF_INDEX_CUH
 #define KD_POINTS_NEIGHBOURS_LEAF_INDEX_CUH
 #include "core/device/cuda.h"

@@ -64,7 +64,7 @@ kd_status lay_out(plan *p, cuda_arena *arena, const point_query_cuda *q,
     p->sorted = strategy.sorted;
     if (p->sorted && count) KD_TRY(lay_out_sort(&p->sort, arena, q->index, count));
     const bool finds_others =
-        q->k > 1 || self_query->skips; /* a point alone finds itself at once */
+        q->k > 1 || self_query->skips; /* for k = 1 each point finds itself immediately */
     const bool parts =
         p->method == POINT_QUERY_GROUPS || (p->method == POINT_QUERY_PACKETS && finds_others);
     p->to = lay_out_handover(arena, q, parts ? PATIENCE_OWN : 0, count, p->sorted && count,

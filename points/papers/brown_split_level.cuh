@@ -1,5 +1,5 @@
-/* Splits one level of build_brown.cu: each node takes its point from its axis' list, and every
-   other point learns on which side of its node it lies.
+/* Splits one level of build_brown.cu: each node takes its point from its axis' list, and for every
+   other point the side of its node on which it lies is recorded.
    Work: one pass over the points in the order of their ids; only the nodes, which are few, are read
          at random.
    Data flow: for each level: take_nodes, one thread per node: the lists' middle entries -> ids of

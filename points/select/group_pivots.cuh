@@ -1,10 +1,10 @@
 /* Exact selection of the pivots of one level of a group, and forwarding of their lists' records.
    Idea: once the lists above are settled, all points of a node are in the places of its sub-tree,
          so the counters give the number of points left of its bracket, and the pivot is the element
-         of its list at rank left - less. The other records of the list then know their sides and
-         continue through the brackets below like any record of the previous pass. If the bracket
-         missed or the list overflowed, the sub-tree's places are emptied and filled again from the
-         group's unchanged source: slow, but correct.
+         of its list at rank left - less. The sides of the other records of the list are then known,
+         and these continue through the brackets below like any record of the previous pass. If the
+         bracket missed or the list overflowed, the sub-tree's places are emptied and filled again
+         from the group's unchanged source: slow, but correct.
    Work: a cluster of blocks per node; three reads of the list and one write.
    Data flow: one cluster per node, depth by depth: counters, brackets, the node's list -> its pivot
               (id of the tree), and the list's records to the places below. */
