@@ -15,7 +15,7 @@ typedef struct tritree_build_memory {
     bool pooled; /* memory from the device's pool, without the input, which the caller owns */
 } tritree_build_memory;
 
-/* Returns the size in bytes. */
+/* Returns the bytes of device memory that the build takes. */
 uint64_t tritree_build_memory_bytes(const tritree_builder_cuda *builder, uint32_t positions,
                                     uint32_t triangles);
 kd_status tritree_build_memory_open(tritree_build_memory *out, const tritree_input *input,
@@ -42,7 +42,8 @@ kd_status tritree_build_download(const tritree_build_memory *memory, tritree *ou
                                  const tritree_input *input);
 
 /* Callback that attempts to build a tree on the current device: with a CUDA builder `row`, or, if
-   `row` is NULL, with a CPU builder followed by an upload. Must leave nothing behind on failure. */
+   `row` is NULL, with a CPU builder followed by an upload. Must release all of its memory on
+   failure. */
 typedef kd_status (*tritree_attempt)(void *context, const tritree_builder_cuda *row);
 
 /* Builds with the named builder. For "auto", tries the CUDA builders in the order of their table

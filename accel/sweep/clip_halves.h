@@ -139,7 +139,7 @@ VECTOR8_FN void clip_cut_row(double4 p[], double4 q[], const clip_heights *heigh
         const long4 turn = ((long4)p[k] ^ (long4)q[k]) & heights[k].falls;
         const double4 low = (double4)((long4)q[k] ^ turn), high = (double4)((long4)p[k] ^ turn);
         const double4 between = low + heights[k].share * (high - low);
-        /* or an end that lies in the plane */
+        /* the crossing, or an end that lies in the plane */
         point[k] = double4_select(heights[k].crosses, between, high);
     }
     double left, right;

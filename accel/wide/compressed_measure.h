@@ -2,8 +2,9 @@
    best opened. The result is the same on CPU and GPU, bit for bit.
    Source: Ylitie, Karras, Laine 2017, section 3.1: least cost over 1 to 8 slots per subtree, bottom
    up. Wald and Havran 2006 for clipping to a cell.
-   Idea: a node costs the area of its box, a leaf less, plus a little per triangle. Subtrees of at
-   most four distinct triangles may become one leaf; empty children take no slot. */
+   Idea: the cost of a node is the area of its box; that of a leaf is its area times a factor that
+   grows with the number of triangles. Subtrees of at most four distinct triangles may become one
+   leaf; empty children take no slot. */
 #ifndef KD_ACCEL_WIDE_COMPRESSED_MEASURE_H
 #define KD_ACCEL_WIDE_COMPRESSED_MEASURE_H
 #include "accel/tree/sah.h"

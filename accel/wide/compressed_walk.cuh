@@ -270,8 +270,8 @@ template <bool any, bool bounded> struct compressed_ray {
     }
 
     /* The coefficients b of t = q a + b for the near and far planes of each axis, twice each as
-       halves, and the ray's end. meets() tests a pair of children and sets all bits of the half of
-       each child that the ray hits. */
+       halves, and the ray's end. intersects() tests a pair of children and sets all bits of the
+       half of each child that the ray hits. */
     struct bounds {
         uint32_t near_x, near_y, near_z, far_x, far_y, far_z, end;
     };

@@ -125,8 +125,8 @@ uint32_t capacity_of(uint64_t count, uint32_t doubled) {
 }
 
 /* Capacities by triangle count. The constant part is what warps allocate in advance
-   (binned_small.cuh), twice one piece of each kind per resident warp. Small inputs whose triangles
-   all overlap are doubled a few times. */
+   (binned_small.cuh), twice one piece of each kind per resident warp. For small inputs whose
+   triangles all overlap, the capacities are doubled a few times. */
 void lay_out_binned(binned *k, cuda_arena *arena, uint64_t n, uint32_t doubled) {
     k->pool_capacity = capacity_of(64 * n + 6000000, doubled);
     k->raw_capacity = capacity_of(20 * n + 1000000, doubled);

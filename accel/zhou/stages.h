@@ -56,8 +56,8 @@ typedef struct zhou_plan {
     bool means;     /* whether its children need their `mean` */
 } zhou_plan;
 
-/* Returns the levels that splits in half need for `count` triangles, plus some for those that
-   splits cut. */
+/* Returns the number of levels in which halving separates `count` triangles, plus some because
+   planes cut triangles. */
 KD_FN uint32_t zhou_levels_for(uint32_t count) {
     uint32_t halvings = 0;
     while (halvings < 32 && (uint64_t)1 << halvings < count) ++halvings;
@@ -76,9 +76,9 @@ KD_FN float zhou_mean(box3 box, int axis, uint64_t sum, uint32_t count) {
     return from + size * (float)(((double)sum / (double)(count ? count : 1) + 0.5) / 65536.0);
 }
 
-/* Zhou 2008, algorithm 2: "if i contains more than C_e empty space on side j, cut it off". A cut is
-   a level, too. Where the remaining levels only suffice for the triangles, a cut is skipped unless
-   it removes more than half of a side. */
+/* Zhou 2008, algorithm 2: "if i contains more than C_e empty space on side j, cut it off". A cut
+   takes a level of the tree, too. Where the remaining levels only suffice for the triangles, a cut
+   is skipped unless it removes more than half of a side. */
 KD_FN void zhou_cut_side(zhou_plan *plan, const zhou_node *node, int side, uint32_t max_depth) {
     const int axis = side >> 1;
     const bool upper = (side & 1) != 0;
@@ -221,7 +221,7 @@ KD_FN bool zhou_is_candidate(const sah_axis *areas, float plane, int side) {
 }
 
 /* Returns on which sides of a candidate's plane a part lies, as zhou_sides. A part in the plane is
-   on the left of a candidate that is an end, and on the right of one that is a begin. */
+   on the left if the candidate is the end of a part, and on the right if it is the start of one. */
 KD_FN uint32_t zhou_candidate_sides(float lo, float hi, float plane, int side) {
     const uint32_t sides = (lo < plane ? 1u : 0u) | (hi > plane ? 2u : 0u);
     return sides ? sides : side & 1 ? 1u : 2u;

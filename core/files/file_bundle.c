@@ -16,7 +16,7 @@ typedef struct bundle_record {
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct {
-    bool open, full; /* memory for a name could not be allocated */
+    bool open, full; /* full: memory for a name could not be allocated */
     char **names;
     uint64_t count, capacity;
 } packing;

@@ -105,8 +105,8 @@ void mapping_close(void *memory, uint64_t bytes) {
     if (memory) munmap(memory, read_buffer_bytes(bytes));
 }
 
-/* Returns true if the descriptor refers to the file that `name` refers to now, a regular file
-   without other links which this user owns: another user may have replaced it. */
+/* Returns true if the descriptor still refers to the file called `name`, and this is a regular file
+   of this user without other links. Another user may have replaced it. */
 static bool is_ours(int descriptor, const char *name, bool is_new) {
     struct stat held, named;
     return fstat(descriptor, &held) == 0 && lstat(name, &named) == 0 &&

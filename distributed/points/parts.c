@@ -106,7 +106,7 @@ static kd_status visit_all(tree_building *build, point_box *box, uint64_t *count
 
 /* --- moving the points ---------------------------------------------------------------------- */
 
-/* Exchanges how many points of each rank's slice come to this part. */
+/* Exchanges the number of points that each rank sends to each part. */
 static kd_status learn_counts(tree_building *build) {
     const int32_t size = size_of(build);
     uint64_t *given = NULL;

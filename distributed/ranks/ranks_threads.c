@@ -40,7 +40,7 @@ typedef struct member {
     kd_status status;
 } member;
 
-/* Barrier. Returns 1 if a rank has given up. */
+/* Barrier. Returns 1 if a rank has failed. */
 static int barrier_wait(barrier *at) {
     pthread_mutex_lock(&at->mutex);
     const uint64_t round = at->round;

@@ -18,8 +18,13 @@
            return status;
        }
 
-   NULL: passing NULL for a required argument is KD_ERROR_USAGE; functions that do not return a
-   status then do nothing or return 0. */
+   NULL: passing NULL for a required argument returns KD_ERROR_USAGE; functions that do not return a
+   status then do nothing or return 0.
+
+   Errors: the message of a failed call is in kd_last_error().
+
+   Threads: only one call at a time may use a scene; any number of threads may read the same
+   photons. */
 #ifndef KANDELA_PHOTONS_H
 #define KANDELA_PHOTONS_H
 #include <kandela/render.h>
@@ -27,6 +32,8 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/*************************************** Simple: types ****************************************/
 
 /* A photon: a packet of flux that was stored on a surface, or where a medium scattered it. The
    struct never grows. */
@@ -60,6 +67,8 @@ typedef struct kd_photon_counts {
     double watts;     /* power of the lights, as sampled by the paths; mean of the channels */
     int32_t complete; /* 1: the requested number of photons was stored */
 } kd_photon_counts;
+
+/****************************** Simple: emit, read, write, close ******************************/
 
 /* Emits the photons of a scene: those that the integrator "photon" would use with the same options,
    of which photons, caustic_photons, media_photons, max_depth, seed and threads are read. The

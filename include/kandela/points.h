@@ -28,9 +28,9 @@
    Memory: a tree on a CUDA device accepts host and device pointers, each argument independently;
    its calls enqueue their work on the caller's stream and return when the results are complete. A
    tree on the CPU accepts host memory only. Passing it device memory, or passing any tree an array
-   that is not aligned to its elements, is KD_ERROR_USAGE.
+   that is not aligned to its elements, returns KD_ERROR_USAGE.
 
-   NULL: passing NULL for a required argument is KD_ERROR_USAGE; functions that do not return a
+   NULL: passing NULL for a required argument returns KD_ERROR_USAGE; functions that do not return a
    status then do nothing or return 0.
 
    Errors: a call that fails leaves the tree unchanged; its message is in kd_last_error().
@@ -204,8 +204,8 @@ KD_API kd_status kd_points_insert(kd_points *tree, const kd_point_array *points,
 /* Removes the points with these ids, all of them where an id occurs more than once. Returns
    KD_ERROR_INPUT, and removes nothing, if no point has one of the ids. Not thread-safe. `ids` may
    be in device memory if the tree is on a CUDA device.
-   Until kd_points_rebuild, the method "walk" is KD_ERROR_USAGE on a CPU; on a device, a query that
-   needs that method builds a tree of the remaining points for the call. */
+   Until kd_points_rebuild, the method "walk" returns KD_ERROR_USAGE on a CPU; on a device, a query
+   that needs that method builds a tree of the remaining points for the call. */
 KD_API kd_status kd_points_remove(kd_points *tree, const uint32_t *ids, uint64_t count);
 /* Merges the layers of a changed tree into one, which makes queries faster. Not thread-safe. */
 KD_API kd_status kd_points_rebuild(kd_points *tree);
@@ -243,7 +243,7 @@ KD_API kd_status kd_points_closest(const kd_points *tree, const kd_points_query 
 /* Finds all points within the radius of each query, in compressed sparse rows and two calls. The
    first fills `offsets`, query.points.count + 1 entries; the second, with the same query, fills
    `ids` and `dist2` (each may be NULL), offsets[count] entries. The neighbours of query i are the
-   entries from offsets[i] up to offsets[i + 1]. Offsets of another query are KD_ERROR_USAGE;
+   entries from offsets[i] up to offsets[i + 1]. Offsets of another query return KD_ERROR_USAGE;
    nothing is written beyond offsets[count]. Without a radius every query finds every point. */
 KD_API kd_status kd_points_within_count(const kd_points *tree, const kd_points_query *query,
                                         uint64_t *offsets);
@@ -265,8 +265,8 @@ typedef double (*kd_points_visitor)(void *context, uint64_t query, uint64_t id, 
    the bound in force at the time is visited. The order is unspecified, but depends only on the tree
    and the query, so that floating-point sums are reproducible.
    Threads: several threads call `visit` at once, though never for the same query. `visit` must not
-   change the tree, and must not leave by longjmp or a C++ exception.
-   Only for trees on the CPU; KD_ERROR_USAGE on CUDA devices, several devices or processes. */
+   change the tree, and must not leave by longjmp or a C++ exception. Only for trees on the CPU;
+   returns KD_ERROR_USAGE for trees on CUDA devices, several devices or several processes. */
 KD_API kd_status kd_points_visit(const kd_points *tree, const kd_points_query *query,
                                  kd_points_visitor visit, void *context);
 
@@ -306,8 +306,9 @@ KD_API kd_status kd_points_in_box(const kd_points *tree, const kd_point_array *l
 
 /********************************* Advanced: 64-bit ids **************************************/
 
-/* The functions above with 64-bit ids, for any tree. A tree with a first_id, or with more points
-   than 32-bit ids can number, can only be queried by these (else KD_ERROR_USAGE). */
+/* The functions above with 64-bit ids, for any tree. If the ids of a tree reach 2^32 - 1, because
+   of first_id or of the number of its points, those of the functions above that store ids return
+   KD_ERROR_USAGE. */
 KD_API kd_status kd_points_nearest64(const kd_points *tree, const kd_points_query *query,
                                      uint32_t k, uint64_t *ids, void *dist2, uint32_t *counts);
 KD_API kd_status kd_points_closest64(const kd_points *tree, const kd_points_query *query,
@@ -327,8 +328,9 @@ KD_API uint64_t kd_points_scratch_bytes(const kd_points *tree, const kd_points_q
 
 /************************************** Simple: files ****************************************/
 
-/* Write and read a tree, in the byte order of this machine and with a checksum. A truncated,
-   modified or invalid file is KD_ERROR_INPUT. Of `options` only device and stream are read. */
+/* Write and read a tree, in the byte order of this machine and with a checksum. Reading a
+   truncated, modified or invalid file returns KD_ERROR_INPUT. Of `options` only device and stream
+   are read. */
 KD_API kd_status kd_points_save(const kd_points *tree, const char *path);
 KD_API kd_status kd_points_load(kd_points **out, const char *path,
                                 const kd_points_options *options);

@@ -23,7 +23,7 @@
 
    Units: a scene has one unit of length, which its author chooses; radiance is in W/(sr m^2).
 
-   NULL: passing NULL for a required argument is KD_ERROR_USAGE; functions that do not return a
+   NULL: passing NULL for a required argument returns KD_ERROR_USAGE; functions that do not return a
    status then do nothing or return 0.
 
    Errors: the message of a failed call is in kd_last_error().
@@ -130,8 +130,8 @@ typedef struct kd_render_options {
                               with a warning, whether or not they exist. Never allowed for glTF */
     uint64_t max_texture_memory; /* security: limit on the memory of all textures of a scene, in
                                     bytes, including what decoding needs; 0: a quarter of the
-                                    machine's memory. A scene that needs more is KD_ERROR_MEMORY.
-                                    Scene files cannot set it */
+                                    machine's memory. Loading a scene that needs more returns
+                                    KD_ERROR_MEMORY. Scene files cannot set this option */
 } kd_render_options;
 
 /* Set all fields to their defaults. */
@@ -163,12 +163,12 @@ typedef struct kd_render_option {
 } kd_render_option;
 /* Returns the number of options. */
 KD_API int32_t kd_render_option_count(void);
-/* Describes an option; KD_ERROR_USAGE unless 0 <= index < kd_render_option_count(). */
+/* Describes an option; returns KD_ERROR_USAGE unless 0 <= index < kd_render_option_count(). */
 KD_API kd_status kd_render_option_get_info(kd_render_option *out, int32_t index);
 
-/* Sets an option from text, as on the command line: "max_depth", "32"; "resolution", "640x480". An
-   unknown name or an invalid value is KD_ERROR_USAGE and changes nothing. A file name is not
-   copied: the caller keeps `text` alive as long as `options` is used. */
+/* Sets an option from text, as on the command line: "max_depth", "32"; "resolution", "640x480". For
+   an unknown name or an invalid value returns KD_ERROR_USAGE and changes nothing. A file name is
+   not copied: the caller keeps `text` alive as long as `options` is used. */
 KD_API kd_status kd_render_options_set(kd_render_options *options, const char *name,
                                        const char *text);
 /* Writes the value in the syntax of kd_render_options_set, truncated to `bytes`; 512 suffice for

@@ -33,9 +33,9 @@
    Memory: a tree on a CUDA device accepts host and device pointers, each argument independently;
    its calls enqueue their work on the caller's stream and return when the results are complete. A
    tree on the CPU accepts host memory only. Passing it device memory, or passing any tree an array
-   that is not aligned to its elements, is KD_ERROR_USAGE.
+   that is not aligned to its elements, returns KD_ERROR_USAGE.
 
-   NULL: passing NULL for a required argument is KD_ERROR_USAGE; functions that do not return a
+   NULL: passing NULL for a required argument returns KD_ERROR_USAGE; functions that do not return a
    status then do nothing.
 
    Errors: the message of a failed call is in kd_last_error().
@@ -198,11 +198,13 @@ static inline void kd_triangles_describe(const kd_triangles *tree, kd_triangles_
     kd_triangles_describe_sized(tree, info, sizeof *info);
 }
 
-/************************************* Simple: queries ***************************************/
+/***************************** Advanced: batches with all options ****************************/
 
-/* Advanced: traces a batch. KD_ERROR_USAGE unless exactly one kind of rays and exactly one kind of
-   output is set. */
+/* Traces a batch. Returns KD_ERROR_USAGE unless exactly one kind of rays and exactly one
+   kind of output is set. */
 KD_API kd_status kd_triangles_cast(const kd_triangles *tree, const kd_ray_batch *batch);
+/************************************** Simple: queries **************************************/
+
 /* Finds the closest hit hits[i] of rays[i]. `counts` may be NULL; otherwise counts[i] receives the
    statistics of rays[i], and rays are traced one at a time instead of in packets. */
 KD_API kd_status kd_triangles_intersect(const kd_triangles *tree, const kd_ray *rays,
@@ -224,9 +226,9 @@ KD_API kd_status kd_triangles_closest_point(const kd_triangles *tree, const floa
 
 /************************************** Simple: files ****************************************/
 
-/* Write and read a tree, little-endian and with a checksum (layout: accel/triangles_file.c). A
-   truncated, modified or inconsistent file is KD_ERROR_INPUT; everything in it is verified. Of
-   `options` only device and stream are read. */
+/* Write and read a tree, little-endian and with a checksum (layout: accel/triangles_file.c).
+   Reading verifies the whole file and returns KD_ERROR_INPUT if it is truncated, modified or
+   inconsistent. Of `options` only device and stream are read. */
 KD_API kd_status kd_triangles_save(const kd_triangles *tree, const char *path);
 KD_API kd_status kd_triangles_load(kd_triangles **out, const char *path,
                                    const kd_triangles_options *options);

@@ -148,8 +148,8 @@ kd_status points_may_change(const kd_points *tree) {
     return KD_OK;
 }
 
-/* Prepares a tree for changes the first time. A distributed tree has a single layer, which is
-   rebuilt by each change. */
+/* Prepares a tree for its first change. A distributed tree has a single layer, which is rebuilt by
+   each change. */
 kd_status points_begin_change(kd_points *tree) {
     if (tree->dynamic) {
         tree->dynamic->touched = 0;

@@ -89,7 +89,7 @@ typedef struct point_buffer {
 /* --- for the functions that change a tree --------------------------------------------------- */
 
 void points_tombstones_close(points_tombstones *owned);
-/* Prepares a tree for changes the first time; resets `touched`. */
+/* Prepares a tree for its first change; resets `touched`. */
 kd_status points_begin_change(kd_points *tree);
 /* Merges the layers from `first` on, followed by `more` points (or NULL), into one. */
 kd_status points_join_from(kd_points *tree, int first, const point_buffer *more);

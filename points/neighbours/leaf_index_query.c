@@ -1,6 +1,6 @@
 /* Queries of the index of leaf_index.h; points/tree/walk_nd.h is the reference implementation.
-   leaf_walk.h, included twice, traverses the groups; this file says how a bucket updates the
-   results of each kind of query. */
+   leaf_walk.h, included twice, traverses the groups; this file implements how a bucket updates the
+   results, for each kind of query. */
 #include "core/parallel/select_keys.h"
 #include "points/neighbours/lanes_doubles.h"
 #include "points/neighbours/leaf_index.h"
@@ -13,7 +13,7 @@ enum { NEAREST_MAX = LEAF_GROUP, SHORT_LIST_MAX = 12, LIST_MAX = 20 };
 
 enum { FEW_AXES = 4 }; /* number of axes up to which a search is compiled per kind of visit */
 
-/* Smaller squares of floats may be denormal; their rounding error is not relatively small. */
+/* Squares below this limit may be denormal, with a large relative rounding error. */
 #define UNDERFLOWN 0x1p-100f
 
 typedef enum leaf_visit {
@@ -85,8 +85,8 @@ LANES_FN void take_list(float_query *query, const leaf_points *leaf, const float
 }
 #else
 /* Keeps the results in a list of k <= SHORT_LIST_MAX keys, initially filled with UINT64_MAX.
-   Each new key passes through the whole list without branches, and at each element the larger
-   key goes on. */
+   Each new key passes through the whole list without branches, and at each element the larger key
+   is passed on. */
 LANES_FN void take_short_list(float_query *query, const leaf_points *leaf,
                               const float dist2[LEAF_POINTS], uint32_t within) {
     for (; within; within &= within - 1, ++query->count) {
@@ -129,8 +129,8 @@ LANES_FN void visit_closest(float_query *query, const leaf_points *leaf, uint32_
     query->count = 1;
 }
 
-/* Reduces the collected keys to the least ones, at least `k` and not many more. Any key with at
-   least `k` keys not after it is a valid bound. */
+/* Reduces the collected keys to the least ones, at least `k` and not many more. Any key is a valid
+   bound if at least `k` keys are not after it. */
 static void trim(float_query *query) {
     const uint32_t enough = query->k + (query->capacity - query->k) / 3;
     uint32_t random = query->count;
@@ -169,7 +169,7 @@ LANES_FN void float_take(float_query *query, const leaf_points *leaf,
     }
 }
 
-/* One copy for all numbers of many axes. */
+/* A single copy for all numbers of axes above FEW_AXES. */
 static __attribute__((noinline)) void float_take_any(float_query *query, const leaf_points *leaf,
                                                      const float dist2[LEAF_POINTS],
                                                      uint32_t within, leaf_visit visit) {

@@ -1,8 +1,8 @@
 /* One warp for 8 neighbouring queries, four lanes per query, for tens of neighbours; for more
    neighbours 4 queries with eight lanes each.
-   Kept because for k from 17 to 112 of dense queries it is 2.0 to 2.3 x as fast as a warp per
-   query, and each kernel 1.10 to 1.20 x as fast as that for more neighbours
-   (tools/bench/results/h200-variants.txt).
+   Kept because, if queries are dense among the points, it is 2.0 to 2.3 times as fast as a warp per
+   query for k from 17 to 112. Each of its kernels is 1.10 to 1.20 times as fast as the kernel for
+   the next larger k (tools/bench/results/h200-variants.txt).
    Idea: the warp visits the leaves that any of its queries needs, as in query_packets.cuh; each
          lane of a query tests every fourth point and appends those within the bound to its own
          column. The first bound comes from the previous group (prior_bound.cuh). When a column is

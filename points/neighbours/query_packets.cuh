@@ -1,15 +1,15 @@
 /* One warp for 32 neighbouring queries, one query per lane, for few neighbours.
-   Kept because for k up to 8, and for 16, of dense queries it is 1.15 to 1.9 x as fast as the next
-   method, and each kernel 0.98 (two, photon-like points) to 1.7 x as fast as that for more
-   neighbours (tools/bench/results/h200-variants.txt).
+   Kept because, if queries are dense among the points, it is 1.15 to 1.9 times as fast as the next
+   best method for k up to 8 and for k = 16. Each of its kernels is 0.98 (k = 2, photon-like points)
+   to 1.7 times as fast as the kernel for the next larger k (tools/bench/results/h200-variants.txt).
    Idea: neighbouring queries need nearly the same leaves, so the warp visits the leaves that any of
          them needs (warp_per_query.cuh, with the box of the queries) and reads the points of a leaf
          once. With one lane per point, the points out of reach of the queries' box, about half, are
          discarded; the others are tested against all queries. A point within a query's bound goes
-         to a short queue of the lane in shared memory; when one holds more than eight, all lanes
-         together sort eight of theirs and merge them into their results in registers, so that no
-         lane waits for another's insertion. A warp processes several packets in sequence, each with
-         bounds from the previous one (prior_bound.cuh).
+         to a short queue of the lane in shared memory; when a queue holds more than eight points,
+         all lanes simultaneously sort eight points of their queues and merge these into their
+         results in registers, so that no lane waits for another's insertion. A warp processes
+         several packets in sequence, each with bounds from the previous one (prior_bound.cuh).
    Work: 13 instructions per point and 32 queries, some 250 for eight insertions per lane.
    Data flow: one warp per several packets of 32 queries in sequence: queries in curve order, index
               -> queues in shared memory, results in registers -> the row of each query. */

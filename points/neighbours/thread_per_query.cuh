@@ -1,11 +1,11 @@
 /* One thread per query, for few neighbours and queries close to each other.
-   Kept because for k up to 12 of queries sparse among the points it is 1.05 to 1.6 x as fast as the
-   next method, and each kernel 1.1 to 1.4 x as fast as that for more neighbours
-   (tools/bench/results/h200-variants.txt).
-   Idea: descend a binary tree of pairs of boxes, the nearer child first, the other one pushed on a
-         stack with its distance; half leaves of 16 points, read four at a time; the k nearest as
-         sorted keys in registers. Queries in the order of a space-filling curve keep the threads of
-         a warp on one path.
+   Kept because, if queries are sparse among the points, it is 1.05 to 1.6 times as fast as the next
+   best method for k up to 12. Each of its kernels is 1.1 to 1.4 times as fast as the kernel for the
+   next larger k (tools/bench/results/h200-variants.txt).
+   Idea: descend a binary tree of pairs of boxes to the nearer child first and push the other one on
+         a stack with its distance. Half leaves of 16 points are read four points at a time; the k
+         nearest are kept as sorted keys in registers. Queries in the order of a space-filling curve
+         keep the threads of a warp on one path.
    Work: a pair is one line of 64 bytes.
    Data flow: one thread per query, in curve order: query, pairs of boxes, half leaves -> keys in
               registers -> the row of the query. */

@@ -1,12 +1,13 @@
 /* One warp per query, over leaves of about 32 points under boxes in groups of 32.
-   Kept because for few queries it is 1.5 to 3.2 x as fast as the next method from k = 8 on, because
-   only it and the walk support k above 112, and for all queries within a radius; kernels for few
-   neighbours are 1.09 to 2.4 x as fast as those for more (tools/bench/results/h200-variants.txt).
-   Idea: with one lane per box, the warp continues with the nearest box of the current group, whose
-         32 distances are kept in shared memory; in a leaf, with one lane per point. Points within
-         the bound go to a buffer of more than k; when it is full, a bisection of the bits of dist2,
-         counted by ballots, keeps the k nearest or a few more and lowers the bound. Only the final
-         step is exact, by dist2 and then by id.
+   Kept because, for few queries and k from 8 on, it is 1.5 to 3.2 times as fast as the next best
+   method, because only it and the walk support k above 112, and for all queries within a radius.
+   Its kernels for few neighbours are 1.09 to 2.4 times as fast as those for more
+   (tools/bench/results/h200-variants.txt).
+   Idea: each lane computes the distance to one of the 32 boxes of a group, and the warp continues
+         with the nearest box; the distances are kept in shared memory. In a leaf, each lane tests
+         one point. Points within the bound go to a buffer of more than k; when it is full, a
+         bisection of the bits of dist2, counted by ballots, keeps the k nearest or a few more and
+         lowers the bound. Only the final step is exact, by dist2 and then by id.
    Work: a step costs a load of 1 KiB or 512 bytes, a minimum and a ballot.
    Data flow: one warp per query: query, boxes, leaves -> a buffer in shared memory -> its row;
               packets, groups -> the list of queries split off -> nearest_apart, in the same way;

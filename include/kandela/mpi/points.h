@@ -26,6 +26,8 @@
 #include <mpi.h>
 #include <stdlib.h>
 
+/******************************** Internal: kd_exchange by MPI ********************************/
+
 #define KD_MPI_PIECE 1073741824u /* bytes per MPI call, whose counts are int */
 
 static inline int kd_mpi_piece(uint64_t left) {
@@ -86,7 +88,10 @@ static inline void kd_mpi_close(void *user_data) {
     free(user_data);
 }
 
-/* Collective over `comm`, which is duplicated: opens a tree of the points of all its processes. */
+/***************************** Advanced: open a distributed tree ******************************/
+
+/* Collective: opens a tree of the points of all processes of `comm`; arguments and errors are those
+   of kd_points_open_shared. The tree uses a duplicate of `comm`, which kd_points_close frees. */
 static inline kd_status kd_points_open_distributed(kd_points **out, const kd_point_array *points,
                                                    const kd_points_options *options,
                                                    MPI_Comm comm) {
