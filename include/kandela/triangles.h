@@ -203,6 +203,7 @@ static inline void kd_triangles_describe(const kd_triangles *tree, kd_triangles_
 /* Traces a batch. Returns KD_ERROR_USAGE unless exactly one kind of rays and exactly one
    kind of output is set. */
 KD_API kd_status kd_triangles_cast(const kd_triangles *tree, const kd_ray_batch *batch);
+
 /************************************** Simple: queries **************************************/
 
 /* Finds the closest hit hits[i] of rays[i]. `counts` may be NULL; otherwise counts[i] receives the
