@@ -3,14 +3,14 @@
    Idea: binned SAH with 16 bins per axis over the boxes' centres. Where no split lowers the cost,
    or the tree becomes too deep, the list is divided at its median.
    Work: O(n log n).
-   Memory: 28 bytes per placement besides the tree, temporarily. */
+   Memory: 28 bytes per instance besides the tree, temporarily. */
 #include "accel/builders.h"
 #include "accel/instances.h"
 #include "core/memory.h"
 
 enum { BINS = 16, LEAF_MAX = 2, SAH_DEPTH = 40 };
 
-/* --- Placements --- */
+/* --- Instances --- */
 
 kd_status instance_make(instance *out, const transform *to_world, uint32_t shape) {
     double c[3][3];
@@ -66,7 +66,7 @@ box3 instance_box(const instance *instance, box3 own) {
 /* --- Top-level tree --- */
 
 typedef struct box_work {
-    const box3 *boxes; /* per placement */
+    const box3 *boxes; /* per instance */
     uint32_t *order;
     instance_node *nodes;
     uint32_t node_count;

@@ -3,7 +3,7 @@
    object space and traverse the mesh's k-d tree (accel/tree/walk.h); each triangle in the leaves
    visited is transformed to world space and intersected there.
    Invariants: let e = 2^-24, D the largest distance along an axis from the ray's origin to the
-   placement's box, and W the largest coordinate of that box. A hit has a point P of the triangle in
+   instance's box, and W the largest coordinate of that box. A hit has a point P of the triangle in
    world space, at most 6 e D from the ray and, along the ray, at most 104 e D from the t of the hit
    (triangle.h). P's corners are rounded by e W; so P lies within e (6 D + W) per axis of the image
    of a point Q of the triangle in object space, and the ray, transformed exactly, passes Q within e
@@ -13,7 +13,7 @@
    coordinate. Planes add an error of 4 e R (walk.h). So a slack of twice e (s (6 D + W) + 6 R + B)
    never rejects a cell that contains Q. The errors of double arithmetic, with an inverse of at most
    INSTANCE_ANISOTROPY_MAX, are within the factor of two. Boxes in world space are treated as in
-   walk.h. Ties: of hits at the same t the one with the smallest (placement, triangle) wins;
+   walk.h. Ties: of hits at the same t the one with the smallest (instance, triangle) wins;
    triangles that are not instanced come before all others. */
 #ifndef KD_ACCEL_INSTANCE_WALK_H
 #define KD_ACCEL_INSTANCE_WALK_H
@@ -22,7 +22,7 @@
 
 typedef struct instance_hit {
     ray_hit at;           /* its triangle is an index into the scene's triangles */
-    uint32_t instance_id; /* the placement; KD_NONE: not instanced, or no hit */
+    uint32_t instance_id; /* the instance; KD_NONE: not instanced, or no hit */
 } instance_hit;
 
 /* A ray and its best hit among the instances. */
@@ -90,7 +90,7 @@ KD_FN ray instance_ray_there(const instance *instance, ray cast) {
     return cast;
 }
 
-/* Intersects a triangle of a placement. Returns true if it improves the best hit. */
+/* Intersects a triangle of an instance. Returns true if it improves the best hit. */
 KD_FN bool instance_triangle_intersect(instance_ray *ray, uint32_t number, uint32_t triangle) {
     const instance *instance = ray->view->list + number;
     const uint32_t *corner = ray->triangles + 3 * (size_t)triangle;
@@ -117,7 +117,7 @@ KD_FN bool instance_triangle_intersect(instance_ray *ray, uint32_t number, uint3
     return true;
 }
 
-/* User data of instance_leaf_intersect: a ray and a placement. */
+/* User data of instance_leaf_intersect: a ray and an instance. */
 typedef struct instance_asked {
     instance_ray *ray;
     uint32_t number;
@@ -136,7 +136,7 @@ KD_FN bool instance_leaf_intersect(void *context, tritree_node leaf) {
     return found;
 }
 
-/* Traverses one placement's mesh; `box` is the box of the leaf. With `any`, returns true if there
+/* Traverses one instance's mesh; `box` is the box of the leaf. With `any`, returns true if there
    is a hit. */
 KD_FN bool instance_cast_one(instance_ray *instance_ray, uint32_t number, const box3 *box) {
     const instance *instance = instance_ray->view->list + number;

@@ -1,5 +1,5 @@
 /* Instancing: the triangles and the tree of a mesh are stored once, and a top-level tree of boxes
-   holds its instances ("placements").
+   holds its instances.
    Idea: a hit is decided by the triangle in world space. A corner of an instance is the mesh's
    corner, transformed and rounded as in a mesh that is copied there (transform_point). So the
    result equals, bit for bit, that of the scene in which the instances are copies, appended one
@@ -7,7 +7,7 @@
    finds which triangles to test.
    Memory: 184 bytes per instance, 32 per box, at most two boxes per instance; each mesh's tree
    once.
-   Invariants: a placement's inverse scales by at most INSTANCE_ANISOTROPY_MAX. A placement that
+   Invariants: an instance's inverse scales by at most INSTANCE_ANISOTROPY_MAX. An instance that
    mirrors has a shape whose triangles are stored with reversed winding, so that front faces stay
    front faces.
    Differs from a copy in: a triangle without area in its own mesh is in no tree and never hit, even
@@ -44,9 +44,9 @@ typedef struct instance {
 /* A node of the top-level tree, 32 bytes. */
 typedef struct instance_node {
     box3 box; /* world space, rounded outwards */
-    /* first of its placements in `order`, or its first child; the second child follows */
+    /* first of its instances in `order`, or its first child; the second child follows */
     uint32_t first;
-    uint32_t count; /* of placements; 0: inner node */
+    uint32_t count; /* of instances; 0: inner node */
 } instance_node;
 
 enum { INSTANCE_STACK = 96 }; /* capacity of a ray's stack; no tree is deeper */
@@ -56,8 +56,8 @@ typedef struct instance_view {
     const instanced_shape *shapes;
     const instance *list;
     const instance_node *nodes;
-    const uint32_t *order; /* indices of placements, one leaf after another */
-    uint32_t count;        /* of placements; 0: no instances */
+    const uint32_t *order; /* indices of instances, one leaf after another */
+    uint32_t count;        /* of instances; 0: no instances */
     uint32_t shape_count, node_count;
 } instance_view;
 

@@ -124,7 +124,7 @@ static void ask_piece(void *context, int64_t first, int64_t end, int thread) {
         ask_some(a, (uint64_t)i, (uint64_t)(end - i < FEW ? end - i : FEW), &work);
 }
 
-/* Checks every array of a batch: alignment, and that it is on the host if the tree is. */
+/* Checks that every array of a batch is aligned and, if the tree is on the host, in host memory. */
 static kd_status check_memory(const kd_ray_batch *batch, bool host) {
     const caller_array arrays[] = {{batch->rays, "rays", sizeof(float)},
                                    {batch->origin[0], "origin[0]", sizeof(float)},

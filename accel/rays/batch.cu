@@ -28,9 +28,9 @@ __device__ __forceinline__ void cast_by_layout(const tritree_view &tree, const r
         store_hit(c, i, hit.t, hit.u, hit.v, hit.triangle);
 }
 
-/* The reference kernel: one thread per ray. Seven blocks per processor need at most 72 registers;
-   without this bound the compiler uses 74, which costs one block (6 % of the rays' speed on an
-   H200). */
+/* The reference kernel: one thread per ray. Seven resident blocks per multiprocessor allow at most
+   72 registers per thread; without this bound the compiler uses 74, which costs one block (6 % of
+   the rays' speed on an H200). */
 __global__ __launch_bounds__(CAST_BLOCK,
                              7) void cast_plain(const __grid_constant__ tritree_view tree,
                                                 const __grid_constant__ ray_batch c,
@@ -162,7 +162,8 @@ ray_batch make_batch(const tritree_cuda *tree, const trace_batch *batch) {
 kd_status run_piece(const tritree_cuda *tree, const trace_batch *batch, ray_batch *c,
                     tritree_counts *counts, uint32_t count) {
     c->count = count;
-    /* Only whole tiles: a warp takes four rows of eight rays. A grid has at most 65535 rows. */
+    /* Tiles are used only if all of them are whole: a warp takes four rows of eight rays. A grid
+       has at most 65535 rows. */
     const uint64_t width = batch->width;
     const bool tiles = width && width % 8 == 0 && count % (4 * width) == 0 &&
                        count / width <= 65535 * (uint64_t)TILES_HEIGHT;

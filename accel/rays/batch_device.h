@@ -55,8 +55,8 @@ KD_DEVICE_CALL(trace_cuda, (const tritree_cuda *tree, const trace_batch *batch))
 /* All pointers are memory of the tree's device. */
 typedef struct trace_counted {
     const ray *rays;  /* aligned to 16 bytes */
-    ray_hit *hits;    /* closest hits, aligned to 16 bytes; or */
-    uint8_t *blocked; /* occlusion: 1 or 0 per ray */
+    ray_hit *hits;    /* for closest hits, aligned to 16 bytes; else NULL */
+    uint8_t *blocked; /* for occlusion: 1 or 0 per ray; else NULL */
     const uint32_t *count;
     uint32_t *cursor; /* TRITREE_CUDA_CURSOR words, which must be 0; modified */
     void *scratch;    /* for records of rays with deferred triangles; aligned to 16 bytes */

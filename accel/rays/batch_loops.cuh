@@ -1,4 +1,4 @@
-/* Parts that all ray-casting kernels share: loading rays and storing results, tiles of an image,
+/* Code shared by all ray-casting kernels: loading rays and storing results, tiles of an image,
    traversal of a tree without a compressed form; and the kernels for batches. */
 #ifndef KD_ACCEL_RAYS_BATCH_LOOPS_CUH
 #define KD_ACCEL_RAYS_BATCH_LOOPS_CUH
@@ -58,9 +58,10 @@ __device__ __forceinline__ void store_hit(const ray_batch &c, uint32_t i, float 
     if (a.triangle) a.triangle[i] = triangle;
 }
 
-/* Orders an image's rows of blocks from the middle outwards, alternately below and above. Blocks
-   start in the order of their indices, and the last ones, which run on a nearly empty device,
-   should be short; expensive pixels are mostly in the middle. */
+/* Returns the row of tiles that this block processes: rows are ordered from the middle of the image
+   outwards, alternately below and above. Blocks start in the order of their indices, and the last
+   ones, which run on a nearly empty device, should be short; expensive pixels are mostly in the
+   middle. */
 __device__ __forceinline__ uint32_t row_of_tiles(void) {
     const uint32_t step = blockIdx.y, middle = (gridDim.y - 1) / 2;
     return step % 2 ? middle + (step + 1) / 2 : middle - step / 2;

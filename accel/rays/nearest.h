@@ -102,8 +102,8 @@ KD_FN double near_triangle_distance2(near3 a, near3 b, near3 c) {
     return near_min(near3_dot(q, q), edges);
 }
 
-/* Sorts the corners by x, then y, then z; `order` holds the indices of the first, second and
-   third. */
+/* Sort the corners by x, then y, then z: near_comes_before compares two, and near_order stores the
+   indices of the first, second and third. */
 KD_FN bool near_comes_before(vec3 a, vec3 b) {
     return a.x != b.x ? a.x < b.x : a.y != b.y ? a.y < b.y : a.z < b.z;
 }
@@ -197,7 +197,7 @@ KD_FN near_place near_describe(vec3 from, const vec3 corner[3], uint32_t id) {
    Work: O(n log n), halves in parallel.
    Memory: 44 bytes per triangle; 24 more during the build.
    Invariants: the tree does not depend on the number of threads. Boxes are scaled by a power of
-   two, so that squared distances are in the range of float whatever the mesh's size. */
+   two, so that squared distances are in the range of float for meshes of any size. */
 
 enum {
     NEAREST_WIDE = 8,
@@ -241,7 +241,8 @@ uint64_t nearest_tree_bytes(const nearest_tree *tree);
 void nearest_find(const nearest_view *view, const vec3 *points, uint64_t count, float max_distance,
                   near_place *nearest);
 
-/* Nearest triangles on a CUDA device. Without CUDA in the build: KD_ERROR_DEVICE. */
+/* Nearest triangles on a CUDA device. Without CUDA in the build every call fails with
+   KD_ERROR_DEVICE. */
 
 /* nearest_find with one thread per point. The arrays of the view, the points and the results are
    memory of the current device. Enqueued on the stream; does not synchronise. */

@@ -40,7 +40,7 @@ VECTOR8_FN double4 double4_all(double x) {
 VECTOR8_FN double4 double4_select(long4 mask, double4 yes, double4 no) {
     return (double4)((mask & (long4)yes) | (~mask & (long4)no));
 }
-/* Bit l of the result: lane l is set. */
+/* Bit l of the result is 1 if lane l is set. */
 VECTOR8_FN uint32_t long4_bits(long4 mask) {
 #ifdef __AVX__
     return (uint32_t)_mm256_movemask_pd((__m256d)mask);
@@ -102,7 +102,7 @@ typedef struct clip_part {
 
 typedef enum clip_outcome { CLIP_DONE = 0, CLIP_EMPTY = 1, CLIP_ODD = 2 } clip_outcome;
 
-/* Cyclic order of axes. */
+/* Returns the next axis in cyclic order. */
 VECTOR8_FN int clip_next_axis(int axis) {
     return axis == 2 ? 0 : axis + 1;
 }

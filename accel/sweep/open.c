@@ -11,7 +11,7 @@ static kd_status reserve(sweep *work, uint32_t count) {
     return tree_writer_open(&work->writer, 4 * (uint64_t)count, 4 * (uint64_t)count);
 }
 
-/* Filling the root's rows in parallel, one range of triangles per part. */
+/* Work of filling the root's rows in parallel, one range of triangles per part. */
 typedef struct opening {
     const tritree_input *input;
     sweep_rows rows;
@@ -168,14 +168,16 @@ void rows_release(rows_stack *stack, rows_stack before) {
 }
 
 enum { RUN = 32, RADIX_MIN = 4096, PASSES = 3, DIGITS = 4096 };
-static const int shifts[PASSES + 1] = {30, 41, 52, 64}; /* of the digits: position and type */
+static const int shifts[PASSES + 1] = {
+    30, 41, 52, 64}; /* first bits of the digits, which cover position and type */
 
 static uint32_t digit_of(sweep_event event, int pass) {
     const uint64_t key = (uint64_t)event ^ 0x8000000000000000u;
     return (uint32_t)(key >> shifts[pass]) & ((1u << (shifts[pass + 1] - shifts[pass])) - 1);
 }
 
-/* Stable, least significant digit first. Returns false if there is no memory for the histograms. */
+/* Stable radix sort, least significant digit first. Returns false if there is no memory for the
+   histograms. */
 static bool radix_sort(sweep_event *events, sweep_event *scratch, uint64_t count) {
     uint32_t(*begin)[DIGITS] = (uint32_t(*)[DIGITS])memory_spare(PASSES * sizeof *begin);
     if (!begin) return false;

@@ -203,11 +203,11 @@ typedef struct sweep {
 
 uint64_t sweep_scratch_bytes(uint32_t triangle_count);
 
-/* Opens the work for the whole tree; *root gets all triangles that can be hit. */
+/* Opens a sweep of the whole tree; *root gets all triangles that can be hit. */
 kd_status sweep_open(sweep *out, sweep_node *root, box3 box, const tritree_input *input,
                      const tritree_options *options, task_pool *pool, const job_control *job);
-/* Opens separate work for a subtree: *root becomes the root of the subtree below `node`, whose rows
-   remain those of `from`. */
+/* Opens a separate sweep for a subtree: *root becomes the root of the subtree below `node`, whose
+   rows remain those of `from`. */
 kd_status sweep_branch(sweep *out, sweep_node *root, const sweep *from, const sweep_node *node);
 /* Frees everything except the tree written so far, which sweep_close frees. */
 void sweep_close_rows(sweep *work);

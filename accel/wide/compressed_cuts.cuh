@@ -185,7 +185,8 @@ __device__ __forceinline__ void compressed_tile_ask(compressed_tile &tile,
     __syncwarp();
 }
 
-/* Evaluates the six planes of box r for its part, with the costs of finer_cut. */
+/* Evaluates the six planes of box r for its part, with the costs of finer_cut
+   (tests/accel/compressed_oracle.h). */
 __device__ __forceinline__ void compressed_tile_offer(compressed_tile &tile, uint32_t r) {
     const sah_costs costs = {0.3f, 1, 1};
     const uint32_t p = tile.owner[r] >> 4, count = tile.asks[p], begin = tile.begin[p];

@@ -96,10 +96,10 @@ KD_FN uint64_t compressed_bytes_max(uint64_t triangles) {
    KD_ERROR_DEVICE. */
 
 /* Builds the compressed form of `tree`, whose nodes, references, positions and triangles are device
-   memory. *units is device memory of *bytes bytes; the caller frees it with device_memory_free. It
-   is written once `stream` has reached this point, and NULL if the tree has no compressed form.
-   Scratch (compressed_cuts.cuh, compressed_stages.cuh) comes from the device's memory pool.
-   Synchronises the stream once, and again for each retry with more memory. */
+   memory. *units is device memory of *bytes bytes; the caller frees it with device_memory_free. The
+   memory is filled once `stream` has executed the work of this call; *units is NULL if the tree has
+   no compressed form. Scratch (compressed_cuts.cuh, compressed_stages.cuh) comes from the device's
+   memory pool. Synchronises the stream once, and again for each retry with more memory. */
 KD_DEVICE_CALL(compressed_device_open,
                (void **units, uint64_t *bytes, const tritree_view *tree, void *stream));
 

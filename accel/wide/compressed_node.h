@@ -85,8 +85,8 @@ KD_FN uint32_t compressed_order(const compressed_part *parts, int octant) {
     return order;
 }
 
-/* Returns the lane of the next child, of `count` children: lanes in the order in which occlusion
-   queries visit them. */
+/* Returns the lane of the next child if `taken` of `count` children have one: lanes are assigned in
+   the order in which occlusion queries visit them. */
 KD_FN int compressed_lane(int taken, int count) {
     const uint32_t sequence = 0x04152637; /* 7, 3, 6, 2, 5, 1, 4, 0 */
     for (int k = 0;; ++k) {
@@ -101,7 +101,7 @@ KD_FN uint32_t compressed_priority(box3 box, bool leaf) {
     return float_bits(area <= FLT_MAX ? area : FLT_MAX) | (leaf ? 1u << 31 : 0);
 }
 
-/* The references of a large leaf are shared out to compressed_shares children; child i gets
+/* The references of a large leaf are divided among compressed_shares children; child i gets
    compressed_share_of references. */
 KD_FN uint32_t compressed_shares(uint32_t count) {
     const uint32_t leaves = (count + COMPRESSED_LEAF_MAX - 1) / COMPRESSED_LEAF_MAX;

@@ -143,8 +143,8 @@ __device__ __forceinline__ uint2 compressed_find_part(const compressed_maker &m,
     return all;
 }
 
-/* Makes the children of item i that are nodes the items from next.x on; the block of children
-   begins at unit next.y. */
+/* Turns those children of item i that are nodes into the items from next.x on; the block of
+   children begins at unit next.y. */
 __device__ __forceinline__ void compressed_place_children(const compressed_maker &m, uint32_t i,
                                                           uint2 next) {
     const uint64_t at = (uint64_t)COMPRESSED_GROUP * i + compressed_group_lane();

@@ -34,7 +34,7 @@
      4093, an error of another 255 / 4093. The sum is less than (0.5 + s / e) |a|, by which b is
      lowered for near planes and raised for far ones. s covers the 6 units and some 10 more of p -
      o, e, v, t0 and x. So no box that contains P is missed.
-   - A node's interval begins no later than 128 units before the ray's own begin, and a cell that
+   - A node's interval begins no later than 128 units before the ray's own start, and a cell that
      begins no later than 128 units beyond the ray's end is visited.
    - Cells of a k-d tree do not overlap and are visited in exact front-to-back order. The P of any
      hit that is visited later lies behind a plane of this leaf's cell, less 6 units. So a hit
@@ -147,7 +147,7 @@ template <bool any, bool bounded> struct compressed_ray {
     float ox, oy, oz, dx, dy, dz; /* the direction is divided by its largest component */
     float vx, vy, vz;             /* 1 / direction */
     uint32_t hx, hy, hz;          /* 16 / direction, clamped, in both halves */
-    /* largest component of the direction; tmin, nearest hit: t of the caller */
+    /* largest component of the direction; tmin and the nearest hit, as t of the caller */
     float largest, tmin, nearest;
     float slack;   /* in scene units */
     uint32_t best; /* id of the nearest hit; KD_NONE; COMPRESSED_OPEN */
@@ -158,8 +158,8 @@ template <bool any, bool bounded> struct compressed_ray {
     uint32_t base, m0, m1; /* the current group of children */
     uint32_t hits; /* children of the group still to be visited; the highest bit is the nearest */
     uint32_t at;   /* the unit of a node; that of a leaf | COMPRESSED_LEAF_MARK; COMPRESSED_IDLE */
-    /* Bits COMPRESSED_WAITING: groups on the stack. The mask hides from the compiler that this is 0
-       where a ray ends; otherwise the compiler keeps a second copy. */
+    /* Number of groups on the stack, in the bits COMPRESSED_WAITING. The mask hides from the
+       compiler that this is 0 where a ray ends; otherwise the compiler keeps a second copy. */
     uint32_t waiting;
     /* Derived from the above by derive(). */
     float ax, ay, az; /* hx, hy, hz as floats, scaled by 2^-24: 2^-20 / direction */
@@ -189,7 +189,8 @@ template <bool any, bool bounded> struct compressed_ray {
     __device__ __forceinline__ static float inverse_of(float d) {
         return compressed_inverse(fabsf(d) > 0x1p-26f ? d : copysignf(0x1p-26f, d));
     }
-    /* True if the component x is 0 or, divided by the largest component, far from underflow. */
+    /* Returns true if the component x is 0 or, divided by the largest component, far from
+       underflow. */
     __device__ __forceinline__ static bool is_moderate(float x, float largest) {
         return x == 0 || x > largest * 0x1p-60f;
     }

@@ -69,7 +69,7 @@ static float cost_closed(float area, uint32_t triangles) {
     return area * (wide_leaf_cost + wide_triangle_cost * (float)triangles);
 }
 
-/* A large leaf costs as much as the leaves of eight triangles that it takes, all of which are
+/* A large leaf costs as much as the leaves of eight triangles that replace it, all of which are
    visited. */
 static float cost_large(float area, uint32_t triangles) {
     const uint32_t leaves = (triangles + WIDE_LEAF_MAX - 1) / WIDE_LEAF_MAX;

@@ -20,9 +20,9 @@ typedef struct wide_children {
     const tritree_view *tree;
     uint32_t children;
     box3 *boxes; /* per node: bounds of its triangles' boxes, each clipped to its leaf's cell */
-    /* per inner node, nibble k - 1 for k > 1: if the node may take up k children, how many of them
-       the left half gets. Nibble 0: the node is opened if it may take up more children than that;
-       0: never */
+    /* per inner node, one nibble per number of children. Nibble k - 1, k > 1: the number of
+       children that the left half gets if the subtree is divided into k. Nibble 0: the subtree is
+       divided if it may take up more children than this number; 0: never */
     uint64_t *choices;
     uint8_t *kinds; /* per node */
 } wide_children;

@@ -1,5 +1,5 @@
 /* State shared by the stages of build_binned.cu: references, nodes under construction, work lists,
-   counters. Buffers are allocated from by counters that only grow. A counter that exceeds its
+   counters. Space in buffers is allocated by counters that only grow. A counter that exceeds its
    capacity sets a bit of `exhausted`, and the build is void. */
 #ifndef KD_ACCEL_ZHOU_BINNED_STATE_CUH
 #define KD_ACCEL_ZHOU_BINNED_STATE_CUH

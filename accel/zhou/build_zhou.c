@@ -1,12 +1,12 @@
 /* Builder `zhou` on the CPU, multithreaded.
    Source: Zhou, Hou, Wang, Guo 2008, "Real-time kd-tree construction on graphics hardware", as
    built and timed by Choi and Ye 2020.
-   Idea: large nodes (large_nodes.c) lose empty space and are split at the spatial median of their
-   longest side. In a node of at most 64 triangles the sides of its triangles' boxes are the
-   candidate planes for its whole subtree, each with bit masks of the triangles on both sides, so
-   that an SAH cost takes two population counts. The decisions are in stages.h, which the GPU
-   version (build_zhou.cu) shares. Nodes are processed depth first; the right child is offered to
-   other threads, as in the builder `parallel`.
+   Idea: empty space is cut off large nodes (large_nodes.c), which are then split at the spatial
+   median of their longest side. In a node of at most 64 triangles the sides of its triangles' boxes
+   are the candidate planes for its whole subtree, each with bit masks of the triangles on both
+   sides, so that an SAH cost takes two population counts. The decisions are in stages.h, which the
+   GPU version (build_zhou.cu) shares. Nodes are processed depth first; the right child is offered
+   to other threads, as in the builder `parallel`.
    Work: O(n log n).
    Memory: about 400 bytes per triangle.
    Invariants: the tree is a function of its input, the same for any number of threads and on a GPU;

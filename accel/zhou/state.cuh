@@ -1,6 +1,6 @@
 /* State shared by the rules of the CUDA builders: references to triangles, raw nodes, capacities.
-   Atomic counters allocate from buffers. A counter that exceeds its capacity sets a bit of
-   `exhausted`, and the build is void. */
+   Space in buffers is allocated by atomic counters. A counter that exceeds its capacity sets a bit
+   of `exhausted`, and the build is void. */
 #ifndef KD_ACCEL_ZHOU_STATE_CUH
 #define KD_ACCEL_ZHOU_STATE_CUH
 #include "accel/tree/build.h"
