@@ -275,7 +275,7 @@ done:
 
 /* --- rows at offsets ------------------------------------------------------------------------ */
 
-/* Merges the results of all layers, `answers` in all, into the call's rows. */
+/* Merges the results of all layers, `answers` in total, into the call's rows. */
 static kd_status fill_layers(asking *search, const uint64_t *offsets, const uint64_t *own,
                              uint64_t answers) {
     points_call *call = &search->call;

@@ -3,8 +3,8 @@
    Idea: a curve over the whole bounding box has too few cells in dense regions. So the first part
          of a query's code is the group of 32 leaves whose region contains it, found by the tree's
          planes, and the second its position on a curve through that group's box. Points on walls
-         and in spots occupy few cells of the box, so the code uses all bits of a word, about 31:
-         four passes of a radix sort.
+         and in small clusters occupy few cells of the box, so the code uses all bits of a word,
+         about 31: four passes of a radix sort.
    Memory: 16 bytes per query, and the scratch of the sort.
    Data flow: find_codes, one thread per query: queries, the tree's planes, group boxes -> codes and
               query indices; a radix sort of both; the neighbour kernels read the indices in that

@@ -162,7 +162,7 @@ struct asked_own {
     uint32_t count;     /* number of turns */
     bool skips;         /* a point is not its own neighbour */
     bool by_id;         /* rows are ordered by id instead of by index position */
-    /* point to query at each turn; NULL: index order. With it there are no empty turns */
+    /* point to query at each turn; if set, there are no empty turns. NULL: index order */
     const uint32_t *order;
     const uint32_t *codes; /* codes of the sorted queries, as in `asked` */
     uint32_t code_shift;

@@ -201,10 +201,10 @@ LANES_FN uint32_t LEAF(path_begin)(LEAF(path) * path, const LEAF(query) * query,
     return near >> 3 * (last - start);
 }
 
-/* Visits each bucket whose box is within the bound, nearest first; the bound may shrink
-   meanwhile. The distances of the eight children of each level on the path stay in registers,
-   and visited children are struck out there: writing one lane to memory and reading the vector
-   back would stall on the store. */
+/* Visits each bucket whose box is within the bound, nearest first; the bound may shrink meanwhile.
+   The distances of the eight children of each level on the path stay in registers, and visited
+   children are removed from these: writing one lane to memory and reading the vector back would
+   stall on the store. */
 LANES_FN void LEAF(walk_of)(LEAF(query) * query, leaf_visit visitor, uint32_t *near,
                             uint32_t dims) {
     const leafindex *index = query->index;

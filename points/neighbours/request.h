@@ -39,8 +39,8 @@ typedef struct point_index_cuda {
     /* one number: for each node that separates points with equal coordinates, the number of groups
        below it, summed */
     uint32_t *ties;
-    /* self-queries of at least this many points are sorted, of fewer use leaves; 0: index order.
-       Set by the code that reads `ties` back */
+    /* self-queries of at least this many points are sorted, those of fewer points use leaves; 0:
+       index order. Set by the code that reads `ties` back */
     uint32_t sorts_from;
     uint32_t box_begin[POINT_BOX_LEVELS], box_count[POINT_BOX_LEVELS];
     /* levels of groups; the root's box follows them */

@@ -9,7 +9,7 @@
    Work: n log2(n) moves of a record of all keys and the id; about 1.5 passes over the keys per
          level.
    Memory: two records per point (32 bytes for three floats).
-   Differs: for keys of doubles see places.h.
+   Differs for doubles: places.h describes their keys.
    Invariants: no two points are equal in the order (coordinate, id), so the tree is that of the
                reference builder. A sample that misses costs time, never correctness. */
 #include "core/memory.h"
@@ -39,7 +39,7 @@ typedef struct select_work {
     const point_array *points;
     point_places places; /* for doubles */
     bool uses_places;
-    /* for floats, and for doubles too many of which have equal places */
+    /* keys of floats, and of doubles if too many of these have equal places */
     point_keys keys;
     /* keys of each axis, then ids; each level moves the records from one buffer to the other */
     int32_t *columns[2];

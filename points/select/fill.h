@@ -79,7 +79,7 @@ COLUMN_FN void fill(uint32_t dims, select_work *work, int64_t begin, int64_t end
     }
 }
 
-/* Has one copy of its short loops per number of dimensions. */
+/* Its short loops are compiled once per number of dimensions. */
 static void fill_piece(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     select_work *work = (select_work *)context;

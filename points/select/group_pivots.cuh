@@ -62,8 +62,8 @@ __device__ void open_settling(resolve_shared<THREADS> &sh, const stage &s, resol
     if (t < places && t > top && is_under(t, top)) sh.filled[t] = 0;
 }
 
-/* Calls `each` for every record of the node, one per thread of the cluster, with a flag whether the
-   record is valid; warps stay converged. */
+/* Calls `each` for every record of the node, one per thread of the cluster, with a flag that is
+   true if the record is valid; warps stay converged. */
 template <int CLUSTER, int THREADS, bool INPUT, class EACH>
 __device__ void each_record(const stage &s, const resolved &node, const EACH &each) {
     constexpr uint32_t STEP = CLUSTER * THREADS;

@@ -32,8 +32,8 @@ template <int BLOCK> struct narrow_shared {
     point_key pivot;
 };
 
-/* Compute capabilities below 9.0 have no clusters: kernels with more than one block per node are
-   empty there and never launched. */
+/* Compute capabilities below 9.0 have no clusters: for these, kernels with more than one block per
+   node are empty and never launched. */
 template <int CLUSTER> __device__ constexpr bool is_compiled() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
     return CLUSTER == 1;

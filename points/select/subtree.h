@@ -93,8 +93,8 @@ COLUMN_FN void boxes_copy(uint32_t dims, block_boxes *to, const block_boxes *fro
     }
 }
 
-/* Exchanges records so that the lesser one of each lane is in `a`; `places`: how to compare records
-   with equal keys, or NULL. */
+/* Exchanges records so that the lesser one of each lane is in `a`; `places` compares records with
+   equal keys; or NULL. */
 COLUMN_FN void block_exchange(uint32_t dims, const point_places *places, const int32x8 *axes,
                               block_row *a, block_row *b) {
     const int32x8 equal = a->key == b->key;

@@ -36,7 +36,7 @@ KD_FN double metric_bound(point_scalar scalar, point_norm norm, double radius) {
                                 : -1.0;
 }
 
-/* Adds the contribution `part` of one more axis to that of the previous ones, `all`. */
+/* Combines the contribution `part` of one more axis with that of the previous ones, `all`. */
 KD_FN double metric_join(point_scalar scalar, point_norm norm, double all, double part) {
     if (norm == POINT_NORM_MAX) return part > all || part != part ? part : all;
     return scalar == POINT_DOUBLE ? all + part : (double)((float)all + (float)part);
