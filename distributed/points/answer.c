@@ -18,8 +18,8 @@ enum { CHUNK_ANSWERS = 1 << 20 };
 /* --- k-way merge of results ------------------------------------------------------------------ */
 
 /* Merges the results of several parts for a chunk of queries into the caller's rows.
-   Idea: each part's results for a query are sorted by (dist2, number), so the least of their first
-         elements is the next result.
+   Idea: each part's results for a query are sorted by (dist2, number), so the least of the first
+         elements of all parts is the next result.
    Invariants: numbers are positions in the input, so the order is that of a single tree. */
 
 enum { MERGE_GRAIN = 256 };
@@ -34,7 +34,7 @@ typedef struct merge_run {
 typedef struct merge_runs {
     uint64_t *begins; /* queries + 1 offsets into `runs` */
     merge_run *runs;
-    bool misfit; /* out: some row does not have the length of its results */
+    bool misfit; /* out: the length of some row differs from the number of its results */
 } merge_runs;
 
 /* Accepts a zeroed struct. */

@@ -327,7 +327,8 @@ kd_status answer_chunk(chunk *at, const part_summary *summaries, part_reach reac
         KD_CUDA_LAUNCHED("find_homes");
     }
     if (call->kind == POINTS_FILL) KD_TRY(bring_begins(at));
-    /* Each rank begins with its own part, so that the ranks query different parts at a time. */
+    /* Each rank begins with its own part, so that the ranks query different parts at the same
+       time. */
     const int32_t size = call->parts->size, own = call->comm->rank;
     for (int32_t i = 0; i < size; ++i)
         KD_TRY(query_part_on(at, (own + i) % size, nearest ? ROUND_HOME : ROUND_ALL));

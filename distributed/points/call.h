@@ -74,9 +74,9 @@ extern "C" {
 #endif
 
 /* Executes this rank's queries on the device of its part, which selects the parts that each query
-   needs and merges their results; does not wait for other ranks. Boxes, 64-bit ids and points with
-   ids are not supported; they go through the host. Queries, radii and rows may be in host memory or
-   that of any device, offsets and sums in host memory. */
+   needs and merges their results; does not wait for other ranks. Not supported are boxes, trees
+   whose numbers take 64 bits, and points with ids; these queries go through the host. Queries,
+   radii and rows may be in host memory or that of any device, offsets and sums in host memory. */
 KD_DEVICE_CALL(answer_device, (const parts_call *call));
 
 #ifdef __cplusplus

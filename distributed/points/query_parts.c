@@ -1,6 +1,7 @@
 /* Exchange of queries and results.
-   Idea: three exchanges: the queries to the parts; the number of results of each, and the results,
-         back. In between, each part searches its own sub-tree, independently of the others.
+   Idea: three exchanges: first the queries are sent to the parts; then the number of results of
+         each query and, last, the results are sent back. In between, each part searches its own
+         sub-tree, independently of the others.
    Memory: a rank's queries and their results, and those of all ranks that query its part. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"

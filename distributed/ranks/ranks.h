@@ -73,7 +73,8 @@ typedef struct ranks {
 kd_status ranks_open(ranks *out);
 /* Collective. Accepts a zeroed struct. */
 void ranks_close(ranks *owned);
-/* Reports that this rank has failed: terminates the others, under MPI also this process. */
+/* Reports that this rank has failed: terminates the other ranks, and under MPI this process,
+   too. */
 void ranks_abort(const ranks *comm, int32_t code);
 
 /* Copies from the memory of one rank to that of another; returns 0 on success. */
