@@ -119,7 +119,10 @@ const char *file_suffix(const char *path) {
     return dot ? dot : path + strlen(path);
 }
 
-enum { WRITERS = 1000, SWEPT = 8 }; /* concurrent writers; numbers swept */
+enum {
+    WRITERS = 1000,
+    SWEPT = 8
+}; /* maximum number of concurrent writers; numbers swept by each */
 
 /* Removes stale temporary files left by killed writers under the numbers that follow this
    writer's. */

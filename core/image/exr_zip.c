@@ -82,7 +82,7 @@ void exr_inflate_close(exr_inflate *owned) {
 /* --- writing --- */
 
 enum {
-    LEVEL = 1,             /* of 12: up to level 4 the size of float data hardly changes */
+    LEVEL = 1,             /* 1 to 12: up to level 4 the size of float data hardly changes */
     ROUND_BYTES = 16 << 20 /* chunks compressed before they are written */
 };
 

@@ -63,8 +63,8 @@ static struct {
 static _Thread_local bool inside;
 static _Thread_local int own_number;
 
-/* True while this thread executes a piece; workers_thread then returns its number in that loop,
-   else 0. */
+/* Returns true while this thread executes a piece; workers_thread then returns its number in that
+   loop, else 0. */
 static bool workers_inside(void) {
     return inside;
 }
