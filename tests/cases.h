@@ -71,7 +71,7 @@ typedef enum case_triangles {
     CASE_SAME,      /* all equal */
     CASE_FLAT,      /* in the plane z = 0.25 */
     CASE_SLANTED,   /* in one slanted plane */
-    CASE_LAYERS,    /* in five planes across each axis: many planar ones, many ties */
+    CASE_LAYERS,    /* in five planes across each axis: many lie in a plane, many tie */
     CASE_SLIVERS,
     CASE_FAN,        /* all through one point */
     CASE_DEGENERATE, /* two in three have no area */

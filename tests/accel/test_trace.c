@@ -60,7 +60,8 @@ static void every_tree_answers_as_all_triangles_do(void **state) {
                     compare(*row, (case_triangles)which, counts[i]);
 }
 
-/* Batches return the results of single rays, on any number of threads, with and without counts. */
+/* Batches return the results of single rays, on any number of threads, with and without counting.
+ */
 static void batches_answer_as_single_rays_do(void **state) {
     (void)state;
     enum { BATCH = 5000 };
@@ -106,7 +107,7 @@ static void batches_answer_as_single_rays_do(void **state) {
     triangle_set_close(&set);
 }
 
-/* Sixteen rays in a narrow fan; the first is the set's ray `i`. */
+/* Makes sixteen rays in a narrow fan; the first is the set's ray `i`. */
 static void fan_out(const triangle_set *set, uint32_t i, ray fan[WIDE_PACKET]) {
     const ray middle = triangle_set_ray(set, i);
     for (uint32_t k = 0; k < WIDE_PACKET; ++k) {
@@ -123,7 +124,7 @@ static void fan_out(const triangle_set *set, uint32_t i, ray fan[WIDE_PACKET]) {
     }
 }
 
-/* Packets return the result of each of their rays, bit for bit. */
+/* A packet returns the same result for each of its rays as a single ray does, bit for bit. */
 static void packets_answer_as_single_rays_do(void **state) {
     (void)state;
     uint32_t together = 0, hit = 0;
@@ -159,8 +160,8 @@ static void packets_answer_as_single_rays_do(void **state) {
     assert_true(use.together > 0 && use.separate > 0);
 }
 
-/* Rays through the wide tree, alone and in streams, return the reference traversal's results, bit
-   for bit; rays that are not listed are left unchanged. */
+/* Rays through the wide tree, singly and in streams, return the reference traversal's results, bit
+ * for bit. Rays that are not in a stream's list are left unchanged. */
 static void streams_answer_as_single_rays_do(void **state) {
     (void)state;
     static ray rays[RAYS];

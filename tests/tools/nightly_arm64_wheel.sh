@@ -27,7 +27,8 @@ expect_exit 0 "$python" -m zipfile -e "${name[0]}" unpacked
 expect_true "it has types" test -s unpacked/kandela/_c.pyi
 run=$PWD/copy/.cache/arm64/python-$version/run
 export PYTHONPATH=$PWD/unpacked:$source_folder/tests/python
-libraries=$PWD/copy/.cache/arm64/libraries/root/usr/lib/aarch64-linux-gnu # without auditwheel the wheel does not contain them
+# without auditwheel the wheel does not contain them
+libraries=$PWD/copy/.cache/arm64/libraries/root/usr/lib/aarch64-linux-gnu
 sed -i "s|LD_LIBRARY_PATH=|&$libraries:|" "$run"
 expect_exit 0 "$run" -c "import kandela, platform; print(platform.machine()); kandela.render(
     '$source_folder/scenes/cornell_diffuse.json', width=48, height=48, spp=2, integrator='path', device='cpu', threads=2).save('there.pfm')"

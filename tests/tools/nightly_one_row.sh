@@ -89,7 +89,8 @@ in_house() { # TEST: runs it as ctest does
 for test in "${tests[@]}" "${unfailing[@]}"; do expect_exit 0 in_house "$test"; done
 export KANDELA_TOY_FAULT=1
 for test in "${tests[@]}"; do
-    [[ $test == test_one_place ]] && continue # this test only bounds a count, and a lost triangle lowers it
+    # this test only bounds a count, and a lost triangle lowers it
+    [[ $test == test_one_place ]] && continue
     expect_true "a faulty toy fails $test" bash -c "! ($(declare -f in_house); in_house $test) >out 2>&1"
 done
 expect_exit 6 "$toy" bench build --models gen:hall:2000 --runs 1 --devices cpu

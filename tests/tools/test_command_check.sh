@@ -67,7 +67,8 @@ ln -s box.obj other.obj
 expect_exit 2 "$program" check box.obj --fix other.obj
 mkdir elsewhere
 expect_exit 0 "$program" check box.obj --fix elsewhere/box.obj
-expect_exit 0 "$program" check elsewhere/box.obj --allow-outside # its materials stay where they are, outside of the output's directory
+# its materials stay where they are, outside of the output's directory
+expect_exit 0 "$program" check elsewhere/box.obj --allow-outside
 expect_says out "lights 2"
 
 # `check` reports what `render` rejects.

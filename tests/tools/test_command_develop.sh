@@ -33,9 +33,11 @@ develops "8 4 0.1000 0.2000" a.pfm
 develops "4 4 0.3000 0.3000" a.pfm --crop 4,0,8,4
 develops "4 2 0.1000 0.2000" a.pfm --resize 4x0
 develops "2 2 0.3000 0.3000" a.pfm --crop 4,0,8,4 --resize 2x2
-develops "8 4 0.1000 0.2000" a.pfm --exposure 3 --tonemap agx # a file of radiance gets neither exposure nor tone curve
+# a file of radiance gets neither exposure nor tone curve
+develops "8 4 0.1000 0.2000" a.pfm --exposure 3 --tonemap agx
 KANDELA_OIDN=$fake develops "8 4 0.2000 0.2000" a.pfm --denoise
-KANDELA_OIDN=$fake develops "4 4 0.2000 0.2000" a.pfm --denoise --crop 4,0,8,4 # the whole picture is denoised before it is cropped
+# the whole picture is denoised before it is cropped
+KANDELA_OIDN=$fake develops "4 4 0.2000 0.2000" a.pfm --denoise --crop 4,0,8,4
 KANDELA_OIDN=$(dirname "$fake")/nothing expect_exit 2 "$program" develop a.pfm --denoise
 
 expect_exit 0 "$program" develop a.pfm

@@ -12,7 +12,8 @@ mapfile -t listed < <(sed -n 's/^ISA_FILE_AVX[0-9]*(\(.*\))$/\1/p' "$source_fold
 expect_true "the list names files" test ${#listed[@]} -gt 40
 for isa in base avx2 avx512; do
     mapfile -t objects < <(find "$build/CMakeFiles/kd_isa_$isa.dir" -name '*.o' | while read -r object; do
-        name=${object#*"kd_isa_$isa.dir/"} # skip objects left in the build directory by files that are no longer listed
+        # skip objects left in the build directory by files that are no longer listed
+        name=${object#*"kd_isa_$isa.dir/"}
         [[ " ${listed[*]} " == *" ${name%.c.o} "* ]] && echo "$object"
     done)
     expect_true "there are objects for $isa" test ${#objects[@]} -gt 3

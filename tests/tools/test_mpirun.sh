@@ -10,7 +10,8 @@ if [[ ! -e $plugin ]] || ! command -v mpirun >/dev/null; then
     expect_fail "a build with MPI, and mpirun"
 fi
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-export OMPI_MCA_btl_vader_single_copy_mechanism=none # containers forbid this mechanism, and Open MPI would print a message
+# containers forbid this mechanism, and Open MPI would print a message
+export OMPI_MCA_btl_vader_single_copy_mechanism=none
 export ASAN_OPTIONS=detect_leaks=0 # MPI itself leaks
 
 needs_mpi() { readelf -d "$1" | grep -q 'NEEDED.*libmpi'; }

@@ -44,7 +44,8 @@ refused 'unknown option -t; use --threads instead' render scene.json -t 4
 refused 'unknown option --gpu; use --device cuda:0 instead' render scene.json --gpu
 refused 'unexpected argument "+W640"; use --width instead' render scene.json +W640 +H480
 refused 'unknown option --format: the suffix of the file of --output sets the format' render a.json --format png
-refused 'unknown option --samples; --help=all lists all options' check --samples 4 a.obj # this command has no --spp
+# this command has no --spp
+refused 'unknown option --samples; --help=all lists all options' check --samples 4 a.obj
 
 # Counts have the same suffixes everywhere.
 for count in 20000 20K 20k 0.02M 2e4; do
