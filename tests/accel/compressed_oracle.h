@@ -1,5 +1,5 @@
 /* Compresses a tree (accel/wide/compressed_form.h) level by level on the CPU, in the simplest way.
- * Reference for compressed_make.cu, which must produce the same bytes. */
+   Reference for compressed_make.cu, which must produce the same bytes. */
 #ifndef KD_TESTS_ACCEL_COMPRESSED_ORACLE_H
 #define KD_TESTS_ACCEL_COMPRESSED_ORACLE_H
 #include "accel/wide/compressed_measure.h"

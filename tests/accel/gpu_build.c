@@ -1,5 +1,5 @@
 /* Device builders: on every case of cases.h their trees satisfy the invariants T1 to T7
- * (accel/tree/tritree.h), are reproducible, and cost little more than the exact trees. */
+   (accel/tree/tritree.h), are reproducible, and cost little more than the exact trees. */
 #include "accel/build_memory.h"
 #include "accel/builders.h"
 #include "accel/tree/tritree.h"

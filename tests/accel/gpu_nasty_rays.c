@@ -1,6 +1,6 @@
 /* The difficult rays of nasty_rays.h on a CUDA device, by every traversal kernel, on trees built by
- * the device and by the CPU: hits equal triangle_intersect applied to every triangle, bit for bit.
- */
+   the device and by the CPU: hits equal triangle_intersect applied to every triangle, bit for
+   bit. */
 #include "accel/builders.h"
 #include "accel/rays/batch_device.h"
 #include "nasty_rays.h"

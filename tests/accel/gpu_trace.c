@@ -1,5 +1,5 @@
 /* Every traversal kernel of the device against the CPU's reference traversal, which test_trace.c
- * tests against brute force. */
+   tests against brute force. */
 #include "accel/builders.h"
 #include "accel/rays/batch.h"
 #include "accel/rays/batch_device.h"
@@ -50,7 +50,7 @@ static void same_bits(const answers *a, const char *label, const char *set, uint
 }
 
 /* Images of any size and batches of any length give the results in `a`, and nothing is written past
- * the end. */
+   the end. */
 static void all_tiles_and_counts_agree(const tritree_cuda *tree, answers *a, answers *b) {
     static const struct {
         trace_loop loop;

@@ -163,7 +163,7 @@ static void mesh_on_the_device(void **state) {
 }
 
 /* Casts rays given as arrays on the device, except tmax and the triangle ids, which are on the
- * host. */
+   host. */
 static void ask_by_arrays(const kd_triangles *gpu, kd_ray_batch batch) {
     static float number[8][RAYS], t[RAYS];
     static uint32_t ids[RAYS];

@@ -1,5 +1,5 @@
 /* The builder `zhou` builds the same tree on a device as on the CPU, compared by hash; if its
- * memory budget is too small, the error states the bytes needed. */
+   memory budget is too small, the error states the bytes needed. */
 #include "accel/build_memory.h"
 #include "accel/builders.h"
 #include "accel/tree/tritree.h"

@@ -1,5 +1,5 @@
 /* Real models (KANDELA_MODELS): the costs of exact trees against published ones, invariants, rays
- * against brute force, and the same hits at any scale. */
+   against brute force, and the same hits at any scale. */
 #include "accel/builders.h"
 #include "accel/rays/batch.h"
 #include "accel/tree/tritree.h"

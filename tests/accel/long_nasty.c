@@ -1,6 +1,6 @@
 /* Every builder on inputs for which trees could grow without bound: many triangles through one
- * point, many equal triangles. Builds terminate, references stay within a budget, and the
- * invariants T1 to T7 hold. A device builder may also fail with the number of bytes it needs. */
+   point, many equal triangles. Builds terminate, references stay within a budget, and the
+   invariants T1 to T7 hold. A device builder may also fail with the number of bytes it needs. */
 #include "accel/build_memory.h"
 #include "accel/builders.h"
 #include "accel/tree/tritree.h"

@@ -1,16 +1,13 @@
 /* A million difficult rays for each real model (KANDELA_MODELS): on the trees of every builder,
- * rays return the same bits as a traversal with sixteen times the slack, which itself equals brute
- * force for a sample of the rays; double precision finds no error in that sample. */
+   rays return the same bits as a traversal with sixteen times the slack, which itself equals brute
+   force for a sample of the rays; double precision finds no error in that sample. */
 #include "accel/builders.h"
 #include "accel/rays/batch.h"
 #include "nasty_rays.h"
 #include "scenes/formats/mesh_formats.h"
 
-enum {
-    RAYS = 1 << 20,
-    BRUTE = 1023 /* one ray in BRUTE is also tested by brute force */,
-    DOUBLE = 8191
-};
+/* Brute force tests one ray in BRUTE. */
+enum { RAYS = 1 << 20, BRUTE = 1023, DOUBLE = 8191 };
 static const char *const models[] = {"bunny.obj", "sponza.obj", "dragon.obj"};
 enum { MODELS = sizeof models / sizeof *models };
 
@@ -59,7 +56,7 @@ static void expect_all(const answers *a, const char *form, const char *name) {
 }
 
 /* Computes the expected results on the first builder's tree, and compares them with the traversal
- * of large slack and, for a sample of rays, with both references. */
+   of large slack and, for a sample of rays, with both references. */
 static void find_wanted(const tritree_view *view, const triangle_set *set, answers *a,
                         const char *name) {
     uint32_t hits = 0;
@@ -127,9 +124,9 @@ static void a_million_rays_are_answered_alike(void **state) {
 }
 
 /* A regression test with a ray from a thousand diagonals away. It certainly hits triangle 15769 in
- * its middle. A corner of triangle 9913, seen edge-on, lies within 6 rounding units of the ray at t
- * = 1. An inexact test hits that triangle at t = 0.99996, 0.4 m off the ray, or misses it,
- * depending on the cells. */
+   its middle. A corner of triangle 9913, seen edge-on, lies within 6 rounding units of the ray at t
+   = 1. An inexact test hits that triangle at t = 0.99996, 0.4 m off the ray, or misses it,
+   depending on the cells. */
 static void a_triangle_seen_edge_on_from_afar_hides_nothing(void **state) {
     (void)state;
     mesh loaded = {0};

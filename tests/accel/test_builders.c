@@ -1,5 +1,5 @@
 /* Every builder on every set of triangles in cases.h, verified by tritree_check; and tritree_check
- * itself, on damaged trees. */
+   itself, on damaged trees. */
 #include "accel/builders.h"
 #include "accel/tree/tritree.h"
 #include "core/parallel/parallel.h"
@@ -88,7 +88,7 @@ static uint64_t hash_of(const triangle_set *set, const char *builder, int settin
 }
 
 /* The exact builders build the same tree: a set large enough for tasks on every level, and cases
- * with many ties. */
+   with many ties. */
 static void exact_builders_make_one_tree(void **state) {
     (void)state;
     for (int which = 0; which < CASE_TRIANGLE_SETS; ++which)

@@ -1,5 +1,5 @@
 /* Nearest-triangle queries: the tree's results equal brute force bit for bit, and distances equal
- * those of an independent method in long double. */
+   those of an independent method in long double. */
 #include "accel/rays/nearest_walk.h"
 #include "core/parallel/parallel.h"
 #include "nearest_points.h"
@@ -85,7 +85,7 @@ static void answers_are_those_of_all_triangles(void **state) {
 }
 
 /* Squared distance to a triangle in long double, as the minimum over corners, edges and the plane
- * (Lagrange), without barycentric weights. */
+   (Lagrange), without barycentric weights. */
 static long double square(const long double a[3], const long double b[3]) {
     long double sum = 0;
     for (int k = 0; k < 3; ++k) sum += (a[k] - b[k]) * (a[k] - b[k]);
@@ -110,7 +110,7 @@ static long double edge_oracle(const long double a[3], const long double b[3],
 }
 
 /* The foot of the perpendicular lies in the triangle if it is on the inner side of each edge's
- * plane. */
+   plane. */
 static long double face_oracle(long double c[3][3], const long double p[3]) {
     long double u[3], v[3], n[3], ap[3];
     for (int k = 0; k < 3; ++k) {
@@ -210,7 +210,7 @@ static void threads_give_the_same_answers(void **state) {
 }
 
 /* A query tests only few of the triangles; the test counts them in single steps of the reference
- * traversal. */
+   traversal. */
 static void most_triangles_are_left_out(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_SOUP, 20000);

@@ -1,5 +1,5 @@
 /* Many triangles at one place: equal ones, a tiny cluster, needles through one point. The size of
- * the tree stays proportional to the number of triangles, even if no plane separates them. */
+   the tree stays proportional to the number of triangles, even if no plane separates them. */
 #include "accel/builders.h"
 #include "accel/wide/wide_tree.h"
 #include "triangle_sets.h"

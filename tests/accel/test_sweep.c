@@ -1,5 +1,5 @@
 /* The fast exact builder `sweep` against `exact`, which follows the definition of the heuristic;
- * and the optimised parts of `sweep` against straightforward versions. */
+   and the optimised parts of `sweep` against straightforward versions. */
 #include "accel/builders.h"
 #include "accel/sweep/clip_halves.h"
 #include "accel/sweep/sweep.h"
@@ -70,7 +70,7 @@ static void clipping_by_vectors_gives_the_same_bits(void **state) {
 enum { ENDS = 3000 };
 
 /* Returns the begin or end of a part on an axis of [lo, hi], placed so that bins can hardly
- * separate the ends. */
+   separate the ends. */
 static float place_of_end(uint32_t form, uint32_t i, uint32_t k, float lo, float hi) {
     const float x = rng_draw(rng_key_make(11, form, 2 * i + k), 0, 0).value[0];
     const float half = 0.5f * lo + 0.5f * hi, part = 0.5f * hi - 0.5f * lo;

@@ -60,8 +60,8 @@ static void every_tree_answers_as_all_triangles_do(void **state) {
                     compare(*row, (case_triangles)which, counts[i]);
 }
 
-/* Batches return the results of single rays, on any number of threads, with and without counting.
- */
+/* Batches return the results of single rays, on any number of threads, with and without
+   counting. */
 static void batches_answer_as_single_rays_do(void **state) {
     (void)state;
     enum { BATCH = 5000 };
@@ -161,7 +161,7 @@ static void packets_answer_as_single_rays_do(void **state) {
 }
 
 /* Rays through the wide tree, singly and in streams, return the reference traversal's results, bit
- * for bit. Rays that are not in a stream's list are left unchanged. */
+   for bit. Rays that are not in a stream's list are left unchanged. */
 static void streams_answer_as_single_rays_do(void **state) {
     (void)state;
     static ray rays[RAYS];

@@ -1,5 +1,5 @@
 /* accel/tree/triangle.h and triangle_clip.h: closed surfaces have no leaks, a ray that leaves a
- * triangle does not hit it again, and clipping loses no point. */
+   triangle does not hit it again, and clipping loses no point. */
 #include "accel/builders.h"
 #include "accel/rays/batch.h"
 #include "accel/tree/triangle_clip.h"
@@ -85,8 +85,8 @@ static void closed_surfaces_do_not_leak(void **state) {
         }
 }
 
-/* If all coordinates are scaled by a power of two, rays have the same hits with the same weights.
- */
+/* If all coordinates are scaled by a power of two, rays have the same hits with the same
+   weights. */
 static void scale_changes_nothing(void **state) {
     (void)state;
     triangle_set set = ball_make(24, 1, vec3_make(0.5f, 3, -2));
@@ -154,7 +154,7 @@ static void no_surface_meets_the_ray_that_leaves_it(void **state) {
 }
 
 /* A point that lies in a triangle and in a box also lies in the bounds of the triangle clipped to
- * the box, and to half of the box. */
+   the box, and to half of the box. */
 static void clipping_loses_no_point(void **state) {
     (void)state;
     uint32_t inside = 0;

@@ -1,5 +1,5 @@
 /* <kandela/triangles.h>: results equal brute force, rejected calls give a reason, and reading a
- * damaged file returns the original tree or an error. */
+   damaged file returns the original tree or an error. */
 #include "accel/triangles.h"
 #include "core/files/file.h"
 #include "core/hash.h"
@@ -126,7 +126,7 @@ static void arrays_are_as_good_as_structs(void **state) {
 }
 
 /* The tree's copy of the mesh depends neither on the stride of the caller's arrays nor on whether
- * there are indices, and the arrays may be changed afterwards. */
+   there are indices, and the arrays may be changed afterwards. */
 static void input_is_copied(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_SOUP, 200);
@@ -317,7 +317,7 @@ static void expect_same_tree(const kd_triangles *tree, const kd_triangles *loade
 }
 
 /* Reads the file truncated at every byte, one byte longer, and with every byte changed, with the
- * old checksum and with a matching one. */
+   old checksum and with a matching one. */
 static void expect_no_other(const char *path, const char *whole, size_t bytes) {
     char *changed = (char *)malloc(bytes + 1);
     assert_non_null(changed);

@@ -1,5 +1,5 @@
 /* accel/wide/wide_tree.h: every wide tree satisfies its invariants, holds the triangles of the k-d
- * tree, and does not depend on the number of threads. test_trace.c tests its traversal. */
+   tree, and does not depend on the number of threads. test_trace.c tests its traversal. */
 #include "accel/builders.h"
 #include "accel/wide/wide_tree.h"
 #include "core/parallel/parallel.h"
@@ -52,7 +52,7 @@ static uint32_t nibble(const wide_tree *wide, wide_node node, uint32_t octant, u
 }
 
 /* Checks that each order contains every child once, and that opposite directions have opposite
- * orders. */
+   orders. */
 static void check_orders(const wide_tree *wide, wide_node node, uint32_t children) {
     bool sound = true;
     for (uint32_t octant = 0; octant < 8; ++octant) {
@@ -222,7 +222,7 @@ static void threads_make_the_same_wide_tree(void **state) {
 }
 
 /* Lanes are ordered for any-hit rays: the wall, which blocks all rays, is in the last lane,
- * although a few specks are in front of it. */
+   although a few specks are in front of it. */
 static void what_stops_most_rays_comes_first(void **state) {
     (void)state;
     enum { SPECKS = 40 };

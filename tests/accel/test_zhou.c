@@ -1,5 +1,5 @@
 /* The builder `zhou`: properties of the functions of its stages, its small-node stage against a
- * version that counts without bit masks, and the same tree for any number of threads. */
+   version that counts without bit masks, and the same tree for any number of threads. */
 #include "accel/builders.h"
 #include "accel/tree/tritree.h"
 #include "accel/zhou/build_zhou.h"
@@ -208,10 +208,10 @@ static void plans_cut_empty_space_only(void **state) {
             const float first = vec3_axis(node.tight.lo, axis),
                         last = vec3_axis(node.tight.hi, axis);
             /* the lower side is cut first, so its bound is a fraction of the extent before the
-             * upper side was cut */
+               upper side was cut */
             const float whole = vec3_axis(node.box.hi, axis) - lo;
-            /* if few levels are left, cuts only empty space that a split would not remove as well
-             */
+            /* if few levels are left, cuts only empty space that a split would not remove as
+               well */
             const bool has_levels = plan.depth + 1 + zhou_levels_for(node.count) <= max_depth;
             const float share = has_levels ? 0.2501f : 0.5001f;
             assert_true(first - lo <= share * whole);
@@ -226,7 +226,7 @@ static void plans_cut_empty_space_only(void **state) {
 }
 
 /* Many small triangles in a corner of a large floor: too few levels are left to halve space down to
- * them, and the floor leaves no empty space to cut off. */
+   them, and the floor leaves no empty space to cut off. */
 static void small_things_in_large_places_are_parted(void **state) {
     (void)state;
     enum { SMALL = 6000 };
@@ -275,7 +275,7 @@ static void any_number_of_threads_gives_the_same_tree(void **state) {
 }
 
 /* The number of references stays within the budget of the large-node stage, even if it ends in
- * large leaves. */
+   large leaves. */
 static void equal_triangles_are_one_leaf(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_SAME, 3000);

@@ -1,5 +1,5 @@
-/* Part of test_null_arguments.c: calls the functions of <kandela/render.h> with one pointer NULL.
- */
+/* Part of test_null_arguments.c: calls the functions of <kandela/render.h> with one pointer
+   NULL. */
 #ifndef TESTS_API_NULL_ARGUMENTS_RENDER_H
 #define TESTS_API_NULL_ARGUMENTS_RENDER_H
 

@@ -1,5 +1,5 @@
 /* Part of test_null_arguments.c, whose tree, query and macros it uses: calls the functions of
- * <kandela/points.h> with one pointer NULL. */
+   <kandela/points.h> with one pointer NULL. */
 #ifndef KD_TESTS_API_NULL_POINTS_H
 #define KD_TESTS_API_NULL_POINTS_H
 

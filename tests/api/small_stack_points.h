@@ -84,8 +84,8 @@ static void query_points(const kd_points *tree, uint32_t dims, kd_scalar scalar)
         for (int norm = 0; norm < 3; ++norm)
             for (int wraps = 0; wraps < 2; ++wraps) {
                 const int plain = norm == 0 && wraps == 0;
-                if (method == 1 && !plain)
-                    continue; /* buckets support neither other norms nor periods */
+                /* buckets support neither other norms nor periods */
+                if (method == 1 && !plain) continue;
                 if (!plain && dims != 3 && dims != 8)
                     continue; /* those dimensions share their code with others */
                 strcpy(query.method, methods[method]);

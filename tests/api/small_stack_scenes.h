@@ -143,8 +143,8 @@ static void load_nested(const char *path, const char *before, char open, char cl
     text[at + 2 * DEPTH] = '\0';
     put_file(path, text);
     load_any(path, 0);
-    for (int depth = 10; depth <= 1000;
-         depth *= 10) { /* depths that a recursive reader might accept */
+    /* depths that a recursive reader might accept */
+    for (int depth = 10; depth <= 1000; depth *= 10) {
         char *end = text + at;
         for (int i = 0; i < depth; ++i) *end++ = open;
         for (int i = 0; i < depth; ++i) *end++ = close;

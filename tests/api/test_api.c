@@ -150,7 +150,7 @@ static void test_cancel(void **state) {
 }
 
 /* Photons are the same on one thread and on two. Rendering with given photons equals rendering that
- * traces the photons itself. */
+   traces the photons itself. */
 static void test_photons(void **state) {
     (void)state;
     kd_render_options options;

@@ -1,5 +1,5 @@
 /* Invalid calls of the public interface other than NULL pointers: each returns KD_ERROR_USAGE with
- * a message that names the argument, and reads or writes nothing outside the caller's arrays. */
+   a message that names the argument, and reads or writes nothing outside the caller's arrays. */
 #include <kandela/points.h>
 #include <kandela/render.h>
 #include <kandela/triangles.h>
@@ -23,7 +23,7 @@ static kd_points *open_points(void) {
 }
 
 /* The results' memory has exactly the required size, so AddressSanitizer detects a write past the
- * end. */
+   end. */
 static void offsets_of_no_query(void **state) {
     (void)state;
     kd_points *tree = open_points();

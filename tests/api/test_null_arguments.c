@@ -1,6 +1,6 @@
 /* Every public function with each of its pointer arguments NULL in turn: the function returns
- * KD_ERROR_USAGE, or does what its header states. The test fails if a function of include/kandela
- * has no row here. */
+   KD_ERROR_USAGE, or does what its header states. The test fails if a function of include/kandela
+   has no row here. */
 #include <kandela/exchange.h>
 #include <kandela/photons.h>
 #include <kandela/points.h>

@@ -1,5 +1,5 @@
 /* A batched query may start where the previous one did. Batches return the same results as separate
- * queries: in the caller's order, along the Morton curve, and with one radius per query. */
+   queries: in the caller's order, along the Morton curve, and with one radius per query. */
 #include "tests/test.h"
 #include <kandela/points.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* The table of options (scenes/describe/render_options.h): each field of the struct has a row, each
- * row has a textual form, and C structs, text and scene files follow the table. */
+   row has a textual form, and C structs, text and scene files follow the table. */
 #include "core/files/file.h"
 #include "core/memory.h"
 #include "scenes/describe/render_options.h"
@@ -45,8 +45,8 @@ static void every_field_has_a_row(void **state) {
         while (name > word && (name[-1] == '_' || isalnum((unsigned char)name[-1]))) --name;
         if (!*name || strcmp(name, "struct_size") == 0) continue;
         const option_row *row = row_of_field(name);
-        const bool second =
-            last && last->count == 2; /* the second field of a row for two adjacent fields */
+        /* the second field of a row for two adjacent fields */
+        const bool second = last && last->count == 2;
         if (!row && !second) fail_msg("kd_render_options.%s has no row", name);
         last = row;
         ++fields;
@@ -100,9 +100,8 @@ static void values_out_of_range_are_refused(void **state) {
         assert_non_null(strstr(kd_last_error(), row->name));
         assert_memory_equal(&options, &before, sizeof options);
         char *field = (char *)&options + row->offset;
-        if (row->kind == OPTION_FLAG || row->alias)
-            continue; /* the option accepts every value, or is an alias, whose target checks the
-                         value */
+        /* the option accepts every value, or is an alias, whose target checks the value */
+        if (row->kind == OPTION_FLAG || row->alias) continue;
         if (row->kind == OPTION_NAME)
             memset(field, 'x', row->bytes); /* not terminated */
         else if (row->kind == OPTION_FLOAT)

@@ -1,5 +1,5 @@
 /* Every public function on a thread with the 128 KB of stack that the headers require. All work
- * runs on that thread, because the library's own threads have larger stacks. */
+   runs on that thread, because the library's own threads have larger stacks. */
 #include "accel/builders.h"
 #include "core/parallel/parallel.h"
 #include "points/select/builders.h"

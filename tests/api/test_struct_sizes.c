@@ -1,6 +1,6 @@
 /* Programs compiled against an older, smaller or a newer, larger struct: the library accesses no
- * struct of the public interface beyond the size that the caller states. The structs end where an
- * inaccessible page begins. */
+   struct of the public interface beyond the size that the caller states. The structs end where an
+   inaccessible page begins. */
 #include <kandela/points.h>
 #include <kandela/render.h>
 #include <kandela/triangles.h>
@@ -35,7 +35,7 @@ static size_t size_said(const void *at) {
 }
 
 /* Expects the leading bytes to equal those of the full struct, except for the size, which is the
- * caller's, and the remaining bytes to be 0. */
+   caller's, and the remaining bytes to be 0. */
 static void expect_part(const void *given, size_t size, const void *full, size_t full_size) {
     const char *bytes = (const char *)given;
     assert_true(size_said(given) == size);
@@ -165,7 +165,7 @@ static void renderings_of_other_versions(void **state) {
 }
 
 /* A newer program may leave unknown fields at 0; other values give an error. Invalid sizes are
- * rejected. */
+   rejected. */
 static void what_cannot_be_done_is_refused(void **state) {
     (void)state;
     const kd_point_array points = kd_point_array_make(cloud, 60, 3, KD_FLOAT);

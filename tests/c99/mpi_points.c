@@ -1,5 +1,5 @@
 /* To be run by mpirun: a tree distributed over several processes returns the same ids and bytes as
- * one tree of all points; if one process fails, all report the error. Rank 0 prints "ok". */
+   one tree of all points; if one process fails, all report the error. Rank 0 prints "ok". */
 #include <kandela/mpi/points.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* The public header is valid C99, and a C99 program gets correct results: the k nearest points of a
- * grid. */
+   grid. */
 #include <kandela/points.h>
 #include <math.h>
 #include <stdio.h>
@@ -15,8 +15,8 @@ enum { SIDE = 20, K = 7 };
     } while (0)
 
 int main(void) {
-    static float grid[SIDE * SIDE * SIDE]
-                     [4]; /* four floats per point: the stride skips the fourth, w */
+    /* four floats per point: the stride skips the fourth, w */
+    static float grid[SIDE * SIDE * SIDE][4];
     const float queries[2][3] = {{3.25F, 4.125F, 5.0F}, {-100, -100, -100}};
     uint32_t ids[2 * K], counts[2];
     float dist2[2 * K];

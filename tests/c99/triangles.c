@@ -1,5 +1,5 @@
 /* The public header is valid C99, and a C99 program gets correct results: rays from above through
- * the centres of a grid of squares. */
+   the centres of a grid of squares. */
 #include <kandela/triangles.h>
 #include <math.h>
 #include <stdio.h>
@@ -14,8 +14,8 @@ enum { SIDE = 20 };
         }                                                                                          \
     } while (0)
 
-static float corners[(SIDE + 1) * (SIDE + 1)]
-                    [4]; /* four floats per vertex: the stride skips the fourth, w */
+/* four floats per vertex: the stride skips the fourth, w */
+static float corners[(SIDE + 1) * (SIDE + 1)][4];
 static uint32_t indices[2 * SIDE * SIDE][3];
 static kd_ray rays[SIDE * SIDE + 1];
 static kd_ray_hit hits[SIDE * SIDE + 1];

@@ -18,7 +18,7 @@ namespace {
 
 using namespace emulated;
 
-/* --- fibers --------------------------------------------------------------------------------- */
+/* --- fibers ----------------------------------------------------------------------------------- */
 #ifndef __x86_64__
 #error "the emulated CUDA device switches lanes by x86-64 instructions"
 #endif
@@ -43,7 +43,7 @@ static void __asan_unpoison_memory_region(const volatile void *, size_t) {}
 #endif
 
 /* LEFT_OPEN: bytes at the top of a stack whose functions never return, so the sanitizer's poison
- * must be cleared by hand; all other functions clear their own. */
+   must be cleared by hand; all other functions clear their own. */
 enum { STACK_BYTES = 256 << 10, LEFT_OPEN = 4096, SAVED = 6 };
 
 struct lane_state {
@@ -68,7 +68,7 @@ struct worker {
 thread_local worker me;
 
 /* Frees a thread's lanes when the thread ends. `me` itself has no destructor because it is accessed
- * all the time, and access to a thread-local object with a destructor is slow. */
+   all the time, and access to a thread-local object with a destructor is slow. */
 struct leaving {
     bool used;
     ~leaving() {
@@ -116,8 +116,8 @@ void prepare(lane_state *state) {
         __asan_unpoison_memory_region(state->stack, STACK_BYTES);
     }
     __asan_unpoison_memory_region(state->stack + STACK_BYTES - LEFT_OPEN, LEFT_OPEN);
-    /* as if `live` had been called: the stack pointer is a multiple of 16, minus a return address
-     */
+    /* as if `live` had been called: the stack pointer is a multiple of 16, minus a return
+       address */
     void **top = (void **)(state->stack + STACK_BYTES) - 3;
     *--top = (void *)live;
     for (int i = 0; i < SAVED; ++i) *--top = NULL;
@@ -144,7 +144,7 @@ uint64_t wait_for(sync_kind kind, unsigned mask, uint64_t value, unsigned from) 
     return lane.out;
 }
 
-/* --- synchronisation ------------------------------------------------------------------------ */
+/* --- synchronisation -------------------------------------------------------------------------- */
 unsigned random_below(unsigned count) {
     me.chance ^= me.chance << 13;
     me.chance ^= me.chance >> 7;
@@ -292,7 +292,7 @@ bool refused(const shape &shape) {
 }
 
 /* The CPU threads of concurrent blocks. They persist between launches, and so do their lanes'
- * stacks. */
+   stacks. */
 struct crew {
     pthread_mutex_t lock;
     pthread_cond_t begun, done;
@@ -334,8 +334,8 @@ void *work(void *as) {
 void hire(unsigned threads) {
     pthread_attr_t large;
     pthread_attr_init(&large);
-    pthread_attr_setstacksize(&large,
-                              64 << 20); /* a thread's stack also holds its thread-local memory */
+    /* a thread's stack also holds its thread-local memory */
+    pthread_attr_setstacksize(&large, 64 << 20);
     for (; all.hired < threads; ++all.hired) {
         pthread_t thread;
         if (pthread_create(&thread, &large, work, (void *)(uintptr_t)all.hired)) abort();

@@ -1,6 +1,6 @@
 /* Stand-in for Open Image Denoise (its C interface, version 2): every picture becomes its mean, so
- * that tests can observe the calls and their order. Requires a colour image with clean guides or
- * none; anything else is an error. */
+   that tests can observe the calls and their order. Requires a colour image with clean guides or
+   none; anything else is an error. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
