@@ -11,7 +11,7 @@ typedef struct oracle_tree {
     uint8_t *units; /* COMPRESSED_UNIT bytes each; NULL if the tree has no compressed form */
     uint64_t unit_count;
     uint32_t nodes, leaves, depth;
-    uint64_t triangles; /* in all leaves */
+    uint64_t triangles; /* total of all leaves */
 } oracle_tree;
 
 static inline void oracle_tree_close(oracle_tree *owned) {
@@ -105,8 +105,8 @@ typedef struct child_list {
     int count, inner;
     compressed_item items[COMPRESSED_CHILDREN];
     box3 boxes[COMPRESSED_CHILDREN];
-    uint32_t triangles[COMPRESSED_CHILDREN]; /* 0: a node */
-    uint32_t order[4];                       /* compressed_row */
+    uint32_t triangles[COMPRESSED_CHILDREN]; /* 0 for a child that is a node */
+    uint32_t order[4];                       /* as compressed_row encodes it */
 } child_list;
 
 /* Expands the subtree parts[0], an inner node, as planned; returns the number of parts. */
@@ -281,7 +281,7 @@ typedef struct maker {
     compressed_subtree *at;
     uint32_t *references;
     uint64_t node_capacity, reference_capacity, item_capacity, unit_capacity;
-    compressed_item *items; /* level by level */
+    compressed_item *items; /* in order of their level */
     uint32_t *places;       /* position of each item's node, in units */
     oracle_tree *out;
 } maker;

@@ -1,8 +1,8 @@
-"""Makes a C++ file of a CUDA one: a launch becomes a call, dynamic shared memory a pointer.
+"""Translates a CUDA file to C++: launches become calls, dynamic shared memory becomes a pointer.
 
 usage: kernels.py IN OUT
 
-Lines keep their numbers, and messages name the file that was read.
+Line numbers are kept, and compiler messages name the CUDA file.
 """
 import re
 import sys

@@ -1,8 +1,8 @@
-/* Fibers, their meetings, and the blocks that they make up.
-   Idea: a warp runs until each of its lanes is over or waits for the block; whenever none can run,
-         a meeting whose lanes have all come takes place.
-   Work: two switches of a stack a lane and meeting.
-   Memory: 256 KB of address space a lane of the largest block so far. */
+/* Fibers, their synchronisation, and the blocks that they form.
+   Idea: a warp runs until each of its lanes has ended or waits for the block; whenever no lane can
+         run, a synchronisation for which all its lanes have arrived is completed.
+   Work: two stack switches per lane and synchronisation.
+   Memory: 256 KB of address space per lane of the largest block so far. */
 #include "lanes.h"
 #include "cuda_runtime.h"
 #include <pthread.h>

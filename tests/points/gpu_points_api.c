@@ -234,7 +234,7 @@ static void saved_loaded_updated(void **state) {
 
 static void auto_chooses_by_size(void **state) {
     (void)state;
-    if (gpu_is_emulated()) skip(); /* a million threads */
+    if (gpu_is_emulated()) skip(); /* needs a million threads */
     enum { MANY = 200000 };
     float *cloud = (float *)make_points(MANY, 3, KD_FLOAT, 6);
     kd_points_info info;

@@ -29,8 +29,8 @@ static void three_floats(void **state) {
             }
 }
 
-/* Sorts the queries along a curve, as for trees with overlapping subtrees, at sizes that would
-   otherwise be too small for it. */
+/* Treats small sets as the index treats large ones with overlapping subtrees: sorted along a curve,
+   or by leaves if they are below the threshold. */
 static void sorted_along_the_curve(void **state) {
     (void)state;
     static const uint32_t ks[] = {8, 1, 16, 17, 111, 112, 0};

@@ -258,7 +258,7 @@ static void test_gather_looks(void **state) {
         kd_render_options options = options_for("photon");
         options.width = (int32_t)gpu_size(203, 13);
         options.height = (int32_t)gpu_size(148, 9);
-        /* few enough that their irradiance is precomputed */
+        /* the irradiance at these photons is precomputed */
         options.photons = gpu_size(20000, 300);
         options.final_gather = 2;
         options.spp = 2;

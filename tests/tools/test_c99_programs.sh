@@ -26,8 +26,8 @@ for program in points triangles; do
     "$work/$program"
 done
 
-# Another language initialises structs through struct_size: the point nearest to 41.2 of 0, 1, 2,
-# ....
+# Another language initialises structs through struct_size, and finds the point nearest to 41.2
+# among 0, 1, 2, and so on.
 if command -v python3 >/dev/null; then
     python3 - "$build/lib/libkandela.so" <<'P'
 import ctypes, sys
