@@ -1,4 +1,4 @@
-/* core/image_processing/compare.h and flip.h. The expected values come from an independent program
+/* core/image_processing/compare.h and flip.c. The expected values come from an independent program
    in double precision, which applies the 2D kernels of the papers directly. */
 #include "core/image/encode.h"
 #include "core/image/picture.h"

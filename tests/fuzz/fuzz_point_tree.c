@@ -1,5 +1,5 @@
-/* Points of any dimension through every builder: the tree holds its invariants, and queries return
-   the neighbours that brute force finds. */
+/* Points of any dimension through every builder: the tree satisfies its invariants, and queries
+   return the neighbours that brute force finds. */
 #include "points/neighbours/query.h"
 #include "points/select/builders.h"
 #include "points/tree/check.h"

@@ -1,4 +1,4 @@
-/* Arbitrary triangles through every builder: the tree holds its invariants, and rays return the
+/* Arbitrary triangles through every builder: the tree satisfies its invariants, and rays return the
    hits that brute force finds. */
 #include "accel/builders.h"
 #include "accel/rays/batch.h"

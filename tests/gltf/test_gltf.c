@@ -224,8 +224,7 @@ static void nodes_place_their_meshes(void **state) {
             low = vec3_min(low, vec3_min(a, vec3_min(b, c)));
             high = vec3_max(high, vec3_max(a, vec3_max(b, c)));
         }
-        /* volumes of three boxes: mirrored; rotated by a matrix; scaled, rotated, moved, scaled
-           again */
+        /* of boxes: mirrored; rotated by a matrix; scaled, rotated, moved, scaled again */
         static const double volumes[3] = {1, 1, 48};
         static const vec3 lows[3] = {{9, 0, 0}, {15, 5, 7}, {-3, 0, 7}},
                           highs[3] = {{10, 1, 1}, {16, 6, 8}, {0, 4, 11}};
@@ -246,8 +245,7 @@ static int compare_triangles(const void *a, const void *b) {
     return 0;
 }
 
-/* Returns the triangles in an order that does not depend on the reader: sorted, with the smallest
-   corner first. */
+/* Returns the triangles in an order independent of the reader: sorted, smallest corner first. */
 static float *triangles_sorted(const mesh *mesh) {
     float *sorted = (float *)malloc(mesh->triangle_count * 9 * sizeof(float));
     assert_non_null(sorted);
@@ -324,9 +322,7 @@ static void skins_rest_where_their_joints_stand(void **state) {
     for (int i = 0; i < 8; ++i) {
         const float high = corner_places[i][1];
         joints[i][1] = 1;
-        /* the upper corners have half their weight on each joint, scaled by 3, which must be
-           normalised */
-        weights[i][0] = 1 - 0.5f * high;
+        weights[i][0] = 1 - 0.5f * high; /* half the weight of the upper corners, scaled by 3 */
         weights[i][1] = 0.5f * high;
         for (int k = 0; k < 2; ++k) weights[i][k] *= high > 0 ? 3 : 1;
     }

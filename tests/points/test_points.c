@@ -1,6 +1,5 @@
 /* <kandela/points.h>: every query against brute force in 1 to 8 dimensions, float and double;
-   invalid input is rejected without effect, with a message that names the value; corrupt files are
-   rejected. */
+   invalid input is rejected without effect, and the error names it; corrupt files are rejected. */
 #include "core/files/file.h"
 #include "core/hash.h"
 #include "core/memory.h"
@@ -164,8 +163,7 @@ static void answers_equal_brute_force(void **state) {
     }
 }
 
-/* Enough queries and points that queries are sorted internally, with the caller's scratch memory,
-   on any number of threads. */
+/* So many queries that they are sorted, with the caller's scratch memory, on any threads. */
 static void sorted_queries_answer_in_the_callers_order(void **state) {
     (void)state;
     static uint32_t first_ids[QUERIES_MAX * 8];
@@ -355,8 +353,7 @@ static void files_come_back_or_are_refused(void **state) {
         const size_t size = file.count;
         memcpy(bytes, file.bytes, size);
         file_close(&file);
-        /* with each byte changed, and truncated at each length */
-        for (size_t i = 0; i < size; ++i) {
+        for (size_t i = 0; i < size; ++i) { /* each byte changed, each length truncated */
             bytes[i] = (char)(bytes[i] ^ (1 << i % 8));
             FILE *out = fopen(path, "wb");
             assert_int_equal(fwrite(bytes, i % 3 ? size : i, 1, out), i % 3 || i ? 1 : 0);

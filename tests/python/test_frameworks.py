@@ -1,5 +1,5 @@
-"""Arrays of PyTorch, CuPy and JAX, on the CPU and on a CUDA device: the same answers as NumPy's, in
-arrays of their own. Each framework is tested where it is installed, a device where there is one."""
+"""Arrays of PyTorch, CuPy and JAX, on the CPU and on a CUDA device, give the same results as NumPy's,
+as arrays of the same framework. Tests are skipped if the framework or a device is missing."""
 
 import importlib
 

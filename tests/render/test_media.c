@@ -249,7 +249,7 @@ static void fog_beside_a_lamp_has_no_sparks(void **state) {
     expect_near(sqrt(squares / 8), 0, 0.02);
 }
 
-/* A furnace filled with fog: the energy ledger closes and has a row for media, and photons know
+/* A furnace filled with fog: the energy ledger closes and has a row for media, and photons store
    their medium. */
 static void the_ledger_has_a_row_for_media(void **state) {
     (void)state;

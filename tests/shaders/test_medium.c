@@ -1,5 +1,4 @@
-/* shaders/medium.h, shaders/spectrum.h: phase functions, free flights and Beer's law; colours of
-   wavelengths. */
+/* shaders/material.h: phase functions, free flights and Beer's law, and colours of wavelengths. */
 #include "photon/density/media_estimate.h"
 #include "shaders/material.h"
 #include "tests/test.h"

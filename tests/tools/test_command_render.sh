@@ -168,7 +168,7 @@ is "$(figure s.json image.hash)" m.json image.hash
 expect_true "dear steps make a shallow tree" test "$(figure c.json tree.nodes)" -lt \
     "$(figure s.json tree.nodes)"
 
-# A preview is smaller and says so; options of the command line override it.
+# A preview has fewer pixels and prints a note; options of the command line override it.
 expect_exit 0 "$program" render box.obj --quick -o q.pfm --spp 1 --stats q.json
 expect_says err "quick: 320x320 pixels instead of 512x512"
 is 320 q.json image.width

@@ -90,7 +90,7 @@ for verb in $verbs; do
     expect_true "$verb --help has each option once" test -z "$(sort <<<"$options" | uniq -d)"
     expect_says page.plain ".SH EXAMPLES"
     expect_true "the examples of $verb are its own" grep -q "^  kandela $verb " "help.$verb"
-    # asks the completion for all options of a command in one shell; prints one line each
+    # runs the completion for all options of a command in one shell; prints one line each
     # shellcheck disable=SC2086
     offers=$(bash -c '. ./words.bash
         for option; do COMP_WORDS=(kandela '"$verb"' "$option") COMP_CWORD=2
