@@ -244,7 +244,8 @@ KD_FN void oracle_node_make(const compressed_source *source, const child_list *l
     const float side = float_max(vec3_largest(box3_size(box)), source->min_side);
     memset(out, 0, sizeof *out);
     out->inv_e = (float)(254.9 / (double)side);
-    for (int axis = 0; axis < 3; ++axis) out->p[axis] = vec3_axis(box.lo, axis) + 0.0f; /* no -0 */
+    /* turns -0 into +0 */
+    for (int axis = 0; axis < 3; ++axis) out->p[axis] = vec3_axis(box.lo, axis) + 0.0f;
     for (int lane = 0; lane < COMPRESSED_CHILDREN; ++lane) {
         const int pair = (lane & 1) | lane >> 2 << 1, second = lane >> 1 & 1;
         for (int axis = 0; axis < 3; ++axis) {
@@ -427,7 +428,7 @@ static inline kd_status make_node(maker *m, uint64_t i, uint64_t *item_count) {
     compressed_node node;
     oracle_children_find(&m->from, &m->items[i], &children);
     const uint64_t base = out->unit_count, units = oracle_block_units(&children);
-    if (base + units > COMPRESSED_UNITS_MAX) return KD_OK; /* too large */
+    if (base + units > COMPRESSED_UNITS_MAX) return KD_OK; /* too large for the compressed form */
     KD_TRY(grow(m, *item_count + COMPRESSED_CHILDREN, base + units + COMPRESSED_SPARE_UNITS));
     memset(out->units + COMPRESSED_UNIT * base, 0, COMPRESSED_UNIT * units);
     out->unit_count += units;
@@ -461,7 +462,7 @@ static inline kd_status make_levels(maker *m) {
     while (made < end && out->depth < COMPRESSED_MAX_DEPTH) {
         uint64_t next = end;
         for (; made < end; ++made) KD_TRY(make_node(m, made, &next));
-        if (out->nodes < made) break; /* too many units */
+        if (out->nodes < made) break; /* stopped, because the form would be too large */
         end = next;
         ++out->depth;
     }

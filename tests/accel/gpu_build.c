@@ -154,7 +154,7 @@ static void too_little_memory_is_refused(void **state) {
     triangle_set_close(&set);
 }
 
-/* Capacities that are too small until they have been doubled several times. */
+/* Plans capacities that are too small until they have been doubled several times. */
 static const tritree_builder_cuda *generous;
 static uint32_t doublings;
 static void plan_poorly(tritree_build_cuda *build) {

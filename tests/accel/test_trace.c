@@ -144,7 +144,8 @@ static void packets_answer_as_single_rays_do(void **state) {
             ++together;
             for (int k = 0; k < WIDE_PACKET; ++k) {
                 const ray_hit want = tritree_closest(&view, fan[k]);
-                if (want.triangle == KD_NONE) closest[k].t = want.t; /* may be NaN */
+                /* t of a miss may be NaN, which equals nothing */
+                if (want.triangle == KD_NONE) closest[k].t = want.t;
                 if (memcmp(&want, &closest[k], sizeof want) != 0)
                     fail_msg("%s, packet %u, ray %d: triangle %u at %.9g, expected %u at %.9g",
                              case_triangles_name((case_triangles)which), i, k, closest[k].triangle,
@@ -198,7 +199,8 @@ static void streams_answer_as_single_rays_do(void **state) {
             assert_memory_equal(&want, &one, sizeof want);
             assert_true(tritree_occluded(&view, rays[i]) == (want.triangle != KD_NONE));
             if (i % 3 == 0) memset(&want, 0x55, sizeof want);
-            if (want.triangle == KD_NONE) closest[i].t = want.t; /* may be NaN */
+            /* t of a miss may be NaN, which equals nothing */
+            if (want.triangle == KD_NONE) closest[i].t = want.t;
             assert_memory_equal(&want, &closest[i], sizeof want);
             assert_int_equal(any[i], i % 3 ? want.triangle != KD_NONE : 0x55);
         }

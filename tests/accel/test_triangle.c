@@ -138,7 +138,7 @@ static void no_surface_meets_the_ray_that_leaves_it(void **state) {
             const vec3 point = triangle_point(corner[0], corner[1], corner[2],
                                               root * (1 - r.value[1]), root * r.value[1]);
             vec3 direction = random_unit(5, i);
-            if (i % 2) /* grazing */
+            if (i % 2) /* a grazing direction */
                 direction = vec3_normalize(vec3_along(
                     direction, (1 - 1e-4f * r.value[2]) * -vec3_dot(direction, normal), normal));
             const float error = triangle_point_error(corner[0], corner[1], corner[2]);

@@ -266,7 +266,7 @@ static void threads_change_no_bit(void **state) {
     image_close(&b);
 }
 
-/* Images smaller than the filters. */
+/* Images smaller than FLIP's filters can be compared. */
 static void small_images_have_flip_errors(void **state) {
     (void)state;
     for (int32_t width = 1; width < 24; width += 5)
@@ -304,7 +304,7 @@ static void strips_and_packed_pictures_compare_alike(void **state) {
     for (int metric = COMPARE_RMSE; metric <= COMPARE_MAX; ++metric)
         for (int32_t block = 1; block < 8; block += 6) {
             double one, other;
-            if (metric == COMPARE_FLIP_HDR && block == 1) continue; /* slow */
+            if (metric == COMPARE_FLIP_HDR && block == 1) continue; /* too slow for a quick test */
             assert_int_equal(
                 compare_rows(&one, &rows[0], &rows[1], (compare_metric)metric, block, NULL), KD_OK);
             assert_int_equal(

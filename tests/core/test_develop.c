@@ -202,7 +202,7 @@ static void bytes_are_the_curves(void **state) {
     (void)state;
     enum { WIDTH = 50000, HEIGHT = 13 };
     image image = made_image(WIDTH, HEIGHT, some_floats);
-    for (int k = 0; k < 255; ++k) { /* between two bytes, and the neighbours */
+    for (int k = 0; k < 255; ++k) { /* the boundary between two bytes, and the floats next to it */
         float at = srgb_decode(((float)k + 0.5f) / 255);
         for (int i = 0; i < 8; ++i) at = nextafterf(at, 0);
         for (int i = 0; i < 16; ++i, at = nextafterf(at, 1)) image.planes[1][16 * k + i] = at;
@@ -230,7 +230,8 @@ static void lossy_files_are_near(void **state) {
     static const char *const paths[] = {"/tmp/kandela-develop.jpg", "/tmp/kandela-develop.jpeg",
                                         "/tmp/kandela-develop.webp"};
     for (int i = 0; i < 3; ++i) {
-        if (image_writable(paths[i]) != KD_OK) continue; /* built without the library */
+        /* the library for this format is missing */
+        if (image_writable(paths[i]) != KD_OK) continue;
         char path[64];
         snprintf(path, sizeof path, "%s%d%s", "/tmp/kandela-develop-", (int)getpid(),
                  strrchr(paths[i], '.'));

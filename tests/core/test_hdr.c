@@ -65,7 +65,7 @@ static void refused(const bytes *buffer, const char *word) {
 
 enum { WIDE = 9, HIGH = 3 };
 
-/* The pixel shown in column x of row y, identified by its red. */
+/* Computes the pixel shown in column x of row y, which its red value identifies. */
 static void pixel_at(uint8_t rgbe[4], int x, int y) {
     rgbe[0] = (uint8_t)(128 + y * WIDE + x);
     rgbe[1] = (uint8_t)(y * 16);

@@ -105,9 +105,10 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device) {
     return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int) {
+    /* other attributes are not emulated */
     *value = attribute == cudaDevAttrMultiProcessorCount            ? PROCESSORS
              : attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin ? (int)emulated::shared_max()
-                                                                    : 0; /* not known */
+                                                                    : 0;
     return cudaSuccess;
 }
 cudaError_t cudaDeviceSynchronize(void) {

@@ -341,7 +341,7 @@ static void what_is_not_there_is_said(void **state) {
         assert_int_equal(gltf_load(&read, file_in("less.glb"), &options, NULL), KD_OK);
         assert_int_equal(ears.count, 1);
         assert_string_equal(ears.kinds[0], rows[i].kind);
-        assert_int_equal(read.materials[0].diffuse_map != NULL, i == 2); /* the other one */
+        assert_int_equal(read.materials[0].diffuse_map != NULL, i == 2); /* the fallback image */
         mesh_close(&read);
     }
     box_of("out.glb", "\"pbrMetallicRoughness\":{\"baseColorTexture\":{\"index\":0}}",

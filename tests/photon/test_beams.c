@@ -134,7 +134,7 @@ static void a_beam_along_the_ray_is_finite(void **state) {
                        (double)off * (double)radius / STEPS;
             }
             expect_near(sum * 4 * M_PI / 1e-4 / 0.8, 1,
-                        5e-3); /* length times scattering coefficient */
+                        5e-3); /* expected: length times scattering coefficient */
         }
     beam_set_close(&set);
     tritree_close(&walls);

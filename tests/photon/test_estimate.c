@@ -359,7 +359,8 @@ static void adaptive_estimates_have_little_bias_and_little_noise(void **state) {
     strewn_close(step);
 }
 
-/* No photons, all of them at one position, fewer than an estimate uses. */
+/* Estimates are finite without photons, with all photons at one position, and with fewer photons
+   than an estimate uses. */
 static void poor_maps_have_finite_estimates(void **state) {
     (void)state;
     strewn *all = strewn_open(1, 4);

@@ -28,7 +28,7 @@ static float walk_next(walk_numbers *numbers) {
    leaves. */
 static bool walk_intersects(float alpha, vec3 direction, float *height, float u) {
     const double below = ((double)*height + 1) / 2;
-    const double lambda = (double)ggx_lambda(alpha, direction.z); /* for |z| */
+    const double lambda = (double)ggx_lambda(alpha, direction.z); /* of |z| */
     double to = 0;
     if (direction.z > 0) {
         const double free = lambda < 1e9 ? pow(below, lambda) : 0;
