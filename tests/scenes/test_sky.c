@@ -20,7 +20,7 @@ static texture_view load_one(texture_store *store, const char *path, texture_rol
 }
 
 #if KD_HAVE_OPENEXR
-/* An EXR file as sky or colour holds radiance; values that are not finite or negative are replaced.
+/* An EXR file as sky or colour holds radiance; negative, huge and non-finite values are replaced.
    As other data it is rejected. */
 static void exr_files_are_light(void **state) {
     (void)state;
