@@ -20,7 +20,7 @@ static void expect_same_bytes(const tritree *tree, const char *name, uint32_t co
     const uint64_t before = device_tree.bytes;
     assert_int_equal(tritree_cuda_pack(&device_tree, NULL), KD_OK);
     assert_int_equal(device_tree.bytes, before + device_tree.compressed_bytes);
-    assert_int_equal(tritree_cuda_pack(&device_tree, NULL), KD_OK); /* packs only once */
+    assert_int_equal(tritree_cuda_pack(&device_tree, NULL), KD_OK); /* a second call does nothing */
     assert_int_equal(device_tree.bytes, before + device_tree.compressed_bytes);
     const uint64_t bytes = COMPRESSED_UNIT * wanted.unit_count;
     assert_int_equal(device_tree.compressed_bytes, bytes);

@@ -1,5 +1,6 @@
-/* The difficult rays of nasty_rays.h by every device loop, on trees of the device's and of the
-   CPU's builders: hits equal triangle_intersect applied to every triangle, bit for bit. */
+/* The difficult rays of nasty_rays.h on a CUDA device, by every traversal kernel, on trees built by
+   the device and by the CPU: hits equal triangle_intersect applied to every triangle, bit for
+   bit. */
 #include "accel/builders.h"
 #include "accel/rays/batch_device.h"
 #include "nasty_rays.h"
@@ -39,7 +40,7 @@ static void cast(const tritree_cuda *tree, answers *a, trace_loop loop, uint32_t
     assert_int_equal(trace_cuda(tree, &batch), KD_OK);
 }
 
-/* Every loop, on a tree built on the CPU. */
+/* Every traversal kernel, on a tree built on the CPU. */
 static void cast_by_all_loops(const triangle_set *set, answers *a, const char *name) {
     const tritree_options options = tritree_options_default();
     tritree tree;
@@ -61,7 +62,7 @@ static void cast_by_all_loops(const triangle_set *set, answers *a, const char *n
     tritree_close(&tree);
 }
 
-/* Trees of the device's builders, through the C interface. */
+/* Trees built on the device, through the C interface. */
 static void cast_by_builder(const triangle_set *set, answers *a, const char *builder,
                             const char *name) {
     kd_triangles *tree = NULL;

@@ -66,7 +66,7 @@ static void same_answers(void **state) {
     }
 }
 
-/* No triangles, and a tree without query points. */
+/* A mesh without triangles, and no query points. */
 static void empty_meshes(void **state) {
     (void)state;
     const kd_triangle_mesh mesh = kd_triangle_mesh_make(NULL, 0, NULL, 0);

@@ -1,5 +1,5 @@
-/* Every device traversal against the CPU's reference traversal, which is tested against brute
-   force. */
+/* Every traversal kernel of the device against the CPU's reference traversal, which test_trace.c
+   tests against brute force. */
 #include "accel/builders.h"
 #include "accel/rays/batch.h"
 #include "accel/rays/batch_device.h"
@@ -16,7 +16,7 @@ typedef struct answers {
     uint8_t wanted_blocked[RAYS], blocked[RAYS];
 } answers;
 
-/* Casts the first `count` rays; if no loop is named, the measured coherence selects it. */
+/* Casts the first `count` rays; if no kernel is named, the measured coherence selects one. */
 static void cast_some(const tritree_cuda *tree, answers *a, trace_loop loop, uint32_t width,
                       uint32_t count) {
     trace_batch batch;
@@ -49,8 +49,8 @@ static void same_bits(const answers *a, const char *label, const char *set, uint
     }
 }
 
-/* Tiles of any image size and any number of rays give the results in `a`, and nothing is written
-   past the end. */
+/* Images of any size and batches of any length give the results in `a`, and nothing is written past
+   the end. */
 static void all_tiles_and_counts_agree(const tritree_cuda *tree, answers *a, answers *b) {
     static const struct {
         trace_loop loop;
@@ -124,7 +124,7 @@ static void casters_answer_as_the_cpu_does(void **state) {
     free(a);
 }
 
-/* Ray i with an invalid component: it hits nothing, whatever the triangles are. */
+/* Returns ray i with an invalid component, so that it must not hit anything. */
 static ray unsound_ray(const triangle_set *set, uint32_t i) {
     ray out = triangle_set_ray(set, i);
     float *const places[] = {&out.origin.x,    &out.origin.y,    &out.origin.z,
@@ -144,7 +144,7 @@ static ray unsound_ray(const triangle_set *set, uint32_t i) {
     return out;
 }
 
-/* Invalid rays among valid ones, in every loop. */
+/* Invalid rays among valid ones, in every kernel. */
 static void unsound_rays_miss(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_SOUP, 127);

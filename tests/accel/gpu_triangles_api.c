@@ -43,7 +43,7 @@ static kd_triangles *open_mesh(const kd_triangle_mesh *mesh, const char *where,
     return tree;
 }
 
-/* Rays of the set, some of them invalid. */
+/* Makes rays for the set, some of them invalid. */
 static void make_rays(const triangle_set *set) {
     for (uint32_t i = 0; i < RAYS; ++i) {
         const ray cast = triangle_set_ray(set, i);
@@ -97,7 +97,7 @@ static void same_answers(void **state) {
         }
 }
 
-/* The same tree on both devices: its statistics, and the work of rays. */
+/* A tree built on the CPU has the same statistics on both devices, and rays do the same work. */
 static void a_tree_of_the_cpu_on_the_device(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_SOUP, 2000);
@@ -129,7 +129,7 @@ static void a_tree_of_the_cpu_on_the_device(void **state) {
     triangle_set_close(&set);
 }
 
-/* The set's triangles in device memory, strided and without indices. */
+/* Copies the set's triangles to device memory, strided and without indices. */
 static kd_triangle_mesh strided_there(const triangle_set *set) {
     static float strided[1500][5];
     for (int i = 0; i < 1500; ++i) {
@@ -162,7 +162,8 @@ static void mesh_on_the_device(void **state) {
     triangle_set_close(&set);
 }
 
-/* Arrays on the device, except tmax and the triangle ids, which are on the host. */
+/* Casts rays given as arrays on the device, except tmax and the triangle ids, which are on the
+   host. */
 static void ask_by_arrays(const kd_triangles *gpu, kd_ray_batch batch) {
     static float number[8][RAYS], t[RAYS];
     static uint32_t ids[RAYS];
@@ -201,7 +202,7 @@ static void ask_by_structs(const kd_triangles *gpu, kd_ray_batch batch) {
     device_memory_free(device_hits);
 }
 
-/* Rays and results in device memory, in any order, on a stream of the caller. */
+/* Rays and results in device memory, in any order, on the caller's stream. */
 static void rays_on_the_device(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_SOUP, 500);
@@ -257,7 +258,7 @@ static void saved_and_loaded(void **state) {
 
 static void auto_chooses_by_size(void **state) {
     (void)state;
-    if (gpu_is_emulated()) skip(); /* a million threads */
+    if (gpu_is_emulated()) skip(); /* needs a million threads */
     for (uint32_t count = 50000; count <= 100000; count *= 2) {
         triangle_set set = triangle_set_make(CASE_SOUP, count);
         const kd_triangle_mesh mesh = mesh_of(&set);
@@ -353,7 +354,7 @@ static void device_pointers_on_the_cpu(void **state) {
     triangle_set_close(&set);
 }
 
-/* Kernels access structs 16 bytes at a time. */
+/* Structs must be aligned, because kernels access them 16 bytes at a time. */
 static void misaligned_structs_on_the_device(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_SOUP, 50);

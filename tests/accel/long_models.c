@@ -1,5 +1,5 @@
-/* Real models (KANDELA_MODELS): costs of the exact trees against published ones, invariants, rays
-   against brute force, the same hits at any scale. */
+/* Real models (KANDELA_MODELS): the costs of exact trees against published ones, invariants, rays
+   against brute force, and the same hits at any scale. */
 #include "accel/builders.h"
 #include "accel/rays/batch.h"
 #include "accel/tree/tritree.h"
@@ -105,7 +105,8 @@ static void a_bunny_of_any_size_is_hit_alike(void **state) {
     mesh loaded = {0};
     if (!load(&loaded, "bunny.obj")) skip();
     static uint32_t found[3][SIDE * SIDE];
-    static const float steps[3] = {1, 0x1p-20f, 0x1p40f}; /* from one size to the next */
+    /* scale factors from one size to the next */
+    static const float steps[3] = {1, 0x1p-20f, 0x1p40f};
     uint32_t hits = 0;
     for (int size = 0; size < 3; ++size) {
         for (uint32_t i = 0; i < loaded.position_count; ++i)

@@ -1,16 +1,17 @@
-/* Difficult rays: in the planes of triangles and within rounding of them, along needles, at corners
-   and edges, along axes, ending on a surface, from up to a thousand diagonals away. And two
-   references without a tree: triangle_intersect on every triangle, whose bits every traversal of
-   every tree must return; and double arithmetic, which tells which triangles a ray certainly hits
-   and how far a hit may be off (triangle.h derives the bounds). */
+/* Difficult rays: in the planes of triangles or within rounding of them, along needles, through
+   corners and edges, along axes, ending on a surface, from up to a thousand diagonals away. Two
+   references that use no tree judge their hits: triangle_intersect on every triangle, whose results
+   every traversal of every tree must reproduce bit for bit; and double precision, which decides
+   which triangles a ray certainly hits and bounds the error of a hit (triangle.h derives the
+   bounds). */
 #ifndef KD_TESTS_NASTY_RAYS_H
 #define KD_TESTS_NASTY_RAYS_H
 #include "triangle_sets.h"
 
 enum { NASTY_KINDS = 16 };
 
-/* Needles of length 1, 2^-10 to 2^-40 wide, in a box of size 4; some along axes, some in one
-   plane. */
+/* `count` needles of length 1, 2^-10 to 2^-40 wide, in a box of size 4; some are parallel to an
+   axis, some lie in one plane. */
 static inline triangle_set triangle_set_needles(uint32_t count) {
     triangle_set set = triangle_set_make(CASE_SOUP, count);
     box3 box = box3_empty();
@@ -57,8 +58,8 @@ static inline nasty_aim nasty_aim_at(const triangle_set *set, uint32_t i) {
     return aim;
 }
 
-/* A ray through `point` along `direction`, starting `far` before it; not normalised, so the point
-   is near t = 1. */
+/* Returns a ray through `point` along `direction` that starts `far` before it. The direction is not
+   normalised, so the point lies near t = 1. */
 static inline ray nasty_through(vec3 point, vec3 direction, float far) {
     const vec3 origin = vec3_along(point, -far, direction);
     return ray_make(origin, vec3_sub(point, origin), 0, INFINITY);
@@ -108,7 +109,7 @@ static inline ray nasty_ray(const triangle_set *set, uint32_t i) {
     return cast;
 }
 
-/* The nearest hit by triangle_intersect on every triangle. */
+/* Returns the nearest hit, by triangle_intersect on every triangle. */
 static inline ray_hit nasty_answer(const tritree_input *input, ray cast) {
     ray_hit best = {cast.tmax, 0, 0, KD_NONE};
     const vec3 d = cast.direction;
@@ -128,8 +129,8 @@ static inline ray_hit nasty_answer(const tritree_input *input, ray cast) {
     return best;
 }
 
-/* A triangle in the ray's coordinate system, in double: the ray is the line x = y = 0, and z is its
-   largest axis. */
+/* A triangle in the ray's coordinate system, in double precision: the ray is the line x = y = 0,
+   and z is the axis of its largest component. */
 typedef struct nasty_view {
     double x[3], y[3], z[3], along,
         reach; /* reach: largest distance along an axis from the origin to a corner */
@@ -155,11 +156,12 @@ static inline nasty_view nasty_view_of(const tritree_input *input, uint32_t id, 
     return view;
 }
 
-/* Bounds of a hit's error beside the triangle and along the ray, in units of reach. */
-#define NASTY_BESIDE 0x1p-21 /* 8 units of 2^-24 */
+/* Bounds of a hit's error across and along the ray, in units of `reach`. */
+#define NASTY_BESIDE 0x1p-21 /* 8 float roundings of 2^-24 */
 #define NASTY_ALONG 0x1p-17
 
-/* Returns true if the ray passes inside the triangle, at more than `beside` from its edges. */
+/* Returns true if the ray passes through the triangle at a distance of more than `beside` from its
+   edges. */
 static inline bool nasty_surely_hit(const nasty_view *view, double beside) {
     double weight[3];
     for (int i = 0; i < 3; ++i) {
@@ -176,8 +178,9 @@ static inline bool nasty_surely_hit(const nasty_view *view, double beside) {
 }
 
 /* Returns true if a point of the triangle lies within `beside` of the ray, at a t between `from`
-   and `to`. Clips the triangle to that interval; its distance from the line is then that of the
-   corners and edges of a convex polygon, or 0. */
+   and `to`. Clips the triangle to that interval of t; the distance of the clipped polygon from the
+   ray's line is the smallest distance of its corners and edges, or 0 if the line passes through
+   it. */
 static inline bool nasty_is_near(const nasty_view *view, double beside, double from, double to) {
     double p[9][3], q[9][3];
     int count = 3;
@@ -210,8 +213,8 @@ static inline bool nasty_is_near(const nasty_view *view, double beside, double f
     return count > 0 && (left == 0 || right == 0);
 }
 
-/* Returns NULL, or what is wrong with a hit according to double arithmetic; *id: the triangle
-   concerned. */
+/* Checks a hit in double precision. Returns NULL or a description of the error, with the triangle
+   concerned in *id. */
 static inline const char *nasty_complaint(const tritree_input *input, const ray *cast, ray_hit hit,
                                           uint32_t *id) {
     const bool none = hit.triangle == KD_NONE;

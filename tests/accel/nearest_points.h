@@ -1,5 +1,5 @@
-/* Query points for a set of triangles: anywhere near it, at corners, on edges, in faces, beside
-   them, far away. */
+/* Query points for a set of triangles: anywhere near it, at corners, on edges, in faces, next to
+   faces, and far away. */
 #ifndef KD_TESTS_NEAREST_POINTS_H
 #define KD_TESTS_NEAREST_POINTS_H
 #include "triangle_sets.h"

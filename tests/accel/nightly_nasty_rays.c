@@ -1,12 +1,13 @@
-/* A million difficult rays at each real model (KANDELA_MODELS): the trees of every builder return
-   the bits of a traversal with sixteen times the slack, which agrees with brute force for a sample
-   of the rays; double arithmetic finds no error in those. */
+/* A million difficult rays for each real model (KANDELA_MODELS): on the trees of every builder,
+   rays return the same bits as a traversal with sixteen times the slack, which itself equals brute
+   force for a sample of the rays; double precision finds no error in that sample. */
 #include "accel/builders.h"
 #include "accel/rays/batch.h"
 #include "nasty_rays.h"
 #include "scenes/formats/mesh_formats.h"
 
-enum { RAYS = 1 << 20, BRUTE = 1023 /* brute force for one ray in BRUTE */, DOUBLE = 8191 };
+/* Brute force tests one ray in BRUTE. */
+enum { RAYS = 1 << 20, BRUTE = 1023, DOUBLE = 8191 };
 static const char *const models[] = {"bunny.obj", "sponza.obj", "dragon.obj"};
 enum { MODELS = sizeof models / sizeof *models };
 
@@ -27,7 +28,7 @@ static triangle_set set_of(const mesh *mesh) {
     return set;
 }
 
-/* The reference traversal of a tree whose box is enlarged sixteen times, and with it all slacks. */
+/* The reference traversal with a box enlarged sixteen times, which enlarges all slacks with it. */
 static ray_hit loose_walk(const tritree_view *tree, ray cast) {
     tritree_view loose = *tree;
     loose.rows = NULL;
@@ -54,8 +55,8 @@ static void expect_all(const answers *a, const char *form, const char *name) {
     }
 }
 
-/* The results on the first builder's tree; compared with the traversal of large slack, and for a
-   sample of rays with both references. */
+/* Computes the expected results on the first builder's tree, and compares them with the traversal
+   of large slack and, for a sample of rays, with both references. */
 static void find_wanted(const tritree_view *view, const triangle_set *set, answers *a,
                         const char *name) {
     uint32_t hits = 0;
@@ -80,7 +81,7 @@ static void prove(answers *a, const mesh *loaded, const char *name) {
     const triangle_set set = set_of(loaded);
     for (const tritree_builder *const *row = tritree_builders; *row; ++row) {
         if ((*row)->exact && row != tritree_builders)
-            continue; /* builds the same tree as the first */
+            continue; /* builds the same tree as the first builder */
         const tritree_options options = tritree_options_default();
         tritree tree;
         assert_int_equal(tritree_open(&tree, &set.input, &options, (*row)->name, NULL), KD_OK);
@@ -122,9 +123,10 @@ static void a_million_rays_are_answered_alike(void **state) {
     memory_free(a.blocked);
 }
 
-/* From a thousand diagonals away: triangle 15769 is certainly hit, in its middle. Triangle 9913,
-   seen edge-on, comes within 6 units of the ray at one corner, at t = 1; it used to be hit at
-   0.99996, 0.4 m off the ray, or missed, depending on the cells. */
+/* A regression test with a ray from a thousand diagonals away. It certainly hits triangle 15769 in
+   its middle. A corner of triangle 9913, seen edge-on, lies within 6 rounding units of the ray at t
+   = 1. An inexact test hits that triangle at t = 0.99996, 0.4 m off the ray, or misses it,
+   depending on the cells. */
 static void a_triangle_seen_edge_on_from_afar_hides_nothing(void **state) {
     (void)state;
     mesh loaded = {0};

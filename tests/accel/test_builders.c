@@ -1,4 +1,4 @@
-/* Every builder on every set of triangles in cases.h, verified by the checker; and the checker
+/* Every builder on every set of triangles in cases.h, verified by tritree_check; and tritree_check
    itself, on damaged trees. */
 #include "accel/builders.h"
 #include "accel/tree/tritree.h"
@@ -87,7 +87,8 @@ static uint64_t hash_of(const triangle_set *set, const char *builder, int settin
     return hash;
 }
 
-/* Large enough for tasks on every level, and cases with many ties. */
+/* The exact builders build the same tree: a set large enough for tasks on every level, and cases
+   with many ties. */
 static void exact_builders_make_one_tree(void **state) {
     (void)state;
     for (int which = 0; which < CASE_TRIANGLE_SETS; ++which)
@@ -103,7 +104,7 @@ static void exact_builders_make_one_tree(void **state) {
         }
 }
 
-/* A valid tree of random triangles, for the tests below to damage. */
+/* Returns a valid tree of random triangles, which the tests below damage. */
 static tritree sound_tree(triangle_set *set) {
     *set = triangle_set_make(CASE_DEGENERATE, 600);
     const tritree_options options = tritree_options_default();

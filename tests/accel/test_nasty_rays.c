@@ -1,5 +1,5 @@
 /* The difficult rays of nasty_rays.h on the trees of every builder, by every CPU traversal, against
-   both references. */
+   the two references of nasty_rays.h. */
 #include "accel/builders.h"
 #include "accel/rays/batch.h"
 #include "accel/wide/wide_tree.h"
@@ -20,8 +20,8 @@ static void expect(const answers *a, uint32_t i, ray_hit got, const char *form, 
                  i, i % NASTY_KINDS, got.triangle, (double)got.t, want.triangle, (double)want.t);
 }
 
-/* One by one, in streams and in batches; with the CPU's packed leaves, with rows only, and with
-   neither. */
+/* Casts rays singly, in streams and in batches; with the CPU's packed leaves, with triangle rows
+   only, and with neither. */
 static void cast_by_all_walks(const tritree_view *view, answers *a, const char *name) {
     static uint32_t listed[RAYS];
     tritree_view bare = *view, rows = *view;

@@ -1,5 +1,5 @@
-/* Nearest triangles: the tree's results equal brute force bit for bit, and the distances of the
-   reference test equal those of an independent method in long double. */
+/* Nearest-triangle queries: the tree's results equal brute force bit for bit, and distances equal
+   those of an independent method in long double. */
 #include "accel/rays/nearest_walk.h"
 #include "core/parallel/parallel.h"
 #include "nearest_points.h"
@@ -84,7 +84,7 @@ static void answers_are_those_of_all_triangles(void **state) {
             query_set((case_triangles)which, counts[c], c % 3 ? INFINITY : 0.01f);
 }
 
-/* Returns the squared distance in long double, as the minimum over corners, edges and the plane
+/* Squared distance to a triangle in long double, as the minimum over corners, edges and the plane
    (Lagrange), without barycentric weights. */
 static long double square(const long double a[3], const long double b[3]) {
     long double sum = 0;
@@ -109,7 +109,8 @@ static long double edge_oracle(const long double a[3], const long double b[3],
     return square(p, q);
 }
 
-/* The foot lies in the triangle if it is on the inner side of each edge's plane. */
+/* The foot of the perpendicular lies in the triangle if it is on the inner side of each edge's
+   plane. */
 static long double face_oracle(long double c[3][3], const long double p[3]) {
     long double u[3], v[3], n[3], ap[3];
     for (int k = 0; k < 3; ++k) {
@@ -162,7 +163,7 @@ static void distances_are_right(void **state) {
     }
 }
 
-/* Point, weights and feature describe the same place, at the distance returned. */
+/* The point, weights and feature returned describe the same place, at the distance returned. */
 static void places_are_on_the_triangle(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_SOUP, 300);
@@ -208,11 +209,12 @@ static void threads_give_the_same_answers(void **state) {
     triangle_set_close(&set);
 }
 
-/* A query tests few triangles; counted by single steps of the reference traversal. */
+/* A query tests only few of the triangles; the test counts them in single steps of the reference
+   traversal. */
 static void most_triangles_are_left_out(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_SOUP, 20000);
-    for (uint32_t i = 0; i < 60000; ++i) /* small ones */
+    for (uint32_t i = 0; i < 60000; ++i) /* make the triangles small */
         set.positions[i] = vec3_along(set.positions[i / 3 * 3], 0.05f,
                                       vec3_sub(set.positions[i], set.positions[i / 3 * 3]));
     nearest_tree tree;

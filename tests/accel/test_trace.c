@@ -60,7 +60,8 @@ static void every_tree_answers_as_all_triangles_do(void **state) {
                     compare(*row, (case_triangles)which, counts[i]);
 }
 
-/* Batches return the results of single rays, on any number of threads, with and without counts. */
+/* Batches return the results of single rays, on any number of threads, with and without
+   counting. */
 static void batches_answer_as_single_rays_do(void **state) {
     (void)state;
     enum { BATCH = 5000 };
@@ -106,7 +107,7 @@ static void batches_answer_as_single_rays_do(void **state) {
     triangle_set_close(&set);
 }
 
-/* Sixteen rays in a narrow fan; the first is the set's ray `i`. */
+/* Makes sixteen rays in a narrow fan; the first is the set's ray `i`. */
 static void fan_out(const triangle_set *set, uint32_t i, ray fan[WIDE_PACKET]) {
     const ray middle = triangle_set_ray(set, i);
     for (uint32_t k = 0; k < WIDE_PACKET; ++k) {
@@ -123,7 +124,7 @@ static void fan_out(const triangle_set *set, uint32_t i, ray fan[WIDE_PACKET]) {
     }
 }
 
-/* Packets return the result of each of their rays, bit for bit. */
+/* A packet returns the same result for each of its rays as a single ray does, bit for bit. */
 static void packets_answer_as_single_rays_do(void **state) {
     (void)state;
     uint32_t together = 0, hit = 0;
@@ -143,7 +144,8 @@ static void packets_answer_as_single_rays_do(void **state) {
             ++together;
             for (int k = 0; k < WIDE_PACKET; ++k) {
                 const ray_hit want = tritree_closest(&view, fan[k]);
-                if (want.triangle == KD_NONE) closest[k].t = want.t; /* may be NaN */
+                /* t of a miss may be NaN, which equals nothing */
+                if (want.triangle == KD_NONE) closest[k].t = want.t;
                 if (memcmp(&want, &closest[k], sizeof want) != 0)
                     fail_msg("%s, packet %u, ray %d: triangle %u at %.9g, expected %u at %.9g",
                              case_triangles_name((case_triangles)which), i, k, closest[k].triangle,
@@ -159,8 +161,8 @@ static void packets_answer_as_single_rays_do(void **state) {
     assert_true(use.together > 0 && use.separate > 0);
 }
 
-/* Rays through the wide tree, alone and in streams, return the reference traversal's results, bit
-   for bit; rays that are not listed are left unchanged. */
+/* Rays through the wide tree, singly and in streams, return the reference traversal's results, bit
+   for bit. Rays that are not in a stream's list are left unchanged. */
 static void streams_answer_as_single_rays_do(void **state) {
     (void)state;
     static ray rays[RAYS];
@@ -197,7 +199,8 @@ static void streams_answer_as_single_rays_do(void **state) {
             assert_memory_equal(&want, &one, sizeof want);
             assert_true(tritree_occluded(&view, rays[i]) == (want.triangle != KD_NONE));
             if (i % 3 == 0) memset(&want, 0x55, sizeof want);
-            if (want.triangle == KD_NONE) closest[i].t = want.t; /* may be NaN */
+            /* t of a miss may be NaN, which equals nothing */
+            if (want.triangle == KD_NONE) closest[i].t = want.t;
             assert_memory_equal(&want, &closest[i], sizeof want);
             assert_int_equal(any[i], i % 3 ? want.triangle != KD_NONE : 0x55);
         }

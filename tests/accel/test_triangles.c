@@ -1,5 +1,5 @@
-/* <kandela/triangles.h>: results equal brute force, rejected calls state why, and reading a file
-   returns the tree or an error. */
+/* <kandela/triangles.h>: results equal brute force, rejected calls give a reason, and reading a
+   damaged file returns the original tree or an error. */
 #include "accel/triangles.h"
 #include "core/files/file.h"
 #include "core/hash.h"
@@ -73,7 +73,7 @@ static void answers_are_those_of_all_triangles(void **state) {
     }
 }
 
-/* The same rays and hits as separate arrays, and each array alone. */
+/* Rays and hits as separate arrays give the same results as structs; so does each array alone. */
 static void arrays_are_as_good_as_structs(void **state) {
     (void)state;
     static kd_ray rays[RAYS];
@@ -125,8 +125,8 @@ static void arrays_are_as_good_as_structs(void **state) {
     triangle_set_close(&set);
 }
 
-/* The copy depends neither on the caller's arrays and their stride, nor on whether there are
-   indices. */
+/* The tree's copy of the mesh depends neither on the stride of the caller's arrays nor on whether
+   there are indices, and the arrays may be changed afterwards. */
 static void input_is_copied(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_SOUP, 200);
@@ -316,8 +316,8 @@ static void expect_same_tree(const kd_triangles *tree, const kd_triangles *loade
     }
 }
 
-/* Truncated at every byte, one byte longer, and with every byte changed, with the old checksum and
-   with a matching one. */
+/* Reads the file truncated at every byte, one byte longer, and with every byte changed, with the
+   old checksum and with a matching one. */
 static void expect_no_other(const char *path, const char *whole, size_t bytes) {
     char *changed = (char *)malloc(bytes + 1);
     assert_non_null(changed);
@@ -336,7 +336,7 @@ static void expect_no_other(const char *path, const char *whole, size_t bytes) {
         const kd_status status = load_bytes(path, changed, bytes);
         assert_true(status == KD_OK || status == KD_ERROR_INPUT);
         taken += status == KD_OK;
-        /* version, sizes, depth and the counts of leaves are always verified */
+        /* the reader always verifies version, sizes, depth and the counts of leaves */
         if ((place >= 8 && place < 28) || (place >= 44 && place < 64))
             assert_int_equal(status, KD_ERROR_INPUT);
     }

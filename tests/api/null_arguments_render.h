@@ -1,4 +1,5 @@
-/* Part of test_null_arguments.c: the functions of <kandela/render.h>. */
+/* Part of test_null_arguments.c: calls the functions of <kandela/render.h> with one pointer
+   NULL. */
 #ifndef TESTS_API_NULL_ARGUMENTS_RENDER_H
 #define TESTS_API_NULL_ARGUMENTS_RENDER_H
 

@@ -1,5 +1,5 @@
-/* The functions of <kandela/points.h> with one pointer NULL. Included by test_null_arguments.c
-   only, and uses its tree, query and macros. */
+/* Part of test_null_arguments.c, whose tree, query and macros it uses: calls the functions of
+   <kandela/points.h> with one pointer NULL. */
 #ifndef KD_TESTS_API_NULL_POINTS_H
 #define KD_TESTS_API_NULL_POINTS_H
 
@@ -53,7 +53,7 @@ CALL(points_open_arrays) {
 CALL(points_update) {
     return kd_points_update(ARG(0, points), ARG(1, &array));
 }
-CALL(points_insert) { /* on a separate tree: the others keep their points */
+CALL(points_insert) { /* uses a separate tree, because others need its points unchanged */
     kd_points *made = NULL;
     assert_int_equal(kd_points_open(&made, &array, NULL), KD_OK);
     const kd_status status = kd_points_insert(ARG(0, made), ARG(1, &array), ARG(2, new_id));

@@ -1,4 +1,4 @@
-/* The functions of <kandela/points.h> and <kandela/exchange.h> for test_small_stack.c. */
+/* Calls the functions of <kandela/points.h> and <kandela/exchange.h> for test_small_stack.c. */
 #ifndef KD_TESTS_API_SMALL_STACK_POINTS_H
 #define KD_TESTS_API_SMALL_STACK_POINTS_H
 #include <kandela/exchange.h>
@@ -84,9 +84,10 @@ static void query_points(const kd_points *tree, uint32_t dims, kd_scalar scalar)
         for (int norm = 0; norm < 3; ++norm)
             for (int wraps = 0; wraps < 2; ++wraps) {
                 const int plain = norm == 0 && wraps == 0;
-                if (method == 1 && !plain) continue; /* buckets support neither */
+                /* buckets support neither other norms nor periods */
+                if (method == 1 && !plain) continue;
                 if (!plain && dims != 3 && dims != 8)
-                    continue; /* share their code with other dimensions */
+                    continue; /* those dimensions share their code with others */
                 strcpy(query.method, methods[method]);
                 query.norm = norms[norm];
                 for (uint32_t axis = 0; axis < dims; ++axis) query.period[axis] = wraps ? 2 : 0;

@@ -1,4 +1,4 @@
-/* The public C API as a C99 program sees it: includes no header except <kandela/...>. */
+/* The public C API from a C99 program, which includes only <kandela/...> headers. */
 #include <kandela/photons.h>
 #include <kandela/render.h>
 #include <kandela/status.h>
@@ -90,7 +90,7 @@ static void test_render(void **state) {
     kd_scene_close(scene);
 }
 
-/* A scene from files and the same from arrays render the same picture. */
+/* A scene from files and the same scene from arrays render the same picture. */
 static void test_parse(void **state) {
     (void)state;
     static const float vertices[8][3] = {{-1, 0, -1}, {1, 0, -1}, {1, 0, 1}, {-1, 0, 1},
@@ -149,8 +149,8 @@ static void test_cancel(void **state) {
     kd_scene_close(scene);
 }
 
-/* The same photons on one thread and on two; rendering with given photons equals rendering that
-   traces them itself. */
+/* Photons are the same on one thread and on two. Rendering with given photons equals rendering that
+   traces the photons itself. */
 static void test_photons(void **state) {
     (void)state;
     kd_render_options options;

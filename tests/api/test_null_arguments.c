@@ -1,6 +1,6 @@
-/* Every public function with each of its pointer arguments NULL in turn: it returns KD_ERROR_USAGE,
-   or does what its header states. The test fails if a function of include/kandela has no row
-   here. */
+/* Every public function with each of its pointer arguments NULL in turn: the function returns
+   KD_ERROR_USAGE, or does what its header states. The test fails if a function of include/kandela
+   has no row here. */
 #include <kandela/exchange.h>
 #include <kandela/photons.h>
 #include <kandela/points.h>
@@ -26,7 +26,7 @@ static kd_triangle_mesh mesh;
 static kd_ray one_ray;
 static char folder[] = "/tmp/kandela-null-XXXXXX", path[64], scene_path[64];
 
-/* Argument number `at` of a call; NULL if it is the one under test. */
+/* Argument number `at` of a call; NULL if it is the argument under test. */
 #define ARG(at, pointer) (null == (at) ? NULL : (pointer))
 #define CALL(name) static kd_status call_##name(int null)
 /* The two functions that initialise a struct with defaults. */
@@ -117,7 +117,7 @@ CALL(triangles_load) {
 
 #include "tests/api/null_arguments_render.h"
 
-/* `refused`: the arguments that must not be NULL, one digit each. */
+/* `refused`: the positions of the arguments that must not be NULL, one digit each. */
 typedef struct row {
     const char *name;
     kd_status (*call)(int null);

@@ -1,5 +1,5 @@
-/* Queries near the previous one return the same results as separate queries: in the caller's order
-   and along the Morton curve, and with one radius per query. */
+/* A batched query may start where the previous one did. Batches return the same results as separate
+   queries: in the caller's order, along the Morton curve, and with one radius per query. */
 #include "tests/test.h"
 #include <kandela/points.h>
 #include <string.h>
@@ -18,7 +18,8 @@ static uint32_t draw(uint32_t bound) {
 static void make(uint32_t dims) {
     for (uint32_t i = 0; i < POINTS * dims; ++i) cloud[i] = (double)draw(7) - 3;
     for (uint32_t i = 0; i < ASKED; ++i) {
-        const uint32_t from = i && draw(3) ? i - 1 : draw(i + 1); /* itself: a new position */
+        /* from == i: a new position, otherwise that of query `from` */
+        const uint32_t from = i && draw(3) ? i - 1 : draw(i + 1);
         for (uint32_t axis = 0; axis < dims; ++axis)
             asked[i * dims + axis] = from == i ? (double)draw(9) - 4 : asked[from * dims + axis];
         radii[i] = (double)draw(4);

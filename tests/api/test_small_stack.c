@@ -1,5 +1,5 @@
 /* Every public function on a thread with the 128 KB of stack that the headers require. All work
-   runs on one thread, so that the larger stacks of the library's own threads cannot help. */
+   runs on that thread, because the library's own threads have larger stacks. */
 #include "accel/builders.h"
 #include "core/parallel/parallel.h"
 #include "points/select/builders.h"
@@ -115,7 +115,7 @@ static void *photons_in_thread(void *unused) {
     return unused;
 }
 
-/* --- how much of the stack was used ----------------------------------------------------------- */
+/* --- measurement of the stack used ------------------------------------------------------------ */
 
 static void expect_stack_suffices(const char *label, void *(*run)(void *)) {
     parallel_set_threads(1);
@@ -145,7 +145,7 @@ static void pictures_fit(void **state) {
 
 int main(void) {
 #ifndef __OPTIMIZE__
-    return TEST_SKIPPED; /* without optimisation frames are larger */
+    return TEST_SKIPPED; /* stack frames are larger without optimisation */
 #endif
     if (TEST_IS_WATCHED) return TEST_SKIPPED;
     assert_non_null(kd_version());

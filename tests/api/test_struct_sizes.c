@@ -1,5 +1,5 @@
-/* Programs compiled against an older, smaller or a newer, larger struct: the library reads and
-   writes no struct of the public interface beyond the caller's size. The structs end where an
+/* Programs compiled against an older, smaller or a newer, larger struct: the library accesses no
+   struct of the public interface beyond the size that the caller states. The structs end where an
    inaccessible page begins. */
 #include <kandela/points.h>
 #include <kandela/render.h>
@@ -12,7 +12,7 @@
 
 enum { NEWER = 64 /* bytes that a later version may add */ };
 
-/* Returns `size` bytes before an inaccessible page, the same bytes at every call. */
+/* Returns `size` bytes that end at an inaccessible page; the same memory at every call. */
 static void *at_the_edge(size_t size) {
     static char *pages;
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -34,8 +34,8 @@ static size_t size_said(const void *at) {
     return size;
 }
 
-/* Expects the first bytes to equal those of the full struct, with the caller's size, and the rest
-   to be 0. */
+/* Expects the leading bytes to equal those of the full struct, except for the size, which is the
+   caller's, and the remaining bytes to be 0. */
 static void expect_part(const void *given, size_t size, const void *full, size_t full_size) {
     const char *bytes = (const char *)given;
     assert_true(size_said(given) == size);
@@ -44,7 +44,7 @@ static void expect_part(const void *given, size_t size, const void *full, size_t
     for (size_t i = known; i < size; ++i) assert_int_equal(bytes[i], 0);
 }
 
-/* Returns the struct as a program of another version has it: the leading part of `full`. */
+/* Returns the struct as a program of another version declares it: the leading part of `full`. */
 static void *cut(const void *full, size_t full_size, size_t size) {
     char *given = (char *)at_the_edge(size);
     memset(given, 0, size);
@@ -164,7 +164,7 @@ static void renderings_of_other_versions(void **state) {
     kd_scene_close(scene);
 }
 
-/* A newer program may leave unknown fields at 0; otherwise it gets an error. Invalid sizes are
+/* A newer program may leave unknown fields at 0; other values give an error. Invalid sizes are
    rejected. */
 static void what_cannot_be_done_is_refused(void **state) {
     (void)state;

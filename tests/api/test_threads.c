@@ -64,7 +64,7 @@ static kd_status query_triangles(const kd_triangles *tree, kd_ray_hit *hits,
 typedef struct worker {
     pthread_t thread;
     int number;
-    const kd_points *points; /* shared by all; NULL: each thread builds its own */
+    const kd_points *points; /* a tree shared by all threads; NULL: each thread builds its own */
     const kd_triangles *triangles;
     int wrong;
 } worker;

@@ -1,5 +1,5 @@
-/* Run by mpirun: a tree distributed over several processes returns the same ids and bytes as one
-   tree of all points; a failure of one process is reported by all. Rank 0 prints "ok". */
+/* To be run by mpirun: a tree distributed over several processes returns the same ids and bytes as
+   one tree of all points; if one process fails, all report the error. Rank 0 prints "ok". */
 #include <kandela/mpi/points.h>
 #include <math.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ static float random_of(uint32_t *state) {
     return (float)(*state >> 8) / 16777216;
 }
 
-/* Half of the points lie on a coarse grid: many are equal, many equally far. */
+/* Half of the points lie on a coarse grid, so many are equal or at equal distances. */
 static void make(uint32_t seed) {
     uint32_t state = seed;
     int i, axis;
@@ -44,7 +44,7 @@ static void make(uint32_t seed) {
         }
 }
 
-/* The points of this process: slices of different sizes; that of rank 1 is empty. */
+/* Returns the range of points of process r: slices of different sizes; that of rank 1 is empty. */
 static void slice(int r, int *begin, int *end) {
     const int each = COUNT / size;
     *begin = r == 0 ? 0 : r == 1 ? 2 * each : r * each;
@@ -97,7 +97,7 @@ static void answers(uint64_t first) {
     query.max_radius = INFINITY;
     query.points.count = rank == 0 ? 0 : 40; /* rank 0 has no queries */
     compare(one, all, &query, first);
-    /* an error of one rank is reported by all, and the tree remains usable */
+    /* if one rank has an error, all report it, and the tree remains usable */
     query.points.count = QUERIES;
     if (rank == size - 1) asked[7][1] = NAN;
     EXPECT(kd_points_nearest64(all, &query, K, ids, NULL, NULL) == KD_ERROR_INPUT);
@@ -112,7 +112,7 @@ static void answers(uint64_t first) {
     kd_points_close(all);
 }
 
-/* A NaN on one process, or different devices: no rank gets a tree, and no rank hangs. */
+/* A NaN on one process, or different devices: no rank gets a tree, and none hangs. */
 static void failures(void) {
     kd_points *tree = NULL;
     kd_point_array mine = kd_point_array_make(cloud, 50, 3, KD_FLOAT);

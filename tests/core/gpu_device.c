@@ -26,7 +26,7 @@ static void bytes_come_back(void **state) {
     free(back);
 }
 
-/* Sizes around those of chunks and of the ring buffer, with unaligned addresses. */
+/* Transfers of sizes around those of chunks and of the ring buffer, with unaligned addresses. */
 static void cross_all_sizes(void) {
     static const uint64_t sizes[] = {1,        524287,   524289,   8388607,  8388608, 8388609,
                                      33554431, 33554432, 33554433, 41943049, 70000001};
@@ -58,7 +58,8 @@ static void cross_all_sizes(void) {
     free(back);
 }
 
-/* Before the process has a ring buffer: an emulated device that pins at most 1 MB. */
+/* On an emulated device that can pin at most 1 MB at once. Must run before the process has
+   allocated its ring buffer. */
 static void much_crosses_without_pinned_memory(void **state) {
     (void)state;
     if (!gpu_is_emulated()) skip();
@@ -82,7 +83,7 @@ static void too_much_is_refused(void **state) {
     device_memory_free(there);
 }
 
-/* The pool keeps freed memory, and releases it if another allocation would fail otherwise. */
+/* The pool keeps freed memory, but releases it if another allocation would otherwise fail. */
 static void what_the_pool_keeps_is_not_lost(void **state) {
     (void)state;
     uint64_t before = 0, kept = 0, after = 0;

@@ -1,15 +1,15 @@
-/* The project's sines, arcs and exponentials against those in double, in units in the last
-   place. */
+/* The project's trigonometric functions, their inverses and exponentials against those of the C
+   library in double precision, in units in the last place. */
 #include "core/math/elementary.h"
 #include "test.h"
 
-/* Distance between the result and the true value, in units in the last place of the latter (at
-   least of the smallest denormal). */
+/* Distance between a result and the true value in units in the last place of the latter, or in
+   units of the smallest denormal if that is larger. */
 static double units_off(float found, double expected) {
     if (isnan(found) || isnan(expected))
         return isnan(found) && isnan(expected) ? 0 : (double)INFINITY;
     if (isinf(found) || isinf(expected)) {
-        /* what exceeds the largest float may round to infinity */
+        /* values beyond the largest float may round to infinity */
         if ((double)found == expected) return 0;
         if (isinf(found) && fabs(expected) > 0x1.fffffep127) return 0;
         return (double)INFINITY;
@@ -24,7 +24,7 @@ typedef struct elementary_case {
     const char *name;
     float (*function)(float x);
     double (*expected)(double x);
-    float lo, hi; /* of |x| */
+    float lo, hi; /* range of |x| */
     double units; /* allowed error */
 } elementary_case;
 
@@ -56,7 +56,7 @@ static const elementary_case cases[] = {
     {"logarithm", found_log, log, 0, INFINITY, 1.5},
 };
 
-/* One in 499 of all floats, both signs, and the neighbours of multiples of pi/4. */
+/* One in 499 of all floats, of both signs, and the neighbours of multiples of pi/4. */
 static void all_ranges(void **state) {
     (void)state;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; ++c) {
@@ -111,7 +111,7 @@ static void arcs_of_all_points(void **state) {
     double worst = 0;
     for (int i = 0; i < 4000000; ++i) {
         float y = random_float(&seed), x = random_float(&seed);
-        if (i % 2) /* of similar size */
+        if (i % 2) /* of similar magnitude */
             x = ldexpf(x - truncf(x), 4 - i / 2 % 8), y = ldexpf(y - truncf(y), i / 2 % 5);
         if (i < SPECIAL * SPECIAL) y = special[i / SPECIAL], x = special[i % SPECIAL];
         const double expected = atan2((double)y, (double)x);

@@ -1,5 +1,5 @@
-/* core/files/file: if another process changes an input while it is read, the result is an error,
-   not a signal and not a mixture of both versions. */
+/* core/files/file.h: if another process changes an input file while it is read, the result is an
+   error, neither a signal nor a mixture of both versions. */
 #include "core/files/file.h"
 #include "core/parallel/parallel.h"
 #include "tests/scenes/files.h"
@@ -13,7 +13,7 @@
 
 enum { BYTES = 5 << 20 };
 
-/* Opens a file, changes it, then reads the rest. */
+/* Opens a file, changes it, then reads the rest.  */
 static mapping_end read_after(void (*change)(const char *path)) {
     char *bytes = (char *)malloc(BYTES);
     memset(bytes, 'a', BYTES);
@@ -52,7 +52,7 @@ static void lengthen(const char *path) {
     assert_int_equal(truncate(path, BYTES + 1), 0);
 }
 
-/* The same number of bytes, other values. */
+/* Replaces the contents by as many other bytes. */
 static void overwrite(const char *path) {
     const struct timespec times[2] = {{0, UTIME_OMIT}, {1, 0}};
     const int file = open(path, O_WRONLY);
@@ -79,7 +79,7 @@ static void a_change_is_seen(void **state) {
     assert_int_equal(read_after(lengthen), MAPPING_CHANGED);
     assert_int_equal(read_after(overwrite), MAPPING_CHANGED);
     assert_int_equal(read_after(unlink_it), MAPPING_MADE);
-    assert_int_equal(read_after(rename_over), MAPPING_MADE); /* the old file is complete */
+    assert_int_equal(read_after(rename_over), MAPPING_MADE); /* the mapped old file is complete */
 }
 
 /* Data that have been read remain valid, whatever happens to the file. */
@@ -116,7 +116,7 @@ static void *truncate_again_and_again(void *context) {
     return NULL;
 }
 
-/* Runs in a process of its own, so that a signal can be told from an error. */
+/* Runs in a separate process, so that the test can tell a signal from an error. */
 static int read_again_and_again(char *path) {
     pthread_t thread;
     int whole = 0, changed = 0;
@@ -127,7 +127,7 @@ static int read_again_and_again(char *path) {
         unsigned sum = 0;
         for (size_t k = 0; status == KD_OK && k < view.count; k += 512)
             sum += (unsigned char)view.bytes[k];
-        if (status == KD_OK && sum == 0) /* all bytes are 0 at any time */
+        if (status == KD_OK && sum == 0) /* all bytes are 0 at all times */
             ++whole;
         else if (status == KD_ERROR_INPUT && strstr(kd_last_error(), "changed while it was read"))
             ++changed;

@@ -1,5 +1,5 @@
-/* core/image/hdr: every orientation, every run-length encoding, the header's colours; truncated or
-   damaged files are rejected promptly, with the file's name; written files are read back. */
+/* core/image/hdr.h: every orientation, every run-length encoding, the header's colours; truncated
+   or damaged files are rejected promptly, with the file's name; written files are read back. */
 #include "core/files/file.h"
 #include "core/image/hdr.h"
 #include "core/image/image.h"
@@ -61,11 +61,11 @@ static void refused(const bytes *buffer, const char *word) {
         fail_msg("\"%s\" lacks \"%s\" or the file's name", kd_last_error(), word);
 }
 
-/* --- scanlines --- */
+/* --- scanlines -------------------------------------------------------------------------------- */
 
 enum { WIDE = 9, HIGH = 3 };
 
-/* The pixel shown in column x of row y, identified by its red. */
+/* Computes the pixel shown in column x of row y, which its red value identifies. */
 static void pixel_at(uint8_t rgbe[4], int x, int y) {
     rgbe[0] = (uint8_t)(128 + y * WIDE + x);
     rgbe[1] = (uint8_t)(y * 16);
@@ -139,7 +139,8 @@ static void every_orientation_and_packing_shows_the_same(void **state) {
         }
 }
 
-/* 2 + 256 + 3 pixels of one colour, the last one of another. */
+/* Run lengths of the old encoding: each following count is worth 256 times more. 2 + 256 + 3 pixels
+   of one colour, the last one of another. */
 static void old_counts_take_eight_bits_more_each(void **state) {
     (void)state;
     bytes made = begun("", "-Y 1 +X 263");
@@ -152,7 +153,7 @@ static void old_counts_take_eight_bits_more_each(void **state) {
     refused(&made, "exceeds its scanline");
     made = begun("", "-Y 1 +X 2");
     put(&made, "\1\1\1\1\x20\x20\x20\x81", 8);
-    refused(&made, "exceeds its scanline"); /* there is nothing to repeat */
+    refused(&made, "exceeds its scanline"); /* there is no pixel to repeat */
 }
 
 static void damage_is_refused(void **state) {
@@ -187,7 +188,7 @@ static void damage_is_refused(void **state) {
     refused(&made, "not a Radiance image");
 }
 
-/* --- the header --- */
+/* --- the header ------------------------------------------------------------------------------- */
 
 static void one_pixel(const char *lines, const char *pixel, float r, float g, float b) {
     bytes made = begun(lines, "-Y 1 +X 1");
@@ -220,7 +221,7 @@ static void headers_say_what_values_mean(void **state) {
               -0.5876f, 1.1329f, -0.1006f);
 }
 
-/* --- as pictures and in files --- */
+/* --- as pictures, and from files -------------------------------------------------------------- */
 
 static void data_are_read_through_a_displays_curve(void **state) {
     (void)state;

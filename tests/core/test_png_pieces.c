@@ -24,7 +24,7 @@ static double srgb_to_linear(int byte) {
     return v <= 0.04045 ? v / 12.92 : pow((v + 0.055) / 1.055, 2.4);
 }
 
-/* Bytes of pixels: all equal, noise, or noise in some rows; 256 values. */
+/* Returns byte c of a pixel: all equal, noise, noise in some rows only, or up to 256 values. */
 static int pixel_byte(int kind, int x, int y, int c) {
     const uint32_t noise = ((uint32_t)(x * 3 + c) * 2654435761u ^ (uint32_t)y * 2246822519u) >> 7;
     return kind == 0 ? 77 : kind == 1 || y % 9 < 3 ? (int)(noise % 256) : (x + y) % 256;
@@ -61,7 +61,7 @@ static void expect_bytes_of(const char *name, int kind, const image *written) {
     image_close(&read);
 }
 
-/* Filtered rows in pieces that end or begin at a boundary, and in many pieces; of high, low and
+/* Filtered rows in pieces that end or begin at a boundary, and in many pieces, with high, low and
    mixed compressibility. */
 static void png_of_many_pieces(void **state) {
     (void)state;
@@ -98,7 +98,7 @@ static void pieces_are_one_stream(void **state) {
     for (int i = 0; i < 1000000; ++i) bytes[i] = (uint8_t)pixel_byte(2, i % 1000, i / 1000, 0);
     assert_int_equal(deflate_open(&packed, bytes, 1000000), KD_OK);
     if (packed.pieces == 0) {
-        assert_int_equal(deflate_crc32(0, "123456789", 9), 0); /* libdeflate is missing */
+        assert_int_equal(deflate_crc32(0, "123456789", 9), 0); /* 0 if libdeflate is missing */
     } else {
         assert_true(packed.pieces > 1);
         for (uint64_t i = 0; i < packed.pieces; ++i)

@@ -1,5 +1,5 @@
-/* core/parallel/primitives.h against straightforward versions, for many counts and thread
-   counts. */
+/* core/parallel/primitives.h against straightforward versions, for many sizes and numbers of
+   threads. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "core/parallel/primitives.h"
@@ -51,8 +51,8 @@ static uint64_t digits(uint64_t key, int begin_bit, int end_bit) {
                                      : key >> begin_bit & ((1ull << (end_bit - begin_bit)) - 1);
 }
 
-/* The values are the positions before sorting. Expects the keys to be sorted, and the values to be
-   a stable permutation. */
+/* The values are the positions before sorting. Expects sorted keys, and values that form a stable
+   permutation. */
 static void expect_sorted(uint64_t count, int begin_bit, int end_bit) {
     memset(narrow, 0, sizeof narrow);
     for (uint64_t i = 0; i < count; ++i) {

@@ -1,4 +1,4 @@
-/* Sampling of shapes is uniform, and Sobol points form the nets that theory promises. */
+/* Sampling of shapes is uniform, and Sobol points form the nets that theory guarantees. */
 #include "core/math/sampling.h"
 #include "core/math/sobol_many.h"
 #include "test.h"
@@ -8,7 +8,7 @@ static void expect_near(double found, double expected, double tolerance) {
         fail_msg("%.9g, expected %.9g within %g", found, expected, tolerance);
 }
 
-/* Mean of x, y, x^2, x y over a shape, on a fine grid, against their known values. */
+/* The means of x, y, x^2 and x y over a shape, from a fine grid, against their known values. */
 static void test_moments(void **state) {
     (void)state;
     const int n = 512;
@@ -65,8 +65,8 @@ static void test_cdf(void **state) {
     assert_int_equal(found[3], 500);
 }
 
-/* The first 2^m points: one in each interval of every dimension, and in the first two dimensions
-   one in each elementary box of area 2^-m. */
+/* The first 2^m points lie one in each of 2^m intervals of every dimension, and one in each
+   elementary box of area 2^-m of the first two dimensions. */
 static void test_sobol_nets(void **state) {
     (void)state;
     for (uint32_t m = 0; m <= 8; ++m)
@@ -111,7 +111,7 @@ static void test_sobol_converges(void **state) {
     assert_true(even * 8 < random);
 }
 
-/* Two decisions, two pixels, two seeds: no correlation. */
+/* Points of two decisions, two pixels or two seeds are uncorrelated. */
 static void test_sobol_independence(void **state) {
     (void)state;
     double products[3] = {0};
@@ -128,7 +128,8 @@ static void test_sobol_independence(void **state) {
     for (int k = 0; k < 3; ++k) expect_near(products[k] * 12, 0, 0.08);
 }
 
-/* Sixteen points at a time equal single ones: random keys, and keys at the ends of their ranges. */
+/* Sixteen points computed at once equal single ones, for random keys and keys at the ends of their
+   ranges. */
 static void test_sobol_many(void **state) {
     (void)state;
     static const uint64_t ends[4] = {0, UINT64_MAX, 0xffffffff0000ffffu, 0x8000000080010000u};

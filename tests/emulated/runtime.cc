@@ -7,16 +7,16 @@
 
 namespace {
 enum { PROCESSORS = 2, CAPABILITY = 90, FILLED = 1 << 20 };
-/* 4 GB, or what KANDELA_EMULATED_MEMORY says. */
+/* The device's memory: 4 GB, or the value of KANDELA_EMULATED_MEMORY in bytes. */
 size_t memory_bytes() {
     static const char *const wanted = getenv("KANDELA_EMULATED_MEMORY");
     static const size_t found = wanted ? strtoull(wanted, NULL, 10) : (size_t)4 << 30;
     return found;
 }
 std::mutex guard;
-std::map<const char *, size_t> taken; /* bytes by address */
+std::map<const char *, size_t> taken; /* bytes of each allocation, by address */
 size_t taken_bytes;
-size_t pooled_bytes; /* freed, and kept by the pool: counted as taken */
+size_t pooled_bytes; /* freed, but kept by the pool; included in taken_bytes */
 uint64_t pool_threshold;
 
 cudaError_t release(void *memory) {
@@ -54,7 +54,7 @@ cudaError_t emulated::take_memory(void **memory, size_t bytes) {
     if (posix_memalign(memory, 256, bytes)) return cudaErrorMemoryAllocation;
     if (bytes <= 2 * FILLED) {
         memset(*memory, 0xcd, bytes);
-    } else { /* large rooms are rarely used to the end */
+    } else { /* large buffers are rarely used to the end, so fill only their ends */
         memset(*memory, 0xcd, FILLED);
         memset((char *)*memory + bytes - FILLED, 0xcd, FILLED);
     }
@@ -63,7 +63,7 @@ cudaError_t emulated::take_memory(void **memory, size_t bytes) {
     return cudaSuccess;
 }
 
-/* What the pool keeps serves whoever asks for memory of the pool; it has no addresses here. */
+/* Takes bytes from those that the pool keeps. The pool is a count only: it holds no addresses. */
 cudaError_t emulated::take_pooled(void **memory, size_t bytes) {
     {
         std::lock_guard<std::mutex> held(guard);
@@ -105,15 +105,16 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device) {
     return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int) {
+    /* other attributes are not emulated */
     *value = attribute == cudaDevAttrMultiProcessorCount            ? PROCESSORS
              : attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin ? (int)emulated::shared_max()
-                                                                    : 0; /* not known */
+                                                                    : 0;
     return cudaSuccess;
 }
 cudaError_t cudaDeviceSynchronize(void) {
     return cudaSuccess;
 }
-/* All work is done when its call returns, whatever stream it is on. */
+/* Streams: each call completes its work before it returns. */
 cudaError_t cudaDeviceGetStreamPriorityRange(int *lowest, int *highest) {
     *lowest = *highest = 0;
     return cudaSuccess;
@@ -138,7 +139,7 @@ cudaError_t cudaMemGetInfo(size_t *available, size_t *total) {
 cudaError_t cudaFree(void *memory) {
     return release(memory);
 }
-/* Host memory stays that; no piece of more bytes than KANDELA_EMULATED_PINNED says. */
+/* Fails for more bytes at once than KANDELA_EMULATED_PINNED allows. */
 cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned) {
     const char *const maximum = getenv("KANDELA_EMULATED_PINNED");
     const bool refused = maximum && bytes > strtoull(maximum, NULL, 10);

@@ -1,5 +1,5 @@
-/* Points of any dimension through every builder: the tree holds its invariants, and queries return
-   the neighbours that brute force finds. */
+/* Points of any dimension through every builder: the tree satisfies its invariants, and queries
+   return the neighbours that brute force finds. */
 #include "points/neighbours/query.h"
 #include "points/select/builders.h"
 #include "points/tree/check.h"
@@ -15,7 +15,7 @@ static double cloud_double[POINTS_MAX * DIMS_MAX], asked_double[QUERIES * DIMS_M
 
 typedef struct answers {
     uint32_t ids[QUERIES * K_MAX], counts[QUERIES];
-    double dist2[QUERIES * K_MAX]; /* or floats */
+    double dist2[QUERIES * K_MAX]; /* an array of doubles, or of floats */
 } answers;
 
 static double dist2_of(uint32_t point, uint32_t query, uint32_t dims, point_scalar scalar) {
@@ -30,7 +30,7 @@ static double dist2_of(uint32_t point, uint32_t query, uint32_t dims, point_scal
     return scalar == POINT_DOUBLE ? sum_double : (double)sum;
 }
 
-/* Each result of a query is the nearest of those not returned before it. */
+/* Expects each result of a query to be the nearest of the points not returned before it. */
 static void check_row(const answers *results, const point_array *points, uint32_t query, uint32_t k,
                       double max_radius) {
     const uint32_t *ids = results->ids + query * k;

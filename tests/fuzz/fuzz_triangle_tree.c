@@ -1,4 +1,4 @@
-/* Arbitrary triangles through every builder: the tree holds its invariants, and rays return the
+/* Arbitrary triangles through every builder: the tree satisfies its invariants, and rays return the
    hits that brute force finds. */
 #include "accel/builders.h"
 #include "accel/rays/batch.h"
@@ -18,7 +18,7 @@ static vec3 read_vec3(fuzz_bytes *bytes) {
     return vec3_make(x, y, z);
 }
 
-/* The definition: the nearest hit of all triangles, of those at the same t the first. */
+/* Closest hit by definition: the smallest t over all triangles, and the smallest id at equal t. */
 static ray_hit intersect_each(const tritree_input *input, ray cast) {
     ray_hit best = {cast.tmax, 0, 0, KD_NONE};
     const precomputed_ray precomputed = precomputed_ray_make(cast);

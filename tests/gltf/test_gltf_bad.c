@@ -1,9 +1,9 @@
-/* scenes/import, glTF: each invalid file gives one clear line of error. */
+/* scenes/import/gltf.h: each invalid file gives one clear line of error. */
 #include "scenes/import/gltf.h"
 #include "tests/gltf/gltf_files.h"
 #include <math.h>
 
-/* One line with the right reason, and no memory leaked. */
+/* Expects one line of error with this reason, and no leaked memory. */
 static void refused(const char *name, const char *said) {
     mesh read;
     assert_int_equal(gltf_load(&read, file_in(name), NULL, NULL), KD_ERROR_INPUT);
@@ -55,7 +55,8 @@ static void hostile_text_is_one_line(void **state) {
     }
 }
 
-/* Accessors and views: `view` is the JSON of view 0, `accessor` that of accessor 0. */
+/* Writes a file with accessors and views: `view` is the JSON of view 0, `accessor` that of accessor
+   0. */
 static void hostile_counts_are_one_line(void **state) {
     (void)state;
 #define VIEW "\"buffer\":0,\"byteLength\":96"
@@ -204,7 +205,7 @@ static void chunks_are_held_against_the_file(void **state) {
         refused("bad.glb", rows[i].said);
     }
     for (size_t cut = 0; cut < count;
-         cut += 7) { /* truncated anywhere: never a crash, always a message */
+         cut += 7) { /* truncated anywhere, a file gives a message and never a crash */
         mesh read;
         file_put("cut.glb", (const char *)whole, cut);
         assert_int_equal(gltf_load(&read, file_in("cut.glb"), NULL, NULL), KD_ERROR_INPUT);

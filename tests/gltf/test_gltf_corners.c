@@ -1,7 +1,8 @@
-/* scenes/import, glTF: vertex attributes besides positions and normals (tangents, a second set of
+/* scenes/import/gltf.h: vertex attributes besides positions and normals (tangents, a second set of
    texture coordinates), orthographic cameras, Blender's units, unsupported features. */
 #include "shaders/surface.h"
-/* before the types `scene` and `mesh`: parameters of the header above have those names */
+/* included before the types `scene` and `mesh`, because parameters of the header above have those
+   names */
 #include "core/memory.h"
 #include "scenes/assembly/scene.h"
 #include "scenes/import/gltf.h"
@@ -92,7 +93,8 @@ static void tangents_of_the_file_turn_what_lies_along_them(void **state) {
             }
             scene_close(opened);
         }
-    quad_write("plain.glb", "\"name\":\"plain\"", 1); /* no texture uses the tangents */
+    /* no texture uses the tangents, so they are dropped */
+    quad_write("plain.glb", "\"name\":\"plain\"", 1);
     mesh read = load("plain.glb");
     assert_null(read.tangents);
     mesh_close(&read);
@@ -140,10 +142,12 @@ static void maps_by_two_sets_of_coordinates(void **state) {
     mesh_close(&read);
 }
 
-/* What a map holds: 'r' 'g' 'a' a channel, 'c' a colour, 'd' three numbers; '-': ignored. */
+/* The contents of a map: 'r', 'g' or 'a' one channel, 'c' a colour, 'd' three numbers; '-':
+   ignored. */
 static const struct {
     const char *text;
-    size_t at; /* offset of its index in the layers, or in the record if it belongs to no layer */
+    /* offset of the texture index in the layers, or in the record if it belongs to no layer */
+    size_t at;
     bool of_record;
     char channel;
 } channels[] = {
@@ -152,7 +156,8 @@ static const struct {
     {"\"emissiveFactor\":[1,1,1],\"emissiveTexture" IMAGE, offsetof(material, emission_map), true,
      'c'},
     {"\"normalTexture" IMAGE, offsetof(material, normal_map), true, 'd'},
-    {"\"occlusionTexture" IMAGE, 0, true, '-'}, /* path tracing computes occlusion itself */
+    /* ignored: path tracing computes occlusion itself */
+    {"\"occlusionTexture" IMAGE, 0, true, '-'},
     {EXTENSION("clearcoat", "clearcoatFactor\":1,\"clearcoatTexture"),
      offsetof(principled, coat_map), false, 'r'},
     {EXTENSION("clearcoat", "clearcoatFactor\":1,\"clearcoatRoughnessTexture"),
@@ -180,7 +185,7 @@ static void maps_of_layers_have_their_channels(void **state) {
     fclose(file);
     quad_write("layered.glb", "", 1);
     scene *plain = scene_of("layered.glb", false);
-    const uint32_t others = scene_get_view(plain).texture_count; /* the sky's */
+    const uint32_t others = scene_get_view(plain).texture_count; /* the sky's textures */
     scene_close(plain);
     for (size_t i = 0; i < sizeof channels / sizeof *channels; ++i) {
         const char how = channels[i].channel;

@@ -1,5 +1,6 @@
-/* scenes/import, glTF: removing any supported extension from a model changes its picture by a mean
-   FLIP error above 0.02. The model is a sphere before stripes, under the default sky. */
+/* scenes/import/gltf.h: removing any one of the supported extensions from a model changes its
+   picture by a mean FLIP error above 0.02. The model is a sphere in front of stripes, under the
+   default sky. */
 #include "core/image_processing/compare.h"
 #include "tests/gltf/gltf_files.h"
 #include <kandela/render.h>
@@ -34,7 +35,7 @@ static void ball_fill(ball_arrays *arrays) {
         }
 }
 
-/* Quads behind the sphere, alternating between two materials, dark and bright. */
+/* Adds quads behind the sphere, alternating between a dark and a bright material. */
 static void stripes_put(gltf_maker *maker) {
     float places[STRIPES * 6][3];
     for (int i = 0; i < STRIPES; ++i) {
@@ -165,7 +166,8 @@ static void lights_and_texture_transforms_are_seen(void **state) {
                        "\"rotation\":0.4}}"),
                "", with);
     assert_true(difference(without, with) > 0.02);
-    picture_of(CHECKED("") ",\"alphaMode\":\"MASK\",\"alphaCutoff\":0.6", "", with); /* holes */
+    /* with holes */
+    picture_of(CHECKED("") ",\"alphaMode\":\"MASK\",\"alphaCutoff\":0.6", "", with);
     assert_true(difference(without, with) > 0.02);
 }
 

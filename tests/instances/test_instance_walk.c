@@ -1,12 +1,12 @@
-/* Instances of meshes: rays return the same hits as brute force over every triangle of every copy,
-   bit for bit; and the bounding volume hierarchy holds its invariants. */
+/* Rays through instanced meshes return the same hits as brute force over every triangle of every
+   copy, bit for bit; and the bounding volume hierarchy satisfies its invariants. */
 #include "accel/instance_walk.h"
 #include "accel/instances.h"
 #include "tests/accel/nasty_rays.h"
 
 enum { PUT = 24, SHAPE_TRIANGLES = 40, RAYS = 400 };
 
-/* Transform i: identity, far away, large, small, rotated, mirrored, sheared, squeezed, and
+/* Transform i: identity, far away, large, small, rotated, mirrored, sheared, flattened, and
    combinations. */
 static transform transform_of(uint32_t i, float size) {
     const rng_block r = rng_draw(rng_key_make(7, 1, i), 0, 0);
@@ -31,11 +31,11 @@ static transform transform_of(uint32_t i, float size) {
 }
 
 typedef struct instance_case {
-    triangle_set own; /* two shapes: its first and its second half */
+    triangle_set own; /* the first half of its triangles is shape 0, the second half shape 1 */
     triangle_set copies;
-    uint32_t
-        shape_triangle[PUT * SHAPE_TRIANGLES];   /* the shape's triangle of each copied triangle */
-    uint32_t instance_of[PUT * SHAPE_TRIANGLES]; /* and its placement */
+    /* id of the shape's triangle for each copied triangle */
+    uint32_t shape_triangle[PUT * SHAPE_TRIANGLES];
+    uint32_t instance_of[PUT * SHAPE_TRIANGLES]; /* and the instance that it belongs to */
     instance list[PUT];
     instanced_shape shapes[2];
     instance_view view;
@@ -83,7 +83,7 @@ static bool is_flat(const triangle_set *set, uint32_t t) {
     return triangle_is_degenerate(p[0], p[1], p[2]);
 }
 
-/* Tests every triangle of every copy, one after the other. */
+/* Returns the closest hit by testing every triangle of every copy. */
 static instance_hit test_all(const instance_case *c, ray cast) {
     instance_hit best = {{cast.tmax, 0, 0, KD_NONE}, KD_NONE};
     const precomputed_ray precomputed = precomputed_ray_make(cast);
@@ -125,7 +125,8 @@ static void test_rays(void **state) {
             if (first.at.triangle == KD_NONE) continue;
             ++hits;
             const float begin = cast.tmin;
-            cast.tmin = first.at.t; /* behind the first hit, and then in front of it */
+            /* first only behind the closest hit, then only in front of it */
+            cast.tmin = first.at.t;
             expect_same(&c, cast, case_triangles_name((case_triangles)which), i);
             cast.tmin = begin;
             cast.tmax = first.at.t;
@@ -137,8 +138,8 @@ static void test_rays(void **state) {
     assert_true(hits > 1500);
 }
 
-/* Of two copies in the same place, the first is hit; triangles without a placement come before
-   both. */
+/* Of several instances in the same place the first is hit; triangles without an instance precede
+   all. */
 static void test_ties(void **state) {
     (void)state;
     static instance_case c;

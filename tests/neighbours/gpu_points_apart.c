@@ -1,6 +1,6 @@
-/* Queries that leave their warp's packet: for every patience limit the results equal the reference
-   traversal's, bit for bit, for queries and self-queries; queries that need the same leaves stay
-   together. */
+/* Queries that leave their warp's packet after too many steps (the patience limit): for every limit
+   the results equal the reference traversal's, bit for bit, for queries and self-queries; queries
+   that need the same leaves stay together. */
 #include "points/select/builders.h"
 #include "tests/cases.h"
 #include "tests/gpu.h"
@@ -9,11 +9,11 @@
 /* A tree and its index on the device, and the results of two methods. */
 typedef struct apart_state {
     point_build_cuda built;
-    void *tree_points; /* on the device */
+    void *tree_points; /* device memory */
     point_index_cuda index;
     void *memory;
     point_query_cuda query;
-    uint32_t *parted; /* on the device */
+    uint32_t *parted; /* device memory: the number of queries that left their packet */
     uint64_t rows;
 } apart_state;
 
@@ -52,7 +52,7 @@ static void apart_close(apart_state *s) {
     device_memory_free(s->parted);
 }
 
-/* All points are queries: as those of a caller, or as a self-query. */
+/* Queries all points of the tree, given by the caller or as a self-query. */
 static device_answers ask(apart_state *s, point_query_method method,
                           const point_self_query *self_query, uint32_t patience) {
     s->query.method = method;
@@ -61,7 +61,7 @@ static device_answers ask(apart_state *s, point_query_method method,
     return answers_of(&s->query, self_query, s->built.points.count);
 }
 
-/* Compares one method with some patience with the reference traversal. Returns how many queries
+/* Compares one method with a patience limit with the reference traversal. Returns how many queries
    left their packet. */
 static uint32_t check(apart_state *s, const char *name, point_query_method method,
                       const point_self_query *self_query, uint32_t k, uint32_t patience) {
@@ -94,7 +94,7 @@ static const struct {
                   {POINT_QUERY_PACKETS, 3},  {POINT_QUERY_GROUPS, 3}};
 enum { STRATEGIES = sizeof strategies / sizeof *strategies };
 
-/* A patience that all queries exceed, one that few exceed, and the best one. */
+/* A limit that all queries exceed, one that few exceed, and the default. */
 static void rows_stay(void **state) {
     (void)state;
     static const uint32_t counts[] = {1, 33, 1023, 1500, 5000}, patience[] = {1, 5, 0};
@@ -106,9 +106,8 @@ static void rows_stay(void **state) {
             apart_state s;
             apart_open(&s, (case_points)set, counts[c], (pointtree_split)(c % 2));
             for (int strategy = 0; strategy < STRATEGIES; ++strategy)
-                for (int own = 0; own < 3;
-                     ++own, ++number) { /* as queries, as self-query, as self-query without the
-                                           point itself */
+                /* as queries, as self-query, as self-query without the point itself */
+                for (int own = 0; own < 3; ++own, ++number) {
                     if (gpu_leaves_out(number, 3)) continue;
                     const point_self_query self_query = {.skips = own == 2};
                     s.query.max_radius = number % 4 ? (double)INFINITY : 0.05;
@@ -121,7 +120,7 @@ static void rows_stay(void **state) {
     assert_true(parted > 0);
 }
 
-/* Nine in ten points lie in a cluster: queries around it leave their packets, those in it do
+/* Nine in ten points lie in a cluster: queries around it leave their packets, those inside do
    not. */
 static void queries_around_a_spot_part(void **state) {
     (void)state;
@@ -137,8 +136,8 @@ static void queries_around_a_spot_part(void **state) {
     apart_close(&s);
 }
 
-/* Every query needs every leaf: alone, each would visit all of them. Queries of ancestors are
-   always alone. */
+/* Every query needs every leaf, and a query on its own would visit all of them, so they must stay
+   together. Queries of ancestors always run on their own. */
 static void equal_points_stay_together(void **state) {
     (void)state;
     const uint32_t count = gpu_size(8000, 2500);

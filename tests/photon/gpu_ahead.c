@@ -1,6 +1,6 @@
-/* Overlapped tasks on one device: running, failing, cancelling; and pictures by `sppm` and `ppm`,
-   which make the next pass's maps while they render this one, equal those without overlap, bit for
-   bit, also if a rendering is interrupted and resumed. */
+/* Overlapped tasks on one device: running, failing, cancelling. Integrators `sppm` and `ppm` build
+   the maps of the next pass while they render the current one: their pictures equal those without
+   overlap, bit for bit, also if a rendering is interrupted and resumed. */
 #include "core/device/async.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
@@ -14,9 +14,9 @@
 enum { BYTES = 1 << 20 };
 
 typedef struct errand {
-    void *memory; /* on the device */
+    void *memory; /* device memory */
     kd_status ends_with;
-    atomic_bool waits, has_begun; /* it waits until it is cancelled */
+    atomic_bool waits, has_begun; /* waits: runs until it is cancelled */
     bool has_stream;
 } errand;
 
@@ -80,7 +80,7 @@ static int room_make(void **state) {
 /* --- pictures --------------------------------------------------------------------------------- */
 
 typedef struct patience {
-    int left; /* stages "render" still to begin before the interruption */
+    int left; /* number of "render" stages left before the interruption */
     job_control *job;
 } patience;
 
@@ -91,7 +91,7 @@ static void lose_patience(void *context, const char *stage, int64_t done, int64_
         atomic_store(&limits->job->cancelled, true);
 }
 
-/* Renders `passes` passes, then interrupts; 0: does not interrupt. */
+/* Renders `passes` passes, then interrupts; 0: never interrupts. */
 static finished run(const char *path, const kd_render_options *options, const char *kept,
                     bool resume, int passes) {
     job_control job;

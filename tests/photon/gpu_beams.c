@@ -1,6 +1,6 @@
-/* Photon beams on a CUDA device: beams, rays and pictures equal the CPU's bit for bit, by `photon`,
-   `ppm` and `sppm`; by every kernel, with few beams and many, in media without a surface, in glass
-   and in the whole scene, through walls and in gather rays; resumed on either device. */
+/* Photon beams on a CUDA device: beams, rays and pictures equal the CPU's bit for bit, with
+   `photon`, `ppm` and `sppm`, for every kernel, few and many beams, media without a surface, in
+   glass and in the whole scene, through walls and in gather rays; and resumed on either device. */
 #include "tests/photon/same_there.h"
 #include "tests/scenes/files.h"
 
@@ -56,7 +56,7 @@ static kd_render_options options_for(const char *method) {
     return options;
 }
 
-/* The pictures of both devices are equal, and the beams contribute to them. */
+/* Expects equal pictures from both devices, to which the beams contribute. */
 static void expect_same_volume(const kd_render_options *options) {
     const char *path = file_in("hazy.json");
     const finished here = run_kept(path, options, "cpu", NULL, NULL);
@@ -66,7 +66,7 @@ static void expect_same_volume(const kd_render_options *options) {
     strcpy(points.media, "points");
     expect_equal(path, options, &here, &result);
     assert_true(result.frame.volume_stored >= options->media_photons);
-    if (options->passes == 2) /* otherwise both might lack them */
+    if (options->passes == 2) /* with points the picture differs, so beams are used */
         assert_true(run_kept(path, &points, "cpu", NULL, NULL).image != result.image);
 }
 
@@ -83,8 +83,8 @@ static void test_photon(void **state) {
     }
 }
 
-/* Radii from a hair's width to the whole room; one beam and few. The smallest radius needs half a
-   million tiles. */
+/* Radii from a hair's width to the whole room, with one beam and with few. The smallest radius
+   needs half a million tiles. */
 static void test_radii(void **state) {
     (void)state;
     static const float radii[] = {1e-4f, 0.05f, 3};
@@ -126,7 +126,7 @@ static void test_progressive(void **state) {
     }
 }
 
-/* Rendered partly on each device in turn: the same picture. */
+/* A picture rendered by both devices in turn equals that of one device. */
 static void test_resumed(void **state) {
     (void)state;
     static const char *const where[] = {"cuda:0", "cpu", "cuda:0"};

@@ -16,7 +16,7 @@ typedef struct stage {
     eye_request requests[REQUESTS];
     eye_packet packets[PACKETS];
     device_buffer there_requests, there_packets, there_alone, there_sums, there_radii;
-    float size; /* of the set */
+    float size; /* extent of the set */
 } stage;
 
 static uint32_t place_of(uint32_t i, uint32_t count) {
@@ -41,7 +41,7 @@ static void make_photons(stage *out, case_points set, uint32_t count) {
     out->lists[PHOTON_LIST_GLOBAL].count = count;
 }
 
-/* The position of surface i of packet p: p = 0 close together, 1 far apart, 2 in two groups, others
+/* Position of surface i of packet p: 0: close together; 1: far apart; 2: in two groups; others:
    nearly at one point. */
 static vec3 camera_at(const stage *stage, uint32_t p, uint32_t i) {
     const uint32_t count = (uint32_t)stage->lists[PHOTON_LIST_GLOBAL].count;
@@ -77,7 +77,8 @@ static void bring(device_buffer *buffer, const void *from, uint64_t bytes) {
     if (from) assert_int_equal(device_memory_upload(buffer->memory, from, bytes), KD_OK);
 }
 
-/* An index in the tree's order, or along a curve. */
+/* Uploads the photons and builds their index, in the tree's order or along a space-filling
+   curve. */
 static stage *stage_open(case_points set, uint32_t count, bool ordered) {
     stage *made = (stage *)calloc(1, sizeof *made);
     assert_non_null(made);
@@ -113,7 +114,7 @@ static int by_dist2(const void *a, const void *b) {
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* The definition, over all photons. */
+/* The estimate by definition: a sum over all photons. */
 static flux_sum brute_force(const stage *stage, const eye_request *request, uint32_t k,
                             float radius, float *found_radius) {
     const uint32_t count = (uint32_t)stage->lists[PHOTON_LIST_GLOBAL].count;
@@ -196,7 +197,7 @@ static void same_as_brute_force(void **state) {
         }
 }
 
-/* A dense cluster inside the ball of a packet: more photons than shared memory holds. */
+/* A dense cluster inside the ball of a packet has more photons than shared memory can hold. */
 static void dense_spots(void **state) {
     (void)state;
     stage *stage = stage_open(CASE_CLUSTERED, gpu_size(100000, 4000), false);

@@ -1,5 +1,5 @@
-/* photon/density/tiles.h, tile_set.h: the area by which estimates divide, against closed forms for
-   each kind of sheet, a sum over all triangles, and furnaces. */
+/* photon/density/tiles.h, tile_set.h: the covered area by which density estimates divide, against
+   closed forms for each kind of sheet, against a sum over all triangles, and in furnaces. */
 #include "photon/density/estimate_radius.h"
 #include "photon/maps/photon_map.h"
 #include "photon_scenes.h"
@@ -33,7 +33,7 @@ static uint32_t veil_of(scene_fixture *fixture, float opacity) {
     return fixture_material(fixture, made);
 }
 
-/* About (0, 0, 0), facing up; radius 1/2. */
+/* Returns the integral around (0, 0, 0), facing up, for radius 1/2. */
 static double measured(photon_scene *scene, photon_kernel kernel) {
     tile_set tiles;
     const vec3 place = {0, 0, 0}, up = {0, 1, 0};
@@ -48,8 +48,8 @@ static double measured(photon_scene *scene, photon_kernel kernel) {
 
 typedef enum sheet_kind { RUG, STACK, COPIES, VEIL, SHELF, STEEP, GLASS, SHEETS } sheet_kind;
 
-/* Adds a sheet over the right half of a floor; returns what it contributes, in units of a plane at
-   that height. */
+/* Adds a sheet over the right half of a floor; returns the sheet's contribution, in units of that
+   of a plane at its height. */
 static double put_kind(scene_fixture *fixture, sheet_kind kind, photon_kernel kernel) {
     const uint32_t white = fixture_material(fixture, photon_scene_diffuse(0.5f, 0));
     material clear = material_default();
@@ -70,7 +70,7 @@ static double put_kind(scene_fixture *fixture, sheet_kind kind, photon_kernel ke
         put_sheet(fixture, veil_of(fixture, 0.4f), -3, 0.1f, false);
         return 0.4 * plane_integral(kernel, 0.2);
     case SHELF: put_sheet(fixture, white, -3, 0.4f, true); return plane_integral(kernel, 0.8);
-    case STEEP: /* 70 degrees: a different orientation */
+    case STEEP: /* inclined by 70 degrees, which counts as a different orientation */
         fixture_quad(fixture, white, vec3_make(0, 0, 3), vec3_make(1, 2.747f, 3),
                      vec3_make(1, 2.747f, -3), vec3_make(0, 0, -3));
         return 0;
@@ -112,7 +112,7 @@ static void put_leaves(scene_fixture *fixture, uint32_t count, float size) {
     }
 }
 
-/* Sums over all triangles, one by one. */
+/* Integrates the kernel over all triangles, one by one. */
 static double sum_of_all(const photon_scene *scene, vec3 place, vec3 normal, float radius) {
     const scene_fixture *fixture = &scene->fixture;
     double sum = 0;
@@ -127,8 +127,8 @@ static double sum_of_all(const photon_scene *scene, vec3 place, vec3 normal, flo
     return sum;
 }
 
-/* With few triangles, all are used. With many, in all directions: at most TILE_MAX per lookup,
-   unbiased. Positions are corners of leaves. */
+/* Few triangles are all integrated. Of many triangles in all directions a lookup tests at most
+   TILE_MAX, and its result is unbiased. */
 static void compare_leaves(uint32_t count, float size, float radius, double worst, double mean) {
     enum { LOOKS = 100 };
     photon_scene *scene = photon_scene_new();
@@ -162,15 +162,15 @@ static void compare_leaves(uint32_t count, float size, float radius, double wors
 static void many_leaves_are_measured_in_few_looks(void **state) {
     (void)state;
     compare_leaves(60, 0.3f, 0.3f, 1e-5, 1e-5);
-    compare_leaves(200, 0.1f, 0.3f, 1e-4, 5e-5); /* by seven positions */
+    compare_leaves(200, 0.1f, 0.3f, 1e-4, 5e-5); /* each part is sampled at seven positions */
     compare_leaves(800, 0.03f, 0.3f, 0.02, 0.01);
     compare_leaves(8000, 0.05f, 0.6f, 0.1, 0.05);
 }
 
 /* --- planes ----------------------------------------------------------------------------------- */
 
-/* A floor with a rug on its right half: the stored parts against those that lookups find, at
-   positions all over the floor and the rug, for any radius up to the span. */
+/* A floor with a rug on its right half: the stored parts against those that lookups compute, at
+   positions all over the floor and the rug, for any radius up to the precomputed one. */
 static void planes_are_known_without_a_look(void **state) {
     enum { PLACES = 4000 };
     (void)state;
@@ -204,8 +204,8 @@ static void planes_are_known_without_a_look(void **state) {
 
 /* --- furnaces --------------------------------------------------------------------------------- */
 
-/* A furnace with a rug, a stack and a second copy of its floor: the irradiance without direct light
-   is pi L a / (1 - a), on the rug, beside it, and on the stack's edge. */
+/* A furnace with a rug, a stack of sheets and a second copy of its floor. The irradiance without
+   direct light is pi L a / (1 - a), on the rug, beside it, and at the stack's edge. */
 static photon_scene *furnace_of_sheets(void) {
     photon_scene *scene = photon_scene_new();
     scene_fixture *to = &scene->fixture;
@@ -226,8 +226,8 @@ static photon_scene *furnace_of_sheets(void) {
     return scene;
 }
 
-/* Returns the estimated fraction of the true irradiance: the mean over all positions, and the worst
-   strip along x. */
+/* Computes the ratio of estimated to true irradiance: its mean over all positions, and its largest
+   deviation from 1 over strips along x. */
 static void expect_sheets(photon_scene *scene, const photon_maps *maps, double *mean,
                           double *worst) {
     enum { STRIPS = 20, EACH = 60 };
@@ -274,8 +274,8 @@ static void furnaces_of_sheets_close(void **state) {
     photon_scene_free(scene);
 }
 
-/* A furnace whose floor reflects all light and emits none, so that it has the same radiance as the
-   rest, with a closed box on it that is bright outside: below and inside the box it is dark. */
+/* A furnace whose floor reflects all light and emits none, so that its radiance equals that of the
+   walls. On the floor is a closed box, bright outside; below and inside the box it is dark. */
 static photon_scene *furnace_with_box(void) {
     photon_scene *scene = photon_scene_new();
     scene_fixture *to = &scene->fixture;
@@ -289,7 +289,7 @@ static photon_scene *furnace_with_box(void) {
     return scene;
 }
 
-/* Returns the mean fraction of the true irradiance on the floor within 0.12 of the box. */
+/* Returns the mean ratio of estimated to true irradiance on the floor within 0.12 of the box. */
 static double found_beside(photon_scene *scene, const photon_map_view *map,
                            const tile_view *tiles) {
     enum { PLACES = 2000 };

@@ -1,5 +1,5 @@
-/* Insertions and removals of points, with a model of the points present, for trees on any device: a
-   changed tree is compared with a new one built on the CPU from the model. */
+/* Insertions and removals of points, together with a model of the points present, for trees on any
+   device: a changed tree is compared with a new one built on the CPU from the model. */
 #ifndef KD_TESTS_POINTS_DYNAMIC_CASES_H
 #define KD_TESTS_POINTS_DYNAMIC_CASES_H
 #include "core/math/rng.h"
@@ -10,14 +10,14 @@
 
 enum { MODEL_MAX = 6000, QUERIES = 24, K_MAX = 40, DIMS_MAX = 4 };
 
-/* The points present, in the order of insertion. */
+/* The model: the points present, in the order of insertion. */
 typedef struct model {
     double coordinates[MODEL_MAX * DIMS_MAX];
     uint32_t ids[MODEL_MAX];
     uint32_t count, dims, next;
     kd_scalar scalar;
     case_points from;
-    const char *device; /* of the tree that changes */
+    const char *device; /* device of the tree under test */
     uint64_t drawn;
 } model;
 
@@ -46,7 +46,7 @@ static inline void make_point(double *to, uint32_t number) {
                                      (int)(axis % 3));
 }
 
-/* Returns the model's points from `first` on as a point array. */
+/* Returns the model's points from index `first` on as a point array. */
 static inline kd_point_array array_from(uint32_t first, bool named) {
     put_scalars(packed, there.coordinates + first * there.dims, (there.count - first) * there.dims);
     kd_point_array array =
@@ -147,8 +147,8 @@ static inline kd_points_options on_device(const char *name) {
     return options;
 }
 
-/* Compares with a newly built tree. `whole`: also the trees themselves, and the results of a
-   self-query. */
+/* Compares the changed tree with a newly built one. `whole`: compares the trees themselves and the
+   results of a self-query as well. */
 static inline void expect_same(const kd_points *changed, bool whole) {
     kd_points *anew = NULL;
     const kd_points_options options = on_device("cpu");
@@ -191,7 +191,7 @@ static inline kd_points *begin(case_points from, uint32_t dims, kd_scalar scalar
     return tree;
 }
 
-/* `small`: layers of so few points that a device always merges them. */
+/* `small`: batches so small that a device always merges the layers. */
 static inline void mixed_batches(case_points from, uint32_t dims, kd_scalar scalar, uint32_t count,
                                  bool named, int batches, uint64_t small) {
     kd_points *tree = begin(from, dims, scalar, count, named);
@@ -229,7 +229,7 @@ static inline void a_tree_may_become_empty(void **state) {
     remove_some(tree, 100);
     expect_same(tree, true);
     insert(tree, 3, false);
-    assert_int_equal(there.ids[0], 700); /* no id is used twice */
+    assert_int_equal(there.ids[0], 700); /* ids are never reused */
     expect_same(tree, true);
     kd_points_close(tree);
 }

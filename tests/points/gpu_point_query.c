@@ -15,9 +15,9 @@ typedef struct asked_tree {
     point_build_cuda built;
     point_index_cuda index;
     void *memory;
-    void *tree_points; /* device */
+    void *tree_points; /* on the device */
     point_query_cuda query;
-    void *points, *device_points; /* of the queries */
+    void *points, *device_points; /* the query points, on the host and on the device */
 } asked_tree;
 
 static void tree_open(asked_tree *t, const point_array *points, pointtree_split split) {
@@ -52,7 +52,7 @@ static void tree_close(asked_tree *t) {
     pointtree_close(&t->host);
 }
 
-/* Half of the queries are points of the tree, the others lie near them or anywhere. */
+/* Makes queries: half of them are points of the tree, the others lie near one or anywhere. */
 static void queries_open(asked_tree *t, const point_array *points) {
     const uint64_t bytes = points->dims * point_scalar_bytes(points->scalar);
     t->points = malloc(QUERIES * bytes);
@@ -240,8 +240,8 @@ static void expect_same(const asked_tree *t, const device_answers *a, const devi
                      (double)a->dist2[i], right->ids[i], (double)right->dist2[i]);
 }
 
-/* So many queries that they are sorted, with one radius each, against the traversal on the
-   device. */
+/* So many queries that they are sorted, with one radius per query, against the stack-free traversal
+   on the device. */
 static void check_many(case_points set, uint32_t count, uint32_t queries, pointtree_split split) {
     static const struct {
         point_query_method method;
@@ -331,7 +331,8 @@ static void bad_requests_are_refused(void **state) {
     assert_int_equal(point_query_cuda_nearest(&t.query), KD_ERROR_USAGE);
     t.query.kernel_k = 0;
     t.query.method = POINT_QUERY_WALK;
-    assert_int_equal(point_query_cuda_nearest(&t.query), KD_ERROR_MEMORY); /* no scratch memory */
+    /* because no scratch memory is given */
+    assert_int_equal(point_query_cuda_nearest(&t.query), KD_ERROR_MEMORY);
     t.query.points.dims = 2;
     assert_int_equal(point_query_cuda_nearest(&t.query), KD_ERROR_USAGE);
     tree_close(&t);

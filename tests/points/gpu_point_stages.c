@@ -1,5 +1,5 @@
-/* A build whose stages are timed makes the same tree, and reports for each stage the bytes that it
-   has to move, predicted from the number of points. */
+/* A build whose stages are timed gives the same tree, and reports for each stage the bytes that it
+   must move, as predicted from the number of points. */
 #include "core/device/device_memory.h"
 #include "points/select/builders.h"
 #include "tests/cases.h"
@@ -60,11 +60,12 @@ static void stages_are_told(void **state) {
         for (int s = 0; s < POINT_STAGES; ++s) assert_true(told.seconds[s] >= 0);
         const double n = count, *bytes = told.bytes;
         assert_true(bytes[POINT_STAGE_BOTTOM] == n * (split == POINTTREE_WIDEST ? 21 : 20));
-        if (count ==
-            1000) { /* the bottom stage does everything: records are packed, no pivot is selected */
+        /* the bottom stage does all the work: records are packed, no pivot is selected */
+        if (count == 1000) {
             assert_true(bytes[POINT_STAGE_MOVE] == n * 28 && bytes[POINT_STAGE_COLLECT] == 0);
-        } else { /* five levels above the bottom: nearly all points are moved, and read by one
-                    further pass */
+        } else {
+            /* five levels above the bottom stage: nearly all points are moved on each level, and
+               read in one further pass */
             assert_true(bytes[POINT_STAGE_MOVE] > 4 * n * 32);
             assert_true(bytes[POINT_STAGE_MOVE] < 6 * n * (32 + 8));
             assert_true(bytes[POINT_STAGE_COLLECT] > n * 12);

@@ -17,7 +17,7 @@ static void *to_device(const void *host, uint64_t bytes) {
     return pointer;
 }
 
-/* Coordinates with many equal values, as floats or doubles. */
+/* Makes coordinates with many equal values, as floats or doubles. */
 static void *make_points(uint64_t count, uint32_t dims, kd_scalar scalar, uint32_t seed) {
     const uint64_t size = scalar == KD_DOUBLE ? sizeof(double) : sizeof(float);
     void *points = malloc(count * dims * size + 1);
@@ -47,13 +47,13 @@ static kd_points *open_tree(const kd_point_array *points, const char *device_nam
 
 typedef struct answers {
     uint32_t ids[QUERIES * K], counts[QUERIES];
-    double dist2[QUERIES * K]; /* or floats */
+    double dist2[QUERIES * K]; /* an array of doubles, or of floats */
     uint64_t offsets[QUERIES + 1];
     uint32_t *within_ids;
     void *within_dist2;
 } answers;
 
-/* Each call with results in host memory. */
+/* Makes each call with results in host memory. */
 static void ask(answers *out, const kd_points *tree, const kd_points_query *query) {
     memset(out, 0, sizeof *out);
     if (kd_points_nearest(tree, query, K, out->ids, out->dist2, out->counts) != KD_OK)
@@ -159,7 +159,8 @@ static void device_pointers(void **state) {
     expect_same_tree(cpu, gpu);
     kd_points_info info;
     kd_points_describe(gpu, &info);
-    assert_null(strstr(info.device, "CPU")); /* few points, but they are in device memory */
+    /* few points, but the tree is on the device because they are in its memory */
+    assert_null(strstr(info.device, "CPU"));
     kd_points_query query;
     kd_points_query_default(&query);
     query.points = kd_point_array_make(queries, QUERIES, 3, KD_FLOAT);
@@ -233,7 +234,7 @@ static void saved_loaded_updated(void **state) {
 
 static void auto_chooses_by_size(void **state) {
     (void)state;
-    if (gpu_is_emulated()) skip(); /* a million threads */
+    if (gpu_is_emulated()) skip(); /* needs a million threads */
     enum { MANY = 200000 };
     float *cloud = (float *)make_points(MANY, 3, KD_FLOAT, 6);
     kd_points_info info;
@@ -278,7 +279,7 @@ static void bad_requests(void **state) {
     snprintf(options.builder, sizeof options.builder, "recursive");
     assert_int_equal(kd_points_open(&none, &points, &options), KD_ERROR_DEVICE);
     assert_null(none);
-    snprintf(options.device, sizeof options.device, "auto"); /* it is on the CPU */
+    snprintf(options.device, sizeof options.device, "auto"); /* the tree is then on the CPU */
     assert_int_equal(kd_points_open(&none, &points, &options), KD_OK);
     kd_points_close(none);
     kd_points_close(gpu);

@@ -1,6 +1,6 @@
-/* A tree on a device after insertions and removals returns the results of a newly built one:
-   compared with the CPU after each of 1000 mixed batches, and with the device itself for more
-   points and queries, by every query method. */
+/* A tree on a device after insertions and removals returns the results of a newly built one.
+   Compared with the CPU after each of 1000 mixed batches, and with a new tree on the same device
+   for more points and queries, by every query method. */
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
 #include "points/api/points_device.h"
@@ -26,7 +26,8 @@ static void nasty_points_and_no_points(void **state) {
     }
 }
 
-/* Several layers and tombstones, for queries that exist for a single tree only. */
+/* Returns a tree with several layers and tombstones, for queries that are supported for trees
+   without layers only. */
 static kd_points *layered(void) {
     kd_points *tree = begin(CASE_UNIFORM, 3, KD_FLOAT, 1500, true);
     assert_int_equal(points_begin_change(tree), KD_OK);
@@ -37,7 +38,7 @@ static kd_points *layered(void) {
     kd_points_info info;
     kd_points_describe(tree, &info);
     assert_int_equal(info.layers, 3);
-    assert_int_equal(info.touched, 20); /* only the youngest layer was built */
+    assert_int_equal(info.touched, 20); /* only the newest layer was built */
     return tree;
 }
 
@@ -96,16 +97,16 @@ static void bad_changes_change_nothing(void **state) {
     expect_refused(kd_points_remove(tree, unknown, 3), KD_ERROR_INPUT, "no point has the id 3");
     expect_same(tree, true);
     const uint32_t twice[2] = {there.ids[9], there.ids[9]};
-    assert_int_equal(kd_points_remove(tree, twice, 2), KD_OK); /* the same id: it is removed once */
+    assert_int_equal(kd_points_remove(tree, twice, 2), KD_OK); /* two equal ids remove one point */
     expect_refused(kd_points_remove(tree, twice, 1), KD_ERROR_INPUT, "no point has the id");
     kd_points_close(tree);
 }
 
-/* --- many, in device memory ------------------------------------------------------------------- */
+/* --- many points, in device memory ------------------------------------------------------------ */
 
 enum { MANY_MAX = 400000, ASKED_MAX = 300000, CHANGES = 6, ROW_MAX = 100 };
 
-/* The points that the tree must hold, in host memory and as passed to the device. */
+/* The points that the tree must contain, in host memory and as passed to the device. */
 static struct {
     float at[MANY_MAX][3];
     uint32_t ids[MANY_MAX];
@@ -135,7 +136,7 @@ static void add_many(uint32_t count, case_points from) {
     }
 }
 
-/* From device memory, with a float between points. */
+/* Inserts points from device memory, with one unused float after each point. */
 static void insert_many(kd_points *tree, uint32_t count, case_points from) {
     const uint32_t first = many.count;
     add_many(count, from);

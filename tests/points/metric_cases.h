@@ -1,4 +1,4 @@
-/* Other norms, periodic space and boxes, on any device, against brute force. */
+/* Other norms, periodic space and box queries, on any device, against brute force. */
 #ifndef KD_TESTS_POINTS_METRIC_CASES_H
 #define KD_TESTS_POINTS_METRIC_CASES_H
 #include "tests/cases.h"
@@ -15,7 +15,7 @@ typedef struct metric_case {
     case_points which;
     bool named;
     double norm;
-    uint32_t periodic; /* axes, one bit each */
+    uint32_t periodic; /* periodic axes, one bit each */
 } metric_case;
 
 static double metric_cloud[METRIC_MAX][8], metric_asked[METRIC_ASKED][8];
@@ -57,7 +57,7 @@ static void metric_fill(const metric_case *test) {
     for (uint32_t i = 0; i < METRIC_MAX; ++i) metric_names[i] = 3 * METRIC_MAX - 2 * i;
 }
 
-/* The period is the widest side of the box around the points and queries. */
+/* Returns the period along an axis: a sixteenth more than the extent of the points and queries. */
 static double metric_period(const metric_case *test, uint32_t axis) {
     double lo = (double)INFINITY, hi = -(double)INFINITY;
     if (!(test->periodic >> axis & 1)) return 0;
@@ -68,7 +68,7 @@ static double metric_period(const metric_case *test, uint32_t axis) {
     return hi > lo ? 1.0625 * (hi - lo) : 1;
 }
 
-/* Distance to the nearest image, axis by axis, rounded at every step. */
+/* Distance to the nearest periodic image, accumulated axis by axis and rounded at every step. */
 static double metric_apart(const metric_case *test, const kd_points_query *query, const double *x,
                            const double *y) {
     double all = 0;
@@ -146,7 +146,7 @@ static void metric_check_asked(const metric_case *test, const kd_points *tree,
     }
 }
 
-/* A self-query; compares some of the rows. */
+/* Runs a self-query and compares some of its rows. */
 static void metric_check_own(const metric_case *test, const kd_points *tree,
                              const kd_points_query *query) {
     if (kd_points_self_nearest(tree, query, METRIC_K, NULL, metric_ids, metric_dist2,
@@ -169,7 +169,8 @@ static void metric_check_own(const metric_case *test, const kd_points *tree,
     }
 }
 
-/* Boxes between two queries, one of them inverted, and one that contains everything. */
+/* Queries boxes: between two queries each, one of them inverted, and one box that contains
+   everything. */
 static void metric_check_boxes(const metric_case *test, const kd_points *tree) {
     static double lo[METRIC_ASKED][8], hi[METRIC_ASKED][8];
     for (uint32_t i = 0; i < METRIC_ASKED; ++i)
@@ -202,7 +203,7 @@ static void metric_check_boxes(const metric_case *test, const kd_points *tree) {
         assert_int_equal(at, metric_offsets[i + 1]);
     }
     if (metric_offsets[METRIC_ASKED] == 0) return;
-    metric_offsets[1] = metric_offsets[1] ? 0 : 1; /* offsets of other boxes */
+    metric_offsets[1] = metric_offsets[1] ? 0 : 1; /* no longer the offsets of these boxes */
     assert_int_not_equal(kd_points_in_box(tree, &lower, &upper, metric_offsets, metric_ids), KD_OK);
 }
 
@@ -238,7 +239,7 @@ static void metric_check(const metric_case *test) {
 
 static const double metric_norms[] = {1, 2, (double)INFINITY};
 
-/* Every norm with and without periods, for each type of point. */
+/* Checks every norm with and without periods, for each type of point. */
 static void metric_check_all(const char *where, uint32_t one_in, const uint32_t *counts) {
     uint32_t number = 0;
     for (int which = 0; which < CASE_POINT_SETS; ++which)

@@ -1,5 +1,5 @@
-/* Self-queries on any device: compared with the stack-free traversal over a copy of the points,
-   with one neighbour more and the point itself removed. */
+/* Self-queries on any device, against the stack-free traversal over a copy of the points, which
+   searches one neighbour more and then removes the point itself. */
 #ifndef KD_TESTS_POINTS_SELF_CASES_H
 #define KD_TESTS_POINTS_SELF_CASES_H
 #include "points/api/points_device.h"
@@ -18,15 +18,16 @@ typedef struct self_case {
     const char *method;
 } self_case;
 
-static kd_points_spread own_spread; /* for a tree distributed over several devices */
-static uint32_t own_sorts_from;     /* sorting threshold of indices on a device; 0: unchanged */
+static kd_points_spread own_spread; /* how a tree is distributed over several devices */
+/* number of points from which a device index is sorted; 0: the default */
+static uint32_t own_sorts_from;
 
 /* One case: the points, expected and actual results. */
 typedef struct own_state {
     const self_case *test;
     void *cloud;
     uint32_t *names;
-    kd_points *host_tree, *device_tree; /* on the CPU; on the device */
+    kd_points *host_tree, *device_tree; /* one tree on the CPU, one on the device */
     kd_points_query query;
     uint32_t *ids, *got_ids, *counts, *got_counts, *order, *place_of;
     char *dist2, *got_dist2;
@@ -116,7 +117,7 @@ static void own_end(own_state *state) {
     free(state->got_counts);
 }
 
-/* Copies one result of a list to the row of expected results. */
+/* Copies one result of a list to its row of expected results. */
 static void own_copy(own_state *state, uint64_t to, const uint32_t *ids, const char *dist2,
                      uint64_t from) {
     state->ids[to] = ids[from];
@@ -164,7 +165,7 @@ static void own_compare(const own_state *state, uint64_t row, uint64_t expected,
                         length * state->scalar_bytes);
 }
 
-/* Every point has one row; returns the point of row i. */
+/* Expects each point to have one row; returns the point of row i. */
 static uint32_t own_row_of(const own_state *state, const uint32_t *order, uint32_t i, char *seen) {
     const uint32_t point = order ? state->place_of[order[i]] : i;
     assert_true(point < state->test->count && !seen[point]);
@@ -220,7 +221,7 @@ static void self_check_within(own_state *state) {
         }
         free(seen);
     }
-    if (count > 1 && offsets[count] > 0) { /* offsets of another query */
+    if (count > 1 && offsets[count] > 0) { /* no longer the offsets of this query */
         offsets[1] = offsets[0] == offsets[1] ? offsets[1] + 1 : offsets[0];
         assert_int_not_equal(kd_points_self_within(state->device_tree, &state->query, state->order,
                                                    offsets, state->got_ids, state->got_dist2),
@@ -232,7 +233,8 @@ static void self_check_within(own_state *state) {
     free(dist2);
 }
 
-/* Runs a case: every k that selects another kernel, and a radius that finds about forty points. */
+/* Runs a case with every k that selects another kernel, and with a radius that contains about forty
+   points. */
 static void self_check(const self_case *test, const uint32_t *ks) {
     own_state state;
     own_begin(&state, test);

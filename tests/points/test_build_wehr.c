@@ -1,5 +1,5 @@
-/* points/papers/build_wehr.h: the same tree for all parameters, rounding to cells, the paper's
-   closed forms, and the recall of its approximate search. */
+/* points/papers/build_wehr.h: the tree is the same for all parameters, coordinates are rounded to
+   cells, and chunks and the recall of the approximate search are those of the paper's formulas. */
 #include "core/parallel/parallel.h"
 #include "points/neighbours/leaf_index.h"
 #include "points/papers/approximate.h"
@@ -11,7 +11,7 @@
 
 enum { POINTS_MAX = 5000 };
 static vec3 points[POINTS_MAX];
-static double asked[3]; /* memory for a query of either scalar type */
+static double asked[3]; /* a query of either scalar type */
 static neighbour_nd found[POINTS_MAX], expected[POINTS_MAX];
 
 static void fill(case_points which, uint32_t count) {
@@ -103,8 +103,8 @@ static void too_many_cells_are_refused(void **state) {
     assert_int_equal(pointtree_open(&tree, points, 100, &options, "wald", NULL), KD_ERROR_USAGE);
 }
 
-/* The paper's appendix: chunk c of level l begins at floor(c N / 2^l) + 1, or 0; for n + 1 a power
-   of two these are the chunks of the left-balanced tree. */
+/* The chunks of the paper's appendix: chunk c of level l begins at floor(c N / 2^l) + 1, or 0; if n
+   + 1 is a power of two, these are the chunks of the left-balanced tree. */
 static void chunks_are_the_papers(void **state) {
     (void)state;
     for (uint32_t levels = 1; levels <= 12; ++levels) {
@@ -140,7 +140,7 @@ static void approximate_search_has_its_recall(void **state) {
             right[c] += found->id == expected->id;
         }
     }
-    assert_int_equal(right[3], QUERIES); /* nothing was discarded: exact */
+    assert_int_equal(right[3], QUERIES); /* no candidate was discarded, so all results are exact */
     assert_in_range(right[0], QUERIES / 10, right[1]);
     assert_in_range(right[2], QUERIES * 95 / 100, QUERIES);
     pointtree_nd_view empty = view;

@@ -1,5 +1,5 @@
-/* points/select/places.h: keys of doubles keep the order, ties are resolved by the full value;
-   trees equal the reference builder's. */
+/* points/select/places.h: integer keys keep the order of doubles, the full value resolves ties, and
+   trees equal those of the reference builder. */
 #include "core/parallel/parallel.h"
 #include "points/select/builders.h"
 #include "points/select/places.h"

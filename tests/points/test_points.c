@@ -1,5 +1,5 @@
-/* <kandela/points.h>: every query against brute force in 2 to 8 dimensions, float and double;
-   invalid input is rejected without effect, naming the value; corrupt files are rejected. */
+/* <kandela/points.h>: every query against brute force in 1 to 8 dimensions, float and double;
+   invalid input is rejected without effect, and the error names it; corrupt files are rejected. */
 #include "core/files/file.h"
 #include "core/hash.h"
 #include "core/memory.h"
@@ -52,7 +52,7 @@ static int compare(const void *a, const void *b) {
     return x.id < y.id ? -1 : x.id > y.id;
 }
 
-/* By definition: all points in the order (dist2, index). */
+/* Neighbours by definition: all points sorted by (dist2, index). */
 static void brute_force(const kd_point_array *points, const kd_point_array *queries, uint64_t q,
                         uint64_t point_stride, uint64_t query_stride) {
     for (uint32_t i = 0; i < points->count; ++i) {
@@ -163,7 +163,7 @@ static void answers_equal_brute_force(void **state) {
     }
 }
 
-/* Enough queries and points for sorting, with the caller's scratch memory, on any threads. */
+/* So many queries that they are sorted, with the caller's scratch memory, on any threads. */
 static void sorted_queries_answer_in_the_callers_order(void **state) {
     (void)state;
     static uint32_t first_ids[QUERIES_MAX * 8];
@@ -305,7 +305,7 @@ static void bad_requests_are_refused(void **state) {
     assert_int_equal(kd_points_nearest(tree, &query, 0, ids, dist2, counts), KD_ERROR_USAGE);
     assert_int_equal(kd_points_nearest(NULL, &query, 1, ids, dist2, counts), KD_ERROR_USAGE);
     assert_int_equal(kd_points_nearest(tree, NULL, 1, ids, dist2, counts), KD_ERROR_USAGE);
-    /* offsets of another query */
+    /* no longer the offsets of this query */
     query.max_radius = 0.3;
     assert_int_equal(kd_points_within_count(tree, &query, offsets), KD_OK);
     query.max_radius = 0.4;
@@ -369,7 +369,7 @@ static void files_come_back_or_are_refused(void **state) {
     assert_int_equal(kd_points_load(&loaded, path, NULL), KD_ERROR_INPUT);
 }
 
-/* Every builder's tree, in the builder's total order, also with ties. */
+/* Trees of every builder can be saved, in the builder's total order, also with ties. */
 static void every_builders_tree_can_be_saved(void **state) {
     (void)state;
     char path[] = "/tmp/kandela-points-XXXXXX";

@@ -1,5 +1,5 @@
-/* A tree of floats on a CPU is stored only once, in its buckets; callers that need the tree itself
-   get it, bit for bit. */
+/* A tree of floats on a CPU is stored only once, in its buckets; callers that need the tree's
+   arrays get them, bit for bit. */
 #include "points/select/builders.h"
 #include "tests/cases.h"
 #include "tests/test.h"
@@ -48,7 +48,7 @@ static void expect_tree(const kd_points *tree, const pointtree *same) {
     assert_memory_equal(axes, same->axes, same->count);
 }
 
-/* By several threads at once; the first one makes the arrays. */
+/* Several threads need the arrays at once; the first one makes them. */
 static void expect_walks(const kd_points *tree, uint32_t dims, uint32_t count) {
     static asking by_leaves, walks[THREADS];
     pthread_t threads[THREADS];
@@ -82,7 +82,7 @@ static void compare_set(int which, uint32_t count, uint32_t dims) {
     assert_int_equal(pointtree_open_nd(&same, &input, &widest, "auto", NULL), KD_OK);
     kd_points_describe(tree, &before);
     assert_true(before.hash == pointtree_hash(&same));
-    /* positions 16, boxes at most 4, the axis 1 */
+    /* per point: 16 bytes of position and id, at most 4 of boxes, 1 of axis */
     assert_true(before.bytes < 21 * (uint64_t)count + 4096);
     expect_tree(tree, &same);
     expect_walks(tree, dims, count);

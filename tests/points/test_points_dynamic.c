@@ -1,4 +1,4 @@
-/* A tree after insertions and removals equals a newly built one: the same results, the same tree,
+/* A tree after insertions and removals equals a newly built one, in its results and its arrays,
    after each of 1000 batches; invalid changes are rejected without effect. */
 #include "tests/points/dynamic_cases.h"
 #include <unistd.h>
@@ -75,7 +75,7 @@ static void bad_changes_change_nothing(void **state) {
                    "kd_points_rebuild");
     expect_same(tree, true);
     const uint32_t once = again, twice[2] = {again, again};
-    assert_int_equal(kd_points_remove(tree, twice, 2), KD_OK); /* the same id: it is removed once */
+    assert_int_equal(kd_points_remove(tree, twice, 2), KD_OK); /* two equal ids remove one point */
     expect_refused(kd_points_remove(tree, &once, 1), KD_ERROR_INPUT, "no point has the id");
     kd_points_close(tree);
 }

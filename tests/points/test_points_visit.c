@@ -1,6 +1,6 @@
-/* Callbacks receive the same neighbours as the calls that return lists: every dimension and scalar
-   type on every set of cases.h, by every method; callbacks that reduce the bound; changed trees,
-   other norms and periods; invalid calls. */
+/* Callbacks receive the same neighbours as the calls that return lists, for every dimension and
+   scalar type on every set of cases.h, by every method; callbacks that reduce the bound; changed
+   trees, other norms and periods; invalid calls. */
 #include "core/parallel/parallel.h"
 #include "tests/cases.h"
 #include "tests/test.h"
@@ -40,7 +40,8 @@ static void fill(const visit_case *test) {
     for (uint32_t i = 0; i < LIMIT; ++i) names[i] = 2 * LIMIT + 1 - 2 * i;
 }
 
-/* The first `count` points, or as many left of more by insertions and removals. */
+/* Opens a tree of the first `count` points; some cases reach that set by insertions and
+   removals. */
 static kd_points *open_tree(const visit_case *test) {
     kd_points_options options;
     kd_points_options_default(&options);
@@ -67,7 +68,7 @@ static kd_points *open_tree(const visit_case *test) {
     return tree;
 }
 
-/* --- what visitors do ------------------------------------------------------------------------- */
+/* --- callbacks -------------------------------------------------------------------------------- */
 
 typedef struct heard {
     uint32_t id;
@@ -78,7 +79,7 @@ typedef struct ear {
     uint32_t counts[ASKED], calls[ASKED];
     heard rows[ASKED][LIMIT];
     double sums[ASKED];
-    bool ends; /* stops after the first */
+    bool ends; /* stops the query after the first neighbour */
 } ear;
 
 static double hear_all(void *context, uint64_t query, uint64_t id, double dist2, double bound) {
@@ -87,7 +88,8 @@ static double hear_all(void *context, uint64_t query, uint64_t id, double dist2,
     heard *row = &to->rows[query][to->counts[query]++];
     row->id = (uint32_t)id;
     row->dist2 = dist2;
-    to->sums[query] = to->sums[query] * 0.75 + dist2 + (double)id; /* depends on the order */
+    /* the sum depends on the order of the calls */
+    to->sums[query] = to->sums[query] * 0.75 + dist2 + (double)id;
     return to->ends ? -1.0 : to->calls[query]++ % 2 ? bound : (double)INFINITY;
 }
 
@@ -103,7 +105,7 @@ static int heard_before(const void *a, const void *b) {
     return s < t ? -1 : s > t;
 }
 
-/* The five nearest with an even index. */
+/* Finds the five nearest neighbours with an even index. */
 static double hear_nearest_even(void *context, uint64_t query, uint64_t id, double dist2,
                                 double bound) {
     ear *to = (ear *)context;
@@ -122,7 +124,7 @@ static double value(const visit_case *test, const void *at, uint64_t i) {
     return test->scalar == KD_DOUBLE ? ((const double *)at)[i] : (double)((const float *)at)[i];
 }
 
-/* --- a case ----------------------------------------------------------------------------------- */
+/* --- one case --------------------------------------------------------------------------------- */
 
 static ear first_ear, second_ear;
 static uint64_t offsets[ASKED + 1];
@@ -163,7 +165,8 @@ static void check_nearest_even(const visit_case *test, const kd_points *tree,
     }
 }
 
-/* Single queries, backwards, unsorted and on many threads: the same sums. */
+/* Single queries in reverse order, unsorted queries, and queries on many threads give the same
+   sums. */
 static void check_order(const visit_case *test, const kd_points *tree,
                         const kd_points_query *query) {
     const uint64_t bytes = test->dims * (test->scalar == KD_DOUBLE ? 8u : 4u);

@@ -1,5 +1,5 @@
-/* Trees distributed over several devices, at least one of them a GPU, against one tree on the CPU;
-   several parts may lie on the same card. */
+/* Trees distributed over several devices, at least one of them a GPU, return the same bytes as one
+   tree on the CPU. Several parts may share a GPU. */
 #include "core/device/device_memory.h"
 #include "tests/gpu.h"
 #include "tests/points/self_cases.h"
@@ -87,7 +87,7 @@ static void arrays_on_a_device(void **state) {
     ok(kd_points_within_count(b.parts, &b.query, (uint64_t *)rows));
     ok(device_memory_download(offsets[1], rows, sizeof offsets[1]));
     assert_memory_equal(offsets[0], offsets[1], sizeof offsets[0]);
-    /* one array for both parts, and one that is not finite */
+    /* one array for both parts, and one with a coordinate that is not finite */
     const kd_point_array whole = kd_point_array_make(cloud, count, 3, KD_FLOAT);
     const float bad = NAN;
     options.spread = KD_POINTS_SPREAD_PARTS;

@@ -1,5 +1,5 @@
-/* A CUDA device and the CPU render a picture together, with the bits of the CPU alone: with whole
-   films, and with photons traced by both. */
+/* A picture rendered by a CUDA device and the CPU together has the bits of the CPU alone: with
+   replicated maps, and with photons traced by both. */
 #include "core/files/file.h"
 #include "core/hash.h"
 #include "gpu.h"
@@ -46,7 +46,7 @@ static void test_mixed_ranks(void **state) {
     for (size_t m = 0; m < sizeof methods / sizeof *methods; ++m) {
         strcpy(options.integrator, methods[m]);
         options.final_gather =
-            strcmp(methods[m], "photon") == 0 ? 2 : 0; /* precomputed irradiance, too */
+            strcmp(methods[m], "photon") == 0 ? 2 : 0; /* 2 also tests precomputed irradiance */
         const uint64_t alone = run(made, options, "cpu");
         for (size_t i = 0; i < sizeof mixes / sizeof *mixes; ++i)
             if (!test_leaves_out((uint32_t)(m + i), 2) && run(made, options, mixes[i]) != alone)
@@ -55,9 +55,9 @@ static void test_mixed_ranks(void **state) {
     scene_close(made);
 }
 
-/* Photon maps distributed over the devices that traced them: the same bits, whether the radius is
-   given (distributed from the first pass on) or estimated from all photons of the first pass; if a
-   rank has no rows or no photons; with media, whose map is replicated; with crops. */
+/* Photon maps distributed over the devices that traced them give the same bits, whether the radius
+   is given (distributed from the first pass on) or estimated from all photons of the first pass; if
+   a rank has no rows or no photons; with media, whose map is replicated; and with crops. */
 static void expect_apart(const char *name, kd_render_options options, const char *devices) {
     scene *made = NULL;
     char path[256];
@@ -69,7 +69,7 @@ static void expect_apart(const char *name, kd_render_options options, const char
     ++calls;
     for (uint32_t given = 0; given < 2; ++given) {
         if (test_leaves_out(calls + given, 2)) continue;
-        options.radius = given ? 0.4f : 0; /* wide: few tiles */
+        options.radius = given ? 0.4f : 0; /* a large radius needs few tiles */
         strcpy(options.maps, "whole");
         const uint64_t alone = run(made, options, "cpu");
         strcpy(options.maps, "apart");
@@ -86,13 +86,14 @@ static void test_photons_apart(void **state) {
     setenv("KANDELA_NCCL", "off", 1); /* NCCL rejects two ranks of one device anyway */
     scene_close(open_small(&options));
     options.width = options.height = 8;
-    options.passes = 2; /* replicated and distributed maps, when the radius is estimated */
+    /* with an estimated radius, the first pass uses replicated maps, the second distributed ones */
+    options.passes = 2;
     options.photons = 300;
     options.caustic_photons = 200;
     strcpy(options.integrator, "sppm");
     expect_apart("prism", options, "cuda:0,cuda:0,cuda:0");
     expect_apart("cornell_fog", options, "cuda:0,cuda:0");
-    options.photons = 3; /* fewer than ranks */
+    options.photons = 3; /* fewer photons than ranks */
     expect_apart("cornell_diffuse", options, "cuda:0,cuda:0,cuda:0,cuda:0");
     options.photons = 300;
     options.height = 2; /* fewer rows than ranks */
@@ -131,8 +132,8 @@ static void test_photons_apart_refused(void **state) {
 }
 
 #ifdef KD_TEST_NCCL
-/* Transfers between devices by a library with NCCL's functions; if it refuses, or is not a library,
-   through the host: the same bits. */
+/* Devices exchange data by a library with NCCL's functions, or through the host if that library
+   fails or is missing: the same bits. */
 static void test_linked_ranks(void **state) {
     (void)state;
     static const char *const methods[] = {"sppm", "photon", "light"};
@@ -162,7 +163,7 @@ static void test_linked_ranks(void **state) {
             strcpy(options.maps, "auto");
             unsetenv("KANDELA_STAND_IN_REFUSES");
         }
-        setenv("KANDELA_NCCL", KD_TEST_NCCL, 1); /* with a CPU among them */
+        setenv("KANDELA_NCCL", KD_TEST_NCCL, 1); /* one of the ranks is a CPU */
         const uint64_t before = atomic_load(bytes);
         assert_true(run(made, options, "cuda:0,cpu,cuda:0") == alone);
         assert_true(atomic_load(bytes) == before);

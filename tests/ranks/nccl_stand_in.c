@@ -1,5 +1,5 @@
-/* A library with the functions of NCCL that nccl.c uses, over memory shared by the threads of a
-   process, as that of an emulated device. Ranks are threads. `stand_in_bytes` counts the bytes
+/* A stand-in for NCCL: the functions that nccl.c uses, over memory that all threads of a process
+   share, as that of an emulated device. Ranks are threads. `stand_in_bytes` counts the bytes
    moved. */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -28,7 +28,7 @@ typedef struct operation {
     const void *from;
     void *to;
     size_t bytes;
-    int root; /* -1: a sum */
+    int root; /* -1: the operation is a sum */
     struct communicator *communicator;
 } operation;
 
@@ -93,13 +93,13 @@ int ncclGetUniqueId(id *out) {
     return made ? 0 : 2;
 }
 
-/* With KANDELA_STAND_IN_REFUSES, fails as NCCL does for two ranks of one device. */
+/* Fails if KANDELA_STAND_IN_REFUSES is set, as NCCL does for two ranks of one device. */
 int ncclCommInitRank(communicator **out, int size, id from, int rank) {
     communicator *made = calloc(1, sizeof *made);
     world *in;
     memcpy(&in, &from, sizeof in);
     if (getenv("KANDELA_STAND_IN_REFUSES") || size > RANKS || !made) {
-        if (rank == 0) free(in); /* no other rank uses it */
+        if (rank == 0) free(in); /* all ranks fail, so rank 0 frees it */
         free(made);
         return 5;
     }

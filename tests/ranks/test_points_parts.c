@@ -1,6 +1,6 @@
-/* Trees on several devices (all CPUs here): for every set of cases.h, distributed or replicated,
-   they return the bytes of one tree: the k nearest, all within a radius, boxes, other norms,
-   periods, self-queries; 64-bit ids; insertions and removals; files; invalid calls. */
+/* Trees on several devices (all CPUs here), distributed or replicated, return the same bytes as one
+   tree, for every set of cases.h: the k nearest, all within a radius, boxes, other norms, periods,
+   self-queries; 64-bit ids; insertions and removals; files; invalid calls. */
 #include "distributed/ranks/ranks.h"
 #include "tests/points/self_cases.h"
 #include "tests/ranks/parts_cases.h"
@@ -30,7 +30,7 @@ static void answers_are_those_of_one_tree(void **state) {
     }
 }
 
-/* Three floats, as for photons, on every set; 32-bit and 64-bit ids. */
+/* Points of three floats, as for photons, on every set, with 32-bit and 64-bit ids. */
 static void three_floats(void **state) {
     (void)state;
     static const uint64_t firsts[] = {0, 1000, 0xffffffffu - 600, 1ull << 33};
@@ -70,7 +70,7 @@ static void all_points_ask(void **state) {
     }
 }
 
-/* --- what else a tree does -------------------------------------------------------------------- */
+/* --- other operations ------------------------------------------------------------------------- */
 
 static void files_and_changes(void **state) {
     (void)state;
@@ -88,7 +88,7 @@ static void files_and_changes(void **state) {
     kd_points_options_default(&options);
     strcpy(options.device, test.devices);
     options.spread = test.spread;
-    ok(kd_points_load(&b.parts, other, &options)); /* written by a single tree */
+    ok(kd_points_load(&b.parts, other, &options)); /* this file was written by a single tree */
     check_whole(&b);
     check_nearest(&b, 7);
     kd_points_close(b.parts);
@@ -114,8 +114,8 @@ static void files_and_changes(void **state) {
     end(&b);
 }
 
-/* Parts are balanced, splitting planes need few bytes, and queries in the middle of a part involve
-   no other. */
+/* Parts are balanced, finding the splitting planes exchanges few bytes, and queries in the middle
+   of a part involve no other part. */
 static void work_is_divided(void **state) {
     (void)state;
     enum { COUNT = 40000 };
@@ -128,7 +128,8 @@ static void work_is_divided(void **state) {
     kd_points_describe(b.parts, &info);
     assert_int_equal(info.parts, 4);
     assert_int_equal(info.copies, 0);
-    /* each rank's points once, and some rounds of histograms: never all points to all ranks */
+    /* at most each rank's points once and some rounds of histograms, never all points to all
+       ranks */
     assert_true(info.sent > 0 && info.sent < COUNT / 4 * 16 + 40 * 2 * 2048 * 8);
     check_nearest(&b, 8);
     kd_points_close(b.parts);
@@ -139,7 +140,7 @@ static void work_is_divided(void **state) {
     end(&b);
 }
 
-/* Separate arrays of different sizes, one of them empty. */
+/* Points in separate arrays of different sizes, one of them empty. */
 static void arrays_of_their_own(void **state) {
     (void)state;
     const parts_case test = {
@@ -168,9 +169,9 @@ static void arrays_of_their_own(void **state) {
     end(&b);
 }
 
-/* --- several processes, which are threads here ------------------------------------------------ */
+/* --- several processes, represented by threads ------------------------------------------------ */
 
-/* The slice of rank r; each rank asks all queries. */
+/* Rank r opens the tree with its slice of the points and runs all queries. */
 static kd_status query_shared(void *context, ranks *comm) {
     both *b = (both *)context;
     const uint64_t bytes = b->test.dims * (b->test.scalar == KD_DOUBLE ? 8u : 4u);
@@ -240,7 +241,7 @@ static void bad_requests_are_refused(void **state) {
     options.spread = KD_POINTS_SPREAD_PARTS;
     kd_point_array points = kd_point_array_make(cloud, 60, 3, KD_FLOAT);
     kd_points *tree = NULL;
-    cloud[45][1] = NAN; /* in the last device's slice */
+    cloud[45][1] = NAN; /* in the slice of the last device */
     assert_int_equal(kd_points_open(&tree, &points, &options), KD_ERROR_INPUT);
     assert_null(tree);
     assert_non_null(strstr(kd_last_error(), "point 45"));

@@ -1,4 +1,4 @@
-/* A device whose memory is full: rows query photons in parts; "auto" falls back to the next
+/* A device whose memory is full: photon queries run in parts; "auto" falls back to the next
    builder, then to the CPU, with the same picture; a device requested by name gives an error. */
 #include "accel/build_memory.h"
 #include "accel/builders.h"
@@ -24,7 +24,7 @@ static uint64_t render_with(uint64_t capacity, const char *where, render_result 
     return hash;
 }
 
-/* Less than the film needs. */
+/* Returns a number of bytes that is less than the film needs. */
 static uint64_t too_little(void) {
     return gpu_size(16 << 20, 16 << 10);
 }
@@ -45,12 +45,13 @@ static void a_full_card_is_left(void **state) {
     assert_int_equal(result.device_used.kind, DEVICE_CPU);
     assert_int_equal(here, there);
     render_with(too_little(), "cuda:0", &result, KD_ERROR_MEMORY);
-    strcpy(options.builder, "binned"); /* not a builder of the CPU */
+    strcpy(options.builder, "binned"); /* exists on devices only */
     assert_int_equal(render_with(too_little(), "auto", &result, KD_OK), there);
     assert_int_equal(result.device_used.kind, DEVICE_CPU);
 }
 
-/* Too little for the first builder, enough for the second or for a tree built on the host. */
+/* Memory that is too small for the first builder, but suffices for the second or for a tree built
+   on the host. */
 static void builders_are_tried_in_turn(void **state) {
     (void)state;
     render_result result;
@@ -64,11 +65,11 @@ static void builders_are_tried_in_turn(void **state) {
     assert_string_not_equal(result.tree_builder, "binned");
 }
 
-/* Less than the samples of all rows need at once: they run in parts, with the same result. This
-   test is the first, because the memory peak is per process. */
+/* Memory that is too small for the samples of all rows at once, so they run in parts, with the same
+   result. This test must be the first, because the peak of memory use is per process. */
 static void looks_go_in_parts(void **state) {
     (void)state;
-    static const uint64_t spared = 400; /* bytes per pixel, of about 640 */
+    static const uint64_t spared = 400; /* bytes per pixel withheld, of about 640 needed */
     render_result result;
     const kd_render_options before = options;
     const uint32_t across = gpu_size(1024, 96);

@@ -1,5 +1,5 @@
-/* Wavefront path tracing: a pool that is refilled again and again gives the same picture as the CPU
-   in all its planes, and so does a launch that was interrupted and resumed. */
+/* Wavefront path tracing on a device: a pool that is refilled many times gives the same picture as
+   the CPU, in all its planes, and so does a launch that is interrupted and resumed. */
 #include "core/device/device.h"
 #include "core/hash.h"
 #include "render/api/plan.h"
@@ -139,7 +139,7 @@ static void test_sizes(void **state) {
         if (i == 3) options.max_depth = 1;
         if (i == 4) options.max_depth = 2;
         if (i < 2) options.clamp = 0.05f;
-        if (i > 2) options.shutter = 1; /* run_kept moves the camera */
+        if (i > 2) options.shutter = 1; /* run_kept then moves the camera */
         const finished here = run_kept(scene_path(4), &options, "cpu", NULL, NULL);
         expect_same(scene_path(4), &options, &here);
     }
@@ -151,8 +151,8 @@ static kd_status cancel(void *context, const render_result *so_far) {
     return KD_OK;
 }
 
-/* Launches end early because the film is to be saved; each save ends the run, and the next one
-   resumes it. */
+/* Launches end early if the film is to be saved; each save ends the run, and the next run resumes
+   it. */
 static void test_saved_all_the_time(void **state) {
     (void)state;
     for (int i = 0; i < 5; i += 4) {
@@ -197,8 +197,8 @@ static void *cancel_soon(void *context) {
     return NULL;
 }
 
-/* Wherever it is interrupted, each pixel has its first samples, and the final picture is the
-   same. */
+/* Wherever a rendering is interrupted, each pixel has a prefix of its samples, and the final
+   picture is the same. */
 static void test_interrupted(void **state) {
     (void)state;
     kd_render_options options =
@@ -218,7 +218,8 @@ static void test_interrupted(void **state) {
     pthread_join(thread, NULL);
     print_message("interrupted with at least %d samples of 64, %llu rays\n", last.samples,
                   (unsigned long long)last.rays);
-    assert_true(last.samples >= 1 || last.rays == 0); /* or it had not begun */
+    /* unless it was interrupted before it began */
+    assert_true(last.samples >= 1 || last.rays == 0);
     keeping.resume = true;
     last = run_kept(scene_path(0), &options, "cuda", &keeping, NULL);
     assert_int_equal(last.status, KD_OK);
@@ -226,7 +227,7 @@ static void test_interrupted(void **state) {
     assert_true(last.planes == whole.planes && last.rays == whole.rays);
 }
 
-/* The plan counts the pool, and reduces it if necessary. */
+/* The plan includes the pool of paths, and reduces it if necessary. */
 static void test_plan(void **state) {
     (void)state;
     scene *made = NULL;

@@ -1,4 +1,4 @@
-/* The still life by photon maps and by path tracing. */
+/* The still life (still_life.h) rendered with photon maps equals that of path tracing. */
 #include "core/image_processing/compare.h"
 #include "shoot.h"
 #include "still_life.h"

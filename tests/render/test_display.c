@@ -1,4 +1,4 @@
-/* The display protocol as a viewer receives it. */
+/* The protocol of display servers (live viewers): packets, lost connections, addresses. */
 #include "core/status.h"
 #include "render/api/render.h"
 #include "render/frame/film.h"
@@ -10,7 +10,7 @@
 
 enum { CAPACITY = 64 << 20, SIDE = 150 };
 
-/* Accepts one connection and records everything received. */
+/* A viewer that accepts one connection and records all bytes received. */
 typedef struct viewer {
     int listener;
     char address[32];
@@ -136,7 +136,7 @@ static uint32_t read_packets(const viewer *viewer, const char *title, float *pla
     return pixels;
 }
 
-/* --- renderings that are watched -------------------------------------------------------------- */
+/* --- renderings with a viewer ----------------------------------------------------------------- */
 
 static kd_status shoot(render_result *out, const char *address, const char *title) {
     scene *made = NULL;
@@ -188,13 +188,13 @@ static void count_warnings(void *context, log_level level, const char *message) 
     assert_non_null(strstr(message, "rendering continues without it"));
 }
 
-/* One warning each, and the same picture. */
+/* A viewer that is absent or leaves gives one warning each, and the picture is unchanged. */
 static void a_viewer_that_is_not_there_is_a_warning(void **state) {
     (void)state;
     render_result alone, absent, left;
     assert_int_equal(shoot(&alone, NULL, NULL), KD_OK);
     viewer *closed = viewer_open(1);
-    shutdown(closed->listener, SHUT_RDWR); /* its port refuses connections from here on */
+    shutdown(closed->listener, SHUT_RDWR); /* the port refuses connections from now on */
     viewer_wait(closed);
     log_set_sink(count_warnings, NULL);
     assert_int_equal(shoot(&absent, closed->address, "x"), KD_OK);

@@ -42,7 +42,8 @@ static double mean_of(const camera *view, const kd_render_options *options) {
     return mean;
 }
 
-/* Direct light seen through mirrors and glass, for either choice of branches. */
+/* Whitted ray tracing, which follows both branches at glass, gives the picture of the integrator
+   `direct`, which follows a random one. */
 static void test_whitted_is_direct(void **state) {
     (void)state;
     still_life_build(&stage);
@@ -56,7 +57,7 @@ static void test_whitted_is_direct(void **state) {
 
 static const camera above = {{0, 2, 0.001f}, {0, 0, 0}, {0, 1, 0}, 20, 0, 0, 0};
 
-/* A floor under a disc-like lid: open sky is white, and objects closer than the radius occlude
+/* A floor under a large lid: the open sky is white, and objects closer than the radius occlude
    it. */
 static void test_occlusion(void **state) {
     (void)state;
@@ -77,7 +78,8 @@ static void test_occlusion(void **state) {
     expect_near(mean_of(&above, &options), 0.25, 0.01);
 }
 
-/* Light tracing and path tracing give the same picture if no specular surface is visible. */
+/* Light tracing and path tracing give the same picture of a scene without specular surfaces in
+   view. */
 static void test_light_is_path(void **state) {
     (void)state;
     fixture_clear(&stage);
@@ -125,7 +127,8 @@ static void test_threads_make_no_difference(void **state) {
     parallel_set_threads(0);
 }
 
-/* Photons per area over the walls of a furnace; the radius never exceeds the distance. */
+/* The debug channels of photons in a furnace. The density is known; the radius never exceeds the
+   distance to the k-th photon. */
 static void test_debug_channels(void **state) {
     (void)state;
     fixture_clear(&stage);
@@ -135,7 +138,7 @@ static void test_debug_channels(void **state) {
     fixture_finish(&stage);
     static const camera inside = {{0, 0, 0.9f}, {0, 0, 0}, {0, 1, 0}, 60, 0, 0, 0};
     kd_render_options options = small_options("debug", 16, 4);
-    options.photons = 24000; /* on 24 square metres */
+    options.photons = 24000; /* on 24 square metres: 1000 per square metre */
     strcpy(options.channel, "density");
     expect_near(mean_of(&inside, &options), 1000, 30);
     strcpy(options.channel, "distance");
@@ -167,7 +170,7 @@ static void test_misuse_is_refused(void **state) {
 
 enum { WIDTH = 40, HEIGHT = 24, EACH = 3, COUNT = WIDTH * HEIGHT * EACH };
 
-/* --- pools: all that the film takes of each sample, through cut-outs, media, coloured glass --- */
+/* --- wavefront paths: all planes of the film, through cut-outs, media, coloured glass --------- */
 
 /* Cut-outs in front of cut-outs, in fog, with dispersive glass and a mirror. */
 static const char *const curtains =

@@ -1,4 +1,4 @@
-/* Pictures by photon maps: furnaces, and the same pictures as by path tracing. */
+/* Pictures by photon maps: furnaces, and comparisons with path tracing. */
 #include "shoot.h"
 #include "still_life.h"
 #include "test.h"
@@ -48,8 +48,8 @@ static double furnace_mean(const kd_render_options *options) {
     return mean;
 }
 
-/* Albedo 1/2 and emission 1 on every wall: 2 in every direction, by every kernel and with final
-   gather. */
+/* Walls of albedo 1/2 and emission 1 have the radiance 2 in every direction, by every kernel and
+   with final gather. */
 static void test_furnace(void **state) {
     (void)state;
     fixture_clear(&stage);

@@ -1,4 +1,5 @@
-/* Precomputed irradiance reduces the cost of a final gather, but does not change the picture. */
+/* Precomputed irradiance reduces the cost of a final gather without changing the picture beyond
+   noise. */
 #include "core/image_processing/compare.h"
 #include "render/api/render.h"
 #include "tests/test.h"
@@ -26,7 +27,7 @@ static void the_picture_is_the_same_but_for_noise(void **state) {
     render_result kept, result;
     render(&kept, 32, 1, 0);
     render(&result, 32, 0, 0);
-    assert_true(kept.image_hash != result.image_hash); /* it was used */
+    assert_true(kept.image_hash != result.image_hash); /* the precomputed values were used */
     double apart = -1;
     assert_int_equal(
         compare_images(&apart, &kept.picture, &result.picture, COMPARE_RELMSE, 4, NULL), KD_OK);

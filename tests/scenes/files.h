@@ -1,4 +1,4 @@
-/* Shared by the tests of readers: a private directory with files, a listener for problems,
+/* Shared by the tests of readers: a private directory with files, a recorder of reported problems,
    areas. */
 #ifndef KD_TESTS_SCENES_FILES_H
 #define KD_TESTS_SCENES_FILES_H
@@ -33,8 +33,7 @@ static inline int folder_remove(void **state) {
 }
 
 static inline void file_put(const char *name, const char *bytes, size_t count) {
-    remove(
-        file_in(name)); /* some file systems wait for the disk when a file with data is truncated */
+    remove(file_in(name)); /* some file systems flush to disk when a file with data is truncated */
     FILE *file = fopen(file_in(name), "wb");
     assert_non_null(file);
     assert_int_equal(fwrite(bytes, 1, count, file), count);

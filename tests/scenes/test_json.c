@@ -1,4 +1,4 @@
-/* scenes/describe_json: valid descriptions, and the messages for invalid ones. */
+/* scenes/describe/describe_json.h: valid descriptions, and the messages for invalid ones. */
 #include "core/files/file.h"
 #include "core/memory.h"
 #include "scenes/describe/describe_json.h"
@@ -7,7 +7,8 @@
 #include "tests/scenes/files.h"
 #include <dirent.h>
 
-/* Returns one triangle for every file: tests and fuzzers read no files and make no huge meshes. */
+/* Makes one triangle in the place of every mesh file, so that tests and fuzzers read no files and
+   generate no large meshes. */
 static kd_status load_nothing(mesh *out, const char *path, job_control *job) {
     mesh_builder part;
     (void)path, (void)job;
@@ -141,7 +142,7 @@ static void errors_say_where_what_and_what_instead(void **state) {
     }
 }
 
-/* --- what is read ----------------------------------------------------------------------------- */
+/* --- valid descriptions ----------------------------------------------------------------------- */
 
 static void render_settings_arrive(void **state) {
     (void)state;
@@ -209,7 +210,7 @@ static void what_is_not_said_stays_as_it_was(void **state) {
 
 static void paths_start_beside_the_file(void **state) {
     (void)state;
-    path_scope scope; /* an absolute path is outside */
+    path_scope scope; /* an absolute path is outside of the scene's directory */
     path_scope_begin(&scope, "dir/scene.json", true);
     assert_int_equal(parse(START "\"meshes\": [{\"file\": \"m.obj\", \"material\": {"
                                  "\"diffuse_map\": \"a/b.png\", \"normal_map\": \"/n.png\","
@@ -246,7 +247,7 @@ static void layers_and_metals_arrive(void **state) {
     assert_true(silver->record.kind == MATERIAL_CONDUCTOR && silver->record.specular.x > 0.9f);
 }
 
-/* Red, green and blue of white light along the normal, within 0.01. */
+/* Red, green and blue reflectance of metals along the normal, within 0.01. */
 static void metals_have_colours_of_their_own(void **state) {
     (void)state;
     static const struct {
@@ -293,7 +294,7 @@ static void write_down(void *context, const char *text) {
     assert_true(to->used < sizeof to->text);
 }
 
-/* The whole section, so that it cannot be older than the tables. */
+/* scenes/DESCRIPTION.md ends with the generated tables, so it cannot be out of date. */
 static void the_description_ends_with_the_tables_of_keys(void **state) {
     (void)state;
     static listing expected;
@@ -311,7 +312,8 @@ static void the_description_ends_with_the_tables_of_keys(void **state) {
 
 /* --- hostile input ---------------------------------------------------------------------------- */
 
-/* A description with every key, truncated everywhere and with many damaged bytes. */
+/* A description with every key, truncated everywhere and with many damaged bytes, is rejected or
+   read. */
 static void damaged_files_are_refused_or_read(void **state) {
     (void)state;
     file_view file;

@@ -1,4 +1,5 @@
-/* Keyframe interpolation: exact at keys, linear between keys on a line, and smooth. */
+/* scenes/describe/keyframes.h: the interpolation is exact at keys, linear between keys on a line,
+   and smooth. */
 #include "scenes/describe/keyframes.h"
 #include "tests/test.h"
 
@@ -30,7 +31,7 @@ static void test_lines(void **state) {
     }
 }
 
-/* The slope at a key is that between its neighbours, from either side. */
+/* The slope at a key, from either side, is that of the line between the neighbouring keys. */
 static void test_smooth(void **state) {
     (void)state;
     const double step = 1e-6;

@@ -1,4 +1,4 @@
-/* scenes/obj: valid files, and rejected ones. */
+/* scenes/formats/obj.c: valid files, and rejected ones. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "tests/scenes/files.h"
@@ -16,7 +16,7 @@ static kd_status read_text(mesh *mesh, heard *log, const char *text) {
 
 static const char square[] = "v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\n";
 
-/* The same square, written in many ways. */
+/* The same square written in many ways gives the same mesh. */
 static void spellings_mean_the_same(void **state) {
     (void)state;
     static const char *const files[] = {
@@ -58,7 +58,7 @@ static void spellings_mean_the_same(void **state) {
 #define CUBE "v -1 -1 -1\nv 1 -1 -1\nv 1 1 -1\nv -1 1 -1\nv -1 -1 1\nv 1 -1 1\nv 1 1 1\nv -1 1 1\n"
 
 /* A cube in one smoothing group has the normals of a sphere at its corners, however its squares are
-   triangulated; groups and flat faces are independent; vn takes precedence. */
+   triangulated. Groups are independent of each other and of flat faces. vn takes precedence. */
 static void smoothing_groups_make_normals(void **state) {
     (void)state;
     mesh read;
@@ -78,7 +78,7 @@ static void smoothing_groups_make_normals(void **state) {
                                CUBE "s 1\nf 4 3 2 1\nf 1 2 6 5\ns 7\nf 5 6 7 8\n"
                                     "s off\nf 3 4 8 7\n"),
                      KD_OK);
-    /* 1 and 2 are shared in group 1, 3 and 4 and 5 and 6 are used once there; four of group 7 */
+    /* group 1: 2 vertices shared by two faces and 4 used once; group 7: 4 vertices */
     assert_int_equal(read.normal_count, 10);
     for (uint32_t i = 0; i < 24; ++i) {
         const uint32_t index = read.normal_indices[i], triangle = i / 3;
@@ -142,11 +142,11 @@ static void malformed_lines_are_named(void **state) {
         assert_string_equal(kd_last_error(), message);
         assert_int_equal(to.fatal, 1);
         assert_int_equal(to.lines[0], 5);
-        assert_null(read.positions); /* no memory is left */
+        assert_null(read.positions); /* no memory was left allocated */
     }
 }
 
-/* Errors in a file that is still usable. */
+/* Problems in a file that is still usable are reported, and reading continues. */
 static void warnings_do_not_stop(void **state) {
     (void)state;
     static const struct {
@@ -224,12 +224,14 @@ static void materials_follow_usemtl(void **state) {
         static const char *const names[] = {"default", "red", "red", "blue", "a b", "default"};
         assert_int_equal(read.triangle_count, 6);
         for (uint32_t t = 0; t < 6; ++t) assert_string_equal(material_name(&read, t), names[t]);
-        assert_int_equal(to.count, 2); /* two reds, one usemtl without a name */
+        /* a second definition of "red", and a usemtl without a name */
+        assert_int_equal(to.count, 2);
         mesh_close(&read);
     }
 }
 
-/* A mesh with every kind of line, read in chunks of every size by any number of threads. */
+/* A mesh with every kind of line gives the same result in chunks of every size and on any number of
+   threads. */
 static void chunks_and_threads_change_nothing(void **state) {
     (void)state;
     static char text[16384];

@@ -1,4 +1,4 @@
-/* scenes/obj against the test files of other readers, if they are on this machine
+/* scenes/formats/obj.c against the test files of other readers, if they are installed
    (KANDELA_MODELS/objtests, with expected.csv): files load or fail as expected, and the counts of
    vertices, faces and triangles are those of the text, unless the text contradicts itself. */
 #include "scenes/formats/mesh_formats.h"
@@ -10,7 +10,7 @@ static char header[LINE], line[LINE];
 static char *names[COLUMNS], *fields[COLUMNS];
 static int name_count, field_count;
 
-/* Splits one line of CSV in place; "" in quotes is a quote. */
+/* Splits one line of CSV in place; "" inside quotes means a quote. */
 static int csv_split(char *text, char **into) {
     int count = 0;
     char *from = text, *to = text;
@@ -37,7 +37,7 @@ static const char *field(const char *name) {
     return "";
 }
 
-/* Compares a count with the text; an empty one is ignored. */
+/* Compares a count with the expected text; an empty text is ignored. */
 static bool count_agrees(const char *file, const char *name, uint32_t found) {
     const char *expected = field(name);
     if (!*expected || (uint32_t)atoi(expected) == found) return true;
@@ -45,7 +45,8 @@ static bool count_agrees(const char *file, const char *name, uint32_t found) {
     return false;
 }
 
-/* Faces with non-finite vertices are omitted, unlike in some other readers. */
+/* Returns true for files with vertices that are not finite: this reader omits their faces, unlike
+   some others. */
 static bool has_broken_numbers(const char *file) {
     return strstr(file, "nan") != NULL;
 }

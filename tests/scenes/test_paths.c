@@ -1,4 +1,4 @@
-/* scenes/text/paths: which files a scene's files may refer to. */
+/* scenes/text/paths.h: which files a scene and its files may refer to. */
 #include "core/memory.h"
 #include "scenes/assembly/scene.h"
 #include "scenes/text/paths.h"
@@ -62,7 +62,7 @@ static void the_folder_and_below_are_inside(void **state) {
     assert_false(path_is_allowed(in_scene("s.json"), file_in("scene-2/a.obj")));
 }
 
-/* A model's own files may lie anywhere in the directory of the scene that refers to it. */
+/* A model inside a scene may refer to files anywhere in the directory of that scene. */
 static void the_scene_is_the_outermost_folder(void **state) {
     (void)state;
     path_scope scope, inner;
@@ -118,7 +118,8 @@ static void descriptions_name_no_file_outside(void **state) {
     assert_int_equal(scene_read(there[0], true), KD_OK);
 }
 
-/* The same message whether the file exists or not, without details of it. */
+/* A texture outside of the scene's directory gives the same message whether the file exists or not,
+   without its details. */
 static void libraries_find_no_texture_outside(void **state) {
     (void)state;
     heard to[2];

@@ -1,5 +1,4 @@
-/* shaders/medium, spectrum: phase functions, free flights and Beer's law; colours of
-   wavelengths. */
+/* shaders/material.h: phase functions, free flights and Beer's law, and colours of wavelengths. */
 #include "photon/density/media_estimate.h"
 #include "shaders/material.h"
 #include "tests/test.h"
@@ -25,7 +24,7 @@ static void phase_integrates_to_one_with_mean_cosine_g(void **state) {
         const int steps = 1 << 18;
         double sum = 0, mean = 0;
         for (int i = 0; i < steps; ++i) {
-            /* fine steps at the peak: u^3 away from it */
+            /* fine steps at the peak, by substituting u^3 */
             const double u = (i + 0.5) / steps, away = 2 * u * u * u, width = 6 * u * u / steps;
             const double cosine = cosines[k] >= 0 ? 1 - away : away - 1;
             const double value = (double)medium_phase(cosines[k], (float)cosine);
@@ -53,7 +52,7 @@ static void phase_draws_follow_their_density(void **state) {
             below += cosine < (double)cosines[k];
         }
         expect_near(mean, (double)cosines[k], 3e-3);
-        double share = 0; /* fraction of the sphere below cosine g, by the density */
+        double share = 0; /* fraction of the density below the cosine g */
         for (int i = 0; i < 1 << 16; ++i) {
             const double width = (1 + (double)cosines[k]) / (1 << 16);
             const double cosine = -1 + (i + 0.5) * width;
@@ -65,7 +64,7 @@ static void phase_draws_follow_their_density(void **state) {
     assert_true(vec3_is_finite(medium_phase_draw(-0.99f, vec3_make(0, 0, 1), 0x1.fffffep-1f, 0)));
 }
 
-/* --- flights ---------------------------------------------------------------------------------- */
+/* --- free flights ----------------------------------------------------------------------------- */
 
 static const medium kinds[] = {
     {{0, 0, 0}, {0, 0, 0}, 0},             /* vacuum */
@@ -76,7 +75,7 @@ static const medium kinds[] = {
     {{100, 0, 1}, {1000, 1e-6f, 1}, 0.5f}, /* dense and thin channels */
 };
 
-/* Mean transmitted and scattered light; Beer's law gives both. */
+/* The mean transmitted and scattered light equal Beer's law. */
 static void flights_obey_beer(void **state) {
     (void)state;
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; ++k) {
@@ -110,7 +109,7 @@ static void flights_obey_beer(void **state) {
     }
 }
 
-/* Pure absorption has no noise: each flight follows Beer's law. */
+/* Pure absorption has no noise: each single flight returns Beer's law. */
 static void absorption_is_exact(void **state) {
     (void)state;
     for (uint32_t i = 0; i < 1000; ++i) {
@@ -123,7 +122,7 @@ static void absorption_is_exact(void **state) {
     }
 }
 
-/* Positions along a segment: the integral of the light scattered into the ray. */
+/* Positions drawn along a segment integrate the light scattered into the ray. */
 static void places_integrate_what_is_scattered(void **state) {
     (void)state;
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; ++k)
@@ -144,7 +143,7 @@ static void places_integrate_what_is_scattered(void **state) {
         }
 }
 
-/* The part of a ray inside a sphere. */
+/* The span of a ray inside a sphere. */
 static void spans_lie_in_the_sphere(void **state) {
     (void)state;
     const vec3 centre = vec3_make(1, 2, 3);
@@ -187,7 +186,7 @@ static void all_wavelengths_are_white(void **state) {
     (void)state;
     double sum[3] = {0};
     const int side =
-        1 << 10; /* stratified over channels and positions: the mean of the samples without noise */
+        1 << 10; /* stratified over channels and positions, so that the mean has no noise */
     for (int i = 0; i < 3 * side; ++i)
         for (int j = 0; j < side; ++j) {
             const float channel = ((float)i + 0.5f) / (3 * (float)side);

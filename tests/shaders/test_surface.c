@@ -1,5 +1,5 @@
-/* Surfaces: normals on the correct side, mirror directions above the surface, normal maps of the
-   correct orientation, rays that do not hit the surface they leave. */
+/* Surfaces: normals are on the correct side, mirror directions are above the surface, normal maps
+   have the correct orientation, and rays do not hit the surface they leave. */
 #include "core/math/sampling.h"
 #include "scene_fixture.h"
 #include "shaders/bsdf.h"
@@ -21,7 +21,7 @@ static vec3 unit(uint32_t pass, uint64_t i) {
     return sample_sphere(r.value[0], r.value[1]);
 }
 
-/* One triangle with arbitrary vertex normals, hit from a random direction. */
+/* Makes one triangle with arbitrary vertex normals, hit from a random direction. */
 static void make_triangle(int32_t kind, uint64_t i) {
     const vec3 corner[3] = {unit(1, 3 * i), unit(1, 3 * i + 1), unit(1, 3 * i + 2)};
     const vec3 normal[3] = {unit(2, 3 * i), unit(2, 3 * i + 1), unit(2, 3 * i + 2)};
@@ -62,7 +62,7 @@ static void test_normals_and_mirrors(void **state) {
     }
 }
 
-/* Sizes from 1e-30 to 1e30 have the same normal. */
+/* Triangles of sizes from 1e-30 to 1e30 have the same normal. */
 static void test_normal_of_any_size(void **state) {
     (void)state;
     for (uint64_t i = 0; i < 1000; ++i) {
@@ -78,8 +78,8 @@ static void test_normal_of_any_size(void **state) {
     assert_true(vec3_is_zero(triangle_unit_normal(vec3_all(1), vec3_all(1), vec3_all(2))));
 }
 
-/* From any point in any direction: the ray does not hit its own triangle again, and the two ends of
-   a connection do not occlude each other. */
+/* From any point in any direction, a ray does not hit its own triangle again, and the ends of a
+   connection do not occlude each other. */
 static void test_rays_leave(void **state) {
     (void)state;
     for (uint64_t i = 0; i < 20000; ++i) {
@@ -95,7 +95,7 @@ static void test_rays_leave(void **state) {
         const ray left = surface_leave(&at, next, INFINITY);
         const ray connected = surface_connect(&at, vec3_add(at.position, next));
         const ray both[2] = {left, connected};
-        /* a point that lies on the triangle within rounding may be occluded by it */
+        /* a point within rounding of the triangle may be occluded by it */
         const bool separated = fabsf(vec3_dot(next, at.geometric)) > 16 * at.error;
         for (int k = 0; k < 1 + separated; ++k) {
             const precomputed_ray precomputed = precomputed_ray_make(both[k]);
@@ -108,8 +108,8 @@ static void test_rays_leave(void **state) {
     }
 }
 
-/* A square in the xy plane, u along x, v along y: a normal map with high red leans to +x; a height
-   that rises along u leans to -x by its slope. */
+/* A square in the xy plane, u along x, v along y: a normal map with a large red value leans to +x;
+   a height that rises along u leans to -x by its slope. */
 static void test_maps_turn_normals(void **state) {
     (void)state;
     static const float leaning[3] = {0.8f, 0.5f, 0.9f};
@@ -141,7 +141,8 @@ static void test_maps_turn_normals(void **state) {
         scene.mesh.texcoords = texcoords;
         scene.mesh.texcoord_indices = indices;
         const ray cast = ray_make(vec3_make(0.5f, 0.5f, 1), vec3_make(0, 0, -1), 0, INFINITY);
-        const ray_hit hit = {1, 0.5f, 0.25f, 0}; /* u = 1/2: between texels, away from the edge */
+        /* u = 1/2 lies between texels, away from the edge */
+        const ray_hit hit = {1, 0.5f, 0.25f, 0};
         const surface at = surface_at(&scene, &cast, hit);
         const vec3 expected =
             vec3_normalize(bump ? vec3_make(-0.5f, 0, 1) : vec3_make(0.6f, 0, 0.8f));

@@ -1,6 +1,6 @@
-/* Replaces Open Image Denoise (its C interface, version 2) if that is not installed: every picture
-   becomes its mean, so that tests can see the calls and their order. Requires colours with clean
-   guides or none; anything else is an error. */
+/* Stand-in for Open Image Denoise (its C interface, version 2): every picture becomes its mean, so
+   that tests can observe the calls and their order. Requires a colour image with clean guides or
+   none; anything else is an error. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The program, the library and what else was built are hardened (hardened.sh), and are so unless a build is configured otherwise.
-# Packages: nightly_deb.sh, nightly_pip.sh.
+# The program, the library and other binaries are hardened (hardened.sh) unless the build is
+# configured otherwise. nightly_deb.sh and nightly_pip.sh test the packages.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 # shellcheck source=tests/tools/hardened.sh
@@ -13,13 +13,14 @@ if ! grep -qE '^KD_HARDENING:BOOL=(ON|TRUE|1)$' "$build/CMakeCache.txt" && ((exp
     exit 77
 fi
 command -v readelf >/dev/null || { echo "no readelf" >&2 && exit 77; }
-grep -q '^CMAKE_BUILD_TYPE:STRING=Debug$' "$build/CMakeCache.txt" && unchecked=1 # that needs the optimiser
+# FORTIFY needs optimisation
+grep -q '^CMAKE_BUILD_TYPE:STRING=Debug$' "$build/CMakeCache.txt" && unchecked=1
 
 expect_hardened "$program"
 for name in lib/libkandela.so bin/kandela-import python/kandela/_c.abi3.so; do
     [[ ! -e $build/$name ]] || expect_hardened "$build/$name"
 done
-# the plug-in of MPI has few lines, which need neither canaries nor checks
+# The MPI plug-in is so small that the compiler inserts neither canaries nor checks.
 plugin=$build/lib/kandela-mpi.so
 if [[ -e $plugin ]]; then
     readelf -dW "$plugin" | grep -q NOW || expect_fail "$plugin is bound at once"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # usage: test_stack_limit.sh KANDELA SOURCE_FOLDER
-# The program where the system gives little stack: main has 192 KB, and its threads what they ask for themselves.
+# Runs the program on a system with small stacks: main has 192 KB, and each thread the size it
+# requests.
 set -euo pipefail
 kandela=$1 source=$2
 folder=$(mktemp -d)
