@@ -16,6 +16,18 @@ command -v readelf >/dev/null || { echo "no readelf" >&2 && exit 77; }
 grep -q '^CMAKE_BUILD_TYPE:STRING=Debug$' "$build/CMakeCache.txt" && unchecked=1 # that needs the optimiser
 
 expect_hardened "$program"
+
+# Level 3 of _FORTIFY_SOURCE, where the compiler and the C library support it.
+compiler=$(sed -n 's/^CMAKE_C_COMPILER:[A-Z]*=//p' "$build/CMakeCache.txt")
+if "$compiler" -fsyntax-only -x c - 2>/dev/null <<'END'; then
+#include <features.h>
+#if !__GLIBC_PREREQ(2, 34)
+#error no level 3
+#endif
+int size_of(char *text) { return (int)__builtin_dynamic_object_size(text, 0); }
+END
+    expect_true "level 3 of _FORTIFY_SOURCE is used" grep -q '^KD_FORTIFY_LEVEL_3_WORKS:INTERNAL=1$' "$build/CMakeCache.txt"
+fi
 for name in lib/libkandela.so bin/kandela-import python/kandela/_c.abi3.so; do
     [[ ! -e $build/$name ]] || expect_hardened "$build/$name"
 done
