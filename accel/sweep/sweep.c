@@ -115,14 +115,14 @@ typedef struct sharing {
 /* Computes masks of the eight triangles from `k` on that go left, and right. */
 VECTOR8_FN void sides_of(const sharing *split_work, uint32_t k, uint32_t end, uint32_t to[2]) {
     const float position = split_work->split->position;
-    const uint32_t there = end - k < LANES ? (1u << (end - k)) - 1 : 0xffu;
+    const uint32_t valid = end - k < LANES ? (1u << (end - k)) - 1 : 0xffu;
     const uint32_t left =
         int8_bits(float8_load(split_work->node->rows.lo[split_work->split->axis] + k) < position);
     const uint32_t right =
         int8_bits(float8_load(split_work->node->rows.hi[split_work->split->axis] + k) > position);
     const uint32_t planar = ~(left | right);
-    to[0] = (left | (split_work->split->planar_left ? planar : 0)) & there;
-    to[1] = (right | (split_work->split->planar_left ? 0 : planar)) & there;
+    to[0] = (left | (split_work->split->planar_left ? planar : 0)) & valid;
+    to[1] = (right | (split_work->split->planar_left ? 0 : planar)) & valid;
 }
 
 static uint32_t piece_begin(const sharing *split_work, int i) {
@@ -199,8 +199,8 @@ static void share_piece(void *context, int i) {
         sides_of(split_work, k, end, to);
         for (int side = 0; side < 2; ++side)
             assign(split_work, side, at[side], last[side], k, to[side]);
-        for (uint32_t both = to[0] & to[1]; both; both &= both - 1) {
-            const uint32_t below = (both & (0u - both)) - 1;
+        for (uint32_t straddlers = to[0] & to[1]; straddlers; straddlers &= straddlers - 1) {
+            const uint32_t below = (straddlers & (0u - straddlers)) - 1;
             uint32_t place[2];
             for (int side = 0; side < 2; ++side)
                 place[side] = at[side] + (uint32_t)__builtin_popcount(to[side] & below);

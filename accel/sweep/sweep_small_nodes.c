@@ -253,13 +253,13 @@ static void take_back(small_node *node, uint32_t i) {
 static void close_rows(small_node *node) {
     static_assert(LANES % UNROLLED == 0, "nothing is read behind a whole vector");
     const int8 number = {0, 1, 2, 3, 4, 5, 6, 7};
-    const int8 there = number < (int32_t)(node->count % LANES);
+    const int8 valid = number < (int32_t)(node->count % LANES);
     const uint32_t k = node->count / LANES * LANES;
     if (k == node->count) return;
     for (int axis = 0; axis < 3; ++axis) {
         const float8 lo =
-            float8_select(there, float8_load(node->lo[axis] + k), float8_all(INFINITY));
-        const float8 hi = float8_select(there, float8_load(node->hi[axis] + k), float8_all(NAN));
+            float8_select(valid, float8_load(node->lo[axis] + k), float8_all(INFINITY));
+        const float8 hi = float8_select(valid, float8_load(node->hi[axis] + k), float8_all(NAN));
         memcpy(node->lo[axis] + k, &lo, sizeof lo);
         memcpy(node->hi[axis] + k, &hi, sizeof hi);
     }
@@ -297,13 +297,13 @@ static void share_out(const small_build *build, small_node *node, const sah_spli
     for (uint32_t k = 0; k < node->count; k += LANES) {
         const float8 lo = float8_load(node->lo[split->axis] + k);
         const float8 hi = float8_load(node->hi[split->axis] + k);
-        const uint32_t there = node->count - k < LANES ? (1u << (node->count - k)) - 1 : 0xffu;
+        const uint32_t valid = node->count - k < LANES ? (1u << (node->count - k)) - 1 : 0xffu;
         const uint32_t planar = int8_bits((lo == position) & (hi == position));
         const uint32_t in_left = split->planar_left ? planar : 0, in_right = planar & ~in_left;
-        const uint32_t to_left = (int8_bits(lo < position) | in_left) & there;
-        const uint32_t to_right = (int8_bits(hi > position) | in_right) & there;
-        for (uint32_t both = to_left & to_right; both; both &= both - 1) {
-            const uint32_t below = (both & (0u - both)) - 1;
+        const uint32_t to_left = (int8_bits(lo < position) | in_left) & valid;
+        const uint32_t to_right = (int8_bits(hi > position) | in_right) & valid;
+        for (uint32_t on_both = to_left & to_right; on_both; on_both &= on_both - 1) {
+            const uint32_t below = (on_both & (0u - on_both)) - 1;
             straddlers.left[straddlers.count] =
                 (uint8_t)(left->count + (uint32_t)__builtin_popcount(to_left & below));
             straddlers.right[straddlers.count++] =
