@@ -109,6 +109,8 @@ void sweep_close_rows(sweep *work) {
     for (int axis = 0; work->bins && axis < 3; ++axis) sweep_bins_close(&work->bins[axis]);
     memory_free(work->bins);
     work->bins = NULL;
+    small_node_close(work->small);
+    work->small = NULL;
 }
 
 void sweep_close(sweep *owned) {

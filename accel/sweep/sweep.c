@@ -266,18 +266,19 @@ static kd_status make_leaf(sweep *work, const sweep_node *node) {
 }
 
 static kd_status finish_small(sweep *work, const sweep_node *node) {
-    small_node small;
-    small.box = node->box;
-    small.at = node->at;
-    small.depth = node->depth;
-    small.count = node->count;
+    KD_TRY(small_node_open(&work->small));
+    small_node *small = work->small;
+    small->box = node->box;
+    small->at = node->at;
+    small->depth = node->depth;
+    small->count = node->count;
     for (int axis = 0; axis < 3; ++axis) {
-        memcpy(small.lo[axis], node->rows.lo[axis], node->count * sizeof(float));
-        memcpy(small.hi[axis], node->rows.hi[axis], node->count * sizeof(float));
+        memcpy(small->lo[axis], node->rows.lo[axis], node->count * sizeof(float));
+        memcpy(small->hi[axis], node->rows.hi[axis], node->count * sizeof(float));
     }
     small_build rest = {work->input,   work->costs,   work->max_depth,
                         &work->writer, node->rows.id, NULL};
-    return small_nodes_build(&rest, &small);
+    return small_nodes_build(&rest, small);
 }
 
 kd_status sweep_step(sweep *work, const sweep_node *node, bool *split, sweep_node *left,
