@@ -36,7 +36,7 @@ KD_DEVICE_CALL(points_device_find_bad, (points_bad * out, const point_array *poi
                                         const point_array *radii, void *stream));
 /* Must be called after that work has completed. Returns KD_ERROR_INPUT if an invalid query or
    radius was found. */
-KD_DEVICE_CALL(points_device_tell_bad,
+KD_DEVICE_CALL(points_device_report_bad,
                (const points_bad *result, const point_array *points, const point_array *radii));
 /* Returns KD_ERROR_USAGE if any of the given offsets differs from the correct one. */
 KD_DEVICE_CALL(points_device_check_offsets,

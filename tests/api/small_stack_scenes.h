@@ -26,7 +26,7 @@ static void make_small(kd_render_options *options) {
 }
 
 static void write_all(const kd_image *image) {
-    static const char *const suffixes[] = {"png", "jpg", "webp", "exr", "pfm"};
+    static const char *const suffixes[] = {"png", "jpg", "webp", "exr", "pfm", "hdr"};
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; ++i) {
         char name[64];
         snprintf(name, sizeof name, "small_stack.%s", suffixes[i]);
@@ -41,14 +41,14 @@ static void write_all(const kd_image *image) {
     (void)kd_image_hash(image);
 }
 
-static int hear_nothing(void *context, const char *stage, int64_t done, int64_t total) {
+static int ignore_call(void *context, const char *stage, int64_t done, int64_t total) {
     (void)context, (void)stage, (void)done, (void)total;
     return 0;
 }
 
 static void render_so(const kd_scene *scene, const kd_render_options *options) {
     kd_image *image = NULL;
-    OK(kd_render(&image, scene, options, hear_nothing, NULL));
+    OK(kd_render(&image, scene, options, ignore_call, NULL));
     write_all(image);
     kd_image_close(image);
 }
@@ -167,7 +167,7 @@ static const char stl_text[] = "solid a\nfacet normal 0 0 1\nouter loop\nvertex 
 
 static void *files_in_thread(void *unused) {
     static const char *const pictures[] = {"small_stack.png", "small_stack.jpg", "small_stack.webp",
-                                           "small_stack.exr"};
+                                           "small_stack.exr", "small_stack.hdr"};
     render_small(stack_scenes[0], "debug"); /* writes the pictures */
     for (size_t i = 0; i < sizeof pictures / sizeof *pictures; ++i) {
         char text[200];

@@ -28,6 +28,9 @@ static void failure_carries_message_and_path(void **state) {
     assert_int_equal(lines, 4); /* the location of the failure and three callers */
     status_clear();
     assert_string_equal(kd_last_error(), "");
+    status_fail(KD_ERROR_INPUT, __FILE__, __LINE__, "%s", "a\033[2J\177\xc2\x9b \xc3\xa9\t1\n2");
+    assert_string_equal(kd_last_error(), "a?[2J??? \xc3\xa9\t1\n2"); /* no terminal obeys it */
+    status_clear();
 }
 
 static void memory_refuses_what_does_not_fit(void **state) {
@@ -220,9 +223,9 @@ static void devices_need_code_of_their_kind(void **state) {
 
 static void cards_are_seen_without_cuda(void **state) {
     (void)state;
-    assert_false(device_card_is_there("no-such-folder"));
+    assert_false(device_card_exists("no-such-folder"));
     assert_int_equal(system("mkdir -p pretended/dev && : >pretended/dev/nvidia0"), 0);
-    assert_true(device_card_is_there("pretended"));
+    assert_true(device_card_exists("pretended"));
     assert_int_equal(system("rm -r pretended"), 0);
 }
 

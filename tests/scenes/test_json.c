@@ -43,6 +43,8 @@ static const struct {
     {"{", "dir/s.json:1: invalid JSON at or just before the end of the file"},
     {"{\n\n\"a\": 1,\n}", "dir/s.json:4: invalid JSON at or just before the end of the file"},
     {"{\n\"a\": nul, \"b\": 3}", "dir/s.json:2: invalid JSON at or just before \"nul, \"b\": 3}\""},
+    {START "\n\"meshes\": [{\"file\": \"a.obj\\u0000.png\"}]}",
+     "dir/s.json:2: found a null character, which no text may have"},
     {"[1]", "dir/s.json: found a list of 1, expected an object"},
     {"{}", "dir/s.json: kandela: missing; expected 1, the version of the format"},
     {"{\"kandela\": 2}", "dir/s.json: kandela: found 2, expected an integer >= 1 and <= 1"},
@@ -202,7 +204,7 @@ static void what_is_not_said_stays_as_it_was(void **state) {
     kd_render_options_default(&expected);
     assert_int_equal(parse(START BOX ", \"render\": {}, \"camera\": {}, \"lights\": []}"), KD_OK);
     assert_memory_equal(&options, &expected, sizeof expected);
-    assert_false(draft.eye_given || draft.look_at_given || draft.fov_given || draft.sky);
+    assert_false(draft.has_eye || draft.has_look_at || draft.has_fov || draft.sky);
     assert_int_equal(draft.geometry.triangle_count, 12);
     const material plain = material_default();
     assert_memory_equal(&draft.geometry.materials[0].record, &plain, sizeof plain);
@@ -303,8 +305,8 @@ static void the_description_ends_with_the_tables_of_keys(void **state) {
     assert_true(expected.lines > 100);
     assert_int_equal(file_open(&file, KD_TEST_SOURCE_DIR "/scenes/DESCRIPTION.md"), KD_OK);
     assert_true(file.count > expected.used);
-    const char *found = (const char *)file.bytes + file.count - expected.used;
-    if (memcmp(found, expected.text, expected.used) != 0)
+    const char *tail = (const char *)file.bytes + file.count - expected.used;
+    if (memcmp(tail, expected.text, expected.used) != 0)
         fail_msg(
             "scenes/DESCRIPTION.md: behind `## Keys` expected what kandela info --keys prints");
     file_close(&file);

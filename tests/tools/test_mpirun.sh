@@ -98,7 +98,7 @@ a_rank() { # prints the process id of a child of mpirun, which is a rank
     basename "$(dirname "$(grep -l "^PPid:[[:space:]]*$run\$" /proc/[0-9]*/status 2>/dev/null | tail -1)")"
 }
 # Resumes the saved state on two ranks; the result has the bits of one process.
-goes_on() {
+expect_resumed() {
     local passes
     passes=$(resumed_passes)
     expect_true "2 ranks go on" on 2 "${endless[@]}" --passes "$passes" --save-every 1000 --resume -o many.pfm
@@ -122,7 +122,7 @@ code=$?
 expect_true "it ends within seconds" test $((SECONDS - started)) -lt 20
 expect_true "with a code" test $code != 0
 expect_says err 'signal 9'
-goes_on
+expect_resumed
 
 # A rank that pauses for a while neither changes the bits nor ends the run.
 slow=(box.obj --resolution 60x45 --spp 256 --save-every 1000)
@@ -146,5 +146,5 @@ begin
 kill -INT "$(a_rank)"
 wait $run
 expect_says many.json '"interrupted"'
-goes_on
+expect_resumed
 expect_done
