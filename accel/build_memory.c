@@ -52,7 +52,8 @@ static kd_status upload_input(tritree_build_cuda *build, vec3 *positions, uint32
     return KD_OK;
 }
 
-/* Plans, reserves and checks. *out already has its input, options, stream and `pooled`. */
+/* Plans the build, allocates its memory and checks the input. The caller has set the input,
+   options, stream and `pooled` of *out. */
 static kd_status open_planned(tritree_build_memory *out, const tritree_builder_cuda *builder) {
     tritree_build_cuda *build = &out->build;
     uint64_t bytes[BUILD_PARTS];
@@ -140,7 +141,8 @@ void tritree_build_memory_close(tritree_build_memory *owned) {
         device_pool_release(owned->memory, owned->build.stream);
     else
         device_memory_free(owned->memory);
-    if (trim && device_pool_trim() != KD_OK) status_clear(); /* the pool keeps it */
+    if (trim && device_pool_trim() != KD_OK)
+        status_clear(); /* harmless: the pool keeps the memory */
     memset(owned, 0, sizeof *owned);
 }
 
@@ -208,7 +210,7 @@ static bool is_worth_trying(const tritree_builder_cuda *row, uint64_t positions,
     if (device_memory_free_bytes(&available) != KD_OK ||
         (available < needed &&
          (device_pool_trim() != KD_OK || device_memory_free_bytes(&available) != KD_OK))) {
-        status_clear(); /* the attempt itself will show */
+        status_clear(); /* unknown: let the build itself find out */
         return true;
     }
     return needed <= available;

@@ -12,10 +12,10 @@ typedef struct tritree_build_memory {
     tritree_build_cuda build;
     void *memory;
     uint64_t bytes;
-    bool pooled; /* from the device's pool, without the input, which the caller owns */
+    bool pooled; /* memory from the device's pool, without the input, which the caller owns */
 } tritree_build_memory;
 
-/* Returns the size in bytes. */
+/* Returns the bytes of device memory that the build takes. */
 uint64_t tritree_build_memory_bytes(const tritree_builder_cuda *builder, uint32_t positions,
                                     uint32_t triangles);
 kd_status tritree_build_memory_open(tritree_build_memory *out, const tritree_input *input,
@@ -26,29 +26,30 @@ kd_status tritree_build_memory_open(tritree_build_memory *out, const tritree_inp
 kd_status tritree_build_memory_build(tritree_build_memory *out, tritree_built *built,
                                      const tritree_input *input, const tritree_options *options,
                                      const tritree_builder_cuda *builder);
-/* The same for a mesh in memory of the current device, which remains the caller's. Allocates from
-   the device's pool in the order of `stream`. Synchronises the stream. */
+/* As tritree_build_memory_build, for a mesh in memory of the current device, which the caller owns.
+   Allocates from the device's pool in the order of `stream` and synchronises that stream. */
 kd_status tritree_build_memory_build_there(tritree_build_memory *out, tritree_built *built,
                                            const tritree_input *input,
                                            const tritree_options *options,
                                            const tritree_builder_cuda *builder, void *stream);
-void tritree_build_memory_close(tritree_build_memory *owned); /* accepts a zeroed one */
+void tritree_build_memory_close(tritree_build_memory *owned); /* accepts a zeroed struct */
 /* Returns KD_ERROR_MEMORY if a capacity was exceeded, with the bytes needed if they are known. */
 kd_status tritree_build_check(const tritree_build_cuda *build, const tritree_built *built);
-/* Synchronises the device, copies the result to *out and checks it as tritree_build_check. */
+/* Synchronises the device, copies the result to *out and checks it with tritree_build_check. */
 kd_status tritree_build_result(const tritree_build_memory *memory, tritree_built *out);
 /* Copies the tree to the host, statistics included. `input` is in host memory. */
 kd_status tritree_build_download(const tritree_build_memory *memory, tritree *out,
                                  const tritree_input *input);
 
 /* Callback that attempts to build a tree on the current device: with a CUDA builder `row`, or, if
-   `row` is NULL, with a CPU builder followed by an upload. Must leave nothing behind on failure. */
+   `row` is NULL, with a CPU builder followed by an upload. Must release all of its memory on
+   failure. */
 typedef kd_status (*tritree_attempt)(void *context, const tritree_builder_cuda *row);
 
 /* Builds with the named builder. For "auto", tries the CUDA builders in the order of their table
    (see builders.h), then the CPU. Skips a builder whose memory would not fit into the device's free
    memory, or that does not support so many triangles. If memory still does not suffice, logs that
-   and continues with the next. */
+   and continues with the next builder. */
 kd_status tritree_build_by_turns(const char *builder, uint64_t positions, uint64_t triangles,
                                  tritree_attempt attempt, void *context);
 

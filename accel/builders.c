@@ -26,7 +26,8 @@ const tritree_builder_cuda *const tritree_builders_cuda_rows[] = {TRITREE_BUILDE
                                                                       NULL};
 #undef ROW
 
-/* "auto": exact trees give the fastest rays; on several cores a multithreaded builder of them. */
+/* Chooses for "auto". Exact trees give the fastest rays, so it chooses a builder of these, on
+   several cores a multithreaded one. */
 static const tritree_builder *choose(void) {
     const tritree_builder *const *row = tritree_builders;
     while (parallel_threads() > 1 && *row && !((*row)->exact && (*row)->all_cores)) ++row;

@@ -35,9 +35,9 @@ kd_status tritree_builder_choose(const tritree_builder **out, const char *name);
    suffice for `binned`, tritree_build_by_turns (accel/build_memory.h) tries the next builder. */
 const tritree_builder_cuda *tritree_builder_cuda_find(const char *name);
 
-/* Builds a tree with the named builder (as tritree_builder_find) and fills its statistics. NaN,
-   infinity and indices out of range are KD_ERROR_INPUT, with the number of the triangle. `input`
-   must outlive the tree. */
+/* Builds a tree with the named builder (as tritree_builder_find) and fills its statistics. Returns
+   KD_ERROR_INPUT, with the number of the triangle, for a NaN, an infinity or an index out of range.
+   `input` must outlive the tree. */
 kd_status tritree_open(tritree *out, const tritree_input *input, const tritree_options *options,
                        const char *builder, job_control *job);
 /* Completes a tree that was read from a file. The caller has set nodes, references, their counts,

@@ -1,16 +1,16 @@
 /* Transforms of instances, and the top-level tree of their boxes.
    Source: Wald 2007, "On fast construction of SAH-based bounding volume hierarchies".
-   Idea: binned SAH with 16 bins per axis by the boxes' centres; the median of the list where no
-   split helps or the tree gets deep.
+   Idea: binned SAH with 16 bins per axis over the boxes' centres. Where no split lowers the cost,
+   or the tree becomes too deep, the list is divided at its median.
    Work: O(n log n).
-   Memory: 28 bytes per placement besides the tree, temporarily. */
+   Memory: 28 bytes per instance besides the tree, temporarily. */
 #include "accel/builders.h"
 #include "accel/instances.h"
 #include "core/memory.h"
 
 enum { BINS = 16, LEAF_MAX = 2, SAH_DEPTH = 40 };
 
-/* --- Placements --- */
+/* --- Instances --- */
 
 kd_status instance_make(instance *out, const transform *to_world, uint32_t shape) {
     double c[3][3];
@@ -41,20 +41,21 @@ kd_status instance_make(instance *out, const transform *to_world, uint32_t shape
     return KD_OK;
 }
 
-box3 instance_box(const instance *instance, box3 own) {
+box3 instance_box(const instance *instance, box3 local_box) {
     double lo[3], hi[3];
-    if (box3_is_empty(own)) return own;
+    if (box3_is_empty(local_box)) return local_box;
     for (int row = 0; row < 3; ++row) {
         const double *m = instance->to_world.m[row];
         lo[row] = hi[row] = m[3];
         for (int column = 0; column < 3; ++column) {
-            const double p = m[column] * (double)vec3_axis(own.lo, column);
-            const double q = m[column] * (double)vec3_axis(own.hi, column);
+            const double p = m[column] * (double)vec3_axis(local_box.lo, column);
+            const double q = m[column] * (double)vec3_axis(local_box.hi, column);
             lo[row] += fmin(p, q);
             hi[row] += fmax(p, q);
         }
     }
-    /* Rounding is monotonic, but transformed corners are summed in a different order. */
+    /* Rounded outwards by one more float, because transform_point sums the terms of a corner in a
+       different order. */
     box3 box;
     box.lo =
         vec3_make(float_down((float)lo[0]), float_down((float)lo[1]), float_down((float)lo[2]));
@@ -65,7 +66,7 @@ box3 instance_box(const instance *instance, box3 own) {
 /* --- Top-level tree --- */
 
 typedef struct box_work {
-    const box3 *boxes; /* per placement */
+    const box3 *boxes; /* per instance */
     uint32_t *order;
     instance_node *nodes;
     uint32_t node_count;

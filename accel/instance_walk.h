@@ -1,19 +1,19 @@
 /* Ray traversal of instanced meshes.
    Idea: descend the top-level tree, nearest child first. In a leaf, transform the ray to the mesh's
-   object space and traverse the mesh's k-d tree there (accel/tree/walk.h); each triangle that it
-   reaches is transformed to world space and intersected there.
+   object space and traverse the mesh's k-d tree (accel/tree/walk.h); each triangle in the leaves
+   visited is transformed to world space and intersected there.
    Invariants: let e = 2^-24, D the largest distance along an axis from the ray's origin to the
-   placement's box, and W the largest coordinate of that box. A hit has a point P of the triangle in
-   world space, at most 6 e D from the ray and 104 e D along it from its t (triangle.h). P's corners
-   are rounded by e W; so P lies within e (6 D + W) per axis of the image of a point Q of the
-   triangle in object space, and the ray, transformed exactly, passes Q within e s (6 D + W), where
-   s is the infinity norm of the inverse. Transformed in double and rounded to float, its origin has
-   an error of e |o| <= e (R + B), and at Q the direction adds e R, where R is the largest distance
-   along an axis from that origin to the mesh's box and B the box's largest coordinate. Planes add
-   an error of 4 e R (walk.h). So a slack of twice e (s (6 D + W) + 6 R + B) never rejects a cell
-   that contains Q. The errors of double arithmetic, with an inverse of at most
+   instance's box, and W the largest coordinate of that box. A hit has a point P of the triangle in
+   world space, at most 6 e D from the ray and, along the ray, at most 104 e D from the t of the hit
+   (triangle.h). P's corners are rounded by e W; so P lies within e (6 D + W) per axis of the image
+   of a point Q of the triangle in object space, and the ray, transformed exactly, passes Q within e
+   s (6 D + W), where s is the infinity norm of the inverse. Transformed in double and rounded to
+   float, its origin has an error of e |o| <= e (R + B), and at Q the direction adds e R, where R is
+   the largest distance along an axis from that origin to the mesh's box and B the box's largest
+   coordinate. Planes add an error of 4 e R (walk.h). So a slack of twice e (s (6 D + W) + 6 R + B)
+   never rejects a cell that contains Q. The errors of double arithmetic, with an inverse of at most
    INSTANCE_ANISOTROPY_MAX, are within the factor of two. Boxes in world space are treated as in
-   walk.h. Ties: of hits at the same t the one with the smallest (placement, triangle) wins;
+   walk.h. Ties: of hits at the same t the one with the smallest (instance, triangle) wins;
    triangles that are not instanced come before all others. */
 #ifndef KD_ACCEL_INSTANCE_WALK_H
 #define KD_ACCEL_INSTANCE_WALK_H
@@ -22,7 +22,7 @@
 
 typedef struct instance_hit {
     ray_hit at;           /* its triangle is an index into the scene's triangles */
-    uint32_t instance_id; /* the placement; KD_NONE: not instanced, or no hit */
+    uint32_t instance_id; /* the instance; KD_NONE: not instanced, or no hit */
 } instance_hit;
 
 /* A ray and its best hit among the instances. */
@@ -30,7 +30,7 @@ typedef struct instance_ray {
     const instance_view *view;
     const vec3 *positions;
     const uint32_t *triangles; /* of the scene */
-    ray cast;
+    struct ray ray;
     precomputed_ray precomputed;
     instance_hit best;
     bool any; /* stop at the first hit */
@@ -48,15 +48,15 @@ KD_FN float instance_reach(box3 box, vec3 from) {
 
 /* Sets up the plane tests of a ray; `slack` is a length. Returns false if the ray misses the
    box. */
-KD_FN bool instance_aim(tritree_walk *walk, box3 box, ray cast, float slack, float slack_t,
+KD_FN bool instance_aim(tritree_walk *walk, box3 box, ray ray, float slack, float slack_t,
                         float tmax) {
-    const float largest = instance_largest(cast.direction);
+    const float largest = instance_largest(ray.direction);
     if (!(largest > 0 && largest <= FLT_MAX)) return false;
     walk->slack_t = slack_t;
-    walk->near = cast.tmin - slack_t;
+    walk->near = ray.tmin - slack_t;
     walk->far = tmax + slack_t;
     for (int axis = 0; axis < 3; ++axis) {
-        const float along = vec3_axis(cast.direction, axis), from = vec3_axis(cast.origin, axis);
+        const float along = vec3_axis(ray.direction, axis), from = vec3_axis(ray.origin, axis);
         const float safe =
             fabsf(along) > largest * 0x1p-26f ? along : copysignf(largest * 0x1p-26f, along);
         const float inverse = 1 / safe;
@@ -73,24 +73,23 @@ KD_FN bool instance_aim(tritree_walk *walk, box3 box, ray cast, float slack, flo
 }
 
 /* Returns the ray in object space, with the same parameter t. */
-KD_FN ray instance_ray_there(const instance *instance, ray cast) {
-    const double o[3] = {(double)cast.origin.x - instance->to_world.m[0][3],
-                         (double)cast.origin.y - instance->to_world.m[1][3],
-                         (double)cast.origin.z - instance->to_world.m[2][3]};
-    const double d[3] = {(double)cast.direction.x, (double)cast.direction.y,
-                         (double)cast.direction.z};
+KD_FN ray instance_ray_local(const instance *instance, ray ray) {
+    const double o[3] = {(double)ray.origin.x - instance->to_world.m[0][3],
+                         (double)ray.origin.y - instance->to_world.m[1][3],
+                         (double)ray.origin.z - instance->to_world.m[2][3]};
+    const double d[3] = {(double)ray.direction.x, (double)ray.direction.y, (double)ray.direction.z};
     float origin[3], direction[3];
     for (int row = 0; row < 3; ++row) {
         const double *r = instance->back[row];
         origin[row] = (float)(r[0] * o[0] + r[1] * o[1] + r[2] * o[2]);
         direction[row] = (float)(r[0] * d[0] + r[1] * d[1] + r[2] * d[2]);
     }
-    cast.origin = vec3_make(origin[0], origin[1], origin[2]);
-    cast.direction = vec3_make(direction[0], direction[1], direction[2]);
-    return cast;
+    ray.origin = vec3_make(origin[0], origin[1], origin[2]);
+    ray.direction = vec3_make(direction[0], direction[1], direction[2]);
+    return ray;
 }
 
-/* Intersects a triangle of a placement. Returns true if it improves the best hit. */
+/* Intersects a triangle of an instance. Returns true if it improves the best hit. */
 KD_FN bool instance_triangle_intersect(instance_ray *ray, uint32_t number, uint32_t triangle) {
     const instance *instance = ray->view->list + number;
     const uint32_t *corner = ray->triangles + 3 * (size_t)triangle;
@@ -100,14 +99,15 @@ KD_FN bool instance_triangle_intersect(instance_ray *ray, uint32_t number, uint3
     float t = 0, u = 0, v = 0;
     if (!triangle_intersect(&ray->precomputed, a, b, c, &t, &u, &v)) return false;
     instance_hit *best = &ray->best;
-    if (!(t > ray->cast.tmin && t <= best->at.t)) return false;
+    if (!(t > ray->ray.tmin && t <= best->at.t)) return false;
     if (t == best->at.t) { /* the end of the interval, or a tie */
         if (best->at.triangle == KD_NONE || best->instance_id == KD_NONE) return false;
         if (number > best->instance_id ||
             (number == best->instance_id && triangle >= best->at.triangle))
             return false;
     }
-    if (triangle_is_degenerate(a, b, c)) return false; /* as a copy it would be in no tree */
+    if (triangle_is_degenerate(a, b, c))
+        return false; /* a copy of the mesh would not have this triangle in its tree */
     best->at.t = t;
     best->at.u = u;
     best->at.v = v;
@@ -116,15 +116,15 @@ KD_FN bool instance_triangle_intersect(instance_ray *ray, uint32_t number, uint3
     return true;
 }
 
-/* User data of instance_leaf_intersect: a ray and a placement. */
-typedef struct instance_asked {
+/* User data of instance_leaf_intersect: a ray and an instance. */
+typedef struct instance_leaf_query {
     instance_ray *ray;
     uint32_t number;
-} instance_asked;
+} instance_leaf_query;
 
 /* Intersects the triangles of a leaf in world space. */
 KD_FN bool instance_leaf_intersect(void *context, tritree_node leaf) {
-    const instance_asked *to = (const instance_asked *)context;
+    const instance_leaf_query *to = (const instance_leaf_query *)context;
     instance_ray *ray = to->ray;
     const instanced_shape *shape = ray->view->shapes + ray->view->list[to->number].shape;
     const uint32_t *ids = shape->tree.references + tritree_first(leaf);
@@ -135,23 +135,26 @@ KD_FN bool instance_leaf_intersect(void *context, tritree_node leaf) {
     return found;
 }
 
-/* Traverses one placement's mesh; `box`: that of the leaf. Returns true if `any` found a hit. */
+/* Traverses one instance's mesh; `box` is the box of the leaf. With `any`, returns true if there
+   is a hit. */
 KD_FN bool instance_cast_one(instance_ray *instance_ray, uint32_t number, const box3 *box) {
     const instance *instance = instance_ray->view->list + number;
     const instanced_shape *shape = instance_ray->view->shapes + instance->shape;
-    const ray ray = instance_ray_there(instance, instance_ray->cast);
-    const float reach = instance_reach(*box, instance_ray->cast.origin);
+    const ray ray = instance_ray_local(instance, instance_ray->ray);
+    const float reach = instance_reach(*box, instance_ray->ray.origin);
     const float wide = float_max(instance_largest(box->lo), instance_largest(box->hi));
-    const float own = float_max(instance_largest(shape->box.lo), instance_largest(shape->box.hi));
+    const float box_largest =
+        float_max(instance_largest(shape->box.lo), instance_largest(shape->box.hi));
     const float slack = 0x1p-23f * (instance->spread * (6 * reach + wide) +
-                                    6 * instance_reach(shape->box, ray.origin) + own);
-    const float slack_t = reach / instance_largest(instance_ray->cast.direction) * TRITREE_SLACK_T;
+                                    6 * instance_reach(shape->box, ray.origin) + box_largest);
+    const float slack_t = reach / instance_largest(instance_ray->ray.direction) * TRITREE_SLACK_T;
     tritree_walk walk;
-    instance_asked instance_asked = {instance_ray, number};
+    instance_leaf_query instance_leaf_query = {instance_ray, number};
     if (!instance_aim(&walk, shape->box, ray, slack, slack_t, instance_ray->best.at.t))
         return false;
-    return tritree_walk_leaves(shape->tree.nodes, &walk, instance_leaf_intersect, &instance_asked,
-                               &instance_ray->best.at.t, instance_ray->any, (tritree_counts *)0);
+    return tritree_walk_leaves(shape->tree.nodes, &walk, instance_leaf_intersect,
+                               &instance_leaf_query, &instance_ray->best.at.t, instance_ray->any,
+                               (tritree_counts *)0);
 }
 
 /* Returns where the ray enters the box; INFINITY if it misses the box. */
@@ -166,9 +169,10 @@ KD_FN float instance_enter(const tritree_walk *walk, const box3 *box, float far)
     return near <= far ? near : INFINITY;
 }
 
-/* Continues with `before`, the best hit of the same ray among triangles that are not instanced. */
+/* Returns the best of `before`, the ray's best hit among triangles that are not instanced, and its
+   hits on the instances. */
 KD_FN instance_hit instance_cast(const instance_view *view, const vec3 *positions,
-                                 const uint32_t *triangles, ray cast, ray_hit before, bool any) {
+                                 const uint32_t *triangles, ray ray, ray_hit before, bool any) {
     instance_ray instance_ray;
     tritree_walk walk;
     uint32_t waiting_nodes[INSTANCE_STACK + 1];
@@ -177,17 +181,17 @@ KD_FN instance_hit instance_cast(const instance_view *view, const vec3 *position
     instance_ray.view = view;
     instance_ray.positions = positions;
     instance_ray.triangles = triangles;
-    instance_ray.cast = cast;
+    instance_ray.ray = ray;
     instance_ray.best.at = before;
     instance_ray.best.instance_id = KD_NONE;
     instance_ray.any = any;
     const box3 whole = view->nodes[0].box;
-    const float reach = instance_reach(whole, cast.origin),
-                largest = instance_largest(cast.direction);
+    const float reach = instance_reach(whole, ray.origin),
+                largest = instance_largest(ray.direction);
     const float slack_t = reach / largest * TRITREE_SLACK_T;
-    if (!instance_aim(&walk, whole, cast, reach * TRITREE_SLACK, slack_t, before.t))
+    if (!instance_aim(&walk, whole, ray, reach * TRITREE_SLACK, slack_t, before.t))
         return instance_ray.best;
-    instance_ray.precomputed = precomputed_ray_make(cast);
+    instance_ray.precomputed = precomputed_ray_make(ray);
     uint32_t at = 0;
     for (;;) {
         const instance_node *node = view->nodes + at;

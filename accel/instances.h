@@ -1,14 +1,15 @@
 /* Instancing: the triangles and the tree of a mesh are stored once, and a top-level tree of boxes
-   holds its instances ("placements").
+   holds its instances.
    Idea: a hit is decided by the triangle in world space. A corner of an instance is the mesh's
    corner, transformed and rounded as in a mesh that is copied there (transform_point). So the
-   result equals, bit for bit, that of the scene in which every instance is a copy, appended one
+   result equals, bit for bit, that of the scene in which the instances are copies, appended one
    after another to the triangles that are not instanced. Traversal in the mesh's object space only
    finds which triangles to test.
    Memory: 184 bytes per instance, 32 per box, at most two boxes per instance; each mesh's tree
    once.
-   Invariants: a placement's inverse scales by at most INSTANCE_ANISOTROPY_MAX. One that mirrors has a shape
-   whose triangles are stored with reversed winding, so that front faces stay front faces.
+   Invariants: an instance's inverse scales by at most INSTANCE_ANISOTROPY_MAX. An instance that
+   mirrors has a shape whose triangles are stored with reversed winding, so that front faces stay
+   front faces.
    Differs from a copy in: a triangle without area in its own mesh is in no tree and never hit, even
    if rounding gives it an area in world space. */
 #ifndef KD_ACCEL_INSTANCE_H
@@ -28,8 +29,8 @@ extern "C" {
 typedef struct instanced_shape {
     uint32_t first, count;
     box3 box; /* of the triangles that can be hit */
-    /* of these triangles, numbered from 0. Only nodes and references are used; nodes NULL: not
-       built yet */
+    /* tree of these triangles, numbered from 0, of which only nodes and references are used; its
+       `nodes` is NULL until it is built */
     tritree_view tree;
 } instanced_shape;
 
@@ -43,9 +44,9 @@ typedef struct instance {
 /* A node of the top-level tree, 32 bytes. */
 typedef struct instance_node {
     box3 box; /* world space, rounded outwards */
-    /* first of its placements in `order`, or its first child; the second child follows */
+    /* first of its instances in `order`, or its first child; the second child follows */
     uint32_t first;
-    uint32_t count; /* of placements; 0: inner node */
+    uint32_t count; /* of instances; 0: inner node */
 } instance_node;
 
 enum { INSTANCE_STACK = 96 }; /* capacity of a ray's stack; no tree is deeper */
@@ -55,8 +56,8 @@ typedef struct instance_view {
     const instanced_shape *shapes;
     const instance *list;
     const instance_node *nodes;
-    const uint32_t *order; /* indices of placements, one leaf after another */
-    uint32_t count;        /* of placements; 0: no instances */
+    const uint32_t *order; /* indices of instances, one leaf after another */
+    uint32_t count;        /* of instances; 0: no instances */
     uint32_t shape_count, node_count;
 } instance_view;
 
@@ -67,12 +68,12 @@ KD_FN vec3 instance_corner(const instance *instance, vec3 corner) {
 
 /* The trees of instanced meshes: one per mesh, and the top-level tree. */
 
-/* Computes the inverse and what follows from it. KD_ERROR_INPUT: the transform is singular or its
-   inverse scales too much. */
+/* Computes the inverse and the fields that depend on it. KD_ERROR_INPUT: the transform is singular
+   or its inverse scales too much. */
 kd_status instance_make(instance *out, const transform *to_world, uint32_t shape);
-/* Returns the world-space bounds of a mesh with the bounds `own`, including the rounding of
+/* Returns the world-space bounds of a mesh with the bounds `local_box`, including the rounding of
    corners. */
-box3 instance_box(const instance *instance, box3 own);
+box3 instance_box(const instance *instance, box3 local_box);
 
 /* The owner of the trees. */
 typedef struct instance_trees {
@@ -83,13 +84,13 @@ typedef struct instance_trees {
     uint32_t shape_count, node_count;
 } instance_trees;
 
-/* Builds what is NULL in `view`: the trees of shapes (`builder` as in tritree_open) over the
-   scene's triangles and positions, and the top-level tree. `view` then points to them; its list
+/* Builds the trees that are NULL in `view`: those of shapes (`builder` as in tritree_open), over
+   the scene's triangles and positions, and the top-level tree. `view` then points to them; its list
    must outlive them. */
 kd_status instance_trees_open(instance_trees *out, instance_view *view, const tritree_input *scene,
                               const tritree_options *options, const char *builder,
                               job_control *job);
-void instance_trees_close(instance_trees *owned); /* accepts a zeroed one */
+void instance_trees_close(instance_trees *owned); /* accepts a zeroed struct */
 
 /* Builds only the top-level tree: nodes and order of `out`, which must be zeroed. */
 kd_status instance_boxes_build(instance_trees *out, const instance_view *view);

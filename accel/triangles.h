@@ -1,4 +1,4 @@
-/* The implementation of <kandela/triangles.h>: what a kd_triangles contains. */
+/* Internals of <kandela/triangles.h>: the contents of a kd_triangles. */
 #ifndef KD_ACCEL_TRIANGLES_H
 #define KD_ACCEL_TRIANGLES_H
 #include "accel/rays/tree_device.h"
@@ -21,10 +21,12 @@ struct kd_triangles {
 
 /* Copies the caller's options (NULL: the defaults) to *out. Returns an error if they are invalid or
    name a device that does not exist. */
-kd_status triangles_take_options(kd_triangles_options *out, const kd_triangles_options *given);
-/* Moves a tree from the host to where the options want it. */
+kd_status triangles_take_options(kd_triangles_options *out,
+                                 const kd_triangles_options *caller_options);
+/* Moves a tree from the host to the device that the options select. */
 kd_status triangles_finish(kd_triangles *tree, const kd_triangles_options *options);
-/* Bytes of the tree for nearest-triangle queries, if there is one; and frees it. */
+/* Return the bytes of the tree for nearest-triangle queries, 0 if there is none; and free that
+   tree. */
 uint64_t triangles_nearest_bytes(const kd_triangles *tree);
 void triangles_drop_nearest(kd_triangles *tree);
 /* Frees the arrays on the host. */

@@ -7,8 +7,8 @@
 #ifdef KD_ISA
 #include <cpuid.h>
 
-static bool has_all(unsigned bits, unsigned wanted) {
-    return (bits & wanted) == wanted;
+static bool has_all(unsigned bits, unsigned required) {
+    return (bits & required) == required;
 }
 
 /* Returns XCR0, the register state that the operating system saves for a thread. */
@@ -46,9 +46,9 @@ isa isa_chosen(void) {
     return level < maximum ? level : maximum;
 }
 
-/* The function of the plain name jumps through a pointer, which holds the base version until the
-   library is loaded and the selected version afterwards. The jump has no stack frame and changes no
-   register, so any signature works. */
+/* The function with the plain name jumps through a pointer, which refers to the base version until
+   the library is loaded and to the selected version afterwards. The jump has no stack frame and
+   changes no register, so any signature works. */
 typedef void isa_function(void);
 #define TEXT_OF(name) #name
 #define TEXT(name) TEXT_OF(name)

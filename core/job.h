@@ -1,7 +1,7 @@
 /* Progress, cancellation and timing of a long-running call. Every long-running function takes a
    job, or NULL. The job reports progress to its owner, receives the cancellation request, and
-   accumulates the seconds of each named stage. Stage names are those of the stats file: context
-   load plan build hash film emit photon_tree surface render free develop save write. */
+   accumulates the seconds of each named stage. Stage names are those of the stats file: context,
+   load, plan, build, hash, film, emit, photon_tree, surface, render, free, develop, save, write. */
 #ifndef KD_CORE_JOB_H
 #define KD_CORE_JOB_H
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* Host memory. Blocks are 64-byte aligned, sizes are checked for overflow, and a request for zero
    items succeeds. Large arrays should request large pages, which makes first touch and random
    access cheaper. Calls of the library may use at most 128 KB of stack; larger scratch comes from
-   memory_spare. */
+   memory_try_allocate. */
 #ifndef KD_CORE_MEMORY_H
 #define KD_CORE_MEMORY_H
 #include "core/status.h"
@@ -24,7 +24,7 @@ kd_status memory_grow(void **pointer, uint64_t kept, uint64_t count, size_t item
 
 void memory_free(void *pointer); /* accepts NULL */
 
-/* malloc for third-party code (cJSON) whose errors do not distinguish running out of memory.
+/* malloc for third-party code (cJSON), whose errors do not tell lack of memory from invalid input.
    memory_shortages returns the number of requests of this thread that failed. */
 void *memory_take(size_t bytes);
 uint64_t memory_shortages(void);
@@ -46,7 +46,7 @@ void large_pages_prefer(void *memory, uint64_t bytes);
 
 /* Allocates uninitialised, 64-byte aligned memory, which the caller frees with memory_free. Returns
    NULL, without recording an error message, if memory is exhausted. */
-void *memory_spare(uint64_t bytes);
+void *memory_try_allocate(uint64_t bytes);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,6 @@
 /* Errors and messages. A function that fails returns a status; the message and the call path are
-   stored per thread. Bad data is a status, a broken invariant is an assert. The library never
-   prints: warnings and information go to a log sink. */
+   stored per thread. Bad data are reported by a status, broken invariants by an assert. The library
+   never prints: warnings and information go to a log sink. */
 #ifndef KD_CORE_STATUS_H
 #define KD_CORE_STATUS_H
 #include <kandela/status.h>

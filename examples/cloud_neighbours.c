@@ -37,7 +37,7 @@ static int compare(const void *a, const void *b) {
 }
 
 int main(int argc, char **argv) {
-    uint64_t count, i, apart = 0;
+    uint64_t count, i, distant = 0;
     float *xyz = argc == 2 ? read_cloud(argv[1], &count) : NULL;
     if (!xyz) return fprintf(stderr, "usage: %s FILE with lines \"x y z\"\n", argv[0]), 2;
     kd_point_array cloud = kd_point_array_make(xyz, count, 3, KD_FLOAT);
@@ -45,7 +45,8 @@ int main(int argc, char **argv) {
     kd_points_query query;
     kd_points_query_default(&query);
     query.points = cloud;
-    float *dist2 = malloc(count * (NEIGHBOURS + 1) * sizeof *dist2); /* each is its own first */
+    /* one more, as each point is its own nearest neighbour */
+    float *dist2 = malloc(count * (NEIGHBOURS + 1) * sizeof *dist2);
     float *mean = malloc(2 * count * sizeof *mean), *sorted = mean + count;
     if (!dist2 || !mean || kd_points_open(&tree, &cloud, NULL) != KD_OK ||
         kd_points_nearest(tree, &query, NEIGHBOURS + 1, NULL, dist2, NULL) != KD_OK)
@@ -57,9 +58,9 @@ int main(int argc, char **argv) {
         sorted[i] = mean[i];
     }
     qsort(sorted, count, sizeof *sorted, compare);
-    for (i = 0; i < count; ++i) apart += mean[i] > 4 * sorted[count / 2];
+    for (i = 0; i < count; ++i) distant += mean[i] > 4 * sorted[count / 2];
     printf("%lu points, median distance to %d neighbours %g, %lu points stand apart\n",
-           (unsigned long)count, NEIGHBOURS, sorted[count / 2], (unsigned long)apart);
+           (unsigned long)count, NEIGHBOURS, sorted[count / 2], (unsigned long)distant);
     kd_points_close(tree);
     free(dist2), free(mean), free(xyz);
     return 0;

@@ -19,10 +19,10 @@ typedef enum case_points {
     CASE_DIAGONAL,   /* on a slanted line */
     CASE_COPLANAR,   /* z = 0.25 */
     CASE_CLUSTERED,  /* nine in ten in a tiny cluster */
-    CASE_STRETCHED,  /* 100 : 1 : 1 */
+    CASE_STRETCHED,  /* extents of 100 : 1 : 1 */
     CASE_SORTED,
-    CASE_HUGE,        /* 1e30 */
-    CASE_TINY,        /* 1e-30 */
+    CASE_HUGE,        /* coordinates of about 1e30 */
+    CASE_TINY,        /* coordinates of about 1e-30 */
     CASE_WILD,        /* exponents from 2^-60 to 2^60, both signs */
     CASE_SIGNED_ZERO, /* -0 and +0 mixed */
     CASE_POINT_SETS
@@ -71,13 +71,13 @@ typedef enum case_triangles {
     CASE_SAME,      /* all equal */
     CASE_FLAT,      /* in the plane z = 0.25 */
     CASE_SLANTED,   /* in one slanted plane */
-    CASE_LAYERS,    /* in five planes across each axis: many planar ones, many ties */
+    CASE_LAYERS,    /* in five planes across each axis: many lie in a plane, many tie */
     CASE_SLIVERS,
     CASE_FAN,        /* all through one point */
     CASE_DEGENERATE, /* two in three have no area */
-    CASE_HUGE_SOUP,  /* 1e30 */
-    CASE_TINY_SOUP,  /* 1e-30 */
-    CASE_FAR_SOUP,   /* of size 1, at 1000 */
+    CASE_HUGE_SOUP,  /* coordinates of about 1e30 */
+    CASE_TINY_SOUP,  /* coordinates of about 1e-30 */
+    CASE_FAR_SOUP,   /* of size 1, at a distance of 1000 */
     CASE_WILD_SOUP,  /* sizes from 2^-30 to 2^10 */
     CASE_TRIANGLE_SETS
 } case_triangles;

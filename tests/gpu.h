@@ -1,5 +1,5 @@
 /* Helpers of tests on a CUDA device. In a build with -DKD_CUDA=EMULATED (tests/emulated) the device
-   is one CPU thread, so tests run fewer and smaller cases. */
+   is emulated by CPU threads, so tests run fewer and smaller cases. */
 #ifndef KD_TESTS_GPU_H
 #define KD_TESTS_GPU_H
 #include "core/device/device.h"
@@ -17,12 +17,13 @@ static inline bool gpu_is_emulated(void) {
     return device_cuda_describe(&device, 0) == KD_OK && strncmp(device.name, "emulated", 8) == 0;
 }
 
-/* Returns the size of a case. */
+/* Returns the size of a test case: `on_card` on a real device, else `emulated`. */
 static inline uint32_t gpu_size(uint32_t on_card, uint32_t emulated) {
     return gpu_is_emulated() ? emulated : on_card;
 }
 
-/* Returns true if an emulated device, which runs one case in `one_in`, skips this one. */
+/* Returns true if test case `number` is to be skipped, because the device is emulated and runs only
+   one case in `one_in`. */
 static inline bool gpu_leaves_out(uint32_t number, uint32_t one_in) {
     return gpu_is_emulated() && number % one_in != 0;
 }

@@ -10,7 +10,7 @@ enum {
     FIXTURE_MEDIA = 4
 };
 
-/* Storage of one scene; fixture_view borrows from it. */
+/* The arrays of one scene; the scene_view that fixture_view returns points to them. */
 typedef struct scene_fixture {
     vec3 positions[FIXTURE_VERTICES], normals[FIXTURE_VERTICES];
     uint32_t triangles[3 * FIXTURE_TRIANGLES], normal_indices[3 * FIXTURE_TRIANGLES];
@@ -19,9 +19,9 @@ typedef struct scene_fixture {
     light lights[FIXTURE_TRIANGLES];
     float light_cdf[FIXTURE_TRIANGLES + 1];
     uint32_t vertex_count, triangle_count, material_count, light_count;
-    uint32_t sky; /* index of the environment light, KD_NONE: none */
+    uint32_t sky; /* index of the environment light, or KD_NONE */
     medium media[FIXTURE_MEDIA];
-    uint32_t medium_count, fog; /* index of the fog, KD_NONE: none */
+    uint32_t medium_count, fog; /* fog: index of the fog, or KD_NONE */
 } scene_fixture;
 
 static inline void fixture_clear(scene_fixture *made) {
@@ -35,7 +35,7 @@ static inline uint32_t fixture_material(scene_fixture *fixture, material record)
     return fixture->material_count++;
 }
 
-/* If all normals are zero, the triangle has no shading normals. */
+/* Adds a triangle. If all normals are zero, it has no shading normals. */
 static inline void fixture_triangle(scene_fixture *fixture, uint32_t made_of, const vec3 corner[3],
                                     const vec3 normal[3]) {
     const uint32_t first = fixture->vertex_count, triangle = fixture->triangle_count++;
@@ -49,7 +49,8 @@ static inline void fixture_triangle(scene_fixture *fixture, uint32_t made_of, co
     fixture->triangle_materials[triangle] = made_of;
 }
 
-/* Corners counter-clockwise as seen from the side that the normal points to. */
+/* Adds a quad. Its corners are counter-clockwise as seen from the side that its normal points
+   to. */
 static inline void fixture_quad(scene_fixture *fixture, uint32_t made_of, vec3 a, vec3 b, vec3 c,
                                 vec3 d) {
     const vec3 first[3] = {a, b, c}, second[3] = {a, c, d};
@@ -57,15 +58,15 @@ static inline void fixture_quad(scene_fixture *fixture, uint32_t made_of, vec3 a
     fixture_triangle(fixture, made_of, second, NULL);
 }
 
-/* A closed box; `inward`: its normals point inside. Six faces with materials in the order -x +x -y
-   +y -z +z. */
+/* Adds a closed box; with `inward`, its normals point inside. Its six faces have materials in the
+   order -x +x -y +y -z +z. */
 static inline void fixture_box(scene_fixture *fixture, const uint32_t made_of[6], vec3 lo, vec3 hi,
                                bool inward) {
     vec3 p[8];
     for (int i = 0; i < 8; ++i)
         p[i] = vec3_make(i & 1 ? hi.x : lo.x, i & 2 ? hi.y : lo.y, i & 4 ? hi.z : lo.z);
     static const int face[6][4] = {{0, 4, 6, 2}, {1, 3, 7, 5}, {0, 1, 5, 4},
-                                   {2, 6, 7, 3}, {0, 2, 3, 1}, {4, 5, 7, 6}}; /* outward */
+                                   {2, 6, 7, 3}, {0, 2, 3, 1}, {4, 5, 7, 6}}; /* normals outward */
     for (int f = 0; f < 6; ++f) {
         const int *k = face[f];
         if (inward)
@@ -82,7 +83,7 @@ static inline vec3 fixture_on_sphere(int i, int j, int rings) {
     return vec3_make(s * cosf(phi), i == 0 ? 1 : i == rings ? -1 : cosf(theta), -s * sinf(phi));
 }
 
-/* A sphere of `rings` x 2 `rings` patches with smooth normals. */
+/* Adds a sphere of `rings` x 2 `rings` patches with smooth normals. */
 static inline void fixture_ball(scene_fixture *fixture, uint32_t made_of, vec3 centre, float radius,
                                 int rings) {
     for (int i = 0; i < rings; ++i)
@@ -92,7 +93,8 @@ static inline void fixture_ball(scene_fixture *fixture, uint32_t made_of, vec3 c
                                fixture_on_sphere(i, j + 1, rings)};
             static const int half[2][3] = {{0, 1, 2}, {0, 2, 3}};
             for (int h = 0; h < 2; ++h) {
-                if ((h == 0 && i == rings - 1) || (h == 1 && i == 0)) continue; /* the poles */
+                /* no second triangle at the poles */
+                if ((h == 0 && i == rings - 1) || (h == 1 && i == 0)) continue;
                 vec3 corner[3], normal[3];
                 for (int k = 0; k < 3; ++k) {
                     normal[k] = n[half[h][k]];
@@ -146,7 +148,7 @@ static inline void fixture_finish(scene_fixture *fixture) {
     }
 }
 
-/* Everything except the tree. */
+/* Returns a view of everything except the tree. */
 static inline scene_view fixture_view(const scene_fixture *fixture) {
     scene_view view;
     memset(&view, 0, sizeof view);

@@ -1,4 +1,4 @@
-/* Included by every test: cmocka with its prerequisites, and the paths of test data. */
+/* Included by every test: cmocka with the headers it requires, and the paths of test data. */
 #ifndef KD_TESTS_TEST_H
 #define KD_TESTS_TEST_H
 #include <setjmp.h>
@@ -14,7 +14,7 @@
 
 enum {
     TEST_SKIPPED = 77
-}; /* exit code: something that this test needs is missing on this machine */
+}; /* exit code of a skipped test: something that it needs is missing on this machine */
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define TEST_IS_WATCHED 1
@@ -28,18 +28,18 @@ enum {
 #endif
 
 /* Sanitizers make a case ten times slower, and their findings depend on the code, not on the
-   numbers. Returns true if such a run, which takes one case in `one_in`, skips this one.
-   KANDELA_TEST_ALL=1 (tools/nightly) skips none. */
+   numbers. Returns true if such a build, which runs one case in `one_in`, skips case `number`.
+   KANDELA_TEST_ALL=1 (set by tools/nightly) skips none. */
 static inline bool test_leaves_out(uint32_t number, uint32_t one_in) {
     return TEST_IS_WATCHED && number % one_in != 0 && !getenv("KANDELA_TEST_ALL");
 }
 
-/* Returns the size of a case. */
+/* Returns the size of a test case: `plain`, or `job` under sanitizers. */
 static inline uint32_t test_size(uint32_t plain, uint32_t job) {
     return TEST_IS_WATCHED && !getenv("KANDELA_TEST_ALL") ? job : plain;
 }
 
-/* Returns the path of a real model (KANDELA_MODELS/name) in a static buffer, NULL if it is
+/* Returns the path of a real model (KANDELA_MODELS/name) in a static buffer, or NULL if it is
    missing. */
 static inline const char *test_model(const char *name) {
     static char path[4096];

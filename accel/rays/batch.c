@@ -4,7 +4,7 @@
 
 enum {
     GRAIN = 1024, /* rays per piece */
-    APART = 8     /* packets that go through streams after packets were of little use */
+    APART = 8     /* number of packets cast as streams after packets have not paid off */
 };
 
 typedef struct batch {
@@ -39,17 +39,17 @@ static bool cast_together(const batch *b, int64_t begin, packet_use *use) {
     return true;
 }
 
-/* Returns the number of packets to cast in streams next: some if packets recently cost more than
-   streams would have. */
-static int packets_apart(packet_use *use) {
+/* Returns how many of the next packets to cast as streams: APART if packets have recently cost more
+   than streams would have, else 0. */
+static int packets_use_separate(packet_use *use) {
     const bool poor = use->together > use->separate;
     use->together -= use->together / 4; /* exponential decay of old measurements */
     use->separate -= use->separate / 4;
     return poor ? APART : 0;
 }
 
-/* Casts rays begin ... end in packets; those that are not coherent, or gain nothing from packets,
-   as streams. */
+/* Casts rays [begin, end) in packets; rays that are not coherent, or gain nothing from packets, are
+   cast as streams. */
 static void cast_piece_by_vectors(const batch *b, int64_t begin, int64_t end) {
     uint32_t listed[GRAIN], count = 0;
     packet_use use = {0, 0};
@@ -58,7 +58,7 @@ static void cast_piece_by_vectors(const batch *b, int64_t begin, int64_t end) {
         if (separate > 0) {
             --separate;
         } else if (end - i >= WIDE_PACKET && cast_together(b, i, &use)) {
-            separate = packets_apart(&use);
+            separate = packets_use_separate(&use);
             i += WIDE_PACKET;
             continue;
         }

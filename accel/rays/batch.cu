@@ -18,18 +18,19 @@ __device__ __forceinline__ void cast_by_layout(const tritree_view &tree, const r
                                                uint32_t i, tritree_counts *counts) {
     float4 o, d;
     load_ray(c, i, o, d);
-    const ray cast = ray_make(vec3_make(o.x, o.y, o.z), vec3_make(d.x, d.y, d.z), o.w, d.w);
+    const ray ray = ray_make(vec3_make(o.x, o.y, o.z), vec3_make(d.x, d.y, d.z), o.w, d.w);
     const bool any = c.blocked != NULL;
     ray_hit hit = {d.w, 0, 0, KD_NONE};
-    if (ray_is_sound(o, d)) hit = tritree_cast(&tree, cast, any, counts);
+    if (ray_is_sound(o, d)) hit = tritree_cast(&tree, ray, any, counts);
     if (c.blocked)
         c.blocked[i] = hit.triangle != KD_NONE;
     else
         store_hit(c, i, hit.t, hit.u, hit.v, hit.triangle);
 }
 
-/* The reference kernel: one thread per ray. Seven blocks per processor need at most 72 registers;
-   left alone, the compiler takes 74, which costs one block (6 % of the rays' speed on an H200). */
+/* The reference kernel: one thread per ray. Seven resident blocks per multiprocessor allow at most
+   72 registers per thread; without this bound the compiler uses 74, which costs one block (6 % of
+   the rays' speed on an H200). */
 __global__ __launch_bounds__(CAST_BLOCK,
                              7) void cast_plain(const __grid_constant__ tritree_view tree,
                                                 const __grid_constant__ ray_batch c,
@@ -84,7 +85,7 @@ kd_status take_list(deferred_rays *out, uint32_t count, cudaStream_t stream) {
     const kd_status status = device_pool_reserve((void **)&out->records,
                                                  out->capacity * sizeof(compressed_record), stream);
     if (status != KD_ERROR_MEMORY) return status;
-    out->capacity = 0; /* works without a list */
+    out->capacity = 0; /* the kernels then work without a list */
     return KD_OK;
 }
 
@@ -146,7 +147,7 @@ trace_loop choose_loop(const trace_batch *batch) {
     return batch->coherent || image ? TRACE_ONCE : TRACE_PERSISTENT;
 }
 
-/* Fills what all pieces of a batch have in common. */
+/* Fills the arguments that are the same for all pieces of a batch. */
 ray_batch make_batch(const tritree_cuda *tree, const trace_batch *batch) {
     ray_batch c;
     memset(&c, 0, sizeof c);
@@ -161,7 +162,8 @@ ray_batch make_batch(const tritree_cuda *tree, const trace_batch *batch) {
 kd_status run_piece(const tritree_cuda *tree, const trace_batch *batch, ray_batch *c,
                     tritree_counts *counts, uint32_t count) {
     c->count = count;
-    /* Only whole tiles: a warp takes four rows of eight rays. A grid has at most 65535 rows. */
+    /* Tiles are used only if all of them are whole: a warp takes four rows of eight rays. A grid
+       has at most 65535 rows. */
     const uint64_t width = batch->width;
     const bool tiles = width && width % 8 == 0 && count % (4 * width) == 0 &&
                        count / width <= 65535 * (uint64_t)TILES_HEIGHT;

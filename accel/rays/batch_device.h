@@ -29,32 +29,34 @@ typedef struct trace_arrays {
 
 typedef struct trace_batch {
     const ray *rays;     /* host memory, or 16-byte aligned memory of the tree's device; or NULL */
-    ray_hit *hits;       /* for closest hits: where the rays are; else NULL */
+    ray_hit *hits;       /* closest hits, in the same memory as `rays`; or NULL */
     uint8_t *blocked;    /* for occlusion: 1 or 0 per ray; else NULL */
     trace_arrays arrays; /* rays if `rays` is NULL; hits if `hits` and `blocked` are NULL */
     tritree_counts *counts; /* device memory: the work per ray, cast by TRACE_PLAIN; or NULL */
     uint64_t count;
     trace_loop loop;
     bool coherent; /* neighbouring rays are coherent, as those of a camera */
-    /* instead of `coherent`: an image is taken as coherent, other warps test their rays */
+    /* alternative to `coherent`: the rays of an image count as coherent, of others each warp tests
+       whether its rays are */
     bool measured;
     bool on_device; /* all pointers are device memory; false: determined from `rays` */
-    /* width of the image whose pixels the rays are, row by row; warps then take tiles; or 0 */
+    /* if the rays are the pixels of an image, row by row: its width; warps then process tiles. Else
+       0 */
     uint32_t width;
     void *stream; /* cudaStream_t; does not synchronise if the rays are in device memory */
 } trace_batch;
 
 KD_DEVICE_CALL(trace_cuda, (const tritree_cuda *tree, const trace_batch *batch));
 
-/* Rays on a CUDA device whose number is only known there, so that kernels that create rays and
-   kernels that use hits follow each other without the host. Without CUDA in the build:
-   KD_ERROR_DEVICE. */
+/* Casts rays whose number is known only to the device: kernels that create rays and kernels that
+   use the hits can follow each other without involving the host. Without CUDA in the build every
+   call fails with KD_ERROR_DEVICE. */
 
 /* All pointers are memory of the tree's device. */
 typedef struct trace_counted {
     const ray *rays;  /* aligned to 16 bytes */
-    ray_hit *hits;    /* closest hits, aligned to 16 bytes; or */
-    uint8_t *blocked; /* occlusion: 1 or 0 per ray */
+    ray_hit *hits;    /* for closest hits, aligned to 16 bytes; else NULL */
+    uint8_t *blocked; /* for occlusion: 1 or 0 per ray; else NULL */
     const uint32_t *count;
     uint32_t *cursor; /* TRITREE_CUDA_CURSOR words, which must be 0; modified */
     void *scratch;    /* for records of rays with deferred triangles; aligned to 16 bytes */

@@ -1,4 +1,4 @@
-/* Parts that all ray-casting kernels share: loading rays and storing results, tiles of an image,
+/* Code shared by all ray-casting kernels: loading rays and storing results, tiles of an image,
    traversal of a tree without a compressed form; and the kernels for batches. */
 #ifndef KD_ACCEL_RAYS_BATCH_LOOPS_CUH
 #define KD_ACCEL_RAYS_BATCH_LOOPS_CUH
@@ -23,7 +23,7 @@ struct ray_batch {
     trace_arrays arrays;
     uint8_t *blocked;
     uint32_t count;
-    uint32_t width;   /* of the image whose pixels the rays are, row by row; 0: not an image */
+    uint32_t width;   /* if the rays are the pixels of an image, row by row: its width; else 0 */
     uint32_t *cursor; /* next ray for persistent warps */
     bool measured;    /* warps test whether their rays are coherent */
 };
@@ -58,9 +58,10 @@ __device__ __forceinline__ void store_hit(const ray_batch &c, uint32_t i, float 
     if (a.triangle) a.triangle[i] = triangle;
 }
 
-/* Orders an image's rows of blocks from the middle outwards, alternately below and above. Blocks
-   start in the order of their indices, and the last ones, which run on a nearly empty device,
-   should be short; expensive pixels are mostly in the middle. */
+/* Returns the row of tiles that this block processes: rows are ordered from the middle of the image
+   outwards, alternately below and above. Blocks start in the order of their indices, and the last
+   ones, which run on a nearly empty device, should be short; expensive pixels are mostly in the
+   middle. */
 __device__ __forceinline__ uint32_t row_of_tiles(void) {
     const uint32_t step = blockIdx.y, middle = (gridDim.y - 1) / 2;
     return step % 2 ? middle + (step + 1) / 2 : middle - step / 2;
@@ -77,7 +78,7 @@ __device__ __forceinline__ uint32_t ray_of_tile(const ray_batch &c) {
     return (y + threadIdx.x / 8 % 4) * c.width + x + threadIdx.x % 8;
 }
 
-/* Casts ray i through `pairs`. */
+/* Casts ray i through the binary tree (`tree.pairs`). */
 template <bool any>
 __device__ __forceinline__ void cast_by_nodes(const tritree_view &tree, const ray_batch &c,
                                               uint32_t i) {
@@ -85,7 +86,7 @@ __device__ __forceinline__ void cast_by_nodes(const tritree_view &tree, const ra
     load_ray(c, i, o, d);
     ray_hit hit = {d.w, 0, 0, KD_NONE};
     if (ray_is_sound(o, d))
-        hit = tritree_device_cast_here(
+        hit = tritree_device_cast_inline(
             &tree, ray_make(vec3_make(o.x, o.y, o.z), vec3_make(d.x, d.y, d.z), o.w, d.w), any);
     if (any)
         c.blocked[i] = hit.triangle != KD_NONE;
@@ -94,13 +95,14 @@ __device__ __forceinline__ void cast_by_nodes(const tritree_view &tree, const ra
 }
 
 /* The kernels that cast batches of rays through the compressed wide form.
-   Idea: a batch is a `work` of accel/wide/compressed_loops.cuh. Records of rays with deferred triangles
-   go to a list in device memory. If the list is full, the ray's result is marked as open, and
-   resolve_batch scans all results for such rays. resolve_batch also resets the cursor for the next
-   batch, once all of its blocks have read it, so a batch takes exactly two launches. Its blocks are
-   launched while the last rays are still in flight (core/device/dependent_launch.cuh).
-   Data flow: cast_compressed, persistent warps that fetch rays by a cursor: rays, compressed form ->
-   results, and the list of deferred triangles; resolve_batch, the next launch: list, tree -> the
+   Idea: batch_work implements the interface `work` of accel/wide/compressed_loops.cuh. Records of
+   rays with deferred triangles go to a list in device memory. If the list is full, the ray's result
+   is marked as open, and resolve_batch scans all results for such rays. resolve_batch also resets
+   the cursor for the next batch, once all of its blocks have read it, so a batch takes exactly two
+   launches. Its blocks are launched while the last rays are still in flight
+   (core/device/dependent_launch.cuh).
+   Data flow: cast_compressed, persistent warps that fetch rays by a cursor: rays, compressed form
+   -> results, and the list of deferred triangles; resolve_batch, the next launch: list, tree -> the
    remaining results, the cursor reset to 0. cast_compressed_once: one thread per ray, which
    resolves its own deferred triangles. */
 
@@ -111,7 +113,7 @@ enum {
     CURSOR_READ      /* blocks of resolve_batch that have read the other words */
 };
 
-const uint32_t CAST_OPEN = KD_NONE - 1; /* in place of a triangle: the result is open */
+const uint32_t CAST_OPEN = KD_NONE - 1; /* triangle index that marks an open result */
 
 /* List of rays with deferred triangles. */
 struct deferred_rays {
@@ -119,7 +121,7 @@ struct deferred_rays {
     uint32_t capacity;
 };
 
-/* Marks a result as open: the ray must be cast again. */
+/* Marks a result as open: resolve_batch casts the ray again. */
 template <bool any> __device__ __forceinline__ void leave_open(const ray_batch &c, uint32_t i) {
     if (any)
         c.blocked[i] = 2;

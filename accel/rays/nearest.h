@@ -2,8 +2,8 @@
    Source: Ericson 2005, "Real-Time Collision Detection", 5.1.5, for the regions.
    Idea: compute in double with the query point as the origin. The result is the least of the
    distances to the three edges and, where the query projects into the triangle, to the projection.
-   Each distance is that of a point that is a mean of the corners with weights that are not
-   negative, so rounding errors of the weights only move that point within the triangle.
+   Each distance is measured to a mean of the corners with non-negative weights, so rounding errors
+   of the weights only move that point within the triangle.
    Invariants: corners are sorted by x, y, z, so the distance to a shared edge or corner is the same
    for each of its triangles, bit for bit, and ties between them are exact. The error of a distance
    is at most 2^-48 of that to the triangle's farthest corner. Triangles without area count as edges
@@ -102,8 +102,8 @@ KD_FN double near_triangle_distance2(near3 a, near3 b, near3 c) {
     return near_min(near3_dot(q, q), edges);
 }
 
-/* Sorts the corners by x, then y, then z; `order` holds the indices of the first, second and
-   third. */
+/* Sort the corners by x, then y, then z: near_comes_before compares two, and near_order stores the
+   indices of the first, second and third. */
 KD_FN bool near_comes_before(vec3 a, vec3 b) {
     return a.x != b.x ? a.x < b.x : a.y != b.y ? a.y < b.y : a.z < b.z;
 }
@@ -197,7 +197,7 @@ KD_FN near_place near_describe(vec3 from, const vec3 corner[3], uint32_t id) {
    Work: O(n log n), halves in parallel.
    Memory: 44 bytes per triangle; 24 more during the build.
    Invariants: the tree does not depend on the number of threads. Boxes are scaled by a power of
-   two, so that squared distances are in the range of float whatever the mesh's size. */
+   two, so that squared distances are in the range of float for meshes of any size. */
 
 enum {
     NEAREST_WIDE = 8,
@@ -210,7 +210,7 @@ typedef struct nearest_node {
     float bound[6][NEAREST_WIDE]; /* lo x, hi x, lo y, ...; 0 for missing children */
 } nearest_node;
 
-/* What a query needs, on a CPU or a device. Owns nothing. */
+/* View of the tree for queries, on a CPU or a device. Owns nothing. */
 typedef struct nearest_view {
     const nearest_node *nodes; /* level by level, the lowest first; the root comes last */
     const float *leaves;       /* NEAREST_LEAF_FLOATS each; unused lanes have corners at 0 */
@@ -241,7 +241,8 @@ uint64_t nearest_tree_bytes(const nearest_tree *tree);
 void nearest_find(const nearest_view *view, const vec3 *points, uint64_t count, float max_distance,
                   near_place *nearest);
 
-/* Nearest triangles on a CUDA device. Without CUDA in the build: KD_ERROR_DEVICE. */
+/* Nearest triangles on a CUDA device. Without CUDA in the build every call fails with
+   KD_ERROR_DEVICE. */
 
 /* nearest_find with one thread per point. The arrays of the view, the points and the results are
    memory of the current device. Enqueued on the stream; does not synchronise. */

@@ -1,5 +1,5 @@
-/* Nearest-triangle query for one point: the reference traversal, which the GPU uses, and what the
-   vectorised one (nearest_find.c) shares with it.
+/* Nearest-triangle query for one point: the reference traversal, which the GPU uses, and the
+   functions that it shares with the vectorised traversal (nearest_find.c).
    Idea: nearest box first, with a stack. Subtrees are culled by float distances with a margin: the
    distance of a box has a relative error below 2^-21, that of a triangle an error of 2^-48 of the
    distance to the tree's farthest corner; the margins are 2^-18 and 2^-46.

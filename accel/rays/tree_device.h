@@ -17,7 +17,7 @@ extern "C" {
                      entry 0 is an empty leaf
      view.leaf_rows  for each reference, in the order of the leaves, the three corners: one row of
                      four floats per axis, of which the fourth holds the bits of the triangle's id
-     view.packed     if packed: the compressed wide form, which batches of rays traverse
+     view.compressed the compressed wide form, if it is built; batches of rays traverse it
                      (accel/wide/compressed_form.h)
    Corners are duplicated per leaf (48 bytes per reference), so that a leaf is read contiguously.
    Rendering and photon emission get only the view and cast rays by accel/tree/walk.h. */
@@ -27,7 +27,7 @@ typedef struct tritree_cuda {
     void *memory;
     uint32_t *cursors;
     uint64_t bytes;            /* in total, compressed form included */
-    void *compressed;          /* view.packed */
+    void *compressed;          /* view.compressed */
     uint64_t compressed_bytes; /* of the compressed form */
     bool unpacked; /* the compressed form could not be built (logged); rays traverse `pairs` */
 } tritree_cuda;

@@ -5,8 +5,8 @@
    Work: O(n log n) if triangles are spread evenly; at most O(n log^2 n).
    Memory: 28 bytes for each triangle of a node and of its ancestors' left children, and the tree:
    about 150 bytes per triangle.
-   Invariants: as in sweep.h.
-   Differs from the paper in: as in sweep.h. */
+   Invariants: see sweep.h.
+   Differs from the paper: see sweep.h. */
 #include "accel/sweep/sweep.h"
 #include "accel/tree/build.h"
 #include "core/memory.h"

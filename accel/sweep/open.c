@@ -11,7 +11,7 @@ static kd_status reserve(sweep *work, uint32_t count) {
     return tree_writer_open(&work->writer, 4 * (uint64_t)count, 4 * (uint64_t)count);
 }
 
-/* Filling the root's rows in parallel, one range of triangles per part. */
+/* Work of filling the root's rows in parallel, one range of triangles per part. */
 typedef struct opening {
     const tritree_input *input;
     sweep_rows rows;
@@ -24,7 +24,7 @@ static uint32_t part_begin(const opening *opening, int i) {
                       (uint64_t)opening->parts);
 }
 
-/* Stores the triangles of a range that can be hit, from the range's begin on. */
+/* Stores the triangles of a range that can be hit, from the start of the range on. */
 static void list_part(void *context, int i) {
     opening *arguments = (opening *)context;
     const uint32_t begin = part_begin(arguments, i), end = part_begin(arguments, i + 1);
@@ -109,6 +109,8 @@ void sweep_close_rows(sweep *work) {
     for (int axis = 0; work->bins && axis < 3; ++axis) sweep_bins_close(&work->bins[axis]);
     memory_free(work->bins);
     work->bins = NULL;
+    small_node_close(work->small);
+    work->small = NULL;
 }
 
 void sweep_close(sweep *owned) {
@@ -168,16 +170,18 @@ void rows_release(rows_stack *stack, rows_stack before) {
 }
 
 enum { RUN = 32, RADIX_MIN = 4096, PASSES = 3, DIGITS = 4096 };
-static const int shifts[PASSES + 1] = {30, 41, 52, 64}; /* of the digits: position and type */
+static const int shifts[PASSES + 1] = {
+    30, 41, 52, 64}; /* first bits of the digits, which cover position and type */
 
 static uint32_t digit_of(sweep_event event, int pass) {
     const uint64_t key = (uint64_t)event ^ 0x8000000000000000u;
     return (uint32_t)(key >> shifts[pass]) & ((1u << (shifts[pass + 1] - shifts[pass])) - 1);
 }
 
-/* Stable, least significant digit first. Returns false if there is no memory for the histograms. */
+/* Stable radix sort, least significant digit first. Returns false if there is no memory for the
+   histograms. */
 static bool radix_sort(sweep_event *events, sweep_event *scratch, uint64_t count) {
-    uint32_t(*begin)[DIGITS] = (uint32_t(*)[DIGITS])memory_spare(PASSES * sizeof *begin);
+    uint32_t(*begin)[DIGITS] = (uint32_t(*)[DIGITS])memory_try_allocate(PASSES * sizeof *begin);
     if (!begin) return false;
     memset(begin, 0, PASSES * sizeof *begin);
     for (uint64_t i = 0; i < count; ++i)
@@ -185,9 +189,9 @@ static bool radix_sort(sweep_event *events, sweep_event *scratch, uint64_t count
     for (int pass = 0; pass < PASSES; ++pass) {
         uint32_t sum = 0;
         for (int digit = 0; digit < DIGITS; ++digit) {
-            const uint32_t here = begin[pass][digit];
+            const uint32_t target = begin[pass][digit];
             begin[pass][digit] = sum;
-            sum += here;
+            sum += target;
         }
         const sweep_event *from = pass % 2 ? scratch : events;
         sweep_event *to = pass % 2 ? events : scratch;

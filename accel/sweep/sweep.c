@@ -90,8 +90,8 @@ static kd_status find_split(sweep *work, const sweep_node *node, sah_split *spli
     split->position += 0.0f; /* -0 becomes 0 */
     const sweep_line line = line_of(node, split->axis);
     *sides = sweep_count_sides(&line, split->position);
-    /* Planar triangles go to the cheaper side, or to the left at equal cost. Those in the node's
-       own side are separated from all others. */
+    /* Planar triangles go to the cheaper side, or to the left at equal cost. Those in a face of the
+       node are separated from all others. */
     split->planar_left =
         split->position == line.areas.lo ||
         (split->position != line.areas.hi &&
@@ -115,14 +115,14 @@ typedef struct sharing {
 /* Computes masks of the eight triangles from `k` on that go left, and right. */
 VECTOR8_FN void sides_of(const sharing *split_work, uint32_t k, uint32_t end, uint32_t to[2]) {
     const float position = split_work->split->position;
-    const uint32_t there = end - k < LANES ? (1u << (end - k)) - 1 : 0xffu;
+    const uint32_t valid = end - k < LANES ? (1u << (end - k)) - 1 : 0xffu;
     const uint32_t left =
         int8_bits(float8_load(split_work->node->rows.lo[split_work->split->axis] + k) < position);
     const uint32_t right =
         int8_bits(float8_load(split_work->node->rows.hi[split_work->split->axis] + k) > position);
     const uint32_t planar = ~(left | right);
-    to[0] = (left | (split_work->split->planar_left ? planar : 0)) & there;
-    to[1] = (right | (split_work->split->planar_left ? 0 : planar)) & there;
+    to[0] = (left | (split_work->split->planar_left ? planar : 0)) & valid;
+    to[1] = (right | (split_work->split->planar_left ? 0 : planar)) & valid;
 }
 
 static uint32_t piece_begin(const sharing *split_work, int i) {
@@ -164,7 +164,7 @@ static uint32_t cut_straddler(const sharing *split_work, const clip_split *split
     return parts;
 }
 
-#define NOTHING_LEFT UINT32_MAX /* replaces an id */
+#define NOTHING_LEFT UINT32_MAX /* in place of an id: the triangle has no part in the child */
 
 static void assign(const sharing *split_work, int side, uint32_t to, uint32_t end, uint32_t k,
                    uint32_t mask) {
@@ -174,7 +174,8 @@ static void assign(const sharing *split_work, int side, uint32_t to, uint32_t en
         rows_give(child, to, rows, k, mask);
         return;
     }
-    for (; mask; mask &= mask - 1, ++to) { /* beyond is the output of another piece */
+    /* no whole vectors, since the output of another piece follows */
+    for (; mask; mask &= mask - 1, ++to) {
         const uint32_t i = k + (uint32_t)__builtin_ctz(mask);
         child->id[to] = rows->id[i];
         for (int axis = 0; axis < 3; ++axis) {
@@ -199,8 +200,8 @@ static void share_piece(void *context, int i) {
         sides_of(split_work, k, end, to);
         for (int side = 0; side < 2; ++side)
             assign(split_work, side, at[side], last[side], k, to[side]);
-        for (uint32_t both = to[0] & to[1]; both; both &= both - 1) {
-            const uint32_t below = (both & (0u - both)) - 1;
+        for (uint32_t straddlers = to[0] & to[1]; straddlers; straddlers &= straddlers - 1) {
+            const uint32_t below = (straddlers & (0u - straddlers)) - 1;
             uint32_t place[2];
             for (int side = 0; side < 2; ++side)
                 place[side] = at[side] + (uint32_t)__builtin_popcount(to[side] & below);
@@ -266,18 +267,19 @@ static kd_status make_leaf(sweep *work, const sweep_node *node) {
 }
 
 static kd_status finish_small(sweep *work, const sweep_node *node) {
-    small_node small;
-    small.box = node->box;
-    small.at = node->at;
-    small.depth = node->depth;
-    small.count = node->count;
+    KD_TRY(small_node_open(&work->small));
+    small_node *small = work->small;
+    small->box = node->box;
+    small->at = node->at;
+    small->depth = node->depth;
+    small->count = node->count;
     for (int axis = 0; axis < 3; ++axis) {
-        memcpy(small.lo[axis], node->rows.lo[axis], node->count * sizeof(float));
-        memcpy(small.hi[axis], node->rows.hi[axis], node->count * sizeof(float));
+        memcpy(small->lo[axis], node->rows.lo[axis], node->count * sizeof(float));
+        memcpy(small->hi[axis], node->rows.hi[axis], node->count * sizeof(float));
     }
     small_build rest = {work->input,   work->costs,   work->max_depth,
                         &work->writer, node->rows.id, NULL};
-    return small_nodes_build(&rest, &small);
+    return small_nodes_build(&rest, small);
 }
 
 kd_status sweep_step(sweep *work, const sweep_node *node, bool *split, sweep_node *left,

@@ -7,9 +7,10 @@
    Invariants: a node's rows ascend by triangle id, each id once. Of planes with equal cost the
    first by (axis, position) wins, so the tree is a function of its input.
    Differs from the paper in: only the ends near the best plane are sorted; planes lie strictly
-   inside the node, or in its own side to separate triangles in that side from all others (the cell
-   of a floor has no thickness, the air above it no triangle); triangles are clipped from the
-   original to both children at once; nodes of few triangles are handled by sweep_small_nodes.c. */
+   inside the node, or in one of its faces to separate triangles in that face from all others (so
+   that a floor gets a cell without thickness, and the air above it an empty cell); triangles are
+   clipped from the original to both children at once; nodes of few triangles are handled by
+   sweep_small_nodes.c. */
 #ifndef KD_ACCEL_SWEEP_SWEEP_H
 #define KD_ACCEL_SWEEP_SWEEP_H
 #include "accel/tree/layout.h"
@@ -37,7 +38,7 @@ typedef struct rows_block { /* a stack that outgrows its block continues in anot
     uint64_t capacity, stride; /* triangles; distance between rows */
 } rows_block;
 
-/* A copy of it is a mark that rows_release returns to. */
+/* A copy of this struct serves as a mark for rows_release. */
 typedef struct rows_stack {
     rows_block *block; /* NULL: empty */
     uint64_t top;
@@ -45,7 +46,7 @@ typedef struct rows_stack {
 
 /* Pushes rows for `count` triangles. */
 kd_status rows_push(rows_stack *stack, uint64_t count, sweep_rows *out);
-/* Pushes rows for `count` triangles; a new block, if necessary, has room for `expected`
+/* Pushes rows for `count` triangles; a new block, if necessary, has capacity for `expected`
    triangles. */
 kd_status rows_push_first(rows_stack *stack, uint64_t count, uint64_t expected, sweep_rows *out);
 /* Pops everything that was pushed since the stack was `before`; {NULL, 0}: everything. */
@@ -119,14 +120,14 @@ static inline uint32_t sweep_event_type(sweep_event event) {
     return (uint32_t)event >> EVENT_ID_BITS;
 }
 
-/* Sorts distinct events; `scratch` has room for `count`. From some thousands on the sort is stable
-   for events of the same position and type, and does not order them by id. */
+/* Sorts distinct events; `scratch` has space for `count`. For more than some thousand events,
+   events of the same position and type keep their order instead of being ordered by id. */
 void sweep_events_sort(sweep_event *events, sweep_event *scratch, uint64_t count);
 
 /* Finds the cheapest plane of a node exactly without sorting its triangles.
-   Idea: an axis is divided into equal bins, and the begins and ends of triangles are counted per
-   bin. The counts before and behind a bin give a lower bound of the cost of all planes in it, by
-   the same float operations, so rounding cannot invalidate it. The most promising bins are searched
+   Idea: an axis is divided into equal bins, and the starts and ends of triangles are counted per
+   bin. The counts before and after a bin give a lower bound of the cost of all planes in it, by the
+   same float operations, so rounding cannot invalidate it. The most promising bins are searched
    first, trying each of their planes; then those that may still contain a cheaper one.
    Source: cost bounds from counts per bin as in Hunt, Mark, Stoll 2006, "Fast kd-tree construction
    with an adaptive error-bounded heuristic"; here the result is exact. */
@@ -147,12 +148,12 @@ typedef struct sweep_bins {
         ended[SWEEP_BINS_CAPACITY]; /* before each bin, and before the end */
     /* lower bound of the cost of the bin's planes; INFINITY: none left */
     float bound[SWEEP_BINS_CAPACITY];
-    uint32_t flat[2];              /* triangles in the node's lower and upper side */
+    uint32_t flat[2];              /* triangles in the node's lower and upper face */
     sweep_event *events, *scratch; /* of bins that are searched */
     uint64_t capacity;
 } sweep_bins;
 
-void sweep_bins_close(sweep_bins *owned); /* accepts a zeroed one */
+void sweep_bins_close(sweep_bins *owned); /* accepts a zeroed struct */
 
 /* Fills the bins. */
 void sweep_bins_count(sweep_bins *bins, const sweep_line *line, const sah_costs *costs);
@@ -162,7 +163,7 @@ void sweep_bins_count(sweep_bins *bins, const sweep_line *line, const sah_costs 
    to INFINITY. */
 kd_status sweep_bins_search(sweep_bins *bins, const sweep_line *line, const sah_costs *costs,
                             int axis, uint32_t first, uint32_t beyond, sah_split *best);
-/* The same for planes in the node's sides, which separate triangles in them from all others. */
+/* The same for planes in the node's faces, which separate triangles in them from all others. */
 void sweep_try_sides(const sweep_bins *bins, const sweep_line *line, const sah_costs *costs,
                      int axis, sah_split *best);
 
@@ -198,19 +199,20 @@ typedef struct sweep {
     tree_writer writer;
     rows_stack stack;
     sweep_bins *bins; /* three, for the current node */
+    struct small_node *small;
 } sweep;
 
 uint64_t sweep_scratch_bytes(uint32_t triangle_count);
 
-/* Opens the work for the whole tree; *root gets all triangles that can be hit. */
+/* Opens a sweep of the whole tree; *root gets all triangles that can be hit. */
 kd_status sweep_open(sweep *out, sweep_node *root, box3 box, const tritree_input *input,
                      const tritree_options *options, task_pool *pool, const job_control *job);
-/* Opens separate work for a subtree: *root becomes the root of the subtree below `node`, whose rows
-   remain those of `from`. */
+/* Opens a separate sweep for a subtree: *root becomes the root of the subtree below `node`, whose
+   rows remain those of `from`. */
 kd_status sweep_branch(sweep *out, sweep_node *root, const sweep *from, const sweep_node *node);
 /* Frees everything except the tree written so far, which sweep_close frees. */
 void sweep_close_rows(sweep *work);
-void sweep_close(sweep *owned); /* accepts a zeroed one */
+void sweep_close(sweep *owned); /* accepts a zeroed struct */
 
 /* Processes a node. Writes a leaf or a whole small subtree and sets *split to false; or writes an
    inner node, and the caller processes *left, then *right. */
@@ -220,7 +222,9 @@ kd_status sweep_step(sweep *work, const sweep_node *node, bool *split, sweep_nod
 /* The last levels of the exact SAH builders: nodes of few triangles, without bins.
    Idea: a node of n triangles has at most 2 n planes per axis. Counting the triangles on both sides
    of a plane takes n comparisons, for eight planes at a time, which is faster than bins for small
-   n. The planes, their counts and costs, and so the tree, are those of the sweep. */
+   n. The planes, their counts and costs, and so the tree, are those of the sweep.
+   Memory: a right child replaces its parent; for a left child the parent owns a node, which stays
+   allocated for the next subtree. Nothing of this is on the stack, which may be small. */
 
 enum { SMALL_NODE_MAX = 56, SMALL_NODE_CAPACITY = SMALL_NODE_MAX + VECTOR8_LANES };
 static_assert((int)SMALL_NODE_MAX <= (int)EXACT_SMALL_MAX, "their growth does not matter");
@@ -233,7 +237,13 @@ typedef struct small_node {
     uint32_t place[SMALL_NODE_CAPACITY]; /* index into `ids`; ascending */
     float lo[3][SMALL_NODE_CAPACITY],
         hi[3][SMALL_NODE_CAPACITY]; /* of the triangles' parts in the node */
+    struct small_node *left;        /* room for the left child; NULL: none yet */
 } small_node;
+
+/* Allocates a node unless *node has one already, so that its memory and that of the nodes below it
+   serve all subtrees. */
+kd_status small_node_open(small_node **node);
+void small_node_close(small_node *owned); /* and those below it; accepts NULL */
 
 typedef struct small_build {
     const tritree_input *input;
@@ -244,7 +254,7 @@ typedef struct small_build {
     const float4v *corner; /* three per triangle, loaded once for all clipping */
 } small_build;
 
-/* Builds the whole subtree below `node`; sets build->corner. */
+/* Builds the whole subtree below `node`, which is overwritten; sets build->corner. */
 kd_status small_nodes_build(small_build *build, small_node *node);
 
 /* sah_split_cost (accel/tree/sah.h) of eight planes at once. */

@@ -13,7 +13,7 @@ typedef struct tritree_builder {
     const char *name;
     const char *source; /* paper */
     uint64_t (*scratch_bytes)(uint32_t triangle_count);
-    uint32_t references; /* expected per triangle; as many nodes are expected */
+    uint32_t references; /* expected references per triangle, and expected nodes per triangle */
     /* Fills nodes, references and their counts; box, input and options of `out` are already set. */
     kd_status (*build)(tritree *out, const tritree_input *input, const tritree_options *options,
                        job_control *job);
@@ -36,10 +36,10 @@ typedef struct tritree_built {
     box3 box; /* of all triangles that can be hit */
     uint32_t node_count, reference_count;
     uint32_t degenerate_count; /* triangles without area, which are in no leaf */
-    /* not 0: a buffer was too small and there is no tree. Bits: 1 clipped references, 2 nodes, 4
-       references of leaves, 8 work lists */
+    /* non-zero: buffers were too small, and there is no tree; bit mask of these: 1 clipped
+       references, 2 nodes, 4 references of leaves, 8 work lists */
     uint32_t exhausted;
-    /* if exhausted: the bytes of scratch and tree that would suffice; 0: unknown */
+    /* if exhausted: bytes of scratch and tree that would have sufficed; 0: unknown */
     uint64_t needed_bytes;
 } tritree_built;
 
@@ -51,13 +51,13 @@ typedef struct tritree_build_cuda {
     tritree_node *nodes; /* out: capacity node_capacity */
     uint32_t *references;
     uint32_t node_capacity, reference_capacity;
-    uint32_t doubled; /* how often to double the capacities that suffice for most meshes */
+    uint32_t doubled; /* number of times to double the capacities that suffice for most meshes */
     tritree_built *built;
     void *scratch;
     uint64_t scratch_bytes;
     void *stream; /* cudaStream_t */
-    /* NULL, or TRITREE_STAGES + 1 cudaEvent_t, which a builder with stages records at the begin of
-       each stage */
+    /* NULL, or TRITREE_STAGES + 1 cudaEvent_t, which a builder with stages records at the beginning
+       of each stage */
     void **marks;
 } tritree_build_cuda;
 
@@ -71,7 +71,7 @@ typedef struct tritree_builder_cuda {
     kd_status (*build)(const tritree_build_cuda *build);
     /* Properties of the builder. */
     bool stages;     /* records `marks` */
-    double cost_max; /* SAH cost relative to exact trees that the tests allow */
+    double cost_max; /* maximum SAH cost that the tests allow, relative to exact trees */
 } tritree_builder_cuda;
 
 /* Preparing a mesh on a CUDA device. Without CUDA every call fails with KD_ERROR_DEVICE. */

@@ -9,8 +9,8 @@
    Memory: 36 bytes per reference of the nodes on the path from the root to the current leaf.
    Invariants: of planes with equal cost the first by (axis, position) wins, then the one that puts
    planar triangles on the left, so the tree is a function of its input. Ids in a leaf ascend.
-   Differs from the paper in: a plane lies strictly inside the node, or in one of its sides if some
-   triangles lie entirely in that side, which then get a flat child; a node of more than
+   Differs from the paper in: a plane lies strictly inside the node, or in one of its faces if some
+   triangles lie entirely in that face, which then get a flat child; a node of more than
    EXACT_SMALL_MAX triangles becomes a leaf once its ancestors' splits would give more than
    EXACT_GROWTH_MAX references per triangle. */
 #include "accel/tree/build.h"
@@ -179,10 +179,10 @@ static kd_status cut(exact_build *build, const exact_node *node, const sah_split
     KD_TRY_GOTO(
         tree_writer_inner(&build->writer, node->at, split->axis, split->position, &child[0].at));
     child[1].at = child[0].at + 1;
-    const double both = (double)child[0].count + (double)child[1].count;
+    const double references = (double)child[0].count + (double)child[1].count;
     for (int side = 0; side < 2; ++side) {
         child[side].depth = node->depth + 1;
-        child[side].growth = node->growth * (both / (double)node->count);
+        child[side].growth = node->growth * (references / (double)node->count);
         KD_TRY_GOTO(subdivide(build, &child[side]));
     }
 done:

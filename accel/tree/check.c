@@ -1,3 +1,4 @@
+/* The checker of tritree.h for the invariants T1 to T7. */
 #include "accel/tree/sah.h"
 #include "accel/tree/triangle_clip.h"
 #include "accel/tree/tritree.h"
@@ -132,15 +133,15 @@ static bool names(const uint32_t *ids, uint32_t count, uint32_t id) {
     return false;
 }
 
-static bool lies_in(const triangle_polygon *polygon, int axis, double plane) {
+static bool lies_on_plane(const triangle_polygon *polygon, int axis, double plane) {
     for (int i = 0; i < polygon->count; ++i)
         if (polygon->corner[i][axis] != plane) return false;
     return true;
 }
 
-/* Returns true if all leaves whose interior intersects this part of the triangle contain it. If the
-   triangle does not lie in the splitting plane, a piece that does is only a line, whatever area
-   rounding gave it. */
+/* Returns true if all leaves whose interior intersects this part of the triangle contain it. If a
+   piece of a triangle lies in the splitting plane but the triangle does not, the piece is a line
+   segment, even if it has an area because of rounding. */
 static bool is_covered(const coverage *coverage, uint32_t at, const triangle_polygon *part) {
     const tritree_node node = coverage->tree->nodes[at];
     if (tritree_is_leaf(node)) {
@@ -148,14 +149,14 @@ static bool is_covered(const coverage *coverage, uint32_t at, const triangle_pol
                      coverage->id);
     }
     const int axis = tritree_axis(node);
-    if (lies_in(part, axis, (double)node.split))
+    if (lies_on_plane(part, axis, (double)node.split))
         return is_covered(coverage, tritree_left(node), part) ||
                is_covered(coverage, tritree_left(node) + 1, part);
     for (uint32_t side = 0; side < 2; ++side) {
         triangle_polygon piece = *part;
         triangle_polygon_clip(&piece, axis, (double)node.split, side ? 1 : -1);
         if (polygon_area(&piece) > coverage->negligible &&
-            !lies_in(&piece, axis, (double)node.split) &&
+            !lies_on_plane(&piece, axis, (double)node.split) &&
             !is_covered(coverage, tritree_left(node) + side, &piece))
             return false;
     }

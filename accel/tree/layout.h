@@ -9,10 +9,10 @@
 #include "accel/tree/triangle.h"
 
 /* A triangle for a CPU's vector unit: the coordinates of the three corners, grouped by axis.
-   Idea: the three edge functions of triangle_intersect are evaluated at once, with the same operations
-   on the same numbers. A triangle rejected here would also be rejected by triangle_intersect, which
-   decides the few that remain. There is one record per triangle, not per reference, which keeps the
-   working set small enough for the caches. */
+   Idea: the three edge functions of triangle_intersect are evaluated at once, with the same
+   operations on the same numbers. A triangle rejected here would also be rejected by
+   triangle_intersect, which decides the few that remain. There is one record per triangle, not per
+   reference, which keeps the working set small enough for the caches. */
 
 typedef struct triangle_rows {
     float axis[3][4]; /* per axis: the coordinates of the three corners, then 0 */
@@ -126,7 +126,7 @@ KD_FN uint32_t tritree_count(tritree_node node) {
 
 struct wide_tree; /* accel/wide/wide_tree.h */
 
-/* A tree over the triangles of a mesh, as rays see it. Owns nothing. */
+/* View of a tree over the triangles of a mesh, for traversal. Owns nothing. */
 typedef struct tritree_view {
     const tritree_node *nodes;
     const uint32_t *references; /* triangle ids, one leaf after another */

@@ -1,4 +1,4 @@
-/* The surface area heuristic (SAH): the expected cost of a split to rays that enter the node.
+/* The surface area heuristic (SAH): the expected cost of a split for rays that enter the node.
    Source: MacDonald and Booth 1990; Wald and Havran 2006, sections 3.1 to 3.3, 5. cost(plane) = C_t
    + C_i (A(left)/A n_left + A(right)/A n_right), against C_i n of a leaf. For a plane that cuts off
    empty space the C_i term is multiplied by `empty_factor`.

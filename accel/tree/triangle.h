@@ -7,12 +7,10 @@
    scene by a power of two changes no result.
    Differs from the paper in: edge functions outside the safe exponent range of float are recomputed
    in double, too (coordinates of 1e-30 and 1e30 work); t of a triangle seen nearly edge-on is
-   computed in double; there is no back-face culling.
-   This file must be compiled without contraction: a fused a b - c d breaks the symmetry of shared
-   edges.
-   Error bounds. Let e = 2^-24 and D the largest distance along an axis from the origin to a corner.
-   Each hit has a point P of the triangle: the mean of its corners with exact weights that are not
-   negative.
+   computed in double; there is no back-face culling. This file must be compiled without
+   contraction: a fused a b - c d breaks the symmetry of shared edges. Error bounds. Let e = 2^-24
+   and D the largest distance along an axis from the origin to a corner. Each hit has a point P of
+   the triangle: a mean of its corners with exact, non-negative weights.
    - Signs are certain. Rounding is monotonic, so fl(fl(a b) - fl(c d)) never has the wrong sign,
      and zeros are recomputed in double. So the signs are those of the sheared corners as rounded,
      and a hit has weights in terms of these, all of one sign. The corners' rounding error is at
@@ -29,9 +27,9 @@
      of the ray.
    - Otherwise double is used with the weights of the rounded corners. Their products are exact, so
      each weight has a relative error of 2^-53 however thin the needle is; P is as above.
-   So P lies within 6 e D of the ray perpendicular to it, and within 104 e D of t along it. A
-   traversal that visits every cell within these bounds of the ray (walk.h) finds every hit,
-   whatever the tree, because a hit depends only on the ray and the triangle. */
+   So P lies within 6 e D of the ray, measured perpendicular to it, and within 104 e D of t,
+   measured along it. A traversal that visits every cell within these bounds of the ray (walk.h)
+   finds every hit, whatever the tree, because a hit depends only on the ray and the triangle. */
 #ifndef KD_ACCEL_TREE_TRIANGLE_H
 #define KD_ACCEL_TREE_TRIANGLE_H
 #include "core/math/geometry.h"
@@ -43,11 +41,11 @@ typedef struct precomputed_ray {
     float sx, sy, sz;
 } precomputed_ray;
 
-KD_FN precomputed_ray precomputed_ray_make(ray cast) {
-    const vec3 d = cast.direction;
+KD_FN precomputed_ray precomputed_ray_make(ray ray) {
+    const vec3 d = ray.direction;
     const float x = fabsf(d.x), y = fabsf(d.y), z = fabsf(d.z);
     precomputed_ray precomputed;
-    precomputed.origin = cast.origin;
+    precomputed.origin = ray.origin;
     precomputed.direction = d;
     precomputed.kz = x > y ? (x > z ? 0 : 2) : (y > z ? 1 : 2);
     precomputed.kx = precomputed.kz == 2 ? 0 : precomputed.kz + 1;
@@ -102,8 +100,8 @@ KD_FN void triangle_intersect_exactly(const precomputed_ray *precomputed, vec3 a
         off_y += weight[i] * y[i];
     }
     const double near = 0x1.8p-22 * reach * sum;
-    const bool beside = sum > 0 && fabs(off_x) <= near && fabs(off_y) <= near;
-    triangle_weigh(beside ? weight : rounded, z, along, t, u, v);
+    const bool is_near = sum > 0 && fabs(off_x) <= near && fabs(off_y) <= near;
+    triangle_weigh(is_near ? weight : rounded, z, along, t, u, v);
 }
 
 /* Intersects the line of the ray with the triangle. Returns true if it hits; *t is the position on

@@ -1,4 +1,4 @@
-/* Clips a triangle to a box and returns the bounding box of the rest ("perfect splits").
+/* Clips a triangle to a box and computes the bounding box of the part inside ("perfect splits").
    Source: Sutherland and Hodgman 1974, clipping a polygon plane by plane; used for k-d trees by
    Havran and Bittner 2002, and by Wald and Havran 2006, section 4.1.
    Idea: always clip the original triangle, in double, and round outwards, so that errors do not

@@ -57,7 +57,7 @@ kd_status tritree_check_options(const tritree_options *options); /* KD_ERROR_USA
 tritree_options tritree_options_default(void); /* C_t 1.5, C_i 1, empty factor 1: fastest rays */
 
 tritree_view tritree_get_view(const tritree *tree);
-uint64_t tritree_hash(const tritree *tree); /* of nodes and references */
+uint64_t tritree_hash(const tritree *tree); /* XXH3 of nodes and references */
 
 /* Checker for the invariants of a triangle tree. It depends on the layout and on no builder.
      T1  each node is reached exactly once

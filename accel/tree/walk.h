@@ -2,7 +2,7 @@
    for bit; accel/rays/batch.h falls back to it for trees without a wide form. The leaf test is a
    callback, so that instances (accel/instance_walk.h) use the same traversal.
    Idea: front to back with a stack of {far child, its interval of the ray}; the sign of the
-   direction tells the near child from the far one.
+   direction determines which child is the near one.
    Invariants: a leaf is visited unless the ray certainly misses it. The t of a splitting plane is
    known up to `slack` (derived below), so no triangle that triangle_intersect reports a hit for is
    lost between two leaves. The result equals that of testing all triangles (nearest t, then
@@ -20,7 +20,7 @@
    of 12 units to either side never rejects a cell that contains P. A direction component of zero is
    replaced by 2^-26 of the largest component, which adds another quarter of a unit and avoids NaN
    products. The t of a hit is within 104 units of that of P. Therefore cells are visited if they
-   begin no later than slack_t, 128 units, behind the nearest hit; likewise the ray's interval is
+   begin no later than slack_t, 128 units, beyond the nearest hit; likewise the ray's interval is
    widened by slack_t at both ends, because the P of a hit inside the interval may lie outside
    it. */
 
@@ -45,15 +45,15 @@ typedef struct tritree_stack_entry {
 } tritree_stack_entry;
 
 /* Returns false if the ray misses the tree's box. */
-KD_FN bool tritree_walk_begin(tritree_walk *walk, const tritree_view *tree, ray cast) {
-    const vec3 d = cast.direction, o = cast.origin;
+KD_FN bool tritree_walk_begin(tritree_walk *walk, const tritree_view *tree, ray ray) {
+    const vec3 d = ray.direction, o = ray.origin;
     const float largest = float_max(fabsf(d.x), float_max(fabsf(d.y), fabsf(d.z)));
     if (!(largest > 0 && largest <= FLT_MAX) || tree->reference_count == 0) return false;
     const vec3 lo = vec3_sub(tree->box.lo, o), hi = vec3_sub(tree->box.hi, o);
     const float reach =
         vec3_largest(vec3_max(vec3_max(hi, vec3_negate(hi)), vec3_max(lo, vec3_negate(lo))));
     const float slack_t = reach / largest * TRITREE_SLACK_T;
-    float near = cast.tmin - slack_t, far = cast.tmax + slack_t;
+    float near = ray.tmin - slack_t, far = ray.tmax + slack_t;
     for (int axis = 0; axis < 3; ++axis) {
         const float along = vec3_axis(d, axis);
         const float safe =
@@ -108,7 +108,8 @@ KD_FN bool tritree_triangle_intersect(const precomputed_ray *precomputed, vec3 a
 /* An empty asm statement that makes the compiler assume that `value` changes for each triangle. It
    stops the compiler from hoisting two things out of the loop: terms of the direction that only the
    rare double-precision path needs, and three row pointers, which take more registers than one
-   index. (Bytes spilled and reloaded at 64 registers: 26 and 41 before, 17 and 34 after.) */
+   index. (With 64 registers it reduces the bytes spilled from 26 to 17, and those reloaded from 41
+   to 34.) */
 #ifdef KD_CUDA_EMULATED
 #define TRITREE_DEVICE_CHANGES(value, kind) (void)(value)
 #else
@@ -148,20 +149,20 @@ TRITREE_DEVICE_FN precomputed_ray precomputed_ray_turned(const precomputed_ray *
 
 /* Returns false if the ray misses the tree's box; best is then a miss. */
 TRITREE_DEVICE_FN bool tritree_device_begin(tritree_device_walk *walk, const box3 *box, bool empty,
-                                            ray cast) {
+                                            ray ray) {
     tritree_view box_only;
     tritree_walk begun;
     box_only.box = *box;
     box_only.reference_count = empty ? 0 : 1;
-    walk->best.t = cast.tmax;
+    walk->best.t = ray.tmax;
     walk->best.u = walk->best.v = 0;
     walk->best.triangle = KD_NONE;
-    if (!tritree_walk_begin(&begun, &box_only, cast)) return false;
-    const precomputed_ray precomputed = precomputed_ray_make(cast);
+    if (!tritree_walk_begin(&begun, &box_only, ray)) return false;
+    const precomputed_ray precomputed = precomputed_ray_make(ray);
     walk->kz = precomputed.kz;
     walk->ray = precomputed_ray_turned(&precomputed);
-    walk->tmin = cast.tmin;
-    walk->ox = cast.origin.x, walk->oy = cast.origin.y, walk->oz = cast.origin.z;
+    walk->tmin = ray.tmin;
+    walk->ox = ray.origin.x, walk->oy = ray.origin.y, walk->oz = ray.origin.z;
     walk->ix = begun.inverse[0], walk->iy = begun.inverse[1], walk->iz = begun.inverse[2];
     walk->slack = begun.reach * (TRITREE_SLACK * 1.000001f);
     walk->slack_t = begun.slack_t;
@@ -205,7 +206,7 @@ TRITREE_DEVICE_FN bool tritree_device_intersect(tritree_device_walk *walk,
                                                 const float4 *leaf_rows) {
     const uint32_t kz = (uint32_t)walk->kz, kx = kz == 2 ? 0 : kz + 1, ky = kz == 0 ? 2 : kz - 1;
     precomputed_ray ray = walk->ray;
-    ray.kx = 0, ray.ky = 1, ray.kz = 2; /* repeated where the compiler can see the constants */
+    ray.kx = 0, ray.ky = 1, ray.kz = 2; /* repeated so that the compiler propagates the constants */
     bool found = false;
 #pragma unroll 1
     for (; walk->at < walk->end; ++walk->at) {
@@ -237,13 +238,12 @@ TRITREE_DEVICE_FN bool tritree_device_pop(tritree_device_walk *walk,
     return true;
 }
 
-TRITREE_DEVICE_FN ray_hit tritree_device_cast_here(const tritree_view *tree, ray cast, bool any) {
+TRITREE_DEVICE_FN ray_hit tritree_device_cast_inline(const tritree_view *tree, ray ray, bool any) {
     const uint2 *pairs = (const uint2 *)tree->pairs;
     const float4 *leaf_rows = (const float4 *)tree->leaf_rows;
     tritree_device_entry stack[TRITREE_DEVICE_STACK];
     tritree_device_walk walk;
-    if (!tritree_device_begin(&walk, &tree->box, tree->reference_count == 0, cast))
-        return walk.best;
+    if (!tritree_device_begin(&walk, &tree->box, tree->reference_count == 0, ray)) return walk.best;
     do {
         tritree_device_descend(&walk, pairs, stack);
         if (tritree_device_intersect(&walk, leaf_rows) && any) break;
@@ -253,9 +253,9 @@ TRITREE_DEVICE_FN ray_hit tritree_device_cast_here(const tritree_view *tree, ray
 
 /* Path tracing kernels cast rays from many places. One shared copy of the traversal with its own
    registers gives a higher occupancy than inlining it everywhere. */
-static __device__ __noinline__ ray_hit tritree_device_cast(const tritree_view *tree, ray cast,
+static __device__ __noinline__ ray_hit tritree_device_cast(const tritree_view *tree, ray ray,
                                                            bool any) {
-    return tritree_device_cast_here(tree, cast, any);
+    return tritree_device_cast_inline(tree, ray, any);
 }
 #endif
 
@@ -325,16 +325,16 @@ TRITREE_WALK_FN bool tritree_walk_leaves(const tritree_node *nodes, const tritre
 }
 
 /* User data of tritree_leaf_intersect: a ray and its best hit. */
-typedef struct tritree_asked {
+typedef struct leaf_query {
     const tritree_view *tree;
     precomputed_ray precomputed;
     float tmin;
     ray_hit best;
-} tritree_asked;
+} leaf_query;
 
 /* Tests the triangles of a leaf, from their rows if the tree has rows, else from vertices. */
 KD_FN bool tritree_leaf_intersect(void *context, tritree_node leaf) {
-    tritree_asked *request = (tritree_asked *)context;
+    leaf_query *request = (leaf_query *)context;
     const tritree_view *tree = request->tree;
     const uint32_t *ids = tree->references + tritree_first(leaf);
     const uint32_t count = tritree_count(leaf);
@@ -356,16 +356,16 @@ KD_FN bool tritree_leaf_intersect(void *context, tritree_node leaf) {
 }
 
 /* Casts a ray. any: stops at the first hit. */
-KD_FN ray_hit tritree_cast(const tritree_view *tree, ray cast, bool any, tritree_counts *counts) {
-    tritree_asked request;
+KD_FN ray_hit tritree_cast(const tritree_view *tree, ray ray, bool any, tritree_counts *counts) {
+    leaf_query request;
     tritree_walk walk;
     request.tree = tree;
-    request.tmin = cast.tmin;
-    request.best.t = cast.tmax;
+    request.tmin = ray.tmin;
+    request.best.t = ray.tmax;
     request.best.u = request.best.v = 0;
     request.best.triangle = KD_NONE;
-    if (!tritree_walk_begin(&walk, tree, cast)) return request.best;
-    request.precomputed = precomputed_ray_make(cast);
+    if (!tritree_walk_begin(&walk, tree, ray)) return request.best;
+    request.precomputed = precomputed_ray_make(ray);
     tritree_walk_leaves(tree->nodes, &walk, tritree_leaf_intersect, &request, &request.best.t, any,
                         counts);
     return request.best;
@@ -374,11 +374,11 @@ KD_FN ray_hit tritree_cast(const tritree_view *tree, ray cast, bool any, tritree
 /* The nearest hit in the ray's interval (of equally near hits the one with the smallest id), and
    whether there is any hit. Both add to *counts; the fast variants without counts are in
    accel/rays/batch.h. */
-KD_FN ray_hit tritree_closest_counted(const tritree_view *tree, ray cast, tritree_counts *counts) {
-    return tritree_cast(tree, cast, false, counts);
+KD_FN ray_hit tritree_closest_counted(const tritree_view *tree, ray ray, tritree_counts *counts) {
+    return tritree_cast(tree, ray, false, counts);
 }
-KD_FN bool tritree_occluded_counted(const tritree_view *tree, ray cast, tritree_counts *counts) {
-    return tritree_cast(tree, cast, true, counts).triangle != KD_NONE;
+KD_FN bool tritree_occluded_counted(const tritree_view *tree, ray ray, tritree_counts *counts) {
+    return tritree_cast(tree, ray, true, counts).triangle != KD_NONE;
 }
 
 #endif

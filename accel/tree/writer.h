@@ -20,7 +20,7 @@ typedef struct tree_writer {
 /* Opens a writer with the root reserved as node 0. */
 kd_status tree_writer_open(tree_writer *writer, uint64_t nodes_expected,
                            uint64_t references_expected);
-void tree_writer_close(tree_writer *writer); /* accepts a zeroed or finished one */
+void tree_writer_close(tree_writer *writer); /* accepts a zeroed or finished writer */
 
 /* Writes inner node `at` and reserves its two children; *left is the index of the first. */
 kd_status tree_writer_inner(tree_writer *writer, uint32_t at, int axis, float split,

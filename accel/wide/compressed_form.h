@@ -54,7 +54,7 @@ typedef struct compressed_leaf {
     /* the leaf's cell in the k-d tree, infinite on sides without a plane; {infinity, -infinity} if
        a hit in this leaf need not be the nearest */
     float lo[3], hi[3];
-    uint32_t count, spare;
+    uint32_t count, padding;
 } compressed_leaf;
 
 /* A triangle: for each axis, the coordinates of its three corners and the triangle's id. Bit 31 of
@@ -96,10 +96,10 @@ KD_FN uint64_t compressed_bytes_max(uint64_t triangles) {
    KD_ERROR_DEVICE. */
 
 /* Builds the compressed form of `tree`, whose nodes, references, positions and triangles are device
-   memory. *units is device memory of *bytes bytes; the caller frees it with device_memory_free. It
-   is written once `stream` has reached this point, and NULL if the tree has no compressed form.
-   Scratch (compressed_cuts.cuh, compressed_stages.cuh) comes from the device's memory pool.
-   Synchronises the stream once, and again for each retry with more memory. */
+   memory. *units is device memory of *bytes bytes; the caller frees it with device_memory_free. The
+   memory is filled once `stream` has executed the work of this call; *units is NULL if the tree has
+   no compressed form. Scratch (compressed_cuts.cuh, compressed_stages.cuh) comes from the device's
+   memory pool. Synchronises the stream once, and again for each retry with more memory. */
 KD_DEVICE_CALL(compressed_device_open,
                (void **units, uint64_t *bytes, const tritree_view *tree, void *stream));
 

@@ -1,11 +1,11 @@
 /* Builds a compressed wide node with eight lanes of a warp; the result equals that of
    compressed_node.h.
-   Idea: the lane of slot s descends to the child that gets slot s, guided by the plans alone: of a
-   node's slots the first ones belong to its low child. A lane whose slot is unused, or is not the
-   first of its child's slots, is idle. What a child needs of its siblings (their number, priorities
-   and units) is exchanged by shuffles; its position in an octant's order is the number of siblings
-   that its path passes on their near side. Nothing is kept in local memory, and the eight lanes'
-   loads are concurrent. */
+   Idea: the lane of slot s descends to the child that gets slot s, guided by the plans alone: the
+   first slots of a node belong to its low child. A lane whose slot is unused, or is not the first
+   of its child's slots, is idle. The data that a child needs of its siblings (their number,
+   priorities and units) are exchanged by shuffles; its position in an octant's order is the number
+   of siblings that its path passes on their near side. Nothing is kept in local memory, and the
+   eight lanes' loads are concurrent. */
 #ifndef KD_ACCEL_WIDE_COMPRESSED_GROUP_CUH
 #define KD_ACCEL_WIDE_COMPRESSED_GROUP_CUH
 #include "accel/wide/compressed_node.h"
@@ -17,7 +17,7 @@ struct compressed_child {
     compressed_item item;
     box3 box;
     uint32_t triangles; /* 0: it becomes a node */
-    bool is;            /* else the lane is idle */
+    bool is;            /* the lane has a child; else it is idle */
     uint32_t all;       /* mask of the group's lanes that have a child */
     uint32_t lane;      /* in the node */
     uint32_t steps;
@@ -33,8 +33,9 @@ __device__ __forceinline__ uint32_t compressed_group_ballot(bool is) {
     const uint32_t warp = __ballot_sync(~0u, is);
     return warp >> (threadIdx.x & 31 & ~(COMPRESSED_GROUP - 1)) & ((1u << COMPRESSED_GROUP) - 1);
 }
-template <class value> __device__ __forceinline__ value compressed_from(value mine, uint32_t lane) {
-    return __shfl_sync(~0u, mine, (int)lane, COMPRESSED_GROUP);
+template <class value>
+__device__ __forceinline__ value compressed_from(value lane_value, uint32_t lane) {
+    return __shfl_sync(~0u, lane_value, (int)lane, COMPRESSED_GROUP);
 }
 
 __device__ __forceinline__ uint32_t compressed_slots(uint32_t first, uint32_t count) {
@@ -57,11 +58,12 @@ __device__ __forceinline__ void compressed_descend(const compressed_source &sour
         const bool high = me >= base + low;
         if (me >= base + slots) return; /* unused slot */
         const uint32_t axis = (uint32_t)tritree_axis(node);
-        const uint32_t others =
+        const uint32_t sibling_slots =
             high ? compressed_slots(base, low) : compressed_slots(base + low, slots - low);
 #pragma unroll
         for (uint32_t k = 0; k < COMPRESSED_STEPS_MAX; ++k)
-            if (k == c.steps) c.steps_word[k] = (uint16_t)(axis | (high ? 4u : 0u) | others << 8);
+            if (k == c.steps)
+                c.steps_word[k] = (uint16_t)(axis | (high ? 4u : 0u) | sibling_slots << 8);
         ++c.steps;
         c.item.node = tritree_left(node) + (high ? 1 : 0);
         if (high)
@@ -174,8 +176,8 @@ __device__ __forceinline__ uint32_t compressed_group_orders(const compressed_ite
                                                             const compressed_child &c) {
     uint32_t order = 0;
     for (uint32_t octant = 0; octant < 4; ++octant) {
-        const uint32_t found = compressed_group_order(c, octant);
-        if (compressed_group_lane() == octant) order = item.count ? 0x76543210u : found;
+        const uint32_t octant_order = compressed_group_order(c, octant);
+        if (compressed_group_lane() == octant) order = item.count ? 0x76543210u : octant_order;
     }
     return order;
 }

@@ -15,7 +15,7 @@ COMPRESSED_FN __half2 compressed_halves(uint32_t bits) {
 COMPRESSED_FN uint32_t compressed_bits(__half2 halves) {
     return *reinterpret_cast<uint32_t *>(&halves);
 }
-/* Both halves are x, rounded to nearest. */
+/* Returns x, rounded to the nearest half float, in both halves. */
 COMPRESSED_FN uint32_t compressed_both(float x) {
     return compressed_bits(__float2half2_rn(x));
 }

@@ -1,14 +1,14 @@
 /* Traversal loops over the compressed wide form, for any kernel that has rays: batches, and
    wavefront path tracing.
    Source: Aila and Laine 2009, "Understanding the efficiency of ray traversal on GPUs".
-   Idea: compressed_persistent runs persistent warps. Once COMPRESSED_REFILL lanes of a warp are idle, they
-   store their results and fetch the next rays. The warp steps through nodes while at least
-   COMPRESSED_STEPS lanes are at a node; then each lane that is at a leaf visits that leaf. A warp
-   of coherent rays should stay together: if asked to, it tests the rays of each full refill for
-   coherence, and then refills only when all lanes are idle. Triangles that need double precision
-   are deferred to a separate kernel, compressed_resolve, whose warps are full; in the traversal
-   kernel their arithmetic would cost every lane registers. compressed_alone is for images: one ray
-   per thread, which resolves its deferred triangles at its end.
+   Idea: compressed_persistent runs persistent warps. Once COMPRESSED_REFILL lanes of a warp are
+   idle, they store their results and fetch the next rays. The warp steps through nodes while at
+   least COMPRESSED_STEPS lanes are at a node; then each lane that is at a leaf visits that leaf. A
+   warp of coherent rays should stay together: on request (`judges`) it tests the rays of each full
+   refill for coherence and, if they are coherent, refills only when all lanes are idle. Triangles
+   that need double precision are deferred to a separate kernel, compressed_resolve, whose warps are
+   full; in the traversal kernel their arithmetic would cost every lane registers. compressed_alone
+   is for images: one ray per thread, which resolves its deferred triangles at its end.
 
    A kernel passes a `work`, held in registers or constant memory, with
      uint32_t fetch(unsigned idle) const
@@ -44,8 +44,8 @@ typedef struct compressed_record {
 } compressed_record;
 
 /* Intersects the triangle in this row by triangle_intersect, in double precision where needed. */
-static __device__ __noinline__ ray_hit compressed_intersect_row(ray cast, const float4 *row) {
-    const precomputed_ray precomputed = precomputed_ray_make(cast);
+static __device__ __noinline__ ray_hit compressed_intersect_row(ray ray, const float4 *row) {
+    const precomputed_ray precomputed = precomputed_ray_make(ray);
     const float4 x = __ldg(row), y = __ldg(row + 1), z = __ldg(row + 2);
     ray_hit hit = {0, 0, 0, KD_NONE};
     if (triangle_intersect(&precomputed, vec3_make(x.x, y.x, z.x), vec3_make(x.y, y.y, z.y),
@@ -57,13 +57,13 @@ static __device__ __noinline__ ray_hit compressed_intersect_row(ray cast, const 
 /* Returns the hit of a ray that deferred triangles; `rows` and `count` as in compressed_record. */
 COMPRESSED_FN ray_hit compressed_answer(const tritree_view &tree, float4 o, float4 d, ray_hit best,
                                         const uint32_t *rows, uint32_t count, bool any) {
-    const ray cast = ray_make(vec3_make(o.x, o.y, o.z), vec3_make(d.x, d.y, d.z), o.w, d.w);
-    if (count > COMPRESSED_UNCERTAIN) return tritree_device_cast(&tree, cast, any);
+    const ray ray = ray_make(vec3_make(o.x, o.y, o.z), vec3_make(d.x, d.y, d.z), o.w, d.w);
+    if (count > COMPRESSED_UNCERTAIN) return tritree_device_cast(&tree, ray, any);
     if (best.triangle == KD_NONE) best.t = d.w;
 #pragma unroll 1
     for (uint32_t k = 0; k < count; ++k) {
         const ray_hit hit = compressed_intersect_row(
-            cast, (const float4 *)((const uint4 *)tree.compressed + rows[k]));
+            ray, (const float4 *)((const uint4 *)tree.compressed + rows[k]));
         if (hit.triangle != KD_NONE && hit.t > o.w &&
             (hit.t < best.t ||
              (hit.t == best.t && best.triangle != KD_NONE && hit.triangle < best.triangle)))
@@ -91,7 +91,7 @@ __device__ __forceinline__ void compressed_finish(const compressed_ray<any, boun
     w.defer(record);
 }
 
-/* Steps through nodes while enough lanes are at one, then visits one leaf per lane. All lanes of
+/* Steps through nodes while enough lanes are at a node, then visits one leaf per lane. All lanes of
    the warp must call it. */
 template <bool any, bool bounded>
 __device__ __forceinline__ void compressed_turn(compressed_ray<any, bounded> &ray,

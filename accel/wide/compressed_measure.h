@@ -2,8 +2,9 @@
    best opened. The result is the same on CPU and GPU, bit for bit.
    Source: Ylitie, Karras, Laine 2017, section 3.1: least cost over 1 to 8 slots per subtree, bottom
    up. Wald and Havran 2006 for clipping to a cell.
-   Idea: a node costs the area of its box, a leaf less, plus a little per triangle. Subtrees of at
-   most four distinct triangles may become one leaf; empty children take no slot. */
+   Idea: the cost of a node is the area of its box; that of a leaf is its area times a factor that
+   grows with the number of triangles. Subtrees of at most four distinct triangles may become one
+   leaf; empty children take no slot. */
 #ifndef KD_ACCEL_WIDE_COMPRESSED_MEASURE_H
 #define KD_ACCEL_WIDE_COMPRESSED_MEASURE_H
 #include "accel/tree/sah.h"
@@ -272,13 +273,13 @@ KD_FN uint64_t compressed_measure_slots(float low[COMPRESSED_CHILDREN],
         distinct <= COMPRESSED_FEW ? compressed_leaf_cost(area, distinct) : INFINITY;
     const float open = area + cost[COMPRESSED_CHILDREN - 1];
     cost[0] = float_min(closed, open);
-    int worth = 1;
+    int place_value = 1;
     for (int slots = 2; slots <= COMPRESSED_CHILDREN; ++slots) {
         if (cost[slots - 1] < cost[slots - 2])
-            worth = slots;
+            place_value = slots;
         else
             cost[slots - 1] = cost[slots - 2];
-        plan |= (uint64_t)(worth - 1) << (8 + 3 * (slots - 1));
+        plan |= (uint64_t)(place_value - 1) << (8 + 3 * (slots - 1));
     }
     for (int k = 0; k < COMPRESSED_CHILDREN; ++k) low[k] = cost[k];
     /* areas may overflow to infinity */
@@ -305,8 +306,8 @@ KD_FN uint64_t compressed_measure_join(compressed_measure *low, const compressed
                                     low->distinct);
 }
 
-/* Splits the leaves of a k-d tree further for the compressed form: compared with the costs that the
-   tree was built for, GPU rays pay more for a triangle of a leaf and less for another leaf. The
+/* Splits the leaves of a k-d tree further for the compressed form: for rays on a GPU, a triangle
+   test is more expensive, and another leaf less, than the costs with which the tree was built. The
    result is the same on CPU and GPU, bit for bit.
    Source: MacDonald and Booth 1990 for the cost of a split; Wald and Havran 2006 for its candidate
    planes.

@@ -7,24 +7,26 @@
    the thread that is second to reach a pair joins it and continues upwards (Karras 2012), starting
    with one thread for each pair that is ready.
    Memory: that of compressed_cutter, below.
-   Data flow: compressed_measure_cuts, one launch per level, the last level first, one thread per part
-   that could be split: subtrees and costs of its two children -> its own; compressed_measure_pairs,
-   one block per COMPRESSED_WINDOW pairs: costs and subtrees of leaves -> subtrees of their parents,
-   costs of remaining nodes, the list of ready pairs; compressed_measure_rest, one thread per ready
-   pair and its path upwards: -> subtrees of the rest. In this order. */
+   Data flow: compressed_measure_cuts, one launch per level, the last level first, one thread per
+   part that could be split: subtrees and costs of its two children -> its own;
+   compressed_measure_pairs, one block per COMPRESSED_WINDOW pairs: costs and subtrees of leaves ->
+   subtrees of their parents, costs of remaining nodes, the list of ready pairs;
+   compressed_measure_rest, one thread per ready pair and its path upwards: -> subtrees of the rest.
+   In this order. */
 #ifndef KD_ACCEL_WIDE_COMPRESSED_MEASURES_CUH
 #define KD_ACCEL_WIDE_COMPRESSED_MEASURES_CUH
 #include "accel/wide/compressed_measure.h"
 #include <stdint.h>
 
-/* The refined tree in device memory while it is built, and what its kernels share: cells,
+/* The refined tree in device memory while it is built, and functions that its kernels share: cells,
    allocation of entries, storing of subtrees.
    Memory: 96 bytes per node, 4 per reference, 12 per given node, 36 per part, which is a leaf that
    is not empty or a new node. */
 
 enum { COMPRESSED_MAKE_BLOCK = 128 };
 
-/* Counters. `nodes` and `references` may exceed the capacities, and then say what is needed. */
+/* Counters. `nodes` and `references` may exceed the capacities; they are then the capacities
+   needed. */
 typedef struct compressed_cut_counts {
     unsigned long long nodes, references;
     unsigned long long cut, kept, large; /* parts */
@@ -53,7 +55,7 @@ typedef struct compressed_cutter {
     uint32_t *references;
     compressed_costs *costs; /* per node */
     uint2 *up;               /* per pair of siblings: the parent's plane, and parent << 2 | axis */
-    uint32_t *report;        /* per pair: how many of both are measured */
+    uint32_t *report;        /* per pair: how many of its two nodes are measured */
     uint32_t *pairs;         /* ready pairs (compressed_measures.cuh) */
     /* from the front: those that may be split, level by level; from the back: the others */
     compressed_part_task *parts;
@@ -86,23 +88,23 @@ __device__ __forceinline__ box3 compressed_child_of(const compressed_cutter &c, 
 }
 
 /* Returns the exclusive prefix sum over the lanes of a warp; *all: the total. */
-__device__ __forceinline__ uint32_t compressed_scan(uint32_t mine, uint32_t *all) {
+__device__ __forceinline__ uint32_t compressed_scan(uint32_t value, uint32_t *all) {
     const uint32_t lane = threadIdx.x & 31;
-    uint32_t upto = mine;
+    uint32_t upto = value;
     for (uint32_t step = 1; step < 32; step <<= 1) {
         const uint32_t lower = __shfl_up_sync(~0u, upto, (int)step);
         if (lane >= step) upto += lower;
     }
     *all = __shfl_sync(~0u, upto, 31);
-    return upto - mine;
+    return upto - value;
 }
 
-/* Reserves `mine` entries per lane from a global counter, with one atomic operation per warp.
+/* Reserves `value` entries per lane from a global counter, with one atomic operation per warp.
    Returns the first. */
 __device__ __forceinline__ unsigned long long compressed_take(unsigned long long *counter,
-                                                              uint32_t mine) {
+                                                              uint32_t value) {
     uint32_t all;
-    const uint32_t before = compressed_scan(mine, &all);
+    const uint32_t before = compressed_scan(value, &all);
     unsigned long long first = 0;
     if ((threadIdx.x & 31) == 0 && all) first = atomicAdd(counter, (unsigned long long)all);
     return __shfl_sync(~0u, first, 0) + before;
@@ -227,8 +229,8 @@ __device__ __forceinline__ void compressed_window_ready(compressed_window &w, ui
         w.list[to][atomicAdd(&w.count[to], 1u)] = (uint16_t)(i / 2);
 }
 
-/* Reports that a node is measured whose costs are stored in global memory. Returns true if its
-   sibling is, too. */
+/* Reports that a node has been measured, whose costs are in global memory. Returns true if its
+   sibling has been measured, too. */
 __device__ __forceinline__ bool compressed_report(const compressed_cutter &c, uint32_t at) {
     __threadfence(); /* makes the stores visible before the report */
     return atomicAdd(c.report + compressed_pair_of(at), 1u) == 1;

@@ -31,7 +31,7 @@ typedef struct compressed_part {
     uint8_t axis, low, high, lane, slots; /* low, high: the parts that this one was opened into */
 } compressed_part;
 
-/* The data of a subtree that descending needs. */
+/* The part of a subtree's data that suffices to descend. */
 typedef struct compressed_head {
     tritree_node node;
     uint64_t plan;
@@ -45,9 +45,9 @@ KD_FN compressed_head compressed_head_of(const compressed_source *source, uint32
 }
 
 /* Descends past nodes with one empty child, to the smallest subtree that contains all of the item's
-   triangles, and returns the head of that. Returns its number of triangles if it becomes a leaf; 0
-   if it is opened further when it becomes a node. The item's cell stays valid, because only empty
-   space is left out. */
+   triangles, and sets *head to the head of that subtree. Returns the number of its triangles if it
+   becomes a leaf, 0 if it becomes a node or is opened further. The item's cell stays valid, because
+   only empty space is left out. */
 KD_FN uint32_t compressed_resolve(const compressed_source *source, compressed_item *item,
                                   compressed_head *head) {
     for (;;) {
@@ -85,8 +85,8 @@ KD_FN uint32_t compressed_order(const compressed_part *parts, int octant) {
     return order;
 }
 
-/* Returns the lane of the next child, of `count` children: lanes in the order in which occlusion
-   queries visit them. */
+/* Returns the lane of the next child if `taken` of `count` children have one: lanes are assigned in
+   the order in which occlusion queries visit them. */
 KD_FN int compressed_lane(int taken, int count) {
     const uint32_t sequence = 0x04152637; /* 7, 3, 6, 2, 5, 1, 4, 0 */
     for (int k = 0;; ++k) {
@@ -101,7 +101,7 @@ KD_FN uint32_t compressed_priority(box3 box, bool leaf) {
     return float_bits(area <= FLT_MAX ? area : FLT_MAX) | (leaf ? 1u << 31 : 0);
 }
 
-/* The references of a large leaf are shared out to compressed_shares children; child i gets
+/* The references of a large leaf are divided among compressed_shares children; child i gets
    compressed_share_of references. */
 KD_FN uint32_t compressed_shares(uint32_t count) {
     const uint32_t leaves = (count + COMPRESSED_LEAF_MAX - 1) / COMPRESSED_LEAF_MAX;
@@ -129,7 +129,7 @@ KD_FN compressed_leaf compressed_leaf_make(const compressed_item *item, uint32_t
         leaf.hi[axis] = item->count ? -INFINITY : vec3_axis(item->cell.hi, axis);
     }
     leaf.count = triangles;
-    leaf.spare = 0;
+    leaf.padding = 0;
     return leaf;
 }
 

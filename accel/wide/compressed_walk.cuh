@@ -34,20 +34,20 @@
      4093, an error of another 255 / 4093. The sum is less than (0.5 + s / e) |a|, by which b is
      lowered for near planes and raised for far ones. s covers the 6 units and some 10 more of p -
      o, e, v, t0 and x. So no box that contains P is missed.
-   - A node's interval begins no later than 128 units before the ray's own begin, and a cell that
-     begins no later than 128 units behind the ray's end is visited.
+   - A node's interval begins no later than 128 units before the ray's own start, and a cell that
+     begins no later than 128 units beyond the ray's end is visited.
    - Cells of a k-d tree do not overlap and are visited in exact front-to-back order. The P of any
      hit that is visited later lies behind a plane of this leaf's cell, less 6 units. So a hit
      terminates the ray if it lies 128 units before the exit of the cell, and the exit is reduced by
      s.
    - Where s / e exceeds 127 every lane is hit; empty lanes are excluded by bit 7 of `meta`.
    - A triangle is deferred where |sum of the weights| <= wide tall / 8 (triangle_intersect then
-   computes t in double), or where a weight is below 2^-80. Let D be the largest |z| of its corners
-   and W = max(wide, tall). Sheared coordinates have an error of 2^-24 (2 |x| + 4 D), so a weight
-   has at most w = 2^-21 (wide + tall) (D + W), and t along z has 6 w / (|sum| - 3 w) of the spread
-   of the corners' z (three weights, and as much again where double clamps a negative one), never
-     more than that spread. Such a triangle is certainly missed only if two weights differ in sign
-     by more than 2^-21 wide tall.
+     computes t in double), or where a weight is below 2^-80. Let D be the largest |z| of its
+     corners and W = max(wide, tall). Sheared coordinates have an error of 2^-24 (2 |x| + 4 D), so a
+     weight has at most w = 2^-21 (wide + tall) (D + W), and t along z has 6 w / (|sum| - 3 w) of
+     the spread of the corners' z (three weights, and as much again where double clamps a negative
+     one), never more than that spread. Such a triangle is certainly missed only if two weights
+     differ in sign by more than 2^-21 wide tall.
    - A ray whose coordinates leave the range in which these bounds hold, or that defers more
      triangles than its list holds, is cast by tritree_device_cast instead. */
 #ifndef KD_ACCEL_WIDE_COMPRESSED_WALK_CUH
@@ -141,25 +141,25 @@ struct compressed_seen {
 };
 
 /* A ray and the state of its traversal. any: occlusion query, only whether there is a hit counts.
-   bounded: steps also cull children behind the ray's end, which `any` requires; otherwise only a
+   bounded: steps also cull children beyond the ray's end, which `any` requires; otherwise only a
    hit inside a leaf's cell terminates the ray. */
 template <bool any, bool bounded> struct compressed_ray {
     float ox, oy, oz, dx, dy, dz; /* the direction is divided by its largest component */
     float vx, vy, vz;             /* 1 / direction */
     uint32_t hx, hy, hz;          /* 16 / direction, clamped, in both halves */
-    /* largest component of the direction; tmin, nearest hit: t of the caller */
+    /* largest component of the direction; tmin and the nearest hit, as t of the caller */
     float largest, tmin, nearest;
     float slack;   /* in scene units */
     uint32_t best; /* id of the nearest hit; KD_NONE; COMPRESSED_OPEN */
-    float u, v; /* barycentrics of the best hit; if `any`: the ray's end and begin in scene units */
+    float u, v; /* barycentrics of the best hit; if `any`: the ray's end and start in scene units */
     /* bits 0 to 2: index of the octant's row in the node, as a uint4; from bit 8 on: the axis of
        the direction's largest component */
     uint32_t rows_word;
     uint32_t base, m0, m1; /* the current group of children */
     uint32_t hits; /* children of the group still to be visited; the highest bit is the nearest */
     uint32_t at;   /* the unit of a node; that of a leaf | COMPRESSED_LEAF_MARK; COMPRESSED_IDLE */
-    /* Bits COMPRESSED_WAITING: groups on the stack. The mask hides from the compiler that this is 0
-       where a ray ends; otherwise the compiler keeps a second copy. */
+    /* Number of groups on the stack, in the bits COMPRESSED_WAITING. The mask hides from the
+       compiler that this is 0 where a ray ends; otherwise the compiler keeps a second copy. */
     uint32_t waiting;
     /* Derived from the above by derive(). */
     float ax, ay, az; /* hx, hy, hz as floats, scaled by 2^-24: 2^-20 / direction */
@@ -189,7 +189,8 @@ template <bool any, bool bounded> struct compressed_ray {
     __device__ __forceinline__ static float inverse_of(float d) {
         return compressed_inverse(fabsf(d) > 0x1p-26f ? d : copysignf(0x1p-26f, d));
     }
-    /* True if the component x is 0 or, divided by the largest component, far from underflow. */
+    /* Returns true if the component x is 0 or, divided by the largest component, far from
+       underflow. */
     __device__ __forceinline__ static bool is_moderate(float x, float largest) {
         return x == 0 || x > largest * 0x1p-60f;
     }
@@ -270,8 +271,8 @@ template <bool any, bool bounded> struct compressed_ray {
     }
 
     /* The coefficients b of t = q a + b for the near and far planes of each axis, twice each as
-       halves, and the ray's end. meets() tests a pair of children and sets all bits of the half of
-       each child that the ray hits. */
+       halves, and the ray's end. intersects() tests a pair of children and sets all bits of the
+       half of each child that the ray hits. */
     struct bounds {
         uint32_t near_x, near_y, near_z, far_x, far_y, far_z, end;
     };

@@ -69,7 +69,7 @@ static float cost_closed(float area, uint32_t triangles) {
     return area * (wide_leaf_cost + wide_triangle_cost * (float)triangles);
 }
 
-/* A large leaf costs as much as the leaves of eight triangles that it takes, all of which are
+/* A large leaf costs as much as the leaves of eight triangles that replace it, all of which are
    visited. */
 static float cost_large(float area, uint32_t triangles) {
     const uint32_t leaves = (triangles + WIDE_LEAF_MAX - 1) / WIDE_LEAF_MAX;
@@ -94,8 +94,8 @@ static uint8_t measure_leaf(const measure *m, tritree_node leaf, box3 cell, subt
     return (uint8_t)out->ids.count;
 }
 
-/* Computes in split[k - 1] the least cost of k > 1 children for both halves together. Returns the
-   entry of wide_children.ways, except nibble 0. */
+/* Sets split[k - 1] to the least cost of k > 1 children for both halves together. Returns the entry
+   of wide_children.choices, except for nibble 0. */
 static uint64_t share_out(const float *left, const float *right, uint32_t children, float *split) {
     float
         before[2 * WIDE_CHILDREN_MAX]; /* the right half's costs; INFINITY for no child or fewer */
@@ -124,9 +124,9 @@ static uint64_t share_out(const float *left, const float *right, uint32_t childr
 /* Joins the results of both children in `out`. */
 static void measure_inner(const measure *m, uint32_t node, subtree *out, const subtree *right) {
     const uint32_t children = m->children->children;
-    const bool both = out->ids.count && right->ids.count;
+    const bool has_both = out->ids.count && right->ids.count;
     box3_join(&out->box, right->box);
-    if (!both) {
+    if (!has_both) {
         if (right->ids.count) {
             out->ids = right->ids;
             memcpy(out->cost, right->cost, sizeof out->cost);

@@ -12,17 +12,17 @@
 #define KD_ACCEL_WIDE_WIDE_BUILD_H
 #include "accel/wide/wide_tree.h"
 
-/* The kind of a subtree that becomes one child: its number of triangles as a leaf, 1 ... 8, or one
-   of */
+/* The kind of a subtree that becomes one child: the number of its triangles, 1 to 8, if it becomes
+   a leaf, or one of these values: */
 enum { WIDE_EMPTY = 0, WIDE_OPEN = WIDE_LEAF_MAX + 1 };
 
 typedef struct wide_children {
     const tritree_view *tree;
     uint32_t children;
     box3 *boxes; /* per node: bounds of its triangles' boxes, each clipped to its leaf's cell */
-    /* per inner node, nibble k - 1 for k > 1: if the node may take up k children, how many of them
-       the left half gets. Nibble 0: the node is opened if it may take up more children than that;
-       0: never */
+    /* per inner node, one nibble per number of children. Nibble k - 1, k > 1: the number of
+       children that the left half gets if the subtree is divided into k. Nibble 0: the subtree is
+       divided if it may take up more children than this number; 0: never */
     uint64_t *choices;
     uint8_t *kinds; /* per node */
 } wide_children;

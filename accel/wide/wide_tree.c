@@ -61,8 +61,8 @@ static double triangle_area(const triangle_rows *rows) {
 /* Estimates the area of a triangle's part in a box, in proportion to the area of its bounding
    box. */
 static double area_within(const triangle_rows *rows, box3 box) {
-    const box3 own = wide_box_of(rows);
-    const double whole = wide_area(own), part = wide_area(wide_box_cut(own, box));
+    const box3 row_box = wide_box_of(rows);
+    const double whole = wide_area(row_box), part = wide_area(wide_box_cut(row_box, box));
     return whole > 0 && part < whole ? triangle_area(rows) * part / whole : triangle_area(rows);
 }
 
@@ -95,7 +95,8 @@ static void set_bounds(const wide_tree *out, wide_node node, uint32_t lane, box3
     }
 }
 
-/* Assigns lanes to the parts; the best for occlusion queries come last. */
+/* Assigns lanes to the parts; the best for occlusion queries get the last lanes, which are visited
+   first. */
 static void choose_lanes(const worth *values, int count, uint8_t part_of[WIDE_CHILDREN_MAX]) {
     for (int i = 0; i < count; ++i) {
         const double value = values[i].stops / values[i].cost;
@@ -200,7 +201,8 @@ static void make_roots(void *context, int64_t begin, int64_t end, int thread) {
 }
 
 /* Opens the tree from the root until there are enough subtrees for all threads. Nodes of the top
-   are numbered in the order in which they are opened. `sum`: what the top takes. */
+   are numbered in the order in which they are opened. Adds the nodes and triangles of the top to
+   *sum. */
 static void open_top(wide_maker *m, place *sum) {
     wide_parts parts;
     m->roots[0].part = wide_part_of_all(&m->children);
@@ -248,8 +250,8 @@ static void make_top(const wide_maker *m) {
     }
 }
 
-/* Assigns each subtree its place behind the ones before it. In: `sum` is what the top takes; out:
-   what the whole tree takes. */
+/* Assigns each subtree the place after the preceding ones. On entry *sum holds the nodes and
+   triangles of the top, on return those of the whole tree. */
 static void place_roots(const wide_maker *m, place *sum) {
     for (uint32_t i = m->top; i < m->count; ++i) {
         root *r = m->roots + i;

@@ -6,10 +6,10 @@
    Idea: a wide node replaces the top of a k-d subtree. Its children are cells of the k-d tree, each
    shrunk to the box of the geometry in it; one vector instruction tests all of them. Children do
    not overlap, so their order along a ray follows from the signs of its direction and is stored,
-   not computed. Occlusion queries need no order: children are stored such that the one most likely
-   to end the query for its cost comes first. Neighbouring leaves that share triangles are merged; a
-   leaf stores the corners of up to eight triangles as a structure of arrays, for one vector
-   instruction per operation.
+   not computed. Occlusion queries need no order: they visit first the child with the largest ratio
+   of the probability that it ends the query to its cost, by the lanes in which children are stored.
+   Neighbouring leaves that share triangles are merged; a leaf stores the corners of up to eight
+   triangles as a structure of arrays, for one vector instruction per operation.
    Memory: 32 bytes per child, 40 bytes per triangle of a leaf; 170 to 200 bytes per triangle in
    all. */
 #ifndef KD_ACCEL_WIDE_WIDE_TREE_H
@@ -86,7 +86,7 @@ uint32_t wide_children_best(void);
 
 /* Returns the hit of tritree_cast, bit for bit; with `any` only whether the hit's triangle is
    KD_NONE is defined. The tree must have a wide form. */
-ray_hit trace_wide_one(const tritree_view *tree, ray cast, bool any);
+ray_hit trace_wide_one(const tritree_view *tree, ray ray, bool any);
 
 /* Casts the rays whose indices are in `listed`; hits[i] is the result of rays[i]. */
 void trace_wide(const tritree_view *tree, const ray *rays, const uint32_t *listed, uint32_t count,

@@ -18,7 +18,7 @@
    parts as the histogram has space for: m bins of an axis into 128 / m parts or more each, with m
    up to 16. Refining only the bin of the lowest bound misses the best plane in scenes with small
    objects far apart (see the notebook). A part is a bin of a finer histogram, which only counts
-   begins and ends in promising bins; each of these has a slot, and its parts are contiguous. */
+   starts and ends in promising bins; each of these has a slot, and its parts are contiguous. */
 
 enum {
     SLOT_BITS = 4,
@@ -71,11 +71,11 @@ __device__ __forceinline__ void promise_axis(large_shared &s, const sah_costs &c
     uint32_t slot = 0, all = 0;
 #pragma unroll 1
     for (int halved = 0;; ++halved) {
-        uint32_t own = 0;
+        uint32_t thread_count = 0;
 #pragma unroll
-        for (int i = 0; i < BINS_EACH; ++i) own += bound[i] < limit ? 1 : 0;
-        const uint32_t upto = warp_scan(own);
-        slot = upto - own;
+        for (int i = 0; i < BINS_EACH; ++i) thread_count += bound[i] < limit ? 1 : 0;
+        const uint32_t upto = warp_scan(thread_count);
+        slot = upto - thread_count;
         all = __shfl_sync(WARP_ALL, upto, 31);
         if (all <= SLOTS || halved == LIMIT_HALVED_MAX) break;
         limit = minimum + (limit - minimum) * 0.5f;
@@ -114,7 +114,7 @@ __device__ __forceinline__ bool wants_refinement(const big_split &split) {
     return split.promised[0] || split.promised[1] || split.promised[2];
 }
 
-/* Loads what counting needs; the next barrier makes it visible. */
+/* Loads the data needed for counting; the next barrier makes them visible. */
 __device__ __forceinline__ void begin_refined(large_shared &s, const bin_refinement &refinement) {
     for (int i = threadIdx.x; i < 3 * SLOT_WORDS; i += LARGE_BLOCK)
         ((uint32_t *)&s.slots[0][0])[i] = (&refinement.slots[0][0])[i];
@@ -133,7 +133,7 @@ __device__ __forceinline__ void count_refined(large_shared &s, int a, int ends, 
 }
 
 __device__ __forceinline__ void count_refs_refined(large_shared &s) {
-    FOR_OWN(s, i) {
+    FOR_THREAD(s, i) {
 #pragma unroll
         for (int a = 0; a < 3; ++a) {
             if (s.split.promised[a] == 0) continue;
@@ -246,7 +246,7 @@ __device__ inline uint32_t add_big(const binned &k, large_shared &s) {
     if (index == KD_NONE) return index;
     big_node *big = k.big + index;
     for (int i = threadIdx.x; i < 12 * BINS; i += LARGE_BLOCK) (&big->bins[0][0][0][0])[i] = 0;
-    /* Tasks that count read all of it, before there is a split. */
+    /* Tasks that count load the whole struct, even before the split is known. */
     for (uint32_t i = threadIdx.x; i < sizeof big->split / 4; i += LARGE_BLOCK)
         ((uint32_t *)&big->split)[i] = 0;
     if (threadIdx.x == 0) {
@@ -283,7 +283,7 @@ __device__ inline void decide_big(const binned &k, large_shared &s, uint32_t ind
     if (!s.stop) list_round(k, s, index, TASK_SCATTER);
 }
 
-/* From the counts of s.node in s.bins[0]: lists the refinement, or decides. */
+/* Given the counts of s.node in s.bins[0], lists the refinement, or decides without one. */
 __device__ inline void choose_big(const binned &k, large_shared &s, uint32_t index) {
     choose_edges(s, k.costs);
     if (threadIdx.x == 0) choose_axis(s.split);
@@ -383,10 +383,10 @@ __device__ inline void scatter(const binned &k, large_shared &s, const large_tas
         load_refs(k, s, s.node.first + at, min((uint32_t)CHUNK, end - at));
         const sorted_refs sorted = sort_refs(s);
         if (threadIdx.x == 0) {
-            const uint32_t both = straddling(sorted.all);
-            s.base_left = s.split.first + atomicAdd(&big->left, left_only(sorted.all) + both);
+            const uint32_t straddlers = straddling(sorted.all);
+            s.base_left = s.split.first + atomicAdd(&big->left, left_only(sorted.all) + straddlers);
             s.base_right = s.split.first + s.node.count +
-                           atomicAdd(&big->right, right_only(sorted.all) + both);
+                           atomicAdd(&big->right, right_only(sorted.all) + straddlers);
         }
         __syncthreads();
         move_refs<true>(k, s, sorted);

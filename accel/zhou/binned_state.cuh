@@ -1,5 +1,5 @@
-/* State that the stages of build_binned.cu share: references, nodes under construction, work lists,
-   counters. Buffers are allocated from by counters that only grow. A counter that exceeds its
+/* State shared by the stages of build_binned.cu: references, nodes under construction, work lists,
+   counters. Space in buffers is allocated by counters that only grow. A counter that exceeds its
    capacity sets a bit of `exhausted`, and the build is void. */
 #ifndef KD_ACCEL_ZHOU_BINNED_STATE_CUH
 #define KD_ACCEL_ZHOU_BINNED_STATE_CUH
@@ -10,7 +10,8 @@ enum {
     LARGE_BLOCKS = 7, /* per multiprocessor */
     LARGE_EACH = 4,   /* references per thread */
     CHUNK = LARGE_BLOCK * LARGE_EACH,
-    /* at most that many references: splits that keep all on one side are excluded */
+    /* in nodes of at most this many references, splits that leave all of them on one side are
+       excluded */
     ALL_ASIDE_MAX = 4,
     SMALL_MAX = 64,   /* references of a small node */
     SMALL_CLASSES = 5 /* at most 4, 8, 16, 32, 64 references */
@@ -112,9 +113,9 @@ __device__ __forceinline__ void axes_of(const work &node, sah_axis areas[3]) {
     }
 }
 
-/* Returns true if a side of a reference is a candidate plane: strictly inside the node, or in the
-   node's own side if the reference is flat. Flat references in a side are then separated from all
-   others: they go left in the lower side, right in the upper one. */
+/* Returns true if a side of a reference is a candidate plane: strictly inside the node, or in one
+   of its faces if the reference is flat. Flat references in a face are then separated from all
+   others: they go left in the lower face, right in the upper one. */
 __device__ __forceinline__ bool is_candidate(const sah_axis &areas, float plane, bool flat) {
     return (plane > areas.lo && plane < areas.hi) || (flat && areas.lo < areas.hi);
 }

@@ -1,6 +1,6 @@
 /* The best plane of a large node, from histograms.
    Source: Hunt, Mark, Stoll 2006, and Shevtsov, Soupikov, Kapustin 2007 (binned SAH, counts of
-   begins and ends), Popov et al. 2006 (bounds).
+   starts and ends), Popov et al. 2006 (bounds).
    Idea: for each axis, one histogram of where boxes begin and one of where they end. Their prefix
    sums are exact counts at the edges of bins. Counts are monotonic in between, so each bin has a
    lower bound of its cost. Bins whose bound is below the cost of the best edge are refined
@@ -218,7 +218,7 @@ __device__ __forceinline__ float bin_bound(const sah_costs &costs, const sah_axi
     return costs.traversal + costs.intersect * factor * expected;
 }
 
-/* Loads a lane's bins of an axis, and the sums of their begins and ends. */
+/* Loads a lane's bins of an axis, and the sums of their starts and ends. */
 __device__ __forceinline__ void load_bins(const large_shared &s, int a,
                                           uint32_t (&begins)[BINS_EACH],
                                           uint32_t (&ends)[BINS_EACH], uint32_t &sum_begins,

@@ -1,4 +1,5 @@
-/* Builder `binned`: binned SAH on a CUDA device, as a rule of the pipeline (pipeline.cuh).
+/* Builder `binned`: binned SAH on a CUDA device, as a policy ("rule") of the pipeline
+   (pipeline.cuh).
    Source: after Zhou, Hou, Wang, Guo 2008 (level by level, large and small nodes) and Wu, Zhao, Liu
    2011 (SAH everywhere); binning after Hunt et al. 2006 and Popov et al. 2006.
    Idea: large nodes are split at the best of 128 bins per axis, refined once (bins.cuh), as tasks
@@ -15,12 +16,12 @@
    Differs from the papers in: no spatial median, no candidate masks; large nodes are not processed
    in levels; nothing is copied to the host before the end; in nodes of up to 4 references no plane
    leaves all on one side and some on the other; nodes of at most 512 references are also split in
-   their own side, to separate references in it from all others (in larger nodes an edge of a bin
-   close to the side does nearly as well).
+   one of their faces, to separate references in it from all others (in larger nodes an edge of a
+   bin close to the face does nearly as well).
    Data flow: binned_clear: counters and the task list to 0. set_up, one thread per triangle: input
    -> corners, the root's references and the box. Then large_nodes, small_nodes,
    smallest_nodes (raw nodes, pairs of children, ids), sum_sizes, place_nodes (the layout): six
-   kernels on one stream, each reads what the previous ones wrote. */
+   kernels on one stream, each of which reads the output of the previous ones. */
 #include "accel/zhou/binned_large.cuh"
 #include "accel/zhou/binned_small.cuh"
 #include "accel/zhou/binned_state.cuh"
@@ -77,12 +78,13 @@ __device__ inline void copy_sorted(uint32_t *to, const uint32_t *from, uint32_t 
     }
 }
 
-/* Inner nodes and references below a raw leaf. */
+/* Returns the numbers of inner nodes and of references below a raw leaf. */
 __device__ __forceinline__ uint2 size_of(const binned &, const raw_node &leaf) {
     return make_uint2(0, leaf.count);
 }
 
-/* A leaf's `first` is that of its ids in k.leaf_ids; if there is only one, the id. */
+/* A leaf's `first` is the index of its first id in k.leaf_ids, or, if it has a single id, that
+   id. */
 __device__ __forceinline__ void place_leaf(const binned &k, uint32_t, const raw_node &leaf,
                                            uint32_t index, uint2 place) {
     k.nodes[index] = tritree_leaf(place.y, leaf.count);
@@ -100,7 +102,7 @@ namespace {
 
 enum {
     CLEAR_BLOCK = 256,
-    BLOCKS_MAX = 16384 /* resident at the same time, at most */
+    BLOCKS_MAX = 16384 /* maximum number of resident blocks */
 };
 
 /* Clears the counters and the list of tasks, whose entries are 0 until they are written. */
@@ -123,8 +125,8 @@ uint32_t capacity_of(uint64_t count, uint32_t doubled) {
 }
 
 /* Capacities by triangle count. The constant part is what warps allocate in advance
-   (binned_small.cuh), twice one piece of each kind per resident warp. Small inputs whose triangles
-   all overlap are doubled a few times. */
+   (binned_small.cuh), twice one piece of each kind per resident warp. For small inputs whose
+   triangles all overlap, the capacities are doubled a few times. */
 void lay_out_binned(binned *k, cuda_arena *arena, uint64_t n, uint32_t doubled) {
     k->pool_capacity = capacity_of(64 * n + 6000000, doubled);
     k->raw_capacity = capacity_of(20 * n + 1000000, doubled);

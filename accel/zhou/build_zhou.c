@@ -1,12 +1,12 @@
 /* Builder `zhou` on the CPU, multithreaded.
    Source: Zhou, Hou, Wang, Guo 2008, "Real-time kd-tree construction on graphics hardware", as
    built and timed by Choi and Ye 2020.
-   Idea: large nodes (large_nodes.c) lose empty space and are split at the spatial median of their
-   longest side. In a node of at most 64 triangles the sides of its triangles' boxes are the
-   candidate planes for its whole subtree, each with bit masks of the triangles on both sides, so
-   that an SAH cost takes two population counts. The decisions are in stages.h, which the GPU
-   version (build_zhou.cu) shares. Nodes are processed depth first; the right child is offered to
-   other threads, as in the builder `parallel`.
+   Idea: empty space is cut off large nodes (large_nodes.c), which are then split at the spatial
+   median of their longest side. In a node of at most 64 triangles the sides of its triangles' boxes
+   are the candidate planes for its whole subtree, each with bit masks of the triangles on both
+   sides, so that an SAH cost takes two population counts. The decisions are in stages.h, which the
+   GPU version (build_zhou.cu) shares. Nodes are processed depth first; the right child is offered
+   to other threads, as in the builder `parallel`.
    Work: O(n log n).
    Memory: about 400 bytes per triangle.
    Invariants: the tree is a function of its input, the same for any number of threads and on a GPU;
@@ -220,7 +220,7 @@ static void grow_tree(task_pool *pool, void *context) {
 }
 
 /* Fills the stages' seconds. Threads process large and small nodes at the same time, so these get
-   shares of the time, in proportion to what the threads spent. */
+   shares of the time, in proportion to the time that the threads spent. */
 static void share_seconds(double stages[TRITREE_STAGES], const double spent[2], double elapsed) {
     const double all = spent[0] + spent[1];
     stages[TRITREE_LARGE] = all > 0 ? elapsed * spent[0] / all : 0;
@@ -251,11 +251,11 @@ static kd_status build_zhou(tritree *out, const tritree_input *input,
     KD_TRY_GOTO(zhou_first_parts(&tree.parts, &tree.root.count, input));
     const uint64_t expected = 4 * (uint64_t)tree.root.count;
     KD_TRY_GOTO(tree_writer_open(&build->writer, expected, expected));
-    const double begun = timing_now();
-    out->stage_seconds[TRITREE_INIT] = begun - started;
+    const double start = timing_now();
+    out->stage_seconds[TRITREE_INIT] = start - started;
     task_pool_run(grow_tree, &tree);
     KD_TRY_GOTO(tree.status);
-    share_seconds(out->stage_seconds, build->seconds, timing_now() - begun);
+    share_seconds(out->stage_seconds, build->seconds, timing_now() - start);
     tree_writer_finish(&build->writer, out);
 done:
     tree_writer_close(&build->writer);

@@ -1,4 +1,4 @@
-/* Builder `zhou` on a CUDA device, as a rule of the pipeline (pipeline.cuh).
+/* Builder `zhou` on a CUDA device, as a policy ("rule") of the pipeline (pipeline.cuh).
    Source: Zhou, Hou, Wang, Guo 2008, "Real-time kd-tree construction on graphics hardware", as
    built and timed by Choi and Ye 2020.
    Idea: that of build_zhou.c, with the same tree, bit for bit; both use stages.h. Stages: set_up,
@@ -13,7 +13,7 @@
    Data flow: zhou_clear, set_up (one thread per triangle: input -> corners, the root's parts and
    box), zhou_large_nodes (parts -> raw nodes, small roots), zhou_small_nodes (small roots ->
    segments of nodes and ids), then sum_sizes, place_nodes, zhou_move_roots, zhou_move_leaves (the
-   layout): all on one stream, each reads what the previous ones wrote. */
+   layout): all on one stream; each reads the output of the previous ones. */
 #include "accel/zhou/zhou_large.cuh"
 #include "accel/zhou/zhou_small.cuh"
 #include "accel/zhou/zhou_state.cuh"
@@ -24,7 +24,8 @@
 
 enum { ZHOU_MOVE_BLOCK = 256, ZHOU_SORT_BLOCK = 512 };
 
-/* Inner nodes and references below a raw leaf; `split` of a small root holds the former. */
+/* Returns the numbers of inner nodes and of references below a raw leaf; for a small root, `split`
+   holds the number of inner nodes. */
 __device__ __forceinline__ uint2 size_of(const zhou_device &, const raw_node &leaf) {
     return make_uint2(__float_as_uint(leaf.split), leaf.count);
 }
@@ -35,7 +36,8 @@ __device__ __forceinline__ tritree_node zhou_moved(tritree_node node, uint32_t n
     return tritree_inner(tritree_axis(node), node.split, tritree_left(node) + nodes);
 }
 
-/* A leaf's `first` is that of its ids in k.ids, a small root's is its index in k.roots. */
+/* A leaf's `first` is the index of its first id in k.ids; that of a small root is its index in
+   k.roots. */
 __device__ __forceinline__ void place_leaf(const zhou_device &k, uint32_t id, const raw_node &leaf,
                                            uint32_t index, uint2 place) {
     if (leaf.kind == RAW_LEAF) {
@@ -71,18 +73,18 @@ __global__ __launch_bounds__(ZHOU_MOVE_BLOCK) void zhou_move_roots(const zhou_de
         const uint2 size = size_of(k, k.raw[root->at]);
         uint32_t from = root->node_first;
         for (uint32_t done = 0, all = 2 * size.x; done < all;) {
-            const uint32_t here = min(all - done, ZHOU_SEGMENT - from % ZHOU_SEGMENT);
-            for (uint32_t j = lane; j < here; j += 32)
+            const uint32_t step = min(all - done, ZHOU_SEGMENT - from % ZHOU_SEGMENT);
+            for (uint32_t j = lane; j < step; j += 32)
                 k.nodes[nodes + done + j] = zhou_moved(k.segments[from + j], nodes, ids);
-            done += here;
+            done += step;
             if (done < all) from = k.node_next[from / ZHOU_SEGMENT] * ZHOU_SEGMENT;
         }
         from = root->id_first;
         for (uint32_t done = 0, all = size.y; done < all;) {
-            const uint32_t here = min(all - done, ZHOU_SEGMENT - from % ZHOU_SEGMENT);
-            for (uint32_t j = lane; j < here; j += 32)
+            const uint32_t step_count = min(all - done, ZHOU_SEGMENT - from % ZHOU_SEGMENT);
+            for (uint32_t j = lane; j < step_count; j += 32)
                 k.references[ids + done + j] = k.id_segments[from + j];
-            done += here;
+            done += step_count;
             if (done < all) from = k.id_next[from / ZHOU_SEGMENT] * ZHOU_SEGMENT;
         }
     }
@@ -141,7 +143,7 @@ void lay_out_zhou(zhou_device *k, cuda_arena *arena, uint64_t n, uint32_t double
         take(&k->merges[i], arena, k->level_capacity);
     }
     k->pool = k->parts[0];
-    k->places = (uint2 *)k->level_nodes[0]; /* no longer needed then, and larger */
+    k->places = (uint2 *)k->level_nodes[0]; /* large enough, and free by then */
     static_assert(sizeof(zhou_node) >= 8 * sizeof(uint2),
                   "raw_capacity is 8 times level_capacity at most");
     take(&k->roots, arena, k->root_capacity);

@@ -7,7 +7,7 @@
 #include "core/job.h"
 #include "core/parallel/tasks.h"
 
-/* A triangle in a node: the box of its part there. */
+/* A triangle's part in a node: its bounding box. */
 typedef struct zhou_part {
     box3 box;
     uint32_t id;
@@ -38,12 +38,12 @@ typedef struct zhou_build {
 typedef struct zhou_split {
     zhou_plan plan;
     zhou_node child[2];
-    zhou_part *parts[2];                 /* of both, in one block; the caller frees parts[0] */
+    zhou_part *parts[2]; /* parts of both children, in one block; the caller frees parts[0] */
     uint32_t empty_right[ZHOU_CUTS_MAX]; /* empty right children, to be written after the subtree */
     int empty_count;
 } zhou_split;
 
-/* Gives one part for each triangle that can be hit; the caller frees them. */
+/* Creates one part for each triangle that can be hit; the caller frees *parts with memory_free. */
 kd_status zhou_first_parts(zhou_part **parts, uint32_t *count, const tritree_input *input);
 
 /* Processes a large node: writes a leaf and sets *leaf, or its cuts and the inner node. */

@@ -2,14 +2,15 @@
    a node at once, ids in a leaf ascending.
    Source: Zhou, Hou, Wang, Guo 2008, section 3.3 (sizes from the leaves up, then places from the
    root down).
-   Idea: one thread per pair of siblings. Sizes are summed upwards from pairs of two leaves: a
-   sibling that is a leaf is known at once; of two inner siblings the second to arrive continues
-   upwards. A node's place is then a sum of differences along its path to the root, computed `step`
-   levels at a time; each pass builds on the sums of the previous one. What a raw leaf stands for is
-   the rule's: size_of (of its subtree) and place_leaf, found by the type of its state.
-   Data flow: sum_sizes, one thread per pair, from the leaves up: raw nodes -> the size left of each
-   pair. Then place_nodes, once for each `step` levels: sizes and the places of the previous pass ->
-   the layout's nodes and references. */
+   Idea: one thread per pair of siblings. Sizes are summed upwards from pairs of two leaves: the
+   size of a sibling that is a leaf is known immediately; of two inner siblings the second to arrive
+   continues upwards. A node's place is then a sum of differences along its path to the root,
+   computed `step` levels at a time; each pass builds on the sums of the previous one. The rule
+   defines what a raw leaf stands for, by overloads for the type of its state: size_of, the size of
+   its subtree, and place_leaf.
+   Data flow: sum_sizes, one thread per pair, from the leaves up: raw nodes -> the subtree sizes of
+   each pair. Then place_nodes, once for each `step` levels: sizes and the places of the previous
+   pass -> the layout's nodes and references. */
 #ifndef KD_ACCEL_ZHOU_EMIT_CUH
 #define KD_ACCEL_ZHOU_EMIT_CUH
 #include "accel/zhou/state.cuh"

@@ -1,3 +1,4 @@
+/* The large-node stage of `zhou` on a CPU (build_zhou.h), in pieces on all cores. */
 #include "accel/zhou/build_zhou.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
@@ -19,7 +20,7 @@ static bool can_be_hit(const tritree_input *input, uint32_t id, box3 *box) {
 typedef struct starting {
     const tritree_input *input;
     zhou_part *parts;
-    /* per piece of triangles: number that can be hit; then, number in earlier pieces */
+    /* per piece of triangles: the number that can be hit; later the number in all earlier pieces */
     uint32_t *counts;
 } starting;
 
@@ -51,9 +52,9 @@ kd_status zhou_first_parts(zhou_part **parts, uint32_t *count, const tritree_inp
     KD_TRY_GOTO(KD_RESERVE_ZEROED(start.counts, pieces));
     parallel_for(n, TRIANGLES_AT_ONCE, count_piece, &start);
     for (uint32_t i = 0; i < pieces; ++i) {
-        const uint32_t here = start.counts[i];
+        const uint32_t value = start.counts[i];
         start.counts[i] = *count;
-        *count += here;
+        *count += value;
     }
     KD_TRY_GOTO(KD_RESERVE(start.parts, *count));
     *parts = start.parts;
@@ -68,7 +69,7 @@ done:
 /* A piece of a node's parts. */
 typedef struct chunk {
     uint32_t first, count;
-    uint32_t side_count[2]; /* of parts that go there; later, where they are stored */
+    uint32_t side_count[2]; /* number of parts that go left and right; later their first indices */
     box3 tight[2];          /* bounds of the parts that go left and right */
     uint64_t middles[2][3]; /* sums of zhou_middle in the children's boxes, if plan.means */
 } chunk;
@@ -187,9 +188,9 @@ static void finish_child(const division *division, int side) {
 static uint32_t add_up(division *division, int side) {
     uint32_t sum = 0;
     for (int i = 0; i < division->chunk_count; ++i) {
-        const uint32_t here = division->chunks[i].side_count[side];
+        const uint32_t value = division->chunks[i].side_count[side];
         division->chunks[i].side_count[side] = sum;
-        sum += here;
+        sum += value;
     }
     return sum;
 }

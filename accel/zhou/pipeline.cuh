@@ -1,20 +1,21 @@
-/* The pipeline of the CUDA builders, with the rule for nodes as a template parameter: what the
-   rules share, and the order of the stages.
+/* The pipeline of the CUDA builders: the code that they share and the order of the stages. The
+   treatment of nodes is a policy class, the "rule", passed as a template parameter.
    Source: Zhou, Hou, Wang, Guo 2008, "Real-time kd-tree construction on graphics hardware".
-   Idea: initialise (gather each triangle's corners and compute its box, and the box of all), split
-   large nodes, split small nodes, emit the layout. A rule provides its state, a struct that begins
-   with build_state, and its stages:
+   Idea: initialise (gather each triangle's corners, compute its box and that of all triangles),
+   split large nodes, split small nodes, emit the layout. A rule provides its state, a struct that
+   begins with build_state, and its stages:
      static void plan(state *, uint64_t n, uint32_t doubled)   capacities for nodes and references
      static void lay_out(state *, cuda_arena *, uint64_t n, uint32_t doubled)   scratch memory
      static set_up_counts counts(const state &)
      static const bool positive_zero              whether -0 becomes 0
      static kd_status clear / large / small(const state *, unsigned blocks, cudaStream_t)
      static kd_status finish(const state *, unsigned blocks, cudaStream_t)   after emit.cuh
-   and, on a device, what emit.cuh asks for.
+   and the device functions that emit.cuh calls.
    Data flow: clear: the rule's counters. set_up, one thread per triangle: input -> corners, parts,
    the box of all; its blocks reduce in shared memory first, so that each does one atomic addition
    per round and one update of the box. (An atomic per warp on seven shared words took 42 us of the
-   bunny's builds.) large, small, emit: on one stream, each reads what the previous ones wrote. */
+   bunny's builds.) large, small, emit: on one stream; each reads the output of the previous
+   ones. */
 #ifndef KD_ACCEL_ZHOU_PIPELINE_CUH
 #define KD_ACCEL_ZHOU_PIPELINE_CUH
 #include "accel/zhou/emit.cuh"
@@ -31,7 +32,8 @@ struct set_up_counts {
 enum { SET_UP_BLOCK = 256, SET_UP_WARPS = SET_UP_BLOCK / 32, BLOCKS_A_PROCESSOR = 8 };
 
 struct set_up_shared {
-    uint32_t valid[SET_UP_WARPS], flat[SET_UP_WARPS]; /* per warp; then, number in earlier warps */
+    /* triangles of each warp; later of all earlier warps */
+    uint32_t valid[SET_UP_WARPS], flat[SET_UP_WARPS];
     uint32_t first;
     int box[6][SET_UP_WARPS];
 };
@@ -49,9 +51,9 @@ __device__ __forceinline__ uint32_t set_up_place(set_up_shared &s, bool valid, b
     if (threadIdx.x == 0) {
         uint32_t valid_sum = 0, flat_sum = 0;
         for (int w = 0; w < SET_UP_WARPS; ++w) {
-            const uint32_t here = s.valid[w];
+            const uint32_t value = s.valid[w];
             s.valid[w] = valid_sum;
-            valid_sum += here;
+            valid_sum += value;
             flat_sum += s.flat[w];
         }
         s.first = atomicAdd(valid_count, valid_sum);
@@ -142,7 +144,7 @@ kd_status launch_cooperative(kernel body, int block, state *k, cudaStream_t stre
     return KD_OK;
 }
 
-/* Records the begin of a stage if the caller wants times. */
+/* Records the beginning of a stage if the caller requests times. */
 static inline kd_status build_mark(const tritree_build_cuda *build, int stage) {
     if (!build->marks) return KD_OK;
     KD_CUDA(cudaEventRecord((cudaEvent_t)build->marks[stage], (cudaStream_t)build->stream));
@@ -151,8 +153,8 @@ static inline kd_status build_mark(const tritree_build_cuda *build, int stage) {
 
 /* Returns no more blocks than needed for the triangles, but at least one. */
 static inline unsigned set_up_blocks(uint32_t triangle_count, unsigned maximum) {
-    const uint32_t wanted = (triangle_count + SET_UP_BLOCK - 1) / SET_UP_BLOCK;
-    return wanted < 1 ? 1 : wanted < maximum ? wanted : maximum;
+    const uint32_t blocks = (triangle_count + SET_UP_BLOCK - 1) / SET_UP_BLOCK;
+    return blocks < 1 ? 1 : blocks < maximum ? blocks : maximum;
 }
 
 /* Computes the memory that a build by the rule needs. */

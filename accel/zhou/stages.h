@@ -5,13 +5,13 @@
    Invariants: decisions depend on counts, minima, maxima and sets, never on the order of triangles.
    A part's box is never too small. Coordinates are never -0, so the minimum of several has the same
    bits in any order.
-   Differs from the papers in: a large node becomes a leaf if its split would exceed
-   ZHOU_GROWTH_MAX references per triangle in its branch, or the depth limit. Close to the depth
-   limit, where the remaining levels only suffice for halving the node's triangles, empty space of
-   less than half a side is not cut off, and the split is at the mean of the triangles' centres,
-   which separates them, instead of the spatial median, which may be far from all of them. An axis
-   across which the whole node lies in one plane is not split. For a triangle in a candidate's plane
-   both sides are tried. A node's own side is a candidate if triangles lie in it. Costs are those of
+   Differs from the papers in: a large node becomes a leaf if its split would exceed ZHOU_GROWTH_MAX
+   references per triangle in its branch, or the depth limit. Close to the depth limit, where the
+   remaining levels only suffice for halving the node's triangles, empty space of less than half a
+   side is not cut off, and the split is at the mean of the triangles' centres, which separates
+   them, instead of the spatial median, which may be far from all of them. An axis across which the
+   whole node lies in one plane is not split. For a triangle in a candidate's plane both sides are
+   tried. A face of a node is a candidate if triangles lie in it. Costs are those of
    accel/tree/sah.h. */
 #ifndef KD_ACCEL_ZHOU_STAGES_H
 #define KD_ACCEL_ZHOU_STAGES_H
@@ -22,7 +22,8 @@ enum {
     ZHOU_SMALL_MAX = 64, /* T: triangles of a small node, one bit each */
     ZHOU_CUTS_MAX = 6,
     ZHOU_GROWTH_MAX = 16,
-    /* of a box: candidate side 2 axis is where parts begin, 2 axis + 1 where they end */
+    /* sides of a box; planes of side 2 axis are where parts begin, those of side 2 axis + 1 where
+       they end */
     ZHOU_SIDES = 6,
     ZHOU_NO_AXIS = 3
 };
@@ -48,15 +49,15 @@ typedef struct zhou_plan {
     float cut[ZHOU_CUTS_MAX];
     int cut_side[ZHOU_CUTS_MAX]; /* 2 axis, + 1 if the empty part is the upper one */
     int cuts;
-    box3 box; /* what is left, to be split */
+    box3 box; /* the rest of the node's cell, to be split */
     int axis; /* ZHOU_NO_AXIS: leaf */
     float plane;
-    uint32_t depth; /* of what is left */
+    uint32_t depth; /* of the rest */
     bool means;     /* whether its children need their `mean` */
 } zhou_plan;
 
-/* Returns the levels that splits in half need for `count` triangles, plus some for those that
-   splits cut. */
+/* Returns the number of levels in which halving separates `count` triangles, plus some because
+   planes cut triangles. */
 KD_FN uint32_t zhou_levels_for(uint32_t count) {
     uint32_t halvings = 0;
     while (halvings < 32 && (uint64_t)1 << halvings < count) ++halvings;
@@ -75,9 +76,9 @@ KD_FN float zhou_mean(box3 box, int axis, uint64_t sum, uint32_t count) {
     return from + size * (float)(((double)sum / (double)(count ? count : 1) + 0.5) / 65536.0);
 }
 
-/* Zhou 2008, algorithm 2: "if i contains more than C_e empty space on side j, cut it off". A cut is
-   a level, too. Where the remaining levels only suffice for the triangles, a cut is skipped unless
-   it removes more than half of a side. */
+/* Zhou 2008, algorithm 2: "if i contains more than C_e empty space on side j, cut it off". A cut
+   takes a level of the tree, too. Where the remaining levels only suffice for the triangles, a cut
+   is skipped unless it removes more than half of a side. */
 KD_FN void zhou_cut_side(zhou_plan *plan, const zhou_node *node, int side, uint32_t max_depth) {
     const int axis = side >> 1;
     const bool upper = (side & 1) != 0;
@@ -211,16 +212,16 @@ KD_FN bool zhou_may_split(const sah_costs *costs, uint32_t count, uint32_t depth
     return costs->intersect * (float)count > costs->traversal && depth < max_depth;
 }
 
-/* Returns true if a candidate splits the node: strictly inside it, or in its own side, to separate
-   the triangles in that from all others. Triangles that end at the lower side or begin at the upper
-   side lie in it. */
+/* Returns true if a candidate splits the node: strictly inside it, or in one of its faces, to
+   separate the triangles in that face from all others. Triangles that end at the lower face or
+   begin at the upper face lie in it. */
 KD_FN bool zhou_is_candidate(const sah_axis *areas, float plane, int side) {
     return (areas->lo < plane && plane < areas->hi) ||
            (areas->lo < areas->hi && plane == (side & 1 ? areas->lo : areas->hi));
 }
 
 /* Returns on which sides of a candidate's plane a part lies, as zhou_sides. A part in the plane is
-   on the left of a candidate that is an end, and on the right of one that is a begin. */
+   on the left if the candidate is the end of a part, and on the right if it is the start of one. */
 KD_FN uint32_t zhou_candidate_sides(float lo, float hi, float plane, int side) {
     const uint32_t sides = (lo < plane ? 1u : 0u) | (hi > plane ? 2u : 0u);
     return sides ? sides : side & 1 ? 1u : 2u;

@@ -1,6 +1,6 @@
-/* What the states of the CUDA builders' rules have in common: references to triangles, raw nodes,
-   capacities. Buffers are allocated from by atomic counters. A counter that exceeds its capacity
-   sets a bit of `exhausted`, and the build is void. */
+/* State shared by the rules of the CUDA builders: references to triangles, raw nodes, capacities.
+   Space in buffers is allocated by atomic counters. A counter that exceeds its capacity sets a bit
+   of `exhausted`, and the build is void. */
 #ifndef KD_ACCEL_ZHOU_STATE_CUH
 #define KD_ACCEL_ZHOU_STATE_CUH
 #include "accel/tree/build.h"
@@ -14,18 +14,18 @@
 /* Bits of tritree_built.exhausted. */
 enum { EXHAUSTED_POOL = 1, EXHAUSTED_NODES = 2, EXHAUSTED_LEAVES = 4, EXHAUSTED_LISTS = 8 };
 
-/* A triangle in a node: the box of its part there. */
+/* A triangle's part in a node: its bounding box. */
 struct clipped {
     float4 lo; /* w: id */
     float4 hi;
 };
 
-/* A node of the tree before it has its place in the layout. Raw nodes are allocated in pairs; index
-   1 is unused. */
+/* A node of the tree whose place in the layout is not known yet. Raw nodes are allocated in pairs;
+   index 1 is unused. */
 struct __align__(16) raw_node {
     float split;
     uint32_t kind;  /* axis; RAW_LEAF; RAW_ROOT */
-    uint32_t first; /* left child; of a leaf: see place_leaf of the rule */
+    uint32_t first; /* left child; of a leaf: defined by place_leaf of the rule */
     uint32_t count; /* references of a leaf */
 };
 enum { RAW_LEAF = 3, RAW_ROOT = 7 /* of a subtree that is already in order */ };
@@ -41,7 +41,7 @@ struct __align__(32) raw_pair {
 };
 enum { PAIR_HOLE = 0 };
 
-/* The beginning of every rule's state. */
+/* The state of every rule begins with this struct. */
 struct build_state {
     tritree_input input;
     sah_costs costs;
@@ -54,7 +54,7 @@ struct build_state {
     clipped *pool; /* references; the first are whole triangles */
     raw_node *raw;
     raw_pair *pairs;
-    uint2 *places; /* per raw node; of those where a pass of emit ends */
+    uint2 *places; /* per raw node: its place, set for the nodes at which a pass of emit ends */
 };
 
 /* Lists alternate between two buffers, their counters between three: one is read, one filled, one
@@ -99,8 +99,8 @@ __device__ __forceinline__ uint32_t warp_scan(uint32_t value) {
     return group_scan(value, 32);
 }
 
-/* `next`: index of the next level's flag, so that all blocks of a level agree on whether to
-   stop. */
+/* Sets bits of `exhausted`. `next` is the index of the next level's stop flag: all blocks of a
+   level thus agree on whether to stop. */
 template <class state>
 __device__ __forceinline__ void exhaust(const state &k, uint32_t what, int next) {
     atomicOr(&k.count->exhausted, what);

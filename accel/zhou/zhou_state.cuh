@@ -11,7 +11,7 @@ enum {
     ZHOU_SEGMENT = 128 /* nodes or ids that a warp allocates at a time */
 };
 
-/* What the chunks of a node with several chunks accumulate. */
+/* The results that the chunks of a node accumulate, if there are several. */
 struct zhou_merge {
     uint32_t first; /* buffer for the parts of both children, node.count each */
     uint32_t count[2], done;
@@ -23,7 +23,7 @@ struct zhou_merge {
    subtree. */
 struct zhou_small_root {
     box3 box;
-    uint32_t first, count; /* parts; in the end, where its nodes and ids go in the layout */
+    uint32_t first, count; /* parts; finally the positions of its nodes and ids in the layout */
     uint32_t depth, at;
     tritree_node top;
     uint32_t node_first, id_first; /* where its nodes and ids begin in the segments */

@@ -55,7 +55,7 @@ KD_DEVICE_ANSWER(const char *, device_cuda_code, (void), "");
 const char *device_code_lacks(const char *code, int capability);
 /* Returns true if the system has an NVIDIA card, whether or not this build has CUDA. `root` is "";
    tests pass a directory to prepend to /proc and /dev. */
-bool device_card_is_there(const char *root);
+bool device_card_exists(const char *root);
 
 enum {
     DEVICE_ITEMS_MIN = 100000 /* minimum number of items for which "auto" selects a device for
@@ -92,8 +92,8 @@ kd_status caller_stride_check(uint64_t count, uint64_t stride_bytes, uint64_t it
 
 /* Background creation and destruction of CUDA contexts. A driver takes about as long to initialise
    as a scene of moderate size takes to load, so a thread creates the contexts while the program
-   reads files. Another thread destroys them while the program writes the picture, work that the
-   driver would otherwise do at process exit with nothing to overlap it. */
+   reads files. Another thread destroys them while the program writes the picture; otherwise the
+   driver would destroy them at process exit, where nothing overlaps with it. */
 typedef struct context_init {
     pthread_t thread;
     bool has_thread;

@@ -31,7 +31,8 @@ bool device_in_use(void) {
 #ifdef KD_CUDA_EMULATED
     return true;
 #else
-    /* number of loaded objects without the driver; all ones: the driver is loaded */
+    /* number of objects loaded at the last lookup, which did not find the driver; all ones: it is
+       loaded */
     static std::atomic<unsigned long long> loads_without{0};
     unsigned long long loads = 0;
     if (loads_without.load(std::memory_order_relaxed) == ~0ull) return true;

@@ -43,7 +43,7 @@ static void files_close_from(unsigned first) {
 }
 
 /* Sets up the descriptors: 0 and 2 are /dev/null, 1 is the answer pipe, LEASH the leash pipe; all
-   others are closed. Each is first duplicated above these numbers, so that none is overwritten. */
+   others are closed. Each is first duplicated to a higher number, so that none is overwritten. */
 static bool files_arrange(const watch *watch) {
     const int null = open("/dev/null", O_RDWR);
     const int high = fcntl(null, F_DUPFD, 16), answer = fcntl(watch->answer, F_DUPFD, 16);
@@ -155,11 +155,11 @@ child_end child_close(child *owned, bool at_once, int *code) {
     int status = 0;
     close(owned->answer);
     if (at_once) close(owned->leash);
-    pid_t found;
-    while ((found = waitpid(owned->watcher, &status, __WALL)) < 0 && errno == EINTR) {
+    pid_t exited;
+    while ((exited = waitpid(owned->watcher, &status, __WALL)) < 0 && errno == EINTR) {
     }
     if (!at_once) close(owned->leash);
-    const int said = found > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : CODE_NOT_STARTED;
+    const int said = exited > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : CODE_NOT_STARTED;
     *code = said < 128 ? said : said - 128;
     if (said == CODE_OVERDUE) return CHILD_OVERDUE;
     if (said == CODE_NOT_STARTED) return CHILD_NOT_STARTED;

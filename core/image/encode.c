@@ -154,9 +154,9 @@ kd_status image_decode(image *out, const picture *picture) {
          so that few samples per pixel give nearly the same exposure as many. A cell's weight is the
          square root of its luminance: black has no weight, and a dark background little compared to
          the subject. Highlights (the brightest fraction IMAGE_HIGHLIGHTS of the covered pixels) are
-         clamped to the darkest of them, so that lamps, glints and fireflies have no influence.
-   Differs from the paper in: the weights and the highlights, and a limit of the exposure, so
-                              that no more than the highlights are clipped. */
+         clamped to the darkest highlight, so that lamps, glints and fireflies have no influence.
+   Differs from the paper in: the weights and the highlights, and a limit on the exposure, which
+                              clips no more than the highlights. */
 
 enum { CELL_SIDE = 4, CELLS_ACROSS = 64 };
 
@@ -232,8 +232,8 @@ static double highlight(const meter *meter) {
 static double key(const meter *meter, double maximum) {
     double sum = 0, weights = 0;
     for (size_t i = 0; i < meter->count; ++i) {
-        const double found = meter->cells[i].luminance,
-                     luminance = found < maximum ? found : maximum;
+        const double cell_luminance = meter->cells[i].luminance,
+                     luminance = cell_luminance < maximum ? cell_luminance : maximum;
         const double weight = meter->cells[i].covered * sqrt(luminance);
         if (!(weight > 0)) continue;
         sum += weight * log2(luminance);

@@ -18,7 +18,8 @@ typedef struct exr_stream {
    data. */
 void exr_complaint_keep(exr_const_context_t context, exr_result_t code, const char *text);
 void exr_complaint_forget(void);
-const char *exr_complaint(exr_result_t code); /* or the text of the code */
+/* Returns the stored message, or, if there is none, the library's text for the code. */
+const char *exr_complaint(exr_result_t code);
 /* Converts a result of the library to a status; `failure` is the status of an error. */
 kd_status exr_answered(const exr_stream *stream, exr_result_t code, kd_status failure);
 /* As exr_answered for calls that write; reports errors of the stream and of memory first. */
@@ -41,7 +42,8 @@ typedef struct exr_inflate {
     void *inflater; /* a libdeflate_decompressor; owned, as is `bytes` */
     unsigned char *bytes;
     uint64_t capacity;
-    exr_result_t (*usual)(exr_decode_pipeline_t *pipeline); /* for other chunks */
+    /* the library's own decompression, for all other chunks */
+    exr_result_t (*usual)(exr_decode_pipeline_t *pipeline);
 } exr_inflate;
 
 /* Makes the pipeline decompress with `inflate` where possible; does nothing in a build without

@@ -3,9 +3,9 @@
          both halves, replaces each byte by its difference to the preceding one, and compresses the
          result. The reader undoes the differences of both halves simultaneously. The writer
          compresses chunks on all cores and writes them in order.
-   Differs from the library: which compresses one chunk after another with zlib. Chunks that
-                             libdeflate does not accept are passed to the library, which reports
-                             their errors.
+   Differs from the library: OpenEXR compresses one chunk after another with zlib. Chunks that
+                             libdeflate does not accept are passed to OpenEXR, which reports their
+                             errors.
    Memory: for writing, ROUND_BYTES of chunks or four per thread, whichever is more, and two
            chunks per thread. */
 #include "core/image/exr.h"
@@ -82,7 +82,7 @@ void exr_inflate_close(exr_inflate *owned) {
 /* --- writing --- */
 
 enum {
-    LEVEL = 1,             /* of 12: up to level 4 the size of float data hardly changes */
+    LEVEL = 1,             /* 1 to 12: up to level 4 the size of float data hardly changes */
     ROUND_BYTES = 16 << 20 /* chunks compressed before they are written */
 };
 
@@ -96,7 +96,7 @@ typedef struct exr_round {
     const struct image *image;
     const float **planes; /* in the order of the file's channels */
     exr_deflater *threads;
-    unsigned char *bytes; /* chunk i of this round is at i * room */
+    unsigned char *bytes; /* chunk i of this round is at i * capacity */
     uint64_t *counts;
     uint64_t capacity;
     int32_t lines; /* scanlines per chunk; the last one may have fewer */
@@ -170,19 +170,20 @@ static kd_status planes_find(exr_context_t context, exr_round *round) {
 
 static kd_status rounds_write(exr_context_t context, const exr_stream *stream, exr_round *round) {
     const int64_t count = ((int64_t)round->image->height + round->lines - 1) / round->lines;
-    int64_t together = (int64_t)(ROUND_BYTES / round->capacity);
-    if (together < 4 * parallel_threads()) together = 4 * parallel_threads();
-    if (together > count) together = count;
+    int64_t group_size = (int64_t)(ROUND_BYTES / round->capacity);
+    if (group_size < 4 * parallel_threads()) group_size = 4 * parallel_threads();
+    if (group_size > count) group_size = count;
     KD_TRY(planes_find(context, round));
     KD_TRY(KD_RESERVE_ZEROED(round->threads, PARALLEL_THREADS_MAX));
-    KD_TRY(KD_RESERVE(round->counts, (uint64_t)together));
-    KD_TRY(KD_RESERVE(round->bytes, (uint64_t)together * round->capacity));
-    for (; round->first < count; round->first += together) {
-        const int64_t here = together < count - round->first ? together : count - round->first;
-        parallel_for(here, 1, chunks_deflate, round);
+    KD_TRY(KD_RESERVE(round->counts, (uint64_t)group_size));
+    KD_TRY(KD_RESERVE(round->bytes, (uint64_t)group_size * round->capacity));
+    for (; round->first < count; round->first += group_size) {
+        const int64_t count_now =
+            group_size < count - round->first ? group_size : count - round->first;
+        parallel_for(count_now, 1, chunks_deflate, round);
         KD_REQUIRE(!atomic_load(&round->failed), KD_ERROR_MEMORY, "%s: out of memory for the image",
                    stream->path);
-        for (int64_t i = 0; i < here; ++i)
+        for (int64_t i = 0; i < count_now; ++i)
             KD_TRY(exr_written(stream, exr_write_scanline_chunk(
                                            context, 0, (int)((round->first + i) * round->lines),
                                            round->bytes + (uint64_t)i * round->capacity,

@@ -28,10 +28,10 @@ kd_status hdr_header_read(hdr_header *out, const char *path, const file_view *fi
    Idea: EXPOSURE and COLORCORR are factors by which the values in the file have been multiplied.
          Either may occur several times; radiance is the value divided by all of them. Factors and
          primaries are combined into one matrix.
-   Differs from it in: accepts any first line that begins with "#?"; adapts the white point of
-                       PRIMARIES to that of Rec. 709 (Bradford), so that (1, 1, 1) remains white;
-                       does not apply GAMMA, which is not part of Radiance's format, and logs a
-                       warning. */
+   Differs from the source in: any first line that begins with "#?" is accepted; the white point of
+                               PRIMARIES is adapted to that of Rec. 709 (Bradford), so that (1, 1,
+                               1) remains white; GAMMA, which is not part of Radiance's format, is
+                               ignored with a warning. */
 
 typedef struct line_cursor {
     const char *at, *end; /* rest of the file */
@@ -223,26 +223,26 @@ static kd_status format_take(hdr_values *values, const char *path, const char *t
 static kd_status value_take(hdr_values *values, const char *path, const line_cursor *cursor) {
     char buffer[256];
     const char *text;
-    double found[8];
+    double value[8];
     if ((text = value_of(cursor, "FORMAT", buffer))) return format_take(values, path, text);
     if ((text = value_of(cursor, "EXPOSURE", buffer))) {
-        KD_REQUIRE(numbers_take(found, 1, text) && found[0] > 0, KD_ERROR_INPUT,
+        KD_REQUIRE(numbers_take(value, 1, text) && value[0] > 0, KD_ERROR_INPUT,
                    "%s: found EXPOSURE=%.64s, expected a positive number", path, text);
-        for (int c = 0; c < 3; ++c) values->factor[c] *= found[0];
+        for (int c = 0; c < 3; ++c) values->factor[c] *= value[0];
     } else if ((text = value_of(cursor, "COLORCORR", buffer))) {
-        KD_REQUIRE(numbers_take(found, 3, text) && found[0] > 0 && found[1] > 0 && found[2] > 0,
+        KD_REQUIRE(numbers_take(value, 3, text) && value[0] > 0 && value[1] > 0 && value[2] > 0,
                    KD_ERROR_INPUT, "%s: found COLORCORR=%.64s, expected three positive numbers",
                    path, text);
-        for (int c = 0; c < 3; ++c) values->factor[c] *= found[c];
+        for (int c = 0; c < 3; ++c) values->factor[c] *= value[c];
     } else if ((text = value_of(cursor, "PRIMARIES", buffer))) {
-        KD_REQUIRE(numbers_take(found, 8, text), KD_ERROR_INPUT,
+        KD_REQUIRE(numbers_take(value, 8, text), KD_ERROR_INPUT,
                    "%s: found PRIMARIES=%.64s, expected eight numbers", path, text);
-        memcpy(values->primaries, found, sizeof found);
-        values->has_primaries = memcmp(found, rec709, sizeof found) != 0;
+        memcpy(values->primaries, value, sizeof value);
+        values->has_primaries = memcmp(value, rec709, sizeof value) != 0;
     } else if ((text = value_of(cursor, "GAMMA", buffer))) {
-        KD_REQUIRE(numbers_take(found, 1, text), KD_ERROR_INPUT,
+        KD_REQUIRE(numbers_take(value, 1, text), KD_ERROR_INPUT,
                    "%s: found GAMMA=%.64s, expected a number", path, text);
-        values->gamma = found[0];
+        values->gamma = value[0];
     }
     return KD_OK;
 }
@@ -307,8 +307,8 @@ kd_status hdr_header_read(hdr_header *out, const char *path, const file_view *fi
          the file, then stored according to the orientation in the header.
    Work: O(bytes + pixels). A scanline takes the bytes of at least one pixel, so the file size
          bounds the number of scanlines before memory is allocated.
-   Differs from it in: mantissas are not offset by one half; a run beyond the end of its
-                       scanline, or a repetition before the first pixel, is an error. */
+   Differs from the source in: mantissas are not offset by one half; a run beyond the end of its
+                               scanline, or a repetition before the first pixel, is an error. */
 
 enum { PACKED_MIN = 8, PACKED_MAX = 0x7fff }; /* encodable lengths */
 

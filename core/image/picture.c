@@ -22,8 +22,8 @@ static uint32_t long_at(const file_view *file, size_t at) {
     return word_at(file, at) | word_at(file, at + 2) << 16;
 }
 
-static bool begins(const file_view *file, const char *with, size_t count) {
-    return file->count >= count && memcmp(file->bytes, with, count) == 0;
+static bool begins(const file_view *file, const char *prefix, size_t count) {
+    return file->count >= count && memcmp(file->bytes, prefix, count) == 0;
 }
 
 /* TGA has no signature; it is recognised by its second byte, 0 or 1, after all others. */
@@ -43,8 +43,8 @@ static uint64_t png_min(const file_view *file, uint64_t width, uint64_t height) 
     return height * (1 + width * samples * (depth ? depth : 1) / 8) / 1040;
 }
 
-/* A block takes at least one bit; sampling factors of 4 x 1 and 1 x 4 give eight blocks per 32 x 32
-   pixels. */
+/* A block takes at least one bit. There may be as few as eight blocks per 32 x 32 pixels, with
+   sampling factors of 4 x 1 and 1 x 4. */
 static uint64_t jpeg_min(uint64_t width, uint64_t height) {
     return width * height / (8 * 1024);
 }
@@ -240,8 +240,8 @@ kd_status picture_inspect(picture_info *out, const char *path, const file_view *
     return KD_OK;
 }
 
-/* PNG: the unfiltered bytes, the picture and one converted form; other formats: all channels,
-   including the coefficients of JPEG. */
+/* For PNG counts the unfiltered bytes, the picture and one converted form; for other formats all
+   channels, including the coefficients of JPEG. */
 uint64_t picture_bytes(const picture_info *info, picture_form form) {
     const uint64_t width = (uint64_t)info->width + 64, height = (uint64_t)info->height + 64;
     const uint64_t texel = ((uint64_t)info->channels + 1) * (info->is_wide ? 2 : 1);

@@ -2,7 +2,7 @@
    when alternating between two pictures, from 0 (none) to 1. Metrics compare channels R, G and B as
    they are in memory, that is linear radiance, with PNG files decoded from sRGB; they ignore alpha
    and other channels. The second image, b, is the reference. Rows are converted to float on demand:
-   a picture of 8 or 16 bits is never in memory as floats as a whole. */
+   a picture of 8 or 16 bits is never converted as a whole. */
 #ifndef KD_CORE_IMAGE_PROCESSING_COMPARE_H
 #define KD_CORE_IMAGE_PROCESSING_COMPARE_H
 #include "core/image/image.h"
@@ -12,11 +12,11 @@ struct picture; /* core/image/picture.h */
 
 typedef struct image_rows {
     int32_t width, height;
-    const float *planes[3];        /* borrowed from an image; or */
-    const struct picture *packed;  /* borrowed, with */
-    float *linear;                 /* an owned table of linear values; or */
-    const struct image_rows *base; /* borrowed: rows are means of its blocks of */
-    int32_t block;                 /* block * block pixels */
+    const float *planes[3];        /* of an image, borrowed; or NULL */
+    const struct picture *packed;  /* an 8-bit or 16-bit picture, borrowed; or NULL */
+    float *linear;                 /* for `packed`: table of linear values, owned */
+    const struct image_rows *base; /* borrowed: the rows are means of its blocks; or NULL */
+    int32_t block;                 /* side of these blocks in pixels */
 } image_rows;
 
 /* Opens the rows of an image. Returns KD_ERROR_INPUT if it lacks R, G or B; `which` names the image
@@ -93,8 +93,8 @@ bool compare_is_worse(compare_metric metric, double value, double limit);
 kd_status compare_images(double *value, const image *a, const image *b, compare_metric metric,
                          int32_t block, image *difference);
 
-/* As compare_images, for rows. Apart from `difference`, memory holds about 30 floats per pixel for
-   strips of 2^19 pixels. */
+/* As compare_images, for rows. Besides `difference`, this takes about 30 floats per pixel of a
+   strip of 2^19 pixels. */
 kd_status compare_rows(double *value, const image_rows *a, const image_rows *b,
                        compare_metric metric, int32_t block, image *difference);
 

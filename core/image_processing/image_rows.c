@@ -1,3 +1,4 @@
+/* The rows of images for the metrics of compare.h. */
 #include "core/image/encode.h"
 #include "core/image/picture.h"
 #include "core/image_processing/compare.h"

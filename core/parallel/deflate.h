@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 typedef struct deflated {
-    uint8_t *bytes;  /* piece i begins at bytes + i * room */
+    uint8_t *bytes;  /* piece i begins at bytes + i * capacity */
     uint64_t *made;  /* size of each piece in bytes */
     uint64_t pieces; /* 0: compression failed, use another encoder */
     uint64_t capacity;

@@ -48,7 +48,7 @@ mapping_end mapping_find(mapping_source *out, const char *path) {
     }
     out->file = descriptor;
     out->bytes = (uint64_t)info.st_size;
-    out->which = identity_of(&info);
+    out->identity = identity_of(&info);
     time_of(&out->seconds, &out->nanoseconds, &info);
     return MAPPING_MADE;
 }
@@ -105,8 +105,8 @@ void mapping_close(void *memory, uint64_t bytes) {
     if (memory) munmap(memory, read_buffer_bytes(bytes));
 }
 
-/* Returns true if the descriptor refers to the file that `name` refers to now, a regular file
-   without other links which this user owns: another user may have replaced it. */
+/* Returns true if the descriptor still refers to the file called `name`, and this is a regular file
+   of this user without other links. Another user may have replaced it. */
 static bool is_ours(int descriptor, const char *name, bool is_new) {
     struct stat held, named;
     return fstat(descriptor, &held) == 0 && lstat(name, &named) == 0 &&
@@ -132,7 +132,7 @@ int temporary_take(const char *name, bool existing_only) {
     return -1;
 }
 
-bool temporary_is_there(const char *name) {
+bool temporary_exists(const char *name) {
     struct stat info;
     return lstat(name, &info) == 0;
 }

@@ -7,7 +7,7 @@
 
 enum { PARTS_MAX = 4096 };
 
-/* What every rank knows of every part. */
+/* Summary of a part, of which every rank has a copy. */
 typedef struct part_summary {
     point_box box; /* bounding box of its points */
     uint64_t count;

@@ -171,7 +171,7 @@ void share_split_close(share_split *owned) {
          single key is left that several points have, the search continues on their numbers.
    Work: two or three passes over the points for each level, six for doubles; never a sort. A round
          exchanges 16 KB per node, independently of the number of points.
-   Invariants: all ranks see the same sums and so select the same planes. */
+   Invariants: all ranks obtain the same sums and so select the same planes. */
 
 typedef struct selecting {
     ranks *comm;

@@ -8,7 +8,7 @@
 #include "points/tree/layout.h"
 
 /* --- the upper levels of a distributed tree --------------------------------------------------
-   Every inner node divides its parts in two by a plane.
+   Every inner node divides its parts into two groups by a plane.
    Invariants: a point goes left if (its coordinate on the axis, its number) is less than that of
                the plane; the number is its position in the input, so no two points are equal. */
 

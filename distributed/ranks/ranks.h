@@ -1,7 +1,7 @@
 /* Collective and point-to-point communication between ranks: processes on one or several machines,
    or threads of one process, that work on one task. The transport is a table of functions, which
-   return 0 on success; other values mean that the connection has failed or another rank has given
-   up. The MPI plug-in (ranks_mpi.c) exports one table, threads of one process use another
+   return 0 on success; other values mean that the connection has failed or another rank has failed.
+   The MPI plug-in (ranks_mpi.c) exports one table; threads of one process use another
    (ranks_threads.c).
    All ranks must call the collective functions in the same order, from one thread each. Counts are
    in bytes unless stated otherwise and may exceed 2^31. */
@@ -52,7 +52,7 @@ enum { RANKS_MAX = 65536 };
 
 typedef struct ranks {
     int32_t rank, size;    /* 0 and 1 without other ranks */
-    int32_t local, locals; /* the same on this machine; 0 and 1 if unknown */
+    int32_t local, locals; /* rank and number of ranks on this machine; 0 and 1 if unknown */
     const ranks_calls *calls;
     void *user_data;
     void *library;           /* handle of the plug-in */
@@ -73,7 +73,8 @@ typedef struct ranks {
 kd_status ranks_open(ranks *out);
 /* Collective. Accepts a zeroed struct. */
 void ranks_close(ranks *owned);
-/* Reports that this rank has failed: terminates the others, under MPI also this process. */
+/* Reports that this rank has failed: terminates the other ranks, and under MPI this process,
+   too. */
 void ranks_abort(const ranks *comm, int32_t code);
 
 /* Copies from the memory of one rank to that of another; returns 0 on success. */
@@ -100,8 +101,8 @@ kd_status ranks_receive(ranks *comm, int32_t from, int32_t tag, void *bytes, uin
 /* Measures the bandwidth at which a rank sends while all ranks all-gather 1 MiB each: bytes per
    second, the best of several runs, the same value on all ranks. 0 with one rank. */
 kd_status ranks_measure(ranks *comm, double *bandwidth);
-/* Sets *any to true on all ranks if `mine` is true on at least one. */
-kd_status ranks_any(ranks *comm, bool mine, bool *any);
+/* Sets *any to true on all ranks if `value` is true on at least one. */
+kd_status ranks_any(ranks *comm, bool value, bool *any);
 
 /* Computes the share [*begin, *end) of a rank in `count` items; shares differ by at most one. */
 void ranks_part(const ranks *comm, int32_t rank, uint64_t count, uint64_t *begin, uint64_t *end);
@@ -117,8 +118,8 @@ kd_status ranks_threads_run(int32_t size, ranks_body body, void *context);
    return the status of the first failed rank, with its error message. */
 kd_status ranks_agree(ranks *comm, kd_status status);
 /* As ranks_agree; also gathers `width` numbers from each rank to `all`, in rank order. */
-kd_status ranks_agree_on(ranks *comm, kd_status own_status, const uint64_t *numbers, uint32_t width,
-                         uint64_t *all);
+kd_status ranks_agree_on(ranks *comm, kd_status local_status, const uint64_t *numbers,
+                         uint32_t width, uint64_t *all);
 
 /* --- data in device memory (nccl.c) -------------------------------------------------------------
    NCCL between ranks that each have a CUDA device: data move directly between devices. The library
@@ -128,10 +129,10 @@ kd_status ranks_agree_on(ranks *comm, kd_status own_status, const uint64_t *numb
 
 /* Collective. Initialises NCCL if every rank is `on_device`, each with the current device that it
    will use. Rank 0 logs success, or why NCCL refused; nothing is logged if a rank has no device or
-   no NCCL. Returns KD_OK without a link as well. */
+   no NCCL. Returns KD_OK also if NCCL is not used. */
 kd_status ranks_nccl_open(ranks *comm, bool on_device);
 /* Collective, with the same current device. If `failed`, does not wait for the other ranks. Does
-   nothing without a link. */
+   nothing if NCCL is not used. */
 void ranks_nccl_close(ranks *comm, bool failed);
 
 /* ranks_all_gather for device memory of the current device, through NCCL or the host. Blocks. */

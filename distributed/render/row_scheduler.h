@@ -2,9 +2,9 @@
    Source: Polychronopoulos and Kuck 1987, "Guided self-scheduling: a practical scheduling scheme
            for parallel supercomputers", with a rank's speed as its weight (Hummel, Schonberg and
            Flynn 1992, "Factoring").
-   Idea: a rank that requests work gets half of its share, in proportion to its speed, of the
-         remaining rows. Chunks therefore shrink towards the end, and a slow rank has a short one
-         when the others finish. */
+   Idea: a rank that requests work gets half of its share of the remaining rows, where shares are
+         proportional to speed. Chunks therefore shrink towards the end, and a slow rank has a short
+         one when the others finish. */
 #ifndef KD_DISTRIBUTED_RENDER_ROW_SCHEDULER_H
 #define KD_DISTRIBUTED_RENDER_ROW_SCHEDULER_H
 #include "core/status.h"

@@ -22,9 +22,9 @@ kd_status shared_frame_check(ranks *comm, uint64_t identity);
 kd_status shared_frame_agree(ranks *comm, kd_status status);
 /* Distributes the saved state that rank 0 has read to all ranks. */
 kd_status shared_frame_resume(ranks *comm, frame *frame, film *film);
-/* frame_run on all ranks of of->among, collectively. Afterwards the film of rank 0 is complete; its
-   keeper saves it at intervals. Returns KD_INTERRUPTED on all ranks if the job of one was
-   cancelled. Fills `figures` (an entry per rank). */
+/* Collective: executes frame_run on all ranks of frame->comm. Afterwards the film of rank 0 is
+   complete; the keeper of rank 0 saves it at intervals. Returns KD_INTERRUPTED on all ranks if the
+   job of one was cancelled. Fills `figures` (an entry per rank). */
 kd_status shared_frame_run(frame *frame, const integrator *integrator, film *film,
                            rank_figures *figures);
 
@@ -37,11 +37,11 @@ typedef enum rank_maps { RANK_MAPS_NAMES(RANK_MAPS_ID) RANK_MAPS } rank_maps;
 #undef RANK_MAPS_ID
 
 rank_maps rank_maps_find(const char *name); /* `name` must be valid */
-bool rank_maps_apart(const char *name);
+bool rank_maps_distributed(const char *name);
 
 /* The inputs of the choice, and its result. */
 typedef struct maps_choice {
-    int32_t rank_count;       /* no choice is made below 2 */
+    int32_t rank_count;       /* with fewer than 2 no choice is made */
     double bandwidth;         /* bytes per second out of a rank; 0: unknown */
     bool inexact;             /* a picture with different bits is acceptable */
     bool on_devices;          /* each rank uses a CUDA device */
@@ -54,6 +54,6 @@ typedef struct maps_choice {
    than a second and more than four times as long as distributed maps need, because with distributed
    maps every rank follows all camera paths. On devices no path is followed twice and each rank
    builds only the tree of its own photons, so the kind that sends less is chosen. */
-rank_maps maps_choice_of(const maps_choice *choice, bool whole_fits, bool apart_fits);
+rank_maps maps_choice_of(const maps_choice *choice, bool whole_fits, bool distributed_fits);
 
 #endif

@@ -12,15 +12,14 @@
        }
 
    Calls are collective: all processes make each call on the tree, in the same order and with the
-   same k, norm and period. Each passes its own queries, possibly none, and receives the results of
-   those.
+   same k, norm and period. Each passes its own queries, possibly none, and receives their results.
 
    Results are those of one tree of all points, ordered by (dist2, id). Ids number the points of
    process 0, then those of process 1, and so on, from first_id.
 
    Errors: a failure of one process, including invalid input, is returned by all, with the message
-   of the first that failed. The exception is a NULL where an argument is required, which fails in
-   that process alone. */
+   of the first that failed. The exception is a required argument that is NULL: the call then fails
+   in that process alone. */
 #ifndef KANDELA_EXCHANGE_H
 #define KANDELA_EXCHANGE_H
 #include <kandela/points.h>
@@ -29,11 +28,13 @@
 extern "C" {
 #endif
 
+/********************************** Advanced: communication ***********************************/
+
 /* Collective operations over the processes. Each function returns 0, or non-zero on failure.
    Offsets and sizes are in bytes and may exceed 2^31. */
 typedef struct kd_exchange {
     size_t struct_size; /* sizeof(kd_exchange) */
-    void *user_data;    /* user data, the first argument of each function */
+    void *user_data;    /* passed to each function as its first argument */
     int32_t rank, size; /* number of this process, 0 to size - 1; number of processes */
     /* All-gather in place: the part of process r is bytes[begins[r]] up to bytes[begins[r + 1]]; on
        entry each process has filled its own part, on return all parts are complete. */
@@ -49,11 +50,13 @@ typedef struct kd_exchange {
     void (*close)(void *user_data);
 } kd_exchange;
 
+/***************************** Advanced: open a distributed tree ******************************/
+
 /* Collective: opens a tree of the points of all processes, as kd_points_open does. `points` are
-   those of this process, without ids, and options->device is where its part is stored.
-   kd_points_count and kd_points_describe refer to the points of all processes, except `bytes`
-   (this process only) and `hash` (0). Functions that download, save or change the tree, and
-   self-queries, are KD_ERROR_USAGE. */
+   those of this process, without ids, and options->device names the device that stores its part.
+   kd_points_count and kd_points_describe refer to the points of all processes, except `bytes` (this
+   process only) and `hash` (0). Functions that download, save or change the tree, and self-queries,
+   return KD_ERROR_USAGE. */
 KD_API kd_status kd_points_open_shared(kd_points **out, const kd_point_array *points,
                                        const kd_points_options *options,
                                        const kd_exchange *exchange);

@@ -1,5 +1,5 @@
-/* Photon emission: the photons of a scene, of which photon maps are built, as an array and as a
-   file. C99.
+/* Photon emission: emits the photons of a scene, from which photon maps are built, and provides
+   them as an array or a file. C99.
 
        #include <kandela/photons.h>
        #include <stdio.h>
@@ -18,8 +18,13 @@
            return status;
        }
 
-   NULL: a NULL where an argument is required is KD_ERROR_USAGE; functions that return no status
-   then do nothing or return 0. */
+   NULL: passing NULL for a required argument returns KD_ERROR_USAGE; functions that do not return a
+   status then do nothing or return 0.
+
+   Errors: the message of a failed call is in kd_last_error().
+
+   Threads: only one call at a time may use a scene; any number of threads may read the same
+   photons. */
 #ifndef KANDELA_PHOTONS_H
 #define KANDELA_PHOTONS_H
 #include <kandela/render.h>
@@ -27,6 +32,8 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/*************************************** Simple: types ****************************************/
 
 /* A photon: a packet of flux that was stored on a surface, or where a medium scattered it. The
    struct never grows. */
@@ -39,15 +46,15 @@ typedef struct kd_photon {
     uint32_t path;      /* index of the emitted path, the same for all photons of a path */
     uint16_t light;     /* low 16 bits of the index of the light */
     uint8_t bounce;     /* number of scattering events before this one */
-    uint8_t kind;       /* 0: direct from the light; 1: caustic: only mirrors, glass and metal in
-                           between; 2: indirect: scattered by anything else in between */
+    uint8_t kind; /* 0: direct from the light; 1: caustic: only mirrors, glass and metal in between;
+                     2: indirect: at least one other surface or a medium in between */
 } kd_photon;
 
 /* The maps that the photons are divided into. */
 typedef enum kd_photon_map {
-    KD_PHOTONS_GLOBAL,  /* indirect light: scattered by a surface before */
-    KD_PHOTONS_CAUSTIC, /* caustics: via mirrors, glass and metal only */
-    KD_PHOTONS_MEDIA    /* scattered by a medium after an earlier scattering event */
+    KD_PHOTONS_GLOBAL,  /* indirect light: photons that a surface scattered before */
+    KD_PHOTONS_CAUSTIC, /* caustics: photons that came via mirrors, glass and metal only */
+    KD_PHOTONS_MEDIA    /* photons scattered by a medium after an earlier scattering event */
 } kd_photon_map;
 
 /* The photons of a scene; made by kd_photons_emit, closed by kd_photons_close. */
@@ -60,6 +67,8 @@ typedef struct kd_photon_counts {
     double watts;     /* power of the lights, as sampled by the paths; mean of the channels */
     int32_t complete; /* 1: the requested number of photons was stored */
 } kd_photon_counts;
+
+/****************************** Simple: emit, read, write, close ******************************/
 
 /* Emits the photons of a scene: those that the integrator "photon" would use with the same options,
    of which photons, caustic_photons, media_photons, max_depth, seed and threads are read. The

@@ -21,17 +21,17 @@
 
    Results: a neighbour is given by its id (the index of the point in the input, or the number that
    the caller gave it) and its squared distance in the scalar type of the points. Neighbours are
-   ordered by (dist2, input index), so ties are broken by input index, and the results are the same
-   bits on every machine, for any number of threads. Squared distances are summed axis by axis in
-   that scalar type; a sum that overflows is infinite, terms that underflow count as 0.
+   ordered by (dist2, input index), so ties are broken by input index. The results are bit for bit
+   the same on every machine and for any number of threads. Squared distances are summed axis by
+   axis in the scalar type; a sum that overflows is infinite, and terms that underflow count as 0.
 
    Memory: a tree on a CUDA device accepts host and device pointers, each argument independently;
    its calls enqueue their work on the caller's stream and return when the results are complete. A
-   tree on the CPU accepts host memory only. Device memory there, and an array that is not aligned
-   to its elements, are KD_ERROR_USAGE.
+   tree on the CPU accepts host memory only. Passing it device memory, or passing any tree an array
+   that is not aligned to its elements, returns KD_ERROR_USAGE.
 
-   NULL: a NULL where an argument is required is KD_ERROR_USAGE; functions that return no status
-   then do nothing or return 0.
+   NULL: passing NULL for a required argument returns KD_ERROR_USAGE; functions that do not return a
+   status then do nothing or return 0.
 
    Errors: a call that fails leaves the tree unchanged; its message is in kd_last_error().
 
@@ -54,8 +54,8 @@ extern "C" {
 
 /*************************************** Simple: types ***************************************/
 
-#define KD_NO_POINT64 0xffffffffffffffffu /* KD_NO_POINT of the functions with 64-bit ids */
-#define KD_NO_POINT 0xffffffffu           /* id in place of a neighbour that does not exist */
+#define KD_NO_POINT64 0xffffffffffffffffu /* 64-bit id of a missing neighbour */
+#define KD_NO_POINT 0xffffffffu           /* id of a missing neighbour */
 
 /* A tree; opened by kd_points_open, closed by kd_points_close. */
 typedef struct kd_points kd_points;
@@ -82,7 +82,7 @@ typedef enum kd_points_spread {
 typedef struct kd_point_array {
     const void *coordinates; /* aligned to the scalar; NULL if count is 0 */
     uint64_t count;          /* at most 2^31 - 1 per device to build a tree from */
-    uint64_t stride_bytes;   /* from one point to the next, a multiple of the scalar; 0: packed */
+    uint64_t stride_bytes;   /* distance of points, a multiple of the scalar's size; 0: packed */
     uint32_t dims;           /* 1 to 8 */
     kd_scalar scalar;
     const uint32_t *ids; /* `count` ids to return instead of the input index; or NULL */
@@ -116,14 +116,16 @@ typedef struct kd_points_query {
     int32_t coherent;  /* non-zero: consecutive queries are close in space; do not sort them */
     char method[16];   /* "auto"; "leaves": leaf index (buckets under bounding boxes); "walk":
                           stack-free traversal of the tree */
-    void *scratch;     /* kd_points_scratch_bytes of memory, 64-byte aligned; NULL: allocated */
+    void *scratch; /* the caller's scratch memory, kd_points_scratch_bytes() bytes, 64-byte aligned;
+                      NULL: allocated by the call */
     uint64_t scratch_bytes;
     void *stream;         /* cudaStream_t of this call; NULL: the stream of the tree's options */
     int32_t skip_self;    /* non-zero: in self-queries, no point is its own neighbour */
     int32_t asynchronous; /* non-zero: if all arrays are in the memory of the tree's device, the
-                             nearest and within_count functions return at once, and the results are
-                             complete when the stream reaches this point. A non-finite query then
-                             finds nothing. Synchronise before kd_points_close */
+                             nearest and within_count functions return immediately; their results
+                             are complete once the stream has executed the work of the call. A
+                             query that is not finite then finds nothing. Synchronise before
+                             kd_points_close */
     double norm;          /* norm of distances: 2 (default), 1 or INFINITY (maximum norm). For 1 and
                              INFINITY, dist2 is the distance itself, not its square */
     double period[8];     /* period of space along each axis; default 0: not periodic. Distances are
@@ -141,15 +143,15 @@ typedef struct kd_points_info {
     char builder[32], device[256];
     double lo[8], hi[8];  /* bounding box; lo > hi if there are no points */
     double build_seconds; /* time to build the tree and its leaf index */
-    uint64_t bytes;       /* memory held now; the first query by "walk", in a box or with another
-                             norm or period adds to it */
-    uint64_t hash;      /* XXH3 of the order of the points and of the split axes; computing it for a
-                           tree in parts gathers all points */
+    uint64_t bytes; /* bytes of memory held now; the first query by "walk", in a box or with another
+                       norm or period adds to it */
+    uint64_t hash;  /* XXH3 of the order of the points and of the split axes; computing it for a
+                       tree in parts gathers all points */
     uint32_t layers;    /* trees that the points are divided into; 1 until points are inserted */
-    uint64_t touched;   /* points in trees that the last change, or the opening, built */
+    uint64_t touched;   /* points in trees built by the last change, or by kd_points_open */
     uint32_t parts;     /* devices or processes that the tree is distributed over */
-    int32_t copies;     /* 1: each of them holds all points */
-    double top_seconds; /* share of build_seconds spent on moving points to their parts */
+    int32_t copies;     /* 1: each part holds all points */
+    double top_seconds; /* part of build_seconds spent on moving points to their parts */
     uint64_t sent;      /* bytes that one part has sent to the others since the tree was opened */
 } kd_points_info;
 
@@ -193,8 +195,8 @@ KD_API void kd_points_close(kd_points *tree);
    Ids: if the tree was opened without ids, the new points get consecutive ids that were never used
    before; the first is stored in *first_id unless that is NULL. If the tree was opened with ids, or
    loaded from a file of a changed tree, `points` must have ids; otherwise it must not.
-   Cost: the logarithmic method builds each point about log2(n / batch) times in its life, and a
-   query visits kd_points_info.layers trees. A tree in parts is rebuilt as a whole.
+   Cost: by the logarithmic method each point takes part in about log2(n / batch) builds, and a
+   query searches kd_points_info.layers trees. A tree in parts is rebuilt as a whole.
    `points` may be in device memory if the tree is on a CUDA device. Not thread-safe: no query may
    run concurrently. KD_ERROR_INPUT names the first coordinate that is NaN or infinite. */
 KD_API kd_status kd_points_insert(kd_points *tree, const kd_point_array *points,
@@ -202,8 +204,8 @@ KD_API kd_status kd_points_insert(kd_points *tree, const kd_point_array *points,
 /* Removes the points with these ids, all of them where an id occurs more than once. Returns
    KD_ERROR_INPUT, and removes nothing, if no point has one of the ids. Not thread-safe. `ids` may
    be in device memory if the tree is on a CUDA device.
-   Until kd_points_rebuild, the method "walk" is KD_ERROR_USAGE on a CPU; on a device, a query that
-   needs that method builds a tree of the remaining points for the call. */
+   Until kd_points_rebuild, the method "walk" returns KD_ERROR_USAGE on a CPU; on a device, a query
+   that needs that method builds a tree of the remaining points for the call. */
 KD_API kd_status kd_points_remove(kd_points *tree, const uint32_t *ids, uint64_t count);
 /* Merges the layers of a changed tree into one, which makes queries faster. Not thread-safe. */
 KD_API kd_status kd_points_rebuild(kd_points *tree);
@@ -213,8 +215,8 @@ KD_API kd_status kd_points_rebuild(kd_points *tree);
 /* Returns the number of points in constant time; 0 if `tree` is NULL. */
 KD_API uint64_t kd_points_count(const kd_points *tree);
 
-/* Fills *info; if `tree` is NULL, *info is zeroed. The hash is computed, which reads the whole
-   tree, only if struct_size includes it. */
+/* Fills *info; if `tree` is NULL, *info is zeroed. The hash, which takes a pass over the whole
+   tree, is computed only if struct_size includes it. */
 KD_API void kd_points_describe_sized(const kd_points *tree, kd_points_info *info,
                                      size_t struct_size);
 static inline void kd_points_describe(const kd_points *tree, kd_points_info *info) {
@@ -241,7 +243,7 @@ KD_API kd_status kd_points_closest(const kd_points *tree, const kd_points_query 
 /* Finds all points within the radius of each query, in compressed sparse rows and two calls. The
    first fills `offsets`, query.points.count + 1 entries; the second, with the same query, fills
    `ids` and `dist2` (each may be NULL), offsets[count] entries. The neighbours of query i are the
-   entries from offsets[i] up to offsets[i + 1]. Offsets of another query are KD_ERROR_USAGE;
+   entries from offsets[i] up to offsets[i + 1]. Offsets of another query return KD_ERROR_USAGE;
    nothing is written beyond offsets[count]. Without a radius every query finds every point. */
 KD_API kd_status kd_points_within_count(const kd_points *tree, const kd_points_query *query,
                                         uint64_t *offsets);
@@ -263,8 +265,8 @@ typedef double (*kd_points_visitor)(void *context, uint64_t query, uint64_t id, 
    the bound in force at the time is visited. The order is unspecified, but depends only on the tree
    and the query, so that floating-point sums are reproducible.
    Threads: several threads call `visit` at once, though never for the same query. `visit` must not
-   change the tree, and must not leave by longjmp or a C++ exception.
-   Only for trees on the CPU; KD_ERROR_USAGE on CUDA devices, several devices or processes. */
+   change the tree, and must not leave by longjmp or a C++ exception. Only for trees on the CPU;
+   returns KD_ERROR_USAGE for trees on CUDA devices, several devices or several processes. */
 KD_API kd_status kd_points_visit(const kd_points *tree, const kd_points_query *query,
                                  kd_points_visitor visit, void *context);
 
@@ -304,8 +306,9 @@ KD_API kd_status kd_points_in_box(const kd_points *tree, const kd_point_array *l
 
 /********************************* Advanced: 64-bit ids **************************************/
 
-/* The functions above with 64-bit ids, for any tree. A tree with a first_id, or with more points
-   than 32-bit ids can number, can only be queried by these (else KD_ERROR_USAGE). */
+/* The functions above with 64-bit ids, for any tree. If the ids of a tree reach 2^32 - 1, because
+   of first_id or of the number of its points, those of the functions above that store ids return
+   KD_ERROR_USAGE. */
 KD_API kd_status kd_points_nearest64(const kd_points *tree, const kd_points_query *query,
                                      uint32_t k, uint64_t *ids, void *dist2, uint32_t *counts);
 KD_API kd_status kd_points_closest64(const kd_points *tree, const kd_points_query *query,
@@ -325,8 +328,9 @@ KD_API uint64_t kd_points_scratch_bytes(const kd_points *tree, const kd_points_q
 
 /************************************** Simple: files ****************************************/
 
-/* Write and read a tree, in the byte order of this machine and with a checksum. A truncated,
-   modified or invalid file is KD_ERROR_INPUT. Of `options` only device and stream are read. */
+/* Write and read a tree, in the byte order of this machine and with a checksum. Reading a
+   truncated, modified or invalid file returns KD_ERROR_INPUT. Of `options` only device and stream
+   are read. */
 KD_API kd_status kd_points_save(const kd_points *tree, const char *path);
 KD_API kd_status kd_points_load(kd_points **out, const char *path,
                                 const kd_points_options *options);

@@ -23,12 +23,12 @@
 
    Units: a scene has one unit of length, which its author chooses; radiance is in W/(sr m^2).
 
-   NULL: a NULL where an argument is required is KD_ERROR_USAGE; functions that return no status
-   then do nothing or return 0.
+   NULL: passing NULL for a required argument returns KD_ERROR_USAGE; functions that do not return a
+   status then do nothing or return 0.
 
    Errors: the message of a failed call is in kd_last_error().
 
-   Threads: a scene is used by one rendering at a time; kd_render itself uses all cores.
+   Threads: only one call at a time may use a scene; kd_render itself uses all cores.
 
    Binary compatibility: structs that may grow begin with `struct_size`, the sizeof that the caller
    was compiled with. The inline functions of this header pass it, so a compiled program keeps
@@ -56,9 +56,9 @@ typedef enum kd_tonemap {
 } kd_tonemap;
 
 /* Options of a rendering, as on the command line of `kandela render`. Initialise with
-   kd_render_options_default, which sets struct_size; new fields are only added at the end. The
-   marks "advanced" and "experimental" say how likely a user is to need an option; where photon
-   mapping is named, the integrators "photon", "ppm" and "sppm" are meant. */
+   kd_render_options_default, which sets struct_size; new fields are only added at the end. Few
+   users need the options marked "advanced" or "experimental". "Photon mapping" stands for the
+   integrators "photon", "ppm" and "sppm". */
 typedef struct kd_render_options {
     size_t struct_size;
     char integrator[32];   /* "path", "photon", ...: `kandela info` lists the names */
@@ -72,11 +72,11 @@ typedef struct kd_render_options {
     uint64_t photons;      /* photon mapping: photons to store in the global map, approximately */
     uint64_t caustic_photons; /* the same for the caustic map; 0: as many as `photons` */
     int32_t gather;           /* photons per density estimate (k) */
-    float radius; /* maximum radius of a density estimate, scene units; 0: from the density of the
-                     photons */
+    float radius;    /* maximum radius of a density estimate, in scene units; 0: derived from the
+                        density of the photons */
     char kernel[16]; /* advanced: kernel of the density estimate: "cone", ...; `kandela info` lists
                         them */
-    int32_t final_gather; /* rays of the final gather; 0: direct visualisation of the photon map */
+    int32_t final_gather; /* rays per final gather; 0: direct visualisation of the photon map */
     uint64_t seed;        /* seed of the random numbers: the same seed gives the same bits */
     int32_t threads;      /* CPU threads; 0: all cores */
     double time_seconds;  /* time limit of kd_render, photons included; it then returns the partial
@@ -130,8 +130,8 @@ typedef struct kd_render_options {
                               with a warning, whether or not they exist. Never allowed for glTF */
     uint64_t max_texture_memory; /* security: limit on the memory of all textures of a scene, in
                                     bytes, including what decoding needs; 0: a quarter of the
-                                    machine's memory. A scene that needs more is KD_ERROR_MEMORY.
-                                    Scene files cannot set it */
+                                    machine's memory. Loading a scene that needs more returns
+                                    KD_ERROR_MEMORY. Scene files cannot set this option */
 } kd_render_options;
 
 /* Set all fields to their defaults. */
@@ -163,12 +163,12 @@ typedef struct kd_render_option {
 } kd_render_option;
 /* Returns the number of options. */
 KD_API int32_t kd_render_option_count(void);
-/* Describes an option; KD_ERROR_USAGE unless 0 <= index < kd_render_option_count(). */
+/* Describes an option; returns KD_ERROR_USAGE unless 0 <= index < kd_render_option_count(). */
 KD_API kd_status kd_render_option_get_info(kd_render_option *out, int32_t index);
 
-/* Sets an option from text, as on the command line: "max_depth", "32"; "resolution", "640x480". An
-   unknown name or an invalid value is KD_ERROR_USAGE and changes nothing. A file name is not
-   copied: the caller keeps `text` alive as long as `options` is used. */
+/* Sets an option from text, as on the command line: "max_depth", "32"; "resolution", "640x480". For
+   an unknown name or an invalid value returns KD_ERROR_USAGE and changes nothing. A file name is
+   not copied: the caller keeps `text` alive as long as `options` is used. */
 KD_API kd_status kd_render_options_set(kd_render_options *options, const char *name,
                                        const char *text);
 /* Writes the value in the syntax of kd_render_options_set, truncated to `bytes`; 512 suffice for
@@ -178,7 +178,7 @@ KD_API kd_status kd_render_options_get(const kd_render_options *options, const c
 
 /************************************* Simple: scenes ****************************************/
 
-/* A scene in memory. It can be rendered any number of times, by one call at a time. */
+/* A scene in memory. It may be rendered any number of times, but by only one call at a time. */
 typedef struct kd_scene kd_scene;
 
 /* Loads a scene: a JSON description, a mesh file, or a generated scene ("gen:blob:1000000").

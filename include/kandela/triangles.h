@@ -24,19 +24,19 @@
    zero direction hits nothing.
 
    Results: the intersection test is watertight: no ray passes between two triangles that share an
-   edge. Triangles are two-sided. Of hits at the same t the triangle with the smallest index is
-   reported. A triangle thinner than the rounding error of its vertices may or may not be hit, and
-   only by rays that pass within 6 2^-24 times the distance from the ray's origin to its farthest
-   vertex.
-   The results are the same bits for every builder, number of threads and device.
+   edge. Triangles are two-sided. Of several hits at the same t, the one on the triangle with the
+   smallest index is reported. A triangle thinner than the rounding error of its vertices may or may
+   not be hit, and only by rays that pass it at less than 6 * 2^-24 times the distance from the
+   ray's origin to the triangle's farthest vertex. The results are bit for bit the same for every
+   builder, number of threads and device.
 
    Memory: a tree on a CUDA device accepts host and device pointers, each argument independently;
    its calls enqueue their work on the caller's stream and return when the results are complete. A
-   tree on the CPU accepts host memory only. Device memory there, and an array that is not aligned
-   to its elements, are KD_ERROR_USAGE.
+   tree on the CPU accepts host memory only. Passing it device memory, or passing any tree an array
+   that is not aligned to its elements, returns KD_ERROR_USAGE.
 
-   NULL: a NULL where an argument is required is KD_ERROR_USAGE; functions that return no status
-   then do nothing.
+   NULL: passing NULL for a required argument returns KD_ERROR_USAGE; functions that do not return a
+   status then do nothing.
 
    Errors: the message of a failed call is in kd_last_error().
 
@@ -83,7 +83,7 @@ typedef struct kd_triangles_options {
     float traversal_cost; /* SAH cost C_t of traversing an inner node, >= 0 */
     float intersect_cost; /* SAH cost C_i of a triangle test, > 0 */
     float empty_factor;   /* SAH cost factor of a split that cuts off empty space, (0, 1] */
-    int32_t max_depth;    /* of a leaf; 0: derived from the number of triangles */
+    int32_t max_depth;    /* maximum depth of a leaf; 0: derived from the number of triangles */
     void *stream;         /* cudaStream_t for building and queries; NULL: the default stream */
 } kd_triangles_options;
 
@@ -108,8 +108,8 @@ typedef struct kd_ray_counts {
 
 /* Coherence of a batch; a hint that changes the speed only. */
 typedef enum kd_ray_order {
-    KD_RAYS_MEASURED = 0,   /* unknown: the rays of an image are assumed to be coherent; a device
-                               measures the coherence of others */
+    KD_RAYS_MEASURED = 0,   /* unknown: the rays of an image are assumed to be coherent; for other
+                               batches, a device measures the coherence */
     KD_RAYS_COHERENT = 1,   /* consecutive rays have similar origins and directions (camera rays) */
     KD_RAYS_INCOHERENT = 2, /* unrelated origins and directions */
 } kd_ray_order;
@@ -131,8 +131,9 @@ typedef struct kd_ray_batch {
     kd_ray_counts *counts; /* statistics per ray; or NULL: rays may be traced in packets */
     kd_ray_order order;
     uint32_t width;       /* columns of an image whose rays come row by row; 0: not an image */
-    int32_t asynchronous; /* non-zero: if all arrays are in the memory of the tree's device, return
-                             at once; the results are complete when the stream reaches this point */
+    int32_t asynchronous; /* non-zero: if all arrays are in the memory of the tree's device, returns
+                             immediately; the results are complete once the stream has executed the
+                             work of the call */
     void *stream;         /* cudaStream_t of this call; NULL: the stream of the tree's options */
 } kd_ray_batch;
 
@@ -141,9 +142,9 @@ typedef struct kd_near_triangle {
     float point[3];    /* the nearest point, rounded to float; 0 if there is none */
     float distance;    /* in the unit of the mesh; INFINITY if there is none */
     float u, v;        /* barycentric coordinates of the nearest point, as in kd_ray_hit */
-    uint32_t triangle; /* KD_NO_TRIANGLE if none is within max_distance */
-    uint32_t feature;  /* where on the triangle: 0: interior; 1, 2, 3: edge from vertex 0, 1, 2 to
-                          the next; 4, 5, 6: vertex 0, 1, 2 */
+    uint32_t triangle; /* its index; KD_NO_TRIANGLE if none is within max_distance */
+    uint32_t feature;  /* the part of the triangle on which the point lies: 0: interior; 1, 2, 3:
+                          edge from vertex 0, 1, 2 to the next; 4, 5, 6: vertex 0, 1, 2 */
 } kd_near_triangle;
 
 /* Statistics of a tree, by kd_triangles_describe; new fields are only added at the end. */
@@ -154,8 +155,8 @@ typedef struct kd_triangles_info {
     uint64_t nodes, leaves, empty_leaves;
     uint64_t references; /* triangle references in all leaves */
     uint32_t depth;      /* edges from the root to the deepest leaf */
-    double sah_cost;     /* expected cost of a ray by the surface area heuristic, with the options'
-                            costs */
+    double sah_cost; /* expected cost of a ray by the surface area heuristic, with the costs of the
+                        options */
     double build_seconds;
     char builder[32], device[256];
     float lo[3], hi[3]; /* bounding box without degenerate triangles; lo > hi if empty */
@@ -182,11 +183,10 @@ static inline void kd_ray_batch_default(kd_ray_batch *batch) {
 
 /******************************* Simple: build, inspect, close *******************************/
 
-/* Builds a tree; `mesh` may be empty. `options` may be NULL for the
-   defaults. On failure *out is NULL: KD_ERROR_INPUT names the first triangle with an index out of
-   range or a vertex that is NaN or infinite, KD_ERROR_USAGE the invalid option or size;
-   KD_ERROR_DEVICE means that the device is absent. The caller closes *out with
-   kd_triangles_close. */
+/* Builds a tree; `mesh` may be empty. `options` may be NULL for the defaults. On failure *out is
+   NULL: KD_ERROR_INPUT names the first triangle with an index out of range or a vertex that is NaN
+   or infinite, KD_ERROR_USAGE the invalid option or size; KD_ERROR_DEVICE means that the device is
+   absent. The caller closes *out with kd_triangles_close. */
 KD_API kd_status kd_triangles_open(kd_triangles **out, const kd_triangle_mesh *mesh,
                                    const kd_triangles_options *options);
 /* Frees the tree; `tree` may be NULL. */
@@ -198,12 +198,15 @@ static inline void kd_triangles_describe(const kd_triangles *tree, kd_triangles_
     kd_triangles_describe_sized(tree, info, sizeof *info);
 }
 
-/************************************* Simple: queries ***************************************/
+/***************************** Advanced: batches with all options ****************************/
 
-/* Advanced: traces a batch. KD_ERROR_USAGE unless exactly one kind of rays and exactly one kind of
-   output is set. */
+/* Traces a batch. Returns KD_ERROR_USAGE unless exactly one kind of rays and exactly one
+   kind of output is set. */
 KD_API kd_status kd_triangles_cast(const kd_triangles *tree, const kd_ray_batch *batch);
-/* Finds the closest hit hits[i] of rays[i]. `counts` may be NULL; otherwise counts[i] are the
+
+/************************************** Simple: queries **************************************/
+
+/* Finds the closest hit hits[i] of rays[i]. `counts` may be NULL; otherwise counts[i] receives the
    statistics of rays[i], and rays are traced one at a time instead of in packets. */
 KD_API kd_status kd_triangles_intersect(const kd_triangles *tree, const kd_ray *rays,
                                         uint64_t count, kd_ray_hit *hits, kd_ray_counts *counts);
@@ -215,8 +218,8 @@ KD_API kd_status kd_triangles_occluded(const kd_triangles *tree, const kd_ray *r
    to INFINITY. Accuracy and ties: distances are compared in double, with an error of at most 2^-48
    of the distance to the triangle's farthest vertex. Of equally near triangles the smallest index
    is reported; an edge or a vertex is equally near in all triangles that share it. Degenerate
-   triangles count as the edges or points that they are. For a point with a NaN or infinite
-   coordinate nothing is found.
+   triangles count as line segments or points. A point with a NaN or infinite coordinate has no
+   nearest triangle.
    Memory: the first call builds a second tree of 44 bytes per triangle, which later calls use. */
 KD_API kd_status kd_triangles_closest_point(const kd_triangles *tree, const float *points,
                                             uint64_t count, float max_distance,
@@ -224,9 +227,9 @@ KD_API kd_status kd_triangles_closest_point(const kd_triangles *tree, const floa
 
 /************************************** Simple: files ****************************************/
 
-/* Write and read a tree, little-endian and with a checksum (layout: accel/triangles_file.c). A
-   truncated, modified or inconsistent file is KD_ERROR_INPUT; everything in it is verified. Of
-   `options` only device and stream are read. */
+/* Write and read a tree, little-endian and with a checksum (layout: accel/triangles_file.c).
+   Reading verifies the whole file and returns KD_ERROR_INPUT if it is truncated, modified or
+   inconsistent. Of `options` only device and stream are read. */
 KD_API kd_status kd_triangles_save(const kd_triangles *tree, const char *path);
 KD_API kd_status kd_triangles_load(kd_triangles **out, const char *path,
                                    const kd_triangles_options *options);

@@ -17,8 +17,8 @@ KD_DEVICE_CALL(points_device_scan, (point_box * box, const point_array *points, 
 /* As points_device_scan in two steps: begin enqueues the work, end waits for it. A scan that was
    begun must be ended, even after an error. */
 typedef struct points_scan {
-    void *staging,
-        *device_copy; /* `device_copy`: copy on the device. NULL, NULL: nothing was begun */
+    void *staging, *device_copy; /* result in staging memory, and on the device; both NULL: no scan
+                                    was begun */
 } points_scan;
 KD_DEVICE_CALL(points_device_scan_begin,
                (points_scan * out, const point_array *points, void *stream));
@@ -34,10 +34,11 @@ typedef struct points_bad {
    host and device (from device_staging_take). */
 KD_DEVICE_CALL(points_device_find_bad, (points_bad * out, const point_array *points,
                                         const point_array *radii, void *stream));
-/* Once that work has completed: returns KD_ERROR_INPUT if an invalid query or radius was found. */
-KD_DEVICE_CALL(points_device_tell_bad,
+/* Must be called after that work has completed. Returns KD_ERROR_INPUT if an invalid query or
+   radius was found. */
+KD_DEVICE_CALL(points_device_report_bad,
                (const points_bad *result, const point_array *points, const point_array *radii));
-/* Returns KD_ERROR_USAGE if any of the offsets differ from the right ones. */
+/* Returns KD_ERROR_USAGE if any of the given offsets differs from the correct one. */
 KD_DEVICE_CALL(points_device_check_offsets,
                (const uint64_t *given, const uint64_t *right, uint64_t count, void *stream));
 /* Replaces each id except KD_NONE: ids[i] = renamed[ids[i]]. */

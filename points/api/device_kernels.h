@@ -45,7 +45,7 @@ static inline uint64_t dynamic_words(uint64_t points) {
 /* The set of ids to remove. */
 typedef struct dynamic_ids {
     uint32_t *sorted; /* the ids in ascending order */
-    /* bit set: an id may be in the set only if the bit of its low bits is set */
+    /* bit set indexed by the low bits of an id: if the bit is 0, the id is not in the set */
     uint32_t *filter;
     uint32_t *matched; /* for each id: whether some point has it */
     uint32_t count;
@@ -60,9 +60,9 @@ typedef struct dynamic_found {
     uint32_t missing, min_missing;
 } dynamic_found;
 
-/* Fills all arrays of `ids` from ids->count ids at `given`; the caller sets the pointers and the
+/* Fills all arrays of `ids` from ids->count ids at `new_ids`; the caller sets the pointers and the
    count. */
-KD_DEVICE_CALL(dynamic_ids_open, (const dynamic_ids *ids, const uint32_t *given, void *stream));
+KD_DEVICE_CALL(dynamic_ids_open, (const dynamic_ids *ids, const uint32_t *new_ids, void *stream));
 /* Sets the bits `hits` of the layer and *hit_count, an element of dynamic_found. */
 KD_DEVICE_CALL(dynamic_mark, (const dynamic_layer *layer, const dynamic_ids *ids,
                               uint32_t *hit_count, void *stream));
@@ -76,7 +76,7 @@ KD_DEVICE_CALL(dynamic_let_go, (const dynamic_layer *layer, void *stream));
    ids, both from index `first` on. */
 KD_DEVICE_CALL(dynamic_gather, (const dynamic_layer *layer, uint64_t first, void *coordinates,
                                 uint32_t *ids, void *stream));
-KD_DEVICE_CALL(dynamic_clear, (void *memory, uint64_t bytes, void *stream)); /* to zeros */
+KD_DEVICE_CALL(dynamic_clear, (void *memory, uint64_t bytes, void *stream)); /* sets to zero */
 /* ids[i] = first + i. */
 KD_DEVICE_CALL(dynamic_number, (uint32_t * ids, uint64_t count, uint32_t first, void *stream));
 /* Copies points with a stride to a packed array. */

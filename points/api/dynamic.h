@@ -6,8 +6,7 @@
          tombstone); a layer that has lost half of its points is rebuilt. A query searches all
          layers and merges their rows. A tree on a CUDA device works likewise (dynamic_device.c); a
          distributed tree is rebuilt.
-   Work: a point is rebuilt about log2(n / batch) times in its life; a query searches as many
-         layers.
+   Work: each point takes part in about log2(n / batch) builds; a query searches as many layers.
    Memory: that of the layers; once points have been removed, five more bytes per point of their
            layer.
    Invariants: layers hold points in the order of insertion, and the first layer (the kd_points
@@ -24,9 +23,9 @@ enum { LAYERS_MAX = 40 };
 
 /* The removed points of a tree (tombstones). */
 typedef struct points_tombstones {
-    /* for each id of the tree: 1 if removed; NULL: none is */
+    /* for each id of the tree: 1 if removed; NULL: no point is removed */
     uint8_t *flags;
-    /* for each id: its slot in the buckets; NULL if `flags` is */
+    /* for each id: its slot in the buckets; NULL if `flags` is NULL */
     uint32_t *slots;
     uint32_t count;
 } points_tombstones;
@@ -66,9 +65,9 @@ static inline bool points_elsewhere(const kd_points *tree) {
 bool points_has_layers(const kd_points *tree);
 /* For such a tree: builds one tree of all remaining points on the same device. Free it with
    points_release. */
-kd_status points_whole_there(kd_points *out, const kd_points *tree);
-/* Stores all trees that a CPU query has to search, as the query's method needs them, and their
-   number. */
+kd_status points_device_merge(kd_points *out, const kd_points *tree);
+/* Lists all trees that a CPU query has to search, in the form that its method needs, and stores
+   their number in *count. */
 kd_status points_dynamic_targets(const kd_points *tree, const kd_points_query *query,
                                  point_target targets[LAYERS_MAX], uint32_t *count);
 kd_status points_copy_whole(kd_points *copy, const kd_points *tree);
@@ -90,7 +89,7 @@ typedef struct point_buffer {
 /* --- for the functions that change a tree --------------------------------------------------- */
 
 void points_tombstones_close(points_tombstones *owned);
-/* Prepares a tree for changes the first time; resets `touched`. */
+/* Prepares a tree for its first change; resets `touched`. */
 kd_status points_begin_change(kd_points *tree);
 /* Merges the layers from `first` on, followed by `more` points (or NULL), into one. */
 kd_status points_join_from(kd_points *tree, int first, const point_buffer *more);
@@ -106,14 +105,14 @@ kd_status points_fetch_layer(kd_points *copy, points_dynamic *dynamic, const kd_
 kd_status points_build_anew(kd_points *tree, const point_buffer *all);
 
 /* The same operations for a tree on a device (dynamic_device.c); the arguments must be valid. */
-kd_status points_join_there(kd_points *tree, int first);
-kd_status points_insert_there(kd_points *tree, const kd_point_array *points);
-kd_status points_remove_there(kd_points *tree, const uint32_t *ids, uint64_t count);
+kd_status points_device_join(kd_points *tree, int first);
+kd_status points_device_insert(kd_points *tree, const kd_point_array *points);
+kd_status points_device_remove(kd_points *tree, const uint32_t *ids, uint64_t count);
 
 /* Returns KD_ERROR_USAGE for a tree that does not support changes. */
 kd_status points_may_change(const kd_points *tree);
 
-/* --- points on the way from one tree to the next -------------------------------------------- */
+/* --- buffers of points from which trees are rebuilt ----------------------------------------- */
 
 /* Allocates a buffer for `maximum` points of the same type as those of `like`. */
 kd_status buffer_open(point_buffer *out, const pointtree *like, uint64_t maximum);
@@ -121,7 +120,7 @@ void buffer_close(point_buffer *owned);
 /* Appends all remaining points of a tree on the CPU to the buffer. */
 kd_status buffer_add(point_buffer *buffer, const kd_points *tree,
                      const points_tombstones *tombstones);
-/* Collects all layers from `first` on, followed by `more` points (or NULL), in one pile. */
+/* Collects all layers from `first` on, followed by `more` points (or NULL), in one buffer. */
 kd_status buffer_layers(point_buffer *out, const points_dynamic *dynamic, int first,
                         const point_buffer *more);
 /* Returns a view of the buffer, which keeps ownership. */

@@ -6,10 +6,11 @@
          ranks among the remaining points.
    Work: one pass over the ids of the points, and one over those of the leaves.
    Memory: one bit per point for those removed earlier, and one for those removed now.
-   Data flow: ids -> sorted, filter (fill_filter); one warp per 32 points: filter, sorted -> met, a
-              word of hits (mark_points) -> list_missing, one thread per id; hits -> gone
-              (add_hits), one thread per word -> points of leaves (empty_leaves), one thread per
-              point; gone -> ranks (count_live, a scan) -> gather_points, one thread per node. */
+   Data flow: ids -> sorted, filter (fill_filter); one warp per 32 points: filter, sorted ->
+              matched, a word of hits (mark_points) -> list_missing, one thread per id; hits ->
+              tombstones (add_hits), one thread per word -> points of leaves (empty_leaves), one
+              thread per point; tombstones -> ranks (count_live, a scan) -> gather_points, one
+              thread per node. */
 #include "core/device/cuda.h"
 #include "core/device/device_stream.h"
 #include "points/api/device_kernels.h"
@@ -136,19 +137,20 @@ kd_status rank_words(uint32_t *ranks, const uint32_t *tombstones, uint32_t words
 }
 } // namespace
 
-extern "C" kd_status dynamic_ids_open(const dynamic_ids *ids, const uint32_t *given, void *stream) {
+extern "C" kd_status dynamic_ids_open(const dynamic_ids *ids, const uint32_t *new_ids,
+                                      void *stream) {
     const cudaStream_t s = (cudaStream_t)stream;
     size_t bytes = 0;
     void *scratch = NULL;
     KD_CUDA(cudaMemsetAsync(ids->filter, 0, DYNAMIC_FILTER_BITS / 8, s));
     KD_CUDA(cudaMemsetAsync(ids->matched, 0, ids->count * sizeof *ids->matched, s));
-    fill_filter<<<blocks_for(ids->count), BLOCK, 0, s>>>(given, ids->count, ids->filter);
+    fill_filter<<<blocks_for(ids->count), BLOCK, 0, s>>>(new_ids, ids->count, ids->filter);
     KD_CUDA_LAUNCHED("fill_filter");
     KD_CUDA(
-        cub::DeviceRadixSort::SortKeys(scratch, bytes, given, ids->sorted, ids->count, 0, 32, s));
+        cub::DeviceRadixSort::SortKeys(scratch, bytes, new_ids, ids->sorted, ids->count, 0, 32, s));
     KD_TRY(device_pool_reserve(&scratch, bytes, stream));
     const cudaError_t error =
-        cub::DeviceRadixSort::SortKeys(scratch, bytes, given, ids->sorted, ids->count, 0, 32, s);
+        cub::DeviceRadixSort::SortKeys(scratch, bytes, new_ids, ids->sorted, ids->count, 0, 32, s);
     device_pool_release(scratch, stream);
     KD_CUDA(error);
     return KD_OK;

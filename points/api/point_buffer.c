@@ -1,3 +1,4 @@
+/* The growing buffer of points of dynamic.h: points that one tree passes on to the next. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "points/api/dynamic.h"

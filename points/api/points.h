@@ -35,7 +35,7 @@ struct kd_points {
     struct points_dynamic *dynamic; /* layers, once points were inserted or removed (dynamic.h);
                                        else NULL */
     kd_points_options options;
-    char builder[32]; /* that built the tree */
+    char builder[32]; /* name of the builder */
     double build_seconds;
 };
 
@@ -46,8 +46,9 @@ struct kd_points {
 kd_status points_method_find(point_query_method *out, const char *name);
 
 /* Validates the caller's options and copies them to *out; NULL stands for the defaults. */
-kd_status points_take_options(kd_points_options *out, const kd_points_options *given);
-/* Builds a tree as kd_points_open does, into uninitialised *out; after an error nothing is held. */
+kd_status points_take_options(kd_points_options *out, const kd_points_options *caller_options);
+/* Builds a tree as kd_points_open does, into uninitialised *out; on failure *out holds no
+   memory. */
 kd_status points_build(kd_points *out, const kd_point_array *points,
                        const kd_points_options *options);
 uint64_t points_bytes_held(const kd_points *tree);
@@ -60,7 +61,7 @@ kd_status points_lend(pointtree_nd_view *out, const kd_points *tree);
 kd_status points_copy_arrays(pointtree *out, const kd_points *tree, bool coordinates, bool ids);
 void points_close_arrays(pointtree *owned);
 
-/* Describes a tree on the CPU as the query's method needs it. */
+/* Fills *out with the data of a tree on the CPU that the query's method needs. */
 kd_status points_target(point_target *out, const kd_points *tree, const kd_points_query *query);
 
 /* Frees all that *owned holds, but not the struct. */

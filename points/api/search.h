@@ -10,7 +10,7 @@
 
 typedef struct points_search {
     points_kind kind;
-    points_query_calls asks;
+    points_query_calls calls;
     kd_points_query query; /* limits already validated */
     kd_point_array hi;     /* upper corners of boxes */
     uint32_t k;
@@ -38,9 +38,9 @@ extern const points_backend points_backend_layers; /* CPU, several layers: inser
 extern const points_backend points_backend_cuda;   /* on a CUDA device, with or without layers */
 
 /* Entry point of all query functions: validates the search, executes it, and widens ids to 64 bits
-   where `out.wide` asks for them. `query`: the caller's, copied to search->query; NULL for boxes,
-   whose corners search->query and `hi` hold. Other fields that the search does not use are zeros.
- */
+   if `out.wide` is set. `query` is the caller's query, which is copied to search->query; for boxes
+   it is NULL, as the caller has set search->query and `hi` to the corners. Fields that the search
+   does not use must be zero. */
 kd_status points_search_tree(const kd_points *tree, points_search *search,
                              const kd_points_query *query);
 /* Executes the search on one tree on the CPU, ignoring its layers. `bounds2` holds an upper bound

@@ -122,18 +122,18 @@ static inline void lanes_nearest_take_plain(lanes_nearest *list, const float dis
         const int i = __builtin_ctz(within);
         int32_t near = (int32_t)float_bits(dist2[i]), near_id = (int32_t)id[i];
         for (int lane = 0; lane < LEAF_GROUP; ++lane) {
-            const int32_t here = list->dist2[lane], here_id = list->id[lane];
-            const bool behind = here > near || (here == near && here_id > near_id);
-            list->dist2[lane] = behind ? near : here;
+            const int32_t lane_dist2 = list->dist2[lane], here_id = list->id[lane];
+            const bool behind = lane_dist2 > near || (lane_dist2 == near && here_id > near_id);
+            list->dist2[lane] = behind ? near : lane_dist2;
             list->id[lane] = behind ? near_id : here_id;
-            near = behind ? here : near;
+            near = behind ? lane_dist2 : near;
             near_id = behind ? here_id : near_id;
         }
     }
 }
 
-/* Appends the keys (dist2 bits above, id below) of the points of a bucket whose bits are set; there
-   must be room for sixteen. Returns their number. */
+/* Appends the keys (dist2 bits above, id below) of the points of a bucket whose bits are set;
+   `keys` must have space for sixteen. Returns their number. */
 static inline uint32_t lanes_keys_plain(const leaf_points *leaf, const float dist2[LEAF_POINTS],
                                         uint32_t within, uint64_t *keys) {
     uint32_t count = 0;
@@ -219,10 +219,10 @@ static inline void lanes_nearest_take(lanes_nearest *list, const float dist2[LEA
     _mm256_store_si256((__m256i *)(void *)list->id, ids);
 }
 
-enum { LANES_HALF = 4 }; /* number of axes, of six or more, after which a bucket may be abandoned */
+enum { LANES_HALF = 4 }; /* with six axes or more, a bucket may be abandoned after this many */
 
-/* dist2 of eight points of a bucket. If, with many axes, all partial sums already exceed the bound,
-   returns these. */
+/* dist2 of eight points of a bucket. With many axes, returns the partial sums if all of them
+   already exceed the bound. */
 LANES_FN __m256 lanes_dist2(const leaf_points *leaf, int half, const float *query, uint32_t dims,
                             __m256 bound) {
     const float *x = (const float *)leaf->at + half;
@@ -300,8 +300,8 @@ static inline uint32_t lanes_collect_eight(uint64_t *keys, __m256 dist2, const u
     return (uint32_t)__builtin_popcount(kept);
 }
 
-/* Appends the keys of the points that are not after the bound in the order (dist2, id); there must
-   be room for sixteen and eight more. Returns their number. */
+/* Appends the keys of the points that are not after the bound in the order (dist2, id); `keys` must
+   have space for twenty-four. Returns their number. */
 LANES_FN uint32_t lanes_collect(uint64_t *keys, const leaf_points *leaf, const float *query,
                                 uint32_t dims, uint64_t bound_key) {
     const float bound2 = float_from_bits((uint32_t)(bound_key >> 32));
@@ -355,8 +355,9 @@ LANES_FN lanes_one lanes_closest(const leaf_points *leaf, const float *query, ui
     if (!_mm256_movemask_ps(_mm256_or_ps(within[0], within[1]))) return one;
     /* _mm256_min_ps returns its second operand if the first is NaN. */
     const __m256 never = _mm256_set1_ps(INFINITY);
-    const __m256 both = _mm256_min_ps(d[0], _mm256_min_ps(d[1], never));
-    __m128 minimum = _mm_min_ps(_mm256_castps256_ps128(both), _mm256_extractf128_ps(both, 1));
+    const __m256 minimum_of_two = _mm256_min_ps(d[0], _mm256_min_ps(d[1], never));
+    __m128 minimum = _mm_min_ps(_mm256_castps256_ps128(minimum_of_two),
+                                _mm256_extractf128_ps(minimum_of_two, 1));
     minimum = _mm_min_ps(minimum, _mm_movehl_ps(minimum, minimum));
     minimum = _mm_min_ss(minimum, _mm_shuffle_ps(minimum, minimum, 1));
     const __m256 all = _mm256_broadcastss_ps(minimum);

@@ -33,7 +33,7 @@ typedef struct leaf_shape {
     uint32_t root_children;
     uint32_t bucket_level; /* level of the k-d tree that holds the buckets' roots */
     uint32_t count;        /* number of points */
-    bool ties;             /* twice as many buckets, filled as leaf_slots says */
+    bool ties;             /* twice as many buckets, filled by leaf_slots */
 } leaf_shape;
 
 leaf_shape leaf_shape_of(uint32_t count);
@@ -144,8 +144,8 @@ uint32_t leafindex_nearest_doubles(const leafindex *index, const double *query, 
 uint32_t leafindex_within_doubles(const leafindex *index, const double *query, double bound2,
                                   uint32_t capacity, neighbour_nd *out);
 
-/* Calls the visitor for each point within to->bound, which may shrink meanwhile, of floats or
-   doubles. The order of the calls depends only on the query. */
-void leafindex_tell(const leafindex *index, const void *query, point_visitor *visitor);
+/* Calls the visitor for each point, of floats or doubles, within visitor->bound, which may shrink
+   meanwhile. The order of the calls depends only on the query. */
+void leafindex_report(const leafindex *index, const void *query, point_visitor *visitor);
 
 #endif

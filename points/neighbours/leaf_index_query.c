@@ -1,19 +1,19 @@
 /* Queries of the index of leaf_index.h; points/tree/walk_nd.h is the reference implementation.
-   leaf_walk.h, included twice, traverses the groups; this file says how a bucket updates the
-   results of each kind of query. */
+   leaf_walk.h, included twice, traverses the groups; this file implements how a bucket updates the
+   results, for each kind of query. */
 #include "core/parallel/select_keys.h"
 #include "points/neighbours/lanes_doubles.h"
 #include "points/neighbours/leaf_index.h"
 
-/* Number of neighbours up to which the results are kept sorted, for floats: in two registers,
-   then in a list updated without branches, then in one updated with branches (with AVX-512 all
-   in registers). For more neighbours, candidates are collected and the farthest are discarded
-   now and then. Doubles use a short list or a heap. */
+/* Number of neighbours up to which the results are kept sorted, for floats: in two registers, then
+   in a list updated without branches, then in one updated with branches (with AVX-512 all in
+   registers). For more neighbours, candidates are collected and the farthest are discarded from
+   time to time. Doubles use a short list or a heap. */
 enum { NEAREST_MAX = LEAF_GROUP, SHORT_LIST_MAX = 12, LIST_MAX = 20 };
 
 enum { FEW_AXES = 4 }; /* number of axes up to which a search is compiled per kind of visit */
 
-/* Smaller squares of floats may be denormal; their rounding error is not relatively small. */
+/* Squares below this limit may be denormal, with a large relative rounding error. */
 #define UNDERFLOWN 0x1p-100f
 
 typedef enum leaf_visit {
@@ -23,7 +23,7 @@ typedef enum leaf_visit {
     VISIT_LIST,       /* floats, k <= LIST_MAX */
     VISIT_MANY,
     VISIT_WITHIN,
-    VISIT_TELL
+    VISIT_REPORT
 } leaf_visit;
 
 /* --- floats: results are keys (leaf_key) ---------------------------------------------------- */
@@ -63,10 +63,10 @@ static inline uint64_t bound_key(const float_query *query) {
 
 #ifdef LANES_512
 /* Keeps the results in `vectors` registers of keys, initially filled with UINT64_MAX. */
-LANES_FN void list_take(float_query *query, const uint64_t *keys, uint32_t found, int vectors) {
-    if (!found) return;
-    lanes_keys_take(query->list, vectors, keys, found);
-    query->count += found;
+LANES_FN void list_take(float_query *query, const uint64_t *keys, uint32_t count, int vectors) {
+    if (!count) return;
+    lanes_keys_take(query->list, vectors, keys, count);
+    query->count += count;
     if (query->count >= query->k) bind_key(query, query->list[query->k - 1]);
 }
 LANES_FN void visit_keys(float_query *query, const leaf_points *leaf, uint32_t dims, int vectors) {
@@ -85,17 +85,17 @@ LANES_FN void take_list(float_query *query, const leaf_points *leaf, const float
 }
 #else
 /* Keeps the results in a list of k <= SHORT_LIST_MAX keys, initially filled with UINT64_MAX.
-   Each new key passes through the whole list without branches, and at each element the larger
-   key goes on. */
+   Each new key passes through the whole list without branches, and at each element the larger key
+   is passed on. */
 LANES_FN void take_short_list(float_query *query, const leaf_points *leaf,
                               const float dist2[LEAF_POINTS], uint32_t within) {
     for (; within; within &= within - 1, ++query->count) {
         const int i = __builtin_ctz(within);
         uint64_t key = leaf_key(dist2[i], leaf->id[i]);
         for (uint32_t j = 0; j < query->k; ++j) {
-            const uint64_t here = query->out[j];
-            query->out[j] = here < key ? here : key;
-            key = here < key ? key : here;
+            const uint64_t list_key = query->out[j];
+            query->out[j] = list_key < key ? list_key : key;
+            key = list_key < key ? key : list_key;
         }
     }
     if (query->count >= query->k) bind_key(query, query->out[query->k - 1]);
@@ -129,8 +129,8 @@ LANES_FN void visit_closest(float_query *query, const leaf_points *leaf, uint32_
     query->count = 1;
 }
 
-/* Reduces the collected keys to the least ones, at least `k` and not many more. Any key with at
-   least `k` keys not after it is a valid bound. */
+/* Reduces the collected keys to the least ones, at least `k` and not many more. Any key is a valid
+   bound if at least `k` keys are not after it. */
 static void trim(float_query *query) {
     const uint32_t enough = query->k + (query->capacity - query->k) / 3;
     uint32_t random = query->count;
@@ -165,11 +165,11 @@ LANES_FN void float_take(float_query *query, const leaf_points *leaf,
     case VISIT_LIST: take_list(query, leaf, dist2, within); break;
     case VISIT_MANY: take_many(query, leaf, dist2, within); break;
     case VISIT_WITHIN: float_take_within(query, leaf, dist2, within); break;
-    case VISIT_TELL: float_take_tell(query, leaf, dist2, within); break;
+    case VISIT_REPORT: float_take_report(query, leaf, dist2, within); break;
     }
 }
 
-/* One copy for all numbers of many axes. */
+/* A single copy for all numbers of axes above FEW_AXES. */
 static __attribute__((noinline)) void float_take_any(float_query *query, const leaf_points *leaf,
                                                      const float dist2[LEAF_POINTS],
                                                      uint32_t within, leaf_visit visit) {
@@ -179,7 +179,7 @@ static __attribute__((noinline)) void float_take_any(float_query *query, const l
 LANES_FN void float_visit(float_query *query, const leaf_points *leaf, uint32_t dims,
                           leaf_visit visit) {
     _Alignas(32) float dist2[LEAF_POINTS];
-    const bool few_axes = dims <= FEW_AXES; /* what follows at once keeps distances in registers */
+    const bool few_axes = dims <= FEW_AXES; /* then distances stay in registers */
     if (few_axes && visit == VISIT_CLOSEST) {
         visit_closest(query, leaf, dims);
         return;
@@ -335,7 +335,7 @@ LANES_FN void double_take(double_query *query, const leaf_points *leaf,
     case VISIT_CLOSEST: double_take_closest(query, leaf, dist2, within); break;
     case VISIT_NEAREST: double_take_nearest(query, leaf, dist2, within); break;
     case VISIT_WITHIN: double_take_within(query, leaf, dist2, within); break;
-    case VISIT_TELL: double_take_tell(query, leaf, dist2, within); break;
+    case VISIT_REPORT: double_take_report(query, leaf, dist2, within); break;
     default: double_take_many(query, leaf, dist2, within); break;
     }
 }
@@ -391,9 +391,9 @@ uint32_t leafindex_within_doubles(const leafindex *index, const double *query, d
     return double_find_within(index, query, bound2, capacity, out);
 }
 
-void leafindex_tell(const leafindex *index, const void *query, point_visitor *visitor) {
+void leafindex_report(const leafindex *index, const void *query, point_visitor *visitor) {
     if (index->scalar == POINT_DOUBLE)
-        double_tell(index, (const double *)query, visitor);
+        double_report(index, (const double *)query, visitor);
     else
-        float_tell(index, (const float *)query, visitor);
+        float_report(index, (const float *)query, visitor);
 }

@@ -52,8 +52,8 @@ kd_status point_query_visit(const point_target *targets, uint32_t count,
                             void *scratch);
 
 /* Self-queries: the tree's own points are the queries, with one radius for all, without copying or
-   sorting them. Rows are those of the same call with a copy of the points; own->order, if
-   requested, is node order. */
+   sorting them. Rows are those of the same call with a copy of the points; if self_query->order is
+   requested, rows are in node order. */
 kd_status point_self_nearest(const point_target *target, const point_self_query *self_query,
                              uint32_t k, const point_rows *out);
 kd_status point_self_count_within(const point_target *target, const point_self_query *self_query,

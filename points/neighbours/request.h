@@ -26,10 +26,10 @@ typedef struct point_index_cuda {
     pointtree_nd_view tree; /* its `box` is not set */
     /* leaf by leaf: x, y, z and the id's bits; NULL unless the points are three floats */
     float *points;
-    /* lo, hi, and of a leaf the range of its points: boxes of the leaves, of 32 such boxes each,
-       and so on up to the root's */
+    /* boxes of the leaves, then boxes of 32 of these each, and so on up to the root: lo, hi, and
+       for a leaf its range of points */
     float *boxes;
-    /* of the nodes above groups of 32 leaves: coordinate, bits of the axis */
+    /* planes of the nodes above groups of 32 leaves: coordinate, bits of the axis */
     float *planes;
     /* both children's boxes (lo, hi, lo, hi, four unused) of a binary tree over half leaves */
     float *pairs;
@@ -39,8 +39,8 @@ typedef struct point_index_cuda {
     /* one number: for each node that separates points with equal coordinates, the number of groups
        below it, summed */
     uint32_t *ties;
-    /* self-queries of at least this many points are sorted, of fewer use leaves; 0: index order.
-       Set by the code that reads `ties` back */
+    /* self-queries of at least this many points are sorted, those of fewer points use leaves; 0:
+       index order. Set by the code that reads `ties` back */
     uint32_t sorts_from;
     uint32_t box_begin[POINT_BOX_LEVELS], box_count[POINT_BOX_LEVELS];
     /* levels of groups; the root's box follows them */

@@ -1,6 +1,7 @@
-/* One thread per query with the stack-free walk of points/tree/walk_nd.h: any points, any k, and
-   the reference for the faster methods; the rows `walk` compare it with these
-   (tools/bench/results/h200-variants.txt). The list of the nearest points is in scratch memory.
+/* One thread per query with the stack-free walk of points/tree/walk_nd.h: supports any points and
+   any k, and is the reference for the faster methods. The rows `walk` of
+   tools/bench/results/h200-variants.txt compare it with these. The list of the nearest points is in
+   scratch memory.
    Data flow: one thread per query, grid-stride: tree, query -> its list in scratch
               (nearest_by_walk) -> its row; count_by_walk -> counts, which become offsets;
               fill_by_walk: the same walk -> the row from its offset on. */
@@ -62,7 +63,7 @@ __device__ inline void each_within(const pointtree_nd_view &tree, const point_me
     while (metric_walk_next(&tree, &metric, query, bound, &walk, &nd)) take(nd.dist2, nd.id);
 }
 
-struct asked {
+struct point_queries {
     point_array points;
     const void *radii; /* or NULL */
     double max_radius;
@@ -75,20 +76,23 @@ template <typename real> struct rows {
 };
 
 template <class METRIC>
-__device__ inline double bound2_of(const asked &queries, const METRIC &metric, uint64_t which) {
+__device__ inline double bound2_of(const point_queries &queries, const METRIC &metric,
+                                   uint64_t which) {
     double radius = queries.max_radius;
     if (queries.radii) {
-        const double own = point_coordinate(queries.radii, queries.points.scalar, (uint32_t)which);
-        if (own < radius) radius = own;
+        const double query_radius =
+            point_coordinate(queries.radii, queries.points.scalar, (uint32_t)which);
+        if (query_radius < radius) radius = query_radius;
     }
     return bound_of(metric, queries.points.scalar, radius);
 }
 
 /* `lists` has k elements for each thread of the grid. */
 template <typename real, class METRIC>
-__global__ __launch_bounds__(BLOCK) void nearest_by_walk(pointtree_nd_view tree, asked queries,
-                                                         METRIC metric, uint32_t k,
-                                                         neighbour_nd *lists, rows<real> out) {
+__global__ __launch_bounds__(BLOCK) void nearest_by_walk(pointtree_nd_view tree,
+                                                         point_queries queries, METRIC metric,
+                                                         uint32_t k, neighbour_nd *lists,
+                                                         rows<real> out) {
     const uint64_t thread = (uint64_t)blockIdx.x * BLOCK + threadIdx.x;
     neighbour_nd *list = lists + thread * k;
     for (uint64_t i = thread; i < queries.points.count; i += (uint64_t)gridDim.x * BLOCK) {
@@ -103,8 +107,9 @@ __global__ __launch_bounds__(BLOCK) void nearest_by_walk(pointtree_nd_view tree,
 }
 
 template <class METRIC>
-__global__ __launch_bounds__(BLOCK) void count_by_walk(pointtree_nd_view tree, asked queries,
-                                                       METRIC metric, uint64_t *counts) {
+__global__ __launch_bounds__(BLOCK) void count_by_walk(pointtree_nd_view tree,
+                                                       point_queries queries, METRIC metric,
+                                                       uint64_t *counts) {
     const uint64_t i = (uint64_t)blockIdx.x * BLOCK + threadIdx.x;
     if (i < queries.points.count)
         counts[i] = count_of(tree, metric, point_array_at(&queries.points, i),
@@ -140,7 +145,7 @@ template <typename real> __device__ void row_sort(const rows<real> &row, uint64_
 }
 
 template <typename real, class METRIC>
-__global__ __launch_bounds__(BLOCK) void fill_by_walk(pointtree_nd_view tree, asked queries,
+__global__ __launch_bounds__(BLOCK) void fill_by_walk(pointtree_nd_view tree, point_queries queries,
                                                       METRIC metric, const uint64_t *offsets,
                                                       rows<real> out) {
     const uint64_t i = (uint64_t)blockIdx.x * BLOCK + threadIdx.x;

@@ -1,11 +1,11 @@
 /* One thread per query, for few neighbours and queries close to each other.
-   Kept because for k up to 12 of queries sparse among the points it is 1.05 to 1.6 x as fast as the
-   next method, and each kernel 1.1 to 1.4 x as fast as that for more neighbours
-   (tools/bench/results/h200-variants.txt).
-   Idea: descend a binary tree of pairs of boxes, the nearer child first, the other one pushed on a
-         stack with its distance; half leaves of 16 points, read four at a time; the k nearest as
-         sorted keys in registers. Queries in the order of a space-filling curve keep the threads of
-         a warp on one path.
+   Kept because, if queries are sparse among the points, it is 1.05 to 1.6 times as fast as the next
+   best method for k up to 12. Each of its kernels is 1.1 to 1.4 times as fast as the kernel for the
+   next larger k (tools/bench/results/h200-variants.txt).
+   Idea: descend a binary tree of pairs of boxes to the nearer child first and push the other one on
+         a stack with its distance. Half leaves of 16 points are read four points at a time; the k
+         nearest are kept as sorted keys in registers. Queries in the order of a space-filling curve
+         keep the threads of a warp on one path.
    Work: a pair is one line of 64 bytes.
    Data flow: one thread per query, in curve order: query, pairs of boxes, half leaves -> keys in
               registers -> the row of the query. */
@@ -105,12 +105,12 @@ __device__ inline void visit_run(const view &index, uint32_t run, vec3 q, LIST &
 
 template <int K>
 __global__ __launch_bounds__(THREADS_BLOCK) void nearest_by_threads(
-    const __grid_constant__ view index, asked queries, uint32_t k, answer_rows out) {
+    const __grid_constant__ view index, point_queries queries, uint32_t k, answer_rows out) {
     const uint32_t turn = blockIdx.x * THREADS_BLOCK + threadIdx.x;
     if (turn >= queries.count) return;
     const uint32_t which = queries.order ? queries.order[turn] : turn;
-    const vec3 q = asked_point(queries, which);
-    const float bound2 = asked_bound2(queries, which, q);
+    const vec3 q = query_point(queries, which);
+    const float bound2 = query_limit2(queries, which, q);
     nearest_list<K> best;
     best.open(bound2);
     uint2 stack[STACK_DEPTH];

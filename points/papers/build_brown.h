@@ -7,8 +7,8 @@
 extern "C" {
 #endif
 
-/* `brown`'s scratch size, and its variant by (coordinate, id), which makes the tree of `select` for
-   any dims and scalar; both need the same scratch. */
+/* The scratch size of `brown`; and its variant that orders by (coordinate, id), which builds the
+   tree of `select` for any dims and scalar. Both need the same scratch. */
 kd_status build_brown_cuda_scratch_bytes(size_t *bytes, const point_build_cuda *arguments);
 kd_status build_lists_cuda(const point_build_cuda *arguments);
 

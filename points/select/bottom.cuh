@@ -22,7 +22,7 @@ enum point_side { SIDE_PIVOT = 0, SIDE_LEFT = 1, SIDE_RIGHT = 2 };
    level higher to the right of these. The latter have no points on the tree's last level, so one
    level more fits into a block. */
 struct bottoms {
-    uint32_t level, deep;  /* deep: even, or all nodes of the level */
+    uint32_t level, deep;  /* deep: an even number, or all nodes of the level */
     const float4 *shallow; /* records of the nodes one level higher */
 };
 

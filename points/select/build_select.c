@@ -9,7 +9,7 @@
    Work: n log2(n) moves of a record of all keys and the id; about 1.5 passes over the keys per
          level.
    Memory: two records per point (32 bytes for three floats).
-   Differs: for keys of doubles see places.h.
+   Differs for doubles: places.h describes their keys.
    Invariants: no two points are equal in the order (coordinate, id), so the tree is that of the
                reference builder. A sample that misses costs time, never correctness. */
 #include "core/memory.h"
@@ -39,7 +39,7 @@ typedef struct select_work {
     const point_array *points;
     point_places places; /* for doubles */
     bool uses_places;
-    /* for floats, and for doubles too many of which have equal places */
+    /* keys of floats, and of doubles if too many of these have equal places */
     point_keys keys;
     /* keys of each axis, then ids; each level moves the records from one buffer to the other */
     int32_t *columns[2];
@@ -117,11 +117,11 @@ static point_box select_domain(const select_work *work, uint32_t node) {
    be twice as large. */
 static uint32_t select_subtrees(uint32_t count) {
     const uint32_t threads = (uint32_t)parallel_threads();
-    uint32_t wanted = 1;
-    while (threads > 1 && wanted < 8 * threads && wanted < SELECT_SUBTREES_MAX &&
-           count / wanted >= 2 * SELECT_SUBTREE_MIN)
-        wanted *= 2;
-    return wanted;
+    uint32_t subtrees = 1;
+    while (threads > 1 && subtrees < 8 * threads && subtrees < SELECT_SUBTREES_MAX &&
+           count / subtrees >= 2 * SELECT_SUBTREE_MIN)
+        subtrees *= 2;
+    return subtrees;
 }
 
 #include "points/select/fill.h"

@@ -1,16 +1,17 @@
 /* Left-balanced point k-d tree on a CUDA device, for three floats: Kandela's own and fastest
    builder.
-   Source: ours; selection by sampled brackets after Floyd and Rivest 1975, "Expected time bounds
-           for selection"; presorted lists after Brown 2014.
+   Source: original; selection by sampled brackets after Floyd and Rivest 1975, "Expected time
+           bounds for selection"; presorted lists after Brown 2014.
    Idea: the sizes of sub-trees are known before any point is read, so a level needs no more than
          each node's pivot and one pass. A sample gives two keys between which a pivot must lie, the
          bracket (pivots.cuh); the pass that moves the points to their sub-trees collects the
          candidates within the brackets of the next level (partition.cuh); among these few the pivot
-         is selected exactly. Large inputs descend three levels per pass by brackets alone: the few
-         points within a bracket wait in a list for the pivot (level_group.cuh, brackets.cuh,
-         group_pivots.cuh). With the widest side, where an axis depends on the pivots above, they
-         descend in pairs of levels. Sub-trees that fit into a block are finished in shared memory
-         (bottom.cuh); where the tree's last level is empty they begin a level higher.
+         is selected exactly. The points of large inputs descend three levels per pass by brackets
+         alone: the few points within a bracket are kept in a list until the pivot is known
+         (level_group.cuh, brackets.cuh, group_pivots.cuh). With the widest side, where an axis
+         depends on the pivots above, they descend in pairs of levels. Sub-trees that fit into a
+         block are finished in shared memory (bottom.cuh); where the tree's last level is empty they
+         begin a level higher.
    Work: O(n log n); 32 bytes per point and level above the bottom, 24 in pairs, 11 in groups of
          three, and some for candidates or lists.
    Memory: 40 bytes per point: records of 16 in two buffers, candidates or lists of 8.
@@ -84,7 +85,7 @@ void lay_out(plan *p, cuda_arena *arena, const point_build_cuda *a,
     s->nodes.hi = (point_key *)cuda_arena_take(arena, nodes, sizeof(point_key));
     p->counters = (uint32_t *)cuda_arena_take(arena, nodes, COUNTER_BYTES);
     s->nodes.less = p->counters;
-    s->nodes.found = p->counters + nodes;
+    s->nodes.candidates = p->counters + nodes;
     s->nodes.filled = p->counters + 2ull * nodes;
     s->nodes.axis = (uint8_t *)(p->counters + 3ull * nodes);
     s->nodes.region = widest ? (domain *)cuda_arena_take(arena, nodes, sizeof(domain)) : NULL;

@@ -1,10 +1,10 @@
 /* Exact selection of the pivots of one level of a group, and forwarding of their lists' records.
    Idea: once the lists above are settled, all points of a node are in the places of its sub-tree,
          so the counters give the number of points left of its bracket, and the pivot is the element
-         of its list at rank left - less. The other records of the list then know their sides and
-         continue through the brackets below like any record of the previous pass. If the bracket
-         missed or the list overflowed, the sub-tree's places are emptied and filled again from the
-         group's unchanged source: slow, but correct.
+         of its list at rank left - less. The sides of the other records of the list are then known,
+         and these continue through the brackets below like any record of the previous pass. If the
+         bracket missed or the list overflowed, the sub-tree's places are emptied and filled again
+         from the group's unchanged source: slow, but correct.
    Work: a cluster of blocks per node; three reads of the list and one write.
    Data flow: one cluster per node, depth by depth: counters, brackets, the node's list -> its pivot
               (id of the tree), and the list's records to the places below. */
@@ -62,18 +62,18 @@ __device__ void open_settling(resolve_shared<THREADS> &sh, const stage &s, resol
     if (t < places && t > top && is_under(t, top)) sh.filled[t] = 0;
 }
 
-/* Calls `each` for every record of the node, one per thread of the cluster, with a flag whether the
-   record is valid; warps stay converged. */
+/* Calls `each` for every record of the node, one per thread of the cluster, with a flag that is
+   true if the record is valid; warps stay converged. */
 template <int CLUSTER, int THREADS, bool INPUT, class EACH>
 __device__ void each_record(const stage &s, const resolved &node, const EACH &each) {
     constexpr uint32_t STEP = CLUSTER * THREADS;
     constexpr int LOADS = 4;
-    const uint32_t own = block_rank<CLUSTER>() * THREADS + threadIdx.x;
+    const uint32_t thread_offset = block_rank<CLUSTER>() * THREADS + threadIdx.x;
     for (uint32_t from = 0; from < node.count; from += LOADS * STEP) {
         float4 record[LOADS] = {};
 #pragma unroll
         for (int i = 0; i < LOADS; ++i) {
-            const uint32_t at = from + own + i * STEP;
+            const uint32_t at = from + thread_offset + i * STEP;
             if (at < node.count)
                 record[i] =
                     node.listed ? s.lists[node.begin + at] : load_record<INPUT>(s, node.begin + at);
@@ -81,7 +81,7 @@ __device__ void each_record(const stage &s, const resolved &node, const EACH &ea
 #pragma unroll
         for (int i = 0; i < LOADS; ++i)
             each(record[i],
-                 from + own + i * STEP < node.count &&
+                 from + thread_offset + i * STEP < node.count &&
                      (node.listed || in_subtree(s, record[i], node.node.level, node.node.index)));
     }
 }

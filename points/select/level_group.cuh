@@ -31,18 +31,20 @@ __host__ __device__ inline int level_axis(uint32_t level) {
     return (int)(level % 3);
 }
 
-/* Where the records of a place are stored, and its capacity (`capacity`). */
+/* The range in which the records of a place are stored. */
 struct place {
     uint32_t begin, capacity;
 };
 
-/* Of 16 parts of the list memory, the share of the nodes of a depth: the brackets of deeper nodes
-   are wider, as they have fewer samples and inherit the uncertainty of the planes above. */
+/* Returns the share of the list memory, in sixteenths, that the nodes of a depth get: the brackets
+   of deeper nodes are wider, as they have fewer samples and inherit the uncertainty of the planes
+   above. */
 __host__ __device__ inline uint32_t list_share(int levels, int depth) {
     return levels == 1 ? 16 : levels == 2 ? (depth ? 10 : 6) : depth == 0 ? 3 : depth == 1 ? 5 : 8;
 }
 
-/* In a tree's last group, roots without points on the last level have one level less. */
+/* Returns the number of levels below a root: in a tree's last group, roots without points on the
+   last level have one level less. */
 __device__ inline int group_levels(const stage &s, uint32_t root) {
     return s.levels - (root >= s.deep);
 }
@@ -150,9 +152,9 @@ __device__ void part_reserve(part_shared<LEVELS> &sh, const stage &s, uint32_t r
     uint32_t sum = 0;
 #pragma unroll
     for (int warp = 0; warp < MOVE_WARPS; ++warp) {
-        const uint32_t own = sh.records_at[warp][h];
+        const uint32_t reserved = sh.records_at[warp][h];
         sh.records_at[warp][h] = sum;
-        sum += own;
+        sum += reserved;
     }
     if (sum == 0) return;
     const place to = sh.to[h];

@@ -3,7 +3,7 @@
 
 enum {
     SAMPLE = 1024, /* coordinates per axis in the trial sample */
-    /* of these, one in so many may share its place with another */
+    /* at most one in this many coordinates may share its place with another */
     SAMPLE_SPARE = 128
 };
 

@@ -44,8 +44,8 @@ typedef struct point_builder_cuda {
     bool removes; /* `build` supports `unique` */
 } point_builder_cuda;
 
-/* Checks what all builders require: a supported number of points, dims and stride, and at least
-   `needed` bytes of scratch. Returns KD_ERROR_USAGE, or KD_ERROR_MEMORY if the scratch is too
+/* Checks the requirements of all builders: a supported number of points, dims and stride, and at
+   least `needed` bytes of scratch. Returns KD_ERROR_USAGE, or KD_ERROR_MEMORY if the scratch is too
    small. */
 kd_status point_build_cuda_check(const point_build_cuda *arguments, size_t needed);
 

@@ -36,8 +36,8 @@ typedef struct order_check {
     uint8_t *bad; /* per node: the number of the violated invariant, or 0 */
 } order_check;
 
-/* Compares the coordinates (or cells) alone: -1, 0 or 1 if `node` is before, equal to or after
-   `other`. */
+/* Compares only the coordinates (or cells): returns -1, 0 or 1 if `node` is before, equal to or
+   after `other`. */
 static int compare_on(const pointtree_nd_view *tree, uint32_t node, uint32_t other, uint32_t axis) {
     double a = pointtree_nd_coordinate(tree, node, axis);
     double b = pointtree_nd_coordinate(tree, other, axis);

@@ -47,7 +47,7 @@ __device__ uint32_t axis_of(const checked_tree &t, uint32_t node) {
     return t.axes ? t.axes[node] : pointtree_level_of(node) % t.points.dims;
 }
 
-/* Compares the coordinates (or cells) alone: -1, 0 or 1 if point `a` is before, equal to or
+/* Compares only the coordinates (or cells): returns -1, 0 or 1 if point `a` is before, equal to or
    after point `b`. */
 __device__ int compare_on(const checked_tree &t, uint32_t a, uint32_t b, uint32_t axis) {
     double x = point_array_coordinate(&t.points, a, axis);

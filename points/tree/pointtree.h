@@ -72,7 +72,7 @@ void pointtree_close(pointtree *owned); /* accepts a zeroed struct */
 
 pointtree_nd_view pointtree_get_nd_view(const pointtree *tree);
 pointtree_view pointtree_get_view(const pointtree *tree); /* requires three floats */
-/* Writes from->count links. */
+/* Writes tree->count links. */
 void pointtree_link_nodes(const pointtree *tree, pointtree_link *out);
 /* Returns the XXH3 hash of the ids in tree order and of the axes. */
 uint64_t pointtree_hash(const pointtree *tree);

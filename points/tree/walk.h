@@ -8,9 +8,9 @@
    Invariants: the result is a function of the points, not of the tree: the neighbours are the first
                of all points in the order (dist2, id). Exact in float arithmetic: rounding is
                monotone, so no point beyond a plane has a smaller rounded dist2 than the plane.
-   Differs from the paper in: planes are compared by squared distance; missing children are
-         skipped at once. dist2 is a float: distances below 1e-23 or above 1e19 become 0 or
-         infinity, and such ties are broken by id alone. */
+   Differs from the paper in: planes are compared by squared distance; missing children are skipped
+         immediately. dist2 is a float: distances below 1e-23 or above 1e19 become 0 or infinity,
+         and such ties are broken by id alone. */
 #ifndef KD_POINTS_TREE_WALK_H
 #define KD_POINTS_TREE_WALK_H
 #include "points/tree/layout.h"

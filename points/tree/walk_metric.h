@@ -36,7 +36,7 @@ KD_FN double metric_bound(point_scalar scalar, point_norm norm, double radius) {
                                 : -1.0;
 }
 
-/* Adds the contribution `part` of one more axis to that of the previous ones, `all`. */
+/* Combines the contribution `part` of one more axis with that of the previous ones, `all`. */
 KD_FN double metric_join(point_scalar scalar, point_norm norm, double all, double part) {
     if (norm == POINT_NORM_MAX) return part > all || part != part ? part : all;
     return scalar == POINT_DOUBLE ? all + part : (double)((float)all + (float)part);
@@ -102,7 +102,7 @@ KD_FN bool metric_image_is_nearest(const pointtree_nd_view *tree, const point_me
     uint32_t digits = walk->next - 1;
     for (uint32_t axis = 0; axis < tree->dims; ++axis) {
         if (!(metric->period[axis] > 0)) continue;
-        const uint32_t own = digits % 3;
+        const uint32_t image = digits % 3;
         digits /= 3;
         const double at = pointtree_nd_coordinate(tree, node, axis);
         const double difference =
@@ -110,7 +110,7 @@ KD_FN bool metric_image_is_nearest(const pointtree_nd_view *tree, const point_me
         for (uint32_t other = 0; other < 3; ++other) {
             const double x = metric_shifted(tree, metric, query, axis, other);
             const double its = fabs(pointtree_nd_difference(tree->scalar, x, at));
-            if (its < difference || (its == difference && other < own)) return false;
+            if (its < difference || (its == difference && other < image)) return false;
         }
     }
     return true;

@@ -12,12 +12,12 @@
 struct points_tree {
     kd_points *c;
     /* as of the last opening or update; only the fields before `hash` are set */
-    kd_points_info told;
+    kd_points_info info;
     gate door;
     explicit points_tree(kd_points *tree) : c(tree) { refresh(); }
-    void refresh() { kd_points_describe_sized(c, &told, offsetof(kd_points_info, hash)); }
+    void refresh() { kd_points_describe_sized(c, &info, offsetof(kd_points_info, hash)); }
     /* a CPU device has a name such as "CPU, 2 threads" */
-    bool on_cpu() const { return strncmp(told.device, "CPU", 3) == 0; }
+    bool on_cpu() const { return strncmp(info.device, "CPU", 3) == 0; }
     points_tree(const points_tree &) = delete;
     points_tree &operator=(const points_tree &) = delete;
     ~points_tree() { kd_points_close(c); }
@@ -45,7 +45,7 @@ enum : uint64_t { LONG_QUERIES = 1 << 13, LONG_ANSWERS = 1 << 16, LONG_BUILD = 1
 struct point_arrays {
     kd_point_array c;
     array keep, ids;
-    static point_arrays make(nb::handle given, nb::handle ids);
+    static point_arrays make(nb::handle object, nb::handle ids);
 };
 
 /* kd_points_query and the Python arrays that it points to. */

@@ -108,9 +108,9 @@ typedef struct frame_pass {
 } frame_pass;
 
 /* Number of samples per pixel of the pass that begins at pass->begin: 1, 1, 2, 4, 8, 16, 16, ...,
-   or up to `unseen` samples at once if the film is not inspected between passes. A pass does not
-   extend beyond a batch. */
-uint32_t frame_pass_count(const frame *frame, const frame_pass *pass, uint32_t unseen);
+   or up to `samples_left` samples at once if the film is not inspected between passes. A pass does
+   not extend beyond a batch. */
+uint32_t frame_pass_count(const frame *frame, const frame_pass *pass, uint32_t samples_left);
 /* Returns true if the frame may end or be inspected before all samples are taken, not counting
    cancellation. */
 bool frame_is_awaited(const frame *frame);

@@ -187,7 +187,7 @@ kd_status gltf_meshopt_unpack(gltf_file *gltf, const json_place *at, const cJSON
         return gltf_fail(gltf, "bad-value", at,
                          "found the filter \"%.20s\", which is not defined for such elements",
                          from.filter);
-    gltf->bytes_there += view->count;
+    gltf->bytes_available += view->count;
     return KD_OK;
 }
 
@@ -216,11 +216,8 @@ static kd_status from_uri(gltf_file *gltf, const json_place *at, const char *uri
     KD_TRY(gltf_uri_path(gltf, &place, uri, &path));
     const kd_status status = file_open(&buffer->file, path);
     memory_free(path);
-    if (status == KD_ERROR_INPUT) {
-        status_clear();
-        return gltf_fail(gltf, "missing-buffer", &place,
-                         "found \"%.60s\", expected a file that can be read", uri);
-    }
+    if (status == KD_ERROR_INPUT)
+        return gltf_fail(gltf, "missing-buffer", &place, "%s", kd_last_error());
     KD_TRY(status);
     buffer->bytes.bytes = (const unsigned char *)buffer->file.bytes;
     buffer->bytes.count = buffer->file.count;
@@ -245,7 +242,7 @@ static kd_status buffer_open(gltf_file *gltf, uint32_t index, gltf_buffer *buffe
                          "found %llu bytes, expected the %llu of byteLength",
                          (unsigned long long)buffer->bytes.count, (unsigned long long)said);
     buffer->bytes.count = said;
-    gltf->bytes_there += said;
+    gltf->bytes_available += said;
     buffer->is_open = true;
     return KD_OK;
 }

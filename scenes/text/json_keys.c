@@ -198,11 +198,11 @@ static kd_status read_numbers(const json_place *at, const cJSON *item, const jso
     int index = 0;
     const cJSON *each = NULL;
     cJSON_ArrayForEach(each, item) {
-        const json_place here = json_place_item(at, index);
+        const json_place place = json_place_item(at, index);
         json_key one = *row;
         one.count = 1;
         if (triple) one.kind = JSON_FLOAT;
-        if (!number_fits(&one, each)) return unfit(&here, each, &one);
+        if (!number_fits(&one, each)) return unfit(&place, each, &one);
         store_number(&one, field, index++, each->valuedouble);
     }
     return KD_OK;
@@ -290,15 +290,15 @@ kd_status json_read(const json_place *at, const cJSON *object, const json_key *k
     uint64_t seen = 0;
     const cJSON *item = NULL;
     cJSON_ArrayForEach(item, object) {
-        const json_place here = json_place_key(at, item->string);
+        const json_place place = json_place_key(at, item->string);
         const json_key *row = keys;
         while (row->name && strcmp(row->name, item->string) != 0) ++row;
-        if (!row->name) return unknown_key(&here, keys);
+        if (!row->name) return unknown_key(&place, keys);
         assert(row - keys < 64);
         const uint64_t bit = (uint64_t)1 << (row - keys);
-        if (seen & bit) return json_fail(&here, "given twice");
+        if (seen & bit) return json_fail(&place, "given twice");
         seen |= bit;
-        KD_TRY(json_read_value(&here, item, row, (char *)target + row->offset));
+        KD_TRY(json_read_value(&place, item, row, (char *)target + row->offset));
     }
     return KD_OK;
 }
@@ -309,10 +309,33 @@ bool json_has(const cJSON *object, const char *key) {
 
 /* --- syntax ----------------------------------------------------------------------------------- */
 
+/* Returns the null character in the text, written out or as \u0000, at which a string in C would
+   end early and name something else; NULL without one. */
+static const char *find_null(const char *text, size_t bytes) {
+    const char *end = text + bytes, *null = (const char *)memchr(text, 0, bytes);
+    for (const char *at = text; (at = (const char *)memchr(at, '\\', (size_t)(end - at)));
+         at += 2) {
+        if (null && null < at) break;
+        if (end - at < 6) break;
+        if (strncmp(at, "\\u0000", 6) == 0) return at;
+    }
+    return null;
+}
+
+static size_t line_of(const char *text, size_t offset) {
+    size_t line = 1;
+    for (size_t i = 0; i < offset; ++i) line += text[i] == '\n';
+    return line;
+}
+
 kd_status json_parse(cJSON **out, const char *text, size_t bytes, const char *file) {
     char *copy = NULL; /* null-terminated, because the parser reads one byte ahead */
     const char *end = NULL;
     *out = NULL;
+    while (bytes > 0 && text[bytes - 1] == '\0') --bytes; /* padding */
+    const char *null = find_null(text, bytes);
+    KD_REQUIRE(!null, KD_ERROR_INPUT, "%s:%zu: found a null character, which no text may have",
+               file, line_of(text, (size_t)(null - text)));
     KD_TRY(KD_RESERVE(copy, bytes + 1));
     memcpy(copy, text, bytes);
     copy[bytes] = '\0';
@@ -326,8 +349,8 @@ kd_status json_parse(cJSON **out, const char *text, size_t bytes, const char *fi
         memory_free(copy);
         KD_FAIL(KD_ERROR_MEMORY, "%s: out of memory for its %zu bytes of JSON", file, bytes);
     }
-    size_t line = 1, stopped = end ? (size_t)(end - copy) : bytes;
-    for (size_t i = 0; i < stopped && i < bytes; ++i) line += copy[i] == '\n';
+    const size_t stopped = end ? (size_t)(end - copy) : bytes;
+    const size_t line = line_of(copy, stopped < bytes ? stopped : bytes);
     char near[32] = "the end of the file";
     size_t length = stopped < bytes ? strcspn(copy + stopped, "\r\n") : 0;
     if (length > 20) length = 20;

@@ -29,6 +29,6 @@ bool path_is_allowed(const char *other_path, const char *name);
    *found to a string to be freed by memory_free, or to NULL if there is no such regular file; in
    that case sets *expected to a description of the expected file, for an error message. May return
    KD_ERROR_MEMORY. */
-kd_status path_find(const char *other_path, text_span name, char **found, const char **expected);
+kd_status path_find(const char *other_path, text_span name, char **out, const char **expected);
 
 #endif

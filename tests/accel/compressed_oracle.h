@@ -1,5 +1,5 @@
 /* Compresses a tree (accel/wide/compressed_form.h) level by level on the CPU, in the simplest way.
-   Reference of compressed_make.cu, which makes the same bytes. */
+   Reference for compressed_make.cu, which must produce the same bytes. */
 #ifndef KD_TESTS_ACCEL_COMPRESSED_ORACLE_H
 #define KD_TESTS_ACCEL_COMPRESSED_ORACLE_H
 #include "accel/wide/compressed_measure.h"
@@ -8,10 +8,10 @@
 #include "core/status.h"
 
 typedef struct oracle_tree {
-    uint8_t *units; /* COMPRESSED_UNIT bytes each; NULL: the tree has no compressed form */
+    uint8_t *units; /* COMPRESSED_UNIT bytes each; NULL if the tree has no compressed form */
     uint64_t unit_count;
     uint32_t nodes, leaves, depth;
-    uint64_t triangles; /* in all leaves */
+    uint64_t triangles; /* total of all leaves */
 } oracle_tree;
 
 static inline void oracle_tree_close(oracle_tree *owned) {
@@ -19,12 +19,12 @@ static inline void oracle_tree_close(oracle_tree *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
-/* Some of the triangles of a leaf of the tree, in a part of its cell. */
+/* Some of the triangles of a leaf, clipped to a part of its cell. */
 typedef struct oracle_few {
     uint32_t which; /* bit i: reference i of the leaf */
     uint32_t count;
     bool flat;      /* some of the boxes are flat along an axis */
-    box3 cell, box; /* box: bounds of all */
+    box3 cell, box; /* box: bounds of all boxes */
     box3 boxes[COMPRESSED_FINER_MAX];
 } oracle_few;
 
@@ -76,7 +76,7 @@ KD_FN box3 oracle_leaf_box(const tritree_view *tree, tritree_node leaf, box3 cel
     return box;
 }
 
-/* Collects the boxes of the triangles `which` of the leaf with these references. */
+/* Collects the boxes of those triangles of the leaf that `which` selects; `ids`: its references. */
 KD_FN void oracle_few_make(oracle_few *out, const tritree_view *tree, const uint32_t *ids,
                            uint32_t which, box3 cell) {
     out->which = which, out->count = 0, out->flat = false;
@@ -105,11 +105,11 @@ typedef struct child_list {
     int count, inner;
     compressed_item items[COMPRESSED_CHILDREN];
     box3 boxes[COMPRESSED_CHILDREN];
-    uint32_t triangles[COMPRESSED_CHILDREN]; /* 0: a node */
-    uint32_t order[4];                       /* compressed_row */
+    uint32_t triangles[COMPRESSED_CHILDREN]; /* 0 for a child that is a node */
+    uint32_t order[4];                       /* as compressed_row encodes it */
 } child_list;
 
-/* Expands parts[0], a subtree that is a node, by its plan; returns the number of parts. */
+/* Expands the subtree parts[0], an inner node, as planned; returns the number of parts. */
 KD_FN int oracle_open(const compressed_source *source, compressed_part *parts) {
     compressed_head head;
     int used = 1;
@@ -138,7 +138,7 @@ KD_FN int oracle_open(const compressed_source *source, compressed_part *parts) {
     return used;
 }
 
-/* Lists the parts that are children, low sides first; returns their number. */
+/* Lists the parts that become children, low sides first; returns their number. */
 KD_FN int oracle_list(const compressed_part *parts, uint8_t *list) {
     uint8_t stack[COMPRESSED_CHILDREN];
     int waiting = 0, count = 0, at = 0;
@@ -244,7 +244,8 @@ KD_FN void oracle_node_make(const compressed_source *source, const child_list *l
     const float side = float_max(vec3_largest(box3_size(box)), source->min_side);
     memset(out, 0, sizeof *out);
     out->inv_e = (float)(254.9 / (double)side);
-    for (int axis = 0; axis < 3; ++axis) out->p[axis] = vec3_axis(box.lo, axis) + 0.0f; /* no -0 */
+    /* turns -0 into +0 */
+    for (int axis = 0; axis < 3; ++axis) out->p[axis] = vec3_axis(box.lo, axis) + 0.0f;
     for (int lane = 0; lane < COMPRESSED_CHILDREN; ++lane) {
         const int pair = (lane & 1) | lane >> 2 << 1, second = lane >> 1 & 1;
         for (int axis = 0; axis < 3; ++axis) {
@@ -277,12 +278,12 @@ KD_FN uint32_t leaf_id(const compressed_source *source, const compressed_item *i
 
 typedef struct maker {
     tritree_view tree;      /* the input */
-    compressed_source from; /* views the finer tree, whose arrays follow */
+    compressed_source from; /* view of the refined tree, whose arrays follow */
     compressed_subtree *at;
     uint32_t *references;
     uint64_t node_capacity, reference_capacity, item_capacity, unit_capacity;
-    compressed_item *items; /* level by level */
-    uint32_t *places;       /* the unit of each item's node */
+    compressed_item *items; /* in order of their level */
+    uint32_t *places;       /* position of each item's node, in units */
     oracle_tree *out;
 } maker;
 
@@ -299,7 +300,7 @@ static inline kd_status add_pair(maker *m, uint32_t *left) {
     return KD_OK;
 }
 
-/* Turns the node into a leaf with these triangles of a leaf of the tree. */
+/* Makes the node a leaf with the triangles `which` of the leaf whose references are `ids`. */
 static inline kd_status add_leaf(maker *m, uint32_t at, const uint32_t *ids, uint32_t which) {
     tritree_view *to = &m->from.tree;
     uint32_t count = 0;
@@ -315,7 +316,7 @@ static inline kd_status add_leaf(maker *m, uint32_t at, const uint32_t *ids, uin
     return KD_OK;
 }
 
-/* Splits triangles of a leaf of the tree, with references `ids`, below a node of the finer tree. */
+/* Splits the triangles of a leaf with references `ids` below a node of the refined tree. */
 static inline kd_status cut_few(maker *m, uint32_t at, const uint32_t *ids, const oracle_few *few,
                                 uint32_t level) {
     oracle_few part;
@@ -420,14 +421,14 @@ static inline kd_status grow(maker *m, uint64_t items, uint64_t units) {
     return KD_OK;
 }
 
-/* Makes the node and leaves of item i; its children that are nodes become items. */
+/* Encodes item i: its node and leaves. Its children that are nodes become items. */
 static inline kd_status make_node(maker *m, uint64_t i, uint64_t *item_count) {
     oracle_tree *out = m->out;
     child_list children;
     compressed_node node;
     oracle_children_find(&m->from, &m->items[i], &children);
     const uint64_t base = out->unit_count, units = oracle_block_units(&children);
-    if (base + units > COMPRESSED_UNITS_MAX) return KD_OK; /* too large */
+    if (base + units > COMPRESSED_UNITS_MAX) return KD_OK; /* too large for the compressed form */
     KD_TRY(grow(m, *item_count + COMPRESSED_CHILDREN, base + units + COMPRESSED_SPARE_UNITS));
     memset(out->units + COMPRESSED_UNIT * base, 0, COMPRESSED_UNIT * units);
     out->unit_count += units;
@@ -461,7 +462,7 @@ static inline kd_status make_levels(maker *m) {
     while (made < end && out->depth < COMPRESSED_MAX_DEPTH) {
         uint64_t next = end;
         for (; made < end; ++made) KD_TRY(make_node(m, made, &next));
-        if (out->nodes < made) break; /* too many units */
+        if (out->nodes < made) break; /* stopped, because the form would be too large */
         end = next;
         ++out->depth;
     }

@@ -1,5 +1,5 @@
-/* Device builders: on every case of cases.h their trees satisfy T1 to T7, are reproducible, and
-   cost little more than the exact trees. */
+/* Device builders: on every case of cases.h their trees satisfy the invariants T1 to T7
+   (accel/tree/tritree.h), are reproducible, and cost little more than the exact trees. */
 #include "accel/build_memory.h"
 #include "accel/builders.h"
 #include "accel/tree/tritree.h"
@@ -154,7 +154,7 @@ static void too_little_memory_is_refused(void **state) {
     triangle_set_close(&set);
 }
 
-/* Capacities that are too small until they have been doubled several times. */
+/* Plans capacities that are too small until they have been doubled several times. */
 static const tritree_builder_cuda *generous;
 static uint32_t doublings;
 static void plan_poorly(tritree_build_cuda *build) {

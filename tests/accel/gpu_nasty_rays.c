@@ -1,5 +1,6 @@
-/* The difficult rays of nasty_rays.h by every device loop, on trees of the device's and of the
-   CPU's builders: hits equal triangle_intersect applied to every triangle, bit for bit. */
+/* The difficult rays of nasty_rays.h on a CUDA device, by every traversal kernel, on trees built by
+   the device and by the CPU: hits equal triangle_intersect applied to every triangle, bit for
+   bit. */
 #include "accel/builders.h"
 #include "accel/rays/batch_device.h"
 #include "nasty_rays.h"
@@ -10,18 +11,18 @@ enum { RAYS = 2048, TRIANGLES = 300 };
 
 typedef struct answers {
     ray rays[RAYS];
-    ray_hit want[RAYS], got[RAYS];
+    ray_hit expected[RAYS], got[RAYS];
     uint8_t blocked[RAYS];
 } answers;
 
 static void expect_all(const answers *a, const char *form, const char *name) {
     for (uint32_t i = 0; i < RAYS; ++i) {
-        const ray_hit want = a->want[i], got = a->got[i];
-        if (memcmp(&got, &want, sizeof got) != 0)
+        const ray_hit reference = a->expected[i], got = a->got[i];
+        if (memcmp(&got, &reference, sizeof got) != 0)
             fail_msg("%s, %s, ray %u (kind %u): triangle %u at %.9g, expected %u at %.9g", name,
-                     form, i, i % NASTY_KINDS, got.triangle, (double)got.t, want.triangle,
-                     (double)want.t);
-        assert_int_equal(a->blocked[i], want.triangle != KD_NONE);
+                     form, i, i % NASTY_KINDS, got.triangle, (double)got.t, reference.triangle,
+                     (double)reference.t);
+        assert_int_equal(a->blocked[i], reference.triangle != KD_NONE);
     }
 }
 
@@ -39,7 +40,7 @@ static void cast(const tritree_cuda *tree, answers *a, trace_loop loop, uint32_t
     assert_int_equal(trace_cuda(tree, &batch), KD_OK);
 }
 
-/* Every loop, on a tree built on the CPU. */
+/* Every traversal kernel, on a tree built on the CPU. */
 static void cast_by_all_loops(const triangle_set *set, answers *a, const char *name) {
     const tritree_options options = tritree_options_default();
     tritree tree;
@@ -61,7 +62,7 @@ static void cast_by_all_loops(const triangle_set *set, answers *a, const char *n
     tritree_close(&tree);
 }
 
-/* Trees of the device's builders, through the C interface. */
+/* Trees built on the device, through the C interface. */
 static void cast_by_builder(const triangle_set *set, answers *a, const char *builder,
                             const char *name) {
     kd_triangles *tree = NULL;
@@ -85,7 +86,7 @@ static void prove(triangle_set *set, const char *name) {
     static answers a;
     for (uint32_t i = 0; i < RAYS; ++i) {
         a.rays[i] = nasty_ray(set, i);
-        a.want[i] = nasty_answer(&set->input, a.rays[i]);
+        a.expected[i] = nasty_answer(&set->input, a.rays[i]);
     }
     cast_by_all_loops(set, &a, name);
     cast_by_builder(set, &a, "binned", name);

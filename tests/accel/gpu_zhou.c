@@ -1,5 +1,5 @@
-/* The builder `zhou` on a device builds the CPU's tree, hash for hash, and states the bytes it
-   needs if its budget is too small. */
+/* The builder `zhou` builds the same tree on a device as on the CPU, compared by hash; if its
+   memory budget is too small, the error states the bytes needed. */
 #include "accel/build_memory.h"
 #include "accel/builders.h"
 #include "accel/tree/tritree.h"
@@ -64,7 +64,7 @@ static void models_give_the_tree_of_the_cpu(void **state) {
     }
 }
 
-/* If the budget is too small, the bytes named in the message suffice. */
+/* If the budget is too small, a budget of the bytes named in the message suffices. */
 static void a_budget_that_is_too_small_names_the_bytes(void **state) {
     (void)state;
     const tritree_builder_cuda *builder = tritree_builder_cuda_find("zhou");

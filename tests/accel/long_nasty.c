@@ -1,13 +1,13 @@
-/* Every builder on inputs where trees could grow without bound: many triangles through one point,
-   many equal ones. Builds terminate, references stay within a budget, and T1 to T7 hold. A device
-   builder may refuse instead, naming the bytes it needs. */
+/* Every builder on inputs for which trees could grow without bound: many triangles through one
+   point, many equal triangles. Builds terminate, references stay within a budget, and the
+   invariants T1 to T7 hold. A device builder may also fail with the number of bytes it needs. */
 #include "accel/build_memory.h"
 #include "accel/builders.h"
 #include "accel/tree/tritree.h"
 #include "core/device/device.h"
 #include "triangle_sets.h"
 
-enum { MANY = 1000000, MANY_ON_CPU = 300000 /* takes seconds */ };
+enum { MANY = 1000000, MANY_ON_CPU = 300000 /* takes seconds per builder */ };
 enum { REFERENCES_MAX = 2 * 16 /* per triangle */ };
 
 static void prove(const tritree *tree, const char *builder, const char *name) {

@@ -1,4 +1,4 @@
-/* Every builder on every set of triangles in cases.h, verified by the checker; and the checker
+/* Every builder on every set of triangles in cases.h, verified by tritree_check; and tritree_check
    itself, on damaged trees. */
 #include "accel/builders.h"
 #include "accel/tree/tritree.h"
@@ -87,23 +87,24 @@ static uint64_t hash_of(const triangle_set *set, const char *builder, int settin
     return hash;
 }
 
-/* Large enough for tasks on every level, and cases with many ties. */
+/* The exact builders build the same tree: a set large enough for tasks on every level, and cases
+   with many ties. */
 static void exact_builders_make_one_tree(void **state) {
     (void)state;
     for (int which = 0; which < CASE_TRIANGLE_SETS; ++which)
         for (uint32_t count = 700; count <= 12000; count += 11300) {
             if (count > 1000 && which != CASE_SOUP && which != CASE_LAYERS) continue;
             triangle_set set = triangle_set_make((case_triangles)which, count);
-            const uint64_t want = hash_of(&set, tritree_builders[0]->name, which % 2, 1);
+            const uint64_t expected = hash_of(&set, tritree_builders[0]->name, which % 2, 1);
             for (const tritree_builder *const *row = tritree_builders; *row; ++row)
                 for (int threads = 1; (*row)->exact && threads <= 5; threads += 2)
                     if ((*row)->all_cores || (threads == 1 && count < 1000))
-                        assert_true(hash_of(&set, (*row)->name, which % 2, threads) == want);
+                        assert_true(hash_of(&set, (*row)->name, which % 2, threads) == expected);
             triangle_set_close(&set);
         }
 }
 
-/* A valid tree of random triangles, for the tests below to damage. */
+/* Returns a valid tree of random triangles, which the tests below damage. */
 static tritree sound_tree(triangle_set *set) {
     *set = triangle_set_make(CASE_DEGENERATE, 600);
     const tritree_options options = tritree_options_default();

@@ -1,16 +1,16 @@
-/* Many triangles at one place: equal ones, ones in a tiny cluster, needles through one point. The
-   tree grows in proportion to the triangles, even if they cannot be separated. */
+/* Many triangles at one place: equal ones, a tiny cluster, needles through one point. The size of
+   the tree stays proportional to the number of triangles, even if no plane separates them. */
 #include "accel/builders.h"
 #include "accel/wide/wide_tree.h"
 #include "triangle_sets.h"
 
-enum { FEW = 500, MANY = 3000, REFERENCES_MAX = 2 * 16 /* per triangle */ };
+enum { FEW = 500, MANY = 3000, REFERENCES_MAX = 2 * 16 /* references per triangle */ };
 
 static triangle_set set_at_one_place(int which, uint32_t count) {
     triangle_set set = triangle_set_make(which == 0 ? CASE_SAME : CASE_FAN, count);
     for (uint32_t i = 0; i < count && which > 1; ++i) {
         vec3 *corner = set.positions + 3 * (uint64_t)i;
-        if (which == 2) /* in a cluster as fine as floats resolve there */
+        if (which == 2) /* a cluster of the size of the float spacing there */
             for (int k = 0; k < 3; ++k)
                 corner[k] = vec3_along(vec3_make(100, 50, 70), 1e-4f, corner[k]);
         if (which == 3) corner[2] = vec3_along(corner[1], 1e-4f, corner[2]);

@@ -1,5 +1,5 @@
-/* The fast exact builder against `exact`, which follows the definition of the heuristic; and the
-   parts that make it fast against what they replace. */
+/* The fast exact builder `sweep` against `exact`, which follows the definition of the heuristic;
+   and the optimised parts of `sweep` against straightforward versions. */
 #include "accel/builders.h"
 #include "accel/sweep/clip_halves.h"
 #include "accel/sweep/sweep.h"
@@ -31,7 +31,7 @@ static void the_tree_is_the_plain_one(void **state) {
         }
 }
 
-/* A number on a grid, so that corners, boxes and planes coincide. */
+/* Returns a number on a grid, so that corners, boxes and planes coincide. */
 static float on_grid(uint32_t i, uint32_t k, float scale) {
     const float at = rng_draw(rng_key_make(7, k, i), 0, 0).value[k % 4];
     const float steps = i % 2 ? 8.0f : 0x1p24f;
@@ -53,15 +53,15 @@ static void clipping_by_vectors_gives_the_same_bits(void **state) {
         const float lo = vec3_axis(box.lo, axis), hi = vec3_axis(box.hi, axis);
         const float plane =
             float_clamp(i % 5 ? on_grid(i, 15, scale) : vec3_axis(v[0], axis), lo, hi);
-        box3 want[2], got[2];
+        box3 expected[2], got[2];
         const int parts =
-            triangle_clip_halves(v[0], v[1], v[2], box, axis, plane, &want[0], &want[1]);
+            triangle_clip_halves(v[0], v[1], v[2], box, axis, plane, &expected[0], &expected[1]);
         const clip_split split = clip_split_make(box, axis, plane);
         const float4v corner[3] = {float4v_of(v[0]), float4v_of(v[1]), float4v_of(v[2])};
         clip_part part[2];
         assert_int_equal(clip_halves_by_vectors(&split, corner, part), parts);
         for (int side = 0; side < 2; ++side) got[side] = clip_part_box(&part[side]);
-        assert_memory_equal(want, got, sizeof want);
+        assert_memory_equal(expected, got, sizeof expected);
         ++seen[parts];
     }
     for (int parts = 0; parts < 4; ++parts) assert_true(seen[parts] > 1000);
@@ -69,15 +69,15 @@ static void clipping_by_vectors_gives_the_same_bits(void **state) {
 
 enum { ENDS = 3000 };
 
-/* The begin or end of a part on an axis of [lo, hi], placed so that bins can hardly separate
-   them. */
+/* Returns the begin or end of a part on an axis of [lo, hi], placed so that bins can hardly
+   separate the ends. */
 static float place_of_end(uint32_t form, uint32_t i, uint32_t k, float lo, float hi) {
     const float x = rng_draw(rng_key_make(11, form, 2 * i + k), 0, 0).value[0];
     const float half = 0.5f * lo + 0.5f * hi, part = 0.5f * hi - 0.5f * lo;
     switch (form) {
     case 0: return lo + (hi - lo) * x;                 /* anywhere */
     case 1: return lo + (hi - lo) * floorf(x * 9) / 8; /* on a grid, including the sides */
-    case 2: return half + part * ldexpf(1, -(int)(x * 60)) * 0.9f; /* ever closer to a point */
+    case 2: return half + part * ldexpf(1, -(int)(x * 60)) * 0.9f; /* accumulating at a point */
     case 3: return half;                                           /* all at one place */
     default:
         return i % 7 ? half + part * 0x1p-20f * (x - 0.5f)
@@ -132,17 +132,17 @@ static void bins_hide_no_plane(void **state) {
         const box3 box = {vec3_make(side[0], 0, 0), vec3_make(side[1], 1, 2)};
         const sweep_line line = {lo, hi, count, sah_axis_of(box, 0)};
         const sah_costs *cost = &costs[which % 3 == 0];
-        const sah_split want = try_all_planes(&line, cost);
+        const sah_split expected = try_all_planes(&line, cost);
         sah_split got = {INFINITY, 0, 3, true};
         sweep_bins_count(&bins, &line, cost);
-        if (which % 2) /* some presorted, as in a build */
+        if (which % 2) /* search some of the bins first, as a build does */
             assert_int_equal(
                 sweep_bins_search(&bins, &line, cost, 0, bins.count / 3, bins.count / 2, &got),
                 KD_OK);
         sweep_try_sides(&bins, &line, cost, 0, &got);
         assert_int_equal(sweep_bins_search(&bins, &line, cost, 0, 0, bins.count, &got), KD_OK);
-        if (want.cost < INFINITY) {
-            assert_true(got.cost == want.cost && got.position == want.position);
+        if (expected.cost < INFINITY) {
+            assert_true(got.cost == expected.cost && got.position == expected.position);
             ++found_some;
         } else {
             assert_int_equal(got.axis, 3);

@@ -1,5 +1,5 @@
 /* accel/tree/triangle.h and triangle_clip.h: closed surfaces have no leaks, a ray that leaves a
-   surface does not hit it again, clipping loses no point. */
+   triangle does not hit it again, and clipping loses no point. */
 #include "accel/builders.h"
 #include "accel/rays/batch.h"
 #include "accel/tree/triangle_clip.h"
@@ -47,7 +47,7 @@ static triangle_set ball_make(uint32_t n, float size, vec3 centre) {
     return set;
 }
 
-/* Rays from the inside through corners, edges and faces: each hits the surface. */
+/* Rays from inside a closed surface through its corners, edges and faces all hit it. */
 static void closed_surfaces_do_not_leak(void **state) {
     (void)state;
     static const struct {
@@ -75,9 +75,9 @@ static void closed_surfaces_do_not_leak(void **state) {
                     vec3_along(set.centre, 0.5f * set.size * r.value[2], random_unit(2, i));
                 const vec3 direction =
                     i % 2 ? vec3_sub(target, origin) : vec3_normalize(vec3_sub(target, origin));
-                const ray cast = ray_make(origin, direction, 0, INFINITY);
-                if (tritree_closest(&view, cast).triangle == KD_NONE ||
-                    !tritree_occluded(&view, cast))
+                const ray ray = ray_make(origin, direction, 0, INFINITY);
+                if (tritree_closest(&view, ray).triangle == KD_NONE ||
+                    !tritree_occluded(&view, ray))
                     fail_msg("%s, size %g: ray %u leaks", (*row)->name, (double)set.size, i);
             }
             tritree_close(&tree);
@@ -85,7 +85,8 @@ static void closed_surfaces_do_not_leak(void **state) {
         }
 }
 
-/* Scaled by other powers of two, the surface has the same hits with the same weights. */
+/* If all coordinates are scaled by a power of two, rays have the same hits with the same
+   weights. */
 static void scale_changes_nothing(void **state) {
     (void)state;
     triangle_set set = ball_make(24, 1, vec3_make(0.5f, 3, -2));
@@ -137,13 +138,13 @@ static void no_surface_meets_the_ray_that_leaves_it(void **state) {
             const vec3 point = triangle_point(corner[0], corner[1], corner[2],
                                               root * (1 - r.value[1]), root * r.value[1]);
             vec3 direction = random_unit(5, i);
-            if (i % 2) /* grazing */
+            if (i % 2) /* a grazing direction */
                 direction = vec3_normalize(vec3_along(
                     direction, (1 - 1e-4f * r.value[2]) * -vec3_dot(direction, normal), normal));
             const float error = triangle_point_error(corner[0], corner[1], corner[2]);
-            const ray cast =
+            const ray ray =
                 ray_make(ray_leave(point, error, normal, direction), direction, 0, INFINITY);
-            const precomputed_ray precomputed = precomputed_ray_make(cast);
+            const precomputed_ray precomputed = precomputed_ray_make(ray);
             float t = 0, s = 0, v = 0;
             if (triangle_intersect(&precomputed, corner[0], corner[1], corner[2], &t, &s, &v) &&
                 t > 0)
@@ -152,8 +153,8 @@ static void no_surface_meets_the_ray_that_leaves_it(void **state) {
         }
 }
 
-/* A point in a triangle and in a box lies in the clipped box, and in the clipped box of its
-   half. */
+/* A point that lies in a triangle and in a box also lies in the bounds of the triangle clipped to
+   the box, and to half of the box. */
 static void clipping_loses_no_point(void **state) {
     (void)state;
     uint32_t inside = 0;

@@ -1,7 +1,7 @@
-/* The forms of the watertight test (accel/tree/README.md) agree with triangle_intersect bit for
-   bit: it misses what triangle8 and triangle_rows reject, triangle8's hits have the same t, u and
-   v, and the two reject the same triangles. Triangles of all scales, needles, points on edges and
-   corners, rays along axes. */
+/* The variants of the watertight intersection test (accel/tree/README.md) agree with
+   triangle_intersect bit for bit: triangles that triangle8 or triangle_rows reject are misses, hits
+   of triangle8 have the same t, u and v, and both reject the same triangles. Tested with triangles
+   of all scales, needles, points on edges and corners, and rays along axes. */
 #include "accel/tree/layout.h"
 #include "accel/wide/wide_lanes.h"
 #include "core/math/rng.h"
@@ -11,13 +11,14 @@
 enum { PAIRS = 20000, SHAPES = 5, LANES = VECTOR8_LANES };
 
 typedef struct pair {
-    ray cast;
+    struct ray ray;
     vec3 corner[3];
 } pair;
 
 typedef struct tally {
-    int missed, found,
-        left; /* by triangle8: certain misses, hits, undecided cases left to triangle_intersect */
+    /* by triangle8: certain misses, certain hits, and undecided cases, which triangle_intersect
+       decides */
+    int missed, found, left;
 } tally;
 
 static vec3 random_in_cube(rng_key key, uint32_t step) {
@@ -25,8 +26,8 @@ static vec3 random_in_cube(rng_key key, uint32_t step) {
     return vec3_make(2 * r.value[0] - 1, 2 * r.value[1] - 1, 2 * r.value[2] - 1);
 }
 
-/* Shape 0: a random ray; 1: through a point of the triangle; 2: through a point of an edge; 3:
-   through a corner, along an axis; 4: through a point of a needle. */
+/* Shapes of ray and triangle: 0: a random ray; 1: through a point of the triangle; 2: through a
+   point of an edge; 3: through a corner, along an axis; 4: through a point of a needle. */
 static pair pair_make(uint32_t i, int shape, float scale) {
     const rng_key key = rng_key_make(11, (uint32_t)shape, i);
     const rng_block r = rng_draw(key, 5, 0);
@@ -45,13 +46,13 @@ static pair pair_make(uint32_t i, int shape, float scale) {
     } else if (shape != 0) {
         direction = vec3_sub(through, origin);
     }
-    made.cast = ray_make(vec3_scale(origin, scale), direction, 0, INFINITY);
+    made.ray = ray_make(vec3_scale(origin, scale), direction, 0, INFINITY);
     for (int k = 0; k < 3; ++k) made.corner[k] = vec3_scale(made.corner[k], scale);
     return made;
 }
 
-/* Transforms corners to the rays' space as accel/wide/wide_packet.h and accel/wide/wide_walk.h
-   do. */
+/* Transforms the corners to the rays' coordinate system, as accel/wide/wide_packet.h and
+   accel/wide/wide_walk.h do. */
 static void shear(triangle8 *eight, int lane, const pair *pair, const precomputed_ray *ray) {
     for (int k = 0; k < 3; ++k) {
         const float z = vec3_axis(pair->corner[k], ray->kz) - vec3_axis(ray->origin, ray->kz);
@@ -76,10 +77,10 @@ static void judge(const pair *pair, const precomputed_ray *ray, const triangle8 
 #endif
     if (missed) assert_false(hit);
     if (!missed && good) {
-        const float found[3] = {eight->t[lane], eight->u[lane], eight->v[lane]};
+        const float actual[3] = {eight->t[lane], eight->u[lane], eight->v[lane]};
         const float expected[3] = {t, u, v};
         assert_true(hit);
-        assert_memory_equal(found, expected, sizeof found);
+        assert_memory_equal(actual, expected, sizeof actual);
     }
     sum->missed += missed;
     sum->found += !missed && good;
@@ -95,7 +96,7 @@ static tally compare(int shape, float scale) {
         float8 scales = float8_all(0);
         for (int lane = 0; lane < LANES; ++lane) {
             pairs[lane] = pair_make(first + (uint32_t)lane, shape, scale);
-            ray[lane] = precomputed_ray_make(pairs[lane].cast);
+            ray[lane] = precomputed_ray_make(pairs[lane].ray);
             shear(&eight, lane, &pairs[lane], &ray[lane]);
             scales[lane] = ray[lane].sz;
         }
@@ -119,7 +120,7 @@ static void forms_agree_bit_for_bit(void **state) {
     }
 }
 
-/* If products overflow or underflow, the decision is left to triangle_intersect. */
+/* If products overflow or underflow, triangle_intersect makes the decision. */
 static void forms_agree_at_every_scale(void **state) {
     (void)state;
     static const float scales[] = {1e-30f, 1e-13f, 1e-6f, 1e6f, 1e13f, 1e30f};

@@ -1,5 +1,5 @@
-/* accel/wide/wide_tree.h: the invariants of every wide tree, and that it does not depend on the
-   number of threads. test_trace.c tests its traversal. */
+/* accel/wide/wide_tree.h: every wide tree satisfies its invariants, holds the triangles of the k-d
+   tree, and does not depend on the number of threads. test_trace.c tests its traversal. */
 #include "accel/builders.h"
 #include "accel/wide/wide_tree.h"
 #include "core/parallel/parallel.h"
@@ -11,7 +11,7 @@ typedef struct visit {
     const tritree *tree;
     const wide_tree *wide;
     uint8_t *node_seen;
-    uint64_t leaf_seen; /* triangles of leaves */
+    uint64_t leaf_seen; /* total of the leaves */
     uint32_t depth;
 } visit;
 
@@ -20,7 +20,7 @@ static float coordinate(const visit *visit, uint32_t id, uint32_t corner, int ax
     return vec3_axis(visit->tree->input.positions[vertex], axis);
 }
 
-/* Triangles of a leaf are valid, distinct, and overlap the cell. */
+/* Checks that the triangles of a leaf are valid, distinct, and overlap its cell. */
 static void check_leaf(visit *visit, uint32_t word, const float lo[3], const float hi[3]) {
     const wide_tree *wide = visit->wide;
     const uint32_t count = word & COUNT_MASK, first = word >> WIDE_COUNT_BITS;
@@ -45,13 +45,14 @@ static void check_leaf(visit *visit, uint32_t word, const float lo[3], const flo
     }
 }
 
-/* Nibble i of a node's order. */
+/* Returns entry i of the order of a node's children for rays of this octant. */
 static uint32_t nibble(const wide_tree *wide, wide_node node, uint32_t octant, uint32_t i) {
     const uint32_t numbers = wide->children / 8;
     return node.orders[octant * numbers + i % numbers] >> i / numbers * 4 & 15;
 }
 
-/* Each order contains every child once; opposite directions have opposite orders. */
+/* Checks that each order contains every child once, and that opposite directions have opposite
+   orders. */
 static void check_orders(const wide_tree *wide, wide_node node, uint32_t children) {
     bool sound = true;
     for (uint32_t octant = 0; octant < 8; ++octant) {
@@ -68,7 +69,7 @@ static void check_orders(const wide_tree *wide, wide_node node, uint32_t childre
     assert_true(sound);
 }
 
-/* Children lie inside their parent. */
+/* Checks that children lie inside their parent; returns their number. */
 static uint32_t check_node(const visit *visit, wide_node node, const float lo[3],
                            const float hi[3]) {
     const wide_tree *wide = visit->wide;
@@ -106,7 +107,7 @@ static void walk(visit *visit, uint32_t index, uint32_t depth, const float lo[3]
             const double margin = (double)wide->margin;
             minimum[axis] = node.bounds[2 * axis * wide->children + i];
             maximum[axis] = node.bounds[(2 * axis + 1) * wide->children + i];
-            /* without the margin */
+            /* the child's cell without the margin, relative to the origin */
             from[axis] = float_down((float)((double)minimum[axis] + margin + centre));
             to[axis] = float_up((float)((double)maximum[axis] - margin + centre));
         }
@@ -141,7 +142,7 @@ static void check_tree(const tritree *tree, const wide_tree *wide) {
     memory_free(visit.node_seen);
 }
 
-/* The leaves of the wide tree hold the same triangles as those of the k-d tree. */
+/* Checks that the leaves of the wide tree hold the same triangles as those of the k-d tree. */
 static void check_triangles(const tritree *tree, const wide_tree *wide) {
     const uint32_t count = tree->input.triangle_count;
     uint8_t *in_tree = NULL, *in_wide = NULL;
@@ -161,7 +162,7 @@ static void check_triangles(const tritree *tree, const wide_tree *wide) {
     memory_free(in_wide);
 }
 
-/* With eight and with sixteen children, whichever this CPU uses. */
+/* Checks trees of eight and of sixteen children, regardless of which this CPU uses. */
 static void check_both(const tritree *tree) {
     const tritree_view view = tritree_get_view(tree);
     for (uint32_t children = 8; children <= WIDE_CHILDREN_MAX; children += 8) {
@@ -220,8 +221,8 @@ static void threads_make_the_same_wide_tree(void **state) {
     triangle_set_close(&set);
 }
 
-/* The order of lanes serves any-hit rays: a wall that blocks all rays lies behind a few specks, but
-   comes before them. */
+/* Lanes are ordered for any-hit rays: the wall, which blocks all rays, is in the last lane,
+   although a few specks are in front of it. */
 static void what_stops_most_rays_comes_first(void **state) {
     (void)state;
     enum { SPECKS = 40 };

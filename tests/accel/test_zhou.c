@@ -1,5 +1,5 @@
-/* The builder `zhou`: properties of its stages' functions, its small-node stage against counting
-   without masks, and the same tree on any number of threads. */
+/* The builder `zhou`: properties of the functions of its stages, its small-node stage against a
+   version that counts without bit masks, and the same tree for any number of threads. */
 #include "accel/builders.h"
 #include "accel/tree/tritree.h"
 #include "accel/zhou/build_zhou.h"
@@ -10,7 +10,7 @@ static float draw(uint32_t stream, uint32_t i, int k) {
     return rng_draw(rng_key_make(77, stream, i), 0, 0).value[k];
 }
 
-/* Parts of a set's triangles, unclipped. */
+/* Makes the parts of a set's triangles, unclipped. */
 static uint32_t parts_of(const triangle_set *set, zhou_part *parts) {
     uint32_t count = 0;
     for (uint32_t id = 0; id < set->input.triangle_count; ++id) {
@@ -54,7 +54,7 @@ static void candidates_tell_left_from_right(void **state) {
     }
 }
 
-/* The small-node stage without masks: lists of parts, every side counted anew. */
+/* The small-node stage without bit masks: lists of parts, with every side counted anew. */
 typedef struct plain {
     const tritree *tree;
     sah_costs costs;
@@ -70,17 +70,17 @@ static zhou_choice plain_search(const plain *p, const zhou_part *parts, uint32_t
             zhou_choice tried = zhou_choice_none();
             tried.side = side;
             tried.plane = vec3_axis(side % 2 ? parts[i].box.hi : parts[i].box.lo, axis);
-            uint32_t left = 0, right = 0, own = 0;
+            uint32_t left = 0, right = 0, in_plane_count = 0;
             for (uint32_t j = 0; j < count; ++j) {
                 const float lo = vec3_axis(parts[j].box.lo, axis);
                 const float hi = vec3_axis(parts[j].box.hi, axis);
                 const bool in_plane = lo == tried.plane && hi == tried.plane;
                 left += in_plane ? side % 2 == 1 : lo < tried.plane;
                 right += in_plane ? side % 2 == 0 : hi > tried.plane;
-                own += in_plane && tried.plane == (side % 2 ? areas.lo : areas.hi);
+                in_plane_count += in_plane && tried.plane == (side % 2 ? areas.lo : areas.hi);
             }
             if (!(tried.plane > areas.lo && tried.plane < areas.hi) &&
-                !(own && areas.lo < areas.hi))
+                !(in_plane_count && areas.lo < areas.hi))
                 continue;
             tried.cost = sah_split_cost(&p->costs, &areas, tried.plane, left, right);
             if (tried.cost < best.cost ||
@@ -112,9 +112,9 @@ static void compare_node(const plain *p, uint32_t at, const zhou_part *parts, ui
             const float lo = vec3_axis(parts[j].box.lo, axis);
             const float hi = vec3_axis(parts[j].box.hi, axis);
             const bool in_plane = lo == best.plane && hi == best.plane;
-            const bool here = in_plane ? (best.side % 2 == 0) == (right == 1)
-                                       : (right ? hi > best.plane : lo < best.plane);
-            if (here) some[some_count++] = parts[j];
+            const bool on_side = in_plane ? (best.side % 2 == 0) == (right == 1)
+                                          : (right ? hi > best.plane : lo < best.plane);
+            if (on_side) some[some_count++] = parts[j];
         }
         box3 half = box;
         vec3_set_axis(right ? &half.lo : &half.hi, axis, best.plane);
@@ -154,7 +154,7 @@ static bool holds(box3 outer, box3 inner, bool loosely) {
     return true;
 }
 
-/* Clipped boxes contain the exact part and stay inside the original box. */
+/* Clipped boxes contain the exact clipped triangle and stay inside the original box. */
 static void clipping_loses_nothing(void **state) {
     (void)state;
     for (int which = 0; which < CASE_TRIANGLE_SETS; ++which)
@@ -207,26 +207,27 @@ static void plans_cut_empty_space_only(void **state) {
             const float lo = vec3_axis(plan.box.lo, axis), hi = vec3_axis(plan.box.hi, axis);
             const float first = vec3_axis(node.tight.lo, axis),
                         last = vec3_axis(node.tight.hi, axis);
-            /* the lower side is cut first: its bound is a fraction of what the upper side had
-               then */
+            /* the lower side is cut first, so its bound is a fraction of the extent before the
+               upper side was cut */
             const float whole = vec3_axis(node.box.hi, axis) - lo;
-            /* where levels run short, cuts only empty space that a split could not separate as
+            /* if few levels are left, cuts only empty space that a split would not remove as
                well */
             const bool has_levels = plan.depth + 1 + zhou_levels_for(node.count) <= max_depth;
             const float share = has_levels ? 0.2501f : 0.5001f;
             assert_true(first - lo <= share * whole);
             assert_true(hi - last <= share * (hi - lo));
             if (first == last) continue;
-            const float own = vec3_axis(plan.box.hi, plan.axis) - vec3_axis(plan.box.lo, plan.axis);
-            assert_true(own >= 0.9999f * (hi - lo));
+            const float extent =
+                vec3_axis(plan.box.hi, plan.axis) - vec3_axis(plan.box.lo, plan.axis);
+            assert_true(extent >= 0.9999f * (hi - lo));
         }
         if (plan.depth >= max_depth) assert_int_equal(plan.axis, ZHOU_NO_AXIS);
     }
     assert_true(cuts > 4000);
 }
 
-/* Many small triangles in a corner of a large floor: there are too few levels to halve space down
-   to them, and empty space cannot be cut off, because the floor is everywhere. */
+/* Many small triangles in a corner of a large floor: too few levels are left to halve space down to
+   them, and the floor leaves no empty space to cut off. */
 static void small_things_in_large_places_are_parted(void **state) {
     (void)state;
     enum { SMALL = 6000 };
@@ -274,7 +275,8 @@ static void any_number_of_threads_gives_the_same_tree(void **state) {
     }
 }
 
-/* References stay within the budget of the large-node stage, even if it ends in large leaves. */
+/* The number of references stays within the budget of the large-node stage, even if it ends in
+   large leaves. */
 static void equal_triangles_are_one_leaf(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_SAME, 3000);

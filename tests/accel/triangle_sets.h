@@ -1,4 +1,5 @@
-/* The triangle sets of tests/cases.h as input of a tree, and rays to test them with. */
+/* The triangle sets of tests/cases.h as input of a tree builder, and rays to test the trees
+   with. */
 #ifndef KD_TESTS_TRIANGLE_SETS_H
 #define KD_TESTS_TRIANGLE_SETS_H
 #include "accel/tree/triangle.h"
@@ -39,8 +40,8 @@ static inline void triangle_set_close(triangle_set *set) {
     memory_free(set->triangles);
 }
 
-/* Square tiles in the plane y = 0, and one triangle as far above or below them as the floor is
-   wide. */
+/* Makes square tiles in the plane y = 0, and one triangle as far above or below them as the floor
+   is wide. */
 static inline triangle_set triangle_set_floor(uint32_t wide, bool below) {
     const uint32_t count = 2 * wide * wide + 1;
     triangle_set set = triangle_set_make(CASE_SOUP, count);
@@ -57,7 +58,8 @@ static inline triangle_set triangle_set_floor(uint32_t wide, bool below) {
     return set;
 }
 
-/* Counts the tile references in leaves of non-zero height, below node `at` with that box. */
+/* Counts the tile references in leaves whose cell has a height, below node `at`, whose cell is
+   `box`. */
 static inline uint32_t tiles_in_the_air(const tritree *tree, uint32_t at, box3 box) {
     const tritree_node node = tree->nodes[at];
     if (tritree_is_leaf(node)) {
@@ -73,8 +75,8 @@ static inline uint32_t tiles_in_the_air(const tritree *tree, uint32_t at, box3 b
            tiles_in_the_air(tree, tritree_left(node) + 1, right);
 }
 
-/* Ray i: between random points, through corners, through edges, along axes, in planes of
-   corners. */
+/* Returns ray i of one of six kinds: between random points, through corners, through edges, along
+   axes, in planes of corners. */
 static inline ray triangle_set_ray(const triangle_set *set, uint32_t i) {
     const rng_block r = rng_draw(rng_key_make(99, 1, i), 0, 0),
                     s = rng_draw(rng_key_make(99, 2, i), 0, 0);

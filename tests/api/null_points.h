@@ -1,5 +1,5 @@
-/* The functions of <kandela/points.h> with one pointer NULL. Included by test_null_arguments.c
-   only, and uses its tree, query and macros. */
+/* Part of test_null_arguments.c, whose tree, query and macros it uses: calls the functions of
+   <kandela/points.h> with one pointer NULL. */
 #ifndef KD_TESTS_API_NULL_POINTS_H
 #define KD_TESTS_API_NULL_POINTS_H
 
@@ -53,7 +53,7 @@ CALL(points_open_arrays) {
 CALL(points_update) {
     return kd_points_update(ARG(0, points), ARG(1, &array));
 }
-CALL(points_insert) { /* on a separate tree: the others keep their points */
+CALL(points_insert) { /* uses a separate tree, because others need its points unchanged */
     kd_points *made = NULL;
     assert_int_equal(kd_points_open(&made, &array, NULL), KD_OK);
     const kd_status status = kd_points_insert(ARG(0, made), ARG(1, &array), ARG(2, new_id));
@@ -163,17 +163,17 @@ CALL(points_self_within) {
     static uint32_t order[64], ids[64 * 64];
     static float dist2[64 * 64];
     uint64_t offsets[65];
-    uint32_t *wanted = ARG(2, order);
-    assert_int_equal(kd_points_self_within_count(points, &query, wanted, offsets), KD_OK);
-    return kd_points_self_within(ARG(0, points), ARG(1, &query), wanted, ARG(3, offsets),
+    uint32_t *order_out = ARG(2, order);
+    assert_int_equal(kd_points_self_within_count(points, &query, order_out, offsets), KD_OK);
+    return kd_points_self_within(ARG(0, points), ARG(1, &query), order_out, ARG(3, offsets),
                                  ARG(4, ids), ARG(5, dist2));
 }
-static double hear_nothing(void *context, uint64_t asked, uint64_t id, double dist2, double bound) {
-    (void)context, (void)asked, (void)id, (void)dist2;
+static double ignore_call(void *context, uint64_t query, uint64_t id, double dist2, double bound) {
+    (void)context, (void)query, (void)id, (void)dist2;
     return bound;
 }
 CALL(points_visit) {
-    return kd_points_visit(ARG(0, points), ARG(1, &query), null == 2 ? NULL : hear_nothing,
+    return kd_points_visit(ARG(0, points), ARG(1, &query), null == 2 ? NULL : ignore_call,
                            ARG(3, triple));
 }
 CALL(points_in_box_count) {

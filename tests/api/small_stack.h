@@ -1,5 +1,5 @@
-/* Runs a function on a thread with the smallest stack that the headers allow, and measures how much
-   of it was used. */
+/* Runs a function on a thread with the smallest stack that the public headers allow, and measures
+   how much of the stack was used. */
 #ifndef KD_TESTS_API_SMALL_STACK_H
 #define KD_TESTS_API_SMALL_STACK_H
 #include "tests/test.h"
@@ -9,8 +9,9 @@
 
 enum { SMALL_STACK = 128 << 10, STACK_PAINT = 0x5a, STACK_GUARD = 4 << 20 };
 
-/* Calls `run` on a thread with SMALL_STACK bytes, plus what threads of this system themselves need
-   (their descriptor, signal frames), above pages without write access. Returns the bytes used. */
+/* Calls `run` on a thread with SMALL_STACK bytes, plus what this system's threads need for
+   themselves (descriptor, signal frames); the pages below the stack are inaccessible. Returns the
+   bytes used. */
 static inline size_t small_stack_call(void *(*run)(void *), void *context) {
     const size_t bytes = SMALL_STACK + (size_t)sysconf(_SC_THREAD_STACK_MIN);
     char *all =

@@ -1,4 +1,4 @@
-/* The functions of <kandela/render.h> and <kandela/photons.h> for test_small_stack.c. */
+/* Calls the functions of <kandela/render.h> and <kandela/photons.h> for test_small_stack.c. */
 #ifndef KD_TESTS_API_SMALL_STACK_SCENES_H
 #define KD_TESTS_API_SMALL_STACK_SCENES_H
 #include <kandela/photons.h>
@@ -26,12 +26,12 @@ static void make_small(kd_render_options *options) {
 }
 
 static void write_all(const kd_image *image) {
-    static const char *const suffixes[] = {"png", "jpg", "webp", "exr", "pfm"};
+    static const char *const suffixes[] = {"png", "jpg", "webp", "exr", "pfm", "hdr"};
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; ++i) {
         char name[64];
         snprintf(name, sizeof name, "small_stack.%s", suffixes[i]);
         const kd_status status = kd_image_write(image, name, 0, KD_TONEMAP_AGX);
-        /* a build may lack a format */
+        /* a build may lack the format's library */
         if (status != KD_OK && (status != KD_ERROR_USAGE || strcmp(suffixes[i], "png") == 0))
             fail_msg("%s: %s", name, kd_last_error());
     }
@@ -41,14 +41,14 @@ static void write_all(const kd_image *image) {
     (void)kd_image_hash(image);
 }
 
-static int hear_nothing(void *context, const char *stage, int64_t done, int64_t total) {
+static int ignore_call(void *context, const char *stage, int64_t done, int64_t total) {
     (void)context, (void)stage, (void)done, (void)total;
     return 0;
 }
 
 static void render_so(const kd_scene *scene, const kd_render_options *options) {
     kd_image *image = NULL;
-    OK(kd_render(&image, scene, options, hear_nothing, NULL));
+    OK(kd_render(&image, scene, options, ignore_call, NULL));
     write_all(image);
     kd_image_close(image);
 }
@@ -67,7 +67,7 @@ static void render_small(const char *path, const char *method) {
     kd_scene_close(scene);
 }
 
-/* Photon map options that select other code. */
+/* Renders with the photon map options that select other code. */
 static void render_variants(void) {
     static const char *const estimators[] = {"nearest", "fixed", "adaptive"};
     static const char *const lookups[] = {"leaves", "walk"};
@@ -133,7 +133,7 @@ static void load_any(const char *path, int must) {
     kd_scene_close(scene);
 }
 
-/* Nested brackets: the worst case for a recursive reader's stack. */
+/* Writes nested brackets, the worst case for the stack of a recursive reader. */
 static void load_nested(const char *path, const char *before, char open, char close) {
     enum { DEPTH = 100000 };
     static char text[2 * DEPTH + 200];
@@ -143,7 +143,8 @@ static void load_nested(const char *path, const char *before, char open, char cl
     text[at + 2 * DEPTH] = '\0';
     put_file(path, text);
     load_any(path, 0);
-    for (int depth = 10; depth <= 1000; depth *= 10) { /* depths that a reader might accept */
+    /* depths that a recursive reader might accept */
+    for (int depth = 10; depth <= 1000; depth *= 10) {
         char *end = text + at;
         for (int i = 0; i < depth; ++i) *end++ = open;
         for (int i = 0; i < depth; ++i) *end++ = close;
@@ -166,7 +167,7 @@ static const char stl_text[] = "solid a\nfacet normal 0 0 1\nouter loop\nvertex 
 
 static void *files_in_thread(void *unused) {
     static const char *const pictures[] = {"small_stack.png", "small_stack.jpg", "small_stack.webp",
-                                           "small_stack.exr"};
+                                           "small_stack.exr", "small_stack.hdr"};
     render_small(stack_scenes[0], "debug"); /* writes the pictures */
     for (size_t i = 0; i < sizeof pictures / sizeof *pictures; ++i) {
         char text[200];

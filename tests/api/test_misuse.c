@@ -1,5 +1,5 @@
-/* Invalid calls of the public interface other than NULL: each returns KD_ERROR_USAGE with a message
-   that names the argument, and nothing is read or written outside the caller's arrays. */
+/* Invalid calls of the public interface other than NULL pointers: each returns KD_ERROR_USAGE with
+   a message that names the argument, and reads or writes nothing outside the caller's arrays. */
 #include <kandela/points.h>
 #include <kandela/render.h>
 #include <kandela/triangles.h>
@@ -22,7 +22,8 @@ static kd_points *open_points(void) {
     return tree;
 }
 
-/* Results have memory of exactly their size, so AddressSanitizer detects a write past the end. */
+/* The results' memory has exactly the required size, so AddressSanitizer detects a write past the
+   end. */
 static void offsets_of_no_query(void **state) {
     (void)state;
     kd_points *tree = open_points();
@@ -136,7 +137,7 @@ static void rays_of_two_kinds(void **state) {
     kd_triangles_close(tree);
 }
 
-/* Products of counts and strides that overflow 64 bits, or exceed any memory. */
+/* Counts and strides whose product overflows 64 bits or exceeds any memory. */
 static void sizes_that_cannot_be(void **state) {
     (void)state;
     static const uint64_t strides[] = {(uint64_t)1 << 63, (uint64_t)1 << 62, (uint64_t)1 << 61,

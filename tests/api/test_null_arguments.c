@@ -1,6 +1,6 @@
-/* Every public function with each of its pointer arguments NULL in turn: it returns KD_ERROR_USAGE,
-   or does what its header states. The test fails if a function of include/kandela has no row
-   here. */
+/* Every public function with each of its pointer arguments NULL in turn: the function returns
+   KD_ERROR_USAGE, or does what its header states. The test fails if a function of include/kandela
+   has no row here. */
 #include <kandela/exchange.h>
 #include <kandela/photons.h>
 #include <kandela/points.h>
@@ -26,7 +26,7 @@ static kd_triangle_mesh mesh;
 static kd_ray one_ray;
 static char folder[] = "/tmp/kandela-null-XXXXXX", path[64], scene_path[64];
 
-/* Argument number `at` of a call; NULL if it is the one under test. */
+/* Argument number `at` of a call; NULL if it is the argument under test. */
 #define ARG(at, pointer) (null == (at) ? NULL : (pointer))
 #define CALL(name) static kd_status call_##name(int null)
 /* The two functions that initialise a struct with defaults. */
@@ -117,7 +117,7 @@ CALL(triangles_load) {
 
 #include "tests/api/null_arguments_render.h"
 
-/* `refused`: the arguments that must not be NULL, one digit each. */
+/* `refused`: the positions of the arguments that must not be NULL, one digit each. */
 typedef struct row {
     const char *name;
     kd_status (*call)(int null);
@@ -247,28 +247,28 @@ static int read_header(const char *name) {
     assert_non_null(file);
     text[fread(text, 1, sizeof text - 1, file)] = '\0';
     fclose(file);
-    int found = 0;
+    int count = 0;
     for (const char *at = text; (at = strchr(at, '\n')); ++at) {
         if (strncmp(at, "\nKD_API ", 8) != 0 && strncmp(at, "\nstatic inline ", 15) != 0) continue;
-        ++found;
+        ++count;
         const char *open = strchr(at, '(');
         while (open[-1] == '_' || (open[-1] >= 'a' && open[-1] <= 'z') ||
                (open[-1] >= '0' && open[-1] <= '9'))
             --open;
         expect_row(open);
     }
-    return found;
+    return count;
 }
 
 static void every_function_has_a_row(void **state) {
     (void)state;
     DIR *headers = opendir(KD_TEST_SOURCE_DIR "/include/kandela");
     assert_non_null(headers);
-    int found = 0;
+    int count = 0;
     for (struct dirent *entry; (entry = readdir(headers));)
-        if (strstr(entry->d_name, ".h")) found += read_header(entry->d_name);
+        if (strstr(entry->d_name, ".h")) count += read_header(entry->d_name);
     closedir(headers);
-    assert_true(found >= ROWS);
+    assert_true(count >= ROWS);
 }
 
 static int set_up(void **state) {

@@ -1,5 +1,5 @@
-/* The table of options (scenes/describe/render_options.h): no field lacks a row, no row lacks a
-   form, and C, text and scene files follow the table. */
+/* The table of options (scenes/describe/render_options.h): each field of the struct has a row, each
+   row has a textual form, and C structs, text and scene files follow the table. */
 #include "core/files/file.h"
 #include "core/memory.h"
 #include "scenes/describe/render_options.h"
@@ -15,7 +15,7 @@ static const option_row *row_of_field(const char *field) {
     return NULL;
 }
 
-/* Reads the struct from the header, without comments. */
+/* Reads the struct's definition from the header, without comments. */
 static void read_struct(char *text, size_t bytes) {
     file_view file;
     assert_int_equal(file_open(&file, KD_TEST_SOURCE_DIR "/include/kandela/render.h"), KD_OK);
@@ -45,7 +45,8 @@ static void every_field_has_a_row(void **state) {
         while (name > word && (name[-1] == '_' || isalnum((unsigned char)name[-1]))) --name;
         if (!*name || strcmp(name, "struct_size") == 0) continue;
         const option_row *row = row_of_field(name);
-        const bool second = last && last->count == 2; /* a row of two adjacent fields */
+        /* the second field of a row for two adjacent fields */
+        const bool second = last && last->count == 2;
         if (!row && !second) fail_msg("kd_render_options.%s has no row", name);
         last = row;
         ++fields;
@@ -69,7 +70,7 @@ static void every_row_has_all_faces(void **state) {
     }
 }
 
-/* The table's default is the struct's, is valid, and survives a round trip through text. */
+/* The table's default equals the struct's, is valid, and survives conversion to text and back. */
 static void defaults_are_the_tables(void **state) {
     (void)state;
     kd_render_options options;
@@ -86,7 +87,7 @@ static void defaults_are_the_tables(void **state) {
     assert_true(options.alpha == 0.7f && options.precompute == 1 && options.filter == 0);
 }
 
-/* A value out of range is rejected as text and in the struct; the struct stays unchanged. */
+/* A value out of range is rejected both as text and in the struct, which stays unchanged. */
 static void values_out_of_range_are_refused(void **state) {
     (void)state;
     for (const option_row *row = NULL; (row = render_option_next(row));) {
@@ -94,13 +95,14 @@ static void values_out_of_range_are_refused(void **state) {
         kd_render_options_default(&options);
         before = options;
         const char *wrong = row->kind == OPTION_TEXT ? NULL : "nonsense nobody would allow";
-        if (strcmp(row->name, "device") == 0 || !wrong) continue; /* names are looked up later */
+        /* device names are checked when they are used */
+        if (strcmp(row->name, "device") == 0 || !wrong) continue;
         assert_int_equal(kd_render_options_set(&options, row->name, wrong), KD_ERROR_USAGE);
         assert_non_null(strstr(kd_last_error(), row->name));
         assert_memory_equal(&options, &before, sizeof options);
         char *field = (char *)&options + row->offset;
-        if (row->kind == OPTION_FLAG || row->alias)
-            continue; /* accepts every value; aliases are checked by their target */
+        /* the option accepts every value, or is an alias, whose target checks the value */
+        if (row->kind == OPTION_FLAG || row->alias) continue;
         if (row->kind == OPTION_NAME)
             memset(field, 'x', row->bytes); /* not terminated */
         else if (row->kind == OPTION_FLOAT)
@@ -118,7 +120,7 @@ static void values_out_of_range_are_refused(void **state) {
     }
 }
 
-/* Names with - and with _ are equivalent. */
+/* Names written with - and with _ are equivalent. */
 static void names_are_those_of_every_face(void **state) {
     (void)state;
     kd_render_options options;
@@ -147,7 +149,7 @@ static void names_are_those_of_every_face(void **state) {
     assert_int_equal(kd_render_options_set(&options, "maps-ahead", "off"), KD_ERROR_USAGE);
 }
 
-/* The hash depends on the options that must not change when resuming, and on no other. */
+/* The state's hash depends on those options that must not change when resuming, and on no other. */
 static void the_hash_covers_what_it_says(void **state) {
     (void)state;
     kd_render_options options;

@@ -1,5 +1,5 @@
-/* Programs compiled against an older, smaller or a newer, larger struct: the library reads and
-   writes no struct of the public interface beyond the caller's size. The structs end where an
+/* Programs compiled against an older, smaller or a newer, larger struct: the library accesses no
+   struct of the public interface beyond the size that the caller states. The structs end where an
    inaccessible page begins. */
 #include <kandela/points.h>
 #include <kandela/render.h>
@@ -12,7 +12,7 @@
 
 enum { NEWER = 64 /* bytes that a later version may add */ };
 
-/* Returns `size` bytes before an inaccessible page, the same bytes at every call. */
+/* Returns `size` bytes that end at an inaccessible page; the same memory at every call. */
 static void *at_the_edge(size_t size) {
     static char *pages;
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -34,23 +34,24 @@ static size_t size_said(const void *at) {
     return size;
 }
 
-/* Expects the first bytes to equal those of the full struct, with the caller's size, and the rest
-   to be 0. */
-static void expect_part(const void *given, size_t size, const void *full, size_t full_size) {
-    const char *bytes = (const char *)given;
-    assert_true(size_said(given) == size);
-    const size_t known = size < full_size ? size : full_size;
-    assert_memory_equal(bytes + sizeof size, (const char *)full + sizeof size, known - sizeof size);
-    for (size_t i = known; i < size; ++i) assert_int_equal(bytes[i], 0);
+/* Expects the leading bytes to equal those of the full struct, except for the size, which is the
+   caller's, and the remaining bytes to be 0. */
+static void expect_part(const void *part, size_t size, const void *full, size_t full_size) {
+    const char *bytes = (const char *)part;
+    assert_true(size_said(part) == size);
+    const size_t copied = size < full_size ? size : full_size;
+    assert_memory_equal(bytes + sizeof size, (const char *)full + sizeof size,
+                        copied - sizeof size);
+    for (size_t i = copied; i < size; ++i) assert_int_equal(bytes[i], 0);
 }
 
-/* Returns the struct as a program of another version has it: the leading part of `full`. */
+/* Returns the struct as a program of another version declares it: the leading part of `full`. */
 static void *cut(const void *full, size_t full_size, size_t size) {
-    char *given = (char *)at_the_edge(size);
-    memset(given, 0, size);
-    memcpy(given, full, size < full_size ? size : full_size);
-    memcpy(given, &size, sizeof size);
-    return given;
+    char *caller_struct = (char *)at_the_edge(size);
+    memset(caller_struct, 0, size);
+    memcpy(caller_struct, full, size < full_size ? size : full_size);
+    memcpy(caller_struct, &size, sizeof size);
+    return caller_struct;
 }
 
 #define CUT(type, full, size) ((type *)cut(full, sizeof(type), size))
@@ -153,18 +154,19 @@ static void renderings_of_other_versions(void **state) {
     EACH_SIZE(size, kd_render_options) {
         kd_scene *again = NULL;
         kd_image *image = NULL;
-        const int known = size >= offsetof(kd_render_options, max_depth);
-        kd_render_options *given = CUT(kd_render_options, &options, size);
-        assert_int_equal(kd_scene_load(&again, "gen:blob:20", given), KD_OK);
-        assert_true(size_said(given) == size);
-        if (known) assert_int_equal(kd_render(&image, scene, given, NULL, NULL), KD_OK);
+        const int has_depth = size >= offsetof(kd_render_options, max_depth);
+        kd_render_options *caller_options = CUT(kd_render_options, &options, size);
+        assert_int_equal(kd_scene_load(&again, "gen:blob:20", caller_options), KD_OK);
+        assert_true(size_said(caller_options) == size);
+        if (has_depth)
+            assert_int_equal(kd_render(&image, scene, caller_options, NULL, NULL), KD_OK);
         kd_image_close(image);
         kd_scene_close(again);
     }
     kd_scene_close(scene);
 }
 
-/* A newer program may leave unknown fields at 0; otherwise it gets an error. Invalid sizes are
+/* A newer program may leave unknown fields at 0; other values give an error. Invalid sizes are
    rejected. */
 static void what_cannot_be_done_is_refused(void **state) {
     (void)state;

@@ -15,7 +15,8 @@ enum { SIDE = 20, K = 7 };
     } while (0)
 
 int main(void) {
-    static float grid[SIDE * SIDE * SIDE][4]; /* strided: w is ignored */
+    /* four floats per point: the stride skips the fourth, w */
+    static float grid[SIDE * SIDE * SIDE][4];
     const float queries[2][3] = {{3.25F, 4.125F, 5.0F}, {-100, -100, -100}};
     uint32_t ids[2 * K], counts[2];
     float dist2[2 * K];

@@ -1,5 +1,5 @@
-/* The public header is valid C99, and a C99 program gets correct results: a grid of squares from
-   above, each ray through the centre of a square. */
+/* The public header is valid C99, and a C99 program gets correct results: rays from above through
+   the centres of a grid of squares. */
 #include <kandela/triangles.h>
 #include <math.h>
 #include <stdio.h>
@@ -14,7 +14,8 @@ enum { SIDE = 20 };
         }                                                                                          \
     } while (0)
 
-static float corners[(SIDE + 1) * (SIDE + 1)][4]; /* strided: w is ignored */
+/* four floats per vertex: the stride skips the fourth, w */
+static float corners[(SIDE + 1) * (SIDE + 1)][4];
 static uint32_t indices[2 * SIDE * SIDE][3];
 static kd_ray rays[SIDE * SIDE + 1];
 static kd_ray_hit hits[SIDE * SIDE + 1];
@@ -44,7 +45,7 @@ int main(void) {
         rays[i].tmax = INFINITY;
     }
     rays[SIDE * SIDE] = rays[0];
-    rays[SIDE * SIDE].tmax = 1; /* ends above the grid */
+    rays[SIDE * SIDE].tmax = 1; /* this ray ends above the grid */
     mesh = kd_triangle_mesh_make(corners[0], (SIDE + 1) * (SIDE + 1), indices[0], 2 * SIDE * SIDE);
     mesh.stride_bytes = sizeof corners[0];
     EXPECT(kd_triangles_open(&tree, &mesh, NULL) == KD_OK);

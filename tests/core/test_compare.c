@@ -1,5 +1,5 @@
-/* render/compare and render/flip. The expected values come from an independent program in double
-   precision, which applies the 2D kernels of the papers directly. */
+/* core/image_processing/compare.h and flip.c. The expected values come from an independent program
+   in double precision, which applies the 2D kernels of the papers directly. */
 #include "core/image/encode.h"
 #include "core/image/picture.h"
 #include "core/image_processing/compare.h"
@@ -28,8 +28,8 @@ static image flat(int32_t width, int32_t height, float r, float g, float b) {
     return made;
 }
 
-/* Three related pictures: stripes, the same with a checkerboard of other stripes, the same with an
-   inverted disc. Values are sixteenths and eighths. */
+/* Three related pictures: stripes; the same with a checkerboard of other stripes; the same with an
+   inverted disc. Values are multiples of 1/16 or 1/8. */
 static image pattern(int which) {
     image made = colour_image(WIDTH, HEIGHT);
     for (int y = 0; y < HEIGHT; ++y)
@@ -43,7 +43,7 @@ static image pattern(int which) {
     return made;
 }
 
-/* Radiance with a range of more than a thousand. */
+/* Gives the picture radiance whose range exceeds a factor of a thousand. */
 static void cube_times_ten(image *image) {
     for (int c = 0; c < 3; ++c)
         for (int i = 0; i < WIDTH * HEIGHT; ++i) {
@@ -85,7 +85,7 @@ static void known_values_are_found(void **state) {
         assert_near(compared(&a, &b, COMPARE_PSNR, 0), e->psnr, 1e-10);
         assert_near(compared(&a, &b, COMPARE_MAX, 0), 1, 0);
         assert_near(compared(&a, &b, COMPARE_RELMSE, 5), e->block_relmse,
-                    1e-5); /* 24 = 4 x 5 + 4 */
+                    1e-5); /* 24 rows are four blocks of 5 and one of 4 */
         assert_near(compared(&a, &b, COMPARE_RMSE, 5), e->block_rmse, 1e-5);
         image_close(&a);
         image_close(&b);
@@ -266,7 +266,7 @@ static void threads_change_no_bit(void **state) {
     image_close(&b);
 }
 
-/* Images smaller than the filters. */
+/* Images smaller than FLIP's filters can be compared. */
 static void small_images_have_flip_errors(void **state) {
     (void)state;
     for (int32_t width = 1; width < 24; width += 5)
@@ -304,7 +304,7 @@ static void strips_and_packed_pictures_compare_alike(void **state) {
     for (int metric = COMPARE_RMSE; metric <= COMPARE_MAX; ++metric)
         for (int32_t block = 1; block < 8; block += 6) {
             double one, other;
-            if (metric == COMPARE_FLIP_HDR && block == 1) continue; /* slow */
+            if (metric == COMPARE_FLIP_HDR && block == 1) continue; /* too slow for a quick test */
             assert_int_equal(
                 compare_rows(&one, &rows[0], &rows[1], (compare_metric)metric, block, NULL), KD_OK);
             assert_int_equal(

@@ -1,4 +1,4 @@
-/* core/: statuses, memory, loops, files, devices. */
+/* core/: status and messages, memory, parallel loops, output files, paths, devices, hashes. */
 #include "core/device/device.h"
 #include "core/files/file.h"
 #include "core/hash.h"
@@ -25,9 +25,12 @@ static void failure_carries_message_and_path(void **state) {
     assert_string_equal(kd_last_error(), "depth 3, expected less than 3");
     int lines = 0;
     for (const char *c = kd_last_error_trace(); *c; ++c) lines += *c == '\n';
-    assert_int_equal(lines, 4); /* the location and three callers */
+    assert_int_equal(lines, 4); /* the location of the failure and three callers */
     status_clear();
     assert_string_equal(kd_last_error(), "");
+    status_fail(KD_ERROR_INPUT, __FILE__, __LINE__, "%s", "a\033[2J\177\xc2\x9b \xc3\xa9\t1\n2");
+    assert_string_equal(kd_last_error(), "a?[2J??? \xc3\xa9\t1\n2"); /* no terminal obeys it */
+    status_clear();
 }
 
 static void memory_refuses_what_does_not_fit(void **state) {
@@ -84,8 +87,8 @@ static void output_appears_whole_or_not_at_all(void **state) {
     rmdir(folder);
 }
 
-/* Special files keep their type: a device is written to, a link leads to the file that is
-   replaced. */
+/* Output to special files: a device is written to and stays a device; through a symbolic link the
+   target is replaced. */
 static void special_files_stay_what_they_are(void **state) {
     (void)state;
     char folder[] = "/tmp/kandela-test-XXXXXX", path[64], name[64], bytes[8] = "";
@@ -93,7 +96,8 @@ static void special_files_stay_what_they_are(void **state) {
     snprintf(path, sizeof path, "%s/pipe", folder);
     assert_int_equal(mkfifo(path, 0600), 0);
     file_view view;
-    assert_int_equal(file_open(&view, path), KD_ERROR_INPUT); /* at once, without a writer */
+    /* returns at once, although the pipe has no writer */
+    assert_int_equal(file_open(&view, path), KD_ERROR_INPUT);
     const int reader = open(path, O_RDONLY | O_NONBLOCK);
     file_output output;
     assert_int_equal(file_output_open(&output, path), KD_OK);
@@ -132,8 +136,8 @@ static void *save_often(void *path) {
     return NULL;
 }
 
-/* Threads that save to one name: the file is complete and from one writer, and no temporary file
-   remains. */
+/* Threads that save to the same name: the file is complete, from one of the writers, and no
+   temporary file remains. */
 static void writers_of_one_name_keep_apart(void **state) {
     (void)state;
     char folder[] = "/tmp/kandela-test-XXXXXX", path[64];
@@ -153,7 +157,7 @@ static void writers_of_one_name_keep_apart(void **state) {
     for (size_t i = 1; i < view.count; ++i) assert_int_equal(view.bytes[i], view.bytes[0]);
     file_close(&view);
     unlink(path);
-    assert_int_equal(rmdir(folder), 0); /* it is empty */
+    assert_int_equal(rmdir(folder), 0); /* the directory is empty */
 }
 
 static void paths_are_joined(void **state) {
@@ -198,7 +202,8 @@ static void absent_devices_are_errors(void **state) {
     assert_int_equal(device_find(&device, "abacus"), KD_ERROR_DEVICE);
 }
 
-/* Binary code runs on later devices of the same major version, PTX on all later ones. */
+/* Binary code runs on devices of the same major version and the same or a later minor one, PTX on
+   all later devices. */
 static void devices_need_code_of_their_kind(void **state) {
     (void)state;
     const char *all = "75 80 86 89 90 100 120 90+", *one = "90 90+";
@@ -207,7 +212,8 @@ static void devices_need_code_of_their_kind(void **state) {
         assert_null(device_code_lacks(all, capabilities[i]));
         assert_int_equal(!device_code_lacks(one, capabilities[i]), capabilities[i] >= 90);
         assert_null(device_code_lacks("75+", capabilities[i]));
-        assert_null(device_code_lacks("", capabilities[i])); /* unknown: CUDA will report it */
+        /* the list of code is unknown, so CUDA has to report the error */
+        assert_null(device_code_lacks("", capabilities[i]));
     }
     assert_null(device_code_lacks("80", 86));
     assert_non_null(strstr(device_code_lacks("86", 80), "KD_CUDA_ARCHITECTURES"));
@@ -217,9 +223,9 @@ static void devices_need_code_of_their_kind(void **state) {
 
 static void cards_are_seen_without_cuda(void **state) {
     (void)state;
-    assert_false(device_card_is_there("no-such-folder"));
+    assert_false(device_card_exists("no-such-folder"));
     assert_int_equal(system("mkdir -p pretended/dev && : >pretended/dev/nvidia0"), 0);
-    assert_true(device_card_is_there("pretended"));
+    assert_true(device_card_exists("pretended"));
     assert_int_equal(system("rm -r pretended"), 0);
 }
 

@@ -1,4 +1,4 @@
-/* core/image_processing/develop.h and what it uses: 8-bit files, tone curves, sizes. */
+/* core/image_processing/develop.h and the code it uses: 8-bit files, tone curves, resizing. */
 #include "core/image/encode.h"
 #include "core/image/tonemap.h"
 #include "core/image_processing/develop.h"
@@ -50,8 +50,8 @@ static float ramp(int c, int32_t x, int32_t y) {
 
 /* --- sizes ------------------------------------------------------------------------------------ */
 
-/* The definition, in double precision: a tent filter around the output pixel's centre, over the
-   input pixels that exist. */
+/* Resizing by definition, in double precision: a tent filter around the output pixel's centre, over
+   the existing input pixels. */
 static double tent_of(const image *image, int c, int32_t width, int32_t height, int32_t x,
                       int32_t y) {
     const double sx = (double)image->width / width, sy = (double)image->height / height;
@@ -79,7 +79,8 @@ static void sizes_are_tents(void **state) {
         assert_int_equal(image_resize(&to, w, h), KD_OK);
         assert_int_equal(to.width, w);
         assert_int_equal(to.height, h);
-        assert_int_equal(to.channel_count, 4); /* without N.X */
+        /* R, G, B and A; a single component of a normal is dropped */
+        assert_int_equal(to.channel_count, 4);
         for (int c = 0; c < 3; ++c)
             for (int32_t i = 0; i < w * h; ++i) {
                 const double meant = tent_of(&from, c, w, h, i % w, i / w);
@@ -144,12 +145,12 @@ static vec3 curve(float r, float g, float b, kd_tonemap tonemap) {
     return tonemap_apply(vec3_make(r, g, b), tonemap);
 }
 
-static bool is_about(float found, double meant, double by) {
-    return fabs((double)found - meant) <= by;
+static bool is_about(float actual, double meant, double by) {
+    return fabs((double)actual - meant) <= by;
 }
 
-/* The design points of AgX: mid-grey maps to the middle of a display of gamma 2.2; ten stops below
-   and six and a half above map to its ends; colours too bright to display become white. */
+/* The design points of AgX: mid-grey maps to the middle of a display of gamma 2.2, ten stops below
+   and six and a half above it map to the ends, and very bright colours become white. */
 static void agx_keeps_its_promises(void **state) {
     (void)state;
     const vec3 grey = curve(0.18f, 0.18f, 0.18f, KD_TONEMAP_AGX);
@@ -181,13 +182,13 @@ static void neutral_follows_its_specification(void **state) {
     const vec3 red =
         curve(2.04f, 0.24f, 0.08f, KD_TONEMAP_NEUTRAL); /* 2, 0.2, 0.04 after the subtraction */
     const double peak = 1 - 0.0576 / (2 + 0.24 - 0.76);
-    const double away = 1 - 1 / (0.15 * (2 - peak) + 1);
+    const double desaturation = 1 - 1 / (0.15 * (2 - peak) + 1);
     assert_true(is_about(red.x, peak, 1e-6));
-    assert_true(is_about(red.y, 0.2 * peak / 2 * (1 - away) + peak * away, 1e-6));
-    assert_true(is_about(red.z, 0.04 * peak / 2 * (1 - away) + peak * away, 1e-6));
+    assert_true(is_about(red.y, 0.2 * peak / 2 * (1 - desaturation) + peak * desaturation, 1e-6));
+    assert_true(is_about(red.z, 0.04 * peak / 2 * (1 - desaturation) + peak * desaturation, 1e-6));
 }
 
-/* --- 8 bits ----------------------------------------------------------------------------------- */
+/* --- 8-bit files ------------------------------------------------------------------------------ */
 
 static float some_floats(int c, int32_t x, int32_t y) {
     const uint32_t bits = (uint32_t)(c * 3 + y) * 0x05000000u + (uint32_t)x * 100003u;
@@ -196,12 +197,12 @@ static float some_floats(int c, int32_t x, int32_t y) {
     return value;
 }
 
-/* The lookup table equals the curve, over floats of all sizes and next to each of its steps. */
+/* The lookup table equals the curve, for floats of all sizes and next to each of its steps. */
 static void bytes_are_the_curves(void **state) {
     (void)state;
     enum { WIDTH = 50000, HEIGHT = 13 };
     image image = made_image(WIDTH, HEIGHT, some_floats);
-    for (int k = 0; k < 255; ++k) { /* between two bytes, and the neighbours */
+    for (int k = 0; k < 255; ++k) { /* the boundary between two bytes, and the floats next to it */
         float at = srgb_decode(((float)k + 0.5f) / 255);
         for (int i = 0; i < 8; ++i) at = nextafterf(at, 0);
         for (int i = 0; i < 16; ++i, at = nextafterf(at, 1)) image.planes[1][16 * k + i] = at;
@@ -223,13 +224,14 @@ static float smooth(int c, int32_t x, int32_t y) {
     return 0.5f + 0.4f * sinf(0.05f * (float)x + (float)c) * cosf(0.04f * (float)y);
 }
 
-/* Lossy formats return the picture with errors of a few of 256 steps. */
+/* Lossy formats return the picture with errors of a few of the 256 steps. */
 static void lossy_files_are_near(void **state) {
     (void)state;
     static const char *const paths[] = {"/tmp/kandela-develop.jpg", "/tmp/kandela-develop.jpeg",
                                         "/tmp/kandela-develop.webp"};
     for (int i = 0; i < 3; ++i) {
-        if (image_writable(paths[i]) != KD_OK) continue; /* built without the library */
+        /* the library for this format is missing */
+        if (image_writable(paths[i]) != KD_OK) continue;
         char path[64];
         snprintf(path, sizeof path, "%s%d%s", "/tmp/kandela-develop-", (int)getpid(),
                  strrchr(paths[i], '.'));

@@ -1,30 +1,30 @@
-/* The project's sines, arcs and exponentials against those in double, in units in the last
-   place. */
+/* The project's trigonometric functions, their inverses and exponentials against those of the C
+   library in double precision, in units in the last place. */
 #include "core/math/elementary.h"
 #include "test.h"
 
-/* Distance between the result and the true value, in units in the last place of the latter (at
-   least of the smallest denormal). */
-static double units_off(float found, double expected) {
-    if (isnan(found) || isnan(expected))
-        return isnan(found) && isnan(expected) ? 0 : (double)INFINITY;
-    if (isinf(found) || isinf(expected)) {
-        /* what exceeds the largest float may round to infinity */
-        if ((double)found == expected) return 0;
-        if (isinf(found) && fabs(expected) > 0x1.fffffep127) return 0;
+/* Distance between a result and the true value in units in the last place of the latter, or in
+   units of the smallest denormal if that is larger. */
+static double units_off(float actual, double expected) {
+    if (isnan(actual) || isnan(expected))
+        return isnan(actual) && isnan(expected) ? 0 : (double)INFINITY;
+    if (isinf(actual) || isinf(expected)) {
+        /* values beyond the largest float may round to infinity */
+        if ((double)actual == expected) return 0;
+        if (isinf(actual) && fabs(expected) > 0x1.fffffep127) return 0;
         return (double)INFINITY;
     }
     int power = 0;
     frexp(expected, &power);
     const double unit = ldexp(1, power - 24 < -149 ? -149 : power - 24);
-    return fabs((double)found - expected) / unit;
+    return fabs((double)actual - expected) / unit;
 }
 
 typedef struct elementary_case {
     const char *name;
     float (*function)(float x);
     double (*expected)(double x);
-    float lo, hi; /* of |x| */
+    float lo, hi; /* range of |x| */
     double units; /* allowed error */
 } elementary_case;
 
@@ -56,7 +56,7 @@ static const elementary_case cases[] = {
     {"logarithm", found_log, log, 0, INFINITY, 1.5},
 };
 
-/* One in 499 of all floats, both signs, and the neighbours of multiples of pi/4. */
+/* One in 499 of all floats, of both signs, and the neighbours of multiples of pi/4. */
 static void all_ranges(void **state) {
     (void)state;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; ++c) {
@@ -111,19 +111,19 @@ static void arcs_of_all_points(void **state) {
     double worst = 0;
     for (int i = 0; i < 4000000; ++i) {
         float y = random_float(&seed), x = random_float(&seed);
-        if (i % 2) /* of similar size */
+        if (i % 2) /* of similar magnitude */
             x = ldexpf(x - truncf(x), 4 - i / 2 % 8), y = ldexpf(y - truncf(y), i / 2 % 5);
         if (i < SPECIAL * SPECIAL) y = special[i / SPECIAL], x = special[i % SPECIAL];
         const double expected = atan2((double)y, (double)x);
-        const float found = float_atan2(y, x);
-        const double off = units_off(found, expected);
+        const float actual = float_atan2(y, x);
+        const double off = units_off(actual, expected);
         if (!(off <= worst)) {
             worst = off;
             if (!(off <= 2.5))
                 fail_msg("atan2(%a, %a) = %a, expected %a: %.3f units", (double)y, (double)x,
-                         (double)found, expected, off);
+                         (double)actual, expected, off);
         }
-        if (!isnan(found)) assert_int_equal(signbit(found) != 0, signbit(expected) != 0);
+        if (!isnan(actual)) assert_int_equal(signbit(actual) != 0, signbit(expected) != 0);
     }
     print_message("arc tangent: %.3f units\n", worst);
 }

@@ -1,5 +1,5 @@
-/* core/image/exr: our files are read back bit for bit, files of other programs (tiles, half and
-   uint channels, other compressions) are read, damaged ones rejected. */
+/* core/image/exr.c: our files are read back bit for bit, files of other programs (tiles, half and
+   uint channels, other compressions) are read, and damaged files are rejected. */
 #include "core/files/file.h"
 #include "core/image/image.h"
 #include "core/math/rng.h"
@@ -22,19 +22,19 @@ static uint32_t some_bits(uint32_t channel, size_t i) {
     return (uint32_t)(r.value[0] * 65536) << 16 | (uint32_t)(r.value[1] * 65536);
 }
 
-/* Decodes our file by the library's own pipeline and compares the bits of every channel. */
-static void library_reads(const image *wanted) {
+/* Decodes our file by the OpenEXR library's own pipeline and compares the bits of every channel. */
+static void library_reads(const image *expected) {
     exr_context_initializer_t initializer = EXR_DEFAULT_CONTEXT_INITIALIZER;
     exr_context_t context;
     exr_decode_pipeline_t pipeline = EXR_DECODE_PIPELINE_INITIALIZER;
     exr_chunk_info_t chunk;
     int32_t lines = 0;
-    const size_t width = (size_t)wanted->width, line = width * sizeof(float);
-    float *got = (float *)malloc((size_t)wanted->height * RENDER_CHANNELS * line);
+    const size_t width = (size_t)expected->width, line = width * sizeof(float);
+    float *got = (float *)malloc((size_t)expected->height * RENDER_CHANNELS * line);
     assert_non_null(got);
     assert_int_equal(exr_start_read(&context, path, &initializer), EXR_ERR_SUCCESS);
     assert_int_equal(exr_get_scanlines_per_chunk(context, 0, &lines), EXR_ERR_SUCCESS);
-    for (int32_t y = 0; y < wanted->height; y += lines) {
+    for (int32_t y = 0; y < expected->height; y += lines) {
         assert_int_equal(exr_read_scanline_chunk_info(context, 0, y, &chunk), EXR_ERR_SUCCESS);
         assert_int_equal(y ? exr_decoding_update(context, 0, &chunk, &pipeline)
                            : exr_decoding_initialize(context, 0, &chunk, &pipeline),
@@ -42,7 +42,7 @@ static void library_reads(const image *wanted) {
         assert_int_equal(pipeline.channel_count, RENDER_CHANNELS);
         for (int32_t c = 0; c < RENDER_CHANNELS; ++c) {
             exr_coding_channel_info_t *channel = &pipeline.channels[c];
-            float *plane = got + (size_t)c * (size_t)wanted->height * width;
+            float *plane = got + (size_t)c * (size_t)expected->height * width;
             channel->decode_to_ptr = (uint8_t *)(plane + (size_t)y * width);
             channel->user_bytes_per_element = sizeof(float);
             channel->user_pixel_stride = sizeof(float);
@@ -55,15 +55,15 @@ static void library_reads(const image *wanted) {
         assert_int_equal(exr_decoding_run(context, 0, &pipeline), EXR_ERR_SUCCESS);
     }
     for (int32_t c = 0; c < RENDER_CHANNELS; ++c)
-        assert_memory_equal(got + (size_t)c * (size_t)wanted->height * width,
-                            image_plane(wanted, pipeline.channels[c].channel_name),
-                            (size_t)wanted->height * line);
+        assert_memory_equal(got + (size_t)c * (size_t)expected->height * width,
+                            image_plane(expected, pipeline.channels[c].channel_name),
+                            (size_t)expected->height * line);
     exr_decoding_destroy(context, &pipeline);
     assert_int_equal(exr_finish(&context), EXR_ERR_SUCCESS);
     free(got);
 }
 
-/* Incompressible bits, few different values, and lines of both in turn. */
+/* Random, incompressible bits, few distinct values, or alternating lines of both. */
 static uint32_t bits_of(size_t kind, uint32_t channel, size_t i, size_t width) {
     const bool noise = kind == 0 || (kind == 2 && i / width / 16 % 2);
     return noise ? some_bits(channel, i) : 0x3f800000u + (uint32_t)(i / 5 % 3) * channel;
@@ -106,13 +106,13 @@ static void all_channels_keep_every_bit(void **state) {
     unlink(path);
 }
 
-/* --- files as other programs write them, through the library itself --- */
+/* --- files as other programs write them, made by the OpenEXR library -------------------------- */
 
 typedef struct foreign {
     exr_compression_t compression;
     exr_pixel_type_t type;
     int32_t tile;   /* 0: scanlines */
-    int32_t origin; /* of the data window, both axes */
+    int32_t origin; /* origin of the data window, on both axes */
     const char *channels[5];
     int subsampled; /* the header states a 2 x 2 sampling of the first channel */
 } foreign;
@@ -262,7 +262,7 @@ static void luminance_is_grey_and_oddities_are_named(void **state) {
                            0};
     foreign_write(&wordy);
     assert_int_equal(image_read(&read, path), KD_OK);
-    assert_int_equal(read.channel_count, 4); /* the fifth is skipped */
+    assert_int_equal(read.channel_count, 4); /* the file's fifth channel is skipped */
     for (int32_t i = 0; i < FOREIGN_WIDTH * FOREIGN_HEIGHT; ++i)
         assert_true(image_plane(&read, "R")[i] ==
                     foreign_value(3, i % FOREIGN_WIDTH, i / FOREIGN_WIDTH));
@@ -316,8 +316,8 @@ static void half_b44_is_understood(void **state) {
     unlink(path);
 }
 
-/* Files that the C core can neither write nor decode, or decodes to zeros: the header alone
-   identifies them. */
+/* Files that the OpenEXR core library cannot write, cannot decode, or decodes to zeros: the reader
+   recognises them by their header. */
 static void what_cannot_be_decoded_is_named(void **state) {
     (void)state;
     static const struct {
@@ -328,8 +328,8 @@ static void what_cannot_be_decoded_is_named(void **state) {
                  {EXR_COMPRESSION_DWAB, EXR_PIXEL_HALF, "DWAB compression"},
                  {EXR_COMPRESSION_B44, EXR_PIXEL_FLOAT, "channel B of type float"},
                  {EXR_COMPRESSION_B44A, EXR_PIXEL_UINT, "channel B of type uint"}};
-    static const char key[] =
-        "compression\0compression\0\1\0\0"; /* and the last byte of the size */
+    /* "compression" and the last byte of the attribute's size */
+    static const char key[] = "compression\0compression\0\1\0\0";
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         const foreign layout = {EXR_COMPRESSION_ZIP, cases[i].type, 0, 0, {"B", "G", "R"}, 0};
         foreign_write(&layout);
@@ -354,7 +354,7 @@ static void what_cannot_be_decoded_is_named(void **state) {
     unlink(path);
 }
 
-/* --- damage --- */
+/* --- damaged files ---------------------------------------------------------------------------- */
 
 static void damage_is_survived(const foreign *layout) {
     foreign_write(layout);

@@ -1,5 +1,5 @@
-/* core/files/file_output: written data are neither lost nor written elsewhere. The linker replaces
-   fsync by the test's own (tests/CMakeLists.txt). */
+/* core/files/file.h: written data are neither lost nor written elsewhere. The linker redirects
+   fsync to this file (tests/CMakeLists.txt). */
 #include "core/files/file.h"
 #include "tests/scenes/files.h"
 #include <errno.h>
@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 
 static struct {
-    int calls, fails_with; /* errno; 0: succeeds */
+    int calls, fails_with; /* fails_with: errno, or 0 to succeed */
     long long bytes;       /* size of the file at the call */
-    bool was_there;        /* the final name already existed */
+    bool existed;          /* the final name already existed */
     char name[512];
 } synced;
 
@@ -21,7 +21,7 @@ int __wrap_fsync(int descriptor) {
     struct stat info;
     ++synced.calls;
     synced.bytes = fstat(descriptor, &info) == 0 ? (long long)info.st_size : -1;
-    synced.was_there = lstat(synced.name, &info) == 0;
+    synced.existed = lstat(synced.name, &info) == 0;
     if (!synced.fails_with) return __real_fsync(descriptor);
     errno = synced.fails_with;
     return -1;
@@ -43,7 +43,8 @@ static void expect_text(const char *path, const char *text) {
     file_close(&view);
 }
 
-/* After a crash, the final name must not refer to an empty file. */
+/* After a crash the final name must not refer to an empty file, so the data are synchronised before
+   the rename. */
 static void bytes_are_on_the_disk_before_the_name(void **state) {
     (void)state;
     memset(&synced, 0, sizeof synced);
@@ -51,7 +52,7 @@ static void bytes_are_on_the_disk_before_the_name(void **state) {
     assert_int_equal(write_text(file_in("new.txt"), "twelve bytes"), KD_OK);
     assert_int_equal(synced.calls, 1);
     assert_int_equal(synced.bytes, 12);
-    assert_false(synced.was_there);
+    assert_false(synced.existed);
     expect_text(file_in("new.txt"), "twelve bytes");
 }
 
@@ -67,8 +68,8 @@ static void a_disk_that_fails_leaves_the_old_file(void **state) {
     synced.fails_with = 0;
 }
 
-/* An attacker has put a link in place of the temporary file: its target is neither written to nor
-   opened, which the reader of a pipe would see as end of file. */
+/* An attacker has put a link in the place of the temporary file. Its target must neither be written
+   to nor opened: the reader of a pipe would see an end of file. */
 static void planted_links_are_not_followed(void **state) {
     (void)state;
     file_put_text("victim.txt", "precious");
@@ -76,6 +77,10 @@ static void planted_links_are_not_followed(void **state) {
     assert_int_equal(write_text(file_in("a.txt"), "mine"), KD_OK);
     expect_text(file_in("victim.txt"), "precious");
     expect_text(file_in("a.txt"), "mine");
+    assert_int_equal(link(file_in("victim.txt"), file_in("c.txt.0.tmp")), 0);
+    assert_int_equal(write_text(file_in("c.txt"), "mine"), KD_OK);
+    expect_text(file_in("victim.txt"), "precious");
+    expect_text(file_in("c.txt"), "mine");
     assert_int_equal(mkfifo(file_in("pipe"), 0600), 0);
     const int reader = open(file_in("pipe"), O_RDONLY | O_NONBLOCK);
     assert_true(reader >= 0);
@@ -92,7 +97,8 @@ static void links_stay_links(void **state) {
     struct stat info;
     assert_int_equal(mkdir(file_in("deep"), 0700), 0);
     assert_int_equal(symlink("second", file_in("first")), 0);
-    assert_int_equal(symlink("deep/end.txt", file_in("second")), 0); /* does not exist yet */
+    /* a target that does not exist yet */
+    assert_int_equal(symlink("deep/end.txt", file_in("second")), 0);
     for (int i = 0; i < 2; ++i) {
         assert_int_equal(write_text(file_in("first"), i ? "again" : "once"), KD_OK);
         assert_true(lstat(file_in("first"), &info) == 0 && S_ISLNK(info.st_mode));
@@ -108,11 +114,11 @@ static void links_stay_links(void **state) {
     rmdir(file_in("deep"));
 }
 
-/* Errors are reported when the output is opened, and nothing blocks. */
+/* Errors are reported when the output is opened, and opening never blocks. */
 static void pipes_and_devices_are_opened_at_once(void **state) {
     (void)state;
     file_output output;
-    alarm(60); /* the watchdog */
+    alarm(60); /* watchdog */
     assert_int_equal(mkfifo(file_in("unread"), 0600), 0);
     assert_int_equal(file_output_open(&output, file_in("unread")), KD_ERROR_RUNTIME);
     assert_non_null(strstr(kd_last_error(), "no program reads from this pipe"));
@@ -122,12 +128,12 @@ static void pipes_and_devices_are_opened_at_once(void **state) {
     const int reader = open(file_in("unread"), O_RDONLY | O_NONBLOCK);
     assert_int_equal(file_output_open(&output, file_in("unread")), KD_OK);
     assert_false(fcntl(fileno(output.stream), F_GETFL) &
-                 O_NONBLOCK); /* a slow reader is waited for */
+                 O_NONBLOCK); /* writing must wait for a slow reader */
     fputs("heard", output.stream);
     assert_int_equal(file_output_commit(&output), KD_OK);
-    char heard_text[8] = "";
-    assert_int_equal(read(reader, heard_text, sizeof heard_text), 5);
-    assert_string_equal(heard_text, "heard");
+    char received_text[8] = "";
+    assert_int_equal(read(reader, received_text, sizeof received_text), 5);
+    assert_string_equal(received_text, "heard");
     close(reader);
     alarm(0);
 }

@@ -1,5 +1,5 @@
-/* core/image/hdr: every orientation, every run-length encoding, the header's colours; truncated or
-   damaged files are rejected promptly, with the file's name; written files are read back. */
+/* core/image/hdr.h: every orientation, every run-length encoding, the header's colours; truncated
+   or damaged files are rejected promptly, with the file's name; written files are read back. */
 #include "core/files/file.h"
 #include "core/image/hdr.h"
 #include "core/image/image.h"
@@ -42,13 +42,13 @@ static file_view view_of(const bytes *buffer) {
 
 static float *decoded(const bytes *buffer, int32_t width, int32_t height) {
     const file_view view = view_of(buffer);
-    int32_t found[2];
+    int32_t size[2];
     float *texels = NULL;
-    if (hdr_inspect(&found[0], &found[1], "some.hdr", &view) != KD_OK ||
+    if (hdr_inspect(&size[0], &size[1], "some.hdr", &view) != KD_OK ||
         hdr_decode(&texels, "some.hdr", &view) != KD_OK)
         fail_msg("%s", kd_last_error());
-    assert_int_equal(found[0], width);
-    assert_int_equal(found[1], height);
+    assert_int_equal(size[0], width);
+    assert_int_equal(size[1], height);
     return texels;
 }
 
@@ -61,11 +61,11 @@ static void refused(const bytes *buffer, const char *word) {
         fail_msg("\"%s\" lacks \"%s\" or the file's name", kd_last_error(), word);
 }
 
-/* --- scanlines --- */
+/* --- scanlines -------------------------------------------------------------------------------- */
 
 enum { WIDE = 9, HIGH = 3 };
 
-/* The pixel shown in column x of row y, identified by its red. */
+/* Computes the pixel shown in column x of row y, which its red value identifies. */
 static void pixel_at(uint8_t rgbe[4], int x, int y) {
     rgbe[0] = (uint8_t)(128 + y * WIDE + x);
     rgbe[1] = (uint8_t)(y * 16);
@@ -129,9 +129,9 @@ static void every_orientation_and_packing_shows_the_same(void **state) {
             }
             float *texels = decoded(&made, WIDE, HIGH);
             for (int i = 0; i < WIDE * HIGH; ++i) {
-                uint8_t wanted[4];
-                pixel_at(wanted, i % WIDE, i / WIDE);
-                for (int c = 0; c < 3; ++c) assert_true(texels[3 * i + c] == (float)wanted[c]);
+                uint8_t expected[4];
+                pixel_at(expected, i % WIDE, i / WIDE);
+                for (int c = 0; c < 3; ++c) assert_true(texels[3 * i + c] == (float)expected[c]);
             }
             memory_free(texels);
             made.count -= 1;
@@ -139,7 +139,8 @@ static void every_orientation_and_packing_shows_the_same(void **state) {
         }
 }
 
-/* 2 + 256 + 3 pixels of one colour, the last one of another. */
+/* Run lengths of the old encoding: each following count is worth 256 times more. 2 + 256 + 3 pixels
+   of one colour, the last one of another. */
 static void old_counts_take_eight_bits_more_each(void **state) {
     (void)state;
     bytes made = begun("", "-Y 1 +X 263");
@@ -152,7 +153,7 @@ static void old_counts_take_eight_bits_more_each(void **state) {
     refused(&made, "exceeds its scanline");
     made = begun("", "-Y 1 +X 2");
     put(&made, "\1\1\1\1\x20\x20\x20\x81", 8);
-    refused(&made, "exceeds its scanline"); /* there is nothing to repeat */
+    refused(&made, "exceeds its scanline"); /* there is no pixel to repeat */
 }
 
 static void damage_is_refused(void **state) {
@@ -187,17 +188,17 @@ static void damage_is_refused(void **state) {
     refused(&made, "not a Radiance image");
 }
 
-/* --- the header --- */
+/* --- the header ------------------------------------------------------------------------------- */
 
 static void one_pixel(const char *lines, const char *pixel, float r, float g, float b) {
     bytes made = begun(lines, "-Y 1 +X 1");
     put(&made, pixel, 4);
     float *texels = decoded(&made, 1, 1);
-    const float wanted[3] = {r, g, b};
+    const float expected[3] = {r, g, b};
     for (int c = 0; c < 3; ++c)
-        if (!(fabsf(texels[c] - wanted[c]) <= 0.005f * (1 + wanted[c])))
+        if (!(fabsf(texels[c] - expected[c]) <= 0.005f * (1 + expected[c])))
             fail_msg("%s: channel %d is %g, expected %g", lines, c, (double)texels[c],
-                     (double)wanted[c]);
+                     (double)expected[c]);
     memory_free(texels);
 }
 
@@ -220,7 +221,7 @@ static void headers_say_what_values_mean(void **state) {
               -0.5876f, 1.1329f, -0.1006f);
 }
 
-/* --- as pictures and in files --- */
+/* --- as pictures, and from files -------------------------------------------------------------- */
 
 static void data_are_read_through_a_displays_curve(void **state) {
     (void)state;

@@ -1,4 +1,5 @@
-/* render/image: written pictures are read back; damaged ones are rejected. */
+/* core/image/image.h and core/image/picture.h: written pictures are read back; damaged files are
+   rejected. */
 #include "core/files/file.h"
 #include "core/image/image.h"
 #include "core/image/tonemap.h"
@@ -39,7 +40,7 @@ static void add_channel(image *image, const char *name) {
     assert_int_equal(image_add(image, name, &plane), KD_OK);
 }
 
-/* Every channel of random bits: NaNs with payloads, infinities, denormals, both zeros. */
+/* Fills every channel with random bits: NaNs with payloads, infinities, denormals, both zeros. */
 static void fill_with_bits(image *image, uint32_t seed) {
     const size_t count = (size_t)image->width * (size_t)image->height;
     for (int32_t c = 0; c < image->channel_count; ++c)
@@ -211,7 +212,7 @@ static void png_keeps_coverage(void **state) {
         a.planes[3][i] = (float)i / 255;
         a.planes[0][i] = a.planes[3][i] * 0.25f; /* colours are premultiplied by alpha */
         a.planes[1][i] = a.planes[3][i];
-        a.planes[2][i] = i ? 0 : 1; /* an environment where nothing is hit */
+        a.planes[2][i] = i ? 0 : 1; /* where nothing is hit: an environment */
     }
     assert_int_equal(image_write(&a, in_folder("a.png"), NULL), KD_OK);
     assert_int_equal(image_read(&b, path), KD_OK);
@@ -298,8 +299,8 @@ static void png_is_exposed_and_mapped(void **state) {
     }
 }
 
-/* Truncated after each byte: an error that names the file, never a picture. Then with one byte
-   changed at a time: any result, but no fault. */
+/* A file truncated after each byte gives an error with its name, never a picture. With one byte
+   changed at a time, any result is allowed, but no memory error. */
 static void damage_is_survived(const char *name) {
     file_view whole;
     assert_int_equal(file_open(&whole, in_folder(name)), KD_OK);

@@ -16,7 +16,7 @@ enum { ITEMS = 5000, CALLERS = 6, ROUNDS = 200, WATCHDOG_SECONDS = 60 };
 typedef struct tally {
     atomic_llong sum;
     atomic_int within[PARALLEL_THREADS_MAX],
-        shared; /* active threads by number; numbers used twice */
+        shared; /* number of active threads by thread number; how often a number was used twice */
 } tally;
 
 static void add_piece(void *context, int64_t begin, int64_t end, int thread) {
@@ -129,7 +129,7 @@ static void a_fork_inside_a_loop_does_not_hang(void **state) {
     parallel_set_threads(0);
 }
 
-/* The child returns into the loop's code instead of exiting. */
+/* In the child, this function returns into the loop's code instead of exiting. */
 static void fork_and_return(void *context, int64_t begin, int64_t end, int thread) {
     atomic_int *failed = (atomic_int *)context;
     (void)end, (void)thread;
@@ -137,7 +137,7 @@ static void fork_and_return(void *context, int64_t begin, int64_t end, int threa
     const pid_t child = fork();
     if (child == 0) {
         alarm(WATCHDOG_SECONDS);
-        atomic_store(failed, -(1 << 20)); /* the child's own copy of the counter */
+        atomic_store(failed, -(1 << 20)); /* changes only the child's copy of the counter */
         return;
     }
     int status = 0;
@@ -230,7 +230,7 @@ static void expect_signals(void *context, int64_t begin, int64_t end, int thread
     pthread_sigmask(SIG_BLOCK, NULL, &blocked);
     if (thread > 0 && (!sigismember(&blocked, SIGINT) || sigismember(&blocked, SIGSEGV)))
         atomic_fetch_add((atomic_int *)context, 1);
-    usleep(100); /* so that workers take part */
+    usleep(100); /* gives the workers time to take part */
 }
 
 static void workers_take_no_signals_of_the_program(void **state) {
@@ -239,9 +239,9 @@ static void workers_take_no_signals_of_the_program(void **state) {
     parallel_set_threads(4);
     parallel_for(40, 1, expect_signals, &wrong);
     assert_int_equal(wrong, 0);
-    sigset_t here;
-    pthread_sigmask(SIG_BLOCK, NULL, &here);
-    assert_false(sigismember(&here, SIGINT));
+    sigset_t mask;
+    pthread_sigmask(SIG_BLOCK, NULL, &mask);
+    assert_false(sigismember(&mask, SIGINT));
     parallel_set_threads(0);
 }
 

@@ -1,6 +1,6 @@
-/* core/picture: in every format, the sizes that a file claims are checked against its length before
-   anything is decoded; the smallest valid file of each format passes. core/stb: running out of
-   memory ends decoding. */
+/* core/image/picture.h: in every format, the sizes that a file claims are checked against its
+   length before anything is decoded; the smallest valid file of each format passes.
+   core/image/stb.h: running out of memory ends decoding. */
 #include "core/image/picture.h"
 #include "core/image/stb.h"
 #include "tests/test.h"
@@ -110,12 +110,12 @@ static bytes hdr(int side, size_t data) {
     return made;
 }
 
-/* Tables of `codes` codes before the frame; one grey component. */
+/* Makes a JPEG of one grey component, with Huffman tables of `codes` codes before the frame. */
 static bytes jpeg(uint32_t side, uint32_t codes, size_t data) {
     bytes made = {0};
     put_value(&made, 0xffd8, 2, true);
     put(&made, "\xff\xe0\0\6\xff\xc4",
-        6); /* bytes that look like a table, in a segment of arbitrary data */
+        6); /* bytes that look like a table, in an application segment */
     put_value(&made, 0xffffffff, 2, true);
     put_value(&made, 0xffc4, 2, true);
     put_value(&made, 2 + 17 + codes, 2, true);
@@ -140,27 +140,27 @@ static bytes jpeg(uint32_t side, uint32_t codes, size_t data) {
 
 static void sizes_that_cannot_be_are_refused(void **state) {
     (void)state;
-    static const char why[] = "in a file of only";
-    bytes made = tga(2, 16384, 0); /* 18 bytes for 800 MB */
-    refused(&made, why);
+    static const char reason[] = "in a file of only";
+    bytes made = tga(2, 16384, 0); /* 18 bytes that claim 800 MB */
+    refused(&made, reason);
     made = tga(10, 16384, 1000);
-    refused(&made, why);
+    refused(&made, reason);
     made = bmp(16384, 24, 10);
-    refused(&made, why);
+    refused(&made, reason);
     made = bmp(16384, 1, 1000);
-    refused(&made, why);
+    refused(&made, reason);
     made = png(16384, 1, 0, 1000);
-    refused(&made, why);
+    refused(&made, reason);
     made = png(16384, 8, 6, 10000);
-    refused(&made, why);
+    refused(&made, reason);
     made = hdr(16384, 5 * 16384); /* with old run lengths the size would be possible, but there is
                                      no pixel to repeat */
     refused(&made, "256 pixels per byte");
     made = hdr(8192, 1000);
-    refused(&made, why);
+    refused(&made, reason);
     made = jpeg(16384, 4, 1000);
-    refused(&made, why);
-    made = png(32767, 1, 0, 1 << 18); /* valid or not, it is too large */
+    refused(&made, reason);
+    made = png(32767, 1, 0, 1 << 18); /* too large, whether valid or not */
     refused(&made, "at most 268435456 in all");
 }
 
@@ -182,7 +182,7 @@ static void the_emptiest_honest_files_pass(void **state) {
     accepted(&made, 1024, 1024);
     made = jpeg(8192, 4, 8192 * 8192 / 64 / 8);
     accepted(&made, 8192, 8192);
-    made = jpeg(64, 256, 100); /* the largest table */
+    made = jpeg(64, 256, 100); /* the largest Huffman table */
     accepted(&made, 64, 64);
 }
 
@@ -200,7 +200,7 @@ static void samples_are_those_of_the_file(void **state) {
     if (status != KD_OK) fail_msg("%s", kd_last_error());
     assert_int_equal(opened.samples, 1);
     assert_int_equal(opened.sample_bytes, 1);
-    for (int x = 0; x < 8; ++x) /* 10101010 */
+    for (int x = 0; x < 8; ++x) /* the bits 10101010 */
         assert_int_equal(((const uint8_t *)opened.texels)[x], x % 2 ? 0 : 255);
     assert_true(picture_bytes(&opened.info, PICTURE_BYTES) < 1 << 16);
     picture_close(&opened);
@@ -210,7 +210,7 @@ static void overlong_huffman_tables_are_refused(void **state) {
     (void)state;
     bytes made = jpeg(64, 257, 100);
     refused(&made, "Huffman table of more than 256 codes");
-    made = jpeg(64, 4, 0); /* also after the frame's header */
+    made = jpeg(64, 4, 0); /* the tables may also follow the frame's header */
     put_value(&made, 0xffc4, 2, true);
     put_value(&made, 400, 2, true);
     for (int i = 0; i < 400; ++i) put_value(&made, 255, 1, true);
@@ -262,7 +262,8 @@ static void a_run_ends_where_memory_does(void **state) {
         compressing work = {noise, {0}, false};
         const kd_status status = stb_run(compress, &work, budget, "x.png");
         assert_true(work.ended == (status == KD_OK));
-        assert_true(work.ended == (work.made.count > 0)); /* all or nothing */
+        /* the file is complete or empty */
+        assert_true(work.ended == (work.made.count > 0));
         free(work.made.at);
         if (work.ended) break;
         assert_int_equal(status, KD_ERROR_INPUT);

@@ -24,7 +24,7 @@ static double srgb_to_linear(int byte) {
     return v <= 0.04045 ? v / 12.92 : pow((v + 0.055) / 1.055, 2.4);
 }
 
-/* Bytes of pixels: all equal, noise, or noise in some rows; 256 values. */
+/* Returns byte c of a pixel: all equal, noise, noise in some rows only, or up to 256 values. */
 static int pixel_byte(int kind, int x, int y, int c) {
     const uint32_t noise = ((uint32_t)(x * 3 + c) * 2654435761u ^ (uint32_t)y * 2246822519u) >> 7;
     return kind == 0 ? 77 : kind == 1 || y % 9 < 3 ? (int)(noise % 256) : (x + y) % 256;
@@ -55,13 +55,13 @@ static void expect_bytes_of(const char *name, int kind, const image *written) {
         for (int x = 0; x < read.width; ++x)
             for (int c = 0; c < 3; ++c) {
                 const double expected = srgb_to_linear(pixel_byte(kind, x, y, c));
-                const double found = (double)read.planes[c][y * read.width + x];
-                assert_true(fabs(found - expected) <= 1e-6 * expected);
+                const double actual = (double)read.planes[c][y * read.width + x];
+                assert_true(fabs(actual - expected) <= 1e-6 * expected);
             }
     image_close(&read);
 }
 
-/* Filtered rows in pieces that end or begin at a boundary, and in many pieces; of high, low and
+/* Filtered rows in pieces that end or begin at a boundary, and in many pieces, with high, low and
    mixed compressibility. */
 static void png_of_many_pieces(void **state) {
     (void)state;
@@ -71,18 +71,18 @@ static void png_of_many_pieces(void **state) {
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i)
         for (int kind = 0; kind < 3; ++kind) {
             image a = noisy_image(kind, sizes[i][0], sizes[i][1], sizes[i][2]);
-            file_view alone, together;
+            file_view alone, threaded;
             parallel_set_threads(1);
             assert_int_equal(image_write(&a, in_folder("one.png"), NULL), KD_OK);
             parallel_set_threads(3);
             assert_int_equal(image_write(&a, in_folder("three.png"), NULL), KD_OK);
             expect_bytes_of("one.png", kind, &a);
             assert_int_equal(file_open(&alone, in_folder("one.png")), KD_OK);
-            assert_int_equal(file_open(&together, in_folder("three.png")), KD_OK);
-            assert_int_equal(alone.count, together.count);
-            assert_memory_equal(alone.bytes, together.bytes, alone.count);
+            assert_int_equal(file_open(&threaded, in_folder("three.png")), KD_OK);
+            assert_int_equal(alone.count, threaded.count);
+            assert_memory_equal(alone.bytes, threaded.bytes, alone.count);
             file_close(&alone);
-            file_close(&together);
+            file_close(&threaded);
             image_close(&a);
         }
     parallel_set_threads(0);
@@ -98,7 +98,7 @@ static void pieces_are_one_stream(void **state) {
     for (int i = 0; i < 1000000; ++i) bytes[i] = (uint8_t)pixel_byte(2, i % 1000, i / 1000, 0);
     assert_int_equal(deflate_open(&packed, bytes, 1000000), KD_OK);
     if (packed.pieces == 0) {
-        assert_int_equal(deflate_crc32(0, "123456789", 9), 0); /* libdeflate is missing */
+        assert_int_equal(deflate_crc32(0, "123456789", 9), 0); /* 0 if libdeflate is missing */
     } else {
         assert_true(packed.pieces > 1);
         for (uint64_t i = 0; i < packed.pieces; ++i)

@@ -1,5 +1,5 @@
-/* core/parallel/primitives.h against straightforward versions, for many counts and thread
-   counts. */
+/* core/parallel/primitives.h against straightforward versions, for many sizes and numbers of
+   threads. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "core/parallel/primitives.h"
@@ -51,8 +51,8 @@ static uint64_t digits(uint64_t key, int begin_bit, int end_bit) {
                                      : key >> begin_bit & ((1ull << (end_bit - begin_bit)) - 1);
 }
 
-/* The values are the positions before sorting. Expects the keys to be sorted, and the values to be
-   a stable permutation. */
+/* The values are the positions before sorting. Expects sorted keys, and values that form a stable
+   permutation. */
 static void expect_sorted(uint64_t count, int begin_bit, int end_bit) {
     memset(narrow, 0, sizeof narrow);
     for (uint64_t i = 0; i < count; ++i) {
@@ -61,8 +61,8 @@ static void expect_sorted(uint64_t count, int begin_bit, int end_bit) {
         assert_true(keys[i] == keys_before[values[i]]);
         if (i == 0) continue;
         const uint64_t before = digits(keys[i - 1], begin_bit, end_bit);
-        const uint64_t here = digits(keys[i], begin_bit, end_bit);
-        assert_true(before < here || (before == here && values[i - 1] < values[i]));
+        const uint64_t key = digits(keys[i], begin_bit, end_bit);
+        assert_true(before < key || (before == key && values[i - 1] < values[i]));
     }
 }
 

@@ -10,7 +10,7 @@ typedef struct sum_task {
     task base;
     task_pool *pool;
     int64_t begin, end, sum;
-    int times; /* how many times it ran */
+    int times; /* number of times it ran */
 } sum_task;
 
 static void run_sum(task *self);
@@ -69,7 +69,7 @@ static void run_inside(void *context, int64_t begin, int64_t end, int thread) {
     task_pool_run(sum_all, all);
 }
 
-/* If no further threads are available, the caller runs everything. */
+/* If no more threads can be created, the caller runs all tasks. */
 static void pools_may_be_opened_inside_loops(void **state) {
     (void)state;
     sum_task all[4];

@@ -37,7 +37,7 @@ template <class T, class CHANGE> T change(T *at, const CHANGE &change) {
 }
 } // namespace emulated
 
-/* --- meetings of a warp --------------------------------------------------------------------- */
+/* --- warp-wide synchronisation ---------------------------------------------------------------- */
 __forceinline__ unsigned __activemask() {
     return emulated::active_mask();
 }
@@ -95,7 +95,7 @@ inline int __reduce_add_sync(unsigned mask, int value) {
     return (int)__reduce_add_sync(mask, (unsigned)value);
 }
 
-/* --- meetings of a block, and what others see ----------------------------------------------- */
+/* --- block-wide synchronisation and memory fences --------------------------------------------- */
 inline void __syncthreads() {
     emulated::sync_block(0);
 }
@@ -127,7 +127,7 @@ template <class T> T __ldcg(const T *at) {
     return *at;
 }
 
-/* --- arithmetic ----------------------------------------------------------------------------- */
+/* --- arithmetic ------------------------------------------------------------------------------- */
 inline int __popc(unsigned x) {
     return __builtin_popcount(x);
 }

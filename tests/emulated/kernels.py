@@ -1,15 +1,15 @@
-"""Makes a C++ file of a CUDA one: a launch becomes a call, dynamic shared memory a pointer.
+"""Translates a CUDA file to C++: launches become calls, dynamic shared memory becomes a pointer.
 
 usage: kernels.py IN OUT
 
-Lines keep their numbers, and messages name the file that was read.
+Line numbers are kept, and compiler messages name the CUDA file.
 """
 import re
 import sys
 
 
 def match_back(text, end, opening, closing):
-    """Where the bracket that closes before `end` opens."""
+    """Returns the position of the bracket that opens the pair closing just before `end`."""
     depth = 0
     for at in range(end - 1, -1, -1):
         if text[at] == closing:
@@ -22,7 +22,7 @@ def match_back(text, end, opening, closing):
 
 
 def match_on(text, begin):
-    """Behind the bracket that closes the round one at `begin`."""
+    """Returns the position after the parenthesis that closes the one at `begin`."""
     depth = 0
     for at in range(begin, len(text)):
         if text[at] == "(":
@@ -35,7 +35,8 @@ def match_on(text, begin):
 
 
 def name_begin(text, end):
-    """Where the kernel's expression before `end` begins: a name, with template or call arguments."""
+    """Returns where the kernel expression before `end` begins: a name, with template or call
+    arguments."""
     at = end
     while text[at - 1].isspace():
         at -= 1

@@ -1,8 +1,8 @@
-/* Fibers, their meetings, and the blocks that they make up.
-   Idea: a warp runs until each of its lanes is over or waits for the block; whenever none can run,
-         a meeting whose lanes have all come takes place.
-   Work: two switches of a stack a lane and meeting.
-   Memory: 256 KB of address space a lane of the largest block so far. */
+/* Fibers, their synchronisation, and the blocks that they form.
+   Idea: a warp runs until each of its lanes has ended or waits for the block; whenever no lane can
+         run, a synchronisation for which all its lanes have arrived is completed.
+   Work: two stack switches per lane and synchronisation.
+   Memory: 256 KB of address space per lane of the largest block so far. */
 #include "lanes.h"
 #include "cuda_runtime.h"
 #include <pthread.h>
@@ -18,7 +18,7 @@ namespace {
 
 using namespace emulated;
 
-/* --- fibers --------------------------------------------------------------------------------- */
+/* --- fibers ----------------------------------------------------------------------------------- */
 #ifndef __x86_64__
 #error "the emulated CUDA device switches lanes by x86-64 instructions"
 #endif
@@ -36,25 +36,26 @@ asm(".pushsection .text\n"
     ".size emulated_switch, .-emulated_switch\n"
     ".popsection\n");
 
-#if defined(KD_POISONED_STACKS) /* this file itself is compiled without sanitizers */
+#if defined(KD_POISONED_STACKS) /* this file is compiled without sanitizers */
 extern "C" void __asan_unpoison_memory_region(const volatile void *at, size_t bytes);
 #else
 static void __asan_unpoison_memory_region(const volatile void *, size_t) {}
 #endif
 
-/* LEFT_OPEN: bytes at a stack's top whose functions never return; all others clear their own. */
+/* LEFT_OPEN: bytes at the top of a stack whose functions never return, so the sanitizer's poison
+   must be cleared by hand; all other functions clear their own. */
 enum { STACK_BYTES = 256 << 10, LEFT_OPEN = 4096, SAVED = 6 };
 
 struct lane_state {
     char *stack;
-    void *at; /* its stack pointer while it waits */
+    void *at; /* stack pointer while the lane waits */
     bool runs, over;
     sync_kind kind;
     unsigned mask, from;
     uint64_t in, out;
 };
 
-/* A CPU thread's block. */
+/* The block that a CPU thread runs. */
 struct worker {
     lane_state *lanes;
     unsigned capacity;
@@ -66,8 +67,8 @@ struct worker {
 };
 thread_local worker me;
 
-/* What a thread has taken goes when it ends: `me` itself is plain, for it is looked at all the
-   time. */
+/* Frees a thread's lanes when the thread ends. `me` itself has no destructor because it is accessed
+   all the time, and access to a thread-local object with a destructor is slow. */
 struct leaving {
     bool used;
     ~leaving() {
@@ -80,19 +81,19 @@ struct leaving {
 };
 thread_local leaving tidy;
 
-/* Blocks that run together. */
+/* Blocks that run concurrently. */
 struct team {
     pthread_barrier_t barrier;
-    std::vector<char *> base; /* of each block's thread-local memory */
+    std::vector<char *> base; /* address of each block's thread-local memory */
 };
 thread_local team *mine;
 thread_local cudaError_t last_error = cudaSuccess;
 
-[[noreturn]] __attribute__((format(printf, 1, 2))) void give_up(const char *why, ...) {
+[[noreturn]] __attribute__((format(printf, 1, 2))) void give_up(const char *reason, ...) {
     fprintf(stderr, "emulated device: %s, block %u, lane %u: ", me.kernel, blockIdx.x, me.now);
     va_list values;
-    va_start(values, why);
-    vfprintf(stderr, why, values);
+    va_start(values, reason);
+    vfprintf(stderr, reason, values);
     va_end(values);
     fputc('\n', stderr);
     abort();
@@ -103,7 +104,7 @@ void live() {
     lane_state &lane = me.lanes[me.now];
     lane.over = true;
     emulated_switch(&lane.at, me.home);
-    abort(); /* nobody returns to what is over */
+    abort(); /* a lane that has ended is never resumed */
 }
 
 void prepare(lane_state *state) {
@@ -115,7 +116,8 @@ void prepare(lane_state *state) {
         __asan_unpoison_memory_region(state->stack, STACK_BYTES);
     }
     __asan_unpoison_memory_region(state->stack + STACK_BYTES - LEFT_OPEN, LEFT_OPEN);
-    /* as if `live` had been called: aligned to 16 bytes but for a return address */
+    /* as if `live` had been called: the stack pointer is a multiple of 16, minus a return
+       address */
     void **top = (void **)(state->stack + STACK_BYTES) - 3;
     *--top = (void *)live;
     for (int i = 0; i < SAVED; ++i) *--top = NULL;
@@ -142,7 +144,7 @@ uint64_t wait_for(sync_kind kind, unsigned mask, uint64_t value, unsigned from) 
     return lane.out;
 }
 
-/* --- meetings ------------------------------------------------------------------------------- */
+/* --- synchronisation -------------------------------------------------------------------------- */
 unsigned random_below(unsigned count) {
     me.chance ^= me.chance << 13;
     me.chance ^= me.chance >> 7;
@@ -150,7 +152,7 @@ unsigned random_below(unsigned count) {
     return (unsigned)(me.chance >> 33) % count;
 }
 
-/* Runs what can run in this warp. */
+/* Resumes each lane of the warp that can run; returns true if there was one. */
 bool run_lanes(unsigned first, unsigned lanes) {
     worker &w = me;
     bool ran = false;
@@ -189,7 +191,7 @@ void answer(unsigned first, unsigned lanes, unsigned mask, sync_kind kind) {
     }
 }
 
-/* Lets one meeting of this warp take place. */
+/* Completes the synchronisations of this warp for which all lanes of a mask have arrived. */
 bool sync_mask(unsigned first, unsigned lanes) {
     bool barrier = false;
     for (unsigned i = 0; i < lanes; ++i) {
@@ -230,7 +232,7 @@ bool sync_active(unsigned first, unsigned lanes) {
     return false;
 }
 
-/* Until every lane of the warp is over or waits for the block. */
+/* Runs the warp until each of its lanes has ended or waits for the block. */
 bool run_warp(unsigned first) {
     const unsigned lanes = me.count - first < 32 ? me.count - first : 32;
     bool ran = false;
@@ -289,12 +291,13 @@ bool refused(const shape &shape) {
     return wrong;
 }
 
-/* The CPU threads of blocks that run together: they stay, and so do their lanes' stacks. */
+/* The CPU threads of concurrent blocks. They persist between launches, and so do their lanes'
+   stacks. */
 struct crew {
     pthread_mutex_t lock;
-    pthread_cond_t begun, done;
+    pthread_cond_t started, done;
     unsigned hired, working;
-    uint64_t launch; /* number of the present one */
+    uint64_t launch; /* number of the current launch */
     const char *kernel;
     const struct shape *shape;
     const std::function<void()> *body;
@@ -313,11 +316,11 @@ void run_share(unsigned rank) {
     }
 }
 
-void *work(void *as) {
-    const unsigned rank = (unsigned)(uintptr_t)as;
+void *work(void *rank_argument) {
+    const unsigned rank = (unsigned)(uintptr_t)rank_argument;
     pthread_mutex_lock(&all.lock);
     for (uint64_t seen = all.launch - 1;;) {
-        while (all.launch == seen) pthread_cond_wait(&all.begun, &all.lock);
+        while (all.launch == seen) pthread_cond_wait(&all.started, &all.lock);
         seen = all.launch;
         if (rank >= all.together) continue;
         pthread_mutex_unlock(&all.lock);
@@ -331,7 +334,8 @@ void *work(void *as) {
 void hire(unsigned threads) {
     pthread_attr_t large;
     pthread_attr_init(&large);
-    pthread_attr_setstacksize(&large, 64 << 20); /* thread-local memory lies there as well */
+    /* a thread's stack also holds its thread-local memory */
+    pthread_attr_setstacksize(&large, 64 << 20);
     for (; all.hired < threads; ++all.hired) {
         pthread_t thread;
         if (pthread_create(&thread, &large, work, (void *)(uintptr_t)all.hired)) abort();
@@ -370,31 +374,31 @@ void emulated::launch(const char *kernel, shape shape, const std::function<void(
         run_block(kernel, shape, block, body);
 }
 
-void emulated::launch_together(const char *kernel, shape shape, unsigned together,
+void emulated::launch_together(const char *kernel, shape shape, unsigned cluster,
                                const std::function<void()> &body) {
     if (refused(shape)) return;
-    if (together == 0 || shape.grid.x % together) {
+    if (cluster == 0 || shape.grid.x % cluster) {
         last_error = cudaErrorInvalidConfiguration;
         return;
     }
-    if (together == 1) {
+    if (cluster == 1) {
         launch(kernel, shape, body);
         return;
     }
     static pthread_mutex_t one_launch = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&one_launch);
     team team;
-    team.base.resize(together);
-    pthread_barrier_init(&team.barrier, NULL, together);
+    team.base.resize(cluster);
+    pthread_barrier_init(&team.barrier, NULL, cluster);
     pthread_mutex_lock(&all.lock);
     all.kernel = kernel;
     all.shape = &shape;
     all.body = &body;
     all.team = &team;
-    all.together = all.working = together;
+    all.together = all.working = cluster;
     ++all.launch;
-    hire(together);
-    pthread_cond_broadcast(&all.begun);
+    hire(cluster);
+    pthread_cond_broadcast(&all.started);
     while (all.working) pthread_cond_wait(&all.done, &all.lock);
     pthread_mutex_unlock(&all.lock);
     pthread_barrier_destroy(&team.barrier);

@@ -34,14 +34,14 @@ struct shape {
 /* Runs blocks one after another. A launch configuration that a real device rejects sets the error
    that cudaGetLastError and cudaPeekAtLastError return. */
 void launch(const char *kernel, shape shape, const std::function<void()> &body);
-/* Runs `together` blocks at a time, in order of their indices; together divides the grid. */
-void launch_together(const char *kernel, shape shape, unsigned together,
+/* Runs `cluster` blocks at a time, in order of their indices; together divides the grid. */
+void launch_together(const char *kernel, shape shape, unsigned cluster,
                      const std::function<void()> &body);
 
 enum sync_kind {
     SYNC_BLOCK, /* all lanes of a block */
     SYNC_ACTIVE,
-    SYNC_WARP, /* from here on the lanes of a mask */
+    SYNC_WARP, /* the values from here on synchronise the lanes of a mask */
     SYNC_BALLOT,
     SYNC_SHUFFLE,
     SYNC_MIN,
@@ -52,7 +52,7 @@ enum sync_kind {
 uint64_t sync(sync_kind kind, unsigned mask, uint64_t value, unsigned from);
 /* Returns the lanes of this warp that wait at the same instruction when no other can run. */
 unsigned active_mask();
-/* Waits for all lanes of the block; returns the bitwise or of their values. */
+/* Waits for all lanes of the block; returns the bitwise OR of their values. */
 uint64_t sync_block(uint64_t value);
 /* Waits for all blocks that run concurrently. */
 void sync_blocks();
@@ -63,10 +63,10 @@ inline unsigned lane() {
     return threadIdx.x & 31;
 }
 
-/* Compute capability times ten: 90, or KANDELA_EMULATED_CAPABILITY (75, 86, ...). */
+/* Compute capability times ten: 90, or the value of KANDELA_EMULATED_CAPABILITY (75, 86, ...). */
 int capability();
 
-/* Dynamic shared memory, the limit per block of such a device, and 32-bit addresses. */
+/* Largest amount of dynamic shared memory per block; its addresses have 32 bits. */
 enum { SHARED_MAX = 227 << 10 };
 size_t shared_max();
 extern thread_local char dynamic_shared[SHARED_MAX] __attribute__((aligned(128)));

@@ -7,25 +7,25 @@
 
 namespace {
 enum { PROCESSORS = 2, CAPABILITY = 90, FILLED = 1 << 20 };
-/* 4 GB, or what KANDELA_EMULATED_MEMORY says. */
+/* The device's memory: 4 GB, or the value of KANDELA_EMULATED_MEMORY in bytes. */
 size_t memory_bytes() {
-    static const char *const wanted = getenv("KANDELA_EMULATED_MEMORY");
-    static const size_t found = wanted ? strtoull(wanted, NULL, 10) : (size_t)4 << 30;
-    return found;
+    static const char *const text = getenv("KANDELA_EMULATED_MEMORY");
+    static const size_t bytes = text ? strtoull(text, NULL, 10) : (size_t)4 << 30;
+    return bytes;
 }
 std::mutex guard;
-std::map<const char *, size_t> taken; /* bytes by address */
+std::map<const char *, size_t> taken; /* bytes of each allocation, by address */
 size_t taken_bytes;
-size_t pooled_bytes; /* freed, and kept by the pool: counted as taken */
+size_t pooled_bytes; /* freed, but kept by the pool; included in taken_bytes */
 uint64_t pool_threshold;
 
 cudaError_t release(void *memory) {
     if (!memory) return cudaSuccess;
     std::lock_guard<std::mutex> held(guard);
-    const auto found = taken.find((const char *)memory);
-    if (found == taken.end()) return cudaErrorInvalidValue;
-    taken_bytes -= found->second;
-    taken.erase(found);
+    const auto entry = taken.find((const char *)memory);
+    if (entry == taken.end()) return cudaErrorInvalidValue;
+    taken_bytes -= entry->second;
+    taken.erase(entry);
     free(memory);
     return cudaSuccess;
 }
@@ -36,9 +36,9 @@ struct emulated_event {
 };
 
 int emulated::capability() {
-    static const char *const wanted = getenv("KANDELA_EMULATED_CAPABILITY");
-    static const int found = wanted ? atoi(wanted) : CAPABILITY;
-    return found;
+    static const char *const text = getenv("KANDELA_EMULATED_CAPABILITY");
+    static const int version = text ? atoi(text) : CAPABILITY;
+    return version;
 }
 
 size_t emulated::shared_max() {
@@ -54,7 +54,7 @@ cudaError_t emulated::take_memory(void **memory, size_t bytes) {
     if (posix_memalign(memory, 256, bytes)) return cudaErrorMemoryAllocation;
     if (bytes <= 2 * FILLED) {
         memset(*memory, 0xcd, bytes);
-    } else { /* large rooms are rarely used to the end */
+    } else { /* large buffers are rarely used to the end, so fill only their ends */
         memset(*memory, 0xcd, FILLED);
         memset((char *)*memory + bytes - FILLED, 0xcd, FILLED);
     }
@@ -63,7 +63,7 @@ cudaError_t emulated::take_memory(void **memory, size_t bytes) {
     return cudaSuccess;
 }
 
-/* What the pool keeps serves whoever asks for memory of the pool; it has no addresses here. */
+/* Takes bytes from those that the pool keeps. The pool is a count only: it holds no addresses. */
 cudaError_t emulated::take_pooled(void **memory, size_t bytes) {
     {
         std::lock_guard<std::mutex> held(guard);
@@ -83,8 +83,8 @@ const char *cudaGetErrorString(cudaError_t error) {
                                                     : "invalid argument";
 }
 cudaError_t cudaGetDeviceCount(int *count) {
-    static const char *const wanted = getenv("KANDELA_EMULATED_DEVICE");
-    *count = wanted && strcmp(wanted, "1") == 0;
+    static const char *const text = getenv("KANDELA_EMULATED_DEVICE");
+    *count = text && strcmp(text, "1") == 0;
     return cudaSuccess;
 }
 cudaError_t cudaGetDevice(int *device) {
@@ -105,15 +105,16 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device) {
     return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int) {
+    /* other attributes are not emulated */
     *value = attribute == cudaDevAttrMultiProcessorCount            ? PROCESSORS
              : attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin ? (int)emulated::shared_max()
-                                                                    : 0; /* not known */
+                                                                    : 0;
     return cudaSuccess;
 }
 cudaError_t cudaDeviceSynchronize(void) {
     return cudaSuccess;
 }
-/* All work is done when its call returns, whatever stream it is on. */
+/* Streams: each call completes its work before it returns. */
 cudaError_t cudaDeviceGetStreamPriorityRange(int *lowest, int *highest) {
     *lowest = *highest = 0;
     return cudaSuccess;
@@ -138,7 +139,7 @@ cudaError_t cudaMemGetInfo(size_t *available, size_t *total) {
 cudaError_t cudaFree(void *memory) {
     return release(memory);
 }
-/* Host memory stays that; no piece of more bytes than KANDELA_EMULATED_PINNED says. */
+/* Fails for more bytes at once than KANDELA_EMULATED_PINNED allows. */
 cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned) {
     const char *const maximum = getenv("KANDELA_EMULATED_PINNED");
     const bool refused = maximum && bytes > strtoull(maximum, NULL, 10);
@@ -149,8 +150,8 @@ cudaError_t cudaFreeAsync(void *memory, cudaStream_t) {
     size_t bytes = 0;
     {
         std::lock_guard<std::mutex> held(guard);
-        const auto found = taken.find((const char *)memory);
-        if (found != taken.end()) bytes = found->second;
+        const auto entry = taken.find((const char *)memory);
+        if (entry != taken.end()) bytes = entry->second;
     }
     const cudaError_t error = release(memory);
     std::lock_guard<std::mutex> held(guard);

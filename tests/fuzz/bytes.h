@@ -8,10 +8,10 @@
 typedef struct fuzz_bytes {
     const uint8_t *at;
     size_t left;
-    int kind; /* of the numbers */
+    int kind; /* the kind of numbers */
 } fuzz_bytes;
 
-static inline uint8_t fuzz_byte(fuzz_bytes *bytes) { /* 0 at the end */
+static inline uint8_t fuzz_byte(fuzz_bytes *bytes) { /* Returns the next byte, or 0 at the end. */
     if (bytes->left == 0) return 0;
     --bytes->left;
     return *bytes->at++;

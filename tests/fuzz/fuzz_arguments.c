@@ -1,7 +1,7 @@
-/* Arbitrary counts, strides, dimensions, k, radii and enums in the public calls: invalid ones are
-   rejected with a message, valid ones answered, and nothing outside the caller's arrays is accessed
-   (AddressSanitizer detects it). Lengths beyond the memory allocated here, which a caller could
-   have, are not passed: no library can detect that. */
+/* Public calls with arbitrary counts, strides, dimensions, k, radii and enums: invalid arguments
+   are rejected with a message, valid calls succeed, and nothing outside the caller's arrays is
+   accessed (AddressSanitizer detects it). Not passed are lengths that exceed the arrays here but
+   could be valid for another caller, because no library can detect those. */
 #include "tests/fuzz/bytes.h"
 #include "tests/fuzz/fuzz.h"
 #include <kandela/points.h>
@@ -15,7 +15,7 @@ enum { CAPACITY = 64, CAPACITY_BYTES = CAPACITY * 8 * 8, ANSWERS = 4096 };
 static double numbers[CAPACITY * 8 + 1]; /* floats or doubles */
 static uint32_t ids32[CAPACITY];
 
-/* Small counts, and those whose products overflow 64 bits. */
+/* Returns a small count, or one whose product with a stride overflows 64 bits. */
 static uint64_t any_count(fuzz_bytes *bytes) {
     const uint8_t kind = fuzz_byte(bytes);
     if (kind < 160) return kind % (CAPACITY + 1);
@@ -31,8 +31,8 @@ static uint64_t any_stride(fuzz_bytes *bytes, uint64_t minimum) {
     return ((uint64_t)1 << (31 + kind % 33)) + fuzz_byte(bytes) % 9 - 4;
 }
 
-/* Returns true if the arrays of CAPACITY_BYTES suffice for the count; other sizes may exceed any
-   memory. */
+/* Computes the bytes that an array of `count` items of `each` bytes spans; returns false on
+   overflow. */
 static bool bytes_of(uint64_t count, uint64_t stride, uint64_t each, uint64_t *bytes) {
     *bytes = 0;
     return count == 0 || (!__builtin_mul_overflow(count - 1, stride, bytes) &&
@@ -67,13 +67,13 @@ static kd_point_array any_points(fuzz_bytes *bytes, bool *honest) {
     return made;
 }
 
-/* Failures have a message; a call that had to fail did. */
+/* Expects a message with every failure, and a failure unless the call `may` succeed. */
 static void judge(kd_status status, bool may) {
     FUZZ_REQUIRE(status == KD_OK || kd_last_error()[0] != '\0');
     FUZZ_REQUIRE(may || status != KD_OK);
 }
 
-static void ask(const kd_points *tree, fuzz_bytes *bytes) {
+static void query_tree(const kd_points *tree, fuzz_bytes *bytes) {
     static uint64_t ids[ANSWERS], offsets[CAPACITY + 1];
     static double dist2[ANSWERS];
     bool honest;
@@ -87,7 +87,7 @@ static void ask(const kd_points *tree, fuzz_bytes *bytes) {
     if (kind & 8) strcpy(query.method, kind & 16 ? "walk" : "leaves");
     (void)kd_points_scratch_bytes(tree, &query);
     const uint64_t count = query.points.count;
-    if (honest && count > CAPACITY) return; /* points of zero bytes */
+    if (honest && count > CAPACITY) return; /* items of zero bytes */
     const uint32_t k = kind & 32 ? fuzz_byte(bytes) % 40u : fuzz_byte(bytes) * 0x01010101u;
     if (!honest || (uint64_t)k * count <= ANSWERS) {
         judge(kd_points_nearest(tree, &query, k, (uint32_t *)(void *)ids, dist2, NULL), honest);
@@ -114,7 +114,7 @@ static void fuzz_points(fuzz_bytes *bytes) {
     if (kind & 128) options.first_id = any_count(bytes);
     judge(kd_points_open(&tree, &points, &options), honest);
     if (!tree) return;
-    for (int turn = 0; turn < 3 && bytes->left; ++turn) ask(tree, bytes);
+    for (int turn = 0; turn < 3 && bytes->left; ++turn) query_tree(tree, bytes);
     const kd_point_array more = any_points(bytes, &honest);
     judge(kd_points_insert(tree, &more, NULL), honest);
     uint64_t gone = any_count(bytes);
@@ -122,7 +122,7 @@ static void fuzz_points(fuzz_bytes *bytes) {
     judge(kd_points_remove(tree, ids32, gone), true);
     const kd_point_array other = any_points(bytes, &honest);
     judge(kd_points_update(tree, &other), honest);
-    ask(tree, bytes);
+    query_tree(tree, bytes);
     kd_points_close(tree);
 }
 

@@ -1,4 +1,4 @@
-/* Arbitrary bytes as a glTF file, text or .glb. */
+/* Arbitrary bytes as a glTF file, text or .glb; fuzz_mesh.h states the properties checked. */
 #include "scenes/import/gltf.h"
 #include "tests/fuzz/fuzz_mesh.h"
 

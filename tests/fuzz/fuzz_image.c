@@ -1,6 +1,6 @@
-/* Arbitrary bytes as a picture, for every format and use: they are rejected or decoded, and then
+/* Arbitrary bytes as a picture, for every format and use: they are rejected, or decoded such that
    every texel can be read. The suffix selects the format of pictures to compare (PNG, PFM, EXR),
-   the content that of textures. */
+   the contents that of textures. */
 #include "core/image/formats.h"
 #include "core/image/image.h"
 #include "core/image/picture.h"

@@ -1,5 +1,5 @@
-/* Arbitrary bytes as a scene description: read or rejected. Opens no file and makes no large
-   mesh. */
+/* Arbitrary bytes as a scene description: they are read or rejected. No file is opened, and no
+   large mesh is generated. */
 #include "scenes/describe/describe_json.h"
 #include "scenes/mesh/mesh_builder.h"
 #include "tests/fuzz/fuzz.h"

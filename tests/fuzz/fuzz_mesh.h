@@ -1,6 +1,6 @@
-/* Properties of every reader of mesh files, for arbitrary bytes: it returns, every index is in
-   range, every number is finite, and the result depends neither on the size of its chunks nor on
-   which parts are requested. */
+/* Properties that every reader of mesh files must have for arbitrary bytes: it returns, every index
+   is in range, every number is finite, and the result depends neither on the size of its chunks nor
+   on which parts of the mesh are requested. */
 #ifndef KD_TESTS_FUZZ_FUZZ_MESH_H
 #define KD_TESTS_FUZZ_FUZZ_MESH_H
 #include "core/memory.h"
@@ -41,7 +41,8 @@ static inline void same_require(const mesh *a, const mesh *b) {
                                                   4 * (size_t)a->triangle_count) == 0);
 }
 
-/* Runs one reader. Either all triangles have line numbers or none. */
+/* Runs one reader strictly, leniently, and leniently in small chunks. Either all triangles have
+   line numbers or none. */
 static inline void fuzz_reader(kd_status (*load)(mesh *, const char *, const obj_options *,
                                                  job_control *),
                                const uint8_t *bytes, size_t count) {

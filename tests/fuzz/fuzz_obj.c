@@ -1,4 +1,4 @@
-/* Arbitrary bytes as an OBJ file. */
+/* Arbitrary bytes as an OBJ file; fuzz_mesh.h states the properties checked. */
 #include "scenes/formats/mesh_formats.h"
 #include "tests/fuzz/fuzz_mesh.h"
 

@@ -1,5 +1,5 @@
-/* Photon maps as files: arbitrary bytes are rejected, or make maps whose estimates are finite.
-   Checksums are recomputed, as an attacker would. */
+/* Photon map files: arbitrary bytes are rejected, or give maps whose estimates are finite. Each
+   input is read as it is and with recomputed checksums, as an attacker would write them. */
 #include "accel/builders.h"
 #include "core/hash.h"
 #include "photon/density/estimate_radius.h"
@@ -36,7 +36,8 @@ static void make_scene(scene_view *out) {
     out->tree = tritree_get_view(&tree);
 }
 
-/* Recomputes the hashes of the sections that the header's counts claim, as far as the bytes go. */
+/* Recomputes the hashes of the sections whose sizes the header claims, as far as the bytes
+   suffice. */
 static void sign(uint8_t *bytes, size_t count) {
     size_t at = PHOTON_FILE_HEADER_BYTES;
     if (count < at) return;
@@ -53,7 +54,7 @@ static void sign(uint8_t *bytes, size_t count) {
     for (size_t l = 0; l < LISTS; ++l) {
         uint64_t photons;
         memcpy(&photons, bytes + 24 + l * LIST_BYTES, sizeof photons);
-        if (photons > (count - at) / sizeof(uint32_t)) break; /* an old file has none */
+        if (photons > (count - at) / sizeof(uint32_t)) break; /* files of version 2 have no trees */
         const uint64_t hash = hash_bytes(bytes + at, photons * sizeof(uint32_t));
         trees = hash_combine(trees, &hash, sizeof hash);
         at += photons * sizeof(uint32_t);
@@ -74,8 +75,8 @@ static void lookup_all(photon_file *file, const scene_view *scene) {
     const estimate_point at = {{0.1f, 0, 0.2f}, {0, 1, 0}, 0};
     for (int adaptive = 0; adaptive < 2; ++adaptive) {
         view.adaptive = adaptive != 0;
-        const vec3 found = photon_irradiance(&view, &tiles, &at);
-        FUZZ_REQUIRE(found.x >= 0 && found.y >= 0 && found.z >= 0); /* false for NaN */
+        const vec3 actual = photon_irradiance(&view, &tiles, &at);
+        FUZZ_REQUIRE(actual.x >= 0 && actual.y >= 0 && actual.z >= 0); /* false for NaN */
     }
     photon_maps_close(&maps);
 }

@@ -1,4 +1,4 @@
-/* Arbitrary bytes as an STL file. */
+/* Arbitrary bytes as an STL file; fuzz_mesh.h states the properties checked. */
 #include "scenes/formats/mesh_formats.h"
 #include "tests/fuzz/fuzz_mesh.h"
 

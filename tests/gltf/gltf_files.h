@@ -65,7 +65,7 @@ static inline int gltf_put(gltf_maker *maker, const void *values, int type, int 
                              kinds[components], more);
 }
 
-/* Writes the JSON except `uri`, the location of the buffer. */
+/* Writes the JSON; `uri` is the location of the buffer. */
 static inline void gltf_text_make(char *text, const gltf_maker *maker, const char *rest,
                                   const char *uri) {
     text[0] = '\0';

@@ -1,5 +1,5 @@
-/* scenes/import, glTF: files as other programs write them, in every form of the format. The
-   geometry is compared with assimp's, where it is installed, and with the same model in another
+/* scenes/import/gltf.h: files as other programs write them, in every form of the format. The
+   geometry is compared with assimp's, if assimp is installed, and with the same model in another
    form. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
@@ -60,7 +60,8 @@ static void every_form_is_the_same_scene(void **state) {
     assert_int_equal(hash_of("inside.gltf"), hash);
     assert_int_equal(hash_of("beside.gltf"), hash);
     assert_int_equal(hash_of("sparse.glb"), hash);
-    gltf_write_glb("wrong.glb", &sparse, ONE_NODE BOX_PRIMITIVE); /* not corrected */
+    /* the same file without the correction */
+    gltf_write_glb("wrong.glb", &sparse, ONE_NODE BOX_PRIMITIVE);
     assert_int_not_equal(hash_of("wrong.glb"), hash);
     mesh read = load("box.glb");
     assert_int_equal(read.triangle_count, 12);
@@ -81,7 +82,7 @@ static void threads_do_not_change_it(void **state) {
     parallel_set_threads(0);
 }
 
-/* Every index type, and no indices. */
+/* Indices of every type, and no indices. */
 static void indices_of_every_width(void **state) {
     (void)state;
     static gltf_maker made;
@@ -109,7 +110,7 @@ static void indices_of_every_width(void **state) {
         gltf_write_glb("box.glb", &made, text);
         mesh read = load("box.glb");
         assert_int_equal(read.triangle_count, 12);
-        double sum = 0; /* six times the volume: correct positions and orientation */
+        double sum = 0; /* six times the volume, which checks positions and orientation */
         for (uint32_t t = 0; t < 12; ++t)
             sum += (double)vec3_dot(corner(&read, t, 0),
                                     vec3_cross(corner(&read, t, 1), corner(&read, t, 2)));
@@ -121,13 +122,13 @@ static void indices_of_every_width(void **state) {
     }
 }
 
-/* The same triangle by every component type, interleaved and not. */
+/* The same triangle in every component type, interleaved and not. */
 static void component_types_and_strides(void **state) {
     (void)state;
     static const struct {
         int type;
         const char *more;
-        double low, high; /* the values of 0 and 100 */
+        double low, high; /* the values that 0 and 100 represent */
     } rows[] = {{GLTF_BYTE, "", 0, 100},
                 {GLTF_UBYTE, "", 0, 100},
                 {GLTF_SHORT, "", 0, 100},
@@ -223,7 +224,7 @@ static void nodes_place_their_meshes(void **state) {
             low = vec3_min(low, vec3_min(a, vec3_min(b, c)));
             high = vec3_max(high, vec3_max(a, vec3_max(b, c)));
         }
-        /* mirrored; rotated by its matrix; scaled, rotated, moved, scaled again */
+        /* of boxes: mirrored; rotated by a matrix; scaled, rotated, moved, scaled again */
         static const double volumes[3] = {1, 1, 48};
         static const vec3 lows[3] = {{9, 0, 0}, {15, 5, 7}, {-3, 0, 7}},
                           highs[3] = {{10, 1, 1}, {16, 6, 8}, {0, 4, 11}};
@@ -244,7 +245,7 @@ static int compare_triangles(const void *a, const void *b) {
     return 0;
 }
 
-/* Returns its triangles in an order that does not depend on the reader: smallest corner first. */
+/* Returns the triangles in an order independent of the reader: sorted, smallest corner first. */
 static float *triangles_sorted(const mesh *mesh) {
     float *sorted = (float *)malloc(mesh->triangle_count * 9 * sizeof(float));
     assert_non_null(sorted);
@@ -265,23 +266,24 @@ static float *triangles_sorted(const mesh *mesh) {
 static void assimp_reads_the_same(void **state) {
     (void)state;
     static gltf_maker made;
-    /* single files: kandela-import may open no other file */
+    /* files without references, because kandela-import may open no other file */
     static const char *const names[] = {"box.glb", "nodes.glb", "inside.gltf"};
     box_put(&made);
     gltf_write_glb("box.glb", &made, ONE_NODE BOX_PRIMITIVE);
     gltf_write_glb("nodes.glb", &made, NODES BOX_PRIMITIVE);
     gltf_write_inside("inside.gltf", &made, ONE_NODE BOX_PRIMITIVE);
     for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
-        mesh ours = load(names[i]), theirs;
-        if (assimp_load(&theirs, file_in(names[i]), NULL) != KD_OK) fail_msg("%s", kd_last_error());
-        assert_int_equal(ours.triangle_count, theirs.triangle_count);
-        float *a = triangles_sorted(&ours), *b = triangles_sorted(&theirs);
-        for (size_t k = 0; k < 9 * (size_t)ours.triangle_count; ++k)
+        mesh kd_mesh = load(names[i]), peer_mesh;
+        if (assimp_load(&peer_mesh, file_in(names[i]), NULL) != KD_OK)
+            fail_msg("%s", kd_last_error());
+        assert_int_equal(kd_mesh.triangle_count, peer_mesh.triangle_count);
+        float *a = triangles_sorted(&kd_mesh), *b = triangles_sorted(&peer_mesh);
+        for (size_t k = 0; k < 9 * (size_t)kd_mesh.triangle_count; ++k)
             assert_true(fabsf(a[k] - b[k]) < 1e-4f);
         free(a);
         free(b);
-        mesh_close(&ours);
-        mesh_close(&theirs);
+        mesh_close(&kd_mesh);
+        mesh_close(&peer_mesh);
     }
 }
 #endif
@@ -307,10 +309,10 @@ static void a_deep_tree_is_no_harm(void **state) {
     free(text);
 }
 
-/* --- what rests ------------------------------------------------------------------------------- */
+/* --- skins and morph targets ------------------------------------------------------------------ */
 
-/* A skin with two joints, one of which is 2 higher than in the bind pose; the transform of the
-   mesh's node, far away, is ignored. */
+/* A skin with two joints, one of which is 2 higher than in the bind pose. The transform of the
+   mesh's node, a large translation, must be ignored. */
 static void skins_rest_where_their_joints_stand(void **state) {
     (void)state;
     static gltf_maker made;
@@ -365,8 +367,8 @@ static void morph_targets_rest_by_their_weights(void **state) {
     mesh_close(&read);
 }
 
-/* Emissive surfaces alone do not count as lights: the first model gets the default sky, the one
-   with a lamp does not. */
+/* If the only lights of a model are emissive surfaces of constant colour, it gets no other light;
+   with an emissive texture it also gets the default sky. */
 static void what_only_glows_is_lit(void **state) {
     (void)state;
     static gltf_maker made;
@@ -458,7 +460,7 @@ static void cameras_and_lights_stand_where_nodes_are(void **state) {
     scene_close(opened);
 }
 
-/* Blender's exporter multiplies watts by 683. */
+/* Blender's exporter multiplies watts by 683; the importer divides by it. */
 static void blender_lights_are_in_watts_again(void **state) {
     (void)state;
     static gltf_maker made;

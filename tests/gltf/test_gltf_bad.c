@@ -1,9 +1,9 @@
-/* scenes/import, glTF: each invalid file gives one clear line of error. */
+/* scenes/import/gltf.h: each invalid file gives one clear line of error. */
 #include "scenes/import/gltf.h"
 #include "tests/gltf/gltf_files.h"
 #include <math.h>
 
-/* One line with the right reason, and no memory leaked. */
+/* Expects one line of error with this reason, and no leaked memory. */
 static void refused(const char *name, const char *said) {
     mesh read;
     assert_int_equal(gltf_load(&read, file_in(name), NULL, NULL), KD_ERROR_INPUT);
@@ -11,8 +11,8 @@ static void refused(const char *name, const char *said) {
     assert_non_null(strstr(kd_last_error(), name));
     assert_null(strchr(kd_last_error(), '\n'));
     assert_null(read.positions);
-    heard ears = {.count = 0};
-    obj_options options = {hear, &ears, true, NULL, 0, false};
+    heard_problems ears = {.count = 0};
+    obj_options options = {on_problem, &ears, true, NULL, 0, false};
     assert_int_equal(gltf_load(&read, file_in(name), &options, NULL), KD_OK);
     assert_int_equal(ears.fatal, 1);
     mesh_close(&read);
@@ -55,7 +55,8 @@ static void hostile_text_is_one_line(void **state) {
     }
 }
 
-/* Accessors and views: `view` is the JSON of view 0, `accessor` that of accessor 0. */
+/* Writes a file with accessors and views: `view` is the JSON of view 0, `accessor` that of accessor
+   0. */
 static void hostile_counts_are_one_line(void **state) {
     (void)state;
 #define VIEW "\"buffer\":0,\"byteLength\":96"
@@ -126,8 +127,8 @@ static void indices_without_places(void **state) {
     box_put(&made);
     for (int i = 0; i < 2; ++i) {
         mesh read;
-        heard ears = {.count = 0};
-        obj_options options = {hear, &ears, true, NULL, 0, false};
+        heard_problems ears = {.count = 0};
+        obj_options options = {on_problem, &ears, true, NULL, 0, false};
         gltf_write_glb("bad.glb", &made, rests[i]);
         assert_int_equal(gltf_load(&read, file_in("bad.glb"), &options, NULL), KD_OK);
         assert_int_equal(read.triangle_count, i == 0 ? 0 : 12);
@@ -152,7 +153,7 @@ static void uris_stay_in_the_folder(void **state) {
         {"x%00.bin", "in the folder of this one"},
         {".", "in the folder of this one"},
         {"", "in the folder of this one"},
-        {"absent.bin", "expected a file that can be read"},
+        {"absent.bin", "absent.bin: cannot open: No such file"},
         {"data:application/octet-stream;base64,AA", "found 1 bytes, expected the 96"},
         {"data:application/octet-stream;base64,A!AA", "invalid base64 character at byte 1"},
         {"data:text/plain,hello", "expected data in base64"},
@@ -204,7 +205,7 @@ static void chunks_are_held_against_the_file(void **state) {
         refused("bad.glb", rows[i].said);
     }
     for (size_t cut = 0; cut < count;
-         cut += 7) { /* truncated anywhere: never a crash, always a message */
+         cut += 7) { /* truncated anywhere, a file gives a message and never a crash */
         mesh read;
         file_put("cut.glb", (const char *)whole, cut);
         assert_int_equal(gltf_load(&read, file_in("cut.glb"), NULL, NULL), KD_ERROR_INPUT);
@@ -232,8 +233,8 @@ static void what_cannot_be_drawn_is_said(void **state) {
     memset(&made, 0, sizeof made);
     gltf_put(&made, places, GLTF_FLOAT, 3, 6, "");
     gltf_write_glb("nan.glb", &made, ONE_NODE PRIMITIVE("\"attributes\":{\"POSITION\":0}"));
-    heard ears = {.count = 0};
-    obj_options options = {hear, &ears, true, NULL, 0, false};
+    heard_problems ears = {.count = 0};
+    obj_options options = {on_problem, &ears, true, NULL, 0, false};
     mesh read;
     assert_int_equal(gltf_load(&read, file_in("nan.glb"), &options, NULL), KD_OK);
     assert_int_equal(read.triangle_count, 1);

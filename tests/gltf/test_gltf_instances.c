@@ -1,4 +1,4 @@
-/* scenes/import, glTF: nodes that share a mesh become placements if the caller supports them;
+/* scenes/import/gltf.h: nodes that share a mesh become placements if the caller supports them;
    copying the placements gives the scene that is read without them. */
 #include "core/memory.h"
 #include "scenes/assembly/scene.h"
@@ -36,7 +36,7 @@ static corners *corners_of(const vec3 *positions, const uint32_t *triangles, uin
     return all;
 }
 
-/* The opened scene, with a copy for each placement, has the triangles of the mesh that is read
+/* Opens the scene with one copy per placement and expects the triangles of the mesh that is read
    without placements, with the same orientation. */
 static void expect_same_triangles(const char *name, uint32_t instances) {
     kd_render_options options;
@@ -58,8 +58,8 @@ static void expect_same_triangles(const char *name, uint32_t instances) {
     scene_close(opened);
 }
 
-/* Two of one box, its two mirror images, a sheared one that cannot be a placement, and another
-   box. */
+/* Nodes of one box: two plain ones, two mirror images, a sheared one that cannot be a placement;
+   and another box. */
 #define SHARED                                                                                     \
     "\"scenes\":[{\"nodes\":[0,1,2,3,4,5]}],\"nodes\":[{\"mesh\":0},"                              \
     "{\"mesh\":0,\"translation\":[3,1,0.5],\"rotation\":[0.5,0.5,0.5,0.5]},"                       \
@@ -77,14 +77,14 @@ static void nodes_that_share_a_mesh_place_it(void **state) {
     box_put(&made);
     gltf_write_glb("shared.glb", &made, SHARED);
     mesh read = load_parts("shared.glb");
-    const uint32_t box = 12, both = 12 + 6;
+    const uint32_t box = 12, total = 12 + 6;
     assert_int_equal(read.part_count, 2); /* the box and its mirror image */
     assert_int_equal(read.put_count, 4);
-    assert_int_equal(read.triangle_count, both + box + 2 * both);
-    assert_int_equal(read.parts[0].first, both + box);
+    assert_int_equal(read.triangle_count, total + box + 2 * total);
+    assert_int_equal(read.parts[0].first, total + box);
     for (int i = 0; i < 2; ++i) {
         const mesh_part *part = &read.parts[i];
-        assert_int_equal(part->count, both);
+        assert_int_equal(part->count, total);
         for (uint32_t k = 0; k < 3 * part->count; ++k) {
             const uint32_t corner = read.triangles[3 * part->first + k];
             assert_in_range(corner, part->position, part->position + part->position_count - 1);
@@ -92,7 +92,7 @@ static void nodes_that_share_a_mesh_place_it(void **state) {
             if (normal == KD_NONE) continue;
             assert_in_range(normal, part->normal, part->normal + part->normal_count - 1);
         }
-        assert_int_equal(part->position_count, 8); /* of both primitives, merged */
+        assert_int_equal(part->position_count, 8); /* the corners of both primitives, merged */
     }
     assert_true(read.puts[1].to_world.m[0][3] == 3 && read.puts[2].to_world.m[0][3] == -4);
     mesh_close(&read);
@@ -139,7 +139,7 @@ static void instances_of_one_node(void **state) {
     assert_non_null(strstr(kd_last_error(), "SCALE: found 100 elements, expected 99 as before"));
 }
 
-/* Omitting invalid triangles keeps the ranges of the parts in order. */
+/* Dropping invalid triangles keeps the ranges of the parts contiguous. */
 static void parts_without_some_of_their_triangles(void **state) {
     (void)state;
     static gltf_maker made;

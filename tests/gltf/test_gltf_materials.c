@@ -1,5 +1,5 @@
-/* scenes/import, glTF: the value of each material property; locations and layouts of images,
-   missing ones; vertex colours, opacity, media. */
+/* scenes/import/gltf.h: the value of each material property; locations and layouts of images,
+   missing images; vertex colours, opacity, media. */
 #include "core/memory.h"
 #include "scenes/assembly/scene.h"
 #include "scenes/import/gltf.h"
@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stb/stb_image_write.h>
 
-/* A picture of 2 x 2: red, green, blue, half transparent white. */
+/* A picture of 2 x 2 texels: red, green, blue, half transparent white. */
 static const uint8_t texels[16] = {255, 0, 0,   255, 0,   255, 0,   255,
                                    0,   0, 255, 255, 255, 255, 255, 127};
 
@@ -28,8 +28,8 @@ static size_t png_make(unsigned char *to) {
     return taken.count;
 }
 
-/* Writes a box with this material; `rest` is further JSON at the top level (textures, images, ...),
-   with its comma. */
+/* Writes a box with this material; `rest` is further JSON at the top level (textures, images, ...)
+   with a leading comma. */
 static void box_of(const char *name, const char *material_text, const char *rest) {
     static gltf_maker made;
     static char text[1 << 14];
@@ -62,7 +62,7 @@ static void factors_become_numbers(void **state) {
     NEAR(made->record.emission.x, 4);
     NEAR(made->record.emission.y, 2);
     NEAR(made->record.ior, 1.8);
-    NEAR(made->record.opacity, 1); /* OPAQUE */
+    NEAR(made->record.opacity, 1); /* because of alphaMode OPAQUE */
     assert_int_equal(made->record.two_sided, 1);
     mesh_close(&read);
     box_of("plain.glb", "", "");
@@ -93,7 +93,7 @@ static void layers_become_numbers(void **state) {
     NEAR(made->layers.sheen.z, 0.3);
     NEAR(made->layers.sheen_roughness, 0.6);
     NEAR(made->layers.transmission, 0.9);
-    assert_int_equal(made->record.flags & MATERIAL_THIN, 0); /* it has a volume */
+    assert_int_equal(made->record.flags & MATERIAL_THIN, 0); /* not thin, because it has a volume */
     assert_false(made->may_be_glass);
     assert_int_equal(read.medium_count, 1);
     assert_int_equal(made->record.medium, 0);
@@ -125,7 +125,7 @@ static void layers_become_numbers(void **state) {
     scene_close(made_of);
 }
 
-/* The roughnesses along and across the tangent are those that glTF defines. */
+/* The roughnesses along and across the tangent are as glTF defines them. */
 static void anisotropy_keeps_both_widths(void **state) {
     (void)state;
     box_of("brushed.glb",
@@ -199,7 +199,7 @@ static scene *open_scene(const char *name) {
     return opened;
 }
 
-/* In a buffer, in a data URI and in a separate file: the same texels. */
+/* Images in a buffer, in a data URI and in a separate file give the same texels. */
 static void images_wherever_they_are(void **state) {
     (void)state;
     static gltf_maker made;
@@ -209,12 +209,12 @@ static void images_wherever_they_are(void **state) {
     file_put("a picture.png", (const char *)png, count);
     gltf_base64(base64, png, count);
     snprintf(material_text, sizeof material_text, TEXTURED, "", "");
-    for (int where = 0; where < 3; ++where) {
+    for (int place_kind = 0; place_kind < 3; ++place_kind) {
         box_put(&made);
         const int view = gltf_put_view(&made, png, count, 0);
-        if (where == 0)
+        if (place_kind == 0)
             snprintf(rest, sizeof rest, "{\"bufferView\":%d,\"mimeType\":\"image/png\"}", view);
-        else if (where == 1)
+        else if (place_kind == 1)
             snprintf(rest, sizeof rest, "{\"uri\":\"data:image/png;base64,%s\"}", base64);
         else
             snprintf(rest, sizeof rest, "{\"uri\":\"a%%20picture.png\"}");
@@ -271,7 +271,7 @@ static const struct {
     {"", "\"wrapS\":10497,\"wrapT\":33648", 0.25f, 1.75f, {1, 0, 0}},
 };
 
-/* Scaled, rotated counter-clockwise, moved: which texel appears at a corner. */
+/* Textures scaled, rotated counter-clockwise and moved: which texel appears at a corner. */
 static void transforms_and_wraps(void **state) {
     (void)state;
     unsigned char png[512];
@@ -293,7 +293,7 @@ static void transforms_and_wraps(void **state) {
     }
 }
 
-/* Roughness is green, metalness is blue, a cut-out's opacity is alpha. */
+/* Roughness is read from green, metalness from blue, a cut-out's opacity from alpha. */
 static void numbers_come_from_their_channels(void **state) {
     (void)state;
     unsigned char png[512];
@@ -315,7 +315,7 @@ static void numbers_come_from_their_channels(void **state) {
     scene_close(opened);
 }
 
-/* A texture that cannot be used gives one warning, and the material works without it. */
+/* A texture that cannot be read gives one warning, and the material works without it. */
 static void what_is_not_there_is_said(void **state) {
     (void)state;
     static const struct {
@@ -335,13 +335,13 @@ static void what_is_not_there_is_said(void **state) {
         char text[256];
         snprintf(text, sizeof text, TEXTURED, "", "");
         box_of("less.glb", text, rows[i].rest);
-        heard ears = {.count = 0};
-        obj_options options = {hear, &ears, false, NULL, 0, false};
+        heard_problems ears = {.count = 0};
+        obj_options options = {on_problem, &ears, false, NULL, 0, false};
         mesh read;
         assert_int_equal(gltf_load(&read, file_in("less.glb"), &options, NULL), KD_OK);
         assert_int_equal(ears.count, 1);
         assert_string_equal(ears.kinds[0], rows[i].kind);
-        assert_int_equal(read.materials[0].diffuse_map != NULL, i == 2); /* the other one */
+        assert_int_equal(read.materials[0].diffuse_map != NULL, i == 2); /* the fallback image */
         mesh_close(&read);
     }
     box_of("out.glb", "\"pbrMetallicRoughness\":{\"baseColorTexture\":{\"index\":0}}",
@@ -351,7 +351,7 @@ static void what_is_not_there_is_said(void **state) {
     assert_non_null(strstr(kd_last_error(), "images[0].uri: found \"../../etc/passwd\""));
 }
 
-/* --- corner colours --------------------------------------------------------------------------- */
+/* --- vertex colours --------------------------------------------------------------------------- */
 
 static void corner_colours_of_every_type(void **state) {
     (void)state;
@@ -384,8 +384,8 @@ static void corner_colours_of_every_type(void **state) {
     }
 }
 
-/* As part of a scene description: each picture is read once, and each placement has its own media
-   and colours. */
+/* A glTF file in a scene description: each picture is read once, and each placement has its own
+   media and colours. */
 static void descriptions_take_all_of_it(void **state) {
     (void)state;
     static gltf_maker made;

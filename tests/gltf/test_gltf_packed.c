@@ -1,4 +1,4 @@
-/* scenes/import, glTF: buffers compressed by meshoptimizer and primitives compressed by Draco give
+/* scenes/import/gltf.h: buffers compressed by meshoptimizer and primitives compressed by Draco give
    the same mesh as the uncompressed file; corrupt ones give one line of error. */
 #include "core/memory.h"
 #include "scenes/import/gltf.h"
@@ -78,7 +78,7 @@ static void meshoptimizer_unpacks(void **state) {
     refused("bad.glb", "found");
     write_packed("bad.glb", bytes, first, count, "ATTRIBUTES", 400000000);
     refused("bad.glb", "expected fewer");
-    for (size_t at = 0; at < count; ++at) { /* any byte changed: a mesh or an error */
+    for (size_t at = 0; at < count; ++at) { /* with any byte changed: a mesh or an error */
         bytes[at] ^= 0x55;
         write_packed("bad.glb", bytes, first, count, "ATTRIBUTES", 8);
         if (gltf_load(&read, file_in("bad.glb"), NULL, NULL) != KD_OK) assert_null(read.positions);
@@ -104,7 +104,7 @@ static void meshoptimizer_is_asked_for(void **state) {
 
 /* --- Draco ------------------------------------------------------------------------------------ */
 
-/* The box by Draco 1.5.5's encoder, positions of 11 bits, texture coordinates of 8. */
+/* The box, encoded by Draco 1.5.5 with positions of 11 bits and texture coordinates of 8. */
 static const unsigned char draco_box[] = {
     68,  82,  65,  67,  79,  2,   2,   1,   1,   0,   0,  0,   8,  12, 1, 11, 0,  0,  3,   111, 171,
     20,  1,   1,   16,  100, 4,   244, 198, 145, 87,  2,  255, 0,  0,  0, 1,  0,  1,  0,   9,   3,

@@ -1,5 +1,6 @@
-/* scenes/import, glTF: removing any supported extension from a model changes its picture by a mean
-   FLIP error above 0.02. The model is a sphere before stripes, under the default sky. */
+/* scenes/import/gltf.h: removing any one of the supported extensions from a model changes its
+   picture by a mean FLIP error above 0.02. The model is a sphere in front of stripes, under the
+   default sky. */
 #include "core/image_processing/compare.h"
 #include "tests/gltf/gltf_files.h"
 #include <kandela/render.h>
@@ -34,7 +35,7 @@ static void ball_fill(ball_arrays *arrays) {
         }
 }
 
-/* Quads behind the sphere, alternating between two materials, dark and bright. */
+/* Adds quads behind the sphere, alternating between a dark and a bright material. */
 static void stripes_put(gltf_maker *maker) {
     float places[STRIPES * 6][3];
     for (int i = 0; i < STRIPES; ++i) {
@@ -139,14 +140,14 @@ static const struct {
 
 static void each_extension_is_seen(void **state) {
     (void)state;
-    static float without[3][PIXELS], with[3][PIXELS];
+    static float plain[3][PIXELS], extended[3][PIXELS];
     char text[1024];
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         snprintf(text, sizeof text, "%s,\"extensions\":{%s}", rows[i].plain, rows[i].without);
-        picture_of(text, rows[i].lamp, without);
+        picture_of(text, rows[i].lamp, plain);
         snprintf(text, sizeof text, "%s,\"extensions\":{%s}", rows[i].plain, rows[i].with);
-        picture_of(text, rows[i].lamp, with);
-        const double change = difference(without, with);
+        picture_of(text, rows[i].lamp, extended);
+        const double change = difference(plain, extended);
         print_message("%-18s %.3f\n", rows[i].name, change);
         if (!(change > 0.02)) fail_msg("%s changes the picture by %g", rows[i].name, change);
     }
@@ -154,19 +155,20 @@ static void each_extension_is_seen(void **state) {
 
 static void lights_and_texture_transforms_are_seen(void **state) {
     (void)state;
-    static float without[3][PIXELS], with[3][PIXELS];
-    picture_of(PLASTIC, "", without);
-    picture_of(PLASTIC, ",\"extensions\":{\"KHR_lights_punctual\":{\"light\":0}}", with);
-    assert_true(difference(without, with) > 0.02);
+    static float plain[3][PIXELS], extended[3][PIXELS];
+    picture_of(PLASTIC, "", plain);
+    picture_of(PLASTIC, ",\"extensions\":{\"KHR_lights_punctual\":{\"light\":0}}", extended);
+    assert_true(difference(plain, extended) > 0.02);
 #define CHECKED(more)                                                                              \
     "\"pbrMetallicRoughness\":{\"metallicFactor\":0,\"baseColorTexture\":{\"index\":0" more "}}"
-    picture_of(CHECKED(""), "", without);
+    picture_of(CHECKED(""), "", plain);
     picture_of(CHECKED(",\"extensions\":{\"KHR_texture_transform\":{\"scale\":[3,0.5],"
                        "\"rotation\":0.4}}"),
-               "", with);
-    assert_true(difference(without, with) > 0.02);
-    picture_of(CHECKED("") ",\"alphaMode\":\"MASK\",\"alphaCutoff\":0.6", "", with); /* holes */
-    assert_true(difference(without, with) > 0.02);
+               "", extended);
+    assert_true(difference(plain, extended) > 0.02);
+    /* with holes */
+    picture_of(CHECKED("") ",\"alphaMode\":\"MASK\",\"alphaCutoff\":0.6", "", extended);
+    assert_true(difference(plain, extended) > 0.02);
 }
 
 static void checks_take(void *context, void *bytes, int count) {

@@ -1,5 +1,5 @@
-/* A scene with many instances: scaled, rotated, mirrored, overlapping; of glass, cut-outs, metal
-   with a tangent, in fog. */
+/* A scene with many instances: scaled, rotated, mirrored and overlapping ones, of glass, with
+   cut-outs, of metal with a tangent, in fog. */
 #ifndef KD_TESTS_INSTANCE_SCENE_H
 #define KD_TESTS_INSTANCE_SCENE_H
 

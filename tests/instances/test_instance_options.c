@@ -1,5 +1,5 @@
-/* Instances render the same picture as copies of their triangles, by every method, bit for bit;
-   invalid descriptions are rejected. */
+/* Instances render the same picture as copies of their triangles, with every integrator, bit for
+   bit; invalid descriptions are rejected. */
 #include "instance_scene.h"
 #include "render/api/render.h"
 #include "render/integrators/integrators.h"
@@ -49,7 +49,7 @@ static void test_as_copies(void **state) {
     assert_int_equal(methods, 4);
 }
 
-/* The camera and a sky are the same as for the copies. */
+/* The camera and the default sky must be those of the scene with copies. */
 static const char *const under_sky =
     "{\"kandela\": 1, \"meshes\": [{\"file\": \"gen:blob:200\", \"placements\": ["
     "[], [{\"translate\": [2, 0, 0]}], [{\"scale\": 2}, {\"translate\": [-3, 1, 0]}]]}],"
@@ -67,7 +67,8 @@ static void test_nothing_else(void **state) {
     "\"point\", \"position\": [3, 5, 4], \"power\": 90}], \"render\": {\"resolution\": [40, 30], " \
     "\"spp\": 2}}"
 
-/* Placements are entries of their own, in order; a file with them is equivalent. */
+/* Placements are equivalent to separate entries in the same order, and to a file that lists
+   them. */
 static void test_as_described(void **state) {
     (void)state;
     static const char *const placed =
@@ -81,9 +82,9 @@ static void test_as_described(void **state) {
         "\"transform\": [{\"scale\": 0.5}, {\"scale\": [1, -2, 1]}]}" REST;
     kd_render_options options;
     scene *made = parse(listed, &options);
-    const uint64_t wanted = picture_of(made, &options);
+    const uint64_t expected = picture_of(made, &options);
     scene_close(made);
-    assert_true(picture(placed, "path", RENDER_INSTANCING_KEEP) == wanted);
+    assert_true(picture(placed, "path", RENDER_INSTANCING_KEEP) == expected);
     static const char *const from_file =
         "{\"kandela\": 1, \"meshes\": [" BOX "\"placements\": \"puts.txt\"}" REST;
     static const char *const same = "{\"kandela\": 1, \"meshes\": [" BOX
@@ -94,7 +95,8 @@ static void test_as_described(void **state) {
                 picture(same, "path", RENDER_INSTANCING_KEEP));
 }
 
-/* Instances of lamps are lamps; photon methods use copies only. */
+/* Instances of lamps become copies, each of which is a light; photon integrators accept copies
+   only. */
 static void test_copied(void **state) {
     (void)state;
     kd_render_options options;
@@ -120,7 +122,8 @@ static void test_copied(void **state) {
     options.photons = 5000;
     assert_true(picture_of(made, &options) != 0);
     scene_close(made);
-    made = parse(instance_scene, &options); /* with little memory they stay instances */
+    /* they stay instances if memory is too small for copies */
+    made = parse(instance_scene, &options);
     assert_int_equal(render_resolve_instances(made, &options, 1 << 20, RENDER_INSTANCING_AUTO),
                      KD_OK);
     assert_int_equal(scene_instance_count(made), 82);

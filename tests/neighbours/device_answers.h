@@ -1,5 +1,5 @@
-/* The k nearest neighbours found by a device, copied to the host, for tests that compare two query
-   methods. */
+/* The k nearest neighbours computed on a device, copied to the host, for tests that compare two
+   query methods. */
 #ifndef KD_TESTS_NEIGHBOURS_DEVICE_ANSWERS_H
 #define KD_TESTS_NEIGHBOURS_DEVICE_ANSWERS_H
 #include "core/device/device_memory.h"
@@ -19,7 +19,7 @@ typedef struct device_answers {
     float *dist2;
 } device_answers;
 
-/* `count` queries, or a self-query of the tree if `self_query` is given; free the result with
+/* Runs `count` queries, or a self-query of the tree if `self_query` is given. Free the result with
    answers_free. */
 static inline device_answers answers_of(point_query_cuda *q, const point_self_query *self_query,
                                         uint64_t count) {

@@ -1,5 +1,5 @@
-/* The leaf index of a tree on a device: the boxes of leaves, halves, groups and pairs are tight,
-   and each point lies in exactly one leaf, where traversals look for it. */
+/* The leaf index of a tree on a device: the bounding boxes of leaves, half leaves, groups and pairs
+   are tight, and each point lies in exactly one leaf, where traversals find it. */
 #include "core/device/device_memory.h"
 #include "points/neighbours/request.h"
 #include "points/select/builders.h"
@@ -25,10 +25,10 @@ static void *to_device(const void *host, uint64_t bytes) {
     return pointer;
 }
 
-static void *from_device(const void *there, uint64_t bytes) {
+static void *from_device(const void *device_data, uint64_t bytes) {
     void *buffer = malloc(bytes + 1);
     assert_non_null(buffer);
-    assert_int_equal(device_memory_download(buffer, there, bytes), KD_OK);
+    assert_int_equal(device_memory_download(buffer, device_data, bytes), KD_OK);
     return buffer;
 }
 
@@ -88,10 +88,10 @@ static corners around(corners a, const corners *b) {
     return a;
 }
 
-static void expect_corners(const float *found, const corners *right) {
+static void expect_corners(const float *actual, const corners *right) {
     for (int axis = 0; axis < 3; ++axis) {
-        assert_true(found[axis] == right->lo[axis]);
-        assert_true(found[3 + axis] == right->hi[axis]);
+        assert_true(actual[axis] == right->lo[axis]);
+        assert_true(actual[3 + axis] == right->hi[axis]);
     }
 }
 
@@ -112,7 +112,7 @@ static uint32_t bits_of(float x) {
     return bits;
 }
 
-/* Leaves and their halves; each point once. */
+/* Checks the boxes of leaves and of their halves, and that each point occurs once. */
 static void check_leaves(const index_copy *copy) {
     const point_index_cuda *index = &copy->index;
     const uint32_t count = index->tree.count;
@@ -145,7 +145,8 @@ static void check_leaves(const index_copy *copy) {
     free(seen);
 }
 
-/* Boxes above leaves, each over 32 of the level below; pairs above leaves, over both children. */
+/* Checks the boxes above the leaves, each of which bounds 32 of the level below, and the pairs
+   above the leaves, which bound both children. */
 static void check_upper(const index_copy *copy) {
     const point_index_cuda *index = &copy->index;
     for (uint32_t level = 1; level <= index->box_levels; ++level)

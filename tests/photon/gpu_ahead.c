@@ -1,6 +1,6 @@
-/* Overlapped tasks on one device: running, failing, cancelling; and pictures by `sppm` and `ppm`,
-   which make the next pass's maps while they render this one, equal those without overlap, bit for
-   bit, also if a rendering is interrupted and resumed. */
+/* Overlapped tasks on one device: running, failing, cancelling. Integrators `sppm` and `ppm` build
+   the maps of the next pass while they render the current one: their pictures equal those without
+   overlap, bit for bit, also if a rendering is interrupted and resumed. */
 #include "core/device/async.h"
 #include "core/device/device_memory.h"
 #include "core/device/device_stream.h"
@@ -14,9 +14,9 @@
 enum { BYTES = 1 << 20 };
 
 typedef struct errand {
-    void *memory; /* on the device */
+    void *memory; /* device memory */
     kd_status ends_with;
-    atomic_bool waits, has_begun; /* it waits until it is cancelled */
+    atomic_bool waits, has_begun; /* waits: runs until it is cancelled */
     bool has_stream;
 } errand;
 
@@ -34,15 +34,15 @@ static kd_status run_errand(void *context, job_control *job) {
 
 static void test_errands(void **state) {
     (void)state;
-    static uint8_t found[BYTES];
+    static uint8_t received[BYTES];
     errand request = {.memory = NULL};
     async_task *task = NULL;
     assert_int_equal(device_memory_reserve(&request.memory, BYTES), KD_OK);
     assert_int_equal(async_begin(&task, run_errand, &request), KD_OK);
     assert_int_equal(async_end(task, NULL), KD_OK);
     assert_true(request.has_stream && device_thread_stream() == NULL);
-    assert_int_equal(device_memory_download(found, request.memory, BYTES), KD_OK);
-    for (int i = 0; i < BYTES; ++i) assert_int_equal(found[i], 1);
+    assert_int_equal(device_memory_download(received, request.memory, BYTES), KD_OK);
+    for (int i = 0; i < BYTES; ++i) assert_int_equal(received[i], 1);
     request.ends_with = KD_ERROR_INPUT;
     assert_int_equal(async_begin(&task, run_errand, &request), KD_OK);
     assert_int_equal(async_end(task, NULL), KD_ERROR_INPUT);
@@ -80,7 +80,7 @@ static int room_make(void **state) {
 /* --- pictures --------------------------------------------------------------------------------- */
 
 typedef struct patience {
-    int left; /* stages "render" still to begin before the interruption */
+    int left; /* number of "render" stages left before the interruption */
     job_control *job;
 } patience;
 
@@ -91,7 +91,7 @@ static void lose_patience(void *context, const char *stage, int64_t done, int64_
         atomic_store(&limits->job->cancelled, true);
 }
 
-/* Renders `passes` passes, then interrupts; 0: does not interrupt. */
+/* Renders `passes` passes, then interrupts; 0: never interrupts. */
 static finished run(const char *path, const kd_render_options *options, const char *kept,
                     bool resume, int passes) {
     job_control job;

@@ -15,8 +15,8 @@ typedef struct stage {
     photon_maps_cuda maps;
     eye_request requests[REQUESTS];
     eye_packet packets[PACKETS];
-    device_buffer there_requests, there_packets, there_alone, there_sums, there_radii;
-    float size; /* of the set */
+    device_buffer device_requests, device_packets, device_alone, device_sums, device_radii;
+    float size; /* extent of the set */
 } stage;
 
 static uint32_t place_of(uint32_t i, uint32_t count) {
@@ -41,7 +41,7 @@ static void make_photons(stage *out, case_points set, uint32_t count) {
     out->lists[PHOTON_LIST_GLOBAL].count = count;
 }
 
-/* The position of surface i of packet p: p = 0 close together, 1 far apart, 2 in two groups, others
+/* Position of surface i of packet p: 0: close together; 1: far apart; 2: in two groups; others:
    nearly at one point. */
 static vec3 camera_at(const stage *stage, uint32_t p, uint32_t i) {
     const uint32_t count = (uint32_t)stage->lists[PHOTON_LIST_GLOBAL].count;
@@ -77,7 +77,8 @@ static void bring(device_buffer *buffer, const void *from, uint64_t bytes) {
     if (from) assert_int_equal(device_memory_upload(buffer->memory, from, bytes), KD_OK);
 }
 
-/* An index in the tree's order, or along a curve. */
+/* Uploads the photons and builds their index, in the tree's order or along a space-filling
+   curve. */
 static stage *stage_open(case_points set, uint32_t count, bool ordered) {
     stage *made = (stage *)calloc(1, sizeof *made);
     assert_non_null(made);
@@ -88,21 +89,21 @@ static stage *stage_open(case_points set, uint32_t count, bool ordered) {
     assert_int_equal(photon_maps_cuda_take(&made->maps, made->lists), KD_OK);
     assert_int_equal(photon_maps_cuda_build_trees(&made->maps, &options, ordered, NULL), KD_OK);
     assert_true(made->maps.map[PHOTON_LIST_GLOBAL].along_curve != ordered);
-    bring(&made->there_requests, made->requests, sizeof made->requests);
-    bring(&made->there_packets, made->packets, sizeof made->packets);
-    bring(&made->there_alone, NULL, (REQUESTS + 2) * sizeof(uint32_t));
-    bring(&made->there_sums, NULL, REQUESTS * sizeof(flux_sum));
-    bring(&made->there_radii, NULL, REQUESTS * sizeof(float));
+    bring(&made->device_requests, made->requests, sizeof made->requests);
+    bring(&made->device_packets, made->packets, sizeof made->packets);
+    bring(&made->device_alone, NULL, (REQUESTS + 2) * sizeof(uint32_t));
+    bring(&made->device_sums, NULL, REQUESTS * sizeof(flux_sum));
+    bring(&made->device_radii, NULL, REQUESTS * sizeof(float));
     return made;
 }
 
 static void stage_close(stage *owned) {
     photon_maps_cuda_close(&owned->maps);
-    device_buffer_free(&owned->there_requests);
-    device_buffer_free(&owned->there_packets);
-    device_buffer_free(&owned->there_alone);
-    device_buffer_free(&owned->there_sums);
-    device_buffer_free(&owned->there_radii);
+    device_buffer_free(&owned->device_requests);
+    device_buffer_free(&owned->device_packets);
+    device_buffer_free(&owned->device_alone);
+    device_buffer_free(&owned->device_sums);
+    device_buffer_free(&owned->device_radii);
     free(owned->lists[PHOTON_LIST_GLOBAL].photons);
     free(owned);
 }
@@ -113,18 +114,18 @@ static int by_dist2(const void *a, const void *b) {
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* The definition, over all photons. */
+/* The estimate by definition: a sum over all photons. */
 static flux_sum brute_force(const stage *stage, const eye_request *request, uint32_t k,
                             float radius, float *found_radius) {
     const uint32_t count = (uint32_t)stage->lists[PHOTON_LIST_GLOBAL].count;
     const float bound2 = pointtree_bound2(radius);
-    const estimate_point here = estimate_point_of(&request->at);
+    const estimate_point point = estimate_point_of(&request->at);
     neighbour *neighbours = (neighbour *)malloc(count * sizeof *neighbours);
     assert_non_null(neighbours);
     uint32_t within = 0;
     for (uint32_t i = 0; i < count; ++i) {
         const float dist2 =
-            pointtree_dist2(here.position, stage->lists[PHOTON_LIST_GLOBAL].photons[i].position);
+            pointtree_dist2(point.position, stage->lists[PHOTON_LIST_GLOBAL].photons[i].position);
         if (!(dist2 <= bound2)) continue;
         neighbours[within].dist2 = dist2;
         neighbours[within++].id = i;
@@ -136,7 +137,7 @@ static flux_sum brute_force(const stage *stage, const eye_request *request, uint
     flux_sum sum = flux_sum_none();
     for (uint32_t i = 0; i<within && * found_radius> 0; ++i) {
         const photon *landed = &stage->lists[PHOTON_LIST_GLOBAL].photons[neighbours[i].id];
-        if (!estimate_accepts(landed, &here)) continue;
+        if (!estimate_accepts(landed, &point)) continue;
         const float s2 =
             k > 0 ? neighbours[i].dist2 * per_radius2 : neighbours[i].dist2 * (1 / bound2);
         flux_sum_add(&sum, photon_kernel_at((photon_kernel)stage->maps.kernel, s2),
@@ -151,13 +152,13 @@ static void expect_estimates(const stage *stage, const char *name, uint32_t k, f
     flux_sum sums[REQUESTS];
     float radii[REQUESTS];
     const photon_gather_cuda gather = {
-        .requests = (const eye_request *)stage->there_requests.memory,
+        .requests = (const eye_request *)stage->device_requests.memory,
         .count = REQUESTS,
-        .packets = (const eye_packet *)stage->there_packets.memory,
+        .packets = (const eye_packet *)stage->device_packets.memory,
         .packet_count = PACKETS,
-        .alone = (uint32_t *)stage->there_alone.memory,
-        .sums = (flux_sum *)stage->there_sums.memory,
-        .radii = (float *)stage->there_radii.memory,
+        .alone = (uint32_t *)stage->device_alone.memory,
+        .sums = (flux_sum *)stage->device_sums.memory,
+        .radii = (float *)stage->device_radii.memory,
     };
     assert_int_equal(photon_maps_cuda_gather(&stage->maps, 0, k, radius, &gather), KD_OK);
     assert_int_equal(device_memory_download(sums, gather.sums, sizeof sums), KD_OK);
@@ -196,7 +197,7 @@ static void same_as_brute_force(void **state) {
         }
 }
 
-/* A dense cluster inside the ball of a packet: more photons than shared memory holds. */
+/* A dense cluster inside the ball of a packet has more photons than shared memory can hold. */
 static void dense_spots(void **state) {
     (void)state;
     stage *stage = stage_open(CASE_CLUSTERED, gpu_size(100000, 4000), false);

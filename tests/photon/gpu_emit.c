@@ -1,5 +1,5 @@
-/* Photons, energy ledgers, trees, radii and irradiance from the device equal the CPU's, bit for
-   bit, for any batch size. */
+/* Photons, energy ledgers, trees, radii and irradiance computed on the device equal the CPU's, bit
+   for bit, for any batch size. */
 #include "core/device/device.h"
 #include "core/status.h"
 #include "photon/maps/maps_device.h"
@@ -40,7 +40,7 @@ static void expect_map(const photon_map *right, const photon_map_cuda *map) {
     free(ids);
 }
 
-/* For kernels that traverse the tree. */
+/* Expects the photons in the tree's order, as kernels that traverse the tree need them. */
 static void expect_in_order(const photon_map *right, const photon_map_cuda *map) {
     photon *photons = (photon *)malloc((right->count + 1) * sizeof *photons);
     assert_non_null(photons);
@@ -48,7 +48,8 @@ static void expect_in_order(const photon_map *right, const photon_map_cuda *map)
         device_memory_download(photons, map->ordered.memory, right->count * sizeof *photons),
         KD_OK);
     assert_memory_equal(photons, right->photons, right->count * sizeof *photons);
-    vec3 *points = (vec3 *)photons; /* smaller */
+    /* reuses the memory, because positions are smaller than photons */
+    vec3 *points = (vec3 *)photons;
     assert_int_equal(
         device_memory_download(points, map->ordered_points.memory, right->count * sizeof *points),
         KD_OK);
@@ -58,19 +59,19 @@ static void expect_in_order(const photon_map *right, const photon_map_cuda *map)
 }
 
 static void expect_irradiance(const photon_map *right, const photon_map_cuda *map) {
-    vec3 *known = (vec3 *)malloc((right->count + 1) * sizeof *known);
-    assert_non_null(known);
-    assert_true(map->known == (right->irradiance != NULL));
+    vec3 *irradiance = (vec3 *)malloc((right->count + 1) * sizeof *irradiance);
+    assert_non_null(irradiance);
+    assert_true(map->has_irradiance == (right->irradiance != NULL));
     if (right->irradiance) {
-        assert_int_equal(
-            device_memory_download(known, map->irradiance.memory, right->count * sizeof *known),
-            KD_OK);
-        assert_memory_equal(known, right->irradiance, right->count * sizeof *known);
+        assert_int_equal(device_memory_download(irradiance, map->irradiance.memory,
+                                                right->count * sizeof *irradiance),
+                         KD_OK);
+        assert_memory_equal(irradiance, right->irradiance, right->count * sizeof *irradiance);
     }
-    free(known);
+    free(irradiance);
 }
 
-/* Compares all parts of all maps; the device's reuse the memory of an earlier map. */
+/* Compares all parts of all maps. The device's maps reuse the memory of earlier ones. */
 static void check_maps(const photon_scene *scene, const device_scene *device_scene,
                        const photon_options *options, photon_maps_cuda *made) {
     photon_order orders[PHOTON_LISTS];
@@ -105,7 +106,7 @@ static void same_maps_for_any_batch(void **state) {
     const uint32_t photons = gpu_size(9000, 2000);
     for (int i = 0; i < 5; ++i) {
         if (gpu_leaves_out((uint32_t)i, 2)) continue;
-        /* the pool of paths is refilled, or holds all of a batch */
+        /* the pool of paths is refilled several times, or holds a whole batch */
         for (int l = 0; l < PHOTON_LISTS; ++l)
             made.map[l].emitter.path_capacity = i == 2 ? 90 : 500 * (uint32_t)i;
         if (i == 4) device_scene_pack(&device_scene);
@@ -162,7 +163,7 @@ static void same_maps_in_fog(void **state) {
     photon_scene_free(scene);
 }
 
-/* A floor under each kind of light; with some of them most photons miss it. */
+/* A floor under each kind of light; for some of them most photons miss it. */
 static void same_maps_for_every_kind_of_light(void **state) {
     (void)state;
     for (int kind = LIGHT_POINT; kind <= LIGHT_ENVIRONMENT; ++kind) {
@@ -195,7 +196,7 @@ static void ignore(void *context, log_level level, const char *message) {
     (void)context, (void)level, (void)message;
 }
 
-/* A lamp that shines into empty space: emission ends. */
+/* Photons of a lamp that shines into empty space never land; emission must end nevertheless. */
 static void escaping_photons_end_the_emission(void **state) {
     (void)state;
     photon_scene *scene = photon_scene_new();
@@ -220,7 +221,7 @@ static void escaping_photons_end_the_emission(void **state) {
     photon_scene_free(scene);
 }
 
-/* A mirror so dark that its caustics are not worth their paths. */
+/* The caustics of a very dark mirror are not worth their paths; emission must end early. */
 static void faint_caustics_end_the_emission(void **state) {
     (void)state;
     photon_scene *scene = photon_scene_new();
@@ -291,7 +292,7 @@ static void uploaded_photons_are_the_same(void **state) {
     photon_scene_free(scene);
 }
 
-/* A tree stored with its photons is used as it is, after it has been checked. */
+/* A tree stored with its photons is checked, then used without rebuilding it. */
 static void known_trees_are_proved(void **state) {
     (void)state;
     photon_scene *scene = photon_scene_fog();

@@ -25,8 +25,8 @@ static void expect_same_tiles(const photon_scene *scene, const scene_view *view,
     tile_set_close(&tiles);
 }
 
-/* Radii from where each tile has its own part to where triangles share their probes; with plain
-   nodes, then with the compressed form of the tree. */
+/* Radii from small ones, where each tile has its own part, to large ones, where triangles share
+   their probes; first with plain nodes, then with the compressed form of the tree. */
 static void check_scene(photon_scene *scene) {
     static const float radii[] = {1e-30f, 0.02f, 0.1f, 3};
     device_scene device_scene;
@@ -49,7 +49,8 @@ static void same_tiles_behind_cutouts(void **state) {
     check_scene(photon_scene_fog());
 }
 
-/* The inside and the underside of boxes are dark; sheets that touch; triangles without area. */
+/* Surfaces that photons cannot reach: the inside and underside of boxes, touching sheets, triangles
+   without area. */
 static void same_tiles_in_the_dark(void **state) {
     (void)state;
     photon_scene *scene = photon_scene_new();

@@ -16,7 +16,7 @@ static inline double kernel_value(photon_kernel kernel, double s) {
     return (double)photon_kernel_at(kernel, (float)(s * s));
 }
 
-/* Returns true if the kernel is discontinuous at its radius, which sums over small pieces blur. */
+/* Returns true if the kernel has a step at its radius, which blurs sums over small pieces. */
 static inline bool kernel_ends_in_a_step(photon_kernel kernel) {
     return photon_kernel_at(kernel, 0.9999f) > 0.01f;
 }

@@ -35,7 +35,7 @@ static inline void photon_scene_finish(photon_scene *scene) {
     scene->view.tree = tritree_get_view(&scene->tree);
 }
 
-/* Adds a lamp of a kind (light_kind) 5 m above the middle, or a sky. */
+/* Adds a lamp of this kind (light_kind) 5 m above the middle, or a sky. */
 static inline void photon_scene_put_lamp(scene_fixture *fixture, int kind) {
     light lamp;
     memset(&lamp, 0, sizeof lamp);
@@ -55,8 +55,8 @@ static inline void photon_scene_free(photon_scene *scene) {
     free(scene);
 }
 
-/* A closed box from lo to hi; all faces are diffuse with one albedo and radiance and face
-   inward. */
+/* Makes a closed box from lo to hi whose faces point inward; all are diffuse with one albedo and
+   one emitted radiance. */
 static inline photon_scene *photon_scene_furnace(vec3 lo, vec3 hi, float albedo, float emission) {
     photon_scene *scene = photon_scene_new();
     const uint32_t wall = fixture_material(&scene->fixture, photon_scene_diffuse(albedo, emission));
@@ -66,8 +66,8 @@ static inline photon_scene *photon_scene_furnace(vec3 lo, vec3 hi, float albedo,
     return scene;
 }
 
-/* The unit box with one open side, a lamp under its ceiling, a sphere of glass and one of
-   mirror. */
+/* Adds the unit box with one open side, a lamp under its ceiling, a glass sphere and a mirror
+   sphere. */
 static inline void photon_scene_put_balls(scene_fixture *fixture) {
     material glass = material_default(), mirror = material_default();
     glass.kind = MATERIAL_GLASS;
@@ -98,7 +98,7 @@ static inline photon_scene *photon_scene_balls(void) {
     return scene;
 }
 
-/* The same scene full of fog, with a box of dense smoke, and ink, which absorbs only. */
+/* The same scene filled with fog, with a box of dense smoke, and ink, which only absorbs. */
 static inline photon_scene *photon_scene_fog(void) {
     photon_scene *scene = photon_scene_new();
     scene_fixture *to = &scene->fixture;

@@ -1,4 +1,4 @@
-/* The same scenes on a CUDA device. */
+/* The scenes of photon_scenes.h on a CUDA device. */
 #ifndef KD_TESTS_PHOTON_SCENES_DEVICE_H
 #define KD_TESTS_PHOTON_SCENES_DEVICE_H
 #include "accel/rays/tree_device.h"

@@ -1,7 +1,7 @@
-/* photon/density/estimate_radius.h: a gather ray takes the irradiance precomputed at the nearest
-   photon. Its mean over all positions is that of estimates made at those positions, for every
+/* photon/density/estimate_radius.h: a gather ray reads the irradiance precomputed at the nearest
+   photon. Its mean over all positions equals that of estimates made at those positions, for every
    kernel and estimator. test_precomputed.c and nightly_precomputed.c set the number of photon sets,
-   the kernels, and the tolerance. */
+   the kernels and the tolerance. */
 #ifndef KD_TESTS_PHOTON_PRECOMPUTED_MEANS_H
 #define KD_TESTS_PHOTON_PRECOMPUTED_MEANS_H
 #include "core/math/rng.h"
@@ -10,7 +10,8 @@
 #include "tests/test.h"
 
 enum { STREWN = 20000, PLACES = 30000 };
-#define MARGIN 0.3f /* of the square's side 2: beyond the largest radius */
+/* distance from the edges of the square of side 2; exceeds the largest radius */
+#define MARGIN 0.3f
 
 static const int rounds = ROUNDS;
 static const double bound = BOUND;
@@ -43,9 +44,9 @@ static void strew(strewn *cloud, uint64_t seed) {
     cloud->map.scale = flux_scale(4.0f / STREWN);
 }
 
-/* Returns the mean of precomputed values over the mean of estimates at the ends of gather rays. */
+/* Returns the ratio of two means: precomputed values, and estimates at the ends of gather rays. */
 static double known_over_made(strewn *cloud) {
-    double known = 0, made = 0;
+    double precomputed = 0, made = 0;
     cloud->map.irradiance = NULL;
     for (uint32_t i = 0; i < STREWN; ++i) {
         estimate_point at = {cloud->photons[i].position, {0, 0, 1}, 0};
@@ -58,12 +59,12 @@ static double known_over_made(strewn *cloud) {
         const float across = 2 * (1 - MARGIN);
         estimate_point at = {
             {across * (r.value[0] - 0.5f), across * (r.value[1] - 0.5f), 0}, {0, 0, 1}, 0};
-        vec3 found = vec3_all(0);
-        assert_true(photon_precomputed_irradiance(&cloud->map, &at, &found));
-        known += (double)found.x;
+        vec3 actual = vec3_all(0);
+        assert_true(photon_precomputed_irradiance(&cloud->map, &at, &actual));
+        precomputed += (double)actual.x;
         made += (double)photon_irradiance(&cloud->map, &cloud->none, &at).x;
     }
-    return known / made;
+    return precomputed / made;
 }
 
 static void compare_means(uint32_t gather, float radius, bool adaptive) {
@@ -98,7 +99,7 @@ static void the_nearest_photons_irradiance_has_the_mean_of_estimates(void **stat
 
 static void so_it_has_with_a_fixed_radius(void **state) {
     (void)state;
-    compare_means(0, 0.04f, false); /* 25 photons */
+    compare_means(0, 0.04f, false); /* the radius contains 25 photons on average */
 }
 
 static void so_it_has_with_as_many_as_the_light_allows(void **state) {

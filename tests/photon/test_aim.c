@@ -1,16 +1,16 @@
-/* photon/aim, shaders/light_emit: photons aimed at specular surfaces carry the flux of those that
-   hit them by chance, from every kind of light; the sky emits photons. */
+/* photon/emission/aim.c: photons aimed at specular surfaces carry the flux of those that hit them
+   by chance, from every kind of light; and the sky emits photons. */
 #include "photon/emission/emit.h"
 #include "photon/maps/photon_map.h"
 #include "photon_scenes.h"
 #include "shaders/bsdf.h"
 
-static void assert_near(double found, double expected, double tolerance) {
-    if (!(fabs(found - expected) <= tolerance * fabs(expected)))
-        fail_msg("%.9g, expected %.9g within %g of it", found, expected, tolerance);
+static void assert_near(double actual, double expected, double tolerance) {
+    if (!(fabs(actual - expected) <= tolerance * fabs(expected)))
+        fail_msg("%.9g, expected %.9g within %g of it", actual, expected, tolerance);
 }
 
-/* A floor, and spheres of mirror or glass above it: two that touch, one far away, a tiny one. */
+/* A floor with spheres of mirror or glass above it: two that touch, a distant one, a tiny one. */
 static photon_scene *scene_with(const light *lamp, float emission, bool two_sided) {
     photon_scene *scene = photon_scene_new();
     scene_fixture *to = &scene->fixture;
@@ -60,14 +60,14 @@ static double list_watts(const photon_list *list) {
     return sum;
 }
 
-/* Flux of one kind of photons, emitted over the whole scene. */
+/* Flux of one kind of photons, emitted over the whole scene without aiming. */
 static double flux_by_chance(const photon_scene *scene, photon_kind kind, uint64_t *emitted) {
     photon_order order;
     memset(&order, 0, sizeof order);
-    order.wish.kinds = 1u << kind;
-    order.wish.max_depth = 32;
-    order.wish.only_specular = true;
-    order.wanted = 15000;
+    order.filter.kinds = 1u << kind;
+    order.filter.max_depth = 32;
+    order.filter.only_specular = true;
+    order.target = 15000;
     order.emission = photon_emission_make(3, 0, box3_centre(scene->view.box),
                                           0.5f * vec3_length(box3_size(scene->view.box)), false);
     photon_list list;
@@ -123,11 +123,12 @@ static void the_sky_emits_photons(void **state) {
     photon_scene_finish(scene);
     uint64_t emitted = 0;
     const double watts = flux_by_chance(scene, PHOTON_DIRECT, &emitted);
-    assert_near(watts, 2 * (double)KD_PI * 2 * 4, 0.01); /* both sides of 4 square metres */
+    /* the flux through 4 square metres, in both directions */
+    assert_near(watts, 2 * (double)KD_PI * 2 * 4, 0.01);
     photon_scene_free(scene);
 }
 
-/* Every specular surface lies in a target sphere; separate objects have separate spheres. */
+/* Every specular surface lies in a target sphere, and separate objects have separate spheres. */
 static void targets_hold_the_lenses(void **state) {
     (void)state;
     photon_scene *scene = scene_with(NULL, 1, false);
@@ -149,7 +150,8 @@ static void targets_hold_the_lenses(void **state) {
         assert_int_equal(around, 1);
     }
     for (uint32_t i = 0; i < count; ++i) squares += (double)float_square(targets[i].radius);
-    /* the squares for the spheres themselves: 0.57; for one sphere around all: above 5 */
+    /* the spheres themselves have the sum 0.57; one target around all of them would give more than
+       5 */
     if (!(squares < 1)) fail_msg("%u spheres, sum of squared radii %g", count, squares);
     photon_scene_free(scene);
 }
@@ -164,8 +166,9 @@ static void no_lens_no_target(void **state) {
     photon_scene_free(scene);
 }
 
-/* A varnished floor reflects four per cent: tracing as many caustic photons as requested would take
-   far more paths than their light is worth. The photons stored carry the flux of their light. */
+/* A varnished floor reflects four per cent: to trace as many caustic photons as requested would
+   take far more paths than their light is worth. The photons stored nevertheless carry the whole
+   flux. */
 static void faint_caustics_end_early(void **state) {
     (void)state;
     photon_scene *scene = photon_scene_new();
@@ -188,9 +191,9 @@ static void faint_caustics_end_early(void **state) {
     photon_list ended, whole;
     assert_int_equal(photon_list_open(&ended, &scene->view, &orders[PHOTON_LIST_CAUSTIC], NULL),
                      KD_OK);
-    orders[PHOTON_LIST_CAUSTIC].wish.only_specular =
-        false; /* all paths to their ends, as many as necessary */
-    orders[PHOTON_LIST_CAUSTIC].wanted = 20000;
+    orders[PHOTON_LIST_CAUSTIC].filter.only_specular =
+        false; /* traces all paths to their ends, as many as necessary */
+    orders[PHOTON_LIST_CAUSTIC].target = 20000;
     assert_int_equal(photon_list_open(&whole, &scene->view, &orders[PHOTON_LIST_CAUSTIC], NULL),
                      KD_OK);
     assert_true(!ended.complete && ended.count > 5000 && whole.complete);
@@ -201,8 +204,8 @@ static void faint_caustics_end_early(void **state) {
     photon_scene_free(scene);
 }
 
-/* A dark mirror as floor: if fewer than one of 4096 aimed paths stores a photon, caustics can add
-   no more than that fraction of the light, and their emission ends at once. */
+/* The floor is a dark mirror. If fewer than one in 4096 aimed paths stores a photon, caustics add
+   at most that fraction of the light, so their emission ends at once. */
 static void caustics_too_faint_to_see_end_at_once(void **state) {
     (void)state;
     for (int bright = 0; bright < 2; ++bright) {

@@ -1,5 +1,5 @@
-/* photon/density/beams.h: the light of a beam against closed forms, the traversal against all
-   pieces one by one, and uniformly lit media up to their walls. */
+/* photon/density/beams.h: the light of one beam against closed forms, the traversal against brute
+   force over all pieces, and uniform brightness of uniformly lit media up to their walls. */
 #include "accel/builders.h"
 #include "core/parallel/parallel.h"
 #include "photon/density/beam_radiance.h"
@@ -15,7 +15,7 @@ static tritree walls;
 static scene_view fog;
 static photon strewn[STREWN];
 
-/* The unit cube of medium 0, behind walls that transmit everything. */
+/* Builds the unit cube of medium 0, behind walls that transmit everything. */
 static void build_cube(vec3 absorption, vec3 scattering, float g) {
     fixture_clear(&stage);
     material clear = material_default();
@@ -65,13 +65,13 @@ static vec3 random_direction(uint32_t stream, uint32_t i) {
     return sample_sphere(r.value[0], r.value[1]);
 }
 
-static void expect_near(double found, double expected, double tolerance) {
-    if (!(fabs(found - expected) <= tolerance))
-        fail_msg("%.7g, expected %.7g within %g", found, expected, tolerance);
+static void expect_near(double actual, double expected, double tolerance) {
+    if (!(fabs(actual - expected) <= tolerance))
+        fail_msg("%.7g, expected %.7g within %g", actual, expected, tolerance);
 }
 
-/* One beam crossed at an angle by parallel rays: the sum of their radiances is the light scattered
-   there, for every kernel. */
+/* Parallel rays that cross one beam at an angle: the sum of their radiances equals the light
+   scattered at the crossing, for every kernel. */
 static void one_beam_scatters_what_it_should(void **state) {
     (void)state;
     const vec3 lost = vec3_make(0.7f, 1.2f, 2), scattering = vec3_make(0.5f, 0.7f, 0.2f);
@@ -87,7 +87,7 @@ static void one_beam_scatters_what_it_should(void **state) {
             beam_view view = beam_set_get_view(&set, (photon_kernel)k, flux_scale(3));
             view.radius = (float)radius;
             double sum[3] = {0, 0, 0};
-            for (int i = 0; i < STEPS; ++i) { /* rays shifted across */
+            for (int i = 0; i < STEPS; ++i) { /* rays shifted across the beam */
                 const double u = ((i + 0.5) / STEPS * 2 - 1) * radius;
                 const vec3 hit = vec3_make((float)(0.1 + s), 0.5f, (float)(0.5 + u));
                 const beam_flight flight =
@@ -111,8 +111,8 @@ static void one_beam_scatters_what_it_should(void **state) {
     tritree_close(&walls);
 }
 
-/* A beam along the ray: a two-dimensional kernel; light beside the ray counts by the kernel over
-   its disc. */
+/* A ray along a beam, where the one-dimensional kernel would diverge, uses the two-dimensional one:
+   the kernel over the disc weights light beside the ray. */
 static void a_beam_along_the_ray_is_finite(void **state) {
     (void)state;
     build_cube(vec3_all(0), vec3_all(1e-4f), 0);
@@ -125,7 +125,7 @@ static void a_beam_along_the_ray_is_finite(void **state) {
             beam_view view = beam_set_get_view(&set, (photon_kernel)k, flux_scale(1));
             const float radius = view.radius = 0.05f, side = back ? -1 : 1;
             double sum = 0;
-            for (int i = 0; i < STEPS; ++i) { /* rings about the beam */
+            for (int i = 0; i < STEPS; ++i) { /* concentric rings around the beam */
                 const float off = ((float)i + 0.5f) / STEPS * radius;
                 const beam_flight flight = flight_of(
                     vec3_make(0.5f - 0.45f * side, 0.5f + off, 0.5f), vec3_make(side, 0, 0), 0.9f);
@@ -134,14 +134,14 @@ static void a_beam_along_the_ray_is_finite(void **state) {
                        (double)off * (double)radius / STEPS;
             }
             expect_near(sum * 4 * M_PI / 1e-4 / 0.8, 1,
-                        5e-3); /* length times scattering coefficient */
+                        5e-3); /* expected: length times scattering coefficient */
         }
     beam_set_close(&set);
     tritree_close(&walls);
 }
 
-/* Beams along x, uniform over the cube, one watt in all: a ray along y sees phase function times
-   scattering coefficient, in the middle, at the walls, and along an edge. */
+/* Beams along x, uniform over the cube, one watt in all: a ray along y has the radiance phase
+   function times scattering coefficient, in the middle, at the walls, and along an edge. */
 static void media_are_as_bright_at_their_walls(void **state) {
     (void)state;
     build_cube(vec3_all(0), vec3_all(1e-4f), 0);
@@ -174,9 +174,9 @@ static void media_are_as_bright_at_their_walls(void **state) {
     tritree_close(&walls);
 }
 
-/* --- the walk --------------------------------------------------------------------------------- */
+/* --- traversal -------------------------------------------------------------------------------- */
 
-/* Arbitrary beams: random ones, along axes, all in one place, without power, very short. */
+/* Makes difficult beams: random ones, along axes, all in one place, without power, very short. */
 static void strew_nasty(void) {
     for (uint32_t i = 0; i < STREWN; ++i) {
         const vec3 start = random_point(4, i);
@@ -190,7 +190,7 @@ static void strew_nasty(void) {
     }
 }
 
-/* Rays: random ones, along axes and beams, from a beam's origin, of length zero. */
+/* Returns ray i: random, along an axis or a beam, from a beam's origin, or of length zero. */
 static beam_flight nasty_flight(uint32_t i) {
     beam_flight flight = flight_of(random_point(6, i), random_direction(6, i), 1);
     if (i % 8 == 1) flight.direction = vec3_make(0, i % 16 == 1 ? 1 : -1, 0);
@@ -209,14 +209,15 @@ static bool same_sums(flux_sum a, flux_sum b) {
     return a.x == b.x && a.y == b.y && a.z == b.z;
 }
 
-/* Every piece, or, if none is parallel to the ray, every beam in one piece. */
+/* The traversal equals the sum over every piece, and, if no beam is parallel to the ray, the sum
+   over every beam as one piece. */
 static void the_walk_finds_every_crossing_once(void **state) {
     (void)state;
     build_cube(vec3_all(0.1f), vec3_make(0.5f, 1, 2), 0.7f);
     strew_nasty();
     beam_set set;
     assert_int_equal(beam_set_open(&set, strewn, STREWN, &fog, 50, NULL), KD_OK);
-    uint32_t found = 0;
+    uint32_t count = 0;
     for (int size = 0; size < 3; ++size) {
         beam_view view = beam_set_get_view(&set, PHOTON_KERNEL_CONE, flux_scale(1));
         view.radius *= size == 0 ? 1 : size == 1 ? 0.05f : 8;
@@ -240,10 +241,10 @@ static void the_walk_finds_every_crossing_once(void **state) {
             }
             assert_true(same_sums(walked, all) && same_sums(whole, sum));
             assert_true(walked.x >= 0 && walked.x < INT64_MAX / 2);
-            found += walked.x > 0;
+            count += walked.x > 0;
         }
     }
-    assert_true(found > RAYS / 4);
+    assert_true(count > RAYS / 4);
     beam_set_close(&set);
     tritree_close(&walls);
 }
@@ -272,7 +273,7 @@ static void pieces_are_as_many_as_planned(void **state) {
 
 /* --- beams of a scene ------------------------------------------------------------------------- */
 
-/* A lamp in a room of fog, with a partly transparent sheet that photons cross. */
+/* Builds a room of fog with a lamp and a partly transparent sheet that photons cross. */
 static void build_room(void) {
     fixture_clear(&stage);
     stage.fog = fixture_medium(&stage, vec3_all(0.1f), vec3_make(0.6f, 0.9f, 1.2f), 0.5f);
@@ -324,7 +325,7 @@ static void beams_are_the_same_on_any_threads(void **state) {
     tritree_close(&walls);
 }
 
-/* The wavefront version leaves the same beams as the plain one. */
+/* The wavefront version stores the same beams as tracing single paths. */
 static void traced_alone_a_path_leaves_the_same_beams(void **state) {
     (void)state;
     build_room();
@@ -342,7 +343,7 @@ static void traced_alone_a_path_leaves_the_same_beams(void **state) {
         photon slots[256];
         photon_ledger ledger;
         const uint32_t count =
-            photon_trace(&fog, &order->emission, path, &order->wish, slots, 256, &ledger);
+            photon_trace(&fog, &order->emission, path, &order->filter, slots, 256, &ledger);
         for (uint32_t i = 0; i < count; ++i, ++at) {
             slots[i].power = vec3_scale(slots[i].power, (float)(1 / (double)list.emitted));
             assert_memory_equal(&slots[i], &list.photons[at], sizeof(photon));

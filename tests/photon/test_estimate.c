@@ -1,5 +1,5 @@
-/* photon/density/: kernels over the part of a disc that is surface, and unbiased densities up to
-   edges and corners. */
+/* photon/density/: integrals of kernels over the part of a disc that is covered by surfaces, and
+   unbiased densities up to edges and corners. */
 #include "accel/rays/batch.h"
 #include "photon/density/estimate_radius.h"
 #include "photon/maps/photon_map.h"
@@ -14,7 +14,7 @@ static void assert_near(double value, double expected, double tolerance) {
         fail_msg("%.9g, expected %.9g within %g", value, expected, tolerance);
 }
 
-/* A plane patch as triangles, which a test cuts as it likes. */
+/* A plane patch of triangles, cut in the way a test requires. */
 typedef struct patch {
     vec2 corner[CORNERS_MAX];
     uint32_t triangle[CORNERS_MAX][3];
@@ -46,7 +46,7 @@ static const patch patches[] = {
 };
 enum { PATCHES = sizeof patches / sizeof *patches };
 
-/* Returns the triangle that contains a point, -1: none. */
+/* Returns the triangle that contains a point, or -1. */
 static int patch_holds(const patch *patch, double x, double y) {
     for (uint32_t t = 0; t < patch->triangles; ++t) {
         bool inside = true;
@@ -62,7 +62,7 @@ static int patch_holds(const patch *patch, double x, double y) {
     return -1;
 }
 
-/* Integrates the kernel over the patch about (x, y), for the unit disc, in polar coordinates. */
+/* Integrates the kernel around (x, y) over the patch, in polar coordinates. */
 static double patch_integral(const patch *patch, double x, double y, double radius,
                              photon_kernel kernel) {
     double sum = 0;
@@ -76,16 +76,16 @@ static double patch_integral(const patch *patch, double x, double y, double radi
     return sum * 2 * M_PI / POLAR_STEPS / POLAR_STEPS;
 }
 
-/* A point in the plane x + 2y + 2z = 3, so that nothing is axis-aligned; triangles of odd index are
-   wound the other way if requested. */
+/* Returns a point in the plane x + 2y + 2z = 3, so that nothing is axis-aligned. */
 static vec3 patch_place(vec2 p) {
     const vec3 along = vec3_make(2.0f / 3, -2.0f / 3, 1.0f / 3),
                across = vec3_make(2.0f / 3, 1.0f / 3, -2.0f / 3);
     return vec3_along(vec3_along(vec3_make(1.0f / 3, 2.0f / 3, 2.0f / 3), p.x, along), p.y, across);
 }
 
-/* With copies, each triangle exists twice, starting at another corner and with the opposite
-   winding. */
+/* Builds a scene of the patch. With mixed winding, triangles of odd index have the opposite
+   winding. With copies, each triangle exists twice, starting at another corner and with the
+   opposite winding. */
 static photon_scene *scene_of_patch(const patch *patch, bool mixed_winding, bool copies) {
     photon_scene *scene = photon_scene_new();
     const uint32_t grey = fixture_material(&scene->fixture, photon_scene_diffuse(0.5f, 0));
@@ -183,10 +183,10 @@ static void ragged_surfaces_make_no_sparks(void **state) {
     for (uint32_t i = 0; i < 3000; ++i) {
         const rng_block r = rng_draw(rng_key_make(3, 0, i), 0, 0);
         const vec3 from = vec3_make(0.8f * r.value[0], 0.5f + r.value[1], 1);
-        const ray cast = ray_make(from, vec3_make(0, 0, -1), 0, INFINITY);
-        const ray_hit hit = tritree_closest(&scene->view.tree, cast);
+        const ray ray = ray_make(from, vec3_make(0, 0, -1), 0, INFINITY);
+        const ray_hit hit = tritree_closest(&scene->view.tree, ray);
         if (hit.triangle == KD_NONE) continue;
-        const surface surface_hit = surface_at(&scene->view, &cast, hit);
+        const surface surface_hit = surface_at(&scene->view, &ray, hit);
         const estimate_point at = {surface_hit.position, surface_hit.geometric, hit.triangle};
         assert_true(surface_hit.front);
         const float integral = estimate_integral(&view, &at, 0.2f, PHOTON_KERNEL_CONE);
@@ -196,8 +196,8 @@ static void ragged_surfaces_make_no_sparks(void **state) {
     photon_scene_free(scene);
 }
 
-/* In a furnace the irradiance without direct light is pi L a / (1 - a) everywhere: expects `share`
-   of it, over the whole surface and within a tenth of the edges. */
+/* In a furnace the irradiance without direct light is pi L a / (1 - a) everywhere. Computes the
+   fraction of it that estimates give, over the whole surface and within a tenth of the edges. */
 static void furnace_estimates(photon_kernel kernel, photon_estimator estimator, double *everywhere,
                               double *at_edges) {
     photon_scene *scene = photon_scene_furnace(vec3_make(-1, -1, -1), vec3_make(1, 1, 1), 0.5f, 1);
@@ -207,7 +207,7 @@ static void furnace_estimates(photon_kernel kernel, photon_estimator estimator, 
     options.estimator = estimator;
     photon_maps maps;
     assert_int_equal(photon_maps_open(&maps, &scene->view, &options, NULL), KD_OK);
-    double landed = 0, landed_edges = 0, found = 0, found_edges = 0;
+    double landed = 0, landed_edges = 0, estimated = 0, found_edges = 0;
     int count_edges = 0;
     for (uint64_t i = 0; i < maps.global.count; ++i) {
         const vec3 p = maps.global.photons[i].position;
@@ -229,13 +229,13 @@ static void furnace_estimates(photon_kernel kernel, photon_estimator estimator, 
         const ray_hit hit = tritree_closest(&scene->view.tree, ray_make(from, out, 0, INFINITY));
         const estimate_point at = {p, vec3_negate(out), hit.triangle};
         const double irradiance = photon_watts(photon_irradiance(&map, &tiles, &at));
-        found += irradiance / POINTS;
+        estimated += irradiance / POINTS;
         if ((fabsf(p.x) > 0.9f) + (fabsf(p.y) > 0.9f) + (fabsf(p.z) > 0.9f) > 1) {
             found_edges += irradiance;
             ++count_edges;
         }
     }
-    *everywhere = found / (landed / 24);
+    *everywhere = estimated / (landed / 24);
     *at_edges = found_edges / count_edges / (landed_edges / (24 * (1 - 0.9 * 0.9)));
     photon_maps_close(&maps);
     photon_scene_free(scene);
@@ -252,12 +252,12 @@ static void estimates_lose_nothing_at_corners(void **state) {
         }
 }
 
-/* --- photons that are strewn by hand ---------------------------------------------------------- */
+/* --- photons placed by hand ------------------------------------------------------------------- */
 
-enum { STREWN = 20000, ASKED = 1500, K_LARGE = 400 };
+enum { STREWN = 20000, QUERY_COUNT = 1500, K_LARGE = 400 };
 
-/* Photons of equal power on the square from (-1, -1) to (1, 1) of the plane z = 0: as many as
-   irradiance 1 to the left of x = 0 and `right` beyond it require. */
+/* Photons of equal power on the square from (-1, -1) to (1, 1) of the plane z = 0, with irradiance
+   1 where x < 0 and `right` elsewhere. */
 typedef struct strewn {
     vec3 positions[STREWN];
     photon photons[STREWN];
@@ -296,30 +296,30 @@ static void strewn_close(strewn *owned) {
     free(owned);
 }
 
-/* Mean and standard deviation of the irradiance at positions with x in [x0, x1), far from the
-   edges, and its root mean square error. */
+/* Mean, standard deviation and root mean square error of the irradiance at positions with x in [x0,
+   x1), far from the edges. */
 typedef struct strewn_figures {
     double mean, deviation, error;
 } strewn_figures;
 
 static strewn_figures strewn_measure(const strewn *cloud, float x0, float x1, double expected) {
     double sum = 0, squares = 0, errors = 0;
-    for (uint32_t i = 0; i < ASKED; ++i) {
+    for (uint32_t i = 0; i < QUERY_COUNT; ++i) {
         const rng_block r = rng_draw(rng_key_make(77, 0, i), 0, 0);
         const estimate_point at = {
             {x0 + (x1 - x0) * r.value[0], r.value[1] - 0.5f, 0}, {0, 0, 1}, 0};
-        const double found = (double)photon_irradiance(&cloud->map, &cloud->none, &at).x;
-        sum += found;
-        squares += found * found;
-        errors += (found - expected) * (found - expected);
+        const double actual = (double)photon_irradiance(&cloud->map, &cloud->none, &at).x;
+        sum += actual;
+        squares += actual * actual;
+        errors += (actual - expected) * (actual - expected);
     }
-    const double mean = sum / ASKED;
-    const strewn_figures figures = {mean, sqrt(squares / ASKED - mean * mean),
-                                    sqrt(errors / ASKED)};
+    const double mean = sum / QUERY_COUNT;
+    const strewn_figures figures = {mean, sqrt(squares / QUERY_COUNT - mean * mean),
+                                    sqrt(errors / QUERY_COUNT)};
     return figures;
 }
 
-/* Every estimator finds the irradiance of a uniformly lit plane. */
+/* Every estimator gives the irradiance of a uniformly lit plane. */
 static void an_even_plane_has_its_irradiance(void **state) {
     (void)state;
     strewn *plane = strewn_open(1, 1);
@@ -335,8 +335,8 @@ static void an_even_plane_has_its_irradiance(void **state) {
     strewn_close(plane);
 }
 
-/* At a step of the irradiance it blurs less than many photons do, on a plane it has less noise than
-   few. */
+/* At a step of the irradiance the adaptive estimate has less bias than one of many photons; on a
+   uniform plane it has less noise than one of few photons. */
 static void adaptive_estimates_have_little_bias_and_little_noise(void **state) {
     (void)state;
     strewn *even = strewn_open(1, 2), *step = strewn_open(0.1f, 3);
@@ -359,7 +359,8 @@ static void adaptive_estimates_have_little_bias_and_little_noise(void **state) {
     strewn_close(step);
 }
 
-/* No photons, all of them at one position, fewer than an estimate uses. */
+/* Estimates are finite without photons, with all photons at one position, and with fewer photons
+   than an estimate uses. */
 static void poor_maps_have_finite_estimates(void **state) {
     (void)state;
     strewn *all = strewn_open(1, 4);
@@ -404,7 +405,7 @@ static vec3 direction_of(rng_block r) {
     return vec3_normalize(vec3_make(r.value[0] - 0.5f, r.value[1] - 0.5f, r.value[2] - 0.5f));
 }
 
-/* The short form for diffuse surfaces equals the scattering function. */
+/* The simplified evaluation for diffuse surfaces equals the scattering function. */
 static void diffuse_surfaces_scatter_by_the_short_form(void **state) {
     (void)state;
     uint32_t lit = 0;
@@ -429,10 +430,11 @@ static void diffuse_surfaces_scatter_by_the_short_form(void **state) {
         const float ratio = true_cosine > 0 ? float_min(cosine / true_cosine, 8) : 0;
         const vec3 right =
             vec3_scale(vec3_mul(bsdf_evaluate(&at, wo, wi, BSDF_RADIANCE), landed.power), ratio);
-        const vec3 found = photon_scattered(&at, wo, &landed);
-        if (found.x != right.x || found.y != right.y || found.z != right.z)
-            fail_msg("surface %u: %g %g %g, expected %g %g %g", i, (double)found.x, (double)found.y,
-                     (double)found.z, (double)right.x, (double)right.y, (double)right.z);
+        const vec3 actual = photon_scattered(&at, wo, &landed);
+        if (actual.x != right.x || actual.y != right.y || actual.z != right.z)
+            fail_msg("surface %u: %g %g %g, expected %g %g %g", i, (double)actual.x,
+                     (double)actual.y, (double)actual.z, (double)right.x, (double)right.y,
+                     (double)right.z);
         lit += !vec3_is_zero(right);
     }
     assert_true(lit > 5000 && lit < 15000);

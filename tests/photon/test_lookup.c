@@ -1,5 +1,6 @@
-/* The stack-free traversal of the left-balanced tree and the leaf index find the same photons: the
-   same picture, bit for bit, by every integrator that queries photon maps and every estimator. */
+/* The stack-free traversal of the left-balanced tree and the leaf index return the same photons:
+   pictures are equal bit for bit, for every integrator that queries photon maps and every
+   estimator. */
 #include "accel/builders.h"
 #include "photon/maps/photon_map.h"
 #include "render/api/render.h"
@@ -9,7 +10,7 @@
 
 static const char *const room_path = "lookup.json";
 
-/* A room with a sphere of glass before its lamp, and fog: every map has photons. */
+/* Opens a room with a glass sphere in front of its lamp, and fog, so that every map has photons. */
 static scene *open_room(void) {
     FILE *file = fopen(room_path, "w");
     scene *made = NULL;
@@ -82,7 +83,7 @@ static void the_picture_is_the_same_by_every_lookup(void **state) {
     scene_close(room);
 }
 
-/* With the stack-free traversal no index is built. */
+/* The stack-free traversal needs no index, so none is built. */
 static void what_walks_has_no_index(void **state) {
     (void)state;
     scene *made = open_room();

@@ -15,7 +15,7 @@ static scene_fixture stage;
 static tritree walls;
 static scene_view fog;
 
-/* The unit cube of medium 0, behind walls that transmit everything. */
+/* Builds the unit cube of medium 0, behind walls that transmit everything. */
 static void build_walls(void) {
     fixture_clear(&stage);
     material clear = material_default();
@@ -44,14 +44,14 @@ static vec3 volume_at(const photon_map_view *map, const volume_point *at) {
     return photon_volume_radiance(&fog, map, at, &rays);
 }
 
-/* A position in the cube; uniform, or with a density falling along x as exp(-x / FALL). */
+/* Returns a position in the cube; uniform, or with a density falling along x as exp(-x / FALL). */
 static vec3 place_of(uint64_t seed, uint32_t i, bool falls) {
     const rng_block r = rng_draw(rng_key_make(seed, 0, i), 0, 0);
     const double u = (double)r.value[0], x = falls ? -FALL * log(1 - u * (1 - exp(-1 / FALL))) : u;
     return vec3_make((float)x, r.value[1], r.value[2]);
 }
 
-/* In the unit cube, flying along z, together 1 W. */
+/* Places photons in the unit cube that fly along z and carry 1 W together. */
 static photon_map_view strew(bool falls) {
     photon_map_view map;
     build_walls();
@@ -70,8 +70,8 @@ static photon_map_view strew(bool falls) {
     return map;
 }
 
-/* Mean of the estimates at positions in the cube from lo to hi, of 1 W/m^3; the phase function is
-   isotropic. */
+/* Returns the mean of the estimates at positions in the cube from lo to hi, for a density of 1
+   W/m^3; the phase function is isotropic. */
 static double density_mean(const photon_map_view *map, float lo, float hi) {
     double sum = 0;
     volume_point at;
@@ -83,16 +83,17 @@ static double density_mean(const photon_map_view *map, float lo, float hi) {
                                vec3_scale(vec3_make(r.value[0], r.value[1], r.value[2]), hi - lo));
         sum += (double)volume_at(map, &at).x;
     }
-    return sum / PLACES * 4 * M_PI; /* over the phase function */
+    return sum / PLACES * 4 * M_PI; /* integrated over the isotropic phase function */
 }
 
-/* Fraction of the kernel's balls about all positions of the unit cube that lies inside it: the mean
-   of (1 - |v.x|)(1 - |v.y|)(1 - |v.z|) over the offset v, distributed by the kernel. */
+/* Returns the fraction of the kernels' balls around all positions of the unit cube that lies inside
+   the cube: the mean of (1 - |v.x|)(1 - |v.y|)(1 - |v.z|) over offsets v distributed by the
+   kernel. */
 static double share_inside(photon_kernel kernel, double radius) {
     double sum = 0, whole = 0;
     for (int i = 0; i < STEPS; ++i)
         for (int j = 0; j < STEPS; ++j)
-            for (int k = 0; k < STEPS; ++k) { /* one octant */
+            for (int k = 0; k < STEPS; ++k) { /* over one octant */
                 const double x = (i + 0.5) / STEPS, y = (j + 0.5) / STEPS, z = (k + 0.5) / STEPS;
                 const double s2 = x * x + y * y + z * z;
                 if (s2 >= 1) continue;
@@ -103,31 +104,31 @@ static double share_inside(photon_kernel kernel, double radius) {
     return sum / whole;
 }
 
-static void expect_near(double found, double expected, double tolerance) {
-    if (!(fabs(found - expected) <= tolerance))
-        fail_msg("%.6f, expected %.6f within %g", found, expected, tolerance);
+static void expect_near(double actual, double expected, double tolerance) {
+    if (!(fabs(actual - expected) <= tolerance))
+        fail_msg("%.6f, expected %.6f within %g", actual, expected, tolerance);
 }
 
 static void far_from_walls_nothing_is_lost(void **state) {
     (void)state;
     photon_map_view map = strew(false);
-    double there = 0;
+    double expected = 0;
     for (uint32_t i = 0; i < STREWN; ++i) {
         const vec3 from = vec3_sub(positions[i], vec3_all(0.5f));
-        there += fabsf(from.x) < 0.3f && fabsf(from.y) < 0.3f && fabsf(from.z) < 0.3f;
+        expected += fabsf(from.x) < 0.3f && fabsf(from.y) < 0.3f && fabsf(from.z) < 0.3f;
     }
-    there /= STREWN * 0.6 * 0.6 * 0.6;
+    expected /= STREWN * 0.6 * 0.6 * 0.6;
     for (int i = 0; i < PHOTON_KERNELS; ++i)
         for (int nearest = 0; nearest < 2; ++nearest) {
             map.kernel = (photon_kernel)i;
             map.radius = nearest ? 1 : 0.1f;
-            map.gather = nearest ? 200 : 0; /* within about 0.08 */
-            expect_near(density_mean(&map, 0.2f, 0.8f), there, 0.01);
+            map.gather = nearest ? 200 : 0; /* the nearest 200 photons lie within about 0.08 */
+            expect_near(density_mean(&map, 0.2f, 0.8f), expected, 0.01);
         }
     remove_walls();
 }
 
-/* The kernel's mass within s, against its sum over shells. */
+/* The kernel's integral over a ball of radius s, against its sum over shells. */
 static void reach_is_the_kernels_integral(void **state) {
     (void)state;
     for (int i = 0; i < PHOTON_KERNELS; ++i) {
@@ -145,7 +146,8 @@ static void reach_is_the_kernels_integral(void **state) {
     }
 }
 
-/* Without the correction for walls, a cube would lose up to a fifth of its light at radius 0.16. */
+/* Estimates are corrected for walls. Without the correction a cube would lose up to a fifth of its
+   light at radius 0.16. */
 static void walls_take_nothing(void **state) {
     (void)state;
     photon_map_view map = strew(false);
@@ -155,7 +157,8 @@ static void walls_take_nothing(void **state) {
             map.radius = half ? 0.08f : 0.16f;
             assert_true(share_inside((photon_kernel)i, (double)map.radius) < 0.97);
             expect_near(density_mean(&map, 0, 1), 1, 0.01);
-            expect_near(density_mean(&map, 0, 0.05f), 1, 0.1); /* a corner: few photons */
+            /* a corner has few photons, so the tolerance is large */
+            expect_near(density_mean(&map, 0, 0.05f), 1, 0.1);
         }
     remove_walls();
 }
@@ -176,16 +179,16 @@ static void a_falling_density_adds_up(void **state) {
             at.direction = vec3_make(0, 1, 0);
             for (uint32_t p = 0; p < PLACES; ++p) {
                 at.position = place_of(2, p, true);
-                const double there =
+                const double density =
                     exp(-(double)at.position.x / FALL) / (FALL * (1 - exp(-1 / FALL)));
-                sum += (double)volume_at(&map, &at).x * 4 * M_PI / there;
+                sum += (double)volume_at(&map, &at).x * 4 * M_PI / density;
             }
             expect_near(sum / PLACES, 1, 0.012);
         }
     remove_walls();
 }
 
-/* Light is scattered forwards as the phase function states; photons of another medium are
+/* Light is scattered as the phase function states, here forwards; photons of another medium are
    ignored. */
 static void photons_scatter_by_their_phase_function(void **state) {
     (void)state;

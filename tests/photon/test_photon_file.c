@@ -62,42 +62,43 @@ static void test_round_trip(void **state) {
 
 static const char *const merged_names[] = {"a", "b", "c"};
 
-/* One emission of 10 + 30 paths: powers are 1/40 of what each path carries. */
+/* Merged maps equal one emission of 10 + 30 paths: each power is 1/40 of what its path carries. */
 static void test_merge(void **state) {
     (void)state;
     const photon_file maps[3] = {make_file(0), make_file(1), make_file(0)};
-    photon_file both;
-    assert_int_equal(photon_file_merge(&both, maps, merged_names, 2), KD_OK);
+    photon_file merged;
+    assert_int_equal(photon_file_merge(&merged, maps, merged_names, 2), KD_OK);
     for (int l = 0; l < PHOTON_LISTS; ++l) {
         const double expected = 0.25 * watts(&maps[0].lists[l]) + 0.75 * watts(&maps[1].lists[l]);
-        assert_true(fabs(watts(&both.lists[l]) - expected) < 1e-5 * expected);
-        assert_true(both.lists[l].emitted == 40 && both.lists[l].ledger.emitted == 4);
+        assert_true(fabs(watts(&merged.lists[l]) - expected) < 1e-5 * expected);
+        assert_true(merged.lists[l].emitted == 40 && merged.lists[l].ledger.emitted == 4);
     }
-    photon_file_close(&both);
-    assert_int_equal(photon_file_merge(&both, maps, merged_names, 3), KD_ERROR_INPUT);
+    photon_file_close(&merged);
+    assert_int_equal(photon_file_merge(&merged, maps, merged_names, 3), KD_ERROR_INPUT);
     assert_non_null(strstr(kd_last_error(), "a and c contain the same photons"));
     photon_file other[2] = {maps[0], maps[1]};
     other[1].scene = 78;
-    assert_int_equal(photon_file_merge(&both, other, merged_names, 2), KD_ERROR_INPUT);
+    assert_int_equal(photon_file_merge(&merged, other, merged_names, 2), KD_ERROR_INPUT);
     assert_non_null(strstr(kd_last_error(), "different scenes"));
 }
 
-/* A map that was merged before, or the first part of one, is found in the other. */
+/* Rejected: a map that has already been merged into the other, or that is the first part of the
+   other. */
 static void test_merge_finds_parts(void **state) {
     (void)state;
     const photon_file maps[2] = {make_file(0), make_file(1)};
-    photon_file both, file[2];
+    photon_file merged, file[2];
     assert_int_equal(photon_file_merge(&file[0], maps, merged_names, 2), KD_OK);
     file[1] = maps[1];
-    assert_int_equal(photon_file_merge(&both, file, merged_names, 2), KD_ERROR_INPUT);
+    assert_int_equal(photon_file_merge(&merged, file, merged_names, 2), KD_ERROR_INPUT);
     photon_file_close(&file[0]);
     file[0] = maps[0];
     file[1] = maps[0];
     for (int l = 0; l < PHOTON_LISTS; ++l) file[1].lists[l].count = 5;
-    assert_int_equal(photon_file_merge(&both, file, merged_names, 2), KD_ERROR_INPUT);
+    assert_int_equal(photon_file_merge(&merged, file, merged_names, 2), KD_ERROR_INPUT);
 }
 
-/* The files of maps in any order: the same bytes. */
+/* Merging files in any order gives the same bytes. */
 static void test_order_of_merging(void **state) {
     (void)state;
     static const char *const files[] = {"merge_a.kdp", "merge_b.kdp"};
@@ -165,7 +166,7 @@ static void test_damage_is_refused(void **state) {
     unlink(path);
 }
 
-/* Recomputes the hashes, as an attacker would: only valid numbers pass. */
+/* Recomputes the hashes, as an attacker would, so that the reader must detect invalid numbers. */
 static void sign(size_t count) {
     size_t first = HEADER;
     for (size_t l = 0; l < PHOTON_LISTS; ++l) {
@@ -203,7 +204,8 @@ static void test_hostile_files(void **state) {
             assert_int_equal(open_bytes(bytes, count), KD_ERROR_INPUT);
             memcpy(at, &kept, sizeof kept);
         }
-    for (uint32_t i = 0; i < 3000; ++i) { /* any byte anywhere: an error or a map, never a crash */
+    /* with any byte changed: an error or a map, never a crash */
+    for (uint32_t i = 0; i < 3000; ++i) {
         const rng_words drawn = rng_draw_words(rng_key_make(5, 0, i), 0, 0);
         char *at = bytes + drawn.word[0] % count;
         const char kept = *at;
@@ -216,7 +218,7 @@ static void test_hostile_files(void **state) {
     unlink(path);
 }
 
-/* Trees are read, not rebuilt, and equal those that are built. */
+/* Trees in a file are read, not rebuilt, and equal those that are built. */
 static void test_trees_are_in_the_file(void **state) {
     (void)state;
     const photon_file made = make_file(0);
@@ -230,7 +232,7 @@ static void test_trees_are_in_the_file(void **state) {
     assert_int_equal(photon_file_write(path, &made), KD_OK);
     const size_t count = read_bytes(bytes, sizeof bytes);
     for (int old = 0; old < 2; ++old) {
-        if (old) { /* version 2 ends with the photons */
+        if (old) { /* a file of version 2 ends with the photons */
             const size_t photons = (3 * PHOTONS - 3) * sizeof(photon);
             bytes[8] = PHOTON_FILE_VERSION_OLD;
             sign(HEADER + photons);
@@ -249,8 +251,8 @@ static void test_trees_are_in_the_file(void **state) {
     assert_true(pointtree_hash(&maps[0].media.tree) == pointtree_hash(&maps[1].media.tree));
     assert_memory_equal(maps[0].global.photons, maps[1].global.photons, PHOTONS * sizeof(photon));
     for (int i = 0; i < 2; ++i) photon_maps_close(&maps[i]);
-    /* two nodes exchanged, an id out of range, an id twice: rejected although the hashes are
-       valid */
+    /* two nodes exchanged, an id out of range, an id twice: each tree is rejected although its
+       hashes are valid */
     assert_int_equal(photon_file_write(path, &made), KD_OK);
     read_bytes(bytes, sizeof bytes);
     uint32_t *nodes = (uint32_t *)(void *)(bytes + HEADER + (3 * PHOTONS - 3) * sizeof(photon));
@@ -271,7 +273,7 @@ static void test_trees_are_in_the_file(void **state) {
     unlink(path);
 }
 
-/* The messages say what is wrong. */
+/* Messages state the reason. */
 static void test_messages(void **state) {
     (void)state;
     const photon_file made = make_file(0);
@@ -290,12 +292,12 @@ static void test_messages(void **state) {
     bytes[0] = 'X';
     assert_int_equal(open_bytes(bytes, count), KD_ERROR_INPUT);
     assert_non_null(strstr(kd_last_error(), "not a photon map"));
-    /* photons are the file's until they are changed */
+    /* the photons are borrowed from the file until they are changed */
     assert_int_equal(photon_file_write(path, &made), KD_OK);
     assert_int_equal(photon_file_open(&file, path), KD_OK);
     assert_true(file.lists[PHOTON_LIST_GLOBAL].borrowed &&
                 file.lists[PHOTON_LIST_CAUSTIC].borrowed);
-    assert_int_equal(photon_list_own(&file.lists[PHOTON_LIST_GLOBAL]), KD_OK);
+    assert_int_equal(photon_list_copy_borrowed(&file.lists[PHOTON_LIST_GLOBAL]), KD_OK);
     file.lists[PHOTON_LIST_GLOBAL].photons[0].power = vec3_all(3);
     assert_int_equal(photon_file_check_scene(&file, path, NULL, 78), KD_ERROR_INPUT);
     assert_non_null(strstr(kd_last_error(), "belongs to another scene"));

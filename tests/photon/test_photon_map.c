@@ -1,5 +1,5 @@
-/* photon/emit, photon_map: the energy ledger closes, any division of the work gives the same
-   photons, and they carry the flux that theory predicts. */
+/* photon/emission/emit.h, photon/maps/photon_map.h: the energy ledger closes, any division of the
+   work gives the same photons, and photons carry the flux that theory predicts. */
 #include "core/parallel/parallel.h"
 #include "core/status.h"
 #include "photon/maps/photon_map.h"
@@ -28,7 +28,7 @@ static void assert_ledger_closes(const photon_ledger *ledger) {
     assert_near(end, ledger->emitted, 1e-9);
 }
 
-/* --- where watts go --------------------------------------------------------------------------- */
+/* --- energy ledger ---------------------------------------------------------------------------- */
 
 static void ledger_closes_with_lenses_and_an_open_side(void **state) {
     (void)state;
@@ -79,8 +79,8 @@ static void ledger_closes_for_every_kind_of_light(void **state) {
     }
 }
 
-/* In a closed box of albedo a, flux P lands first, then P a, and so on: all but the first landings
-   sum to P a / (1 - a). */
+/* In a closed box of albedo a, flux P lands first, then P a, and so on; all landings after the
+   first sum to P a / (1 - a). */
 static void stored_power_is_the_geometric_series(void **state) {
     (void)state;
     static const float albedos[] = {0.2f, 0.5f, 0.8f};
@@ -100,7 +100,7 @@ static void stored_power_is_the_geometric_series(void **state) {
     }
 }
 
-/* --- same photons ----------------------------------------------------------------------------- */
+/* --- the same photons for any division of the work -------------------------------------------- */
 
 static void threads_and_batches_make_no_difference(void **state) {
     (void)state;
@@ -136,7 +136,7 @@ static void threads_and_batches_make_no_difference(void **state) {
     photon_scene_free(scene);
 }
 
-/* Paths traced together store the same photons as single ones. */
+/* Paths traced together store the same photons as paths traced singly. */
 static void paths_together_are_paths_alone(void **state) {
     (void)state;
     enum { LIMIT = 256 };
@@ -147,8 +147,8 @@ static void paths_together_are_paths_alone(void **state) {
         const float radius = 0.5f * vec3_length(vec3_sub(scene->view.box.hi, scene->view.box.lo));
         const photon_order order = {
             .emission = photon_emission_make(7, (uint32_t)which, centre, radius, false),
-            .wish = {~0u, ~0u, which < 2 ? 32 : 3, which == 2, false},
-            .wanted = 5000};
+            .filter = {~0u, ~0u, which < 2 ? 32 : 3, which == 2, false},
+            .target = 5000};
         photon_list list;
         uint64_t at = 0, rays = 0;
         assert_int_equal(photon_list_open(&list, &scene->view, &order, NULL), KD_OK);
@@ -156,7 +156,7 @@ static void paths_together_are_paths_alone(void **state) {
         const float factor = (float)(1 / (double)list.emitted);
         for (uint64_t path = 0; path < list.emitted; ++path) {
             photon_ledger ledger;
-            const uint32_t landed = photon_trace(&scene->view, &order.emission, path, &order.wish,
+            const uint32_t landed = photon_trace(&scene->view, &order.emission, path, &order.filter,
                                                  alone, LIMIT, &ledger);
             assert_true(landed <= LIMIT && at + landed <= list.count);
             for (uint32_t i = 0; i < landed; ++i)
@@ -198,10 +198,10 @@ static void aimed_photons_carry_the_same_flux(void **state) {
     photon_scene *scene = photon_scene_balls();
     photon_order order;
     memset(&order, 0, sizeof order);
-    order.wish.kinds = 1u << PHOTON_CAUSTIC;
-    order.wish.max_depth = 32;
-    order.wish.only_specular = true;
-    order.wanted = 20000;
+    order.filter.kinds = 1u << PHOTON_CAUSTIC;
+    order.filter.max_depth = 32;
+    order.filter.only_specular = true;
+    order.target = 20000;
     order.emission = photon_emission_make(3, 0, vec3_all(0.5f), 1, false);
     photon_list chance;
     assert_int_equal(photon_list_open(&chance, &scene->view, &order, NULL), KD_OK);
@@ -232,7 +232,7 @@ static void nothing_lands_and_it_says_so(void **state) {
     (void)state;
     log_set_sink(count_warnings, NULL);
     for (int which = 0; which < 3; ++which) {
-        /* a black box; a lamp that sends all its light into the open; no light at all */
+        /* a black box; a lamp whose light meets no surface; no light at all */
         photon_scene *scene =
             which == 0 ? photon_scene_furnace(vec3_all(0), vec3_all(1), 0, 1) : photon_scene_new();
         if (which > 0) {
@@ -247,7 +247,8 @@ static void nothing_lands_and_it_says_so(void **state) {
         warnings = 0;
         assert_int_equal(photon_maps_open(&maps, &scene->view, &options, NULL), KD_OK);
         assert_int_equal(maps.global.count, 0);
-        assert_int_equal(warnings, 1); /* no warning about the caustic map: nothing is specular */
+        /* no warning about the caustic map, because nothing is specular */
+        assert_int_equal(warnings, 1);
         assert_true(maps.global.emitted <= 65536 && maps.global.rays <= 4 * 65536);
         photon_maps_close(&maps);
         photon_scene_free(scene);
@@ -255,8 +256,8 @@ static void nothing_lands_and_it_says_so(void **state) {
     log_set_sink(NULL, NULL);
 }
 
-/* A lamp over a small plate, with most of its light lost and little reflected: at most 65536 paths
-   are tried per stored photon, however many are requested. */
+/* A lamp over a small plate: most of its light misses the plate, and little is reflected. At most
+   65536 paths are traced per stored photon, however many photons are requested. */
 static void paths_are_bounded_by_what_lands(void **state) {
     (void)state;
     log_set_sink(count_warnings, NULL);

@@ -1,5 +1,5 @@
 /* Memory planned before allocation: the bytes that parts of a rendering predict, against those they
-   reserve. The linker redirects the library's calls of core/memory.h to this file (--wrap,
+   allocate. The linker redirects the library's calls of core/memory.h to this file (--wrap,
    tests/CMakeLists.txt), which records the peak. */
 #include "accel/builders.h"
 #include "accel/wide/wide_tree.h"
@@ -16,10 +16,10 @@
 static pthread_mutex_t counting = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t held, max_held;
 
-static void count(uint64_t taken, uint64_t given_back) {
+static void count(uint64_t taken, uint64_t released) {
     pthread_mutex_lock(&counting);
     held += taken;
-    held -= given_back;
+    held -= released;
     if (held > max_held) max_held = held;
     pthread_mutex_unlock(&counting);
 }
@@ -28,16 +28,16 @@ static uint64_t size_of(void *block) {
     return block ? malloc_usable_size(block) : 0;
 }
 
-/* Names that the linker requires. */
+/* The names that the linker's --wrap requires. */
 kd_status __real_memory_reserve(void **pointer, uint64_t count, size_t item_bytes);
 kd_status __real_memory_reserve_zeroed(void **pointer, uint64_t count, size_t item_bytes);
 kd_status __real_memory_grow(void **pointer, uint64_t kept, uint64_t count, size_t item_bytes);
-void *__real_memory_spare(uint64_t bytes);
+void *__real_memory_try_allocate(uint64_t bytes);
 void __real_memory_free(void *pointer);
 kd_status __wrap_memory_reserve(void **pointer, uint64_t count, size_t item_bytes);
 kd_status __wrap_memory_reserve_zeroed(void **pointer, uint64_t count, size_t item_bytes);
 kd_status __wrap_memory_grow(void **pointer, uint64_t kept, uint64_t count, size_t item_bytes);
-void *__wrap_memory_spare(uint64_t bytes);
+void *__wrap_memory_try_allocate(uint64_t bytes);
 void __wrap_memory_free(void *pointer);
 
 kd_status __wrap_memory_reserve(void **pointer, uint64_t items, size_t item_bytes) {
@@ -52,7 +52,7 @@ kd_status __wrap_memory_reserve_zeroed(void **pointer, uint64_t items, size_t it
     return status;
 }
 
-/* The old and the new block exist at the same time for a while. */
+/* During growth the old and the new block exist at the same time. */
 kd_status __wrap_memory_grow(void **pointer, uint64_t kept, uint64_t items, size_t item_bytes) {
     const uint64_t before = size_of(*pointer);
     const kd_status status = __real_memory_grow(pointer, kept, items, item_bytes);
@@ -62,8 +62,8 @@ kd_status __wrap_memory_grow(void **pointer, uint64_t kept, uint64_t items, size
     return status;
 }
 
-void *__wrap_memory_spare(uint64_t bytes) {
-    void *const taken = __real_memory_spare(bytes);
+void *__wrap_memory_try_allocate(uint64_t bytes) {
+    void *const taken = __real_memory_try_allocate(bytes);
     count(size_of(taken), 0);
     return taken;
 }
@@ -78,7 +78,7 @@ static uint64_t begin(void) {
     return held;
 }
 
-/* `taken` is at most `planned`, and at least planned / part. */
+/* Expects `taken` to be at most `planned`, and at least planned / part. */
 static void expect_planned(const char *label, uint64_t taken, uint64_t planned, uint64_t part) {
     if (taken > planned || part * taken < planned)
         fail_msg("%s: took %llu bytes, planned %llu", label, (unsigned long long)taken,
@@ -95,7 +95,7 @@ static void test_photons(void **state) {
         memset(lists, 0, sizeof lists);
         memset(&maps, 0, sizeof maps);
         options.photons = options.caustics = photons;
-        options.tiles = false; /* tested by test_tiles */
+        options.tiles = false; /* test_tiles.c tests them */
         uint64_t before = begin();
         assert_int_equal(photon_lists_open(lists, &scene->view, &options, NULL), KD_OK);
         expect_planned("lists", max_held - before,
@@ -156,7 +156,7 @@ static void test_wide(void **state) {
     assert_true(held == 0);
 }
 
-/* Meshes have fewer references than their builders plan for. */
+/* Real meshes need fewer references than their builders plan for. */
 static void expect_mesh(const mesh *shape) {
     const tritree_input input = {shape->positions, shape->triangles, shape->position_count,
                                  shape->triangle_count};
@@ -175,7 +175,7 @@ static void expect_mesh(const mesh *shape) {
     }
 }
 
-/* The compressed form has the same size on a device as on a CPU (gpu_compressed). */
+/* The compressed form has the same size on a device as on a CPU (gpu_compressed.c). */
 static void expect_compressed(const mesh *shape) {
     const tritree_input input = {shape->positions, shape->triangles, shape->position_count,
                                  shape->triangle_count};

@@ -1,4 +1,5 @@
-/* Quick: disc and cone within 0.4 %. */
+/* Means of precomputed irradiance (precomputed_means.h), in the quick run: the kernels disc and
+   cone within 0.4 %. */
 #define ROUNDS 1
 #define LAST_KERNEL PHOTON_KERNEL_CONE
 #define BOUND 0.004

@@ -1,5 +1,5 @@
-/* photon/density/tiles.h, tile_set.h: the area by which estimates divide, against closed forms for
-   each kind of sheet, a sum over all triangles, and furnaces. */
+/* photon/density/tiles.h, tile_set.h: the covered area by which density estimates divide, against
+   closed forms for each kind of sheet, against a sum over all triangles, and in furnaces. */
 #include "photon/density/estimate_radius.h"
 #include "photon/maps/photon_map.h"
 #include "photon_scenes.h"
@@ -33,23 +33,23 @@ static uint32_t veil_of(scene_fixture *fixture, float opacity) {
     return fixture_material(fixture, made);
 }
 
-/* About (0, 0, 0), facing up; radius 1/2. */
+/* Returns the integral around (0, 0, 0), facing up, for radius 1/2. */
 static double measured(photon_scene *scene, photon_kernel kernel) {
     tile_set tiles;
     const vec3 place = {0, 0, 0}, up = {0, 1, 0};
     assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, 0.5f, false, NULL), KD_OK);
     const tile_view view = tile_set_get_view(&tiles);
     tile_lookup lookup = tile_lookup_begin(place, up, 0, 0.5f, kernel);
-    const double found = (double)tile_kernel_integral(&view, &lookup, TILE_COSINE);
+    const double actual = (double)tile_kernel_integral(&view, &lookup, TILE_COSINE);
     assert_true(lookup.tested <= TILE_MAX);
     tile_set_close(&tiles);
-    return found;
+    return actual;
 }
 
 typedef enum sheet_kind { RUG, STACK, COPIES, VEIL, SHELF, STEEP, GLASS, SHEETS } sheet_kind;
 
-/* Adds a sheet over the right half of a floor; returns what it contributes, in units of a plane at
-   that height. */
+/* Adds a sheet over the right half of a floor; returns the sheet's contribution, in units of that
+   of a plane at its height. */
 static double put_kind(scene_fixture *fixture, sheet_kind kind, photon_kernel kernel) {
     const uint32_t white = fixture_material(fixture, photon_scene_diffuse(0.5f, 0));
     material clear = material_default();
@@ -70,7 +70,7 @@ static double put_kind(scene_fixture *fixture, sheet_kind kind, photon_kernel ke
         put_sheet(fixture, veil_of(fixture, 0.4f), -3, 0.1f, false);
         return 0.4 * plane_integral(kernel, 0.2);
     case SHELF: put_sheet(fixture, white, -3, 0.4f, true); return plane_integral(kernel, 0.8);
-    case STEEP: /* 70 degrees: a different orientation */
+    case STEEP: /* inclined by 70 degrees, which counts as a different orientation */
         fixture_quad(fixture, white, vec3_make(0, 0, 3), vec3_make(1, 2.747f, 3),
                      vec3_make(1, 2.747f, -3), vec3_make(0, 0, -3));
         return 0;
@@ -87,9 +87,10 @@ static void sheets_count_by_their_area(void **state) {
             const double more = put_kind(&scene->fixture, (sheet_kind)kind, kernel);
             photon_scene_finish(scene);
             const double expected = plane_integral(kernel, 0) + more;
-            const double found = measured(scene, kernel);
-            if (!(fabs(found - expected) <= 2e-5))
-                fail_msg("sheet %d, kernel %d: %.7g, expected %.7g", kind, kernel, found, expected);
+            const double actual = measured(scene, kernel);
+            if (!(fabs(actual - expected) <= 2e-5))
+                fail_msg("sheet %d, kernel %d: %.7g, expected %.7g", kind, kernel, actual,
+                         expected);
             photon_scene_free(scene);
         }
 }
@@ -112,7 +113,7 @@ static void put_leaves(scene_fixture *fixture, uint32_t count, float size) {
     }
 }
 
-/* Sums over all triangles, one by one. */
+/* Integrates the kernel over all triangles, one by one. */
 static double sum_of_all(const photon_scene *scene, vec3 place, vec3 normal, float radius) {
     const scene_fixture *fixture = &scene->fixture;
     double sum = 0;
@@ -127,8 +128,8 @@ static double sum_of_all(const photon_scene *scene, vec3 place, vec3 normal, flo
     return sum;
 }
 
-/* With few triangles, all are used. With many, in all directions: at most TILE_MAX per lookup,
-   unbiased. Positions are corners of leaves. */
+/* Few triangles are all integrated. Of many triangles in all directions a lookup tests at most
+   TILE_MAX, and its result is unbiased. */
 static void compare_leaves(uint32_t count, float size, float radius, double worst, double mean) {
     enum { LOOKS = 100 };
     photon_scene *scene = photon_scene_new();
@@ -143,11 +144,11 @@ static void compare_leaves(uint32_t count, float size, float radius, double wors
         const vec3 place = vec3_scale(drawn(i, 0), 0.7f), normal = vec3_normalize(drawn(i, 2));
         const double expected = sum_of_all(scene, place, normal, radius);
         tile_lookup lookup = tile_lookup_begin(place, normal, 0, radius, PHOTON_KERNEL_CONE);
-        const double found = (double)tile_kernel_integral(&view, &lookup, TILE_COSINE);
+        const double actual = (double)tile_kernel_integral(&view, &lookup, TILE_COSINE);
         assert_true(lookup.tested <= TILE_MAX);
         if (lookup.tested > maximum) maximum = lookup.tested;
         bounded += lookup.tested + TILE_LEAF >= TILE_EXACT;
-        const double ratio = found / fmax(expected, (double)TILE_MIN_SHARE * M_PI / 3);
+        const double ratio = actual / fmax(expected, (double)TILE_MIN_SHARE * M_PI / 3);
         ratios += ratio / LOOKS;
         squares += (ratio - 1) * (ratio - 1) / LOOKS;
     }
@@ -162,15 +163,15 @@ static void compare_leaves(uint32_t count, float size, float radius, double wors
 static void many_leaves_are_measured_in_few_looks(void **state) {
     (void)state;
     compare_leaves(60, 0.3f, 0.3f, 1e-5, 1e-5);
-    compare_leaves(200, 0.1f, 0.3f, 1e-4, 5e-5); /* by seven positions */
+    compare_leaves(200, 0.1f, 0.3f, 1e-4, 5e-5); /* each part is sampled at seven positions */
     compare_leaves(800, 0.03f, 0.3f, 0.02, 0.01);
     compare_leaves(8000, 0.05f, 0.6f, 0.1, 0.05);
 }
 
 /* --- planes ----------------------------------------------------------------------------------- */
 
-/* A floor with a rug on its right half: the stored parts against those that lookups find, at
-   positions all over the floor and the rug, for any radius up to the span. */
+/* A floor with a rug on its right half: the stored parts against those that lookups compute, at
+   positions all over the floor and the rug, for any radius up to the precomputed one. */
 static void planes_are_known_without_a_look(void **state) {
     enum { PLACES = 4000 };
     (void)state;
@@ -180,8 +181,8 @@ static void planes_are_known_without_a_look(void **state) {
     put_kind(&scene->fixture, RUG, PHOTON_KERNEL_CONE);
     photon_scene_finish(scene);
     assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, 0.1f, false, NULL), KD_OK);
-    const tile_view known = tile_set_get_view(&tiles);
-    tile_view unknown = known;
+    const tile_view view = tile_set_get_view(&tiles);
+    tile_view unknown = view;
     unknown.patches = NULL;
     for (uint32_t i = 0; i < PLACES; ++i) {
         const vec3 at = drawn(i, 0), up = {0, 1, 0}, place = {2.99f * at.x, 0, 2.99f * at.z};
@@ -189,10 +190,10 @@ static void planes_are_known_without_a_look(void **state) {
         const uint32_t triangle = place.z >= -place.x ? 0u : 1u;
         tile_lookup one = tile_lookup_begin(place, up, triangle, radius, PHOTON_KERNEL_CONE);
         tile_lookup other = one;
-        const float found = tile_kernel_integral(&known, &one, TILE_COSINE);
+        const float actual = tile_kernel_integral(&view, &one, TILE_COSINE);
         const float expected = tile_kernel_integral(&unknown, &other, TILE_COSINE);
-        if (!(fabsf(found - expected) <= 2e-5f))
-            fail_msg("at %g, %g: %g, expected %g", (double)place.x, (double)place.z, (double)found,
+        if (!(fabsf(actual - expected) <= 2e-5f))
+            fail_msg("at %g, %g: %g, expected %g", (double)place.x, (double)place.z, (double)actual,
                      (double)expected);
         spared += one.tested == 0;
         assert_true(place.x < 0 || one.tested > 0);
@@ -204,8 +205,8 @@ static void planes_are_known_without_a_look(void **state) {
 
 /* --- furnaces --------------------------------------------------------------------------------- */
 
-/* A furnace with a rug, a stack and a second copy of its floor: the irradiance without direct light
-   is pi L a / (1 - a), on the rug, beside it, and on the stack's edge. */
+/* A furnace with a rug, a stack of sheets and a second copy of its floor. The irradiance without
+   direct light is pi L a / (1 - a), on the rug, beside it, and at the stack's edge. */
 static photon_scene *furnace_of_sheets(void) {
     photon_scene *scene = photon_scene_new();
     scene_fixture *to = &scene->fixture;
@@ -226,8 +227,8 @@ static photon_scene *furnace_of_sheets(void) {
     return scene;
 }
 
-/* Returns the estimated fraction of the true irradiance: the mean over all positions, and the worst
-   strip along x. */
+/* Computes the ratio of estimated to true irradiance: its mean over all positions, and its largest
+   deviation from 1 over strips along x. */
 static void expect_sheets(photon_scene *scene, const photon_maps *maps, double *mean,
                           double *worst) {
     enum { STRIPS = 20, EACH = 60 };
@@ -242,8 +243,8 @@ static void expect_sheets(photon_scene *scene, const photon_maps *maps, double *
             const ray down = ray_make(vec3_make(x, 1, z), vec3_make(0, -1, 0), 0, INFINITY);
             const ray_hit hit = tritree_closest(&scene->view.tree, down);
             const surface at = surface_at(&scene->view, &down, hit);
-            const estimate_point here = {at.position, vec3_make(0, 1, 0), hit.triangle};
-            strip += photon_watts(photon_irradiance(&map, &tiles, &here)) / M_PI / EACH;
+            const estimate_point point = {at.position, vec3_make(0, 1, 0), hit.triangle};
+            strip += photon_watts(photon_irradiance(&map, &tiles, &point)) / M_PI / EACH;
         }
         *mean += strip / STRIPS;
         *worst = fmax(*worst, fabs(strip - 1));
@@ -274,8 +275,8 @@ static void furnaces_of_sheets_close(void **state) {
     photon_scene_free(scene);
 }
 
-/* A furnace whose floor reflects all light and emits none, so that it has the same radiance as the
-   rest, with a closed box on it that is bright outside: below and inside the box it is dark. */
+/* A furnace whose floor reflects all light and emits none, so that its radiance equals that of the
+   walls. On the floor is a closed box, bright outside; below and inside the box it is dark. */
 static photon_scene *furnace_with_box(void) {
     photon_scene *scene = photon_scene_new();
     scene_fixture *to = &scene->fixture;
@@ -289,16 +290,16 @@ static photon_scene *furnace_with_box(void) {
     return scene;
 }
 
-/* Returns the mean fraction of the true irradiance on the floor within 0.12 of the box. */
-static double found_beside(photon_scene *scene, const photon_map_view *map,
-                           const tile_view *tiles) {
+/* Returns the mean ratio of estimated to true irradiance on the floor within 0.12 of the box. */
+static double integral_near(photon_scene *scene, const photon_map_view *map,
+                            const tile_view *tiles) {
     enum { PLACES = 2000 };
     double sum = 0;
     for (uint32_t i = 0; i < PLACES; ++i) {
         const rng_block r = rng_draw(rng_key_make(8, 0, i), 0, 0);
-        const float away = (i % 2 ? 1.0f : -1.0f) * (0.5f + 0.12f * r.value[0]);
+        const float offset = (i % 2 ? 1.0f : -1.0f) * (0.5f + 0.12f * r.value[0]);
         const float along = 0.9f * r.value[1] - 0.45f;
-        const vec3 from = i % 4 < 2 ? vec3_make(away, 1, along) : vec3_make(along, 1, away);
+        const vec3 from = i % 4 < 2 ? vec3_make(offset, 1, along) : vec3_make(along, 1, offset);
         const ray down = ray_make(from, vec3_make(0, -1, 0), 0, INFINITY);
         const ray_hit hit = tritree_closest(&scene->view.tree, down);
         const estimate_point at = {vec3_make(from.x, 0, from.z), vec3_make(0, 1, 0), hit.triangle};
@@ -318,12 +319,12 @@ static void what_no_light_reaches_is_left_out(void **state) {
     assert_int_equal(photon_maps_open(&maps, &scene->view, &options, NULL), KD_OK);
     const photon_map_view map = photon_maps_global(&maps);
     tile_view tiles = photon_maps_tiles(&maps);
-    const double found = found_beside(scene, &map, &tiles);
+    const double actual = integral_near(scene, &map, &tiles);
     assert_int_equal(tile_set_open(&all_lit, &scene->view, NULL, map.radius, false, NULL), KD_OK);
     tiles = tile_set_get_view(&all_lit);
-    const double otherwise = found_beside(scene, &map, &tiles);
-    if (!(fabs(found - 1) <= 0.05 && otherwise < 0.93))
-        fail_msg("%.4f of the light, %.4f if all is lit", found, otherwise);
+    const double otherwise = integral_near(scene, &map, &tiles);
+    if (!(fabs(actual - 1) <= 0.05 && otherwise < 0.93))
+        fail_msg("%.4f of the light, %.4f if all is lit", actual, otherwise);
     tile_set_close(&all_lit);
     photon_maps_close(&maps);
     photon_scene_free(scene);

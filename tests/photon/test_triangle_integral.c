@@ -13,7 +13,8 @@ static vec3 place_drawn(uint32_t trial, uint32_t which, float size) {
                      size * (2 * r.value[2] - 1));
 }
 
-/* By definition: values at the centres of STEPS^2 equal triangles, in double. */
+/* The integrals by definition, in double precision: kernel values at the centres of STEPS^2 equal
+   triangles. */
 static void sum_triangle(double out[PHOTON_KERNELS], const vec3 corner[3], double area) {
     memset(out, 0, PHOTON_KERNELS * sizeof *out);
     for (int i = 0; i < STEPS; ++i)
@@ -47,19 +48,19 @@ static void closed_forms_are_the_sums_over_small_pieces(void **state) {
         sum_triangle(expected, corner, area);
         hit += expected[0] > 0;
         for (int k = 0; k < PHOTON_KERNELS; ++k) {
-            const double found = (double)triangle_kernel_integral(
+            const double actual = (double)triangle_kernel_integral(
                 (photon_kernel)k, corner[0], corner[1], corner[2], vec3_normalize(across));
             const double tolerance =
                 kernel_ends_in_a_step((photon_kernel)k) ? 1e-3 * (1 + area) : 3e-5;
-            if (!(fabs(found - expected[k]) <= tolerance))
-                fail_msg("triangle %u, kernel %d: %.7g, expected %.7g", t, k, found, expected[k]);
+            if (!(fabs(actual - expected[k]) <= tolerance))
+                fail_msg("triangle %u, kernel %d: %.7g, expected %.7g", t, k, actual, expected[k]);
         }
     }
     assert_true(hit > TRIALS / 2);
 }
 
-/* A triangle that contains the whole disc, at heights from 0 to beyond the ball; the opposite
-   winding; and with a corner cut off, so that parts add up. */
+/* A triangle that contains the whole disc, at heights from 0 to beyond the ball; with the opposite
+   winding; and with a corner cut off, whose parts must add up. */
 static void whole_discs_and_parts_add_up(void **state) {
     (void)state;
     for (int k = 0; k < PHOTON_KERNELS; ++k)

@@ -1,6 +1,6 @@
-/* Every builder on the device builds the tree that it builds on the CPU, on every set of cases.h;
-   builders with the same total order are compared with the serial reference. The checker on the
-   device agrees. */
+/* Every builder on the device builds the same tree as on the CPU, for every set of cases.h;
+   builders with the same total order are compared with the serial reference. The device's checker
+   accepts these trees and rejects damaged ones. */
 #include "core/device/device.h"
 #include "core/device/device_memory.h"
 #include "points/papers/build_wehr.h"
@@ -16,7 +16,7 @@ typedef struct build_case {
     uint32_t count, dims;
     point_scalar scalar;
     pointtree_options options;
-    wehr_parameters parameters; /* block 0: the defaults */
+    wehr_parameters parameters; /* block size 0: the defaults */
     select_parameters groups;   /* large 0: the defaults */
 } build_case;
 
@@ -26,7 +26,8 @@ typedef struct device_tree {
     uint32_t kept;
 } device_tree;
 
-/* Coordinate `axis` of point i: the three axes of a case, further ones from its later points. */
+/* Coordinate `axis` of point i: the first three are those of the case, further ones those of later
+   points. */
 static float coordinate_of(const build_case *test, uint32_t i, uint32_t axis) {
     return vec3_axis(case_point(test->set, i + axis / 3 * 1000003, test->count), (int)axis % 3);
 }
@@ -197,7 +198,7 @@ static void duplicates_go_when_asked(void **state) {
             }
 }
 
-/* The tree is the same for all parameters that a search may try. */
+/* The tree is the same for all parameters that tuning may try. */
 static void wehr_rounds_and_is_tuned(void **state) {
     (void)state;
     static const double cells[] = {0, 3, 1000};
@@ -230,8 +231,8 @@ static void wehr_rounds_and_is_tuned(void **state) {
     free(points);
 }
 
-/* Levels in groups, as for large inputs: groups of every height, with brackets that contain the
-   median and some that miss it, so that nodes are repaired. */
+/* Builds levels in groups, as for large inputs: groups of every height, with brackets that contain
+   the median and with brackets that miss it, so that nodes must be repaired. */
 static void kandela_goes_by_groups(void **state) {
     (void)state;
     static const uint32_t counts[] = {8192, 12287, 20000, 33000, 65535, 100003, 140000, 300007};

@@ -1,4 +1,5 @@
-/* Norms 1 and infinity, periodic space and boxes on a CUDA device, also against brute force. */
+/* Norms 1 and infinity, periodic space and boxes on a CUDA device: results equal those of brute
+   force. */
 #include "tests/gpu.h"
 #include "tests/points/metric_cases.h"
 

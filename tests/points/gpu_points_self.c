@@ -1,5 +1,5 @@
 /* Self-queries on a CUDA device: the CPU's results bit for bit, by packets, groups, leaves and
-   traversals, at sizes around the chunks of the index, for trees of any points. */
+   stack-free traversal, for sizes around the chunks of the index and points of any distribution. */
 #include "core/device/device_memory.h"
 #include "tests/gpu.h"
 #include "tests/points/self_cases.h"
@@ -29,7 +29,8 @@ static void three_floats(void **state) {
             }
 }
 
-/* As for trees with overlapping subtrees: sorted, and with few points by leaves. */
+/* Treats small sets as the index treats large ones with overlapping subtrees: sorted along a curve,
+   or by leaves if they are below the threshold. */
 static void sorted_along_the_curve(void **state) {
     (void)state;
     static const uint32_t ks[] = {8, 1, 16, 17, 111, 112, 0};
@@ -54,7 +55,8 @@ static void sorted_along_the_curve(void **state) {
     own_sorts_from = 0;
 }
 
-/* Many points on a wall have overlapping subtrees, points in space do not. */
+/* Many points on a wall have overlapping subtrees, which the index detects; points in a volume do
+   not. */
 static void walls_are_noticed(void **state) {
     (void)state;
     const uint32_t count = gpu_size(300000, 30000);
@@ -102,7 +104,7 @@ static void *to_device(const void *host, uint64_t bytes) {
     return pointer;
 }
 
-/* The calls do not synchronise, and the caller provides the scratch memory: the same results. */
+/* Calls that do not synchronise, with scratch memory from the caller, return the same results. */
 static void asynchronous_with_scratch(void **state) {
     (void)state;
     enum { COUNT = 1500, K = 5 };
@@ -129,19 +131,19 @@ static void asynchronous_with_scratch(void **state) {
     char *scratch = (char *)to_device(NULL, bytes + 64);
     query.scratch = scratch + 64; /* aligned no more than required */
     query.scratch_bytes = bytes;
-    for (int own = 0; own < 2; ++own) {
+    for (int self = 0; self < 2; ++self) {
         memset(later_ids, 0, sizeof later_ids);
         assert_int_equal(device_memory_upload(rows, later_ids, sizeof later_ids), KD_OK);
         const kd_status status =
-            own ? kd_points_self_nearest(tree, &query, K, NULL, (uint32_t *)rows, NULL, NULL)
-                : kd_points_nearest(tree, &query, K, (uint32_t *)rows, NULL, NULL);
+            self ? kd_points_self_nearest(tree, &query, K, NULL, (uint32_t *)rows, NULL, NULL)
+                 : kd_points_nearest(tree, &query, K, (uint32_t *)rows, NULL, NULL);
         assert_int_equal(status, KD_OK);
         assert_int_equal(device_wait(), KD_OK);
         assert_int_equal(device_memory_download(later_ids, rows, sizeof later_ids), KD_OK);
         assert_memory_equal(ids, later_ids, sizeof ids);
     }
     query.points.coordinates =
-        cloud; /* on the host: the call synchronises and validates the points */
+        cloud; /* points on the host: the call synchronises and validates them */
     cloud[7][1] = NAN;
     assert_int_equal(kd_points_nearest(tree, &query, K, (uint32_t *)rows, NULL, NULL),
                      KD_ERROR_INPUT);

@@ -1,5 +1,5 @@
-/* points/papers/build_wald.c, step by step through the paper's example of ten points in the plane
-   (Wald 2022, section 5). */
+/* points/papers/build_wald.c, step by step on the paper's example of ten points in the plane (Wald
+   2022, section 5). */
 #include "points/papers/build_wald.h"
 #include "points/select/builders.h"
 #include "tests/test.h"

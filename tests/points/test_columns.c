@@ -1,4 +1,4 @@
-/* points/select/columns.h against sorting, and AVX2 against the plain versions. */
+/* points/select/columns.h against sorting, and AVX2 versions against scalar ones. */
 #include "core/math/rng.h"
 #include "points/select/columns.h"
 #include "tests/test.h"
@@ -11,8 +11,8 @@ static const uint32_t counts[] = {1,  2,  7,  8,  9,   15,  16,  17,  31,  32,  
                                   40, 63, 64, 65, 100, 255, 511, 512, 513, 1000, 3000};
 enum { COUNTS = sizeof counts / sizeof *counts, SHAPES = 6 };
 
-/* Values of all kinds: many, few or equal, in ascending or descending order, with the ends of the
-   range. */
+/* Values of all kinds: many, few or equal distinct values, in ascending or descending order, with
+   the ends of the range. */
 static int32_t value_of(uint32_t shape, uint32_t i, uint32_t count) {
     const rng_block r = rng_draw(rng_key_make(77, shape, i), 0, 0);
     const int32_t wild = (int32_t)((double)r.value[0] * 4e9 - 2e9);
@@ -77,7 +77,7 @@ static void narrowing_keeps_what_is_between(void **state) {
         }
 }
 
-/* Each record is on the right side, complete and once; nothing else was written. */
+/* Expects each record on the correct side, complete and once, and nothing else written. */
 static void expect_sides(uint32_t count, uint32_t left, uint32_t lefts, uint32_t right,
                          column_pivot pivot) {
     static uint8_t seen[COUNT_MAX];

@@ -1,5 +1,5 @@
-/* points/neighbours/leaf_index.h against the stack-free queries, and AVX2 against the plain
-   code. */
+/* points/neighbours/leaf_index.h against the stack-free traversal, and AVX2 versions against scalar
+   ones. */
 #include "core/memory.h"
 #include "points/neighbours/lanes_doubles.h"
 #include "points/neighbours/leaf_index.h"
@@ -21,13 +21,13 @@ static void expect_same(uint32_t expected_count, uint32_t count) {
     }
 }
 
-/* The results do not depend on where the previous query ended. */
+/* The results must not depend on where the previous query ended. */
 static void compare_near(const leafindex *index, vec3 query, uint32_t k, float radius,
                          uint32_t count) {
     const leaf_shape *shape = &index->shape;
     const uint32_t last = shape->levels ? leaf_groups(shape, shape->levels - 1) - 1 : 0;
     uint32_t places[] = {0, last / 3, last, 0};
-    for (int i = 0; i < 4; ++i) { /* the last time starting where the previous one ended */
+    for (int i = 0; i < 4; ++i) { /* the last query starts where the third one ended */
         uint32_t near = i == 3 ? places[2] : places[i];
         assert_int_equal(
             leafindex_nearest_keys(index, &query.x, k, pointtree_bound2(radius), keys, &near),
@@ -39,7 +39,7 @@ static void compare_near(const leafindex *index, vec3 query, uint32_t k, float r
     }
 }
 
-/* In any order, except that the farthest is last. */
+/* Results in any order, except that the farthest comes last. */
 static void compare_some(const leafindex *index, vec3 query, uint32_t k, float radius,
                          uint32_t count) {
     uint32_t near = 0;
@@ -111,10 +111,10 @@ static void answers_equal_stack_free_ones(void **state) {
         }
 }
 
-/* The buckets contain the tree, for one to three floats of any values. */
+/* The buckets contain the whole tree, for one to three floats of any values. */
 static void the_tree_comes_back_from_its_buckets(void **state) {
     (void)state;
-    static float given[3 * POINTS_MAX], coordinates[3 * POINTS_MAX];
+    static float points_in[3 * POINTS_MAX], coordinates[3 * POINTS_MAX];
     static uint32_t ids[POINTS_MAX];
     for (int which = 0; which < CASE_POINT_SETS; ++which)
         for (int c = 0; c < CASE_COUNTS; ++c) {
@@ -122,11 +122,11 @@ static void the_tree_comes_back_from_its_buckets(void **state) {
             for (uint32_t i = 0; i < count; ++i) {
                 const vec3 at = case_point((case_points)which, i, count);
                 for (uint32_t axis = 0; axis < dims; ++axis)
-                    given[i * dims + axis] = vec3_axis(at, (int)axis);
+                    points_in[i * dims + axis] = vec3_axis(at, (int)axis);
             }
             pointtree tree;
             leafindex index;
-            const point_array input = point_array_make(given, count, dims, POINT_FLOAT);
+            const point_array input = point_array_make(points_in, count, dims, POINT_FLOAT);
             assert_int_equal(pointtree_open_nd(&tree, &input, NULL, "auto", NULL), KD_OK);
             const pointtree_nd_view view = pointtree_get_nd_view(&tree);
             assert_int_equal(leafindex_open(&index, &view, false), KD_OK);
@@ -180,7 +180,7 @@ static void compare_double_query(const pointtree_nd_view *tree, const leafindex 
     }
 }
 
-/* A point of a case as doubles: with more bits than a float, or exactly the floats. */
+/* A point of a case as doubles: with more bits than a float, or exactly a float's value. */
 static void double_case(double to[3], int which, uint32_t i, uint32_t count, bool fine) {
     const vec3 p = case_point((case_points)which, i, count);
     for (int axis = 0; axis < 3; ++axis) {
@@ -230,7 +230,7 @@ static uint32_t not_behind(uint64_t *some, uint32_t count, uint64_t bound_key) {
     return kept;
 }
 
-/* Up to a bound, and up to the distance of each point. */
+/* Collects keys up to a bound, and up to the key of each point. */
 static void collected_keys_equal_plain_ones(const leaf_points *leaf, const float *query,
                                             uint32_t dims, float bound2) {
     for (uint32_t id = 0; id <= LEAF_POINTS; ++id) {
@@ -253,14 +253,14 @@ static float coordinate(int which, uint32_t i, uint32_t axis) {
 static void keys_equal_plain_ones(const leaf_points *leaf, const float dist2[LEAF_POINTS]) {
     for (uint32_t mask = 0; mask < 1u << 16; mask += 1 + mask % 7) {
         uint64_t some[LEAF_POINTS], plain_some[LEAF_POINTS];
-        const uint32_t there = mask & ((1u << leaf->places) - 1);
-        const uint32_t some_count = lanes_keys(leaf, dist2, there, some);
-        assert_int_equal(some_count, lanes_keys_plain(leaf, dist2, there, plain_some));
+        const uint32_t valid = mask & ((1u << leaf->places) - 1);
+        const uint32_t some_count = lanes_keys(leaf, dist2, valid, some);
+        assert_int_equal(some_count, lanes_keys_plain(leaf, dist2, valid, plain_some));
         assert_memory_equal(some, plain_some, some_count * sizeof *some);
     }
 }
 
-/* One round: random boxes, and a bucket with `count` of its slots used, of these dimensions. */
+/* Runs one round with random boxes and a bucket of `count` points, in `dims` dimensions. */
 static void compare_lanes(int which, uint32_t round, int count, uint32_t dims) {
     static _Alignas(64) float sides[2 * LEAF_GROUP * POINT_DIMS_MAX];
     static _Alignas(64) float places[(POINT_DIMS_MAX + 1) * LEAF_POINTS];
@@ -354,7 +354,7 @@ static void struck_lanes_are_gone(void **state) {
     }
 }
 
-/* Lists of eight, by AVX2 and plain, of dist2 with many ties. */
+/* Lists of eight nearest, by AVX2 and scalar code, for dist2 with many ties. */
 static void nearest_eight_equal_plain_ones(void **state) {
     (void)state;
     uint32_t random = 1;
@@ -391,7 +391,7 @@ static void nearest_eight_equal_plain_ones(void **state) {
     }
 }
 
-/* Lists of keys in vectors against all of them sorted. */
+/* Lists of keys kept in vector registers against sorting all keys. */
 static void keys_taken_are_the_least(void **state) {
     (void)state;
 #ifndef LANES_512

@@ -1,4 +1,4 @@
-/* points/neighbours/leaf_index.h for four to eight dimensions against the stack-free queries; and
+/* points/neighbours/leaf_index.h in four to eight dimensions against the stack-free traversal; and
    which points share a bucket if many coordinates are equal. */
 #include "core/memory.h"
 #include "points/neighbours/lanes_doubles.h"
@@ -11,12 +11,12 @@ enum { COUNT_MAX = 20000, K_MAX = 60, QUERIES = 12 };
 typedef enum cloud {
     CLOUD_UNIFORM,
     CLOUD_GRID,      /* four values per axis */
-    CLOUD_HALF_GRID, /* of the first axes only */
+    CLOUD_HALF_GRID, /* a grid in the first axes only */
     CLOUD_COPIES,    /* each point ten times */
     CLOUD_EQUAL,
-    CLOUD_ODD_ONE, /* all equal except the last */
-    CLOUD_FAR,     /* a distant grid whose steps are below the resolution of floats there */
-    CLOUD_HUGE,    /* distances that overflow */
+    CLOUD_ODD_ONE, /* all points equal except the last */
+    CLOUD_FAR,     /* a distant grid whose steps are finer than the float spacing there */
+    CLOUD_HUGE,    /* distances overflow */
     CLOUDS
 } cloud;
 
@@ -148,7 +148,7 @@ static void answers_equal_stack_free_ones(void **test) {
             }
 }
 
-/* Grids are distinguished from other clouds, and each point is in one bucket. */
+/* Grids are recognised as such, and each point is in one bucket. */
 static void buckets_hold_each_point_once(void **test) {
     (void)test;
     for (int which = 0; which < CLOUDS; ++which)
@@ -186,9 +186,9 @@ static void buckets_hold_each_point_once(void **test) {
         }
 }
 
-/* The purpose of the redistribution: equal points lie in one bucket, if few are equal. */
+/* The purpose of the redistribution: equal points share a bucket, if they are few. */
 static void equal_points_are_together(void **test) {
-    enum { COUNT = 6000, DIMS = 6 }; /* 4096 cells */
+    enum { COUNT = 6000, DIMS = 6 }; /* a grid of 4096 cells */
     static uint32_t bucket_of[4096];
     (void)test;
     pointtree tree;
@@ -212,7 +212,8 @@ static void equal_points_are_together(void **test) {
     pointtree_close(&tree);
 }
 
-/* Lists of eight, by AVX2 and plain, of dist2 with many ties and some infinite ones. */
+/* Lists of eight nearest, by AVX2 and scalar code, for dist2 with many ties and some infinite
+   values. */
 static void nearest_eight_equal_plain_ones(void **test) {
     (void)test;
     for (uint32_t round = 0; round < 2000; ++round) {

@@ -1,4 +1,4 @@
-/* A tree after insertions and removals equals a newly built one: the same results, the same tree,
+/* A tree after insertions and removals equals a newly built one, in its results and its arrays,
    after each of 1000 batches; invalid changes are rejected without effect. */
 #include "tests/points/dynamic_cases.h"
 #include <unistd.h>
@@ -49,7 +49,8 @@ static void bad_changes_change_nothing(void **state) {
     remove_some(tree, 20);
     const float bad[6] = {0, 0, 0, 1, NAN, 1};
     const double doubles[3] = {0, 0, 0};
-    const uint32_t names[2] = {1, 2}, unknown[2] = {there.ids[3], 4000}, again = there.ids[9];
+    const uint32_t names[2] = {1, 2}, unknown[2] = {model_state.ids[3], 4000},
+                   again = model_state.ids[9];
     kd_point_array points = kd_point_array_make(bad, 2, 3, KD_FLOAT);
     expect_refused(kd_points_insert(tree, &points, NULL), KD_ERROR_INPUT, "1");
     points.ids = names;
@@ -75,13 +76,13 @@ static void bad_changes_change_nothing(void **state) {
                    "kd_points_rebuild");
     expect_same(tree, true);
     const uint32_t once = again, twice[2] = {again, again};
-    assert_int_equal(kd_points_remove(tree, twice, 2), KD_OK); /* the same id: it is removed once */
+    assert_int_equal(kd_points_remove(tree, twice, 2), KD_OK); /* two equal ids remove one point */
     expect_refused(kd_points_remove(tree, &once, 1), KD_ERROR_INPUT, "no point has the id");
     kd_points_close(tree);
 }
 
 int main(void) {
-    there.device = "cpu";
+    model_state.device = "cpu";
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_thousand_batches_answer_as_trees_built_anew),
         cmocka_unit_test(nasty_points_and_no_points),

@@ -1,5 +1,5 @@
-/* Self-queries on the CPU: every dimension and scalar type on every set of cases.h, by every k that
-   selects other code; a tree after insertions and removals; invalid calls. */
+/* Self-queries on the CPU: every dimension and scalar type on every set of cases.h, with every k
+   that selects other code; a tree after insertions and removals; invalid calls. */
 #include "tests/points/self_cases.h"
 
 static void rows_are_those_of_a_copy(void **state) {

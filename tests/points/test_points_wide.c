@@ -1,5 +1,5 @@
-/* Calls with 64-bit ids return the same results as those with 32-bit ids, with their own value for
-   "none". */
+/* Calls with 64-bit ids return the same results as those with 32-bit ids, except for the value that
+   means "no point". */
 #include <kandela/points.h>
 
 #include "tests/test.h"

@@ -1,5 +1,5 @@
-/* points/: every builder's tree is verified by the checker, the checker is tested on damaged trees,
-   and invalid input is rejected. */
+/* points/: pointtree_check accepts the tree of every builder and rejects damaged trees; invalid
+   input is rejected. */
 #include "core/parallel/parallel.h"
 #include "points/select/builders.h"
 #include "points/tree/check.h"
@@ -34,12 +34,12 @@ static void builders_make_the_same_tree(void **state) {
         for (int c = 0; c < CASE_COUNTS; ++c)
             for (int split = 0; split < 2; ++split) {
                 fill((case_points)which, case_counts[c]);
-                uint64_t expected, found;
+                uint64_t expected, actual;
                 const pointtree_split rule = split ? POINTTREE_WIDEST : POINTTREE_ROUND_ROBIN;
                 build_and_check("recursive", rule, case_counts[c], &expected);
                 for (const pointtree_builder *const *row = pointtree_builders; *row; ++row) {
-                    build_and_check((*row)->name, rule, case_counts[c], &found);
-                    if (found != expected && (*row)->order == POINTTREE_BY_COORDINATE)
+                    build_and_check((*row)->name, rule, case_counts[c], &actual);
+                    if (actual != expected && (*row)->order == POINTTREE_BY_COORDINATE)
                         fail_msg("%s: %s, %u points, split %d: another tree", (*row)->name,
                                  case_points_name((case_points)which), case_counts[c], split);
                 }
@@ -60,7 +60,7 @@ static void trees_do_not_depend_on_threads(void **state) {
     }
 }
 
-/* Enough points that the top of the tree is split on all cores. */
+/* So many points that all cores split the top of the tree. */
 static void large_trees_do_not_depend_on_threads(void **state) {
     (void)state;
     enum { MANY = 100000 };
@@ -85,8 +85,8 @@ static void large_trees_do_not_depend_on_threads(void **state) {
     parallel_set_threads(0);
 }
 
-/* Coordinates beyond the third come from other points; `stride` scalars from a point to the
-   next. */
+/* Fills an array with points of `dims` coordinates, `stride` scalars apart. Coordinates beyond the
+   third come from other points. */
 static void fill_nd(void *to, case_points which, uint32_t count, uint32_t dims, uint32_t stride,
                     point_scalar scalar) {
     for (uint32_t i = 0; i < count; ++i)
@@ -135,37 +135,37 @@ static void trees_have_one_to_eight_dimensions(void **state) {
             }
 }
 
-/* Brown: of equal points the one with the smallest id stays; the result is the tree of the
-   remaining points. */
+/* Brown's builder removes duplicates on request: of equal points the one with the smallest id
+   stays, and the result is the tree of the remaining points. */
 static void duplicates_go_when_asked(void **state) {
     (void)state;
     static const case_points sets[] = {CASE_DUPLICATES, CASE_ALL_EQUAL, CASE_UNIFORM,
                                        CASE_SIGNED_ZERO};
-    static uint8_t stays[2000];
+    static uint8_t kept[2000];
     for (int set = 0; set < 4; ++set)
         for (int split = 0; split < 2; ++split) {
             const uint32_t count = 2000;
             fill(sets[set], count);
             uint32_t distinct = 0;
             for (uint32_t i = 0; i < count; ++i) {
-                stays[i] = 1;
-                for (uint32_t j = 0; j < i && stays[i]; ++j)
-                    stays[i] = points[i].x != points[j].x || points[i].y != points[j].y ||
-                               points[i].z != points[j].z;
-                distinct += stays[i];
+                kept[i] = 1;
+                for (uint32_t j = 0; j < i && kept[i]; ++j)
+                    kept[i] = points[i].x != points[j].x || points[i].y != points[j].y ||
+                              points[i].z != points[j].z;
+                distinct += kept[i];
             }
             const pointtree_options options = {split ? POINTTREE_WIDEST : POINTTREE_ROUND_ROBIN,
                                                true, 0};
             pointtree tree;
             assert_int_equal(pointtree_open(&tree, points, count, &options, "brown", NULL), KD_OK);
             assert_int_equal(tree.count, distinct);
-            for (uint32_t i = 0; i < distinct; ++i) assert_true(stays[tree.ids[i]]);
+            for (uint32_t i = 0; i < distinct; ++i) assert_true(kept[tree.ids[i]]);
             const pointtree_nd_view view = pointtree_get_nd_view(&tree);
             const point_array array = point_array_make(points, count, 3, POINT_FLOAT);
             if (pointtree_check_nd(&view, &array) != KD_OK) fail_msg("%s", kd_last_error());
             pointtree_link links[2000];
             pointtree_link_nodes(&tree, links);
-            uint32_t reached = 1; /* the root, and the nodes that each node refers to */
+            uint32_t reached = 1; /* counts the root, and the nodes that each node refers to */
             for (uint32_t i = 0; i < distinct; ++i) {
                 assert_int_equal(links[i].id, tree.ids[i]);
                 reached +=
@@ -180,7 +180,7 @@ static void duplicates_go_when_asked(void **state) {
         }
 }
 
-/* The super key: points that tie on an axis are ordered by the next ones, not by their ids. */
+/* Brown's super key: points that tie on an axis are ordered by the next axes, not by their ids. */
 static void browns_order_is_the_super_key(void **state) {
     (void)state;
     for (uint32_t i = 0; i < 64; ++i) points[i] = vec3_make(1, (float)(63 - i), 2);
@@ -269,8 +269,8 @@ static void sabotage_is_found(void **state) {
     pointtree_close(&tree);
 }
 
-/* If coordinates tie, only the order of ids tells a valid tree from an invalid one; -0 equals +0
-   and must not affect the order. */
+/* If coordinates tie, only the order of ids distinguishes a valid tree from an invalid one. -0
+   equals +0 and must not affect the order. */
 static void order_is_by_coordinate_then_id(void **state) {
     (void)state;
     for (uint32_t i = 0; i < 100; ++i) points[i] = vec3_make(i % 2 ? -0.0f : 0.0f, 1, 1);

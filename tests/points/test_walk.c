@@ -1,4 +1,4 @@
-/* points/tree/walk.h against brute force, ties included. */
+/* points/tree/walk.h against brute force, including ties. */
 #include "points/select/builders.h"
 #include "points/tree/walk.h"
 #include "tests/cases.h"
@@ -13,7 +13,7 @@ static int compare(const void *a, const void *b) {
     return neighbour_before(x, y) ? -1 : neighbour_before(y, x);
 }
 
-/* All points in the order (dist2, id), by definition. */
+/* Neighbours by definition: all points sorted by (dist2, id). */
 static void brute_force(vec3 query, uint32_t count) {
     for (uint32_t i = 0; i < count; ++i) {
         all[i].dist2 = pointtree_dist2(query, points[i]);
@@ -43,7 +43,7 @@ static void compare_query(const pointtree *tree, vec3 query) {
     const uint32_t count = tree->count;
     const pointtree_view view = pointtree_get_view(tree);
     brute_force(query, count);
-    /* no limit, nothing, the exact distance of some neighbour, less than any */
+    /* no limit, zero, the exact distance of some neighbours (set below), negative, NaN */
     float radii[] = {INFINITY, 0, 0, 0, -1, NAN};
     if (count) radii[2] = sqrtf(all[count / 20].dist2), radii[3] = sqrtf(all[count - 1].dist2);
     for (int r = 0; r < 6; ++r) {
@@ -84,7 +84,7 @@ static void queries_equal_brute_force(void **state) {
                                                    false, 0};
                 assert_int_equal(pointtree_open(&tree, points, count, &options, NULL, NULL), KD_OK);
                 for (uint32_t q = 0; q < QUERIES; ++q) {
-                    /* the points themselves, nearby positions, and some far from all */
+                    /* a point, a nearby position, or one far from all points */
                     vec3 query = case_point((case_points)which, q * 7, count);
                     if (q % 3 == 1) query = vec3_scale(query, 1.0001f);
                     if (q % 3 == 2) query = case_point(CASE_UNIFORM, 1000 + q, 0);
@@ -108,8 +108,8 @@ static void strange_queries_end(void **state) {
     pointtree_close(&tree);
 }
 
-/* A traversal without a bound visits every node once; with a small bound the work is
-   logarithmic. */
+/* A traversal without a bound visits every node once; with a small bound it visits a logarithmic
+   number. */
 static void walks_visit_no_more_than_they_must(void **state) {
     (void)state;
     static uint8_t visited[POINTS_MAX];

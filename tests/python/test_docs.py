@@ -1,4 +1,5 @@
-"""The docstrings: each public name has one, each function an example, and all examples hold."""
+"""Each public name has a docstring, each function's docstring has an example, and all examples run
+as doctests."""
 
 import doctest
 import importlib
@@ -16,7 +17,7 @@ MODULES = [name for _, name, _ in pkgutil.iter_modules(kandela.__path__) if name
 
 
 def documented():
-    """(name, function) of all that a user may call."""
+    """Yields (name, function) for every public function and method."""
     for name in kandela.__all__:
         thing = getattr(kandela, name)
         if inspect.isfunction(thing):

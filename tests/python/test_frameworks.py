@@ -1,5 +1,5 @@
-"""Arrays of PyTorch, CuPy and JAX, on the CPU and on a CUDA device: the same answers as NumPy's, in
-arrays of their own. Each framework is tested where it is installed, a device where there is one."""
+"""Arrays of PyTorch, CuPy and JAX, on the CPU and on a CUDA device, give the same results as NumPy's,
+as arrays of the same framework. Tests are skipped if the framework or a device is missing."""
 
 import importlib
 
@@ -70,7 +70,7 @@ def test_points(to, scalar):
     same_place(ids, q)
     same_place(dist2, q)
     np.testing.assert_array_equal(host(ids), expected[0])
-    np.testing.assert_array_equal(host(dist2), expected[1])  # to the bit
+    np.testing.assert_array_equal(host(dist2), expected[1])  # bit for bit
     rows, wanted = tree.within(q, 0.1), plain.within(Q.astype(scalar), 0.1)
     for mine, theirs in zip(rows, wanted):
         same_place(mine, q)
@@ -147,7 +147,7 @@ def test_work_of_a_stream_of_torch_is_waited_for():
     for stream in (torch.cuda.Stream(), torch.cuda.Stream()):
         with torch.cuda.stream(stream):
             for _ in range(20):
-                busy = busy @ busy * 1e-4  # late: what follows has to wait for it
+                busy = busy @ busy * 1e-4  # a long computation, so the tree must wait for it
             tree = kandela.Points(x * 2 + busy[0, 0] * 0)
             for _ in range(20):
                 busy = busy @ busy * 1e-4
@@ -178,7 +178,8 @@ def test_no_memory_is_lost_on_a_device():
 
 
 def test_clouds(to):
-    """Neighbours are found where the points lie; answers are NumPy's on the CPU, to the bit, and lie there."""
+    """Neighbours are found on the device that holds the points; the results stay there and equal
+    NumPy's on the CPU, bit for bit."""
     x, sheet = to(X), to(np.hstack([X[:, :2], 0.01 * X[:, 2:]]))
     turned = to(np.ascontiguousarray(X @ np.array([[0.999, 0.02, 0], [-0.02, 0.999, 0], [0, 0, 1]], np.float32)))
     asks = {"normals": lambda c: kandela.normals(c(sheet), 12), "dbscan": lambda c: kandela.dbscan(c(x), 0.04, 4),

@@ -1,4 +1,5 @@
-"""Nothing stays behind: resident memory after thousands of calls of each kind, and what nanobind counts when Python ends."""
+"""Memory leaks: the resident size after thousands of calls of each kind, and nanobind's leak report
+when Python exits."""
 
 import gc
 import os
@@ -54,7 +55,7 @@ CALLS = {points: 10_000, changes: 2_000, triangles: 2_000, refusals: 2_000}
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="no /proc")
 @pytest.mark.parametrize("call", CALLS, ids=lambda call: call.__name__)
 def test_many_calls_leave_nothing(call):
-    for _ in range(CALLS[call] // 10):  # pools and caches are filled
+    for _ in range(CALLS[call] // 10):  # fill pools and caches first
         call()
     gc.collect()
     before = resident()
@@ -94,7 +95,7 @@ print(tree.nbytes, grown)
                                              (100_000, 3, "mesh")])
 def test_nbytes_is_what_memory_grows_by(count, dims, kind):
     done = subprocess.run([sys.executable, "-c", GROWTH, str(count), str(dims), kind], capture_output=True, text=True,
-                          timeout=300, env={**os.environ, "MALLOC_MMAP_THRESHOLD_": "65536"})  # scratch goes back at once
+                          timeout=300, env={**os.environ, "MALLOC_MMAP_THRESHOLD_": "65536"})  # freed scratch memory is returned to the system at once
     assert done.returncode == 0, done.stderr
     said, grown = map(int, done.stdout.split())
     print(f"{kind} {dims}: {said / count:.1f} bytes an item said, {grown / count:.1f} grown")

@@ -1,4 +1,5 @@
-"""Rays against a plain loop over triangles; graphs and clouds against their definitions."""
+"""Rays against a loop over all triangles; graphs and point-cloud functions against their
+definitions."""
 
 import doctest
 import importlib
@@ -68,7 +69,7 @@ def torus(major=48, minor=24):
 
 
 def plain_distance(corner, p):
-    """By minimizing over a triangle's edges and plane, one after the other."""
+    """Distance to a triangle: the minimum over its edges and its plane, one after the other."""
     a, b, c = corner
     places = [x + np.clip((p - x) @ (y - x) / ((y - x) @ (y - x)), 0, 1) * (y - x)
               for x, y in ((a, b), (b, c), (c, a))]
@@ -126,7 +127,7 @@ def test_meshes_with_holes_have_no_signs_but_windings():
         with pytest.raises(ValueError, match="not closed"):
             mesh.signed_distance([0, 0, 0])
         assert mesh.contains([[1, 0, 0], [0, 0, 0]]).tolist() == [True, False]
-    soup = kandela.TriangleMesh(v[f].reshape(-1, 3))  # three vertices a face: places count
+    soup = kandela.TriangleMesh(v[f].reshape(-1, 3))  # three vertices per face: equal positions are merged
     assert soup.is_closed and soup.contains([1, 0, 0])[0]
 
 
@@ -191,7 +192,7 @@ def test_a_moved_cloud_comes_back(plane):
     angle = 0.1
     turn = np.array([[np.cos(angle), -np.sin(angle), 0], [np.sin(angle), np.cos(angle), 0],
                      [0, 0, 1]])
-    source = (target - [0.05, 0.02, -0.03]) @ turn  # target = turn @ source + shift
+    source = (target - [0.05, 0.02, -0.03]) @ turn  # so that target = turn @ source + shift
     found = kandela.icp(source, target, plane=plane, iterations=200, tolerance=1e-12)
     assert found.rms < 1e-6
     np.testing.assert_allclose(found.rotation, turn, atol=1e-5)

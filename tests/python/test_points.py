@@ -1,4 +1,4 @@
-"""Neighbours beside brute force, with the arrays, errors and processes that people have."""
+"""Neighbours against brute force; array types, error messages, threads and forked processes."""
 
 import gc
 import os
@@ -29,7 +29,7 @@ def test_nearest_is_brute_force(scalar, dims):
     expected, expected2 = brute(data, x, 7)
     assert ids.dtype == np.uint32 and dist2.dtype == scalar
     np.testing.assert_allclose(dist2, expected2, rtol=1e-5 if scalar == np.float32 else 1e-13)
-    assert (ids == expected).mean() > 0.99  # but for ties by rounding
+    assert (ids == expected).mean() > 0.99  # except for ties that rounding resolves differently
     offsets, within, found = tree.within(x, 0.4)
     np.testing.assert_array_equal(np.diff(offsets.astype(int)),
                                   [(row <= 0.16).sum() for row in brute(data, x, 500)[1]])
@@ -216,7 +216,7 @@ def test_arrays_one_behind_the_other():
 
 def test_a_forked_child_works():
     tree = kandela.Points(np.random.default_rng(3).random((20000, 3)))
-    tree.nearest(np.zeros((5000, 3)), 4)  # threads exist now
+    tree.nearest(np.zeros((5000, 3)), 4)  # starts the worker threads
     child = os.fork()
     if child == 0:
         try:
@@ -255,7 +255,8 @@ def test_nothing_is_lost():
     some(2000)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     some(8000)
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 4000  # KiB; one point tree more a call: 8000 x 4 KiB
+    # KiB; leaking one point tree per call would take 8000 x 4 KiB
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 4000
 
 
 def test_every_function_of_the_headers_is_there():

@@ -1,4 +1,4 @@
-"""Scenes of files and of arrays, pictures of them, and how a rendering is stopped."""
+"""Scenes from files and from arrays, rendering and its options, photons, cancelling a rendering."""
 
 import doctest
 import os
@@ -46,7 +46,7 @@ def test_arrays_and_files_are_the_same_scene(tmp_path):
     file = {"file": "quad.obj", "material": mesh["material"]}
     of_file = kandela.render(kandela.load_scene(dict(words, meshes=[file]), folder=tmp_path))
     assert of_arrays.hash == of_mesh.hash == of_file.hash
-    words["camera"]["fov"] = 80  # edges are in the picture
+    words["camera"]["fov"] = 80  # so that edges are in the picture and its hash depends on the seed
     seeds = [kandela.render(words, seed=seed).hash for seed in (1, 2)]
     assert seeds[0] != seeds[1] and kandela.render(words, seed=1, threads=1).hash == seeds[0]
 
@@ -61,6 +61,22 @@ def test_a_description_names_files_of_its_folder_alone(tmp_path):
         kandela.load_scene(words, folder=tmp_path / "scene")
     allowed = kandela.load_scene(words, folder=tmp_path / "scene", allow_outside=True)
     assert allowed.counts["triangles"] == len(FACES)
+
+
+def test_a_null_character_does_not_end_a_name(tmp_path):
+    """Each would else name another file, which exists."""
+    (tmp_path / "quad.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")
+    name = str(tmp_path / "quad.obj") + "\0.png"
+    points = kandela.Points(np.eye(3))
+    for call in (lambda: kandela.load_scene(name), lambda: kandela.render(description()).save(name),
+                 lambda: kandela.photons("gen:blob:100", photons=10).save(name), lambda: points.save(name),
+                 lambda: kandela.Points.load(name), lambda: kandela.TriangleMesh(QUAD, FACES).save(name),
+                 lambda: kandela.render(description(), integrator="photon", photon_map=name)):
+        with pytest.raises(ValueError, match="has a null character"):
+            call()
+    with pytest.raises(kandela.InputError, match="found a null character"):
+        kandela.load_scene(dict(description(), meshes=[{"file": "quad.obj\0.png"}]), folder=tmp_path)
+    assert len((tmp_path / "quad.obj").read_text()) > 0
 
 
 def test_pictures_are_files_and_are_shown(tmp_path):
@@ -92,7 +108,7 @@ def test_photons_add_up_and_make_the_same_picture(tmp_path):
         np.testing.assert_allclose(np.linalg.norm(mine["direction"], axis=1), 1, rtol=1e-5)
     assert found.counts["caustic"]["complete"] and (found.caustic["kind"] == 1).all()
     assert (found.indirect["kind"] == 2).all() and len(found.media) == 0
-    height = found.caustic["position"][:, 1]  # below the glass, or what it reflected to the lamp
+    height = found.caustic["position"][:, 1]  # below the glass, or at the lamp after reflection
     assert ((np.abs(height) < 1e-5) | (np.abs(height - 1.5) < 1e-5)).all() and (height < 1).mean() > 0.9
     found.save(tmp_path / "map.kdp")
     own = kandela.render(scene, integrator="photon", photons=3000, spp=1)
@@ -141,7 +157,8 @@ def test_progress_is_heard_and_may_end_it():
 
 
 def test_ctrl_c_ends_it():
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored, where this runs behind a shell
+    # SIGINT is ignored if a shell started this process in the background
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         _interrupt_a_rendering()
     finally:

@@ -1,4 +1,4 @@
-"""A handle that is changed or closed while others ask it, and Ctrl-C while the library works."""
+"""Handles changed or closed while other threads query them, and Ctrl-C during library calls."""
 
 import os
 import signal
@@ -19,7 +19,8 @@ Q = DRAW.random((2000, 3))
 
 
 def while_asked(ask, change, ends=True):
-    """Three threads ask until that fails, as it `ends` by the change, or is over; what they raised."""
+    """Calls `ask` in three threads while `change` runs. With `ends`, the change must make the calls
+    fail; otherwise they are stopped afterwards. Returns the exceptions raised."""
     raised, over, turns = [], [], [0]
 
     def asks():
@@ -67,7 +68,7 @@ def test_points_are_closed_while_they_are_asked(ask):
     assert len(raised) == 3
     for said in raised:
         assert isinstance(said, kandela.UsageError) and "the tree is closed" in str(said)
-    tree.close()  # once more is fine
+    tree.close()  # closing twice is allowed
 
 
 def test_a_mesh_is_closed_while_it_is_asked():
@@ -133,7 +134,8 @@ def test_short_buffers_are_refused():
     batch = _c.kd_ray_batch_default()
     batch.rays = np.ones((2, 8), np.float32)
     batch.hits = np.zeros((2, 4), np.float32)
-    batch.rays = np.ones((500, 8), np.float32)  # of other rays: the places for hits are forgotten
+    # a new ray array drops the array of hits, whose size no longer matches
+    batch.rays = np.ones((500, 8), np.float32)
     with pytest.raises(kandela.UsageError):
         _c.kd_triangles_cast(mesh._c, batch)
 
@@ -173,7 +175,8 @@ print("answers", len(tree.nearest(x[:3], 2)[0]), flush=True)
                                   "kandela.Points(np.tile(x, (15, 1)))", "kandela.TriangleMesh(np.tile(f[: N // 3 * 3], (6, 1)))",
                                   "kandela.dbscan(x, 0.04, 5)", "kandela.render('gen:blob:3000', width=900, height=900, spp=64)"])
 def test_ctrl_c_is_heard(call):
-    """Within 0.2 s; other work on the machine may delay an attempt, so the fastest of three counts."""
+    """The delay is at most 0.2 s. Other work on the machine may delay an attempt, so the fastest of
+    three counts."""
     program = "N = 300000\n" + CTRL_C.replace("CALL", call)
     delays = []
     for _ in range(3):

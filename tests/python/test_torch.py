@@ -1,4 +1,4 @@
-"""kandela.torch: gradients beside those of torch's own brute force."""
+"""kandela.torch: gradients against those of a brute-force search in torch."""
 
 import doctest
 

@@ -1,4 +1,5 @@
-"""kandela.trimesh beside trimesh's own rays; and trimesh's ray tests, where TRIMESH_CHECKOUT names its repository."""
+"""kandela.trimesh against trimesh's own ray queries; also trimesh's ray tests, if TRIMESH_CHECKOUT
+names a checkout of its repository."""
 
 import copy
 import doctest
@@ -18,7 +19,8 @@ import kandela.trimesh  # noqa: E402
 
 
 def meeting(mesh, origins, directions):
-    """All triangles that each ray meets, by a plain loop in double: (t, face) by t."""
+    """Returns all triangles that each ray hits as (t, face), sorted by t, by a loop in double
+    precision."""
     found = []
     for o, d in zip(origins, directions):
         a, b, c = np.asarray(mesh.triangles).transpose(1, 0, 2)
@@ -54,7 +56,7 @@ def test_all_hits_are_those_of_a_plain_loop(away):
     assert beside.max() < 1e-9 * max(1, away)
     assert len(rays.intersects_location(origins, directions, multiple_hits=False)[0]) == (first >= 0).sum()
     inside = rays.contains_points([[away] * 3, [away + 5] * 3])
-    assert inside.tolist() == [False, False]  # within both spheres, within none
+    assert inside.tolist() == [False, False]  # inside both spheres, and outside of both
 
 
 def test_it_follows_its_mesh_and_is_copied():
@@ -78,7 +80,7 @@ def test_trimesh_s_own_tests_of_rays():
     if not checkout:
         pytest.skip("TRIMESH_CHECKOUT does not name a checkout of trimesh")
     checkout = Path(checkout)
-    # test_contains_cavity makes its mesh by a Boolean operation, for which trimesh wants manifold3d.
+    # test_contains_cavity needs manifold3d for a Boolean operation
     without = [] if importlib.util.find_spec("manifold3d") else ["--deselect", "tests/test_ray.py::test_contains_cavity"]
     here = [str(Path(kandela.__file__).parents[1]), str(Path(__file__).parent), str(checkout), str(checkout / "tests")]
     ran = subprocess.run(

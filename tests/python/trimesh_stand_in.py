@@ -1,4 +1,5 @@
-"""A plugin of pytest: trimesh's meshes have kandela.trimesh's rays, so that trimesh's own ray tests are of ours."""
+"""A pytest plugin that makes trimesh use kandela.trimesh for rays, so that trimesh's own ray tests
+run on it."""
 
 import trimesh
 import trimesh.base

@@ -1,5 +1,5 @@
-/* A CUDA device and the CPU render a picture together, with the bits of the CPU alone: with whole
-   films, and with photons traced by both. */
+/* A picture rendered by a CUDA device and the CPU together has the bits of the CPU alone: with
+   replicated maps, and with photons traced by both. */
 #include "core/files/file.h"
 #include "core/hash.h"
 #include "gpu.h"
@@ -46,7 +46,7 @@ static void test_mixed_ranks(void **state) {
     for (size_t m = 0; m < sizeof methods / sizeof *methods; ++m) {
         strcpy(options.integrator, methods[m]);
         options.final_gather =
-            strcmp(methods[m], "photon") == 0 ? 2 : 0; /* precomputed irradiance, too */
+            strcmp(methods[m], "photon") == 0 ? 2 : 0; /* 2 also tests precomputed irradiance */
         const uint64_t alone = run(made, options, "cpu");
         for (size_t i = 0; i < sizeof mixes / sizeof *mixes; ++i)
             if (!test_leaves_out((uint32_t)(m + i), 2) && run(made, options, mixes[i]) != alone)
@@ -55,10 +55,10 @@ static void test_mixed_ranks(void **state) {
     scene_close(made);
 }
 
-/* Photon maps distributed over the devices that traced them: the same bits, whether the radius is
-   given (distributed from the first pass on) or estimated from all photons of the first pass; if a
-   rank has no rows or no photons; with media, whose map is replicated; with crops. */
-static void expect_apart(const char *name, kd_render_options options, const char *devices) {
+/* Photon maps distributed over the devices that traced them give the same bits, whether the radius
+   is given (distributed from the first pass on) or estimated from all photons of the first pass; if
+   a rank has no rows or no photons; with media, whose map is replicated; and with crops. */
+static void expect_distributed(const char *name, kd_render_options options, const char *devices) {
     scene *made = NULL;
     char path[256];
     kd_render_options read;
@@ -67,46 +67,47 @@ static void expect_apart(const char *name, kd_render_options options, const char
     assert_int_equal(scene_open(&made, path, &read, NULL), KD_OK);
     static uint32_t calls;
     ++calls;
-    for (uint32_t given = 0; given < 2; ++given) {
-        if (test_leaves_out(calls + given, 2)) continue;
-        options.radius = given ? 0.4f : 0; /* wide: few tiles */
+    for (uint32_t with_parts = 0; with_parts < 2; ++with_parts) {
+        if (test_leaves_out(calls + with_parts, 2)) continue;
+        options.radius = with_parts ? 0.4f : 0; /* a large radius needs few tiles */
         strcpy(options.maps, "whole");
         const uint64_t alone = run(made, options, "cpu");
         strcpy(options.maps, "apart");
         if (run(made, options, devices) != alone)
             fail_msg("%s of %s apart on %s, radius %s: other bits", options.integrator, name,
-                     devices, given ? "given" : "chosen");
+                     devices, with_parts ? "given" : "chosen");
     }
     scene_close(made);
 }
 
-static void test_photons_apart(void **state) {
+static void test_distributed_photons(void **state) {
     (void)state;
     kd_render_options options;
     setenv("KANDELA_NCCL", "off", 1); /* NCCL rejects two ranks of one device anyway */
     scene_close(open_small(&options));
     options.width = options.height = 8;
-    options.passes = 2; /* replicated and distributed maps, when the radius is estimated */
+    /* with an estimated radius, the first pass uses replicated maps, the second distributed ones */
+    options.passes = 2;
     options.photons = 300;
     options.caustic_photons = 200;
     strcpy(options.integrator, "sppm");
-    expect_apart("prism", options, "cuda:0,cuda:0,cuda:0");
-    expect_apart("cornell_fog", options, "cuda:0,cuda:0");
-    options.photons = 3; /* fewer than ranks */
-    expect_apart("cornell_diffuse", options, "cuda:0,cuda:0,cuda:0,cuda:0");
+    expect_distributed("prism", options, "cuda:0,cuda:0,cuda:0");
+    expect_distributed("cornell_fog", options, "cuda:0,cuda:0");
+    options.photons = 3; /* fewer photons than ranks */
+    expect_distributed("cornell_diffuse", options, "cuda:0,cuda:0,cuda:0,cuda:0");
     options.photons = 300;
     options.height = 2; /* fewer rows than ranks */
-    expect_apart("cornell_diffuse", options, "cuda:0,cuda:0,cuda:0");
+    expect_distributed("cornell_diffuse", options, "cuda:0,cuda:0,cuda:0");
     options.height = 8;
     const int32_t crop[4] = {3, 1, 7, 6};
     memcpy(options.crop, crop, sizeof crop);
     strcpy(options.integrator, "ppm");
     options.spp = 2;
-    expect_apart("prism", options, "cuda:0,cuda:0");
+    expect_distributed("prism", options, "cuda:0,cuda:0");
     unsetenv("KANDELA_NCCL");
 }
 
-static void test_photons_apart_refused(void **state) {
+static void test_distributed_photons_refused(void **state) {
     (void)state;
     static const struct {
         const char *integrator, *lookup, *devices;
@@ -131,8 +132,8 @@ static void test_photons_apart_refused(void **state) {
 }
 
 #ifdef KD_TEST_NCCL
-/* Transfers between devices by a library with NCCL's functions; if it refuses, or is not a library,
-   through the host: the same bits. */
+/* Devices exchange data by a library with NCCL's functions, or through the host if that library
+   fails or is missing: the same bits. */
 static void test_linked_ranks(void **state) {
     (void)state;
     static const char *const methods[] = {"sppm", "photon", "light"};
@@ -162,7 +163,7 @@ static void test_linked_ranks(void **state) {
             strcpy(options.maps, "auto");
             unsetenv("KANDELA_STAND_IN_REFUSES");
         }
-        setenv("KANDELA_NCCL", KD_TEST_NCCL, 1); /* with a CPU among them */
+        setenv("KANDELA_NCCL", KD_TEST_NCCL, 1); /* one of the ranks is a CPU */
         const uint64_t before = atomic_load(bytes);
         assert_true(run(made, options, "cuda:0,cpu,cuda:0") == alone);
         assert_true(atomic_load(bytes) == before);
@@ -177,8 +178,8 @@ static void test_linked_ranks(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_mixed_ranks),
-                                       cmocka_unit_test(test_photons_apart),
-                                       cmocka_unit_test(test_photons_apart_refused),
+                                       cmocka_unit_test(test_distributed_photons),
+                                       cmocka_unit_test(test_distributed_photons_refused),
 #ifdef KD_TEST_NCCL
                                        cmocka_unit_test(test_linked_ranks)
 #endif

@@ -1,5 +1,5 @@
-/* A library with the functions of NCCL that nccl.c uses, over memory shared by the threads of a
-   process, as that of an emulated device. Ranks are threads. `stand_in_bytes` counts the bytes
+/* A stand-in for NCCL: the functions that nccl.c uses, over memory that all threads of a process
+   share, as that of an emulated device. Ranks are threads. `stand_in_bytes` counts the bytes
    moved. */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -12,7 +12,7 @@ enum { RANKS = 16, OPERATIONS = 64 };
 typedef struct world {
     int size, arrived, joined, left;
     uint64_t round;
-    const void *given[RANKS];
+    const void *buffers[RANKS];
 } world;
 
 typedef struct communicator {
@@ -28,7 +28,7 @@ typedef struct operation {
     const void *from;
     void *to;
     size_t bytes;
-    int root; /* -1: a sum */
+    int root; /* -1: the operation is a sum */
     struct communicator *communicator;
 } operation;
 
@@ -52,10 +52,11 @@ static void barrier_wait(world *world) {
 
 static void run(const operation *one) {
     world *in = one->communicator->world;
-    in->given[one->communicator->rank] = one->from;
+    in->buffers[one->communicator->rank] = one->from;
     barrier_wait(in);
     if (one->root >= 0) {
-        if (one->communicator->rank != one->root) memcpy(one->to, in->given[one->root], one->bytes);
+        if (one->communicator->rank != one->root)
+            memcpy(one->to, in->buffers[one->root], one->bytes);
         barrier_wait(in);
         return;
     }
@@ -63,7 +64,7 @@ static void run(const operation *one) {
     int64_t *sums = calloc(count + 1, sizeof *sums);
     for (int r = 0; r < in->size; ++r)
         for (size_t i = 0; i < count; ++i)
-            sums[i] = (int64_t)((uint64_t)sums[i] + (uint64_t)((const int64_t *)in->given[r])[i]);
+            sums[i] = (int64_t)((uint64_t)sums[i] + (uint64_t)((const int64_t *)in->buffers[r])[i]);
     barrier_wait(in);
     memcpy(one->to, sums, one->bytes);
     barrier_wait(in);
@@ -93,13 +94,13 @@ int ncclGetUniqueId(id *out) {
     return made ? 0 : 2;
 }
 
-/* With KANDELA_STAND_IN_REFUSES, fails as NCCL does for two ranks of one device. */
+/* Fails if KANDELA_STAND_IN_REFUSES is set, as NCCL does for two ranks of one device. */
 int ncclCommInitRank(communicator **out, int size, id from, int rank) {
     communicator *made = calloc(1, sizeof *made);
     world *in;
     memcpy(&in, &from, sizeof in);
     if (getenv("KANDELA_STAND_IN_REFUSES") || size > RANKS || !made) {
-        if (rank == 0) free(in); /* no other rank uses it */
+        if (rank == 0) free(in); /* all ranks fail, so rank 0 frees it */
         free(made);
         return 5;
     }

@@ -1,5 +1,5 @@
-/* A tree on several devices and one tree on the CPU: the same calls to both, and their results
-   compared. */
+/* A tree distributed over several devices and one tree on the CPU: makes the same calls to both and
+   compares their results. */
 #ifndef KD_TESTS_POINTS_PARTS_CASES_H
 #define KD_TESTS_POINTS_PARTS_CASES_H
 #include "distributed/points/parts.h"
@@ -83,12 +83,12 @@ static void begin(both *b, const parts_case *test) {
                        coordinate_of(test->which, i, test->count, axis));
     }
     double size = 0;
-    for (uint32_t i = 0; i < 64; ++i) /* distances between points */
+    for (uint32_t i = 0; i < 64; ++i) /* the mean distance between points */
         size +=
             fabs(coordinate_of(test->which, i, 64, 0) - coordinate_of(test->which, i + 64, 64, 0));
     b->reach = size / 64;
     for (uint32_t i = 0; i < QUERIES;
-         ++i) { /* every third query is a point, the others lie next to one */
+         ++i) { /* every third query is a point, the others lie near one */
         const uint32_t like = test->count ? i * 7 % test->count : i;
         put_scalar(b->radii, test->scalar, i,
                    i % 7   ? b->reach * i / 60
@@ -96,9 +96,9 @@ static void begin(both *b, const parts_case *test) {
                            : 0);
         for (uint32_t axis = 0; axis < test->dims; ++axis) {
             const double x = coordinate_of(test->which, like, test->count, axis);
-            const double aside = i % 3 ? b->reach * ((double)(i * (axis + 3) % 11) - 5) / 4 : 0;
+            const double offset = i % 3 ? b->reach * ((double)(i * (axis + 3) % 11) - 5) / 4 : 0;
             const uint64_t at = (uint64_t)i * test->dims + axis;
-            put_scalar(b->queries, test->scalar, at, x + aside);
+            put_scalar(b->queries, test->scalar, at, x + offset);
             put_scalar(b->lo, test->scalar, at, i % 9 ? x - b->reach * i / 90 : -(double)INFINITY);
             put_scalar(b->hi, test->scalar, at, i % 8 ? x + b->reach * i / 70 : (double)INFINITY);
         }
@@ -120,7 +120,7 @@ static void end(both *b) {
     free(b->radii);
 }
 
-/* --- the same call to both -------------------------------------------------------------------- */
+/* --- the same calls to both ------------------------------------------------------------------- */
 
 static uint64_t ids[2][CAPACITY], offsets[2][QUERIES + 1];
 static uint32_t narrow_ids[2][CAPACITY], counts[2][QUERIES];
@@ -130,7 +130,8 @@ static void ok(kd_status status) {
     if (status != KD_OK) fail_msg("%s", kd_last_error());
 }
 
-/* Ids of a single tree are indices, those of parts are numbered from first_id on. */
+/* Compares ids and distances. Ids of a single tree are indices; those of a distributed tree count
+   from first_id. */
 static void expect_rows(const both *b, uint64_t answers) {
     const uint64_t scalar = b->test.scalar == KD_DOUBLE ? 8 : 4;
     for (uint64_t i = 0; i < answers; ++i) {
@@ -170,7 +171,7 @@ static void check_within(const both *b) {
     for (int t = 0; t < 2; ++t)
         ok(kd_points_within64(trees[t], &b->query, offsets[t], ids[t], dist2[t]));
     expect_rows(b, offsets[0][QUERIES]);
-    ++offsets[1][QUERIES]; /* of another query */
+    ++offsets[1][QUERIES]; /* no longer the offsets of this query */
     assert_int_equal(kd_points_within64(b->parts, &b->query, offsets[1], ids[1], dist2[1]),
                      KD_ERROR_USAGE);
 }
@@ -186,7 +187,8 @@ static void check_boxes(const both *b) {
     assert_memory_equal(narrow_ids[1], narrow_ids[0], offsets[0][QUERIES] * sizeof(uint32_t));
 }
 
-/* Every node of the upper levels divides its points in proportion to the parts on each side. */
+/* Expects every node of the upper levels to divide its points in proportion to the number of parts
+   on each side. */
 static void expect_even(const points_parts *points_parts, int32_t first, int32_t last,
                         uint64_t count) {
     const uint64_t parts = (uint64_t)(last - first), half = (parts + 1) / 2;

@@ -1,6 +1,6 @@
-/* Trees on several devices (all CPUs here): for every set of cases.h, distributed or replicated,
-   they return the bytes of one tree: the k nearest, all within a radius, boxes, other norms,
-   periods, self-queries; 64-bit ids; insertions and removals; files; invalid calls. */
+/* Trees on several devices (all CPUs here), distributed or replicated, return the same bytes as one
+   tree, for every set of cases.h: the k nearest, all within a radius, boxes, other norms, periods,
+   self-queries; 64-bit ids; insertions and removals; files; invalid calls. */
 #include "distributed/ranks/ranks.h"
 #include "tests/points/self_cases.h"
 #include "tests/ranks/parts_cases.h"
@@ -30,7 +30,7 @@ static void answers_are_those_of_one_tree(void **state) {
     }
 }
 
-/* Three floats, as for photons, on every set; 32-bit and 64-bit ids. */
+/* Points of three floats, as for photons, on every set, with 32-bit and 64-bit ids. */
 static void three_floats(void **state) {
     (void)state;
     static const uint64_t firsts[] = {0, 1000, 0xffffffffu - 600, 1ull << 33};
@@ -50,7 +50,7 @@ static void three_floats(void **state) {
         }
 }
 
-static void all_points_ask(void **state) {
+static void self_queries_agree(void **state) {
     (void)state;
     static const uint32_t ks[] = {2, 1, 9, 0};
     static const uint32_t sizes[] = {0, 1, 17, 300};
@@ -65,12 +65,12 @@ static void all_points_ask(void **state) {
                                 variant % 4 == 1,
                                 variant % 5 > 1,
                                 "auto"};
-        own_spread = variant % 2 ? KD_POINTS_SPREAD_PARTS : KD_POINTS_SPREAD_COPIES;
+        self_spread = variant % 2 ? KD_POINTS_SPREAD_PARTS : KD_POINTS_SPREAD_COPIES;
         self_check(&test, ks);
     }
 }
 
-/* --- what else a tree does -------------------------------------------------------------------- */
+/* --- other operations ------------------------------------------------------------------------- */
 
 static void files_and_changes(void **state) {
     (void)state;
@@ -88,7 +88,7 @@ static void files_and_changes(void **state) {
     kd_points_options_default(&options);
     strcpy(options.device, test.devices);
     options.spread = test.spread;
-    ok(kd_points_load(&b.parts, other, &options)); /* written by a single tree */
+    ok(kd_points_load(&b.parts, other, &options)); /* this file was written by a single tree */
     check_whole(&b);
     check_nearest(&b, 7);
     kd_points_close(b.parts);
@@ -114,8 +114,8 @@ static void files_and_changes(void **state) {
     end(&b);
 }
 
-/* Parts are balanced, splitting planes need few bytes, and queries in the middle of a part involve
-   no other. */
+/* Parts are balanced, finding the splitting planes exchanges few bytes, and queries in the middle
+   of a part involve no other part. */
 static void work_is_divided(void **state) {
     (void)state;
     enum { COUNT = 40000 };
@@ -128,7 +128,8 @@ static void work_is_divided(void **state) {
     kd_points_describe(b.parts, &info);
     assert_int_equal(info.parts, 4);
     assert_int_equal(info.copies, 0);
-    /* each rank's points once, and some rounds of histograms: never all points to all ranks */
+    /* at most each rank's points once and some rounds of histograms, never all points to all
+       ranks */
     assert_true(info.sent > 0 && info.sent < COUNT / 4 * 16 + 40 * 2 * 2048 * 8);
     check_nearest(&b, 8);
     kd_points_close(b.parts);
@@ -139,7 +140,7 @@ static void work_is_divided(void **state) {
     end(&b);
 }
 
-/* Separate arrays of different sizes, one of them empty. */
+/* Points in separate arrays of different sizes, one of them empty. */
 static void arrays_of_their_own(void **state) {
     (void)state;
     const parts_case test = {
@@ -168,15 +169,15 @@ static void arrays_of_their_own(void **state) {
     end(&b);
 }
 
-/* --- several processes, which are threads here ------------------------------------------------ */
+/* --- several processes, represented by threads ------------------------------------------------ */
 
-/* The slice of rank r; each rank asks all queries. */
+/* Rank r opens the tree with its slice of the points and runs all queries. */
 static kd_status query_shared(void *context, ranks *comm) {
     both *b = (both *)context;
     const uint64_t bytes = b->test.dims * (b->test.scalar == KD_DOUBLE ? 8u : 4u);
     uint64_t begin = 0, end = 0;
     ranks_part(comm, comm->rank, b->test.count, &begin, &end);
-    kd_point_array mine = kd_point_array_make((const char *)b->cloud + begin * bytes, end - begin,
+    kd_point_array part = kd_point_array_make((const char *)b->cloud + begin * bytes, end - begin,
                                               b->test.dims, b->test.scalar);
     const kd_exchange exchange = {sizeof exchange,
                                   comm->user_data,
@@ -191,16 +192,16 @@ static kd_status query_shared(void *context, ranks *comm) {
     strcpy(options.device, "cpu");
     options.first_id = b->test.first_id;
     kd_points *tree = NULL;
-    KD_TRY(kd_points_open_shared(&tree, &mine, &options, &exchange));
-    uint64_t *found = (uint64_t *)guarded_allocate(QUERIES * 6 * sizeof *found);
+    KD_TRY(kd_points_open_shared(&tree, &part, &options, &exchange));
+    uint64_t *actual = (uint64_t *)guarded_allocate(QUERIES * 6 * sizeof *actual);
     uint64_t *sums = (uint64_t *)guarded_allocate((QUERIES + 1) * sizeof *sums);
-    kd_status status = kd_points_nearest64(tree, &b->query, 6, found, NULL, NULL);
+    kd_status status = kd_points_nearest64(tree, &b->query, 6, actual, NULL, NULL);
     if (status == KD_OK) status = kd_points_within_count(tree, &b->query, sums);
-    if (status == KD_OK && (memcmp(found, ids[0], QUERIES * 6 * sizeof *found) != 0 ||
+    if (status == KD_OK && (memcmp(actual, ids[0], QUERIES * 6 * sizeof *actual) != 0 ||
                             memcmp(sums, offsets[0], sizeof offsets[0]) != 0))
         status = status_fail(KD_ERROR_CHECK, __FILE__, __LINE__, "rank %d has other answers",
                              comm->rank);
-    free(found);
+    free(actual);
     free(sums);
     kd_points_close(tree);
     return status;
@@ -240,7 +241,7 @@ static void bad_requests_are_refused(void **state) {
     options.spread = KD_POINTS_SPREAD_PARTS;
     kd_point_array points = kd_point_array_make(cloud, 60, 3, KD_FLOAT);
     kd_points *tree = NULL;
-    cloud[45][1] = NAN; /* in the last device's slice */
+    cloud[45][1] = NAN; /* in the slice of the last device */
     assert_int_equal(kd_points_open(&tree, &points, &options), KD_ERROR_INPUT);
     assert_null(tree);
     assert_non_null(strstr(kd_last_error(), "point 45"));
@@ -279,7 +280,7 @@ static void bad_requests_are_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(answers_are_those_of_one_tree),
                                        cmocka_unit_test(three_floats),
-                                       cmocka_unit_test(all_points_ask),
+                                       cmocka_unit_test(self_queries_agree),
                                        cmocka_unit_test(files_and_changes),
                                        cmocka_unit_test(work_is_divided),
                                        cmocka_unit_test(arrays_of_their_own),

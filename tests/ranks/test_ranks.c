@@ -1,6 +1,6 @@
 /* Several ranks render the same bits as one: every integrator, on 1 to 8 ranks, which are threads.
-   Compared is the state file, which holds all sums of all pixels, counts and ledgers. The same with
-   MPI: tests/tools/test_mpirun.sh. */
+   The tests compare state files, which hold all sums of all pixels, counts and ledgers.
+   tests/tools/test_mpirun.sh does the same with MPI. */
 #include "core/files/file.h"
 #include "core/hash.h"
 #include "distributed/render/row_scheduler.h"
@@ -41,7 +41,7 @@ static scene *open_scene(const char *name) {
     return made;
 }
 
-/* Renders and returns the hash of the state file, which it leaves. */
+/* Renders, keeping the state file, and returns the file's hash. */
 static uint64_t run(const scene *scene, const kd_render_options *options, const char *state,
                     bool resume, job_control *job) {
     render_result result;
@@ -64,8 +64,8 @@ static void expect_same(const char *scene_name, kd_render_options options, const
     for (uint32_t k = 0; sizes[k]; ++k) {
         if (k && test_leaves_out(k + mixed, 3)) continue;
         name_devices(&options, sizes[k]);
-        const uint64_t together = run(made, &options, "together.state", false, NULL);
-        if (together != alone)
+        const uint64_t reference = run(made, &options, "together.state", false, NULL);
+        if (reference != alone)
             fail_msg("%s, %s: %d ranks have other bits", scene_name, options.integrator, sizes[k]);
     }
     scene_close(made);
@@ -114,54 +114,55 @@ static void test_crop_and_target(void **state) {
     expect_same("cornell_diffuse", options, few);
 }
 
-/* Distributed photon maps give the same picture as replicated ones. */
-static void expect_apart(const char *scene_name, kd_render_options options, const int *sizes) {
+/* Distributed photon maps give the same bits as replicated ones. */
+static void expect_distributed(const char *scene_name, kd_render_options options,
+                               const int *sizes) {
     strcpy(options.maps, "apart");
     expect_same(scene_name, options, sizes);
 }
 
-static void test_photons_apart(void **state) {
+static void test_distributed_photons(void **state) {
     (void)state;
     static const int several[] = {2, 3, 4, 0};
     kd_render_options options = small_options("sppm");
-    expect_apart("prism", options, several);
-    expect_apart("cornell_diffuse", options, few);
+    expect_distributed("prism", options, several);
+    expect_distributed("cornell_diffuse", options, few);
     options = small_options("sppm");
     options.batches = 2;
-    expect_apart("cornell_fog", options, few);
+    expect_distributed("cornell_fog", options, few);
     options = small_options("ppm");
     options.radius = 0.05f;
-    expect_apart("prism", options, few);
+    expect_distributed("prism", options, few);
     options = small_options("photon");
-    expect_apart("prism", options, several);
+    expect_distributed("prism", options, several);
     strcpy(options.lookup, "walk");
     options.gather = 700;
-    expect_apart("cornell_fog", options, few);
+    expect_distributed("cornell_fog", options, few);
     options = small_options("photon");
     strcpy(options.estimator, "fixed");
     options.batches = 3;
-    expect_apart("cornell_diffuse", options, few);
-    options.photons = 3; /* some ranks have none */
+    expect_distributed("cornell_diffuse", options, few);
+    options.photons = 3; /* some ranks trace no photons */
     options.caustic_photons = 2;
     options.gather = 2;
     options.batches = 1;
     strcpy(options.estimator, "nearest");
-    expect_apart("cornell_diffuse", options, several);
+    expect_distributed("cornell_diffuse", options, several);
     options = small_options("sppm");
     const int32_t crop[4] = {3, 2, 17, 9};
     memcpy(options.crop, crop, sizeof crop);
     options.passes = 24;
     options.target_error = 0.5;
-    expect_apart("cornell_diffuse", options, few);
+    expect_distributed("cornell_diffuse", options, few);
     static const char *const methods[] = {"sppm", "ppm", "photon"};
     for (int i = 0; i < 3; ++i) {
         options = small_options(methods[i]);
-        options.filter = PIXEL_FILTER_MITCHELL; /* whose samples have weights */
-        expect_apart("cornell_diffuse", options, few);
+        options.filter = PIXEL_FILTER_MITCHELL; /* a filter with weighted samples */
+        expect_distributed("cornell_diffuse", options, few);
     }
 }
 
-static void test_photons_apart_refused(void **state) {
+static void test_distributed_photons_refused(void **state) {
     (void)state;
     static const char *const methods[] = {"path", "photon", "photon"};
     scene *made = open_scene("cornell_diffuse");
@@ -181,7 +182,8 @@ static void test_photons_apart_refused(void **state) {
     scene_close(made);
 }
 
-/* Replicated maps if they fit, else distributed ones, else batches if other bits are allowed. */
+/* The plan selects replicated maps if they fit, else distributed ones, else batches, if the caller
+   accepts other bits. */
 static void test_choice_of_maps(void **state) {
     (void)state;
     scene *made = open_scene("cornell_diffuse");
@@ -190,20 +192,20 @@ static void test_choice_of_maps(void **state) {
     maps_choice choice = {.rank_count = 4, .bandwidth = 16e9};
     render_plan plan;
     options.photons = options.caustic_photons =
-        64000000; /* all ranks hold all tiles: little memory is left */
+        64000000; /* so many that the maps outweigh the tiles, which every rank holds */
     options.radius = 0.01f;
     strcpy(options.device, "cpu");
     resolved = options;
     assert_int_equal(render_plan_fit_among(&plan, &view, &resolved, 0, &choice), KD_OK);
     assert_string_equal(resolved.maps, "whole");
     const uint64_t whole = plan.total;
-    assert_true(choice.sent[RANK_MAPS_WHOLE] > choice.sent[RANK_MAPS_APART]);
+    assert_true(choice.sent[RANK_MAPS_WHOLE] > choice.sent[RANK_MAPS_DISTRIBUTED]);
     resolved = options;
     assert_int_equal(render_plan_fit_among(&plan, &view, &resolved, whole - 1, &choice), KD_OK);
     assert_string_equal(resolved.maps, "apart");
     assert_true(plan.total < whole / 2 && resolved.batches == 1);
     resolved = options;
-    choice.bandwidth = 16e6; /* a connection over which the photons of all passes take minutes */
+    choice.bandwidth = 16e6; /* over this connection the photons of all passes would take minutes */
     assert_int_equal(render_plan_fit_among(&plan, &view, &resolved, 0, &choice), KD_OK);
     assert_string_equal(resolved.maps, "apart");
     resolved = options;
@@ -218,19 +220,20 @@ static void test_choice_of_maps(void **state) {
     scene_close(made);
 }
 
-/* Devices choose what sends less, whatever the bandwidth, among what fits. */
+/* On devices the plan selects, among the layouts that fit, the one that sends fewer bytes, whatever
+   the bandwidth. */
 static void test_choice_of_devices(void **state) {
     (void)state;
     maps_choice choice = {.rank_count = 4, .on_devices = true};
     choice.sent[RANK_MAPS_WHOLE] = 1000;
-    choice.sent[RANK_MAPS_APART] = 999;
-    assert_int_equal(maps_choice_of(&choice, true, true), RANK_MAPS_APART);
+    choice.sent[RANK_MAPS_DISTRIBUTED] = 999;
+    assert_int_equal(maps_choice_of(&choice, true, true), RANK_MAPS_DISTRIBUTED);
     assert_int_equal(maps_choice_of(&choice, true, false), RANK_MAPS_WHOLE);
-    choice.sent[RANK_MAPS_APART] = 1001;
+    choice.sent[RANK_MAPS_DISTRIBUTED] = 1001;
     assert_int_equal(maps_choice_of(&choice, true, true), RANK_MAPS_WHOLE);
-    assert_int_equal(maps_choice_of(&choice, false, true), RANK_MAPS_APART);
+    assert_int_equal(maps_choice_of(&choice, false, true), RANK_MAPS_DISTRIBUTED);
     choice.on_devices = false; /* CPUs take the bandwidth into account */
-    choice.sent[RANK_MAPS_APART] = 1;
+    choice.sent[RANK_MAPS_DISTRIBUTED] = 1;
     assert_int_equal(maps_choice_of(&choice, true, true), RANK_MAPS_WHOLE);
 }
 
@@ -248,7 +251,8 @@ static void lose_patience(void *context, const char *stage, int64_t done, int64_
         atomic_store(&limits->job.cancelled, true);
 }
 
-/* Interrupted on `before` ranks, resumed on `after`. */
+/* A rendering interrupted on `before` ranks and resumed on `after` ranks has the bits of one
+   rank. */
 static void expect_resumed(const char *name, int before, int after) {
     kd_render_options options = small_options(name);
     scene *made = open_scene("cornell_diffuse");
@@ -289,9 +293,10 @@ static void test_a_failing_rank_ends_all(void **state) {
     scene_close(made);
 }
 
-/* --- dealing ---------------------------------------------------------------------------------- */
+/* --- row scheduling --------------------------------------------------------------------------- */
 
-/* Every row once; chunks shrink towards the end; a slow rank does not delay the others. */
+/* The scheduler hands out every row once, in chunks that shrink towards the end, and a slow rank
+   does not delay the others. */
 static void test_dealing(void **state) {
     (void)state;
     enum { RANKS = 5, ROWS = 1000, SLOW = 3 };
@@ -306,7 +311,7 @@ static void test_dealing(void **state) {
         memset(done, 0, sizeof done);
         row_scheduler_begin(&cards, ROWS, 64);
         while (left) {
-            int32_t rank = -1, top, bottom; /* the first idle rank */
+            int32_t rank = -1, top, bottom; /* the rank that becomes idle first */
             for (int32_t r = 0; r < RANKS; ++r)
                 if (!done[r] && (rank < 0 || clock[r] < clock[rank])) rank = r;
             row_scheduler_next(&cards, rank, &top, &bottom);
@@ -324,12 +329,14 @@ static void test_dealing(void **state) {
         double last = 0;
         for (int r = 0; r < RANKS; ++r) last = clock[r] > last ? clock[r] : last;
         const double best = ROWS / (100.0 + 90 + 110 + 5 + 1000);
-        if (pass) assert_true(last < 1.35 * best); /* one row takes the slow rank 0.2 s of 0.77 s */
+        /* one row takes the slow rank 0.2 s, of 0.77 s for all */
+        if (pass) assert_true(last < 1.35 * best);
     }
     row_scheduler_close(&cards);
 }
 
-/* Bands become balanced in a few steps, whatever rows cost and however fast ranks are. */
+/* Bands of rows become balanced in a few steps, whatever the cost of rows and the speed of
+   ranks. */
 static void test_splitting(void **state) {
     (void)state;
     enum { RANKS = 4, ROWS = 400 };
@@ -355,7 +362,7 @@ static void test_splitting(void **state) {
 
 static const char *const states[] = {"alone.state", "together.state"};
 
-/* Runs compare these two files; the test leaves none behind. */
+/* Removes the two state files that the tests compare. */
 static int remove_states(void **state) {
     (void)state;
     int failures = 0;
@@ -370,8 +377,8 @@ int main(void) {
         cmocka_unit_test(test_every_integrator),
         cmocka_unit_test(test_photon_forms),
         cmocka_unit_test(test_crop_and_target),
-        cmocka_unit_test(test_photons_apart),
-        cmocka_unit_test(test_photons_apart_refused),
+        cmocka_unit_test(test_distributed_photons),
+        cmocka_unit_test(test_distributed_photons_refused),
         cmocka_unit_test(test_choice_of_maps),
         cmocka_unit_test(test_choice_of_devices),
         cmocka_unit_test(test_resumed_by_others),

@@ -1,4 +1,4 @@
-/* A device whose memory is full: rows query photons in parts; "auto" falls back to the next
+/* A device whose memory is full: photon queries run in parts; "auto" falls back to the next
    builder, then to the CPU, with the same picture; a device requested by name gives an error. */
 #include "accel/build_memory.h"
 #include "accel/builders.h"
@@ -9,13 +9,13 @@
 static scene *made;
 static kd_render_options options;
 
-static uint64_t render_with(uint64_t capacity, const char *where, render_result *out,
+static uint64_t render_with(uint64_t capacity, const char *device, render_result *out,
                             kd_status expected) {
     uint64_t available = 0;
     void *held = NULL;
     assert_int_equal(device_memory_free_bytes(&available), KD_OK);
     if (capacity) assert_int_equal(device_memory_reserve(&held, available - capacity), KD_OK);
-    strcpy(options.device, where);
+    strcpy(options.device, device);
     const kd_status status = render_run(out, made, &options, NULL);
     if (status != expected) fail_msg("%d, not %d: %s", (int)status, (int)expected, kd_last_error());
     const uint64_t hash = out->image_hash;
@@ -24,7 +24,7 @@ static uint64_t render_with(uint64_t capacity, const char *where, render_result 
     return hash;
 }
 
-/* Less than the film needs. */
+/* Returns a number of bytes that is less than the film needs. */
 static uint64_t too_little(void) {
     return gpu_size(16 << 20, 16 << 10);
 }
@@ -39,36 +39,37 @@ static void a_full_card_is_left(void **state) {
     (void)state;
     render_result result;
     strcpy(options.builder, "auto");
-    const uint64_t there = render_with(0, "auto", &result, KD_OK);
+    const uint64_t on_device = render_with(0, "auto", &result, KD_OK);
     assert_int_equal(result.device_used.kind, DEVICE_CUDA);
-    const uint64_t here = render_with(too_little(), "auto", &result, KD_OK);
+    const uint64_t on_cpu = render_with(too_little(), "auto", &result, KD_OK);
     assert_int_equal(result.device_used.kind, DEVICE_CPU);
-    assert_int_equal(here, there);
+    assert_int_equal(on_cpu, on_device);
     render_with(too_little(), "cuda:0", &result, KD_ERROR_MEMORY);
-    strcpy(options.builder, "binned"); /* not a builder of the CPU */
-    assert_int_equal(render_with(too_little(), "auto", &result, KD_OK), there);
+    strcpy(options.builder, "binned"); /* exists on devices only */
+    assert_int_equal(render_with(too_little(), "auto", &result, KD_OK), on_device);
     assert_int_equal(result.device_used.kind, DEVICE_CPU);
 }
 
-/* Too little for the first builder, enough for the second or for a tree built on the host. */
+/* Memory that is too small for the first builder, but suffices for the second or for a tree built
+   on the host. */
 static void builders_are_tried_in_turn(void **state) {
     (void)state;
     render_result result;
     const uint64_t first = needed_by("binned");
     strcpy(options.builder, "auto");
-    const uint64_t there = render_with(0, "cuda:0", &result, KD_OK);
+    const uint64_t on_device = render_with(0, "cuda:0", &result, KD_OK);
     assert_string_equal(result.tree_builder, "binned");
     assert_true(first > UINT64_C(8) << 20);
-    assert_int_equal(render_with(first - (UINT64_C(4) << 20), "cuda:0", &result, KD_OK), there);
+    assert_int_equal(render_with(first - (UINT64_C(4) << 20), "cuda:0", &result, KD_OK), on_device);
     assert_int_equal(result.device_used.kind, DEVICE_CUDA);
     assert_string_not_equal(result.tree_builder, "binned");
 }
 
-/* Less than the samples of all rows need at once: they run in parts, with the same result. This
-   test is the first, because the memory peak is per process. */
+/* Memory that is too small for the samples of all rows at once, so they run in parts, with the same
+   result. This test must be the first, because the peak of memory use is per process. */
 static void looks_go_in_parts(void **state) {
     (void)state;
-    static const uint64_t spared = 400; /* bytes per pixel, of about 640 */
+    static const uint64_t spared = 400; /* bytes per pixel withheld, of about 640 needed */
     render_result result;
     const kd_render_options before = options;
     const uint32_t across = gpu_size(1024, 96);

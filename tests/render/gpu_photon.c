@@ -1,6 +1,6 @@
 /* `photon`, `sppm` and `ppm` render the same picture on a CUDA device as on the CPU, bit for bit,
-   with the same photons, rays and energy, in air and in fog; whole, cropped, resumed on either
-   device. */
+   with the same photons, rays and energy, in air and in fog: whole pictures, crops, and renderings
+   resumed on either device. */
 #include "accel/builders.h"
 #include "core/device/device.h"
 #include "core/status.h"
@@ -11,7 +11,7 @@
 #include "tests/photon/same_there.h"
 #include "tests/scenes/files.h"
 
-/* Rough plastic under a smooth coat, frosted glass, holes, and every kind of lamp. */
+/* Rough plastic under a smooth coat, frosted glass, cut-outs, and every kind of lamp. */
 static const char *const still =
     "{\"kandela\": 1, \"materials\": {"
     "\"coat\": {\"kind\": \"plastic\", \"diffuse\": [0.7, 0.1, 0.1], \"roughness\": 0},"
@@ -36,7 +36,7 @@ static const char *const still =
     "\"power\": 30, \"two_sided\": true}],"
     "\"camera\": {\"eye\": [0, 2, 6], \"look_at\": [0, 0.6, 0]}}";
 
-/* A lamp that faces away from everything: no photons. */
+/* A lamp that faces away from everything, so that no photon lands. */
 static const char *const dark =
     "{\"kandela\": 1, \"meshes\": ["
     "{\"quad\": [[-4, 0, 4], [4, 0, 4], [4, 0, -4], [-4, 0, -4]], \"material\": {\"diffuse\": "
@@ -98,7 +98,7 @@ static void put_deck(void) {
     free(text);
 }
 
-/* The same objects without the cut-out. */
+/* The scene `still` without the cut-out. */
 static void put_solid(void) {
     char *text = strdup(still);
     assert_non_null(text);
@@ -109,7 +109,7 @@ static void put_solid(void) {
     free(text);
 }
 
-/* Scenes without mirrors next to photon-receiving surfaces, whose final gathers are wavefront. */
+/* Scenes without mirrors near surfaces that store photons; their final gathers are wavefront. */
 static void put_rough(void) {
     char *text = strdup(still);
     assert_non_null(text);
@@ -133,10 +133,10 @@ static int files_make(void **state) {
 }
 
 static const char *scene_path(int index) {
-    static const char *const known[] = {KD_TEST_SOURCE_DIR "/scenes/cornell_diffuse.json",
+    static const char *const paths[] = {KD_TEST_SOURCE_DIR "/scenes/cornell_diffuse.json",
                                         KD_TEST_SOURCE_DIR "/scenes/cornell_caustic.json",
                                         KD_TEST_SOURCE_DIR "/scenes/glass_of_water.json"};
-    if (index < 3) return known[index];
+    if (index < 3) return paths[index];
     return index == 3 ? file_in("still.json") : NULL;
 }
 
@@ -174,8 +174,8 @@ static void test_photon(void **state) {
     }
 }
 
-/* Wavefront eye paths, in pictures that need several launches: mirroring coats, rough metal and
-   glass; few surfaces and many. */
+/* Wavefront eye paths in pictures that need several launches: mirroring coats, rough metal and
+   glass; with few surfaces per path and with many. */
 static void test_waves(void **state) {
     (void)state;
     static const char *const methods[] = {"photon", "sppm", "photon"};
@@ -244,8 +244,8 @@ static void test_final_gather(void **state) {
     }
 }
 
-/* Lookups at the ends of gather rays: on glossy surfaces, at all ends (the radius is so large that
-   none is far), with few photons and many, within a radius. */
+/* Lookups at the ends of gather rays: on glossy surfaces, at all ends (with a radius so large that
+   no end is beyond it), with few photons and many, within a radius. */
 static void test_gather_looks(void **state) {
     (void)state;
     static const struct {
@@ -258,7 +258,8 @@ static void test_gather_looks(void **state) {
         kd_render_options options = options_for("photon");
         options.width = (int32_t)gpu_size(203, 13);
         options.height = (int32_t)gpu_size(148, 9);
-        options.photons = gpu_size(20000, 300); /* their irradiance is precomputed */
+        /* the irradiance at these photons is precomputed */
+        options.photons = gpu_size(20000, 300);
         options.final_gather = 2;
         options.spp = 2;
         options.gather = strategies[i].gather;
@@ -277,10 +278,10 @@ static void test_progressive(void **state) {
     fixed.spp = 2;
     fixed.passes = 5;
     expect_same(scene_path(1), &fixed);
-    if (gpu_is_emulated()) return; /* the foggy scene covers it */
-    kd_render_options both = options_for("sppm");
-    both.final_gather = 2;
-    expect_same(scene_path(3), &both);
+    if (gpu_is_emulated()) return; /* there test_progressive_in_fog covers this case */
+    kd_render_options options = options_for("sppm");
+    options.final_gather = 2;
+    expect_same(scene_path(3), &options);
 }
 
 static void test_crops(void **state) {
@@ -294,11 +295,11 @@ static void test_crops(void **state) {
     }
 }
 
-/* Rendered partly on each device in turn: the same picture. */
+/* A picture rendered by both devices in turn equals that of one device. */
 static void test_resumed(void **state) {
     (void)state;
     static const char *const names[] = {"photon", "sppm", "ppm"};
-    static const char *const where[] = {"cuda:0", "cpu", "cuda:0"};
+    static const char *const device[] = {"cuda:0", "cpu", "cuda:0"};
     for (int n = 0; n < 3; ++n) {
         if (gpu_leaves_out((uint32_t)n + 1, 2)) continue;
         kd_render_options options = options_for(names[n]);
@@ -314,7 +315,7 @@ static void test_resumed(void **state) {
             options.passes = 2 * (part + 1);
             if (n == 0) options.spp = options.passes;
             keeping.resume = part > 0;
-            const finished last = run_kept(path, &options, where[part], &keeping, NULL);
+            const finished last = run_kept(path, &options, device[part], &keeping, NULL);
             assert_int_equal(last.status, KD_OK);
             if (part == 2) expect_equal(path, &options, &whole, &last);
         }
@@ -323,12 +324,12 @@ static void test_resumed(void **state) {
 
 /* --- media that scatter light ----------------------------------------------------------------- */
 
-/* The pictures of both devices are equal, and photons in media contribute to them. */
+/* Expects equal pictures from both devices, to which photons in media contribute. */
 static void expect_same_fog(const kd_render_options *options) {
     const char *path = file_in("foggy.json");
-    const finished here = run_kept(path, options, "cpu", NULL, NULL);
+    const finished cpu = run_kept(path, options, "cpu", NULL, NULL);
     const finished result = run_kept(path, options, "cuda:0", NULL, NULL);
-    expect_equal(path, options, &here, &result);
+    expect_equal(path, options, &cpu, &result);
     assert_true(result.frame.volume_stored > 0 && result.frame.watts_media > 0);
 }
 
@@ -361,7 +362,7 @@ static void test_progressive_in_fog(void **state) {
     }
 }
 
-/* Writes a map as `kandela photons` does. */
+/* Writes a photon map as `kandela photons` does. */
 static void put_map(const char *path, const char *scene_path, uint64_t photons) {
     scene *made = NULL;
     kd_render_options unused;

@@ -1,4 +1,4 @@
-/* The same pictures from a CUDA device as from the CPU, bit for bit, whole, cropped and resumed. */
+/* A CUDA device renders the same pictures as the CPU, bit for bit: whole, cropped and resumed. */
 #include "core/device/device.h"
 #include "render/frame/pixel.h"
 #include "tests/photon/same_there.h"
@@ -6,7 +6,7 @@
 
 /* --- scenes ----------------------------------------------------------------------------------- */
 
-/* 16 x 16 texels, RGB, by `pattern`. */
+/* Writes a texture of 16 x 16 texels, RGB; `pattern` selects their values. */
 static void put_texture(const char *name, int pattern) {
     char bytes[15 + 3 * 256 + 1];
     const int head = snprintf(bytes, sizeof bytes, "P6\n16 16\n255\n");
@@ -22,7 +22,7 @@ static void put_texture(const char *name, int pattern) {
     file_put(name, bytes, (size_t)head + 3 * 256);
 }
 
-/* A sky of 6 x 4 texels with a small sun. */
+/* Writes a sky of 6 x 4 texels with a small sun. */
 static void put_sky(void) {
     char bytes[256];
     const int head =
@@ -119,10 +119,10 @@ static kd_render_options options_for(const char *method) {
 /* --- tests ------------------------------------------------------------------------------------ */
 
 static const char *scene_path(int index) {
-    static const char *const known[] = {KD_TEST_SOURCE_DIR "/scenes/cornell_diffuse.json",
+    static const char *const paths[] = {KD_TEST_SOURCE_DIR "/scenes/cornell_diffuse.json",
                                         KD_TEST_SOURCE_DIR "/scenes/cornell_caustic.json",
                                         KD_TEST_SOURCE_DIR "/scenes/glass_of_water.json"};
-    if (index < 3) return known[index];
+    if (index < 3) return paths[index];
     return index == 3 ? file_in("still.json") : index == 4 ? file_in("lamps.json") : NULL;
 }
 
@@ -181,7 +181,7 @@ static void test_debug(void **state) {
     }
 }
 
-/* Debug channels of photons, on scenes with holes, a smooth coat and mirrors. */
+/* Debug channels of photons, on scenes with cut-outs, a smooth coat and mirrors. */
 static void test_debug_photons(void **state) {
     (void)state;
     static const char *const channels[] = {"density", "radius", "distance"};
@@ -215,14 +215,14 @@ static void test_builders(void **state) {
     static const char *const names[] = {"sweep", "binned", "median"};
     for (int b = 0; b < 3; ++b) {
         kd_render_options options = options_for("path");
-        const finished here = run_kept(scene_path(3), &options, "cpu", NULL, NULL);
+        const finished cpu = run_kept(scene_path(3), &options, "cpu", NULL, NULL);
         strcpy(options.builder, names[b]);
         const finished result = run_kept(scene_path(3), &options, "cuda", NULL, NULL);
-        assert_true(here.image == result.image && here.frame.rays == result.frame.rays);
+        assert_true(cpu.image == result.image && cpu.frame.rays == result.frame.rays);
     }
 }
 
-/* Rendered partly on each device in turn: the same picture. */
+/* A picture rendered by both devices in turn equals that of one device. */
 static void test_resumed(void **state) {
     (void)state;
     static const char *const names[] = {"path", "light"};
@@ -234,13 +234,13 @@ static void test_resumed(void **state) {
         char kept[512];
         snprintf(kept, sizeof kept, "%s", path);
         render_keeping keeping = {.state = kept};
-        static const char *const where[] = {"cuda", "cpu", "cuda"};
+        static const char *const device[] = {"cuda", "cpu", "cuda"};
         finished last;
         memset(&last, 0, sizeof last);
         for (int part = 0; part < 3; ++part) {
             options.passes = options.spp = 3 * (part + 1);
             keeping.resume = part > 0;
-            last = run_kept(scene_path(0), &options, where[part], &keeping, NULL);
+            last = run_kept(scene_path(0), &options, device[part], &keeping, NULL);
             assert_int_equal(last.status, KD_OK);
         }
         assert_true(last.image == whole.image && last.frame.rays == whole.frame.rays);
@@ -248,15 +248,15 @@ static void test_resumed(void **state) {
     }
 }
 
-/* Cancels when the picture is saved for the first time, which is early however fast the device
-   is. */
+/* Cancels when the picture is saved for the first time, which happens early, however fast the
+   device is. */
 static kd_status cancel(void *context, const render_result *so_far) {
     (void)so_far;
     atomic_store(&((job_control *)context)->cancelled, true);
     return KD_OK;
 }
 
-/* Cancelled anywhere, and saved all the time: the final picture is the same. */
+/* A rendering that is cancelled anywhere and saved all the time gives the same final picture. */
 static void test_interrupted(void **state) {
     (void)state;
     kd_render_options options = options_for("path");
@@ -292,13 +292,13 @@ static void test_time_limit(void **state) {
     options.time_seconds = 0;
     options.spp = result.samples;
     if (result.samples < 2000) {
-        const finished here = run_kept(scene_path(0), &options, "cpu", NULL, NULL);
+        const finished cpu = run_kept(scene_path(0), &options, "cpu", NULL, NULL);
         const finished again = run_kept(scene_path(0), &options, "cuda", NULL, NULL);
-        assert_true(here.image == again.image);
+        assert_true(cpu.image == again.image);
     }
 }
 
-/* Stops at the same pass as the CPU: the variances are equal, too. */
+/* A target error stops at the same pass as on the CPU, because the variances are equal. */
 static void test_target_error(void **state) {
     (void)state;
     kd_render_options options = options_for("path");

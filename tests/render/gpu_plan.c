@@ -1,5 +1,5 @@
-/* The plan of a rendering on a device is an upper bound of the memory used, and not far above it; a
-   plan that exceeds the memory is reduced or rejected. */
+/* The planned memory of a rendering on a device is an upper bound of the memory used, and not far
+   above it; a plan that exceeds the available memory is reduced or rejected. */
 #include "core/device/device_memory.h"
 #include "render/api/plan.h"
 #include "render/api/render.h"
@@ -29,7 +29,8 @@ static kd_render_options options_for(const char *method) {
     return options;
 }
 
-/* In ascending order of their needs, because the peak is per process. */
+/* The renderings are in ascending order of their needs, because the peak of memory use is per
+   process. */
 static void plans_are_upper_bounds(void **state) {
     (void)state;
     static const char *const methods[] = {"light", "path", "sppm", "photon"};
@@ -47,7 +48,7 @@ static void plans_are_upper_bounds(void **state) {
             fail_msg("%s: %s", methods[m], kd_last_error());
         render_close(&result);
         const uint64_t taken = device_memory_peak_bytes();
-        /* for a small picture, the tiles dominate, planned for their maximum number */
+        /* for a small picture the tiles dominate, and the plan assumes their maximum number */
         const uint64_t above = gpu_is_emulated() ? 6 : 3;
         if (taken > plan.device_total || above * taken < plan.device_total)
             fail_msg("%s took %llu bytes of the device, %llu were planned", methods[m],

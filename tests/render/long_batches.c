@@ -1,4 +1,4 @@
-/* Photons in batches give the same picture in expectation. */
+/* Photons emitted in batches give the same picture in expectation as those of one emission. */
 #include "core/image_processing/compare.h"
 #include "small_demo.h"
 
@@ -8,7 +8,7 @@ static double block_relmse(const image *a, const image *b) {
     return value;
 }
 
-/* By each estimator, with and without final gather. */
+/* Each estimator, with and without final gather. */
 static void batches_show_the_same_picture(void **state) {
     (void)state;
     static const struct {

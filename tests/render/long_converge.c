@@ -1,5 +1,6 @@
-/* Methods that share little code converge to the same pictures: path, photon with and without final
-   gather, sppm, on five scenes; furnaces by every method; an energy ledger that closes. */
+/* Methods that share little code converge to the same pictures: path tracing, photon maps with and
+   without final gather, and sppm, on five scenes; furnaces by every method; an energy ledger that
+   closes. */
 #include "core/image_processing/compare.h"
 #include "render/api/render.h"
 #include "test.h"
@@ -20,7 +21,7 @@ static const char glossy[] =
     "\"material\": {\"kind\": \"conductor\", \"roughness\": 0.5, \"specular\": [0.9, 0.7, 0.4]}}],"
     "\"camera\": {\"eye\": [0, 1, 4.2], \"look_at\": [0, 1, 0], \"fov\": 35}}";
 
-/* The hall with a carpet and a hanging with textures. */
+/* The hall with a textured carpet and hanging. */
 static const char textured[] =
     "{\"kandela\": 1, \"materials\": {\"woven\": {\"diffuse\": 1, \"diffuse_map\":"
     "\"long_converge.png\"}}, \"meshes\": [{\"file\": \"gen:hall:20000\"},"
@@ -28,8 +29,9 @@ static const char textured[] =
     "\"material\": \"woven\"}],"
     "\"camera\": {\"eye\": [-12.6, 2.1, 0.9], \"look_at\": [4, 2.6, -0.5], \"fov\": 62}}";
 
-/* A box full of fog, denser in the blue, that scatters forwards. Where a photon's ball reaches
-   through a wall, the estimate is too low: for this many photons by about 0.3 % of the picture. */
+/* A box filled with fog that is denser in the blue and scatters forwards. Where a photon's ball
+   extends beyond a wall the estimate is too low: with this many photons by about 0.3 % of the
+   picture. */
 static const char foggy[] =
     "{\"kandela\": 1, \"media\": {\"haze\": {\"absorption\": [0.05, 0.1, 0.1],"
     "\"scattering\": [0.4, 0.5, 0.8], \"g\": 0.3}}, \"fog\": \"haze\","
@@ -46,7 +48,7 @@ static void write_scene(const char *text) {
     assert_int_equal(fclose(file), 0);
 }
 
-/* Red and white checks that fade to the right. */
+/* Writes red and white checks that fade to the right. */
 static void write_texture(void) {
     image made;
     const image_encoding encoding = {.exposure = 0, .tonemap = KD_TONEMAP_LINEAR};
@@ -92,12 +94,12 @@ static double distance(const render_result *a, const render_result *b) {
     return error;
 }
 
-/* Compares the relMSE of the means of BLOCK x BLOCK pixels with path tracing, and the mean of the
-   picture. */
+/* Compares each method with path tracing: the relMSE of means of BLOCK x BLOCK pixels, and the mean
+   of the picture. */
 static void expect_one_picture(const char *path) {
     static const struct {
         const char *name;
-        int32_t final_gather, samples, photons; /* per map and pass */
+        int32_t final_gather, samples, photons; /* photons: per map and pass */
         double maximum;
     } methods[] = {{"photon", 16, 16, 200000, 0.002},
                    {"photon", 0, 16, 400000, 0.005},
@@ -162,7 +164,7 @@ static void a_foggy_box(void **state) {
     unlink(scene_path);
 }
 
-/* Walls of albedo 1/2 and emission 1 have radiance 2 everywhere, and 1.5 without light that was
+/* Walls of albedo 1/2 and emission 1 have the radiance 2 everywhere, and 1.5 without light that was
    reflected more than once. */
 static void furnaces(void **state) {
     (void)state;

@@ -1,4 +1,4 @@
-/* Photon maps against path tracing: pictures, and the flux of a caustic. */
+/* Photon maps against path tracing: the error of pictures, and the flux of a caustic. */
 #include "accel/builders.h"
 #include "accel/rays/batch.h"
 #include "core/image_processing/compare.h"
@@ -7,9 +7,9 @@
 #include "render/api/render.h"
 #include "test.h"
 
-static void expect_near(double found, double expected, double tolerance) {
-    if (!(fabs(found - expected) <= tolerance))
-        fail_msg("%.9g, expected %.9g within %g", found, expected, tolerance);
+static void expect_near(double actual, double expected, double tolerance) {
+    if (!(fabs(actual - expected) <= tolerance))
+        fail_msg("%.9g, expected %.9g within %g", actual, expected, tolerance);
 }
 
 static double block_relmse(const image *a, const image *b, int32_t block) {
@@ -18,8 +18,8 @@ static double block_relmse(const image *a, const image *b, int32_t block) {
     return value;
 }
 
-/* Returns the relMSE of means of 4 x 4 pixels, photon with 1M photons per map against 512 paths per
-   pixel. */
+/* Returns the relMSE of means of 4 x 4 pixels between photon mapping with 1M photons per map and
+   path tracing with 512 samples per pixel. */
 static double picture_error(const char *path, int32_t size) {
     scene *made = NULL;
     kd_render_options options;
@@ -65,21 +65,21 @@ typedef struct floor_flux {
     double sums[FLOOR_POINTS / FLOOR_GRAIN];
 } floor_flux;
 
-/* Returns the radiance of the lamp along a ray with at least one specular surface before it; L S+ D
-   in the paper's notation. */
-static double caustic_radiance(const scene_view *room, ray cast, rng_key key) {
+/* Returns the radiance of the lamp along a ray with at least one specular surface before it: L S+ D
+   in Heckbert's notation. */
+static double caustic_radiance(const scene_view *room, ray ray, rng_key key) {
     vec3 throughput = vec3_all(1);
     for (uint32_t depth = 1; depth <= 32; ++depth) {
-        const ray_hit hit = tritree_closest(&room->tree, cast);
+        const ray_hit hit = tritree_closest(&room->tree, ray);
         if (hit.triangle == KD_NONE) return 0;
-        const surface at = surface_at(room, &cast, hit);
+        const surface at = surface_at(room, &ray, hit);
         if (surface_holds_photons(&at))
             return depth == 1 ? 0 : photon_watts(vec3_mul(throughput, at.emission));
         const bsdf_sample drawn =
-            bsdf_draw(&at, vec3_negate(cast.direction), rng_draw(key, depth, 0), BSDF_RADIANCE);
+            bsdf_draw(&at, vec3_negate(ray.direction), rng_draw(key, depth, 0), BSDF_RADIANCE);
         if (vec3_is_zero(drawn.weight)) return 0;
         throughput = vec3_mul(throughput, drawn.weight);
-        cast = surface_leave(&at, drawn.direction, INFINITY);
+        ray = surface_leave(&at, drawn.direction, INFINITY);
     }
     return 0;
 }
@@ -103,7 +103,8 @@ static void sum_floor(void *context, int64_t begin, int64_t end, int thread) {
     flux->sums[begin / FLOOR_GRAIN] = sum;
 }
 
-/* The demo's floor, 2 m x 2 m at y = 0: the flux of its caustic photons against path tracing. */
+/* The demo's floor, 2 m x 2 m at y = 0: the flux of its caustic photons equals that of path
+   tracing. */
 static void test_caustic_flux(void **state) {
     (void)state;
     scene *made = NULL;

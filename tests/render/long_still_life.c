@@ -1,4 +1,4 @@
-/* The still life by photon maps and by path tracing. */
+/* The still life (still_life.h) rendered with photon maps equals that of path tracing. */
 #include "core/image_processing/compare.h"
 #include "shoot.h"
 #include "still_life.h"
@@ -6,9 +6,9 @@
 
 static scene_fixture stage;
 
-static void expect_near(double found, double expected, double tolerance) {
-    if (!(fabs(found - expected) <= tolerance))
-        fail_msg("%.9g, expected %.9g within %g", found, expected, tolerance);
+static void expect_near(double actual, double expected, double tolerance) {
+    if (!(fabs(actual - expected) <= tolerance))
+        fail_msg("%.9g, expected %.9g within %g", actual, expected, tolerance);
 }
 
 static double block_relmse(const image *a, const image *b, int32_t block) {

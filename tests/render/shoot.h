@@ -1,4 +1,4 @@
-/* Renders a scene built in code, as render_run does for one from a file. */
+/* Renders a scene built in code, as render_run does for a scene from a file. */
 #ifndef KD_TESTS_SHOOT_H
 #define KD_TESTS_SHOOT_H
 #include "accel/builders.h"
@@ -17,7 +17,7 @@ typedef struct shot {
     kd_status status;
 } shot;
 
-/* Expects KD_OK or an interruption; any other status gives a zero picture. */
+/* Expects KD_OK or an interruption; after any other status the picture is zeroed. */
 static inline shot shoot(const scene_fixture *stage, const camera *view,
                          const kd_render_options *options, job_control *job) {
     shot taken;

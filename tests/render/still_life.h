@@ -1,4 +1,5 @@
-/* A floor, a wall and a sphere of every material under a lamp and a sky, for comparing pictures. */
+/* A floor, a wall and a sphere of every material under a lamp and a sky, for tests that compare
+   pictures. */
 #ifndef KD_TESTS_STILL_LIFE_H
 #define KD_TESTS_STILL_LIFE_H
 #include "scene_fixture.h"

@@ -1,5 +1,5 @@
-/* Photons in batches: the same bits for any division of the work, and a plan that uses batches if
-   memory requires them. long_batches.c compares the pictures. */
+/* Photons in batches: the same bits for any division of the work, and a plan that selects batches
+   if memory requires them. long_batches.c compares the pictures. */
 #include "core/parallel/parallel.h"
 #include "render/api/plan.h"
 #include "small_demo.h"
@@ -12,14 +12,14 @@ static void any_cut_of_the_work_gives_the_same_bits(void **state) {
     kd_render_options options = small_options("photon");
     options.width = options.height = 12;
     options.photons = options.caustic_photons = 4000;
-    options.batches = 5; /* 24 samples: runs of 5, 5, 5, 5, 4 */
+    options.batches = 5; /* 24 samples in batches of 5, 5, 5, 5 and 4 */
     render_result whole, resumed;
     assert_int_equal(shoot(&whole, &options, NULL), KD_OK);
     const render_keeping first = {.state = state_path};
     render_keeping second = first;
     second.resume = true;
     options.threads = 3;
-    options.target_error = 1e9; /* ends in the first batch */
+    options.target_error = 1e9; /* a target so large that the first batch reaches it */
     assert_int_equal(shoot(&resumed, &options, &first), KD_OK);
     assert_int_equal(resumed.samples_done, 4);
     render_close(&resumed);
@@ -30,7 +30,7 @@ static void any_cut_of_the_work_gives_the_same_bits(void **state) {
     assert_true(resumed.frame.photons_stored == whole.frame.photons_stored);
     assert_true(resumed.frame.watts_emitted == whole.frame.watts_emitted);
     render_close(&resumed);
-    /* another number of batches is a different rendering */
+    /* another number of batches gives a different rendering */
     options.batches = 4;
     assert_int_equal(shoot(&resumed, &options, &second), KD_ERROR_INPUT);
     unlink(state_path);
@@ -47,7 +47,7 @@ static void plans_fit_by_batches_or_are_refused(void **state) {
     const scene_view view = scene_get_view(made);
     options = small_options("photon");
     options.photons = options.caustic_photons =
-        16000000; /* a batch needs as many tiles as the whole */
+        16000000; /* each batch needs as many tiles as one emission would */
     options.spp = 64;
     strcpy(options.device, "cpu");
     render_plan whole, fitted;
@@ -56,17 +56,17 @@ static void plans_fit_by_batches_or_are_refused(void **state) {
     assert_int_equal(options.maps_ahead, 1);
     assert_int_equal(render_plan_fit(&fitted, &view, &options, whole.total), KD_OK);
     assert_int_equal(options.batches, 1);
-    /* a limit applies to one rendering, not to the process */
+    /* a memory limit applies to one rendering, not to the process */
     assert_int_equal(options.maps_ahead, 0);
     assert_int_equal(small_options("photon").maps_ahead, 1);
     assert_int_equal(render_plan_fit(&fitted, &view, &options, whole.total / 2), KD_OK);
     assert_true(options.batches >= 2 && options.batches <= 4);
     assert_true(fitted.total <= whole.total / 2);
-    /* one batch fewer would not have sufficed */
+    /* one batch fewer would exceed the limit */
     --options.batches;
     assert_int_equal(render_plan_make(&fitted, &view, &options), KD_OK);
     assert_true(fitted.total > whole.total / 2);
-    /* with k = 40, at most 8 batches */
+    /* with k = 40 at most 8 batches are possible */
     options.batches = 1;
     assert_int_equal(render_plan_fit(&fitted, &view, &options, whole.total / 16), KD_ERROR_MEMORY);
     assert_non_null(strstr(kd_last_error(), "larger --gather or --estimator fixed"));
@@ -85,21 +85,21 @@ static void batches_that_cannot_be_are_refused(void **state) {
     options.batches = 2;
     assert_int_equal(shoot(&result, &options, NULL), KD_ERROR_USAGE);
     options = small_options("photon");
-    options.batches = 9; /* 40 / 5 */
+    options.batches = 9; /* more than 40 / 5 */
     assert_int_equal(shoot(&result, &options, NULL), KD_ERROR_USAGE);
     options.batches = 0;
     assert_int_equal(shoot(&result, &options, NULL), KD_ERROR_USAGE);
     options = small_options("sppm");
     options.passes = 1;
     options.batches = INT32_MAX;
-    alarm(60); /* the watchdog */
+    alarm(60); /* watchdog */
     assert_int_equal(shoot(&result, &options, NULL), KD_ERROR_USAGE);
     assert_non_null(strstr(kd_last_error(), "65536"));
     alarm(0);
 }
 
-/* A time limit applies to photons, too: at least one batch of paths per map, and one sample per
-   pixel. */
+/* A time limit applies to photons as well: the rendering has at least one batch of paths per map
+   and one sample per pixel. */
 static void photons_end_when_the_time_is_up(void **state) {
     (void)state;
     static const char *const names[] = {"photon", "sppm", "photon"};
@@ -118,7 +118,7 @@ static void photons_end_when_the_time_is_up(void **state) {
         assert_true(cut.frame.photons_stored > 1000 && cut.frame.caustics_stored > 1000);
         assert_true(cut.frame.photons_emitted <= 2 * (1 << 16));
         assert_true(cut.mean_radiance[0] > 0.1f);
-        /* no resumed rendering could have the same bits */
+        /* no state is written, because a resumed rendering could not have the same bits */
         assert_int_equal(access(state_path, F_OK), -1);
         render_close(&cut);
     }

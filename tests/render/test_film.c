@@ -1,4 +1,4 @@
-/* The film: means, non-finite samples, pixels without samples. */
+/* The film: means, samples that are not finite, pixels without samples, the estimated error. */
 #include "render/frame/film.h"
 #include "test.h"
 
@@ -33,7 +33,7 @@ static void test_means(void **state) {
     assert_true(fabsf(image_plane(&picture, "A")[last] - 2.0f / 3) < 1e-6f);
     assert_true(image_plane(&picture, "N.Y")[last] == 1);
     assert_true(image_plane(&picture, "Albedo.B")[last] == 0.25f);
-    for (int i = 0; i < last; ++i) { /* no samples here */
+    for (int i = 0; i < last; ++i) { /* pixels without samples */
         assert_true(image_plane(&picture, "G")[i] == 0 && image_plane(&picture, "A")[i] == 0);
         assert_true(isinf(image_plane(&picture, "Z")[i]));
     }
@@ -63,7 +63,7 @@ static void test_no_numbers(void **state) {
     film_close(&negative);
 }
 
-/* A million small samples added to a large one, which float accumulation would lose. */
+/* A million small samples are added to a large one; accumulation in float would lose them. */
 static void test_many_samples(void **state) {
     (void)state;
     const int32_t crop[4] = {0, 0, 1, 1};
@@ -85,8 +85,7 @@ static double error_of(const film *negative) {
     return error;
 }
 
-/* Samples with a known variance: 1 and 3 alternating have the mean 2 and the variance n / (n -
-   1). */
+/* Samples of known variance: alternating 1 and 3 have the mean 2 and the variance n / (n - 1). */
 static void test_error(void **state) {
     (void)state;
     const int32_t crop[4] = {0, 0, 2, 1};
@@ -96,7 +95,7 @@ static void test_error(void **state) {
     for (uint32_t n = 1; n <= 10; ++n) {
         if (n > 1) assert_true(isinf(error_of(&negative)) == (n <= 2));
         film_add(&negative, 0, 0, n % 2 ? &low : &high);
-        film_add(&negative, 1, 0, &even); /* without noise */
+        film_add(&negative, 1, 0, &even); /* a pixel without noise */
     }
     const double expected = sqrt(1.0 / 9 / (4 + 0.01) / 2);
     assert_true(fabs(error_of(&negative) - expected) < 1e-12);

@@ -1,4 +1,5 @@
-/* Defaults for a mesh file without a camera: a view inside rooms, and an exposure. */
+/* Defaults for a mesh file without a camera: a camera inside rooms, one in front of objects, and an
+   exposure. */
 #include "accel/builders.h"
 #include "core/image/image.h"
 #include "render/api/render.h"
@@ -78,7 +79,7 @@ static void reversed_put(const char *to, const char *path) {
 
 static void bodies_wound_inwards_are_seen_from_outside(void **state) {
     (void)state;
-    const char *bunny = test_model("bunny.obj"); /* it has holes */
+    const char *bunny = test_model("bunny.obj"); /* has holes */
     const char *const paths[] = {"gen:sphere:1000", "gen:blob:3000", "gen:ring:2000",
                                  bunny ? bunny : "gen:wedge"};
     for (size_t i = 0; i < sizeof paths / sizeof *paths; ++i) {
@@ -145,15 +146,15 @@ static void dark_pictures_are_raised(void **state) {
     for (int i = 0; i < 5; ++i) {
         float *planes[4];
         image picture = open_picture(8, planes);
-        for (int p = 0; p < 64; ++p) /* the uncovered half is bright, but ignored */
-            put(planes, p, p < 32 ? cases[i].grey : 100, p < 32);
+        /* the other half is bright, but not covered (alpha 0), so the exposure ignores it */
+        for (int p = 0; p < 64; ++p) put(planes, p, p < 32 ? cases[i].grey : 100, p < 32);
         assert_float_equal(metered(&picture), cases[i].stops, 1e-5);
         image_close(&picture);
     }
 }
 
-/* A subject that covers `share` of the picture, of greys from `minimum` to twice that, before a
-   backdrop. */
+/* Makes a subject that covers `share` of the picture, in greys from `minimum` to twice that, in
+   front of a backdrop. */
 static image make_subject(double share, float minimum, float backdrop) {
     enum { SIDE = 96 };
     float *planes[4];
@@ -179,7 +180,7 @@ static void dark_backdrops_do_not_burn_their_subjects(void **state) {
         }
 }
 
-/* If most of the picture is black, the exposure follows the rest. */
+/* If more than half of the picture is black, the exposure is chosen for the rest. */
 static void black_medians_are_metered(void **state) {
     (void)state;
     image picture = make_subject(0.3, 0.01f, 0);
@@ -200,8 +201,8 @@ static void lamps_and_fireflies_tell_nothing(void **state) {
     image_close(&picture);
 }
 
-/* The exposure at 1 sample per pixel equals that at 64: a room lit by its ceiling, and an object in
-   the open. */
+/* The exposure chosen at 1 sample per pixel equals that at 64, for a room lit by its ceiling and
+   for an object in the open. */
 static void few_samples_give_the_exposure_of_many(void **state) {
     (void)state;
     static const char *const paths[] = {"gen:room:3000", "gen:blob:3000"};
@@ -217,8 +218,7 @@ static void few_samples_give_the_exposure_of_many(void **state) {
             options.spp = many ? 64 : 1;
             options.max_depth = 5;
             assert_int_equal(render_run(&result, scene, &options, NULL), KD_OK);
-            for (int p = 0; p < 64 * 64;
-                 ++p) /* a dark scene, for which an exposure has to be chosen */
+            for (int p = 0; p < 64 * 64; ++p) /* a scene so dark that an exposure must be chosen */
                 for (int c = 0; c < 3; ++c) result.picture.planes[c][p] *= 0.01f;
             stops[many] = metered(&result.picture);
             render_close(&result);

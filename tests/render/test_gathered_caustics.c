@@ -1,7 +1,7 @@
 /* Light that reaches a surface by specular reflection only is in the caustic map, so gather rays
-   that reach the lamp through mirrors must ignore it. A lamp shines at a mirroring ceiling only;
-   the floor below is as bright with final gather as without, from far and from near, where gather
-   rays continue as paths. Counted twice, it would be up to twice as bright. */
+   that reach the lamp through mirrors must ignore it. The lamp shines at a mirroring ceiling only.
+   The floor must be as bright with final gather as without, from afar and from near, where gather
+   rays continue as paths; light counted twice would make it up to twice as bright. */
 #include "shoot.h"
 #include "still_life.h"
 #include "test.h"
@@ -15,7 +15,7 @@ static void build(int32_t ceiling) {
     above.kind = ceiling;
     above.roughness = 0;
     above.specular = vec3_all(0.9f);
-    above.diffuse = vec3_all(0.03f); /* of plastic: stores photons below its mirroring coat */
+    above.diffuse = vec3_all(0.03f); /* a plastic ceiling stores photons below its mirroring coat */
     const uint32_t mirror = fixture_material(&stage, above);
     const uint32_t floor = still_life_diffuse(&stage, 0.5f, 0);
     const uint32_t lamp = still_life_diffuse(&stage, 0, 5);
@@ -24,7 +24,7 @@ static void build(int32_t ceiling) {
     fixture_quad(&stage, mirror, vec3_make(-1, 1, -1), vec3_make(1, 1, -1), vec3_make(1, 1, 1),
                  vec3_make(-1, 1, 1));
     fixture_quad(&stage, lamp, vec3_make(-0.4f, 0.6f, 0.4f), vec3_make(0.4f, 0.6f, 0.4f),
-                 vec3_make(0.4f, 0.6f, -0.4f), vec3_make(-0.4f, 0.6f, -0.4f)); /* shines up */
+                 vec3_make(0.4f, 0.6f, -0.4f), vec3_make(-0.4f, 0.6f, -0.4f)); /* faces up */
     fixture_finish(&stage);
 }
 
@@ -62,8 +62,9 @@ static void caustics_are_counted_once_from_afar(void **state) {
     expect_counted_once(MATERIAL_PLASTIC, 0.1f, 4000);
 }
 
-/* Gather rays shorter than the radius continue as paths: here all of them. So wide a disc blurs the
-   light below a coat, and there is no other picture to compare with, so only mirrors are tested. */
+/* Gather rays shorter than the radius continue as paths: here all of them. So large a disc blurs
+   the light below a coat, and no other picture is available for comparison, so this test uses
+   mirrors only. */
 static void caustics_are_counted_once_from_near(void **state) {
     (void)state;
     expect_counted_once(MATERIAL_MIRROR, 3, 100);

@@ -14,9 +14,9 @@
 
 static scene_fixture stage;
 
-static void expect_near(double found, double expected, double tolerance) {
-    if (!(fabs(found - expected) <= tolerance))
-        fail_msg("%.9g, expected %.9g within %g", found, expected, tolerance);
+static void expect_near(double actual, double expected, double tolerance) {
+    if (!(fabs(actual - expected) <= tolerance))
+        fail_msg("%.9g, expected %.9g within %g", actual, expected, tolerance);
 }
 
 static kd_render_options small_options(const char *name, int32_t size, int32_t spp) {
@@ -42,7 +42,8 @@ static double mean_of(const camera *view, const kd_render_options *options) {
     return mean;
 }
 
-/* Direct light seen through mirrors and glass, for either choice of branches. */
+/* Whitted ray tracing, which follows both branches at glass, gives the picture of the integrator
+   `direct`, which follows a random one. */
 static void test_whitted_is_direct(void **state) {
     (void)state;
     still_life_build(&stage);
@@ -56,7 +57,7 @@ static void test_whitted_is_direct(void **state) {
 
 static const camera above = {{0, 2, 0.001f}, {0, 0, 0}, {0, 1, 0}, 20, 0, 0, 0};
 
-/* A floor under a disc-like lid: open sky is white, and objects closer than the radius occlude
+/* A floor under a large lid: the open sky is white, and objects closer than the radius occlude
    it. */
 static void test_occlusion(void **state) {
     (void)state;
@@ -77,7 +78,8 @@ static void test_occlusion(void **state) {
     expect_near(mean_of(&above, &options), 0.25, 0.01);
 }
 
-/* Light tracing and path tracing give the same picture if no specular surface is visible. */
+/* Light tracing and path tracing give the same picture of a scene without specular surfaces in
+   view. */
 static void test_light_is_path(void **state) {
     (void)state;
     fixture_clear(&stage);
@@ -125,7 +127,8 @@ static void test_threads_make_no_difference(void **state) {
     parallel_set_threads(0);
 }
 
-/* Photons per area over the walls of a furnace; the radius never exceeds the distance. */
+/* The debug channels of photons in a furnace. The density is known; the radius never exceeds the
+   distance to the k-th photon. */
 static void test_debug_channels(void **state) {
     (void)state;
     fixture_clear(&stage);
@@ -135,7 +138,7 @@ static void test_debug_channels(void **state) {
     fixture_finish(&stage);
     static const camera inside = {{0, 0, 0.9f}, {0, 0, 0}, {0, 1, 0}, 60, 0, 0, 0};
     kd_render_options options = small_options("debug", 16, 4);
-    options.photons = 24000; /* on 24 square metres */
+    options.photons = 24000; /* on 24 square metres: 1000 per square metre */
     strcpy(options.channel, "density");
     expect_near(mean_of(&inside, &options), 1000, 30);
     strcpy(options.channel, "distance");
@@ -167,7 +170,7 @@ static void test_misuse_is_refused(void **state) {
 
 enum { WIDTH = 40, HEIGHT = 24, EACH = 3, COUNT = WIDTH * HEIGHT * EACH };
 
-/* --- pools: all that the film takes of each sample, through cut-outs, media, coloured glass --- */
+/* --- wavefront paths: all planes of the film, through cut-outs, media, coloured glass --------- */
 
 /* Cut-outs in front of cut-outs, in fog, with dispersive glass and a mirror. */
 static const char *const curtains =
@@ -193,12 +196,12 @@ static int files_make(void **state) {
     return 0;
 }
 
-static void same_sample(const pixel_sample *got, const pixel_sample *want, const char *name,
+static void same_sample(const pixel_sample *got, const pixel_sample *expected, const char *name,
                         const pixel_request *at) {
-    if (memcmp(got, want, sizeof *got) != 0)
+    if (memcmp(got, expected, sizeof *got) != 0)
         fail_msg("%s, pixel %d %d, sample %u: %.9g by %u rays, expected %.9g by %u", name, at->x,
-                 at->y, at->sample, (double)got->radiance.x, got->rays, (double)want->radiance.x,
-                 want->rays);
+                 at->y, at->sample, (double)got->radiance.x, got->rays,
+                 (double)expected->radiance.x, expected->rays);
 }
 
 static uint32_t compare_pool(const pixel_view *view, const path_options *options,
@@ -216,10 +219,10 @@ static uint32_t compare_pool(const pixel_view *view, const path_options *options
     path_pool_take(view, options, request + 1, COUNT - 2, got + 1);
     path_pool_take(view, options, request + COUNT - 1, 1, got + COUNT - 1);
     for (uint32_t i = 0; i < COUNT; ++i) {
-        const pixel_sample want = path_pixel(view, SCENE_INSTANCED, options, request[i].x,
-                                             request[i].y, request[i].sample);
-        same_sample(got + i, &want, name, request + i);
-        seen += vec3_largest(want.radiance) > 0;
+        const pixel_sample expected = path_pixel(view, SCENE_INSTANCED, options, request[i].x,
+                                                 request[i].y, request[i].sample);
+        same_sample(got + i, &expected, name, request + i);
+        seen += vec3_largest(expected.radiance) > 0;
     }
     return seen;
 }

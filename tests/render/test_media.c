@@ -7,9 +7,9 @@
 
 static scene_fixture stage;
 
-static void expect_near(double found, double expected, double tolerance) {
-    if (!(fabs(found - expected) <= tolerance))
-        fail_msg("%.9g, expected %.9g within %g", found, expected, tolerance);
+static void expect_near(double actual, double expected, double tolerance) {
+    if (!(fabs(actual - expected) <= tolerance))
+        fail_msg("%.9g, expected %.9g within %g", actual, expected, tolerance);
 }
 
 static kd_render_options options_for(const char *name, int32_t size, int32_t spp) {
@@ -67,7 +67,7 @@ static const camera straight = {{0, 0, 5}, {0, 0, 0}, {0, 1, 0}, 0.05f, 0, 0, 0}
 
 /* --- absorption ------------------------------------------------------------------------------- */
 
-/* An absorbing slab before a sky of radiance 1; without a surface, and as glass of index 1. */
+/* An absorbing slab in front of a sky of radiance 1, without a surface and as glass of index 1. */
 static void ink_obeys_beer(void **state) {
     (void)state;
     static const char *const names[] = {"path", "direct", "whitted", "photon", "sppm", "light"};
@@ -84,9 +84,10 @@ static void ink_obeys_beer(void **state) {
         fixture_finish(&stage);
         for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
             kd_render_options options = options_for(names[i], 4, 2);
-            if (glass && strcmp(names[i], "light") == 0) continue; /* cannot see through glass */
+            /* light tracing cannot see through glass */
+            if (glass && strcmp(names[i], "light") == 0) continue;
             if (glass || strcmp(names[i], "sppm") == 0)
-                options.photons = 0; /* no photon would be stored */
+                options.photons = 0; /* no photons could be stored */
             expect_near(mean_of(&straight, &options, "R"), exp(-0.75), 1e-3 * exp(-0.75));
             expect_near(mean_of(&straight, &options, "G"), exp(-1.5), 1e-3 * exp(-1.5));
             expect_near(mean_of(&straight, &options, "B"), exp(-3.0), 1e-3 * exp(-3.0));
@@ -94,8 +95,9 @@ static void ink_obeys_beer(void **state) {
     }
 }
 
-/* Seen from the centre of a sphere of radius 1, rays cross half of it, from the box inside it less:
-   media nest, and the medium at the camera is found. */
+/* A box of one medium inside a box of another; rays from the centre, the outer medium and its edge
+   cross different lengths of each. Media nest, and the medium at the camera is determined
+   correctly. */
 static void the_eye_may_be_inside(void **state) {
     (void)state;
     fixture_clear(&stage);
@@ -108,7 +110,7 @@ static void the_eye_may_be_inside(void **state) {
     add_sky(1);
     fixture_finish(&stage);
     camera inside = straight;
-    const float eyes[3] = {0, 1, -1.5f}; /* looking along -z */
+    const float eyes[3] = {0, 1, -1.5f}; /* z of cameras that look along -z */
     const double lost[3] = {0.5 * 2 + 1.5 * 0.25, 1 * 2 + 2 * 0.25, 0.5 * 0.25};
     for (int i = 0; i < 3; ++i) {
         inside.eye = vec3_make(0, 0, eyes[i]);
@@ -120,12 +122,13 @@ static void the_eye_may_be_inside(void **state) {
 
 /* --- scattering ------------------------------------------------------------------------------- */
 
-/* Sunlight on a slab, seen from above: the light that is scattered once. */
+/* Sunlight on a slab, seen from above: the light scattered once equals the integral along the
+   ray. */
 static void single_scattering_is_the_integral(void **state) {
     (void)state;
     static const char *const names[] = {"direct", "whitted", "photon"};
     const double absorbed = 0.4, scattered = 0.9, lost = absorbed + scattered, depth = 1.5;
-    const double slope = 0.6, cosine = 0.8; /* the sun's direction inside the slab */
+    const double slope = 0.6, cosine = 0.8; /* direction of the sun inside the slab */
     for (int k = 0; k < 3; ++k) {
         const float g = k == 0 ? 0 : k == 1 ? 0.5f : -0.7f;
         fixture_clear(&stage);
@@ -140,7 +143,7 @@ static void single_scattering_is_the_integral(void **state) {
         sun.power = 1;
         fixture_light(&stage, sun);
         fixture_finish(&stage);
-        const int steps = 20000; /* the integral along the ray, by a sum */
+        const int steps = 20000; /* the integral along the ray, as a sum */
         double expected = 0;
         for (int i = 0; i < steps; ++i) {
             const double t = (i + 0.5) * depth / steps;
@@ -172,7 +175,8 @@ static void thick_fog_is_as_in_tables(void **state) {
         material lamp = material_default();
         lamp.diffuse = vec3_all(0);
         lamp.emission = vec3_all(1);
-        const float z = before ? 8 : -0.05f, x = before ? -wide : wide; /* it faces the slab */
+        /* the lamp faces the slab */
+        const float z = before ? 8 : -0.05f, x = before ? -wide : wide;
         fixture_quad(&stage, fixture_material(&stage, lamp), vec3_make(-x, -wide, z),
                      vec3_make(x, -wide, z), vec3_make(x, wide, z), vec3_make(-x, wide, z));
         fixture_finish(&stage);
@@ -181,8 +185,8 @@ static void thick_fog_is_as_in_tables(void **state) {
     }
 }
 
-/* A cloud without absorption is invisible in a white sky: coloured, with multiple scattering, for
-   any phase function. */
+/* A cloud without absorption is invisible in front of a white sky: coloured, with multiple
+   scattering, for any phase function. */
 static void a_white_furnace_hides_clouds(void **state) {
     (void)state;
     for (int fog = 0; fog < 2; ++fog) {
@@ -202,7 +206,8 @@ static void a_white_furnace_hides_clouds(void **state) {
         expect_near(mean_of(&view, &options, "B"), 1, 0.02);
         options = options_for("photon", 8, 32);
         options.photons = options.media_photons = 60000;
-        expect_near(mean_of(&view, &options, "R"), 1, 0.04); /* the balls reach beyond the cloud */
+        /* less accurate, because the photons' balls extend beyond the cloud */
+        expect_near(mean_of(&view, &options, "R"), 1, 0.04);
         options = options_for("sppm", 8, 32);
         options.media_photons = 3000;
         strcpy(options.media, "beams");
@@ -212,9 +217,9 @@ static void a_white_furnace_hides_clouds(void **state) {
 
 /* --- photons ---------------------------------------------------------------------------------- */
 
-/* A lamp in fog between black walls, seen through the fog beside it: single scattering is the same
-   by path tracing and with photon maps, with any seed. Sampling points of the lamp alone, with
-   weights of 1 over the squared distance, gives errors of 5 %, up to 8. */
+/* A lamp in fog between black walls, seen through the fog beside it: path tracing and photon maps
+   give the same single scattering for any seed. If only points of the lamp were sampled, with
+   weights of 1 over the squared distance, errors would be 5 %, up to a factor of 8. */
 static void fog_beside_a_lamp_has_no_sparks(void **state) {
     (void)state;
     const camera inside = {{0, 0, 0.95f}, {0, 0.3f, -1}, {0, 1, 0}, 80, 0, 0, 0};
@@ -244,8 +249,8 @@ static void fog_beside_a_lamp_has_no_sparks(void **state) {
     expect_near(sqrt(squares / 8), 0, 0.02);
 }
 
-/* A foggy furnace: the energy ledger closes, with a row for media, and photons know their
-   medium. */
+/* A furnace filled with fog: the energy ledger closes and has a row for media, and photons store
+   their medium. */
 static void the_ledger_has_a_row_for_media(void **state) {
     (void)state;
     fixture_clear(&stage);
@@ -282,7 +287,7 @@ static void the_ledger_has_a_row_for_media(void **state) {
         const double end = sums->absorbed + sums->media + sums->escaped + sums->ended + sums->cut;
         expect_near(end, sums->emitted, 1e-6 * sums->emitted);
         expect_near(sums->escaped, 0, 1e-9);
-        /* few paths from these lamps reach the glass: the caustic map ends before it is full */
+        /* few paths from these lamps reach the glass, so the caustic map ends before it is full */
         assert_true(sums->media > 0.01 * sums->emitted && all[i]->count >= (i == 1 ? 2000 : 20000));
         if (i != 1) expect_near(sums->ended / sums->emitted, 0, 0.02);
     }

@@ -1,4 +1,5 @@
-/* Scenes with known solutions, and guarantees of the frame loop. */
+/* Path tracing of scenes with known solutions, and properties of the frame loop: the same bits for
+   any division of the work, interruption, scale invariance. */
 #include "accel/builders.h"
 #include "accel/rays/batch.h"
 #include "shaders/path.h"
@@ -7,9 +8,9 @@
 
 static scene_fixture stage;
 
-static void expect_near(double found, double expected, double tolerance) {
-    if (!(fabs(found - expected) <= tolerance))
-        fail_msg("%.9g, expected %.9g within %g", found, expected, tolerance);
+static void expect_near(double actual, double expected, double tolerance) {
+    if (!(fabs(actual - expected) <= tolerance))
+        fail_msg("%.9g, expected %.9g within %g", actual, expected, tolerance);
 }
 
 static uint32_t add_material(int32_t kind, float albedo, float emission) {
@@ -37,8 +38,8 @@ static kd_render_options small_options(const char *name, int32_t size, int32_t s
 
 static const camera inside = {{0, 0, 0.9f}, {0, 0, 0}, {0, 1, 0}, 70, 0, 0, 0};
 
-/* Albedo 1/2 and emission 1 on every wall: 1 + 1/2 + 1/4 + ... = 2 in every direction; direct light
-   is the first two terms. */
+/* Walls of albedo 1/2 and emission 1: the radiance is 1 + 1/2 + 1/4 + ... = 2 in every direction;
+   direct light is the sum of the first two terms. */
 static void test_furnace(void **state) {
     (void)state;
     fixture_clear(&stage);
@@ -75,21 +76,21 @@ static void test_lossless_balls_vanish(void **state) {
     }
 }
 
-/* An independent estimate: a path that samples the BSDFs only, with independent random numbers. */
-static vec3 naive_radiance(const scene_view *scene, ray cast, rng_key key) {
+/* An independent estimate: a path that samples BSDFs only, with independent random numbers. */
+static vec3 naive_radiance(const scene_view *scene, ray ray, rng_key key) {
     vec3 radiance = vec3_all(0), throughput = vec3_all(1);
     for (uint32_t depth = 1; depth <= 12; ++depth) {
-        const ray_hit hit = tritree_closest(&scene->tree, cast);
+        const ray_hit hit = tritree_closest(&scene->tree, ray);
         if (hit.triangle == KD_NONE)
             return vec3_add(radiance,
-                            vec3_mul(throughput, environment_radiance(scene, cast.direction)));
-        const surface at = surface_at(scene, &cast, hit);
+                            vec3_mul(throughput, environment_radiance(scene, ray.direction)));
+        const surface at = surface_at(scene, &ray, hit);
         radiance = vec3_add(radiance, vec3_mul(throughput, at.emission));
         const bsdf_sample next =
-            bsdf_draw(&at, vec3_negate(cast.direction), rng_draw(key, depth, 1), BSDF_RADIANCE);
+            bsdf_draw(&at, vec3_negate(ray.direction), rng_draw(key, depth, 1), BSDF_RADIANCE);
         if (vec3_is_zero(next.weight)) break;
         throughput = vec3_mul(throughput, next.weight);
-        cast = surface_leave(&at, next.direction, INFINITY);
+        ray = surface_leave(&at, next.direction, INFINITY);
     }
     return radiance;
 }
@@ -124,7 +125,7 @@ static void make_mixed_scene(void) {
 
 enum { MIXED_SIZE = 24, MIXED_BLOCK = 6, MIXED_BLOCKS = 16, MIXED_SPP = 256 };
 
-/* Pixel `i` of block `b`. */
+/* Computes the coordinates of pixel `i` of block `b`. */
 static void block_pixel(int b, int i, int *x, int *y) {
     const int blocks_across = MIXED_SIZE / MIXED_BLOCK;
     *x = b % blocks_across * MIXED_BLOCK + i % MIXED_BLOCK;
@@ -146,14 +147,15 @@ static void naive_blocks(const camera *view, double mean[MIXED_BLOCKS]) {
             int x, y;
             block_pixel(b, i % pixels, &x, &y);
             const rng_key key = rng_key_make(77, 0, (uint64_t)(b * count + i));
-            const ray cast = camera_ray(view, MIXED_SIZE, MIXED_SIZE, x, y, rng_draw(key, 0, 0));
-            mean[b] += (double)naive_radiance(&scene, cast, key).x / count;
+            const ray ray = camera_ray(view, MIXED_SIZE, MIXED_SIZE, x, y, rng_draw(key, 0, 0));
+            mean[b] += (double)naive_radiance(&scene, ray, key).x / count;
         }
     }
     tritree_close(&tree);
 }
 
-/* Next-event estimation and BSDF sampling give the same picture. */
+/* The integrator, with next-event estimation and multiple importance sampling, gives the same
+   picture as BSDF sampling alone. */
 static void test_agrees_with_naive_paths(void **state) {
     (void)state;
     make_mixed_scene();
@@ -181,7 +183,8 @@ static void test_agrees_with_naive_paths(void **state) {
     image_close(&s.picture);
 }
 
-/* Light of a point source: albedo / pi I cos / d^2; half of it behind a surface of opacity 1/2. */
+/* Irradiance of a point source: albedo / pi I cos / d^2; half of it behind a surface of opacity
+   1/2. */
 static void test_point_light_and_opacity(void **state) {
     (void)state;
     for (int screen = 0; screen < 2; ++screen) {
@@ -211,7 +214,7 @@ static void test_point_light_and_opacity(void **state) {
         expect_near(shot_mean(&s, "Z"), sqrt(1.25), 1e-3);
         expect_near(shot_mean(&s, "N.Y"), 1, 1e-6);
         image_close(&s.picture);
-        /* the half-opaque surface itself: half of what is behind it */
+        /* a half-opaque surface shows half of what is behind it */
         const camera above = {{0.5f, 2.9f, 0}, {0, 0, 0}, {0, 0, -1}, 0.1f, 0, 0, 0};
         options.spp = 1024;
         options.max_depth = 1;
@@ -228,7 +231,7 @@ static void test_point_light_and_opacity(void **state) {
     }
 }
 
-/* A convex object under a uniform sky has the radiance of its albedo; next to it is sky. */
+/* A convex object under a uniform sky has the radiance of its albedo; the background is the sky. */
 static void test_sky(void **state) {
     (void)state;
     fixture_clear(&stage);
@@ -246,8 +249,8 @@ static void test_sky(void **state) {
     shot s = shoot(&stage, &close_up, &options, NULL);
     expect_near(shot_mean(&s, "R"), 0.8, 0.002);
     image_close(&s.picture);
-    const camera away = {{0, 0, 4}, {0, 0, 9}, {0, 1, 0}, 12, 0, 0, 0};
-    s = shoot(&stage, &away, &options, NULL);
+    const camera sky_camera = {{0, 0, 4}, {0, 0, 9}, {0, 1, 0}, 12, 0, 0, 0};
+    s = shoot(&stage, &sky_camera, &options, NULL);
     expect_near(shot_mean(&s, "R"), 1, 0);
     assert_true(isinf(image_plane(&s.picture, "Z")[0]));
     image_close(&s.picture);
@@ -263,7 +266,8 @@ static void make_lit_room(void) {
     fixture_finish(&stage);
 }
 
-/* Any number of threads, a crop, and direct light as paths of two surfaces: the same bits. */
+/* The same bits on any number of threads, in a crop, and for direct light as paths of two
+   surfaces. */
 static void test_same_bits(void **state) {
     (void)state;
     make_lit_room();
@@ -292,8 +296,8 @@ static void test_same_bits(void **state) {
     parallel_set_threads(0);
 }
 
-/* Cancelled at once: no samples, a black picture. Cancelled later: a part of the samples. Out of
-   time: one sample each, and no error. */
+/* Cancelled before the first sample, the picture is black. Cancelled later, it has some of the
+   samples. When time runs out, it has one sample per pixel, and there is no error. */
 static void cancel_at_once(void *context, const char *name, int64_t done, int64_t total) {
     (void)name, (void)total;
     if (done > 0) atomic_store(&((job_control *)context)->cancelled, true);
@@ -327,7 +331,7 @@ static void test_interruption(void **state) {
     image_close(&s.picture);
 }
 
-/* The same room at any size, within rounding: the renderer is scale-invariant. */
+/* The renderer is scale-invariant: the same room at any size, within rounding. */
 static void test_any_scale(void **state) {
     (void)state;
     double mean[3];

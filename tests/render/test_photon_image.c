@@ -1,13 +1,13 @@
-/* Pictures by photon maps: furnaces, and the same pictures as by path tracing. */
+/* Pictures by photon maps: furnaces, and comparisons with path tracing. */
 #include "shoot.h"
 #include "still_life.h"
 #include "test.h"
 
 static scene_fixture stage;
 
-static void expect_near(double found, double expected, double tolerance) {
-    if (!(fabs(found - expected) <= tolerance))
-        fail_msg("%.9g, expected %.9g within %g", found, expected, tolerance);
+static void expect_near(double actual, double expected, double tolerance) {
+    if (!(fabs(actual - expected) <= tolerance))
+        fail_msg("%.9g, expected %.9g within %g", actual, expected, tolerance);
 }
 
 static uint32_t add_material(int32_t kind, float albedo, float emission) {
@@ -48,8 +48,8 @@ static double furnace_mean(const kd_render_options *options) {
     return mean;
 }
 
-/* Albedo 1/2 and emission 1 on every wall: 2 in every direction, by every kernel and with final
-   gather. */
+/* Walls of albedo 1/2 and emission 1 have the radiance 2 in every direction, by every kernel and
+   with final gather. */
 static void test_furnace(void **state) {
     (void)state;
     fixture_clear(&stage);

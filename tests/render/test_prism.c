@@ -1,5 +1,5 @@
-/* scenes/prism.json: the positions of its colours against Snell's law, and their order in a
-   picture. */
+/* scenes/prism.json: the heights of its colours on the wall against Snell's law, and their order in
+   a picture. */
 #include "accel/builders.h"
 #include "photon/maps/photon_map.h"
 #include "render/api/render.h"
@@ -17,14 +17,15 @@ static double dot(flat a, flat b) {
     return a.x * b.x + a.y * b.y;
 }
 
-/* Intersects a ray with the line through `at` across the unit normal. */
+/* Intersects a ray with the line through `at` that has this unit normal. */
 static flat intersection(flat from, flat direction, flat at, flat normal) {
     const flat to = {at.x - from.x, at.y - from.y};
     const double t = dot(to, normal) / dot(direction, normal);
     return (flat){from.x + t * direction.x, from.y + t * direction.y};
 }
 
-/* Snell's law; the normal points against the ray, eta is the index beyond over the index before. */
+/* Refracts by Snell's law. The normal points against the ray; eta is the index behind the surface
+   over the index in front. */
 static flat refract(flat direction, flat normal, double eta) {
     const double cosine = -dot(direction, normal),
                  beyond2 = 1 - (1 - cosine * cosine) / (eta * eta);
@@ -33,9 +34,9 @@ static flat refract(flat direction, flat normal, double eta) {
     return (flat){direction.x / eta + along * normal.x, direction.y / eta + along * normal.y};
 }
 
-/* Height at which the centre of the beam hits the wall. */
+/* Returns the height at which the centre of the beam hits the wall. */
 static double height_on_wall(double index) {
-    const flat left = {-sqrt(0.75), 0.5}, back = {-sqrt(0.75), -0.5}; /* against the ray */
+    const flat left = {-sqrt(0.75), 0.5}, back = {-sqrt(0.75), -0.5}; /* normals, against the ray */
     const flat apex = {0, 2.4 + sqrt(0.75)}, lamp = {-2.853, 1.342}, wall = {3.5, 0}, x = {-1, 0};
     const flat through = {-0.944, 2.435}; /* the centre of the slit */
     flat direction = {through.x - lamp.x, through.y - lamp.y};
@@ -55,7 +56,7 @@ static const material *flint_of(const scene_view *view) {
     return NULL;
 }
 
-/* Mean height of each channel: over all wavelengths, weighted by their colours. */
+/* Computes the mean height of each channel over all wavelengths, weighted by their colours. */
 static void expected_heights(const material *flint, double height[3]) {
     double sum[3] = {0};
     height[0] = height[1] = height[2] = 0;
@@ -75,7 +76,7 @@ static void expected_heights(const material *flint, double height[3]) {
     for (int c = 0; c < 3; ++c) height[c] /= sum[c];
 }
 
-/* Returns true for the beam's photons on the wall, in the middle of the slit's length. */
+/* Returns true for photons of the beam on the wall, near the middle of the slit's length. */
 static bool is_of_beam(const photon *p) {
     return fabsf(p->position.x - 3.5f) < 1e-3f && fabsf(p->position.z) < 0.1f && p->position.y < 2;
 }
@@ -114,7 +115,8 @@ static void photons_fall_where_snell_says(void **state) {
         print_message("channel %d: %.4f m, by Snell's law %.4f m, %.4g W\n", c, height[c] / sum[c],
                       expected[c], sum[c]);
         assert_true(fabs(height[c] / sum[c] - expected[c]) < 0.015);
-        assert_true(fabs(sum[c] - sum[1]) < 0.1 * sum[1]); /* their sum is nearly white */
+        /* the sum of all colours is nearly white */
+        assert_true(fabs(sum[c] - sum[1]) < 0.1 * sum[1]);
     }
     assert_true(expected[0] > expected[1] + 0.05 && expected[1] > expected[2] + 0.05);
     photon_maps_close(&maps);
@@ -122,7 +124,7 @@ static void photons_fall_where_snell_says(void **state) {
     scene_close(made);
 }
 
-/* A view of the wall: from above, red, then green, then blue. */
+/* A picture of the wall shows from above red, green and blue. */
 static void a_picture_shows_a_rainbow(void **state) {
     (void)state;
     scene *made = NULL;

@@ -1,4 +1,5 @@
-/* Progressive photon mapping: radii, furnaces, the same bits on any number of threads. */
+/* Progressive photon mapping: radii as published, furnaces, and the same bits on any number of
+   threads. */
 #include "core/hash.h"
 #include "photon/density/estimate_radius.h"
 #include "shoot.h"
@@ -7,9 +8,9 @@
 
 static scene_fixture stage;
 
-static void expect_near(double found, double expected, double tolerance) {
-    if (!(fabs(found - expected) <= tolerance))
-        fail_msg("%.9g, expected %.9g within %g", found, expected, tolerance);
+static void expect_near(double actual, double expected, double tolerance) {
+    if (!(fabs(actual - expected) <= tolerance))
+        fail_msg("%.9g, expected %.9g within %g", actual, expected, tolerance);
 }
 
 static kd_render_options small_options(const char *name, int32_t size, int32_t passes) {
@@ -22,7 +23,7 @@ static kd_render_options small_options(const char *name, int32_t size, int32_t p
     return options;
 }
 
-/* r(n)^2 / r(0)^2 is a quotient of gamma functions; alpha = 1 never shrinks. */
+/* r(n)^2 / r(0)^2 is a quotient of gamma functions; with alpha = 1 the radius never shrinks. */
 static void test_radius_shrinks_as_published(void **state) {
     (void)state;
     for (uint32_t pass = 0; pass < 400; pass += 7) {
@@ -58,8 +59,8 @@ static void test_furnace(void **state) {
     }
 }
 
-/* A ray used in every pass has the same weight in every pass: a filter with negative lobes must not
-   change the mean. */
+/* `ppm` uses the same ray in several passes, with the same weight each time, so that a filter with
+   negative lobes does not change the mean. */
 static void test_rays_taken_again_count_alike(void **state) {
     (void)state;
     still_life_build(&stage);
@@ -87,7 +88,7 @@ static void test_threads_make_no_difference(void **state) {
         uint64_t hashes[2];
         for (int i = 0; i < 2; ++i) {
             kd_render_options options = small_options(names[n], 24, 4);
-            options.spp = 2; /* ppm: the third and fourth pass use the same rays again */
+            options.spp = 2; /* so that in ppm passes 3 and 4 use the rays of passes 1 and 2 */
             options.threads = i ? 5 : 1;
             shot s = shoot(&stage, &still_life_camera, &options, NULL);
             assert_int_equal(s.status, KD_OK);

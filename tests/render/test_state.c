@@ -1,5 +1,5 @@
-/* Renderings split into runs have the same bits as whole ones; states that do not match are
-   rejected. */
+/* A rendering split into several runs has the same bits as a whole one; states that do not match
+   are rejected. */
 #include "core/files/file.h"
 #include "core/parallel/parallel.h"
 #include "render/api/render.h"
@@ -45,16 +45,16 @@ static finished run(const kd_render_options *options, const render_keeping *keep
     return end;
 }
 
-/* The camera moves sideways by this much while the shutter is open. */
+/* Renders while the camera moves sideways by `aside` during the shutter interval. */
 static kd_status run_moving(const kd_render_options *options, const render_keeping *keeping,
-                            float aside) {
+                            float shift) {
     scene *made = NULL;
     kd_render_options unused = *options;
     assert_int_equal(
         scene_open(&made, KD_TEST_SOURCE_DIR "/scenes/cornell_diffuse.json", &unused, NULL), KD_OK);
     const camera begin = scene_camera(made);
     camera end = begin;
-    end.eye.x += aside;
+    end.eye.x += shift;
     scene_set_cameras(made, &begin, &end);
     render_result result;
     const kd_status status = render_run_kept(&result, made, options, keeping, NULL);
@@ -92,7 +92,7 @@ static void expect_resumed_is_whole(const char *name) {
     options.threads = 1;
     finished last = {0};
     for (int patience = 3; patience < 60;
-         patience += 5) { /* stopped anywhere, also within a pass */
+         patience += 5) { /* interrupted at various moments, also within a pass */
         impatience stops = {.reports_left = patience};
         job_init(&stops.job);
         stops.job.report = lose_patience;
@@ -132,7 +132,7 @@ static kd_status count_saving(void *context, const render_result *so_far) {
     return KD_OK;
 }
 
-/* However often the state is saved, each save has at least one new tile. */
+/* However often the state is saved, each save includes at least one new tile. */
 static void test_savings_do_not_stop_the_work(void **state) {
     (void)state;
     int savings = 0;
@@ -142,7 +142,7 @@ static void test_savings_do_not_stop_the_work(void **state) {
     const finished whole = run(&options, NULL, NULL);
     const render_keeping keeping = {
         .every_seconds = 1e-12, .show = count_saving, .context = &savings};
-    alarm(60); /* the watchdog */
+    alarm(60); /* watchdog */
     const finished saved = run(&options, &keeping, NULL);
     alarm(0);
     assert_true(saved.image == whole.image && saved.samples == 4);
@@ -150,7 +150,7 @@ static void test_savings_do_not_stop_the_work(void **state) {
     parallel_set_threads(0);
 }
 
-/* If time runs out while a later pass traces its photons, the rendering ends with the previous
+/* If time runs out while a later pass traces its photons, the result is that of the previous
    pass. */
 static void test_no_time_for_photons(void **state) {
     (void)state;
@@ -178,7 +178,8 @@ static void write_bytes(const char *bytes, size_t count) {
     fclose(file);
 }
 
-/* Every byte of the state matters, and so does every option except the number of passes. */
+/* Any changed byte of a state is detected, and so is any changed option except the number of
+   passes. */
 static void test_bad_states_are_refused(void **state) {
     (void)state;
     kd_render_options options = small_options("sppm", 2, 1);
@@ -240,10 +241,11 @@ static void set_other_option(kd_render_options *options, const other_option *oth
            other->bytes);
 }
 
-/* Each option that changes a sample, from a state without it and from one with it. */
+/* Changes each option that affects samples, between a state and its resumption, in both
+   directions. */
 static void every_option_of_a_sample_tells_states_apart(void **state) {
     (void)state;
-    static const other_option others[] = {
+    static const other_option rows[] = {
         OTHER("path", clamp, 0.5),          OTHER("path", filter, 1),
         OTHER("path", max_depth, 5),        OTHER("path", seed, 9),
         OTHER("sppm", radius, 0.25),        OTHER("sppm", alpha, 0.5),
@@ -251,43 +253,43 @@ static void every_option_of_a_sample_tells_states_apart(void **state) {
         OTHER("sppm", batches, 2),          OTHER("sppm", max_depth, 5),
         OTHER("sppm", filter, 2),           OTHER("sppm", seed, 9),
         OTHER("sppm", caustic_photons, 60), OTHER("sppm", media_photons, 60)};
-    for (size_t i = 0; i < sizeof others / sizeof *others; ++i)
-        for (int with = 0; with < 2; ++with) {
-            kd_render_options options = small_options(others[i].integrator, 2, 1);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i)
+        for (int use_other = 0; use_other < 2; ++use_other) {
+            kd_render_options options = small_options(rows[i].integrator, 2, 1);
             kd_render_options other = options;
             render_keeping keeping = {.state = state_path};
             options.photons = other.photons = 100;
             options.spp = other.spp = 1;
-            set_other_option(&other, &others[i]);
+            set_other_option(&other, &rows[i]);
             unlink(state_path);
-            assert_int_equal(run(with ? &other : &options, &keeping, NULL).status, KD_OK);
+            assert_int_equal(run(use_other ? &other : &options, &keeping, NULL).status, KD_OK);
             keeping.resume = true;
-            if (run(with ? &options : &other, &keeping, NULL).status != KD_ERROR_INPUT)
+            if (run(use_other ? &options : &other, &keeping, NULL).status != KD_ERROR_INPUT)
                 fail_msg("row %zu: a state of other options is taken", i);
             assert_non_null(strstr(kd_last_error(), "other options"));
-            assert_int_equal(run(with ? &other : &options, &keeping, NULL).status, KD_OK);
+            assert_int_equal(run(use_other ? &other : &options, &keeping, NULL).status, KD_OK);
         }
     unlink(state_path);
 }
 
-/* A rendering resumed with another movement of the camera, or none. */
+/* A rendering cannot be resumed with another movement of the camera, or without its movement. */
 static void a_moving_camera_tells_states_apart(void **state) {
     (void)state;
     static const float moves[] = {0, 0.25f, 0.5f};
     for (int kept = 0; kept < 3; ++kept)
-        for (int asked = 0; asked < 3; ++asked) {
+        for (int frame = 0; frame < 3; ++frame) {
             unlink(state_path);
             const kd_render_options options = small_options("path", 2, 1);
             render_keeping keeping = {.state = state_path};
             assert_int_equal(run_moving(&options, &keeping, moves[kept]), KD_OK);
             keeping.resume = true;
-            assert_int_equal(run_moving(&options, &keeping, moves[asked]),
-                             kept == asked ? KD_OK : KD_ERROR_INPUT);
+            assert_int_equal(run_moving(&options, &keeping, moves[frame]),
+                             kept == frame ? KD_OK : KD_ERROR_INPUT);
         }
     unlink(state_path);
 }
 
-/* A target error ends a rendering at the same sample, whether resumed or not. */
+/* A target error ends a resumed rendering at the same sample as an uninterrupted one. */
 static void a_target_error_ends_resumed_renderings_where_whole_ones_end(void **state) {
     (void)state;
     kd_render_options options = small_options("path", 24, 1);
@@ -306,7 +308,7 @@ static void a_target_error_ends_resumed_renderings_where_whole_ones_end(void **s
     const finished end = run(&options, &resumed, NULL);
     assert_int_equal(end.samples, whole.samples);
     assert_true(end.image == whole.image);
-    /* a smaller target continues from there, a larger one is already reached */
+    /* a smaller target continues from there; a larger one has already been reached */
     options.target_error = 0.2;
     assert_int_equal(run(&options, &resumed, NULL).samples, whole.samples);
     options.target_error = 0.05;

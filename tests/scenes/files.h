@@ -1,4 +1,4 @@
-/* Shared by the tests of readers: a private directory with files, a listener for problems,
+/* Shared by the tests of readers: a private directory with files, a recorder of reported problems,
    areas. */
 #ifndef KD_TESTS_SCENES_FILES_H
 #define KD_TESTS_SCENES_FILES_H
@@ -33,8 +33,7 @@ static inline int folder_remove(void **state) {
 }
 
 static inline void file_put(const char *name, const char *bytes, size_t count) {
-    remove(
-        file_in(name)); /* some file systems wait for the disk when a file with data is truncated */
+    remove(file_in(name)); /* some file systems flush to disk when a file with data is truncated */
     FILE *file = fopen(file_in(name), "wb");
     assert_non_null(file);
     assert_int_equal(fwrite(bytes, 1, count, file), count);
@@ -45,17 +44,17 @@ static inline void file_put_text(const char *name, const char *text) {
     file_put(name, text, strlen(text));
 }
 
-enum { HEARD = 64 };
+enum { PROBLEMS_MAX = 64 };
 
-typedef struct heard {
-    char files[HEARD][128], kinds[HEARD][32], messages[HEARD][256];
-    uint32_t lines[HEARD];
+typedef struct heard_problems {
+    char files[PROBLEMS_MAX][128], kinds[PROBLEMS_MAX][32], messages[PROBLEMS_MAX][256];
+    uint32_t lines[PROBLEMS_MAX];
     int count, fatal;
-} heard;
+} heard_problems;
 
-static inline void hear(void *context, const obj_problem *problem) {
-    heard *to = (heard *)context;
-    if (to->count < HEARD) {
+static inline void on_problem(void *context, const obj_problem *problem) {
+    heard_problems *to = (heard_problems *)context;
+    if (to->count < PROBLEMS_MAX) {
         snprintf(to->files[to->count], sizeof to->files[0], "%s", problem->file);
         snprintf(to->kinds[to->count], sizeof to->kinds[0], "%s", problem->kind);
         snprintf(to->messages[to->count], sizeof to->messages[0], "%s", problem->message);

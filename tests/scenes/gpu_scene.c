@@ -1,4 +1,4 @@
-/* A scene on a device equals the host's, array for array. */
+/* A scene uploaded to a device equals the host's, array for array. */
 #include "accel/builders.h"
 #include "accel/rays/tree_device.h"
 #include "core/device/device.h"
@@ -7,11 +7,11 @@
 #include "scenes/assembly/scene_cuda.h"
 #include "tests/gpu.h"
 
-static void expect_same(const void *host, const void *there, size_t bytes) {
+static void expect_same(const void *host, const void *device_data, size_t bytes) {
     void *back = malloc(bytes);
     assert_non_null(back);
-    assert_true(device_memory_owns(there));
-    assert_int_equal(device_memory_download(back, there, bytes), KD_OK);
+    assert_true(device_memory_owns(device_data));
+    assert_int_equal(device_memory_download(back, device_data, bytes), KD_OK);
     assert_memory_equal(host, back, bytes);
     free(back);
 }
@@ -22,7 +22,8 @@ static float floats[3 * 12], rows[4 + 1], columns[4 * (3 + 1)];
 static vec2 texcoords[10];
 static texture_view textures[3];
 
-/* A lit sphere, two images, one of them used twice, and a sky's tables. */
+/* Makes a scene with a lit sphere, two images, one of them used twice, and a sky's sampling
+   tables. */
 static scene_view make_scene(void) {
     fixture_clear(&stage);
     material made = material_default();
@@ -110,7 +111,7 @@ static void too_much_is_refused(void **state) {
     tritree_view tree;
     scene_cuda moved;
     memset(&tree, 0, sizeof tree);
-    textures[1].width = textures[1].height = 1 << 24; /* 3 x 2^50 bytes: never read */
+    textures[1].width = textures[1].height = 1 << 24; /* 3 x 2^50 bytes, which are never read */
     assert_int_equal(scene_cuda_open(&moved, &host, &tree), KD_ERROR_MEMORY);
     assert_non_null(strstr(kd_last_error(), "bytes were needed"));
     assert_null(moved.memory);

@@ -1,5 +1,5 @@
-/* Writes meshes as files of each format with a reader in this project, so that all readers can be
-   given the same meshes. */
+/* Writes a mesh as a file of each format that has a reader in this project, so that all readers can
+   be given the same meshes. */
 #ifndef KD_TESTS_SCENES_MESH_WRITE_H
 #define KD_TESTS_SCENES_MESH_WRITE_H
 #include "scenes/mesh/mesh.h"
@@ -10,7 +10,7 @@
 
 typedef enum ply_order { WRITE_ASCII, WRITE_LITTLE, WRITE_BIG } ply_order;
 
-/* Writes the bytes of a number, in native order. */
+/* Writes the bytes of a number, in native or in big-endian order. */
 static inline void bytes_write(FILE *file, const void *number, size_t bytes, bool big) {
     unsigned char out[8];
     memcpy(out, number, bytes);
@@ -24,7 +24,8 @@ static inline void float_write(FILE *file, float value, ply_order order) {
         bytes_write(file, &value, 4, order == WRITE_BIG);
 }
 
-/* Writes v/vt/vn with one index, as PLY has them: one normal and texture coordinate per vertex. */
+/* Writes OBJ faces with the same index for position, texture coordinate and normal, as PLY has
+   them. */
 static inline void mesh_write_obj(FILE *file, const mesh *mesh) {
     for (uint32_t i = 0; i < mesh->position_count; ++i)
         fprintf(file, "v %.9g %.9g %.9g\n", (double)mesh->positions[i].x,

@@ -1,4 +1,5 @@
-/* scenes/check: each kind of problem is found at its position, and a valid mesh has none. */
+/* scenes/check/check.h: each kind of problem is reported with its position, and a valid mesh has
+   none. */
 #include "scenes/check/check.h"
 #include "tests/scenes/files.h"
 #include <cjson/cJSON.h>
@@ -6,7 +7,7 @@
 static const char lit_mtl[] = "newmtl lamp\nKe 1 1 1\nKd 0 0 0\nnewmtl glass\nillum 7\nNi 1.5\n"
                               "newmtl grey\nKd 0.5 0.5 0.5\n";
 
-/* A tetrahedron facing outward; its faces are lines 7 to 10 after the header of 2 lines. */
+/* A tetrahedron facing outward. Its faces are lines 7 to 10, after a header of 2 lines. */
 #define TETRAHEDRON(material)                                                                      \
     "mtllib lit.mtl\nusemtl " material "\nv 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\n"                    \
     "f 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
@@ -142,7 +143,7 @@ static void many_of_a_kind_are_counted_and_cut(void **state) {
     check_text(&report, text);
     assert_int_equal(report.problems_found, 1001); /* 999 duplicates, no light, a boundary */
     assert_int_equal(report.problem_count, CHECK_PROBLEMS + 2);
-    assert_int_equal(report.kinds[0].found, 999);
+    assert_int_equal(report.kinds[0].count, 999);
     assert_int_equal(report.kinds[0].kept, CHECK_PROBLEMS);
     check_close(&report);
 }

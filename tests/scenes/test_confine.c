@@ -1,4 +1,4 @@
-/* scenes/assimp/import_confine: attempts everything that the sandbox must forbid to a reader of
+/* scenes/import/import_confine.h: attempts everything that the sandbox must forbid to a reader of
    untrusted files, from inside; and checks that kandela-import is confined while it reads. */
 #include "scenes/import/import_confine.h"
 #include "tests/test.h"
@@ -18,10 +18,10 @@
 
 typedef struct attempt {
     const char *message;
-    long (*run)(void); /* -1 with EPERM: refused */
+    long (*run)(void); /* returns -1 with EPERM if refused */
 } attempt;
 
-static int held[2]; /* a pipe, opened before */
+static int held[2]; /* a pipe opened before the confinement */
 static pid_t parent;
 
 static long open_file(void) {
@@ -185,7 +185,7 @@ static const attempt attempts[] = {{"open a file", open_file},
 
 enum { ATTEMPTS = sizeof attempts / sizeof *attempts, NO_FILTERS = 200, BROKEN = 201, FINE = 202 };
 
-/* Returns true if what a confined process may do still works. */
+/* Returns true if the operations that a confined process needs still work. */
 static bool works(void) {
     char text[8] = "";
     struct timespec now;
@@ -197,7 +197,7 @@ static bool works(void) {
            strcmp(text, "passed") == 0 && clock_gettime(CLOCK_MONOTONIC, &now) == 0;
 }
 
-/* Returns the number of an attempt that was not refused, or how the process ended. */
+/* Returns the number of an attempt that was not refused, or a code for how the process ended. */
 static int try_all(void) {
     if (!import_confine()) return NO_FILTERS;
     if (!works()) return BROKEN;
@@ -216,7 +216,7 @@ static int end_of(pid_t child) {
 
 static void every_attempt_is_refused(void **state) {
     (void)state;
-    if (TEST_IS_WATCHED) skip(); /* a sanitizer's runtime needs what is refused */
+    if (TEST_IS_WATCHED) skip(); /* a sanitizer's runtime needs refused operations */
     parent = getpid();
     assert_int_equal(pipe(held), 0);
     const pid_t child = fork();
@@ -231,7 +231,7 @@ static void every_attempt_is_refused(void **state) {
     close(held[1]);
 }
 
-/* A crash ends with its own signal, not with the filter's. */
+/* A crash ends the process with its own signal, not with the filter's. */
 static void it_may_still_abort(void **state) {
     (void)state;
     if (TEST_IS_WATCHED) skip();
@@ -249,7 +249,7 @@ static void it_may_still_abort(void **state) {
 }
 
 #if KD_HAVE_ASSIMP
-/* Returns a line of /proc/PID/status as a number; -1: it is missing. */
+/* Returns a line of /proc/PID/status as a number, or -1 if it is missing. */
 static int status_of(pid_t process, const char *name) {
     char path[64], line[256];
     int value = -1;
@@ -261,7 +261,8 @@ static int status_of(pid_t process, const char *name) {
     return value;
 }
 
-/* The process blocks with a large answer until it is read; meanwhile its status is inspected. */
+/* kandela-import blocks on a large answer until it is read; meanwhile the test inspects its
+   status. */
 static void kandela_import_is_confined(void **state) {
     (void)state;
     const char *const program = getenv("KANDELA_PROGRAM");

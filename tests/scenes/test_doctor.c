@@ -1,11 +1,12 @@
-/* scenes/check: one defect of each kind in a closed mesh. The doctor reports exactly that defect,
-   and repairs what it claims to repair. */
+/* scenes/check/check.h: one defect of each kind in a closed mesh. The checker reports exactly that
+   defect, and repairs what it claims to repair. */
 #include "core/parallel/parallel.h"
 #include "scenes/check/check.h"
 #include "tests/scenes/doctor_bodies.h"
 #include "tests/scenes/files.h"
 
-/* Returns the kinds of problems found, except "no-light", with their counts: "hole 2, sliver 1". */
+/* Returns the kinds of problems found, except "no-light", with their counts, as in "hole 2, sliver
+   1". */
 static const char *kinds_of(const check_report *report) {
     static char text[1024];
     size_t used = 0;
@@ -14,7 +15,7 @@ static const char *kinds_of(const check_report *report) {
         if (strcmp(report->kinds[i].name, "no-light") != 0)
             used +=
                 (size_t)snprintf(text + used, sizeof text - used, "%s%s %llu", used ? ", " : "",
-                                 report->kinds[i].name, (unsigned long long)report->kinds[i].found);
+                                 report->kinds[i].name, (unsigned long long)report->kinds[i].count);
     return text;
 }
 
@@ -49,8 +50,8 @@ static void mend(const char *name, kd_status status) {
 typedef struct injected {
     const char *name;
     void (*inject)(body *body);
-    const char *kinds; /* found */
-    const char *left;  /* after the repair; NULL: the same */
+    const char *kinds; /* problems found */
+    const char *left;  /* problems left after the repair; NULL: the same */
 } injected;
 
 static const injected faults[] = {
@@ -88,14 +89,14 @@ static void one_fault_is_named_alone(void **state) {
             body_put("b.obj", &made, scales[s]);
             check_report report;
             assert_int_equal(check_file(&report, file_in("b.obj"), NULL, NULL), KD_OK);
-            /* meshes of that size are not searched for lights: tested elsewhere */
-            const char *found = kinds_of(&report);
+            /* test_check.c tests the search for lights, which is omitted here */
+            const char *kinds = kinds_of(&report);
             char expected[128];
             snprintf(expected, sizeof expected, "%s%s%s", faults[i].kinds,
                      s == 1 && *faults[i].kinds ? ", " : "", s == 1 ? "refused 1" : "");
-            if (strcmp(found, expected) != 0)
+            if (strcmp(kinds, expected) != 0)
                 fail_msg("%s, scaled by %g: found \"%s\", expected \"%s\"", faults[i].name,
-                         scales[s], found, expected);
+                         scales[s], kinds, expected);
             check_close(&report);
         }
 }
@@ -109,10 +110,10 @@ static void faces_that_cut_are_named(void **state) {
     check_report report;
     assert_int_equal(check_file(&report, file_in("b.obj"), NULL, NULL), KD_OK);
     assert_int_equal(strncmp(kinds_of(&report), "self-intersection ", 18), 0);
-    const uint64_t found = report.kinds[0].found;
-    assert_true(found > 8 && found < (uint64_t)made.triangle_count / 2);
+    const uint64_t count = report.kinds[0].count;
+    assert_true(count > 8 && count < (uint64_t)made.triangle_count / 2);
     check_close(&report);
-    /* overlapping in one plane; and only touching */
+    /* two triangles that overlap in one plane; then two that only touch */
     file_put_text("b.obj",
                   "v 0 0 0\nv 4 0 0\nv 0 4 0\nv 1 1 0\nv 2 1 0\nv 1 2 0\nf 1 2 3\nf 4 5 6\n");
     expect_kinds("b.obj", "one plane", "hole 2, self-intersection 1");
@@ -165,7 +166,7 @@ static void polygons_are_looked_at(void **state) {
     assert_non_null(problem_of(&report, "crossed-polygon"));
     assert_int_equal(problem_of(&report, "crossed-polygon")->line, 14);
     check_close(&report);
-    /* a hole closed by a bridge touches itself, but crosses nothing */
+    /* a hole closed by a bridge: the mesh touches itself, but crosses nothing */
     file_put_text("c.obj",
                   "v 0 0 0\nv 3 0 0\nv 3 3 0\nv 0 3 0\nv 1 1 0\nv 1 2 0\nv 2 2 0\nv 2 1 0\n"
                   "f 1 2 3 4 1 5 6 7 8 5\n");
@@ -189,7 +190,7 @@ static void normals_and_textures_are_looked_at(void **state) {
 
 static void strips_of_one_side_are_named(void **state) {
     (void)state;
-    /* five squares, the last joined to the first by a half turn */
+    /* a Moebius strip: five squares, the last joined to the first by a half turn */
     file_put_text("c.obj",
                   "v 2 0 0\nv 3 0 .2\nv .6 1.9 .3\nv 1 2.8 .6\nv -1.6 1.1 .5\nv -2.3 1.7 1.1\n"
                   "v -1.6 -1.1 .8\nv -2 -2 1.6\nv .6 -1.9 .6\nv .8 -2.6 -.5\n"
@@ -276,7 +277,7 @@ static void the_rest_of_the_file_stays(void **state) {
     assert_string_equal(got, expected);
 }
 
-/* If the winding is reversed, normals that agreed with it are reversed, too. */
+/* If the repair reverses a triangle's winding, it also reverses normals that agreed with it. */
 static void normals_turn_with_their_faces(void **state) {
     (void)state;
     file_put_text("b.obj", CUBE "vn 0 0 1\nvn 0 0 -1\nf 1//1 2//1 3//1 4//1\nf 5 6 2 1\nf 6 7 3 2\n"
@@ -286,8 +287,8 @@ static void normals_turn_with_their_faces(void **state) {
     expect_kinds("d.obj", "turned", "");
 }
 
-/* Clusters of triangles by shape: on one line, around one vertex, anywhere in a small cube, a fan
-   of slivers, many on one edge. */
+/* Makes clusters of triangles of several shapes: on one line, around one vertex, anywhere in a
+   small cube, a fan of slivers, many at one edge. */
 static double heap_number(uint64_t *state) {
     *state = *state * 6364136223846793005u + 1442695040888963407u;
     return (double)(*state >> 40) / 16777216.0;
@@ -356,7 +357,7 @@ static void cancelled_at_last(void *context, const char *stage, int64_t done, in
     atomic_store(&((job_control *)context)->cancelled, true);
 }
 
-/* A job that is cancelled while it runs ends without the remaining work. */
+/* A check that is cancelled while it runs ends without the remaining work. */
 static void cancelling_ends_it(void **state) {
     (void)state;
     check_report report;
@@ -372,7 +373,8 @@ static void cancelling_ends_it(void **state) {
 
 #define TWO_LOOKS "v 0 0 0\nv 1 0 0\nv 0 1 0\nusemtl red\nf 1 2 3\n"
 
-/* A copy with another material may be intended; a second one with that material is a duplicate. */
+/* A copy of a triangle with another material may be intended; two with the same material are
+   duplicates. */
 static void copies_of_other_materials_stay(void **state) {
     (void)state;
     mesh made;
@@ -421,7 +423,7 @@ static void threads_change_nothing(void **state) {
     free(text[1]);
 }
 
-/* Counted by another program: 223 edges with one triangle, in 5 loops. */
+/* Another program counted 223 edges with one triangle, in 5 loops. */
 static void the_bunny_has_five_holes(void **state) {
     (void)state;
     const char *path = test_model("bunny.obj");

@@ -1,5 +1,5 @@
-/* scenes/import_assimp: glTF, node transforms, materials; and that the process that runs assimp
-   cannot harm this one. */
+/* scenes/import/import_program.h: glTF, node transforms and materials by assimp; and that the
+   process that runs assimp cannot harm this one. */
 #include "core/memory.h"
 #include "scenes/check/check.h"
 #include "scenes/import/import_answer.h"
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-/* One triangle under two nodes: moved, and mirrored. The mirrored one still faces outward. */
+/* One triangle under two nodes, moved and mirrored. The mirrored one still faces outward. */
 #define GLTF(mode)                                                                                 \
     "{\"asset\":{\"version\":\"2.0\"},\"scene\":0,\"scenes\":[{\"nodes\":[0]}],\"nodes\":["        \
     "{\"translation\":[0,0,5],\"children\":[1,2]},{\"mesh\":0,\"translation\":[10,0,0]},"          \
@@ -65,7 +65,7 @@ static void mirrored_meshes_are_turned_back(void **state) {
     mesh_close(&read);
 }
 
-/* aiProcess_ValidateDataStructure rejected it. */
+/* A file with points only, which assimp's aiProcess_ValidateDataStructure would reject. */
 static void points_alone_are_read(void **state) {
     (void)state;
     mesh read;
@@ -91,7 +91,7 @@ static void damage_is_an_error(void **state) {
     assert_non_null(strstr(kd_last_error(), "absent.dae"));
 }
 
-/* --- programs in the place of kandela-import -------------------------------------------------- */
+/* --- other programs in the place of kandela-import -------------------------------------------- */
 
 static volatile sig_atomic_t signals;
 
@@ -150,7 +150,8 @@ static void every_grief_is_one_line_and_leaves_nothing(void **state) {
         if (!strstr(kd_last_error(), cases[i].said)) fail_msg("%s", kd_last_error());
         assert_null(strchr(kd_last_error(), '\n'));
         assert_int_equal(open_files(), files);
-        assert_int_equal(waitpid(-1, NULL, WNOHANG | __WALL), -1); /* no child, no zombie */
+        /* no child process is left, not even a zombie */
+        assert_int_equal(waitpid(-1, NULL, WNOHANG | __WALL), -1);
         assert_int_equal(errno, ECHILD);
     }
     alarm(0);
@@ -212,7 +213,7 @@ static void threads_import_side_by_side(void **state) {
     alarm(0);
 }
 
-/* --- its answer ------------------------------------------------------------------------------- */
+/* --- the answer of kandela-import ------------------------------------------------------------- */
 
 typedef struct bytes_source {
     const char *bytes;
@@ -228,7 +229,7 @@ static kd_status bytes_take(void *context, void *to, uint64_t bytes) {
     return KD_OK;
 }
 
-/* The answer with each byte changed, and truncated at each byte: an error, or a valid mesh. */
+/* The answer with each byte changed, and truncated at each byte, gives an error or a valid mesh. */
 static void no_answer_is_believed(void **state) {
     (void)state;
     mesh made = load_two(), read;

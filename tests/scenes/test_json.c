@@ -1,4 +1,4 @@
-/* scenes/describe_json: valid descriptions, and the messages for invalid ones. */
+/* scenes/describe/describe_json.h: valid descriptions, and the messages for invalid ones. */
 #include "core/files/file.h"
 #include "core/memory.h"
 #include "scenes/describe/describe_json.h"
@@ -7,7 +7,8 @@
 #include "tests/scenes/files.h"
 #include <dirent.h>
 
-/* Returns one triangle for every file: tests and fuzzers read no files and make no huge meshes. */
+/* Makes one triangle in the place of every mesh file, so that tests and fuzzers read no files and
+   generate no large meshes. */
 static kd_status load_nothing(mesh *out, const char *path, job_control *job) {
     mesh_builder part;
     (void)path, (void)job;
@@ -42,6 +43,8 @@ static const struct {
     {"{", "dir/s.json:1: invalid JSON at or just before the end of the file"},
     {"{\n\n\"a\": 1,\n}", "dir/s.json:4: invalid JSON at or just before the end of the file"},
     {"{\n\"a\": nul, \"b\": 3}", "dir/s.json:2: invalid JSON at or just before \"nul, \"b\": 3}\""},
+    {START "\n\"meshes\": [{\"file\": \"a.obj\\u0000.png\"}]}",
+     "dir/s.json:2: found a null character, which no text may have"},
     {"[1]", "dir/s.json: found a list of 1, expected an object"},
     {"{}", "dir/s.json: kandela: missing; expected 1, the version of the format"},
     {"{\"kandela\": 2}", "dir/s.json: kandela: found 2, expected an integer >= 1 and <= 1"},
@@ -141,7 +144,7 @@ static void errors_say_where_what_and_what_instead(void **state) {
     }
 }
 
-/* --- what is read ----------------------------------------------------------------------------- */
+/* --- valid descriptions ----------------------------------------------------------------------- */
 
 static void render_settings_arrive(void **state) {
     (void)state;
@@ -201,7 +204,7 @@ static void what_is_not_said_stays_as_it_was(void **state) {
     kd_render_options_default(&expected);
     assert_int_equal(parse(START BOX ", \"render\": {}, \"camera\": {}, \"lights\": []}"), KD_OK);
     assert_memory_equal(&options, &expected, sizeof expected);
-    assert_false(draft.eye_given || draft.look_at_given || draft.fov_given || draft.sky);
+    assert_false(draft.has_eye || draft.has_look_at || draft.has_fov || draft.sky);
     assert_int_equal(draft.geometry.triangle_count, 12);
     const material plain = material_default();
     assert_memory_equal(&draft.geometry.materials[0].record, &plain, sizeof plain);
@@ -209,7 +212,7 @@ static void what_is_not_said_stays_as_it_was(void **state) {
 
 static void paths_start_beside_the_file(void **state) {
     (void)state;
-    path_scope scope; /* an absolute path is outside */
+    path_scope scope; /* an absolute path is outside of the scene's directory */
     path_scope_begin(&scope, "dir/scene.json", true);
     assert_int_equal(parse(START "\"meshes\": [{\"file\": \"m.obj\", \"material\": {"
                                  "\"diffuse_map\": \"a/b.png\", \"normal_map\": \"/n.png\","
@@ -246,7 +249,7 @@ static void layers_and_metals_arrive(void **state) {
     assert_true(silver->record.kind == MATERIAL_CONDUCTOR && silver->record.specular.x > 0.9f);
 }
 
-/* Red, green and blue of white light along the normal, within 0.01. */
+/* Red, green and blue reflectance of metals along the normal, within 0.01. */
 static void metals_have_colours_of_their_own(void **state) {
     (void)state;
     static const struct {
@@ -293,7 +296,7 @@ static void write_down(void *context, const char *text) {
     assert_true(to->used < sizeof to->text);
 }
 
-/* The whole section, so that it cannot be older than the tables. */
+/* scenes/DESCRIPTION.md ends with the generated tables, so it cannot be out of date. */
 static void the_description_ends_with_the_tables_of_keys(void **state) {
     (void)state;
     static listing expected;
@@ -302,8 +305,8 @@ static void the_description_ends_with_the_tables_of_keys(void **state) {
     assert_true(expected.lines > 100);
     assert_int_equal(file_open(&file, KD_TEST_SOURCE_DIR "/scenes/DESCRIPTION.md"), KD_OK);
     assert_true(file.count > expected.used);
-    const char *found = (const char *)file.bytes + file.count - expected.used;
-    if (memcmp(found, expected.text, expected.used) != 0)
+    const char *tail = (const char *)file.bytes + file.count - expected.used;
+    if (memcmp(tail, expected.text, expected.used) != 0)
         fail_msg(
             "scenes/DESCRIPTION.md: behind `## Keys` expected what kandela info --keys prints");
     file_close(&file);
@@ -311,7 +314,8 @@ static void the_description_ends_with_the_tables_of_keys(void **state) {
 
 /* --- hostile input ---------------------------------------------------------------------------- */
 
-/* A description with every key, truncated everywhere and with many damaged bytes. */
+/* A description with every key, truncated everywhere and with many damaged bytes, is rejected or
+   read. */
 static void damaged_files_are_refused_or_read(void **state) {
     (void)state;
     file_view file;

@@ -1,4 +1,5 @@
-/* scenes/mesh_builder: names of materials, and the time to join thousands of meshes. */
+/* scenes/mesh/mesh_builder.h: unique names of materials, and the time to join thousands of
+   meshes. */
 #include "scenes/assembly/scene.h"
 #include "scenes/mesh/mesh_builder.h"
 #include "tests/scenes/files.h"
@@ -16,7 +17,7 @@ static mesh part_of(const char *const *names, int count) {
     return part;
 }
 
-/* The names are the first unused ones of name, name#2, name#3, ... */
+/* Each name is the first unused one of name, name#2, name#3, ... */
 static void copies_get_the_first_free_name(void **state) {
     (void)state;
     static const char *const names[] = {"a", "a#3", "b"};
@@ -36,7 +37,8 @@ static void copies_get_the_first_free_name(void **state) {
     mesh_close(&part);
 }
 
-/* With a cubic comparison of names this would take five hours, and the watchdog would end it. */
+/* If the time to compare names grew with the third power, this would take five hours, and the
+   watchdog would end it. */
 static void thousands_of_meshes_are_joined_in_no_time(void **state) {
     (void)state;
     enum { BOXES = 20000 };

@@ -1,21 +1,21 @@
-/* scenes/mtl: the effect of each key, what is rejected, and the messages. */
+/* scenes/formats/mtl.h: the effect of each key, rejected input, and the messages. */
 #include "scenes/formats/mtl.h"
 #include "tests/scenes/files.h"
 
 static mtl_library made_library;
 
-static kd_status read_text(heard *log, const char *text) {
+static kd_status read_text(heard_problems *log, const char *text) {
     mtl_library_close(&made_library);
     memset(log, 0, sizeof *log);
     file_put_text("a.mtl", text);
-    const obj_options options = {.problem = hear, .context = log};
+    const obj_options options = {.problem = on_problem, .context = log};
     return mtl_load(&made_library, file_in("a.mtl"), &options);
 }
 
-/* Returns the material of these lines, which must cause no problem. */
+/* Returns the material that these lines describe; they must cause no problem. */
 static const mesh_material *material_of(const char *lines) {
     char text[1024];
-    heard to;
+    heard_problems to;
     snprintf(text, sizeof text, "newmtl m\n%s", lines);
     assert_int_equal(read_text(&to, text), KD_OK);
     if (to.count) print_error("%s: %s\n", lines, to.messages[0]);
@@ -55,7 +55,7 @@ static void glass_is_smooth_and_filters_by_tf(void **state) {
     (void)state;
     const material *glass = &material_of("illum 7\nNi 1.33\nTf .81 .25 1\nNs 10\nd 0.1\n")->record;
     assert_true(glass->ior == 1.33f && glass->roughness == 0 && glass->opacity == 1);
-    /* in and out: the square of the tint is Tf */
+    /* light crosses the surface twice, so the square of the tint is Tf */
     assert_float_equal(glass->transmission.x * glass->transmission.x, 0.81f, 1e-6f);
     assert_float_equal(glass->transmission.y * glass->transmission.y, 0.25f, 1e-6f);
     assert_true(material_of("illum 7\nPr 0.3\n")->record.roughness == 0.3f);
@@ -82,7 +82,7 @@ static void coats_reflect_as_ks_says(void **state) {
         assert_float_equal(float_square((ior - 1) / (ior + 1)), ks, 1e-4f);
     }
     const float ior = material_of("Kd 1 1 1\nKs 0.5 0.5 0.5\nNi 1.45\nillum 2\n")->record.ior;
-    assert_float_equal(ior, 1.45f, 1e-5f); /* a coat is not stronger than Ni allows */
+    assert_float_equal(ior, 1.45f, 1e-5f); /* Ni limits the strength of the coat */
 }
 
 static void opacity_is_d_before_tr(void **state) {
@@ -92,8 +92,8 @@ static void opacity_is_d_before_tr(void **state) {
     assert_true(material_of("d 0.25\nTr 0.75\n")->record.opacity == 0.25f);
     assert_true(material_of("d -halo 0.5\n")->record.opacity == 0.5f);
     assert_true(material_of("Ke 2 3 4\n")->record.emission.z == 4);
-    assert_true(material_of("Kd 0.5\n")->record.diffuse.z == 0.5f); /* one number is grey */
-    heard to;
+    assert_true(material_of("Kd 0.5\n")->record.diffuse.z == 0.5f); /* a single number means grey */
+    heard_problems to;
     assert_int_equal(read_text(&to, "newmtl m\nTr 0.75\nd 0.5\n"), KD_OK);
     assert_string_equal(to.kinds[0], "d-against-tr");
     assert_int_equal(to.lines[0], 3);
@@ -118,7 +118,7 @@ static void pbr_keys_make_principled_plastic(void **state) {
 
 static const mesh_material *blender_material(const char *first, const char *lines) {
     char text[512];
-    heard to;
+    heard_problems to;
     snprintf(text, sizeof text, "%s%s", first, lines);
     assert_int_equal(read_text(&to, text), KD_OK);
     assert_int_equal(to.count, 0);
@@ -126,7 +126,7 @@ static const mesh_material *blender_material(const char *first, const char *line
     return made_library.materials;
 }
 
-/* Ns from roughness, as Blender 4.2 and 5.0 were measured to write it, and as older versions do. */
+/* Roughness from Ns, as Blender 4.2 and 5.0 write it by measurement, and as older versions do. */
 static void blender_has_an_exponent_of_its_own(void **state) {
     (void)state;
     static const float ns[7] = {1000, 810, 562.5f, 280.9f, 250, 62.5f, 0},
@@ -144,7 +144,7 @@ static void blender_has_an_exponent_of_its_own(void **state) {
     assert_true(blender_material(BLENDER_5, "")->record.roughness == 1);
     static const struct {
         const char *first;
-        float rough; /* of Ns 250 */
+        float rough; /* roughness for Ns 250 */
     } versions[] = {{"# Blender 4.2.0 MTL File: 'x.blend'\n# www.blender.org\nnewmtl m\n", 0.5f},
                     {"# Blender 3.6.5 MTL File: 'x.blend'\nnewmtl m\n", 0.4729537f},
                     {"# Blender v2.79 (sub 0) MTL File: ''\nnewmtl m\n", 0.4729537f}};
@@ -168,16 +168,16 @@ static void blender_has_keys_of_its_own(void **state) {
     assert_true(m->layers.sheen.z == 0.5f && m->record.roughness == 0.1f);
     assert_true(m->layers.transmission == 1 && m->layers.anisotropy == 0.3f);
     assert_float_equal(m->layers.turn, KD_PI / 2, 1e-6f);
-    assert_true(material_of("Ke 1 1 1\n")->record.two_sided == 0); /* other programs */
+    assert_true(material_of("Ke 1 1 1\n")->record.two_sided == 0); /* other programs: one-sided */
 }
 
-/* Blender's default export of glass does not mark it as glass: reported once, and flagged in the
-   record. */
+/* Blender's default export of glass does not mark it as glass; it is reported once, and flagged in
+   the record. */
 static void glass_is_guessed_but_not_taken(void **state) {
     (void)state;
     static const char glass[] = "newmtl m\nKd 1 1 1\nKs .5 .5 .5\nNs 1000\nNi 1.45\nd 1\nillum 2\n";
     char text[512];
-    heard to;
+    heard_problems to;
     snprintf(text, sizeof text, "# Blender 5.0.1 MTL File: ''\n%snewmtl n\n%s", glass, glass + 9);
     assert_int_equal(read_text(&to, text), KD_OK);
     assert_int_equal(to.count, 1);
@@ -187,7 +187,7 @@ static void glass_is_guessed_but_not_taken(void **state) {
     assert_true(made_library.materials[0].may_be_glass &&
                 made_library.materials[0].record.roughness == 0);
     assert_true(material_of(glass + 9)
-                    ->may_be_glass); /* flagged for any program; reported for Blender only */
+                    ->may_be_glass); /* flagged for any program, but reported for Blender only */
     assert_true(!material_of("Kd 1 1 1\nNs 900\nNi 1.45\n")->may_be_glass);
     assert_true(!material_of("Kd 1 1 1\nNs 1000\nNi 1\n")->may_be_glass);
     assert_true(!material_of("Kd 1 1 1\nNs 1000\nNi 1.5\nd .5\n")->may_be_glass);
@@ -198,12 +198,13 @@ static void cut_outs_are_no_glass(void **state) {
     (void)state;
     const material *made = &material_of("Kd 1 1 1\nNi 1.5\nd .5\nillum 9\n")->record;
     assert_true(made->kind != MATERIAL_GLASS && made->opacity == 0.5f);
-    made = &material_of("Kd 1 1 1\nNi 1\nd .5\nillum 4\n")->record; /* SketchUp */
+    /* as SketchUp writes transparency */
+    made = &material_of("Kd 1 1 1\nNi 1\nd .5\nillum 4\n")->record;
     assert_true(made->kind != MATERIAL_GLASS && made->opacity == 0.5f);
     assert_int_equal(kind_of("Kd 1 1 1\nNi 1.5\nd .5\nillum 4\n"), MATERIAL_GLASS);
 }
 
-/* Gold and brass from 3ds Max: a coloured highlight over a darker body is a metal. */
+/* Gold and brass from 3ds Max: a coloured highlight over a darker base colour is a metal. */
 static void coloured_highlights_are_metals(void **state) {
     (void)state;
     const material *gold = &material_of("Kd .25 .2 .07\nKs .63 .56 .37\nNs 51\nillum 2\n")->record;
@@ -217,7 +218,7 @@ static void coloured_highlights_are_metals(void **state) {
 
 static void left_out_is_told_once(void **state) {
     (void)state;
-    heard to;
+    heard_problems to;
     assert_int_equal(read_text(&to, "newmtl m\nmap_Ns a.png\ndisp d.png\nnewmtl n\ndisp d.png\n"
                                     "map_Ns a.png\n"),
                      KD_OK);
@@ -260,9 +261,11 @@ static void maps_have_names_with_blanks_and_options(void **state) {
     assert_int_equal(m->record.kind, MATERIAL_PRINCIPLED);
     assert_string_equal(base(m->layer_maps[MESH_MAP_COAT - MESH_MAPS_PLAIN]), "b.png");
     assert_true(m->layers.coat == 1 && m->layers.sheen.x == 1);
-    m = material_of("Kd 1 1 1\nKs .5 .5 .5\nmap_Ks n.png\n"); /* the texture controls its coat */
+    /* the texture controls the strength of the coat */
+    m = material_of("Kd 1 1 1\nKs .5 .5 .5\nmap_Ks n.png\n");
     assert_true(m->record.kind == MATERIAL_PRINCIPLED && m->layers.specular == 1);
-    m = blender_material(BLENDER_5, "Kd 1 1 1\nmap_Ns n.png\n"); /* the texture holds roughness */
+    /* the texture holds the roughness */
+    m = blender_material(BLENDER_5, "Kd 1 1 1\nmap_Ns n.png\n");
     assert_string_equal(base(m->roughness_map), "n.png");
     assert_true(m->record.roughness == 1);
 }
@@ -290,7 +293,7 @@ static void troubles_are_told_with_their_line(void **state) {
                {"newmtl m", "duplicate-material", false}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
         char text[256];
-        heard to;
+        heard_problems to;
         snprintf(text, sizeof text, "# c\r\nnewmtl m\r\n%s\r\n", bad[i].line);
         const kd_status status = read_text(&to, text);
         assert_int_equal(to.count, 1);
@@ -299,7 +302,7 @@ static void troubles_are_told_with_their_line(void **state) {
         assert_int_equal(status, bad[i].fatal ? KD_ERROR_INPUT : KD_OK);
         if (bad[i].fatal) assert_non_null(strstr(kd_last_error(), "a.mtl:3: found "));
     }
-    heard to;
+    heard_problems to;
     assert_int_equal(read_text(&to, "Kd 1 1 1\n"), KD_OK);
     assert_string_equal(to.kinds[0], "unknown-keyword");
     assert_int_equal(read_text(&to, "\xff\xfen\0"), KD_ERROR_INPUT);
@@ -308,7 +311,7 @@ static void troubles_are_told_with_their_line(void **state) {
 
 static void names_are_unique_and_may_be_anything(void **state) {
     (void)state;
-    heard to;
+    heard_problems to;
     assert_int_equal(read_text(&to, "\xef\xbb\xbfnewmtl  a b #1 \nKd 1 0 0\n\tnewmtl\tc\r"
                                     "Kd 0 1 0\rnewmtl \nKd 0 0 1\nnewmtl c\nKd 1 1 1"),
                      KD_OK);
@@ -316,7 +319,7 @@ static void names_are_unique_and_may_be_anything(void **state) {
     assert_string_equal(made_library.materials[0].name, "a b #1");
     assert_string_equal(made_library.materials[1].name, "c");
     assert_true(made_library.materials[1].record.diffuse.x ==
-                0); /* the first of equal names wins */
+                0); /* of equal names the first is used */
     assert_string_equal(made_library.materials[2].name, "");
     assert_true(made_library.materials[2].record.diffuse.z == 1);
 }

@@ -1,7 +1,7 @@
-/* MTL materials as shaders see them: a square of the material with its textures, evaluated at two
-   points and from both sides. */
+/* MTL materials as shaders evaluate them: a square of the material with its textures, at two points
+   and from both sides. */
 #include "shaders/surface.h"
-/* before the type `scene`: parameters of the header above have that name */
+/* included before the type `scene`, because parameters of the header above have that name */
 #include "scenes/assembly/scene.h"
 #include "tests/scenes/files.h"
 #include <math.h>
@@ -30,9 +30,9 @@ static scene_view view_of(const char *first, const char *lines) {
 /* Returns the surface at (x, 0.1), seen from the front (z = 1) or the back. */
 static surface seen(const scene_view *view, float x, bool front) {
     const float side = front ? 1.0f : -1.0f;
-    const ray cast = ray_make(vec3_make(x, 0.1f, side), vec3_make(0, 0, -side), 0, INFINITY);
+    const ray ray = ray_make(vec3_make(x, 0.1f, side), vec3_make(0, 0, -side), 0, INFINITY);
     const ray_hit hit = {.triangle = 0, .u = x - 0.1f, .v = 0.1f, .t = 1};
-    return surface_at(view, &cast, hit);
+    return surface_at(view, &ray, hit);
 }
 
 static void file_take(void *context, void *bytes, int count) {
@@ -52,7 +52,8 @@ static void row_put(const char *name, const uint8_t *texels, int count, int chan
         if (!(fabs(is - meant) <= (within))) fail_msg("%s: %g, not %g", #found, is, meant);        \
     } while (0)
 
-/* Opacity 0.2 on the left, 1 on the right: by alpha, and by grey if there is no alpha. */
+/* The picture controls the opacity, 0.2 on the left and 1 on the right: by its alpha, or by its
+   grey if it has no alpha. */
 static void cut_outs_are_where_the_picture_says(void **state) {
     (void)state;
     static const uint8_t opaque[8] = {51, 51, 51, 255, 255, 255, 255, 255};
@@ -73,7 +74,7 @@ static void cut_outs_are_where_the_picture_says(void **state) {
         EXPECT(surface_passes(&view, left), 0.8, 1e-6);
     }
     static const char *const kinds[] = {"illum 9\n",
-                                        "illum 4\nNi 1\n"}; /* the latter is SketchUp's */
+                                        "illum 4\nNi 1\n"}; /* the second is SketchUp's */
     for (int i = 0; i < 2; ++i) {
         char lines[128];
         snprintf(lines, sizeof lines, "Kd 1 1 1\nd .5\n%s", kinds[i]);
@@ -83,8 +84,8 @@ static void cut_outs_are_where_the_picture_says(void **state) {
     }
 }
 
-/* A normal of (0.6, 0, 0.8) by either key; heights that rise by 4/3 along u lean by the same
-   amount. */
+/* A normal of (0.6, 0, 0.8) by either key, from a normal map and from heights that rise by 4/3
+   along u. */
 static void normals_are_normals_by_either_word(void **state) {
     (void)state;
     static const uint8_t normals[6] = {204, 128, 230, 204, 128, 230};
@@ -109,7 +110,8 @@ static void normals_are_normals_by_either_word(void **state) {
     }
 }
 
-/* Black: no coat. White: that of Ks 0.04, which is an index of 1.5. */
+/* A picture for Ks scales the coat: black means no coat, white the coat of Ks 0.04, an index of
+   1.5. */
 static void a_picture_of_ks_is_the_coats(void **state) {
     (void)state;
     static const uint8_t halves[6] = {0, 0, 0, 255, 255, 255};
@@ -121,7 +123,8 @@ static void a_picture_of_ks_is_the_coats(void **state) {
     view = view_of(BLENDER, "Kd 1 1 1\nmap_Ns halves.png\n");
     EXPECT(seen(&view, 0.25f, true).alpha, 0, 0);
     EXPECT(seen(&view, 0.75f, true).alpha, 1, 1e-6);
-    view = view_of("", "Kd 1 1 1\nKs .04 .04 .04\nNs 98\nmap_Ns halves.png\n"); /* ignored */
+    /* map_Ns is ignored in files of other programs */
+    view = view_of("", "Kd 1 1 1\nKs .04 .04 .04\nNs 98\nmap_Ns halves.png\n");
     EXPECT(seen(&view, 0.25f, true).alpha, sqrt(0.02), 1e-6);
     EXPECT(seen(&view, 0.75f, true).alpha, sqrt(0.02), 1e-6);
 }
@@ -142,7 +145,7 @@ static void metals_keep_colour_and_roughness(void **state) {
     surface at = seen(&view, 0.5f, true);
     EXPECT(at.metallic, 0.25, 0);
     EXPECT(at.diffuse.y, 0.6, 1e-6);
-    EXPECT(at.alpha, 0.25, 1e-6); /* the square of Ns 250's 0.5 */
+    EXPECT(at.alpha, 0.25, 1e-6); /* the square of the roughness 0.5, which Ns 250 means */
     view = view_of("", "Kd .25 .2 .07\nKs .63 .56 .37\nNs 98\n");
     at = seen(&view, 0.5f, true);
     assert_int_equal(at.kind, MATERIAL_CONDUCTOR);
@@ -151,7 +154,8 @@ static void metals_keep_colour_and_roughness(void **state) {
     EXPECT(at.alpha, sqrt(0.02), 1e-6);
 }
 
-/* Glass as Blender writes it: opaque by default; with its PBR extensions, glass. */
+/* Glass as Blender exports it: opaque by default, glass if requested; with the PBR extensions,
+   glass. */
 static void glass_is_taken_where_asked_for(void **state) {
     (void)state;
     scene_view view = view_of(BLENDER, "Kd 1 1 1\nKs .5 .5 .5\nNs 1000\nNi 1.45\nd 1\nillum 2\n");
@@ -163,14 +167,15 @@ static void glass_is_taken_where_asked_for(void **state) {
     EXPECT(at.ior, 1.45, 1e-6);
     EXPECT(at.alpha, 0, 0);
     assert_false(at.layers.thin);
-    view = view_of(BLENDER, "Kd 1 1 1\nNs 250\nNi 1.5\nd 1\nillum 2\n"); /* rough: not glass */
+    /* rough, so it is not taken for glass */
+    view = view_of(BLENDER, "Kd 1 1 1\nNs 250\nNi 1.5\nd 1\nillum 2\n");
     assert_int_equal(scene_take_glass(opened), KD_OK);
     view = scene_get_view(opened);
     EXPECT(seen(&view, 0.5f, true).layers.transmission, 0, 0);
     view = view_of(BLENDER, "Kd 1 1 1\nNi 1.45\nPr .5\nPm 0\nPc 2\nTf 1 1 1\nillum 2\n");
     at = seen(&view, 0.5f, true);
     EXPECT(at.layers.transmission, 1, 1e-6);
-    EXPECT(at.layers.clear, 0.5, 1e-6); /* Pc 4 is a full coat */
+    EXPECT(at.layers.clear, 0.5, 1e-6); /* Pc 4 would be a full coat */
     EXPECT(at.alpha, 0.25, 1e-6);
 }
 

@@ -1,4 +1,5 @@
-/* scenes/number against the C library: every float that text can represent, bit for bit. */
+/* scenes/text/number.h against the C library: every kind of text that represents a float gives the
+   same value, bit for bit. */
 #include "core/math/rng.h"
 #include "scenes/text/number.h"
 #include "tests/test.h"
@@ -69,7 +70,8 @@ static void random_digits_are_rounded_right(void **state) {
     }
 }
 
-/* Exactly halfway between two floats, and with a distant digit that decides. */
+/* Numbers exactly halfway between two floats, and ones that only a distant digit moves off the
+   middle. */
 static void halves_are_rounded_to_even(void **state) {
     (void)state;
     uint32_t i = 0;

@@ -1,22 +1,22 @@
-/* scenes/obj: valid files, and rejected ones. */
+/* scenes/formats/obj.c: valid files, and rejected ones. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "tests/scenes/files.h"
 
-static kd_status read_bytes(mesh *mesh, heard *log, const char *bytes, size_t count) {
+static kd_status read_bytes(mesh *mesh, heard_problems *log, const char *bytes, size_t count) {
     file_put("a.obj", bytes, count);
     memset(log, 0, sizeof *log);
-    const obj_options options = {hear, log, false, NULL, 0, false};
+    const obj_options options = {on_problem, log, false, NULL, 0, false};
     return obj_load(mesh, file_in("a.obj"), &options, NULL);
 }
 
-static kd_status read_text(mesh *mesh, heard *log, const char *text) {
+static kd_status read_text(mesh *mesh, heard_problems *log, const char *text) {
     return read_bytes(mesh, log, text, strlen(text));
 }
 
 static const char square[] = "v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\n";
 
-/* The same square, written in many ways. */
+/* The same square written in many ways gives the same mesh. */
 static void spellings_mean_the_same(void **state) {
     (void)state;
     static const char *const files[] = {
@@ -36,7 +36,7 @@ static void spellings_mean_the_same(void **state) {
     };
     for (size_t i = 0; i < sizeof files / sizeof *files; ++i) {
         mesh read;
-        heard to;
+        heard_problems to;
         const kd_status status = read_text(&read, &to, files[i]);
         if (status != KD_OK) print_error("file %zu: %s\n", i, kd_last_error());
         assert_int_equal(status, KD_OK);
@@ -58,11 +58,11 @@ static void spellings_mean_the_same(void **state) {
 #define CUBE "v -1 -1 -1\nv 1 -1 -1\nv 1 1 -1\nv -1 1 -1\nv -1 -1 1\nv 1 -1 1\nv 1 1 1\nv -1 1 1\n"
 
 /* A cube in one smoothing group has the normals of a sphere at its corners, however its squares are
-   triangulated; groups and flat faces are independent; vn takes precedence. */
+   triangulated. Groups are independent of each other and of flat faces. vn takes precedence. */
 static void smoothing_groups_make_normals(void **state) {
     (void)state;
     mesh read;
-    heard to;
+    heard_problems to;
     assert_int_equal(read_text(&read, &to,
                                CUBE "s 1\nf 4 3 2 1\nf 5 6 7 8\nf 1 2 6 5\n"
                                     "f 3 4 8 7\nf 2 3 7 6\nf 4 1 5 8\n"),
@@ -78,7 +78,7 @@ static void smoothing_groups_make_normals(void **state) {
                                CUBE "s 1\nf 4 3 2 1\nf 1 2 6 5\ns 7\nf 5 6 7 8\n"
                                     "s off\nf 3 4 8 7\n"),
                      KD_OK);
-    /* 1 and 2 are shared in group 1, 3 and 4 and 5 and 6 are used once there; four of group 7 */
+    /* group 1: 2 vertices shared by two faces and 4 used once; group 7: 4 vertices */
     assert_int_equal(read.normal_count, 10);
     for (uint32_t i = 0; i < 24; ++i) {
         const uint32_t index = read.normal_indices[i], triangle = i / 3;
@@ -137,16 +137,16 @@ static void malformed_lines_are_named(void **state) {
         snprintf(text, sizeof text, "%s%s\nf 1 2 3\n", square, bad[i].line);
         snprintf(message, sizeof message, "%s/%s", test_folder, bad[i].message);
         mesh read;
-        heard to;
+        heard_problems to;
         assert_int_equal(read_text(&read, &to, text), KD_ERROR_INPUT);
         assert_string_equal(kd_last_error(), message);
         assert_int_equal(to.fatal, 1);
         assert_int_equal(to.lines[0], 5);
-        assert_null(read.positions); /* no memory is left */
+        assert_null(read.positions); /* no memory was left allocated */
     }
 }
 
-/* Errors in a file that is still usable. */
+/* Problems in a file that is still usable are reported, and reading continues. */
 static void warnings_do_not_stop(void **state) {
     (void)state;
     static const struct {
@@ -165,7 +165,7 @@ static void warnings_do_not_stop(void **state) {
     for (size_t i = 0; i < sizeof odd / sizeof *odd; ++i) {
         char text[512];
         mesh read;
-        heard to;
+        heard_problems to;
         snprintf(text, sizeof text, "%s%s", square, odd[i].lines);
         assert_int_equal(read_text(&read, &to, text), KD_OK);
         assert_true(to.count > 0 && to.fatal == 0);
@@ -194,7 +194,7 @@ static void other_encodings_are_refused_by_name(void **state) {
         {little, "UTF-16", 8}, {big, "UTF-16", 8}, {bare, "UTF-16", 6}, {wide, "UTF-32", 8}};
     for (size_t i = 0; i < 4; ++i) {
         mesh read;
-        heard to;
+        heard_problems to;
         assert_int_equal(read_bytes(&read, &to, files[i].bytes, files[i].count), KD_ERROR_INPUT);
         assert_non_null(strstr(kd_last_error(), files[i].name));
     }
@@ -210,7 +210,7 @@ static void materials_follow_usemtl(void **state) {
     file_put_text("my two.mtl", "newmtl blue\nKd 0 0 1\nnewmtl red\nKd 0 0 0\n");
     char text[1024];
     mesh read;
-    heard to;
+    heard_problems to;
     static const char *const libraries[] = {
         "mtllib one.mtl\nmtllib my two.mtl\n", "mtllib one.mtl my two.mtl\n",
         "mtllib my two.mtl \\\n one.mtl\n", "mtllib one.mtl my\\ two.mtl\nmtllib one.mtl\n",
@@ -224,12 +224,14 @@ static void materials_follow_usemtl(void **state) {
         static const char *const names[] = {"default", "red", "red", "blue", "a b", "default"};
         assert_int_equal(read.triangle_count, 6);
         for (uint32_t t = 0; t < 6; ++t) assert_string_equal(material_name(&read, t), names[t]);
-        assert_int_equal(to.count, 2); /* two reds, one usemtl without a name */
+        /* a second definition of "red", and a usemtl without a name */
+        assert_int_equal(to.count, 2);
         mesh_close(&read);
     }
 }
 
-/* A mesh with every kind of line, read in chunks of every size by any number of threads. */
+/* A mesh with every kind of line gives the same result in chunks of every size and on any number of
+   threads. */
 static void chunks_and_threads_change_nothing(void **state) {
     (void)state;
     static char text[16384];
@@ -242,13 +244,13 @@ static void chunks_and_threads_change_nothing(void **state) {
                                  i % 11 ? "" : "x");
     file_put("c.obj", text, used);
     mesh first = {0};
-    heard expected = {0};
+    heard_problems expected = {0};
     for (uint32_t bytes = 0; bytes < 300; bytes = bytes * 3 / 2 + 1)
         for (int threads = 1; threads <= 4; threads += 3) {
             mesh read;
-            heard to = {0};
+            heard_problems to = {0};
             uint32_t *lines = NULL;
-            const obj_options options = {hear, &to, true, &lines, bytes, false};
+            const obj_options options = {on_problem, &to, true, &lines, bytes, false};
             parallel_set_threads(threads);
             assert_int_equal(obj_load(&read, file_in("c.obj"), &options, NULL), KD_OK);
             if (!first.positions) {

@@ -1,4 +1,4 @@
-/* scenes/obj against the test files of other readers, if they are on this machine
+/* scenes/formats/obj.c against the test files of other readers, if they are installed
    (KANDELA_MODELS/objtests, with expected.csv): files load or fail as expected, and the counts of
    vertices, faces and triangles are those of the text, unless the text contradicts itself. */
 #include "scenes/formats/mesh_formats.h"
@@ -10,7 +10,7 @@ static char header[LINE], line[LINE];
 static char *names[COLUMNS], *fields[COLUMNS];
 static int name_count, field_count;
 
-/* Splits one line of CSV in place; "" in quotes is a quote. */
+/* Splits one line of CSV in place; "" inside quotes means a quote. */
 static int csv_split(char *text, char **into) {
     int count = 0;
     char *from = text, *to = text;
@@ -37,15 +37,16 @@ static const char *field(const char *name) {
     return "";
 }
 
-/* Compares a count with the text; an empty one is ignored. */
-static bool count_agrees(const char *file, const char *name, uint32_t found) {
+/* Compares a count with the expected text; an empty text is ignored. */
+static bool count_agrees(const char *file, const char *name, uint32_t actual) {
     const char *expected = field(name);
-    if (!*expected || (uint32_t)atoi(expected) == found) return true;
-    print_error("%s: %u, expected %s %s\n", file, found, name, expected);
+    if (!*expected || (uint32_t)atoi(expected) == actual) return true;
+    print_error("%s: %u, expected %s %s\n", file, actual, name, expected);
     return false;
 }
 
-/* Faces with non-finite vertices are omitted, unlike in some other readers. */
+/* Returns true for files with vertices that are not finite: this reader omits their faces, unlike
+   some others. */
 static bool has_broken_numbers(const char *file) {
     return strstr(file, "nan") != NULL;
 }
@@ -55,13 +56,13 @@ static bool row_holds(const char *folder) {
     mesh read;
     snprintf(path, sizeof path, "%s/%s", folder, field("file"));
     const kd_status status = obj_load(&read, path, NULL, NULL);
-    const char *wanted = field("peer_test_load");
+    const char *expectation = field("peer_test_load");
     bool holds = true;
-    if (status != KD_OK && strcmp(wanted, "must_load") == 0) {
+    if (status != KD_OK && strcmp(expectation, "must_load") == 0) {
         print_error("%s\n", kd_last_error());
         holds = false;
     }
-    if (status == KD_OK && strcmp(wanted, "must_fail") == 0) {
+    if (status == KD_OK && strcmp(expectation, "must_fail") == 0) {
         print_error("%s: loads, expected a failure\n", path);
         holds = false;
     }

@@ -1,5 +1,5 @@
-/* scenes/ply: text and both byte orders give the same mesh as OBJ; every form of header; errors are
-   reported with their position. */
+/* scenes/formats/ply.c: text and both byte orders give the same mesh as OBJ; every form of header
+   is read; errors are reported with their position. */
 #include "core/memory.h"
 #include "scenes/assembly/scene.h"
 #include "scenes/check/check.h"
@@ -43,7 +43,7 @@ static void put_ply(const char *name, const mesh *mesh, ply_order order) {
     assert_int_equal(fclose(file), 0);
 }
 
-/* Vertices without normals, with them, with texture coordinates. */
+/* Vertices with and without normals and texture coordinates. */
 static void every_form_is_the_scene_of_the_obj(void **state) {
     (void)state;
     for (int kind = 0; kind < 4; ++kind) {
@@ -127,7 +127,8 @@ static void strips_turn_every_other_triangle(void **state) {
     mesh_close(&read);
 }
 
-/* No faces: positions without triangles; `check` reports it, and it is not an error. */
+/* A file without faces gives positions without triangles, which is not an error; `check` reports
+   it. */
 static void points_alone_are_a_mesh_of_points(void **state) {
     (void)state;
     mesh read = load_text(ASCII("3", "") "0 0 0\n1 0 0\n0 1 5");
@@ -139,7 +140,7 @@ static void points_alone_are_a_mesh_of_points(void **state) {
     assert_true(report.renderable && report.vertices == 3);
     assert_string_equal(report.problems[0].kind, "no-faces");
     check_close(&report);
-    (void)hash_of("t.ply"); /* a scene can be made of it */
+    (void)hash_of("t.ply"); /* it can be opened as a scene */
     file_put_text("t.ply", ASCII("0", "element face 0\n" INDICES));
     assert_int_equal(check_file(&report, file_in("t.ply"), NULL, NULL), KD_OK);
     assert_false(report.renderable);
@@ -158,12 +159,13 @@ static void colours_become_materials(void **state) {
     const vec3 red = read.materials[read.triangle_materials[0]].record.diffuse;
     const vec3 blue = read.materials[read.triangle_materials[1]].record.diffuse;
     assert_true(red.x == 1 && red.y == 0 && red.z == 0);
-    assert_float_equal(blue.z, 0.5, 0.01); /* sRGB */
+    assert_float_equal(blue.z, 0.5, 0.01); /* from sRGB */
     assert_int_equal(read.triangle_materials[0], read.triangle_materials[2]);
     mesh_close(&read);
 }
 
-/* Line 0: the message states the byte offset. */
+/* Each error is reported with its line, or, if the line is 0, with the byte offset in the
+   message. */
 static void faults_are_told_where_they_are(void **state) {
     (void)state;
 #define FACES "element face 1\n" INDICES
@@ -198,8 +200,8 @@ static void faults_are_told_where_they_are(void **state) {
         {ASCII("1", "") "0 0 0\n\nmore\n", "trailing", "after the last row", 10, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
-        heard to = {.count = 0};
-        const obj_options options = {hear, &to, true, NULL, 0, false};
+        heard_problems to = {.count = 0};
+        const obj_options options = {on_problem, &to, true, NULL, 0, false};
         mesh read;
         file_put_text("bad.ply", cases[i].text);
         assert_int_equal(ply_load(&read, file_in("bad.ply"), &options, NULL), KD_OK);
@@ -214,7 +216,7 @@ static void faults_are_told_where_they_are(void **state) {
     }
 }
 
-/* Truncated at every byte, a binary file gives an error of one line or a smaller mesh. */
+/* A binary file truncated at any byte gives one line of error or a smaller mesh. */
 static void binary_files_cut_anywhere_are_told(void **state) {
     (void)state;
     mesh made, read;
@@ -241,7 +243,7 @@ static void binary_files_cut_anywhere_are_told(void **state) {
     mesh_close(&made);
 }
 
-/* Files that crashed or hung assimp 5.2. */
+/* Files that crash or hang assimp 5.2 give one line of error. */
 static void what_others_die_of_is_one_line(void **state) {
     (void)state;
     static const char crash[] =

@@ -1,5 +1,5 @@
-/* scenes/polygon: n - 2 triangles, the same area, none reversed, in every plane and at every
-   scale. */
+/* scenes/mesh/polygon.c: a polygon of n corners becomes n - 2 triangles of the same total area,
+   none reversed, in every plane and at every scale. */
 #include "core/job.h"
 #include "core/math/rng.h"
 #include "core/memory.h"
@@ -95,14 +95,14 @@ static void convex_star_comb_spiral(void **state) {
             p[i] = (flat){r * cos(a), r * sin(a)};
         }
         check_all(p, 2 * n);
-        for (uint32_t i = 0; i < n; ++i) { /* teeth, then back along the base */
+        for (uint32_t i = 0; i < n; ++i) { /* a row of teeth, closed along its base */
             p[2 * i] = (flat){(double)i, 0.5 + (i % 3)};
             p[2 * i + 1] = (flat){i + 0.5, 5};
         }
         p[2 * n] = (flat){(double)n, 0};
         p[2 * n + 1] = (flat){0, 0};
         check_all(p, 2 * n + 2);
-        for (uint32_t i = 0; i < n; ++i) { /* a spiral around its beginning */
+        for (uint32_t i = 0; i < n; ++i) { /* a spiral band */
             const double a = 0.2 * i;
             p[i] = (flat){(1 + a) * cos(a), (1 + a) * sin(a)};
             p[2 * n - 1 - i] = (flat){(3 + a) * cos(a), (3 + a) * sin(a)};
@@ -112,7 +112,8 @@ static void convex_star_comb_spiral(void **state) {
     }
 }
 
-/* Vertices on straight edges, repeated vertices, a hole connected by a bridge. */
+/* Polygons with vertices on straight edges, with repeated vertices, and with a hole connected by a
+   bridge. */
 static void special_polygons(void **state) {
     (void)state;
     static flat arrow[] = {{0, 0}, {4, 0}, {4, 4}, {2, 1}, {0, 4}};
@@ -130,7 +131,7 @@ static void special_polygons(void **state) {
     check_all(ring, 9);
 }
 
-/* Random simple polygons: radii around a centre. */
+/* Random star-shaped polygons: random radii around a centre. */
 static void random_stars(void **state) {
     (void)state;
     for (uint32_t seed = 0; seed < 300; ++seed) {
@@ -147,7 +148,8 @@ static void random_stars(void **state) {
     }
 }
 
-/* Self-intersecting, degenerate, or all in one place: still n - 2 triangles with valid indices. */
+/* Polygons that intersect themselves, are degenerate or lie in one place still give n - 2 triangles
+   with valid indices. */
 static void any_corners_yield_their_number(void **state) {
     (void)state;
     for (uint32_t seed = 0; seed < 400; ++seed) {
@@ -173,7 +175,7 @@ static void any_corners_yield_their_number(void **state) {
     }
 }
 
-/* A star of 100,000 corners takes milliseconds, not O(n^2). */
+/* A star of 100,000 corners takes milliseconds, so the time is not O(n^2). */
 static void large_ones_are_cut_fast(void **state) {
     (void)state;
     const uint32_t n = 100000;
@@ -188,8 +190,8 @@ static void large_ones_are_cut_fast(void **state) {
     memory_free(p);
 }
 
-/* The triangulation of a disc: in each round the diagonals become twice as long, instead of a fan
-   of needles, which would fill every node of a tree. */
+/* A disc is triangulated such that in each round the diagonals become twice as long. A fan of
+   needles would overlap every node of a tree. */
 static void discs_are_cut_without_needles(void **state) {
     (void)state;
     enum { COUNT = 4096 };
@@ -205,7 +207,7 @@ static void discs_are_cut_without_needles(void **state) {
         const uint32_t *t = triangles + i / 3 * 3;
         length += (double)vec3_length(vec3_sub(corners[t[i % 3]], corners[t[(i + 1) % 3]]));
     }
-    assert_true(length < 300); /* at most 12 rounds of 6.3 x 4; a fan has 10,000 */
+    assert_true(length < 300); /* at most 12 rounds of total length 6.3 x 4; a fan has 10,000 */
 }
 
 int main(void) {

@@ -1,4 +1,4 @@
-/* scenes/procedural: counts, closed surfaces, orientation, the same bits for any number of
+/* scenes/mesh/generate.h: counts, closed surfaces, orientation, and the same bits for any number of
    threads. */
 #include "core/hash.h"
 #include "core/memory.h"
@@ -30,12 +30,12 @@ static void counts_are_those_of_the_formulas(void **state) {
         assert_int_equal(made.triangle_count, expected[i].triangles);
         mesh_close(&made);
     }
-    /* blob10M by its formula alone: 12 k k */
+    /* blob10M is checked by its formula only: 12 k k */
     const double k = nearbyint(sqrt(10e6 / 12));
     assert_true(12 * k * k == 10002828);
 }
 
-/* --- closed surfaces: each edge is met by as many triangles one way as the other -------------- */
+/* --- closed surfaces: an edge has as many triangles in one direction as in the other ---------- */
 
 typedef struct edge {
     vec3 from, to;
@@ -46,7 +46,7 @@ static int compare_edges(const void *a, const void *b) {
     return memcmp(a, b, 2 * sizeof(vec3));
 }
 
-/* Replaces -0 by 0. */
+/* Replaces -0 by 0, so that equal positions have equal bits. */
 static vec3 plain(vec3 v) {
     return vec3_make(v.x + 0.0f, v.y + 0.0f, v.z + 0.0f);
 }
@@ -103,13 +103,13 @@ static void closed_ones_are_watertight_and_face_outwards(void **state) {
     mesh made = load("gen:sphere:50000");
     assert_true(fabs(signed_volume(&made) - 4.18879) < 0.002);
     mesh_close(&made);
-    made = load("gen:soup:1000"); /* a test that the check can fail */
+    made = load("gen:soup:1000"); /* shows that the check can fail */
     assert_int_equal(open_edges(&made), 3000);
     mesh_close(&made);
 }
 
-/* Glass of water: the glass with its bands to the water has no opening at the axis, and the water's
-   surface ends on a circle of the glass. */
+/* A glass of water: the glass and its interface with the water have no opening at the axis, and the
+   water's surface ends in a circle of the glass. */
 static void interfaces_of_the_glass_meet(void **state) {
     (void)state;
     mesh made = load("gen:glass:5000");
@@ -214,7 +214,7 @@ static void odd_paths_are_refused(void **state) {
     }
 }
 
-/* A profile from axis to axis has twice as many triangles as the rows of the formula give. */
+/* A profile from axis to axis gives twice as many triangles as the rows of the formula. */
 static void lathes_count_their_triangles(void **state) {
     (void)state;
     const lathe_point cone[] = {{0, 0, 0}, {1, 0, 0}, {0, 2, 0}};

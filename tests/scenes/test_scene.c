@@ -1,6 +1,7 @@
-/* scenes/scene: lights and their powers, tables, the default camera and light, placement. */
+/* scenes/assembly/scene.h: lights and their powers, sampling tables, the default camera and light,
+   transforms. */
 #include "shaders/light_sampling.h"
-/* before the type `scene`: parameters of the header above have that name */
+/* included before the type `scene`, because parameters of the header above have that name */
 #include "core/memory.h"
 #include "core/status.h"
 #include "scenes/assembly/scene.h"
@@ -99,7 +100,7 @@ static void each_kind_has_its_power(void **state) {
     }
 }
 
-/* The power of a spot is the integral of its intensity over all directions. */
+/* The power of a spotlight equals the integral of its intensity over all directions. */
 static void spots_integrate_to_their_power(void **state) {
     (void)state;
     scene *made = open_with("",
@@ -118,7 +119,7 @@ static void spots_integrate_to_their_power(void **state) {
     scene_close(made);
 }
 
-/* A bitmap (BMP) of 2 x 1 texels: left black, right white. */
+/* Writes a BMP of 2 x 1 texels: black, white. */
 static void put_half_white(void) {
     static const char bmp[] = "BM\x3e\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0\2\0\0\0\1\0\0\0\1\0\x18\0"
                               "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
@@ -158,7 +159,7 @@ static void dark_lights_are_left_out(void **state) {
 
 /* --- sky -------------------------------------------------------------------------------------- */
 
-/* Radiance HDR without compression: a dim sky with one bright texel. */
+/* Writes a Radiance HDR without compression: a dim sky with one bright texel. */
 static void put_sky(int width, int height, int sun_x, int sun_y) {
     char file[20000];
     int used = snprintf(file, sizeof file, "#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y %d +X %d\n",
@@ -202,15 +203,16 @@ static void skies_are_sampled_as_they_shine(void **state) {
             const vec3 light_in = environment_radiance(&view, direction);
             const double mean = (double)(light_in.x + light_in.y + light_in.z) / 3;
             pdf += density * solid;
-            power += mean * solid * pi * 2; /* the disc of radius sqrt 2 */
+            power += mean * solid * pi * 2; /* the scene's bounding disc of radius sqrt 2 */
             if (mean > 0 && density == 0) ratio_low = 0;
-            if (sin(theta) < 0.3) continue; /* cells are uniform in theta, except near the poles */
+            /* the table's cells are uniform in theta, a poor approximation near the poles */
+            if (sin(theta) < 0.3) continue;
             ratio_low = fmin(ratio_low, density / mean);
         }
     assert_true(fabs(pdf - 1) < 2e-3);
     assert_true(fabs(power - (double)view.total_power) < 2e-3 * power);
-    /* the probability is never far below the radiance: at worst one texel away from the sun,
-       diagonally */
+    /* the probability is never far below the radiance: the worst place is one texel diagonally from
+       the sun */
     assert_true(ratio_low * power / (2 * pi) > 1.0 / 20);
     scene_close(made);
 }
@@ -228,11 +230,11 @@ static void a_missing_sky_is_an_error(void **state) {
 
 /* --- defaults --------------------------------------------------------------------------------- */
 
-static char heard_message[1024];
+static char last_message[1024];
 
 static void keep_message(void *context, log_level level, const char *message) {
     (void)context, (void)level;
-    snprintf(heard_message, sizeof heard_message, "%s", message);
+    snprintf(last_message, sizeof last_message, "%s", message);
 }
 
 static void scenes_without_light_get_a_sky_and_say_so(void **state) {
@@ -241,7 +243,7 @@ static void scenes_without_light_get_a_sky_and_say_so(void **state) {
     scene *made = open_path("gen:sphere:100");
     log_set_sink(NULL, NULL);
     const scene_view view = scene_get_view(made);
-    assert_non_null(strstr(heard_message, "no light"));
+    assert_non_null(strstr(last_message, "no light"));
     assert_int_equal(view.light_count, 1);
     assert_int_equal(view.lights[0].kind, LIGHT_ENVIRONMENT);
     check_table(&view);
@@ -305,7 +307,7 @@ static void cameras_of_rooms_stand_inside(void **state) {
     }
 }
 
-/* --- placement -------------------------------------------------------------------------------- */
+/* --- transforms ------------------------------------------------------------------------------- */
 
 static double signed_volume(const scene_view *view) {
     double sum = 0;
@@ -317,7 +319,7 @@ static double signed_volume(const scene_view *view) {
     return sum;
 }
 
-/* Normals of a sphere point away from its centre after any transform. */
+/* Expects the normals of a sphere to point away from its centre, after any transform. */
 static void check_outward(const scene_view *view, vec3 centre, float sign) {
     for (uint32_t i = 0; i < 3 * view->mesh.triangle_count; ++i) {
         const vec3 from = vec3_sub(view->mesh.positions[view->mesh.triangles[i]], centre);

@@ -1,4 +1,4 @@
-/* Skies: from EXR files, equal-area pictures, the position of the sun. */
+/* Environment lights: EXR files, equal-area pictures, clear skies, the position of the sun. */
 #include "shaders/light_sampling.h"
 
 #include "core/image/image.h"
@@ -20,7 +20,8 @@ static texture_view load_one(texture_store *store, const char *path, texture_rol
 }
 
 #if KD_HAVE_OPENEXR
-/* As sky or colour, radiance without non-finite values; rejected as data. */
+/* An EXR file as sky or colour holds radiance; negative, huge and non-finite values are replaced.
+   As other data it is rejected. */
 static void exr_files_are_light(void **state) {
     (void)state;
     image made;
@@ -53,7 +54,7 @@ static void exr_files_are_light(void **state) {
     assert_int_equal(texture_store_load(&store), KD_OK);
     assert_false(store.images[0].loaded);
     assert_non_null(
-        strstr(store.images[0].trouble, "bright.exr: found an EXR image, expected one of 8"));
+        strstr(store.images[0].message, "bright.exr: found an EXR image, expected one of 8"));
     texture_store_close(&store);
 }
 #endif
@@ -62,7 +63,7 @@ static const double pi = 3.14159265358979323846;
 
 /* --- the clear sky ---------------------------------------------------------------------------- */
 
-static clear_sky sky_of(double degrees, float turbidity) { /* elevation of the sun */
+static clear_sky sky_of(double degrees, float turbidity) { /* degrees: elevation of the sun */
     const double angle = degrees * pi / 180;
     const clear_sky made = {.sun = vec3_make(0, (float)sin(angle), (float)-cos(angle)),
                             .turbidity = turbidity,
@@ -82,7 +83,7 @@ static double sky_luminance(const clear_sky_model *sky, double x, double y, doub
     return luminance(rgb);
 }
 
-/* Horizontal illuminance, lux. */
+/* Returns the horizontal illuminance in lux. */
 static double sky_illuminance(const clear_sky_model *sky) {
     enum { STEPS = 180 };
     double sum = 0;
@@ -111,9 +112,9 @@ static void the_zenith_is_the_papers(void **state) {
     assert_true(rgb[2] > 1.5 * rgb[0] && rgb[2] > rgb[1] && rgb[1] > rgb[0]); /* it is blue */
 }
 
-/* Properties of real skies: brighter near the sun, dimmer with a lower sun, redder at sunset; about
-   100,000 lux with a high sun. The sky's illuminance follows from the paper's luminance formulas,
-   integrated by an independent program. */
+/* Properties of real skies: brighter near the sun, dimmer with a lower sun, redder at sunset, about
+   100,000 lux with a high sun. The expected illuminance is the integral of the paper's luminance
+   formulas, computed by an independent program. */
 static void skies_are_as_bright_as_skies(void **state) {
     (void)state;
     clear_sky_model high, low;
@@ -127,9 +128,9 @@ static void skies_are_as_bright_as_skies(void **state) {
                 1.8 * high.sun_irradiance[0] / high.sun_irradiance[2]);
     assert_true(fabs(sky_illuminance(&high) / 27352 - 1) < 0.02);
     assert_true(fabs(sky_illuminance(&low) / 13388 - 1) < 0.02);
-    const double beside = sky_luminance(&low, 0, sin(0.2), -cos(0.2));
+    const double aside_luminance = sky_luminance(&low, 0, sin(0.2), -cos(0.2));
     const double opposite = sky_luminance(&low, 0, sin(0.2), cos(0.2));
-    assert_true(beside > 3 * opposite);
+    assert_true(aside_luminance > 3 * opposite);
 }
 
 static scene *open_sky(const char *environment) {
@@ -166,8 +167,8 @@ static void beam(double sum[3], const scene_view *view, const double towards[3])
         }
 }
 
-/* The picture's sun, as looked up by shaders, has the energy of the model's, and is sampled
-   accordingly. */
+/* The sun in the sky's picture, as shaders look it up, has the energy of the model's sun, and is
+   sampled in proportion. */
 static void the_sun_keeps_its_energy(void **state) {
     (void)state;
     static const char *const suns[] = {"[0.3, 0.8, 0.4]", "[-1, 0.2, 0.3]", "[0.02, 1, 0]"};
@@ -177,23 +178,23 @@ static void the_sun_keeps_its_energy(void **state) {
     for (int i = 0; i < 3; ++i) {
         char text[96];
         clear_sky_model sky;
-        double with[3], without[3];
+        double with_sun[3], without_sun[3];
         clear_sky_open(&sky, &skies[i]);
         snprintf(text, sizeof text, "\"sky\": {\"sun\": %s}", suns[i]);
         scene *made = open_sky(text);
         scene_view view = scene_get_view(made);
-        beam(with, &view, sky.sun);
+        beam(with_sun, &view, sky.sun);
         const vec3 sun = vec3_make((float)sky.sun[0], (float)sky.sun[1], (float)sky.sun[2]);
         assert_true(environment_pdf(&view, vec3_all(0), sun) > 100);
         scene_close(made);
         snprintf(text, sizeof text, "\"sky\": {\"sun\": %s, \"disc\": false}", suns[i]);
         made = open_sky(text);
         view = scene_get_view(made);
-        beam(without, &view, sky.sun);
+        beam(without_sun, &view, sky.sun);
         scene_close(made);
         for (int c = 0; c < 3; ++c)
-            if (fabs((with[c] - without[c]) / sky.sun_irradiance[c] - 1) > 0.02)
-                fail_msg("sun %d, channel %d: %g, expected %g", i, c, with[c] - without[c],
+            if (fabs((with_sun[c] - without_sun[c]) / sky.sun_irradiance[c] - 1) > 0.02)
+                fail_msg("sun %d, channel %d: %g, expected %g", i, c, with_sun[c] - without_sun[c],
                          sky.sun_irradiance[c]);
     }
 }
@@ -232,7 +233,7 @@ static void square_direction(double direction[3], double u, double v) {
     const double across = radius * sqrt(2 - radius * radius);
     direction[0] = copysign(cos(phi), u) * across;
     direction[1] = z;                               /* up */
-    direction[2] = -copysign(sin(phi), v) * across; /* down the picture is -z */
+    direction[2] = -copysign(sin(phi), v) * across; /* downwards in the picture is -z */
 }
 
 #if KD_HAVE_OPENEXR

@@ -1,5 +1,5 @@
-/* scenes/stl: text and binary give the same mesh as OBJ; vertices are merged; errors are reported
-   with their position. */
+/* scenes/formats/stl.c: text and binary files give the same mesh as OBJ; vertices are merged;
+   errors are reported with their position. */
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 #include "scenes/assembly/scene.h"
@@ -34,7 +34,7 @@ static void put(const char *name, const mesh *mesh, bool as_text) {
     assert_int_equal(fclose(file), 0);
 }
 
-/* An OBJ file whose vertices are in the order of their first use. */
+/* An OBJ file whose vertices are in the order of first use gives the same mesh. */
 static void both_forms_are_the_scene_of_the_obj(void **state) {
     (void)state;
     mesh made, welded;
@@ -48,7 +48,7 @@ static void both_forms_are_the_scene_of_the_obj(void **state) {
     mesh_write_obj(file, &welded);
     fclose(file);
     assert_true(hash_of("m.stl") == hash_of("m.obj"));
-    put("m.stl", &made, false); /* its header begins with "solid" */
+    put("m.stl", &made, false); /* a binary file whose header begins with "solid" */
     assert_true(hash_of("m.stl") == hash_of("m.obj"));
     mesh_close(&made);
     mesh_close(&welded);
@@ -66,8 +66,8 @@ static void text_is_read_as_it_is_written(void **state) {
     file_put_text("t.stl", text);
     assert_int_equal(stl_load(&read, file_in("t.stl"), &options, NULL), KD_OK);
     assert_int_equal(read.face_count, 2);
-    assert_int_equal(read.triangle_count, 3); /* the first has four corners */
-    assert_int_equal(read.position_count, 4); /* -0 is 0 */
+    assert_int_equal(read.triangle_count, 3); /* the first facet has four corners */
+    assert_int_equal(read.position_count, 4); /* -0 is merged with 0 */
     assert_int_equal(lines[0], 2);
     assert_int_equal(lines[2], 13);
     memory_free(lines);
@@ -118,9 +118,9 @@ static void faults_are_told_where_they_are(void **state) {
          "flipped-normal", "1 facets", 0, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
-        for (uint32_t chunk = 0; chunk < 3; ++chunk) { /* the chunk size has no effect */
-            heard to = {.count = 0};
-            const obj_options options = {hear, &to, true, NULL, 16 * chunk, false};
+        for (uint32_t chunk = 0; chunk < 3; ++chunk) { /* for each chunk size the same result */
+            heard_problems to = {.count = 0};
+            const obj_options options = {on_problem, &to, true, NULL, 16 * chunk, false};
             mesh read;
             file_put_text("bad.stl", cases[i].text);
             assert_int_equal(stl_load(&read, file_in("bad.stl"), &options, NULL), KD_OK);
@@ -148,7 +148,7 @@ static void binary_files_cut_anywhere_are_told(void **state) {
         assert_int_equal(stl_load(&read, file_in("cut.stl"), NULL, NULL), KD_ERROR_INPUT);
         assert_non_null(strstr(kd_last_error(), "cut.stl: "));
     }
-    memcpy(bytes + 80, "\xff\xff\xff\xff", 4); /* more facets than there are bytes */
+    memcpy(bytes + 80, "\xff\xff\xff\xff", 4); /* states more facets than the file has bytes */
     file_put("cut.stl", bytes, count);
     assert_int_equal(stl_load(&read, file_in("cut.stl"), NULL, NULL), KD_ERROR_INPUT);
     assert_non_null(strstr(kd_last_error(), "expected 4294967295"));
@@ -156,8 +156,8 @@ static void binary_files_cut_anywhere_are_told(void **state) {
     mesh_close(&made);
 }
 
-/* Against a straightforward method, for few and for many different positions, on one thread and on
-   several. */
+/* Merging vertices against a straightforward method, for few and for many different positions, on
+   one thread and on several. */
 static void welding_numbers_first_occurrences(void **state) {
     (void)state;
     enum { COUNT = 150000 };
@@ -165,7 +165,7 @@ static void welding_numbers_first_occurrences(void **state) {
     static uint32_t numbers[COUNT], expected[COUNT], first_of[50 * 50 * 50];
     uint32_t seed = 1;
     for (int kinds = 2; kinds <= 50; kinds += 24) {
-        uint32_t known = 0;
+        uint32_t distinct = 0;
         memset(first_of, 0xff, sizeof first_of);
         for (int i = 0; i < COUNT; ++i) {
             uint32_t cell = 0;
@@ -177,7 +177,7 @@ static void welding_numbers_first_occurrences(void **state) {
                 at[k] = step == 0 && seed >> 31 ? -0.0f : (float)step;
             }
             places[i] = vec3_make(at[0], at[1], at[2]);
-            if (first_of[cell] == UINT32_MAX) first_of[cell] = known++;
+            if (first_of[cell] == UINT32_MAX) first_of[cell] = distinct++;
             expected[i] = first_of[cell];
         }
         for (int threads = 1; threads <= 4; threads += 3) {
@@ -185,7 +185,7 @@ static void welding_numbers_first_occurrences(void **state) {
             uint32_t count = 0;
             parallel_set_threads(threads);
             assert_int_equal(weld_places(places, COUNT, numbers, &kept, &count), KD_OK);
-            assert_int_equal(count, known);
+            assert_int_equal(count, distinct);
             assert_memory_equal(numbers, expected, sizeof numbers);
             for (int i = 0; i < COUNT; ++i) assert_true(kept[numbers[i]].x == places[i].x);
             memory_free(kept);

@@ -1,5 +1,5 @@
-/* shaders/texture.h against double precision, and scenes/scene_textures: how files become
-   textures. */
+/* shaders/texture.h against double precision, and scenes/assembly/scene_textures.c: how files
+   become textures. */
 #include "core/math/rng.h"
 #include "core/memory.h"
 #include "core/status.h"
@@ -66,10 +66,10 @@ static void samples_are_bilinear(void **state) {
         for (uint32_t i = 0; i < 20000; ++i) {
             const rng_block r = rng_draw(rng_key_make(9, 1, i), 0, 0);
             const vec2 at = vec2_make(6 * r.value[0] - 3, 6 * r.value[1] - 3);
-            const vec3 found = texture_sample(&image, at);
+            const vec3 actual = texture_sample(&image, at);
             const double u = (double)at.x, v = (double)at.y;
-            assert_true(fabs((double)found.x - slow_sample(u, v, clamp != 0, 0)) < 1e-5);
-            assert_true(fabs((double)found.z - slow_sample(u, v, clamp != 0, 2)) < 1e-5);
+            assert_true(fabs((double)actual.x - slow_sample(u, v, clamp != 0, 0)) < 1e-5);
+            assert_true(fabs((double)actual.z - slow_sample(u, v, clamp != 0, 2)) < 1e-5);
         }
     }
 }
@@ -79,7 +79,7 @@ static double mirrored(double x) {
     return turn > 1 ? 2 - turn : turn;
 }
 
-/* Each direction has its own wrap mode, and u and v may be sheared. */
+/* Each axis has its own wrap mode, and u and v may be sheared. */
 static void wraps_and_shears_are_by_direction(void **state) {
     (void)state;
     for (uint32_t u_wrap = 0; u_wrap < 3; ++u_wrap)
@@ -93,13 +93,14 @@ static void wraps_and_shears_are_by_direction(void **state) {
                 const vec2 at = vec2_make(4 * r.value[0] - 2, 4 * r.value[1] - 2);
                 double u = (double)at.x + 0.75 * (double)at.y,
                        v = (double)at.y - 1.5 * (double)at.x;
-                /* the reference repeats: with the other modes, its borders are texel centres */
+                /* the reference repeats, so for the other modes coordinates are mirrored and
+                   clamped to the texel centres at the borders */
                 if (u_wrap == TEXTURE_MIRROR) u = mirrored(u);
                 if (v_wrap == TEXTURE_MIRROR) v = mirrored(v);
                 if (u_wrap) u = fmin(fmax(u, 0.5 / WIDE), 1 - 0.5 / WIDE);
                 if (v_wrap) v = fmin(fmax(v, 0.5 / HIGH), 1 - 0.5 / HIGH);
-                const double found = (double)texture_sample(&image, at).y;
-                assert_true(fabs(found - slow_sample(u, v, false, 1)) < 1e-5);
+                const double actual = (double)texture_sample(&image, at).y;
+                assert_true(fabs(actual - slow_sample(u, v, false, 1)) < 1e-5);
             }
         }
 }
@@ -123,8 +124,8 @@ static void wild_coordinates_stay_inside(void **state) {
         texture_view image = numbered_image(clamp != 0);
         for (size_t i = 0; i < sizeof wild / sizeof *wild; ++i)
             for (size_t j = 0; j < sizeof wild / sizeof *wild; ++j) {
-                const vec3 found = texture_sample(&image, vec2_make(wild[i], wild[j]));
-                assert_true(found.x >= 0 && found.x <= 1);
+                const vec3 actual = texture_sample(&image, vec2_make(wild[i], wild[j]));
+                assert_true(actual.x >= 0 && actual.x <= 1);
             }
         image.scale = vec2_make(2, -3);
         image.offset = vec2_make(0.25f, 0.5f);
@@ -244,11 +245,11 @@ static void roles_pick_channels(void **state) {
     static const uint8_t opaque[8] = {10, 20, 30, 255, 50, 60, 70, 255};
     put_png("opaque.png", 2, 1, 4, opaque);
     view = load_one(&store, file_in("opaque.png"), TEXTURE_OPACITY);
-    assert_int_equal(view.bytes[1], 50); /* alpha is constant: grey */
+    assert_int_equal(view.bytes[1], 50); /* alpha is constant, so grey is used */
     texture_store_close(&store);
 }
 
-/* Normal maps are told from height maps by their colours. */
+/* Normal maps are distinguished from height maps by their colours. */
 static void normals_are_told_from_heights(void **state) {
     (void)state;
     static const uint8_t normals[12] = {128, 128, 255, 190, 128, 239, 128, 66, 239, 110, 140, 252};
@@ -302,7 +303,7 @@ static void same_images_are_read_once(void **state) {
     texture_store_close(&store);
 }
 
-/* Each texture keeps as many channels as its file has; a map of single values keeps one. */
+/* A texture keeps as many channels as its file has; a map of single values keeps one. */
 static void texels_keep_their_depth(void **state) {
     (void)state;
     static const uint8_t rgb[] = {10, 20, 30, 200, 100, 0};
@@ -326,7 +327,7 @@ static void texels_keep_their_depth(void **state) {
     texture_store_close(&store);
 }
 
-/* For all images together, before anything is decoded. */
+/* One budget applies to all images together, before any is decoded. */
 static void one_budget_is_for_all_textures(void **state) {
     (void)state;
     enum { SIDE = 64, BYTES = 3 * SIDE * SIDE };
@@ -381,12 +382,12 @@ static void unusable_images_become_neutral(void **state) {
             warnings = 0;
             const texture_view view = load_one(&store, file_in(names[i]), (texture_role)role);
             assert_int_equal(warnings, 1);
-            const vec3 found = texture_sample(&view, vec2_make(0.3f, 0.8f));
+            const vec3 actual = texture_sample(&view, vec2_make(0.3f, 0.8f));
             if (role == TEXTURE_NORMAL)
-                assert_true(fabsf(found.x - 0.5f) < 0.01f && found.z == 1);
+                assert_true(fabsf(actual.x - 0.5f) < 0.01f && actual.z == 1);
             else
-                assert_true(found.x == 1 && found.y == 1 && found.z == 1);
-            assert_non_null(strstr(store.images[0].trouble, names[i]));
+                assert_true(actual.x == 1 && actual.y == 1 && actual.z == 1);
+            assert_non_null(strstr(store.images[0].message, names[i]));
             texture_store_close(&store);
         }
     log_set_sink(NULL, NULL);

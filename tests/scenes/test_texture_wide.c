@@ -1,4 +1,4 @@
-/* Pictures with 16 bits per sample as textures: no value is truncated. */
+/* Pictures with 16 bits per sample as textures: every value is exact, not truncated to 8 bits. */
 #include "core/parallel/deflate.h"
 #include "scenes/assembly/scene_parts.h"
 #include "tests/scenes/files.h"
@@ -25,7 +25,7 @@ static void take_chunk(bytes_out *out, const char *type, const uint8_t *data, ui
     take_bytes(out, tail, 4);
 }
 
-/* 16 bits per sample, in stored blocks, one per row. */
+/* Writes a PNG with 16 bits per sample, in stored deflate blocks of one row each. */
 static void put_wide_png(const char *name, uint32_t side, uint32_t samples, const uint16_t *data) {
     static const uint8_t colours[] = {0, 4, 2, 6};
     const uint32_t row = 1 + 2 * samples * side;
@@ -78,7 +78,8 @@ static texture_view load_one(texture_store *store, const char *path, texture_rol
     return store->views[index];
 }
 
-/* Every 16-bit value, for every use; where 8 bits have the same value, the floats are equal. */
+/* Every 16-bit value for every use of a texture is exact; values that 8 bits can represent give the
+   floats of 8-bit files. */
 static void samples_of_16_bits_are_exact(void **state) {
     (void)state;
     enum { SIDE = 256 };
@@ -109,7 +110,7 @@ static void samples_of_16_bits_are_exact(void **state) {
     }
 }
 
-/* Colours and alpha of 16 bits: which channel each use takes. */
+/* Pictures with 16-bit colours and alpha: the channel that each use reads. */
 static void samples_of_16_bits_have_roles(void **state) {
     (void)state;
     static const uint16_t rgba[] = {0x1234, 0x2345, 0x3456, 0x4567, 9, 8, 7, 6,

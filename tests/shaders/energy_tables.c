@@ -36,7 +36,7 @@ static double3 visible(double alpha, double mu, double u, double angle) {
     return m;
 }
 
-/* Node of the index of glass; the middle one is 1. */
+/* Returns node `which` of the table's indices of refraction; the middle one is 1. */
 static double energy_index(int which) {
     const double half = ENERGY_INDICES / 2, from_middle = which - half;
     return exp((double)ENERGY_INDEX_SPAN * from_middle * fabs(from_middle) / (half * half));
@@ -51,12 +51,12 @@ static double fresnel(double cosine, double eta) {
     return 0.5 * (parallel * parallel + across * across);
 }
 
-/* Energy that single scattering keeps of light from `mu`. */
+/* The energy that single scattering keeps of light at the cosine `mu`. */
 typedef struct kept {
-    double metal; /* of reflectance 1 */
+    double metal; /* a metal of reflectance 1 */
     double coat[ENERGY_COATS];
     double glass[ENERGY_INDICES],
-        across[ENERGY_INDICES]; /* in total; the part that is transmitted */
+        across[ENERGY_INDICES]; /* glass: in total; across: the part that is transmitted */
 } kept;
 
 static void kept_add(kept *cell, double alpha, double mu, double3 m, double weight) {
@@ -84,7 +84,7 @@ static kept kept_of(double alpha, double mu) {
     memset(&made, 0, sizeof made);
     for (int i = 0; i < GRID; ++i)
         for (int k = 0; k < GRID; ++k) {
-            const double rim = (i + 0.5) / GRID; /* 1 - u = rim^4 */
+            const double rim = (i + 0.5) / GRID; /* so that 1 - u = rim^4 */
             const double weight = 4 * rim * rim * rim / GRID / GRID;
             const double angle = 2 * 3.14159265358979323846 * (k + 0.5) / GRID;
             kept_add(&made, alpha, mu, visible(alpha, mu, 1 - rim * rim * rim * rim, angle),
@@ -93,7 +93,7 @@ static kept kept_of(double alpha, double mu) {
     return made;
 }
 
-/* Rounds as printed, so that means are those of the printed values. */
+/* Rounds as the file is printed, so that means are those of the printed values. */
 static double printed(double x) {
     return fmin(floor(fmax(x, 0) * 65536 + 0.5), 65535) / 65536;
 }
@@ -120,7 +120,7 @@ static double cosine_of(double alpha, double s) {
     return fmax(alpha * (1 - rest) / (alpha + rest), 1e-7);
 }
 
-/* 2 integral of row(s(mu)) mu dmu, by s. */
+/* Returns 2 times the integral of row(s(mu)) mu dmu, integrated over s. */
 static double mean_of(const double *row, int nodes, double alpha) {
     double sum = 0;
     const int steps = 4000;
@@ -167,7 +167,7 @@ static void fill_single(int row) {
                 (coat_cosine_of(record.coat[c] / record.metal, (double)energy_coat_index(c)) - mu) /
                 alpha;
     }
-    const int steps = 64; /* of the mean over mu^2 */
+    const int steps = 64; /* the mean over mu^2 */
     for (int k = 0; k < steps; ++k) {
         const kept kept_row = kept_of(alpha, sqrt((k + 0.5) / steps));
         for (int c = 0; c < ENERGY_COATS; ++c) sum[c] += kept_row.coat[c] / steps;
@@ -186,13 +186,13 @@ static walk_numbers numbers_of(uint32_t which, uint64_t i) {
     return made;
 }
 
-/* Least squares for c0, c1, c2 of c0 + c1 F + c2 F^2 + (rest) F^3 = wanted (1 - k F). */
-static void fit_cubic(const double *wanted, double k, double c[3]) {
+/* Solves for c0, c1, c2 of c0 + c1 F + c2 F^2 + (rest) F^3 = wanted (1 - k F) by least squares. */
+static void fit_cubic(const double *target, double k, double c[3]) {
     double a[3][4] = {{0}};
     for (int f = 0; f < REFLECTANCES; ++f) {
         const double x = (double)f / (REFLECTANCES - 1), cube = x * x * x;
         const double base[3] = {1 - cube, x - cube, x * x - cube};
-        const double value = wanted[f] * (1 - k * x) - (1 - k) * cube;
+        const double value = target[f] * (1 - k * x) - (1 - k) * cube;
         for (int i = 0; i < 3; ++i) {
             for (int j = 0; j < 3; ++j) a[i][j] += base[i] * base[j];
             a[i][3] += base[i] * value;
@@ -209,7 +209,7 @@ static void fit_cubic(const double *wanted, double k, double c[3]) {
     for (int i = 0; i < 3; ++i) c[i] = a[i][3];
 }
 
-/* The fraction of multiply scattered light that metals of several reflectances return. */
+/* Computes the fraction of multiply scattered light that metals of several reflectances return. */
 static void metal_shares(double alpha, double mu, double *shares) {
     double weight = 0, sums[REFLECTANCES] = {0};
     const vec3 wo = direction_of(mu);
@@ -254,8 +254,8 @@ static void fill_metal(int row) {
     }
 }
 
-/* Of the light from `mu` that single scattering loses, the fraction that is transmitted: walks
-   against their own first facets, so that the noise is that of the difference. */
+/* Returns the transmitted fraction of the light at `mu` that single scattering loses. Subtracts the
+   first facet of each walk, so that the noise is only that of the difference. */
 static double across_share(double alpha, double mu, double eta, double lost) {
     double gained = 0;
     const vec3 wo = direction_of(mu);
@@ -285,12 +285,13 @@ static double across_mean(int index, int row) {
     return mean_of(line, 200, (double)energy_alpha(row));
 }
 
-/* Transmission is reciprocal: scales the larger side's fractions down to the smaller's. */
+/* Transmission is reciprocal: scales the fractions of the larger side down to those of the
+   smaller. */
 static void agree(int out, int in, int row) {
     const double square = energy_index(out) * energy_index(out);
-    const double there = across_mean(out, row), here = square * across_mean(in, row);
-    const int larger = there > here ? out : in;
-    const double factor = there > here ? here / there : there / here;
+    const double mean_out = across_mean(out, row), mean_in = square * across_mean(in, row);
+    const int larger = mean_out > mean_in ? out : in;
+    const double factor = mean_out > mean_in ? mean_in / mean_out : mean_out / mean_in;
     for (int k = 0; k < ENERGY_SHARE_COSINES && out != in; ++k) share[larger][row][k] *= factor;
     share_mean[out - ENERGY_INDICES / 2][row] = across_mean(out, row);
 }
@@ -310,12 +311,12 @@ static void fill_across(int row) {
     for (int i = 0; i <= ENERGY_INDICES / 2; ++i) share_mean[i][row] /= alpha * alpha;
 }
 
-/* How the numbers of a file are written: fractions as multiples of 1/65536, or five digits; the
-   tables of a file follow one another. */
+/* Format of the numbers of a file: multiples of 1/65536, or five decimals. A file contains several
+   tables. */
 typedef struct table_file {
     const char *name;
     bool shares;
-    int across; /* per line */
+    int across; /* numbers per line */
     FILE *out;
 } table_file;
 
@@ -340,13 +341,13 @@ static bool close_table(table_file *file) {
     return fclose(file->out) == 0;
 }
 
-/* --- metals of long facets -------------------------------------------------------------------- */
+/* --- metals of anisotropic facets ------------------------------------------------------------- */
 
 static double longs[ENERGY_LONGS][ENERGY_RATIOS][ENERGY_TURNS][ENERGY_LONG_COSINES];
 static double long_mean[ENERGY_MEAN_LONGS][ENERGY_MEAN_RATIOS];
 
-/* Energy that single scattering keeps of light that leaves at cosine mu, in direction `direction`
-   of the plane. */
+/* Returns the energy that single scattering keeps of light that leaves at the cosine mu, in
+   direction `direction` of the plane. */
 static double kept_long(double ax, double ay, double mu, const double direction[2]) {
     const double sine = sqrt(fmax(1 - mu * mu, 0)), ox = sine * direction[0],
                  oy = sine * direction[1];
@@ -374,7 +375,8 @@ static double kept_long(double ax, double ay, double mu, const double direction[
                          iz = 2 * facing * mz / norm - mu;
             if (!(facing > 0) || !(iz > 0)) continue;
             const double in = sqrt(1 + (ax * ax * ix * ix + ay * ay * iy * iy) / (iz * iz));
-            sum += weight * (1 + out) / (out + in); /* of 2 / (1 + out) and 2 / (out + in) */
+            /* the ratio of the masking terms 2 / (1 + out) and 2 / (out + in) */
+            sum += weight * (1 + out) / (out + in);
         }
     return sum;
 }
@@ -394,7 +396,7 @@ static double long_node(int row, int ratio, energy_place turn, energy_place at) 
     return ends[0] + (double)turn.rest * (ends[1] - ends[0]);
 }
 
-/* Interpolates between nodes. */
+/* Interpolates between the nodes of width and ratio. */
 static double long_at(double longer, double shorter, double seen, double mu) {
     const energy_long_place place =
         energy_long_place_of((float)longer, (float)shorter, ENERGY_LONGS, ENERGY_RATIOS);
@@ -428,8 +430,8 @@ static void fill_long(int row, int ratio) {
     }
 }
 
-/* Nodes concentrated at grazing directions, because the loss is largest where the cosine is about
-   alpha. */
+/* Integrates with nodes concentrated at grazing directions, because the loss is largest where the
+   cosine is about alpha. */
 static void fill_long_mean(int row, int ratio) {
     enum { STEPS = 256, TURNS = 64 };
     const double ax = (double)energy_long(row, ENERGY_MEAN_LONGS),
@@ -459,8 +461,8 @@ static int make_long(const char *folder) {
     if (!open_table(&to, folder) || !open_table(&means, folder)) return 1;
     PRINT(&to, longs);
     PRINT(&means, long_mean);
-    const bool both = close_table(&to);
-    return close_table(&means) && both ? 0 : 1;
+    const bool closed = close_table(&to);
+    return close_table(&means) && closed ? 0 : 1;
 }
 
 int main(int count, char **words) {
@@ -483,6 +485,6 @@ int main(int count, char **words) {
     PRINT(&terms, glass_mean);
     PRINT(&terms, share);
     PRINT(&terms, share_mean);
-    const bool both = close_table(&shares);
-    return close_table(&terms) && both ? 0 : 1;
+    const bool closed = close_table(&shares);
+    return close_table(&terms) && closed ? 0 : 1;
 }

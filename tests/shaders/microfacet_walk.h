@@ -8,9 +8,9 @@
 
 typedef struct microfacet_walk {
     int facets;     /* number of facets hit */
-    bool across;    /* ended beyond the boundary */
-    vec3 direction; /* of departure, z up on the side where it began */
-    vec3 weight;    /* of a metal: product of its reflectances */
+    bool across;    /* true if the walk ended beyond the boundary */
+    vec3 direction; /* direction of departure; z is up on the side where the walk began */
+    vec3 weight;    /* product of a metal's reflectances */
 } microfacet_walk;
 
 typedef struct walk_numbers {
@@ -28,7 +28,7 @@ static float walk_next(walk_numbers *numbers) {
    leaves. */
 static bool walk_intersects(float alpha, vec3 direction, float *height, float u) {
     const double below = ((double)*height + 1) / 2;
-    const double lambda = (double)ggx_lambda(alpha, direction.z); /* for |z| */
+    const double lambda = (double)ggx_lambda(alpha, direction.z); /* of |z| */
     double to = 0;
     if (direction.z > 0) {
         const double free = lambda < 1e9 ? pow(below, lambda) : 0;
@@ -41,8 +41,8 @@ static bool walk_intersects(float alpha, vec3 direction, float *height, float u)
     return true;
 }
 
-/* `eta` is the index beyond over the index before; 0 for a metal of the given normal
-   reflectance. */
+/* Runs one walk. `eta` is the index behind the boundary over the index in front of it, or 0 for a
+   metal of the given normal reflectance. */
 static microfacet_walk microfacet_walk_run(float alpha, float eta, vec3 reflectance, vec3 wo,
                                            walk_numbers *numbers) {
     microfacet_walk made = {0, false, vec3_make(0, 0, 1), vec3_all(1)};
@@ -60,7 +60,7 @@ static microfacet_walk microfacet_walk_run(float alpha, float eta, vec3 reflecta
             made.weight = vec3_mul(made.weight, fresnel_schlick(reflectance, cosine));
         } else if (choice >= fresnel_dielectric(cosine, eta) &&
                    fresnel_refract(back, m, eta, &going)) {
-            going = vec3_negate(going); /* upside down */
+            going = vec3_negate(going); /* continues on the other side, turned upside down */
             height = -height;
             eta = 1 / eta;
             made.across = !made.across;

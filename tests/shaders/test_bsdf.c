@@ -5,8 +5,8 @@
 
 enum { DIRECTIONS = 6 };
 
-static void expect_near(double found, double expected, double tolerance) {
-    if (!(fabs(found - expected) <= tolerance)) fail_msg("%.9g, expected %.9g", found, expected);
+static void expect_near(double actual, double expected, double tolerance) {
+    if (!(fabs(actual - expected) <= tolerance)) fail_msg("%.9g, expected %.9g", actual, expected);
 }
 
 static surface plain_surface(int32_t kind) {
@@ -56,7 +56,7 @@ static surface case_surface(int which) {
     return at;
 }
 
-/* From perpendicular to grazing, then from inside. */
+/* View directions from perpendicular to grazing, then from inside. */
 static vec3 view_direction(int i) {
     static const float cosine[DIRECTIONS] = {1, 0.7f, 0.3f, 0.08f, -0.9f, -0.25f};
     const float s = sqrtf(1 - cosine[i] * cosine[i]);
@@ -67,7 +67,8 @@ static rng_block numbers(uint32_t pass, uint64_t i) {
     return rng_draw(rng_key_make(7, pass, i), 0, 0);
 }
 
-/* White furnace: the albedo, by sampling. */
+/* White furnace: the albedo by sampling is at most 1, and about 1 for smooth surfaces without
+   absorption. */
 static void test_energy(void **state) {
     (void)state;
     for (int c = 0; c < CASES; ++c) {
@@ -90,7 +91,8 @@ static void test_energy(void **state) {
     }
 }
 
-/* Midpoints of a grid over polar angles, which resolves lobes around the normal. */
+/* Integrates over the sphere by the midpoint rule in polar angles, which resolves lobes around the
+   normal. */
 static double over_sphere(const surface *at, vec3 wo, bool albedo, bsdf_mode mode) {
     const int rows = 900, columns = 400;
     double sum = 0;
@@ -139,7 +141,8 @@ static void test_integrals(void **state) {
     }
 }
 
-/* For each sample: weight = f |cos| / pdf, by the functions' own results. */
+/* The weight of each sample equals f |cos| / pdf, as the functions for evaluation and pdf return
+   them. */
 static void test_draw_is_evaluate_over_pdf(void **state) {
     (void)state;
     for (int c = 0; c < CASES; ++c) {
@@ -162,8 +165,8 @@ static void test_draw_is_evaluate_over_pdf(void **state) {
     }
 }
 
-/* f(a, b) = f(b, a); through glass f(a, b) / eta_b^2 = f(b, a) / eta_a^2; and the flux in one
-   direction is the radiance in the other. */
+/* Reciprocity: f(a, b) = f(b, a); through glass f(a, b) / eta_b^2 = f(b, a) / eta_a^2; and the flux
+   in one direction equals the radiance in the other. */
 static void test_reciprocity(void **state) {
     (void)state;
     for (int c = 0; c < CASES; ++c) {
@@ -204,19 +207,20 @@ static void test_tilted_normal(void **state) {
     }
 }
 
-/* Exact values: normal incidence, the critical angle, Snell's law. */
+/* Exact Fresnel values: normal incidence, the critical angle, Snell's law. */
 static void test_fresnel(void **state) {
     (void)state;
     expect_near((double)fresnel_dielectric(1, 1.5f), 0.04, 1e-6);
     expect_near((double)fresnel_dielectric(1, 1 / 1.5f), 0.04, 1e-6);
     expect_near((double)fresnel_dielectric(0, 1.5f), 1, 1e-6);
-    expect_near((double)fresnel_dielectric(0.7f, 1 / 1.5f), 1, 0); /* beyond 41.8 degrees */
+    /* beyond the critical angle of 41.8 degrees */
+    expect_near((double)fresnel_dielectric(0.7f, 1 / 1.5f), 1, 0);
     const vec3 wo = vec3_normalize(vec3_make(0.6f, 0, 0.8f));
     vec3 wi;
     assert_true(fresnel_refract(wo, vec3_make(0, 0, 1), 1.5f, &wi));
     expect_near((double)wi.x, -0.4, 1e-6);
     assert_true(wi.z < 0);
-    for (int e = 0; e <= 20; ++e) { /* the fit against its integral */
+    for (int e = 0; e <= 20; ++e) { /* the polynomial fit against the integral */
         const float eta = 1 + 0.1f * (float)e;
         double sum = 0;
         for (int i = 0; i < 2000; ++i) {

@@ -1,6 +1,6 @@
-/* Energy conservation between microfacets: white furnaces of all rough materials, by sampling and
-   by integration; random walks from facet to facet as the reference of colours and of transmission
-   through glass. */
+/* Energy conservation of multiple scattering between microfacets: white furnaces of all rough
+   materials, by sampling and by integration; random walks from facet to facet are the reference for
+   colours and for transmission through glass. */
 #include "microfacet_walk.h"
 #include "shaders/bsdf.h"
 #include "test.h"
@@ -46,7 +46,8 @@ static float farthest(vec3 a, vec3 b) {
     return float_max(fabsf(off.x), float_max(fabsf(off.y), fabsf(off.z)));
 }
 
-/* Evenly distributed points of the cube: a lattice by the root of x^4 = x + 1. */
+/* Returns uniformly distributed points of the cube: a Kronecker sequence based on the root of x^4 =
+   x + 1. */
 static rng_block even(uint32_t i) {
     static const double step[3] = {0.8191725133961645, 0.6710436067037893, 0.5497004779019703};
     rng_block made;
@@ -56,7 +57,7 @@ static rng_block even(uint32_t i) {
     return made;
 }
 
-/* Albedo by sampling, and the part of it that is reflected. */
+/* Returns the albedo by sampling, and the part of it that is reflected. */
 static vec3 drawn(const surface *at, vec3 wo, vec3 *reflected) {
     double sum[3] = {0}, back[3] = {0};
     for (uint32_t i = 0; i < DRAWS; ++i) {
@@ -87,7 +88,7 @@ static void test_furnace_by_draws(void **state) {
         }
 }
 
-/* Midpoint rule over angles: f |cos|, or the density. */
+/* Integrates f |cos| or the density by the midpoint rule over angles. */
 static double over_sphere(const surface *at, vec3 wo, bool density) {
     const int rows = 480, columns = 100;
     double sum = 0;
@@ -130,7 +131,7 @@ static void test_furnace_by_values(void **state) {
         }
 }
 
-/* f(a, b) for radiance equals f(b, a) for flux: both lobes, both sides. */
+/* Reciprocity: f(a, b) for radiance equals f(b, a) for flux, for both lobes and both sides. */
 static void test_reciprocity(void **state) {
     (void)state;
     for (int c = 0; c < CASES; ++c)
@@ -160,8 +161,9 @@ static walk_numbers numbers_of(uint64_t i) {
 
 enum { WALKS = 40000 };
 
-/* Coloured metals reflect what random walks from facet to facet do; single-scattering ones at most
-   what their first facets do, since masking is computed separately for each side. */
+/* Coloured metals reflect as much as random walks from facet to facet; single-scattering ones at
+   most as much as the first facets of the walks, because masking is computed separately for each
+   side. */
 static void test_metals_against_walks(void **state) {
     (void)state;
     static const float rough[3] = {0.3f, 0.6f, 1};
@@ -192,8 +194,9 @@ static void test_metals_against_walks(void **state) {
         }
 }
 
-/* The part of light that glass reflects. Masking of its first facets is separable (Walter 2007),
-   unlike in the random walks: what they transmit differs by 3 % at grazing angles. */
+/* The fraction of light that glass reflects. The masking of its first facets is separable (Walter
+   2007), unlike that of the random walks, so their transmission differs by 3 % at grazing
+   angles. */
 static void test_glass_against_walks(void **state) {
     (void)state;
     static const float rough[3] = {0.3f, 0.6f, 0.9f};
@@ -220,7 +223,7 @@ static void test_glass_against_walks(void **state) {
 
 enum { COAT_COSINES = 24 };
 
-/* Returns what single-scattering glass of the coat's roughness transmits at `cosine`, by sampling,
+/* Returns, by sampling, what single-scattering glass of the coat's roughness transmits at `cosine`,
    and what it reflects. */
 static float once_through(surface glass, float cosine, float *reflected) {
     vec3 back;
@@ -230,8 +233,8 @@ static float once_through(surface glass, float cosine, float *reflected) {
     return all - back.x;
 }
 
-/* The body of rough plastic with single scattering receives the light that single facets transmit,
-   and keeps the part of its own light that they reflect. */
+/* The base of rough plastic with single scattering receives the light that single facets transmit,
+   and loses no light that they reflect back. */
 static void test_bodies_below_single_facets(void **state) {
     (void)state;
     static const float rough[3] = {0.3f, 0.5f, 0.7f};
@@ -250,14 +253,14 @@ static void test_bodies_below_single_facets(void **state) {
                 const float through = once_through(at, wo.z, &unused) *
                                       once_through(at, wi.z, &unused) / (at.ior * at.ior);
                 const opaque_layers layers = opaque_layers_of(&at, wo);
-                const vec3 found = vec3_scale(body_evaluate(&at, &layers, wo, wi), KD_PI);
+                const vec3 actual = vec3_scale(body_evaluate(&at, &layers, wo, wi), KD_PI);
                 const vec3 expected = vec3_make(0.8f * through / (1 - 0.8f * inside),
                                                 0.4f * through / (1 - 0.4f * inside),
                                                 0.1f * through / (1 - 0.1f * inside));
-                if (!(farthest(found, expected) <= 0.025f * expected.x))
+                if (!(farthest(actual, expected) <= 0.025f * expected.x))
                     fail_msg("%s of roughness %g from %g: %.4f %.4f, expected %.4f %.4f",
-                             cases[c].name, (double)rough[r], (double)wo.z, (double)found.x,
-                             (double)found.y, (double)expected.x, (double)expected.y);
+                             cases[c].name, (double)rough[r], (double)wo.z, (double)actual.x,
+                             (double)actual.y, (double)expected.x, (double)expected.y);
             }
         }
 }

@@ -1,5 +1,5 @@
-/* Pixel filters: samples follow the filter's density; the picture equals the scene filtered by it;
-   pixels are independent. */
+/* Pixel filters: samples follow the filter's density, a picture equals the scene filtered by it,
+   and pixels are independent. */
 #include "core/math/rng.h"
 #include "render/frame/pixel.h"
 #include "tests/test.h"
@@ -8,12 +8,12 @@
 
 static const double pi = 3.14159265358979323846;
 
-static double window(double x) { /* for -1.5 .. 1.5, not normalised */
+static double window(double x) { /* Blackman-Harris on -1.5 .. 1.5, not normalised */
     const double t = 2 * pi * (x / 3 + 0.5);
     return 0.35875 - 0.48829 * cos(t) + 0.14128 * cos(2 * t) - 0.01168 * cos(3 * t);
 }
 
-/* Mitchell and Netravali, B = C = 1/3, as in their paper. */
+/* Mitchell and Netravali's filter with B = C = 1/3, as in their paper. */
 static double mitchell(double x) {
     const double t = fabs(x), b = 1.0 / 3, c = 1.0 / 3;
     if (t >= 2) return 0;
@@ -28,7 +28,8 @@ static double reach(int filter) {
     return filter == PIXEL_FILTER_MITCHELL ? 2 : 1.5;
 }
 
-/* Along one axis; the Gaussian's disc of radius 1.5 has chords. */
+/* Density along one axis; the Gaussian is cut to a disc of radius 1.5, so it is integrated over
+   chords. */
 static double density(int filter, double x) {
     enum { STEPS = 200 };
     if (filter == PIXEL_FILTER_BOX) return fabs(x) < 0.5;
@@ -44,7 +45,8 @@ static double density(int filter, double x) {
     return sum;
 }
 
-/* Largest distance between the samples' distribution and the filter's integral, in both axes. */
+/* Returns the largest distance between the samples' distribution and the filter's integral, over
+   both axes. */
 static void samples_lie_as_the_curve_says(void **state) {
     (void)state;
     enum { CELLS = 60, SAMPLES = 400 };
@@ -85,7 +87,7 @@ static void samples_lie_as_the_curve_says(void **state) {
     }
 }
 
-/* The edge of a lamp against black: its ramp across pixels is the filter's integral. */
+/* The edge of a lamp against black: its ramp across pixels equals the filter's integral. */
 static void edges_are_the_filters_ramps(void **state) {
     (void)state;
     enum { SIDE = 16 };
@@ -112,15 +114,15 @@ static void edges_are_the_filters_ramps(void **state) {
         double total = 0;
         for (int k = 0; k < 4000; ++k) total += density(filter, -2 + (k + 0.5) / 1000);
         for (int x = 0; x < SIDE; ++x) {
-            double meant =
-                0; /* the part to the right of the edge, seen from the centre of pixel x */
+            /* fraction of the filter to the right of the edge, seen from the centre of pixel x */
+            double meant = 0;
             for (int k = 0; k < 4000; ++k) {
                 const double offset = -2 + (k + 0.5) / 1000;
                 if (x + 0.5 + offset > SIDE / 2.0) meant += density(filter, offset) / total;
             }
-            const double found = (double)red[SIDE * SIDE / 2 + x];
-            if (fabs(found - meant) > 0.02)
-                fail_msg("%s, pixel %d: %g, expected %g", pixel_filter_name(filter), x, found,
+            const double actual = (double)red[SIDE * SIDE / 2 + x];
+            if (fabs(actual - meant) > 0.02)
+                fail_msg("%s, pixel %d: %g, expected %g", pixel_filter_name(filter), x, actual,
                          meant);
         }
         kd_image_close(image);

@@ -1,4 +1,5 @@
-/* Scrambled emission: as uniform as the lattice in every box, without its lines. */
+/* Scrambled lattice points for photon emission: as uniform as the lattice in every box, without its
+   lines. */
 #include "shaders/light_emit.h"
 #include "test.h"
 #include <stdlib.h>
@@ -9,7 +10,7 @@ static int compare(const void *a, const void *b) {
     return *(const int *)a - *(const int *)b;
 }
 
-/* Number of points in each box of two coordinates, in ascending order. */
+/* Counts the points in each box of two coordinates; the counts are in ascending order. */
 static void count_boxes(const photon_emission *emission, uint32_t d, int *counts) {
     memset(counts, 0, BOXES * BOXES * sizeof *counts);
     for (uint64_t i = 0; i < POINTS; ++i) {
@@ -20,7 +21,8 @@ static void count_boxes(const photon_emission *emission, uint32_t d, int *counts
     qsort(counts, BOXES * BOXES, sizeof *counts, compare);
 }
 
-/* Power of the strongest plane wave among the points, relative to independent ones. */
+/* Returns the power of the strongest plane wave among the points, relative to independent
+   points. */
 static double strongest_wave(const photon_emission *emission, uint32_t d) {
     double maximum = 0;
     for (int h = 0; h <= WAVES; ++h)

@@ -1,13 +1,13 @@
-/* Sampling of lights against areas, solid angles and integrals known by other means. */
+/* Sampling of lights against areas, solid angles and integrals that are known by other means. */
 #include "scene_fixture.h"
 #include "shaders/light_sampling.h"
 #include "test.h"
 
 static scene_fixture stage;
 
-static void expect_near(double found, double expected, double tolerance) {
-    if (!(fabs(found - expected) <= tolerance))
-        fail_msg("%.9g, expected %.9g within %g", found, expected, tolerance);
+static void expect_near(double actual, double expected, double tolerance) {
+    if (!(fabs(actual - expected) <= tolerance))
+        fail_msg("%.9g, expected %.9g within %g", actual, expected, tolerance);
 }
 
 static rng_block numbers(uint64_t i) {
@@ -30,8 +30,8 @@ static double solid_angle(vec3 from, vec3 a, vec3 b, vec3 c) {
     return 2 * fabs(atan2(top, below));
 }
 
-/* The mean of 1/pdf over samples of one light is its solid angle; the density computed for a ray
-   that hits the sampled point is the same. */
+/* The mean of 1/pdf over samples of one light equals its solid angle; the density that a ray to the
+   sampled point computes is the same. */
 static void test_triangle(void **state) {
     (void)state;
     fixture_clear(&stage);
@@ -67,11 +67,11 @@ static void test_triangle(void **state) {
                     0);
     }
     expect_near(sum[1] / count, solid_angle(from, two[0], two[1], two[2]), 0.01);
-    /* the dark side of the first one faces the point */
+    /* the dark side of the first light faces the point */
     const vec3 normal = triangle_unit_normal(one[0], one[1], one[2]);
     const bool dark = vec3_dot(normal, vec3_sub(from, one[0])) <= 0;
     expect_near(sum[0] / count, dark ? 0 : solid_angle(from, one[0], one[1], one[2]), 0.02);
-    /* ... and its bright side from the other side */
+    /* and now its bright side faces a point on the other side */
     double above = 0;
     const vec3 over = vec3_make(0.2f, 5, 0.1f);
     for (int i = 0; i < count; ++i) {
@@ -81,7 +81,8 @@ static void test_triangle(void **state) {
     expect_near(above / count, dark ? solid_angle(over, one[0], one[1], one[2]) : 0, 0.02);
 }
 
-/* Lights of zero size: inverse square law, the spot's edge, the selection probability. */
+/* Lights of zero size: the inverse square law, the edge of a spotlight, the selection
+   probability. */
 static void test_delta(void **state) {
     (void)state;
     fixture_clear(&stage);
@@ -117,15 +118,14 @@ static void test_delta(void **state) {
     expect_near(mean[1], 9.0 / 25 + 0 + 9, 0.15);
 }
 
-/* A sky of four by two texels, sampled by its tables: the mean of radiance / pdf is its
-   integral. */
+/* A sky of four by two texels: the mean of radiance / pdf over samples equals its integral. */
 static void test_sky(void **state) {
     (void)state;
     enum { WIDTH = 4, HEIGHT = 2 };
     static const float texels[WIDTH * HEIGHT * 3] = {0, 0, 0, 1, 1, 1, 8, 8, 8, 0, 0, 0,
                                                      2, 2, 2, 0, 0, 0, 1, 1, 1, 5, 5, 5};
-    /* any table works whose entries are positive where there is light: these are uneven on
-       purpose */
+    /* any table with positive entries where there is light gives the right mean, so these values
+       deliberately do not match the picture */
     static const float rows[HEIGHT + 1] = {0, 0.4f, 1};
     static const float columns[HEIGHT * (WIDTH + 1)] = {0, 0.2f, 0.4f, 0.9f, 1,
                                                         0, 0.3f, 0.5f, 0.6f, 1};
@@ -143,7 +143,7 @@ static void test_sky(void **state) {
     sky.power = 3;
     stage.sky = 0;
     fixture_light(&stage, sky);
-    sky.kind = LIGHT_POINT; /* so that the selection matters */
+    sky.kind = LIGHT_POINT; /* a second light, so that the selection matters */
     sky.power = 1;
     fixture_light(&stage, sky);
     fixture_finish(&stage);
@@ -181,8 +181,8 @@ static void test_sky(void **state) {
 }
 
 /* Lights of all kinds, few and many: probabilities sum to one, no light that can illuminate the
-   point is omitted, and sampling follows them; nearby lights are selected more often than their
-   power alone would suggest. */
+   point is omitted, samples follow the probabilities, and nearby lights are selected more often
+   than their power alone would suggest. */
 static void test_choice(void **state) {
     (void)state;
     for (int many = 0; many < 2; ++many) {

@@ -1,14 +1,13 @@
-/* shaders/medium, spectrum: phase functions, free flights and Beer's law; colours of
-   wavelengths. */
+/* shaders/material.h: phase functions, free flights and Beer's law, and colours of wavelengths. */
 #include "photon/density/media_estimate.h"
 #include "shaders/material.h"
 #include "tests/test.h"
 
 enum { DRAWS = 1 << 20 };
 
-static void expect_near(double found, double expected, double tolerance) {
-    if (!(fabs(found - expected) <= tolerance))
-        fail_msg("%.9g, expected %.9g within %g", found, expected, tolerance);
+static void expect_near(double actual, double expected, double tolerance) {
+    if (!(fabs(actual - expected) <= tolerance))
+        fail_msg("%.9g, expected %.9g within %g", actual, expected, tolerance);
 }
 
 static rng_block numbers(uint32_t i, uint32_t what) {
@@ -25,9 +24,9 @@ static void phase_integrates_to_one_with_mean_cosine_g(void **state) {
         const int steps = 1 << 18;
         double sum = 0, mean = 0;
         for (int i = 0; i < steps; ++i) {
-            /* fine steps at the peak: u^3 away from it */
-            const double u = (i + 0.5) / steps, away = 2 * u * u * u, width = 6 * u * u / steps;
-            const double cosine = cosines[k] >= 0 ? 1 - away : away - 1;
+            /* fine steps at the peak, by substituting u^3 */
+            const double u = (i + 0.5) / steps, position = 2 * u * u * u, width = 6 * u * u / steps;
+            const double cosine = cosines[k] >= 0 ? 1 - position : position - 1;
             const double value = (double)medium_phase(cosines[k], (float)cosine);
             sum += 2 * M_PI * value * width;
             mean += 2 * M_PI * value * width * cosine;
@@ -53,7 +52,7 @@ static void phase_draws_follow_their_density(void **state) {
             below += cosine < (double)cosines[k];
         }
         expect_near(mean, (double)cosines[k], 3e-3);
-        double share = 0; /* fraction of the sphere below cosine g, by the density */
+        double share = 0; /* fraction of the density below the cosine g */
         for (int i = 0; i < 1 << 16; ++i) {
             const double width = (1 + (double)cosines[k]) / (1 << 16);
             const double cosine = -1 + (i + 0.5) * width;
@@ -65,7 +64,7 @@ static void phase_draws_follow_their_density(void **state) {
     assert_true(vec3_is_finite(medium_phase_draw(-0.99f, vec3_make(0, 0, 1), 0x1.fffffep-1f, 0)));
 }
 
-/* --- flights ---------------------------------------------------------------------------------- */
+/* --- free flights ----------------------------------------------------------------------------- */
 
 static const medium kinds[] = {
     {{0, 0, 0}, {0, 0, 0}, 0},             /* vacuum */
@@ -76,7 +75,7 @@ static const medium kinds[] = {
     {{100, 0, 1}, {1000, 1e-6f, 1}, 0.5f}, /* dense and thin channels */
 };
 
-/* Mean transmitted and scattered light; Beer's law gives both. */
+/* The mean transmitted and scattered light equal Beer's law. */
 static void flights_obey_beer(void **state) {
     (void)state;
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; ++k) {
@@ -110,7 +109,7 @@ static void flights_obey_beer(void **state) {
     }
 }
 
-/* Pure absorption has no noise: each flight follows Beer's law. */
+/* Pure absorption has no noise: each single flight returns Beer's law. */
 static void absorption_is_exact(void **state) {
     (void)state;
     for (uint32_t i = 0; i < 1000; ++i) {
@@ -123,7 +122,7 @@ static void absorption_is_exact(void **state) {
     }
 }
 
-/* Positions along a segment: the integral of the light scattered into the ray. */
+/* Positions drawn along a segment integrate the light scattered into the ray. */
 static void places_integrate_what_is_scattered(void **state) {
     (void)state;
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; ++k)
@@ -144,7 +143,7 @@ static void places_integrate_what_is_scattered(void **state) {
         }
 }
 
-/* The part of a ray inside a sphere. */
+/* The span of a ray inside a sphere. */
 static void spans_lie_in_the_sphere(void **state) {
     (void)state;
     const vec3 centre = vec3_make(1, 2, 3);
@@ -153,12 +152,12 @@ static void spans_lie_in_the_sphere(void **state) {
         const vec3 origin = vec3_make(8 * a.value[0] - 3, 8 * a.value[1] - 2, 8 * a.value[2] - 1);
         const vec3 direction = vec3_scale(sample_sphere(b.value[0], b.value[1]), 0.1f + a.value[3]);
         const float end = b.value[2] < 0.5f ? INFINITY : 10 * b.value[3];
-        const ray cast = ray_make(origin, direction, 0, INFINITY);
-        const medium_span span = medium_clip(centre, 2, &cast, end);
+        const ray ray = ray_make(origin, direction, 0, INFINITY);
+        const medium_span span = medium_clip(centre, 2, &ray, end);
         assert_true(span.begin >= 0 && span.end >= span.begin && span.end <= float_max(end, 0));
         for (int step = 0; step < 16; ++step) {
             const float t = (end < 20 ? end : 20) * ((float)step + 0.5f) / 16;
-            const float distance = vec3_length(vec3_sub(ray_at(&cast, t), centre));
+            const float distance = vec3_length(vec3_sub(ray_at(&ray, t), centre));
             if (fabsf(distance - 2) < 1e-3f) continue;
             assert_int_equal(t > span.begin && t < span.end, distance < 2);
         }
@@ -187,7 +186,7 @@ static void all_wavelengths_are_white(void **state) {
     (void)state;
     double sum[3] = {0};
     const int side =
-        1 << 10; /* stratified over channels and positions: the mean of the samples without noise */
+        1 << 10; /* stratified over channels and positions, so that the mean has no noise */
     for (int i = 0; i < 3 * side; ++i)
         for (int j = 0; j < side; ++j) {
             const float channel = ((float)i + 0.5f) / (3 * (float)side);

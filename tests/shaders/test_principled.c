@@ -7,7 +7,7 @@ typedef struct layer_case {
     const char *name;
     float roughness, metallic, anisotropy, fuzz, fuzz_roughness, clear, clear_roughness, passes;
     bool thin;
-    float off; /* largest deviation of the furnace */
+    float off; /* largest deviation from 1 in the furnace */
 } layer_case;
 
 static const layer_case cases[] = {
@@ -66,13 +66,13 @@ static surface made_of(const layer_case *test) {
     return at;
 }
 
-/* A direction in the plane in which the facets of made_of look short, */
+/* Returns a direction in the plane across the long axis of the facets of made_of. */
 static vec3 direction_at(float cosine) {
     const float sine = sqrtf(1 - cosine * cosine);
     return vec3_make(0.6f * sine, 0.8f * sine, cosine);
 }
 
-/* and in planes at an angle to it. */
+/* Returns a direction in a plane at `angle` to that one. */
 static vec3 direction_turned(float cosine, float angle) {
     const float sine = sqrtf(1 - cosine * cosine);
     const float x = cosf(angle), y = sinf(angle);
@@ -88,7 +88,7 @@ static rng_block even(uint32_t i) {
     return made;
 }
 
-/* Mean weight of samples; the fraction that is neither specular nor absorbed. */
+/* Returns the mean weight of samples, and the fraction that is neither specular nor absorbed. */
 static double drawn_by(const surface *at, vec3 wo, uint32_t draws, double *spread) {
     double sum = 0, spreads = 0;
     for (uint32_t i = 0; i < draws; ++i) {
@@ -119,7 +119,7 @@ static void test_furnace(void **state) {
         }
 }
 
-/* Facets of any two widths, seen from all azimuths. */
+/* Anisotropic facets of any two roughnesses, seen from all azimuths. */
 static void test_long_facets(void **state) {
     (void)state;
     static const float widths[][2] = {{0.9f, 0.09f}, {0.7f, 0.16f},  {1, 0.03f},
@@ -135,7 +135,7 @@ static void test_long_facets(void **state) {
         at.layers.alpha_v = widths[w][1];
         for (size_t d = 0; d < sizeof seen_from / sizeof *seen_from; ++d)
             for (size_t turn = 0; turn < sizeof around / sizeof *around; ++turn) {
-                if (turn > 0 && seen_from[d] == 1) continue; /* identical by symmetry */
+                if (turn > 0 && seen_from[d] == 1) continue; /* by symmetry the same as before */
                 double spread;
                 const vec3 wo = direction_turned(seen_from[d], around[turn] * KD_PI / 180);
                 const double share = drawn_by(&at, wo, 1 << 17, &spread);
@@ -147,7 +147,7 @@ static void test_long_facets(void **state) {
     }
 }
 
-/* Midpoint rule over angles. */
+/* Integrates by the midpoint rule over angles. */
 static double over_sphere(const surface *at, vec3 wo, bool density) {
     const int rows = 200, columns = 128;
     double sum = 0;
@@ -167,8 +167,8 @@ static double over_sphere(const surface *at, vec3 wo, bool density) {
     return sum * 2 * 3.141592653589793 * 3.141592653589793 / ((double)rows * columns);
 }
 
-/* Values integrate to the mean weight of samples, densities to their total probability, where
-   nothing is specular. */
+/* Values integrate to the mean weight of samples, and densities to their total probability, for
+   surfaces without specular lobes. */
 static void test_integrals(void **state) {
     (void)state;
     for (int c = 0; c < CASES; ++c) {
@@ -199,7 +199,7 @@ static void tint(surface *at) {
     at->transmission = vec3_make(1, 0.8f, 0.6f);
 }
 
-/* A sample's weight is value over density; radiance in one direction is flux in the other. */
+/* The weight of a sample is value over density; radiance in one direction is flux in the other. */
 static void test_draws_and_reciprocity(void **state) {
     (void)state;
     for (int c = 0; c < CASES; ++c) {
@@ -230,7 +230,7 @@ static void test_draws_and_reciprocity(void **state) {
     }
 }
 
-/* Without layers, and white, it equals plastic; fully transmissive, it equals glass. */
+/* Without layers a white surface equals plastic; fully transmissive, it equals glass. */
 static void test_plain_limits(void **state) {
     (void)state;
     for (int g = 0; g < 2; ++g)
@@ -252,8 +252,9 @@ static void test_plain_limits(void **state) {
         }
 }
 
-/* Base colour is an albedo: the light from below the boundary is proportional to it, as in Blender
-   and glTF; in `plastic`, which reflects light back down internally, it is less. */
+/* The base colour is an albedo: the light from below the boundary is proportional to it, as in
+   Blender and glTF. In `plastic`, which reflects light back down internally, that light is
+   darker. */
 static void test_base_colour(void **state) {
     (void)state;
     for (uint32_t i = 0; i < 500; ++i) {
@@ -270,12 +271,13 @@ static void test_base_colour(void **state) {
     }
 }
 
-/* Straight through a thin sheet, without refraction; its reflection is that of both faces. */
+/* A thin sheet transmits light straight, without refraction; it reflects as both of its faces
+   do. */
 static void test_sheet(void **state) {
     (void)state;
     const surface at = made_of(cases + 18);
     const vec3 wo = direction_at(0.5f);
-    const float once = fresnel_dielectric(0.5f, 1.5f), both = 2 * once / (1 + once);
+    const float single = fresnel_dielectric(0.5f, 1.5f), sheet = 2 * single / (1 + single);
     double back = 0;
     for (uint32_t i = 0; i < 4096; ++i) {
         const bsdf_sample s = bsdf_draw(&at, wo, even(i), BSDF_RADIANCE);
@@ -283,11 +285,11 @@ static void test_sheet(void **state) {
         if (s.transmitted) assert_true(vec3_length(vec3_add(s.direction, wo)) < 1e-6f);
         back += s.transmitted ? 0 : 1.0 / 4096;
     }
-    assert_true(fabs(back - (double)both) < 0.002);
+    assert_true(fabs(back - (double)sheet) < 0.002);
     assert_true(surface_eta(&at) == 1 && surface_is_clear(&at) && surface_is_specular(&at));
 }
 
-/* With an index of 1 there is no boundary; a rough one loses no light. */
+/* With an index of refraction of 1 there is no boundary; a rough one loses no light. */
 static void test_index_of_one(void **state) {
     (void)state;
     material made = material_default();
@@ -308,8 +310,8 @@ static void test_index_of_one(void **state) {
     }
 }
 
-/* At 82 degrees a metal with a black edge colour reflects nothing, along the normal its base
-   colour. */
+/* At 82 degrees a metal with a black edge colour reflects nothing, along the normal it reflects its
+   base colour. */
 static void test_metal_edge(void **state) {
     (void)state;
     principled_side side;

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034
-# Sourced by the scripts that drive the program: PROGRAM SOURCE_FOLDER are their arguments. Each
-# expectation that does not hold is named on stderr; the script ends by `expect_done`.
+# Sourced by the test scripts, whose arguments are PROGRAM and SOURCE_FOLDER. Each failed
+# expectation is printed on stderr; a script ends with `expect_done`.
 set -u
 program=$(realpath "$1")
 source_folder=$(realpath "$2")
@@ -12,12 +12,22 @@ unset KANDELA_DEVICE KANDELA_NUM_THREADS KANDELA_CPU DESTDIR
 expect_failures=0
 [[ -x $program ]] || { echo "no program $program" >&2 && exit 1; }
 
+# The program was compiled with optimisation, as the build folder's list of commands says; without such a list it counts as
+# optimised.
+program_is_optimised() {
+    local commands flag
+    commands=$(dirname "$(dirname "$program")")/compile_commands.json
+    [[ -f $commands ]] || return 0
+    flag=$(grep '"command".*/core/version\.c' "$commands" | head -1 | grep -oE ' -O[0-9a-z]*' | tail -1)
+    [[ -n $flag && $flag != ' -O0' ]]
+}
+
 expect_fail() {
     echo "not so: $*" >&2
     expect_failures=$((expect_failures + 1))
 }
 
-# Runs the rest; its output is left in the files out and err.
+# Runs COMMAND and expects the exit code CODE; its output is left in the files `out` and `err`.
 expect_exit() { # CODE COMMAND...
     local code=$1 got
     shift
@@ -29,15 +39,15 @@ expect_exit() { # CODE COMMAND...
     fi
 }
 
-expect_says() { # FILE TEXT: the file has the text in it
+expect_says() { # FILE TEXT: expects FILE to contain TEXT
     grep -qF -e "$2" "$1" || expect_fail "$1 says \"$2\": $(head -c 300 "$1")"
 }
 
-expect_empty() { # FILE
+expect_empty() { # FILE: expects FILE to be empty
     [[ ! -s $1 ]] || expect_fail "$1 is empty: $(head -c 300 "$1")"
 }
 
-expect_true() { # WHAT COMMAND...
+expect_true() { # WHAT COMMAND...: expects COMMAND to succeed
     local what=$1
     shift
     "$@" || expect_fail "$what"

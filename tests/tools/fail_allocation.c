@@ -1,6 +1,6 @@
 /* Preloaded into a program: makes allocation number FAIL_ALLOCATION after the start of main() fail
-   (1 is the first), and with FAIL_ALL set every one after it. With FAIL_COUNT, writes their number
-   to that file at the end. */
+   (1 is the first), and all later ones as well if FAIL_ALL is set. If FAIL_COUNT is set, writes the
+   number of allocations to that file at exit. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,8 +1,9 @@
 # shellcheck shell=bash
-# Sourced beside expect.sh, by the tests of what is built and of what is packed.
+# Sourced after expect.sh by the tests of built and packaged binaries.
 
-# The program or library runs at an address unknown before (PIE), the linker's tables are read-only before
-# main (full RELRO), no memory is writable and code, frames have canaries, the C library's calls are checked.
+# Expects that a program or library is position-independent (PIE), that the linker's tables are
+# read-only before main (full RELRO), that no memory is both writable and executable, that stack
+# frames have canaries, and that calls of the C library are checked (FORTIFY).
 expect_hardened() { # FILE
     local file=$1 headers dynamic names
     headers=$(readelf -lW "$file")

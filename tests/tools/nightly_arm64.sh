@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# arm64 gives the same bytes: the program is cross-built, renders under qemu, and its pictures are compared
-# with those of the native program. Needs gcc-aarch64-linux-gnu, libc6-dev-arm64-cross and qemu-user. The
-# libraries for arm64 are taken from KANDELA_ARM64_ROOT (Debian's packages, unpacked), or fetched by apt-get
-# into a folder of the test's own: the system's own list of architectures stays as it is.
+# An arm64 build renders the same bytes as the native one: the program is cross-built, run under
+# qemu, and its pictures are compared. Needs gcc-aarch64-linux-gnu, libc6-dev-arm64-cross and
+# qemu-user. The arm64 libraries come from KANDELA_ARM64_ROOT (unpacked Debian packages), or are
+# fetched by apt-get into a directory of this test, without changing the system's list of
+# architectures.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 unset CFLAGS LDFLAGS CC

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# The wheel for arm64 Linux: tools/package/wheel_arm64 makes it, an arm64 Python imports it under qemu, runs the tests of points and
-# documentation, and a picture has the bytes of the program's here. Needs what cmake/arm64.cmake and pip do, a network, and a Python of version
-# 3.11 or 3.13, python3 or one that KANDELA_ARM64_HOST_PYTHON names.
+# The wheel for arm64 Linux, built by tools/package/wheel_arm64: an arm64 Python under qemu imports
+# it, runs the tests of points and documentation, and renders the same bytes as the native program.
+# Needs what cmake/arm64.cmake and pip need, a network, and Python 3.11 or 3.13 (python3, or the one
+# named by KANDELA_ARM64_HOST_PYTHON).
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 unset CFLAGS LDFLAGS CC CXX
@@ -26,12 +27,13 @@ expect_exit 0 "$python" -m zipfile -e "${name[0]}" unpacked
 expect_true "it has types" test -s unpacked/kandela/_c.pyi
 run=$PWD/copy/.cache/arm64/python-$version/run
 export PYTHONPATH=$PWD/unpacked:$source_folder/tests/python
-libraries=$PWD/copy/.cache/arm64/libraries/root/usr/lib/aarch64-linux-gnu # not in the wheel where auditwheel is missing
+# without auditwheel the wheel does not contain them
+libraries=$PWD/copy/.cache/arm64/libraries/root/usr/lib/aarch64-linux-gnu
 sed -i "s|LD_LIBRARY_PATH=|&$libraries:|" "$run"
 expect_exit 0 "$run" -c "import kandela, platform; print(platform.machine()); kandela.render(
     '$source_folder/scenes/cornell_diffuse.json', width=48, height=48, spp=2, integrator='path', device='cpu', threads=2).save('there.pfm')"
 expect_says out aarch64
-# A forked child with threads is left out: qemu 7.2 ends there by an assertion of its own.
+# Omits the test that forks a process with threads: qemu 7.2 fails there with an assertion.
 expect_exit 0 timeout 3000 "$run" -m pytest -q -p no:cacheprovider "$source_folder/tests/python/test_points.py" \
     "$source_folder/tests/python/test_docs.py" -k "not forked"
 expect_exit 0 "$program" render "$source_folder/scenes/cornell_diffuse.json" --resolution 48x48 --spp 2 --integrator path --device cpu \

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# tools/package/deb makes packages that lintian finds no errors in, and that hold what they should.
+# tools/package/deb builds packages with the expected contents, in which lintian finds no errors.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 for tool in dpkg-shlibdeps lintian; do

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# gcc, CMake, Ninja, cJSON, stb and xxHash alone build the program, which renders the demo; what is absent is
-# a line each in configure and in info.
+# A build with gcc, CMake, Ninja, cJSON, stb and xxHash only renders the demo; configure and
+# `kandela info` report each missing library in one line.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 source_dir=$source_folder
-# as if a search had found nothing
+# simulates a search that finds nothing
 hidden=(-DCMAKE_DISABLE_FIND_PACKAGE_OpenEXR=ON -DKD_ASSIMP_INCLUDE= -DKD_CMOCKA_INCLUDE=)
 mkdir few
 expect_exit 0 cmake -S "$source_dir" -B few/build -G Ninja -DCMAKE_BUILD_TYPE=Release -DKD_CUDA=OFF "${hidden[@]}"

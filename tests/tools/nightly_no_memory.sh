@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every allocation of small renderings fails once; with KANDELA_SWEEP=3 every third.
+# Fails every allocation of small renderings in turn; with KANDELA_SWEEP=3, every third one.
 # shellcheck source=tests/tools/no_memory.sh
 . "$(dirname "${BASH_SOURCE[0]}")/no_memory.sh"
 sweep_all "${KANDELA_SWEEP:-1}"

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# A new triangle builder, point builder, integrator, picture format, density kernel and option cost one place
-# and one name each: toys are added to a copy of the tree, and the program, its help, keys of scenes, figures, states, the benches,
-# the property tests and the fuzzers have them, unasked. A fault in a toy fails each that walks its table: so it was asked, and its answer read.
+# Adding a triangle builder, point builder, integrator, picture format, density kernel or option
+# takes one file and one table entry. Adds a toy of each kind to a copy of the source tree: the
+# program, its help, scene-file keys, statistics, states, benchmarks, property tests and fuzzers use
+# it without further changes. A fault in a toy makes each test that iterates over its table fail,
+# which shows that the test ran the toy and checked its results.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 toys=$source_folder/tests/tools/one_row
@@ -32,7 +34,7 @@ done
 tests=(test_builders test_one_place test_nasty_rays test_pointtree test_integrators
     replay_triangle_tree replay_point_tree)
 unfailing=(test_render_options test_resume_options test_triangle_integral test_estimate test_media_estimate test_beams
-    test_tiles test_image replay_image) # of options, kernels and formats, whose toys have no fault
+    test_tiles test_image replay_image) # tests of options, kernels and formats, whose toys have no fault
 expect_exit 0 cmake -S project -B project/build -G Ninja -DCMAKE_BUILD_TYPE=Release -DKD_CUDA=OFF -DKD_MARCH=x86-64-v3
 expect_exit 0 cmake --build project/build -j "$(nproc)" --target kandela_program "${tests[@]}" "${unfailing[@]}"
 toy=project/build/bin/kandela
@@ -78,7 +80,7 @@ expect_exit 0 "$toy" bench points --sizes 3000 --runs 1 --devices cpu
 expect_true "bench points has the toy's row" grep -q '^points .* toy ' out
 
 # shellcheck disable=SC2317 # called by name
-in_house() { # TEST: as ctest calls it
+in_house() { # TEST: runs it as ctest does
     (cd project/build && case $1 in
         replay_*) tests/"$1" ../tests/fuzz/corpus/"${1#replay_}" ;;
         *) tests/"$1" ;;
@@ -87,7 +89,8 @@ in_house() { # TEST: as ctest calls it
 for test in "${tests[@]}" "${unfailing[@]}"; do expect_exit 0 in_house "$test"; done
 export KANDELA_TOY_FAULT=1
 for test in "${tests[@]}"; do
-    [[ $test == test_one_place ]] && continue # it counts, and a lost triangle is one less
+    # this test only bounds a count, and a lost triangle lowers it
+    [[ $test == test_one_place ]] && continue
     expect_true "a faulty toy fails $test" bash -c "! ($(declare -f in_house); in_house $test) >out 2>&1"
 done
 expect_exit 6 "$toy" bench build --models gen:hall:2000 --runs 1 --devices cpu

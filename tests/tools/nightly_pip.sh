@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# pip install . into a new environment, as a user does it, and the first lines of python/README.md. The network is needed: skipped
-# where pip cannot fetch what a build takes.
+# `pip install .` into a new environment, then the first example of python/README.md. Skipped if pip
+# cannot fetch the build requirements, because there is no network for example.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 skip() {

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Two build folders, of two copies of the sources in places with other names, give the same bytes of library and program. Kernels:
-# with nvcc the copies must lie at the same path (it hashes that into names), and KD_REPRODUCIBLE=ON is needed.
+# Builds are reproducible: two copies of the sources, at paths of different names, give the same
+# bytes of library and program. With CUDA, the copies must lie at the same path (nvcc hashes it into
+# names) and KD_REPRODUCIBLE=ON is needed.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 export CCACHE_DISABLE=1

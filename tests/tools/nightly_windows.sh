@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Windows gives the same bytes: library, program and two tests are cross-built by mingw-w64 and run under wine. Needs
-# gcc-mingw-w64-x86-64-posix, g++-mingw-w64-x86-64-posix, wine64, and what tools/package/sources takes: the sources come from
-# KANDELA_SOURCES, a folder that it made, or are fetched. KANDELA_WINDOWS_BUILD: a build folder to go on with.
+# Windows gives the same bytes: the library, the program and two tests are cross-built with
+# mingw-w64 and run under wine. Needs gcc-mingw-w64-x86-64-posix, g++-mingw-w64-x86-64-posix,
+# wine64, and the sources of third-party libraries: from KANDELA_SOURCES, a directory made by
+# tools/package/sources, or fetched. KANDELA_WINDOWS_BUILD names a build directory to reuse.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 unset CFLAGS LDFLAGS CC
@@ -33,7 +34,7 @@ expect_exit 0 cmake --build "$build" --target kandela_program test_points test_t
 
 cp "$sources/windows/bin/"*cmocka*.dll "$build/tests/"
 for test in test_points test_triangles test_leaf_index_nd; do
-    expect_exit 0 timeout 1800 "$wine" "$build/tests/$test.exe" # files are slow there
+    expect_exit 0 timeout 1800 "$wine" "$build/tests/$test.exe" # file access is slow under wine
 done
 expect_exit 0 "$wine" "$build/bin/kandela.exe" info
 expect_says out "$("$program" info | head -1)"

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Sourced: one allocation after the other fails, each in a run of its own. A run ends with 0 or 4,
-# with one line that says why, and leaves no file torn or over.
+# Sourced: makes one allocation after the other fail, each in a separate run. Each run must exit
+# with 0 or 4, print one line that gives the reason, and leave no partial or temporary file.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 build=$(dirname "$(dirname "$program")")
@@ -10,14 +10,15 @@ if ! grep -q '^KD_SANITIZE:STRING=$' "$build/CMakeCache.txt"; then
 fi
 cc -O1 -shared -fPIC -o "$scratch/fail.so" "$source_folder/tests/tools/fail_allocation.c" -ldl || exit 1
 cp "$source_folder"/tests/tools/box.{obj,mtl} .
-export KANDELA_DEVICE=cpu # a driver has allocations of its own
+export KANDELA_DEVICE=cpu # a CUDA driver would make allocations of its own
 tiny=(--resolution 8x6 --spp 1 --threads 1)
 "$program" render box.obj -q "${tiny[@]}" -o wall.png -o sky.pfm >/dev/null
 printf 'newmtl m\nKd .5 .5 .5\nmap_Kd wall.png\n' >textured.mtl
 sed 's/^mtllib.*/mtllib textured.mtl/; s/^usemtl.*/usemtl m/' box.obj >textured.obj
 echo '{"kandela": 1, "meshes": [{"file": "textured.obj"}, {"file": "box.obj"}]}' >s.json
 
-# Runs the program with allocation FAIL_ALLOCATION failing; FILES are new, whole or absent after it.
+# Runs the program with allocation number FAIL_ALLOCATION failing. Expects each of FILES to be
+# complete, as in whole/, or missing if the program failed.
 try() { # WHAT FILES COMMAND...
     local what=$1 files=$2 code file
     shift 2
@@ -47,7 +48,7 @@ sys.exit(a != b)' s.stats.json whole/s.stats.json || expect_fail "$what: the fig
     find . -name '*.tmp' -delete
 }
 
-sweep() { # STEP FILES COMMAND...
+sweep() { # STEP FILES COMMAND...: fails every STEPth allocation of COMMAND in turn
     local step=$1 files=$2 count i
     shift 2
     mkdir -p whole

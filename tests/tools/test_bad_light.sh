@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Scenes whose light goes nowhere, and cameras in odd places: a clear message, an end, no NaN.
+# Scenes whose light reaches nothing, and cameras inside objects: rendering ends with a clear
+# message and without NaN.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 
@@ -8,7 +9,7 @@ scene() { # NAME MESHES REST
     printf '{"kandela": 1, "meshes": [%s], "camera": {"eye": [0, 1, 3], "look_at": [0, 0.3, 0]}%s}\n' \
         "$2" "${3:+, $3}" >"$1.json"
 }
-render() { # CODE SCENE OPTION...: a small picture; no sample may be NaN
+render() { # CODE SCENE OPTION...: renders a small picture; no sample may be NaN
     local code=$1 name=$2
     shift 2
     expect_exit "$code" timeout 120 "$program" render "$name.json" --resolution 8x8 --spp 2 \
@@ -17,7 +18,7 @@ render() { # CODE SCENE OPTION...: a small picture; no sample may be NaN
     expect_true "$name $*: no NaN" grep -q '"nan_samples":[[:space:]]*0' stats.json
 }
 
-# all photons escape: nothing that they could land on twice
+# All photons escape: there is no surface on which they could land twice.
 scene escape "$floor" '"lights": [{"kind": "spot", "position": [0, 5, 0], "direction": [0, 1, 0], "power": 10}]'
 for how in photon sppm; do
     render 0 escape --integrator $how
@@ -26,7 +27,7 @@ done
 render 0 escape --integrator light
 render 0 escape --integrator path
 
-# a light without power is named when it is read, and then there is a sky
+# A light without power is reported when it is read and ignored; the default sky replaces it.
 scene dark "$floor" '"lights": [{"kind": "point", "position": [0, 2, 0], "power": 0}]'
 for how in path photon sppm light; do
     render 0 dark --integrator $how
@@ -36,32 +37,32 @@ scene night "$floor" '"environment": {"radiance": 0}, "lights": [{"kind": "point
 render 0 night --integrator photon
 expect_says err "the environment is black and emits no light"
 
-# a closed black box around the lamp
+# A closed black box around the lamp.
 scene box '{"box": {"lo": [-2, -1, -4], "hi": [2, 3, 4]}, "inward": true, "material": {"diffuse": 0}}' \
     '"lights": [{"kind": "point", "position": [0, 2, 0], "power": 10}]'
 for how in path photon sppm light; do render 0 box --integrator $how; done
 render 0 box --integrator photon
 expect_says err "global photon map: empty, because none of 65536 emitted photons was stored"
 
-# the camera in glass, in ink, in dispersive glass
+# The camera inside glass, ink and dispersive glass.
 for material in '"ior": 1.5' '"ior": 1.3, "medium": "ink"' '"cauchy": [1.5, 0.01, 0]'; do
     scene inside "$floor, {\"sphere\": {\"centre\": [0, 1, 3], \"radius\": 0.5, \"triangles\": 500},
         \"material\": {\"kind\": \"glass\", $material}}" \
         '"media": {"ink": {"absorption": [1, 2, 3], "scattering": 1}},
          "lights": [{"kind": "area", "corner": [-1, 4, -1], "edge_u": [2, 0, 0], "edge_v": [0, 0, 2], "power": 50}]'
-    # one path in 500 lands twice here: few photons
+    # only one path in 500 lands twice here, so use few photons
     for how in path sppm whitted light photon; do
         render 0 inside --photons 100 --integrator $how
     done
     expect_true "something is seen from inside" grep -q '"media_stored":' stats.json
 done
 
-# a caustic map where nothing makes a caustic is no trouble: it is empty
+# A caustic map in a scene without specular surfaces is empty, which is not an error.
 scene plain "$floor, {\"box\": {}}" '"lights": [{"kind": "point", "position": [0, 3, 0], "power": 50}]'
 render 0 plain --integrator photon --caustic-photons 1000
 expect_true "no caustics are stored" grep -q '"caustics_stored":[[:space:]]*0' stats.json
 
-# media and indices that are no such things
+# Invalid media and indices of refraction.
 refuse() { # MESSAGE MESHES REST
     scene wrong "$2" "$3"
     render 3 wrong --integrator path

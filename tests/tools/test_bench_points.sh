@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builders of point trees, measured on the CPU: both split rules, any dimensions, strides, scalars.
+# `bench build` of point trees on the CPU: both split rules, several dimensions, strides and scalar
+# types.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 
@@ -12,7 +13,7 @@ bench() { # ROWS OPTION...
     expect_true "all are checked" test "$(grep -c '"checked":true' lines)" = "$rows"
 }
 
-bench 10 # five builders, two rules
+bench 10 # five builders times two split rules
 bench 5 --splits widest
 expect_true 'the rule is said' test "$(grep -c '"variant":"widest"' lines)" = 5
 bench 6 --dims 1,2,8 --builders brown,recursive --splits round-robin
@@ -32,7 +33,7 @@ expect_says err 'the number of dimensions is 9'
 expect_exit 2 "$program" bench points --sizes 3G
 expect_says err '2147483647'
 
-# people's own models beside sweep on one thread
+# Models named on the command line, compared with the builder sweep on one thread.
 rm -f lines
 export KANDELA_NUM_THREADS=2
 expect_exit 0 "$program" bench build --models gen:blob:900 --builders sweep,parallel --devices cpu --runs 1 --json lines

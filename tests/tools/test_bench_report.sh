@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Results compared (no regression is reported of noise, and none of five per cent is missed) and
-# shown as a page.
+# `bench compare` reports no regression for noise and misses none of five per cent; `bench report`
+# writes a page.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 
-# (FILE SEED FACTOR FIRST)...: eight rows of nine samples with noise of 1 %, the clock's own of 0.5 %
-# from run to run; all rows FACTOR times as slow, the first one FIRST besides.
+# Takes groups of four arguments FILE SEED FACTOR FIRST. Writes eight rows of nine samples with
+# noise of 1 % and a variation of the clock of 0.5 % from run to run; all rows are slower by FACTOR,
+# and the first one by FACTOR x FIRST.
 results() {
     python3 - "$@" <<'P'
 import json, random, sys
@@ -45,7 +46,7 @@ expect_exit 6 "$program" bench compare old row
 expect_says out 'SLOWER'
 expect_says err '1 of 8 rows'
 expect_true 'one row is named' test "$(grep -c SLOWER out)" = 1
-# several runs in a file count as one measurement
+# Several runs in one file count as one measurement.
 for seed in 401 402 403; do results part "$seed" 1 1 && cat part >>runs; done
 expect_exit 0 "$program" bench compare old runs
 expect_true 'eight rows of three runs' test "$(grep -c '<uniform>' out)" = 8
@@ -76,7 +77,7 @@ expect_exit 2 "$program" bench compare old
 expect_exit 2 "$program" bench compare old same --max-regress much
 expect_says err 'expected a percentage such as 3%'
 
-# The table is always there; plots where matplotlib is
+# The page always has the table, and the plots if matplotlib is installed.
 if /usr/bin/python3 -c 'import matplotlib' 2>/dev/null; then plots=1; else plots=0; fi
 expect_exit 0 "$program" bench report old -o page
 expect_true 'a table of all rows' test "$(wc -l <page/table.md)" = 10
@@ -91,7 +92,7 @@ import xml.dom.minidom
 texts = str([text.firstChild.data for text in
              xml.dom.minidom.parse('page/chart-points--uniform-.svg').getElementsByTagName('text')])
 assert 'Building point trees: <uniform>' in texts and 'select cpu dims 3 (exponent 1.0' in texts, texts"
-    # README's plots are what the results say: a chart holds the hash of the lines that it shows
+    # The plots of the README match the results: each chart contains the hash of the lines it shows.
     mkdir chosen
     for chart in points:uniform knn:photon "scaling:triangle trees"; do
         grep "\"bench\":\"${chart%%:*}\",\"case\":\"${chart#*:}\"" "$source_folder/tools/bench/results/h200-full.jsonl"
@@ -105,7 +106,7 @@ assert 'Building point trees: <uniform>' in texts and 'select cpu dims 3 (expone
 else
     expect_says err 'matplotlib is not installed'
 fi
-# without matplotlib: a line that says so, and everything but the plots
+# Without matplotlib a line reports it, and everything except the plots is written.
 mkdir bare && printf 'raise ImportError("hidden")\n' >bare/matplotlib.py
 rm -r page
 expect_exit 0 env PYTHONPATH="$PWD/bare" "$program" bench report old -o page

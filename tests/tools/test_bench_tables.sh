@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The papers' tables and figures: every row has what was published, ours, and their ratio, or says why not.
+# The tables and figures of the papers: each row has the published value, ours and their ratio, or
+# the reason why there is none.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 
@@ -11,14 +12,14 @@ table() { # NAME ROWS PUBLISHED_DEVICE
     expect_true "all of $1 are checked" test "$(grep -c '"checked":true' lines)" = "$2"
 }
 
-ratios() { # ROWS: how many of the last table's rows have a published figure and a ratio of their own
+ratios() { # ROWS: expects so many rows of the last table to have a published value and a ratio
     local rows
     rows=$(grep -c '"published":.*"published_on":.*"published_unit":.*"ratio":' lines)
     expect_true "$1 ratios, not $rows" test "$rows" = "$1"
 }
 
 table wald-build-1 8 'RTX 8000'
-ratios 4 # 1K is "<1"
+ratios 4 # the published value for 1K points is "<1", which gives no ratio
 expect_says out 'no GPU'
 expect_true 'int1 has one dimension' test "$(grep -c '"dims":1,' lines)" = 4
 table wald-build-example 0 'the tree is the paper'
@@ -41,7 +42,7 @@ table wehr-figure8 4 'radix alone'
 table wehr-figure9 2 'i7-7700HQ'
 table wehr-figure10 21 'both, border 16'
 KANDELA_NUM_THREADS=1 table choi-ye 40 'GeForce RTX 2080'
-# Table I and III give three times a model, Figure 3 one in three, threads the rest
+# The rows with a published value: those of Tables I and III, and some of Figure 3.
 expect_true 'ratios of I, III and Figure 3' test "$(grep -c '"published":.*"ratio":' lines)" -ge 15
 expect_says out 'frames/s'
 expect_says out 'exponent of n'
@@ -54,7 +55,7 @@ expect_true 'a figure is described' grep -q '(7, 2)' page/figure-wald-1.json
 expect_exit 0 "$program" bench points --tune --sizes 1K --devices cpu --splits round-robin
 expect_says out 'the best of all tried'
 
-# each has its row in docs/papers.md, and each row a table
+# docs/papers.md lists each table, and each command there names an existing table.
 expect_exit 0 "$program" bench --table list
 awk '{print $1}' out | sort >listed
 grep -o -e '--table [a-z0-9-]*' "$source_folder/docs/papers.md" | awk '{print $2}' | grep -vx list | sort >told

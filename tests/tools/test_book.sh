@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The book quotes what stands in the code; and the check of that can fail, by file and line.
+# The code quoted in the book equals the sources, and the check reports a wrong quote with file and
+# line.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 command -v python3 >/dev/null || exit 77

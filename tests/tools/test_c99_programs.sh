@@ -1,4 +1,5 @@
-# C99 programs against the public headers and the shared library: tests, and the examples.
+# C99 programs compiled against the public headers and linked to the shared library: tests and
+# examples.
 # Usage: test_c99_programs.sh PROGRAM SOURCE_DIR
 set -eu
 build=$(cd "$(dirname "$1")/.." && pwd)
@@ -25,7 +26,8 @@ for program in points triangles; do
     "$work/$program"
 done
 
-# another language fills structs by their size: the nearest of 0, 1, 2, ... to 41.2
+# Another language initialises structs through struct_size, and finds the point nearest to 41.2
+# among 0, 1, 2, and so on.
 if command -v python3 >/dev/null; then
     python3 - "$build/lib/libkandela.so" <<'P'
 import ctypes, sys
@@ -34,7 +36,7 @@ kd = ctypes.CDLL(sys.argv[1])
 class PointArray(ctypes.Structure):
     _fields_ = [("coordinates", c_void_p), ("count", c_uint64), ("stride_bytes", c_uint64),
                 ("dims", c_uint32), ("scalar", c_int), ("ids", c_void_p)]
-class Query(ctypes.Structure):  # as much of kd_points_query as is needed here
+class Query(ctypes.Structure): # the leading fields of kd_points_query
     _fields_ = [("struct_size", c_size_t), ("points", PointArray), ("radii", c_void_p),
                 ("max_radius", c_double)]
 line = (c_double * 200)(*[v for i in range(100) for v in (i, 0)])
@@ -50,32 +52,32 @@ kd.kd_points_close(tree)
 P
 fi
 
-# only kd_ names are visible
+# The library exports names that begin with kd_ only.
 if nm -D --defined-only "$build/lib/libkandela.so" | awk '{print $3}' | grep -v '^kd_' |
     grep -v '^_init$\|^_fini$\|^$'; then
     echo "the library shows names that do not begin with kd_" >&2
     exit 1
 fi
 
-# nearest neighbours of a cloud: a grid of distance 1, and one point apart
+# Nearest neighbours in a cloud: a grid of spacing 1, and one distant point.
 compile "$source/examples/cloud_neighbours.c" "$work/cloud_neighbours"
 awk 'BEGIN { for (i = 0; i < 1000; ++i) print i % 10, int(i / 10) % 10, int(i / 100); print "99 99 99" }' \
     > "$work/cloud.xyz"
 "$work/cloud_neighbours" "$work/cloud.xyz" | tee "$work/answer"
 grep -q '^1001 points, .* 1 points stand apart$' "$work/answer"
 
-# registration: the error never grows by much, and ends far below where it began
+# Registration (ICP): the error never grows by much, and ends far below its first value.
 compile "$source/examples/icp.c" "$work/icp"
 "$work/icp" > "$work/errors"
 tail -n 1 "$work/errors"
 awk '{ error = $7 } NR == 1 { first = error } END { exit !(NR > 3 && error < first / 10) }' "$work/errors"
 
-# a cloud on two devices: in parts and as copies the answers of one
+# A cloud on two devices gives the results of one, both distributed and replicated.
 compile "$source/examples/many_devices.c" "$work/many_devices"
 "$work/many_devices" 20000 3000 8 cpu,cpu | tee "$work/answer"
 grep -q ' parts: ' "$work/answer" && grep -q ' copies: ' "$work/answer" && grep -q '^the same answers$' "$work/answer"
 
-# a ball's shadow: some of what is seen lies in it, most does not
+# Shadows of a ball: some visible points lie in it, most do not.
 compile "$source/examples/ray_shadows.c" "$work/ray_shadows"
 "$work/ray_shadows" 2> "$work/figures" > "$work/picture.pgm"
 cat "$work/figures"

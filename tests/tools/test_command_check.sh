@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# kandela check: the report as text and JSON, exit codes.
+# `kandela check`: the report as text and as JSON, repair with --fix, and exit codes.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 cp "$source_folder"/tests/tools/box.{obj,mtl} .
@@ -32,7 +32,7 @@ expect_exit 2 "$program" check scene.json
 expect_says err "scene description"
 expect_exit 2 "$program" check box.obj broken.obj
 
-# what is found has a line, a severity and a name, and all of a kind are counted
+# Each problem has a line, a severity and a name, and the problems of each kind are counted.
 printf 'v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nv 9 9 9\nv 1 0 0\nf 1 3 2\nf 1 6 4\nf 1 4 3\nf 2 4 3\nf 2 2 4\n' >bad.obj
 expect_exit 0 "$program" check bad.obj
 expect_says out "bad.obj:5: note: found a vertex that no face uses (unused-vertex)"
@@ -54,7 +54,8 @@ expect_exit 1 "$program" check bad.obj --fix no/such/folder.obj
 expect_exit 3 "$program" check broken.obj --fix none.obj
 expect_true "bad.obj is as it was" cmp -s bad.obj before.obj
 expect_true "nothing is written of what is broken" test ! -e none.obj
-# nor what it names is written over: materials, textures, by whatever name
+# --fix overwrites neither the input nor the files it refers to (materials, textures), through links
+# or other names.
 cp box.mtl before.mtl
 ln -s box.mtl linked.obj
 expect_exit 2 "$program" check box.obj --fix linked.obj
@@ -66,16 +67,17 @@ ln -s box.obj other.obj
 expect_exit 2 "$program" check box.obj --fix other.obj
 mkdir elsewhere
 expect_exit 0 "$program" check box.obj --fix elsewhere/box.obj
-expect_exit 0 "$program" check elsewhere/box.obj --allow-outside # its materials stay where they are
+# its materials stay where they are, outside of the output's directory
+expect_exit 0 "$program" check elsewhere/box.obj --allow-outside
 expect_says out "lights 2"
 
-# what render refuses, check finds
+# `check` reports what `render` rejects.
 awk '/^v / {print "v", $2 * 1e19, $3 * 1e19, $4 * 1e19; next} {print}' box.obj >huge.obj
 expect_exit 3 "$program" render huge.obj --resolution 8x8 --spp 1 -o huge.png
 expect_exit 3 "$program" check huge.obj
 expect_says out "the total power of the lights is"
 expect_says out "(refused)"
-# the mesh doctor is the program's: nothing of it is in the library
+# The mesh checker belongs to the program: the library contains nothing of it.
 library=$(dirname "$(dirname "$program")")/lib/libkandela.so
 if [[ -e $library ]] && command -v nm >/dev/null; then
     expect_true "the program has check_file" grep -q ' [Tt] check_file$' <(nm "$program")

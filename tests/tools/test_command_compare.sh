@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# kandela compare: values worked out by hand, exit codes, the picture of differences.
+# `kandela compare`: values computed by hand, exit codes, the picture of differences.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 
-# PFM of WIDTH x 2 pixels, all of one grey but for the pixels of the left half
+# Writes a PFM of WIDTH x 2 pixels: grey LEFT in its left half, RIGHT elsewhere.
 picture() { # FILE WIDTH LEFT RIGHT
     python3 - "$@" <<'P'
 import struct, sys
@@ -30,12 +30,12 @@ sys.exit(not (a == b or abs(a - b) <= 1e-6 * abs(b)))" || expect_fail "compare $
 value 0 a.pfm a.pfm
 value 0.5 a.pfm b.pfm --metric max
 value 0.353553390593 a.pfm b.pfm
-value 1.7241379310344827 a.pfm b.pfm --metric relmse # half the pixels at .25 / .0725
+value 1.7241379310344827 a.pfm b.pfm --metric relmse # half of the pixels have .25 / .0725
 value 9.030899869919436 a.pfm b.pfm --metric psnr
 value inf a.pfm a.pfm --metric psnr
 value 0 a.pfm a.pfm --metric flip
 value 0.5 a.pfm c.pfm
-value 0 a.pfm c.pfm --block 8 # the halves change places: block means are equal
+value 0 a.pfm c.pfm --block 8 # the halves are exchanged, so block means are equal
 value 0.25 a.pfm b.pfm --metric max --block 8
 
 expect_exit 6 "$program" compare a.pfm b.pfm --max 0.1

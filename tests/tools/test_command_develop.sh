@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
-# kandela develop, and render --denoise: what is written, in which order things are done, what is refused.
+# `kandela develop` and `render --denoise`: the pictures written, the order of the steps, rejected
+# arguments.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 fake=$(dirname "$program")/../tests/fake_denoiser.so
 export KANDELA_OIDN=/nowhere
 
-# PFM of 8 x 4 pixels: grey 0.1 on the left, 0.3 on the right
+# Writes a PFM of 8 x 4 pixels: grey 0.1 on the left, 0.3 on the right.
 python3 - <<'P'
 import struct
 row = [0.1] * 12 + [0.3] * 12
 open('a.pfm', 'wb').write(b'PF\n8 4\n-1.0\n' + struct.pack('<96f', *(4 * row)))
 P
 
-value() { # FILE: mean of its reds
+value() { # FILE: prints the mean of its red channel
     python3 - "$1" <<'P'
 import struct, sys
 data = open(sys.argv[1], 'rb').read()
@@ -21,7 +22,7 @@ values = struct.unpack('<%df' % (3 * size[0] * size[1]), data[-12 * size[0] * si
 print('%d %d %.4f %.4f' % (*size, values[0], sum(values) / len(values)))
 P
 }
-develops() { # "WIDTH HEIGHT FIRST MEAN" ARGUMENT...
+develops() { # "WIDTH HEIGHT FIRST MEAN" ARGUMENT...: expects this size, first value and mean of the result
     local meant=$1
     shift
     expect_exit 0 "$program" develop "$@" -o out.pfm
@@ -32,9 +33,11 @@ develops "8 4 0.1000 0.2000" a.pfm
 develops "4 4 0.3000 0.3000" a.pfm --crop 4,0,8,4
 develops "4 2 0.1000 0.2000" a.pfm --resize 4x0
 develops "2 2 0.3000 0.3000" a.pfm --crop 4,0,8,4 --resize 2x2
-develops "8 4 0.1000 0.2000" a.pfm --exposure 3 --tonemap agx # radiance stays radiance
+# a file of radiance gets neither exposure nor tone curve
+develops "8 4 0.1000 0.2000" a.pfm --exposure 3 --tonemap agx
 KANDELA_OIDN=$fake develops "8 4 0.2000 0.2000" a.pfm --denoise
-KANDELA_OIDN=$fake develops "4 4 0.2000 0.2000" a.pfm --denoise --crop 4,0,8,4 # denoised as a whole
+# the whole picture is denoised before it is cropped
+KANDELA_OIDN=$fake develops "4 4 0.2000 0.2000" a.pfm --denoise --crop 4,0,8,4
 KANDELA_OIDN=$(dirname "$fake")/nothing expect_exit 2 "$program" develop a.pfm --denoise
 
 expect_exit 0 "$program" develop a.pfm
@@ -72,7 +75,7 @@ expect_exit 3 "$program" develop absent.exr
 printf 'no picture' >bad.exr
 expect_exit 3 "$program" develop bad.exr
 
-# Guides and all: the fake one finds its calls in order.
+# With guide channels: the stand-in denoiser checks the order of its calls.
 render=("$program" render gen:blob:80 --resolution 16x12 --spp 1)
 expect_exit 2 "${render[@]}" --denoise -o never.png
 expect_true "nothing is rendered" test ! -e never.png
@@ -83,7 +86,7 @@ expect_true "all pixels are one" python3 -c "
 data = open('clean.pfm', 'rb').read()[-12 * 16 * 12:]
 import sys; sys.exit(len({data[i:i + 12] for i in range(0, len(data), 12)}) != 1)"
 
-# --env takes the place of what lights a scene: a grey picture of 0.2 lights a white furnace evenly.
+# --env replaces the lights of a scene: a grey picture of 0.2 illuminates a white furnace uniformly.
 echo '{"kandela": 1, "materials": {"w": {"diffuse": 1}}, "environment": {"radiance": 9},
 "meshes": [{"sphere": {"triangles": 200}, "material": "w"}], "camera": {"eye": [0, 0, 4]}}' >ball.json
 python3 -c "open('flat.pfm', 'wb').write(b'PF\n4 2\n-1.0\n' + __import__('struct').pack('<24f', *[0.2] * 24))"

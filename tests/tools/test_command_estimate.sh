@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# kandela estimate: a report of every estimator, with errors that a rendering of one's own has too.
+# `kandela estimate`: a report of every estimator, whose errors equal those of separate renderings.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 scene=$source_folder/scenes/cornell_diffuse.json
@@ -26,14 +26,14 @@ for name in ('error-time', 'error-k'):
     assert sum(len(curve['points']) for curve in plot['series']) == 12
 P
 
-# the same by hand
+# The same by separate commands.
 expect_exit 0 "$program" render "$scene" --resolution 24x16 --spp 4 --integrator photon \
     --final-gather 0 --photon-map map.kdp --gather 40 --estimator adaptive --seed 0 -q -o hand.pfm
 expect_exit 0 "$program" compare hand.pfm right.pfm --metric relmse
 expect_true "its error is that of the table" test \
     "$(sed -n 's/^adaptive,cone,40,[^,]*,[^,]*,\([^,]*\),.*/\1/p' made/estimates.csv)" = "$(cat out)"
 
-# integrators against the reference, one ladder at a time, and on again after an interruption
+# Integrators against the reference, one parameter at a time, and resumed after an interruption.
 compare=("$program" estimate "$scene" --reference right.pfm --integrators path,light,photon,sppm --report lab --spp 2
     --spp-ladder 1,4 --photons-ladder 500,2K --ladder 10,30 --radius-ladder 0.5,1 --passes-ladder 1,2 --alpha-ladder 0.5,0.9
     --estimators nearest,fixed)
@@ -61,7 +61,7 @@ expect_says err '--alpha-ladder 0.5,2: expected'
 expect_exit 2 "${compare[@]}" --views far
 expect_says err 'expected some of visible'
 
-# refused, with what would be right
+# Rejected arguments; the message suggests the correct ones.
 expect_exit 2 "$program" estimate map.kdp "$scene"
 expect_says err "--reference"
 expect_exit 2 "${estimate[@]}" --estimators disc,cube

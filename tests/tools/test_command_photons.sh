@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Photon maps as files: a map traced before gives the same picture; others are refused.
+# Photon map files: rendering with a stored map gives the same picture; maps of other scenes are
+# rejected.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 scene=$source_folder/scenes/cornell_diffuse.json
@@ -20,7 +21,7 @@ expect_exit 0 "${photons[@]}" filter a.kdp --bounce 1 -o first.kdp
 expect_exit 0 "${photons[@]}" dump first.kdp
 expect_true "only the first bounce is left" test "$(tail -n +2 out | cut -d, -f17 | sort -u)" = 1
 
-# any order of merging gives the same bytes; no map counts twice
+# Merging in any order gives the same bytes, and no map is counted twice.
 expect_exit 0 "${photons[@]}" "$scene" --photons 3000 --seed 2 -o c.kdp
 expect_exit 0 "${photons[@]}" merge a.kdp b.kdp c.kdp -o abc.kdp
 expect_exit 0 "${photons[@]}" merge c.kdp a.kdp b.kdp -o cab.kdp
@@ -31,7 +32,7 @@ expect_says err "a.kdp and a.kdp contain the same photons"
 expect_exit 3 "${photons[@]}" merge abc.kdp b.kdp -o twice.kdp
 expect_true "nothing is written then" test ! -e twice.kdp
 
-# a state belongs to the photons that it was begun with, not to their path
+# A state belongs to the contents of its photon map, not to the path of the file.
 kept=("$program" render "$scene" --integrator photon --resolution 16x16 --photon-map map.kdp --save-every 1000)
 cp a.kdp map.kdp
 expect_exit 0 "${kept[@]}" --spp 2 -o kept.pfm
@@ -43,7 +44,7 @@ expect_exit 0 "${kept[@]}" --spp 4 --resume -o kept.pfm
 expect_exit 0 "${kept[@]}" --spp 4 -o whole.pfm
 expect_true "resumed with the same photons is whole" cmp kept.pfm whole.pfm
 
-# the benchmark brings its scene along
+# The benchmark contains its own scene.
 mkdir elsewhere
 expect_exit 0 bash -c 'cd elsewhere && "$0" bench photons --quick --sizes 2000 --runs 1' "$program"
 expect_says out cornell_caustic.json

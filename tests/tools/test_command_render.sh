@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# kandela render: pictures, figures, precedence of options, what is refused and when.
+# `kandela render`: pictures, statistics, precedence of options, rejected arguments and when they
+# are rejected.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 cp "$source_folder"/tests/tools/box.{obj,mtl} .
 render=("$program" render box.obj --resolution 32x24 --spp 2)
 
-figure() { # FILE PATH: "tree.nodes" of a JSON file, on stdout
+figure() { # FILE PATH: prints a value of a JSON file, such as "tree.nodes"
     python3 - "$@" <<'P'
 import json, sys
 value = json.load(open(sys.argv[1]))
@@ -14,13 +15,13 @@ for name in sys.argv[2].split('.'):
 print(json.dumps(value))
 P
 }
-is() { # EXPECTED FILE PATH
+is() { # EXPECTED FILE PATH: expects this value
     local got
     got=$(figure "$2" "$3") || expect_fail "$2 has $3"
     [[ $got == "$1" ]] || expect_fail "$3 is $1 (it is $got)"
 }
 
-# results on stdout, talk on stderr, nothing else in the folder
+# Results go to stdout, messages to stderr, and no other file is written.
 KANDELA_DEVICE=cpu expect_exit 0 "${render[@]}"
 expect_true "the picture's name is printed" test "$(cat out)" = box.png
 expect_true "it is a PNG" test "$(head -c 4 box.png | tail -c 3)" = PNG
@@ -34,7 +35,7 @@ if "$program" --version | grep -q 'OpenEXR *[0-9]'; then
     expect_exit 0 "$program" compare a.exr a.pfm --metric max --max 0
 fi
 
-# every name that others read is in the figures
+# The statistics contain every name that other programs read.
 for name in schema device hash_kind outcome peak_bytes rays seconds.{load,build,hash,film,emit,photon_tree,surface,develop,save} \
     seconds.{render,write,total} scene.{triangles,materials,lights} tree.{builder,nodes,leaves} \
     tree.{references_per_triangle,depth,sah_cost,hash} photons.{emitted,stored,hash} \
@@ -52,7 +53,7 @@ assert all(len(h) == 16 and int(h, 16) for h in (s['tree']['hash'], s['image']['
 assert len(s['image']['mean_radiance']) == 3 and min(s['image']['mean_radiance']) > 0
 assert s['rays'] >= 32 * 24 * 2 and s['peak_bytes'] > 1e6" || expect_fail "figures make sense"
 
-# the same seed gives the same bits for any number of threads, another one does not
+# A seed gives the same bits for any number of threads; another seed gives other bits.
 for threads in 1 3; do
     "${render[@]}" -q --threads $threads --stats "t$threads.json" >/dev/null
     is "$(figure s.json image.hash)" "t$threads.json" image.hash
@@ -61,7 +62,7 @@ done
 "${render[@]}" -q --seed 5 --stats other.json >/dev/null
 expect_true "the seed matters" test "$(figure s.json image.hash)" != "$(figure other.json image.hash)"
 
-# the line beats the environment, the environment the default
+# The command line overrides the environment, which overrides the default.
 KANDELA_NUM_THREADS=2 "${render[@]}" -q --stats t.json >/dev/null
 is 2 t.json threads
 KANDELA_NUM_THREADS=2 "${render[@]}" -q --threads 1 --stats t.json >/dev/null
@@ -69,7 +70,7 @@ is 1 t.json threads
 KANDELA_DEVICE=abacus expect_exit 5 "${render[@]}"
 KANDELA_DEVICE=abacus expect_exit 0 "${render[@]}" --device cpu
 
-# both beat the scene file, which beats the default
+# Both override the scene file, which overrides the default.
 cat >scene.json <<'J'
 {"kandela": 1,
  "meshes": [{"box": {"lo": [-1, -1, -1], "hi": [1, 1, 1]}, "inward": true,
@@ -99,7 +100,7 @@ expect_exit 0 "${described[@]}" --device cpu --spp 64 --integrator path
 python3 -c "import json; mean = json.load(open('t.json'))['image']['mean_radiance']
 assert all(abs(m - 2) < 0.1 for m in mean), mean" || expect_fail "a furnace of albedo 0.5 shows 2 Le"
 
-# glass that Blender's MTL does not tell of is glass where the line asks for it
+# Blender's MTL does not mark glass as such; it is read as glass if the command line requests it.
 printf '%s\n' "# Blender 5.0.1 MTL File: ''" "newmtl g" "Kd 1 1 1" "Ks .5 .5 .5" "Ns 1000" "Ni 1.45" \
     "d 1" "illum 2" >g.mtl
 printf '%s\n' "mtllib g.mtl" "v 0 0 0" "v 1 0 0" "v 0 1 0" "v 0 0 1" "usemtl g" "f 1 3 2" "f 1 2 4" \
@@ -111,7 +112,7 @@ opaque=$(figure t.json image.hash)
 expect_exit 0 "${glassy[@]}" --glass-by-ni
 expect_true "glass looks like glass" test "$(figure t.json image.hash)" != "$opaque"
 
-# of a glTF file's cameras, the one that the line names
+# The command line selects one of the cameras of a glTF file.
 python3 - >eyes.gltf <<'EOF'
 import base64, json, struct
 corners = struct.pack("<9f", 0, 0, 0, 1, 0, 0, 0, 1, 0)
@@ -136,7 +137,7 @@ expect_true "another camera sees another picture" test "$(figure t.json image.ha
 expect_exit 2 "${eyes[@]}" --camera none
 expect_says err "0 (near), 1 (far)"
 
-# the camera of the line is used, crops are cut from the whole picture
+# The camera of the command line is used; crops equal parts of the whole picture.
 "${render[@]}" -q --eye 0,0,9 --look-at 0,0,0 --up 0,1,0 --fov 20 -o far.pfm >/dev/null
 "${render[@]}" -q --eye 0,0,90 --look-at 0,0,0 --fov 2 -o farther.pfm >/dev/null
 expect_exit 6 "$program" compare far.pfm a.pfm --max 0.001
@@ -146,7 +147,8 @@ expect_true "a crop is as large as it says" test "$(sed -n 2p crop.pfm | head -1
 expect_exit 0 "${render[@]}" --exposure 2 --tonemap aces -o bright.png
 expect_exit 6 "$program" compare bright.png a.png --max 0.01
 
-# stops that the picture chooses are said; those of a mesh alone are chosen
+# An automatic exposure is reported. A mesh file rendered to PNG gets one by default; radiance files
+# get none.
 expect_exit 0 "${render[@]}" --exposure auto -o auto.png
 expect_says err "automatic exposure: "
 cp auto.png chosen.png
@@ -158,7 +160,7 @@ expect_says err "automatic exposure: "
 expect_exit 0 "${render[@]}" -o a.pfm
 expect_true "nothing is said where nothing is shown" test "$(grep -c "exposure by" err)" = 0
 
-# builders and costs go through to the tree
+# Builder and costs reach the tree.
 "${render[@]}" -q --builder median --stats m.json >/dev/null
 is '"median"' m.json tree.builder
 is "$(figure s.json image.hash)" m.json image.hash
@@ -166,21 +168,22 @@ is "$(figure s.json image.hash)" m.json image.hash
 expect_true "dear steps make a shallow tree" test "$(figure c.json tree.nodes)" -lt \
     "$(figure s.json tree.nodes)"
 
-# a preview is smaller, says so, and what the line says holds in it
+# A preview has fewer pixels and prints a note; options of the command line override it.
 expect_exit 0 "$program" render box.obj --quick -o q.pfm --spp 1 --stats q.json
 expect_says err "quick: 320x320 pixels instead of 512x512"
 is 320 q.json image.width
 is 1 q.json image.samples
 
-# a time limit ends early and is no failure
+# A time limit ends a rendering early, which is not a failure.
 KANDELA_DEVICE=cpu expect_exit 0 "${render[@]}" --spp 1000000 --time 0.2 --stats time.json
 is '"time limit"' time.json outcome
 KANDELA_DEVICE=cpu expect_exit 0 timeout 60 "${render[@]}" --integrator photon --photons 5000000 --caustic-photons 1 --spp 1 \
     --time 0.2 --stats time.json
 is '"time limit"' time.json outcome
 expect_says err "the time limit ended emission after"
-# nor does light from a whole sky, of which caustics are rare: emission ends, and what is there is shown; the limit of 30 s
-# leaves AddressSanitizer the time to mark the photons' memory, and all 600 million would take minutes
+# Emission also ends under a sky over the whole scene, where caustic photons are rare, and the
+# picture is written. The limit of 30 s leaves AddressSanitizer time to mark the photons' memory;
+# all 600 million photons would take minutes.
 cat >sky.json <<'J'
 {"kandela": 1, "environment": {"radiance": [1, 1, 1.2]},
  "materials": {"coat": {"kind": "plastic", "diffuse": [0.5, 0.3, 0.1]}},
@@ -198,7 +201,7 @@ for method in photon sppm; do
     expect_true "$method has a picture" test -s "$method.pfm"
 done
 
-# so does a target error; a viewer that is not there is one line of warning
+# A target error also ends a rendering; a viewer that cannot be reached is one line of warning.
 expect_exit 0 "${render[@]}" --spp 1000000 --target-error 0.5 --stats target.json
 is '"target error"' target.json outcome
 expect_true "a few samples are enough" test "$(sed -n 's/.*"samples":[^0-9]*\([0-9]*\).*/\1/p' target.json)" -lt 1000000
@@ -207,7 +210,7 @@ expect_says err "host:port"
 expect_exit 0 "${render[@]}" --display-server 127.0.0.1:1
 expect_true "one warning" test "$(grep -c "display server" err)" = 1
 
-# progress as JSON lines, each of them JSON
+# Progress as JSON: each line is valid JSON.
 expect_exit 0 "${render[@]}" -q --progress json
 python3 -c "import json; lines = [json.loads(l) for l in open('err')]
 assert {'load', 'build', 'render', 'write'} <= {l['stage'] for l in lines}
@@ -215,7 +218,7 @@ assert all(0 <= l['share'] <= 1 for l in lines)" || expect_fail "progress lines 
 expect_exit 0 "${render[@]}" -q --progress bar
 expect_says err "render"
 
-# what people look for is there
+# The help contains the options that users look for.
 "$program" render --help=all >help
 for flag in -o --integrator --spp --photons --gather --radius --final-gather --max-depth \
     --resolution --crop --eye --look-at --up --fov --exposure --tonemap --seed --threads --device \
@@ -223,10 +226,10 @@ for flag in -o --integrator --spp --photons --gather --radius --final-gather --m
     grep -qE "^ .*(^| )$flag(,| |\$)" help || expect_fail "help has $flag"
 done
 
-# refused before anything is rendered, with nothing written
+# Rejected before anything is rendered, and nothing is written.
 mkdir folder.png
 rm -f box.png
-refused() { # CODE TEXT ARGUMENT...
+refused() { # CODE TEXT ARGUMENT...: expects this exit code and an error with TEXT
     local code=$1 text=$2
     shift 2
     expect_exit "$code" "$program" render "$@"
@@ -268,7 +271,7 @@ expect_says err 'did you mean "photon"'
 sed -i 's/integrator":"phton/builder":"swep/' bad.json
 refused 3 'bad.json: render.builder: found "swep"' bad.json
 
-# a disk that is full (here: a limit on the size of files) leaves what was there
+# If the disk is full (simulated by a limit of the file size), the old file is kept.
 echo old >keep.pfm
 limited() { (
     trap '' XFSZ

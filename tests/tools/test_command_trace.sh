@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# kandela trace: the counts of a pixel's ray, leaf by leaf; heat maps; what is refused.
+# `kandela trace`: the counts along a pixel's ray, leaf by leaf; heat maps; rejected arguments.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 cp "$source_folder"/tests/tools/box.{obj,mtl} .
@@ -11,7 +11,8 @@ expect_says out "hit: triangle "
 expect_exit 0 "${trace[@]}" --pixel 0,0
 expect_says out "hit: nothing"
 
-# the leaves add up to the counts, and the pixel of the most nodes has so many
+# The counts of the leaves sum to the total, and the pixel reported as the worst has that many
+# nodes.
 expect_exit 0 "${trace[@]}" --pixel 24,16 --json
 python3 - >worst <<'P' || expect_fail "the leaves add up"
 import json
@@ -35,7 +36,7 @@ expect_exit 0 "${trace[@]}" --pixel "$pixel" --json
 python3 -c "import json; assert json.load(open('out'))['nodes'] == $most" ||
     expect_fail "pixel $pixel reads $most nodes"
 
-# another tree, another way, the same hit
+# Other trees: other paths through them, but the same hit.
 for builder in sweep median; do
     expect_exit 0 "${trace[@]}" --pixel 24,16 --json --builder $builder
     python3 -c "import json; r = json.load(open('out')); print(r['hit'], file=open('hit.$builder', 'w'))
@@ -61,7 +62,7 @@ expect_says err "pixel 48,0 is outside the image of 48x32"
 expect_exit 2 "${trace[@]}" --pixel 4
 expect_exit 2 "${trace[@]}" --pixel 1,1 --heat heat.txt
 expect_exit 3 "$program" trace absent.obj --pixel 0,0
-if "$program" info | grep -q '^  binned  *cuda'; then # a builder for devices only, which a trace does not use
+if "$program" info | grep -q '^  binned  *cuda'; then # a builder for devices only, which trace cannot use
     expect_exit 5 "$program" trace box.obj --builder binned --pixel 0,0
     expect_says err 'triangle tree builder "binned" needs a CUDA device'
     expect_exit 5 "$program" render box.obj --builder binned --device cpu

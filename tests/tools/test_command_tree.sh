@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# kandela tree: levels add up to the tree, lines meet what the surfaces say, exports are whole.
+# `kandela tree`: the levels sum to the tree, random lines visit as many nodes as their surface
+# areas predict, exports are complete.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 tree=("$program" tree gen:blob:3000 --builder sweep)
@@ -19,14 +20,14 @@ for above, below in zip(levels, levels[1:]):
     assert below['nodes'] == 2 * (above['nodes'] - above['leaves'])
 cost = sum(l['inner_cost'] + l['leaf_cost'] for l in levels)
 assert abs(cost / t['sah_cost'] - 1) < 1e-6, (cost, t['sah_cost'])
-# the theory of lines, level by level: the mean of 20,000 is near
+# geometric probability, level by level: the mean over 20,000 lines is close
 assert abs(levels[0]['met'] - 1) < 1e-12
 for l in levels:
     if l['expected'] > 0.5:
         assert abs(l['met'] / l['expected'] - 1) < 0.03, l
 expected = sum(l['expected'] for l in levels)
 assert abs(sum(l['met'] for l in levels) / expected - 1) < 0.02
-assert 0 < t['nodes_read'] < expected  # a ray stops at its hit
+assert 0 < t['nodes_read'] < expected # a ray ends at its hit, a line does not
 boxes = sum(l['nodes'] for l in levels[:4])
 ply = open('boxes.ply').read()
 head, body = ply.split('end_header\n')

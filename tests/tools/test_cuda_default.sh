@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# CMake's default: no NVIDIA card, no kernels, and a line that says how to have them all the same.
+# Without an NVIDIA card CMake builds no CUDA kernels by default, and prints how to enable them.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 # shellcheck source=tools/setup.sh

@@ -1,20 +1,21 @@
 #!/usr/bin/env bash
-# kandela render --frames: names, what moves and what stands, the shutter, the turntable; and --clamp.
+# `kandela render --frames`: file names, animated and static objects, the shutter, the turntable;
+# and --clamp.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 render=("$program" render --resolution 24x24 --spp 4 --threads 1)
 rest='"render": {"max_depth": 6}}'
-step() { # STEPS
+step() { # STEPS: prints a scene with a box of this transform
     echo '{"kandela": 1, "meshes": [{"file": "gen:cornell"}, {"box": {"lo": [-0.2, 0, -0.2], "hi": [0.2, 0.4, 0.2]},' \
         '"transform": ['"$1"']}], "camera": {"eye": [0, 1, 4], "look_at": [0, 1, 0]},' "$rest"
 }
-keyed() { # KEYS
+keyed() { # KEYS: prints a scene with these keys of its camera
     echo '{"kandela": 1, "meshes": [{"file": "gen:cornell"}], "camera": {"look_at": [0, 1, 0], "keys": ['"$1"']},' "$rest"
 }
 same() { expect_true "$1 is $2" cmp "$1" "$2"; }
 differ() { expect_true "$1 is not $2" bash -c '! cmp -s "$0" "$1"' "$1" "$2"; }
 
-# a box on its way: frame 3 is the middle of it
+# A moving box: frame 3 is the middle of its path.
 step '{"keys": [{"frame": 1, "translate": [-0.5, 0, 0.6]}, {"frame": 5, "translate": [0.5, 0, 0.6]}]}' >box.json
 step '{"translate": [0, 0, 0.6]}' >middle.json
 step '{"translate": [-0.5, 0, 0.6]}' >begin.json
@@ -27,28 +28,30 @@ expect_exit 0 "${render[@]}" begin.json -o begin.pfm
 same f_03.pfm middle.pfm
 same f_01.pfm begin.pfm
 differ f_02.pfm f_01.pfm
-expect_exit 0 "${render[@]}" box.json -o still.pfm # without frames: the first one
+expect_exit 0 "${render[@]}" box.json -o still.pfm # without --frames: the first frame
 same still.pfm begin.pfm
 
-# a camera on its way, and its shutter
+# A moving camera and its shutter.
 keyed '{"frame": 0, "eye": [0, 1, 4]}, {"frame": 4, "eye": [1, 1, 4]}' >camera.json
 expect_exit 0 "${render[@]}" camera.json --frames 2-2 -o k.pfm
 expect_exit 0 "${render[@]}" camera.json --eye 0.5,1,4 -o eye.pfm
 same k0002.pfm eye.pfm
 expect_exit 0 "${render[@]}" camera.json --frames 2-2 --shutter 1 -o open.pfm
 differ open0002.pfm k0002.pfm
-expect_exit 0 "${render[@]}" camera.json --frames 9-9 --shutter 3 -o late.pfm # behind the last key it stands
+# the camera stops at its last key
+expect_exit 0 "${render[@]}" camera.json --frames 9-9 --shutter 3 -o late.pfm
 expect_exit 0 "${render[@]}" camera.json --eye 1,1,4 -o last.pfm
 same late0009.pfm last.pfm
 expect_exit 2 "${render[@]}" camera.json --frames 2-2 --shutter 1 --integrator light --passes 1
 expect_says err "does not support a camera that moves"
-expect_exit 2 "${render[@]}" box.json --frames 2-2 --shutter 1 -o refused.pfm # only a camera's motion is blurred
+# only the motion of the camera can be blurred
+expect_exit 2 "${render[@]}" box.json --frames 2-2 --shutter 1 -o refused.pfm
 expect_says err "meshes, instances or lights are animated"
 expect_true "no picture" test ! -e refused0002.pfm
 expect_exit 0 "${render[@]}" box.json --frames 2-2 --shutter 0 -o shut.pfm
 same shut0002.pfm f_02.pfm
 
-# once round: frame 3 of 4 is the other side
+# A turntable: frame 3 of 4 shows the opposite side.
 blob=(gen:blob:300 --look-at 0,0,0)
 expect_exit 0 "${render[@]}" "${blob[@]}" --eye 0,0,5 --frames 1-4 --turntable -o t.pfm
 expect_exit 0 "${render[@]}" "${blob[@]}" --eye 0,0,5 -o front.pfm
@@ -57,7 +60,7 @@ same t0001.pfm front.pfm
 same t0003.pfm back.pfm
 differ t0002.pfm t0004.pfm
 
-# indirect light that counts nothing leaves direct light
+# Clamping indirect light to almost zero leaves direct light only.
 expect_exit 0 "${render[@]}" begin.json --clamp 1e-9 -o clamped.pfm
 expect_exit 0 "${render[@]}" begin.json --integrator direct -o direct.pfm
 expect_exit 0 "$program" compare clamped.pfm direct.pfm --metric rmse --max 1e-7
@@ -67,7 +70,7 @@ same all.pfm begin.pfm
 expect_exit 2 "${render[@]}" box.json --frames 3-1
 expect_exit 2 "${render[@]}" box.json --turntable
 expect_exit 2 "${render[@]}" box.json --frames x
-refused() { # WORDS: of bad.json
+refused() { # TEXT: expects bad.json to be rejected with TEXT
     expect_exit 3 "${render[@]}" bad.json
     expect_says err "$1"
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What is installed can be used from outside, and shows nothing but kd_.
+# An installed copy can be used by other programs, and exports names that begin with kd_ only.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 build=$(dirname "$(dirname "$program")")
@@ -32,7 +32,7 @@ if grep -nE '(^|[ =])/[^ ]*(/lib|\.(so|a))' "$(find "$scratch/usr" -name kandela
     expect_fail "the .pc file names no absolute library paths"
 fi
 
-# every header alone is C99
+# Each header is valid C99 on its own.
 for header in usr/include/kandela/*.h; do
     gcc -std=c99 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -I usr/include -x c "$header" ||
         expect_fail "$header is C99"
@@ -64,7 +64,7 @@ if command -v pkg-config >/dev/null; then
     read -ra flags < <(pkg-config --static --cflags --libs kandela)
     expect_exit 0 gcc -std=c99 user.c -o static_user "${flags[@]/#-lkandela/-l:libkandela.a}"
     expect_exit 0 ./static_user
-    # a program with an stb_image of its own
+    # A program that contains its own stb_image can link the static library.
     printf '%s\n' '#define STB_IMAGE_IMPLEMENTATION' '#define STB_IMAGE_WRITE_IMPLEMENTATION' \
         '#include <stb/stb_image.h>' '#include <stb/stb_image_write.h>' >own_stb.c
     expect_exit 0 gcc -w user.c own_stb.c -o stb_user "${flags[@]/#-lkandela/-l:libkandela.a}"

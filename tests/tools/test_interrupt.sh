@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Ctrl-C, SIGTERM and SIGHUP keep what is done and exit 130; the second one ends at once.
+# SIGINT, SIGTERM and SIGHUP save the partial results and exit with 130; a second signal ends the
+# program at once.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 cp "$source_folder"/tests/tools/box.{obj,mtl} .
 
-# Renders without end; a signal once samples are being taken.
+# Starts an endless rendering and sends SIGNAL while samples are rendered.
 interrupted() { # SIGNAL
     "$program" render box.obj --spp 16000000 --resolution 64x64 --progress json --threads 1 \
         -o kept.png --stats kept.json >out 2>err &
@@ -20,9 +21,9 @@ interrupted() { # SIGNAL
     expect_true "the picture is whole after $1" test "$(tail -c 8 kept.png | head -c 4)" = IEND
     expect_says kept.json '"interrupted"'
     expect_true "nothing is left over" test "$(find . -name '*.tmp' | wc -l)" = 0
-    rm -f kept.png kept.json out err # the next one has not begun because this one had
+    rm -f kept.png kept.json out err # the next loop must not read the progress of this run
 }
-set -m # children of a script without it ignore SIGINT
+set -m # without job control a script's children ignore SIGINT
 interrupted INT
 interrupted TERM
 interrupted HUP

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What is compiled for an instruction set has its suffix: no name compiled for AVX2 or AVX-512 may be taken by a CPU
-# that lacks it. The base forms and the rest of the program have no wide registers.
+# Symbols compiled for an instruction set have its suffix, so a CPU that lacks AVX2 or AVX-512 never
+# calls one. The base variants and the rest of the program use no wide registers.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 build=$(dirname "$(dirname "$program")")
@@ -12,7 +12,8 @@ mapfile -t listed < <(sed -n 's/^ISA_FILE_AVX[0-9]*(\(.*\))$/\1/p' "$source_fold
 expect_true "the list names files" test ${#listed[@]} -gt 40
 for isa in base avx2 avx512; do
     mapfile -t objects < <(find "$build/CMakeFiles/kd_isa_$isa.dir" -name '*.o' | while read -r object; do
-        name=${object#*"kd_isa_$isa.dir/"} # those of files that are listed no more stay in a build folder
+        # skip objects left in the build directory by files that are no longer listed
+        name=${object#*"kd_isa_$isa.dir/"}
         [[ " ${listed[*]} " == *" ${name%.c.o} "* ]] && echo "$object"
     done)
     expect_true "there are objects for $isa" test ${#objects[@]} -gt 3
@@ -23,7 +24,7 @@ for isa in base avx2 avx512; do
     [[ $isa == base ]] && expect_true "base has no wide registers: $(cat wide)" test ! -s wide
     [[ $isa == avx2 ]] && objdump -d --no-show-raw-insn "${objects[@]}" | grep -c '%ymm' >wide
     [[ $isa == avx512 ]] && objdump -d --no-show-raw-insn "${objects[@]}" | grep -c '%zmm' >wide
-    [[ $isa == base ]] || expect_true "$isa has them" test "$(cat wide)" -gt 100
+    [[ $isa == base ]] || ! program_is_optimised || expect_true "$isa has them" test "$(cat wide)" -gt 100
 done
 
 nm "$program" >all

@@ -2,8 +2,8 @@
 #include "tests/accel/triangle_sets.h"
 #include "tools/peers/judge_ray.h"
 
-/* Rays that start on a triangle's plane, inside the triangle, may hit it or not; rays that cross it
-   must hit it; likewise for rays that end there. */
+/* Rays that start on a triangle's plane, inside the triangle, may hit it or miss it; rays that
+   cross it must hit it. The same holds for rays that end there. */
 static void rays_that_begin_or_end_on_a_triangle_may_go_either_way(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_LONG_SOUP, 1000);

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# tools/kernels.py: a kernel that spills beyond its row of the table, or shares too much, is named; the
-# architectures in the program are those that it says it has.
+# tools/kernels.py reports a kernel that spills more than its row of the table allows or uses too
+# much shared memory; the program contains code for the architectures that it lists.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 kernels=$source_folder/tools/kernels.py
 
-log() { # KERNEL SPILL SHARED: as ptxas -v says it
+log() { # KERNEL SPILL SHARED: prints what ptxas -v would print
     printf "ptxas info    : Compiling entry function '%s' for 'sm_86'\n" "$1"
     printf "ptxas info    : Function properties for %s\n" "$1"
     printf "    %s bytes stack frame, %s bytes spill stores, %s bytes spill loads\n" 64 "$2" "$2"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# tools/messages.py: lists the messages of C, Python and shell, and names those that break its rules;
-# the project has none.
+# tools/messages.py lists the messages of C, Python and shell sources and reports those that break
+# its rules; the project has none of those.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 mkdir tools core

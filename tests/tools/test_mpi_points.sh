@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A point tree over the processes of mpirun, by a C99 program against the public headers and the shared
-# library. Skipped where there is no MPI, unless KANDELA_MPI_EXPECTED says that there is.
+# A point tree distributed over the processes of mpirun, used by a C99 program with the public
+# headers and the shared library. Skipped without MPI, unless KANDELA_MPI_EXPECTED is set.
 # Usage: test_mpi_points.sh PROGRAM SOURCE_DIR
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
@@ -15,7 +15,8 @@ if nm -D "$build/lib/libkandela.so" | grep -q __asan_init; then
     exit 77
 fi
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-export OMPI_MCA_btl_vader_single_copy_mechanism=none # containers forbid it, with a message
+# containers forbid this mechanism, and Open MPI would print a message
+export OMPI_MCA_btl_vader_single_copy_mechanism=none
 
 expect_true "the program compiles as C99" mpicc -std=c99 -Wall -Wextra -Werror -O1 -I "$source_folder/include" \
     "$source_folder/tests/c99/mpi_points.c" -o mpi_points -L "$build/lib" -lkandela -lm

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Ranks by mpirun: the bits of one process, a rank that is killed, states that other numbers of ranks
-# go on with. Skipped where there is no MPI, unless KANDELA_MPI_EXPECTED says that there is.
+# Rendering under mpirun: the same bits as one process, a rank that is killed, states resumed by
+# another number of ranks. Skipped without MPI, unless KANDELA_MPI_EXPECTED is set.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 cp "$source_folder"/tests/tools/box.{obj,mtl} .
@@ -10,8 +10,9 @@ if [[ ! -e $plugin ]] || ! command -v mpirun >/dev/null; then
     expect_fail "a build with MPI, and mpirun"
 fi
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-export OMPI_MCA_btl_vader_single_copy_mechanism=none # containers forbid it, with a message
-export ASAN_OPTIONS=detect_leaks=0 # of MPI's own
+# containers forbid this mechanism, and Open MPI would print a message
+export OMPI_MCA_btl_vader_single_copy_mechanism=none
+export ASAN_OPTIONS=detect_leaks=0 # MPI itself leaks
 
 needs_mpi() { readelf -d "$1" | grep -q 'NEEDED.*libmpi'; }
 expect_true "the program needs no MPI" eval '! needs_mpi "$program"'
@@ -19,7 +20,7 @@ library=$(dirname "$program")/../lib/libkandela.so
 [[ ! -e $library ]] || expect_true "nor does the library" eval '! needs_mpi "$library"'
 expect_true "the plug-in does" needs_mpi "$plugin"
 
-on() { # RANKS ARGUMENT...
+on() { # RANKS ARGUMENT...: renders on so many ranks
     local ranks=$1
     shift
     mpirun --bind-to none -n "$ranks" "$program" render --quiet "$@" >out 2>err
@@ -27,7 +28,7 @@ on() { # RANKS ARGUMENT...
 path=(box.obj --resolution 40x33 --spp 24 --save-every 1000)
 sppm=(box.obj --resolution 24x17 --integrator sppm --passes 6 --photons 2000 --save-every 1000)
 "$program" render --quiet "${path[@]}" -o path.pfm && "$program" render --quiet "${sppm[@]}" -o sppm.pfm
-same() { # NAME
+same() { # NAME: compares picture and state with those of the last run
     cmp "$1.pfm" many.pfm && cmp "$1.pfm.state" many.pfm.state
 }
 for ranks in 2 4; do
@@ -35,7 +36,7 @@ for ranks in 2 4; do
     expect_true "path's bits on $ranks ranks" same path
 done
 expect_true "figures of each rank" test "$(grep -c idle_share many.json)" = 4
-# Rank 1 has no files: rank 0 sends them.
+# Rank 1 has no input files: rank 0 sends their contents.
 mkdir elsewhere
 expect_true "a rank without files" mpirun --bind-to none -n 1 "$program" render --quiet "${path[@]}" -o many.pfm : \
     -n 1 -wdir "$PWD/elsewhere" "$program" render --quiet "${path[@]}" -o many.pfm >out
@@ -43,7 +44,8 @@ expect_true "path's bits with a rank without files" same path
 expect_true "sppm on 3 ranks" on 3 "${sppm[@]}" -o many.pfm
 expect_true "sppm's bits on 3 ranks" same sppm
 
-# Photons that stay with the rank that has traced them: the same bits, said in plan and figures.
+# Photons that stay on the rank that traced them: the same bits, and both plan and statistics say
+# so.
 photon=(box.obj --resolution 20x15 --integrator photon --spp 4 --photons 1500 --gather 20 --save-every 1000)
 "$program" render --quiet "${photon[@]}" -o photon.pfm
 for ranks in 1 2 3 4; do
@@ -65,22 +67,22 @@ expect_true "what fits in batches only is refused" test $? = 4
 expect_says err 'ranks-inexact'
 expect_true "or allowed" on 2 "${large[@]}" --max-memory 400M --ranks-inexact
 
-# Every method tells what its ranks did.
+# Each integrator reports the work of its ranks.
 for method in path direct light whitted ao photon ppm sppm; do
     expect_true "$method on 2 ranks" on 2 box.obj --integrator $method --resolution 16x12 --spp 2 --passes 2 \
         --photons 500 -o figures.pfm --stats figures.json
     expect_true "$method's figures of ranks" test "$(grep -c -e idle_share -e bytes_sent -e waited figures.json)" = 6
 done
 
-# One line, and the code of what was wrong.
+# An error gives one line and its usual exit code.
 on 2 missing.obj -o many.pfm
 code=$?
 expect_true "exit 3 for a file that is missing" test $code = 3
 expect_true "said once" test "$(grep -c 'rank . of 2: missing.obj' err)" = 1
 expect_says err "rank 0 of 2: missing.obj"
 
-set -m # children of a script without it ignore SIGINT
-# Renders sppm without end on 3 ranks, as the job $run, until it has saved its state.
+set -m # without job control a script's children ignore SIGINT
+# Starts an endless sppm rendering on 3 ranks as job $run, and waits until it has saved its state.
 begin() {
     rm -f many.*
     mpirun --bind-to none -n 3 "$program" render --quiet "${endless[@]}" --passes 1000000 \
@@ -92,25 +94,26 @@ begin() {
     done
     expect_fail "a state after half a minute"
 }
-a_rank() { # a child of mpirun
+a_rank() { # prints the process id of a child of mpirun, which is a rank
     basename "$(dirname "$(grep -l "^PPid:[[:space:]]*$run\$" /proc/[0-9]*/status 2>/dev/null | tail -1)")"
 }
-# What lies there goes on with two ranks to the bits of one process.
-goes_on() {
+# Resumes the saved state on two ranks; the result has the bits of one process.
+expect_resumed() {
     local passes
     passes=$(resumed_passes)
     expect_true "2 ranks go on" on 2 "${endless[@]}" --passes "$passes" --save-every 1000 --resume -o many.pfm
     "$program" render --quiet "${endless[@]}" --passes "$passes" --save-every 1000 -o sppm.pfm
     expect_true "with the bits of one" same sppm
 }
-# The passes that every pixel has, the fewest: of the state the 17th word of each pixel's 18 of 4 bytes.
+# The smallest number of passes over all pixels: word 17 of the 18 32-bit words that the state holds
+# per pixel.
 resumed_passes() {
     tail -c +305 many.pfm.state | od -An -v -tu4 -w72 | awk '
         NR == 1 || $17 < least {least = $17} END {print least + 2}'
 }
 endless=(box.obj --resolution 24x17 --integrator sppm --photons 1000)
 
-# A rank is killed once there is a state: the run ends, and what was saved goes on.
+# If a rank is killed after the state was saved, the run ends, and the state can be resumed.
 begin
 started=$SECONDS
 kill -9 "$(a_rank)"
@@ -119,9 +122,9 @@ code=$?
 expect_true "it ends within seconds" test $((SECONDS - started)) -lt 20
 expect_true "with a code" test $code != 0
 expect_says err 'signal 9'
-goes_on
+expect_resumed
 
-# A rank that stands still for a while changes no bit, and ends nothing.
+# A rank that pauses for a while neither changes the bits nor ends the run.
 slow=(box.obj --resolution 60x45 --spp 256 --save-every 1000)
 "$program" render --quiet "${slow[@]}" -o slow.pfm
 mpirun --bind-to none -n 3 "$program" render --quiet "${slow[@]}" -o many.pfm >out 2>err &
@@ -137,11 +140,11 @@ wait $run
 expect_true "a rank that stood still" test $? = 0
 expect_true "leaves the bits" same slow
 
-# A signal to any rank ends all and keeps what is there. (One to mpirun does, too, if saving takes less than the
-# second that Open MPI grants.)
+# A signal to any rank ends the run and saves its results. (A signal to mpirun does so, too, if
+# saving takes less than the second that Open MPI grants.)
 begin
 kill -INT "$(a_rank)"
 wait $run
 expect_says many.json '"interrupted"'
-goes_on
+expect_resumed
 expect_done

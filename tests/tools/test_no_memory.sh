@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Some allocations of small renderings fail; nightly_no_memory.sh has all.
+# Fails some allocations of small renderings; nightly_no_memory.sh fails each of them.
 # shellcheck source=tests/tools/no_memory.sh
 . "$(dirname "${BASH_SOURCE[0]}")/no_memory.sh"
 sweep_all 101

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A picture's bytes are the same with AVX2, without it, and on a CPU that has none (qemu's Nehalem).
+# A picture has the same bytes with AVX2, without it, and on a CPU that lacks it (qemu's Nehalem).
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 build=$(dirname "$(dirname "$program")")
@@ -11,10 +11,10 @@ fi
 [[ $(uname -m) == x86_64 ]] || exit 77
 demo=$source_folder/scenes/cornell_caustic.json
 how=(--device cpu --threads 2 --quiet --resolution 40x30 --spp 1 --photons 2000 --caustic-photons 2000)
-# Balls of few triangles: an emulated CPU takes long for the tree of the demo's.
+# Spheres of few triangles: building the demo's trees takes long on an emulated CPU.
 sed -E 's/"triangles": [0-9]+/"triangles": 300/' "$demo" >small.json
 
-same() { # SCENE INTEGRATOR FILE: both sets of instructions give the bytes that are left in FILE
+same() { # SCENE INTEGRATOR FILE: expects the same bytes with both instruction sets, and leaves them in FILE
     expect_exit 0 "$program" render "$1" "${how[@]}" --integrator "$2" -o "$3"
     expect_exit 0 env KANDELA_CPU=base "$program" render "$1" "${how[@]}" --integrator "$2" -o plain.pfm
     cmp "$3" plain.pfm || expect_fail "$1, $2: the same picture by both sets of instructions"

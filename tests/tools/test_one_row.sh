@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# A density kernel is one row: a toy is added to a copy of its table, and the test of integrals, which walks the table, has it;
-# a wrong integral fails it, and a row that lacks one is not compiled. nightly_one_row.sh adds a toy of every kind to all of the tree.
+# A density kernel is one table row: the test of integrals, which iterates over the table, covers a
+# toy added to a copy of it. A wrong integral makes the test fail, and a row without an integral
+# does not compile. nightly_one_row.sh adds a toy of every kind to a copy of the whole source tree.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 toys=$source_folder/tests/tools/one_row
@@ -11,7 +12,7 @@ mkdir -p over/photon/density
 cp "$source_folder/photon/density/kernels.h" over/photon/density/kernels.h
 add_toy_kernel "$toys" over/photon/density/kernels.h
 # shellcheck disable=SC2317 # called by name
-build() { # FLAG...: the test by the table of over/
+build() { # FLAG...: compiles the test with the table in over/
     "$compiler" -std=c17 -D_GNU_SOURCE -O1 -ffp-contract=off -Werror=implicit-function-declaration "$@" -Iover -I"$source_folder" -I"$source_folder/include" -I"$source_folder/tests" \
         -o integrals "$source_folder/tests/photon/test_triangle_integral.c" "$source_folder/core/status.c" -lcmocka -lm -pthread
 }

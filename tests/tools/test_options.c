@@ -1,5 +1,5 @@
-/* Options: the command line overrides the environment, and every kind of misuse has its own clear
-   error. */
+/* Command-line options: the command line overrides the environment, and every kind of misuse has
+   its own clear error. */
 #include "core/names.h"
 #include "tests/test.h"
 #include "tools/program/options.h"
@@ -76,7 +76,7 @@ static const option_group groups[] = {{"Test", rows, 0, NULL}, {NULL, NULL, 0, N
 
 enum { WORDS = 64 };
 
-/* Parses and applies; `arguments` counts the words that were not options. */
+/* Parses a line and applies it; `arguments` counts the words that are not options. */
 static kd_status read_line(values *out, int *arguments, const char *line) {
     char words[512];
     snprintf(words, sizeof words, "program %s", line);
@@ -120,7 +120,7 @@ static void fields_are_set(void **state) {
     assert_int_equal(got.many, 2500);
 }
 
-/* The same suffixes for every kind of whole number. */
+/* All counts accept the same suffixes. */
 static void counts_have_suffixes(void **state) {
     (void)state;
     static const struct {
@@ -148,8 +148,8 @@ static void counts_have_suffixes(void **state) {
     assert_true(got.size[0] == 10 && got.size[1] == 10);
 }
 
-/* A word that stands twice would hide one of two hints; one that is an option would never be
-   seen. */
+/* A word that occurs twice would hide one of its hints; a word that is an option would never be
+   looked up. */
 static void hints_are_unique(void **state) {
     (void)state;
     char seen[8192] = " ";
@@ -166,9 +166,9 @@ static void hints_are_unique(void **state) {
             assert_ptr_equal(option_hint_find(word, NULL), hint->use);
         }
     }
-    assert_null(option_hint_find("--sample", NULL)); /* whole words only */
+    assert_null(option_hint_find("--sample", NULL)); /* matches whole words only */
     assert_null(option_hint_find("", NULL));
-    assert_null(option_hint_find("--samples", groups)); /* which have no --spp */
+    assert_null(option_hint_find("--samples", groups)); /* commands of these groups have no --spp */
 }
 
 static void sizes_have_units(void **state) {

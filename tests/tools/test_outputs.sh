@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What is written: no output is an input or another output, nothing hangs or is left over when there
-# is no room, when a limit is reached, when the program is killed.
+# Output files: no output may be an input or another output; a full disk, a limit of descriptors or
+# a killed program neither hangs nor leaves partial files.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 cp "$source_folder"/tests/tools/box.{obj,mtl} .
@@ -8,9 +8,9 @@ options=(-q --resolution 16x12 --spp 1)
 formats=(png pfm)
 "$program" --version | grep -q 'OpenEXR *[0-9]' && formats+=(exr)
 
-# --- one file, one purpose ---
+# --- each file has one purpose ---
 sums() { find . -type f -exec sha256sum {} + | grep -vE '/(out|err)$'; }
-refused() { # WORD ARGUMENT...: exit 2 before anything is written
+refused() { # WORD ARGUMENT...: expects exit code 2 before anything is written
     local word=$1 before after
     shift
     before=$(sums)
@@ -51,13 +51,14 @@ mkdir report
 cp grey.png report/disc-10.png
 refused "report/disc-10.png" estimate a.kdp s.json --reference report/disc-10.png --report report \
     --estimators disc --ladder 10
-# what may be both: devices, and a state that is resumed
+# Exceptions: a device may be written to twice, and a state that is resumed is both input and
+# output.
 expect_exit 0 "$program" render s.json "${options[@]}" -o new.png --stats /dev/null
 expect_exit 0 "$program" render s.json "${options[@]}" --save-every 100 -o kept.png
 expect_exit 0 "$program" render s.json "${options[@]}" --save-every 100 -o kept.png --resume
 
-# --- told before anything is rendered: this one would take hours ---
-late() { # WORD ARGUMENT...: exit 1 at once
+# --- reported before rendering, which would take hours here ---
+late() { # WORD ARGUMENT...: expects exit code 1 at once
     local word=$1
     shift
     expect_exit 1 timeout 60 "$program" render box.obj -q --resolution 2048x2048 --spp 100000 "$@"
@@ -79,13 +80,13 @@ if ((EUID == 0)) && command -v setpriv >/dev/null; then
         --resolution 2048x2048 --spp 100000 -o closed/new.png
     expect_says err "closed/new.png: cannot write: Permission denied"
 fi
-# however few descriptors there are: a picture, or told at once
+# With any number of descriptors: either a picture, or an error before rendering.
 for limit in 4 5 6 7 8 9 10 12; do
     rm -f few.png
     (ulimit -n $limit && exec timeout 60 "$program" render box.obj "${options[@]}" -o few.png) >out 2>err
     code=$?
     ((code == 0)) && [[ -s few.png ]] && continue
-    ((code == 127)) && continue # the system's loader had too few to start the program
+    ((code == 127)) && continue # too few descriptors for the system's loader
     ((code == 1 || code == 3)) && [[ ! -e few.png ]] || expect_fail "$limit descriptors (exit $code)"
     grep -q 'samples per pixel' err && expect_fail "$limit descriptors: told before anything is rendered"
 done
@@ -102,7 +103,7 @@ ln -s to/made2.png dangling2.png
 refused "the same file" render box.obj "${options[@]}" -o dangling2.png -o to/made2.png
 rm -r to
 
-# --- no room ---
+# --- a full disk ---
 for suffix in "${formats[@]}"; do
     ln -s /dev/full "full.$suffix"
     expect_exit 1 timeout 60 "$program" render box.obj "${options[@]}" -o "full.$suffix"
@@ -116,13 +117,13 @@ for suffix in "${formats[@]}"; do
     expect_true "limited.$suffix is as it was" test "$(<"limited.$suffix")" = old
 done
 
-# --- killed ---
+# --- temporary files of killed programs ---
 printf old >box.png.0.tmp # as kill -9 leaves them
 printf old >box.png.2.tmp
 expect_exit 0 "$program" render box.obj "${options[@]}"
 expect_true "what a killed run has left is gone" test "$(find . -name '*.tmp' | wc -l)" = 0
 exec 9>box.png.0.tmp
-flock -x 9 # another one is writing
+flock -x 9 # another program is writing this file
 expect_exit 0 "$program" render box.obj "${options[@]}"
 expect_true "another's file is left alone" test -e box.png.0.tmp
 expect_true "the picture is there" test "$(head -c 4 box.png | tail -c 3)" = PNG

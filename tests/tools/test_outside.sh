@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# A scene that a stranger wrote learns nothing of the files outside of its folder; the user may allow it.
+# A scene from an untrusted source reveals nothing about files outside of its directory, unless the
+# user allows access.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 mkdir -p scene/models textures
@@ -8,7 +9,7 @@ cp box.{obj,mtl} scene/models
 options=(-q --resolution 16x12 --spp 1)
 expect_exit 0 "$program" render box.obj "${options[@]}" -o textures/grey.png
 
-# --- descriptions: the same words whether it is there or not ---
+# --- descriptions: the same message whether the file exists or not ---
 told() { sed 's/"[^"]*"/NAME/' err; }
 for verb in "render --resolution 16x12 --spp 1 -o a.png" "photons --photons 100 -o a.kdp" "trace --pixel 1,1" tree; do
     read -ra words <<<"$verb"
@@ -25,13 +26,13 @@ for verb in "render --resolution 16x12 --spp 1 -o a.png" "photons --photons 100 
     done
 done
 
-# --- what is inside, and what the user names, needs no leave ---
+# --- files inside, and files named by the user, are always allowed ---
 echo '{"kandela": 1, "meshes": [{"file": "models/box.obj"}]}' >scene/s.json
 expect_exit 0 "$program" render scene/s.json "${options[@]}" -o a.png
 expect_exit 0 "$program" render scene/s.json "${options[@]}" -o a.png --env textures/grey.png
 (cd scene && "$program" render ../box.obj "${options[@]}" -o a.png) || expect_fail "the line names what it likes"
 
-# --- libraries: left out with a warning that is the same, too ---
+# --- material libraries: a texture outside is omitted, with the same warning in both cases ---
 for name in ../textures/grey.png ../textures/gray.png; do
     printf 'newmtl wall\nKd .5 .5 .5\nmap_Kd %s\n' "$name" >scene/paint.mtl
     printf 'mtllib paint.mtl\nusemtl wall\nv 0 0 0\nv 1 0 0\nv 0 1 0\nvt 0 0\nf 1/1 2/1 3/1\n' >scene/t.obj

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Small files that are large pictures: compared in little memory, a budget for all textures, a file
-# cut within a row, signals while a picture is decoded.
+# Small files of large pictures: comparing them takes little memory, all textures share one budget,
+# a file truncated within a row is rejected, and signals end decoding.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 command -v python3 >/dev/null || exit 77
 cp "$source_folder"/tests/fuzz/corpus/image/cut_row.hdr .
 
-# SIDE NAME: a PNG of a bit a pixel, all black, whose file is tiny.
+# Writes PNG files of SIDE x SIDE black pixels of one bit each, whose files are tiny.
 python3 - <<'END'
 import struct, zlib
 def chunk(kind, data):
@@ -20,7 +20,7 @@ def png(name, side, bits, colour):
 png("bits.png", 8192, 1, 0)
 png("large.png", 12800, 1, 0)
 png("colours.png", 2048, 8, 2)
-def ramp(name, first): # every value of 16 bits from `first` on
+def ramp(name, first): # every 16-bit value from `first` on
     rows = b"".join(b"\0" + struct.pack(">256H", *(min(first + 256 * y + x, 65535) for x in range(256))) for y in range(256))
     with open(name, "wb") as file:
         file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 256, 256, 16, 0, 0, 0, 0))
@@ -29,8 +29,7 @@ ramp("ramp.png", 0)
 ramp("next.png", 1)
 END
 
-# 2.1 GB before
-peak() { # LIMIT_KIB COMMAND...: its largest resident size is below
+peak() { # LIMIT_KIB COMMAND...: expects the peak resident size of COMMAND to be lower
     local most=$1
     shift
     python3 - "$most" "$@" <<'END'
@@ -43,12 +42,12 @@ END
 }
 expect_exit 0 peak 300000 "$program" compare bits.png bits.png
 expect_exit 0 peak 300000 "$program" compare bits.png bits.png --metric max
-expect_exit 0 "$program" compare large.png large.png --metric max # was refused as damaged
+expect_exit 0 "$program" compare large.png large.png --metric max # must not be rejected as damaged
 expect_says out 0
-expect_exit 0 "$program" compare ramp.png next.png --metric max # by one of 65535
+expect_exit 0 "$program" compare ramp.png next.png --metric max # differs by one of 65535 steps
 expect_true "16 bits are compared: $(cat out)" awk '{exit !($1 > 1e-6 && $1 < 1e-4)}' out
 
-# One budget.
+# All textures share one budget.
 cat >two.json <<'END'
 {"kandela": 1, "materials": {"a": {"diffuse_map": "colours.png"}, "b": {"roughness_map": "bits.png", "kind": "plastic"}},
  "meshes": [{"quad": [[-1, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]], "material": "a"},
@@ -61,7 +60,7 @@ expect_says err "bits.png"
 expect_true "one line: $(cat err)" test "$(wc -l <err)" = 1
 expect_exit 0 "$program" render two.json --resolution 8x8 --spp 1 -o two.png --max-texture-memory 1G
 
-# It hung for ever.
+# A regression: this file must not make the reader hang.
 expect_exit 3 timeout 20 "$program" render gen:blob:100 --env cut_row.hdr -o cut.png
 expect_says err "cut_row.hdr: truncated"
 expect_true "one line" test "$(wc -l <err)" = 1
@@ -73,8 +72,8 @@ expect_exit 0 timeout 20 "$program" check cut.obj
 expect_exit 3 timeout 20 "$program" develop cut_row.hdr
 expect_exit 3 timeout 20 "$program" compare cut_row.hdr cut_row.hdr
 
-# While a picture is decoded: one signal ends it within a second or two, two do so at once.
-signalled() { # TIMES CODE
+# During decoding, one signal ends the program soon, and two end it at once.
+signalled() { # TIMES CODE: sends TIMES signals and expects the exit code CODE
     "$program" render gen:blob:100 --env bits.png --resolution 8x8 --spp 16000000 -o late.png >out 2>err &
     local child=$! i began
     sleep 0.2

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# The plan is an upper bound of what a rendering takes beside its scene; a limit below it is exit 4.
+# The plan is an upper bound of the memory that a rendering needs besides its scene; a limit below
+# it gives exit code 4.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 render=("$program" render "$source_folder/scenes/cornell_diffuse.json" --threads 1 --device cpu --spp 1)
-# of so many photons an estimate, few tiles are planned
+# with so many photons per estimate, the plan contains few tiles
 large=(--integrator photon --photons 300000 --caustic-photons 1 --gather 500 --resolution 256x256)
 
 peak() { sed -n 's/.*"peak_bytes":[^0-9]*\([0-9]*\).*/\1/p' "$1"; }
@@ -13,7 +14,7 @@ planned=$(sed -n 's/^total *//p' out)
 expect_exit 0 "${render[@]}" "${large[@]}" -o large.pfm --stats large.json
 expect_exit 0 "${render[@]}" --integrator path --resolution 1x1 -o small.pfm --stats small.json
 taken=$(($(peak large.json) - $(peak small.json)))
-if ! grep -qa __asan_init "$program"; then # red zones and the quarantine would be counted
+if ! grep -qa __asan_init "$program"; then # AddressSanitizer's red zones and quarantine would be counted
     expect_true "$taken bytes taken are at most the $planned planned" test "$taken" -le "$planned"
     expect_true "and not far below" test "$((3 * taken))" -ge "$planned"
     expect_exit 0 "${render[@]}" "${large[@]}" --gather 50 --plan
@@ -22,7 +23,7 @@ if ! grep -qa __asan_init "$program"; then # red zones and the quarantine would 
     taken=$(($(peak large.json) - $(peak small.json)))
     expect_true "$taken bytes taken are at most the $tiles planned" test "$taken" -le "$tiles"
 fi
-# half of it is enough in batches, and that holds
+# Half of the memory suffices in batches, and the rendering keeps to it.
 half=$((planned / 2))
 batched=(--integrator photon --photons 300000 --caustic-photons 1 --gather 500 --resolution 256x256 --spp 4 --max-memory "$half")
 expect_exit 0 "${render[@]}" "${batched[@]}" --plan

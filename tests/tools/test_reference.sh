@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# tools/docs makes a site on which each public function, each chapter and each name of the Python module is found.
+# tools/docs generates a site that contains each public function, each chapter and each name of the
+# Python module.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 if ! command -v doxygen >/dev/null; then

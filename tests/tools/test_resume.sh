@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# A rendering that goes on from its state is the same bits as one that never stopped, after kill -9
-# too.
+# A resumed rendering has the same bits as an uninterrupted one, even after kill -9.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 cp "$source_folder"/tests/tools/box.{obj,mtl} .

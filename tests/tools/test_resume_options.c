@@ -1,9 +1,9 @@
-/* A rendering can only be resumed with the same options: every value of every option, and every
-   number of the camera, is changed by itself between a rendering and its --resume, for every
-   integrator. Either the state is rejected, or the resulting picture has the bits of an
-   uninterrupted rendering. The options come from the program's table, so new rows are tested
-   automatically. Not covered: the group "Output", which says where pictures go (--max-memory and
-   --quick act through options of other groups). */
+/* A rendering can be resumed with the same options only. For every integrator, each value of each
+   option and each number of the camera is changed on its own between a rendering and its --resume:
+   either the state is rejected, or the resulting picture has the bits of an uninterrupted
+   rendering. The options come from the program's table, so new rows are tested automatically. The
+   group "Output" is omitted, because it selects files (--max-memory and --quick act through options
+   of other groups). */
 #include "accel/builders.h"
 #include "core/files/file.h"
 #include "photon/maps/photon_file.h"
@@ -20,7 +20,7 @@ enum { STATE_BYTES = 1 << 16, CHANGES = 64, TEXT = 160, SAMPLES = 2 };
 static const char *const state_path = "options.state", *const map_path = "options.kdp";
 static const char *const scene_path = "options.json";
 
-/* A scene in which every kind of photon is stored: walls, a sphere of glass, fog. */
+/* Writes a scene in which every kind of photon is stored: walls, a sphere of glass, fog. */
 static void write_scene(void) {
     FILE *file = fopen(scene_path, "w");
     assert_non_null(file);
@@ -37,7 +37,7 @@ static void write_scene(void) {
     fclose(file);
 }
 
-/* Writes photons as `kandela photons` does. */
+/* Writes a photon map as `kandela photons` does. */
 static void write_map(const scene *scene) {
     scene_view view = scene_get_view(scene);
     const tritree_input input = {view.mesh.positions, view.mesh.triangles, view.mesh.position_count,
@@ -90,7 +90,7 @@ static void number_text(char text[TEXT], const option_row *row, const void *fiel
     }
 }
 
-/* All changes of a row, as arguments of the command line; a flag has none. */
+/* Lists all changes of a row, as arguments of the command line; a flag has none. */
 static int changes_of(char texts[CHANGES][TEXT], const option_row *row, const void *field) {
     static const char *const devices[] = {"auto", "cpu"};
     int made = 0;
@@ -102,7 +102,7 @@ static int changes_of(char texts[CHANGES][TEXT], const option_row *row, const vo
         return made;
     }
     switch (row->kind) {
-    case OPTION_NAME: /* the only one without a list */
+    case OPTION_NAME: /* the only name without a list of values */
         assert_string_equal(row->name, "device");
         for (; made < 2; ++made) snprintf(texts[made], TEXT, "%s", devices[made]);
         return made;
@@ -115,7 +115,7 @@ static int changes_of(char texts[CHANGES][TEXT], const option_row *row, const vo
     case OPTION_UINT64:
         snprintf(texts[0], TEXT, "%llu", (unsigned long long)*(const uint64_t *)field + 1);
         return 1;
-    case OPTION_DOUBLE: /* limits that are never reached, or never exceeded */
+    case OPTION_DOUBLE: /* limits that a rendering never reaches or never exceeds */
         snprintf(texts[0], TEXT, "%.9g", isfinite(row->maximum) ? row->maximum : 1e9);
         return 1;
     case OPTION_INT32:
@@ -131,7 +131,8 @@ static int changes_of(char texts[CHANGES][TEXT], const option_row *row, const vo
 typedef struct stage {
     scene *room;
     render_values base;
-    char state[STATE_BYTES]; /* of the base rendering, one sample short if possible */
+    /* state of the base rendering, interrupted one sample before its end if possible */
+    char state[STATE_BYTES];
     size_t state_count;
     int accepted, refused;
 } stage;
@@ -196,11 +197,12 @@ static void change_row(stage *stage, const option_group *group, const option_row
     const void *field = (const char *)&stage->base + group->base + row->offset;
     const int count = changes_of(texts, row, field);
     for (int i = 0; i < count; ++i) {
-        /* These renderings run on the CPU; a build with CUDA lists builders for devices, too. */
+        /* These renderings run on the CPU, but a build with CUDA also lists builders for
+           devices. */
         if (strcmp(row->name, "builder") == 0 && !tritree_builder_find(texts[i])) continue;
         render_values changed = stage->base;
-        option_given given = {row, texts[i], group->base, false};
-        const option_line line = {.given = &given, .given_count = 1};
+        option_given option = {row, texts[i], group->base, false};
+        const option_line line = {.options = &option, .given_count = 1};
         char label[2 * TEXT];
         snprintf(label, sizeof label, "--%.40s %.*s", row->name, TEXT, texts[i]);
         if (option_line_apply(&line, &changed) != KD_OK) fail_msg("%s", kd_last_error());
@@ -258,16 +260,17 @@ static void every_option_and_camera_of_every_integrator(void **state) {
     scene_close(stage.room);
 }
 
-/* kandela render takes every option of the table, under one heading; help and man page follow. */
+/* `kandela render` accepts every option of the table under one heading; help and man page use the
+   same groups. */
 static void every_option_has_a_group(void **state) {
     (void)state;
     int daily = 0;
     for (const option_row *row = NULL; (row = render_option_next(row));) {
-        int found = 0;
+        int count = 0;
         for (const option_group *group = render_groups; group->heading; ++group)
             for (const option_row *other = NULL; (other = option_next(group, other));)
-                found += strcmp(other->name, row->name) == 0;
-        if (found != 1) fail_msg("--%s is in %d groups", row->name, found);
+                count += strcmp(other->name, row->name) == 0;
+        if (count != 1) fail_msg("--%s is in %d groups", row->name, count);
     }
     for (const option_group *group = render_groups; group->heading; ++group)
         for (const option_row *row = NULL; (row = option_next(group, row));) {

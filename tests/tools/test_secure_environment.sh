@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# In a program with more rights than its user no variable names code: it is deaf to the environment.
+# A program with more rights than its user (setuid) loads no code named by environment variables.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 ((EUID == 0)) && command -v setpriv >/dev/null || { echo "only root can make a setuid program: skipped" && exit 77; }

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# tools/setup.sh: what is missing is named, installed on the systems known, refused elsewhere. tools/check: which tests.
+# tools/setup.sh names missing packages, installs them on known systems and refuses on others;
+# tools/check selects the tests.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 # shellcheck source=tools/setup.sh
@@ -8,7 +9,7 @@
 here=" command:cmake "
 setup_is_here() { [[ $here == *" $1 "* ]]; }
 setup_system() { echo "$pretended"; }
-# apt-get that "installs" by making the probe true
+# A stand-in for apt-get, which "installs" a package by making its probe succeed.
 mkdir bin
 printf '#!/bin/sh\necho "$@" >>%s/calls\n' "$scratch" >bin/apt-get
 printf '#!/bin/sh\nexec "$@"\n' >bin/sudo
@@ -29,7 +30,7 @@ for pretended in fedora-40 debian-11 ubuntu-22.04 unknown; do
 done
 
 pretended=debian-12
-expect_exit 1 setup_packages build # our apt-get installs nothing
+expect_exit 1 setup_packages build # the stand-in installs nothing here
 expect_says err "not found after it"
 expect_says calls "update"
 expect_says calls "ninja-build gcc"
@@ -41,7 +42,7 @@ setup_is_here() { true; }
 expect_exit 0 setup_packages build tests ci
 expect_true "nothing to do, nothing done" test ! -e calls
 
-# tools/check in a checkout of its own leaves the nightly tests alone, unless they are asked for
+# tools/check omits the nightly tests unless they are requested. It runs in a separate checkout.
 mkdir -p checkout/tools
 cp "$source_folder"/tools/{check,setup.sh} checkout/tools
 echo 'setup_is_here() { true; }' >>checkout/tools/setup.sh
@@ -75,7 +76,8 @@ for arguments in "-L nightly" "-R arm64"; do
     expect_says out "$arguments"
     expect_true "all of: $arguments" test "$(grep -c -e -LE out)" = 0
 done
-# a CUDA compiler: none without a card, unless it is asked for; else the one that is here; else fetched
+# A CUDA compiler: none without a card unless requested; else the installed one; else a downloaded
+# one.
 setup_nvcc() { echo /somewhere/nvcc; }
 setup_card_is_here() { false; }
 expect_exit 0 setup_cuda nvcc
@@ -88,7 +90,7 @@ setup_card_is_here() { true; }
 expect_exit 0 setup_cuda nvcc
 expect_says out "/somewhere/nvcc"
 setup_nvcc() { false; }
-python3() { # -m venv FOLDER: one whose pip notes what it is asked for
+python3() { # stands in for `python3 -m venv FOLDER`, whose pip records its arguments
     local parts="$3/lib/python3.0/site-packages/nvidia/cu13/bin"
     mkdir -p "$3/bin" "$parts" && touch "$parts/nvcc" && chmod +x "$parts/nvcc"
     printf '#!/bin/sh\necho "$@" >>%s/pip\n' "$scratch" >"$3/bin/pip" && chmod +x "$3/bin/pip"

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# How the program answers to misuse; that help, man pages and completion list every option, and are readable.
+# Misuse gives a helpful error; help, man pages and completion list every option and are readable.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 
-# A refusal is exit 2, one line on stderr that holds TEXT, nothing on stdout.
+# Expects exit code 2, one line with TEXT on stderr, and nothing on stdout.
 refused() { # TEXT ARGUMENT...
     local text=$1
     shift
@@ -29,7 +29,7 @@ refused 'expected a whole number' info --threads 5000
 refused 'expected daily or all' info --help=everything
 KANDELA_NUM_THREADS=lots refused 'KANDELA_NUM_THREADS=lots' info
 
-# names of other programs: what is advised
+# Words known from other programs: the message suggests the right ones.
 refused '"bunny.obj" is not a command; to render it, run "kandela render bunny.obj"' bunny.obj
 refused 'run "kandela render gen:sphere:100"' gen:sphere:100
 touch scene
@@ -44,9 +44,10 @@ refused 'unknown option -t; use --threads instead' render scene.json -t 4
 refused 'unknown option --gpu; use --device cuda:0 instead' render scene.json --gpu
 refused 'unexpected argument "+W640"; use --width instead' render scene.json +W640 +H480
 refused 'unknown option --format: the suffix of the file of --output sets the format' render a.json --format png
-refused 'unknown option --samples; --help=all lists all options' check --samples 4 a.obj # has no --spp
+# this command has no --spp
+refused 'unknown option --samples; --help=all lists all options' check --samples 4 a.obj
 
-# counts have the same suffixes everywhere
+# Counts have the same suffixes everywhere.
 for count in 20000 20K 20k 0.02M 2e4; do
     expect_exit 0 "$program" info --triangles $count
     expect_says out "for 20000 triangles"
@@ -64,7 +65,7 @@ expect_exit 1 bash -c "'$program' --help >/dev/full"
 expect_says err "cannot write to stdout"
 refused 'unknown command "rendr", did you mean render?' --man rendr
 
-# every command has its help and its man page; man page and completion have every option of it
+# Every command has a help text and a man page; man page and completion list all its options.
 "$program" --man >page.1
 "$program" --completion >words.bash
 "$program" --help >help.program
@@ -89,7 +90,7 @@ for verb in $verbs; do
     expect_true "$verb --help has each option once" test -z "$(sort <<<"$options" | uniq -d)"
     expect_says page.plain ".SH EXAMPLES"
     expect_true "the examples of $verb are its own" grep -q "^  kandela $verb " "help.$verb"
-    # one shell for all options of the command: a line each of what the completion offers
+    # runs the completion for all options of a command in one shell; prints one line each
     # shellcheck disable=SC2086
     offers=$(bash -c '. ./words.bash
         for option; do COMP_WORDS=(kandela '"$verb"' "$option") COMP_CWORD=2
@@ -102,7 +103,7 @@ for verb in $verbs; do
     done < <(paste -d' ' <(printf '%s\n' "$options") <(printf '%s\n' "$offers"))
 done
 
-# help fits a terminal and a screen
+# The help fits the width and height of a terminal.
 "$program" render --help >help.daily
 expect_true "render --help has at most 60 lines" test "$(wc -l <help.daily)" -le 60
 expect_true "20 to 25 options" test "$(grep -cE '^  (-., |    )--' help.daily)" -ge 20 -a \
@@ -114,7 +115,8 @@ for heading in Output Method Photons Picture Scene Device Laboratory; do
     expect_true "one heading $heading" test "$(grep -cx "$heading:" help.render)" = 1
 done
 
-# every option that scene files and other languages have is in the help: the rows of one table
+# The help lists every option that scene files and other languages have, because all come from one
+# table.
 "$program" info --keys | sed -n '/^[^a-z]render[^a-z] (/,$s/^| [^a-z]\([a-z_]*\)[^a-z] .*/\1/p' | grep -vx about >keys
 expect_true "keys are found" test "$(wc -l <keys)" -gt 30
 while read -r key; do

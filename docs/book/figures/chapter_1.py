@@ -1,4 +1,5 @@
-"""The left-balanced tree of a few photons, and which builders make the same one."""
+"""Figures of chapter 1: the left-balanced tree of a few photons, and which builders build the same
+tree."""
 
 import json
 import os
@@ -39,7 +40,7 @@ def draw_nodes(drawing, tree, left, width, top):
 
 
 def draw_front(drawing, tree, left, top, side):
-    """The wall of the box as the camera sees it: x to the right, y upwards."""
+    """Draws the photons as the camera sees the back wall of the box: x to the right, y upwards."""
 
     def place(point):
         return left + side * (point[0] + 1) / 2, top + side * (1 - point[1] / 2)
@@ -68,7 +69,7 @@ def draw_layout(program, path):
 
 
 def hashes(program):
-    """(set, builder) -> the hash of the tree, and the builders in their order."""
+    """Returns the hash of the tree for each (set, builder), and the builders in order."""
     with tempfile.TemporaryDirectory() as folder:
         lines = os.path.join(folder, "trees.jsonl")
         command = [program, "bench", "points", "--sizes", "2000", "--sets", ",".join(SETS), "--devices", "cpu"]

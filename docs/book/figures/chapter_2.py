@@ -1,11 +1,12 @@
-"""The stack-free walk over a photon map's tree: which nodes it meets, and how many."""
+"""Figures of chapter 2: the stack-free traversal of a photon map's tree, which nodes it visits, and
+how many."""
 
 import os
 
 import photon_tree
 import svg
 
-SHOWN = 400  # photons of the picture
+SHOWN = 400  # number of photons in the first figure
 SIZES = (100, 300, 1000, 3000, 10000)
 QUERIES = 60
 NEIGHBOURS = (1, 8, 50)
@@ -16,7 +17,8 @@ def dist2(a, b):
 
 
 def nearest(tree, query, k):
-    """As pointtree_nearest_k of points/tree/walk.h: the k first in the order (dist2, id), and the nodes met."""
+    """Implements pointtree_nearest_k of points/tree/walk.h: returns the first k in the order
+    (dist2, id), and the nodes visited."""
     best, met, bound = [], [], float("inf")
     node, before = 0, -1
     while node >= 0:
@@ -39,7 +41,8 @@ def nearest(tree, query, k):
 
 
 def colours_of(tree, met):
-    """Blue on the way down, until the walk turns for the first time."""
+    """Returns blue for nodes visited before the traversal first turns back, another colour for the
+    rest."""
     down = 1
     while down < len(met) and tree.level(met[down]) == down:
         down += 1

@@ -1,11 +1,12 @@
-"""Figures of chapter 3: costs of planes across one axis, and of whole trees by several builders."""
+"""Figures of chapter 3: costs of planes along one axis, and of whole trees by several builders."""
 
 import os
 
 from svg import COLOURS, Drawing, Plot
 from tree_costs import tree_costs
 
-# Parts of triangles in a node from 0 to 10 along x, 4 by 4 across: where each begins and ends.
+# Parts of triangles in a node that extends from 0 to 10 along x and is 4 by 4 across: begin and end
+# of each.
 PARTS = ((1, 2), (1.5, 3), (2.5, 3.5), (3, 6), (7.2, 8.4), (7.5, 9), (8, 8.6), (8.2, 9.3))
 LENGTH, WIDTH, TRAVERSAL = 10.0, 4.0, 1.5
 MODELS = ("blob:2000", "blob:8000", "hall:8000", "room:8000")
@@ -13,7 +14,7 @@ BUILDERS = ("exact", "sweep", "parallel", "zhou", "median")
 
 
 def plane_cost(plane):
-    """sah_split_cost of accel/tree/sah.h, in C_i 1, without a factor for empty space."""
+    """Implements sah_split_cost of accel/tree/sah.h with C_i = 1 and without an empty factor."""
     cap, rim = WIDTH * WIDTH, 2 * WIDTH
     area = cap + rim * LENGTH
     left = sum(1 for begin, _ in PARTS if begin < plane)

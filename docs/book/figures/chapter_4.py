@@ -1,4 +1,5 @@
-"""Figures of chapter 4: bins and their bounds, and what Zhou's trees cost beside the exact ones."""
+"""Figures of chapter 4: bins and their bounds, and the costs of Zhou's trees relative to the exact
+ones."""
 
 import os
 
@@ -6,7 +7,7 @@ from svg import COLOURS, Plot
 from tree_costs import VARIANTS, tree_costs
 
 SIZES = (1000, 4000, 16000, 64000)
-# Parts in a node from 0 to 10 along x, 4 by 4 across; eight bins.
+# Parts in a node that extends from 0 to 10 along x and is 4 by 4 across; eight bins.
 PARTS = ((0.3, 1.1), (0.4, 2.2), (1.5, 2.7), (1.7, 3.2), (2.1, 3.4), (3.1, 4.2), (6.6, 7.1), (6.8, 8.1), (7.6, 9.6))
 LENGTH, WIDTH, TRAVERSAL, BINS = 10.0, 4.0, 1.5, 8
 

@@ -1,11 +1,12 @@
-"""One ray through four trees: the leaves that it visits, and the one answer that all of them give."""
+"""Figure of chapter 5: the leaves that one ray visits in four trees, and the hit that all of them
+report."""
 
 import json
 import subprocess
 
 import svg
 
-MODEL, PIXEL = "gen:room:2000", "150,420"  # a ray that passes much before it meets something
+MODEL, PIXEL = "gen:room:2000", "150,420"  # a ray that passes many triangles before its hit
 BUILDERS = ("sweep", "zhou", "exact", "median")
 
 

@@ -1,4 +1,4 @@
-"""Chapter 6: where the watts of a photon map went, scene by scene (render --stats)."""
+"""Figure of chapter 6: the shares of the energy ledger's rows, scene by scene (render --stats)."""
 
 import json
 import os

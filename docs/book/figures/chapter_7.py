@@ -1,5 +1,5 @@
-"""Chapter 7: noise of an estimate in a furnace, where the answer is known (render --integrator debug),
-and error against k where light has a shape (kandela estimate)."""
+"""Figures of chapter 7: the noise of an estimate in a furnace, where the density is known (render
+--integrator debug), and the error against k where light varies (kandela estimate)."""
 
 import csv
 import math
@@ -11,7 +11,7 @@ import tempfile
 from svg import Plot
 
 SCENES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "scenes")
-PHOTONS, AREA = 20000, 24.0  # of the furnace: a box of side 2
+PHOTONS, AREA = 20000, 24.0  # area of the furnace, a box of side 2
 VIEWS = 8
 
 
@@ -28,14 +28,15 @@ def read_pfm(path):
 
 
 def towards(view):
-    """Directions that fill the sphere evenly."""
+    """Returns directions distributed evenly over the sphere."""
     height = 1 - 2 * (view + 0.5) / VIEWS
     radius, angle = math.sqrt(1 - height * height), view * 2.399963
     return f"{radius * math.cos(angle):.6f},{radius * math.sin(angle):.6f},{height:.6f}"
 
 
 def furnace_noise(program, folder, kernel, k):
-    """Mean square of (density found / density there - 1), over views with photons of their own."""
+    """Returns the mean square of (density found / true density - 1) over views with independent
+    photons."""
     total = count = 0
     picture = os.path.join(folder, "density.pfm")
     for view in range(VIEWS):

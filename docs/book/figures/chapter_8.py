@@ -1,4 +1,5 @@
-"""The hash of one picture, made in many ways that may not matter and in two that must."""
+"""Figure of chapter 8: the hash of one picture rendered in seven ways that must not change it and
+in two that must."""
 
 import json
 import os

@@ -1,4 +1,5 @@
-"""The trees of photon maps, read from the files that `kandela photons` writes (photon/maps/README.md)."""
+"""Reads the trees of photon maps from the files that `kandela photons` writes
+(photon/maps/README.md)."""
 
 import os
 import struct
@@ -9,7 +10,7 @@ HEADER, PHOTON = 296, 60
 
 
 class Tree:
-    """Points in level order, ids beside them, as the file has them."""
+    """Points in level order with their ids, as in the file."""
 
     def __init__(self, points, ids):
         self.points, self.ids, self.count = points, ids, len(points)
@@ -22,7 +23,8 @@ class Tree:
         return self.level(node) % 3
 
     def branch(self, node, level):
-        """The ancestor of a node on a level above it, as a number from 0 at the left; None for the nodes above."""
+        """Returns the ancestor of a node on a level, as a number counted from the left, or None for
+        a node above that level."""
         below = self.level(node) - level
         return None if below < 0 else ((node + 1) >> below) - (1 << level)
 
@@ -37,7 +39,7 @@ def read(path):
 
 
 def grow(program, count):
-    """The tree of so many photons on the walls of the Cornell box."""
+    """Returns the tree of so many photons on the walls of the Cornell box."""
     root = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../.."))
     scene = os.path.join(root, "scenes/cornell_diffuse.json")
     with tempfile.TemporaryDirectory() as folder:

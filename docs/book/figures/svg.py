@@ -1,4 +1,4 @@
-"""Small drawings as SVG text: what the chapters' figures are made of. The same bytes each time."""
+"""Draws the chapters' figures as SVG text. The output is deterministic."""
 
 COLOURS = ("#1f5fa8", "#c4531d", "#2c8a4b", "#8a4ba0", "#7a7a7a", "#b8860b")
 

@@ -1,4 +1,4 @@
-"""What `kandela bench build` says of trees: costs, references and hashes, no times."""
+"""Runs `kandela bench build` and reads costs, references and hashes of trees, but no times."""
 
 import json
 import os
@@ -9,7 +9,7 @@ VARIANTS = {"Ct 1, empty 0.8": "C_t 1, empty 0.8", "rays": "C_t 1.5"}
 
 
 def tree_costs(program, models, builders):
-    """{(model, builder, variant): the bench's row}"""
+    """Returns the benchmark's rows as {(model, builder, variant): row}."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "rows.json")
         subprocess.run(

@@ -1,6 +1,6 @@
 /* A point tree over the processes of an MPI communicator. This is the only header that includes
    mpi.h; its functions are inline, so that the library itself does not depend on MPI, and any MPI
-   from 2.2 on works. <kandela/exchange.h> says how such a tree is queried.
+   from 2.2 on works. <kandela/exchange.h> describes how to query such a tree.
 
        #include <kandela/mpi/points.h>
 
@@ -17,14 +17,16 @@
            return status;
        }
 
-   MPI must be initialised, with MPI_THREAD_SERIALIZED if more than one thread calls it, and the
-   tree must be closed before MPI_Finalize. MPI errors go to the error handler of the communicator;
-   if that returns, the call returns KD_ERROR_RUNTIME. */
+   MPI must be initialised, with MPI_THREAD_SERIALIZED if more than one thread makes MPI calls, and
+   the tree must be closed before MPI_Finalize. MPI errors go to the error handler of the
+   communicator; if that returns, the call returns KD_ERROR_RUNTIME. */
 #ifndef KANDELA_MPI_POINTS_H
 #define KANDELA_MPI_POINTS_H
 #include <kandela/exchange.h>
 #include <mpi.h>
 #include <stdlib.h>
+
+/******************************** Internal: kd_exchange by MPI ********************************/
 
 #define KD_MPI_PIECE 1073741824u /* bytes per MPI call, whose counts are int */
 
@@ -68,7 +70,7 @@ static inline int kd_mpi_all_to_all(void *user_data, const void *bytes, const ui
         while (out < begins[to + 1] || in < into_begins[from + 1]) {
             const int give = kd_mpi_piece(begins[to + 1] - out);
             const int take = kd_mpi_piece(into_begins[from + 1] - in);
-            /* an empty piece is not sent, since the other side does not receive it */
+            /* no message is sent for an empty piece, as the other process receives none */
             if (MPI_Sendrecv((char *)(uintptr_t)bytes + out, give, MPI_BYTE,
                              give ? to : MPI_PROC_NULL, 0, (char *)into + in, take, MPI_BYTE,
                              take ? from : MPI_PROC_NULL, 0, comm,
@@ -86,7 +88,10 @@ static inline void kd_mpi_close(void *user_data) {
     free(user_data);
 }
 
-/* Collective over `comm`, which is duplicated: opens a tree of the points of all its processes. */
+/***************************** Advanced: open a distributed tree ******************************/
+
+/* Collective: opens a tree of the points of all processes of `comm`; arguments and errors are those
+   of kd_points_open_shared. The tree uses a duplicate of `comm`, which kd_points_close frees. */
 static inline kd_status kd_points_open_distributed(kd_points **out, const kd_point_array *points,
                                                    const kd_points_options *options,
                                                    MPI_Comm comm) {

@@ -27,7 +27,7 @@ static kd_status toy_write(const image *image, const image_encoding *encoding, f
     const int32_t size[2] = {image->width, image->height};
     const size_t pixels = (size_t)image->width * (size_t)image->height;
     (void)encoding;
-    fwrite(size, sizeof size, 1, file->stream); /* the stream remembers a failure */
+    fwrite(size, sizeof size, 1, file->stream); /* the stream keeps the error state */
     for (size_t i = 0; i < pixels; ++i)
         for (int c = 0; c < 3; ++c)
             fwrite(&image_plane(image, colours[c])[i], sizeof(float), 1, file->stream);

@@ -1,4 +1,5 @@
-/* The interface of CUB: every lane publishes its items, and the first one sorts them all. */
+/* The part of CUB's interface that Kandela uses: every lane publishes its items, and the first lane
+   sorts them all. */
 #ifndef KD_TESTS_EMULATED_CUB_BLOCK_RADIX_SORT_CUH
 #define KD_TESTS_EMULATED_CUB_BLOCK_RADIX_SORT_CUH
 #include <cub/device/device_radix_sort.cuh>

@@ -1,4 +1,4 @@
-/* The interface of CUB, implemented by loops on the host. */
+/* The part of CUB's interface that Kandela uses, implemented by loops on the host. */
 #ifndef KD_TESTS_EMULATED_CUB_RADIX_SORT_CUH
 #define KD_TESTS_EMULATED_CUB_RADIX_SORT_CUH
 #include "cuda_runtime.h"

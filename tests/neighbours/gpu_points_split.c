@@ -1,23 +1,24 @@
-/* Queries that leave their warp's packet: for every patience limit the results equal the reference
-   traversal's, bit for bit, for queries and self-queries; queries that need the same leaves stay
-   together. */
+/* Queries that leave their warp's packet after too many steps (the patience limit): for every limit
+   the results equal the reference traversal's, bit for bit, for queries and self-queries; queries
+   that need the same leaves stay together. */
 #include "points/select/builders.h"
 #include "tests/cases.h"
 #include "tests/gpu.h"
 #include "tests/neighbours/device_answers.h"
 
 /* A tree and its index on the device, and the results of two methods. */
-typedef struct apart_state {
+typedef struct split_state {
     point_build_cuda built;
-    void *tree_points; /* on the device */
+    void *tree_points; /* device memory */
     point_index_cuda index;
     void *memory;
     point_query_cuda query;
-    uint32_t *parted; /* on the device */
+    uint32_t *parted; /* device memory: the number of queries that left their packet */
     uint64_t rows;
-} apart_state;
+} split_state;
 
-static void apart_open(apart_state *s, case_points set, uint32_t count, pointtree_split split) {
+static void split_state_open(split_state *s, case_points set, uint32_t count,
+                             pointtree_split split) {
     memset(s, 0, sizeof *s);
     vec3 *points = (vec3 *)malloc(count * sizeof *points);
     assert_non_null(points);
@@ -43,7 +44,7 @@ static void apart_open(apart_state *s, case_points set, uint32_t count, pointtre
     s->query.max_radius = (double)INFINITY;
 }
 
-static void apart_close(apart_state *s) {
+static void split_state_close(split_state *s) {
     device_memory_free(s->tree_points);
     device_memory_free(s->built.ids);
     device_memory_free(s->built.axes);
@@ -52,22 +53,22 @@ static void apart_close(apart_state *s) {
     device_memory_free(s->parted);
 }
 
-/* All points are queries: as those of a caller, or as a self-query. */
-static device_answers ask(apart_state *s, point_query_method method,
-                          const point_self_query *self_query, uint32_t patience) {
+/* Queries all points of the tree, given by the caller or as a self-query. */
+static device_answers query_leaves(split_state *s, point_query_method method,
+                                   const point_self_query *self_query, uint32_t patience) {
     s->query.method = method;
     s->query.patience = patience;
     s->query.parted = patience ? s->parted : NULL;
     return answers_of(&s->query, self_query, s->built.points.count);
 }
 
-/* Compares one method with some patience with the reference traversal. Returns how many queries
+/* Compares one method with a patience limit with the reference traversal. Returns how many queries
    left their packet. */
-static uint32_t check(apart_state *s, const char *name, point_query_method method,
+static uint32_t check(split_state *s, const char *name, point_query_method method,
                       const point_self_query *self_query, uint32_t k, uint32_t patience) {
     s->query.k = k;
-    device_answers right = ask(s, POINT_QUERY_WALK, self_query, 0),
-                   got = ask(s, method, self_query, patience);
+    device_answers right = query_leaves(s, POINT_QUERY_WALK, self_query, 0),
+                   got = query_leaves(s, method, self_query, patience);
     const uint64_t count = s->built.points.count;
     for (uint64_t i = 0; i < count * k; ++i)
         if (got.ids[i] != right.ids[i] || got.dist2[i] != right.dist2[i] ||
@@ -94,7 +95,7 @@ static const struct {
                   {POINT_QUERY_PACKETS, 3},  {POINT_QUERY_GROUPS, 3}};
 enum { STRATEGIES = sizeof strategies / sizeof *strategies };
 
-/* A patience that all queries exceed, one that few exceed, and the best one. */
+/* A limit that all queries exceed, one that few exceed, and the default. */
 static void rows_stay(void **state) {
     (void)state;
     static const uint32_t counts[] = {1, 33, 1023, 1500, 5000}, patience[] = {1, 5, 0};
@@ -103,54 +104,53 @@ static void rows_stay(void **state) {
         for (int c = 0; c < 5; ++c) {
             if (gpu_leaves_out((uint32_t)(5 * set + c), 7) || counts[c] > gpu_size(5000, 1500))
                 continue;
-            apart_state s;
-            apart_open(&s, (case_points)set, counts[c], (pointtree_split)(c % 2));
+            split_state s;
+            split_state_open(&s, (case_points)set, counts[c], (pointtree_split)(c % 2));
             for (int strategy = 0; strategy < STRATEGIES; ++strategy)
-                for (int own = 0; own < 3;
-                     ++own, ++number) { /* as queries, as self-query, as self-query without the
-                                           point itself */
+                /* as queries, as self-query, as self-query without the point itself */
+                for (int self = 0; self < 3; ++self, ++number) {
                     if (gpu_leaves_out(number, 3)) continue;
-                    const point_self_query self_query = {.skips = own == 2};
+                    const point_self_query self_query = {.skips = self == 2};
                     s.query.max_radius = number % 4 ? (double)INFINITY : 0.05;
                     parted += check(&s, case_points_name((case_points)set),
-                                    strategies[strategy].method, own ? &self_query : NULL,
+                                    strategies[strategy].method, self ? &self_query : NULL,
                                     strategies[strategy].k, patience[number % 3]);
                 }
-            apart_close(&s);
+            split_state_close(&s);
         }
     assert_true(parted > 0);
 }
 
-/* Nine in ten points lie in a cluster: queries around it leave their packets, those in it do
+/* Nine in ten points lie in a cluster: queries around it leave their packets, those inside do
    not. */
 static void queries_around_a_spot_part(void **state) {
     (void)state;
     const uint32_t count = gpu_size(100000, 6000), patience = gpu_size(0, 8);
-    apart_state s;
-    apart_open(&s, CASE_CLUSTERED, count, POINTTREE_WIDEST);
+    split_state s;
+    split_state_open(&s, CASE_CLUSTERED, count, POINTTREE_WIDEST);
     for (int strategy = 0; strategy < 3; ++strategy) {
         const point_self_query self_query = {.skips = true};
         const uint32_t parted = check(&s, "clustered", strategies[strategy].method, &self_query,
                                       strategies[strategy].k, patience ? patience : 32);
         assert_true(parted > 0 && parted < count / 2);
     }
-    apart_close(&s);
+    split_state_close(&s);
 }
 
-/* Every query needs every leaf: alone, each would visit all of them. Queries of ancestors are
-   always alone. */
+/* Every query needs every leaf, and a query on its own would visit all of them, so they must stay
+   together. Queries of ancestors always run on their own. */
 static void equal_points_stay_together(void **state) {
     (void)state;
     const uint32_t count = gpu_size(8000, 2500);
-    apart_state s;
-    apart_open(&s, CASE_ALL_EQUAL, count, POINTTREE_WIDEST);
+    split_state s;
+    split_state_open(&s, CASE_ALL_EQUAL, count, POINTTREE_WIDEST);
     for (int strategy = 0; strategy < STRATEGIES; ++strategy) {
         const point_self_query self_query = {.skips = true};
         if (gpu_leaves_out((uint32_t)strategy, 3)) continue;
         assert_true(check(&s, "equal", strategies[strategy].method, &self_query,
                           strategies[strategy].k, 1) <= s.index.chunk_count);
     }
-    apart_close(&s);
+    split_state_close(&s);
 }
 
 int main(void) {
