@@ -216,11 +216,8 @@ static kd_status from_uri(gltf_file *gltf, const json_place *at, const char *uri
     KD_TRY(gltf_uri_path(gltf, &place, uri, &path));
     const kd_status status = file_open(&buffer->file, path);
     memory_free(path);
-    if (status == KD_ERROR_INPUT) {
-        status_clear();
-        return gltf_fail(gltf, "missing-buffer", &place,
-                         "found \"%.60s\", expected a file that can be read", uri);
-    }
+    if (status == KD_ERROR_INPUT)
+        return gltf_fail(gltf, "missing-buffer", &place, "%s", kd_last_error());
     KD_TRY(status);
     buffer->bytes.bytes = (const unsigned char *)buffer->file.bytes;
     buffer->bytes.count = buffer->file.count;

@@ -26,7 +26,7 @@ static void make_small(kd_render_options *options) {
 }
 
 static void write_all(const kd_image *image) {
-    static const char *const suffixes[] = {"png", "jpg", "webp", "exr", "pfm"};
+    static const char *const suffixes[] = {"png", "jpg", "webp", "exr", "pfm", "hdr"};
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; ++i) {
         char name[64];
         snprintf(name, sizeof name, "small_stack.%s", suffixes[i]);
@@ -166,7 +166,7 @@ static const char stl_text[] = "solid a\nfacet normal 0 0 1\nouter loop\nvertex 
 
 static void *files_in_thread(void *unused) {
     static const char *const pictures[] = {"small_stack.png", "small_stack.jpg", "small_stack.webp",
-                                           "small_stack.exr"};
+                                           "small_stack.exr", "small_stack.hdr"};
     render_small(stack_scenes[0], "debug"); /* writes the pictures */
     for (size_t i = 0; i < sizeof pictures / sizeof *pictures; ++i) {
         char text[200];

@@ -115,6 +115,77 @@ static void *photons_in_thread(void *unused) {
     return unused;
 }
 
+/* --- options, errors -------------------------------------------------------------------------- */
+
+static void *options_in_thread(void *unused) {
+    kd_render_options options;
+    kd_render_option info;
+    char text[512];
+    kd_render_options_default(&options);
+    for (int32_t i = 0; i < kd_render_option_count(); ++i) {
+        OK(kd_render_option_get_info(&info, i));
+        OK(kd_render_options_get(&options, info.name, text, sizeof text));
+        if (!info.alias && text[0]) OK(kd_render_options_set(&options, info.name, text));
+    }
+    assert_int_equal(kd_render_options_set(&options, "spp", "-1"), KD_ERROR_USAGE);
+    assert_true(strlen(kd_last_error_trace()) > 0 && strlen(kd_version()) > 0);
+    return unused;
+}
+
+/* --- is every function called? ---------------------------------------------------------------- */
+
+static const char *read_text(const char *name) {
+    static char text[2][1 << 17];
+    static int next;
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s", KD_TEST_SOURCE_DIR, name);
+    FILE *file = fopen(path, "r");
+    if (!file) fail_msg("%s cannot be read", path);
+    char *into = text[next++ % 2];
+    const size_t count = fread(into, 1, sizeof text[0] - 1, file);
+    assert_true(count < sizeof text[0] - 1);
+    into[count] = '\0';
+    fclose(file);
+    return into;
+}
+
+/* Reads the name of a declared function; `x_sized` is called through the inline function `x`. */
+static void read_name(char name[64], const char *declaration) {
+    const char *begin = strstr(declaration, "kd_"), *end = strchr(declaration, '(');
+    for (const char *at = begin; at && at < end; at = strstr(at + 1, "kd_")) begin = at;
+    assert_true(begin && begin < end && end - begin < 60);
+    snprintf(name, 64, "%.*s", (int)(end - begin), begin);
+    char *sized = strstr(name, "_sized");
+    if (sized) *sized = '\0';
+    strcat(name, "(");
+}
+
+static void every_function_is_called(void **state) {
+    (void)state;
+    static const char *const headers[] = {"exchange", "photons",   "points", "render",
+                                          "status",   "triangles", "version"};
+    static const char *const sources[] = {"tests/api/test_small_stack.c",
+                                          "tests/api/small_stack_points.h",
+                                          "tests/api/small_stack_scenes.h"};
+    enum { SOURCES = sizeof sources / sizeof *sources };
+    int found = 0;
+    for (size_t i = 0; i < sizeof headers / sizeof *headers; ++i) {
+        char path[64];
+        snprintf(path, sizeof path, "include/kandela/%s.h", headers[i]);
+        char *text = strdup(read_text(path));
+        for (const char *at = text; (at = strstr(at, "\nKD_API ")); ++at, ++found) {
+            char name[64];
+            bool called = false;
+            read_name(name, at);
+            for (int k = 0; k < SOURCES && !called; ++k)
+                called = strstr(read_text(sources[k]), name) != NULL;
+            if (!called) fail_msg("%s) of %s is not called in this test", name, path);
+        }
+        free(text);
+    }
+    assert_true(found > 60);
+}
+
 /* --- how much of the stack was used ----------------------------------------------------------- */
 
 static void expect_stack_suffices(const char *label, void *(*run)(void *)) {
@@ -122,6 +193,10 @@ static void expect_stack_suffices(const char *label, void *(*run)(void *)) {
     print_message("%s: %zu bytes of stack\n", label, small_stack_call(run, NULL));
 }
 
+static void options_fit(void **state) {
+    (void)state;
+    expect_stack_suffices("options", options_in_thread);
+}
 static void points_fit(void **state) {
     (void)state;
     expect_stack_suffices("points", points_in_thread);
@@ -144,13 +219,15 @@ static void pictures_fit(void **state) {
 }
 
 int main(void) {
+    const struct CMUnitTest lists[] = {cmocka_unit_test(every_function_is_called)};
+    if (cmocka_run_group_tests(lists, NULL, NULL) != 0) return 1;
 #ifndef __OPTIMIZE__
     return TEST_SKIPPED; /* without optimisation frames are larger */
 #endif
     if (TEST_IS_WATCHED) return TEST_SKIPPED;
-    assert_non_null(kd_version());
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(points_fit), cmocka_unit_test(triangles_fit), cmocka_unit_test(files_fit),
-        cmocka_unit_test(photons_fit), cmocka_unit_test(pictures_fit)};
+        cmocka_unit_test(options_fit),   cmocka_unit_test(points_fit),
+        cmocka_unit_test(triangles_fit), cmocka_unit_test(files_fit),
+        cmocka_unit_test(photons_fit),   cmocka_unit_test(pictures_fit)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

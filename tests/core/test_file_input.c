@@ -5,6 +5,7 @@
 #include "tests/scenes/files.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <kandela/photons.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -156,11 +157,112 @@ static void no_moment_is_deadly(void **state) {
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+/* --- every reader ----------------------------------------------------------------------------- */
+
+static const char *shrinking; /* the file that loses its last byte once it is open */
+
+static void shrink(const char *path, file_identity which) {
+    (void)which;
+    struct stat info;
+    if (strcmp(file_suffix(path), shrinking) != 0 || stat(path, &info) != 0) return;
+    if (truncate(path, info.st_size - 1) != 0) shrinking = "none";
+}
+
+static void put_inputs(void) {
+    static const float corner[9] = {0, 0, 0, 1, 0, 0, 0, 1, 0};
+    static const char *const pictures[] = {"e.exr", "e.png", "e.hdr"};
+    file_put_text("m.obj", "mtllib m.mtl\nusemtl a\nv 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n");
+    file_put_text("m.mtl", "newmtl a\nKd 1 1 1\n");
+    file_put_text("m.ply", "ply\nformat ascii 1.0\nelement vertex 3\nproperty float x\nproperty "
+                           "float y\nproperty float z\nelement face 1\nproperty list uchar int "
+                           "vertex_indices\nend_header\n0 0 0\n1 0 0\n0 1 0\n3 0 1 2\n");
+    file_put_text("m.stl", "solid a\nfacet normal 0 0 1\nouter loop\nvertex 0 0 0\nvertex 1 0 "
+                           "0\nvertex 0 1 0\nendloop\nendfacet\nendsolid a\n");
+    file_put_text(
+        "m.gltf",
+        "{\"asset\":{\"version\":\"2.0\"},\"nodes\":[{\"mesh\":0}],\"scenes\":[{\"nodes\":"
+        "[0]}],\"meshes\":[{\"primitives\":[{\"attributes\":{\"POSITION\":0}}]}],"
+        "\"buffers\":[{\"byteLength\":36,\"uri\":\"m.bin\"}],\"bufferViews\":[{\"buffer\":0,"
+        "\"byteLength\":36}],\"accessors\":[{\"bufferView\":0,\"componentType\":5126,"
+        "\"count\":3,\"type\":\"VEC3\"}]}");
+    file_put("m.bin", (const char *)corner, sizeof corner);
+    file_put_text("s.json", "{\"kandela\": 1, \"meshes\": [{\"file\": \"m.obj\"}]}");
+    kd_scene *scene = NULL;
+    kd_image *image = NULL;
+    kd_photons *photons = NULL;
+    kd_render_options options;
+    kd_render_options_default(&options);
+    assert_int_equal(kd_scene_load(&scene, file_in("s.json"), &options), KD_OK);
+    options.width = options.height = 8;
+    options.spp = 1;
+    options.photons = 10;
+    assert_int_equal(kd_render(&image, scene, &options, NULL, NULL), KD_OK);
+    for (size_t i = 0; i < sizeof pictures / sizeof *pictures; ++i) {
+        char name[16], text[160];
+        const kd_status status = kd_image_write(image, file_in(pictures[i]), 0, KD_TONEMAP_LINEAR);
+        assert_true(status == KD_OK || (i == 0 && status == KD_ERROR_USAGE)); /* without OpenEXR */
+        snprintf(name, sizeof name, "%s.json", pictures[i]);
+        snprintf(text, sizeof text,
+                 "{\"kandela\": 1, \"meshes\": [{\"file\": \"m.stl\"}], \"environment\": "
+                 "{\"image\": \"%s\"}}",
+                 pictures[i]);
+        file_put_text(name, text);
+    }
+    assert_int_equal(kd_photons_emit(&photons, scene, &options, NULL, NULL), KD_OK);
+    assert_int_equal(kd_photons_write(photons, file_in("a.kdp")), KD_OK);
+    kd_photons_close(photons);
+    kd_image_close(image);
+    kd_scene_close(scene);
+}
+
+static kd_status load_and_render(const char *name) {
+    kd_scene *scene = NULL;
+    kd_image *image = NULL;
+    kd_render_options options;
+    kd_render_options_default(&options);
+    const bool maps = strcmp(name, "a.kdp") == 0;
+    kd_status status = kd_scene_load(&scene, file_in(maps ? "s.json" : name), &options);
+    options.width = options.height = 8;
+    options.spp = 1;
+    if (maps) {
+        strcpy(options.integrator, "photon");
+        options.photon_map = file_in(name);
+    }
+    if (status == KD_OK) status = kd_render(&image, scene, &options, NULL, NULL);
+    kd_image_close(image);
+    kd_scene_close(scene);
+    return status;
+}
+
+static void every_reader_reports_it(void **state) {
+    (void)state;
+    static const struct {
+        const char *loaded, *shrinks;
+    } rows[] = {{"m.obj", ".obj"},      {"m.obj", ".mtl"},      {"m.ply", ".ply"},
+                {"m.stl", ".stl"},      {"m.gltf", ".gltf"},    {"m.gltf", ".bin"},
+                {"s.json", ".json"},    {"s.json", ".obj"},     {"a.kdp", ".kdp"},
+                {"e.png.json", ".png"}, {"e.hdr.json", ".hdr"}, {"e.exr.json", ".exr"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        put_inputs();
+        if (!file_is_there(file_in("e.exr")) && strcmp(rows[i].shrinks, ".exr") == 0) continue;
+        if (load_and_render(rows[i].loaded) != KD_OK)
+            fail_msg("%s: %s", rows[i].loaded, kd_last_error());
+        shrinking = rows[i].shrinks;
+        file_set_witness(shrink);
+        const kd_status status = load_and_render(rows[i].loaded);
+        file_set_witness(NULL);
+        if (status != KD_ERROR_INPUT || !strstr(kd_last_error(), "changed while it was read"))
+            fail_msg("%s, of which %s shrinks: %s: %s", rows[i].loaded, rows[i].shrinks,
+                     kd_status_name(status), kd_last_error());
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_change_is_seen),
         cmocka_unit_test(bytes_outlive_the_file),
         cmocka_unit_test(no_moment_is_deadly),
+        cmocka_unit_test(every_reader_reports_it),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

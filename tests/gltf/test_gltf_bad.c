@@ -152,7 +152,7 @@ static void uris_stay_in_the_folder(void **state) {
         {"x%00.bin", "in the folder of this one"},
         {".", "in the folder of this one"},
         {"", "in the folder of this one"},
-        {"absent.bin", "expected a file that can be read"},
+        {"absent.bin", "absent.bin: cannot open: No such file"},
         {"data:application/octet-stream;base64,AA", "found 1 bytes, expected the 96"},
         {"data:application/octet-stream;base64,A!AA", "invalid base64 character at byte 1"},
         {"data:text/plain,hello", "expected data in base64"},

@@ -16,6 +16,28 @@ command -v readelf >/dev/null || { echo "no readelf" >&2 && exit 77; }
 grep -q '^CMAKE_BUILD_TYPE:STRING=Debug$' "$build/CMakeCache.txt" && unchecked=1 # that needs the optimiser
 
 expect_hardened "$program"
+
+# Level 3 of _FORTIFY_SOURCE, where the compiler and the C library have it: it alone checks a copy into memory whose size is
+# known only at run time. The probe is compiled with the flags of one of the project's files.
+cat >probe.c <<'END'
+#include <stdlib.h>
+#include <string.h>
+char *probe(const char *from, size_t size, size_t count);
+char *probe(const char *from, size_t size, size_t count) {
+    char *to = (char *)malloc(size);
+    return to ? (char *)memcpy(to, from, count) : to;
+}
+END
+compiler=$(sed -n 's/^CMAKE_C_COMPILER:[A-Z]*=//p' "$build/CMakeCache.txt")
+checks_copies() { # COMMAND...: compiles probe.c
+    "$@" -O2 -c probe.c -o probe.o 2>err && nm probe.o | grep -q __memcpy_chk
+}
+if [[ -z ${unchecked-} ]] && checks_copies "$compiler" -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3; then
+    flags=$(sed -n 's|.*"command": "\(.*\) -o [^ ]* -c [^ ]*/core/files/file.c",|\1|p' "$build/compile_commands.json" | head -1)
+    [[ -n $flags ]] || expect_fail "compile_commands.json has the command of core/files/file.c"
+    read -ra flags <<<"${flags//\\\"/}"
+    checks_copies "${flags[@]}" || expect_fail "level 3 of _FORTIFY_SOURCE is used: $(head -3 err)"
+fi
 for name in lib/libkandela.so bin/kandela-import python/kandela/_c.abi3.so; do
     [[ ! -e $build/$name ]] || expect_hardened "$build/$name"
 done
