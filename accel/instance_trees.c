@@ -41,15 +41,15 @@ kd_status instance_make(instance *out, const transform *to_world, uint32_t shape
     return KD_OK;
 }
 
-box3 instance_box(const instance *instance, box3 own) {
+box3 instance_box(const instance *instance, box3 local_box) {
     double lo[3], hi[3];
-    if (box3_is_empty(own)) return own;
+    if (box3_is_empty(local_box)) return local_box;
     for (int row = 0; row < 3; ++row) {
         const double *m = instance->to_world.m[row];
         lo[row] = hi[row] = m[3];
         for (int column = 0; column < 3; ++column) {
-            const double p = m[column] * (double)vec3_axis(own.lo, column);
-            const double q = m[column] * (double)vec3_axis(own.hi, column);
+            const double p = m[column] * (double)vec3_axis(local_box.lo, column);
+            const double q = m[column] * (double)vec3_axis(local_box.hi, column);
             lo[row] += fmin(p, q);
             hi[row] += fmax(p, q);
         }

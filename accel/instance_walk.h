@@ -30,7 +30,7 @@ typedef struct instance_ray {
     const instance_view *view;
     const vec3 *positions;
     const uint32_t *triangles; /* of the scene */
-    ray cast;
+    struct ray ray;
     precomputed_ray precomputed;
     instance_hit best;
     bool any; /* stop at the first hit */
@@ -48,15 +48,15 @@ KD_FN float instance_reach(box3 box, vec3 from) {
 
 /* Sets up the plane tests of a ray; `slack` is a length. Returns false if the ray misses the
    box. */
-KD_FN bool instance_aim(tritree_walk *walk, box3 box, ray cast, float slack, float slack_t,
+KD_FN bool instance_aim(tritree_walk *walk, box3 box, ray ray, float slack, float slack_t,
                         float tmax) {
-    const float largest = instance_largest(cast.direction);
+    const float largest = instance_largest(ray.direction);
     if (!(largest > 0 && largest <= FLT_MAX)) return false;
     walk->slack_t = slack_t;
-    walk->near = cast.tmin - slack_t;
+    walk->near = ray.tmin - slack_t;
     walk->far = tmax + slack_t;
     for (int axis = 0; axis < 3; ++axis) {
-        const float along = vec3_axis(cast.direction, axis), from = vec3_axis(cast.origin, axis);
+        const float along = vec3_axis(ray.direction, axis), from = vec3_axis(ray.origin, axis);
         const float safe =
             fabsf(along) > largest * 0x1p-26f ? along : copysignf(largest * 0x1p-26f, along);
         const float inverse = 1 / safe;
@@ -73,21 +73,20 @@ KD_FN bool instance_aim(tritree_walk *walk, box3 box, ray cast, float slack, flo
 }
 
 /* Returns the ray in object space, with the same parameter t. */
-KD_FN ray instance_ray_there(const instance *instance, ray cast) {
-    const double o[3] = {(double)cast.origin.x - instance->to_world.m[0][3],
-                         (double)cast.origin.y - instance->to_world.m[1][3],
-                         (double)cast.origin.z - instance->to_world.m[2][3]};
-    const double d[3] = {(double)cast.direction.x, (double)cast.direction.y,
-                         (double)cast.direction.z};
+KD_FN ray instance_ray_local(const instance *instance, ray ray) {
+    const double o[3] = {(double)ray.origin.x - instance->to_world.m[0][3],
+                         (double)ray.origin.y - instance->to_world.m[1][3],
+                         (double)ray.origin.z - instance->to_world.m[2][3]};
+    const double d[3] = {(double)ray.direction.x, (double)ray.direction.y, (double)ray.direction.z};
     float origin[3], direction[3];
     for (int row = 0; row < 3; ++row) {
         const double *r = instance->back[row];
         origin[row] = (float)(r[0] * o[0] + r[1] * o[1] + r[2] * o[2]);
         direction[row] = (float)(r[0] * d[0] + r[1] * d[1] + r[2] * d[2]);
     }
-    cast.origin = vec3_make(origin[0], origin[1], origin[2]);
-    cast.direction = vec3_make(direction[0], direction[1], direction[2]);
-    return cast;
+    ray.origin = vec3_make(origin[0], origin[1], origin[2]);
+    ray.direction = vec3_make(direction[0], direction[1], direction[2]);
+    return ray;
 }
 
 /* Intersects a triangle of a placement. Returns true if it improves the best hit. */
@@ -100,7 +99,7 @@ KD_FN bool instance_triangle_intersect(instance_ray *ray, uint32_t number, uint3
     float t = 0, u = 0, v = 0;
     if (!triangle_intersect(&ray->precomputed, a, b, c, &t, &u, &v)) return false;
     instance_hit *best = &ray->best;
-    if (!(t > ray->cast.tmin && t <= best->at.t)) return false;
+    if (!(t > ray->ray.tmin && t <= best->at.t)) return false;
     if (t == best->at.t) { /* the end of the interval, or a tie */
         if (best->at.triangle == KD_NONE || best->instance_id == KD_NONE) return false;
         if (number > best->instance_id ||
@@ -117,14 +116,14 @@ KD_FN bool instance_triangle_intersect(instance_ray *ray, uint32_t number, uint3
 }
 
 /* User data of instance_leaf_intersect: a ray and a placement. */
-typedef struct instance_asked {
+typedef struct instance_leaf_query {
     instance_ray *ray;
     uint32_t number;
-} instance_asked;
+} instance_leaf_query;
 
 /* Intersects the triangles of a leaf in world space. */
 KD_FN bool instance_leaf_intersect(void *context, tritree_node leaf) {
-    const instance_asked *to = (const instance_asked *)context;
+    const instance_leaf_query *to = (const instance_leaf_query *)context;
     instance_ray *ray = to->ray;
     const instanced_shape *shape = ray->view->shapes + ray->view->list[to->number].shape;
     const uint32_t *ids = shape->tree.references + tritree_first(leaf);
@@ -139,19 +138,21 @@ KD_FN bool instance_leaf_intersect(void *context, tritree_node leaf) {
 KD_FN bool instance_cast_one(instance_ray *instance_ray, uint32_t number, const box3 *box) {
     const instance *instance = instance_ray->view->list + number;
     const instanced_shape *shape = instance_ray->view->shapes + instance->shape;
-    const ray ray = instance_ray_there(instance, instance_ray->cast);
-    const float reach = instance_reach(*box, instance_ray->cast.origin);
+    const ray ray = instance_ray_local(instance, instance_ray->ray);
+    const float reach = instance_reach(*box, instance_ray->ray.origin);
     const float wide = float_max(instance_largest(box->lo), instance_largest(box->hi));
-    const float own = float_max(instance_largest(shape->box.lo), instance_largest(shape->box.hi));
+    const float box_largest =
+        float_max(instance_largest(shape->box.lo), instance_largest(shape->box.hi));
     const float slack = 0x1p-23f * (instance->spread * (6 * reach + wide) +
-                                    6 * instance_reach(shape->box, ray.origin) + own);
-    const float slack_t = reach / instance_largest(instance_ray->cast.direction) * TRITREE_SLACK_T;
+                                    6 * instance_reach(shape->box, ray.origin) + box_largest);
+    const float slack_t = reach / instance_largest(instance_ray->ray.direction) * TRITREE_SLACK_T;
     tritree_walk walk;
-    instance_asked instance_asked = {instance_ray, number};
+    instance_leaf_query instance_leaf_query = {instance_ray, number};
     if (!instance_aim(&walk, shape->box, ray, slack, slack_t, instance_ray->best.at.t))
         return false;
-    return tritree_walk_leaves(shape->tree.nodes, &walk, instance_leaf_intersect, &instance_asked,
-                               &instance_ray->best.at.t, instance_ray->any, (tritree_counts *)0);
+    return tritree_walk_leaves(shape->tree.nodes, &walk, instance_leaf_intersect,
+                               &instance_leaf_query, &instance_ray->best.at.t, instance_ray->any,
+                               (tritree_counts *)0);
 }
 
 /* Returns where the ray enters the box; INFINITY if it misses the box. */
@@ -168,7 +169,7 @@ KD_FN float instance_enter(const tritree_walk *walk, const box3 *box, float far)
 
 /* Continues with `before`, the best hit of the same ray among triangles that are not instanced. */
 KD_FN instance_hit instance_cast(const instance_view *view, const vec3 *positions,
-                                 const uint32_t *triangles, ray cast, ray_hit before, bool any) {
+                                 const uint32_t *triangles, ray ray, ray_hit before, bool any) {
     instance_ray instance_ray;
     tritree_walk walk;
     uint32_t waiting_nodes[INSTANCE_STACK + 1];
@@ -177,17 +178,17 @@ KD_FN instance_hit instance_cast(const instance_view *view, const vec3 *position
     instance_ray.view = view;
     instance_ray.positions = positions;
     instance_ray.triangles = triangles;
-    instance_ray.cast = cast;
+    instance_ray.ray = ray;
     instance_ray.best.at = before;
     instance_ray.best.instance_id = KD_NONE;
     instance_ray.any = any;
     const box3 whole = view->nodes[0].box;
-    const float reach = instance_reach(whole, cast.origin),
-                largest = instance_largest(cast.direction);
+    const float reach = instance_reach(whole, ray.origin),
+                largest = instance_largest(ray.direction);
     const float slack_t = reach / largest * TRITREE_SLACK_T;
-    if (!instance_aim(&walk, whole, cast, reach * TRITREE_SLACK, slack_t, before.t))
+    if (!instance_aim(&walk, whole, ray, reach * TRITREE_SLACK, slack_t, before.t))
         return instance_ray.best;
-    instance_ray.precomputed = precomputed_ray_make(cast);
+    instance_ray.precomputed = precomputed_ray_make(ray);
     uint32_t at = 0;
     for (;;) {
         const instance_node *node = view->nodes + at;

@@ -70,9 +70,9 @@ KD_FN vec3 instance_corner(const instance *instance, vec3 corner) {
 /* Computes the inverse and what follows from it. KD_ERROR_INPUT: the transform is singular or its
    inverse scales too much. */
 kd_status instance_make(instance *out, const transform *to_world, uint32_t shape);
-/* Returns the world-space bounds of a mesh with the bounds `own`, including the rounding of
+/* Returns the world-space bounds of a mesh with the bounds `local_box`, including the rounding of
    corners. */
-box3 instance_box(const instance *instance, box3 own);
+box3 instance_box(const instance *instance, box3 local_box);
 
 /* The owner of the trees. */
 typedef struct instance_trees {

@@ -29,10 +29,12 @@ void kd_triangles_options_default_sized(kd_triangles_options *options, size_t st
     sized_give(options, struct_size, &filled, sizeof filled);
 }
 
-kd_status triangles_take_options(kd_triangles_options *out, const kd_triangles_options *given) {
+kd_status triangles_take_options(kd_triangles_options *out,
+                                 const kd_triangles_options *caller_options) {
     const kd_triangles_options *options = out;
     kd_triangles_options_default(out);
-    if (given) KD_TRY(sized_take(out, sizeof *out, given, "kd_triangles_options_default"));
+    if (caller_options)
+        KD_TRY(sized_take(out, sizeof *out, caller_options, "kd_triangles_options_default"));
     KD_REQUIRE(memchr(options->device, 0, sizeof options->device) &&
                    memchr(options->builder, 0, sizeof options->builder),
                KD_ERROR_USAGE,
@@ -73,12 +75,12 @@ static kd_status check_mesh(const kd_triangle_mesh *mesh) {
 }
 
 /* Returns an array in host memory: the caller's, or *owned, a copy from a device. */
-static kd_status to_host(const void **out, void **owned, const void *given, uint64_t bytes) {
-    *out = given;
-    if (bytes == 0 || device_cuda_count() == 0 || device_of_pointer(given) < 0) return KD_OK;
+static kd_status to_host(const void **out, void **owned, const void *data, uint64_t bytes) {
+    *out = data;
+    if (bytes == 0 || device_cuda_count() == 0 || device_of_pointer(data) < 0) return KD_OK;
     KD_TRY(memory_reserve(owned, bytes, 1));
     *out = *owned;
-    KD_TRY(device_copy(*owned, given, bytes, NULL));
+    KD_TRY(device_copy(*owned, data, bytes, NULL));
     return device_stream_wait(NULL);
 }
 
@@ -137,7 +139,7 @@ static kd_status build_on_cuda(void *context, const tritree_builder_cuda *row) {
     return triangles_cuda_adopt(arguments->out, arguments->cuda);
 }
 
-static kd_status build_there(opening *opening) {
+static kd_status build_on_device(opening *opening) {
     int32_t previous = 0;
     /* whose free memory limits the choice of the builder */
     KD_TRY(device_enter(opening->cuda, &previous));
@@ -166,7 +168,7 @@ kd_status kd_triangles_open(kd_triangles **out, const kd_triangle_mesh *mesh,
     opened->tree.options = (tritree_options){options->traversal_cost, options->intersect_cost,
                                              options->empty_factor, options->max_depth};
     opening opening = {opened, mesh, options, cuda};
-    if (cuda >= 0) status = build_there(&opening);
+    if (cuda >= 0) status = build_on_device(&opening);
     if (cuda < 0 || device_retreats(options->device, status, mesh->vertices)) {
         triangles_drop_host(opened);
         status = build_on_cpu(opened, mesh, options, -1);

@@ -21,7 +21,8 @@ struct kd_triangles {
 
 /* Copies the caller's options (NULL: the defaults) to *out. Returns an error if they are invalid or
    name a device that does not exist. */
-kd_status triangles_take_options(kd_triangles_options *out, const kd_triangles_options *given);
+kd_status triangles_take_options(kd_triangles_options *out,
+                                 const kd_triangles_options *caller_options);
 /* Moves a tree from the host to where the options want it. */
 kd_status triangles_finish(kd_triangles *tree, const kd_triangles_options *options);
 /* Bytes of the tree for nearest-triangle queries, if there is one; and frees it. */

@@ -45,23 +45,23 @@ static void give_back(device_call *call) {
 }
 
 /* Returns the caller's array in device memory; copies it if necessary. */
-static kd_status bring_in(device_call *call, const void **out, const void *given, uint64_t bytes) {
-    *out = given;
-    if (!given || bytes == 0 || device_of_pointer(given) == call->device) return KD_OK;
+static kd_status bring_in(device_call *call, const void **out, const void *data, uint64_t bytes) {
+    *out = data;
+    if (!data || bytes == 0 || device_of_pointer(data) == call->device) return KD_OK;
     void *copy = NULL;
     KD_TRY(take(call, &copy, bytes));
     *out = copy;
-    return device_copy(copy, given, bytes, call->stream);
+    return device_copy(copy, data, bytes, call->stream);
 }
 
 /* Returns device memory for a result that the caller wants; registers the copy back if
    necessary. */
-static kd_status bring_out(device_call *call, void **out, void *wanted, uint64_t bytes) {
-    *out = wanted;
-    if (!wanted || bytes == 0 || device_of_pointer(wanted) == call->device) return KD_OK;
+static kd_status bring_out(device_call *call, void **out, void *target, uint64_t bytes) {
+    *out = target;
+    if (!target || bytes == 0 || device_of_pointer(target) == call->device) return KD_OK;
     assert(call->back_count < BACK_MAX);
     KD_TRY(take(call, out, bytes));
-    call->back[call->back_count].to = wanted;
+    call->back[call->back_count].to = target;
     call->back[call->back_count].from = *out;
     call->back[call->back_count++].bytes = bytes;
     return KD_OK;
@@ -102,8 +102,8 @@ static void note_built(tritree *out, const tritree_built *built, const tritree_i
     out->statistics.degenerate_triangles = built->degenerate_count;
 }
 
-static kd_status build_here(device_call *call, triangles_cuda *c, tritree *out,
-                            const kd_triangle_mesh *mesh, const tritree_builder_cuda *row) {
+static kd_status build_on_cpu(device_call *call, triangles_cuda *c, tritree *out,
+                              const kd_triangle_mesh *mesh, const tritree_builder_cuda *row) {
     tritree_input input;
     tritree_build_memory memory;
     tritree_built built;
@@ -135,7 +135,7 @@ kd_status triangles_cuda_build(kd_triangles *out, const kd_triangle_mesh *mesh,
     c->device = device;
     kd_status status = begin(&call, device, out->stream);
     if (status == KD_OK) {
-        status = build_here(&call, c, &out->tree, mesh, row);
+        status = build_on_cpu(&call, c, &out->tree, mesh, row);
         give_back(&call);
         device_leave(call.previous);
     }

@@ -132,9 +132,9 @@ static kd_status read_tree(kd_triangles *out, const triangles_header *header, co
     memcpy(out->builder, header->builder, sizeof out->builder);
     const kd_status status = tritree_adopt(tree);
     if (status == KD_OK || status == KD_ERROR_MEMORY) return status;
-    char why[256];
-    snprintf(why, sizeof why, "%s", kd_last_error());
-    KD_FAIL(KD_ERROR_INPUT, "%s: %s", path, why);
+    char reason[256];
+    snprintf(reason, sizeof reason, "%s", kd_last_error());
+    KD_FAIL(KD_ERROR_INPUT, "%s: %s", path, reason);
 }
 
 kd_status kd_triangles_load(kd_triangles **out, const char *path,

@@ -29,10 +29,10 @@ static_assert(KD_NO_TRIANGLE == KD_NONE, "a miss is a miss");
 
 enum { PIECE = 1024 }; /* rays per copy */
 
-typedef struct asked {
+typedef struct query_batch {
     tritree_view view;
     const kd_ray_batch *batch;
-} asked;
+} query_batch;
 
 void kd_ray_batch_default_sized(kd_ray_batch *batch, size_t struct_size) {
     kd_ray_batch zeros;
@@ -81,7 +81,8 @@ typedef struct rays_and_hits {
     tritree_counts *counts; /* NULL: not requested */
 } rays_and_hits;
 
-static void ask_some(const asked *a, uint64_t begin, uint64_t count, const rays_and_hits *work) {
+static void query_some(const query_batch *a, uint64_t begin, uint64_t count,
+                       const rays_and_hits *work) {
     const kd_ray_batch *batch = a->batch;
     for (uint64_t i = 0; i < count; ++i) work->rays[i] = take_ray(batch, begin + i);
     kd_status status = KD_OK;
@@ -99,20 +100,21 @@ static void ask_some(const asked *a, uint64_t begin, uint64_t count, const rays_
 
 /* A piece has 72 KB of working memory, too much for a caller's stack. If the heap is exhausted, the
    piece is traced a few rays at a time. */
-static void ask_piece(void *context, int64_t first, int64_t end, int thread) {
+static void query_piece(void *context, int64_t first, int64_t end, int thread) {
     enum { FEW = 64 };
     typedef struct piece_memory {
         ray rays[PIECE];
         ray_hit hits[PIECE];
         tritree_counts counts[PIECE];
     } piece_memory;
-    const asked *a = (const asked *)context;
+    const query_batch *a = (const query_batch *)context;
     (void)thread;
-    piece_memory *memory = end - first > FEW ? (piece_memory *)memory_spare(sizeof *memory) : NULL;
+    piece_memory *memory =
+        end - first > FEW ? (piece_memory *)memory_try_allocate(sizeof *memory) : NULL;
     if (memory) {
         const rays_and_hits work = {memory->rays, memory->hits,
                                     a->batch->counts ? memory->counts : NULL};
-        ask_some(a, (uint64_t)first, (uint64_t)(end - first), &work);
+        query_some(a, (uint64_t)first, (uint64_t)(end - first), &work);
         memory_free(memory);
         return;
     }
@@ -121,7 +123,7 @@ static void ask_piece(void *context, int64_t first, int64_t end, int thread) {
     tritree_counts counts[FEW];
     const rays_and_hits work = {rays, hits, a->batch->counts ? counts : NULL};
     for (int64_t i = first; i < end; i += FEW)
-        ask_some(a, (uint64_t)i, (uint64_t)(end - i < FEW ? end - i : FEW), &work);
+        query_some(a, (uint64_t)i, (uint64_t)(end - i < FEW ? end - i : FEW), &work);
 }
 
 /* Checks every array of a batch: alignment, and that it is on the host if the tree is. */
@@ -147,16 +149,16 @@ static kd_status check_memory(const kd_ray_batch *batch, bool host) {
 
 /* Rays are given either as structs or as all six arrays. */
 static kd_status check_rays(const kd_ray_batch *batch) {
-    int given = 0;
+    int layouts = 0;
     for (int axis = 0; axis < 3; ++axis)
-        given += (batch->origin[axis] != NULL) + (batch->direction[axis] != NULL);
-    KD_REQUIRE(batch->rays || given == 6, KD_ERROR_USAGE,
+        layouts += (batch->origin[axis] != NULL) + (batch->direction[axis] != NULL);
+    KD_REQUIRE(batch->rays || layouts == 6, KD_ERROR_USAGE,
                "`count` is %llu, but `rays` is NULL and only %d of the 6 arrays `origin` and "
                "`direction` are set",
-               (unsigned long long)batch->count, given);
-    KD_REQUIRE(!batch->rays || (given == 0 && !batch->tmin && !batch->tmax), KD_ERROR_USAGE,
+               (unsigned long long)batch->count, layouts);
+    KD_REQUIRE(!batch->rays || (layouts == 0 && !batch->tmin && !batch->tmax), KD_ERROR_USAGE,
                "set either `rays` or the arrays, not both: `%s` is set, too",
-               given ? "origin` or `direction" : "tmin` or `tmax");
+               layouts ? "origin` or `direction" : "tmin` or `tmax");
     return KD_OK;
 }
 
@@ -187,8 +189,8 @@ static kd_status cast(const kd_triangles *tree, const kd_ray_batch *batch) {
     KD_TRY(check_batch(tree, batch));
     if (batch->count == 0) return KD_OK;
     if (tree->cuda) return triangles_cuda_cast(tree, batch);
-    asked a = {tritree_get_view(&tree->tree), batch};
-    parallel_for((int64_t)batch->count, PIECE, ask_piece, &a);
+    query_batch a = {tritree_get_view(&tree->tree), batch};
+    parallel_for((int64_t)batch->count, PIECE, query_piece, &a);
     return KD_OK;
 }
 

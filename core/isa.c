@@ -7,8 +7,8 @@
 #ifdef KD_ISA
 #include <cpuid.h>
 
-static bool has_all(unsigned bits, unsigned wanted) {
-    return (bits & wanted) == wanted;
+static bool has_all(unsigned bits, unsigned required) {
+    return (bits & required) == required;
 }
 
 /* Returns XCR0, the register state that the operating system saves for a thread. */

@@ -35,7 +35,7 @@ kd_status memory_grow(void **pointer, uint64_t kept, uint64_t count, size_t item
     return KD_OK;
 }
 
-void *memory_spare(uint64_t bytes) {
+void *memory_try_allocate(uint64_t bytes) {
     if (bytes > (uint64_t)PTRDIFF_MAX - MEMORY_ALIGNMENT) return NULL;
     if (bytes == 0) bytes = 1;
     bytes = (bytes + MEMORY_ALIGNMENT - 1) / MEMORY_ALIGNMENT * MEMORY_ALIGNMENT;

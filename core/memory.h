@@ -1,7 +1,7 @@
 /* Host memory. Blocks are 64-byte aligned, sizes are checked for overflow, and a request for zero
    items succeeds. Large arrays should request large pages, which makes first touch and random
    access cheaper. Calls of the library may use at most 128 KB of stack; larger scratch comes from
-   memory_spare. */
+   memory_try_allocate. */
 #ifndef KD_CORE_MEMORY_H
 #define KD_CORE_MEMORY_H
 #include "core/status.h"
@@ -46,7 +46,7 @@ void large_pages_prefer(void *memory, uint64_t bytes);
 
 /* Allocates uninitialised, 64-byte aligned memory, which the caller frees with memory_free. Returns
    NULL, without recording an error message, if memory is exhausted. */
-void *memory_spare(uint64_t bytes);
+void *memory_try_allocate(uint64_t bytes);
 
 #ifdef __cplusplus
 }

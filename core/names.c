@@ -34,9 +34,9 @@ int nearest_distance(const char *a, const char *b) {
     return edits[rows % 3][columns];
 }
 
-void nearest_consider(const char **best, const char *given, const char *candidate) {
-    const int distance = nearest_distance(given, candidate);
+void nearest_consider(const char **best, const char *word, const char *candidate) {
+    const int distance = nearest_distance(word, candidate);
     /* a plausible typing error: one edit, plus one for every three letters */
-    if (distance > 1 + (int)strlen(given) / 3 || distance >= (int)strlen(candidate)) return;
-    if (!*best || distance < nearest_distance(given, *best)) *best = candidate;
+    if (distance > 1 + (int)strlen(word) / 3 || distance >= (int)strlen(candidate)) return;
+    if (!*best || distance < nearest_distance(word, *best)) *best = candidate;
 }

@@ -18,10 +18,10 @@ static inline bool name_is_auto(const char *name) {
    ignoring case) from `a` to `b`. */
 int nearest_distance(const char *a, const char *b);
 
-/* Keeps in *best the candidate closest to `given`, if it is close enough to be a typing error.
+/* Keeps in *best the candidate closest to `word`, if it is close enough to be a typing error.
    Start with *best = NULL and call once per candidate. The first of equally close candidates is
    kept. */
-void nearest_consider(const char **best, const char *given, const char *candidate);
+void nearest_consider(const char **best, const char *word, const char *candidate);
 
 #ifdef __cplusplus
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Upper bounds from here on only prevent arithmetic overflow; messages and help omit them. */
-static const double untold = 1e9;
+static const double bound_omitted = 1e9;
 
 static void append(char *out, size_t bytes, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -64,7 +64,7 @@ static void expect_numbers(char *out, size_t bytes, const option_row *row, const
     const int count = numbers_of(row);
     if (count > 1) append(out, bytes, "%s, %d numbers, each ", row->argument, count);
     append(out, bytes, "%s", noun);
-    if (is_bounded(row) && row->maximum < untold)
+    if (is_bounded(row) && row->maximum < bound_omitted)
         append(out, bytes, " from %.9g to %.9g", row->minimum, row->maximum);
     else if (is_bounded(row))
         append(out, bytes, " of at least %.9g", row->minimum);
@@ -98,7 +98,7 @@ void option_expect(char *out, size_t bytes, const option_row *row) {
 
 void option_range(char *out, size_t bytes, const option_row *row) {
     out[0] = '\0';
-    if (is_bounded(row) && row->maximum < untold)
+    if (is_bounded(row) && row->maximum < bound_omitted)
         append(out, bytes, "%.9g to %.9g", row->minimum, row->maximum);
     else if (is_bounded(row) && row->minimum > 0)
         append(out, bytes, "at least %.9g", row->minimum);
@@ -112,9 +112,9 @@ void option_key(char *out, size_t bytes, const option_row *row) {
 }
 
 bool option_is_called(const option_row *row, const char *name) {
-    const char *own = row->name;
-    while (*own && (*own == *name || (*own == '-' && *name == '_'))) ++own, ++name;
-    return !*own && !*name;
+    const char *letter = row->name;
+    while (*letter && (*letter == *name || (*letter == '-' && *name == '_'))) ++letter, ++name;
+    return !*letter && !*name;
 }
 
 /* --- values ----------------------------------------------------------------------------------- */

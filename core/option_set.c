@@ -14,19 +14,19 @@ typedef struct option_words {
     option_source source;
 } option_words;
 
-static kd_status refuse_with(const option_words *given, const char *more) {
+static kd_status refuse_with(const option_words *words, const char *more) {
     char expected[OPTION_TEXT_BYTES];
-    const option_row *row = given->row;
+    const option_row *row = words->row;
     option_expect(expected, sizeof expected, row);
-    if (given->source == OPTION_BY_ENVIRONMENT)
-        KD_FAIL(KD_ERROR_USAGE, "%s=%.80s: expected %s%s", row->environment, given->text, expected,
+    if (words->source == OPTION_BY_ENVIRONMENT)
+        KD_FAIL(KD_ERROR_USAGE, "%s=%.80s: expected %s%s", row->environment, words->text, expected,
                 more);
     KD_FAIL(KD_ERROR_USAGE, "%s%s %.80s: expected %s%s",
-            given->source == OPTION_BY_LINE ? "--" : "", row->name, given->text, expected, more);
+            words->source == OPTION_BY_LINE ? "--" : "", row->name, words->text, expected, more);
 }
 
-static kd_status refuse(const option_words *given) {
-    return refuse_with(given, "");
+static kd_status refuse(const option_words *words) {
+    return refuse_with(words, "");
 }
 
 static bool in_range(const option_row *row, double value) {
@@ -87,10 +87,10 @@ uint64_t option_read_count(const char *text, const char **end) {
     return value * scale;
 }
 
-static kd_status set_uint64(const option_words *given, void *field) {
+static kd_status set_uint64(const option_words *words, void *field) {
     const char *end;
-    const uint64_t value = option_read_count(given->text, &end);
-    if (!end || *end || !in_range(given->row, (double)value)) return refuse(given);
+    const uint64_t value = option_read_count(words->text, &end);
+    if (!end || *end || !in_range(words->row, (double)value)) return refuse(words);
     memcpy(field, &value, sizeof value);
     return KD_OK;
 }
@@ -99,29 +99,29 @@ static kd_status set_uint64(const option_words *given, void *field) {
    unknown. */
 static int unit_power(const char *unit) {
     static const char letters[] = "KMGT";
-    const char *found = *unit ? strchr(letters, toupper((unsigned char)*unit)) : NULL;
-    const char *rest = found ? unit + 1 : unit;
-    if (found && *rest == 'i' && rest[1] == 'B') ++rest;
+    const char *letter = *unit ? strchr(letters, toupper((unsigned char)*unit)) : NULL;
+    const char *rest = letter ? unit + 1 : unit;
+    if (letter && *rest == 'i' && rest[1] == 'B') ++rest;
     if (strcmp(rest, "") != 0 && strcmp(rest, "B") != 0) return -1;
-    return found ? (int)(found - letters) + 1 : 0;
+    return letter ? (int)(letter - letters) + 1 : 0;
 }
 
-static kd_status set_bytes(const option_words *given, void *field) {
+static kd_status set_bytes(const option_words *words, void *field) {
     const char *end;
-    const double value = read_real(given->text, &end);
+    const double value = read_real(words->text, &end);
     const int power = end ? unit_power(end) : -1;
     const double bytes = power < 0 ? -1 : floor(ldexp(value, 10 * power));
     if (power < 0 || value < 0 || bytes > 0x1p62 || (value > 0 && bytes < 1) ||
         (power == 0 && value != bytes))
-        return refuse(given);
+        return refuse(words);
     const uint64_t whole = (uint64_t)bytes;
     memcpy(field, &whole, sizeof whole);
     return KD_OK;
 }
 
-static kd_status set_int32s(const option_words *given, void *field) {
-    const option_row *row = given->row;
-    const char *c = given->text;
+static kd_status set_int32s(const option_words *words, void *field) {
+    const option_row *row = words->row;
+    const char *c = words->text;
     const int count = row->count > 1 ? row->count : 1;
     for (int i = 0; i < count; ++i) {
         const bool negative = *c == '-';
@@ -130,7 +130,7 @@ static kd_status set_int32s(const option_words *given, void *field) {
         const double value = negative ? -(double)magnitude : (double)magnitude;
         const char after = i + 1 == count ? '\0' : row->separator ? row->separator : ',';
         if (!end || *end != after || fabs(value) > INT32_MAX || !in_range(row, value))
-            return refuse(given);
+            return refuse(words);
         const int32_t number = (int32_t)value;
         memcpy((char *)field + (size_t)i * sizeof number, &number, sizeof number);
         c = end + 1;
@@ -138,9 +138,9 @@ static kd_status set_int32s(const option_words *given, void *field) {
     return KD_OK;
 }
 
-static kd_status set_floats(const option_words *given, void *field) {
-    const option_row *row = given->row;
-    const char *c = given->text;
+static kd_status set_floats(const option_words *words, void *field) {
+    const option_row *row = words->row;
+    const char *c = words->text;
     const int count = row->count > 1 ? row->count : 1;
     if (row->automatic && strcmp(c, row->automatic) == 0) {
         const float chosen_later = NAN;
@@ -152,7 +152,7 @@ static kd_status set_floats(const option_words *given, void *field) {
         const double value = read_real(c, &end);
         const char after = i + 1 == count ? '\0' : row->separator ? row->separator : ',';
         if (!end || *end != after || !isfinite((float)value) || !in_range(row, value))
-            return refuse(given);
+            return refuse(words);
         const float number = (float)value;
         memcpy((char *)field + (size_t)i * sizeof number, &number, sizeof number);
         c = end + 1;
@@ -160,52 +160,52 @@ static kd_status set_floats(const option_words *given, void *field) {
     return KD_OK;
 }
 
-static kd_status set_double(const option_words *given, void *field) {
+static kd_status set_double(const option_words *words, void *field) {
     const char *end;
-    const double value = read_real(given->text, &end);
-    if (!end || *end || !in_range(given->row, value)) return refuse(given);
+    const double value = read_real(words->text, &end);
+    if (!end || *end || !in_range(words->row, value)) return refuse(words);
     memcpy(field, &value, sizeof value);
     return KD_OK;
 }
 
 /* Sets *chosen to the index of the choice that equals the text. */
-static kd_status find_choice(const option_words *given, int32_t *chosen) {
+static kd_status find_choice(const option_words *words, int32_t *chosen) {
     const char *best = NULL, *name;
     char more[96] = "";
-    if (!given->text) {
+    if (!words->text) {
         *chosen = 0; /* of an optional argument */
         return KD_OK;
     }
-    for (int i = 0; (name = given->row->choice(i)); ++i) {
-        if (strcmp(name, given->text) == 0) {
+    for (int i = 0; (name = words->row->choice(i)); ++i) {
+        if (strcmp(name, words->text) == 0) {
             *chosen = i;
             return KD_OK;
         }
-        nearest_consider(&best, given->text, name);
+        nearest_consider(&best, words->text, name);
     }
     if (best) snprintf(more, sizeof more, "; did you mean %s?", best);
-    return refuse_with(given, more);
+    return refuse_with(words, more);
 }
 
-static kd_status set_name(const option_words *given, char *field) {
+static kd_status set_name(const option_words *words, char *field) {
     int32_t chosen;
-    if (given->row->choice) KD_TRY(find_choice(given, &chosen));
-    if (strlen(given->text) >= given->row->bytes) return refuse(given);
-    memcpy(field, given->text, strlen(given->text) + 1);
+    if (words->row->choice) KD_TRY(find_choice(words, &chosen));
+    if (strlen(words->text) >= words->row->bytes) return refuse(words);
+    memcpy(field, words->text, strlen(words->text) + 1);
     return KD_OK;
 }
 
-static kd_status set_list(const option_words *given, option_list *field) {
+static kd_status set_list(const option_words *words, option_list *field) {
     KD_REQUIRE(field->count < OPTION_LIST_ITEMS, KD_ERROR_USAGE,
-               "--%s is given more than %d times, the limit", given->row->name, OPTION_LIST_ITEMS);
-    field->items[field->count++] = given->text;
+               "--%s is given more than %d times, the limit", words->row->name, OPTION_LIST_ITEMS);
+    field->items[field->count++] = words->text;
     return KD_OK;
 }
 
-static kd_status set_flag(const option_words *given, void *field) {
-    const int32_t on = !given->text || strcmp(given->text, "on") == 0;
-    if (!on && strcmp(given->text, "off") != 0) return refuse(given);
-    if (given->row->bytes == sizeof on)
+static kd_status set_flag(const option_words *words, void *field) {
+    const int32_t on = !words->text || strcmp(words->text, "on") == 0;
+    if (!on && strcmp(words->text, "off") != 0) return refuse(words);
+    if (words->row->bytes == sizeof on)
         memcpy(field, &on, sizeof on);
     else
         *(bool *)field = on != 0;
@@ -213,18 +213,18 @@ static kd_status set_flag(const option_words *given, void *field) {
 }
 
 kd_status option_set(const option_row *row, const char *text, option_source source, void *field) {
-    const option_words given = {row, text, source};
+    const option_words words = {row, text, source};
     switch (row->kind) {
-    case OPTION_FLAG: return set_flag(&given, field);
+    case OPTION_FLAG: return set_flag(&words, field);
     case OPTION_TEXT: *(const char **)field = text; return KD_OK;
-    case OPTION_LIST: return set_list(&given, (option_list *)field);
-    case OPTION_NAME: return set_name(&given, (char *)field);
-    case OPTION_CHOICE: return find_choice(&given, (int32_t *)field);
-    case OPTION_UINT64: return set_uint64(&given, field);
-    case OPTION_BYTES: return set_bytes(&given, field);
-    case OPTION_INT32: return set_int32s(&given, field);
-    case OPTION_FLOAT: return set_floats(&given, field);
-    case OPTION_DOUBLE: return set_double(&given, field);
+    case OPTION_LIST: return set_list(&words, (option_list *)field);
+    case OPTION_NAME: return set_name(&words, (char *)field);
+    case OPTION_CHOICE: return find_choice(&words, (int32_t *)field);
+    case OPTION_UINT64: return set_uint64(&words, field);
+    case OPTION_BYTES: return set_bytes(&words, field);
+    case OPTION_INT32: return set_int32s(&words, field);
+    case OPTION_FLOAT: return set_floats(&words, field);
+    case OPTION_DOUBLE: return set_double(&words, field);
     }
     KD_FAIL(KD_ERROR_RUNTIME, "--%s has an option kind that this function does not support",
             row->name);

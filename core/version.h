@@ -15,16 +15,17 @@ extern "C" {
 
 enum { SIZED_MAX = 1 << 16 /* bytes; a larger struct_size is taken as uninitialised */ };
 
-/* Copies `ours` to the caller's struct of `size` bytes: truncates it or fills the tail with zeros,
-   and sets struct_size to `size`. Does nothing if `out` is NULL or `size` is less than
+/* Copies `library_struct` to the caller's struct of `size` bytes: truncates it or fills the tail
+   with zeros, and sets struct_size to `size`. Does nothing if `out` is NULL or `size` is less than
    sizeof(size_t). */
-void sized_give(void *out, size_t size, const void *ours, size_t our_size);
+void sized_give(void *out, size_t size, const void *library_struct, size_t our_size);
 
-/* Copies the caller's struct over `ours`, which holds the defaults; fields that an older caller
-   does not have keep their defaults. Returns KD_ERROR_USAGE if struct_size is implausible or if a
-   newer caller sets a field that this version does not have. `filler` is the function that
+/* Copies the caller's struct over `library_struct`, which holds the defaults; fields that an older
+   caller does not have keep their defaults. Returns KD_ERROR_USAGE if struct_size is implausible or
+   if a newer caller sets a field that this version does not have. `filler` is the function that
    initialises the struct, for the message. */
-kd_status sized_take(void *ours, size_t our_size, const void *given, const char *filler);
+kd_status sized_take(void *library_struct, size_t our_size, const void *caller_struct,
+                     const char *filler);
 
 #ifdef __cplusplus
 }

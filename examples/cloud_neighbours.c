@@ -37,7 +37,7 @@ static int compare(const void *a, const void *b) {
 }
 
 int main(int argc, char **argv) {
-    uint64_t count, i, apart = 0;
+    uint64_t count, i, distant = 0;
     float *xyz = argc == 2 ? read_cloud(argv[1], &count) : NULL;
     if (!xyz) return fprintf(stderr, "usage: %s FILE with lines \"x y z\"\n", argv[0]), 2;
     kd_point_array cloud = kd_point_array_make(xyz, count, 3, KD_FLOAT);
@@ -57,9 +57,9 @@ int main(int argc, char **argv) {
         sorted[i] = mean[i];
     }
     qsort(sorted, count, sizeof *sorted, compare);
-    for (i = 0; i < count; ++i) apart += mean[i] > 4 * sorted[count / 2];
+    for (i = 0; i < count; ++i) distant += mean[i] > 4 * sorted[count / 2];
     printf("%lu points, median distance to %d neighbours %g, %lu points stand apart\n",
-           (unsigned long)count, NEIGHBOURS, sorted[count / 2], (unsigned long)apart);
+           (unsigned long)count, NEIGHBOURS, sorted[count / 2], (unsigned long)distant);
     kd_points_close(tree);
     free(dist2), free(mean), free(xyz);
     return 0;

@@ -43,7 +43,7 @@ static void run(const char *device, kd_points_spread spread, const kd_point_arra
     kd_points_options options;
     kd_points_query query;
     kd_points_info info;
-    double asking = 0;
+    double query_seconds = 0;
     int turn;
     kd_points_options_default(&options);
     kd_points_query_default(&query);
@@ -51,12 +51,12 @@ static void run(const char *device, kd_points_spread spread, const kd_point_arra
     options.spread = spread;
     query.points = *points;
     for (turn = 0; turn < 2; ++turn) {
-        double begun;
+        double start;
         kd_points_close(tree);
         check(kd_points_open(&tree, cloud, &options));
-        begun = now();
+        start = now();
         check(kd_points_nearest(tree, &query, k, out->ids, out->dist2, NULL));
-        asking = now() - begun;
+        query_seconds = now() - start;
     }
     /* only the fields before the hash, which would gather all points on the host */
     kd_points_describe_sized(tree, &info, offsetof(kd_points_info, hash));
@@ -64,7 +64,7 @@ static void run(const char *device, kd_points_spread spread, const kd_point_arra
            !strchr(device, ',') && strcmp(device, "cuda:all") != 0 ? "one tree"
            : spread == KD_POINTS_SPREAD_PARTS                      ? "parts"
                                                                    : "copies",
-           info.build_seconds, 1e-6 * (double)points->count / asking);
+           info.build_seconds, 1e-6 * (double)points->count / query_seconds);
     kd_points_close(tree);
 }
 

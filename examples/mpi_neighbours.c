@@ -16,7 +16,7 @@ static void check(kd_status status) {
 int main(int argc, char **argv) {
     const uint64_t count = argc > 1 ? strtoull(argv[1], NULL, 10) : 100000;
     int rank, size;
-    double begun, built, queries, sum = 0, all = 0, seconds[2], maximum[2];
+    double start, built, queries, sum = 0, all = 0, seconds[2], maximum[2];
     uint64_t i, state, *ids;
     float *xyz, *dist2;
     kd_points *tree = NULL;
@@ -42,13 +42,13 @@ int main(int argc, char **argv) {
     kd_points_query_default(&query);
     query.points = kd_point_array_make(xyz, count, 3, KD_FLOAT);
     MPI_Barrier(MPI_COMM_WORLD);
-    begun = MPI_Wtime();
+    start = MPI_Wtime();
     check(kd_points_open_distributed(&tree, &query.points, &options, MPI_COMM_WORLD));
     built = MPI_Wtime();
     check(kd_points_nearest64(tree, &query, 2, ids, dist2, NULL)); /* itself and the nearest */
     queries = MPI_Wtime();
     for (i = 0; i < count; ++i) sum += sqrt((double)dist2[2 * i + 1]);
-    seconds[0] = built - begun;
+    seconds[0] = built - start;
     seconds[1] = queries - built;
     MPI_Reduce(seconds, maximum, 2, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
     MPI_Reduce(&sum, &all, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);

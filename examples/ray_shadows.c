@@ -26,8 +26,8 @@ static void make_ball(void) {
     }
     for (uint32_t i = 0; i < RINGS * SPOKES; ++i) {
         const uint32_t a = 4 + i, b = 4 + i / SPOKES * SPOKES + (i + 1) % SPOKES;
-        const uint32_t both[2][3] = {{a, b, a + SPOKES}, {b, b + SPOKES, a + SPOKES}};
-        for (int k = 0; k < 6; ++k) indices[2 + 2 * i + k / 3][k % 3] = both[k / 3][k % 3];
+        const uint32_t triangles[2][3] = {{a, b, a + SPOKES}, {b, b + SPOKES, a + SPOKES}};
+        for (int k = 0; k < 6; ++k) indices[2 + 2 * i + k / 3][k % 3] = triangles[k / 3][k % 3];
     }
 }
 

@@ -147,8 +147,8 @@ KD_FN principled_side principled_side_of(const surface *at, const frame3 *axes, 
     made.wo = wo;
     made.glass = *glass;
     const vec3 body = at->diffuse;
-    const vec3 once = thin ? body : vec3_make(sqrtf(body.x), sqrtf(body.y), sqrtf(body.z));
-    made.glass.tint = vec3_mul(glass->tint, once);
+    const vec3 per_pass = thin ? body : vec3_make(sqrtf(body.x), sqrtf(body.y), sqrtf(body.z));
+    made.glass.tint = vec3_mul(glass->tint, per_pass);
     made.fuzz = layers->sheen;
     made.fuzzes = layer_profile_fuzz(layers->sheen_roughness);
     made.clear = layers->clear;
@@ -246,9 +246,9 @@ KD_FN float principled_lack_even(const principled_lack *lack, float cosine) {
 KD_FN vec3 principled_even(const principled_side *side, vec3 wi) {
     vec3 sum = vec3_all(0);
     if (vec3_largest(side->fuzz) > 0) {
-        const float both =
+        const float product =
             layer_profile_at(&side->fuzzes, side->wo.z) * layer_profile_at(&side->fuzzes, wi.z);
-        sum = vec3_scale(side->fuzz, both / (KD_PI * layer_profile_mean(&side->fuzzes)));
+        sum = vec3_scale(side->fuzz, product / (KD_PI * layer_profile_mean(&side->fuzzes)));
     }
     const principled_lack lack = principled_lack_of(side);
     const float alpha = side->base.alpha, metal = side->base.metallic;
@@ -257,15 +257,16 @@ KD_FN vec3 principled_even(const principled_side *side, vec3 wi) {
            most. */
         const float fuzzy = layer_profile_lack_mean(&lack.fuzz) / lack.even_mean;
         const float body = 1 - (0.25f - 0.16f * fuzzy) * (1 - alpha);
-        const float both = principled_lack_even(&lack, side->wo.z) *
-                           principled_lack_even(&lack, wi.z) / (KD_PI * lack.even_mean);
-        sum = vec3_along(sum, (1 - metal) * body * both, side->base.diffuse);
+        const float albedo_product = principled_lack_even(&lack, side->wo.z) *
+                                     principled_lack_even(&lack, wi.z) / (KD_PI * lack.even_mean);
+        sum = vec3_along(sum, (1 - metal) * body * albedo_product, side->base.diffuse);
     }
     if (lack.wide_mean > 0) {
-        const float both = principled_lack_wide(side, alpha, side->wo.z) *
-                           principled_lack_wide(side, alpha, wi.z) / (KD_PI * lack.wide_mean);
+        const float wide_product = principled_lack_wide(side, alpha, side->wo.z) *
+                                   principled_lack_wide(side, alpha, wi.z) /
+                                   (KD_PI * lack.wide_mean);
         const vec3 colour = vec3_along(vec3_all(1 - metal), metal, side->base.diffuse);
-        sum = vec3_along(sum, both, colour);
+        sum = vec3_along(sum, wide_product, colour);
     }
     return sum;
 }

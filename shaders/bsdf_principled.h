@@ -205,13 +205,14 @@ KD_FN lobe_sample principled_opaque_draw(const principled_side *side, rng_block 
 /* Returns the reflectance of both sides of a sheet, with all reflections between them. */
 KD_FN float sheet_reflectance(const principled_side *side, float cosine) {
     const float eta = float_max(side->glass.eta, 1 / side->glass.eta);
-    const float once = fresnel_dielectric(float_clamp(cosine, 0, 1), eta);
-    return 2 * once / (1 + once);
+    const float single = fresnel_dielectric(float_clamp(cosine, 0, 1), eta);
+    return 2 * single / (1 + single);
 }
 
 KD_FN float sheet_reflectance_mean(const principled_side *side) {
-    const float once = fresnel_dielectric_average(float_max(side->glass.eta, 1 / side->glass.eta));
-    return 2 * once / (1 + once);
+    const float single =
+        fresnel_dielectric_average(float_max(side->glass.eta, 1 / side->glass.eta));
+    return 2 * single / (1 + single);
 }
 
 /* Microfacets reflect, or transmit in the direction mirrored to the other side. */
@@ -280,7 +281,7 @@ KD_FN float principled_pass_odds(const principled_side *side) {
     return float_clamp(side->passes, 0.1f, 0.9f);
 }
 
-KD_FN_APART vec3 principled_evaluate(const principled_side *side, vec3 wi, bsdf_mode mode) {
+KD_FN_NOINLINE vec3 principled_evaluate(const principled_side *side, vec3 wi, bsdf_mode mode) {
     vec3 value = vec3_all(0);
     if (side->passes > 0 && side->glass.alpha > 0)
         value = vec3_scale(side->thin ? sheet_evaluate(side, wi)
@@ -291,7 +292,7 @@ KD_FN_APART vec3 principled_evaluate(const principled_side *side, vec3 wi, bsdf_
     return value;
 }
 
-KD_FN_APART float principled_pdf(const principled_side *side, vec3 wi) {
+KD_FN_NOINLINE float principled_pdf(const principled_side *side, vec3 wi) {
     const float passes = principled_pass_odds(side);
     float pdf = 0;
     if (passes > 0 && side->glass.alpha > 0)
@@ -300,8 +301,8 @@ KD_FN_APART float principled_pdf(const principled_side *side, vec3 wi) {
     return pdf;
 }
 
-KD_FN_APART lobe_sample principled_draw(const principled_side *side, bsdf_mode mode,
-                                        rng_block random) {
+KD_FN_NOINLINE lobe_sample principled_draw(const principled_side *side, bsdf_mode mode,
+                                           rng_block random) {
     const float passes = principled_pass_odds(side);
     const bool glass = random.value[2] < passes;
     lobe_sample drawn;

@@ -41,7 +41,7 @@ typedef struct photon_emission {
 } photon_emission;
 
 typedef struct emitted_photon {
-    ray cast;
+    struct ray ray;
     vec3 power; /* W, to be divided by the number of photons emitted */
     uint32_t light;
     uint32_t medium;  /* medium at the origin */
@@ -204,7 +204,7 @@ KD_FN bool emit_from_triangle(const scene_view *scene, const light *light,
         out->power = vec3_scale(radiance, area * KD_PI * (light->two_sided ? 2.0f : 1.0f));
     }
     const vec3 origin = ray_leave(point, triangle_point_error(a, b, c), normal, drawn.direction);
-    out->cast = ray_make(origin, drawn.direction, 0, INFINITY);
+    out->ray = ray_make(origin, drawn.direction, 0, INFINITY);
     return true;
 }
 
@@ -219,7 +219,7 @@ KD_FN bool emit_from_point(const light *light, const photon_emission *emission, 
         spot ? light_spot_falloff(light, vec3_dot(drawn.direction, light->direction)) : 1.0f;
     if (!(share > 0)) return false;
     out->power = vec3_scale(light->emitted, share * drawn.solid_angle);
-    out->cast = ray_make(light->position, drawn.direction, 0, INFINITY);
+    out->ray = ray_make(light->position, drawn.direction, 0, INFINITY);
     return true;
 }
 
@@ -271,7 +271,7 @@ KD_FN bool light_emit(const scene_view *scene, const photon_emission *emission, 
     if (from->kind == LIGHT_TRIANGLE) {
         born = emit_from_triangle(scene, from, emission, u, out);
     } else if (from->kind == LIGHT_DIRECTIONAL) {
-        out->cast =
+        out->ray =
             emission_ray_through_targets(scene, emission, from->direction, u[3], u[4], &area);
         out->power = vec3_scale(from->emitted, area);
     } else if (from->kind == LIGHT_ENVIRONMENT) {
@@ -279,7 +279,7 @@ KD_FN bool light_emit(const scene_view *scene, const photon_emission *emission, 
         /* includes the choice of the light */
         const float pdf = environment_pdf(scene, vec3_all(0), sky);
         if (!(pdf > 0)) return false;
-        out->cast =
+        out->ray =
             emission_ray_through_targets(scene, emission, vec3_negate(sky), u[3], u[4], &area);
         out->power = vec3_scale(environment_radiance(scene, sky), area * chance / pdf);
     } else {

@@ -83,22 +83,22 @@ KD_FN float light_odds_of(const scene_view *scene, light_odds odds, uint32_t whi
 KD_FN uint32_t light_choose(const scene_view *scene, vec3 from, float u, float *probability) {
     const light_odds odds = light_odds_at(scene, from);
     if (!(odds.sum > 0)) {
-        const uint32_t found = cdf_search(scene->light_cdf, scene->light_count, u);
-        *probability = light_choice(scene, found);
-        return found;
+        const uint32_t index = cdf_search(scene->light_cdf, scene->light_count, u);
+        *probability = light_choice(scene, index);
+        return index;
     }
-    uint32_t found = 0;
+    uint32_t light_index = 0;
     float below = 0;
     *probability = 0;
     for (uint32_t i = 0; i < scene->light_count; ++i) {
         const float chance = light_odds_of(scene, odds, i, from);
         if (!(chance > 0)) continue;
-        found = i; /* the last one is kept if rounding leaves u above the sum */
+        light_index = i; /* the last one is kept if rounding leaves u above the sum */
         *probability = chance;
         below += chance;
         if (u < below) break;
     }
-    return found;
+    return light_index;
 }
 
 /* --- The environment --- */

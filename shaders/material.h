@@ -38,16 +38,16 @@ typedef struct medium_span {
 } medium_span;
 
 /* Returns the part of a ray up to `end` inside the sphere that media fill; empty: begin == end. */
-KD_FN medium_span medium_clip(vec3 centre, float radius, const ray *cast, float end) {
+KD_FN medium_span medium_clip(vec3 centre, float radius, const ray *ray, float end) {
     medium_span span;
-    const vec3 out = vec3_sub(cast->origin, centre);
-    const float a = vec3_length2(cast->direction), b = vec3_dot(out, cast->direction);
+    const vec3 out = vec3_sub(ray->origin, centre);
+    const float a = vec3_length2(ray->direction), b = vec3_dot(out, ray->direction);
     const float c = vec3_length2(out) - radius * radius;
     const float square = b * b - a * c;
-    span.begin = span.end = cast->tmin;
+    span.begin = span.end = ray->tmin;
     if (!(square > 0) || !(a > 0)) return span;
     const float half = sqrtf(square);
-    const float near = float_max(cast->tmin, (-b - half) / a), far = float_min(end, (half - b) / a);
+    const float near = float_max(ray->tmin, (-b - half) / a), far = float_min(end, (half - b) / a);
     if (!(far > near)) return span;
     span.begin = near;
     span.end = far;

@@ -115,9 +115,10 @@ KD_FN float ggx_ellipse_mean(ggx_ellipse alpha) {
 
 KD_FN float ggx_ellipse_density(ggx_ellipse alpha, vec3 m) {
     if (!(m.z > 0)) return 0;
-    const float x = m.x * alpha.y, y = m.y * alpha.x, both = alpha.x * alpha.y, z = m.z * both;
+    const float x = m.x * alpha.y, y = m.y * alpha.x, alpha_product = alpha.x * alpha.y,
+                z = m.z * alpha_product;
     const float t = x * x + y * y + z * z;
-    return both * both * both / (KD_PI * t * t);
+    return alpha_product * alpha_product * alpha_product / (KD_PI * t * t);
 }
 
 KD_FN float ggx_ellipse_lambda(ggx_ellipse alpha, vec3 w) {

@@ -20,7 +20,7 @@
 
 /* Returns the fraction of light from `cosine` that a metal of reflectance 1 lacks with single
    scattering. */
-KD_FN_APART float energy_missing(float alpha, float cosine) {
+KD_FN_NOINLINE float energy_missing(float alpha, float cosine) {
     const energy_place row = energy_row(alpha), at = energy_column(alpha, cosine, ENERGY_COSINES);
     float ends[2];
     for (int i = 0; i < 2; ++i)
@@ -52,7 +52,7 @@ KD_FN vec3 energy_polynomials(const float c[3], float k, vec3 reflectance) {
 }
 
 /* Returns the fraction of energy_missing that a metal returns by several facets. */
-KD_FN_APART vec3 energy_metal_share(float alpha, float cosine, float mean, vec3 reflectance) {
+KD_FN_NOINLINE vec3 energy_metal_share(float alpha, float cosine, float mean, vec3 reflectance) {
     const energy_place row = energy_row(alpha),
                        at = energy_column(alpha, cosine, ENERGY_METAL_COSINES);
     float terms[3];
@@ -88,8 +88,8 @@ KD_FN float energy_ratio(float a, float b, float mean) {
 }
 
 /* The lobe in 1/sr: the product of both albedos, divided by pi times their mean. */
-KD_FN_APART vec3 energy_metal_evaluate(float alpha, float cosine_a, float cosine_b,
-                                       vec3 reflectance) {
+KD_FN_NOINLINE vec3 energy_metal_evaluate(float alpha, float cosine_a, float cosine_b,
+                                          vec3 reflectance) {
     const float mean = energy_missing_mean(alpha);
     const vec3 a = energy_metal_albedo(alpha, cosine_a, reflectance);
     const vec3 b = energy_metal_albedo(alpha, cosine_b, reflectance);
@@ -120,7 +120,7 @@ KD_FN energy_long_place energy_long_place_of(float longer, float shorter, int ro
 }
 
 /* energy_missing of a direction, for anisotropic microfacets. */
-KD_FN_APART float energy_missing_long(ggx_ellipse ellipse, vec3 direction) {
+KD_FN_NOINLINE float energy_missing_long(ggx_ellipse ellipse, vec3 direction) {
     const float longer = float_max(ellipse.x, ellipse.y), shorter = float_min(ellipse.x, ellipse.y);
     const float seen = float_clamp(energy_seen_alpha(ellipse, direction), shorter, longer);
     const float round = energy_missing(seen, direction.z);
@@ -161,7 +161,7 @@ KD_FN float energy_missing_long_mean(ggx_ellipse ellipse) {
 
 /* As energy_metal_evaluate; the colours are those of isotropic microfacets that lack about as
    much. */
-KD_FN_APART vec3 energy_long_evaluate(ggx_ellipse ellipse, vec3 a, vec3 b, vec3 reflectance) {
+KD_FN_NOINLINE vec3 energy_long_evaluate(ggx_ellipse ellipse, vec3 a, vec3 b, vec3 reflectance) {
     const float alpha = ggx_ellipse_mean(ellipse), mean = energy_missing_mean(alpha);
     const vec3 from = vec3_scale(energy_metal_share(alpha, a.z, mean, reflectance),
                                  energy_missing_long(ellipse, a));
@@ -182,7 +182,7 @@ KD_FN energy_place energy_coat_place(float eta) {
 /* Returns the fraction of light from `cosine` that a rough dielectric with index eta >= 1 reflects
    by one facet: that of a metal, times the Fresnel reflectance at an effective cosine, which hardly
    depends on the index. */
-KD_FN_APART float energy_coat(float alpha, float cosine, float eta) {
+KD_FN_NOINLINE float energy_coat(float alpha, float cosine, float eta) {
     const float mu = float_clamp(cosine, 0, 1);
     const energy_place index = energy_coat_place(eta);
     const energy_place row = energy_row(alpha), at = energy_column(alpha, mu, ENERGY_COAT_COSINES);
@@ -252,7 +252,7 @@ KD_FN energy_glass energy_glass_node(int index, int row, energy_place at, energy
 }
 
 /* Looks up the values; eta as seen from the direction. */
-KD_FN_APART energy_glass energy_glass_at(float alpha, float cosine, float eta) {
+KD_FN_NOINLINE energy_glass energy_glass_at(float alpha, float cosine, float eta) {
     const energy_place index = energy_index_place(eta), row = energy_row(alpha),
                        at = energy_column(alpha, cosine, ENERGY_GLASS_COSINES),
                        coarse = energy_column(alpha, cosine, ENERGY_SHARE_COSINES);

@@ -54,10 +54,10 @@ typedef struct path_result {
 
 /* The state of a path between two vertices. */
 typedef struct path_state {
-    ray cast;
+    struct ray ray;
     vec3 throughput;
     vec3 from, from_normal; /* last scattering vertex, with the normal passed to light_draw there */
-    float pdf;              /* 1/sr, with which cast.direction was sampled there */
+    float pdf;              /* 1/sr, with which ray.direction was sampled there */
     bool specular;          /* light sampling could not have sampled the direction */
     /* eta scale: product of eta^2 of the media entered; radiance is scaled by its inverse */
     float eta_scale;
@@ -79,75 +79,78 @@ KD_FN vec3 path_light_normal(const surface *at, vec3 wo) {
 }
 
 /* A pending contribution of one light: it counts unless its shadow ray is blocked. */
-typedef struct path_asked {
-    ray cast;        /* the shadow ray */
+typedef struct shadow_request {
+    struct ray ray;  /* the shadow ray */
     uint32_t medium; /* the medium where it starts */
     vec3 sent;       /* f L, or in a medium p L w / pdf */
     float weight;    /* |cos| w / pdf, or 1 in a medium */
-} path_asked;
+} shadow_request;
 
-KD_FN bool path_asks_nothing(path_asked *request) {
+KD_FN bool shadow_request_clear(shadow_request *request) {
     memset(request, 0, sizeof *request);
     return false;
 }
 
-/* Samples a light for a surface. `where`: the medium on wo's side. both: the caller also samples
+/* Samples a light for a surface. `medium`: the medium on wo's side. mis: the caller also samples
    the BSDF, so the weight is that of multiple importance sampling. Returns false if the
    contribution is zero. */
-KD_FN bool path_ask_at(const scene_view *scene, const surface *at, vec3 wo, uint32_t where,
-                       bool both, rng_block random, path_asked *request) {
+KD_FN bool path_sample_light_at(const scene_view *scene, const surface *at, vec3 wo,
+                                uint32_t medium, bool mis, rng_block random,
+                                shadow_request *request) {
     const light_sample drawn = light_draw(scene, at->position, path_light_normal(at, wo), random);
     if (!(drawn.pdf_solid_angle > 0) || vec3_is_zero(drawn.radiance))
-        return path_asks_nothing(request);
+        return shadow_request_clear(request);
     const vec3 f = bsdf_evaluate(at, wo, drawn.direction, BSDF_RADIANCE);
-    if (vec3_is_zero(f)) return path_asks_nothing(request);
+    if (vec3_is_zero(f)) return shadow_request_clear(request);
     float weight = fabsf(vec3_dot(drawn.direction, at->normal)) / drawn.pdf_solid_angle;
-    if (both && !drawn.delta)
+    if (mis && !drawn.delta)
         weight *= mis_power(drawn.pdf_solid_angle, bsdf_pdf(at, wo, drawn.direction));
-    request->cast = light_shadow_ray(at, &drawn);
-    request->medium = medium_beyond_surface(at, wo, drawn.direction, where);
+    request->ray = light_shadow_ray(at, &drawn);
+    request->medium = medium_beyond_surface(at, wo, drawn.direction, medium);
     request->sent = vec3_mul(f, drawn.radiance);
     request->weight = weight;
     return true;
 }
 
 /* Samples a light for a point in a medium. `direction`: that of the ray that arrived there. The
-   scattering coefficient is not included. both: the caller also samples the phase function. */
-KD_FN bool path_ask_in(const scene_view *scene, vec3 place, uint32_t where, vec3 direction,
-                       bool both, rng_block random, path_asked *request) {
+   scattering coefficient is not included. mis: the caller also samples the phase function. */
+KD_FN bool path_sample_light_in(const scene_view *scene, vec3 place, uint32_t medium,
+                                vec3 direction, bool mis, rng_block random,
+                                shadow_request *request) {
     const light_sample drawn = light_draw(scene, place, vec3_all(0), random);
     if (!(drawn.pdf_solid_angle > 0) || vec3_is_zero(drawn.radiance))
-        return path_asks_nothing(request);
+        return shadow_request_clear(request);
     const float phase =
-        medium_phase(medium_of(scene, where)->g, vec3_dot(direction, drawn.direction));
+        medium_phase(medium_of(scene, medium)->g, vec3_dot(direction, drawn.direction));
     float weight = phase / drawn.pdf_solid_angle;
-    if (both && !drawn.delta) weight *= mis_power(drawn.pdf_solid_angle, phase);
-    request->cast = drawn.distance < INFINITY ? ray_make(place, vec3_sub(drawn.point, place), 0, 1)
-                                              : ray_make(place, drawn.direction, 0, INFINITY);
-    request->medium = where;
+    if (mis && !drawn.delta) weight *= mis_power(drawn.pdf_solid_angle, phase);
+    request->ray = drawn.distance < INFINITY ? ray_make(place, vec3_sub(drawn.point, place), 0, 1)
+                                             : ray_make(place, drawn.direction, 0, INFINITY);
+    request->medium = medium;
     request->sent = vec3_scale(drawn.radiance, weight);
     request->weight = 1;
     return true;
 }
 
 /* Returns the contribution if the fraction `visible` of the light arrives. */
-KD_FN vec3 path_asked_light(const path_asked *request, vec3 visible) {
+KD_FN vec3 shadow_request_light(const shadow_request *request, vec3 visible) {
     return vec3_mul(request->sent, vec3_scale(visible, request->weight));
 }
 
 /* Returns the direct light of one sampled light at a surface: f |cos| L V w / pdf. */
 KD_FN vec3 path_light(const scene_view *scene, scene_extent extent, const path_options *options,
-                      const surface *at, vec3 wo, uint32_t where, rng_block random,
+                      const surface *at, vec3 wo, uint32_t medium, rng_block random,
                       uint32_t *rays) {
-    path_asked request;
-    if (!path_ask_at(scene, at, wo, where, true, random, &request)) return vec3_all(0);
-    return path_asked_light(&request, path_transmittance(scene, extent, request.cast,
-                                                         request.medium, options->cutouts, rays));
+    shadow_request request;
+    if (!path_sample_light_at(scene, at, wo, medium, true, random, &request)) return vec3_all(0);
+    return shadow_request_light(
+        &request,
+        path_transmittance(scene, extent, request.ray, request.medium, options->cutouts, rays));
 }
 
 /* path_light without BSDF sampling: w is 1. */
 KD_FN vec3 path_light_alone(const scene_view *scene, scene_extent extent, bool cutouts,
-                            const surface *at, vec3 wo, uint32_t where, rng_block random,
+                            const surface *at, vec3 wo, uint32_t medium, rng_block random,
                             uint32_t *rays) {
     const light_sample drawn = light_draw(scene, at->position, path_light_normal(at, wo), random);
     if (!(drawn.pdf_solid_angle > 0) || vec3_is_zero(drawn.radiance)) return vec3_all(0);
@@ -156,7 +159,7 @@ KD_FN vec3 path_light_alone(const scene_view *scene, scene_extent extent, bool c
     const float cosine = fabsf(vec3_dot(drawn.direction, at->normal));
     const vec3 visible =
         path_transmittance(scene, extent, light_shadow_ray(at, &drawn),
-                           medium_beyond_surface(at, wo, drawn.direction, where), cutouts, rays);
+                           medium_beyond_surface(at, wo, drawn.direction, medium), cutouts, rays);
     const vec3 sent = vec3_mul(f, drawn.radiance);
     return vec3_make(sent.x * (cosine * visible.x / drawn.pdf_solid_angle),
                      sent.y * (cosine * visible.y / drawn.pdf_solid_angle),
@@ -165,12 +168,14 @@ KD_FN vec3 path_light_alone(const scene_view *scene, scene_extent extent, bool c
 
 /* Returns the direct light of one sampled light at a point in a medium: p L T w / pdf. */
 KD_FN vec3 path_light_in(const scene_view *scene, scene_extent extent, const path_options *options,
-                         vec3 place, uint32_t where, vec3 direction, bool both, rng_block random,
+                         vec3 place, uint32_t medium, vec3 direction, bool mis, rng_block random,
                          uint32_t *rays) {
-    path_asked request;
-    if (!path_ask_in(scene, place, where, direction, both, random, &request)) return vec3_all(0);
-    return path_asked_light(&request, path_transmittance(scene, extent, request.cast,
-                                                         request.medium, options->cutouts, rays));
+    shadow_request request;
+    if (!path_sample_light_in(scene, place, medium, direction, mis, random, &request))
+        return vec3_all(0);
+    return shadow_request_light(
+        &request,
+        path_transmittance(scene, extent, request.ray, request.medium, options->cutouts, rays));
 }
 
 /* Applies options->clamp to a contribution. `indirect`: scattered more than once between the camera
@@ -183,12 +188,12 @@ KD_FN vec3 path_clamped(const path_options *options, bool indirect, vec3 more) {
 
 /* Returns the contribution of the environment to a ray that leaves the scene. */
 KD_FN vec3 path_sky(const scene_view *scene, const path_state *state) {
-    const vec3 sky = environment_radiance(scene, state->cast.direction);
+    const vec3 sky = environment_radiance(scene, state->ray.direction);
     if (vec3_is_zero(sky)) return sky;
     float weight = 1;
     if (!state->specular)
-        weight = mis_power(state->pdf,
-                           environment_pdf(scene, state->from_normal, state->cast.direction));
+        weight =
+            mis_power(state->pdf, environment_pdf(scene, state->from_normal, state->ray.direction));
     return vec3_scale(vec3_mul(state->throughput, sky), weight);
 }
 
@@ -228,7 +233,7 @@ KD_FN bool path_scatter(path_state *state, const surface *at, vec3 wo, int32_t d
     }
     state->layers = 0;
     if (!path_survives(state, depth, random.value[3])) return false;
-    state->cast = surface_leave(at, drawn.direction, INFINITY);
+    state->ray = surface_leave(at, drawn.direction, INFINITY);
     return true;
 }
 
@@ -237,14 +242,14 @@ KD_FN bool path_scatter(path_state *state, const surface *at, vec3 wo, int32_t d
 KD_FN bool path_fly(const scene_view *scene, path_state *state, float end, rng_key key) {
     const medium *in = medium_of(scene, state->medium);
     if (!in) return false;
-    const medium_span span = transmittance_span(scene, &state->cast, end);
+    const medium_span span = transmittance_span(scene, &state->ray, end);
     const float length = span.end - span.begin; /* directions are unit vectors */
     if (!(length > 0)) return false;
     const rng_block random = sobol_draw(key, state->step, PATH_DRAW_MEDIUM);
     const medium_flight flight =
         medium_fly(in, length, state->throughput, random.value[0], random.value[1]);
     state->throughput = vec3_mul(state->throughput, vec3_mul(flight.kept, flight.drawn));
-    state->place = ray_at(&state->cast, span.begin + flight.length);
+    state->place = ray_at(&state->ray, span.begin + flight.length);
     return flight.scattered;
 }
 
@@ -263,8 +268,8 @@ KD_FN bool path_passes(const scene_view *scene, const path_options *options, pat
     if (sobol_draw(key, state->step, PATH_DRAW_OPACITY).value[0] >= passes) return false;
     if (state->flies)
         state->medium = transmittance_beyond_instance(scene, hit->triangle, state->instance_id,
-                                                      state->cast.direction, state->medium);
-    state->cast.tmin = hit->t;
+                                                      state->ray.direction, state->medium);
+    state->ray.tmin = hit->t;
     hit->triangle = KD_NONE;
     return state->layers++ < PATH_LAYERS;
 }
@@ -278,7 +283,7 @@ KD_FN ray_hit path_advance(const scene_view *scene, scene_extent extent,
     do {
         ++result->rays;
         ++state->step;
-        hit = scene_closest(scene, extent, state->cast, &state->instance_id);
+        hit = scene_closest(scene, extent, state->ray, &state->instance_id);
     } while (path_passes(scene, options, state, key, &hit));
     return hit;
 }
@@ -286,7 +291,7 @@ KD_FN ray_hit path_advance(const scene_view *scene, scene_extent extent,
 /* Computes the surface at a hit, for the path's wavelength. */
 KD_FN void path_interact(const scene_view *scene, path_state *state, ray_hit hit, rng_key key,
                          surface *at) {
-    surface_of_hit(scene, &state->cast, hit, state->instance_id, at);
+    surface_of_hit(scene, &state->ray, hit, state->instance_id, at);
     if (!at->disperses) return;
     if (!(state->wavelength > 0)) {
         const rng_block random = sobol_draw(key, state->step, PATH_DRAW_WAVELENGTH);
@@ -302,11 +307,11 @@ KD_FN surface path_surface(const scene_view *scene, path_state *state, ray_hit h
     return at;
 }
 
-KD_FN path_state path_begin(ray cast) {
+KD_FN path_state path_begin(ray ray) {
     path_state state;
-    state.cast = cast;
+    state.ray = ray;
     state.throughput = vec3_all(1);
-    state.from = cast.origin;
+    state.from = ray.origin;
     state.from_normal = vec3_all(0);
     state.pdf = 0;
     state.specular = true; /* light sampling does not apply to camera rays */
@@ -318,17 +323,17 @@ KD_FN path_state path_begin(ray cast) {
     state.medium = MEDIUM_FOG;
     state.instance_id = KD_NONE;
     state.layers = 0;
-    state.place = cast.origin;
+    state.place = ray.origin;
     return state;
 }
 
 /* Starts a path in the scene's media. */
-KD_FN path_state path_begin_in(const scene_view *scene, scene_extent extent, ray cast,
+KD_FN path_state path_begin_in(const scene_view *scene, scene_extent extent, ray ray,
                                uint32_t *rays) {
-    path_state state = path_begin(cast);
+    path_state state = path_begin(ray);
     if (scene->medium_count == 0) return state;
     state.flies = true;
-    state.medium = transmittance_around(scene, extent, cast, rays);
+    state.medium = transmittance_around(scene, extent, ray, rays);
     return state;
 }
 
@@ -355,7 +360,7 @@ KD_FN path_turn path_arrive(const scene_view *scene, const path_options *options
     at->triangle = KD_NONE;
     if (state->in_volume) {
         if (depth == 1 && hit.triangle != KD_NONE)
-            surface_of_hit(scene, &state->cast, hit, state->instance_id, at);
+            surface_of_hit(scene, &state->ray, hit, state->instance_id, at);
         return last ? PATH_ENDS : PATH_SCATTERS_IN_VOLUME;
     }
     if (hit.triangle == KD_NONE) {
@@ -374,23 +379,25 @@ KD_FN bool path_seeks_light(path_turn turn, const surface *at) {
 
 /* Samples a light with `random` (dimension PATH_DRAW_LIGHT). Returns false if the contribution is
    zero. */
-KD_FN bool path_ask_by(const scene_view *scene, const path_state *state, path_turn turn,
-                       const surface *at, rng_block random, path_asked *request) {
-    const vec3 direction = state->cast.direction;
+KD_FN bool path_sample_light_by(const scene_view *scene, const path_state *state, path_turn turn,
+                                const surface *at, rng_block random, shadow_request *request) {
+    const vec3 direction = state->ray.direction;
     if (turn == PATH_SCATTERS_IN_VOLUME)
-        return path_ask_in(scene, state->place, state->medium, direction, true, random, request);
-    return path_ask_at(scene, at, vec3_negate(direction), state->medium, true, random, request);
+        return path_sample_light_in(scene, state->place, state->medium, direction, true, random,
+                                    request);
+    return path_sample_light_at(scene, at, vec3_negate(direction), state->medium, true, random,
+                                request);
 }
-KD_FN bool path_ask(const scene_view *scene, const path_state *state, path_turn turn,
-                    const surface *at, rng_key key, path_asked *request) {
+KD_FN bool path_sample_light(const scene_view *scene, const path_state *state, path_turn turn,
+                             const surface *at, rng_key key, shadow_request *request) {
     const rng_block random = sobol_draw(key, state->step, PATH_DRAW_LIGHT);
-    return path_ask_by(scene, state, turn, at, random, request);
+    return path_sample_light_by(scene, state, turn, at, random, request);
 }
 
 /* Samples the phase function; returns false if the path ends. */
 KD_FN bool path_scatter_in(const scene_view *scene, path_state *state, int32_t depth,
                            rng_block random) {
-    const vec3 before = state->cast.direction;
+    const vec3 before = state->ray.direction;
     const float g = medium_of(scene, state->medium)->g;
     const vec3 after = medium_phase_draw(g, before, random.value[0], random.value[1]);
     state->pdf = medium_phase(g, vec3_dot(before, after));
@@ -399,7 +406,7 @@ KD_FN bool path_scatter_in(const scene_view *scene, path_state *state, int32_t d
     state->specular = false;
     ++state->scattered;
     state->layers = 0;
-    state->cast = ray_make(state->place, after, 0, INFINITY);
+    state->ray = ray_make(state->place, after, 0, INFINITY);
     return path_survives(state, depth, random.value[3]);
 }
 
@@ -408,7 +415,7 @@ KD_FN bool path_scatter_in(const scene_view *scene, path_state *state, int32_t d
 KD_FN bool path_go_on_by(const scene_view *scene, path_state *state, path_turn turn,
                          const surface *at, int32_t depth, rng_block random) {
     if (turn == PATH_SCATTERS_IN_VOLUME) return path_scatter_in(scene, state, depth, random);
-    return path_scatter(state, at, vec3_negate(state->cast.direction), depth, random);
+    return path_scatter(state, at, vec3_negate(state->ray.direction), depth, random);
 }
 KD_FN bool path_go_on(const scene_view *scene, path_state *state, path_turn turn, const surface *at,
                       int32_t depth, rng_key key) {
@@ -427,12 +434,13 @@ KD_FN void path_follow(const scene_view *scene, scene_extent extent, const path_
         if (depth == 1 && at.triangle != KD_NONE) result->first = at;
         result->radiance = vec3_add(result->radiance, sent);
         if (path_seeks_light(turn, &at)) {
-            path_asked request;
+            shadow_request request;
             vec3 visible = vec3_all(0);
-            if (path_ask(scene, state, turn, &at, key, &request))
-                visible = path_transmittance(scene, extent, request.cast, request.medium,
+            if (path_sample_light(scene, state, turn, &at, key, &request))
+                visible = path_transmittance(scene, extent, request.ray, request.medium,
                                              options->cutouts, &result->rays);
-            const vec3 direct = vec3_mul(state->throughput, path_asked_light(&request, visible));
+            const vec3 direct =
+                vec3_mul(state->throughput, shadow_request_light(&request, visible));
             result->radiance =
                 vec3_add(result->radiance, path_clamped(options, state->scattered > 0, direct));
         }
@@ -440,14 +448,14 @@ KD_FN void path_follow(const scene_view *scene, scene_extent extent, const path_
     }
 }
 
-/* Returns the radiance along `cast`, whose direction is a unit vector; key.path is
+/* Returns the radiance along `ray`, whose direction is a unit vector; key.path is
    sobol_path(pixel, sample). */
 KD_FN path_result path_radiance(const scene_view *scene, scene_extent extent,
-                                const path_options *options, ray cast, rng_key key) {
+                                const path_options *options, ray ray, rng_key key) {
     path_result result;
     memset(&result, 0, sizeof result);
     result.first.triangle = KD_NONE;
-    path_state state = path_begin_in(scene, extent, cast, &result.rays);
+    path_state state = path_begin_in(scene, extent, ray, &result.rays);
     path_follow(scene, extent, options, &state, 1, key, &result);
     return result;
 }

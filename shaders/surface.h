@@ -158,15 +158,15 @@ KD_FN int32_t surface_kind_of(const scene_view *scene, uint32_t triangle) {
     return scene->materials[scene->mesh.triangle_materials[triangle]].kind;
 }
 
-/* Computes the surface where `cast` hit, in an instance or (KD_NONE) in none; hit.triangle must not
+/* Computes the surface where `ray` hit, in an instance or (KD_NONE) in none; hit.triangle must not
    be KD_NONE. Writes to *at instead of returning a copy, because on a CPU copying stalls on the
    small fields written last. */
-KD_FN void surface_of_hit(const scene_view *scene, const ray *cast, ray_hit hit,
+KD_FN void surface_of_hit(const scene_view *scene, const ray *ray, ray_hit hit,
                           uint32_t instance_id, surface *at) {
     surface_place(at, scene, hit, instance_id);
     at->triangle = hit.triangle;
     at->material = scene->mesh.triangle_materials[hit.triangle];
-    at->front = vec3_dot(cast->direction, at->geometric) < 0;
+    at->front = vec3_dot(ray->direction, at->geometric) < 0;
     const surface_uv uv = surface_texcoord(&scene->mesh, hit);
     at->texcoord = uv.first;
     surface_smooth(at, scene, hit, instance_id);
@@ -179,18 +179,18 @@ KD_FN void surface_of_hit(const scene_view *scene, const ray *cast, ray_hit hit,
         at->layers = surface_layers_at(scene, at->material, hit, instance_id, uv, smooth, at->alpha,
                                        at->ior);
     if (at->kind != MATERIAL_DIFFUSE)
-        surface_bend_normal(at, vec3_negate(vec3_normalize(cast->direction)));
+        surface_bend_normal(at, vec3_negate(vec3_normalize(ray->direction)));
 }
 
-KD_FN surface surface_at_instance(const scene_view *scene, const ray *cast, ray_hit hit,
+KD_FN surface surface_at_instance(const scene_view *scene, const ray *ray, ray_hit hit,
                                   uint32_t instance_id) {
     surface at;
-    surface_of_hit(scene, cast, hit, instance_id, &at);
+    surface_of_hit(scene, ray, hit, instance_id, &at);
     return at;
 }
 
-KD_FN surface surface_at(const scene_view *scene, const ray *cast, ray_hit hit) {
-    return surface_at_instance(scene, cast, hit, KD_NONE);
+KD_FN surface surface_at(const scene_view *scene, const ray *ray, ray_hit hit) {
+    return surface_at_instance(scene, ray, hit, KD_NONE);
 }
 
 /* Returns the index of refraction beyond the surface divided by that on the side that was hit; 1

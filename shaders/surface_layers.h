@@ -74,8 +74,8 @@ KD_FN vec3 surface_corner_colour(const mesh_view *mesh, ray_hit hit, float *opac
 
 /* Computes the tangent frame from the mesh's interpolated tangents. Returns false if a corner has
    none. */
-KD_FN_APART bool surface_tangent_frame(const scene_view *scene, ray_hit hit, uint32_t instance_id,
-                                       vec3 normal, frame3 *axes) {
+KD_FN_NOINLINE bool surface_tangent_frame(const scene_view *scene, ray_hit hit,
+                                          uint32_t instance_id, vec3 normal, frame3 *axes) {
     const mesh_view *mesh = &scene->mesh;
     const float share[3] = {1 - hit.u - hit.v, hit.u, hit.v};
     vec3 sum = vec3_all(0);
@@ -240,9 +240,9 @@ KD_FN void surface_stretch(surface_layers *layers, const scene_view *scene,
 
 /* Returns the layers at a point. `smooth` is the interpolated normal, without maps; `alpha` and
    `ior` are those of the base. */
-KD_FN_APART surface_layers surface_layers_at(const scene_view *scene, uint32_t material_index,
-                                             ray_hit hit, uint32_t instance_id, surface_uv uv,
-                                             vec3 smooth, float alpha, float ior) {
+KD_FN_NOINLINE surface_layers surface_layers_at(const scene_view *scene, uint32_t material_index,
+                                                ray_hit hit, uint32_t instance_id, surface_uv uv,
+                                                vec3 smooth, float alpha, float ior) {
     const principled *from = scene->layers + material_index;
     surface_layers to;
     frame3 axes;

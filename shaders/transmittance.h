@@ -21,36 +21,35 @@ typedef enum scene_extent {
 } scene_extent;
 
 /* Continues with the instances after the result of the scene's own tree. */
-KD_FN_APART instance_hit scene_instance_cast(const scene_view *scene, ray cast, ray_hit before,
-                                             bool any) {
-    return instance_cast(&scene->instances, scene->mesh.positions, scene->mesh.triangles, cast,
+KD_FN_NOINLINE instance_hit scene_instance_cast(const scene_view *scene, ray ray, ray_hit before,
+                                                bool any) {
+    return instance_cast(&scene->instances, scene->mesh.positions, scene->mesh.triangles, ray,
                          before, any);
 }
-KD_FN ray_hit scene_go_on(const scene_view *scene, ray cast, ray_hit before,
-                          uint32_t *instance_id) {
+KD_FN ray_hit scene_go_on(const scene_view *scene, ray ray, ray_hit before, uint32_t *instance_id) {
     *instance_id = KD_NONE;
     if (scene->instances.count == 0) return before;
-    const instance_hit hit = scene_instance_cast(scene, cast, before, false);
+    const instance_hit hit = scene_instance_cast(scene, ray, before, false);
     *instance_id = hit.instance_id;
     return hit.at;
 }
-KD_FN bool scene_instance_blocks(const scene_view *scene, ray cast) {
-    const ray_hit before = {cast.tmax, 0, 0, KD_NONE};
+KD_FN bool scene_instance_blocks(const scene_view *scene, ray ray) {
+    const ray_hit before = {ray.tmax, 0, 0, KD_NONE};
     return scene->instances.count != 0 &&
-           scene_instance_cast(scene, cast, before, true).at.triangle != KD_NONE;
+           scene_instance_cast(scene, ray, before, true).at.triangle != KD_NONE;
 }
 
 /* tritree_closest of the scene; *placed: the instance that was hit, or KD_NONE. */
-KD_FN ray_hit scene_closest(const scene_view *scene, scene_extent extent, ray cast,
+KD_FN ray_hit scene_closest(const scene_view *scene, scene_extent extent, ray ray,
                             uint32_t *instance_id) {
-    const ray_hit hit = tritree_closest(&scene->tree, cast);
-    if (extent == SCENE_INSTANCED) return scene_go_on(scene, cast, hit, instance_id);
+    const ray_hit hit = tritree_closest(&scene->tree, ray);
+    if (extent == SCENE_INSTANCED) return scene_go_on(scene, ray, hit, instance_id);
     *instance_id = KD_NONE;
     return hit;
 }
-KD_FN bool scene_occluded(const scene_view *scene, scene_extent extent, ray cast) {
-    return tritree_occluded(&scene->tree, cast) ||
-           (extent == SCENE_INSTANCED && scene_instance_blocks(scene, cast));
+KD_FN bool scene_occluded(const scene_view *scene, scene_extent extent, ray ray) {
+    return tritree_occluded(&scene->tree, ray) ||
+           (extent == SCENE_INSTANCED && scene_instance_blocks(scene, ray));
 }
 
 /* --- Media and cut-outs --- */
@@ -62,8 +61,8 @@ KD_FN const medium *medium_of(const scene_view *scene, uint32_t index) {
 }
 
 /* Returns the part of a ray before `end` inside the sphere that media can fill. */
-KD_FN medium_span transmittance_span(const scene_view *scene, const ray *cast, float end) {
-    return medium_clip(scene->environment.scene_centre, scene->environment.scene_radius, cast, end);
+KD_FN medium_span transmittance_span(const scene_view *scene, const ray *ray, float end) {
+    return medium_clip(scene->environment.scene_centre, scene->environment.scene_radius, ray, end);
 }
 
 /* Returns the medium behind the surface that a ray of this direction crosses. */
@@ -84,72 +83,72 @@ KD_FN uint32_t transmittance_beyond(const scene_view *scene, uint32_t triangle, 
 }
 
 /* Returns the medium at a ray's origin. */
-KD_FN uint32_t transmittance_around(const scene_view *scene, scene_extent extent, ray cast,
+KD_FN uint32_t transmittance_around(const scene_view *scene, scene_extent extent, ray ray,
                                     uint32_t *rays) {
     for (int layer = 0; layer < PATH_LAYERS; ++layer) {
         uint32_t instance_id;
         ++*rays;
-        const ray_hit hit = scene_closest(scene, extent, cast, &instance_id);
+        const ray_hit hit = scene_closest(scene, extent, ray, &instance_id);
         if (hit.triangle == KD_NONE) break;
         /* In the opposite direction, the medium behind the surface is that of the origin. */
-        const uint32_t here = transmittance_beyond_instance(
-            scene, hit.triangle, instance_id, vec3_negate(cast.direction), MEDIUM_SAME);
-        if (here != MEDIUM_SAME) return here;
-        cast.tmin = hit.t;
+        const uint32_t medium_after = transmittance_beyond_instance(
+            scene, hit.triangle, instance_id, vec3_negate(ray.direction), MEDIUM_SAME);
+        if (medium_after != MEDIUM_SAME) return medium_after;
+        ray.tmin = hit.t;
     }
     return MEDIUM_FOG;
 }
 
-/* Returns the medium that a ray from a surface enters; `here` is the medium on wo's side. */
-KD_FN uint32_t medium_beyond_surface(const surface *at, vec3 wo, vec3 direction, uint32_t here) {
+/* Returns the medium that a ray from a surface enters; `medium` is the medium on wo's side. */
+KD_FN uint32_t medium_beyond_surface(const surface *at, vec3 wo, vec3 direction, uint32_t medium) {
     const bool crosses = vec3_dot(wo, at->geometric) * vec3_dot(direction, at->geometric) < 0;
-    return crosses && at->beyond != MEDIUM_SAME ? at->beyond : here;
+    return crosses && at->beyond != MEDIUM_SAME ? at->beyond : medium;
 }
 
 /* Returns the fraction of light that cut-outs let pass along a ray: 0 blocked, 1 free. Continues
    the same ray from the t of a skipped surface, so no offset is needed. */
-KD_FN float path_visibility(const scene_view *scene, scene_extent extent, ray cast, bool cutouts,
+KD_FN float path_visibility(const scene_view *scene, scene_extent extent, ray ray, bool cutouts,
                             uint32_t *rays) {
     ++*rays;
-    if (!cutouts) return scene_occluded(scene, extent, cast) ? 0 : 1;
+    if (!cutouts) return scene_occluded(scene, extent, ray) ? 0 : 1;
     float share = 1;
     for (int layer = 0; layer < PATH_LAYERS; ++layer) {
         uint32_t instance_id;
-        const ray_hit hit = scene_closest(scene, extent, cast, &instance_id);
+        const ray_hit hit = scene_closest(scene, extent, ray, &instance_id);
         if (hit.triangle == KD_NONE) return share;
         share *= float_clamp(surface_passes(scene, hit), 0, 1);
         if (!(share > 0)) return 0;
-        cast.tmin = hit.t;
+        ray.tmin = hit.t;
         ++*rays;
     }
     return 0;
 }
 
 /* Multiplies `before` by the transmittance of the medium up to t = end. */
-KD_FN vec3 transmittance_weaken(const scene_view *scene, const ray *cast, float end, uint32_t where,
-                                vec3 before) {
+KD_FN vec3 transmittance_weaken(const scene_view *scene, const ray *ray, float end,
+                                uint32_t medium_index, vec3 before) {
     if (scene->medium_count == 0) return before; /* avoids an unused load on a GPU */
-    const medium *in = medium_of(scene, where);
+    const medium *in = medium_of(scene, medium_index);
     if (!in) return before;
-    const medium_span span = transmittance_span(scene, cast, end);
-    const float length = (span.end - span.begin) * vec3_length(cast->direction);
+    const medium_span span = transmittance_span(scene, ray, end);
+    const float length = (span.end - span.begin) * vec3_length(ray->direction);
     return length > 0 ? vec3_mul(before, medium_transmittance(in, length)) : before;
 }
 
 /* Light along a ray, through cut-outs and media. */
 typedef struct transmittance_walk {
-    ray cast;             /* the rest of the ray */
+    struct ray ray;       /* the rest of the ray */
     vec3 share;           /* transmittance so far */
     uint32_t medium;      /* the current medium */
     uint32_t instance_id; /* instance that the ray has hit; KD_NONE: not instanced */
     int32_t layers;       /* cut-outs passed */
 } transmittance_walk;
 
-KD_FN transmittance_walk transmittance_begin(ray cast, uint32_t where) {
+KD_FN transmittance_walk transmittance_begin(ray ray, uint32_t medium) {
     transmittance_walk walk;
-    walk.cast = cast;
+    walk.ray = ray;
     walk.share = vec3_all(1);
-    walk.medium = where;
+    walk.medium = medium;
     walk.instance_id = KD_NONE;
     walk.layers = 0;
     return walk;
@@ -157,9 +156,9 @@ KD_FN transmittance_walk transmittance_begin(ray cast, uint32_t where) {
 
 /* Processes a hit of the ray. Returns true if some light passes and the rest of the ray is to be
    cast; false if on->share is the result. */
-KD_FN bool transmittance_goes_on(const scene_view *scene, transmittance_walk *walk, ray_hit hit) {
+KD_FN bool transmittance_step(const scene_view *scene, transmittance_walk *walk, ray_hit hit) {
     const bool free = hit.triangle == KD_NONE;
-    walk->share = transmittance_weaken(scene, &walk->cast, free ? walk->cast.tmax : hit.t,
+    walk->share = transmittance_weaken(scene, &walk->ray, free ? walk->ray.tmax : hit.t,
                                        walk->medium, walk->share);
     if (free) return false;
     walk->share = vec3_scale(walk->share, float_clamp(surface_passes(scene, hit), 0, 1));
@@ -170,24 +169,24 @@ KD_FN bool transmittance_goes_on(const scene_view *scene, transmittance_walk *wa
     }
     if (scene->medium_count)
         walk->medium = transmittance_beyond_instance(scene, hit.triangle, walk->instance_id,
-                                                     walk->cast.direction, walk->medium);
-    walk->cast.tmin = hit.t;
+                                                     walk->ray.direction, walk->medium);
+    walk->ray.tmin = hit.t;
     return true;
 }
 
-/* Returns the transmittance along a ray that starts in medium `where`, per channel, of media and
+/* Returns the transmittance along a ray that starts in medium `medium`, per channel, of media and
    cut-outs. */
-KD_FN vec3 path_transmittance(const scene_view *scene, scene_extent extent, ray cast,
-                              uint32_t where, bool cutouts, uint32_t *rays) {
+KD_FN vec3 path_transmittance(const scene_view *scene, scene_extent extent, ray ray,
+                              uint32_t medium, bool cutouts, uint32_t *rays) {
     if (!cutouts) {
         ++*rays;
-        if (scene_occluded(scene, extent, cast)) return vec3_all(0);
-        return transmittance_weaken(scene, &cast, cast.tmax, where, vec3_all(1));
+        if (scene_occluded(scene, extent, ray)) return vec3_all(0);
+        return transmittance_weaken(scene, &ray, ray.tmax, medium, vec3_all(1));
     }
-    transmittance_walk walk = transmittance_begin(cast, where);
+    transmittance_walk walk = transmittance_begin(ray, medium);
     do ++*rays;
-    while (transmittance_goes_on(scene, &walk,
-                                 scene_closest(scene, extent, walk.cast, &walk.instance_id)));
+    while (transmittance_step(scene, &walk,
+                              scene_closest(scene, extent, walk.ray, &walk.instance_id)));
     return walk.share;
 }
 

@@ -61,7 +61,7 @@ def pieces(lines):
     return [run for run in runs if any(line.strip() for line in run)]
 
 
-def stands_in(lines, text):
+def is_inside(lines, text):
     source = [line.rstrip() for line in text.split("\n")]
     begin = 0
     for run in pieces(lines):
@@ -83,7 +83,7 @@ def check_quote(root, path, function, lines):
     places = bodies(text, function) if function else [text]
     if not places:
         return f"{path} defines no {function}"
-    if not any(stands_in(lines, place) for place in places):
+    if not any(is_inside(lines, place) for place in places):
         return f"the passage does not stand in {path}" + (f", {function}" if function else "")
     return None
 

@@ -394,6 +394,10 @@ RETIRED = {
     "passage": "transmittance", "pile": "buffer", "placement": "instance", "room": "capacity", "rooms": "capacities",
     "spoilt": "truncated", "squeeze": "eta_scale", "strayed": "in_volume", "verb": "command", "verbs": "commands",
     "waking": "context_init", "watched": "job", "MOST": "MAX", "LEAST": "MIN",
+    "askers": "holders", "asked": "queries or request", "asks": "queries", "ASKED": "QUERIES", "heard": "received",
+    "hears": "listener", "nobody": "none", "looks": "lookups", "told": "reported", "TOLD": "REPORTED",
+    "unheard": "discarded", "untold": "omitted", "theirs": "peer", "who": "indices", "whom": "indices", "whose": "owner",
+    "wish": "filter", "ask": "query", "tell": "report",
 }  # fmt: skip
 KEPT_NAMES = """
     AT_LEAST_0 ROOM_BEAMS ROOM_BLOBS ROOM_RAYS room_beam room_camera room_camera_is_room room_materials room_share

@@ -41,7 +41,7 @@ static bool cast_together(const batch *b, int64_t begin, packet_use *use) {
 
 /* Returns the number of packets to cast in streams next: some if packets recently cost more than
    streams would have. */
-static int packets_apart(packet_use *use) {
+static int packets_use_separate(packet_use *use) {
     const bool poor = use->together > use->separate;
     use->together -= use->together / 4; /* exponential decay of old measurements */
     use->separate -= use->separate / 4;
@@ -58,7 +58,7 @@ static void cast_piece_by_vectors(const batch *b, int64_t begin, int64_t end) {
         if (separate > 0) {
             --separate;
         } else if (end - i >= WIDE_PACKET && cast_together(b, i, &use)) {
-            separate = packets_apart(&use);
+            separate = packets_use_separate(&use);
             i += WIDE_PACKET;
             continue;
         }

@@ -18,10 +18,10 @@ __device__ __forceinline__ void cast_by_layout(const tritree_view &tree, const r
                                                uint32_t i, tritree_counts *counts) {
     float4 o, d;
     load_ray(c, i, o, d);
-    const ray cast = ray_make(vec3_make(o.x, o.y, o.z), vec3_make(d.x, d.y, d.z), o.w, d.w);
+    const ray ray = ray_make(vec3_make(o.x, o.y, o.z), vec3_make(d.x, d.y, d.z), o.w, d.w);
     const bool any = c.blocked != NULL;
     ray_hit hit = {d.w, 0, 0, KD_NONE};
-    if (ray_is_sound(o, d)) hit = tritree_cast(&tree, cast, any, counts);
+    if (ray_is_sound(o, d)) hit = tritree_cast(&tree, ray, any, counts);
     if (c.blocked)
         c.blocked[i] = hit.triangle != KD_NONE;
     else

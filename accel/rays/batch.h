@@ -27,20 +27,20 @@ kd_status trace_occluded(const tritree_view *tree, const ray *rays, uint8_t *blo
 
 /* Returns the nearest hit in the ray's interval; of equally near hits the one with the smallest id.
    With `any`, only whether the hit's triangle is KD_NONE is defined. */
-KD_FN ray_hit tritree_intersect(const tritree_view *tree, ray cast, bool any) {
+KD_FN ray_hit tritree_intersect(const tritree_view *tree, ray ray, bool any) {
 #ifdef __CUDA_ARCH__
-    return tritree_device_cast(tree, cast, any);
+    return tritree_device_cast(tree, ray, any);
 #else
-    if (tree->wide) return trace_wide_one(tree, cast, any);
-    return tritree_cast(tree, cast, any, (tritree_counts *)0);
+    if (tree->wide) return trace_wide_one(tree, ray, any);
+    return tritree_cast(tree, ray, any, (tritree_counts *)0);
 #endif
 }
-KD_FN ray_hit tritree_closest(const tritree_view *tree, ray cast) {
-    return tritree_intersect(tree, cast, false);
+KD_FN ray_hit tritree_closest(const tritree_view *tree, ray ray) {
+    return tritree_intersect(tree, ray, false);
 }
 /* Returns true if anything is hit in the ray's interval. */
-KD_FN bool tritree_occluded(const tritree_view *tree, ray cast) {
-    return tritree_intersect(tree, cast, true).triangle != KD_NONE;
+KD_FN bool tritree_occluded(const tritree_view *tree, ray ray) {
+    return tritree_intersect(tree, ray, true).triangle != KD_NONE;
 }
 
 #ifdef __cplusplus

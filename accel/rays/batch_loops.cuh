@@ -85,7 +85,7 @@ __device__ __forceinline__ void cast_by_nodes(const tritree_view &tree, const ra
     load_ray(c, i, o, d);
     ray_hit hit = {d.w, 0, 0, KD_NONE};
     if (ray_is_sound(o, d))
-        hit = tritree_device_cast_here(
+        hit = tritree_device_cast_inline(
             &tree, ray_make(vec3_make(o.x, o.y, o.z), vec3_make(d.x, d.y, d.z), o.w, d.w), any);
     if (any)
         c.blocked[i] = hit.triangle != KD_NONE;

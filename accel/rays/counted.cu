@@ -14,9 +14,9 @@ namespace {
 static_assert(sizeof(compressed_record) == TRACE_COUNTED_SCRATCH, "what callers reserve");
 
 __device__ __forceinline__ ray_batch with_count(const ray_batch &c, const uint32_t *counted) {
-    ray_batch known = c;
-    known.count = *counted;
-    return known;
+    ray_batch batch = c;
+    batch.count = *counted;
+    return batch;
 }
 
 template <bool any>
@@ -57,13 +57,13 @@ template <bool any>
 __global__ __launch_bounds__(COMPRESSED_BLOCK, COMPRESSED_BLOCKS) void cast_counted_alone(
     const __grid_constant__ ray_batch c, const __grid_constant__ tritree_view tree,
     const uint32_t *counted) {
-    const ray_batch known = with_count(c, counted);
+    const ray_batch batch = with_count(c, counted);
     const deferred_rays none = {NULL, 0};
-    const batch_work<any> work = {known, none};
-    for (uint32_t base = blockIdx.x * COMPRESSED_BLOCK; base < known.count;
+    const batch_work<any> work = {batch, none};
+    for (uint32_t base = blockIdx.x * COMPRESSED_BLOCK; base < batch.count;
          base += gridDim.x * COMPRESSED_BLOCK) {
         const uint32_t i = base + threadIdx.x;
-        compressed_alone<any, any>(tree, work, i < known.count ? i : KD_NONE);
+        compressed_alone<any, any>(tree, work, i < batch.count ? i : KD_NONE);
     }
 }
 
@@ -71,8 +71,8 @@ template <bool any, bool bounded>
 __global__ __launch_bounds__(COMPRESSED_BLOCK, COMPRESSED_BLOCKS) void cast_counted_compressed(
     const __grid_constant__ ray_batch c, const __grid_constant__ compressed_scene scene,
     const __grid_constant__ deferred_rays list, const uint32_t *counted) {
-    const ray_batch known = with_count(c, counted);
-    const counted_work<any> work = {{known, list}};
+    const ray_batch batch = with_count(c, counted);
+    const counted_work<any> work = {{batch, list}};
     compressed_persistent<any, bounded>(scene, work, false);
 }
 
@@ -80,17 +80,17 @@ template <bool any>
 __global__ __launch_bounds__(COMPRESSED_BLOCK) void resolve_counted(
     const __grid_constant__ ray_batch c, const __grid_constant__ tritree_view tree,
     const __grid_constant__ deferred_rays list, const uint32_t *counted) {
-    const ray_batch known = with_count(c, counted);
-    const batch_work<any> work = {known, list};
+    const ray_batch batch = with_count(c, counted);
+    const batch_work<any> work = {batch, list};
     const uint32_t deferred = c.cursor[CURSOR_DEFERRED], threads = gridDim.x * COMPRESSED_BLOCK;
     const uint32_t from = blockIdx.x * COMPRESSED_BLOCK + threadIdx.x;
     const bool is_full = deferred > list.capacity;
     compressed_resolve<any>(tree, work, list.records, is_full ? list.capacity : deferred, from,
                             threads);
-    for (uint32_t i = from; is_full && i < known.count; i += threads) {
-        if (!is_left_open(known, i)) continue;
+    for (uint32_t i = from; is_full && i < batch.count; i += threads) {
+        if (!is_left_open(batch, i)) continue;
         float4 o, d;
-        load_ray(known, i, o, d);
+        load_ray(batch, i, o, d);
         const ray_hit none = {0, 0, 0, KD_NONE};
         const ray_hit hit =
             compressed_answer(tree, o, d, none, NULL, COMPRESSED_UNCERTAIN + 1, any);

@@ -19,8 +19,8 @@ VECTOR8_FN double4 all4(double x) {
     const double4 v = {x, x, x, x};
     return v;
 }
-VECTOR8_FN double4 select4(long4 mask, double4 yes, double4 no) {
-    return (double4)((mask & (long4)yes) | (~mask & (long4)no));
+VECTOR8_FN double4 select4(long4 mask, double4 if_set, double4 if_clear) {
+    return (double4)((mask & (long4)if_set) | (~mask & (long4)if_clear));
 }
 VECTOR8_FN double4 least4(double4 a, double4 b) {
     return select4(a < b, a, b);
@@ -165,15 +165,15 @@ static near_place find_one(const nearest_view *view, vec3 from, float max_distan
     return nearest_answer(&walk, view);
 }
 
-typedef struct asked {
+typedef struct find_request {
     const nearest_view *view;
     const vec3 *points;
     near_place *nearest;
     float max_distance;
-} asked;
+} find_request;
 
 static void find_some(void *context, int64_t begin, int64_t end, int thread) {
-    const asked *a = (const asked *)context;
+    const find_request *a = (const find_request *)context;
     (void)thread;
     for (int64_t i = begin; i < end; ++i)
         a->nearest[i] = find_one(a->view, a->points[i], a->max_distance);
@@ -181,6 +181,6 @@ static void find_some(void *context, int64_t begin, int64_t end, int thread) {
 
 void nearest_find(const nearest_view *view, const vec3 *points, uint64_t count, float max_distance,
                   near_place *nearest) {
-    asked a = {view, points, nearest, max_distance};
+    find_request a = {view, points, nearest, max_distance};
     parallel_for((int64_t)count, GRAIN, find_some, &a);
 }

@@ -4,7 +4,7 @@
 #include "core/parallel/select_keys.h"
 #include "core/parallel/tasks.h"
 
-enum { APART_FROM = 4096 }; /* triangles from which on a half is offered to another thread */
+enum { PARALLEL_MIN = 4096 }; /* triangles from which on a half is offered to another thread */
 
 typedef struct making {
     nearest_tree *out;
@@ -66,7 +66,7 @@ static void split(const making *m, uint32_t begin, uint32_t count) {
     keys_select(keys, count, left - 1);
     for (uint32_t i = 0; i < count; ++i) ids[i] = (uint32_t)keys[i];
     part other = {.m = m, .begin = begin + left, .count = count - left};
-    const bool parallel = other.count >= APART_FROM;
+    const bool parallel = other.count >= PARALLEL_MIN;
     other.offered.run = run_part;
     other.offered.kind = TASK_BRANCH;
     if (parallel) task_offer(m->pool, &other.offered);

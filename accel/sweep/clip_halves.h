@@ -37,8 +37,8 @@ VECTOR8_FN double4 double4_all(double x) {
     const double4 v = {x, x, x, x};
     return v;
 }
-VECTOR8_FN double4 double4_select(long4 mask, double4 yes, double4 no) {
-    return (double4)((mask & (long4)yes) | (~mask & (long4)no));
+VECTOR8_FN double4 double4_select(long4 mask, double4 if_set, double4 if_clear) {
+    return (double4)((mask & (long4)if_set) | (~mask & (long4)if_clear));
 }
 /* Bit l of the result: lane l is set. */
 VECTOR8_FN uint32_t long4_bits(long4 mask) {
@@ -264,13 +264,13 @@ VECTOR8_FN void clip_extents(const clip_edges *edges, int vectors, const clip_sp
    sign. */
 static __attribute__((noinline)) bool clip_is_odd(const double4 end[4], const clip_split *split,
                                                   const float4v corner[3]) {
-    const float given[] = {corner[0][0],    corner[0][1],    corner[0][2],    corner[1][0],
-                           corner[1][1],    corner[1][2],    corner[2][0],    corner[2][1],
-                           corner[2][2],    split->box.lo.x, split->box.lo.y, split->box.lo.z,
-                           split->box.hi.x, split->box.hi.y, split->box.hi.z, split->plane};
+    const float coordinates[] = {corner[0][0],    corner[0][1],    corner[0][2],    corner[1][0],
+                                 corner[1][1],    corner[1][2],    corner[2][0],    corner[2][1],
+                                 corner[2][2],    split->box.lo.x, split->box.lo.y, split->box.lo.z,
+                                 split->box.hi.x, split->box.hi.y, split->box.hi.z, split->plane};
     for (int i = 0; i < 16; ++i) {
         const double x = end[i / 4][i % 4];
-        if ((x != 0 && x > -0x1p-126 && x < 0x1p-126) || float_bits(given[i]) == 0x80000000u)
+        if ((x != 0 && x > -0x1p-126 && x < 0x1p-126) || float_bits(coordinates[i]) == 0x80000000u)
             return true;
     }
     return false;
@@ -373,9 +373,9 @@ static __attribute__((noinline)) int clip_plainly(const clip_split *split, const
     const int parts = triangle_clip_halves(float4v_vec3(corner[0]), float4v_vec3(corner[1]),
                                            float4v_vec3(corner[2]), split->box, split->axis,
                                            split->plane, &lower, &upper);
-    const clip_part both[2] = {{float4v_of(lower.lo), float4v_of(lower.hi)},
-                               {float4v_of(upper.lo), float4v_of(upper.hi)}};
-    memcpy(part, both, sizeof both);
+    const clip_part halves[2] = {{float4v_of(lower.lo), float4v_of(lower.hi)},
+                                 {float4v_of(upper.lo), float4v_of(upper.hi)}};
+    memcpy(part, halves, sizeof halves);
     return parts;
 }
 

@@ -109,6 +109,8 @@ void sweep_close_rows(sweep *work) {
     for (int axis = 0; work->bins && axis < 3; ++axis) sweep_bins_close(&work->bins[axis]);
     memory_free(work->bins);
     work->bins = NULL;
+    small_node_close(work->small);
+    work->small = NULL;
 }
 
 void sweep_close(sweep *owned) {
@@ -177,7 +179,7 @@ static uint32_t digit_of(sweep_event event, int pass) {
 
 /* Stable, least significant digit first. Returns false if there is no memory for the histograms. */
 static bool radix_sort(sweep_event *events, sweep_event *scratch, uint64_t count) {
-    uint32_t(*begin)[DIGITS] = (uint32_t(*)[DIGITS])memory_spare(PASSES * sizeof *begin);
+    uint32_t(*begin)[DIGITS] = (uint32_t(*)[DIGITS])memory_try_allocate(PASSES * sizeof *begin);
     if (!begin) return false;
     memset(begin, 0, PASSES * sizeof *begin);
     for (uint64_t i = 0; i < count; ++i)
@@ -185,9 +187,9 @@ static bool radix_sort(sweep_event *events, sweep_event *scratch, uint64_t count
     for (int pass = 0; pass < PASSES; ++pass) {
         uint32_t sum = 0;
         for (int digit = 0; digit < DIGITS; ++digit) {
-            const uint32_t here = begin[pass][digit];
+            const uint32_t target = begin[pass][digit];
             begin[pass][digit] = sum;
-            sum += here;
+            sum += target;
         }
         const sweep_event *from = pass % 2 ? scratch : events;
         sweep_event *to = pass % 2 ? events : scratch;

@@ -43,22 +43,22 @@ VECTOR8_FN int8 bins_of(const sweep_bins *bins, const sweep_line *line, float8 a
 VECTOR8_FN void count_ends(sweep_bins *bins, const sweep_line *line) {
     uint32_t lower = 0, upper = 0;
     for (uint32_t k = 0; k < line->count; k += LANES) {
-        const uint32_t rest = line->count - k, here = rest < LANES ? rest : LANES;
-        const uint32_t there = (1u << here) - 1;
+        const uint32_t rest = line->count - k, lanes_left = rest < LANES ? rest : LANES;
+        const uint32_t valid = (1u << lanes_left) - 1;
         const float8 lo = float8_load(line->lo + k), hi = float8_load(line->hi + k);
         const int8 first = bins_of(bins, line, lo), last = bins_of(bins, line, hi);
-        lower += (uint32_t)__builtin_popcount(int8_bits(hi == line->areas.lo) & there);
-        upper += (uint32_t)__builtin_popcount(int8_bits(lo == line->areas.hi) & there);
+        lower += (uint32_t)__builtin_popcount(int8_bits(hi == line->areas.lo) & valid);
+        upper += (uint32_t)__builtin_popcount(int8_bits(lo == line->areas.hi) & valid);
         int32_t begin[LANES], end[LANES];
         memcpy(begin, &first, sizeof begin);
         memcpy(end, &last, sizeof end);
-        if (here == LANES) {
+        if (lanes_left == LANES) {
             for (uint32_t i = 0; i < LANES; ++i) {
                 ++bins->begun[begin[i]];
                 ++bins->ended[end[i]];
             }
         } else {
-            for (uint32_t i = 0; i < here; ++i) {
+            for (uint32_t i = 0; i < lanes_left; ++i) {
                 ++bins->begun[begin[i]];
                 ++bins->ended[end[i]];
             }
@@ -127,7 +127,7 @@ typedef struct axis_walk {
     const sah_axis *areas;
     const sweep_event *event, *end;
     uint32_t left, right; /* triangles that have begun; that have not ended */
-    float minimum, where;
+    float minimum, position;
 } axis_walk;
 
 /* Tries the plane of the current event, or of a group of planar events, and advances. Where several
@@ -154,7 +154,7 @@ static inline void try_event(axis_walk *walk, float plane) {
     ++walk->event;
     if (plane > walk->areas->lo && plane < walk->areas->hi && cost < walk->minimum) {
         walk->minimum = cost;
-        walk->where = plane;
+        walk->position = plane;
     }
 }
 
@@ -174,11 +174,11 @@ VECTOR8_FN uint64_t collect(const sweep_bins *bins, const sweep_line *line, uint
     const int32_t from = (int32_t)first, to = (int32_t)beyond;
     for (uint32_t k = 0; k < line->count; k += LANES) {
         const uint32_t rest = line->count - k;
-        const uint32_t there = rest < LANES ? (1u << rest) - 1 : 0xffu;
+        const uint32_t valid = rest < LANES ? (1u << rest) - 1 : 0xffu;
         const float8 lo = float8_load(line->lo + k), hi = float8_load(line->hi + k);
         const int8 begin = bins_of(bins, line, lo), end = bins_of(bins, line, hi);
-        uint32_t begins = int8_bits((begin >= from) & (begin < to)) & there;
-        uint32_t ends = int8_bits((end >= from) & (end < to) & (lo != hi)) & there;
+        uint32_t begins = int8_bits((begin >= from) & (begin < to)) & valid;
+        uint32_t ends = int8_bits((end >= from) & (end < to) & (lo != hi)) & valid;
         for (; begins; begins &= begins - 1) {
             const uint32_t i = k + (uint32_t)__builtin_ctz(begins);
             const uint32_t type = line->lo[i] == line->hi[i] ? EVENT_PLANAR : EVENT_START;
@@ -220,12 +220,12 @@ VECTOR8_FN void collect_few(few_ends *few, const sweep_bins *bins, const sweep_l
     few->begins = few->ends = few->planars = 0;
     for (uint32_t k = 0; k < line->count; k += LANES) {
         const uint32_t rest = line->count - k;
-        const uint32_t there = rest < LANES ? (1u << rest) - 1 : 0xffu;
+        const uint32_t valid = rest < LANES ? (1u << rest) - 1 : 0xffu;
         const float8 lo = float8_load(line->lo + k), hi = float8_load(line->hi + k);
         const float8 begin = (lo - line->areas.lo) * bins->scale;
         const float8 end = (hi - line->areas.lo) * bins->scale;
-        const uint32_t begins = ~int8_bits((begin < from) | (begin >= to)) & there;
-        const uint32_t ends = ~int8_bits((end < from) | (end >= to)) & there;
+        const uint32_t begins = ~int8_bits((begin < from) | (begin >= to)) & valid;
+        const uint32_t ends = ~int8_bits((end < from) | (end >= to)) & valid;
         const uint32_t planars = begins & int8_bits(lo == hi);
         pack(few->begin + few->begins, lo, begins);
         pack(few->end + few->ends, hi, ends);
@@ -303,7 +303,7 @@ static kd_status search_many(sweep_bins *bins, const sweep_line *line, const sah
     walk.end = bins->events + count;
     for (walk.event = bins->events; walk.event < walk.end;)
         try_event(&walk, sweep_event_position(*walk.event));
-    const sah_split split = {walk.minimum, walk.where, axis, true};
+    const sah_split split = {walk.minimum, walk.position, axis, true};
     if (walk.minimum < INFINITY && sah_split_before(&split, best)) *best = split;
     return KD_OK;
 }
@@ -347,9 +347,9 @@ VECTOR8_FN sweep_sides count_sides(const sweep_line *line, float position) {
     uint32_t some = 0;
     for (uint32_t k = 0; k < line->count; k += LANES) {
         const uint32_t rest = line->count - k;
-        const uint32_t there = rest < LANES ? (1u << rest) - 1 : 0xffu;
-        const uint32_t left = int8_bits(float8_load(line->lo + k) < position) & there;
-        const uint32_t right = int8_bits(float8_load(line->hi + k) > position) & there;
+        const uint32_t valid = rest < LANES ? (1u << rest) - 1 : 0xffu;
+        const uint32_t left = int8_bits(float8_load(line->lo + k) < position) & valid;
+        const uint32_t right = int8_bits(float8_load(line->hi + k) > position) & valid;
         sides.left += (uint32_t)__builtin_popcount(left);
         sides.right += (uint32_t)__builtin_popcount(right);
         some += (uint32_t)__builtin_popcount(left | right);

@@ -115,14 +115,14 @@ typedef struct sharing {
 /* Computes masks of the eight triangles from `k` on that go left, and right. */
 VECTOR8_FN void sides_of(const sharing *split_work, uint32_t k, uint32_t end, uint32_t to[2]) {
     const float position = split_work->split->position;
-    const uint32_t there = end - k < LANES ? (1u << (end - k)) - 1 : 0xffu;
+    const uint32_t valid = end - k < LANES ? (1u << (end - k)) - 1 : 0xffu;
     const uint32_t left =
         int8_bits(float8_load(split_work->node->rows.lo[split_work->split->axis] + k) < position);
     const uint32_t right =
         int8_bits(float8_load(split_work->node->rows.hi[split_work->split->axis] + k) > position);
     const uint32_t planar = ~(left | right);
-    to[0] = (left | (split_work->split->planar_left ? planar : 0)) & there;
-    to[1] = (right | (split_work->split->planar_left ? 0 : planar)) & there;
+    to[0] = (left | (split_work->split->planar_left ? planar : 0)) & valid;
+    to[1] = (right | (split_work->split->planar_left ? 0 : planar)) & valid;
 }
 
 static uint32_t piece_begin(const sharing *split_work, int i) {
@@ -199,8 +199,8 @@ static void share_piece(void *context, int i) {
         sides_of(split_work, k, end, to);
         for (int side = 0; side < 2; ++side)
             assign(split_work, side, at[side], last[side], k, to[side]);
-        for (uint32_t both = to[0] & to[1]; both; both &= both - 1) {
-            const uint32_t below = (both & (0u - both)) - 1;
+        for (uint32_t straddlers = to[0] & to[1]; straddlers; straddlers &= straddlers - 1) {
+            const uint32_t below = (straddlers & (0u - straddlers)) - 1;
             uint32_t place[2];
             for (int side = 0; side < 2; ++side)
                 place[side] = at[side] + (uint32_t)__builtin_popcount(to[side] & below);
@@ -266,18 +266,19 @@ static kd_status make_leaf(sweep *work, const sweep_node *node) {
 }
 
 static kd_status finish_small(sweep *work, const sweep_node *node) {
-    small_node small;
-    small.box = node->box;
-    small.at = node->at;
-    small.depth = node->depth;
-    small.count = node->count;
+    KD_TRY(small_node_open(&work->small));
+    small_node *small = work->small;
+    small->box = node->box;
+    small->at = node->at;
+    small->depth = node->depth;
+    small->count = node->count;
     for (int axis = 0; axis < 3; ++axis) {
-        memcpy(small.lo[axis], node->rows.lo[axis], node->count * sizeof(float));
-        memcpy(small.hi[axis], node->rows.hi[axis], node->count * sizeof(float));
+        memcpy(small->lo[axis], node->rows.lo[axis], node->count * sizeof(float));
+        memcpy(small->hi[axis], node->rows.hi[axis], node->count * sizeof(float));
     }
     small_build rest = {work->input,   work->costs,   work->max_depth,
                         &work->writer, node->rows.id, NULL};
-    return small_nodes_build(&rest, &small);
+    return small_nodes_build(&rest, small);
 }
 
 kd_status sweep_step(sweep *work, const sweep_node *node, bool *split, sweep_node *left,

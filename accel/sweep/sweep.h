@@ -198,6 +198,7 @@ typedef struct sweep {
     tree_writer writer;
     rows_stack stack;
     sweep_bins *bins; /* three, for the current node */
+    struct small_node *small;
 } sweep;
 
 uint64_t sweep_scratch_bytes(uint32_t triangle_count);
@@ -220,7 +221,9 @@ kd_status sweep_step(sweep *work, const sweep_node *node, bool *split, sweep_nod
 /* The last levels of the exact SAH builders: nodes of few triangles, without bins.
    Idea: a node of n triangles has at most 2 n planes per axis. Counting the triangles on both sides
    of a plane takes n comparisons, for eight planes at a time, which is faster than bins for small
-   n. The planes, their counts and costs, and so the tree, are those of the sweep. */
+   n. The planes, their counts and costs, and so the tree, are those of the sweep.
+   Memory: a right child replaces its parent; for a left child the parent owns a node, which stays
+   allocated for the next subtree. Nothing of this is on the stack, which may be small. */
 
 enum { SMALL_NODE_MAX = 56, SMALL_NODE_CAPACITY = SMALL_NODE_MAX + VECTOR8_LANES };
 static_assert((int)SMALL_NODE_MAX <= (int)EXACT_SMALL_MAX, "their growth does not matter");
@@ -233,7 +236,13 @@ typedef struct small_node {
     uint32_t place[SMALL_NODE_CAPACITY]; /* index into `ids`; ascending */
     float lo[3][SMALL_NODE_CAPACITY],
         hi[3][SMALL_NODE_CAPACITY]; /* of the triangles' parts in the node */
+    struct small_node *left;        /* room for the left child; NULL: none yet */
 } small_node;
+
+/* Allocates a node unless *node has one already, so that its memory and that of the nodes below it
+   serve all subtrees. */
+kd_status small_node_open(small_node **node);
+void small_node_close(small_node *owned); /* and those below it; accepts NULL */
 
 typedef struct small_build {
     const tritree_input *input;
@@ -244,7 +253,7 @@ typedef struct small_build {
     const float4v *corner; /* three per triangle, loaded once for all clipping */
 } small_build;
 
-/* Builds the whole subtree below `node`; sets build->corner. */
+/* Builds the whole subtree below `node`, which is overwritten; sets build->corner. */
 kd_status small_nodes_build(small_build *build, small_node *node);
 
 /* sah_split_cost (accel/tree/sah.h) of eight planes at once. */

@@ -2,7 +2,7 @@
 #include "accel/sweep/sweep.h"
 #include "core/memory.h"
 
-enum { LANES = VECTOR8_LANES, UNROLLED = 2, LEVELS_HERE = 6 };
+enum { LANES = VECTOR8_LANES, UNROLLED = 2 };
 
 /* Costs of the planes where triangles begin and end; NaN if a plane is not inside the node. For
    axes with flat triangles also the costs of planes in the node's own sides; INFINITY if nothing
@@ -22,9 +22,10 @@ typedef struct side_counts {
 VECTOR8_FN void count_sides(const small_node *node, int axis, const float8 *lo, const float8 *hi,
                             bool planar, side_counts counts[2]) {
     int8 begun[2] = {{0}, {0}}, gone[2] = {{0}, {0}}, either[2] = {{0}, {0}};
-    for (uint32_t i = 0; i < node->count; i += UNROLLED) /* padding lanes do not count */
-        for (uint32_t k = i; k < i + UNROLLED; ++k) {
-            const float begin = node->lo[axis][k], end = node->hi[axis][k];
+    const size_t count = node->count; /* a size_t: no check for wrap-around in this loop */
+    for (size_t i = 0; i < count; i += UNROLLED) /* padding lanes do not count */
+        for (size_t k = 0; k < UNROLLED; ++k) {
+            const float begin = node->lo[axis][i + k], end = node->hi[axis][i + k];
             begun[0] -= begin < *lo;
             gone[0] -= end <= *lo;
             begun[1] -= begin < *hi;
@@ -223,13 +224,6 @@ static inline sweep_rows rows_of(small_node *node) {
                         {node->hi[0], node->hi[1], node->hi[2]}};
 }
 
-/* Appends the triangles of `mask`, of the eight from `k` on. */
-static void assign(small_node *child, small_node *node, uint32_t k, uint32_t mask) {
-    const sweep_rows to = rows_of(child), from = rows_of(node);
-    rows_give(&to, child->count, &from, k, mask);
-    child->count += (uint32_t)__builtin_popcount(mask);
-}
-
 static void set_part(small_node *node, uint32_t i, const clip_part *part) {
     for (int axis = 0; axis < 3; ++axis) {
         node->lo[axis][i] = part->lo[axis];
@@ -270,15 +264,14 @@ typedef struct straddler_list {
     uint32_t count;
 } straddler_list;
 
-static void cut_straddlers(const small_build *build, const small_node *node, const sah_split *split,
+static void cut_straddlers(const small_build *build, const clip_split *cut,
                            const straddler_list *straddlers, small_node *left, small_node *right) {
-    const clip_split cut = clip_split_make(node->box, split->axis, split->position);
     uint32_t left_lost = 0, right_lost = 0;
     for (uint32_t i = 0; i < straddlers->count; ++i) {
         const uint32_t left_at = straddlers->left[i] - left_lost;
         const uint32_t right_at = straddlers->right[i] - right_lost;
         clip_part part[2];
-        const int parts = clip_halves(&cut, build->corner + 3 * left->place[left_at], part);
+        const int parts = clip_halves(cut, build->corner + 3 * left->place[left_at], part);
         set_part(left, left_at, &part[0]);
         set_part(right, right_at, &part[1]);
         if (parts == 3) continue;
@@ -289,30 +282,37 @@ static void cut_straddlers(const small_build *build, const small_node *node, con
     }
 }
 
-static void share_out(const small_build *build, small_node *node, const sah_split *split,
-                      small_node *left, small_node *right) {
+/* Distributes the triangles of `node` to `left` and, in its own rows, to the right child: their
+   number never exceeds that of the triangles already read. */
+static void share_out(small_node *node, const sah_split *split, small_node *left,
+                      straddler_list *straddlers) {
+    const sweep_rows rows = rows_of(node), left_rows = rows_of(left);
     const float position = split->position;
-    straddler_list straddlers;
-    straddlers.count = 0;
-    for (uint32_t k = 0; k < node->count; k += LANES) {
+    const uint32_t count = node->count;
+    uint32_t left_count = 0, right_count = 0;
+    straddlers->count = 0;
+    for (uint32_t k = 0; k < count; k += LANES) {
         const float8 lo = float8_load(node->lo[split->axis] + k);
         const float8 hi = float8_load(node->hi[split->axis] + k);
-        const uint32_t there = node->count - k < LANES ? (1u << (node->count - k)) - 1 : 0xffu;
+        const uint32_t valid = count - k < LANES ? (1u << (count - k)) - 1 : 0xffu;
         const uint32_t planar = int8_bits((lo == position) & (hi == position));
         const uint32_t in_left = split->planar_left ? planar : 0, in_right = planar & ~in_left;
-        const uint32_t to_left = (int8_bits(lo < position) | in_left) & there;
-        const uint32_t to_right = (int8_bits(hi > position) | in_right) & there;
-        for (uint32_t both = to_left & to_right; both; both &= both - 1) {
-            const uint32_t below = (both & (0u - both)) - 1;
-            straddlers.left[straddlers.count] =
-                (uint8_t)(left->count + (uint32_t)__builtin_popcount(to_left & below));
-            straddlers.right[straddlers.count++] =
-                (uint8_t)(right->count + (uint32_t)__builtin_popcount(to_right & below));
+        const uint32_t to_left = (int8_bits(lo < position) | in_left) & valid;
+        const uint32_t to_right = (int8_bits(hi > position) | in_right) & valid;
+        for (uint32_t on_both = to_left & to_right; on_both; on_both &= on_both - 1) {
+            const uint32_t below = (on_both & (0u - on_both)) - 1;
+            straddlers->left[straddlers->count] =
+                (uint8_t)(left_count + (uint32_t)__builtin_popcount(to_left & below));
+            straddlers->right[straddlers->count++] =
+                (uint8_t)(right_count + (uint32_t)__builtin_popcount(to_right & below));
         }
-        assign(left, node, k, to_left);
-        assign(right, node, k, to_right);
+        rows_give(&left_rows, left_count, &rows, k, to_left);
+        rows_give(&rows, right_count, &rows, k, to_right);
+        left_count += (uint32_t)__builtin_popcount(to_left);
+        right_count += (uint32_t)__builtin_popcount(to_right);
     }
-    cut_straddlers(build, node, split, &straddlers, left, right);
+    left->count = left_count;
+    node->count = right_count;
 }
 
 static kd_status write_leaf(const small_build *build, const small_node *node) {
@@ -322,45 +322,24 @@ static kd_status write_leaf(const small_build *build, const small_node *node) {
     return KD_OK;
 }
 
-static kd_status build_below(const small_build *build, small_node *node, uint32_t level);
-
-typedef struct small_pair {
-    small_node left, right;
-} small_pair;
-
-static inline __attribute__((always_inline)) kd_status
-build_pair(const small_build *build, small_node *node, const sah_split *split, small_pair *pair,
-           uint32_t level) {
-    small_node *left = &pair->left, *right = &pair->right;
-    left->count = right->count = 0;
-    left->depth = right->depth = node->depth + 1;
-    left->box = right->box = node->box;
-    vec3_set_axis(&left->box.hi, split->axis, split->position);
-    vec3_set_axis(&right->box.lo, split->axis, split->position);
-    share_out(build, node, split, left, right);
+/* Splits a node into `left` and the right child, which replaces the node. Not inlined, because the
+   frame of the recursive caller has to be small. */
+static __attribute__((noinline)) kd_status split_node(const small_build *build, small_node *node,
+                                                      const sah_split *split, small_node *left) {
+    const clip_split cut = clip_split_make(node->box, split->axis, split->position);
+    straddler_list straddlers;
+    share_out(node, split, left, &straddlers);
+    cut_straddlers(build, &cut, &straddlers, left, node);
     KD_TRY(tree_writer_inner(build->writer, node->at, split->axis, split->position, &left->at));
-    right->at = left->at + 1;
-    KD_TRY(build_below(build, left, level + 1));
-    return build_below(build, right, level + 1);
+    node->at = left->at + 1;
+    left->depth = ++node->depth;
+    left->box = node->box;
+    vec3_set_axis(&left->box.hi, split->axis, split->position);
+    vec3_set_axis(&node->box.lo, split->axis, split->position);
+    return KD_OK;
 }
 
-/* Children of the first levels are on the stack, the few deeper ones on the heap, because the
-   caller's stack may be small. */
-static __attribute__((noinline)) kd_status build_here(const small_build *build, small_node *node,
-                                                      const sah_split *split, uint32_t level) {
-    small_pair pair;
-    return build_pair(build, node, split, &pair, level);
-}
-
-static __attribute__((noinline)) kd_status build_apart(const small_build *build, small_node *node,
-                                                       const sah_split *split, uint32_t level) {
-    small_pair *pair = NULL;
-    KD_TRY(KD_RESERVE(pair, 1));
-    const kd_status status = build_pair(build, node, split, pair, level);
-    memory_free(pair);
-    return status;
-}
-
+/* Returns false if the node becomes a leaf. Not inlined, as split_node. */
 static __attribute__((noinline)) bool find_split(const small_build *build, small_node *node,
                                                  sah_split *split) {
     const float leaf_cost = build->costs.intersect * (float)node->count;
@@ -371,11 +350,29 @@ static __attribute__((noinline)) bool find_split(const small_build *build, small
     return true;
 }
 
-static kd_status build_below(const small_build *build, small_node *node, uint32_t level) {
+static kd_status build_below(const small_build *build, small_node *node) {
     sah_split split;
-    if (!find_split(build, node, &split)) return write_leaf(build, node);
-    return level < LEVELS_HERE ? build_here(build, node, &split, level)
-                               : build_apart(build, node, &split, level);
+    while (find_split(build, node, &split)) {
+        KD_TRY(small_node_open(&node->left));
+        KD_TRY(split_node(build, node, &split, node->left));
+        KD_TRY(build_below(build, node->left));
+    }
+    return write_leaf(build, node);
+}
+
+kd_status small_node_open(small_node **node) {
+    if (*node) return KD_OK;
+    KD_TRY(KD_RESERVE(*node, 1));
+    (*node)->left = NULL;
+    return KD_OK;
+}
+
+void small_node_close(small_node *owned) {
+    while (owned) {
+        small_node *left = owned->left;
+        memory_free(owned);
+        owned = left;
+    }
 }
 
 kd_status small_nodes_build(small_build *build, small_node *node) {
@@ -387,5 +384,5 @@ kd_status small_nodes_build(small_build *build, small_node *node) {
             corner[3 * i + (uint32_t)k] = float4v_of(build->input->positions[index[k]]);
     }
     build->corner = corner;
-    return build_below(build, node, 0);
+    return build_below(build, node);
 }

@@ -179,10 +179,10 @@ static kd_status cut(exact_build *build, const exact_node *node, const sah_split
     KD_TRY_GOTO(
         tree_writer_inner(&build->writer, node->at, split->axis, split->position, &child[0].at));
     child[1].at = child[0].at + 1;
-    const double both = (double)child[0].count + (double)child[1].count;
+    const double references = (double)child[0].count + (double)child[1].count;
     for (int side = 0; side < 2; ++side) {
         child[side].depth = node->depth + 1;
-        child[side].growth = node->growth * (both / (double)node->count);
+        child[side].growth = node->growth * (references / (double)node->count);
         KD_TRY_GOTO(subdivide(build, &child[side]));
     }
 done:

@@ -132,7 +132,7 @@ static bool names(const uint32_t *ids, uint32_t count, uint32_t id) {
     return false;
 }
 
-static bool lies_in(const triangle_polygon *polygon, int axis, double plane) {
+static bool lies_on_plane(const triangle_polygon *polygon, int axis, double plane) {
     for (int i = 0; i < polygon->count; ++i)
         if (polygon->corner[i][axis] != plane) return false;
     return true;
@@ -148,14 +148,14 @@ static bool is_covered(const coverage *coverage, uint32_t at, const triangle_pol
                      coverage->id);
     }
     const int axis = tritree_axis(node);
-    if (lies_in(part, axis, (double)node.split))
+    if (lies_on_plane(part, axis, (double)node.split))
         return is_covered(coverage, tritree_left(node), part) ||
                is_covered(coverage, tritree_left(node) + 1, part);
     for (uint32_t side = 0; side < 2; ++side) {
         triangle_polygon piece = *part;
         triangle_polygon_clip(&piece, axis, (double)node.split, side ? 1 : -1);
         if (polygon_area(&piece) > coverage->negligible &&
-            !lies_in(&piece, axis, (double)node.split) &&
+            !lies_on_plane(&piece, axis, (double)node.split) &&
             !is_covered(coverage, tritree_left(node) + side, &piece))
             return false;
     }

@@ -43,11 +43,11 @@ typedef struct precomputed_ray {
     float sx, sy, sz;
 } precomputed_ray;
 
-KD_FN precomputed_ray precomputed_ray_make(ray cast) {
-    const vec3 d = cast.direction;
+KD_FN precomputed_ray precomputed_ray_make(ray ray) {
+    const vec3 d = ray.direction;
     const float x = fabsf(d.x), y = fabsf(d.y), z = fabsf(d.z);
     precomputed_ray precomputed;
-    precomputed.origin = cast.origin;
+    precomputed.origin = ray.origin;
     precomputed.direction = d;
     precomputed.kz = x > y ? (x > z ? 0 : 2) : (y > z ? 1 : 2);
     precomputed.kx = precomputed.kz == 2 ? 0 : precomputed.kz + 1;
@@ -102,8 +102,8 @@ KD_FN void triangle_intersect_exactly(const precomputed_ray *precomputed, vec3 a
         off_y += weight[i] * y[i];
     }
     const double near = 0x1.8p-22 * reach * sum;
-    const bool beside = sum > 0 && fabs(off_x) <= near && fabs(off_y) <= near;
-    triangle_weigh(beside ? weight : rounded, z, along, t, u, v);
+    const bool is_near = sum > 0 && fabs(off_x) <= near && fabs(off_y) <= near;
+    triangle_weigh(is_near ? weight : rounded, z, along, t, u, v);
 }
 
 /* Intersects the line of the ray with the triangle. Returns true if it hits; *t is the position on

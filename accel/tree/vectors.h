@@ -38,11 +38,11 @@ VECTOR8_FN int8 int8_load(const int32_t *from) {
     memcpy(&v, from, sizeof v);
     return v;
 }
-VECTOR8_FN float8 float8_select(int8 mask, float8 yes, float8 no) {
-    return (float8)((mask & (int8)yes) | (~mask & (int8)no));
+VECTOR8_FN float8 float8_select(int8 mask, float8 if_set, float8 if_clear) {
+    return (float8)((mask & (int8)if_set) | (~mask & (int8)if_clear));
 }
-VECTOR8_FN int8 int8_select(int8 mask, int8 yes, int8 no) {
-    return (mask & yes) | (~mask & no);
+VECTOR8_FN int8 int8_select(int8 mask, int8 if_set, int8 if_clear) {
+    return (mask & if_set) | (~mask & if_clear);
 }
 /* a < b ? a : b as float_min, which is b if either is NaN. */
 VECTOR8_FN float8 float8_min(float8 a, float8 b) {
@@ -105,7 +105,7 @@ VECTOR8_FN uint32_t int8_bits(int8 mask) {
     const float4 high = (float4)__builtin_shufflevector(mask, mask, 4, 5, 6, 7);
     return (uint32_t)(__builtin_ia32_movmskps(low) | __builtin_ia32_movmskps(high) << 4);
 #elif defined(__ARM_NEON)
-    const int8 worth = {1, 2, 4, 8, 16, 32, 64, 128}, set = mask >> 31 & worth;
+    const int8 bit_values = {1, 2, 4, 8, 16, 32, 64, 128}, set = mask >> 31 & bit_values;
     int32x4_t half[2];
     memcpy(half, &set, sizeof half);
     return (uint32_t)vaddvq_s32(vorrq_s32(half[0], half[1]));
@@ -141,8 +141,8 @@ VECTOR8_FN vec3 float4v_vec3(float4v v) {
 VECTOR8_FN float4v float4v_abs(float4v v) {
     return (float4v)((int4v)v & 0x7fffffff);
 }
-VECTOR8_FN float4v float4v_select(int4v mask, float4v yes, float4v no) {
-    return (float4v)((mask & (int4v)yes) | (~mask & (int4v)no));
+VECTOR8_FN float4v float4v_select(int4v mask, float4v if_set, float4v if_clear) {
+    return (float4v)((mask & (int4v)if_set) | (~mask & (int4v)if_clear));
 }
 /* a < b ? a : b as float_min, which is b if either is NaN. */
 VECTOR8_FN float4v float4v_min(float4v a, float4v b) {

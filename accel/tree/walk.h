@@ -45,15 +45,15 @@ typedef struct tritree_stack_entry {
 } tritree_stack_entry;
 
 /* Returns false if the ray misses the tree's box. */
-KD_FN bool tritree_walk_begin(tritree_walk *walk, const tritree_view *tree, ray cast) {
-    const vec3 d = cast.direction, o = cast.origin;
+KD_FN bool tritree_walk_begin(tritree_walk *walk, const tritree_view *tree, ray ray) {
+    const vec3 d = ray.direction, o = ray.origin;
     const float largest = float_max(fabsf(d.x), float_max(fabsf(d.y), fabsf(d.z)));
     if (!(largest > 0 && largest <= FLT_MAX) || tree->reference_count == 0) return false;
     const vec3 lo = vec3_sub(tree->box.lo, o), hi = vec3_sub(tree->box.hi, o);
     const float reach =
         vec3_largest(vec3_max(vec3_max(hi, vec3_negate(hi)), vec3_max(lo, vec3_negate(lo))));
     const float slack_t = reach / largest * TRITREE_SLACK_T;
-    float near = cast.tmin - slack_t, far = cast.tmax + slack_t;
+    float near = ray.tmin - slack_t, far = ray.tmax + slack_t;
     for (int axis = 0; axis < 3; ++axis) {
         const float along = vec3_axis(d, axis);
         const float safe =
@@ -148,20 +148,20 @@ TRITREE_DEVICE_FN precomputed_ray precomputed_ray_turned(const precomputed_ray *
 
 /* Returns false if the ray misses the tree's box; best is then a miss. */
 TRITREE_DEVICE_FN bool tritree_device_begin(tritree_device_walk *walk, const box3 *box, bool empty,
-                                            ray cast) {
+                                            ray ray) {
     tritree_view box_only;
     tritree_walk begun;
     box_only.box = *box;
     box_only.reference_count = empty ? 0 : 1;
-    walk->best.t = cast.tmax;
+    walk->best.t = ray.tmax;
     walk->best.u = walk->best.v = 0;
     walk->best.triangle = KD_NONE;
-    if (!tritree_walk_begin(&begun, &box_only, cast)) return false;
-    const precomputed_ray precomputed = precomputed_ray_make(cast);
+    if (!tritree_walk_begin(&begun, &box_only, ray)) return false;
+    const precomputed_ray precomputed = precomputed_ray_make(ray);
     walk->kz = precomputed.kz;
     walk->ray = precomputed_ray_turned(&precomputed);
-    walk->tmin = cast.tmin;
-    walk->ox = cast.origin.x, walk->oy = cast.origin.y, walk->oz = cast.origin.z;
+    walk->tmin = ray.tmin;
+    walk->ox = ray.origin.x, walk->oy = ray.origin.y, walk->oz = ray.origin.z;
     walk->ix = begun.inverse[0], walk->iy = begun.inverse[1], walk->iz = begun.inverse[2];
     walk->slack = begun.reach * (TRITREE_SLACK * 1.000001f);
     walk->slack_t = begun.slack_t;
@@ -237,13 +237,12 @@ TRITREE_DEVICE_FN bool tritree_device_pop(tritree_device_walk *walk,
     return true;
 }
 
-TRITREE_DEVICE_FN ray_hit tritree_device_cast_here(const tritree_view *tree, ray cast, bool any) {
+TRITREE_DEVICE_FN ray_hit tritree_device_cast_inline(const tritree_view *tree, ray ray, bool any) {
     const uint2 *pairs = (const uint2 *)tree->pairs;
     const float4 *leaf_rows = (const float4 *)tree->leaf_rows;
     tritree_device_entry stack[TRITREE_DEVICE_STACK];
     tritree_device_walk walk;
-    if (!tritree_device_begin(&walk, &tree->box, tree->reference_count == 0, cast))
-        return walk.best;
+    if (!tritree_device_begin(&walk, &tree->box, tree->reference_count == 0, ray)) return walk.best;
     do {
         tritree_device_descend(&walk, pairs, stack);
         if (tritree_device_intersect(&walk, leaf_rows) && any) break;
@@ -253,9 +252,9 @@ TRITREE_DEVICE_FN ray_hit tritree_device_cast_here(const tritree_view *tree, ray
 
 /* Path tracing kernels cast rays from many places. One shared copy of the traversal with its own
    registers gives a higher occupancy than inlining it everywhere. */
-static __device__ __noinline__ ray_hit tritree_device_cast(const tritree_view *tree, ray cast,
+static __device__ __noinline__ ray_hit tritree_device_cast(const tritree_view *tree, ray ray,
                                                            bool any) {
-    return tritree_device_cast_here(tree, cast, any);
+    return tritree_device_cast_inline(tree, ray, any);
 }
 #endif
 
@@ -325,16 +324,16 @@ TRITREE_WALK_FN bool tritree_walk_leaves(const tritree_node *nodes, const tritre
 }
 
 /* User data of tritree_leaf_intersect: a ray and its best hit. */
-typedef struct tritree_asked {
+typedef struct leaf_query {
     const tritree_view *tree;
     precomputed_ray precomputed;
     float tmin;
     ray_hit best;
-} tritree_asked;
+} leaf_query;
 
 /* Tests the triangles of a leaf, from their rows if the tree has rows, else from vertices. */
 KD_FN bool tritree_leaf_intersect(void *context, tritree_node leaf) {
-    tritree_asked *request = (tritree_asked *)context;
+    leaf_query *request = (leaf_query *)context;
     const tritree_view *tree = request->tree;
     const uint32_t *ids = tree->references + tritree_first(leaf);
     const uint32_t count = tritree_count(leaf);
@@ -356,16 +355,16 @@ KD_FN bool tritree_leaf_intersect(void *context, tritree_node leaf) {
 }
 
 /* Casts a ray. any: stops at the first hit. */
-KD_FN ray_hit tritree_cast(const tritree_view *tree, ray cast, bool any, tritree_counts *counts) {
-    tritree_asked request;
+KD_FN ray_hit tritree_cast(const tritree_view *tree, ray ray, bool any, tritree_counts *counts) {
+    leaf_query request;
     tritree_walk walk;
     request.tree = tree;
-    request.tmin = cast.tmin;
-    request.best.t = cast.tmax;
+    request.tmin = ray.tmin;
+    request.best.t = ray.tmax;
     request.best.u = request.best.v = 0;
     request.best.triangle = KD_NONE;
-    if (!tritree_walk_begin(&walk, tree, cast)) return request.best;
-    request.precomputed = precomputed_ray_make(cast);
+    if (!tritree_walk_begin(&walk, tree, ray)) return request.best;
+    request.precomputed = precomputed_ray_make(ray);
     tritree_walk_leaves(tree->nodes, &walk, tritree_leaf_intersect, &request, &request.best.t, any,
                         counts);
     return request.best;
@@ -374,11 +373,11 @@ KD_FN ray_hit tritree_cast(const tritree_view *tree, ray cast, bool any, tritree
 /* The nearest hit in the ray's interval (of equally near hits the one with the smallest id), and
    whether there is any hit. Both add to *counts; the fast variants without counts are in
    accel/rays/batch.h. */
-KD_FN ray_hit tritree_closest_counted(const tritree_view *tree, ray cast, tritree_counts *counts) {
-    return tritree_cast(tree, cast, false, counts);
+KD_FN ray_hit tritree_closest_counted(const tritree_view *tree, ray ray, tritree_counts *counts) {
+    return tritree_cast(tree, ray, false, counts);
 }
-KD_FN bool tritree_occluded_counted(const tritree_view *tree, ray cast, tritree_counts *counts) {
-    return tritree_cast(tree, cast, true, counts).triangle != KD_NONE;
+KD_FN bool tritree_occluded_counted(const tritree_view *tree, ray ray, tritree_counts *counts) {
+    return tritree_cast(tree, ray, true, counts).triangle != KD_NONE;
 }
 
 #endif

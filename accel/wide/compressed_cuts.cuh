@@ -121,7 +121,7 @@ struct compressed_tile {
     uint16_t owner[COMPRESSED_TILE_BOXES]; /* index of its part << 4 | its reference */
     compressed_part_task parts[32];
     /* per part: its first box; its number of boxes if it may be split, else 0 */
-    uint32_t begin[32], asks[32];
+    uint32_t begin[32], counts[32];
     sah_axis axes[32][3];
     unsigned long long best[32]; /* bits of the cost << 32 | index of the plane + 1; 0: no split */
 };
@@ -129,7 +129,7 @@ struct compressed_tile {
 struct compressed_lane_part {
     compressed_part_task task;
     uint32_t count, begin; /* of its boxes in the tile */
-    bool mine;             /* part of the current tile */
+    bool in_tile;          /* part of the current tile */
     bool flat;             /* some box of its leaf is flat */
 };
 
@@ -138,7 +138,7 @@ __device__ __forceinline__ void compressed_tile_fill(const compressed_cutter &c,
                                                      const compressed_lane_part &part,
                                                      uint32_t total) {
     const uint32_t lane = threadIdx.x & 31;
-    if (part.mine) {
+    if (part.in_tile) {
         uint32_t k = part.begin;
         tile.parts[lane] = part.task;
         tile.begin[lane] = part.begin;
@@ -161,7 +161,7 @@ __device__ __forceinline__ void compressed_tile_fill(const compressed_cutter &c,
 __device__ __forceinline__ box3 compressed_tile_join(const compressed_tile &tile,
                                                      const compressed_lane_part &part, bool *flat) {
     box3 box = box3_empty();
-    for (uint32_t k = part.begin; part.mine && k < part.begin + part.count; ++k) {
+    for (uint32_t k = part.begin; part.in_tile && k < part.begin + part.count; ++k) {
         box3 one;
         one.lo = vec3_make(tile.lo[0][k], tile.lo[1][k], tile.lo[2][k]);
         one.hi = vec3_make(tile.hi[0][k], tile.hi[1][k], tile.hi[2][k]);
@@ -172,13 +172,13 @@ __device__ __forceinline__ box3 compressed_tile_join(const compressed_tile &tile
 }
 
 /* Decides whether the lane's part may be split, and sets up its axes. */
-__device__ __forceinline__ void compressed_tile_ask(compressed_tile &tile,
-                                                    const compressed_lane_part &part, box3 box) {
+__device__ __forceinline__ void
+compressed_tile_request(compressed_tile &tile, const compressed_lane_part &part, box3 box) {
     const uint32_t lane = threadIdx.x & 31;
-    const bool asks = part.mine && (part.count >= COMPRESSED_FINER_MIN || part.flat);
-    const double area = asks ? sah_half_area(box) : 0;
+    const bool eligible = part.in_tile && (part.count >= COMPRESSED_FINER_MIN || part.flat);
+    const double area = eligible ? sah_half_area(box) : 0;
     const bool may = area > 0;
-    tile.asks[lane] = may ? part.count : 0;
+    tile.counts[lane] = may ? part.count : 0;
     tile.best[lane] = (unsigned long long)float_bits((float)part.count) << 32;
     const double inverse = may ? 1 / area : 0;
     for (int k = 0; may && k < 3; ++k) tile.axes[lane][k] = compressed_axis_of(box, k, inverse);
@@ -188,7 +188,7 @@ __device__ __forceinline__ void compressed_tile_ask(compressed_tile &tile,
 /* Evaluates the six planes of box r for its part, with the costs of finer_cut. */
 __device__ __forceinline__ void compressed_tile_offer(compressed_tile &tile, uint32_t r) {
     const sah_costs costs = {0.3f, 1, 1};
-    const uint32_t p = tile.owner[r] >> 4, count = tile.asks[p], begin = tile.begin[p];
+    const uint32_t p = tile.owner[r] >> 4, count = tile.counts[p], begin = tile.begin[p];
     float planes[6];
     uint32_t low[6], high[6];
     if (count == 0) return;
@@ -317,12 +317,12 @@ __device__ __forceinline__ void compressed_tile_cut(const compressed_cutter &c,
     if (level == 0) part.flat = flat;
     uint32_t number = 0; /* of the plane, starting at 1; 0: no split */
     if (level < COMPRESSED_FINER_LEVELS) {
-        compressed_tile_ask(tile, part, box);
+        compressed_tile_request(tile, part, box);
         for (uint32_t r = lane; r < total; r += 32) compressed_tile_offer(tile, r);
         __syncwarp();
-        number = tile.asks[lane] ? (uint32_t)tile.best[lane] : 0;
+        number = tile.counts[lane] ? (uint32_t)tile.best[lane] : 0;
     }
-    compressed_part_end(c, part, part.mine && number == 0, box);
+    compressed_part_end(c, part, part.in_tile && number == 0, box);
     __syncwarp();
     if (level < COMPRESSED_FINER_LEVELS)
         compressed_part_cut(c, tile, part, number != 0, number - 1, level);
@@ -358,7 +358,7 @@ __global__ __launch_bounds__(COMPRESSED_MAKE_BLOCK) void compressed_cut_level(
                 __ballot_sync(~0u, lane >= from && upto - base <= COMPRESSED_TILE_BOXES);
             const uint32_t to = from + (uint32_t)__popc(fits);
             const uint32_t end = __shfl_sync(~0u, upto, (int)to - 1);
-            part.mine = lane >= from && lane < to && begin + lane < count;
+            part.in_tile = lane >= from && lane < to && begin + lane < count;
             part.begin = upto - part.count - base;
             compressed_tile_cut(c, tile, part, level, end - base);
             from = to;

@@ -54,7 +54,7 @@ typedef struct compressed_leaf {
     /* the leaf's cell in the k-d tree, infinite on sides without a plane; {infinity, -infinity} if
        a hit in this leaf need not be the nearest */
     float lo[3], hi[3];
-    uint32_t count, spare;
+    uint32_t count, padding;
 } compressed_leaf;
 
 /* A triangle: for each axis, the coordinates of its three corners and the triangle's id. Bit 31 of

@@ -33,8 +33,9 @@ __device__ __forceinline__ uint32_t compressed_group_ballot(bool is) {
     const uint32_t warp = __ballot_sync(~0u, is);
     return warp >> (threadIdx.x & 31 & ~(COMPRESSED_GROUP - 1)) & ((1u << COMPRESSED_GROUP) - 1);
 }
-template <class value> __device__ __forceinline__ value compressed_from(value mine, uint32_t lane) {
-    return __shfl_sync(~0u, mine, (int)lane, COMPRESSED_GROUP);
+template <class value>
+__device__ __forceinline__ value compressed_from(value lane_value, uint32_t lane) {
+    return __shfl_sync(~0u, lane_value, (int)lane, COMPRESSED_GROUP);
 }
 
 __device__ __forceinline__ uint32_t compressed_slots(uint32_t first, uint32_t count) {
@@ -57,11 +58,12 @@ __device__ __forceinline__ void compressed_descend(const compressed_source &sour
         const bool high = me >= base + low;
         if (me >= base + slots) return; /* unused slot */
         const uint32_t axis = (uint32_t)tritree_axis(node);
-        const uint32_t others =
+        const uint32_t sibling_slots =
             high ? compressed_slots(base, low) : compressed_slots(base + low, slots - low);
 #pragma unroll
         for (uint32_t k = 0; k < COMPRESSED_STEPS_MAX; ++k)
-            if (k == c.steps) c.steps_word[k] = (uint16_t)(axis | (high ? 4u : 0u) | others << 8);
+            if (k == c.steps)
+                c.steps_word[k] = (uint16_t)(axis | (high ? 4u : 0u) | sibling_slots << 8);
         ++c.steps;
         c.item.node = tritree_left(node) + (high ? 1 : 0);
         if (high)
@@ -174,8 +176,8 @@ __device__ __forceinline__ uint32_t compressed_group_orders(const compressed_ite
                                                             const compressed_child &c) {
     uint32_t order = 0;
     for (uint32_t octant = 0; octant < 4; ++octant) {
-        const uint32_t found = compressed_group_order(c, octant);
-        if (compressed_group_lane() == octant) order = item.count ? 0x76543210u : found;
+        const uint32_t octant_order = compressed_group_order(c, octant);
+        if (compressed_group_lane() == octant) order = item.count ? 0x76543210u : octant_order;
     }
     return order;
 }

@@ -44,8 +44,8 @@ typedef struct compressed_record {
 } compressed_record;
 
 /* Intersects the triangle in this row by triangle_intersect, in double precision where needed. */
-static __device__ __noinline__ ray_hit compressed_intersect_row(ray cast, const float4 *row) {
-    const precomputed_ray precomputed = precomputed_ray_make(cast);
+static __device__ __noinline__ ray_hit compressed_intersect_row(ray ray, const float4 *row) {
+    const precomputed_ray precomputed = precomputed_ray_make(ray);
     const float4 x = __ldg(row), y = __ldg(row + 1), z = __ldg(row + 2);
     ray_hit hit = {0, 0, 0, KD_NONE};
     if (triangle_intersect(&precomputed, vec3_make(x.x, y.x, z.x), vec3_make(x.y, y.y, z.y),
@@ -57,13 +57,13 @@ static __device__ __noinline__ ray_hit compressed_intersect_row(ray cast, const 
 /* Returns the hit of a ray that deferred triangles; `rows` and `count` as in compressed_record. */
 COMPRESSED_FN ray_hit compressed_answer(const tritree_view &tree, float4 o, float4 d, ray_hit best,
                                         const uint32_t *rows, uint32_t count, bool any) {
-    const ray cast = ray_make(vec3_make(o.x, o.y, o.z), vec3_make(d.x, d.y, d.z), o.w, d.w);
-    if (count > COMPRESSED_UNCERTAIN) return tritree_device_cast(&tree, cast, any);
+    const ray ray = ray_make(vec3_make(o.x, o.y, o.z), vec3_make(d.x, d.y, d.z), o.w, d.w);
+    if (count > COMPRESSED_UNCERTAIN) return tritree_device_cast(&tree, ray, any);
     if (best.triangle == KD_NONE) best.t = d.w;
 #pragma unroll 1
     for (uint32_t k = 0; k < count; ++k) {
         const ray_hit hit = compressed_intersect_row(
-            cast, (const float4 *)((const uint4 *)tree.compressed + rows[k]));
+            ray, (const float4 *)((const uint4 *)tree.compressed + rows[k]));
         if (hit.triangle != KD_NONE && hit.t > o.w &&
             (hit.t < best.t ||
              (hit.t == best.t && best.triangle != KD_NONE && hit.triangle < best.triangle)))

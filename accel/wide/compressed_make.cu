@@ -107,15 +107,15 @@ kd_status make(compressed_maker *m, void **units, uint64_t *bytes,
     KD_TRY(find_items(m, blocks, compressed_found, stream));
     if (compressed_found->units == 0) return KD_OK;
     const uint64_t used = COMPRESSED_UNIT * (uint64_t)compressed_found->units,
-                   spare = COMPRESSED_UNIT * COMPRESSED_SPARE_UNITS;
-    KD_TRY(device_pool_reserve(units, used + spare, stream));
-    *bytes = used + spare;
+                   padding = COMPRESSED_UNIT * COMPRESSED_SPARE_UNITS;
+    KD_TRY(device_pool_reserve(units, used + padding, stream));
+    *bytes = used + padding;
     m->units = (uint8_t *)*units;
     compressed_write<<<cuda_blocks(COMPRESSED_GROUP * (uint64_t)compressed_found->items,
                                    COMPRESSED_MAKE_BLOCK),
                        COMPRESSED_MAKE_BLOCK, 0, stream>>>(*m);
     KD_CUDA_LAUNCHED("compressed_write");
-    KD_CUDA(cudaMemsetAsync(m->units + used, 0, spare, stream));
+    KD_CUDA(cudaMemsetAsync(m->units + used, 0, padding, stream));
     return KD_OK;
 }
 
@@ -158,8 +158,8 @@ kd_status pack(const compressed_cutter *c, void **units, uint64_t *bytes, bool *
         m.item_capacity = (uint32_t)min((uint64_t)m.item_capacity, maximum);
         KD_TRY(pack_within(&m, units, bytes, &compressed_found, stream));
         *fits = compressed_found.fits != 0;
-        if (compressed_found.wanted == 0) return KD_OK;
-        m.item_capacity = (uint32_t)min(2 * (uint64_t)compressed_found.wanted, maximum);
+        if (compressed_found.needed == 0) return KD_OK;
+        m.item_capacity = (uint32_t)min(2 * (uint64_t)compressed_found.needed, maximum);
     }
 }
 

@@ -272,13 +272,13 @@ KD_FN uint64_t compressed_measure_slots(float low[COMPRESSED_CHILDREN],
         distinct <= COMPRESSED_FEW ? compressed_leaf_cost(area, distinct) : INFINITY;
     const float open = area + cost[COMPRESSED_CHILDREN - 1];
     cost[0] = float_min(closed, open);
-    int worth = 1;
+    int place_value = 1;
     for (int slots = 2; slots <= COMPRESSED_CHILDREN; ++slots) {
         if (cost[slots - 1] < cost[slots - 2])
-            worth = slots;
+            place_value = slots;
         else
             cost[slots - 1] = cost[slots - 2];
-        plan |= (uint64_t)(worth - 1) << (8 + 3 * (slots - 1));
+        plan |= (uint64_t)(place_value - 1) << (8 + 3 * (slots - 1));
     }
     for (int k = 0; k < COMPRESSED_CHILDREN; ++k) low[k] = cost[k];
     /* areas may overflow to infinity */

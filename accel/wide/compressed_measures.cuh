@@ -86,23 +86,23 @@ __device__ __forceinline__ box3 compressed_child_of(const compressed_cutter &c, 
 }
 
 /* Returns the exclusive prefix sum over the lanes of a warp; *all: the total. */
-__device__ __forceinline__ uint32_t compressed_scan(uint32_t mine, uint32_t *all) {
+__device__ __forceinline__ uint32_t compressed_scan(uint32_t value, uint32_t *all) {
     const uint32_t lane = threadIdx.x & 31;
-    uint32_t upto = mine;
+    uint32_t upto = value;
     for (uint32_t step = 1; step < 32; step <<= 1) {
         const uint32_t lower = __shfl_up_sync(~0u, upto, (int)step);
         if (lane >= step) upto += lower;
     }
     *all = __shfl_sync(~0u, upto, 31);
-    return upto - mine;
+    return upto - value;
 }
 
-/* Reserves `mine` entries per lane from a global counter, with one atomic operation per warp.
+/* Reserves `value` entries per lane from a global counter, with one atomic operation per warp.
    Returns the first. */
 __device__ __forceinline__ unsigned long long compressed_take(unsigned long long *counter,
-                                                              uint32_t mine) {
+                                                              uint32_t value) {
     uint32_t all;
-    const uint32_t before = compressed_scan(mine, &all);
+    const uint32_t before = compressed_scan(value, &all);
     unsigned long long first = 0;
     if ((threadIdx.x & 31) == 0 && all) first = atomicAdd(counter, (unsigned long long)all);
     return __shfl_sync(~0u, first, 0) + before;

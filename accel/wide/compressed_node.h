@@ -129,7 +129,7 @@ KD_FN compressed_leaf compressed_leaf_make(const compressed_item *item, uint32_t
         leaf.hi[axis] = item->count ? -INFINITY : vec3_axis(item->cell.hi, axis);
     }
     leaf.count = triangles;
-    leaf.spare = 0;
+    leaf.padding = 0;
     return leaf;
 }
 

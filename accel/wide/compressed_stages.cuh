@@ -21,7 +21,7 @@ typedef struct compressed_found {
     /* units 0: the tree has no compressed form, or the capacity is too small */
     uint32_t items, units;
     uint32_t depth;
-    uint32_t wanted; /* capacity for items that is needed at least; 0: sufficed */
+    uint32_t needed; /* capacity for items that is needed at least; 0: sufficed */
     uint32_t fits;   /* 0: the capacity for the refined tree was too small */
 } compressed_found;
 
@@ -40,10 +40,10 @@ typedef struct compressed_maker {
 } compressed_maker;
 
 /* Returns the exclusive prefix sum over the block's threads; *all: the total. */
-__device__ __forceinline__ uint2 compressed_sum_before(uint2 mine, uint2 *all) {
+__device__ __forceinline__ uint2 compressed_sum_before(uint2 sums, uint2 *all) {
     __shared__ uint2 warps[COMPRESSED_MAKE_BLOCK / 32];
     const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x / 32;
-    uint2 upto = mine;
+    uint2 upto = sums;
     for (int step = 1; step < 32; step <<= 1) {
         const uint32_t x = __shfl_up_sync(~0u, upto.x, step), y = __shfl_up_sync(~0u, upto.y, step);
         if (lane >= (uint32_t)step) upto.x += x, upto.y += y;
@@ -52,7 +52,7 @@ __device__ __forceinline__ uint2 compressed_sum_before(uint2 mine, uint2 *all) {
     if (lane == 31) warps[warp] = upto;
     __syncthreads();
     *all = make_uint2(0, 0);
-    uint2 before = make_uint2(upto.x - mine.x, upto.y - mine.y);
+    uint2 before = make_uint2(upto.x - sums.x, upto.y - sums.y);
     for (uint32_t k = 0; k < COMPRESSED_MAKE_BLOCK / 32; ++k) {
         if (k < warp) before.x += warps[k].x, before.y += warps[k].y;
         all->x += warps[k].x, all->y += warps[k].y;
@@ -120,7 +120,7 @@ __device__ __forceinline__ compressed_item compressed_item_of(const compressed_m
    Returns the sums of nodes and units. */
 __device__ __forceinline__ uint2 compressed_find_part(const compressed_maker &m, uint32_t begin,
                                                       uint32_t end) {
-    uint2 mine = make_uint2(0, 0), all;
+    uint2 sums = make_uint2(0, 0), all;
     for (uint32_t first = begin; first < end; first += COMPRESSED_GROUPS) {
         const uint32_t i = first + threadIdx.x / COMPRESSED_GROUP;
         const bool is = i < end;
@@ -135,10 +135,10 @@ __device__ __forceinline__ uint2 compressed_find_part(const compressed_maker &m,
         if (is) compressed_child_store(m, i, child, place, order);
         if (is && compressed_group_lane() == 0) {
             m.places[i].y = inner << 16 | units;
-            mine.x += inner, mine.y += units;
+            sums.x += inner, sums.y += units;
         }
     }
-    compressed_sum_before(mine, &all);
+    compressed_sum_before(sums, &all);
     return all;
 }
 
@@ -180,7 +180,7 @@ __global__ __launch_bounds__(COMPRESSED_MAKE_BLOCK) void compressed_find_items(
     const bool fits =
         m.counts->nodes <= m.node_capacity && m.counts->references <= m.reference_capacity;
     uint32_t begin = 0, end = fits ? 1 : 0, units = COMPRESSED_NODE_UNITS, depth = 0;
-    if (blockIdx.x == 0 && threadIdx.x == 0) m.places[0].x = m.results->wanted = 0;
+    if (blockIdx.x == 0 && threadIdx.x == 0) m.places[0].x = m.results->needed = 0;
     grid.sync();
     while (begin < end && depth < COMPRESSED_MAX_DEPTH) {
         const uint32_t part = (end - begin + gridDim.x - 1) / gridDim.x;
@@ -199,7 +199,7 @@ __global__ __launch_bounds__(COMPRESSED_MAKE_BLOCK) void compressed_find_items(
         compressed_sum_before(all, &total);
         if ((uint64_t)units + total.y + COMPRESSED_SPARE_UNITS > COMPRESSED_UNITS_MAX) break;
         if ((uint64_t)end + total.x > m.item_capacity) {
-            if (blockIdx.x == 0 && threadIdx.x == 0) m.results->wanted = end + total.x;
+            if (blockIdx.x == 0 && threadIdx.x == 0) m.results->needed = end + total.x;
             break;
         }
         compressed_place_part(m, from, to, make_uint2(end + unused.x, units + unused.y));
@@ -241,18 +241,18 @@ __device__ __forceinline__ uint32_t compressed_list_triangles(const compressed_s
                                                               const compressed_child &c,
                                                               uint32_t unit,
                                                               compressed_leaves &out) {
-    const uint32_t me = compressed_group_lane(), mine = c.is ? c.triangles : 0;
-    uint32_t upto = mine;
+    const uint32_t me = compressed_group_lane(), triangles = c.is ? c.triangles : 0;
+    uint32_t upto = triangles;
     for (int step = 1; step < COMPRESSED_GROUP; step <<= 1) {
         const uint32_t lower = __shfl_up_sync(~0u, upto, step, COMPRESSED_GROUP);
         if (me >= (uint32_t)step) upto += lower;
     }
-    if (mine) {
+    if (triangles) {
         out.ids[me] = compressed_leaf_ids(source, c.item);
         out.units[me] = unit;
-        out.begin[me] = (uint8_t)(upto - mine);
-        out.count[me] = (uint8_t)mine;
-        for (uint32_t k = upto - mine; k < upto; ++k) out.owner[k] = (uint8_t)me;
+        out.begin[me] = (uint8_t)(upto - triangles);
+        out.count[me] = (uint8_t)triangles;
+        for (uint32_t k = upto - triangles; k < upto; ++k) out.owner[k] = (uint8_t)me;
     }
     return compressed_from(upto, COMPRESSED_GROUP - 1);
 }
@@ -263,7 +263,7 @@ __device__ __forceinline__ void compressed_write_child(const compressed_child &c
     at[-2] = make_uint4(__float_as_uint(leaf.lo[0]), __float_as_uint(leaf.lo[1]),
                         __float_as_uint(leaf.lo[2]), __float_as_uint(leaf.hi[0]));
     at[-1] = make_uint4(__float_as_uint(leaf.hi[1]), __float_as_uint(leaf.hi[2]), leaf.count,
-                        leaf.spare);
+                        leaf.padding);
     if (c.triangles % 2) at[3 * c.triangles] = make_uint4(0, 0, 0, 0);
 }
 

@@ -124,9 +124,9 @@ static uint64_t share_out(const float *left, const float *right, uint32_t childr
 /* Joins the results of both children in `out`. */
 static void measure_inner(const measure *m, uint32_t node, subtree *out, const subtree *right) {
     const uint32_t children = m->children->children;
-    const bool both = out->ids.count && right->ids.count;
+    const bool has_both = out->ids.count && right->ids.count;
     box3_join(&out->box, right->box);
-    if (!both) {
+    if (!has_both) {
         if (right->ids.count) {
             out->ids = right->ids;
             memcpy(out->cost, right->cost, sizeof out->cost);

@@ -82,11 +82,11 @@ VECTOR8_FN void lanes_put_any(uint32_t *words, const uint32_t *from, uint32_t hi
 }
 VECTOR8_FN uint32_t lanes_put_in_order(uint32_t *words, float *nears, const uint32_t *from,
                                        const uint32_t *order, lanes near, lanes far) {
-    double both; /* both numbers of an order */
-    memcpy(&both, order, sizeof both);
+    double pair; /* both numbers of an order */
+    memcpy(&pair, order, sizeof pair);
     const __m512i shift =
         _mm512_set_epi32(28, 28, 24, 24, 20, 20, 16, 16, 12, 12, 8, 8, 4, 4, 0, 0);
-    const __m512i turn = _mm512_srlv_epi32(_mm512_castpd_si512(_mm512_set1_pd(both)), shift);
+    const __m512i turn = _mm512_srlv_epi32(_mm512_castpd_si512(_mm512_set1_pd(pair)), shift);
     near = _mm512_permutexvar_ps(turn, near);
     far = _mm512_permutexvar_ps(turn, far);
     const __mmask16 hit = _mm512_cmp_ps_mask(near, far, _CMP_LE_OQ);

@@ -248,10 +248,10 @@ VECTOR8_FN void packet_intersect(packet_rays *packet_rays, const packet *p, cons
     triangle8_intersect(&eight, packet_rays->sz);
     const int32_t id = (int32_t)float_bits(leaf[9 * count + i]);
     const int8 lane = {1, 2, 4, 8, 16, 32, 64, 128};
-    const int8 there = ((lane & (int32_t)active) != 0) & eight.good;
+    const int8 valid = ((lane & (int32_t)active) != 0) & eight.good;
     const int8 nearer =
         (eight.t < packet_rays->t) | ((eight.t == packet_rays->t) & (id < packet_rays->triangle));
-    const int8 better = there & (eight.t > packet_rays->tmin) & nearer;
+    const int8 better = valid & (eight.t > packet_rays->tmin) & nearer;
     packet_rays->t = float8_select(better, eight.t, packet_rays->t);
     packet_rays->u = float8_select(better, eight.u, packet_rays->u);
     packet_rays->v = float8_select(better, eight.v, packet_rays->v);
@@ -296,19 +296,20 @@ VECTOR8_FN void packet_visit(packet *p, const wide_tree *tree, const ray *rays,
     for (int v = 0; v < PACKET_VECTORS; ++v) {
         uint32_t active = at->active >> VECTOR8_LANES * v & PACKET_ALL;
         packet_rays *packet_rays = &p->rays[v];
-        const ray *own = rays + VECTOR8_LANES * v;
+        const ray *subpacket = rays + VECTOR8_LANES * v;
         const uint32_t hit = (uint32_t)__builtin_popcount(active);
         if (!hit) continue;
         use->separate += PACKET_LEAF * hit;
         if (PACKET_LEAF * hit < PACKET_TRIANGLE * count) {
             use->together += PACKET_LEAF * hit;
             for (; active; active &= active - 1)
-                packet_visit_alone(packet_rays, p, tree, own, at->word, __builtin_ctz(active), any);
+                packet_visit_alone(packet_rays, p, tree, subpacket, at->word, __builtin_ctz(active),
+                                   any);
             continue;
         }
         use->together += PACKET_TRIANGLE * count;
         for (uint32_t i = 0; i < count; ++i)
-            packet_intersect(packet_rays, p, own, leaf, count, i, active, any);
+            packet_intersect(packet_rays, p, subpacket, leaf, count, i, active, any);
     }
     float8 limit = p->rays[0].limit;
     for (int v = 1; v < PACKET_VECTORS; ++v) limit = float8_max(limit, p->rays[v].limit);

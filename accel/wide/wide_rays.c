@@ -81,7 +81,7 @@ VECTOR8_FN void step_alone(wide_ray *at, const wide_tree *tree, bool any,
     expect_alone(tree, at->words[top - 1]);
 }
 
-VECTOR8_FN void walk_alone(wide_ray *walk, const wide_tree *tree, const ray *cast, bool any,
+VECTOR8_FN void walk_alone(wide_ray *walk, const wide_tree *tree, const ray *ray, bool any,
                            const wide_far *from_far) {
     const float *nears = (const float *)(const void *)(walk->words + WIDE_STACK);
     do {
@@ -89,7 +89,7 @@ VECTOR8_FN void walk_alone(wide_ray *walk, const wide_tree *tree, const ray *cas
             step_alone(walk, tree, any, from_far);
             continue;
         }
-        const bool found = wide_visit_leaf(walk, tree, cast, any);
+        const bool found = wide_visit_leaf(walk, tree, ray, any);
         uint32_t top = walk->top - 1;
         if (any && found) {
             walk->best.triangle = 0;
@@ -104,33 +104,33 @@ VECTOR8_FN void walk_alone(wide_ray *walk, const wide_tree *tree, const ray *cas
 
 /* The rare ray from far away; not inlined, to keep the common code short. */
 static __attribute__((noinline, unused)) ray_hit cast_from_far(const tritree_view *tree,
-                                                               const ray *cast, bool any) {
+                                                               const ray *ray, bool any) {
     wide_ray walk;
     uint32_t words[2 * WIDE_STACK];
-    (void)wide_ray_begin(&walk, tree, cast);
+    (void)wide_ray_begin(&walk, tree, ray);
     const wide_far far = wide_ray_far(&walk);
     wide_stack_empty(&walk, words, (float *)(void *)(words + WIDE_STACK));
     walk.number = 0;
-    walk_alone(&walk, tree->wide, cast, any, &far);
+    walk_alone(&walk, tree->wide, ray, any, &far);
     return walk.best;
 }
 
-VECTOR8_FN ray_hit wide_cast_one(const tritree_view *tree, const ray *cast, bool any) {
+VECTOR8_FN ray_hit wide_cast_one(const tritree_view *tree, const ray *ray, bool any) {
     wide_ray walk;
     uint32_t words[2 * WIDE_STACK];
-    const wide_aim aim = wide_ray_begin(&walk, tree, cast);
+    const wide_aim aim = wide_ray_begin(&walk, tree, ray);
     if (__builtin_expect(aim != WIDE_NEAR, 0))
-        return aim == WIDE_FAR ? cast_from_far(tree, cast, any)
-                               : tritree_cast(tree, *cast, any, NULL);
+        return aim == WIDE_FAR ? cast_from_far(tree, ray, any)
+                               : tritree_cast(tree, *ray, any, NULL);
     wide_stack_empty(&walk, words, (float *)(void *)(words + WIDE_STACK));
     walk.number = 0;
-    walk_alone(&walk, tree->wide, cast, any, NULL);
+    walk_alone(&walk, tree->wide, ray, any, NULL);
     return walk.best;
 }
 
 /* Casts a ray that the stream cannot handle. */
-static __attribute__((noinline, unused)) void cast_apart(const wide_batch *b, uint32_t number,
-                                                         bool any) {
+static __attribute__((noinline, unused)) void cast_noinline(const wide_batch *b, uint32_t number,
+                                                            bool any) {
     const ray_hit hit = wide_cast_one(b->tree, b->rays + number, any);
     if (any)
         b->blocked[number] = hit.triangle != KD_NONE;
@@ -146,7 +146,7 @@ VECTOR8_FN bool begin_next(const wide_batch *b, uint32_t *next, wide_ray *walk, 
             walk->number = number;
             return true;
         }
-        cast_apart(b, number, any);
+        cast_noinline(b, number, any);
     }
     return false;
 }
@@ -194,9 +194,9 @@ VECTOR8_FN void wide_cast(const wide_batch *b, bool any, bool large) {
     const uint32_t capacity = wide_stack_capacity(tree), stack = any ? capacity : 2 * capacity;
     const uint32_t fit = WIDE_STACKS / stack, some = fit < WIDE_STREAM ? fit : WIDE_STREAM;
     const uint32_t maximum = some < b->count ? some : b->count;
-    uint32_t *words = (uint32_t *)memory_spare((uint64_t)maximum * stack * sizeof *words);
+    uint32_t *words = (uint32_t *)memory_try_allocate((uint64_t)maximum * stack * sizeof *words);
     if (!words) {
-        for (uint32_t i = 0; i < b->count; ++i) cast_apart(b, b->listed[i], any);
+        for (uint32_t i = 0; i < b->count; ++i) cast_noinline(b, b->listed[i], any);
         return;
     }
     _Alignas(64) wide_ray walks[WIDE_STREAM];
@@ -204,8 +204,9 @@ VECTOR8_FN void wide_cast(const wide_batch *b, bool any, bool large) {
     wide_lengths lengths = {0, 0, 0};
     uint32_t next = 0;
     for (uint32_t i = 0; i < maximum && next < b->count; ++i) {
-        uint32_t *own = words + (uint64_t)i * stack;
-        wide_stack_empty(walks + i, own, any ? NULL : (float *)(void *)(own + capacity));
+        uint32_t *words_of_ray = words + (uint64_t)i * stack;
+        wide_stack_empty(walks + i, words_of_ray,
+                         any ? NULL : (float *)(void *)(words_of_ray + capacity));
         if (begin_next(b, &next, walks + i, any)) lists.nodes[lengths.nodes++] = walks + i;
     }
     while (lengths.nodes | lengths.leaves) {
@@ -235,11 +236,11 @@ uint32_t wide_children_best(void) {
 }
 
 /* Specialisations for closest hits and occlusion, compiled separately. */
-static __attribute__((noinline)) ray_hit closest_one(const tritree_view *tree, const ray *cast) {
-    return wide_cast_one(tree, cast, false);
+static __attribute__((noinline)) ray_hit closest_one(const tritree_view *tree, const ray *ray) {
+    return wide_cast_one(tree, ray, false);
 }
-static __attribute__((noinline)) ray_hit any_one(const tritree_view *tree, const ray *cast) {
-    return wide_cast_one(tree, cast, true);
+static __attribute__((noinline)) ray_hit any_one(const tritree_view *tree, const ray *ray) {
+    return wide_cast_one(tree, ray, true);
 }
 static __attribute__((noinline)) void closest_many(const wide_batch *b) {
     wide_cast(b, false, false);
@@ -277,8 +278,8 @@ bool trace_wide_packet(const tritree_view *tree, const ray rays[WIDE_PACKET], bo
     return any ? any_packet(tree, rays, hits, use) : closest_packet(tree, rays, hits, use);
 }
 
-ray_hit trace_wide_one(const tritree_view *tree, ray cast, bool any) {
-    return any ? any_one(tree, &cast) : closest_one(tree, &cast);
+ray_hit trace_wide_one(const tritree_view *tree, ray ray, bool any) {
+    return any ? any_one(tree, &ray) : closest_one(tree, &ray);
 }
 
 void trace_wide(const tritree_view *tree, const ray *rays, const uint32_t *listed, uint32_t count,

@@ -61,8 +61,8 @@ static double triangle_area(const triangle_rows *rows) {
 /* Estimates the area of a triangle's part in a box, in proportion to the area of its bounding
    box. */
 static double area_within(const triangle_rows *rows, box3 box) {
-    const box3 own = wide_box_of(rows);
-    const double whole = wide_area(own), part = wide_area(wide_box_cut(own, box));
+    const box3 row_box = wide_box_of(rows);
+    const double whole = wide_area(row_box), part = wide_area(wide_box_cut(row_box, box));
     return whole > 0 && part < whole ? triangle_area(rows) * part / whole : triangle_area(rows);
 }
 

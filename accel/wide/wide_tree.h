@@ -86,7 +86,7 @@ uint32_t wide_children_best(void);
 
 /* Returns the hit of tritree_cast, bit for bit; with `any` only whether the hit's triangle is
    KD_NONE is defined. The tree must have a wide form. */
-ray_hit trace_wide_one(const tritree_view *tree, ray cast, bool any);
+ray_hit trace_wide_one(const tritree_view *tree, ray ray, bool any);
 
 /* Casts the rays whose indices are in `listed`; hits[i] is the result of rays[i]. */
 void trace_wide(const tritree_view *tree, const ray *rays, const uint32_t *listed, uint32_t count,

@@ -62,14 +62,14 @@ VECTOR8_FN void wide_stack_empty(wide_ray *ray, uint32_t *words, float *nears) {
 }
 
 /* Setup for triangles, as precomputed_ray_make. */
-VECTOR8_FN void wide_ray_shear(wide_ray *wide_ray, const ray *cast, float4v size) {
+VECTOR8_FN void wide_ray_shear(wide_ray *wide_ray, const ray *ray, float4v size) {
     static const uint8_t after[5] = {0, 1, 2, 0, 1};
     static const uint8_t largest[8] = {2, 2, 1, 2, 2, 0, 1, 0}; /* x > y: 1, y > z: 2, x > z: 4 */
     const float4v former = __builtin_shufflevector(size, size, 0, 1, 0, 3);
     const float4v latter = __builtin_shufflevector(size, size, 1, 2, 2, 3);
     const int kz = largest[int4v_signs((int4v)(former > latter))];
     const int axes[3] = {after[kz + 1], after[kz + 2], kz};
-    const float *origin = &cast->origin.x, *along = &cast->direction.x;
+    const float *origin = &ray->origin.x, *along = &ray->direction.x;
     for (int i = 0; i < 3; ++i) {
         wide_ray->origin[i] = origin[axes[i]];
         wide_ray->rows[i] = (uint16_t)(3 * axes[i]);
@@ -79,8 +79,8 @@ VECTOR8_FN void wide_ray_shear(wide_ray *wide_ray, const ray *cast, float4v size
 }
 
 /* Sets up a ray at the root. Returns which traversal can handle it. */
-VECTOR8_FN wide_aim wide_ray_begin(wide_ray *wide_ray, const tritree_view *tree, const ray *cast) {
-    const float4v o = float4v_of(cast->origin), d = float4v_of(cast->direction);
+VECTOR8_FN wide_aim wide_ray_begin(wide_ray *wide_ray, const tritree_view *tree, const ray *ray) {
+    const float4v o = float4v_of(ray->origin), d = float4v_of(ray->direction);
     const float4v size = float4v_abs(d);
     const float largest = float_max(size[0], float_max(size[1], size[2]));
     const float4v far = float4v_max(float4v_abs(float4v_of(tree->box.lo) - o),
@@ -94,13 +94,13 @@ VECTOR8_FN wide_aim wide_ray_begin(wide_ray *wide_ray, const tritree_view *tree,
     wide_ray->back = (float4v_of(tree->wide->centre) - o) * wide_ray->inverse;
     for (int axis = 0; axis < 3; ++axis)
         wide_ray->nearer[axis] = (uint16_t)((octant >> axis & 1) * WIDE_LANES);
-    wide_ray_shear(wide_ray, cast, size);
+    wide_ray_shear(wide_ray, ray, size);
     wide_ray->slack_t = reach / largest * TRITREE_SLACK_T;
     wide_ray->octant = (uint16_t)octant;
-    wide_ray->tmin = cast->tmin;
-    wide_ray->begin = cast->tmin - wide_ray->slack_t;
-    wide_ray->limit = cast->tmax + wide_ray->slack_t;
-    wide_ray->best.t = cast->tmax;
+    wide_ray->tmin = ray->tmin;
+    wide_ray->begin = ray->tmin - wide_ray->slack_t;
+    wide_ray->limit = ray->tmax + wide_ray->slack_t;
+    wide_ray->best.t = ray->tmax;
     wide_ray->best.u = wide_ray->best.v = 0;
     wide_ray->best.triangle = KD_NONE;
     wide_ray->word = 0;
@@ -171,17 +171,15 @@ VECTOR8_FN void wide_step(wide_ray *at, const wide_tree *tree, uint32_t capacity
 }
 
 /* Tests one triangle of a leaf by triangle_intersect. Returns true if it improves the best hit. */
-static __attribute__((noinline, unused)) bool wide_intersect_alone(const ray *cast,
-                                                                   const float *leaf,
-                                                                   uint32_t count, uint32_t i,
-                                                                   ray_hit *best) {
-    const precomputed_ray precomputed = precomputed_ray_make(*cast);
+static __attribute__((noinline, unused)) bool
+wide_intersect_alone(const ray *ray, const float *leaf, uint32_t count, uint32_t i, ray_hit *best) {
+    const precomputed_ray precomputed = precomputed_ray_make(*ray);
     vec3 corner[3];
     for (uint32_t c = 0; c < 3; ++c)
         corner[c] =
             vec3_make(leaf[c * count + i], leaf[(3 + c) * count + i], leaf[(6 + c) * count + i]);
     return tritree_triangle_intersect(&precomputed, corner[0], corner[1], corner[2],
-                                      float_bits(leaf[9 * count + i]), cast->tmin, best);
+                                      float_bits(leaf[9 * count + i]), ray->tmin, best);
 }
 
 /* Takes a hit if it is nearer, or equally near with a smaller id. Returns true if it did. */

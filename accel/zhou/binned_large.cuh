@@ -71,11 +71,11 @@ __device__ __forceinline__ void promise_axis(large_shared &s, const sah_costs &c
     uint32_t slot = 0, all = 0;
 #pragma unroll 1
     for (int halved = 0;; ++halved) {
-        uint32_t own = 0;
+        uint32_t thread_count = 0;
 #pragma unroll
-        for (int i = 0; i < BINS_EACH; ++i) own += bound[i] < limit ? 1 : 0;
-        const uint32_t upto = warp_scan(own);
-        slot = upto - own;
+        for (int i = 0; i < BINS_EACH; ++i) thread_count += bound[i] < limit ? 1 : 0;
+        const uint32_t upto = warp_scan(thread_count);
+        slot = upto - thread_count;
         all = __shfl_sync(WARP_ALL, upto, 31);
         if (all <= SLOTS || halved == LIMIT_HALVED_MAX) break;
         limit = minimum + (limit - minimum) * 0.5f;
@@ -133,7 +133,7 @@ __device__ __forceinline__ void count_refined(large_shared &s, int a, int ends, 
 }
 
 __device__ __forceinline__ void count_refs_refined(large_shared &s) {
-    FOR_OWN(s, i) {
+    FOR_THREAD(s, i) {
 #pragma unroll
         for (int a = 0; a < 3; ++a) {
             if (s.split.promised[a] == 0) continue;
@@ -383,10 +383,10 @@ __device__ inline void scatter(const binned &k, large_shared &s, const large_tas
         load_refs(k, s, s.node.first + at, min((uint32_t)CHUNK, end - at));
         const sorted_refs sorted = sort_refs(s);
         if (threadIdx.x == 0) {
-            const uint32_t both = straddling(sorted.all);
-            s.base_left = s.split.first + atomicAdd(&big->left, left_only(sorted.all) + both);
+            const uint32_t straddlers = straddling(sorted.all);
+            s.base_left = s.split.first + atomicAdd(&big->left, left_only(sorted.all) + straddlers);
             s.base_right = s.split.first + s.node.count +
-                           atomicAdd(&big->right, right_only(sorted.all) + both);
+                           atomicAdd(&big->right, right_only(sorted.all) + straddlers);
         }
         __syncthreads();
         move_refs<true>(k, s, sorted);

@@ -37,11 +37,11 @@ __device__ __forceinline__ uint32_t promise_bins(large_shared &s, const sah_cost
     const int lane = threadIdx.x & 31;
     const sah_axis areas = s.areas[a];
     const uint32_t count = s.node.count;
-    uint32_t both[BINS_EACH], sum = 0; /* begins, ends */
+    uint32_t counts[BINS_EACH], sum = 0; /* begins, ends */
 #pragma unroll
     for (int i = 0; i < BINS_EACH; ++i) {
         const int bin = lane * BINS_EACH + i;
-        sum += both[i] = pack_pair(s.bins[0][a][0][bin], s.bins[0][a][1][bin]);
+        sum += counts[i] = pack_pair(s.bins[0][a][0][bin], s.bins[0][a][1][bin]);
         s.bins[0][a][0][bin] = 0;
     }
     uint32_t below = warp_scan(sum) - sum, listed[BINS_EACH], all = 0;
@@ -50,13 +50,13 @@ __device__ __forceinline__ uint32_t promise_bins(large_shared &s, const sah_cost
         const int bin = lane * BINS_EACH + i;
         const float edge = bin_edge(areas.lo, areas.hi, bin),
                     next = bin_edge(areas.lo, areas.hi, bin + 1);
-        const uint32_t begun = below & 0xffff, right = count - (below >> 16) - (both[i] >> 16);
+        const uint32_t begun = below & 0xffff, right = count - (below >> 16) - (counts[i] >> 16);
         listed[i] = bin_bound(costs, areas, edge, next, begun, right) < s.split.cost
-                        ? (both[i] & 0xffff) + (both[i] >> 16)
+                        ? (counts[i] & 0xffff) + (counts[i] >> 16)
                         : 0;
         s.bins[1][a][1][bin] = below;
         all += listed[i];
-        below += both[i];
+        below += counts[i];
     }
     const uint32_t upto = warp_scan(all);
     uint32_t first = upto - all;
@@ -81,7 +81,7 @@ __device__ __forceinline__ uint32_t promise_sides(large_shared &s, const sah_cos
 }
 
 __device__ __forceinline__ void list_sides(large_shared &s) {
-    FOR_OWN(s, i) {
+    FOR_THREAD(s, i) {
         uint32_t first = 0;
 #pragma unroll
         for (int a = 0; a < 3; ++a) {

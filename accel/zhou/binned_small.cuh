@@ -47,20 +47,20 @@ __device__ __forceinline__ void drop_nodes(const binned &k, const warp_pieces &p
    small; `left` is called before that. If the capacity `maximum` is exceeded, sets `what` in
    `exhausted`, so the build is void, and returns 0, where writes are harmless. */
 template <class leave>
-__device__ __forceinline__ uint32_t allocate(const binned &k, warp_piece &here, uint32_t count,
+__device__ __forceinline__ uint32_t allocate(const binned &k, warp_piece &target, uint32_t count,
                                              uint32_t *counter, uint32_t piece, uint32_t maximum,
                                              uint32_t what, int next, leave left) {
-    if (here.next + count > here.end) {
+    if (target.next + count > target.end) {
         left();
-        here.next = take_piece(counter, piece);
-        if (here.next > maximum - piece) {
+        target.next = take_piece(counter, piece);
+        if (target.next > maximum - piece) {
             exhaust(k, what, next);
-            here.next = 0;
+            target.next = 0;
         }
-        here.end = here.next + piece;
+        target.end = target.next + piece;
     }
-    here.next += count;
-    return here.next - count;
+    target.next += count;
+    return target.next - count;
 }
 
 __device__ __forceinline__ uint32_t take_pool(const binned &k, warp_pieces &pieces, uint32_t count,
@@ -160,7 +160,7 @@ __device__ __forceinline__ void try_axis(plane_choice &best, const lane_refs<EAC
         count_round<LANES, EACH, true>(counts, lo, hi, maximum);
     else
         count_round<LANES, EACH, false>(counts, lo, hi, maximum);
-    bool aside = false; /* a reference lies in the node's own side */
+    bool in_side = false; /* a reference lies in the node's own side */
 #pragma unroll
     for (int j = 0; j < EACH; ++j) {
 #pragma unroll
@@ -177,9 +177,9 @@ __device__ __forceinline__ void try_axis(plane_choice &best, const lane_refs<EAC
             tried.code |= 4;
             if (is_better(tried, best)) best = tried;
         }
-        aside |= refs.has(j) && lo[j] == hi[j] && (lo[j] == areas.lo || lo[j] == areas.hi);
+        in_side |= refs.has(j) && lo[j] == hi[j] && (lo[j] == areas.lo || lo[j] == areas.hi);
     }
-    if (aside) try_own_sides(best, refs, lo, hi, counts, axis, areas, costs, count);
+    if (in_side) try_own_sides(best, refs, lo, hi, counts, axis, areas, costs, count);
 }
 
 template <int LANES, int EACH>
@@ -237,10 +237,10 @@ template <int LANES, int EACH> struct small_splitter {
         const bool first = place == 0 && leaf;
         if (!__any_sync(WARP_ALL, first)) return;
         const bool listed = node.count > 1; /* a single id is stored in the node */
-        const uint32_t mine = first && listed ? node.count : 0, upto = warp_scan(mine);
+        const uint32_t count = first && listed ? node.count : 0, upto = warp_scan(count);
         const uint32_t total = __shfl_sync(WARP_ALL, upto, 31);
         uint32_t at = take_leaf_ids(k, pieces, total, level.next);
-        at += __shfl_sync(WARP_ALL, upto - mine, 0, LANES);
+        at += __shfl_sync(WARP_ALL, upto - count, 0, LANES);
         if (!leaf) return;
         if (!listed) {
             if (first) k.raw[node.at] = raw_leaf(__float_as_uint(refs.ref[0].lo.w), 1);
@@ -268,19 +268,19 @@ template <int LANES, int EACH> struct small_splitter {
             right_at[j] = right + __popc(right_lanes & below);
             left += __popc(left_lanes);
             right += __popc(right_lanes);
-            const unsigned own = place == 1 ? right_lanes : left_lanes;
+            const unsigned side_lanes = place == 1 ? right_lanes : left_lanes;
             const uint32_t id = __shfl_sync(WARP_ALL, __float_as_uint(refs.ref[j].lo.w),
-                                            own ? __ffs((int)own) - 1 : lane);
-            if (own) alone = id;
+                                            side_lanes ? __ffs((int)side_lanes) - 1 : lane);
+            if (side_lanes) alone = id;
         }
     }
 
     /* Clips straddling references by all lanes of the warp, two parts per reference. */
     __device__ __forceinline__ void clip_shared(const plane_choice &best, uint32_t to_left,
                                                 uint32_t to_right) {
-        const unsigned both = __ballot_sync(WARP_ALL, sides[0] == 3);
-        const int parts = 2 * __popc(both);
-        if (sides[0] == 3) straddlers[__popc(both & ((1u << lane) - 1))] = lane;
+        const unsigned on_both = __ballot_sync(WARP_ALL, sides[0] == 3);
+        const int parts = 2 * __popc(on_both);
+        if (sides[0] == 3) straddlers[__popc(on_both & ((1u << lane) - 1))] = lane;
         __syncwarp();
         for (int begin = 0; begin < parts; begin += 32) {
             const int part = begin + lane;
@@ -313,11 +313,11 @@ template <int LANES, int EACH> struct small_splitter {
         uint32_t count = 0;
 #pragma unroll
         for (int j = 0; j < EACH; ++j) {
-            const unsigned both = __ballot_sync(WARP_ALL, sides[j] == 3);
+            const unsigned on_both = __ballot_sync(WARP_ALL, sides[j] == 3);
             if (sides[j] == 3)
-                straddlers[count + __popc(both & ((1u << lane) - 1))] =
+                straddlers[count + __popc(on_both & ((1u << lane) - 1))] =
                     (uint32_t)(j * LANES + place) | left_at[j] << 8 | right_at[j] << 16;
-            count += __popc(both);
+            count += __popc(on_both);
         }
         __syncwarp();
 #pragma unroll 1
@@ -367,16 +367,16 @@ template <int LANES, int EACH> struct small_splitter {
     /* Appends children to the lists of their classes; size -1: no child. All lanes must call it.
        One lane per class allocates, so the warp waits only once. */
     __device__ __forceinline__ void list_children(const work &child, int size) {
-        uint32_t asked = 0, before = 0;
+        uint32_t count = 0, before = 0;
 #pragma unroll
         for (int c = 0; c < SMALL_CLASSES; ++c) {
             if (LANES * EACH < 4 << c) break;
             const unsigned lanes = __ballot_sync(WARP_ALL, size == c);
-            if (lane == c) asked = (uint32_t)__popc(lanes);
+            if (lane == c) count = (uint32_t)__popc(lanes);
             if (size == c) before = (uint32_t)__popc(lanes & ((1u << lane) - 1));
         }
         uint32_t first = 0;
-        if (asked) first = atomicAdd(&k.count->small[lane < low ? 0 : level.next][lane], asked);
+        if (count) first = atomicAdd(&k.count->small[lane < low ? 0 : level.next][lane], count);
         first = __shfl_sync(WARP_ALL, first, size < 0 ? 0 : size);
         if (size < 0) return;
         const uint32_t i = first + before;
@@ -393,9 +393,9 @@ template <int LANES, int EACH> struct small_splitter {
         const unsigned splits = __ballot_sync(WARP_ALL, split && place == 0);
         if (!splits) return;
         sort_out(split, best);
-        const uint32_t mine = place == 0 ? left + right : 0, upto = warp_scan(mine);
+        const uint32_t count = place == 0 ? left + right : 0, upto = warp_scan(count);
         uint32_t base = take_pool(k, pieces, __shfl_sync(WARP_ALL, upto, 31), level.next);
-        base += __shfl_sync(WARP_ALL, upto - mine, 0, LANES);
+        base += __shfl_sync(WARP_ALL, upto - count, 0, LANES);
         uint32_t children = take_nodes(k, pieces, 2 * __popc(splits), level.next);
         children += 2 * __popc(splits & ((1u << (lane - place)) - 1));
         move(best, base);

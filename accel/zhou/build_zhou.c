@@ -251,11 +251,11 @@ static kd_status build_zhou(tritree *out, const tritree_input *input,
     KD_TRY_GOTO(zhou_first_parts(&tree.parts, &tree.root.count, input));
     const uint64_t expected = 4 * (uint64_t)tree.root.count;
     KD_TRY_GOTO(tree_writer_open(&build->writer, expected, expected));
-    const double begun = timing_now();
-    out->stage_seconds[TRITREE_INIT] = begun - started;
+    const double start = timing_now();
+    out->stage_seconds[TRITREE_INIT] = start - started;
     task_pool_run(grow_tree, &tree);
     KD_TRY_GOTO(tree.status);
-    share_seconds(out->stage_seconds, build->seconds, timing_now() - begun);
+    share_seconds(out->stage_seconds, build->seconds, timing_now() - start);
     tree_writer_finish(&build->writer, out);
 done:
     tree_writer_close(&build->writer);

@@ -71,18 +71,18 @@ __global__ __launch_bounds__(ZHOU_MOVE_BLOCK) void zhou_move_roots(const zhou_de
         const uint2 size = size_of(k, k.raw[root->at]);
         uint32_t from = root->node_first;
         for (uint32_t done = 0, all = 2 * size.x; done < all;) {
-            const uint32_t here = min(all - done, ZHOU_SEGMENT - from % ZHOU_SEGMENT);
-            for (uint32_t j = lane; j < here; j += 32)
+            const uint32_t step = min(all - done, ZHOU_SEGMENT - from % ZHOU_SEGMENT);
+            for (uint32_t j = lane; j < step; j += 32)
                 k.nodes[nodes + done + j] = zhou_moved(k.segments[from + j], nodes, ids);
-            done += here;
+            done += step;
             if (done < all) from = k.node_next[from / ZHOU_SEGMENT] * ZHOU_SEGMENT;
         }
         from = root->id_first;
         for (uint32_t done = 0, all = size.y; done < all;) {
-            const uint32_t here = min(all - done, ZHOU_SEGMENT - from % ZHOU_SEGMENT);
-            for (uint32_t j = lane; j < here; j += 32)
+            const uint32_t step_count = min(all - done, ZHOU_SEGMENT - from % ZHOU_SEGMENT);
+            for (uint32_t j = lane; j < step_count; j += 32)
                 k.references[ids + done + j] = k.id_segments[from + j];
-            done += here;
+            done += step_count;
             if (done < all) from = k.id_next[from / ZHOU_SEGMENT] * ZHOU_SEGMENT;
         }
     }

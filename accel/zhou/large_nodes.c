@@ -51,9 +51,9 @@ kd_status zhou_first_parts(zhou_part **parts, uint32_t *count, const tritree_inp
     KD_TRY_GOTO(KD_RESERVE_ZEROED(start.counts, pieces));
     parallel_for(n, TRIANGLES_AT_ONCE, count_piece, &start);
     for (uint32_t i = 0; i < pieces; ++i) {
-        const uint32_t here = start.counts[i];
+        const uint32_t value = start.counts[i];
         start.counts[i] = *count;
-        *count += here;
+        *count += value;
     }
     KD_TRY_GOTO(KD_RESERVE(start.parts, *count));
     *parts = start.parts;
@@ -187,9 +187,9 @@ static void finish_child(const division *division, int side) {
 static uint32_t add_up(division *division, int side) {
     uint32_t sum = 0;
     for (int i = 0; i < division->chunk_count; ++i) {
-        const uint32_t here = division->chunks[i].side_count[side];
+        const uint32_t value = division->chunks[i].side_count[side];
         division->chunks[i].side_count[side] = sum;
-        sum += here;
+        sum += value;
     }
     return sum;
 }

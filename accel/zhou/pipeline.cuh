@@ -49,9 +49,9 @@ __device__ __forceinline__ uint32_t set_up_place(set_up_shared &s, bool valid, b
     if (threadIdx.x == 0) {
         uint32_t valid_sum = 0, flat_sum = 0;
         for (int w = 0; w < SET_UP_WARPS; ++w) {
-            const uint32_t here = s.valid[w];
+            const uint32_t value = s.valid[w];
             s.valid[w] = valid_sum;
-            valid_sum += here;
+            valid_sum += value;
             flat_sum += s.flat[w];
         }
         s.first = atomicAdd(valid_count, valid_sum);
@@ -151,8 +151,8 @@ static inline kd_status build_mark(const tritree_build_cuda *build, int stage) {
 
 /* Returns no more blocks than needed for the triangles, but at least one. */
 static inline unsigned set_up_blocks(uint32_t triangle_count, unsigned maximum) {
-    const uint32_t wanted = (triangle_count + SET_UP_BLOCK - 1) / SET_UP_BLOCK;
-    return wanted < 1 ? 1 : wanted < maximum ? wanted : maximum;
+    const uint32_t blocks = (triangle_count + SET_UP_BLOCK - 1) / SET_UP_BLOCK;
+    return blocks < 1 ? 1 : blocks < maximum ? blocks : maximum;
 }
 
 /* Computes the memory that a build by the rule needs. */

@@ -7,7 +7,7 @@
 #include "accel/zhou/bins.cuh"
 
 /* Loop over the thread's references of the chunk. */
-#define FOR_OWN(s, i)                                                                              \
+#define FOR_THREAD(s, i)                                                                           \
     _Pragma("unroll 2") for (uint32_t i = threadIdx.x; i < (s).ref_count; i += LARGE_BLOCK)
 
 /* Loads a chunk. All threads of the block must call it; each may read its own references at
@@ -29,7 +29,7 @@ __device__ __forceinline__ void load_refs(const binned &k, large_shared &s, uint
 }
 
 __device__ __forceinline__ void count_refs(large_shared &s) {
-    FOR_OWN(s, i) {
+    FOR_THREAD(s, i) {
         const float lo[3] = {s.lo[0][i], s.lo[1][i], s.lo[2][i]};
         const float hi[3] = {s.hi[0][i], s.hi[1][i], s.hi[2][i]};
         count_bins(s.bins[0], lo, hi, s.node.lo, s.scale);
@@ -64,19 +64,19 @@ __device__ __forceinline__ uint32_t straddling(uint32_t packed) {
 __device__ __forceinline__ sorted_refs sort_refs(large_shared &s) {
     const int axis = s.split.axis, lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     const float plane = s.split.plane;
-    uint32_t own = 0;
-    FOR_OWN(s, i) {
-        own += packed_sides(sides_of(s.lo[axis][i], s.hi[axis][i], plane, s.right_side));
+    uint32_t thread_count = 0;
+    FOR_THREAD(s, i) {
+        thread_count += packed_sides(sides_of(s.lo[axis][i], s.hi[axis][i], plane, s.right_side));
     }
-    const uint32_t upto = warp_scan(own);
+    const uint32_t upto = warp_scan(thread_count);
     if (lane == 31) s.sorted[warp] = upto;
     __syncthreads();
-    sorted_refs sorted = {upto - own, 0};
+    sorted_refs sorted = {upto - thread_count, 0};
 #pragma unroll
     for (int w = 0; w < LARGE_WARPS; ++w) {
-        const uint32_t here = s.sorted[w];
-        if (w < warp) sorted.before += here;
-        sorted.all += here;
+        const uint32_t value = s.sorted[w];
+        if (w < warp) sorted.before += value;
+        sorted.all += value;
     }
     return sorted;
 }
@@ -102,7 +102,7 @@ __device__ __forceinline__ void move_refs(const binned &k, large_shared &s, sort
     uint32_t to_left = s.base_left + left_only(sorted.before),
              to_right = s.base_right + right_only(sorted.before),
              straddler = straddling(sorted.before);
-    FOR_OWN(s, i) {
+    FOR_THREAD(s, i) {
         const clipped ref = ref_at(s, i);
         const uint32_t sides = sides_of(s.lo[axis][i], s.hi[axis][i], plane, s.right_side);
         if (sides == 3) {
@@ -113,15 +113,15 @@ __device__ __forceinline__ void move_refs(const binned &k, large_shared &s, sort
         k.pool[right ? to_right++ : to_left++] = ref;
         if (into_bins) count_child_bins(s, ref, right);
     }
-    const uint32_t both = straddling(sorted.all);
-    if (both == 0) return;
+    const uint32_t straddlers = straddling(sorted.all);
+    if (straddlers == 0) return;
     __syncthreads();
     to_left = s.base_left + left_only(sorted.all);
     to_right = s.base_right + right_only(sorted.all);
 #pragma unroll 1
-    for (uint32_t part = threadIdx.x; part < 2 * both; part += LARGE_BLOCK) {
-        const bool right = part >= both;
-        const uint32_t i = right ? part - both : part;
+    for (uint32_t part = threadIdx.x; part < 2 * straddlers; part += LARGE_BLOCK) {
+        const bool right = part >= straddlers;
+        const uint32_t i = right ? part - straddlers : part;
         const clipped ref = clip_side(k, ref_at(s, s.straddlers[i]), axis, plane, right);
         k.pool[i + (right ? to_right : to_left)] = ref;
         if (into_bins) count_child_bins(s, ref, right);

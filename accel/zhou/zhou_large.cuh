@@ -107,29 +107,29 @@ __device__ __noinline__ clipped zhou_clip_part(const float4 *corners, int axis, 
 /* Counts the block's references on each side, and computes the offset of each thread's. */
 __device__ __forceinline__ void zhou_count(zhou_shared &s, zhou_refs &refs, uint32_t before[2]) {
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, axis = s.plan.axis;
-    uint32_t own = 0; /* left | right << 16 */
+    uint32_t thread_count = 0; /* left | right << 16 */
 #pragma unroll
     for (int j = 0; j < ZHOU_EACH; ++j) {
         if (!refs.sides[j]) continue;
         refs.sides[j] =
             zhou_sides(pick4(refs.ref[j].lo, axis), pick4(refs.ref[j].hi, axis), s.plan.plane);
-        own += (refs.sides[j] & 1) | (refs.sides[j] >> 1) << 16;
+        thread_count += (refs.sides[j] & 1) | (refs.sides[j] >> 1) << 16;
     }
-    const uint32_t upto = warp_scan(own);
+    const uint32_t upto = warp_scan(thread_count);
     if (lane == 31) s.warp_count[0][warp] = upto & 0xffff, s.warp_count[1][warp] = upto >> 16;
     __syncthreads();
     if (threadIdx.x < 2) {
         uint32_t sum = 0;
         for (int w = 0; w < ZHOU_WARPS; ++w) {
-            const uint32_t here = s.warp_count[threadIdx.x][w];
+            const uint32_t value = s.warp_count[threadIdx.x][w];
             s.warp_count[threadIdx.x][w] = sum;
-            sum += here;
+            sum += value;
         }
         s.merge.count[threadIdx.x] = sum;
     }
     __syncthreads();
-    before[0] = s.warp_count[0][warp] + ((upto - own) & 0xffff);
-    before[1] = s.warp_count[1][warp] + ((upto - own) >> 16);
+    before[0] = s.warp_count[0][warp] + ((upto - thread_count) & 0xffff);
+    before[1] = s.warp_count[1][warp] + ((upto - thread_count) >> 16);
 }
 
 /* Returns the cell of a child. */

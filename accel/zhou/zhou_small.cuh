@@ -166,15 +166,15 @@ __device__ inline zhou_choice zhou_search(const zhou_device &k, zhou_small_share
     __syncwarp();
     /* Minimum by (cost, side, plane). Costs are not negative, so their bits sort like integers. */
     const uint32_t cost = __reduce_min_sync(WARP_ALL, __float_as_uint(best.cost));
-    bool mine = __float_as_uint(best.cost) == cost;
-    unsigned lanes = __ballot_sync(WARP_ALL, mine);
+    bool is_best = __float_as_uint(best.cost) == cost;
+    unsigned lanes = __ballot_sync(WARP_ALL, is_best);
     if (lanes & (lanes - 1)) {
         const uint32_t side =
-            __reduce_min_sync(WARP_ALL, mine ? (uint32_t)best.side : (uint32_t)ZHOU_SIDES);
-        mine = mine && (uint32_t)best.side == side;
+            __reduce_min_sync(WARP_ALL, is_best ? (uint32_t)best.side : (uint32_t)ZHOU_SIDES);
+        is_best = is_best && (uint32_t)best.side == side;
         const int minimum =
-            __reduce_min_sync(WARP_ALL, mine ? ordered(best.plane) : ordered(INFINITY));
-        lanes = __ballot_sync(WARP_ALL, mine && ordered(best.plane) == minimum);
+            __reduce_min_sync(WARP_ALL, is_best ? ordered(best.plane) : ordered(INFINITY));
+        lanes = __ballot_sync(WARP_ALL, is_best && ordered(best.plane) == minimum);
     }
     const int winner = __ffs((int)lanes) - 1;
     best.cost = __uint_as_float(cost);
@@ -210,14 +210,14 @@ __device__ inline void zhou_write_leaf(const zhou_device &k, const zhou_small_sh
             if (capacities.id_count == 0 && done == 0) capacities.id_first = capacities.id;
         }
         if (capacities.id == KD_NONE) break;
-        const uint32_t here = min(count - done, ZHOU_SEGMENT - capacities.id % ZHOU_SEGMENT);
+        const uint32_t step = min(count - done, ZHOU_SEGMENT - capacities.id % ZHOU_SEGMENT);
         const uint32_t first = __popc(low & below) - done;
-        if ((low >> lane & 1) && first < here) k.id_segments[capacities.id + first] = s.id[lane];
+        if ((low >> lane & 1) && first < step) k.id_segments[capacities.id + first] = s.id[lane];
         const uint32_t second = __popc(low) + __popc(high & below) - done;
-        if ((high >> lane & 1) && second < here)
+        if ((high >> lane & 1) && second < step)
             k.id_segments[capacities.id + second] = s.id[lane + 32];
-        done += here;
-        capacities.id += here;
+        done += step;
+        capacities.id += step;
     }
     capacities.id_count += count;
 }

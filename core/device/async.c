@@ -14,7 +14,7 @@ struct async_task {
     int32_t device;
     async_work work;
     void *context;
-    job_control own;
+    job_control job;
     kd_status status;
     char words[1024]; /* error message of a failed task */
     pthread_mutex_t mutex;
@@ -27,7 +27,7 @@ static kd_status do_work(async_task *task) {
     KD_TRY(device_enter(task->device, &before));
     kd_status status = device_thread_stream_begin();
     if (status == KD_OK) {
-        status = task->work(task->context, &task->own);
+        status = task->work(task->context, &task->job);
         const kd_status ended = device_thread_stream_end();
         if (status == KD_OK) status = ended;
     }
@@ -58,7 +58,7 @@ kd_status async_begin(async_task **out, async_work work, void *context) {
     KD_TRY(KD_RESERVE_ZEROED(made, 1));
     made->work = work;
     made->context = context;
-    job_init(&made->own);
+    job_init(&made->job);
     pthread_mutex_init(&made->mutex, NULL);
     pthread_cond_init(&made->changed, NULL);
     kd_status status = device_now(&made->device);
@@ -77,15 +77,15 @@ kd_status async_begin(async_task **out, async_work work, void *context) {
 
 /* Waits until the task is over or the polling interval has passed. Returns true if it is over. */
 static bool wait_a_while(async_task *task) {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += POLL_NANOSECONDS;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_nsec -= 1000000000;
-        ++until.tv_sec;
+    struct timespec deadline;
+    clock_gettime(CLOCK_REALTIME, &deadline);
+    deadline.tv_nsec += POLL_NANOSECONDS;
+    if (deadline.tv_nsec >= 1000000000) {
+        deadline.tv_nsec -= 1000000000;
+        ++deadline.tv_sec;
     }
     pthread_mutex_lock(&task->mutex);
-    if (!task->is_over) pthread_cond_timedwait(&task->changed, &task->mutex, &until);
+    if (!task->is_over) pthread_cond_timedwait(&task->changed, &task->mutex, &deadline);
     const bool over = task->is_over;
     pthread_mutex_unlock(&task->mutex);
     return over;
@@ -94,7 +94,7 @@ static bool wait_a_while(async_task *task) {
 kd_status async_end(async_task *ended, const job_control *job) {
     if (!ended) return KD_OK;
     while (!wait_a_while(ended))
-        if (job_cancelled(job)) atomic_store(&ended->own.cancelled, true);
+        if (job_cancelled(job)) atomic_store(&ended->job.cancelled, true);
     pthread_join(ended->thread, NULL);
     const kd_status status = ended->status;
     if (status != KD_OK) status_fail(status, __FILE__, __LINE__, "%s", ended->words);
@@ -104,6 +104,6 @@ kd_status async_end(async_task *ended, const job_control *job) {
 
 void async_drop(async_task *dropped) {
     if (!dropped) return;
-    atomic_store(&dropped->own.cancelled, true);
+    atomic_store(&dropped->job.cancelled, true);
     if (async_end(dropped, NULL) != KD_OK) status_clear();
 }

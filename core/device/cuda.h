@@ -32,10 +32,10 @@ static inline kd_status cuda_fail(cudaError_t error, const char *file, int line,
 
 /* Returns the number of multiprocessors of the current device. */
 static inline kd_status cuda_processors(unsigned *count) {
-    int on = 0, found = 0;
+    int on = 0, value = 0;
     KD_CUDA(cudaGetDevice(&on));
-    KD_CUDA(cudaDeviceGetAttribute(&found, cudaDevAttrMultiProcessorCount, on));
-    *count = (unsigned)found;
+    KD_CUDA(cudaDeviceGetAttribute(&value, cudaDevAttrMultiProcessorCount, on));
+    *count = (unsigned)value;
     return KD_OK;
 }
 
@@ -50,10 +50,10 @@ constexpr size_t CUDA_SHARED_MIN = 64 << 10;
 /* Returns the maximum shared memory per block of the current device: 64 KB on compute capability
    7.5, 99 KB on 8.6, 8.9 and 12.x, 163 KB on 8.0, 227 KB on 9.0 and 10.x. */
 static inline kd_status cuda_shared_max(size_t *bytes) {
-    int on = 0, found = 0;
+    int on = 0, value = 0;
     KD_CUDA(cudaGetDevice(&on));
-    KD_CUDA(cudaDeviceGetAttribute(&found, cudaDevAttrMaxSharedMemoryPerBlockOptin, on));
-    *bytes = (size_t)found;
+    KD_CUDA(cudaDeviceGetAttribute(&value, cudaDevAttrMaxSharedMemoryPerBlockOptin, on));
+    *bytes = (size_t)value;
     return KD_OK;
 }
 

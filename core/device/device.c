@@ -44,30 +44,31 @@ static bool exists(const char *root, const char *path) {
     return place_allows(full, PLACE_EXISTS);
 }
 
-bool device_card_is_there(const char *root) {
+bool device_card_exists(const char *root) {
     return exists(root, "/proc/driver/nvidia/version") || exists(root, "/dev/nvidia0") ||
            exists(root, "/dev/dxg"); /* /dev/dxg: Windows Subsystem for Linux */
 }
 
-/* Logs once that "auto" found no usable CUDA device; `why` is the first device's error, or "". */
-static void tell_retreat(const char *why) {
-    static atomic_flag told = ATOMIC_FLAG_INIT;
-    if (!*why && !device_card_is_there("")) return;
-    if (atomic_flag_test_and_set(&told)) return;
-    if (!*why) why = device_cuda_fault();
-    log_message(LOG_WARNING, "using the CPU: %s%s", *why ? why : "CUDA found no device",
-                device_card_is_there("") ? ", although an NVIDIA GPU is installed" : "");
+/* Logs once that "auto" found no usable CUDA device; `reason` is the first device's error, or "".
+ */
+static void report_fallback(const char *reason) {
+    static atomic_flag reported = ATOMIC_FLAG_INIT;
+    if (!*reason && !device_card_exists("")) return;
+    if (atomic_flag_test_and_set(&reported)) return;
+    if (!*reason) reason = device_cuda_fault();
+    log_message(LOG_WARNING, "using the CPU: %s%s", *reason ? reason : "CUDA found no device",
+                device_card_exists("") ? ", although an NVIDIA GPU is installed" : "");
 }
 
 static void find_any(device *out) {
-    char why[512] = "";
+    char reason[512] = "";
     const int count = device_cuda_count();
     for (int i = 0; i < count; ++i) {
         if (device_cuda_describe(out, i) == KD_OK) return;
-        if (i == 0) snprintf(why, sizeof why, "%s", kd_last_error());
+        if (i == 0) snprintf(reason, sizeof reason, "%s", kd_last_error());
         status_clear();
     }
-    tell_retreat(why);
+    report_fallback(reason);
     device_cpu_describe(out);
 }
 
@@ -135,12 +136,12 @@ bool device_retreats(const char *name, kd_status failure, const void *memory) {
 }
 
 kd_status caller_memory_check(const caller_array *arrays, int count, bool host) {
-    const bool ask = host && device_in_use();
+    const bool check_owner = host && device_in_use();
     for (int i = 0; i < count; ++i) {
         const caller_array *a = &arrays[i];
         KD_REQUIRE((uintptr_t)a->pointer % a->alignment == 0, KD_ERROR_USAGE,
                    "`%s` is %p; it must be aligned to %u bytes", a->name, a->pointer, a->alignment);
-        if (!a->pointer || !ask) continue;
+        if (!a->pointer || !check_owner) continue;
         const int32_t owner = device_of_pointer(a->pointer);
         KD_REQUIRE(owner < 0, KD_ERROR_USAGE,
                    "`%s` (%p) is memory of cuda:%d; it must be host memory, because the tree is on "

@@ -57,17 +57,17 @@ static kd_status query_capabilities(device *out, int index) {
 kd_status device_cuda_describe(device *out, int index) {
     enum { KNOWN_MAX = 64 };
     static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
-    static device known[KNOWN_MAX];
+    static device cached[KNOWN_MAX];
     static bool valid[KNOWN_MAX];
     if (index < 0 || index >= KNOWN_MAX) return query_capabilities(out, index);
     pthread_mutex_lock(&guard);
     const bool found = valid[index];
-    if (found) *out = known[index];
+    if (found) *out = cached[index];
     pthread_mutex_unlock(&guard);
     if (found) return KD_OK;
     KD_TRY(query_capabilities(out, index));
     pthread_mutex_lock(&guard);
-    known[index] = *out;
+    cached[index] = *out;
     valid[index] = true;
     pthread_mutex_unlock(&guard);
     return KD_OK;

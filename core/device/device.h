@@ -55,7 +55,7 @@ KD_DEVICE_ANSWER(const char *, device_cuda_code, (void), "");
 const char *device_code_lacks(const char *code, int capability);
 /* Returns true if the system has an NVIDIA card, whether or not this build has CUDA. `root` is "";
    tests pass a directory to prepend to /proc and /dev. */
-bool device_card_is_there(const char *root);
+bool device_card_exists(const char *root);
 
 enum {
     DEVICE_ITEMS_MIN = 100000 /* minimum number of items for which "auto" selects a device for

@@ -28,7 +28,7 @@ __device__ inline void order_pair(unsigned long long &low, unsigned long long &h
 #endif
 
 /* Sorts a lane's keys, which form a bitonic sequence, in ascending order. */
-template <int N, class KEY> __device__ inline void merge_own(KEY (&key)[N]) {
+template <int N, class KEY> __device__ inline void merge_key_lists(KEY (&key)[N]) {
 #pragma unroll
     for (int step = N / 2; step > 0; step /= 2)
 #pragma unroll
@@ -36,7 +36,7 @@ template <int N, class KEY> __device__ inline void merge_own(KEY (&key)[N]) {
             if ((i & step) == 0) order_pair(key[i], key[i + step]);
 }
 
-template <int N, class KEY> __device__ inline void sort_own(KEY (&key)[N]) {
+template <int N, class KEY> __device__ inline void sort_key_lists(KEY (&key)[N]) {
 #pragma unroll
     for (int run = 2; run <= N; run *= 2) {
 #pragma unroll
@@ -50,15 +50,15 @@ template <int N, class KEY> __device__ inline void sort_own(KEY (&key)[N]) {
     }
 }
 
-template <class KEY> __device__ inline KEY chosen(KEY mine, KEY other, bool minimum) {
-    return (other < mine) == minimum ? other : mine;
+template <class KEY> __device__ inline KEY chosen(KEY own_key, KEY other, bool minimum) {
+    return (other < own_key) == minimum ? other : own_key;
 }
 
 /* Sorts the keys of each group of `lanes` consecutive lanes, a power of two. All lanes of the warp
    must participate. */
 template <int N, class KEY> __device__ inline void sort_lanes(KEY (&key)[N], int lanes) {
     const int lane = (int)(threadIdx.x & 31);
-    sort_own(key);
+    sort_key_lists(key);
 #pragma unroll 1
     for (int run = 2; run <= lanes; run *= 2) {
         const bool lower = (lane & (run / 2)) == 0;
@@ -74,7 +74,7 @@ template <int N, class KEY> __device__ inline void sort_lanes(KEY (&key)[N], int
             for (int i = 0; i < N; ++i)
                 key[i] =
                     chosen(key[i], __shfl_xor_sync(0xffffffffu, key[i], step), (lane & step) == 0);
-        merge_own(key);
+        merge_key_lists(key);
     }
 }
 

@@ -56,9 +56,9 @@ __device__ __forceinline__ vec3 first_three(const float4 &v) {
     return vec3_make(v.x, v.y, v.z);
 }
 
-__device__ __forceinline__ void store_ray(float4 *to, uint32_t at, const ray &cast) {
-    to[2 * (uint64_t)at] = with_fourth(cast.origin, cast.tmin);
-    to[2 * (uint64_t)at + 1] = with_fourth(cast.direction, cast.tmax);
+__device__ __forceinline__ void store_ray(float4 *to, uint32_t at, const ray &ray) {
+    to[2 * (uint64_t)at] = with_fourth(ray.origin, ray.tmin);
+    to[2 * (uint64_t)at + 1] = with_fourth(ray.direction, ray.tmax);
 }
 __device__ __forceinline__ ray load_stored_ray(const float4 *from, uint32_t at) {
     const float4 o = from[2 * (uint64_t)at], d = from[2 * (uint64_t)at + 1];

@@ -155,11 +155,11 @@ child_end child_close(child *owned, bool at_once, int *code) {
     int status = 0;
     close(owned->answer);
     if (at_once) close(owned->leash);
-    pid_t found;
-    while ((found = waitpid(owned->watcher, &status, __WALL)) < 0 && errno == EINTR) {
+    pid_t exited;
+    while ((exited = waitpid(owned->watcher, &status, __WALL)) < 0 && errno == EINTR) {
     }
     if (!at_once) close(owned->leash);
-    const int said = found > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : CODE_NOT_STARTED;
+    const int said = exited > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : CODE_NOT_STARTED;
     *code = said < 128 ? said : said - 128;
     if (said == CODE_OVERDUE) return CHILD_OVERDUE;
     if (said == CODE_NOT_STARTED) return CHILD_NOT_STARTED;

@@ -71,7 +71,7 @@ kd_status file_open(file_view *view, const char *path) {
     KD_REQUIRE(end != MAPPING_CANNOT_OPEN, KD_ERROR_INPUT, "%s: cannot open: %s", path,
                strerror(errno));
     KD_REQUIRE(end != MAPPING_NOT_REGULAR, KD_ERROR_INPUT, "%s: not a regular file", path);
-    if (witness) witness(path, from.which);
+    if (witness) witness(path, from.identity);
     file_bundle_note(path);
     end = file_source_read(view, &from);
     const int reason = errno;
@@ -84,7 +84,7 @@ kd_status file_open(file_view *view, const char *path) {
     return KD_OK;
 }
 
-bool file_is_there(const char *path) {
+bool file_exists(const char *path) {
     const char *bytes;
     size_t count;
     if (file_bundle_find(path, &bytes, &count)) return true;
@@ -127,7 +127,7 @@ static void sweep(const char *name, int number) {
     char stale[sizeof((file_output *)0)->temporary];
     for (int i = number + 1; i < number + SWEPT; ++i) {
         const int length = snprintf(stale, sizeof stale, "%s.%d.tmp", name, i);
-        if (length >= (int)sizeof stale || !temporary_is_there(stale)) continue;
+        if (length >= (int)sizeof stale || !temporary_exists(stale)) continue;
         const int descriptor = temporary_take(stale, true);
         if (descriptor < 0) continue;
         unlink(stale);
@@ -234,22 +234,22 @@ void file_output_discard(file_output *output) {
     unlock(output);
 }
 
-static bool beside(const companion *wanted, char object[PLACE_BYTES], char found[PLACE_BYTES]) {
+static bool beside(const companion *file, char object[PLACE_BYTES], char path[PLACE_BYTES]) {
     char *slash = strrchr(object, '/');
     if (!slash) return false;
     slash[1] = '\0';
-    for (int i = 0; i < wanted->place_count; ++i) {
+    for (int i = 0; i < file->place_count; ++i) {
         const int length =
-            snprintf(found, PLACE_BYTES, "%s%s%s", object, wanted->places[i], wanted->name);
-        if (length < PLACE_BYTES && place_allows(found, wanted->use)) return true;
+            snprintf(path, PLACE_BYTES, "%s%s%s", object, file->places[i], file->name);
+        if (length < PLACE_BYTES && place_allows(path, file->use)) return true;
     }
     return false;
 }
 
-bool companion_find(const companion *wanted, char found[PLACE_BYTES]) {
+bool companion_find(const companion *file, char path[PLACE_BYTES]) {
     char object[PLACE_BYTES];
-    const char *said = place_variable(wanted->variable);
-    if (said && *said) return snprintf(found, PLACE_BYTES, "%s", said) < PLACE_BYTES;
-    if (place_of_library(object) && beside(wanted, object, found)) return true;
-    return place_of_program(object) && beside(wanted, object, found);
+    const char *said = place_variable(file->variable);
+    if (said && *said) return snprintf(path, PLACE_BYTES, "%s", said) < PLACE_BYTES;
+    if (place_of_library(object) && beside(file, object, path)) return true;
+    return place_of_program(object) && beside(file, object, path);
 }

@@ -33,7 +33,7 @@ kd_status file_open(file_view *view, const char *path);
    MAPPING_FAILED with errno, or MAPPING_CHANGED. `view` must be zeroed. */
 mapping_end file_source_read(file_view *view, const mapping_source *source);
 /* Returns true if the path refers to a regular file or to a file in the unpacked bundle. */
-bool file_is_there(const char *path);
+bool file_exists(const char *path);
 /* Releases the whole pages of [begin, begin + count) to the system. The bytes must not be read
    again. */
 void file_release(const char *begin, size_t count);
@@ -75,7 +75,7 @@ typedef struct companion {
    no such file exists; else the first match next to the object file that this code was loaded from
    (shared library or program); else next to the program. Returns false if there is none or the path
    is too long. */
-bool companion_find(const companion *wanted, char found[PLACE_BYTES]);
+bool companion_find(const companion *file, char path[PLACE_BYTES]);
 
 #ifdef __cplusplus
 }

@@ -112,12 +112,12 @@ void file_bundle_close(file_bundle *owned) {
 bool file_bundle_find(const char *path, const char **bytes, size_t *count) {
     if (!unpacked) return false;
     for (uint64_t at = 0; at < unpacked->count;) {
-        const char *here = unpacked->bytes + at;
+        const char *entry = unpacked->bytes + at;
         bundle_record record;
-        memcpy(&record, here, sizeof record);
-        *bytes = here + sizeof record + rounded(record.name);
+        memcpy(&record, entry, sizeof record);
+        *bytes = entry + sizeof record + rounded(record.name);
         *count = record.bytes;
-        if (strcmp(here + sizeof record, path) == 0) return true;
+        if (strcmp(entry + sizeof record, path) == 0) return true;
         at += sizeof record + rounded(record.name) + rounded(record.bytes);
     }
     return false;

@@ -232,8 +232,8 @@ static double highlight(const meter *meter) {
 static double key(const meter *meter, double maximum) {
     double sum = 0, weights = 0;
     for (size_t i = 0; i < meter->count; ++i) {
-        const double found = meter->cells[i].luminance,
-                     luminance = found < maximum ? found : maximum;
+        const double cell_luminance = meter->cells[i].luminance,
+                     luminance = cell_luminance < maximum ? cell_luminance : maximum;
         const double weight = meter->cells[i].covered * sqrt(luminance);
         if (!(weight > 0)) continue;
         sum += weight * log2(luminance);

@@ -167,7 +167,7 @@ typedef struct chunk_work {
     pthread_mutex_t lock; /* guards the members below */
     int64_t failed;       /* index of the first damaged chunk; INT64_MAX: none */
     kd_status status;
-    char trouble[512];
+    char message[512];
 } chunk_work;
 
 static kd_status chunk_read(const chunk_work *work, exr_decoder *decoder, int64_t index) {
@@ -193,7 +193,7 @@ static void chunks_read(void *context, int64_t begin, int64_t end, int thread) {
         if (i < work->failed) {
             work->failed = i;
             work->status = status;
-            snprintf(work->trouble, sizeof work->trouble, "%s", kd_last_error());
+            snprintf(work->message, sizeof work->message, "%s", kd_last_error());
         }
         pthread_mutex_unlock(&work->lock);
         status_clear();
@@ -236,7 +236,7 @@ static kd_status pixels_read(const exr_reader *reader, const image *out) {
         exr_inflate_close(&work.decoders[i].inflate);
     }
     memory_free(work.decoders);
-    KD_REQUIRE(work.status == KD_OK, work.status, "%s", work.trouble);
+    KD_REQUIRE(work.status == KD_OK, work.status, "%s", work.message);
     return KD_OK;
 }
 

@@ -170,19 +170,20 @@ static kd_status planes_find(exr_context_t context, exr_round *round) {
 
 static kd_status rounds_write(exr_context_t context, const exr_stream *stream, exr_round *round) {
     const int64_t count = ((int64_t)round->image->height + round->lines - 1) / round->lines;
-    int64_t together = (int64_t)(ROUND_BYTES / round->capacity);
-    if (together < 4 * parallel_threads()) together = 4 * parallel_threads();
-    if (together > count) together = count;
+    int64_t group_size = (int64_t)(ROUND_BYTES / round->capacity);
+    if (group_size < 4 * parallel_threads()) group_size = 4 * parallel_threads();
+    if (group_size > count) group_size = count;
     KD_TRY(planes_find(context, round));
     KD_TRY(KD_RESERVE_ZEROED(round->threads, PARALLEL_THREADS_MAX));
-    KD_TRY(KD_RESERVE(round->counts, (uint64_t)together));
-    KD_TRY(KD_RESERVE(round->bytes, (uint64_t)together * round->capacity));
-    for (; round->first < count; round->first += together) {
-        const int64_t here = together < count - round->first ? together : count - round->first;
-        parallel_for(here, 1, chunks_deflate, round);
+    KD_TRY(KD_RESERVE(round->counts, (uint64_t)group_size));
+    KD_TRY(KD_RESERVE(round->bytes, (uint64_t)group_size * round->capacity));
+    for (; round->first < count; round->first += group_size) {
+        const int64_t count_now =
+            group_size < count - round->first ? group_size : count - round->first;
+        parallel_for(count_now, 1, chunks_deflate, round);
         KD_REQUIRE(!atomic_load(&round->failed), KD_ERROR_MEMORY, "%s: out of memory for the image",
                    stream->path);
-        for (int64_t i = 0; i < here; ++i)
+        for (int64_t i = 0; i < count_now; ++i)
             KD_TRY(exr_written(stream, exr_write_scanline_chunk(
                                            context, 0, (int)((round->first + i) * round->lines),
                                            round->bytes + (uint64_t)i * round->capacity,

@@ -223,26 +223,26 @@ static kd_status format_take(hdr_values *values, const char *path, const char *t
 static kd_status value_take(hdr_values *values, const char *path, const line_cursor *cursor) {
     char buffer[256];
     const char *text;
-    double found[8];
+    double value[8];
     if ((text = value_of(cursor, "FORMAT", buffer))) return format_take(values, path, text);
     if ((text = value_of(cursor, "EXPOSURE", buffer))) {
-        KD_REQUIRE(numbers_take(found, 1, text) && found[0] > 0, KD_ERROR_INPUT,
+        KD_REQUIRE(numbers_take(value, 1, text) && value[0] > 0, KD_ERROR_INPUT,
                    "%s: found EXPOSURE=%.64s, expected a positive number", path, text);
-        for (int c = 0; c < 3; ++c) values->factor[c] *= found[0];
+        for (int c = 0; c < 3; ++c) values->factor[c] *= value[0];
     } else if ((text = value_of(cursor, "COLORCORR", buffer))) {
-        KD_REQUIRE(numbers_take(found, 3, text) && found[0] > 0 && found[1] > 0 && found[2] > 0,
+        KD_REQUIRE(numbers_take(value, 3, text) && value[0] > 0 && value[1] > 0 && value[2] > 0,
                    KD_ERROR_INPUT, "%s: found COLORCORR=%.64s, expected three positive numbers",
                    path, text);
-        for (int c = 0; c < 3; ++c) values->factor[c] *= found[c];
+        for (int c = 0; c < 3; ++c) values->factor[c] *= value[c];
     } else if ((text = value_of(cursor, "PRIMARIES", buffer))) {
-        KD_REQUIRE(numbers_take(found, 8, text), KD_ERROR_INPUT,
+        KD_REQUIRE(numbers_take(value, 8, text), KD_ERROR_INPUT,
                    "%s: found PRIMARIES=%.64s, expected eight numbers", path, text);
-        memcpy(values->primaries, found, sizeof found);
-        values->has_primaries = memcmp(found, rec709, sizeof found) != 0;
+        memcpy(values->primaries, value, sizeof value);
+        values->has_primaries = memcmp(value, rec709, sizeof value) != 0;
     } else if ((text = value_of(cursor, "GAMMA", buffer))) {
-        KD_REQUIRE(numbers_take(found, 1, text), KD_ERROR_INPUT,
+        KD_REQUIRE(numbers_take(value, 1, text), KD_ERROR_INPUT,
                    "%s: found GAMMA=%.64s, expected a number", path, text);
-        values->gamma = found[0];
+        values->gamma = value[0];
     }
     return KD_OK;
 }

@@ -73,18 +73,18 @@ const char *image_format_suffix(int index) {
     return NULL;
 }
 
-static kd_status format_find(const image_format **found, const char *path, kd_status otherwise) {
-    char known[256] = "";
+static kd_status format_find(const image_format **out, const char *path, kd_status otherwise) {
+    char suffixes[256] = "";
     for (int i = 0; image_format_suffix(i); ++i) {
-        const size_t used = strlen(known);
-        snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "",
+        const size_t used = strlen(suffixes);
+        snprintf(suffixes + used, sizeof suffixes - used, "%s%s", used ? ", " : "",
                  image_format_suffix(i));
     }
-    *found = image_format_find(path);
-    KD_REQUIRE(*found, otherwise, "%s: unknown image suffix \"%s\"; expected one of %s", path,
-               file_suffix(path), known);
-    KD_REQUIRE(!(*found)->lacks, otherwise, "%s: this build has no %s; use one of %s", path,
-               (*found)->lacks, known);
+    *out = image_format_find(path);
+    KD_REQUIRE(*out, otherwise, "%s: unknown image suffix \"%s\"; expected one of %s", path,
+               file_suffix(path), suffixes);
+    KD_REQUIRE(!(*out)->lacks, otherwise, "%s: this build has no %s; use one of %s", path,
+               (*out)->lacks, suffixes);
     return KD_OK;
 }
 

@@ -20,12 +20,12 @@ typedef struct jpeg_writer {
     struct jpeg_compress_struct state;
     struct jpeg_error_mgr errors;
     jmp_buf failed;
-    char trouble[JMSG_LENGTH_MAX];
+    char message[JMSG_LENGTH_MAX];
 } jpeg_writer;
 
 static void fail(j_common_ptr state) {
     jpeg_writer *writer = (jpeg_writer *)state->client_data;
-    state->err->format_message(state, writer->trouble);
+    state->err->format_message(state, writer->message);
     longjmp(writer->failed, 1);
 }
 
@@ -73,7 +73,7 @@ static kd_status jpeg_write(const uint8_t *bytes, int32_t width, int32_t height,
     jpeg_destroy_compress(&writer.state);
     /* file_output_commit reports errors of the stream */
     KD_REQUIRE(!failed || ferror(file->stream), KD_ERROR_MEMORY, "%s: libjpeg: %s", file->path,
-               writer.trouble);
+               writer.message);
     return KD_OK;
 }
 
@@ -84,18 +84,18 @@ typedef struct jpeg_reader {
     jmp_buf failed;
     int max_scans;
     int code; /* the library's message code; 0: too many scans */
-    char trouble[JMSG_LENGTH_MAX];
+    char message[JMSG_LENGTH_MAX];
 } jpeg_reader;
 
 static void reader_fail(j_common_ptr state) {
     jpeg_reader *reader = (jpeg_reader *)state->client_data;
     reader->code = state->err->msg_code;
-    state->err->format_message(state, reader->trouble);
+    state->err->format_message(state, reader->message);
     longjmp(reader->failed, 1);
 }
 
 /* Treats warnings about missing or invalid data as errors; other warnings are harmless. */
-static void reader_hear(j_common_ptr state, int level) {
+static void reader_emit_message(j_common_ptr state, int level) {
     const int code = state->err->msg_code;
     if (level < 0 && (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER ||
                       code == JWRN_HUFF_BAD_CODE || code == JWRN_ARITH_BAD_CODE))
@@ -106,7 +106,7 @@ static void reader_count(j_common_ptr state) {
     jpeg_reader *reader = (jpeg_reader *)state->client_data;
     if (reader->state.input_scan_number <= reader->max_scans) return;
     reader->code = 0;
-    snprintf(reader->trouble, sizeof reader->trouble, "found more than %d scans",
+    snprintf(reader->message, sizeof reader->message, "found more than %d scans",
              reader->max_scans);
     longjmp(reader->failed, 1);
 }
@@ -166,13 +166,13 @@ static kd_status reader_run(jpeg_reader *reader, const picture *out, const char 
     reader->state.err = jpeg_std_error(&reader->errors);
     reader->state.client_data = reader;
     reader->errors.error_exit = reader_fail;
-    reader->errors.emit_message = reader_hear;
+    reader->errors.emit_message = reader_emit_message;
     reader->progress.progress_monitor = reader_count;
     const int failed = setjmp(reader->failed);
     if (!failed) rows_decode(reader, out, file, inks);
     jpeg_destroy_decompress(&reader->state);
     KD_REQUIRE(!failed, reader->code == JERR_OUT_OF_MEMORY ? KD_ERROR_MEMORY : KD_ERROR_INPUT,
-               "%s: damaged JPEG file: %s", path, reader->trouble);
+               "%s: damaged JPEG file: %s", path, reader->message);
     return KD_OK;
 }
 

@@ -83,10 +83,10 @@ static kd_status pfm_read(image *out, const char *path, const file_view *file) {
     KD_REQUIRE(end != word && !*end && isfinite(scale) && scale != 0, KD_ERROR_INPUT,
                "%s: found the PFM scale \"%s\", expected a number other than 0", path, word);
     const uint64_t expected = (uint64_t)width * (uint64_t)height * samples * 4;
-    const uint64_t found = (uint64_t)(cursor.end - cursor.at);
-    KD_REQUIRE(found == expected, KD_ERROR_INPUT,
+    const uint64_t bytes = (uint64_t)(cursor.end - cursor.at);
+    KD_REQUIRE(bytes == expected, KD_ERROR_INPUT,
                "%s: found %llu bytes of pixels, expected %llu (%d x %d pixels of %u floats)", path,
-               (unsigned long long)found, (unsigned long long)expected, width, height, samples);
+               (unsigned long long)bytes, (unsigned long long)expected, width, height, samples);
     KD_TRY(image_open(out, width, height));
     for (int c = 0; c < 3; ++c) {
         float *plane;

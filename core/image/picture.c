@@ -22,8 +22,8 @@ static uint32_t long_at(const file_view *file, size_t at) {
     return word_at(file, at) | word_at(file, at + 2) << 16;
 }
 
-static bool begins(const file_view *file, const char *with, size_t count) {
-    return file->count >= count && memcmp(file->bytes, with, count) == 0;
+static bool begins(const file_view *file, const char *prefix, size_t count) {
+    return file->count >= count && memcmp(file->bytes, prefix, count) == 0;
 }
 
 /* TGA has no signature; it is recognised by its second byte, 0 or 1, after all others. */

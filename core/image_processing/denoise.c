@@ -52,9 +52,9 @@ static bool symbols_find(void *handle) {
         {"oidnReleaseFilter", offsetof(oidn_library, release_filter)},
     };
     for (size_t i = 0; i < sizeof symbols / sizeof *symbols; ++i) {
-        void *found = plugin_symbol(handle, symbols[i].name);
-        if (!found) return false;
-        memcpy((char *)&oidn + symbols[i].offset, &found, sizeof found);
+        void *symbol = plugin_symbol(handle, symbols[i].name);
+        if (!symbol) return false;
+        memcpy((char *)&oidn + symbols[i].offset, &symbol, sizeof symbol);
     }
     return true;
 }
@@ -92,10 +92,11 @@ static bool try_library_folder(void) {
 }
 
 static void load_library(void) {
-    const char *given = place_variable("KANDELA_OIDN");
-    if (given && *given) { /* no other place is searched */
-        is_here = library_try(given) || pattern_try(given, "/libOpenImageDenoise.so*") ||
-                  pattern_try(given, "/lib*/libOpenImageDenoise.so*");
+    const char *library_path = place_variable("KANDELA_OIDN");
+    if (library_path && *library_path) { /* no other place is searched */
+        is_here = library_try(library_path) ||
+                  pattern_try(library_path, "/libOpenImageDenoise.so*") ||
+                  pattern_try(library_path, "/lib*/libOpenImageDenoise.so*");
         return;
     }
     is_here = library_try("libOpenImageDenoise.so.2") || try_library_folder();
@@ -103,12 +104,13 @@ static void load_library(void) {
 
 kd_status denoise_check(void) {
     pthread_once(&library_once, load_library);
-    const char *given = place_variable("KANDELA_OIDN");
+    const char *library_path = place_variable("KANDELA_OIDN");
     KD_REQUIRE(is_here, KD_ERROR_USAGE,
                "Open Image Denoise 2 %s%s; install it with tools/quickstart --denoise, or set "
                "KANDELA_OIDN to its library",
-               given && *given ? "cannot be loaded from KANDELA_OIDN=" : "was not found",
-               given && *given ? given : "");
+               library_path && *library_path ? "cannot be loaded from KANDELA_OIDN="
+                                             : "was not found",
+               library_path && *library_path ? library_path : "");
     return KD_OK;
 }
 

@@ -290,11 +290,11 @@ kd_status flip_errors(float *error, const flip_picture *test, const flip_picture
     KD_TRY(KD_RESERVE(block, count * (2 * FLIP_SEEN_PLANES + FLIP_SCRATCH_PLANES)));
     flip_comparison comparison = {.error = error, .width = width};
     float *next = block;
-    flip_seen *const both[2] = {&comparison.test, &comparison.reference};
+    flip_seen *const images[2] = {&comparison.test, &comparison.reference};
     for (int p = 0; p < 2; ++p) {
-        for (int c = 0; c < 3; ++c, next += count) both[p]->colour[c] = next;
-        both[p]->edges = next;
-        both[p]->points = next + count;
+        for (int c = 0; c < 3; ++c, next += count) images[p]->colour[c] = next;
+        images[p]->edges = next;
+        images[p]->points = next + count;
         next += 2 * count;
     }
     picture_see(&comparison.test, test, width, height, next);

@@ -119,8 +119,8 @@ done:
     return status;
 }
 
-static int32_t side_of(int32_t given, int32_t other, int32_t own_size, int32_t other_size) {
-    if (given > 0) return given;
+static int32_t side_of(int32_t requested, int32_t other, int32_t own_size, int32_t other_size) {
+    if (requested > 0) return requested;
     const int64_t side = ((int64_t)other * own_size + other_size / 2) / other_size;
     return side < 1 ? 1 : side > SIDE_MAX ? SIDE_MAX : (int32_t)side;
 }

@@ -33,10 +33,10 @@ KD_FN float_angle float_angle_of(float angle) {
     const double turns = rint((double)angle * 0x1.45f306dc9c883p-1);
     const double rest = (double)angle - turns * 0x1.921fb544p+0 - turns * 0x1.0b4611a626331p-34;
     const double quadrant = turns - 4 * floor(turns * 0.25);
-    const bool known = fabs(rest) <= 1; /* false for NaN, infinity and beyond 2^50, where the angle
-                                           is less precise than a turn */
-    reduced.rest = known ? (float)rest : (float)(angle - angle);
-    reduced.quadrant = known ? (int32_t)quadrant : 0;
+    const bool precise = fabs(rest) <= 1; /* false for NaN, infinity and beyond 2^50, where the
+                                           angle is less precise than a turn */
+    reduced.rest = precise ? (float)rest : (float)(angle - angle);
+    reduced.quadrant = precise ? (int32_t)quadrant : 0;
     return reduced;
 }
 

@@ -178,8 +178,8 @@ KD_FN ray ray_make(vec3 origin, vec3 direction, float tmin, float tmax) {
     made.tmax = tmax;
     return made;
 }
-KD_FN vec3 ray_at(const ray *cast, float t) {
-    return vec3_along(cast->origin, t, cast->direction);
+KD_FN vec3 ray_at(const ray *ray, float t) {
+    return vec3_along(ray->origin, t, ray->direction);
 }
 
 #endif

@@ -13,7 +13,7 @@
 #ifdef __CUDACC__
 #define KD_FN static __host__ __device__ inline
 /* Never inlined: a function that is large or called from many places. */
-#define KD_FN_APART static __host__ __device__ __noinline__
+#define KD_FN_NOINLINE static __host__ __device__ __noinline__
 /* KD_FN_CALL marks functions that a path-tracing kernel calls from many places. If the warps of a
    kernel diverge, a single copy that is called keeps more of the kernel's code in the instruction
    caches; otherwise inlining is faster, above all for functions that are called all the time
@@ -33,7 +33,7 @@
 #define KD_CONST_DATA static __device__ const
 #else
 #define KD_FN static inline
-#define KD_FN_APART static inline
+#define KD_FN_NOINLINE static inline
 #define KD_FN_CALL static inline
 #ifdef __GNUC__
 #define KD_FN_HOT static inline __attribute__((always_inline))

@@ -72,9 +72,9 @@ KD_FN uint32_t cdf_search(const float *cdf, uint32_t count, float u) {
 }
 /* Returns the relative position of u in the interval, in [0, 1), which can be reused as a random
    number. */
-KD_FN float cdf_rest(const float *cdf, uint32_t found, float u) {
-    const float width = cdf[found + 1] - cdf[found];
-    return width > 0 ? float_clamp((u - cdf[found]) / width, 0, 0x1.fffffep-1f) : 0;
+KD_FN float cdf_rest(const float *cdf, uint32_t index, float u) {
+    const float width = cdf[index + 1] - cdf[index];
+    return width > 0 ? float_clamp((u - cdf[index]) / width, 0, 0x1.fffffep-1f) : 0;
 }
 
 /* Returns the weight of a sample in multiple importance sampling with two techniques (Veach 1997,

@@ -13,12 +13,12 @@
 
 enum { SOBOL_MANY = 16, SOBOL_LANES = 8, SOBOL_VECTORS = SOBOL_MANY / SOBOL_LANES };
 /* Arguments of a batch: the key of sample i is (seed, pass, path[i]). */
-typedef struct sobol_asked {
+typedef struct sobol_batch {
     uint64_t seed;
     uint32_t pass, dimension;
     uint64_t path[SOBOL_MANY];   /* sobol_path */
     uint32_t bounce[SOBOL_MANY]; /* below 65536 */
-} sobol_asked;
+} sobol_batch;
 
 #ifdef __AVX2__
 typedef uint32_t sobol_word8 __attribute__((vector_size(4 * SOBOL_LANES)));
@@ -45,7 +45,7 @@ SOBOL_MANY_FN sobol_word8 sobol_multiply(uint32_t factor, sobol_word8 word8, sob
 
 /* rng_draw_words for all samples; on entry c[0] and c[1] hold the lower and upper words of the
    paths. */
-SOBOL_MANY_FN void sobol_seeds_many(const sobol_asked *request, sobol_word8 c[4][SOBOL_VECTORS]) {
+SOBOL_MANY_FN void sobol_seeds_many(const sobol_batch *request, sobol_word8 c[4][SOBOL_VECTORS]) {
     uint32_t k0 = (uint32_t)request->seed, k1 = (uint32_t)(request->seed >> 32);
     memcpy(c[2], request->bounce, sizeof c[2]);
     for (int v = 0; v < SOBOL_VECTORS; ++v) {
@@ -116,7 +116,7 @@ SOBOL_MANY_FN void sobol_point_many(sobol_word8 x[4][SOBOL_VECTORS]) {
 }
 
 /* Sets out[i] to sobol_draw of sample i. */
-SOBOL_MANY_FN void sobol_draw_many(const sobol_asked *request, rng_block out[SOBOL_MANY]) {
+SOBOL_MANY_FN void sobol_draw_many(const sobol_batch *request, rng_block out[SOBOL_MANY]) {
     sobol_word8 sample[SOBOL_VECTORS], seed[4][SOBOL_VECTORS], x[4][SOBOL_VECTORS];
     uint32_t low[SOBOL_MANY], high[SOBOL_MANY];
     float row[4][SOBOL_MANY];
@@ -145,7 +145,7 @@ SOBOL_MANY_FN void sobol_draw_many(const sobol_asked *request, rng_block out[SOB
         for (int d = 0; d < 4; ++d) out[i].value[d] = row[d][i];
 }
 #else
-KD_FN void sobol_draw_many(const sobol_asked *request, rng_block out[SOBOL_MANY]) {
+KD_FN void sobol_draw_many(const sobol_batch *request, rng_block out[SOBOL_MANY]) {
     for (int i = 0; i < SOBOL_MANY; ++i)
         out[i] = sobol_draw(rng_key_make(request->seed, request->pass, request->path[i]),
                             request->bounce[i], request->dimension);

@@ -80,7 +80,7 @@ static void pack_pieces(void *context, int64_t begin, int64_t end, int thread) {
     const packing *work = (const packing *)context;
     struct libdeflate_compressor *compressor = libdeflate_alloc_compressor(LEVEL);
     struct libdeflate_decompressor *back = libdeflate_alloc_decompressor();
-    uint8_t *unpacked = (uint8_t *)memory_spare(PIECE);
+    uint8_t *unpacked = (uint8_t *)memory_try_allocate(PIECE);
     (void)thread;
     for (int64_t i = begin; i < end && compressor && back && unpacked; ++i)
         work->output->made[i] = pack_piece(work, (uint64_t)i, compressor, back, unpacked);

@@ -18,11 +18,11 @@
 #include <stdlib.h>
 
 int cores_count(void) {
-    static atomic_int known; /* concurrent first calls compute the same value */
-    int cores = atomic_load_explicit(&known, memory_order_relaxed);
+    static atomic_int cached; /* concurrent first calls compute the same value */
+    int cores = atomic_load_explicit(&cached, memory_order_relaxed);
     if (cores > 0) return cores;
     cores = machine_cores();
-    atomic_store_explicit(&known, cores, memory_order_relaxed);
+    atomic_store_explicit(&cached, cores, memory_order_relaxed);
     return cores;
 }
 
@@ -123,8 +123,8 @@ static work_list *find_list(void) {
     return list;
 }
 
-static void wake(int wanted) {
-    for (int i = 0; i < wanted && i < WAKE_EACH; ++i) pthread_cond_signal(&pool.opened);
+static void wake(int count) {
+    for (int i = 0; i < count && i < WAKE_EACH; ++i) pthread_cond_signal(&pool.opened);
 }
 
 /* Returns how many sleeping workers to wake for a list. The caller holds the mutex. */
@@ -205,10 +205,10 @@ __attribute__((constructor)) static void workers_hook(void) {
     pool.forkable = threads_at_fork(before_fork, after_fork, in_child);
 }
 
-/* Starts workers until there are `wanted` or the system refuses. The caller holds the mutex. */
-static void start_workers(int wanted) {
+/* Starts workers until there are `count` or the system refuses. The caller holds the mutex. */
+static void start_workers(int count) {
     if (pool.closed || !pool.forkable) return;
-    while (pool.count < wanted && threads_start(&pool.workers[pool.count], serve, NULL) == 0)
+    while (pool.count < count && threads_start(&pool.workers[pool.count], serve, NULL) == 0)
         ++pool.count;
 }
 
@@ -274,7 +274,7 @@ __attribute__((destructor)) static void workers_close(void) {
     for (int i = 0; i < count; ++i) pthread_join(pool.workers[i], NULL);
 }
 
-static atomic_int asked_threads; /* clamped to the limits; 0: the default */
+static atomic_int requested_threads; /* clamped to the limits; 0: the default */
 
 static int max_threads(void) {
     const int cores = cores_count();
@@ -294,8 +294,8 @@ static int at_most(long threads) {
 
 /* Returns the default number of threads. The environment is read once. */
 static int usual_threads(void) {
-    static atomic_int known;
-    int threads = atomic_load_explicit(&known, memory_order_relaxed);
+    static atomic_int cached;
+    int threads = atomic_load_explicit(&cached, memory_order_relaxed);
     if (threads > 0) return threads;
     const char *text = place_variable("OMP_NUM_THREADS"); /* "4", or "4,2" for nested loops */
     const long named = text ? strtol(text, NULL, 10) : 0;
@@ -303,16 +303,17 @@ static int usual_threads(void) {
     threads = named > 0                      ? at_most(named)
               : cores < PARALLEL_THREADS_MAX ? cores
                                              : PARALLEL_THREADS_MAX;
-    atomic_store_explicit(&known, threads, memory_order_relaxed);
+    atomic_store_explicit(&cached, threads, memory_order_relaxed);
     return threads;
 }
 
 void parallel_set_threads(int threads) {
-    atomic_store_explicit(&asked_threads, threads > 0 ? at_most(threads) : 0, memory_order_relaxed);
+    atomic_store_explicit(&requested_threads, threads > 0 ? at_most(threads) : 0,
+                          memory_order_relaxed);
 }
 
 int parallel_threads(void) {
-    const int threads = atomic_load_explicit(&asked_threads, memory_order_relaxed);
+    const int threads = atomic_load_explicit(&requested_threads, memory_order_relaxed);
     return threads > 0 ? threads : usual_threads();
 }
 

@@ -150,10 +150,10 @@ static bool place_pieces(sort_work *work, int64_t pieces, uint64_t count) {
 static void sort(sort_work *work, uint64_t count, int begin_bit, int end_bit) {
     /* few pieces, because the scan's cost grows with them; more than threads, for load balance */
     const uint64_t threads = (uint64_t)parallel_threads();
-    const uint64_t wanted = threads == 1                ? 1
-                            : threads > SORT_PIECES / 4 ? SORT_PIECES
-                                                        : 4 * threads;
-    work->piece = (int64_t)((count + wanted - 1) / wanted);
+    const uint64_t piece_count = threads == 1                ? 1
+                                 : threads > SORT_PIECES / 4 ? SORT_PIECES
+                                                             : 4 * threads;
+    work->piece = (int64_t)((count + piece_count - 1) / piece_count);
     if (work->piece < SORT_PIECE_MIN) work->piece = SORT_PIECE_MIN;
     const int64_t pieces = ((int64_t)count + work->piece - 1) / work->piece;
     uint64_t *const keys = work->keys;

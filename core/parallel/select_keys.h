@@ -36,14 +36,14 @@ static inline uint32_t keys_partition_few(uint64_t *keys, uint32_t count, uint64
     const __m512i at = _mm512_set1_epi64((int64_t)pivot);
     uint32_t left = 0, right = 0;
     for (uint32_t i = 0; i < count; i += 8) {
-        const __mmask8 there = (__mmask8)(count - i < 8 ? (1u << (count - i)) - 1 : 0xff);
-        const __m512i here = _mm512_maskz_loadu_epi64(there, keys + i);
-        const __mmask8 less = _mm512_mask_cmplt_epu64_mask(there, here, at);
-        const __mmask8 other = (__mmask8)(there & ~less);
+        const __mmask8 valid = (__mmask8)(count - i < 8 ? (1u << (count - i)) - 1 : 0xff);
+        const __m512i group = _mm512_maskz_loadu_epi64(valid, keys + i);
+        const __mmask8 less = _mm512_mask_cmplt_epu64_mask(valid, group, at);
+        const __mmask8 other = (__mmask8)(valid & ~less);
         const uint32_t smaller = (uint32_t)__builtin_popcount(less);
         _mm512_mask_storeu_epi64(keys + left, (__mmask8)((1u << smaller) - 1),
-                                 _mm512_maskz_compress_epi64(less, here));
-        _mm512_storeu_si512((void *)(rest + right), _mm512_maskz_compress_epi64(other, here));
+                                 _mm512_maskz_compress_epi64(less, group));
+        _mm512_storeu_si512((void *)(rest + right), _mm512_maskz_compress_epi64(other, group));
         left += smaller;
         right += (uint32_t)__builtin_popcount(other);
     }
@@ -70,14 +70,14 @@ static inline uint32_t keys_partition(uint64_t *keys, uint32_t count, uint64_t p
 /* Sorts up to KEYS_TINY keys: the position of a key is the number of smaller keys. */
 #ifdef KEYS_512
 static inline void keys_sort_tiny(uint64_t *keys, uint32_t count) {
-    const __mmask16 there = (__mmask16)((1u << count) - 1);
-    const __m512i low = _mm512_maskz_loadu_epi64((__mmask8)there, keys);
-    const __m512i high = _mm512_maskz_loadu_epi64((__mmask8)(there >> 8), keys + 8);
+    const __mmask16 valid = (__mmask16)((1u << count) - 1);
+    const __m512i low = _mm512_maskz_loadu_epi64((__mmask8)valid, keys);
+    const __m512i high = _mm512_maskz_loadu_epi64((__mmask8)(valid >> 8), keys + 8);
     uint64_t sorted[KEYS_TINY];
     for (uint32_t i = 0; i < count; ++i) {
         const __m512i key = _mm512_set1_epi64((int64_t)keys[i]);
-        const uint32_t before = _mm512_mask_cmplt_epu64_mask((__mmask8)there, low, key);
-        const uint32_t more = _mm512_mask_cmplt_epu64_mask((__mmask8)(there >> 8), high, key);
+        const uint32_t before = _mm512_mask_cmplt_epu64_mask((__mmask8)valid, low, key);
+        const uint32_t more = _mm512_mask_cmplt_epu64_mask((__mmask8)(valid >> 8), high, key);
         sorted[__builtin_popcount(before | more << 8)] = keys[i];
     }
     memcpy(keys, sorted, count * sizeof *keys);

@@ -54,11 +54,11 @@ void task_offer(task_pool *pool, task *offered) {
 
 bool task_join(task_pool *pool, task *offered) {
     pthread_mutex_lock(&pool->mutex);
-    const bool ours = offered->state == TASK_OFFERED;
-    if (ours) unlink_task(pool, offered);
-    while (!ours && offered->state != TASK_DONE) help(pool, offered->kind);
+    const bool still_offered = offered->state == TASK_OFFERED;
+    if (still_offered) unlink_task(pool, offered);
+    while (!still_offered && offered->state != TASK_DONE) help(pool, offered->kind);
     pthread_mutex_unlock(&pool->mutex);
-    return !ours;
+    return !still_offered;
 }
 
 static void serve(task_pool *pool) {

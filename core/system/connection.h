@@ -12,10 +12,11 @@ extern "C" {
 enum { CONNECTION_WHY = 256 }; /* size of a failure message, including the terminating zero */
 
 /* Connects within `seconds`, which also becomes the timeout of each send. Returns a negative value
-   and writes the reason to `why` on failure. */
-intptr_t connection_open(const char *host, const char *port, int seconds, char why[CONNECTION_WHY]);
-/* Sends all bytes. Returns false and writes the reason to `why` on failure. */
-bool connection_send(intptr_t to, const void *bytes, size_t count, char why[CONNECTION_WHY]);
+   and writes the reason to `reason_text` on failure. */
+intptr_t connection_open(const char *host, const char *port, int seconds,
+                         char reason_text[CONNECTION_WHY]);
+/* Sends all bytes. Returns false and writes the reason to `reason` on failure. */
+bool connection_send(intptr_t to, const void *bytes, size_t count, char reason[CONNECTION_WHY]);
 void connection_close(intptr_t owned); /* accepts a negative value */
 
 #ifdef __cplusplus

@@ -35,7 +35,7 @@ typedef enum mapping_end {
 typedef struct mapping_source {
     intptr_t file; /* a descriptor, or a HANDLE on Windows */
     uint64_t bytes;
-    file_identity which;
+    file_identity identity;
     int64_t seconds, nanoseconds; /* time of the last modification */
 } mapping_source;
 
@@ -60,7 +60,7 @@ void mapping_close(void *memory, uint64_t bytes);
    live writer holds the lock or that the file belongs to another user. On a file system without
    locks a newly created file is accepted unlocked. */
 int temporary_take(const char *name, bool existing_only);
-bool temporary_is_there(const char *name);
+bool temporary_exists(const char *name);
 int temporary_hold(int descriptor); /* returns a duplicate, which keeps the lock */
 int temporary_sync(int descriptor); /* flushes the file to disk; -1 with errno */
 /* Renames the file, replacing an existing one; returns -1 with errno on failure. */

@@ -42,19 +42,19 @@ static int connect_first(const struct addrinfo *places, int seconds, int *reason
 }
 
 intptr_t connection_open(const char *host, const char *port, int seconds,
-                         char why[CONNECTION_WHY]) {
-    const struct addrinfo wish = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+                         char reason_text[CONNECTION_WHY]) {
+    const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
     struct addrinfo *places = NULL;
-    const int failure = getaddrinfo(host, port, &wish, &places);
+    const int failure = getaddrinfo(host, port, &hints, &places);
     if (failure) {
-        snprintf(why, CONNECTION_WHY, "%s", gai_strerror(failure));
+        snprintf(reason_text, CONNECTION_WHY, "%s", gai_strerror(failure));
         return -1;
     }
     int reason = EHOSTUNREACH;
     const int made = connect_first(places, seconds, &reason);
     freeaddrinfo(places);
     if (made < 0) {
-        snprintf(why, CONNECTION_WHY, "%s", strerror(reason));
+        snprintf(reason_text, CONNECTION_WHY, "%s", strerror(reason));
         return -1;
     }
     const struct timeval patience = {seconds, 0};
@@ -66,12 +66,12 @@ intptr_t connection_open(const char *host, const char *port, int seconds,
     return made;
 }
 
-bool connection_send(intptr_t to, const void *bytes, size_t count, char why[CONNECTION_WHY]) {
+bool connection_send(intptr_t to, const void *bytes, size_t count, char reason[CONNECTION_WHY]) {
     for (size_t sent = 0; sent < count;) {
         const ssize_t part = send((int)to, (const char *)bytes + sent, count - sent, MSG_NOSIGNAL);
         if (part < 0 && errno == EINTR) continue;
         if (part <= 0) {
-            snprintf(why, CONNECTION_WHY, "%s",
+            snprintf(reason, CONNECTION_WHY, "%s",
                      part < 0 ? strerror(errno) : "the server closed the connection");
             return false;
         }

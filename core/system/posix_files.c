@@ -48,7 +48,7 @@ mapping_end mapping_find(mapping_source *out, const char *path) {
     }
     out->file = descriptor;
     out->bytes = (uint64_t)info.st_size;
-    out->which = identity_of(&info);
+    out->identity = identity_of(&info);
     time_of(&out->seconds, &out->nanoseconds, &info);
     return MAPPING_MADE;
 }
@@ -132,7 +132,7 @@ int temporary_take(const char *name, bool existing_only) {
     return -1;
 }
 
-bool temporary_is_there(const char *name) {
+bool temporary_exists(const char *name) {
     struct stat info;
     return lstat(name, &info) == 0;
 }

@@ -23,10 +23,10 @@ static int cores_of_mask(void) {
     for (size_t bits = 1024; bits <= CORES_MAX; bits *= 2) { /* fails while too small */
         cpu_set_t *mask = CPU_ALLOC(bits);
         const size_t bytes = CPU_ALLOC_SIZE(bits);
-        const int found =
+        const int count =
             mask && sched_getaffinity(0, bytes, mask) == 0 ? CPU_COUNT_S(bytes, mask) : 0;
         CPU_FREE(mask);
-        if (found > 0) return found;
+        if (count > 0) return count;
     }
     return machine_cores_online();
 }
@@ -39,9 +39,9 @@ static int cores_of_group(const char *group) {
     FILE *file = fopen(path, "re");
     if (!file) return 0;
     long long quota = 0, period = 0;
-    const int found = fscanf(file, "%lld %lld", &quota, &period);
+    const int fields = fscanf(file, "%lld %lld", &quota, &period);
     fclose(file);
-    if (found != 2 || quota <= 0 || period <= 0) return 0;
+    if (fields != 2 || quota <= 0 || period <= 0) return 0;
     const long long cores = (quota - 1) / period + 1;
     return cores < CORES_MAX ? (int)cores : 0;
 }
@@ -57,8 +57,8 @@ static int cores_of_quota(void) {
     char *group = line[0] ? line + 3 : line;
     group[strcspn(group, "\n")] = '\0';
     for (int minimum = 0;;) {
-        const int here = cores_of_group(group);
-        if (here > 0 && (minimum == 0 || here < minimum)) minimum = here;
+        const int cores = cores_of_group(group);
+        if (cores > 0 && (minimum == 0 || cores < minimum)) minimum = cores;
         char *last = strrchr(group, '/');
         if (!last) return minimum;
         *last = '\0';
@@ -139,10 +139,12 @@ bool threads_at_fork(void (*before)(void), void (*after)(void), void (*in_child)
 /* Blocks all signals that are not raised by the thread itself, so that the caller's threads receive
    them. */
 static void block_signals(sigset_t *before) {
-    static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT, SIGPROF};
+    static const int kept_signals[] = {SIGSEGV, SIGBUS, SIGFPE,  SIGILL,
+                                       SIGTRAP, SIGSYS, SIGABRT, SIGPROF};
     sigset_t all;
     sigfillset(&all);
-    for (size_t i = 0; i < sizeof own / sizeof *own; ++i) sigdelset(&all, own[i]);
+    for (size_t i = 0; i < sizeof kept_signals / sizeof *kept_signals; ++i)
+        sigdelset(&all, kept_signals[i]);
     pthread_sigmask(SIG_BLOCK, &all, before);
 }
 

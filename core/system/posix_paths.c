@@ -36,9 +36,9 @@ bool place_of_program(char out[PLACE_BYTES]) {
 }
 
 bool place_of_library(char out[PLACE_BYTES]) {
-    static const char here = 0;
+    static const char anchor = 0;
     Dl_info info;
-    return dladdr(&here, &info) && info.dli_fname && place_of_path(out, info.dli_fname);
+    return dladdr(&anchor, &info) && info.dli_fname && place_of_path(out, info.dli_fname);
 }
 
 bool place_allows(const char *path, place_use use) {

@@ -46,7 +46,7 @@ bool signals_sleep(int seconds) {
     return sleep((unsigned)seconds) == 0;
 }
 
-bool terminal_is_there(void) {
+bool terminal_exists(void) {
     return isatty(STDERR_FILENO);
 }
 

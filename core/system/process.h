@@ -20,7 +20,7 @@ void signals_ignore_file_limit(void);
 void signals_leave(int code);    /* ends the process at once; async-signal-safe */
 bool signals_sleep(int seconds); /* returns false if a signal interrupted the sleep */
 
-bool terminal_is_there(void);
+bool terminal_exists(void);
 int terminal_columns(void); /* width of the terminal; 80 if unknown */
 
 /* Runs arguments[0], searched for in PATH, and waits; the list ends with NULL. Returns the exit

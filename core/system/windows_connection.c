@@ -4,8 +4,8 @@
 /* requires winsock2.h */
 #include <ws2tcpip.h>
 
-static void reason_write(char why[CONNECTION_WHY]) {
-    snprintf(why, CONNECTION_WHY, "Windows error %d", WSAGetLastError());
+static void reason_write(char reason[CONNECTION_WHY]) {
+    snprintf(reason, CONNECTION_WHY, "Windows error %d", WSAGetLastError());
 }
 
 /* Connects with a timeout. Returns false on failure, with the reason in WSAGetLastError. */
@@ -26,20 +26,20 @@ static bool connect_soon(SOCKET to, const struct addrinfo *place, int seconds) {
 }
 
 intptr_t connection_open(const char *host, const char *port, int seconds,
-                         char why[CONNECTION_WHY]) {
+                         char reason_text[CONNECTION_WHY]) {
     WSADATA about;
-    const struct addrinfo wish = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+    const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
     struct addrinfo *places = NULL;
     SOCKET made = INVALID_SOCKET;
-    if (WSAStartup(MAKEWORD(2, 2), &about) != 0 || getaddrinfo(host, port, &wish, &places) != 0) {
-        reason_write(why);
+    if (WSAStartup(MAKEWORD(2, 2), &about) != 0 || getaddrinfo(host, port, &hints, &places) != 0) {
+        reason_write(reason_text);
         return -1;
     }
     for (const struct addrinfo *place = places; place && made == INVALID_SOCKET;
          place = place->ai_next) {
         made = socket(place->ai_family, place->ai_socktype, 0);
         if (made == INVALID_SOCKET || connect_soon(made, place, seconds)) continue;
-        reason_write(why);
+        reason_write(reason_text);
         closesocket(made);
         made = INVALID_SOCKET;
     }
@@ -50,13 +50,13 @@ intptr_t connection_open(const char *host, const char *port, int seconds,
     return (intptr_t)made;
 }
 
-bool connection_send(intptr_t to, const void *bytes, size_t count, char why[CONNECTION_WHY]) {
+bool connection_send(intptr_t to, const void *bytes, size_t count, char reason[CONNECTION_WHY]) {
     for (size_t sent = 0; sent < count;) {
         const size_t left = count - sent;
         const int part =
             send((SOCKET)to, (const char *)bytes + sent, left < (1 << 20) ? (int)left : 1 << 20, 0);
         if (part <= 0) {
-            reason_write(why);
+            reason_write(reason);
             return false;
         }
         sent += (size_t)part;

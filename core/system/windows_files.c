@@ -42,7 +42,7 @@ mapping_end mapping_find(mapping_source *out, const char *path) {
     const HANDLE file = open_to(path, GENERIC_READ, FILE_FLAG_BACKUP_SEMANTICS);
     if (file == INVALID_HANDLE_VALUE) return MAPPING_CANNOT_OPEN;
     memset(out, 0, sizeof *out);
-    if (kind_of(&out->which, &out->bytes, file) != FILE_REGULAR) {
+    if (kind_of(&out->identity, &out->bytes, file) != FILE_REGULAR) {
         CloseHandle(file);
         return MAPPING_NOT_REGULAR;
     }
@@ -105,7 +105,7 @@ int temporary_take(const char *name, bool existing_only) {
     return descriptor_of(name, existing_only ? OPEN_EXISTING : OPEN_ALWAYS, FILE_SHARE_DELETE);
 }
 
-bool temporary_is_there(const char *name) {
+bool temporary_exists(const char *name) {
     return place_allows(name, PLACE_EXISTS);
 }
 
@@ -118,9 +118,9 @@ int temporary_sync(int descriptor) {
 }
 
 int temporary_rename(const char *name, const char *to) {
-    wchar_t from[PLACE_BYTES], wanted[PLACE_BYTES];
-    if (!wide_from(from, name) || !wide_from(wanted, to)) return -1;
-    if (MoveFileExW(from, wanted, MOVEFILE_REPLACE_EXISTING)) return 0;
+    wchar_t from[PLACE_BYTES], target[PLACE_BYTES];
+    if (!wide_from(from, name) || !wide_from(target, to)) return -1;
+    if (MoveFileExW(from, target, MOVEFILE_REPLACE_EXISTING)) return 0;
     errno_from_system();
     return -1;
 }

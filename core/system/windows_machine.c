@@ -10,10 +10,10 @@ int machine_cores_online(void) {
 }
 
 int machine_cores(void) {
-    DWORD_PTR own = 0, all = 0;
+    DWORD_PTR process_mask = 0, all = 0;
     int cores = 0;
-    if (GetProcessAffinityMask(GetCurrentProcess(), &own, &all))
-        for (; own; own &= own - 1) ++cores;
+    if (GetProcessAffinityMask(GetCurrentProcess(), &process_mask, &all))
+        for (; process_mask; process_mask &= process_mask - 1) ++cores;
     if (cores == 0) cores = machine_cores_online();
     return cores > 0 ? cores : 1;
 }

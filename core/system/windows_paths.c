@@ -30,23 +30,23 @@ bool place_of_program(char out[PLACE_BYTES]) {
 }
 
 bool place_of_library(char out[PLACE_BYTES]) {
-    static const char here = 0;
+    static const char anchor = 0;
     HMODULE module = NULL;
     return GetModuleHandleExA(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS |
                                   GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT,
-                              &here, &module) &&
+                              &anchor, &module) &&
            of_module(out, module);
 }
 
 bool place_allows(const char *path, place_use use) {
     wchar_t name[PLACE_BYTES];
     if (!wide_from(name, path)) return false;
-    const DWORD found = GetFileAttributesW(name);
-    if (found == INVALID_FILE_ATTRIBUTES) {
+    const DWORD attributes = GetFileAttributesW(name);
+    if (attributes == INVALID_FILE_ATTRIBUTES) {
         errno_from_system();
         return false;
     }
-    if (use == PLACE_EXISTS || !(found & FILE_ATTRIBUTE_DIRECTORY)) return true;
+    if (use == PLACE_EXISTS || !(attributes & FILE_ATTRIBUTE_DIRECTORY)) return true;
     errno = EACCES;
     return false;
 }

@@ -41,7 +41,7 @@ bool signals_sleep(int seconds) {
     return true;
 }
 
-bool terminal_is_there(void) {
+bool terminal_exists(void) {
     return _isatty(2) != 0;
 }
 
@@ -74,9 +74,9 @@ void *plugin_open(const char *path, bool global) {
 }
 
 void *plugin_symbol(void *plugin, const char *name) {
-    const FARPROC found = GetProcAddress((HMODULE)plugin, name);
+    const FARPROC address = GetProcAddress((HMODULE)plugin, name);
     void *symbol;
-    memcpy(&symbol, &found, sizeof symbol);
+    memcpy(&symbol, &address, sizeof symbol);
     return symbol;
 }
 

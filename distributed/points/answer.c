@@ -27,7 +27,7 @@ enum { MERGE_GRAIN = 256 };
 /* Remaining results of one part for one query. */
 typedef struct merge_run {
     uint64_t at, end;
-    const parts_asked *request;
+    const part_requests *request;
 } merge_run;
 
 /* The runs of every query of a chunk. Owns its memory. */
@@ -44,7 +44,7 @@ static void merge_runs_close(merge_runs *owned) {
     memset(owned, 0, sizeof *owned);
 }
 
-static kd_status merge_runs_open(merge_runs *out, const parts_asked *request, int rounds,
+static kd_status merge_runs_open(merge_runs *out, const part_requests *request, int rounds,
                                  int32_t parts, uint64_t queries) {
     uint64_t *next = NULL;
     kd_status status = KD_OK;
@@ -52,7 +52,7 @@ static kd_status merge_runs_open(merge_runs *out, const parts_asked *request, in
     KD_TRY_GOTO(KD_RESERVE_ZEROED(out->begins, queries + 1));
     for (int round = 0; round < rounds; ++round)
         for (uint64_t q = 0; q < request[round].begins[parts]; ++q)
-            ++out->begins[request[round].who[q]];
+            ++out->begins[request[round].indices[q]];
     out->begins[queries] = scan_exclusive_u64(out->begins, out->begins, queries);
     KD_TRY_GOTO(KD_RESERVE(out->runs, out->begins[queries]));
     KD_TRY_GOTO(KD_RESERVE(next, queries));
@@ -61,7 +61,7 @@ static kd_status merge_runs_open(merge_runs *out, const parts_asked *request, in
         for (uint64_t q = 0; q < request[round].begins[parts]; ++q) {
             const merge_run run = {request[round].offsets[q], request[round].offsets[q + 1],
                                    &request[round]};
-            out->runs[next[request[round].who[q]]++] = run;
+            out->runs[next[request[round].indices[q]]++] = run;
         }
 done:
     memory_free(next);
@@ -135,9 +135,9 @@ static void merge_row(merging *work, uint64_t i) {
         return;
     }
     const bool nearest = call->kind == POINTS_NEAREST;
-    const uint64_t wanted = nearest ? call->k - (call->self ? 1 : 0) : 0;
-    const uint64_t to = nearest ? row * wanted : call->offsets[row];
-    const uint64_t capacity = nearest ? wanted : call->offsets[row + 1] - to;
+    const uint64_t k = nearest ? call->k - (call->self ? 1 : 0) : 0;
+    const uint64_t to = nearest ? row * k : call->offsets[row];
+    const uint64_t capacity = nearest ? k : call->offsets[row + 1] - to;
     if (!nearest && !fits(work, begin, end, capacity)) {
         atomic_store(&work->misfit, true);
         return;
@@ -201,21 +201,21 @@ static int32_t home_of(const parts_call *call, uint64_t query) {
 }
 
 static double radius_of(const parts_call *call, uint64_t query) {
-    const double own = call->query.radii
-                           ? point_coordinate((const char *)call->query.radii +
-                                                  query * point_scalar_bytes(call->parts->scalar),
-                                              call->parts->scalar, 0)
-                           : (double)INFINITY;
-    return own < call->query.max_radius ? own : call->query.max_radius;
+    const double query_radius =
+        call->query.radii ? point_coordinate((const char *)call->query.radii +
+                                                 query * point_scalar_bytes(call->parts->scalar),
+                                             call->parts->scalar, 0)
+                          : (double)INFINITY;
+    return query_radius < call->query.max_radius ? query_radius : call->query.max_radius;
 }
 
 /* --- which queries go to which part --------------------------------------------------------- */
 
 typedef struct choosing {
     const parts_call *call;
-    const int32_t *homes;    /* per query of the chunk; NULL: a single round */
-    const merge_runs *known; /* results of the homes; NULL: the homes are searched now */
-    parts_asked *out;
+    const int32_t *homes;        /* per query of the chunk; NULL: a single round */
+    const merge_runs *home_runs; /* results of the homes; NULL: the homes are searched now */
+    part_requests *out;
     uint64_t *places; /* per part and block: counts, then positions */
     bool fills;       /* write the queries; else count them */
 } choosing;
@@ -226,9 +226,10 @@ static double bound_of(const choosing *work, uint64_t i) {
     const parts_call *call = work->call;
     const double radius =
         metric_bound(call->parts->scalar, parts_reach(call).norm, radius_of(call, call->begin + i));
-    if (!work->known) return radius;
-    const merge_run *run = &work->known->runs[work->known->begins[i]];
-    if (work->known->begins[i] == work->known->begins[i + 1] || run->end - run->at < call->k)
+    if (!work->home_runs) return radius;
+    const merge_run *run = &work->home_runs->runs[work->home_runs->begins[i]];
+    if (work->home_runs->begins[i] == work->home_runs->begins[i + 1] ||
+        run->end - run->at < call->k)
         return radius;
     const double last =
         point_coordinate((const char *)run->request->dist2 +
@@ -237,9 +238,9 @@ static double bound_of(const choosing *work, uint64_t i) {
     return last < radius ? last : radius;
 }
 
-static bool is_asked(const choosing *work, uint64_t i, int32_t part, double *bound) {
+static bool needs_part(const choosing *work, uint64_t i, int32_t part, double *bound) {
     const parts_call *call = work->call;
-    const bool first = work->homes && !work->known;
+    const bool first = work->homes && !work->home_runs;
     if (work->homes && (work->homes[i] == part) != first) return false;
     if (parts_query_boxes(call)) return may_hold(call, call->begin + i, part, (double)INFINITY);
     *bound = bound_of(work, i);
@@ -262,10 +263,10 @@ static void write_question(const choosing *work, uint64_t i, double bound, char 
                bytes);
         return;
     }
-    const double own = radius_of(call, query);
+    const double query_radius = radius_of(call, query);
     const part_reach reach = parts_reach(call);
-    const double near = work->known ? reach_radius_of(&reach, bound) : own;
-    const double radius = near < own ? near : own;
+    const double near = work->home_runs ? reach_radius_of(&reach, bound) : query_radius;
+    const double radius = near < query_radius ? near : query_radius;
     const float narrow = (float)radius;
     memcpy(to + bytes, scalar == sizeof radius ? (const void *)&radius : (const void *)&narrow,
            scalar);
@@ -285,9 +286,9 @@ static void choose_parts(void *context, int64_t begin, int64_t end, int thread) 
         uint64_t at = work->places[item];
         for (uint64_t i = count * block / BLOCKS; i < last; ++i) {
             double bound = 0;
-            if (!is_asked(work, i, part, &bound)) continue;
+            if (!needs_part(work, i, part, &bound)) continue;
             if (work->fills) {
-                work->out->who[at] = (uint32_t)i;
+                work->out->indices[at] = (uint32_t)i;
                 write_question(work, i, bound, (char *)work->out->scalars + at * bytes);
             }
             ++at;
@@ -299,14 +300,14 @@ static void choose_parts(void *context, int64_t begin, int64_t end, int thread) 
 /* Counts the queries of each part, then writes them, part by part. */
 static kd_status choose_all(choosing *work) {
     const parts_call *call = work->call;
-    parts_asked *out = work->out;
+    part_requests *out = work->out;
     const int64_t size = call->parts->size, items = size * BLOCKS;
     KD_TRY(KD_RESERVE(out->begins, (uint64_t)size + 1));
     parallel_for(items, 1, choose_parts, work);
     const uint64_t all = scan_exclusive_u64(work->places, work->places, (uint64_t)items);
     for (int64_t part = 0; part < size; ++part) out->begins[part] = work->places[part * BLOCKS];
     out->begins[size] = all;
-    KD_TRY(KD_RESERVE(out->who, all));
+    KD_TRY(KD_RESERVE(out->indices, all));
     KD_TRY(memory_reserve(&out->scalars, all * parts_question_width(call),
                           point_scalar_bytes(call->parts->scalar)));
     work->fills = true;
@@ -314,9 +315,9 @@ static kd_status choose_all(choosing *work) {
     return KD_OK;
 }
 
-static kd_status choose(parts_asked *out, const parts_call *call, const int32_t *homes,
-                        const merge_runs *known) {
-    choosing work = {call, homes, known, out, NULL, false};
+static kd_status choose(part_requests *out, const parts_call *call, const int32_t *homes,
+                        const merge_runs *home_runs) {
+    choosing work = {call, homes, home_runs, out, NULL, false};
     memset(out, 0, sizeof *out);
     KD_TRY(KD_RESERVE_ZEROED(work.places, (uint64_t)call->parts->size * BLOCKS));
     const kd_status status = choose_all(&work);
@@ -344,8 +345,8 @@ static void next_chunk(parts_call *call) {
 }
 
 typedef struct chunk {
-    parts_asked asked[2];
-    merge_runs known, all;
+    part_requests queries_buffer[2];
+    merge_runs home_runs, all;
     int32_t *homes;
 } chunk;
 
@@ -365,26 +366,26 @@ static kd_status find_homes(chunk *at, const parts_call *call) {
     KD_TRY(KD_RESERVE(at->homes, call->end - call->begin));
     homing work = {call, at->homes};
     parallel_for((int64_t)(call->end - call->begin), 4096, find_piece, &work);
-    return choose(&at->asked[0], call, at->homes, NULL);
+    return choose(&at->queries_buffer[0], call, at->homes, NULL);
 }
 
 /* Second round: searches the other parts, within the distances found at the homes. */
 static kd_status query_other_ranks(parts_call *call, chunk *at, kd_status status) {
     if (status == KD_OK)
-        status =
-            merge_runs_open(&at->known, at->asked, 1, call->parts->size, call->end - call->begin);
-    if (status == KD_OK) status = choose(&at->asked[1], call, at->homes, &at->known);
-    return parts_query(call, &at->asked[1], status);
+        status = merge_runs_open(&at->home_runs, at->queries_buffer, 1, call->parts->size,
+                                 call->end - call->begin);
+    if (status == KD_OK) status = choose(&at->queries_buffer[1], call, at->homes, &at->home_runs);
+    return parts_query(call, &at->queries_buffer[1], status);
 }
 
 static kd_status answer_chunk(parts_call *call, chunk *at, kd_status status) {
     const bool nearest = call->kind == POINTS_NEAREST;
     if (status == KD_OK)
-        status = nearest ? find_homes(at, call) : choose(&at->asked[0], call, NULL, NULL);
-    KD_TRY(parts_query(call, &at->asked[0], status));
+        status = nearest ? find_homes(at, call) : choose(&at->queries_buffer[0], call, NULL, NULL);
+    KD_TRY(parts_query(call, &at->queries_buffer[0], status));
     if (nearest) KD_TRY(query_other_ranks(call, at, KD_OK));
-    kd_status merged = merge_runs_open(&at->all, at->asked, nearest ? 2 : 1, call->parts->size,
-                                       call->end - call->begin);
+    kd_status merged = merge_runs_open(&at->all, at->queries_buffer, nearest ? 2 : 1,
+                                       call->parts->size, call->end - call->begin);
     if (merged == KD_OK) merge_rows(call, &at->all);
     if (merged == KD_OK && at->all.misfit)
         merged = status_fail(
@@ -393,9 +394,9 @@ static kd_status answer_chunk(parts_call *call, chunk *at, kd_status status) {
     return merged;
 }
 
-kd_status parts_answer(parts_call *call, kd_status own_status) {
-    kd_status status = own_status;
-    if (own_status != KD_OK)
+kd_status parts_answer(parts_call *call, kd_status local_status) {
+    kd_status status = local_status;
+    if (local_status != KD_OK)
         call->query.points.count = 0; /* the arguments may be invalid: do not read
                                          them */
     call->end = 0;
@@ -404,9 +405,9 @@ kd_status parts_answer(parts_call *call, kd_status own_status) {
         memset(&at, 0, sizeof at);
         next_chunk(call);
         status = answer_chunk(call, &at, status);
-        parts_asked_close(&at.asked[0]);
-        parts_asked_close(&at.asked[1]);
-        merge_runs_close(&at.known);
+        part_requests_close(&at.queries_buffer[0]);
+        part_requests_close(&at.queries_buffer[1]);
+        merge_runs_close(&at.home_runs);
         merge_runs_close(&at.all);
         memory_free(at.homes);
         status = ranks_agree(call->comm, status);

@@ -35,10 +35,10 @@ struct chunk {
     const parts_call *call;
     uint64_t first, count; /* range of queries */
     uint64_t rows;         /* capacity of the result arrays */
-    asking request;
-    questions out;
+    chunk_view request;
+    part_queries out;
     device_guard points, radii, homes, fill, ids, dist2, begins, flags, wide;
-    device_guard who, asked, query_points, query_radii;
+    device_guard indices_buffer, queries_buffer, query_points, query_radii;
 };
 
 uint64_t scalar_bytes(const parts_call *call) {
@@ -46,21 +46,21 @@ uint64_t scalar_bytes(const parts_call *call) {
 }
 
 /* Provides the caller's array on this device: the array itself, or a copy. */
-kd_status bring(const void **out, device_guard *buffer, const void *given, uint64_t bytes,
+kd_status bring(const void **out, device_guard *buffer, const void *data, uint64_t bytes,
                 int32_t device) {
-    *out = given;
-    if (!given || bytes == 0 || device_of_pointer(given) == device) return KD_OK;
+    *out = data;
+    if (!data || bytes == 0 || device_of_pointer(data) == device) return KD_OK;
     KD_TRY(buffer->take(bytes));
     *out = buffer->memory;
-    return device_copy(buffer->memory, given, bytes, NULL);
+    return device_copy(buffer->memory, data, bytes, NULL);
 }
 
 kd_status bring_queries(chunk *at) {
     const parts_call *call = at->call;
-    const kd_point_array *given = &call->query.points;
+    const kd_point_array *call_points = &call->query.points;
     const uint64_t scalar = scalar_bytes(call), one = call->parts->dims * scalar;
-    const uint64_t stride = given->stride_bytes ? given->stride_bytes : one;
-    const void *from = (const char *)given->coordinates + at->first * stride;
+    const uint64_t stride = call_points->stride_bytes ? call_points->stride_bytes : one;
+    const void *from = (const char *)call_points->coordinates + at->first * stride;
     const bool elsewhere = device_of_pointer(from) >= 0;
     point_array *points = &at->request.points;
     *points = point_array_make(NULL, at->count, call->parts->dims, call->parts->scalar);
@@ -95,14 +95,14 @@ kd_status begin_chunk(chunk *at, const part_summary *summaries, part_reach reach
     KD_TRY(bring_queries(at));
     KD_TRY(clear(&at->fill, count * sizeof(uint32_t)));
     KD_TRY(clear(&at->flags, sizeof(uint32_t)));
-    KD_TRY(at->asked.take(sizeof(uint32_t)));
-    KD_TRY(at->who.take(count * sizeof(uint32_t)));
+    KD_TRY(at->queries_buffer.take(sizeof(uint32_t)));
+    KD_TRY(at->indices_buffer.take(count * sizeof(uint32_t)));
     KD_TRY(at->query_points.take(count * call->parts->dims * scalar));
     KD_TRY(at->query_radii.take(count * scalar));
     at->request.fill = at->fill.as<uint32_t>();
     at->request.flags = at->flags.as<uint32_t>();
-    at->out.who = at->who.as<uint32_t>();
-    at->out.count = at->asked.as<uint32_t>();
+    at->out.indices = at->indices_buffer.as<uint32_t>();
+    at->out.count = at->queries_buffer.as<uint32_t>();
     at->out.points = at->query_points.memory;
     if (nearest) {
         KD_TRY(at->homes.take(count * sizeof(int32_t)));
@@ -119,10 +119,10 @@ kd_status begin_chunk(chunk *at, const part_summary *summaries, part_reach reach
 
 /* Copies the offsets of the chunk, relative to the first. */
 kd_status bring_begins(chunk *at) {
-    const uint64_t *given = at->call->offsets + at->call->first_row + at->first;
+    const uint64_t *call_begins = at->call->offsets + at->call->first_row + at->first;
     uint64_t *begins = NULL;
     KD_TRY(KD_RESERVE(begins, at->count + 1));
-    for (uint64_t i = 0; i <= at->count; ++i) begins[i] = given[i] - given[0];
+    for (uint64_t i = 0; i <= at->count; ++i) begins[i] = call_begins[i] - call_begins[0];
     kd_status status = at->begins.take((at->count + 1) * sizeof *begins);
     if (status == KD_OK)
         status = device_copy(at->begins.memory, begins, (at->count + 1) * sizeof *begins, NULL);
@@ -134,13 +134,13 @@ kd_status bring_begins(chunk *at) {
 
 /* --- querying a part ------------------------------------------------------------------------ */
 
-/* Buffers of a part's queries and results: `serving` in memory of the part's device, `heard` in
-   that of the querying device. */
+/* Buffers of a part's queries and results: `serving` in memory of the part's device, `part_results`
+   in that of the querying device. */
 struct serving {
     entered on;
     device_guard points, radii, ids, dist2, counts, offsets;
 };
-struct heard {
+struct part_results {
     device_guard ids, dist2, counts, offsets;
 };
 
@@ -173,49 +173,50 @@ kd_status send_questions(serving *at, const chunk *chunk, uint64_t count, kd_poi
 }
 
 kd_status find_answers(serving *at, const parts_call *call, const kd_points *tree,
-                       const kd_points_query *query, uint64_t *found) {
+                       const kd_points_query *query, uint64_t *result_count) {
     const uint64_t count = query->points.count, scalar = scalar_bytes(call);
     if (call->kind == POINTS_NEAREST) {
-        *found = count * call->k;
-        KD_TRY(at->ids.take(*found * sizeof(uint32_t)));
-        KD_TRY(at->dist2.take(*found * scalar));
+        *result_count = count * call->k;
+        KD_TRY(at->ids.take(*result_count * sizeof(uint32_t)));
+        KD_TRY(at->dist2.take(*result_count * scalar));
         KD_TRY(at->counts.take(count * sizeof(uint32_t)));
         return kd_points_nearest(tree, query, call->k, at->ids.as<uint32_t>(), at->dist2.memory,
                                  at->counts.as<uint32_t>());
     }
     KD_TRY(at->offsets.take((count + 1) * sizeof(uint64_t)));
     KD_TRY(kd_points_within_count(tree, query, at->offsets.as<uint64_t>()));
-    *found = 0;
+    *result_count = 0;
     if (call->kind == POINTS_COUNT) return KD_OK;
-    KD_TRY(device_copy(found, at->offsets.as<uint64_t>() + count, sizeof *found, NULL));
+    KD_TRY(
+        device_copy(result_count, at->offsets.as<uint64_t>() + count, sizeof *result_count, NULL));
     KD_TRY(device_stream_wait(NULL));
-    KD_TRY(at->ids.take(*found * sizeof(uint32_t)));
-    KD_TRY(at->dist2.take(*found * scalar));
+    KD_TRY(at->ids.take(*result_count * sizeof(uint32_t)));
+    KD_TRY(at->dist2.take(*result_count * scalar));
     return kd_points_within(tree, query, at->offsets.as<uint64_t>(), at->ids.as<uint32_t>(),
                             at->dist2.memory);
 }
 
 /* Copies an array from the part's device to the querying one, which is current. */
-kd_status fetch(const void **out, device_guard *here, const device_guard *guard, uint64_t bytes,
+kd_status fetch(const void **out, device_guard *buffer, const device_guard *guard, uint64_t bytes,
                 bool remote) {
     *out = guard->memory;
     if (!guard->memory || !remote) return KD_OK;
-    KD_TRY(here->take(bytes));
-    *out = here->memory;
-    return device_copy(here->memory, guard->memory, bytes, NULL);
+    KD_TRY(buffer->take(bytes));
+    *out = buffer->memory;
+    return device_copy(buffer->memory, guard->memory, bytes, NULL);
 }
 
-kd_status launch_pick(chunk *at, int32_t part, which_round round, uint32_t *asked) {
+kd_status launch_pick(chunk *at, int32_t part, which_round round, uint32_t *count) {
     const unsigned blocks = cuda_blocks(at->count, BLOCK);
     /* without individual radii, the call's max_radius serves all queries */
     at->out.radii = at->request.radii || round == ROUND_OTHERS ? at->query_radii.memory : NULL;
-    KD_CUDA(cudaMemsetAsync(at->out.count, 0, sizeof *asked, (cudaStream_t)NULL));
+    KD_CUDA(cudaMemsetAsync(at->out.count, 0, sizeof *count, (cudaStream_t)NULL));
     if (at->call->parts->scalar == POINT_DOUBLE)
         pick<double><<<blocks, BLOCK>>>(at->request, at->out, part, round);
     else
         pick<float><<<blocks, BLOCK>>>(at->request, at->out, part, round);
     KD_CUDA_LAUNCHED("pick");
-    KD_TRY(device_copy(asked, at->out.count, sizeof *asked, NULL));
+    KD_TRY(device_copy(count, at->out.count, sizeof *count, NULL));
     return device_stream_wait(NULL);
 }
 
@@ -237,27 +238,27 @@ kd_status query_part_on(chunk *at, int32_t part, which_round round) {
     const bool remote = points_part->device != call->part->device;
     const uint64_t scalar = scalar_bytes(call);
     answers said;
-    uint64_t found = 0;
+    uint64_t result_count = 0;
     memset(&said, 0, sizeof said);
     if (call->parts->all[part].count == 0) return KD_OK;
     KD_TRY(launch_pick(at, part, round, &said.count));
     if (said.count == 0) return KD_OK;
-    said.who = at->out.who;
-    heard here;
+    said.indices = at->out.indices;
+    part_results received;
     {
         serving serving;
         kd_points_query query;
         KD_TRY(serving.on.enter(points_part->device));
         KD_TRY(send_questions(&serving, at, said.count, &query, remote));
-        KD_TRY(find_answers(&serving, call, points_part->tree, &query, &found));
+        KD_TRY(find_answers(&serving, call, points_part->tree, &query, &result_count));
         entered back;
         KD_TRY(back.enter(call->part->device));
-        KD_TRY(fetch((const void **)&said.ids, &here.ids, &serving.ids, found * sizeof(uint32_t),
-                     remote));
-        KD_TRY(fetch(&said.dist2, &here.dist2, &serving.dist2, found * scalar, remote));
-        KD_TRY(fetch((const void **)&said.counts, &here.counts, &serving.counts,
+        KD_TRY(fetch((const void **)&said.ids, &received.ids, &serving.ids,
+                     result_count * sizeof(uint32_t), remote));
+        KD_TRY(fetch(&said.dist2, &received.dist2, &serving.dist2, result_count * scalar, remote));
+        KD_TRY(fetch((const void **)&said.counts, &received.counts, &serving.counts,
                      said.count * sizeof(uint32_t), remote));
-        KD_TRY(fetch((const void **)&said.offsets, &here.offsets, &serving.offsets,
+        KD_TRY(fetch((const void **)&said.offsets, &received.offsets, &serving.offsets,
                      (said.count + 1) * sizeof(uint64_t), remote));
         KD_TRY(launch_merge(at, &said));
     }
@@ -266,7 +267,7 @@ kd_status query_part_on(chunk *at, int32_t part, which_round round) {
 
 /* --- copying rows to the caller ------------------------------------------------------------- */
 
-kd_status tell_flags(const chunk *at) {
+kd_status write_flags(const chunk *at) {
     uint32_t flags = 0;
     KD_TRY(device_copy(&flags, at->request.flags, sizeof flags, NULL));
     KD_TRY(device_stream_wait(NULL));
@@ -305,7 +306,7 @@ kd_status give_rows(chunk *at) {
     else
         close_rows<float><<<blocks, BLOCK>>>(at->request, wide);
     KD_CUDA_LAUNCHED("close_rows");
-    KD_TRY(tell_flags(at));
+    KD_TRY(write_flags(at));
     KD_TRY(give(out->ids, place, sizeof *out->ids, at->request.ids, at->rows));
     KD_TRY(give(out->wide, place, sizeof *out->wide, wide, at->rows));
     KD_TRY(give(out->dist2, place, scalar_bytes(call), at->request.dist2, at->rows));
@@ -324,13 +325,13 @@ kd_status answer_chunk(chunk *at, const part_summary *summaries, part_reach reac
     }
     if (call->kind == POINTS_FILL) KD_TRY(bring_begins(at));
     /* Each rank begins with its own part, so that the ranks query different parts at a time. */
-    const int32_t size = call->parts->size, own = call->comm->rank;
+    const int32_t size = call->parts->size, rank = call->comm->rank;
     for (int32_t i = 0; i < size; ++i)
-        KD_TRY(query_part_on(at, (own + i) % size, nearest ? ROUND_HOME : ROUND_ALL));
+        KD_TRY(query_part_on(at, (rank + i) % size, nearest ? ROUND_HOME : ROUND_ALL));
     for (int32_t i = 0; nearest && i < size; ++i)
-        KD_TRY(query_part_on(at, (own + i) % size, ROUND_OTHERS));
+        KD_TRY(query_part_on(at, (rank + i) % size, ROUND_OTHERS));
     if (call->kind != POINTS_COUNT) return give_rows(at);
-    KD_TRY(tell_flags(at));
+    KD_TRY(write_flags(at));
     return give_counts(at);
 }
 

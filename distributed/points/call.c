@@ -29,11 +29,11 @@ static kd_status answer_part(void *context, ranks *comm) {
     skip_queries(&call.hi, begin, end);
     call.query.radii = behind(call.query.radii, begin * point_scalar_bytes(call.parts->scalar));
     call.first_row = begin;
-    return parts_answers_there(call.parts, &call) ? answer_device(&call)
-                                                  : parts_answer(&call, KD_OK);
+    return parts_results_on_device(call.parts, &call) ? answer_device(&call)
+                                                      : parts_answer(&call, KD_OK);
 }
 
-bool parts_answers_there(const points_parts *parts, const parts_call *call) {
+bool parts_results_on_device(const points_parts *parts, const parts_call *call) {
     if (parts_are_shared(parts) || parts->copies || parts->wide || call->names ||
         parts_query_boxes(call))
         return false;
@@ -166,7 +166,7 @@ static kd_status own_of_copy(const parts_call *call, uint32_t *order) {
     const kd_points *one = call->parts->part[0].tree;
     const uint64_t count = call->parts->count;
     points_search search = {.kind = call->kind,
-                            .asks = POINTS_SELF,
+                            .calls = POINTS_SELF,
                             .k = call->k,
                             .offsets = call->offsets,
                             .order = order,

@@ -17,7 +17,7 @@ typedef struct parts_call {
     kd_points_query query; /* validated; its points are this rank's queries, or lower corners */
     kd_point_array hi;     /* upper corners */
     points_kind kind;
-    points_query_calls asks;
+    points_query_calls calls;
     uint32_t k;
     const uint64_t *offsets; /* of the rows to fill */
     uint64_t first_row;      /* row of the first query, if `row_of` is NULL; the others follow */
@@ -36,7 +36,7 @@ static inline uint64_t parts_row(const parts_call *call, uint64_t query) {
 }
 
 static inline bool parts_query_boxes(const parts_call *call) {
-    return call->asks == POINTS_BOXES;
+    return call->calls == POINTS_BOXES;
 }
 
 /* Number of scalars per query: a point and its radius, or two corners. */
@@ -45,27 +45,27 @@ static inline uint32_t parts_question_width(const parts_call *call) {
 }
 
 /* This rank's queries to each part and their results. Owns its memory. */
-typedef struct parts_asked {
+typedef struct part_requests {
     uint64_t *begins; /* size + 1: ranges of the queries to each part */
     /* index of each query, relative to the chunk */
-    uint32_t *who;
+    uint32_t *indices;
     void *scalars; /* coordinates and radii of the queries */
     /* queries + 1: ranges of the results; a call that only counts uses nothing else */
     uint64_t *offsets;
     uint64_t *numbers;
     void *dist2; /* NULL for boxes */
-} parts_asked;
+} part_requests;
 
 /* Collective: sends this rank's queries, executes those received on this rank's part, and receives
-   the results. `own_status`: this rank's status so far; if any rank has failed, all return its
+   the results. `local_status`: this rank's status so far; if any rank has failed, all return its
    error. */
-kd_status parts_query(parts_call *call, parts_asked *request, kd_status own_status);
-void parts_asked_close(parts_asked *owned); /* accepts a zeroed struct */
+kd_status parts_query(parts_call *call, part_requests *request, kd_status local_status);
+void part_requests_close(part_requests *owned); /* accepts a zeroed struct */
 
 /* --- queries on all parts: the results are those of a single tree ---------------------------- */
 
-/* Collective: executes this rank's queries. `own_status`: this rank's status so far. */
-kd_status parts_answer(parts_call *call, kd_status own_status);
+/* Collective: executes this rank's queries. `local_status`: this rank's status so far. */
+kd_status parts_answer(parts_call *call, kd_status local_status);
 
 /* --- all parts on CUDA devices of this process ---------------------------------------------- */
 
@@ -91,7 +91,7 @@ KD_DEVICE_CALL(answer_device, (const parts_call *call));
 kd_status parts_call_all(points_parts *parts, parts_call *call, kd_status checked);
 /* Returns whether the devices of the parts execute the whole call (answer_device); queries, radii
    and rows may then be in device memory. */
-bool parts_answers_there(const points_parts *parts, const parts_call *call);
+bool parts_results_on_device(const points_parts *parts, const parts_call *call);
 /* Self-query of a tree in this process. `order`: receives the id of each row's point; NULL: rows
    are in input order. */
 kd_status parts_call_self(points_parts *parts, parts_call *call, uint32_t *order, bool skips);

@@ -109,13 +109,13 @@ static kd_status visit_all(tree_building *build, point_box *box, uint64_t *count
 /* Exchanges how many points of each rank's slice come to this part. */
 static kd_status learn_counts(tree_building *build) {
     const int32_t size = size_of(build);
-    uint64_t *given = NULL;
-    KD_TRY(KD_RESERVE(given, (uint64_t)size));
+    uint64_t *counts = NULL;
+    KD_TRY(KD_RESERVE(counts, (uint64_t)size));
     for (int32_t p = 0; p < size; ++p)
-        given[p] = build->split.begins[p + 1] - build->split.begins[p];
+        counts[p] = build->split.begins[p + 1] - build->split.begins[p];
     const kd_status status =
-        ranks_agree_on(build->comm, KD_OK, given, (uint32_t)size, build->matrix);
-    memory_free(given);
+        ranks_agree_on(build->comm, KD_OK, counts, (uint32_t)size, build->matrix);
+    memory_free(counts);
     KD_TRY(status);
     build->begins[0] = 0;
     for (int32_t r = 0; r < size; ++r)
@@ -198,14 +198,14 @@ static kd_status reserve(tree_building *build) {
 }
 
 /* Checks that all slices have the same dims, scalar and first id. */
-static kd_status check_kinds(tree_building *build, kd_status own_status) {
+static kd_status check_kinds(tree_building *build, kd_status local_status) {
     const point_array *points = &build->share.points;
-    const uint64_t mine[] = {points->dims, points->scalar, build->parts->first};
+    const uint64_t kinds[] = {points->dims, points->scalar, build->parts->first};
     uint64_t *all = NULL;
     KD_TRY(KD_RESERVE(all, 3 * (uint64_t)size_of(build)));
-    kd_status status = ranks_agree_on(build->comm, own_status, mine, 3, all);
+    kd_status status = ranks_agree_on(build->comm, local_status, kinds, 3, all);
     for (int32_t r = 1; status == KD_OK && r < size_of(build); ++r)
-        if (memcmp(all, all + (size_t)r * 3, sizeof mine) != 0)
+        if (memcmp(all, all + (size_t)r * 3, sizeof kinds) != 0)
             status = status_fail(KD_ERROR_USAGE, __FILE__, __LINE__,
                                  "rank %d has another `dims`, `scalar` or `first_id` than rank 0; "
                                  "all ranks must pass equal ones",
@@ -295,22 +295,22 @@ static kd_status enter(tree_building *build, const char *list, int32_t *previous
 }
 
 static kd_status build_one_tree(void *context, ranks *comm) {
-    const party *given = (const party *)context;
+    const party *work = (const party *)context;
     uint64_t begin = 0, end = 0;
     int32_t previous = 0;
-    tree_building build = {.comm = comm, .parts = given->out, .device = -1};
-    build.part = &given->out->part[comm->rank];
-    build.options = *given->options;
-    name_device(&build.options, given->options->device, comm->rank);
-    const bool one = given->array_count == 1;
-    const kd_point_array *from = &given->arrays[one ? 0 : comm->rank];
+    tree_building build = {.comm = comm, .parts = work->out, .device = -1};
+    build.part = &work->out->part[comm->rank];
+    build.options = *work->options;
+    name_device(&build.options, work->options->device, comm->rank);
+    const bool one = work->array_count == 1;
+    const kd_point_array *from = &work->arrays[one ? 0 : comm->rank];
     ranks_part(comm, comm->rank, from->count, &begin, &end);
     build.share.points = one ? slice_of(from, begin, end) : slice_of(from, 0, from->count);
-    if (given->on_devices) comm->copy = copy_bytes;
-    const kd_status entered = enter(&build, given->options->device, &previous);
+    if (work->on_devices) comm->copy = copy_bytes;
+    const kd_status entered = enter(&build, work->options->device, &previous);
     const kd_status status = build_trees(&build, entered);
     if (comm->rank == 0)
-        given->out->sent = comm->sent; /* representative: the other ranks send
+        work->out->sent = comm->sent; /* representative: the other ranks send
                                            about as much */
     tree_building_close(&build);
     if (build.device >= 0) device_leave(previous);
@@ -319,10 +319,10 @@ static kd_status build_one_tree(void *context, ranks *comm) {
 
 /* Builds one device's copy of the whole tree. */
 static kd_status copy_one(void *context, ranks *comm) {
-    const party *given = (const party *)context;
-    kd_points_options options = *given->options;
-    name_device(&options, given->options->device, comm->rank);
-    return kd_points_open(&given->out->part[comm->rank].tree, given->arrays, &options);
+    const party *work = (const party *)context;
+    kd_points_options options = *work->options;
+    name_device(&options, work->options->device, comm->rank);
+    return kd_points_open(&work->out->part[comm->rank].tree, work->arrays, &options);
 }
 
 /* If an array in host memory has a point that is not finite, reports its index in the whole
@@ -332,25 +332,25 @@ static kd_status name_the_bad(const kd_point_array *arrays, uint32_t count, kd_s
         return status;
     const point_array all = slice_of(arrays, 0, arrays->count);
     point_box box;
-    const kd_status found = point_scan(&box, &all);
-    return found == KD_OK ? status : found;
+    const kd_status scanned = point_scan(&box, &all);
+    return scanned == KD_OK ? status : scanned;
 }
 
 kd_status parts_open(points_parts *out, const kd_point_array *arrays, uint32_t count,
                      const kd_points_options *options) {
-    party given = {.out = out, .arrays = arrays, .array_count = count, .options = options};
+    party work = {.out = out, .arrays = arrays, .array_count = count, .options = options};
     const int32_t size = device_list_count(options->device);
     for (int32_t r = 0; r < size; ++r) { /* initialises devices before threads use them */
         device device;
         char name[64];
         device_list_name(name, options->device, r);
         KD_TRY(device_find(&device, name));
-        given.on_devices = given.on_devices || device.kind == DEVICE_CUDA;
+        work.on_devices = work.on_devices || device.kind == DEVICE_CUDA;
     }
     out->size = size;
     KD_TRY(KD_RESERVE_ZEROED(out->part, (uint64_t)size));
     const kd_status status =
-        ranks_threads_run(size, out->copies ? copy_one : build_one_tree, &given);
+        ranks_threads_run(size, out->copies ? copy_one : build_one_tree, &work);
     if (status != KD_OK) parts_close(out);
     return status == KD_ERROR_INPUT ? name_the_bad(arrays, count, status) : status;
 }
@@ -373,12 +373,12 @@ kd_status parts_open_shared(points_parts *out, const kd_point_array *points,
 
 /* --- after the build ------------------------------------------------------------------------ */
 
-static int32_t parts_here(const points_parts *parts) {
+static int32_t parts_local(const points_parts *parts) {
     return !parts->part ? 0 : parts_are_shared(parts) ? 1 : parts->size;
 }
 
 void parts_close(points_parts *owned) {
-    for (int32_t p = 0; p < parts_here(owned); ++p) {
+    for (int32_t p = 0; p < parts_local(owned); ++p) {
         kd_points_close(owned->part[p].tree);
         memory_free(owned->part[p].numbers);
     }
@@ -392,7 +392,7 @@ void parts_close(points_parts *owned) {
 
 uint64_t parts_bytes(const points_parts *parts) {
     uint64_t bytes = (uint64_t)parts->size * sizeof *parts->all;
-    for (int32_t p = 0; p < parts_here(parts); ++p) {
+    for (int32_t p = 0; p < parts_local(parts); ++p) {
         kd_points_info info;
         kd_points_describe_sized(parts->part[p].tree, &info, offsetof(kd_points_info, hash));
         bytes += sizeof *parts->part + info.bytes;

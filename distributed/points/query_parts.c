@@ -13,7 +13,7 @@
 /* State at the part: queries received and results found. */
 typedef struct serving {
     /* for each rank: number of queries to each part, whether it has more chunks, and
-       what_is_asked() */
+       arguments_hash() */
     uint64_t *matrix;
     uint64_t *begins; /* size + 1: queries of each rank */
     /* size + 1: results for each rank */
@@ -23,7 +23,7 @@ typedef struct serving {
     uint64_t *numbers, *offsets;
 } serving;
 
-enum { TOLD = 2 /* numbers of a rank besides those for each part */ };
+enum { MATRIX_HEADER = 2 /* numbers of a rank besides those for each part */ };
 
 static void serving_close(serving *owned) {
     memory_free(owned->matrix);
@@ -42,10 +42,10 @@ static uint64_t scalar_bytes(const parts_call *call) {
 }
 
 /* Hash of all arguments that must be equal on all ranks. */
-static uint64_t what_is_asked(const parts_call *call) {
+static uint64_t arguments_hash(const parts_call *call) {
     uint64_t norm;
     memcpy(&norm, &call->query.norm, sizeof norm);
-    uint64_t mixed = ((uint64_t)call->asks << 2 | (uint64_t)call->kind) << 32 ^
+    uint64_t mixed = ((uint64_t)call->calls << 2 | (uint64_t)call->kind) << 32 ^
                      (call->kind == POINTS_COUNT ? 0 : call->k);
     for (int axis = 0; axis < 8; ++axis) {
         uint64_t bits;
@@ -56,30 +56,30 @@ static uint64_t what_is_asked(const parts_call *call) {
 }
 
 /* Exchanges the number of queries between all ranks, and checks that they make the same call. */
-static kd_status announce(parts_call *call, const parts_asked *request, serving *at,
-                          kd_status own_status) {
-    const uint64_t size = (uint64_t)call->parts->size, width = size + TOLD;
-    uint64_t *mine = NULL;
+static kd_status announce(parts_call *call, const part_requests *request, serving *at,
+                          kd_status local_status) {
+    const uint64_t size = (uint64_t)call->parts->size, width = size + MATRIX_HEADER;
+    uint64_t *row = NULL;
     bool same = true;
-    KD_TRY(KD_RESERVE_ZEROED(mine, width));
-    for (uint64_t p = 0; own_status == KD_OK && p < size; ++p)
-        mine[p] = request->begins[p + 1] - request->begins[p];
-    mine[size] = call->end < call->query.points.count;
-    mine[size + 1] = what_is_asked(call);
+    KD_TRY(KD_RESERVE_ZEROED(row, width));
+    for (uint64_t p = 0; local_status == KD_OK && p < size; ++p)
+        row[p] = request->begins[p + 1] - request->begins[p];
+    row[size] = call->end < call->query.points.count;
+    row[size + 1] = arguments_hash(call);
     kd_status status = KD_RESERVE(at->matrix, size * width);
     if (status == KD_OK) status = KD_RESERVE(at->begins, size + 1);
     if (status == KD_OK) status = KD_RESERVE(at->answer_begins, size + 1);
     if (status == KD_OK)
-        status = ranks_agree_on(call->comm, own_status, mine, (uint32_t)width, at->matrix);
-    memory_free(mine);
+        status = ranks_agree_on(call->comm, local_status, row, (uint32_t)width, at->matrix);
+    memory_free(row);
     KD_TRY(status);
     call->more = false;
     at->begins[0] = 0;
     for (uint64_t r = 0; r < size; ++r) {
-        const uint64_t *told = at->matrix + r * width;
-        at->begins[r + 1] = at->begins[r] + told[call->comm->rank];
-        call->more = call->more || told[size];
-        same = same && told[size + 1] == at->matrix[size + 1];
+        const uint64_t *peer_row = at->matrix + r * width;
+        at->begins[r + 1] = at->begins[r] + peer_row[call->comm->rank];
+        call->more = call->more || peer_row[size];
+        same = same && peer_row[size + 1] == at->matrix[size + 1];
     }
     KD_REQUIRE(same, KD_ERROR_USAGE,
                "the ranks of a shared tree made different queries; all must make the same call "
@@ -195,7 +195,7 @@ static kd_status find(const parts_call *call, serving *at) {
     if (!boxes) KD_TRY(take_radii(call, at, count));
     const kd_points_query query = question(call, at, count);
     points_search search = {.kind = POINTS_COUNT,
-                            .asks = boxes ? POINTS_BOXES : POINTS_QUERIES,
+                            .calls = boxes ? POINTS_BOXES : POINTS_QUERIES,
                             .query = query,
                             .hi = query.points,
                             .k = call->k,
@@ -214,7 +214,7 @@ static kd_status find(const parts_call *call, serving *at) {
 
 /* --- exchange with the other ranks ---------------------------------------------------------- */
 
-static kd_status take_answers(parts_call *call, parts_asked *request, const serving *at) {
+static kd_status take_answers(parts_call *call, part_requests *request, const serving *at) {
     const uint64_t size = (uint64_t)call->parts->size;
     uint64_t *begins = NULL;
     kd_status status = KD_RESERVE(begins, size + 1);
@@ -236,28 +236,28 @@ static kd_status take_answers(parts_call *call, parts_asked *request, const serv
 }
 
 /* Receives the 32-bit counts and computes the offsets. */
-static kd_status take_counts(parts_call *call, parts_asked *request, const serving *at) {
-    const uint64_t questions = request->begins[call->parts->size];
+static kd_status take_counts(parts_call *call, part_requests *request, const serving *at) {
+    const uint64_t part_queries = request->begins[call->parts->size];
     uint32_t *counts = NULL;
-    kd_status status = KD_RESERVE(counts, questions);
-    if (status == KD_OK) status = KD_RESERVE(request->offsets, questions + 1);
+    kd_status status = KD_RESERVE(counts, part_queries);
+    if (status == KD_OK) status = KD_RESERVE(request->offsets, part_queries + 1);
     status = ranks_agree(call->comm, status);
     if (status == KD_OK)
         status = move(call, at->counts, at->begins, counts, request->begins, sizeof *counts);
-    for (uint64_t q = 0, sum = 0; status == KD_OK && q <= questions; ++q) {
+    for (uint64_t q = 0, sum = 0; status == KD_OK && q <= part_queries; ++q) {
         request->offsets[q] = sum;
-        if (q < questions) sum += counts[q];
+        if (q < part_queries) sum += counts[q];
     }
     memory_free(counts);
     return status;
 }
 
-kd_status parts_query(parts_call *call, parts_asked *request, kd_status own_status) {
+kd_status parts_query(parts_call *call, part_requests *request, kd_status local_status) {
     const uint64_t width = parts_question_width(call) * scalar_bytes(call);
     kd_status status = KD_OK;
     serving at;
     memset(&at, 0, sizeof at);
-    KD_TRY_GOTO(announce(call, request, &at, own_status));
+    KD_TRY_GOTO(announce(call, request, &at, local_status));
     KD_TRY_GOTO(
         ranks_agree(call->comm, memory_reserve(&at.scalars, at.begins[call->parts->size], width)));
     KD_TRY_GOTO(move(call, request->scalars, request->begins, at.scalars, at.begins, width));
@@ -269,9 +269,9 @@ done:
     return status;
 }
 
-void parts_asked_close(parts_asked *owned) {
+void part_requests_close(part_requests *owned) {
     memory_free(owned->begins);
-    memory_free(owned->who);
+    memory_free(owned->indices);
     memory_free(owned->scalars);
     memory_free(owned->offsets);
     memory_free(owned->numbers);

@@ -70,10 +70,10 @@ double coordinate_of(word key) {
 template <bool SHARED>
 __global__ void count_bins(point_share share, const top_node *nodes, const uint32_t *slots,
                            const top_bracket *brackets, uint32_t bracket_count, word *bins) {
-    __shared__ uint32_t own[SHARED ? SHARED_BRACKETS * TOP_BINS : 1];
+    __shared__ uint32_t block_bins[SHARED ? SHARED_BRACKETS * TOP_BINS : 1];
     const uint32_t all = bracket_count * TOP_BINS;
     if (SHARED) {
-        for (uint32_t b = threadIdx.x; b < all; b += BLOCK) own[b] = 0;
+        for (uint32_t b = threadIdx.x; b < all; b += BLOCK) block_bins[b] = 0;
         __syncthreads();
     }
     const uint64_t step = (uint64_t)gridDim.x * BLOCK;
@@ -86,14 +86,14 @@ __global__ void count_bins(point_share share, const top_node *nodes, const uint3
         const uint32_t bin = top_bin(&brackets[slot], point, scalar, share.first + i);
         if (bin >= TOP_BINS) continue;
         if (SHARED)
-            atomicAdd(&own[slot * TOP_BINS + bin], 1u);
+            atomicAdd(&block_bins[slot * TOP_BINS + bin], 1u);
         else
             atomicAdd(&bins[(uint64_t)slot * TOP_BINS + bin], (word)1);
     }
     if (!SHARED) return;
     __syncthreads();
     for (uint32_t b = threadIdx.x; b < all; b += BLOCK)
-        if (own[b]) atomicAdd(&bins[b], (word)own[b]);
+        if (block_bins[b]) atomicAdd(&bins[b], (word)block_bins[b]);
 }
 
 /* --- dividing ------------------------------------------------------------------------------- */

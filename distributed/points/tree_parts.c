@@ -104,10 +104,10 @@ static kd_status check(const kd_point_array *points, const kd_points_options *op
                "`count` is %llu; points with `ids` must be fewer than 2^32 - 1",
                (unsigned long long)points->count);
     const uint32_t scalar_bytes = points->scalar == KD_DOUBLE ? sizeof(double) : sizeof(float);
-    const caller_array given[] = {{points->coordinates, "points->coordinates", scalar_bytes},
-                                  {points->ids, "points->ids", sizeof *points->ids}};
-    KD_TRY(caller_memory_check(given, 1, false));
-    KD_TRY(caller_memory_check(given + 1, 1, true));
+    const caller_array arrays[] = {{points->coordinates, "points->coordinates", scalar_bytes},
+                                   {points->ids, "points->ids", sizeof *points->ids}};
+    KD_TRY(caller_memory_check(arrays, 1, false));
+    KD_TRY(caller_memory_check(arrays + 1, 1, true));
     point_array few = point_array_make(points->coordinates, points->count ? 1 : 0, points->dims,
                                        points->scalar == KD_DOUBLE ? POINT_DOUBLE : POINT_FLOAT);
     if (points->stride_bytes) few.stride_bytes = points->stride_bytes;
@@ -164,7 +164,7 @@ static kd_status open(kd_points *out, const kd_point_array *points, uint32_t cou
                       const kd_points_options *options, kd_status checked) {
     points_parts *parts = out->parts;
     kd_points_options each = *options;
-    kd_point_array given = *points; /* ids are used in results only */
+    kd_point_array coordinates = *points; /* ids are used in results only */
     each.first_id = 0;
     parts->dims = points->dims;
     parts->scalar = points->scalar == KD_DOUBLE ? POINT_DOUBLE : POINT_FLOAT;
@@ -176,10 +176,11 @@ static kd_status open(kd_points *out, const kd_point_array *points, uint32_t cou
     if (points->ids && !parts_are_shared(parts)) {
         KD_TRY(KD_RESERVE(out->renamed, points->count));
         memcpy(out->renamed, points->ids, points->count * sizeof *points->ids);
-        given.ids = NULL;
+        coordinates.ids = NULL;
     }
-    KD_TRY(parts_are_shared(parts) ? parts_open_shared(parts, &given, &each, checked)
-                                   : parts_open(parts, count == 1 ? &given : points, count, &each));
+    KD_TRY(parts_are_shared(parts)
+               ? parts_open_shared(parts, &coordinates, &each, checked)
+               : parts_open(parts, count == 1 ? &coordinates : points, count, &each));
     if (parts->copies) parts->count = points->count;
     out->spread = (points_spread){.count = parts->count,
                                   .first = parts->first,
@@ -378,22 +379,22 @@ static kd_status check_arrays_of(const kd_points *tree, const points_search *sea
 }
 
 /* Copies arrays in device memory to the host, except the queries and rows if these may stay
-   (`stays`). */
+   (`keep`). */
 static kd_status bring(host_arrays *arrays, const kd_points *tree, points_search *search,
-                       bool stays) {
+                       bool keep) {
     kd_points_query *query = &search->query;
     points_rows *rows = &search->out;
     const uint64_t count = query->points.count, scalar = point_scalar_bytes(tree->tree.scalar);
-    const caller_array given = {search->offsets, "offsets", sizeof *search->offsets};
+    const caller_array caller = {search->offsets, "offsets", sizeof *search->offsets};
     arrays->stream = query->stream ? query->stream : tree->options.stream;
-    KD_TRY(caller_memory_check(&given, 1, false));
+    KD_TRY(caller_memory_check(&caller, 1, false));
     KD_TRY(host_arrays_in(arrays, (const void **)&search->offsets,
                           (count + 1) * sizeof *search->offsets));
     if (search->kind == POINTS_FILL) KD_TRY(points_check_offsets(search->offsets, count));
     const uint64_t answers =
         search->kind == POINTS_FILL ? search->offsets[count] : count * search->k;
     KD_TRY(host_arrays_out(arrays, (void **)&rows->sums, (count + 1) * sizeof *rows->sums));
-    if (stays)
+    if (keep)
         return device_stream_wait(arrays->stream); /* the streams of other devices do not
                                                       wait */
     KD_TRY(host_arrays_points(arrays, &query->points));
@@ -409,7 +410,7 @@ static parts_call call_of(const kd_points *tree, const points_search *search) {
                              .query = search->query,
                              .hi = search->hi,
                              .kind = search->kind,
-                             .asks = search->asks,
+                             .calls = search->calls,
                              .k = search->k,
                              .offsets = search->offsets,
                              .names = tree->renamed,
@@ -419,13 +420,13 @@ static parts_call call_of(const kd_points *tree, const points_search *search) {
 
 static kd_status query_part(const kd_points *tree, const points_search *search) {
     host_arrays arrays = {.count = 0};
-    points_search here = *search;
+    points_search part_search = *search;
     kd_status checked = search->checked;
     parts_call call = call_of(tree, search);
     if (checked == KD_OK)
-        checked = bring(&arrays, tree, &here, parts_answers_there(tree->parts, &call));
-    if (checked == KD_OK) checked = check_arrays_of(tree, &here);
-    call = call_of(tree, &here);
+        checked = bring(&arrays, tree, &part_search, parts_results_on_device(tree->parts, &call));
+    if (checked == KD_OK) checked = check_arrays_of(tree, &part_search);
+    call = call_of(tree, &part_search);
     return host_arrays_end(&arrays, parts_call_all(tree->parts, &call, checked));
 }
 

@@ -47,7 +47,7 @@ struct ranks_nccl {
     nccl_calls calls;
     nccl_communicator communicator;
     int version;
-    bool begun; /* NCCL may have started threads, so the library must not be unloaded */
+    bool started; /* NCCL may have started threads, so the library must not be unloaded */
 };
 
 static const char *library_name(void) {
@@ -84,16 +84,16 @@ static bool load(struct ranks_nccl *link) {
 }
 
 static void drop(struct ranks_nccl *link) {
-    if (link && link->library && !link->begun) plugin_close(link->library);
+    if (link && link->library && !link->started) plugin_close(link->library);
     memory_free(link);
 }
 
-/* Creates the communicator on all ranks or on none; `why` is set to NCCL's reason on failure. */
-static kd_status join(struct ranks_nccl *nccl, ranks *comm, bool *joined, const char **why) {
+/* Creates the communicator on all ranks or on none; `reason` is set to NCCL's reason on failure. */
+static kd_status join(struct ranks_nccl *nccl, ranks *comm, bool *joined, const char **reason) {
     nccl_id id;
     bool failed = false;
     memset(&id, 0, sizeof id);
-    nccl->begun = true;
+    nccl->started = true;
     int error = comm->rank == 0 ? nccl->calls.unique_id(&id) : 0;
     KD_TRY(ranks_any(comm, error != 0, &failed));
     if (!failed) {
@@ -102,14 +102,14 @@ static kd_status join(struct ranks_nccl *nccl, ranks *comm, bool *joined, const 
         KD_TRY(ranks_any(comm, error != 0, &failed));
     }
     *joined = !failed;
-    if (error) *why = nccl->calls.error_string(error);
+    if (error) *reason = nccl->calls.error_string(error);
     if (failed && nccl->communicator) nccl->calls.abort(nccl->communicator);
     return KD_OK;
 }
 
 kd_status ranks_nccl_open(ranks *comm, bool on_device) {
     struct ranks_nccl *nccl = NULL;
-    const char *why = "another rank could not";
+    const char *reason = "another rank could not";
     bool lacking = false, joined = false;
     if (!ranks_shared(comm)) return KD_OK;
     KD_TRY(ranks_any(comm, !on_device, &lacking));
@@ -117,11 +117,11 @@ kd_status ranks_nccl_open(ranks *comm, bool on_device) {
     /* a failure is shared with all ranks, which would otherwise wait */
     const bool none = KD_RESERVE_ZEROED(nccl, 1) != KD_OK;
     kd_status status = ranks_any(comm, none || !load(nccl), &lacking);
-    if (status == KD_OK && !lacking) status = join(nccl, comm, &joined, &why);
+    if (status == KD_OK && !lacking) status = join(nccl, comm, &joined, &reason);
     if (status != KD_OK || !joined) {
         if (comm->rank == 0 && status == KD_OK && !lacking)
             log_message(LOG_INFO, "NCCL: %s; the ranks exchange data through the host instead",
-                        why);
+                        reason);
         drop(nccl);
         return status;
     }
@@ -143,7 +143,7 @@ void ranks_nccl_close(ranks *comm, bool failed) {
     comm->nccl = NULL;
 }
 
-static kd_status tell(const ranks *comm, int error, const char *operation) {
+static kd_status check_result(const ranks *comm, int error, const char *operation) {
     if (error == 0) comm->nccl->calls.async_error(comm->nccl->communicator, &error);
     KD_REQUIRE(error == 0, KD_ERROR_RUNTIME, "rank %d of %d: NCCL failed (%s): %s", comm->rank,
                comm->size, operation, comm->nccl->calls.error_string(error));
@@ -154,7 +154,7 @@ static kd_status tell(const ranks *comm, int error, const char *operation) {
    differ in length. */
 static kd_status link_gather(ranks *comm, void *bytes, const uint64_t *begins) {
     const nccl_calls *calls = &comm->nccl->calls;
-    const double begun = timing_now();
+    const double start = timing_now();
     int error = calls->group_start();
     for (int32_t r = 0; r < comm->size; ++r) {
         char *part = (char *)bytes + begins[r];
@@ -163,33 +163,33 @@ static kd_status link_gather(ranks *comm, void *bytes, const uint64_t *begins) {
         error = calls->broadcast(part, part, count, NCCL_UINT8, r, comm->nccl->communicator, NULL);
     }
     const int ended = calls->group_end();
-    comm->waited += timing_now() - begun;
+    comm->waited += timing_now() - start;
     comm->sent += begins[comm->rank + 1] - begins[comm->rank];
-    return tell(comm, error ? error : ended, "all-gather");
+    return check_result(comm, error ? error : ended, "all-gather");
 }
 
 static kd_status link_sum(ranks *comm, int64_t *values, uint64_t count) {
-    const double begun = timing_now();
+    const double start = timing_now();
     const int error = comm->nccl->calls.all_reduce(values, values, count, NCCL_INT64, NCCL_SUM,
                                                    comm->nccl->communicator, NULL);
-    comm->waited += timing_now() - begun;
+    comm->waited += timing_now() - start;
     comm->sent += count * sizeof *values;
-    return tell(comm, error, "sum");
+    return check_result(comm, error, "sum");
 }
 
 /* Waits for the device; the time counts as time spent waiting for other ranks. */
 static kd_status wait_counted(ranks *comm) {
-    const double begun = timing_now();
+    const double start = timing_now();
     const kd_status status = device_wait();
-    comm->waited += timing_now() - begun;
+    comm->waited += timing_now() - start;
     return status;
 }
 
 kd_status ranks_device_gather(ranks *comm, void *bytes, const uint64_t *begins) {
     const int32_t rank = comm->rank, size = comm->size;
     const uint64_t first = begins[0], all = begins[size] - first;
-    const uint64_t own = begins[rank] - first, own_end = begins[rank + 1] - first;
-    char *host = NULL, *there = (char *)bytes + first;
+    const uint64_t begin = begins[rank] - first, own_end = begins[rank + 1] - first;
+    char *host = NULL, *target = (char *)bytes + first;
     uint64_t *host_begins = NULL;
     kd_status status = KD_OK;
     if (ranks_linked(comm)) {
@@ -199,10 +199,10 @@ kd_status ranks_device_gather(ranks *comm, void *bytes, const uint64_t *begins) 
     KD_TRY_GOTO(memory_reserve((void **)&host, all, 1));
     KD_TRY_GOTO(KD_RESERVE(host_begins, (uint64_t)size + 1));
     for (int32_t r = 0; r <= size; ++r) host_begins[r] = begins[r] - first;
-    KD_TRY_GOTO(device_memory_download(host + own, there + own, own_end - own));
+    KD_TRY_GOTO(device_memory_download(host + begin, target + begin, own_end - begin));
     KD_TRY_GOTO(ranks_all_gather(comm, host, host_begins));
-    KD_TRY_GOTO(device_memory_upload(there, host, own));
-    KD_TRY_GOTO(device_memory_upload(there + own_end, host + own_end, all - own_end));
+    KD_TRY_GOTO(device_memory_upload(target, host, begin));
+    KD_TRY_GOTO(device_memory_upload(target + own_end, host + own_end, all - own_end));
 done:
     memory_free(host);
     memory_free(host_begins);

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static kd_status count_call(ranks *comm, double begun, uint64_t sent, int failed,
+static kd_status count_call(ranks *comm, double start, uint64_t sent, int failed,
                             const char *operation, uint64_t bytes) {
-    comm->waited += timing_now() - begun;
+    comm->waited += timing_now() - start;
     KD_REQUIRE(!failed, KD_ERROR_RUNTIME,
                "rank %d of %d: the data exchange with the other ranks failed (%s of %llu bytes)",
                comm->rank, comm->size, operation, (unsigned long long)bytes);
@@ -22,17 +22,17 @@ static kd_status count_call(ranks *comm, double begun, uint64_t sent, int failed
 
 kd_status ranks_broadcast(ranks *comm, void *bytes, uint64_t count) {
     if (!ranks_shared(comm) || count == 0) return KD_OK;
-    const double begun = timing_now();
+    const double start = timing_now();
     const int failed = comm->calls->broadcast(comm->user_data, bytes, count, 0);
-    return count_call(comm, begun, comm->rank == 0 ? count : 0, failed, "broadcast", count);
+    return count_call(comm, start, comm->rank == 0 ? count : 0, failed, "broadcast", count);
 }
 
 kd_status ranks_all_gather(ranks *comm, void *bytes, const uint64_t *begins) {
     if (!ranks_shared(comm) || begins[comm->size] == begins[0]) return KD_OK;
-    const double begun = timing_now();
-    const uint64_t own = begins[comm->rank + 1] - begins[comm->rank];
+    const double start = timing_now();
+    const uint64_t sent = begins[comm->rank + 1] - begins[comm->rank];
     const int failed = comm->calls->all_gather(comm->user_data, bytes, begins);
-    return count_call(comm, begun, own, failed, "all-gather", begins[comm->size] - begins[0]);
+    return count_call(comm, start, sent, failed, "all-gather", begins[comm->size] - begins[0]);
 }
 
 kd_status ranks_all_gather_even(ranks *comm, void *bytes, uint64_t count) {
@@ -47,10 +47,10 @@ kd_status ranks_all_gather_even(ranks *comm, void *bytes, uint64_t count) {
 
 kd_status ranks_all_sum(ranks *comm, int64_t *values, uint64_t count) {
     if (!ranks_shared(comm) || count == 0) return KD_OK;
-    const double begun = timing_now();
+    const double start = timing_now();
     const uint64_t bytes = count * sizeof *values;
     const int failed = comm->calls->all_sum(comm->user_data, values, count);
-    return count_call(comm, begun, bytes, failed, "sum", bytes);
+    return count_call(comm, start, bytes, failed, "sum", bytes);
 }
 
 int ranks_copy(const ranks *comm, void *to, const void *from, uint64_t bytes) {
@@ -69,30 +69,30 @@ kd_status ranks_all_to_all(ranks *comm, const void *bytes, const uint64_t *begin
                    (unsigned long long)(begins[1] - begins[0]));
         return KD_OK;
     }
-    const double begun = timing_now();
+    const double start = timing_now();
     const uint64_t all = begins[comm->size] - begins[0];
-    const uint64_t others = all - (begins[comm->rank + 1] - begins[comm->rank]);
+    const uint64_t sent = all - (begins[comm->rank + 1] - begins[comm->rank]);
     const int failed = comm->calls->all_to_all(comm->user_data, bytes, begins, into, into_begins);
-    return count_call(comm, begun, others, failed, "exchange", all);
+    return count_call(comm, start, sent, failed, "exchange", all);
 }
 
 kd_status ranks_send(ranks *comm, int32_t to, int32_t tag, const void *bytes, uint64_t count) {
     if (!ranks_shared(comm)) return KD_OK;
-    const double begun = timing_now();
+    const double start = timing_now();
     const int failed = comm->calls->send(comm->user_data, to, tag, bytes, count);
-    return count_call(comm, begun, count, failed, "message", count);
+    return count_call(comm, start, count, failed, "message", count);
 }
 
 kd_status ranks_receive(ranks *comm, int32_t from, int32_t tag, void *bytes, uint64_t count,
                         int32_t *sender) {
     if (!ranks_shared(comm)) return KD_OK;
-    const double begun = timing_now();
+    const double start = timing_now();
     const int failed = comm->calls->receive(comm->user_data, from, tag, bytes, count, sender);
-    return count_call(comm, begun, 0, failed, "message", count);
+    return count_call(comm, start, 0, failed, "message", count);
 }
 
-kd_status ranks_any(ranks *comm, bool mine, bool *any) {
-    int64_t said = mine;
+kd_status ranks_any(ranks *comm, bool value, bool *any) {
+    int64_t said = value;
     KD_TRY(ranks_all_sum(comm, &said, 1));
     *any = said != 0;
     return KD_OK;
@@ -107,18 +107,18 @@ kd_status ranks_measure(ranks *comm, double *bandwidth) {
     if (!ranks_shared(comm)) return KD_OK;
     const uint64_t all = (uint64_t)comm->size * BYTES;
     kd_status status = KD_RESERVE_ZEROED(buffer, all);
-    const kd_status heard = ranks_any(comm, status != KD_OK, &lacking);
-    if (status == KD_OK) status = heard;
+    const kd_status finished = ranks_any(comm, status != KD_OK, &lacking);
+    if (status == KD_OK) status = finished;
     if (status == KD_OK && lacking) { /* or the others would wait */
         memory_free(buffer);
         KD_FAIL(KD_ERROR_MEMORY, "another rank is out of memory: %llu bytes were needed",
                 (unsigned long long)all);
     }
     for (int i = 0; i < TIMES && status == KD_OK; ++i) {
-        const double begun = timing_now();
+        const double start = timing_now();
         status = ranks_all_gather_even(comm, buffer, BYTES);
-        const double took = timing_now() - begun;
-        if (i == 0 || took < minimum) minimum = took;
+        const double elapsed = timing_now() - start;
+        if (i == 0 || elapsed < minimum) minimum = elapsed;
     }
     memory_free(buffer);
     KD_TRY(status);
@@ -169,12 +169,12 @@ static void find_locals(ranks *out) {
     out->locals = number_in(sizes, 3, 1);
 }
 
-static bool plugin_find(char found[PLACE_BYTES]) {
+static bool plugin_find(char path[PLACE_BYTES]) {
     static const char *const places[] = {"", "kandela/", "../lib/kandela/", "../lib/",
                                          "../" KD_LIBDIR "/kandela/"};
     const companion plugin = {"KANDELA_MPI", "kandela-mpi.so", places,
                               sizeof places / sizeof *places, PLACE_READABLE};
-    return companion_find(&plugin, found);
+    return companion_find(&plugin, path);
 }
 
 /* Loads the plug-in and opens its connection. On failure the message contains the dynamic linker's
@@ -197,12 +197,12 @@ static kd_status plugin_load(ranks *out, const char *path) {
 
 kd_status ranks_open(ranks *out) {
     char path[PLACE_BYTES];
-    const long others = launched();
+    const long launched_ranks = launched();
     memset(out, 0, sizeof *out);
     out->size = out->locals = 1;
-    if (others < 0 || others == 1) return KD_OK;
+    if (launched_ranks < 0 || launched_ranks == 1) return KD_OK;
     if (!plugin_find(path)) {
-        if (others == 0) {
+        if (launched_ranks == 0) {
             log_message(LOG_WARNING, "started by an MPI launcher, but kandela-mpi.so was not "
                                      "found; running without MPI");
             return KD_OK;
@@ -210,7 +210,7 @@ kd_status ranks_open(ranks *out) {
         KD_FAIL(KD_ERROR_DEVICE,
                 "started as one of %ld ranks, but kandela-mpi.so is not next to this program; "
                 "build with -DKD_MPI=ON, or set KANDELA_MPI to its path",
-                others);
+                launched_ranks);
     }
     const kd_status status = plugin_load(out, path);
     if (status == KD_OK) {
@@ -259,17 +259,17 @@ static kd_status fail_as(ranks *comm, int32_t first, kd_status failure) {
     return status;
 }
 
-kd_status ranks_agree_on(ranks *comm, kd_status own_status, const uint64_t *numbers, uint32_t width,
-                         uint64_t *all) {
+kd_status ranks_agree_on(ranks *comm, kd_status local_status, const uint64_t *numbers,
+                         uint32_t width, uint64_t *all) {
     const int32_t size = size_of(comm);
     const uint64_t each = width + 1ull;
     uint64_t *said = NULL;
     int32_t first = -1;
     kd_status failure = KD_OK;
     KD_TRY(KD_RESERVE(said, each * (uint64_t)size));
-    uint64_t *mine = said + each * (uint64_t)rank_of(comm);
-    mine[0] = (uint64_t)own_status;
-    if (width) memcpy(mine + 1, numbers, width * sizeof *numbers);
+    uint64_t *values = said + each * (uint64_t)rank_of(comm);
+    values[0] = (uint64_t)local_status;
+    if (width) memcpy(values + 1, numbers, width * sizeof *numbers);
     kd_status status = ranks_all_gather_even(comm, said, each * sizeof *said);
     for (int32_t r = 0; status == KD_OK && r < size; ++r) {
         const uint64_t *from = said + each * (uint64_t)r;

@@ -100,8 +100,8 @@ kd_status ranks_receive(ranks *comm, int32_t from, int32_t tag, void *bytes, uin
 /* Measures the bandwidth at which a rank sends while all ranks all-gather 1 MiB each: bytes per
    second, the best of several runs, the same value on all ranks. 0 with one rank. */
 kd_status ranks_measure(ranks *comm, double *bandwidth);
-/* Sets *any to true on all ranks if `mine` is true on at least one. */
-kd_status ranks_any(ranks *comm, bool mine, bool *any);
+/* Sets *any to true on all ranks if `value` is true on at least one. */
+kd_status ranks_any(ranks *comm, bool value, bool *any);
 
 /* Computes the share [*begin, *end) of a rank in `count` items; shares differ by at most one. */
 void ranks_part(const ranks *comm, int32_t rank, uint64_t count, uint64_t *begin, uint64_t *end);
@@ -117,8 +117,8 @@ kd_status ranks_threads_run(int32_t size, ranks_body body, void *context);
    return the status of the first failed rank, with its error message. */
 kd_status ranks_agree(ranks *comm, kd_status status);
 /* As ranks_agree; also gathers `width` numbers from each rank to `all`, in rank order. */
-kd_status ranks_agree_on(ranks *comm, kd_status own_status, const uint64_t *numbers, uint32_t width,
-                         uint64_t *all);
+kd_status ranks_agree_on(ranks *comm, kd_status local_status, const uint64_t *numbers,
+                         uint32_t width, uint64_t *all);
 
 /* --- data in device memory (nccl.c) -------------------------------------------------------------
    NCCL between ranks that each have a CUDA device: data move directly between devices. The library

@@ -202,11 +202,11 @@ static int mpi_receive(void *user_data, int32_t from, int32_t tag, void *bytes, 
         const int piece = piece_of(count - at);
         MPI_Request request;
         MPI_Status status;
-        int found = 0;
+        int received = 0;
         if (MPI_Irecv((char *)bytes + at, piece, MPI_BYTE, source, tag, self->world, &request) !=
                 MPI_SUCCESS ||
             wait_for(&request, &status, (uint64_t)piece) ||
-            MPI_Get_count(&status, MPI_BYTE, &found) != MPI_SUCCESS || found != piece)
+            MPI_Get_count(&status, MPI_BYTE, &received) != MPI_SUCCESS || received != piece)
             return 1;
         source = status.MPI_SOURCE; /* the remaining pieces come from the same rank */
         at += (uint64_t)piece;

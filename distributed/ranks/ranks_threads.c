@@ -27,7 +27,7 @@ typedef struct barrier {
     void **places; /* the pointer published by each rank for the current call */
     message *first, **last;
     int32_t failed; /* the first rank that failed */
-    kd_status why;
+    kd_status status;
     char words[1024];
 } barrier;
 
@@ -101,9 +101,9 @@ typedef struct message_copy {
 static int threads_all_to_all(void *user_data, const void *bytes, const uint64_t *begins,
                               void *into, const uint64_t *into_begins) {
     member *self = (member *)user_data;
-    message_copy given = {(const char *)bytes, begins};
+    message_copy message = {(const char *)bytes, begins};
     int wrong = 0;
-    if (place(self, &given)) return 1;
+    if (place(self, &message)) return 1;
     const int32_t rank = self->comm.rank;
     for (int32_t r = 0; r < self->comm.size; ++r) {
         const message_copy *from = (const message_copy *)self->at->places[r];
@@ -175,7 +175,7 @@ static void threads_abort(void *user_data, int32_t code) {
     if (!at->broken) {
         at->broken = true;
         at->failed = self->comm.rank;
-        at->why = (kd_status)code;
+        at->status = (kd_status)code;
         strncpy(at->words, kd_last_error(), sizeof at->words - 1);
     }
     pthread_cond_broadcast(&at->changed);
@@ -213,7 +213,7 @@ static kd_status run_members(barrier *at, member *members) {
         run_member(members);
     }
     for (int32_t r = 1; r < started; ++r) pthread_join(members[r].thread, NULL);
-    if (at->broken) return status_fail(at->why, __FILE__, __LINE__, "%s", at->words);
+    if (at->broken) return status_fail(at->status, __FILE__, __LINE__, "%s", at->words);
     return members[0].status;
 }
 

@@ -26,27 +26,27 @@ void row_scheduler_begin(row_scheduler *scheduler, int32_t rows, double row_samp
    known ones. */
 static double share_of(const row_scheduler *scheduler, int32_t rank) {
     double sum = 0;
-    int32_t known = 0;
+    int32_t measured = 0;
     for (int32_t r = 0; r < scheduler->size; ++r) {
         sum += scheduler->speed[r];
-        known += scheduler->speed[r] > 0;
+        measured += scheduler->speed[r] > 0;
     }
     if (!(scheduler->speed[rank] > 0)) return 1 / (double)scheduler->size;
-    return scheduler->speed[rank] / (sum * scheduler->size / known);
+    return scheduler->speed[rank] / (sum * scheduler->size / measured);
 }
 
 void row_scheduler_next(row_scheduler *scheduler, int32_t rank, int32_t *top, int32_t *bottom) {
     const int32_t left = scheduler->rows - scheduler->next;
     const double speed = scheduler->speed[rank] / scheduler->weight; /* rows per second */
-    double wanted = left * share_of(scheduler, rank) / 2;
+    double rows_wanted = left * share_of(scheduler, rank) / 2;
     if (speed > 0) {
-        if (wanted > speed * max_seconds) wanted = speed * max_seconds;
-        if (wanted < speed * min_seconds) wanted = speed * min_seconds;
+        if (rows_wanted > speed * max_seconds) rows_wanted = speed * max_seconds;
+        if (rows_wanted < speed * min_seconds) rows_wanted = speed * min_seconds;
     } else {
         const double taste = scheduler->rows / ((double)TASTES * scheduler->size);
-        if (wanted > taste) wanted = taste;
+        if (rows_wanted > taste) rows_wanted = taste;
     }
-    const int32_t rows = wanted < 1 ? 1 : wanted > left ? left : (int32_t)wanted;
+    const int32_t rows = rows_wanted < 1 ? 1 : rows_wanted > left ? left : (int32_t)rows_wanted;
     *top = scheduler->next;
     *bottom = scheduler->next += rows < left ? rows : left;
 }

@@ -58,11 +58,11 @@ static void flush_counts(shared_pass *pass) {
 /* Saves the film of rank 0, which is complete except for chunks being rendered. */
 static kd_status keep(shared_pass *pass) {
     const frame_keeper *keeper = pass->frame->keeper;
-    const double begun = timing_now();
+    const double start = timing_now();
     flush_counts(pass);
     KD_TRY(keeper->save(keeper->context, pass->frame, pass->film));
-    const double ended = timing_now(), took = ended - begun;
-    pass->pause = ended + (keeper->every_seconds > took ? keeper->every_seconds : took);
+    const double ended = timing_now(), elapsed = ended - start;
+    pass->pause = ended + (keeper->every_seconds > elapsed ? keeper->every_seconds : elapsed);
     return KD_OK;
 }
 
@@ -142,15 +142,15 @@ static kd_status run_pass(shared_pass *pass, const pass_plan *plan, bool *trunca
         KD_TRY(pass_collect(pass));
         if (pass->comm->rank == 0) KD_TRY(keep(pass));
     }
-    const double begun = timing_now(), waited = pass->comm->waited;
+    const double start = timing_now(), waited = pass->comm->waited;
     kd_status status = frame_pass_prepare(frame, pass->film, &pass->samples);
-    pass->worked += timing_now() - begun - (pass->comm->waited - waited);
+    pass->worked += timing_now() - start - (pass->comm->waited - waited);
     status = shared_frame_agree(pass->comm, status);
     KD_TRY(status);
     *truncated = frame->maps_cut && pass->samples.begin > 0 && !frame->film_cut;
     if (*truncated) return KD_OK;
     frame->film_cut |= frame->maps_cut;
-    KD_TRY(frame->distributed ? pass_apart(pass)
+    KD_TRY(frame->distributed ? pass_distributed(pass)
            : bands            ? pass_by_bands(pass)
                               : pass_by_chunks(pass));
     pass->samples.begin += pass->samples.count;
@@ -171,8 +171,8 @@ static kd_status run_passes(shared_pass *pass) {
     return KD_OK;
 }
 
-static kd_status tell_figures(const shared_pass *pass, double waited, uint64_t sent,
-                              rank_figures *figures) {
+static kd_status report_figures(const shared_pass *pass, double waited, uint64_t sent,
+                                rank_figures *figures) {
     rank_figures *rank = figures + pass->comm->rank;
     rank->seconds = pass->worked;
     rank->waited = pass->comm->waited - waited;
@@ -225,8 +225,8 @@ kd_status shared_frame_run(frame *frame, const integrator *integrator, film *fil
         if (collected != KD_OK) status = collected;
     }
     flush_counts(&pass);
-    const kd_status told = tell_figures(&pass, waited, sent, figures);
-    if (told != KD_OK) status = told;
+    const kd_status reported = report_figures(&pass, waited, sent, figures);
+    if (reported != KD_OK) status = reported;
     if (status == KD_OK) {
         const bool cancelled = job_cancelled(frame->job);
         status = shared_frame_agree(frame->comm, cancelled ? KD_INTERRUPTED : KD_OK);
@@ -245,18 +245,20 @@ rank_maps rank_maps_find(const char *name) {
     return i < RANK_MAPS ? (rank_maps)i : RANK_MAPS_AUTO;
 }
 
-bool rank_maps_apart(const char *name) {
-    return rank_maps_find(name) == RANK_MAPS_APART;
+bool rank_maps_distributed(const char *name) {
+    return rank_maps_find(name) == RANK_MAPS_DISTRIBUTED;
 }
 
-rank_maps maps_choice_of(const maps_choice *choice, bool whole_fits, bool apart_fits) {
-    if (!whole_fits || !apart_fits) return apart_fits ? RANK_MAPS_APART : RANK_MAPS_WHOLE;
+rank_maps maps_choice_of(const maps_choice *choice, bool whole_fits, bool distributed_fits) {
+    if (!whole_fits || !distributed_fits)
+        return distributed_fits ? RANK_MAPS_DISTRIBUTED : RANK_MAPS_WHOLE;
     if (choice->on_devices)
-        return choice->sent[RANK_MAPS_APART] < choice->sent[RANK_MAPS_WHOLE] ? RANK_MAPS_APART
-                                                                             : RANK_MAPS_WHOLE;
+        return choice->sent[RANK_MAPS_DISTRIBUTED] < choice->sent[RANK_MAPS_WHOLE]
+                   ? RANK_MAPS_DISTRIBUTED
+                   : RANK_MAPS_WHOLE;
     if (!(choice->bandwidth > 0)) return RANK_MAPS_WHOLE;
     const double whole = (double)choice->sent[RANK_MAPS_WHOLE] / choice->bandwidth;
-    const double distributed = (double)choice->sent[RANK_MAPS_APART] / choice->bandwidth;
-    return whole > unseen_seconds && whole > worth_it * distributed ? RANK_MAPS_APART
+    const double distributed = (double)choice->sent[RANK_MAPS_DISTRIBUTED] / choice->bandwidth;
+    return whole > unseen_seconds && whole > worth_it * distributed ? RANK_MAPS_DISTRIBUTED
                                                                     : RANK_MAPS_WHOLE;
 }

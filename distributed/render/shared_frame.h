@@ -37,7 +37,7 @@ typedef enum rank_maps { RANK_MAPS_NAMES(RANK_MAPS_ID) RANK_MAPS } rank_maps;
 #undef RANK_MAPS_ID
 
 rank_maps rank_maps_find(const char *name); /* `name` must be valid */
-bool rank_maps_apart(const char *name);
+bool rank_maps_distributed(const char *name);
 
 /* The inputs of the choice, and its result. */
 typedef struct maps_choice {
@@ -54,6 +54,6 @@ typedef struct maps_choice {
    than a second and more than four times as long as distributed maps need, because with distributed
    maps every rank follows all camera paths. On devices no path is followed twice and each rank
    builds only the tree of its own photons, so the kind that sends less is chosen. */
-rank_maps maps_choice_of(const maps_choice *choice, bool whole_fits, bool apart_fits);
+rank_maps maps_choice_of(const maps_choice *choice, bool whole_fits, bool distributed_fits);
 
 #endif

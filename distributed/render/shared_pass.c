@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TAG_ASK = 1, TAG_DONE_ROWS, TAG_CHUNK, TAG_CHUNK_ROWS };
+enum { TAG_REQUEST = 1, TAG_DONE_ROWS, TAG_CHUNK, TAG_CHUNK_ROWS };
 
 typedef struct chunk_message {
     int32_t top, bottom; /* rows of the film; empty: none */
@@ -67,7 +67,8 @@ static void note_chunk(scheduler_thread *scheduler_thread, int32_t rank,
 static kd_status take_answer(scheduler_thread *scheduler_thread, int32_t *sender) {
     chunk_message done;
     film *to = scheduler_thread->pass->film;
-    KD_TRY(ranks_receive(&scheduler_thread->comm, RANKS_ANY, TAG_ASK, &done, sizeof done, sender));
+    KD_TRY(
+        ranks_receive(&scheduler_thread->comm, RANKS_ANY, TAG_REQUEST, &done, sizeof done, sender));
     KD_REQUIRE(done.top >= 0 && done.top <= done.bottom && done.bottom <= to->height,
                KD_ERROR_RUNTIME, "rank %d sent rows %d to %d of an image of %d rows", *sender,
                done.top, done.bottom, to->height);
@@ -88,14 +89,14 @@ static kd_status take_answer(scheduler_thread *scheduler_thread, int32_t *sender
 
 static kd_status answer_all(scheduler_thread *scheduler_thread) {
     const film *to = scheduler_thread->pass->film;
-    for (int32_t asking = scheduler_thread->comm.size - 1; asking > 0;) {
+    for (int32_t active = scheduler_thread->comm.size - 1; active > 0;) {
         int32_t sender = 0;
         chunk_message next;
         KD_TRY(take_answer(scheduler_thread, &sender));
         next_chunk(scheduler_thread, sender, &next);
         KD_TRY(ranks_send(&scheduler_thread->comm, sender, TAG_CHUNK, &next, sizeof next));
         if (next.bottom == next.top)
-            --asking;
+            --active;
         else if (next.summed)
             KD_TRY(ranks_send(&scheduler_thread->comm, sender, TAG_CHUNK_ROWS,
                               rows_at(to, next.top), rows_bytes(to, next.top, next.bottom)));
@@ -115,7 +116,7 @@ static void *run_scheduler(void *context) {
 static kd_status take_chunk(shared_pass *pass, chunk_message *chunk) {
     frame *frame = pass->frame;
     sample_counts counts = {0, 0};
-    const double begun = timing_now();
+    const double start = timing_now();
     if (frame->device_frame && chunk->summed)
         KD_TRY(frame_cuda_place_rows(frame->device_frame, pass->film, chunk->top, chunk->bottom));
     KD_TRY(frame_take_rows(frame, pass->film, &pass->samples, chunk->top, chunk->bottom, &counts));
@@ -123,7 +124,7 @@ static kd_status take_chunk(shared_pass *pass, chunk_message *chunk) {
         KD_TRY(frame_cuda_fetch_rows(frame->device_frame, pass->film, chunk->top, chunk->bottom));
     chunk->rays = counts.rays;
     chunk->nan_samples = counts.nan_samples;
-    chunk->seconds = timing_now() - begun;
+    chunk->seconds = timing_now() - start;
     chunk->over = frame_is_over(frame, pass->samples.begin);
     pass->worked += chunk->seconds;
     pass->rows += (uint64_t)(chunk->bottom - chunk->top);
@@ -131,7 +132,7 @@ static kd_status take_chunk(shared_pass *pass, chunk_message *chunk) {
 }
 
 /* Renders rank 0's own chunks, and saves the film in between. */
-static kd_status work_here(scheduler_thread *scheduler_thread) {
+static kd_status work_locally(scheduler_thread *scheduler_thread) {
     shared_pass *pass = scheduler_thread->pass;
     for (;;) {
         chunk_message chunk;
@@ -159,23 +160,23 @@ static kd_status schedule_and_work(shared_pass *pass) {
     made.comm.sent = 0;
     KD_REQUIRE(threads_start(&made.thread, run_scheduler, &made) == 0, KD_ERROR_RUNTIME,
                "cannot create the row-scheduler thread");
-    const kd_status status = work_here(&made);
+    const kd_status status = work_locally(&made);
     if (status != KD_OK) ranks_abort(pass->comm, (int32_t)status);
-    const double begun = timing_now();
+    const double start = timing_now();
     pthread_join(made.thread, NULL);
-    pass->comm->waited += timing_now() - begun;
+    pass->comm->waited += timing_now() - start;
     pass->comm->sent += made.comm.sent;
     KD_TRY(status);
     if (made.status != KD_OK) return status_fail(made.status, __FILE__, __LINE__, "%s", made.words);
     return KD_OK;
 }
 
-static kd_status ask_and_work(shared_pass *pass) {
+static kd_status request_and_work(shared_pass *pass) {
     chunk_message chunk;
     film *to = pass->film;
     memset(&chunk, 0, sizeof chunk);
     for (;;) {
-        KD_TRY(ranks_send(pass->comm, 0, TAG_ASK, &chunk, sizeof chunk));
+        KD_TRY(ranks_send(pass->comm, 0, TAG_REQUEST, &chunk, sizeof chunk));
         if (chunk.bottom > chunk.top)
             KD_TRY(ranks_send(pass->comm, 0, TAG_DONE_ROWS, rows_at(to, chunk.top),
                               rows_bytes(to, chunk.top, chunk.bottom)));
@@ -189,7 +190,7 @@ static kd_status ask_and_work(shared_pass *pass) {
 }
 
 kd_status pass_by_chunks(shared_pass *pass) {
-    return pass->comm->rank == 0 ? schedule_and_work(pass) : ask_and_work(pass);
+    return pass->comm->rank == 0 ? schedule_and_work(pass) : request_and_work(pass);
 }
 
 /* Bands: each rank keeps a band of rows and its sums for many passes, so that a pass transfers no
@@ -202,11 +203,11 @@ enum { PATIENCE_MAX = 64 };
 kd_status pass_by_bands(shared_pass *pass) {
     const int32_t rank = pass->comm->rank;
     const int32_t top = pass->bounds[rank], bottom = pass->bounds[rank + 1];
-    const double begun = timing_now();
+    const double start = timing_now();
     if (bottom > top)
         KD_TRY(
             frame_take_rows(pass->frame, pass->film, &pass->samples, top, bottom, &pass->counts));
-    pass->seconds[rank] = timing_now() - begun;
+    pass->seconds[rank] = timing_now() - start;
     pass->worked += pass->seconds[rank];
     pass->rows += (uint64_t)(bottom - top);
     return KD_OK;
@@ -223,14 +224,14 @@ static int32_t longest_band(const shared_pass *pass) {
 
 /* Distributed photon maps on devices: all ranks run their queries together, each for rows of its
    own band. Ranks with short bands take part in the last launches without rows. */
-static kd_status pass_apart_there(shared_pass *pass) {
+static kd_status pass_distributed_device(shared_pass *pass) {
     const frame *frame = pass->frame;
     const film *to = pass->film;
     const int32_t rank = pass->comm->rank, longest = longest_band(pass);
     const int32_t top = pass->bounds[rank], bottom = pass->bounds[rank + 1];
     const int32_t rows = frame_cuda_rows(
         to->width, to->height, 1, frame_cuda_launch_samples(frame->integrator, frame->options));
-    const double begun = timing_now(), waited = pass->comm->waited;
+    const double start = timing_now(), waited = pass->comm->waited;
     for (uint32_t s = 0; s < pass->samples.count; ++s)
         for (int32_t at = 0; at < longest; at += rows) {
             const int32_t first = bottom - top < at ? bottom : top + at;
@@ -239,25 +240,26 @@ static kd_status pass_apart_there(shared_pass *pass) {
                 to->x0, to->y0, to->width, first, end, pass->samples.begin + s, 1};
             KD_TRY(frame_cuda_take(frame, frame->integrator, &range, &pass->counts));
         }
-    pass->seconds[rank] = timing_now() - begun - (pass->comm->waited - waited);
+    pass->seconds[rank] = timing_now() - start - (pass->comm->waited - waited);
     pass->worked += pass->seconds[rank];
     pass->rows += (uint64_t)(bottom - top);
     return KD_OK;
 }
 
-kd_status pass_apart(shared_pass *pass) {
+kd_status pass_distributed(shared_pass *pass) {
     frame *frame = pass->frame;
-    if (frame->device_frame) return pass_apart_there(pass);
+    if (frame->device_frame) return pass_distributed_device(pass);
     const int32_t rank = pass->comm->rank;
-    apart_range range = {0, pass->bounds[rank], pass->bounds[rank + 1]};
-    const double begun = timing_now(), waited = pass->comm->waited;
+    distributed_range range = {0, pass->bounds[rank], pass->bounds[rank + 1]};
+    const double start = timing_now(), waited = pass->comm->waited;
     bool over = false;
     for (uint32_t s = 0; s < pass->samples.count && !over; ++s) {
         range.sample = pass->samples.begin + s;
-        KD_TRY(frame->integrator->take_apart(frame, pass->film, &range, &pass->counts, &over));
+        KD_TRY(
+            frame->integrator->take_distributed(frame, pass->film, &range, &pass->counts, &over));
     }
-    pass->worked += timing_now() - begun - (pass->comm->waited - waited);
-    pass->rows += (uint64_t)(range.own_bottom - range.own_top);
+    pass->worked += timing_now() - start - (pass->comm->waited - waited);
+    pass->rows += (uint64_t)(range.band_bottom - range.band_top);
     return KD_OK;
 }
 

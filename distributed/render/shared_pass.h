@@ -29,7 +29,7 @@ kd_status pass_by_chunks(shared_pass *pass);
 kd_status pass_by_bands(shared_pass *pass);
 /* As pass_by_bands with distributed photon maps: every rank queries its photons for all rows, and
    each keeps its band. */
-kd_status pass_apart(shared_pass *pass);
+kd_status pass_distributed(shared_pass *pass);
 /* Collective. Sends the sums of all bands to all ranks and adds the counts of all ranks to the
    statistics of each. */
 kd_status pass_collect(shared_pass *pass);

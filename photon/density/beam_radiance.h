@@ -69,11 +69,11 @@ KD_FN bool beam_crosses(const beam_crossing *at, float radius, const beam_flight
 /* Unoccluded length of a line from a point in the medium, at most `radius`. */
 KD_FN float beam_free(const scene_view *world, vec3 from, vec3 direction, float radius,
                       uint32_t *rays) {
-    const ray cast = ray_make(from, direction, 0, radius);
+    const ray ray = ray_make(from, direction, 0, radius);
     ++*rays;
-    const ray_hit hit = tritree_closest(&world->tree, cast);
+    const ray_hit hit = tritree_closest(&world->tree, ray);
     const medium_span span =
-        transmittance_span(world, &cast, hit.triangle == KD_NONE ? radius : hit.t);
+        transmittance_span(world, &ray, hit.triangle == KD_NONE ? radius : hit.t);
     return span.begin > 0 ? 0 : span.end;
 }
 
@@ -202,8 +202,8 @@ KD_FN flux_sum beams_sum(const scene_view *world, const beam_view *beams, const 
 
 /* Radiance that the medium scatters from beams against the ray's direction, at the start of the ray
    segment, W/(sr m^2). `rays` counts the rays traced. */
-KD_FN_APART vec3 beams_radiance(const scene_view *world, const beam_view *beams,
-                                const beam_flight *flight, uint32_t *rays) {
+KD_FN_NOINLINE vec3 beams_radiance(const scene_view *world, const beam_view *beams,
+                                   const beam_flight *flight, uint32_t *rays) {
     if (beams->node_count == 0 || !(beams->radius > 0)) return vec3_all(0);
     const flux_sum sum = beams_sum(world, beams, flight, rays);
     if (flux_sum_is_zero(&sum)) return vec3_all(0);

@@ -70,8 +70,8 @@ KD_FN bool estimate_accepts(const photon *landed, const estimate_point *at) {
 }
 
 /* Integral of the kernel over the accepting surfaces, relative to the squared radius. */
-KD_FN_APART float estimate_tile_integral(const tile_view *tiles, const estimate_point *at,
-                                         float radius, photon_kernel kernel) {
+KD_FN_NOINLINE float estimate_tile_integral(const tile_view *tiles, const estimate_point *at,
+                                            float radius, photon_kernel kernel) {
     tile_lookup lookup = tile_lookup_begin(at->position, at->normal, at->triangle, radius, kernel);
     return tile_kernel_integral(tiles, &lookup, TILE_COSINE);
 }
@@ -80,8 +80,8 @@ KD_FN_APART float estimate_tile_integral(const tile_view *tiles, const estimate_
 KD_FN float estimate_integral(const tile_view *tiles, const estimate_point *at, float radius,
                               photon_kernel kernel) {
     if (tiles->box_count && radius > 0) {
-        const estimate_point here = *at;
-        return estimate_tile_integral(tiles, &here, radius, kernel);
+        const estimate_point point = *at;
+        return estimate_tile_integral(tiles, &point, radius, kernel);
     }
     return 2 * KD_PI * photon_kernel_sector(kernel);
 }
@@ -91,8 +91,8 @@ typedef struct photon_gathering {
     neighbour neighbours[ESTIMATE_GATHER_MAX];
     uint32_t count; /* number of photons counted */
     float radius;
-    uint32_t own; /* node of the photon at whose position the estimate is made, not in `neighbours`;
-                     KD_NONE: none */
+    uint32_t self_node; /* node of the photon at whose position the estimate is made, not in
+                     `neighbours`; KD_NONE: none */
 } photon_gathering;
 
 /* Weight of a photon's own power in the estimate at its position, with `inside` other photons
@@ -104,7 +104,7 @@ typedef struct photon_gathering {
    v^2; Gaussian (a + b) v - b (3/2 c v^2 - 10/6 c^2 v^3 + 35/24 c^3 v^4 - ...) With this weight,
    the mean over all points of the estimate of their nearest photon equals the mean of estimates
    made at the points. */
-KD_FN float photon_own_weight(photon_kernel kernel, uint32_t inside) {
+KD_FN float photon_self_weight(photon_kernel kernel, uint32_t inside) {
     return float_max(photon_kernel_own(kernel, (float)inside + 1), 0);
 }
 
@@ -119,7 +119,7 @@ KD_FN uint32_t photon_nearest(const photon_map_view *map, vec3 position, uint32_
 }
 
 KD_FN void photon_gather(const photon_map_view *map, vec3 position, photon_gathering *out) {
-    out->own = KD_NONE;
+    out->self_node = KD_NONE;
     out->count = photon_nearest(map, position, map->gather, out->neighbours);
     out->radius = map->radius;
     if (out->count == map->gather) out->radius = sqrtf(out->neighbours[--out->count].dist2);
@@ -128,16 +128,15 @@ KD_FN void photon_gather(const photon_map_view *map, vec3 position, photon_gathe
 /* Gathers the photons for an estimate at a photon of the map: the k nearest others; the photon
    itself is weighted separately. */
 KD_FN void photon_gather_others(const photon_map_view *map, uint32_t node, photon_gathering *out) {
-    const uint32_t wanted = map->gather < ESTIMATE_GATHER_MAX ? map->gather + 1 : map->gather;
-    const uint32_t count =
-        photon_nearest(map, map->photons[node].position, wanted, out->neighbours);
+    const uint32_t k = map->gather < ESTIMATE_GATHER_MAX ? map->gather + 1 : map->gather;
+    const uint32_t count = photon_nearest(map, map->photons[node].position, k, out->neighbours);
     uint32_t kept = 0;
     for (uint32_t i = 0; i < count; ++i)
         if (out->neighbours[i].node != node) out->neighbours[kept++] = out->neighbours[i];
-    out->own = node;
+    out->self_node = node;
     out->count = kept;
     out->radius = map->radius;
-    if (count == wanted && kept) out->radius = sqrtf(out->neighbours[--out->count].dist2);
+    if (count == k && kept) out->radius = sqrtf(out->neighbours[--out->count].dist2);
 }
 
 /* Factor of kernel value times photon power (W) in the flux density (W/m^2). */
@@ -162,16 +161,16 @@ KD_FN vec3 photon_gathering_irradiance(const photon_map_view *map, const tile_vi
             photon_kernel_at(map->kernel, gathered->neighbours[i].dist2 * per_radius2);
         flux_sum_add(&sum, kernel, landed->power, map->scale);
     }
-    if (gathered->own != KD_NONE)
-        flux_sum_add(&sum, photon_own_weight(map->kernel, gathered->count),
-                     map->photons[gathered->own].power, map->scale);
+    if (gathered->self_node != KD_NONE)
+        flux_sum_add(&sum, photon_self_weight(map->kernel, gathered->count),
+                     map->photons[gathered->self_node].power, map->scale);
     return flux_sum_scaled(&sum, map->scale, scale);
 }
 
-/* Irradiance of all photons within map->radius, W/m^2. `own`: node of the photon at whose position
-   the estimate is made; KD_NONE: none. */
+/* Irradiance of all photons within map->radius, W/m^2. `self_node`: node of the photon at whose
+   position the estimate is made; KD_NONE: none. */
 KD_FN vec3 photon_fixed_irradiance(const photon_map_view *map, const tile_view *tiles,
-                                   const estimate_point *at, uint32_t own) {
+                                   const estimate_point *at, uint32_t self_node) {
     const float bound2 = pointtree_bound2(map->radius);
     if (map->tree.count == 0 || !(bound2 > 0)) return vec3_all(0);
     const float per_bound2 = 1 / bound2;
@@ -181,14 +180,14 @@ KD_FN vec3 photon_fixed_irradiance(const photon_map_view *map, const tile_view *
     while (pointtree_walk_next(&map->tree, at->position, bound2, &walk)) {
         const float dist2 = pointtree_dist2(at->position, map->tree.points[walk.node]);
         const photon *landed = &map->photons[walk.node];
-        if (!(dist2 <= bound2) || walk.node == own) continue;
+        if (!(dist2 <= bound2) || walk.node == self_node) continue;
         ++inside;
         if (!estimate_accepts(landed, at)) continue;
         const float kernel = photon_kernel_at(map->kernel, dist2 * per_bound2);
         flux_sum_add(&sum, kernel, landed->power, map->scale);
     }
-    if (own != KD_NONE)
-        flux_sum_add(&sum, photon_own_weight(map->kernel, inside), map->photons[own].power,
+    if (self_node != KD_NONE)
+        flux_sum_add(&sum, photon_self_weight(map->kernel, inside), map->photons[self_node].power,
                      map->scale);
     const float integral = estimate_integral(tiles, at, map->radius, map->kernel);
     return flux_sum_scaled(&sum, map->scale, 1 / (integral * bound2));
@@ -196,15 +195,15 @@ KD_FN vec3 photon_fixed_irradiance(const photon_map_view *map, const tile_view *
 
 /* Number of nearest photons examined for a precomputed irradiance if the nearest one belongs to
    another surface. */
-#define ESTIMATE_KNOWN_ASKED 8u
+#define ESTIMATE_PRECOMPUTED_K 8u
 /* Largest height of a photon above the tangent plane, relative to its distance: the irradiance at a
    photon on a sheet above the point does not apply. */
-#define ESTIMATE_KNOWN_HEIGHT 0.5f
+#define ESTIMATE_PRECOMPUTED_HEIGHT 0.5f
 
 /* Returns true if the irradiance at this photon applies to the point. */
 KD_FN bool estimate_knows(const photon *landed, const estimate_point *at, float distance) {
     const float height = vec3_dot(vec3_sub(landed->position, at->position), at->normal);
-    return estimate_accepts(landed, at) && fabsf(height) <= ESTIMATE_KNOWN_HEIGHT * distance;
+    return estimate_accepts(landed, at) && fabsf(height) <= ESTIMATE_PRECOMPUTED_HEIGHT * distance;
 }
 
 /* Finds the precomputed irradiance of the nearest photon on this surface; returns false if no
@@ -212,10 +211,10 @@ KD_FN bool estimate_knows(const photon *landed, const estimate_point *at, float 
    Source: Christensen 1999, "Faster photon map global illumination". */
 KD_FN bool photon_precomputed_irradiance(const photon_map_view *map, const estimate_point *at,
                                          vec3 *irradiance) {
-    neighbour neighbours[ESTIMATE_KNOWN_ASKED];
+    neighbour neighbours[ESTIMATE_PRECOMPUTED_K];
     if (!map->irradiance) return false;
-    for (uint32_t asked = 1; asked <= ESTIMATE_KNOWN_ASKED; asked *= ESTIMATE_KNOWN_ASKED) {
-        const uint32_t count = photon_nearest(map, at->position, asked, neighbours);
+    for (uint32_t k = 1; k <= ESTIMATE_PRECOMPUTED_K; k *= ESTIMATE_PRECOMPUTED_K) {
+        const uint32_t count = photon_nearest(map, at->position, k, neighbours);
         for (uint32_t i = 0; i < count; ++i) {
             const photon *landed = &map->photons[neighbours[i].node];
             if (!estimate_knows(landed, at, sqrtf(neighbours[i].dist2))) continue;
@@ -244,8 +243,8 @@ typedef struct eye_packet {
 } eye_packet;
 
 /* Numbers of requests and packets. They may exceed the capacity; the excess is not stored. */
-typedef struct eye_asked {
+typedef struct eye_request_counts {
     uint32_t requests, packets;
-} eye_asked;
+} eye_request_counts;
 
 #endif

@@ -44,10 +44,11 @@ KD_FN adapt_estimate adapt_estimate_of(const photon_map_view *map, const tile_vi
         squares += weighted * weighted;
         ++made.counted;
     }
-    if (gathered->own != KD_NONE) { /* otherwise small discs would appear darker than large ones */
-        const vec3 power = map->photons[gathered->own].power;
+    if (gathered->self_node !=
+        KD_NONE) { /* otherwise small discs would appear darker than large ones */
+        const vec3 power = map->photons[gathered->self_node].power;
         const float weighted =
-            (power.x + power.y + power.z) / 3 * photon_own_weight(map->kernel, count);
+            (power.x + power.y + power.z) / 3 * photon_self_weight(map->kernel, count);
         made.mean += weighted;
         squares += weighted * weighted;
     }
@@ -57,16 +58,16 @@ KD_FN adapt_estimate adapt_estimate_of(const photon_map_view *map, const tile_vi
     return made;
 }
 
-/* Reduces the photons and the radius to those chosen by the criterion above. `found` is sorted by
-   distance. */
+/* Reduces the photons and the radius to those chosen by the criterion above. The neighbours are
+   sorted by distance. */
 KD_FN void photon_gathering_adapt(const photon_map_view *map, const tile_view *tiles,
                                   const estimate_point *at, photon_gathering *gathered) {
     uint32_t taken = gathered->count;
     float taken_radius = gathered->radius, low = 0, high = INFINITY;
     bool begun = false;
-    for (float wish = ADAPT_MIN;; wish *= ADAPT_GROWTH) {
-        const bool last = wish >= (float)gathered->count;
-        const uint32_t count = last ? gathered->count : (uint32_t)wish;
+    for (float target = ADAPT_MIN;; target *= ADAPT_GROWTH) {
+        const bool last = target >= (float)gathered->count;
+        const uint32_t count = last ? gathered->count : (uint32_t)target;
         const float radius = last ? gathered->radius : sqrtf(gathered->neighbours[count].dist2);
         if (radius > 0) {
             const adapt_estimate now = adapt_estimate_of(map, tiles, at, gathered, count, radius);
@@ -103,7 +104,7 @@ KD_FN vec3 photon_irradiance(const photon_map_view *map, const tile_view *tiles,
 }
 
 /* As photon_irradiance, at a photon of the map, for the points nearest to it
-   (photon_own_weight). */
+   (photon_self_weight). */
 KD_FN vec3 photon_irradiance_at_photon(const photon_map_view *map, const tile_view *tiles,
                                        const estimate_point *at, uint32_t node) {
     if (map->gather == 0) return photon_fixed_irradiance(map, tiles, at, node);
@@ -117,7 +118,7 @@ KD_FN vec3 photon_irradiance_at_photon(const photon_map_view *map, const tile_vi
    Source: Christensen 1999, "Faster photon map global illumination", Journal of Graphics Tools
            4(3).
    Differs from the source in: the irradiance is computed at every photon; the photon's own power is
-         weighted by photon_own_weight, so that the mean over points equals that of estimates made
+         weighted by photon_self_weight, so that the mean over points equals that of estimates made
          at the points; caustics are included. */
 
 KD_FN estimate_point photon_place(const photon *landed) {
@@ -179,11 +180,11 @@ KD_FN vec3 photon_scattered(const surface *at, vec3 wo, const photon *landed) {
 }
 
 KD_FN estimate_point estimate_point_of(const surface *at) {
-    estimate_point here;
-    here.position = at->position;
-    here.normal = at->front ? at->geometric : vec3_negate(at->geometric);
-    here.triangle = at->triangle;
-    return here;
+    estimate_point point;
+    point.position = at->position;
+    point.normal = at->front ? at->geometric : vec3_negate(at->geometric);
+    point.triangle = at->triangle;
+    return point;
 }
 
 /* Radiance from the sum of scattered power within `radius` and the kernel's integral. */
@@ -194,9 +195,9 @@ KD_FN vec3 photon_sum_over(const photon_map_view *map, const flux_sum *sum, floa
 
 /* Radiance from the sum of scattered power within `radius`. */
 KD_FN vec3 photon_sum_radiance(const photon_map_view *map, const tile_view *tiles,
-                               const estimate_point *here, float radius, const flux_sum *sum) {
+                               const estimate_point *point, float radius, const flux_sum *sum) {
     if (flux_sum_is_zero(sum)) return vec3_all(0);
-    const float integral = estimate_integral(tiles, here, radius, map->kernel);
+    const float integral = estimate_integral(tiles, point, radius, map->kernel);
     return photon_sum_over(map, sum, integral, radius);
 }
 
@@ -206,13 +207,13 @@ KD_FN flux_sum photon_fixed_sum(const photon_map_view *map, const surface *at, v
     flux_sum sum = flux_sum_none();
     if (map->tree.count == 0 || !(bound2 > 0)) return sum;
     const float per_bound2 = 1 / bound2;
-    const estimate_point here = estimate_point_of(at);
+    const estimate_point point = estimate_point_of(at);
     pointtree_walk walk = pointtree_walk_begin();
-    while (pointtree_walk_next(&map->tree, here.position, bound2, &walk)) {
-        const float dist2 = pointtree_dist2(here.position, map->tree.points[walk.node]);
+    while (pointtree_walk_next(&map->tree, point.position, bound2, &walk)) {
+        const float dist2 = pointtree_dist2(point.position, map->tree.points[walk.node]);
         if (!(dist2 <= bound2)) continue;
         const photon *landed = &map->photons[walk.node];
-        if (!estimate_accepts(landed, &here)) continue;
+        if (!estimate_accepts(landed, &point)) continue;
         const float kernel = photon_kernel_at(map->kernel, dist2 * per_bound2);
         flux_sum_add(&sum, kernel, photon_scattered(at, wo, landed), map->scale);
     }
@@ -223,20 +224,20 @@ KD_FN flux_sum photon_fixed_sum(const photon_map_view *map, const surface *at, v
 KD_FN vec3 photon_fixed_radiance(const photon_map_view *map, const tile_view *tiles,
                                  const surface *at, vec3 wo) {
     const flux_sum sum = photon_fixed_sum(map, at, wo);
-    const estimate_point here = estimate_point_of(at);
-    return photon_sum_radiance(map, tiles, &here, map->radius, &sum);
+    const estimate_point point = estimate_point_of(at);
+    return photon_sum_radiance(map, tiles, &point, map->radius, &sum);
 }
 
 /* Sum of the power that the photons `neighbours` scatter towards `wo`, for an estimate within
    `radius`. */
-KD_FN flux_sum photon_found_sum(const photon_map_view *map, const surface *at, vec3 wo,
-                                const neighbour *neighbours, uint32_t count, float radius) {
+KD_FN flux_sum photon_gathered_sum(const photon_map_view *map, const surface *at, vec3 wo,
+                                   const neighbour *neighbours, uint32_t count, float radius) {
     flux_sum sum = flux_sum_none();
-    const estimate_point here = estimate_point_of(at);
+    const estimate_point point = estimate_point_of(at);
     const float per_radius2 = 1 / (radius * radius);
     for (uint32_t i = 0; i < count; ++i) {
         const photon *landed = &map->photons[neighbours[i].node];
-        if (!estimate_accepts(landed, &here)) continue;
+        if (!estimate_accepts(landed, &point)) continue;
         const float kernel = photon_kernel_at(map->kernel, neighbours[i].dist2 * per_radius2);
         flux_sum_add(&sum, kernel, photon_scattered(at, wo, landed), map->scale);
     }

@@ -16,8 +16,8 @@ typedef struct flux_sum {
 KD_FN float flux_scale(float strongest) {
     if (!(strongest > 0 && strongest <= FLT_MAX)) return 1;
     const int exponent = (int)(float_bits(strongest) >> 23) - 127;
-    const int wanted = 36 - exponent;
-    const int kept = wanted > 100 ? 100 : wanted;
+    const int exponent_max = 36 - exponent;
+    const int kept = exponent_max > 100 ? 100 : exponent_max;
     return float_from_bits((uint32_t)(kept + 127) << 23);
 }
 

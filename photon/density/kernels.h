@@ -13,7 +13,7 @@
        kernel_NAME_line(s)     integral of K from 0 to s
        kernel_NAME_reach(s)    integral of K(t) t^2 from 0 to s, divided by that from 0 to 1
        kernel_NAME_own(k)      weight of a photon's own power in the estimate at its position, for
-                               k photons (photon_own_weight), before clamping to 0
+                               k photons (photon_self_weight), before clamping to 0
        kernel_NAME_plane(on)   sets the integral over a plane's disc (end of this file)
        kernel_NAME_to_line()   integral over the triangle between a plane's foot and a line
        kernel_NAME_bent(on)    whether to_line needs the angle even if sectors are omitted */

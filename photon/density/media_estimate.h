@@ -42,16 +42,16 @@ enum { VOLUME_DIRECTIONS = 8, VOLUME_LAYERS = 16 };
 /* Returns the fraction of the kernel along one direction that lies in the medium, before the first
    opaque surface. The ray is `radius` long. */
 KD_FN float volume_stretches(const scene_view *world, const volume_point *at, photon_kernel kernel,
-                             ray cast, uint32_t *rays) {
-    const float radius = cast.tmax;
-    uint32_t where = at->medium;
+                             ray ray, uint32_t *rays) {
+    const float radius = ray.tmax;
+    uint32_t medium = at->medium;
     float share = 0;
     for (int layer = 0; layer < VOLUME_LAYERS; ++layer) {
         ++*rays;
-        const ray_hit hit = tritree_closest(&world->tree, cast);
+        const ray_hit hit = tritree_closest(&world->tree, ray);
         const bool free = hit.triangle == KD_NONE;
-        if ((where == MEDIUM_FOG ? world->fog : where) == at->medium) {
-            const medium_span span = transmittance_span(world, &cast, free ? radius : hit.t);
+        if ((medium == MEDIUM_FOG ? world->fog : medium) == at->medium) {
+            const medium_span span = transmittance_span(world, &ray, free ? radius : hit.t);
             share += photon_kernel_reach(kernel, float_min(span.end / radius, 1)) -
                      photon_kernel_reach(kernel, float_min(span.begin / radius, 1));
         }
@@ -59,8 +59,8 @@ KD_FN float volume_stretches(const scene_view *world, const volume_point *at, ph
         const uint32_t made_of = world->mesh.triangle_materials[hit.triangle];
         if (!material_is_glassy(world->materials + made_of) && !(surface_passes(world, hit) > 0))
             break;
-        where = transmittance_beyond(world, hit.triangle, cast.direction, where);
-        cast.tmin = hit.t;
+        medium = transmittance_beyond(world, hit.triangle, ray.direction, medium);
+        ray.tmin = hit.t;
     }
     return share;
 }

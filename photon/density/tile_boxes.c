@@ -105,7 +105,7 @@ typedef struct box_sums {
 
 static void add_tile(box_sums *sums, const tile *tile) {
     const double area = (double)tile->area;
-    double both = 0, apart = 0, n[3];
+    double total = 0, difference = 0, n[3];
     sums->area += area;
     for (int side = 0; side < 2; ++side) {
         const double weight = area * (double)tile->weight[side];
@@ -114,18 +114,18 @@ static void add_tile(box_sums *sums, const tile *tile) {
             continue;
         }
         sums->weight[side] += weight;
-        both += weight;
-        apart += side ? -weight : weight;
+        total += weight;
+        difference += side ? -weight : weight;
     }
     for (int a = 0; a < 3; ++a) {
         n[a] = (double)vec3_axis(tile->normal, a);
         sums->axis[a] += area * n[a];
         for (int k = 0; k < 3; ++k)
             sums->middle[a] += area / 3 * (double)vec3_axis(tile->corner[k], a);
-        sums->odd[a] += apart * n[a];
-        sums->square[a] += both * n[a] * n[a];
+        sums->odd[a] += difference * n[a];
+        sums->square[a] += total * n[a] * n[a];
     }
-    for (int a = 0; a < 3; ++a) sums->across[a] += both * n[a] * n[a < 2 ? a + 1 : 0];
+    for (int a = 0; a < 3; ++a) sums->across[a] += total * n[a] * n[a < 2 ? a + 1 : 0];
 }
 
 static vec3 vec3_of(const double from[3], double factor) {

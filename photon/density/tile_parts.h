@@ -151,15 +151,15 @@ KD_FN ray openness_ray(const openness_place *place, int which, float length) {
 
 /* Follows a ray that has hit `hit` to the first surface that is opaque and not a light source; the
    triangle is KD_NONE if there is none. */
-KD_FN ray_hit openness_end(const scene_view *scene, ray cast, ray_hit hit) {
+KD_FN ray_hit openness_end(const scene_view *scene, ray ray, ray_hit hit) {
     for (int layer = 1; hit.triangle != KD_NONE && openness_passes(scene, hit.triangle); ++layer) {
-        cast.tmin = hit.t;
+        ray.tmin = hit.t;
         if (layer == OPENNESS_LAYERS)
             hit.triangle = KD_NONE;
         else
-            hit = tritree_closest(&scene->tree, cast);
+            hit = tritree_closest(&scene->tree, ray);
     }
-    if (hit.triangle != KD_NONE && openness_intersects_light(scene, hit.triangle, cast.direction))
+    if (hit.triangle != KD_NONE && openness_intersects_light(scene, hit.triangle, ray.direction))
         hit.triangle = KD_NONE;
     return hit;
 }
@@ -182,9 +182,9 @@ KD_FN float openness_at(const scene_view *scene, vec3 position, vec3 normal, uin
     const openness_place place = openness_place_make(&scene->mesh, position, normal, triangle);
     float hidden = 0;
     for (int i = 0; i < OPENNESS_RAYS; ++i) {
-        const ray cast = openness_ray(&place, i, span);
-        const ray_hit first = tritree_closest(&scene->tree, cast);
-        hidden += openness_hidden(openness_end(scene, cast, first), span);
+        const ray ray = openness_ray(&place, i, span);
+        const ray_hit first = tritree_closest(&scene->tree, ray);
+        hidden += openness_hidden(openness_end(scene, ray, first), span);
     }
     return openness_model(hidden / OPENNESS_RAYS);
 }

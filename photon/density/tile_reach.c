@@ -108,13 +108,12 @@ typedef struct probe_rays {
     uint32_t listed[PROBES_AT_ONCE * OPENNESS_RAYS];
 } probe_rays;
 
-static void cast_all(const scene_view *scene, probe_rays *cast, uint32_t count) {
+static void cast_all(const scene_view *scene, probe_rays *ray, uint32_t count) {
     if (scene->tree.wide) {
-        trace_wide(&scene->tree, cast->rays, cast->listed, count, cast->hits);
+        trace_wide(&scene->tree, ray->rays, ray->listed, count, ray->hits);
         return;
     }
-    for (uint32_t i = 0; i < count; ++i)
-        cast->hits[i] = tritree_closest(&scene->tree, cast->rays[i]);
+    for (uint32_t i = 0; i < count; ++i) ray->hits[i] = tritree_closest(&scene->tree, ray->rays[i]);
 }
 
 /* Records the hits of a probe's rays. */
@@ -130,7 +129,7 @@ static void note_hits(const reaching *work, uint32_t probe, const ray *rays, con
 }
 
 /* If a probe sees a light source, its rays need not extend beyond the range of the model. */
-static void probe_from(const reaching *work, probe_rays *cast, uint32_t begin, uint32_t end) {
+static void probe_from(const reaching *work, probe_rays *ray, uint32_t begin, uint32_t end) {
     const uint32_t rays = (end - begin) * OPENNESS_RAYS;
     for (uint32_t probe = begin; probe < end; ++probe) {
         const openness_place place = probe_place(work->scene, &work->probes, probe);
@@ -138,23 +137,23 @@ static void probe_from(const reaching *work, probe_rays *cast, uint32_t begin, u
         work->probes.now[probe] = lit ? 1 : 0;
         const float length = lit ? work->probes.radius : INFINITY;
         for (int i = 0; i < OPENNESS_RAYS; ++i)
-            cast->rays[(probe - begin) * OPENNESS_RAYS + (uint32_t)i] =
+            ray->rays[(probe - begin) * OPENNESS_RAYS + (uint32_t)i] =
                 openness_ray(&place, i, length);
     }
-    for (uint32_t i = 0; i < rays; ++i) cast->listed[i] = i;
-    cast_all(work->scene, cast, rays);
+    for (uint32_t i = 0; i < rays; ++i) ray->listed[i] = i;
+    cast_all(work->scene, ray, rays);
     for (uint32_t probe = begin; probe < end; ++probe) {
         const uint32_t first = (probe - begin) * OPENNESS_RAYS;
-        note_hits(work, probe, cast->rays + first, cast->hits + first);
+        note_hits(work, probe, ray->rays + first, ray->hits + first);
     }
 }
 
 static void probe_all(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
-    probe_rays cast;
+    probe_rays rays;
     for (int64_t i = begin; i < end; i += PROBES_AT_ONCE) {
-        const int64_t until = i + PROBES_AT_ONCE < end ? i + PROBES_AT_ONCE : end;
-        probe_from((const reaching *)context, &cast, (uint32_t)i, (uint32_t)until);
+        const int64_t stop = i + PROBES_AT_ONCE < end ? i + PROBES_AT_ONCE : end;
+        probe_from((const reaching *)context, &rays, (uint32_t)i, (uint32_t)stop);
     }
 }
 
@@ -183,7 +182,7 @@ static void weigh_parts(const reaching *work) {
         }
 }
 
-static kd_status follow_here(reaching *work) {
+static kd_status follow_on_cpu(reaching *work) {
     tile_probes *probes = &work->probes;
     KD_TRY(KD_RESERVE(probes->targets, 2 * (uint64_t)probes->pair_count * OPENNESS_RAYS));
     KD_TRY(KD_RESERVE(probes->next, 2 * (uint64_t)probes->pair_count));
@@ -202,7 +201,7 @@ static kd_status follow(reaching *work, const scene_view *view) {
         log_message(LOG_INFO, "%s; surface probes are traced on the CPU instead", kd_last_error());
         status_clear();
     }
-    return status == KD_ERROR_MEMORY ? follow_here(work) : status;
+    return status == KD_ERROR_MEMORY ? follow_on_cpu(work) : status;
 }
 
 static kd_status reserve(reaching *work) {

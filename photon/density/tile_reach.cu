@@ -40,12 +40,11 @@ __global__ __launch_bounds__(BLOCK) void probe_all(const __grid_constant__ probe
     const bool lit = lamp_is_seen(work, place, has);
     float hides = 0, hidden = 0;
     if (has) {
-        const ray cast = openness_ray(&place, (int)lane, lit ? work.probes.radius : INFINITY);
-        const ray_hit end =
-            openness_end(&work.scene, cast, tritree_closest(&work.scene.tree, cast));
+        const ray ray = openness_ray(&place, (int)lane, lit ? work.probes.radius : INFINITY);
+        const ray_hit end = openness_end(&work.scene, ray, tritree_closest(&work.scene.tree, ray));
         hides = openness_hidden(end, work.probes.radius);
         work.probes.targets[(size_t)probe * OPENNESS_RAYS + lane] =
-            probe_target(&work.probes, end, cast.direction);
+            probe_target(&work.probes, end, ray.direction);
     }
     __syncwarp();
     for (int i = 0; i < OPENNESS_RAYS; ++i) hidden += __shfl_sync(ALL, hides, i, OPENNESS_RAYS);

@@ -21,7 +21,7 @@ enum { PARTS_A_DISC = 70 };
    in total. */
 #define LONGEST 16.0f
 #define PART 0.4f
-#define PARTS_WANTED (1u << 19)
+#define PARTS_TARGET (1u << 19)
 
 /* --- selection of triangles ------------------------------------------------------------------- */
 
@@ -86,9 +86,9 @@ static bool keeps_photons(const scene_view *scene, uint32_t triangle) {
 
 typedef struct face_search {
     const scene_view *scene;
-    tile_face *faces; /* of all triangles; area 0: none */
-    uint64_t *hashes; /* of their corners */
-    bool *keeps;      /* stores photons */
+    tile_face *faces;     /* of all triangles; area 0: none */
+    uint64_t *hashes;     /* of their corners */
+    bool *stores_photons; /* stores photons */
 } face_search;
 
 static void visit_triangles(void *context, int64_t begin, int64_t end, int thread) {
@@ -104,7 +104,7 @@ static void visit_triangles(void *context, int64_t begin, int64_t end, int threa
         face->area = triangle_area(face->corner);
         if (!(face->area <= FLT_MAX) || vec3_is_zero(face->normal)) face->area = 0;
         in->hashes[t] = face->area > 0 ? places_hash(mesh, t) : 0;
-        in->keeps[t] = keeps_photons(in->scene, t);
+        in->stores_photons[t] = keeps_photons(in->scene, t);
     }
 }
 
@@ -117,7 +117,7 @@ static kd_status find_faces(tile_parts *out, uint32_t *copies, const scene_view 
     while (size < 2 * (uint64_t)count) size *= 2;
     KD_TRY_GOTO(KD_RESERVE(out->faces, count));
     KD_TRY_GOTO(KD_RESERVE(search.hashes, count));
-    KD_TRY_GOTO(KD_RESERVE(search.keeps, count));
+    KD_TRY_GOTO(KD_RESERVE(search.stores_photons, count));
     KD_TRY_GOTO(KD_RESERVE(table, size));
     search.faces = out->faces;
     parallel_for(count, FACE_GRAIN, visit_triangles, &search);
@@ -126,12 +126,12 @@ static kd_status find_faces(tile_parts *out, uint32_t *copies, const scene_view 
         if (!(out->faces[t].area > 0)) continue;
         if (!note_triangle(&scene->mesh, t, search.hashes[t], table, size - 1))
             ++*copies;
-        else if (search.keeps[t])
+        else if (search.stores_photons[t])
             out->faces[out->face_count++] = out->faces[t];
     }
 done:
     memory_free(search.hashes);
-    memory_free(search.keeps);
+    memory_free(search.stores_photons);
     memory_free(table);
     return status;
 }
@@ -165,7 +165,7 @@ static float plan_parts(tile_parts *parts, float radius) {
             if (count > KD_NONE) break;
         }
         parts->count = (uint32_t)count;
-        if (count <= (uint64_t)PARTS_WANTED + parts->face_count) return coarser * PART * radius;
+        if (count <= (uint64_t)PARTS_TARGET + parts->face_count) return coarser * PART * radius;
     }
 }
 
@@ -329,8 +329,8 @@ void tile_set_close(tile_set *owned) {
 }
 
 static uint64_t parts_max(uint64_t triangles, uint64_t discs) {
-    const bool few = discs < PARTS_WANTED / PARTS_A_DISC;
-    return (few ? discs * PARTS_A_DISC : PARTS_WANTED) + triangles;
+    const bool few = discs < PARTS_TARGET / PARTS_A_DISC;
+    return (few ? discs * PARTS_A_DISC : PARTS_TARGET) + triangles;
 }
 
 uint64_t tile_set_bytes_max(uint64_t triangles, uint64_t discs) {

@@ -39,7 +39,7 @@
 /* Rounding error of cosines; and a bound above all rounding errors: a box rejected by its normals
    contains no tile that would count. */
 #define TILE_ROUNDING 1e-4f
-#define TILE_APART 1e-3f
+#define TILE_MARGIN 1e-3f
 /* Smallest accepted fraction of the integral over the whole disc. */
 #define TILE_MIN_SHARE 0.04f
 /* Tiles with longer sides, in radii, form the first child of the root. */
@@ -164,7 +164,7 @@ KD_FN tile_verdict tile_box_judge(const tile_lookup *lookup, const tile_box *box
     const float across = sqrtf(float_max(0, 1 - along * along));
     const float minimum = along * box->cosine - across * box->sine;
     const float maximum = along >= box->cosine ? 1 : along * box->cosine + across * box->sine;
-    if (maximum < limit - TILE_APART) return TILE_OUTSIDE;
+    if (maximum < limit - TILE_MARGIN) return TILE_OUTSIDE;
     if (!(minimum >= limit + TILE_ROUNDING)) return TILE_OPEN_BOX;
     const float size2 = vec3_length2(vec3_sub(box->hi, box->lo));
     const float maximum2 = TILE_TOGETHER * TILE_TOGETHER * lookup->bound2;
@@ -246,14 +246,15 @@ KD_FN bool tile_holds(const tile *tile, vec3 p) {
 /* Mean of the kernel over a triangle with corners in radii relative to the query, by seven-point
    quadrature (Radon 1948, exact to the fifth degree). */
 KD_FN float tile_mean_kernel(photon_kernel kernel, const vec3 p[3]) {
-    const float apart[2] = {0.79742699f, 0.05971587f}, beside[2] = {0.10128651f, 0.47014206f};
+    const float vertex_weight[2] = {0.79742699f, 0.05971587f},
+                edge_weight[2] = {0.10128651f, 0.47014206f};
     const float weight[2] = {0.12593918f, 0.13239415f};
     const vec3 all = vec3_add(vec3_add(p[0], p[1]), p[2]);
     float sum = 0.225f * photon_kernel_at(kernel, vec3_length2(all) / 9);
     for (int ring = 0; ring < 2; ++ring)
         for (int i = 0; i < 3; ++i) {
-            const vec3 at =
-                vec3_along(vec3_scale(all, beside[ring]), apart[ring] - beside[ring], p[i]);
+            const vec3 at = vec3_along(vec3_scale(all, edge_weight[ring]),
+                                       vertex_weight[ring] - edge_weight[ring], p[i]);
             sum += weight[ring] * photon_kernel_at(kernel, vec3_length2(at));
         }
     return sum;
@@ -270,9 +271,9 @@ KD_FN void tile_see(const tile_lookup *lookup, const tile *tile, vec3 p[3]) {
 KD_FN bool tile_is_smooth(const tile_lookup *lookup, const tile *tile, const vec3 p[3],
                           float *part) {
     const vec3 lo = vec3_min(vec3_min(p[0], p[1]), p[2]), hi = vec3_max(vec3_max(p[0], p[1]), p[2]);
-    const vec3 away = vec3_max(vec3_max(lo, vec3_negate(hi)), vec3_all(0));
+    const vec3 distance = vec3_max(vec3_max(lo, vec3_negate(hi)), vec3_all(0));
     *part = 0;
-    if (vec3_length2(away) >= 1) return true;
+    if (vec3_length2(distance) >= 1) return true;
     const float longest2 = float_max(
         vec3_length2(vec3_sub(p[1], p[0])),
         float_max(vec3_length2(vec3_sub(p[2], p[1])), vec3_length2(vec3_sub(p[0], p[2]))));
@@ -366,7 +367,7 @@ KD_FN bool tile_intersect_box(const tile_view *view, tile_lookup *lookup, float 
 KD_FN uint32_t tile_lookup_by_share(const tile_view *view, tile_lookup *lookup, float limit,
                                     uint32_t box, uint32_t share) {
     tile_waiting waiting[TILE_WAITING];
-    uint32_t count = 1, spare = 0;
+    uint32_t count = 1, slack = 0;
     waiting[0].box = box;
     waiting[0].share = share;
     while (count) {
@@ -374,12 +375,12 @@ KD_FN uint32_t tile_lookup_by_share(const tile_view *view, tile_lookup *lookup, 
         const tile_box *tile_box = &view->boxes[now.box];
         const bool leaf = tile_box->skip == now.box + 1;
         const uint32_t needed = leaf ? tile_box->count : 2;
-        spare += now.share;
-        if (spare < needed || count + 2 > TILE_WAITING) {
+        slack += now.share;
+        if (slack < needed || count + 2 > TILE_WAITING) {
             tile_box_guess(lookup, tile_box);
             continue;
         }
-        spare -= needed;
+        slack -= needed;
         if (leaf) {
             tile_box_take_all(view, lookup, tile_box, limit);
             continue;
@@ -389,16 +390,16 @@ KD_FN uint32_t tile_lookup_by_share(const tile_view *view, tile_lookup *lookup, 
         const bool open_first = tile_intersect_box(view, lookup, limit, first);
         if (opens) {
             waiting[count].box = second;
-            waiting[count].share = open_first ? spare / 2 : spare;
-            spare -= waiting[count++].share;
+            waiting[count].share = open_first ? slack / 2 : slack;
+            slack -= waiting[count++].share;
         }
         if (open_first) {
             waiting[count].box = first;
-            waiting[count++].share = spare;
-            spare = 0;
+            waiting[count++].share = slack;
+            slack = 0;
         }
     }
-    return spare;
+    return slack;
 }
 
 /* Visits everything from a box on within the remaining steps: the following roots of subtrees, each
@@ -450,15 +451,15 @@ KD_FN bool tile_place_is_wide(const tile_view *view, const tile_lookup *lookup) 
 
 /* Integral found so far. */
 KD_FN float tile_lookup_found(const tile_lookup *lookup) {
-    const int64_t found = lookup->in_the_dark ? lookup->lit + lookup->dark : lookup->lit;
-    return (float)found * (1 / TILE_UNITS);
+    const int64_t units = lookup->in_the_dark ? lookup->lit + lookup->dark : lookup->lit;
+    return (float)units * (1 / TILE_UNITS);
 }
 
 /* Divides the integral by the openness model at the query point itself: 1 if nothing is
    modelled. */
-KD_FN float tile_lookup_over_model(const tile_lookup *lookup, float found, float model) {
+KD_FN float tile_lookup_over_model(const tile_lookup *lookup, float integral, float model) {
     const float whole = 2 * KD_PI * photon_kernel_sector(lookup->kernel);
-    return float_max(found / float_max(OPENNESS_MIN, model), TILE_MIN_SHARE * whole);
+    return float_max(integral / float_max(OPENNESS_MIN, model), TILE_MIN_SHARE * whole);
 }
 
 /* Integral of the kernel over the surfaces that count, relative to the squared radius. */

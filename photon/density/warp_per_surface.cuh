@@ -66,28 +66,28 @@ __device__ __forceinline__ bool is_diffuse(const eye_request *request) {
    diffuse, the most frequent case. Other surfaces are evaluated by functions that are not inlined,
    whose BSDFs take half of a kernel's registers and kilobytes of code. */
 template <bool diffuse> struct weighing {
-    const eye_request *asked;
+    const eye_request *requests;
     surface at; /* only what photon_scattered_evenly reads */
     vec3 wo;
-    estimate_point here;
+    estimate_point point;
     flux_sum sum;
 
     __device__ __forceinline__ void begin(const eye_request *request) {
-        asked = request;
+        requests = request;
         at.geometric = request->at.geometric;
         at.normal = request->at.normal;
         at.diffuse = request->at.diffuse;
         wo = request->wo;
-        here = estimate_point_of(&request->at);
+        point = estimate_point_of(&request->at);
         sum = flux_sum_none();
     }
 
     __device__ __forceinline__ void add(const gather_work &work, uint32_t place, float s2) {
         const photon landed = photon_of_records(work.index.records, place);
-        if (!estimate_accepts(&landed, &here)) return;
+        if (!estimate_accepts(&landed, &point)) return;
         const float kernel = photon_kernel_at(work.kernel, s2);
         const vec3 sent = diffuse ? photon_scattered_evenly(&at, wo, &landed)
-                                  : photon_scattered(&asked->at, wo, &landed);
+                                  : photon_scattered(&requests->at, wo, &landed);
         flux_sum_add(&sum, kernel, sent, work.scale);
     }
 };
@@ -119,17 +119,17 @@ struct within_scratch {
 
 /* Processes one request by the whole warp. */
 template <bool diffuse>
-__device__ __forceinline__ void within_of_one(const gather_work &work, within_scratch &own_scratch,
+__device__ __forceinline__ void within_of_one(const gather_work &work, within_scratch &lane_scratch,
                                               uint32_t which) {
-    float *dist2 = own_scratch.dist2;
-    uint32_t *place = own_scratch.place;
+    float *dist2 = lane_scratch.dist2;
+    uint32_t *place = lane_scratch.place;
     uint32_t waiting = 0;
     weighing<diffuse> weigh;
     weigh.begin(work.requests + which);
     const float bound2 = pointtree_bound2(work.radius), per_bound2 = 1 / bound2;
     const uint32_t bound = __float_as_uint(bound2);
     gather_index::visit(
-        work.index, own_scratch.path, weigh.here.position, [&] { return bound; },
+        work.index, lane_scratch.path, weigh.point.position, [&] { return bound; },
         [&](uint32_t bits, uint32_t at) {
             const bool within = bits <= bound;
             const unsigned all = __ballot_sync(ALL, within);
@@ -153,8 +153,8 @@ __device__ __forceinline__ void within_of_one(const gather_work &work, within_sc
 }
 
 static __device__ __noinline__ void within_of_other(const gather_work &work,
-                                                    within_scratch &own_scratch, uint32_t which) {
-    within_of_one<false>(work, own_scratch, which);
+                                                    within_scratch &lane_scratch, uint32_t which) {
+    within_of_one<false>(work, lane_scratch, which);
 }
 
 /* --- the k nearest --------------------------------------------------------------------------- */
@@ -272,15 +272,15 @@ template <int PARTS> struct nearest_scratch {
 /* Finds the k nearest photons of a point, or all within the radius if they are fewer. */
 template <int PARTS>
 __device__ __forceinline__ nearest_places<PARTS>
-find_nearest(const gather_work &work, nearest_scratch<PARTS> &own_scratch, vec3 q) {
-    nearest_places<PARTS> best = {own_scratch.dist2,
-                                  own_scratch.place,
+find_nearest(const gather_work &work, nearest_scratch<PARTS> &lane_scratch, vec3 q) {
+    nearest_places<PARTS> best = {lane_scratch.dist2,
+                                  lane_scratch.place,
                                   work.index.ids,
                                   work.k,
                                   0,
                                   __float_as_uint(pointtree_bound2(work.radius))};
     gather_index::visit(
-        work.index, own_scratch.path, q, [&] { return best.bound; },
+        work.index, lane_scratch.path, q, [&] { return best.bound; },
         [&](uint32_t bits, uint32_t at) { best.offer(bits, at); });
     __syncwarp();
     if (best.count > best.k) best.shrink(best.k);
@@ -312,8 +312,8 @@ __device__ __noinline__ void weigh_nearest_other(const gather_work &work,
 
 template <int PARTS>
 __device__ __forceinline__ void
-nearest_of_one(const gather_work &work, nearest_scratch<PARTS> &own_scratch, uint32_t which) {
-    nearest_places<PARTS> best = find_nearest(work, own_scratch, work.requests[which].at.position);
+nearest_of_one(const gather_work &work, nearest_scratch<PARTS> &lane_scratch, uint32_t which) {
+    nearest_places<PARTS> best = find_nearest(work, lane_scratch, work.requests[which].at.position);
     float radius = work.radius;
     if (best.count == best.k) radius = sqrtf(__uint_as_float(best.drop_last()));
     if (is_diffuse(work.requests + which))

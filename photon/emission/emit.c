@@ -72,12 +72,12 @@ static kd_status piece_put(emit_piece *piece, const photon *landed) {
 static kd_status wave_arrive(emit_batch *batch, emit_piece *piece, uint32_t index,
                              photon_path *state, ray_hit hit, bool *on) {
     const scene_view *scene = batch->scene;
-    const photon_wish *wish = &batch->order->wish;
+    const photon_filter *filter = &batch->order->filter;
     photon_ledger *ledger = &batch->ledgers[index];
     photon landing;
     surface at;
     bool in_volume;
-    if (photon_path_shines(scene, wish, state, hit, &landing)) {
+    if (photon_path_shines(scene, filter, state, hit, &landing)) {
         KD_TRY(piece_put(piece, &landing));
         ++batch->counts[index];
     }
@@ -86,12 +86,12 @@ static kd_status wave_arrive(emit_batch *batch, emit_piece *piece, uint32_t inde
     if (*on) return KD_OK;
     const photon_turn turn = photon_path_arrive(scene, state, hit, in_volume, &at, ledger);
     if (turn == PHOTON_ENDS) return KD_OK;
-    if (photon_path_lands(scene, wish, turn, &at, state, &landing)) {
+    if (photon_path_lands(scene, filter, turn, &at, state, &landing)) {
         KD_TRY(piece_put(piece, &landing));
         ++batch->counts[index];
     }
-    *on = photon_path_go_on(scene, wish, turn, &at, state, ledger) &&
-          !photon_path_is_over(wish, state, ledger);
+    *on = photon_path_go_on(scene, filter, turn, &at, state, ledger) &&
+          !photon_path_is_over(filter, state, ledger);
     return KD_OK;
 }
 
@@ -104,13 +104,13 @@ static kd_status wave_trace(emit_batch *batch, emit_piece *piece, uint32_t first
         batch->counts[first + i] = 0;
         if (photon_path_begin(batch->scene, &batch->order->emission, batch->first_path + first + i,
                               &w->batch_paths[i], ledger) &&
-            !photon_path_is_over(&batch->order->wish, &w->batch_paths[i], ledger))
+            !photon_path_is_over(&batch->order->filter, &w->batch_paths[i], ledger))
             w->flying[w->count++] = (uint16_t)i;
     }
     while (w->count) {
         const uint32_t count = w->count;
         for (uint32_t j = 0; j < count; ++j) {
-            w->rays[j] = w->batch_paths[w->flying[j]].flying.cast;
+            w->rays[j] = w->batch_paths[w->flying[j]].flying.ray;
             ++w->batch_paths[w->flying[j]].step;
             ++batch->ledgers[first + w->flying[j]].rays;
         }
@@ -171,7 +171,7 @@ static void trace_pieces(void *context, int64_t begin, int64_t end, int thread) 
 /* Scans the paths in order: computes positions and sums, and finds the end of the list. `counted`
    holds paths and photons before the batch. */
 static emit_part scan_batch(emit_batch *batch, emit_part counted) {
-    const uint64_t wanted = batch->order->wanted, longest = emit_paths_max(batch->order);
+    const uint64_t target = batch->order->target, longest = emit_paths_max(batch->order);
     emit_part part;
     memset(&part, 0, sizeof part);
     for (uint32_t p = 0; p < batch->piece_count; ++p) batch->pieces[p].taken = 0;
@@ -182,10 +182,10 @@ static emit_part scan_batch(emit_batch *batch, emit_part counted) {
         part.photons += batch->counts[i];
         ++part.paths;
         const uint64_t photons = counted.photons + part.photons, paths = counted.paths + part.paths;
-        const bool vain = paths % EMIT_PATHS_IN_VAIN == 0 &&
-                          photons < paths / EMIT_PATHS_IN_VAIN * emit_min_landed(batch->order);
-        part.complete = photons >= wanted;
-        part.ended = part.complete || paths >= longest || vain;
+        const bool fruitless = paths % EMIT_PATHS_IN_VAIN == 0 &&
+                               photons < paths / EMIT_PATHS_IN_VAIN * emit_min_landed(batch->order);
+        part.complete = photons >= target;
+        part.ended = part.complete || paths >= longest || fruitless;
     }
     return part;
 }
@@ -274,8 +274,8 @@ static void list_finish(photon_list *list, const emit_batch *batch) {
 /* Estimates how many paths are needed; those beyond the last photon wanted are wasted. */
 static uint32_t batch_choose_paths(const emit_batch *batch, const photon_list *list) {
     if (batch->order->batch_paths) return batch->paths_max;
-    const uint64_t count = list->count + list->others;
-    const double missing = (double)(batch->order->wanted - count);
+    const uint64_t count = list->count + list->remote_count;
+    const double missing = (double)(batch->order->target - count);
     const double paths = count ? 1.02 * missing * (double)list->emitted / (double)count
                                : 0.5 * missing + (double)list->emitted;
     if (!(paths < batch->paths_max)) return batch->paths_max;
@@ -316,7 +316,7 @@ static kd_status run_batch(photon_list *list, emit_batch *batch, uint64_t *capac
     batch->paths = (uint32_t)share->paths;
     KD_TRY(trace_batch(batch, &landed));
     KD_TRY(emit_share_landed(share, landed, job_cancelled(job), stopped));
-    const uint64_t before = list->count, all_before = before + list->others;
+    const uint64_t before = list->count, all_before = before + list->remote_count;
     const emit_part counted = {batch->first_path, all_before + share->before, 0, 0};
     emit_part part = scan_batch(batch, counted), all;
     KD_TRY(emit_share_parts(share, &part, all_before, &all));
@@ -325,7 +325,7 @@ static kd_status run_batch(photon_list *list, emit_batch *batch, uint64_t *capac
     if (distributed) KD_TRY(begin_run(list, counted.photons, part.photons));
     batch->shift = distributed ? counted.photons - before : 0;
     list->count += distributed ? part.photons : all.photons;
-    list->others += distributed ? all.photons - part.photons : 0;
+    list->remote_count += distributed ? all.photons - part.photons : 0;
     list->emitted += all.paths;
     list->complete = all.complete;
     *done = all.ended;
@@ -351,10 +351,10 @@ kd_status photon_list_open(photon_list *out, const scene_view *scene, const phot
     memset(out, 0, sizeof *out);
     const bool distributed = order->distributed && ranks_shared(order->comm);
     const uint64_t keepers = distributed ? (uint64_t)order->comm->size : 1;
-    KD_REQUIRE(order->wanted / keepers <= POINTTREE_COUNT_MAX / 2, KD_ERROR_USAGE,
+    KD_REQUIRE(order->target / keepers <= POINTTREE_COUNT_MAX / 2, KD_ERROR_USAGE,
                "%llu photons requested; one map supports at most %u",
-               (unsigned long long)order->wanted, POINTTREE_COUNT_MAX / 2);
-    if (order->wanted == 0 || scene->light_count == 0 || !(scene->total_power > 0)) return KD_OK;
+               (unsigned long long)order->target, POINTTREE_COUNT_MAX / 2);
+    if (order->target == 0 || scene->light_count == 0 || !(scene->total_power > 0)) return KD_OK;
     kd_status status = KD_OK;
     emit_batch batch;
     memset(&batch, 0, sizeof batch);
@@ -364,7 +364,7 @@ kd_status photon_list_open(photon_list *out, const scene_view *scene, const phot
     batch.paths_max = order->batch_paths ? order->batch_paths : BATCH_PATHS;
     if (ranks_shared(order->comm) && !order->batch_paths)
         batch.paths_max *= (uint32_t)(order->comm->size < 64 ? order->comm->size : 64);
-    uint64_t capacity = order->wanted / keepers + LIST_SPARE;
+    uint64_t capacity = order->target / keepers + LIST_SPARE;
     bool done = false, stopped = false;
     KD_TRY_GOTO(emit_share_open(&batch.share, order->comm));
     KD_TRY_GOTO(KD_RESERVE(out->photons, capacity));
@@ -373,8 +373,8 @@ kd_status photon_list_open(photon_list *out, const scene_view *scene, const phot
         if (!done && stopped) {
             status = status_fail(KD_INTERRUPTED, __FILE__, __LINE__,
                                  "photon emission was interrupted after %llu of %llu photons",
-                                 (unsigned long long)(out->count + out->others),
-                                 (unsigned long long)order->wanted);
+                                 (unsigned long long)(out->count + out->remote_count),
+                                 (unsigned long long)order->target);
             goto done;
         }
     }
@@ -386,7 +386,7 @@ done:
     return status;
 }
 
-kd_status photon_list_own(photon_list *list) {
+kd_status photon_list_copy_borrowed(photon_list *list) {
     photon *copy = NULL;
     list->nodes = NULL; /* no longer valid once photons are changed */
     if (!list->borrowed) return KD_OK;

@@ -35,12 +35,12 @@ constexpr uint32_t LIST_SPARE = 256; /* surplus photons of the last path */
 /* State of an emission in device memory, so that kernels are launched without synchronisation. */
 struct emission_state {
     uint64_t count, emitted; /* of the list before this batch */
-    uint64_t wanted, longest;
+    uint64_t target, longest;
     uint64_t minimum;       /* emit_min_landed */
     uint32_t landed;        /* photons in the heap; may exceed its capacity */
     uint32_t taken_paths;   /* paths of the batch that belong to the list */
     uint32_t taken;         /* photons of these paths */
-    uint32_t done, reached; /* the list ends; it ends because `wanted` photons are stored */
+    uint32_t done, reached; /* the list ends; it ends because `target` photons are stored */
     uint32_t strongest;     /* bits of a float */
     unsigned long long hash;
     unsigned long long high[LEDGER_ROWS], low[LEDGER_ROWS], rays;
@@ -56,7 +56,7 @@ __device__ uint32_t landed_by(const emission_batch &batch, const emission_state 
 __global__ void find_end(const emission_batch batch, emission_state *state) {
     uint64_t end = batch.paths;
     state->done = state->reached = 0;
-    const uint64_t missing = state->wanted - state->count;
+    const uint64_t missing = state->target - state->count;
     if (landed_by(batch, state, end) >= missing) {
         uint64_t low = 0, high = end; /* too few photons by low, enough by high */
         while (high - low > 1) {
@@ -72,10 +72,11 @@ __global__ void find_end(const emission_batch batch, emission_state *state) {
     uint64_t limit = state->longest - state->emitted;
     uint64_t multiple = state->emitted / EMIT_PATHS_IN_VAIN + 1;
     for (;; ++multiple) {
-        const uint64_t vain = multiple * EMIT_PATHS_IN_VAIN - state->emitted;
-        if (vain > end || vain >= limit) break;
-        if (state->count + landed_by(batch, state, vain) >= multiple * state->minimum) continue;
-        limit = vain;
+        const uint64_t paths_left = multiple * EMIT_PATHS_IN_VAIN - state->emitted;
+        if (paths_left > end || paths_left >= limit) break;
+        if (state->count + landed_by(batch, state, paths_left) >= multiple * state->minimum)
+            continue;
+        limit = paths_left;
         break;
     }
     if (limit < end || (limit == end && !state->reached)) {
@@ -162,10 +163,10 @@ __global__ __launch_bounds__(FLAT_BLOCK) void finish_photons(photon *list, vec3 
                                                              float factor, emission_state *state) {
     __shared__ photon_tile<FLAT_BLOCK> tile;
     const uint32_t begin = blockIdx.x * FLAT_BLOCK, i = begin + threadIdx.x;
-    const uint32_t here = min((uint32_t)FLAT_BLOCK, count - begin);
+    const uint32_t block_photons = min((uint32_t)FLAT_BLOCK, count - begin);
     uint64_t hash = 0;
     uint32_t strongest = 0;
-    tile.load(list + begin, here);
+    tile.load(list + begin, block_photons);
     if (i < count) {
         photon at = tile.get();
         at.power = vec3_scale(at.power, factor);
@@ -174,7 +175,7 @@ __global__ __launch_bounds__(FLAT_BLOCK) void finish_photons(photon *list, vec3 
         hash = photon_hash(&at, place + i);
         strongest = float_bits(float_max(vec3_largest(at.power), 0));
     }
-    if (factor != 1) tile.store(list + begin, here);
+    if (factor != 1) tile.store(list + begin, block_photons);
     hash = block_sum(hash);
     strongest = __reduce_max_sync(0xffffffffu, strongest);
     if (threadIdx.x % 32 == 0) atomicMax(&state->strongest, strongest);
@@ -187,15 +188,17 @@ kd_status scan_counts(emission_batch *batch, void *scratch) {
     return KD_OK;
 }
 
-kd_status tell_state(emission_state *told, const emission_state *state, cudaStream_t stream) {
-    KD_CUDA(cudaMemcpyAsync(told, state, sizeof *told, cudaMemcpyDeviceToHost, stream));
+kd_status download_state(emission_state *host_state, const emission_state *state,
+                         cudaStream_t stream) {
+    KD_CUDA(cudaMemcpyAsync(host_state, state, sizeof *host_state, cudaMemcpyDeviceToHost, stream));
     KD_CUDA(cudaStreamSynchronize(stream));
     return KD_OK;
 }
 
-kd_status set_state(emission_state *state, const emission_state *told, cudaStream_t stream) {
-    KD_CUDA(cudaMemcpyAsync(state, told, sizeof *told, cudaMemcpyHostToDevice, stream));
-    KD_CUDA(cudaStreamSynchronize(stream)); /* before the caller changes `told` */
+kd_status upload_state(emission_state *state, const emission_state *host_state,
+                       cudaStream_t stream) {
+    KD_CUDA(cudaMemcpyAsync(state, host_state, sizeof *host_state, cudaMemcpyHostToDevice, stream));
+    KD_CUDA(cudaStreamSynchronize(stream)); /* before the caller changes `host_state` */
     return KD_OK;
 }
 
@@ -215,39 +218,43 @@ kd_status lay_out(emission_batch *batch, cuda_arena *arena) {
 
 /* Finds the end of the batch among this rank's paths, after the photons and paths of lower ranks.
    For a single process that is done already. */
-kd_status find_end_behind(const emission_batch *batch, emission_state *state, emission_state *told,
-                          const emit_share *share) {
+kd_status find_end_behind(const emission_batch *batch, emission_state *state,
+                          emission_state *host_state, const emit_share *share) {
     if (!share->comm) return KD_OK;
-    told->count += share->before;
-    told->emitted += share->first;
-    KD_TRY(set_state(state, told, batch->stream));
+    host_state->count += share->before;
+    host_state->emitted += share->first;
+    KD_TRY(upload_state(state, host_state, batch->stream));
     if (batch->paths) {
         find_end<<<1, 1, 0, batch->stream>>>(*batch, state);
         KD_CUDA_LAUNCHED("find_end");
     }
-    KD_TRY(tell_state(told, state, batch->stream));
-    if (!batch->paths) told->done = told->reached = told->taken_paths = told->taken = 0;
+    KD_TRY(download_state(host_state, state, batch->stream));
+    if (!batch->paths)
+        host_state->done = host_state->reached = host_state->taken_paths = host_state->taken = 0;
     return KD_OK;
 }
 
 /* Combines the parts of all ranks; sets what the list uses of this rank's part. */
-kd_status agree_on_end(const emission_batch *batch, emission_state *state, emission_state *told,
-                       emit_share *share, uint64_t count, emit_part *all) {
-    emit_part part = {told->taken_paths, told->taken, told->done, told->reached};
+kd_status agree_on_end(const emission_batch *batch, emission_state *state,
+                       emission_state *host_state, emit_share *share, uint64_t count,
+                       emit_part *all) {
+    emit_part part = {host_state->taken_paths, host_state->taken, host_state->done,
+                      host_state->reached};
     KD_TRY(emit_share_parts(share, &part, count, all));
     if (!share->comm) return KD_OK;
-    told->taken_paths = (uint32_t)part.paths;
-    told->taken = (uint32_t)part.photons;
-    KD_TRY(set_state(state, told, batch->stream));
+    host_state->taken_paths = (uint32_t)part.paths;
+    host_state->taken = (uint32_t)part.photons;
+    KD_TRY(upload_state(state, host_state, batch->stream));
     return KD_OK;
 }
 
-/* Traces the batch; repeats it with a larger heap if photons did not fit. `told` receives the
+/* Traces the batch; repeats it with a larger heap if photons did not fit. `host_state` receives the
    state. */
 kd_status trace_batch(photon_emitter_cuda *emitter, emission_batch *batch, const scene_view *scene,
-                      const photon_order *order, emission_state *told, const emit_share *share) {
+                      const photon_order *order, emission_state *host_state,
+                      const emit_share *share) {
     emission_state *state = (emission_state *)emitter->state.memory;
-    if (!batch->paths) KD_TRY(tell_state(told, state, batch->stream));
+    if (!batch->paths) KD_TRY(download_state(host_state, state, batch->stream));
     while (batch->paths) {
         cuda_arena arena = {NULL, 0};
         KD_TRY(lay_out(batch, &arena));
@@ -261,9 +268,9 @@ kd_status trace_batch(photon_emitter_cuda *emitter, emission_batch *batch, const
             find_end<<<1, 1, 0, batch->stream>>>(*batch, state);
             KD_CUDA_LAUNCHED("find_end");
         }
-        KD_TRY(tell_state(told, state, batch->stream));
-        if (told->landed <= batch->heap_capacity) break;
-        batch->heap_capacity = told->landed;
+        KD_TRY(download_state(host_state, state, batch->stream));
+        if (host_state->landed <= batch->heap_capacity) break;
+        batch->heap_capacity = host_state->landed;
         KD_CUDA(cudaMemsetAsync(&state->landed, 0, sizeof state->landed, batch->stream));
     }
     return KD_OK;
@@ -271,21 +278,21 @@ kd_status trace_batch(photon_emitter_cuda *emitter, emission_batch *batch, const
 
 /* Adds the ledgers, and moves photons to the list. */
 kd_status take_batch(photon_list_cuda *list, emission_batch *batch, emission_state *state,
-                     const emission_state *told, bool distributed) {
-    if (told->taken_paths == 0) return KD_OK;
-    if (distributed) KD_TRY(photon_list_cuda_begin_run(list, told->count, told->taken));
-    const uint64_t shift = distributed ? told->count - list->local_count : 0;
-    const unsigned wanted = cuda_blocks(told->taken_paths, FLAT_BLOCK),
-                   blocks = wanted < 512u ? wanted : 512u;
+                     const emission_state *host_state, bool distributed) {
+    if (host_state->taken_paths == 0) return KD_OK;
+    if (distributed) KD_TRY(photon_list_cuda_begin_run(list, host_state->count, host_state->taken));
+    const uint64_t shift = distributed ? host_state->count - list->local_count : 0;
+    const unsigned needed = cuda_blocks(host_state->taken_paths, FLAT_BLOCK),
+                   blocks = needed < 512u ? needed : 512u;
     sum_ledgers<<<blocks, FLAT_BLOCK, 0, batch->stream>>>(*batch, state);
     KD_CUDA_LAUNCHED("sum_ledgers");
-    if (told->landed) {
-        order_photons<<<cuda_blocks(told->landed, FLAT_BLOCK), FLAT_BLOCK, 0, batch->stream>>>(
-            *batch, state);
+    if (host_state->landed) {
+        order_photons<<<cuda_blocks(host_state->landed, FLAT_BLOCK), FLAT_BLOCK, 0,
+                        batch->stream>>>(*batch, state);
         KD_CUDA_LAUNCHED("order_photons");
     }
-    if (told->taken) {
-        place_photons<<<cuda_blocks(told->taken, FLAT_BLOCK), FLAT_BLOCK, 0, batch->stream>>>(
+    if (host_state->taken) {
+        place_photons<<<cuda_blocks(host_state->taken, FLAT_BLOCK), FLAT_BLOCK, 0, batch->stream>>>(
             *batch, state, (photon *)list->photons.memory, shift);
         KD_CUDA_LAUNCHED("place_photons");
     }
@@ -294,31 +301,31 @@ kd_status take_batch(photon_list_cuda *list, emission_batch *batch, emission_sta
 
 /* Runs one batch on all ranks. */
 kd_status run_batch(photon_list_cuda *list, photon_emitter_cuda *emitter, emission_batch *batch,
-                    const scene_view *scene, const photon_order *order, emission_state *told,
+                    const scene_view *scene, const photon_order *order, emission_state *host_state,
                     emit_share *share, bool *stopped, job_control *job) {
     emission_state *state = (emission_state *)emitter->state.memory;
     emit_part all;
-    KD_TRY(trace_batch(emitter, batch, scene, order, told, share));
-    KD_TRY(emit_share_landed(share, told->landed, job_cancelled(job), stopped));
-    KD_TRY(find_end_behind(batch, state, told, share));
-    KD_TRY(agree_on_end(batch, state, told, share, list->count, &all));
+    KD_TRY(trace_batch(emitter, batch, scene, order, host_state, share));
+    KD_TRY(emit_share_landed(share, host_state->landed, job_cancelled(job), stopped));
+    KD_TRY(find_end_behind(batch, state, host_state, share));
+    KD_TRY(agree_on_end(batch, state, host_state, share, list->count, &all));
     const bool distributed = order->distributed && share->comm;
-    KD_TRY(take_batch(list, batch, state, told, distributed));
+    KD_TRY(take_batch(list, batch, state, host_state, distributed));
     if (!distributed) KD_TRY(photon_list_cuda_exchange(list, share));
     begin_next_batch<<<1, 1, 0, batch->stream>>>(state, list->count + all.photons,
                                                  list->emitted + all.paths);
     KD_CUDA_LAUNCHED("begin_next_batch");
     list->count += all.photons;
-    list->local_count += distributed ? told->taken : all.photons;
+    list->local_count += distributed ? host_state->taken : all.photons;
     list->emitted += all.paths;
     list->complete = all.complete != 0;
-    told->done = all.ended;
+    host_state->done = all.ended;
     job_advance(job, (int64_t)all.photons);
     return KD_OK;
 }
 
 kd_status finish_list(photon_list_cuda *list, const photon_emitter_cuda *emitter,
-                      emission_state *told, float factor) {
+                      emission_state *host_state, float factor) {
     emission_state *state = (emission_state *)emitter->state.memory;
     const cudaStream_t stream = (cudaStream_t)device_thread_stream();
     const photon_run all = {0, 0}, *runs = list->runs ? list->runs : &all;
@@ -331,9 +338,9 @@ kd_status finish_list(photon_list_cuda *list, const photon_emitter_cuda *emitter
             (uint32_t)(end - begin), runs[r].place, factor, state);
         KD_CUDA_LAUNCHED("finish_photons");
     }
-    KD_TRY(tell_state(told, state, stream));
-    list->hash = told->hash;
-    list->strongest = float_from_bits(told->strongest);
+    KD_TRY(download_state(host_state, state, stream));
+    list->hash = host_state->hash;
+    list->strongest = float_from_bits(host_state->strongest);
     return KD_OK;
 }
 
@@ -361,8 +368,8 @@ uint64_t batch_size(const photon_order *order, const photon_emitter_cuda *emitte
     if (list->emitted) yield = (double)list->count / (double)list->emitted;
     if (!(yield > 0))
         return list->emitted ? 16 * min(list->emitted, FIRST_PATHS)
-                             : min(FIRST_PATHS, 2 * order->wanted + FEW_PATHS);
-    const double missing = (double)(order->wanted - list->count);
+                             : min(FIRST_PATHS, 2 * order->target + FEW_PATHS);
+    const double missing = (double)(order->target - list->count);
     const double paths = missing / yield + 4 * sqrt(missing / yield) + 64;
     return paths < (double)maximum ? (uint64_t)paths : maximum;
 }
@@ -388,14 +395,14 @@ kd_status plan_batch(emission_batch *batch, photon_list_cuda *list,
 }
 
 kd_status finish_emission(photon_list_cuda *list, const photon_emitter_cuda *emitter,
-                          emission_state *told, double scale, emit_share *share) {
+                          emission_state *host_state, double scale, emit_share *share) {
     ledger_sum sum;
-    KD_TRY(finish_list(list, emitter, told, (float)(1 / (double)list->emitted)));
+    KD_TRY(finish_list(list, emitter, host_state, (float)(1 / (double)list->emitted)));
     for (int i = 0; i < LEDGER_ROWS; ++i) {
-        sum.high[i] = (int64_t)told->high[i];
-        sum.low[i] = told->low[i];
+        sum.high[i] = (int64_t)host_state->high[i];
+        sum.low[i] = host_state->low[i];
     }
-    sum.rays = told->rays;
+    sum.rays = host_state->rays;
     KD_TRY(emit_share_ledger(share, &sum));
     list->ledger = ledger_sum_mean(&sum, scale, list->emitted);
     list->rays = sum.rays;
@@ -405,21 +412,21 @@ kd_status finish_emission(photon_list_cuda *list, const photon_emitter_cuda *emi
 kd_status emit_all(photon_list_cuda *list, photon_emitter_cuda *emitter, const scene_view *scene,
                    const photon_order *order, emit_share *share, job_control *job) {
     const double scale = ledger_scale(scene->total_power);
-    emission_state told;
+    emission_state host_state;
     bool done = false, stopped = false;
     while (!done) {
         emission_batch batch;
         KD_TRY(plan_batch(&batch, list, emitter, order, share));
         if (list->cut) break;
         batch.scale = scale;
-        KD_TRY(run_batch(list, emitter, &batch, scene, order, &told, share, &stopped, job));
-        done = told.done != 0;
+        KD_TRY(run_batch(list, emitter, &batch, scene, order, &host_state, share, &stopped, job));
+        done = host_state.done != 0;
         if (list->count) emitter->yield = (double)list->count / (double)list->emitted;
         if (!done && stopped)
             KD_FAIL(KD_INTERRUPTED, "photon emission was interrupted after %llu of %llu photons",
-                    (unsigned long long)list->count, (unsigned long long)order->wanted);
+                    (unsigned long long)list->count, (unsigned long long)order->target);
     }
-    return finish_emission(list, emitter, &told, scale, share);
+    return finish_emission(list, emitter, &host_state, scale, share);
 }
 
 } // namespace
@@ -430,21 +437,21 @@ extern "C" kd_status photon_list_cuda_emit(photon_list_cuda *list, photon_emitte
     clear_list(list);
     const bool distributed = order->distributed && ranks_shared(order->comm);
     const uint64_t keepers = distributed ? (uint64_t)order->comm->size : 1;
-    KD_REQUIRE(order->wanted / keepers <= POINTTREE_COUNT_MAX / 2, KD_ERROR_USAGE,
+    KD_REQUIRE(order->target / keepers <= POINTTREE_COUNT_MAX / 2, KD_ERROR_USAGE,
                "%llu photons requested; one map supports at most %u",
-               (unsigned long long)order->wanted, POINTTREE_COUNT_MAX / 2);
-    if (order->wanted == 0 || scene->light_count == 0 || !(scene->total_power > 0)) return KD_OK;
+               (unsigned long long)order->target, POINTTREE_COUNT_MAX / 2);
+    if (order->target == 0 || scene->light_count == 0 || !(scene->total_power > 0)) return KD_OK;
     /* distributed lists are larger on faster ranks */
-    const uint64_t own =
-        distributed ? order->wanted / keepers + order->wanted / keepers / 8 : order->wanted;
-    KD_TRY(reserve_list(list, emitter, own + LIST_SPARE));
+    const uint64_t capacity =
+        distributed ? order->target / keepers + order->target / keepers / 8 : order->target;
+    KD_TRY(reserve_list(list, emitter, capacity + LIST_SPARE));
     emission_state begun;
     memset(&begun, 0, sizeof begun);
-    begun.wanted = order->wanted;
+    begun.target = order->target;
     begun.longest = emit_paths_max(order);
     begun.minimum = emit_min_landed(order);
-    KD_TRY(set_state((emission_state *)emitter->state.memory, &begun,
-                     (cudaStream_t)device_thread_stream()));
+    KD_TRY(upload_state((emission_state *)emitter->state.memory, &begun,
+                        (cudaStream_t)device_thread_stream()));
     emit_share share;
     kd_status status = emit_share_open(&share, order->comm);
     if (status == KD_OK) status = emit_all(list, emitter, scene, order, &share, job);

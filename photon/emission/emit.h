@@ -24,8 +24,8 @@ typedef struct photon_run {
 typedef struct photon_list {
     photon *photons; /* in the order (path, bounce); power in W; the sum is the flux that arrived */
     uint64_t count;
-    uint64_t others;  /* distributed lists: number of photons at other ranks */
-    photon_run *runs; /* distributed lists: ascending; otherwise NULL */
+    uint64_t remote_count; /* distributed lists: number of photons at other ranks */
+    photon_run *runs;      /* distributed lists: ascending; otherwise NULL */
     uint32_t run_count;
     uint64_t emitted;      /* light paths */
     uint64_t rays;         /* traced by these paths */
@@ -46,8 +46,8 @@ typedef enum photon_list_kind {
 
 typedef struct photon_order {
     photon_emission emission;
-    photon_wish wish;
-    uint64_t wanted;      /* number of photons to store, at most POINTTREE_COUNT_MAX / 2 */
+    photon_filter filter;
+    uint64_t target;      /* number of photons to store, at most POINTTREE_COUNT_MAX / 2 */
     uint32_t batch_paths; /* paths traced at a time; 0: default. Does not affect the result */
     double deadline;      /* timing_now() after which no paths are started; 0: none */
     ranks *comm;          /* ranks that trace the paths together; NULL: a single process */
@@ -55,23 +55,23 @@ typedef struct photon_order {
                              list */
 } photon_order;
 
-/* Index, in the list of all ranks, of this rank's photon `own`. */
-static inline uint64_t photon_run_place(const photon_run *runs, uint32_t count, uint64_t own) {
+/* Index, in the list of all ranks, of this rank's photon `index`. */
+static inline uint64_t photon_run_place(const photon_run *runs, uint32_t count, uint64_t index) {
     uint32_t low = 0, high = count;
     while (high - low > 1) {
         const uint32_t middle = low + (high - low) / 2;
-        *(runs[middle].begin <= own ? &low : &high) = middle;
+        *(runs[middle].begin <= index ? &low : &high) = middle;
     }
-    return count ? runs[low].place + (own - runs[low].begin) : own;
+    return count ? runs[low].place + (index - runs[low].begin) : index;
 }
 
-/* The list ends with the first path at which `wanted` photons are stored. It ends earlier, with
+/* The list ends with the first path at which `target` photons are stored. It ends earlier, with
    complete == false,
    - at a multiple m of EMIT_PATHS_IN_VAIN paths, if fewer than m * emit_min_landed() photons are
      stored, i.e. practically nothing can be hit;
    - after emit_paths_max() paths, i.e. with less than one photon per EMIT_PATHS_PER_PHOTON paths,
      or for caustics per EMIT_PATHS_PER_CAUSTIC: each photon then carries at most that fraction of
-     the power that it would have if all emitted (or aimed) light were divided among `wanted`
+     the power that it would have if all emitted (or aimed) light were divided among `target`
      photons, which is fine enough for light so faint;
    - with cut == true, after the batch of paths, at least one, during which the deadline passed.
      The map is then valid, but smaller, and not reproducible. */
@@ -79,12 +79,13 @@ enum {
     EMIT_PATHS_IN_VAIN = 1 << 16,
     EMIT_PATHS_PER_PHOTON = 256,
     EMIT_PATHS_PER_CAUSTIC = 4,
-    EMIT_PATHS_SPARE = 1 << 20 /* allowance for small `wanted`; a quarter of it for caustics */
+    EMIT_PATHS_SPARE = 1 << 20 /* allowance for small `target`; a quarter of it for caustics */
 };
 
 static inline uint64_t emit_paths_max(const photon_order *order) {
-    return order->wish.only_specular ? EMIT_PATHS_SPARE / 4 + EMIT_PATHS_PER_CAUSTIC * order->wanted
-                                     : EMIT_PATHS_SPARE + EMIT_PATHS_PER_PHOTON * order->wanted;
+    return order->filter.only_specular
+               ? EMIT_PATHS_SPARE / 4 + EMIT_PATHS_PER_CAUSTIC * order->target
+               : EMIT_PATHS_SPARE + EMIT_PATHS_PER_PHOTON * order->target;
 }
 
 /* Number of photons that must be stored per EMIT_PATHS_IN_VAIN paths. For caustics it is
@@ -93,7 +94,7 @@ static inline uint64_t emit_paths_max(const photon_order *order) {
 enum { EMIT_FAINT_CAUSTICS = EMIT_PATHS_IN_VAIN / 4096 };
 
 static inline uint64_t emit_min_landed(const photon_order *order) {
-    return order->wish.only_specular ? EMIT_FAINT_CAUSTICS : 1;
+    return order->filter.only_specular ? EMIT_FAINT_CAUSTICS : 1;
 }
 
 /* Computes bounding spheres to aim caustic photons at: at most EMISSION_TARGETS spheres that
@@ -106,7 +107,7 @@ kd_status photon_list_open(photon_list *out, const scene_view *scene, const phot
 /* Returns true if the order's deadline has passed and at least one batch is complete. */
 bool emit_is_overdue(const photon_order *order, uint64_t emitted);
 /* Replaces borrowed photons by a copy that the list owns. */
-kd_status photon_list_own(photon_list *list);
+kd_status photon_list_copy_borrowed(photon_list *list);
 /* Bytes of a list of `photons` photons; bytes of the paths traced at a time to fill it, at two
    photons each. */
 uint64_t photon_list_bytes(uint64_t photons);

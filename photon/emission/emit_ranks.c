@@ -20,14 +20,14 @@ void emit_share_close(emit_share *owned) {
 /* Divides the paths in proportion to the ranks' speeds in the previous batch. */
 static void take_part(emit_share *share, uint64_t paths) {
     double all = 0, before = 0;
-    bool known = true;
+    bool all_known = true;
     const int32_t rank = share->comm->rank, size = share->comm->size;
     for (int32_t r = 0; r < size; ++r) {
-        known &= share->speed[r] > 0;
+        all_known &= share->speed[r] > 0;
         all += share->speed[r];
     }
     uint64_t end = 0;
-    if (!known) {
+    if (!all_known) {
         ranks_part(share->comm, rank, paths, &share->first, &end);
     } else {
         for (int32_t r = 0; r < rank; ++r) before += share->speed[r];
@@ -48,7 +48,7 @@ kd_status emit_share_plan(emit_share *share, uint64_t *paths, bool *cut) {
     *paths = plan[0];
     *cut = plan[1] != 0;
     take_part(share, *paths);
-    share->begun = timing_now();
+    share->start_time = timing_now();
     return KD_OK;
 }
 
@@ -63,7 +63,7 @@ kd_status emit_share_landed(emit_share *share, uint64_t landed, bool cancelled, 
     if (!share->comm) return KD_OK;
     part_traced *parts = NULL;
     const int32_t rank = share->comm->rank, size = share->comm->size;
-    const double seconds = timing_now() - share->begun;
+    const double seconds = timing_now() - share->start_time;
     KD_TRY(KD_RESERVE_ZEROED(parts, (uint64_t)size));
     parts[rank].landed = landed;
     parts[rank].cancelled = cancelled;

@@ -19,7 +19,7 @@ typedef struct emit_share {
     double *speed;         /* of each rank, paths per second; NULL: not known */
     uint64_t first, paths; /* this rank's part of the batch */
     uint64_t before;       /* photons stored in the parts of lower ranks */
-    double begun;          /* timing_now() when this rank began to trace its part */
+    double start_time;     /* timing_now() when this rank began to trace its part */
     uint64_t *begins;      /* offset of each rank's photons in the list, bytes; size + 1 values */
 } emit_share;
 
@@ -35,7 +35,7 @@ kd_status emit_share_landed(emit_share *share, uint64_t landed, bool cancelled, 
 /* Contribution of a part to the list. */
 typedef struct emit_part {
     uint64_t paths, photons;
-    /* ended: the list ends in this part; complete: with `wanted` photons */
+    /* ended: the list ends in this part; complete: with `target` photons */
     uint32_t ended, complete;
 } emit_part;
 /* Combines the parts up to the end of the list; `part` is reduced to what is used of this rank's

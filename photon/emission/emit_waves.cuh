@@ -96,7 +96,7 @@ struct wave_photon {
 __device__ __forceinline__ void store_photon(const photon_store &store, uint32_t at,
                                              const wave_photon &photon) {
     const emitted_photon &flying = photon.state.flying;
-    store_ray(store.rays, at, flying.cast);
+    store_ray(store.rays, at, flying.ray);
     store.power[at] = with_fourth(flying.power, flying.wavelength);
     store.ids[at] =
         make_uint4(photon.path,
@@ -112,7 +112,7 @@ __device__ __forceinline__ wave_photon load_photon(const photon_store &store, ui
     const float4 power = store.power[at];
     const uint4 ids = store.ids[at];
     emitted_photon &flying = photon.state.flying;
-    flying.cast = load_stored_ray(store.rays, at);
+    flying.ray = load_stored_ray(store.rays, at);
     flying.power = first_three(power);
     flying.wavelength = power.w;
     flying.light = ids.z >> 16;
@@ -204,7 +204,7 @@ static __global__ void emit_plan(const __grid_constant__ emission_batch batch, u
 template <bool media>
 __global__ __launch_bounds__(EMIT_BEGIN_BLOCK, 4) void emit_begin(
     const __grid_constant__ scene_view scene, const __grid_constant__ photon_emission emission,
-    const photon_wish wish, const __grid_constant__ emission_batch batch, uint32_t wave) {
+    const photon_filter filter, const __grid_constant__ emission_batch batch, uint32_t wave) {
     const emit_record *now = emit_record_at(batch, wave);
     const photon_store &to = batch.stores[wave % 2];
     const uint32_t begin = now->begin, end = now->end, kept = now->kept;
@@ -220,12 +220,12 @@ __global__ __launch_bounds__(EMIT_BEGIN_BLOCK, 4) void emit_begin(
         photon_path_ledger empty = {0, 0, 0, 0, 0, ledger.emitted};
         batch.ledger[path] = empty;
         if (media) batch.rays[path] = ledger.rays;
-        flies = flies && !photon_path_is_over(&wish, &photon.state, &ledger);
+        flies = flies && !photon_path_is_over(&filter, &photon.state, &ledger);
         if (!flies) {
             finish_photon<media>(batch, photon, ledger);
             memset(&photon.state, 0, sizeof photon.state);
             photon.path = KD_NONE;
-            photon.state.flying.cast = ray_make(vec3_all(0), vec3_all(0), 0, -1);
+            photon.state.flying.ray = ray_make(vec3_all(0), vec3_all(0), 0, -1);
         }
         store_photon(to, kept + (path - begin), photon);
     }
@@ -267,7 +267,7 @@ __device__ __forceinline__ void photon_put(const emission_batch &batch, wave_pho
 /* `diffuse`: all surfaces hit are diffuse. */
 template <bool media, bool diffuse>
 __device__ __forceinline__ void
-photon_arrive(const scene_view &scene, const photon_emission &emission, const photon_wish &wish,
+photon_arrive(const scene_view &scene, const photon_emission &emission, const photon_filter &filter,
               const emission_batch &batch, const photon_store &store, uint32_t i,
               shaded_photon &s) {
     s.turn = PHOTON_ENDS;
@@ -282,7 +282,7 @@ photon_arrive(const scene_view &scene, const photon_emission &emission, const ph
     photon slot;
     bool in_volume;
     ++state.step;
-    if (media && photon_path_shines(&scene, &wish, &state, hit, &slot))
+    if (media && photon_path_shines(&scene, &filter, &state, hit, &slot))
         photon_put(batch, s.on, slot);
     if (photon_passes(&scene, &state.flying, state.key, state.step, &hit, &state.layers, &in_volume,
                       &s.ledger)) {
@@ -294,21 +294,21 @@ photon_arrive(const scene_view &scene, const photon_emission &emission, const ph
 }
 
 /* Stores photons. */
-__device__ __forceinline__ void photon_land(const scene_view &scene, const photon_wish &wish,
+__device__ __forceinline__ void photon_land(const scene_view &scene, const photon_filter &filter,
                                             const emission_batch &batch, shaded_photon &s) {
     photon slot;
     if (s.turn == PHOTON_ENDS || s.turn == PHOTON_PASSES) return;
-    if (photon_path_lands(&scene, &wish, s.turn, &s.at, &s.on.state, &slot))
+    if (photon_path_lands(&scene, &filter, s.turn, &s.at, &s.on.state, &slot))
         photon_put(batch, s.on, slot);
 }
 
 /* Returns true if the path has another ray. */
-__device__ __forceinline__ bool photon_goes_on(const scene_view &scene, const photon_wish &wish,
-                                               shaded_photon &s) {
+__device__ __forceinline__ bool photon_continues(const scene_view &scene,
+                                                 const photon_filter &filter, shaded_photon &s) {
     if (s.turn == PHOTON_PASSES) return true;
     if (s.turn == PHOTON_ENDS) return false;
-    return photon_path_go_on(&scene, &wish, s.turn, &s.at, &s.on.state, &s.ledger) &&
-           !photon_path_is_over(&wish, &s.on.state, &s.ledger);
+    return photon_path_go_on(&scene, &filter, s.turn, &s.at, &s.on.state, &s.ledger) &&
+           !photon_path_is_over(&filter, &s.on.state, &s.ledger);
 }
 
 /* Data flow: reads the paths of the lists [begin_kind, end_kind) and their hits; writes photons,
@@ -317,7 +317,7 @@ template <bool media, bool diffuse>
 __global__
 __launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) void emit_shade(
     const __grid_constant__ scene_view scene, const __grid_constant__ photon_emission emission,
-    const photon_wish wish, const __grid_constant__ emission_batch batch, uint32_t wave,
+    const photon_filter filter, const __grid_constant__ emission_batch batch, uint32_t wave,
     uint32_t begin_kind, uint32_t end_kind) {
     emit_record *now = emit_record_at(batch, wave), *next = emit_record_at(batch, wave + 1);
     const photon_store &from = batch.stores[wave % 2], &to = batch.stores[1 - wave % 2];
@@ -325,13 +325,13 @@ __launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) 
     const auto fetch = [&](uint32_t i) { fetch_photon_ahead(batch, from, i); };
     const auto shade = [&](uint32_t i) {
         shaded_photon s;
-        photon_arrive<media, diffuse>(scene, emission, wish, batch, from, i, s);
+        photon_arrive<media, diffuse>(scene, emission, filter, batch, from, i, s);
         __syncthreads();
-        photon_land(scene, wish, batch, s);
+        photon_land(scene, filter, batch, s);
         __syncthreads();
-        const bool goes_on = photon_goes_on(scene, wish, s);
+        const bool has_next = photon_continues(scene, filter, s);
         __syncthreads();
-        if (goes_on) {
+        if (has_next) {
             keep_ledger<media>(batch, s.on.path, s.ledger);
             store_photon(to, take_place(&next->rays), s.on);
         } else if (s.is) {
@@ -344,7 +344,7 @@ __launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) 
 /* Traces the last few paths to their ends, one thread per path. */
 static __global__ __launch_bounds__(EMIT_FINISH_BLOCK, EMIT_FINISH_EACH) void emit_finish(
     const __grid_constant__ scene_view scene, const __grid_constant__ photon_emission emission,
-    const photon_wish wish, const __grid_constant__ emission_batch batch, uint32_t wave) {
+    const photon_filter filter, const __grid_constant__ emission_batch batch, uint32_t wave) {
     const uint32_t count = emit_record_at(batch, wave)->rays;
     for (uint32_t i = spread_first(count); i < count; i += gridDim.x * EMIT_FINISH_BLOCK) {
         wave_photon wave_photon = load_photon(batch.stores[wave % 2], i, batch, emission);
@@ -354,7 +354,7 @@ static __global__ __launch_bounds__(EMIT_FINISH_BLOCK, EMIT_FINISH_EACH) void em
         while (flies) {
             photon slot;
             bool stored;
-            flies = photon_path_next(&scene, &wish, &wave_photon.state, &slot, &stored, &ledger);
+            flies = photon_path_next(&scene, &filter, &wave_photon.state, &slot, &stored, &ledger);
             if (stored) photon_put(batch, wave_photon, slot);
         }
         if (scene.medium_count > 0)
@@ -404,7 +404,7 @@ kd_status emit_shade_kinds(const emission_batch *batch, const scene_view *scene,
     unsigned blocks = 0;
     KD_TRY(cuda_resident_blocks(&blocks, emit_shade<media, diffuse>, SHADE_BLOCK));
     emit_shade<media, diffuse><<<blocks, SHADE_BLOCK, 0, batch->stream>>>(
-        *scene, order->emission, order->wish, *batch, wave, begin, end);
+        *scene, order->emission, order->filter, *batch, wave, begin, end);
     KD_CUDA_LAUNCHED("emit_shade");
     return KD_OK;
 }
@@ -417,7 +417,7 @@ kd_status emit_wave(const emission_batch *batch, const scene_view *scene, const 
     if (wave == 0 || batch->capacity < batch->paths) { /* otherwise all paths have started */
         KD_TRY(cuda_resident_blocks(&blocks, emit_begin<media>, EMIT_BEGIN_BLOCK));
         emit_begin<media><<<blocks, EMIT_BEGIN_BLOCK, 0, batch->stream>>>(
-            *scene, order->emission, order->wish, *batch, wave);
+            *scene, order->emission, order->filter, *batch, wave);
         KD_CUDA_LAUNCHED("emit_begin");
     }
     KD_TRY(emit_cast(batch, scene, wave));
@@ -452,7 +452,7 @@ static inline kd_status emit_by_waves(const emission_batch *batch, const scene_v
     unsigned blocks = 0;
     KD_TRY(cuda_resident_blocks(&blocks, emit_finish, EMIT_FINISH_BLOCK));
     emit_finish<<<blocks, EMIT_FINISH_BLOCK, 0, batch->stream>>>(*scene, order->emission,
-                                                                 order->wish, *batch, wave);
+                                                                 order->filter, *batch, wave);
     KD_CUDA_LAUNCHED("emit_finish");
     return KD_OK;
 }

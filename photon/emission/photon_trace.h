@@ -38,7 +38,7 @@ KD_FN photon photon_landed(const surface *at, const emitted_photon *flying, uint
     photon made;
     made.position = at->position;
     made.power = flying->power;
-    made.direction = flying->cast.direction;
+    made.direction = flying->ray.direction;
     made.triangle = at->triangle;
     made.normal = at->front ? at->geometric : vec3_negate(at->geometric);
     made.path = (uint32_t)path;
@@ -49,13 +49,13 @@ KD_FN photon photon_landed(const surface *at, const emitted_photon *flying, uint
 }
 
 /* Which photons to store, and where a path may end early because no further photon is needed. */
-typedef struct photon_wish {
+typedef struct photon_filter {
     uint32_t kinds;     /* photons to store on surfaces: mask of the bits 1 << photon_kind */
     uint32_t in_media;  /* the same for photons scattered by media */
     uint32_t max_depth; /* most surfaces and scatterings in media of a path; at most 255 */
     bool only_specular; /* end at the first scattering that is not specular: for caustics only */
     bool beams; /* in media, store whole path segments as beams instead of scattering points */
-} photon_wish;
+} photon_filter;
 
 /* Optical depth at which a beam ends; the transmittance is 1 / 60,000 there. */
 #define PHOTON_BEAM_DEPTH 11.0f
@@ -83,12 +83,12 @@ KD_FN void photon_recolour(emitted_photon *flying, vec3 power, photon_ledger *le
 }
 
 /* Advances the photon by up to `end` along its ray; returns true if a medium scatters it before, at
-   cast.origin. */
+   ray.origin. */
 KD_FN bool photon_fly(const scene_view *scene, emitted_photon *flying, float end, rng_key key,
                       uint32_t step, photon_ledger *ledger) {
     const medium *in = medium_of(scene, flying->medium);
     if (!in) return false;
-    const medium_span span = transmittance_span(scene, &flying->cast, end);
+    const medium_span span = transmittance_span(scene, &flying->ray, end);
     const float length = span.end - span.begin; /* ray directions are unit vectors */
     if (!(length > 0)) return false;
     const rng_block random = rng_draw(key, step, PHOTON_DRAW_MEDIUM);
@@ -99,8 +99,8 @@ KD_FN bool photon_fly(const scene_view *scene, emitted_photon *flying, float end
     flying->power = kept;
     photon_recolour(flying, vec3_mul(kept, flight.drawn), ledger);
     if (flight.scattered) {
-        flying->cast.origin = ray_at(&flying->cast, span.begin + flight.length);
-        flying->cast.tmin = 0;
+        flying->ray.origin = ray_at(&flying->ray, span.begin + flight.length);
+        flying->ray.tmin = 0;
     }
     return flight.scattered;
 }
@@ -120,8 +120,8 @@ KD_FN bool photon_passes(const scene_view *scene, emitted_photon *flying, rng_ke
     if (!(passes > 0) || rng_draw(key, step, PHOTON_DRAW_OPACITY).value[0] >= passes) return false;
     if (scene->medium_count > 0)
         flying->medium =
-            transmittance_beyond(scene, hit->triangle, flying->cast.direction, flying->medium);
-    flying->cast.tmin = hit->t;
+            transmittance_beyond(scene, hit->triangle, flying->ray.direction, flying->medium);
+    flying->ray.tmin = hit->t;
     hit->triangle = KD_NONE;
     return ++*layers < PHOTON_LAYERS;
 }
@@ -129,7 +129,7 @@ KD_FN bool photon_passes(const scene_view *scene, emitted_photon *flying, rng_ke
 /* Evaluates the surface that the photon has hit, sampling a wavelength if it is dispersive. */
 KD_FN void photon_interact(const scene_view *scene, emitted_photon *flying, ray_hit hit,
                            rng_key key, uint32_t step, photon_ledger *ledger, surface *at) {
-    surface_of_hit(scene, &flying->cast, hit, KD_NONE, at);
+    surface_of_hit(scene, &flying->ray, hit, KD_NONE, at);
     if (!at->disperses) return;
     if (!(flying->wavelength > 0)) {
         const rng_block random = rng_draw(key, step, PHOTON_DRAW_WAVELENGTH);
@@ -147,8 +147,8 @@ KD_FN void photon_scatter(const scene_view *scene, emitted_photon *flying, rng_k
     const rng_block random = rng_draw(key, step, PHOTON_DRAW_SCATTER);
     const float g = medium_of(scene, flying->medium)->g;
     const vec3 after =
-        medium_phase_draw(g, flying->cast.direction, random.value[0], random.value[1]);
-    flying->cast = ray_make(flying->cast.origin, after, 0, INFINITY);
+        medium_phase_draw(g, flying->ray.direction, random.value[0], random.value[1]);
+    flying->ray = ray_make(flying->ray.origin, after, 0, INFINITY);
 }
 
 /* State of a photon path between two surfaces. */
@@ -167,7 +167,7 @@ KD_FN bool photon_path_begin(const scene_view *scene, const photon_emission *emi
     if (!light_emit(scene, emission, path, &state->flying)) return false;
     if (scene->medium_count > 0)
         state->flying.medium =
-            transmittance_around(scene, SCENE_TREE, state->flying.cast, &ledger->rays);
+            transmittance_around(scene, SCENE_TREE, state->flying.ray, &ledger->rays);
     state->key = rng_key_make(emission->seed, emission->pass, path);
     state->kind = PHOTON_DIRECT;
     state->bounce = state->step = state->layers = 0;
@@ -176,16 +176,16 @@ KD_FN bool photon_path_begin(const scene_view *scene, const photon_emission *emi
 }
 
 /* Scatters the photon at a surface; returns false if the path ends. */
-KD_FN bool photon_path_scatter(const photon_wish *wish, const surface *at, bool lands,
+KD_FN bool photon_path_scatter(const photon_filter *filter, const surface *at, bool lands,
                                photon_path *state, photon_ledger *ledger) {
     emitted_photon *flying = &state->flying;
     const bsdf_sample next =
-        bsdf_draw(at, vec3_negate(flying->cast.direction),
+        bsdf_draw(at, vec3_negate(flying->ray.direction),
                   rng_draw(state->key, state->step, PHOTON_DRAW_SCATTER), BSDF_FLUX);
     const vec3 scattered = vec3_mul(flying->power, next.weight);
     ledger->absorbed += photon_watts(flying->power) - photon_watts(scattered);
     const bool like_lens = next.specular || !lands;
-    if (wish->only_specular && !like_lens) {
+    if (filter->only_specular && !like_lens) {
         ledger->ended += photon_watts(scattered);
         return false;
     }
@@ -199,7 +199,7 @@ KD_FN bool photon_path_scatter(const photon_wish *wish, const surface *at, bool 
                         rng_draw(state->key, state->step, PHOTON_DRAW_ROULETTE).value[0], ledger);
     if (vec3_is_zero(flying->power)) return false;
     if (next.transmitted && at->beyond != MEDIUM_SAME) flying->medium = at->beyond;
-    flying->cast = surface_leave(at, next.direction, INFINITY);
+    flying->ray = surface_leave(at, next.direction, INFINITY);
     return true;
 }
 
@@ -212,13 +212,13 @@ typedef enum photon_turn {
     PHOTON_ENDS,
     PHOTON_PASSES,            /* a cut-out: the ray continues */
     PHOTON_SCATTERS,          /* at a surface */
-    PHOTON_SCATTERS_IN_VOLUME /* scattered in a medium at flying.cast.origin */
+    PHOTON_SCATTERS_IN_VOLUME /* scattered in a medium at flying.ray.origin */
 } photon_turn;
 
 /* Returns true if the path has reached its maximum depth. */
-KD_FN bool photon_path_is_over(const photon_wish *wish, const photon_path *state,
+KD_FN bool photon_path_is_over(const photon_filter *filter, const photon_path *state,
                                photon_ledger *ledger) {
-    if (state->bounce < wish->max_depth) return false;
+    if (state->bounce < filter->max_depth) return false;
     ledger->cut += photon_watts(state->flying.power);
     return true;
 }
@@ -241,21 +241,21 @@ KD_FN photon_turn photon_path_arrive(const scene_view *scene, photon_path *state
    `slot`. The beam has the power at its start, since its attenuation follows from the length. To be
    called before the photon is moved on. A beam does not end where the photon is scattered: Jarosz
    et al. 2011, section 5.2. */
-KD_FN bool photon_path_shines(const scene_view *scene, const photon_wish *wish,
+KD_FN bool photon_path_shines(const scene_view *scene, const photon_filter *filter,
                               const photon_path *state, ray_hit hit, photon *slot) {
     const emitted_photon *flying = &state->flying;
-    if (!wish->beams || !(wish->in_media >> state->kind & 1u)) return false;
+    if (!filter->beams || !(filter->in_media >> state->kind & 1u)) return false;
     const medium *in = medium_of(scene, flying->medium);
     if (!in || state->step > PHOTON_BEAMS_MAX || vec3_is_zero(in->scattering)) return false;
     const float end = hit.triangle == KD_NONE ? INFINITY : hit.t;
-    const medium_span span = transmittance_span(scene, &flying->cast, end);
+    const medium_span span = transmittance_span(scene, &flying->ray, end);
     const vec3 lost = vec3_add(in->absorption, in->scattering);
     const float minimum = float_min(lost.x, float_min(lost.y, lost.z));
     const float length = float_min(span.end - span.begin, PHOTON_BEAM_DEPTH / minimum);
     if (!(length > 0)) return false;
-    slot->position = ray_at(&flying->cast, span.begin);
+    slot->position = ray_at(&flying->ray, span.begin);
     slot->power = flying->power;
-    slot->direction = flying->cast.direction;
+    slot->direction = flying->ray.direction;
     slot->normal = vec3_make(length, 0, 0);
     slot->triangle = flying->medium == MEDIUM_FOG ? scene->fog : flying->medium;
     slot->path = (uint32_t)state->key.path;
@@ -266,19 +266,20 @@ KD_FN bool photon_path_shines(const scene_view *scene, const photon_wish *wish,
 }
 
 /* Returns true if a photon is stored at this point, in `slot`. */
-KD_FN bool photon_path_lands(const scene_view *scene, const photon_wish *wish, photon_turn turn,
+KD_FN bool photon_path_lands(const scene_view *scene, const photon_filter *filter, photon_turn turn,
                              const surface *at, const photon_path *state, photon *slot) {
     const emitted_photon *flying = &state->flying;
     if (turn == PHOTON_SCATTERS) {
-        if (!surface_holds_photons(at) || !(wish->kinds >> state->kind & 1u)) return false;
+        if (!surface_holds_photons(at) || !(filter->kinds >> state->kind & 1u)) return false;
         *slot = photon_landed(at, flying, state->key.path, state->bounce, state->kind);
         return true;
     }
-    if (turn != PHOTON_SCATTERS_IN_VOLUME || wish->beams || !(wish->in_media >> state->kind & 1u))
+    if (turn != PHOTON_SCATTERS_IN_VOLUME || filter->beams ||
+        !(filter->in_media >> state->kind & 1u))
         return false;
-    slot->position = flying->cast.origin;
+    slot->position = flying->ray.origin;
     slot->power = flying->power;
-    slot->direction = slot->normal = flying->cast.direction;
+    slot->direction = slot->normal = flying->ray.direction;
     slot->triangle = flying->medium == MEDIUM_FOG ? scene->fog : flying->medium;
     slot->path = (uint32_t)state->key.path;
     slot->light = (uint16_t)flying->light;
@@ -288,10 +289,10 @@ KD_FN bool photon_path_lands(const scene_view *scene, const photon_wish *wish, p
 }
 
 /* Continues from a scattering point in a medium; returns false if the path ends. */
-KD_FN bool photon_path_stray(const scene_view *scene, const photon_wish *wish, photon_path *state,
-                             photon_ledger *ledger) {
+KD_FN bool photon_path_stray(const scene_view *scene, const photon_filter *filter,
+                             photon_path *state, photon_ledger *ledger) {
     emitted_photon *flying = &state->flying;
-    if (wish->only_specular) {
+    if (filter->only_specular) {
         ledger->ended += photon_watts(flying->power);
         return false;
     }
@@ -301,45 +302,45 @@ KD_FN bool photon_path_stray(const scene_view *scene, const photon_wish *wish, p
 }
 
 /* Continues from a surface or a scattering point; returns false if the path ends. */
-KD_FN bool photon_path_go_on(const scene_view *scene, const photon_wish *wish, photon_turn turn,
+KD_FN bool photon_path_go_on(const scene_view *scene, const photon_filter *filter, photon_turn turn,
                              const surface *at, photon_path *state, photon_ledger *ledger) {
     ++state->bounce;
     return turn == PHOTON_SCATTERS_IN_VOLUME
-               ? photon_path_stray(scene, wish, state, ledger)
-               : photon_path_scatter(wish, at, surface_holds_photons(at), state, ledger);
+               ? photon_path_stray(scene, filter, state, ledger)
+               : photon_path_scatter(filter, at, surface_holds_photons(at), state, ledger);
 }
 
 /* Advances to the end of the next ray: a surface, a point in a medium, or a cut-out that is passed.
    Returns false if the path ends. *stored: a photon was stored in `slot`. */
-KD_FN bool photon_path_next(const scene_view *scene, const photon_wish *wish, photon_path *state,
-                            photon *slot, bool *stored, photon_ledger *ledger) {
+KD_FN bool photon_path_next(const scene_view *scene, const photon_filter *filter,
+                            photon_path *state, photon *slot, bool *stored, photon_ledger *ledger) {
     surface at;
     bool in_volume;
     *stored = false;
-    if (photon_path_is_over(wish, state, ledger)) return false;
+    if (photon_path_is_over(filter, state, ledger)) return false;
     ++ledger->rays;
     ++state->step;
-    ray_hit hit = tritree_closest(&scene->tree, state->flying.cast);
-    *stored = photon_path_shines(scene, wish, state, hit, slot);
+    ray_hit hit = tritree_closest(&scene->tree, state->flying.ray);
+    *stored = photon_path_shines(scene, filter, state, hit, slot);
     if (photon_passes(scene, &state->flying, state->key, state->step, &hit, &state->layers,
                       &in_volume, ledger))
         return true;
     const photon_turn turn = photon_path_arrive(scene, state, hit, in_volume, &at, ledger);
     if (turn == PHOTON_ENDS) return false;
-    if (photon_path_lands(scene, wish, turn, &at, state, slot)) *stored = true;
-    return photon_path_go_on(scene, wish, turn, &at, state, ledger);
+    if (photon_path_lands(scene, filter, turn, &at, state, slot)) *stored = true;
+    return photon_path_go_on(scene, filter, turn, &at, state, ledger);
 }
 
 /* Returns the number of photons to store; the first `capacity` of them are in `slots`. */
 KD_FN uint32_t photon_trace(const scene_view *scene, const photon_emission *emission, uint64_t path,
-                            const photon_wish *wish, photon *slots, uint32_t capacity,
+                            const photon_filter *filter, photon *slots, uint32_t capacity,
                             photon_ledger *ledger) {
     photon_path state;
     photon landing;
     uint32_t landed = 0;
-    bool stored = false, goes_on = photon_path_begin(scene, emission, path, &state, ledger);
-    while (goes_on) {
-        goes_on = photon_path_next(scene, wish, &state, &landing, &stored, ledger);
+    bool stored = false, has_next = photon_path_begin(scene, emission, path, &state, ledger);
+    while (has_next) {
+        has_next = photon_path_next(scene, filter, &state, &landing, &stored, ledger);
         if (!stored) continue;
         if (landed < capacity) slots[landed] = landing;
         ++landed;

@@ -4,7 +4,7 @@
          first; the other child waits on a stack with its distance along each axis, so that each
          node is read once. Nodes are in the order of the index, in which those of a subtree's last
          levels are contiguous. For nearly all points that photon lies on the same surface; for the
-         others, one warp each examines the ESTIMATE_KNOWN_ASKED nearest photons.
+         others, one warp each examines the ESTIMATE_PRECOMPUTED_K nearest photons.
    Work: some thirty nodes of 16 bytes per point.
    Memory: 512 bytes of local memory per thread.
    Invariants: a distance along axes is rounded in the order of pointtree_dist2, so it never exceeds
@@ -34,17 +34,18 @@ struct irradiance_lookup_work {
 
 __device__ __forceinline__ estimate_point point_of_place(const float4 &place, const float4 &side) {
     const bool front = __float_as_uint(side.w) & 1;
-    estimate_point here;
-    here.position = xyz(place);
-    here.normal = front ? xyz(side) : vec3_negate(xyz(side));
-    here.triangle = __float_as_uint(place.w);
-    return here;
+    estimate_point point;
+    point.position = xyz(place);
+    point.normal = front ? xyz(side) : vec3_negate(xyz(side));
+    point.triangle = __float_as_uint(place.w);
+    return point;
 }
 
 __device__ __forceinline__ void answer(const irradiance_lookup_work &work, uint32_t which,
                                        uint32_t node) {
-    const vec3 known = work.irradiance[node];
-    work.places[which] = make_float4(known.x, known.y, known.z, __uint_as_float(KD_NONE));
+    const vec3 irradiance = work.irradiance[node];
+    work.places[which] =
+        make_float4(irradiance.x, irradiance.y, irradiance.z, __uint_as_float(KD_NONE));
 }
 
 __device__ __forceinline__ uint32_t place_of_node(const irradiance_lookup_work &work,
@@ -99,14 +100,14 @@ __global__ __launch_bounds__(BLOCK, BLOCKS) void nearest_precomputed(
     const __grid_constant__ irradiance_lookup_work work) {
     const uint32_t count = *work.count;
     for (uint32_t i = spread_first(count); i < count; i += gridDim.x * BLOCK) {
-        const estimate_point here = point_of_place(work.places[i], work.sides[i]);
-        const nearest_photon best = find_closest(work, here.position);
-        bool known = best.node != KD_NONE;
-        if (known) {
+        const estimate_point point = point_of_place(work.places[i], work.sides[i]);
+        const nearest_photon best = find_closest(work, point.position);
+        bool usable = best.node != KD_NONE;
+        if (usable) {
             const photon landed = photon_of_records(work.lookup.index.records, best.place);
-            known = estimate_knows(&landed, &here, sqrtf(best.dist2));
+            usable = estimate_knows(&landed, &point, sqrtf(best.dist2));
         }
-        if (known)
+        if (usable)
             answer(work, i, best.node);
         else
             work.more[take_place(work.more_count)] = i;
@@ -119,14 +120,14 @@ __global__ __launch_bounds__(32 * WARPS) void refine_precomputed(
     const uint32_t warp = threadIdx.x / 32, count = *work.more_count;
     for (uint32_t i = blockIdx.x * WARPS + warp; i < count; i += gridDim.x * WARPS) {
         const uint32_t which = work.more[i];
-        const estimate_point here = point_of_place(work.places[which], work.sides[which]);
-        const nearest_places<2> best = find_nearest(work.lookup, scratch[warp], here.position);
+        const estimate_point point = point_of_place(work.places[which], work.sides[which]);
+        const nearest_places<2> best = find_nearest(work.lookup, scratch[warp], point.position);
         uint32_t dist2 = KD_NONE, place = 0, id = KD_NONE;
         if (lane_id() < best.count) {
             place = best.place[lane_id()];
             const photon landed = photon_of_records(work.lookup.index.records, place);
             const uint32_t bits = best.dist2[lane_id()];
-            if (estimate_knows(&landed, &here, sqrtf(__uint_as_float(bits)))) dist2 = bits;
+            if (estimate_knows(&landed, &point, sqrtf(__uint_as_float(bits)))) dist2 = bits;
         }
         const uint32_t minimum = __reduce_min_sync(ALL, dist2);
         if (minimum != KD_NONE && dist2 == minimum) id = work.lookup.index.ids[place];
@@ -146,7 +147,7 @@ extern "C" kd_status photon_maps_cuda_irradiance_lookup(const photon_maps_cuda *
     unsigned blocks = 0;
     memset(&work, 0, sizeof work);
     work.lookup.index = map_index_of(map);
-    work.lookup.k = ESTIMATE_KNOWN_ASKED;
+    work.lookup.k = ESTIMATE_PRECOMPUTED_K;
     work.lookup.radius = map->radius;
     work.tree = kandela::layout_of((uint32_t)map->list.count);
     work.irradiance = (const vec3 *)map->irradiance.memory;

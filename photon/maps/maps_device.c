@@ -3,7 +3,7 @@
 #include "core/device/async.h"
 #include "core/hash.h"
 #include "core/memory.h"
-#include "photon/maps/apart.h"
+#include "photon/maps/distributed_photons.h"
 
 const char *const photon_list_names[PHOTON_LISTS] = {"global", "caustic", "media"};
 
@@ -28,7 +28,7 @@ void photon_maps_cuda_close(photon_maps_cuda *owned) {
 /* Reduces the hash and the strongest power of a distributed list over the ranks. */
 static kd_status exchange_list(photon_list_cuda *list, ranks *comm) {
     uint32_t strongest = float_bits(list->strongest);
-    KD_TRY(photon_apart_meet(comm, &list->hash, &strongest));
+    KD_TRY(distributed_photons_agree(comm, &list->hash, &strongest));
     list->strongest = float_from_bits(strongest);
     return KD_OK;
 }
@@ -41,9 +41,9 @@ typedef struct list_emission {
     job_control *job; /* shared by all of them */
 } list_emission;
 
-static kd_status emit_list(void *context, job_control *unheard) {
+static kd_status emit_list(void *context, job_control *discarded) {
     const list_emission *emission = (const list_emission *)context;
-    (void)unheard;
+    (void)discarded;
     emission->map->has_tree = false;
     KD_TRY(photon_list_cuda_emit(&emission->map->list, &emission->map->emitter,
                                  emission->device_scene, emission->order, emission->job));
@@ -55,28 +55,28 @@ static kd_status emit_list(void *context, job_control *unheard) {
 /* Emits the lists concurrently: when a list is emitted alone, most of the device is idle at the
    end, when few paths are left. */
 static kd_status emit_side_by_side(list_emission lists[PHOTON_LISTS]) {
-    async_task *others[PHOTON_LISTS] = {NULL};
+    async_task *tasks[PHOTON_LISTS] = {NULL};
     kd_status status = KD_OK;
     for (int l = 1; l < PHOTON_LISTS; ++l)
-        if (lists[l].order->wanted && async_begin(&others[l], emit_list, &lists[l]) != KD_OK)
+        if (lists[l].order->target && async_begin(&tasks[l], emit_list, &lists[l]) != KD_OK)
             status_clear(); /* it is emitted after the first list instead */
     for (int l = 0; l < PHOTON_LISTS; ++l) {
-        const kd_status own_status = others[l]         ? async_end(others[l], NULL)
-                                     : status == KD_OK ? emit_list(&lists[l], NULL)
-                                                       : KD_OK;
-        if (status == KD_OK) status = own_status;
+        const kd_status local_status = tasks[l]          ? async_end(tasks[l], NULL)
+                                       : status == KD_OK ? emit_list(&lists[l], NULL)
+                                                         : KD_OK;
+        if (status == KD_OK) status = local_status;
     }
     return status;
 }
 
 static void say_missing(const photon_map_cuda *map, const char *name, const photon_order *order) {
-    photon_list told;
-    memset(&told, 0, sizeof told);
-    told.count = map->list.count;
-    told.emitted = map->list.emitted;
-    told.complete = map->list.complete;
-    told.cut = map->list.cut;
-    photon_map_say_missing(&told, name, order);
+    photon_list host_list;
+    memset(&host_list, 0, sizeof host_list);
+    host_list.count = map->list.count;
+    host_list.emitted = map->list.emitted;
+    host_list.complete = map->list.complete;
+    host_list.cut = map->list.cut;
+    photon_map_say_missing(&host_list, name, order);
 }
 
 kd_status photon_maps_cuda_emit(photon_maps_cuda *out, const scene_view *device_scene,
@@ -84,13 +84,13 @@ kd_status photon_maps_cuda_emit(photon_maps_cuda *out, const scene_view *device_
     list_emission lists[PHOTON_LISTS];
     kd_status status = KD_OK;
     bool alone = true;
-    int64_t wanted = 0;
+    int64_t total = 0;
     for (int l = 0; l < PHOTON_LISTS; ++l) {
         lists[l] = (list_emission){&out->map[l], device_scene, &orders[l], job};
         alone = alone && !ranks_shared(orders[l].comm);
-        wanted += (int64_t)orders[l].wanted;
+        total += (int64_t)orders[l].target;
     }
-    job_stage_begin(job, "emit", wanted);
+    job_stage_begin(job, "emit", total);
     if (alone)
         status = emit_side_by_side(lists);
     else
@@ -168,15 +168,15 @@ static kd_status bring_beams(photon_maps_cuda *maps, const beam_set *beams) {
 kd_status photon_maps_cuda_find_beams(photon_maps_cuda *maps, const scene_view *scene,
                                       const photon_options *options, job_control *job) {
     photon_map_cuda *map = &maps->map[PHOTON_LIST_MEDIA];
-    photon_list here;
+    photon_list list;
     beam_set beams;
     memset(&maps->beams, 0, sizeof maps->beams);
     if (!photon_media_rows[options->media].beams || map->list.count == 0) return KD_OK;
-    KD_TRY(photon_list_cuda_download(&here, &map->list));
-    job_stage_begin(job, "photon_tree", (int64_t)here.count);
-    kd_status status = beam_set_open(&beams, here.photons, here.count, scene, options->gather, job);
+    KD_TRY(photon_list_cuda_download(&list, &map->list));
+    job_stage_begin(job, "photon_tree", (int64_t)list.count);
+    kd_status status = beam_set_open(&beams, list.photons, list.count, scene, options->gather, job);
     job_stage_end(job);
-    photon_list_close(&here);
+    photon_list_close(&list);
     if (status != KD_OK) return status;
     if (!(options->radius > 0)) map->radius = beams.radius;
     status = bring_beams(maps, &beams);
@@ -186,8 +186,10 @@ kd_status photon_maps_cuda_find_beams(photon_maps_cuda *maps, const scene_view *
 
 uint64_t photon_maps_cuda_lookups_bounded(const photon_maps_cuda *maps) {
     uint64_t count = 0;
-    const uint64_t *there = maps->tiles.bounded;
-    return there && device_memory_download(&count, there, sizeof count) == KD_OK ? count : 0;
+    const uint64_t *device_count = maps->tiles.bounded;
+    return device_count && device_memory_download(&count, device_count, sizeof count) == KD_OK
+               ? count
+               : 0;
 }
 
 photon_map_view photon_maps_cuda_view(const photon_maps_cuda *maps, int which) {
@@ -207,7 +209,7 @@ photon_map_view photon_maps_cuda_view(const photon_maps_cuda *maps, int which) {
     view.walks = photon_lookups[maps->lookup].walks;
     view.kernel = maps->kernel;
     view.scale = map->scale;
-    view.irradiance = map->known ? (const vec3 *)map->irradiance.memory : NULL;
+    view.irradiance = map->has_irradiance ? (const vec3 *)map->irradiance.memory : NULL;
     return view;
 }
 
@@ -219,10 +221,10 @@ bool photon_maps_cuda_cut(const photon_maps_cuda *maps) {
 uint64_t photon_maps_cuda_hash(const photon_maps_cuda *maps) {
     const photon_list_cuda *caustic = &maps->map[PHOTON_LIST_CAUSTIC].list,
                            *media = &maps->map[PHOTON_LIST_MEDIA].list;
-    const uint64_t both =
+    const uint64_t hash =
         hash_combine(maps->map[PHOTON_LIST_GLOBAL].list.hash, &caustic->hash, sizeof caustic->hash);
-    if (media->count == 0) return both;
-    return hash_combine(both, &media->hash, sizeof media->hash);
+    if (media->count == 0) return hash;
+    return hash_combine(hash, &media->hash, sizeof media->hash);
 }
 
 kd_status photon_maps_cuda_irradiance(photon_maps_cuda *maps, job_control *job) {

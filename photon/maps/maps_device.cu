@@ -181,7 +181,7 @@ kd_status order(photon_map_cuda *map) {
 }
 
 void begin_map(photon_map_cuda *map, const photon_options *options) {
-    map->known = false;
+    map->has_irradiance = false;
     map->scale = flux_scale(map->list.strongest);
     map->radius = options->radius;
 }
@@ -217,8 +217,9 @@ extern "C" uint64_t photon_map_cuda_bytes(uint64_t photons, bool ordered) {
     cuda_arena sorted = {NULL, 0};
     if (photon_curve::lay_out(&sorting, &sorted, NULL, (uint32_t)photons) != KD_OK) return 0;
     const uint64_t in_order = sizeof(photon) + 2 * sizeof(vec3); /* including the irradiance */
-    const uint64_t known = ordered ? photon_maps_cuda_precompute_bytes(photons) : 0;
-    uint64_t scratch = known > build.scratch_bytes ? known : build.scratch_bytes;
+    const uint64_t precompute_bytes = ordered ? photon_maps_cuda_precompute_bytes(photons) : 0;
+    uint64_t scratch =
+        precompute_bytes > build.scratch_bytes ? precompute_bytes : build.scratch_bytes;
     if (sorted.used > scratch) scratch = sorted.used;
     return photon_list_cuda_bytes(photons) + arena.used + scratch +
            photons * (sizeof(uint32_t) + (ordered ? in_order : 0));

@@ -22,8 +22,8 @@ typedef struct photon_map_cuda {
     float radius, scale; /* as in photon_map */
     bool along_curve; /* the index is sorted along a Morton curve (photon_curve.cuh), otherwise in
                          tree order */
-    bool known;       /* `irradiance` is valid */
-    bool has_tree;    /* the tree came with the photons, to be validated instead of built */
+    bool has_irradiance; /* `irradiance` is valid */
+    bool has_tree;       /* the tree came with the photons, to be validated instead of built */
 } photon_map_cuda;
 
 typedef struct photon_maps_cuda {
@@ -42,7 +42,7 @@ typedef struct photon_maps_cuda {
 
 void photon_maps_cuda_close(photon_maps_cuda *owned); /* `owned` may be zeroed */
 
-/* Emits the lists; any `wanted` may be 0. `out` is zeroed or was used before. Stage of the job:
+/* Emits the lists; any `target` may be 0. `out` is zeroed or was used before. Stage of the job:
    emit. */
 kd_status photon_maps_cuda_emit(photon_maps_cuda *out, const scene_view *device_scene,
                                 const photon_order orders[PHOTON_LISTS], job_control *job);

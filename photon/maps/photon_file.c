@@ -175,7 +175,7 @@ static kd_status read_list(photon_list *out, const char *path, const char *bytes
 
 /* Reads the trees behind the photons. They are validated when the maps are built. */
 static kd_status read_nodes(photon_file *out, const char *path, const char *bytes) {
-    uint64_t sum = 0, found;
+    uint64_t sum = 0, actual;
     for (int i = 0; i < PHOTON_LISTS; ++i) {
         const size_t size = out->lists[i].count * sizeof(uint32_t);
         const uint64_t hash = hash_bytes(bytes, size);
@@ -183,8 +183,8 @@ static kd_status read_nodes(photon_file *out, const char *path, const char *byte
         out->lists[i].nodes = (const uint32_t *)(const void *)bytes;
         bytes += size;
     }
-    memcpy(&found, bytes, sizeof found);
-    KD_REQUIRE(found == sum, KD_ERROR_INPUT,
+    memcpy(&actual, bytes, sizeof actual);
+    KD_REQUIRE(actual == sum, KD_ERROR_INPUT,
                "%s: damaged: the checksum of the trees does not match", path);
     return KD_OK;
 }
@@ -273,9 +273,9 @@ static int by_mark(const void *a, const void *b) {
 }
 
 static photon_mark mark_of(const photon *record, uint32_t map) {
-    photon known = *record;
-    known.power = vec3_all(0);
-    const photon_mark mark = {hash_bytes(&known, sizeof known), map};
+    photon unlit = *record;
+    unlit.power = vec3_all(0);
+    const photon_mark mark = {hash_bytes(&unlit, sizeof unlit), map};
     return mark;
 }
 

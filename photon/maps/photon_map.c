@@ -7,7 +7,7 @@
 #include "photon/density/estimators.h"
 #include "photon/emission/emit.h"
 #include "photon/emission/photon.h"
-#include "photon/maps/apart.h"
+#include "photon/maps/distributed_photons.h"
 #include "points/select/builders.h"
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -170,21 +170,21 @@ static kd_status map_read_list(photon_map *map, const photon_list *list, ranks *
     parallel_for((int64_t)list->count, ORDER_GRAIN, read_photons, &work);
     uint32_t strongest = atomic_load(&work.strongest);
     map->hash = atomic_load(&work.hash);
-    if (comm) KD_TRY(photon_apart_meet(comm, &map->hash, &strongest));
+    if (comm) KD_TRY(distributed_photons_agree(comm, &map->hash, &strongest));
     map->scale = flux_scale(float_from_bits(strongest));
     return KD_OK;
 }
 
 void photon_map_say_missing(const photon_list *list, const char *name, const photon_order *order) {
-    const uint64_t wanted = order->wanted;
+    const uint64_t target = order->target;
     const uint32_t pass = order->emission.pass;
-    if (list->complete || wanted == 0 || (pass >= 2 && pass != MEDIA_PASS)) return;
+    if (list->complete || target == 0 || (pass >= 2 && pass != MEDIA_PASS)) return;
     if (list->emitted == 0)
         log_message(LOG_WARNING, "%s photon map: empty, because no light emits any power", name);
     else if (list->cut)
         log_message(LOG_WARNING,
                     "%s photon map: the time limit ended emission after %llu of %llu photons", name,
-                    (unsigned long long)list->count, (unsigned long long)wanted);
+                    (unsigned long long)list->count, (unsigned long long)target);
     else if (list->count == 0)
         log_message(LOG_WARNING,
                     "%s photon map: empty, because none of %llu emitted photons was stored; its "
@@ -194,20 +194,20 @@ void photon_map_say_missing(const photon_list *list, const char *name, const pho
         log_message(
             LOG_WARNING,
             "%s photon map: only %llu of %llu photons were stored after emitting %llu; using these",
-            name, (unsigned long long)list->count, (unsigned long long)wanted,
+            name, (unsigned long long)list->count, (unsigned long long)target,
             (unsigned long long)list->emitted);
 }
 
 static kd_status emit_list(photon_list *out, const scene_view *scene, const photon_order *order,
                            const char *name, job_control *job) {
-    job_stage_begin(job, "emit", (int64_t)order->wanted);
+    job_stage_begin(job, "emit", (int64_t)order->target);
     KD_TRY(photon_list_open(out, scene, order, job));
     photon_map_say_missing(out, name, order);
     return KD_OK;
 }
 
 static void map_take_figures(photon_map *out, photon_list *list) {
-    out->count = list->count + list->others;
+    out->count = list->count + list->remote_count;
     out->runs = list->runs;
     out->run_count = list->run_count;
     list->runs = NULL;
@@ -220,9 +220,9 @@ static void map_take_figures(photon_map *out, photon_list *list) {
 
 /* Builds a map, and closes the list. */
 static kd_status map_open(photon_map *out, photon_list *list, const photon_options *options,
-                          bool is_apart, job_control *job) {
+                          bool is_distributed, job_control *job) {
     kd_status status = KD_OK;
-    ranks *comm = is_apart && ranks_shared(options->comm) ? options->comm : NULL;
+    ranks *comm = is_distributed && ranks_shared(options->comm) ? options->comm : NULL;
     pointtree whole;
     memset(&whole, 0, sizeof whole);
     map_take_figures(out, list);
@@ -234,7 +234,8 @@ static kd_status map_open(photon_map *out, photon_list *list, const photon_optio
     KD_TRY_GOTO(map_build_tree(out, list, options->lookup, job));
     out->radius = options->radius;
     if (out->radius > 0) goto done;
-    if (comm) KD_TRY_GOTO(photon_apart_whole_tree(&whole, comm, list, out->runs, out->run_count));
+    if (comm)
+        KD_TRY_GOTO(distributed_photons_whole_tree(&whole, comm, list, out->runs, out->run_count));
     KD_TRY_GOTO(choose_radius(&out->radius, comm ? &whole : &out->tree, options));
     if (comm) KD_TRY_GOTO(ranks_broadcast(comm, &out->radius, sizeof out->radius));
 done:
@@ -270,13 +271,13 @@ static void map_close(photon_map *owned) {
 
 /* --- all maps --------------------------------------------------------------------------------- */
 
-static photon_order order_make(const photon_options *options, uint32_t kinds, uint64_t wanted) {
+static photon_order order_make(const photon_options *options, uint32_t kinds, uint64_t target) {
     photon_order order;
     memset(&order, 0, sizeof order);
-    order.wish.kinds = kinds;
-    order.wish.max_depth =
+    order.filter.kinds = kinds;
+    order.filter.max_depth =
         options->max_depth < PHOTON_DEPTH_MAX ? options->max_depth : PHOTON_DEPTH_MAX;
-    order.wanted = wanted;
+    order.target = target;
     order.batch_paths = options->batch_paths;
     order.comm = options->comm;
     order.distributed = options->distributed;
@@ -297,7 +298,7 @@ static kd_status caustic_order(photon_order *out, const scene_view *scene,
     uint32_t count = 0;
     if (options->caustics) KD_TRY(aim_targets(targets, &count, scene));
     *out = order_make(options, 1u << PHOTON_CAUSTIC, count ? options->caustics : 0);
-    out->wish.only_specular = true;
+    out->filter.only_specular = true;
     out->emission = photon_emission_make(options->seed, 2 * options->pass + 1, targets[0].centre,
                                          targets[0].radius, true);
     for (uint32_t i = 1; i < count; ++i) out->emission.targets[i] = targets[i];
@@ -310,8 +311,8 @@ static photon_order media_order(const scene_view *scene, const photon_options *o
     photon_order order =
         order_make(options, 0, photon_scene_scatters(scene) ? options->volume_photons : 0);
     order.distributed = false; /* lookups in media need all photons */
-    order.wish.in_media = 1u << PHOTON_CAUSTIC | 1u << PHOTON_INDIRECT;
-    order.wish.beams = photon_media_rows[options->media].beams;
+    order.filter.in_media = 1u << PHOTON_CAUSTIC | 1u << PHOTON_INDIRECT;
+    order.filter.beams = photon_media_rows[options->media].beams;
     order.emission =
         photon_emission_make(options->seed, MEDIA_PASS + options->pass, box3_centre(scene->box),
                              0.5f * vec3_length(box3_size(scene->box)), false);
@@ -463,13 +464,13 @@ tile_view photon_maps_tiles(const photon_maps *maps) {
 }
 
 void photon_options_limit(photon_options *options, double end) {
-    const uint64_t wanted[PHOTON_LISTS] = {options->photons, options->caustics,
-                                           options->volume_photons};
+    const uint64_t targets[PHOTON_LISTS] = {options->photons, options->caustics,
+                                            options->volume_photons};
     const double now = timing_now();
     int lists = 0, done = 0;
-    for (int i = 0; i < PHOTON_LISTS; ++i) lists += wanted[i] > 0;
+    for (int i = 0; i < PHOTON_LISTS; ++i) lists += targets[i] > 0;
     for (int i = 0; i < PHOTON_LISTS; ++i) {
-        done += wanted[i] > 0;
+        done += targets[i] > 0;
         options->deadlines[i] = end > 0 ? now + (end - now) * done / (lists ? lists : 1) : 0;
     }
 }
@@ -479,8 +480,8 @@ bool photon_maps_cut(const photon_maps *maps) {
 }
 
 uint64_t photon_maps_hash(const photon_maps *maps) {
-    const uint64_t both =
+    const uint64_t hash =
         hash_combine(maps->global.hash, &maps->caustic.hash, sizeof maps->caustic.hash);
-    if (maps->media.count == 0) return both;
-    return hash_combine(both, &maps->media.hash, sizeof maps->media.hash);
+    if (maps->media.count == 0) return hash;
+    return hash_combine(hash, &maps->media.hash, sizeof maps->media.hash);
 }

@@ -7,7 +7,7 @@
          with its weight. Adaptive estimates are made by one thread each, and so are all estimates
          with --lookup walk, which serve as the reference of the others.
    Work: two lookups by a warp per photon, and their integrals.
-   Memory: 332 bytes per photon of a part of KNOWN_AT_ONCE photons.
+   Memory: 332 bytes per photon of a part of PRECOMPUTE_CHUNK photons.
    Invariants: the bits of the CPU: sums are integers.
    Data flow: for each part: take_places, one thread per photon, writes requests; know_nearest or
               know_within, one warp per request, once per map, read the index and write sums and
@@ -22,7 +22,7 @@ namespace {
 using namespace photon_gathering_cuda;
 
 constexpr int BLOCK = 128;
-constexpr uint32_t KNOWN_AT_ONCE = 1u << 16;
+constexpr uint32_t PRECOMPUTE_CHUNK = 1u << 16;
 
 /* --- one thread per photon -------------------------------------------------------------------- */
 
@@ -38,7 +38,7 @@ __global__ __launch_bounds__(BLOCK) void precompute(const __grid_constant__ phot
 /* --- one warp per photon ---------------------------------------------------------------------- */
 
 /* A part of the photons, from index `first` on. */
-struct known_part {
+struct precompute_part {
     photon_map_view global, caustic;
     uint32_t first, count;
     eye_request *requests;
@@ -49,15 +49,15 @@ struct known_part {
 };
 
 /* Sets the members of a request that estimates read. */
-__global__ __launch_bounds__(BLOCK) void take_places(const __grid_constant__ known_part part) {
+__global__ __launch_bounds__(BLOCK) void take_places(const __grid_constant__ precompute_part part) {
     const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
     if (i >= part.count) return;
-    const estimate_point here = photon_place(part.global.photons + part.first + i);
+    const estimate_point point = photon_place(part.global.photons + part.first + i);
     surface *at = &part.requests[i].at;
-    at->position = here.position;
-    at->geometric = here.normal; /* of the side that the photon hit, treated as the front */
+    at->position = point.position;
+    at->geometric = point.normal; /* of the side that the photon hit, treated as the front */
     at->front = true;
-    at->triangle = here.triangle;
+    at->triangle = point.triangle;
 }
 
 /* Sum of the photons around a point, a share per lane. */
@@ -71,21 +71,21 @@ struct landing {
         flux_sum_add(&sum, photon_kernel_at(work.kernel, s2), landed.power, work.scale);
     }
     /* Adds the photon's own power if the point is a photon. */
-    __device__ __forceinline__ void add_own(const gather_work &work, const photon *photon,
-                                            uint32_t inside) {
+    __device__ __forceinline__ void add_self(const gather_work &work, const photon *photon,
+                                             uint32_t inside) {
         if (photon && lane_id() == 0)
-            flux_sum_add(&sum, photon_own_weight(work.kernel, inside), photon->power, work.scale);
+            flux_sum_add(&sum, photon_self_weight(work.kernel, inside), photon->power, work.scale);
     }
 };
 
 /* Drops the photon itself; returns how many photons are left. */
 template <int PARTS>
-__device__ __forceinline__ uint32_t leave_own(const nearest_places<PARTS> &best, uint32_t id) {
+__device__ __forceinline__ uint32_t drop_self(const nearest_places<PARTS> &best, uint32_t id) {
     bool found = false;
     for (uint32_t at = lane_id(); at < best.count; at += 32) {
-        const bool own = best.ids[best.place[at]] == id;
-        if (own) best.dist2[at] = KD_NONE;
-        found = found || own;
+        const bool is_self = best.ids[best.place[at]] == id;
+        if (is_self) best.dist2[at] = KD_NONE;
+        found = found || is_self;
     }
     __syncwarp();
     return best.count - (uint32_t)__popc(__ballot_sync(ALL, found));
@@ -95,14 +95,14 @@ __device__ __forceinline__ uint32_t leave_own(const nearest_places<PARTS> &best,
 template <int PARTS>
 __global__ __launch_bounds__(32 * WARPS) void know_nearest(const __grid_constant__ gather_work work,
                                                            const photon *photon,
-                                                           const uint32_t *own_ids) {
+                                                           const uint32_t *self_ids) {
     __shared__ nearest_scratch<PARTS> value_scratch[WARPS];
     const uint32_t warp = threadIdx.x / 32, which = blockIdx.x * WARPS + warp;
     if (which >= work.count) return; /* uniform in the warp */
     landing weigh = {estimate_point_of(&work.requests[which].at), flux_sum_none()};
     const nearest_places<PARTS> best =
         find_nearest(work, value_scratch[warp], weigh.point.position);
-    uint32_t kept = photon ? leave_own(best, own_ids[which]) : best.count;
+    uint32_t kept = photon ? drop_self(best, self_ids[which]) : best.count;
     float radius = work.radius;
     if (best.count == work.k && kept) {
         radius = sqrtf(__uint_as_float(best.drop_last()));
@@ -116,7 +116,7 @@ __global__ __launch_bounds__(32 * WARPS) void know_nearest(const __grid_constant
     for (uint32_t at = lane_id(); at < best.count; at += 32)
         if (best.dist2[at] != KD_NONE)
             weigh.add(work, best.place[at], __uint_as_float(best.dist2[at]) * per_radius2);
-    weigh.add_own(work, photon ? photon + which : NULL, kept);
+    weigh.add_self(work, photon ? photon + which : NULL, kept);
     __syncwarp();
     store_estimate(work, which, weigh.sum, radius);
 }
@@ -124,12 +124,12 @@ __global__ __launch_bounds__(32 * WARPS) void know_nearest(const __grid_constant
 /* Uses all photons within the radius. */
 __global__ __launch_bounds__(32 * WARPS) void know_within(const __grid_constant__ gather_work work,
                                                           const photon *photon,
-                                                          const uint32_t *own_ids) {
+                                                          const uint32_t *self_ids) {
     __shared__ descent paths[WARPS];
     const uint32_t warp = threadIdx.x / 32, which = blockIdx.x * WARPS + warp;
     if (which >= work.count) return; /* uniform in the warp */
     landing weigh = {estimate_point_of(&work.requests[which].at), flux_sum_none()};
-    const uint32_t id = photon ? own_ids[which] : 0;
+    const uint32_t id = photon ? self_ids[which] : 0;
     const float bound2 = pointtree_bound2(work.radius), per_bound2 = 1 / bound2;
     const uint32_t bound = __float_as_uint(bound2);
     uint32_t inside = 0;
@@ -142,14 +142,14 @@ __global__ __launch_bounds__(32 * WARPS) void know_within(const __grid_constant_
         });
     __syncwarp();
     inside = __reduce_add_sync(ALL, inside);
-    weigh.add_own(work, photon ? photon + which : NULL, inside);
+    weigh.add_self(work, photon ? photon + which : NULL, inside);
     __syncwarp();
     store_estimate(work, which, weigh.sum, work.radius);
 }
 
 /* Irradiance from one of the maps, W/m^2. */
-__device__ __forceinline__ vec3 known_by(const known_part &part, const photon_map_view &map,
-                                         int which, uint32_t i) {
+__device__ __forceinline__ vec3 precomputed_by(const precompute_part &part,
+                                               const photon_map_view &map, int which, uint32_t i) {
     const flux_sum sum = part.sums[which][i];
     const float radius = part.radii[which][i];
     if (!(radius > 0) || flux_sum_is_zero(&sum)) return vec3_all(0);
@@ -158,16 +158,16 @@ __device__ __forceinline__ vec3 known_by(const known_part &part, const photon_ma
     return flux_sum_scaled(&sum, map.scale, 1 / square);
 }
 
-__global__ __launch_bounds__(BLOCK) void know(const __grid_constant__ known_part part) {
+__global__ __launch_bounds__(BLOCK) void know(const __grid_constant__ precompute_part part) {
     const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
     if (i >= part.count) return;
     part.irradiance[part.first + i] =
-        vec3_add(known_by(part, part.global, 0, i), known_by(part, part.caustic, 1, i));
+        vec3_add(precomputed_by(part, part.global, 0, i), precomputed_by(part, part.caustic, 1, i));
 }
 
 /* --- host code -------------------------------------------------------------------------------- */
 
-void lay_out_part(known_part *part, cuda_arena *arena, uint32_t count) {
+void lay_out_part(precompute_part *part, cuda_arena *arena, uint32_t count) {
     part->requests = (eye_request *)cuda_arena_take(arena, count, sizeof(eye_request));
     part->alone = (uint32_t *)cuda_arena_take(arena, count + 2ull, sizeof(uint32_t));
     for (int m = 0; m < 2; ++m) {
@@ -178,7 +178,7 @@ void lay_out_part(known_part *part, cuda_arena *arena, uint32_t count) {
 }
 
 /* Performs the lookups of one map at all points of the part. */
-kd_status lookup(const photon_maps_cuda *maps, const known_part *part, int which) {
+kd_status lookup(const photon_maps_cuda *maps, const precompute_part *part, int which) {
     const photon_map_cuda *map = &maps->map[which];
     const photon_map_view *view = which == PHOTON_LIST_GLOBAL ? &part->global : &part->caustic;
     gather_work work;
@@ -197,10 +197,10 @@ kd_status lookup(const photon_maps_cuda *maps, const known_part *part, int which
     work.scale = view->scale;
     work.k = view->gather;
     const photon *record = NULL;
-    const uint32_t *own_ids = NULL;
+    const uint32_t *self_ids = NULL;
     if (which == PHOTON_LIST_GLOBAL) {
         record = view->photons + part->first;
-        own_ids = view->tree.ids + part->first;
+        self_ids = view->tree.ids + part->first;
         if (work.k && work.k < ESTIMATE_GATHER_MAX) ++work.k;
     }
     void (*const kernel)(gather_work, const photon *, const uint32_t *) =
@@ -208,7 +208,7 @@ kd_status lookup(const photon_maps_cuda *maps, const known_part *part, int which
         : work.k <= 72  ? know_nearest<4>
         : work.k <= 320 ? know_nearest<12>
                         : know_nearest<40>;
-    kernel<<<cuda_blocks(part->count, WARPS), 32 * WARPS>>>(work, record, own_ids);
+    kernel<<<cuda_blocks(part->count, WARPS), 32 * WARPS>>>(work, record, self_ids);
     KD_CUDA_LAUNCHED("know_nearest");
     photon_gather_cuda gather;
     memset(&gather, 0, sizeof gather);
@@ -220,7 +220,7 @@ kd_status lookup(const photon_maps_cuda *maps, const known_part *part, int which
     return photon_maps_cuda_measure(maps, &gather, part->integrals[which]);
 }
 
-kd_status know_part(const photon_maps_cuda *maps, const known_part *part) {
+kd_status know_part(const photon_maps_cuda *maps, const precompute_part *part) {
     take_places<<<cuda_blocks(part->count, BLOCK), BLOCK>>>(*part);
     KD_CUDA_LAUNCHED("take_places");
     KD_TRY(lookup(maps, part, PHOTON_LIST_GLOBAL));
@@ -230,9 +230,9 @@ kd_status know_part(const photon_maps_cuda *maps, const known_part *part) {
     return KD_OK;
 }
 
-kd_status know_all(photon_maps_cuda *maps, known_part *part, uint64_t first, uint64_t end) {
+kd_status know_all(photon_maps_cuda *maps, precompute_part *part, uint64_t first, uint64_t end) {
     device_buffer *scratch = &maps->map[PHOTON_LIST_GLOBAL].scratch;
-    const uint64_t maximum = end - first < KNOWN_AT_ONCE ? end - first : KNOWN_AT_ONCE;
+    const uint64_t maximum = end - first < PRECOMPUTE_CHUNK ? end - first : PRECOMPUTE_CHUNK;
     cuda_arena arena = {NULL, 0};
     lay_out_part(part, &arena, (uint32_t)maximum);
     KD_TRY(device_buffer_reserve(scratch, arena.used));
@@ -248,7 +248,7 @@ kd_status know_all(photon_maps_cuda *maps, known_part *part, uint64_t first, uin
 }
 
 kd_status know_range(photon_maps_cuda *maps, uint64_t first, uint64_t end) {
-    known_part part;
+    precompute_part part;
     memset(&part, 0, sizeof part);
     part.global = photon_maps_cuda_view(maps, PHOTON_LIST_GLOBAL);
     part.caustic = photon_maps_cuda_view(maps, PHOTON_LIST_CAUSTIC);
@@ -266,9 +266,10 @@ kd_status know_range(photon_maps_cuda *maps, uint64_t first, uint64_t end) {
 } // namespace
 
 extern "C" uint64_t photon_maps_cuda_precompute_bytes(uint64_t photons) {
-    known_part part;
+    precompute_part part;
     cuda_arena arena = {NULL, 0};
-    lay_out_part(&part, &arena, (uint32_t)(photons < KNOWN_AT_ONCE ? photons : KNOWN_AT_ONCE));
+    lay_out_part(&part, &arena,
+                 (uint32_t)(photons < PRECOMPUTE_CHUNK ? photons : PRECOMPUTE_CHUNK));
     return arena.used;
 }
 
@@ -282,7 +283,7 @@ extern "C" kd_status photon_maps_cuda_precompute(photon_maps_cuda *maps, job_con
     if (status == KD_OK && end > first) status = know_range(maps, first, end);
     if (status == KD_OK && ranks_shared(maps->comm))
         status = photon_maps_cuda_irradiance(maps, job);
-    map->known = status == KD_OK;
+    map->has_irradiance = status == KD_OK;
     job_stage_end(job);
     return status;
 }

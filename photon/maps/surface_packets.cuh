@@ -37,8 +37,8 @@ constexpr float SLACK = 1 + 0x1p-16f;
 
 /* The photons that a packet has found, and which lanes use them. */
 template <uint32_t CAPACITY> struct packet_list {
-    float4 found[CAPACITY];             /* position; index position, as bits */
-    uint32_t wanted[CAPACITY / 32][32]; /* per lane: a bit for each of 32 photons in a word */
+    float4 points[CAPACITY];              /* position; index position, as bits */
+    uint32_t accepted[CAPACITY / 32][32]; /* per lane: a bit for each of 32 photons in a word */
 };
 
 struct together {
@@ -61,18 +61,18 @@ __device__ __forceinline__ unsigned first_lane(unsigned lanes) {
 
 /* Lane in `left` whose surface is nearest to the centroid of all of them. */
 __device__ __forceinline__ unsigned middle_lane(unsigned left, vec3 q) {
-    const bool here = left >> lane_id() & 1u;
-    const float share = here ? 1 / (float)__popc(left) : 0;
+    const bool in_left = left >> lane_id() & 1u;
+    const float share = in_left ? 1 / (float)__popc(left) : 0;
     const vec3 middle =
         vec3_make(warp_sum(q.x * share), warp_sum(q.y * share), warp_sum(q.z * share));
-    const uint32_t away = here ? __float_as_uint(pointtree_dist2(middle, q)) : KD_NONE;
-    const uint32_t minimum = __reduce_min_sync(ALL, away);
-    return first_lane(__ballot_sync(ALL, here && away == minimum));
+    const uint32_t distance = in_left ? __float_as_uint(pointtree_dist2(middle, q)) : KD_NONE;
+    const uint32_t minimum = __reduce_min_sync(ALL, distance);
+    return first_lane(__ballot_sync(ALL, in_left && distance == minimum));
 }
 
-__device__ __forceinline__ vec3 of_lane(vec3 own, unsigned lane) {
-    return vec3_make(__shfl_sync(ALL, own.x, (int)lane), __shfl_sync(ALL, own.y, (int)lane),
-                     __shfl_sync(ALL, own.z, (int)lane));
+__device__ __forceinline__ vec3 of_lane(vec3 value, unsigned lane) {
+    return vec3_make(__shfl_sync(ALL, value.x, (int)lane), __shfl_sync(ALL, value.y, (int)lane),
+                     __shfl_sync(ALL, value.z, (int)lane));
 }
 
 /* Forms the group of those in `left` that are close to the central one. */
@@ -90,16 +90,16 @@ __device__ __forceinline__ together join(unsigned left, unsigned middle, vec3 q,
 
 /* Appends the photons of a leaf within the bound; beyond CAPACITY they are only counted. */
 template <uint32_t CAPACITY>
-__device__ __forceinline__ void keep_found(const gather_work &work, packet_list<CAPACITY> &list,
-                                           uint32_t *count, uint32_t bound, uint32_t bits,
-                                           uint32_t place) {
+__device__ __forceinline__ void keep_photon(const gather_work &work, packet_list<CAPACITY> &list,
+                                            uint32_t *count, uint32_t bound, uint32_t bits,
+                                            uint32_t place) {
     const bool within = bits <= bound;
     const unsigned all = __ballot_sync(ALL, within);
     const uint32_t to = *count + __popc(all & ((1u << lane_id()) - 1));
     if (within && to < CAPACITY) {
-        float4 found = __ldg(work.index.points + place);
-        found.w = __uint_as_float(place);
-        list.found[to] = found;
+        float4 point = __ldg(work.index.points + place);
+        point.w = __uint_as_float(place);
+        list.points[to] = point;
     }
     *count += __popc(all);
 }
@@ -107,33 +107,33 @@ __device__ __forceinline__ void keep_found(const gather_work &work, packet_list<
 /* Marks, among the first `count` photons, those for which this lane's wants(dist2 bits, place)
    is true. */
 template <uint32_t CAPACITY, class WANTS>
-__device__ __forceinline__ void mark_wanted(packet_list<CAPACITY> &list, uint32_t count, vec3 q,
-                                            const WANTS &wants) {
+__device__ __forceinline__ void mark_accepted(packet_list<CAPACITY> &list, uint32_t count, vec3 q,
+                                              const WANTS &wants) {
     for (uint32_t word = 0; 32 * word < count; ++word) {
         const uint32_t end = min(32u, count - 32 * word);
         uint32_t mask = 0;
         for (uint32_t i = 0; i < end; ++i) {
-            const float4 found = list.found[32 * word + i];
-            const uint32_t bits = __float_as_uint(pointtree_dist2(q, xyz(found)));
-            if (wants(bits, __float_as_uint(found.w))) mask |= 1u << i;
+            const float4 point = list.points[32 * word + i];
+            const uint32_t bits = __float_as_uint(pointtree_dist2(q, xyz(point)));
+            if (wants(bits, __float_as_uint(point.w))) mask |= 1u << i;
         }
-        list.wanted[word][lane_id()] = mask;
+        list.accepted[word][lane_id()] = mask;
     }
 }
 
 /* Calls add(place, dist2) for the photons that this lane has marked; lanes proceed
    independently. */
 template <uint32_t CAPACITY, class ADD>
-__device__ __forceinline__ void for_wanted(const packet_list<CAPACITY> &list, uint32_t count,
-                                           vec3 q, const ADD &add) {
+__device__ __forceinline__ void for_accepted(const packet_list<CAPACITY> &list, uint32_t count,
+                                             vec3 q, const ADD &add) {
     const uint32_t words = (count + 31) / 32;
     uint32_t word = 0, mask = 0;
     for (;;) {
-        while (mask == 0 && word < words) mask = list.wanted[word++][lane_id()];
+        while (mask == 0 && word < words) mask = list.accepted[word++][lane_id()];
         if (mask == 0) break;
-        const float4 found = list.found[32 * (word - 1) + first_lane(mask)];
+        const float4 point = list.points[32 * (word - 1) + first_lane(mask)];
         mask &= mask - 1;
-        add(__float_as_uint(found.w), pointtree_dist2(q, xyz(found)));
+        add(__float_as_uint(point.w), pointtree_dist2(q, xyz(point)));
     }
     __syncwarp();
 }
@@ -157,9 +157,9 @@ struct packet_lane {
 
     __device__ __forceinline__ packet_lane(const gather_work &work, uint32_t packet) {
         const eye_packet eye_packet = work.packets[packet];
-        const bool here = lane_id() < eye_packet.count;
-        which = eye_packet.first + (here ? lane_id() : 0);
-        all = __ballot_sync(ALL, here);
+        const bool active = lane_id() < eye_packet.count;
+        which = eye_packet.first + (active ? lane_id() : 0);
+        all = __ballot_sync(ALL, active);
         diffuse = __all_sync(ALL, is_diffuse(work.requests + which));
         q = work.requests[which].at.position;
     }
@@ -181,19 +181,20 @@ weigh_within(const gather_work &work, packet_list<WITHIN_CAPACITY> &list, uint32
              const packet_lane &lane, bool joins, flux_sum *sum) {
     const float bound2 = pointtree_bound2(work.radius), per_bound2 = 1 / bound2;
     __syncwarp();
-    mark_wanted(list, count, lane.q,
-                [&](uint32_t bits, uint32_t) { return joins && bits <= __float_as_uint(bound2); });
+    mark_accepted(list, count, lane.q, [&](uint32_t bits, uint32_t) {
+        return joins && bits <= __float_as_uint(bound2);
+    });
     weighing<diffuse> weigh;
     weigh.begin(work.requests + lane.which);
     weigh.sum = *sum;
-    for_wanted(list, count, lane.q,
-               [&](uint32_t place, float dist2) { weigh.add(work, place, dist2 * per_bound2); });
+    for_accepted(list, count, lane.q,
+                 [&](uint32_t place, float dist2) { weigh.add(work, place, dist2 * per_bound2); });
     *sum = weigh.sum;
 }
 
 /* Returns false if there are too many photons. */
 __device__ __forceinline__ bool within_of_all(const gather_work &work,
-                                              packet_within_scratch &own_scratch,
+                                              packet_within_scratch &lane_scratch,
                                               const packet_lane &lane, const together &group) {
     const uint32_t bound = __float_as_uint(pointtree_bound2((work.radius + group.spread) * SLACK));
     const float wide = (work.radius + group.spread) / work.radius;
@@ -202,17 +203,17 @@ __device__ __forceinline__ bool within_of_all(const gather_work &work,
     uint32_t count = 0, weighed = 0;
     const auto weigh = [&] {
         if (lane.diffuse)
-            weigh_within<true>(work, own_scratch.list, count, lane, group.joins, &sum);
+            weigh_within<true>(work, lane_scratch.list, count, lane, group.joins, &sum);
         else
-            weigh_within<false>(work, own_scratch.list, count, lane, group.joins, &sum);
+            weigh_within<false>(work, lane_scratch.list, count, lane, group.joins, &sum);
         weighed += count;
         count = 0;
     };
     gather_index::visit(
-        work.index, own_scratch.path, group.centre,
+        work.index, lane_scratch.path, group.centre,
         [&] { return weighed + count > maximum ? 0 : bound; },
         [&](uint32_t bits, uint32_t place) {
-            keep_found(work, own_scratch.list, &count, bound, bits, place);
+            keep_photon(work, lane_scratch.list, &count, bound, bits, place);
             if (count > WITHIN_CAPACITY - 32) weigh();
         });
     if (weighed + count > maximum) return false;
@@ -289,7 +290,7 @@ __device__ __forceinline__ kth_search search_kth(const packet_list<CAPACITY> &li
     for (;;) {
         uint32_t counts[3] = {0, 0, 0};
         for (uint32_t i = 0; i < count; ++i) {
-            const uint32_t bits = __float_as_uint(pointtree_dist2(q, xyz(list.found[i])));
+            const uint32_t bits = __float_as_uint(pointtree_dist2(q, xyz(list.points[i])));
 #pragma unroll
             for (int p = 0; p < 3; ++p) counts[p] += bits <= pivot[p];
         }
@@ -313,9 +314,9 @@ __device__ uint32_t id_of_kth(const gather_work &work, const packet_list<CAPACIT
         const uint32_t middle = low + (high - low) / 2;
         uint32_t within = 0;
         for (uint32_t i = 0; i < count; ++i) {
-            const float4 found = list.found[i];
-            if (__float_as_uint(pointtree_dist2(q, xyz(found))) == dist2)
-                within += work.index.ids[__float_as_uint(found.w)] <= middle;
+            const float4 point = list.points[i];
+            if (__float_as_uint(pointtree_dist2(q, xyz(point))) == dist2)
+                within += work.index.ids[__float_as_uint(point.w)] <= middle;
         }
         if (within > ties)
             high = middle;
@@ -336,7 +337,7 @@ __device__ __forceinline__ kth_photon find_kth(const gather_work &work,
     kth_photon kth = {maximum + 1, 0, work.radius};
     uint32_t last = 0, times = 0; /* largest dist2 up to high, and its multiplicity */
     for (uint32_t i = 0; i < count; ++i) {
-        const uint32_t bits = __float_as_uint(pointtree_dist2(lane.q, xyz(list.found[i])));
+        const uint32_t bits = __float_as_uint(pointtree_dist2(lane.q, xyz(list.points[i])));
         if (bits > at.high || bits < last) continue;
         times = bits == last ? times + 1 : 1;
         last = bits;
@@ -359,8 +360,8 @@ __device__ __forceinline__ void weigh_marked(const gather_work &work,
     weighing<diffuse> weigh;
     weigh.begin(work.requests + lane.which);
     const float per_radius2 = 1 / (radius * radius);
-    for_wanted(list, radius > 0 ? count : 0, lane.q,
-               [&](uint32_t place, float dist2) { weigh.add(work, place, dist2 * per_radius2); });
+    for_accepted(list, radius > 0 ? count : 0, lane.q,
+                 [&](uint32_t place, float dist2) { weigh.add(work, place, dist2 * per_radius2); });
     if (!joins) return;
     work.sums[lane.which] = weigh.sum;
     work.radii[lane.which] = radius;
@@ -379,7 +380,7 @@ __device__ __forceinline__ void nearest_of_all(const gather_work &work, packet_l
                                                float expected) {
     __syncwarp();
     const kth_photon kth = find_kth(work, list, count, lane, joins, expected);
-    mark_wanted(list, count, lane.q, [&](uint32_t bits, uint32_t place) {
+    mark_accepted(list, count, lane.q, [&](uint32_t bits, uint32_t place) {
         if (bits == kth.dist2 && kth.id) return joins && work.index.ids[place] < kth.id;
         return joins && bits < kth.dist2;
     });
@@ -396,13 +397,13 @@ __launch_bounds__(32 * WARPS,
     __shared__ packet_nearest_scratch<PARTS> scratch[WARPS];
     const uint32_t warp = threadIdx.x / 32, packet = blockIdx.x * WARPS + warp;
     if (packet >= work.packet_count) return;
-    packet_nearest_scratch<PARTS> &own_scratch = scratch[warp];
+    packet_nearest_scratch<PARTS> &lane_scratch = scratch[warp];
     const packet_lane lane(work, packet);
     unsigned left = lane.all;
     while (__popc(left) >= TOGETHER_MIN) {
         const unsigned middle = middle_lane(left, lane.q);
         const nearest_places<PARTS> best =
-            find_nearest(work, own_scratch.alone, of_lane(lane.q, middle));
+            find_nearest(work, lane_scratch.alone, of_lane(lane.q, middle));
         const float last2 = best.count == work.k ? __uint_as_float(best.last_dist2())
                                                  : pointtree_bound2(work.radius);
         const float last = sqrtf(last2);
@@ -414,14 +415,14 @@ __launch_bounds__(32 * WARPS,
             const uint32_t bound = __float_as_uint(pointtree_bound2((ball + group.spread) * SLACK));
             count = 0;
             gather_index::visit(
-                work.index, own_scratch.alone.path, group.centre,
-                [&] { return count > own_scratch.CAPACITY ? 0 : bound; },
+                work.index, lane_scratch.alone.path, group.centre,
+                [&] { return count > lane_scratch.CAPACITY ? 0 : bound; },
                 [&](uint32_t bits, uint32_t place) {
-                    keep_found(work, own_scratch.list, &count, bound, bits, place);
+                    keep_photon(work, lane_scratch.list, &count, bound, bits, place);
                 });
         }
-        if (count <= own_scratch.CAPACITY)
-            nearest_of_all(work, own_scratch.list, count, lane, group.joins, last2);
+        if (count <= lane_scratch.CAPACITY)
+            nearest_of_all(work, lane_scratch.list, count, lane, group.joins, last2);
         else
             leave_alone(work, lane.which, group.members);
     }

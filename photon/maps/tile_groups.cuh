@@ -27,13 +27,13 @@ constexpr uint32_t BOXES = 512, ITEMS = 128, ROUGH = 64;
 constexpr uint32_t LOOKUP_BITS = 5, NUMBERS = 1u << (32 - LOOKUP_BITS);
 /* A lookup that visited no more than this has visited everything, in any order. */
 constexpr uint32_t SURELY = TILE_EXACT - 1 - TILE_LEAF;
-constexpr uint32_t NOT_HERE =
+constexpr uint32_t NOT_TRAVERSED =
     0x80000000u; /* flag in `candidates`: the lookup is left to another kernel */
 constexpr uint32_t MODELLED = 1, IN_THE_DARK = 2;
 /* Largest diagonal of the box of a group's points, relative to their largest radius. */
 constexpr float TOGETHER = 16;
 /* Margin of the cosine for boxes that face away from a group: above all rounding errors and
-   TILE_APART. */
+   TILE_MARGIN. */
 constexpr float TURNED_AWAY = 4e-3f;
 
 struct measure_work {
@@ -56,21 +56,21 @@ struct pending_scratch {
     vec3 position[32], normal[32];
     float radius[32];
     uint32_t triangle[32], request[32];
-    uint32_t candidates[32], lit[2][32], dark[2][32], found[32];
+    uint32_t candidates[32], lit[2][32], dark[2][32], flags[32];
 };
 
 /* The lookups first .. first + size - 1 of the warp, with size a power of two. Uniform in the warp,
    except for the members of a lane. */
 struct lookup_group {
-    vec3 lo, hi;                  /* of their points */
-    float bound2;                 /* largest squared radius */
-    vec3 axis;                    /* of their normals */
-    float cosine, sine;           /* of the cone of normals; cosine 0: there is none */
-    uint32_t boxes, items, rough; /* numbers of boxes to be visited */
-    uint32_t passed;              /* boxes visited by the group */
-    uint32_t slots;               /* 32 / size: boxes that are traversed concurrently */
-    uint32_t slot, own;           /* of this lane: which of these boxes, and the lookup */
-    bool is_valid;                /* this lane has a lookup */
+    vec3 lo, hi;                   /* of their points */
+    float bound2;                  /* largest squared radius */
+    vec3 axis;                     /* of their normals */
+    float cosine, sine;            /* of the cone of normals; cosine 0: there is none */
+    uint32_t boxes, items, rough;  /* numbers of boxes to be visited */
+    uint32_t passed;               /* boxes visited by the group */
+    uint32_t slots;                /* 32 / size: boxes that are traversed concurrently */
+    uint32_t slot, slot_of_lookup; /* of this lane: which of these boxes, and the lookup */
+    bool is_valid;                 /* this lane has a lookup */
     tile_lookup lookup;
 };
 
@@ -101,9 +101,9 @@ __device__ __forceinline__ void bring(pending_scratch &scratch, uint32_t which,
                                       const tile_lookup &lookup) {
     add_units(scratch.lit, which, lookup.lit);
     add_units(scratch.dark, which, lookup.dark);
-    const uint32_t found =
+    const uint32_t flags =
         (lookup.modelled ? MODELLED : 0) | (lookup.in_the_dark ? IN_THE_DARK : 0);
-    if (found) atomicOr(&scratch.found[which], found);
+    if (flags) atomicOr(&scratch.flags[which], flags);
 }
 
 /* Loads the members of a box that every visit reads. */
@@ -178,9 +178,9 @@ __device__ __forceinline__ lookup_group group_of(const measure_work &work,
     lookup_group made;
     made.slots = 32 / size;
     made.slot = lane_id() / size;
-    made.own = first + (lane_id() & (size - 1));
-    made.is_valid = made.own < is_valid;
-    made.lookup = lookup_of(work, scratch, made.is_valid ? made.own : first);
+    made.slot_of_lookup = first + (lane_id() & (size - 1));
+    made.is_valid = made.slot_of_lookup < is_valid;
+    made.lookup = lookup_of(work, scratch, made.is_valid ? made.slot_of_lookup : first);
     const vec3 p = made.lookup.position;
     made.lo = vec3_make(warp_min(p.x), warp_min(p.y), warp_min(p.z));
     made.hi = vec3_make(warp_max(p.x), warp_max(p.y), warp_max(p.z));
@@ -193,15 +193,16 @@ __device__ __forceinline__ lookup_group group_of(const measure_work &work,
 }
 
 __device__ __forceinline__ bool lies_together(const lookup_group &group) {
-    const float apart2 = vec3_length2(vec3_sub(group.hi, group.lo));
-    return group.slots == 32 || apart2 <= TOGETHER * TOGETHER * group.bound2;
+    const float diagonal2 = vec3_length2(vec3_sub(group.hi, group.lo));
+    return group.slots == 32 || diagonal2 <= TOGETHER * TOGETHER * group.bound2;
 }
 
 /* Returns true if nothing in the box counts for any lookup of the group. */
 __device__ __forceinline__ bool box_is_outside(const lookup_group &group, const tile_box &box) {
-    const vec3 away =
+    const vec3 distance =
         vec3_max(vec3_max(vec3_sub(box.lo, group.hi), vec3_sub(group.lo, box.hi)), vec3_all(0));
-    if (away.x * away.x + away.y * away.y + away.z * away.z > group.bound2) return true;
+    if (distance.x * distance.x + distance.y * distance.y + distance.z * distance.z > group.bound2)
+        return true;
     const float cosine = box.cosine * group.cosine - box.sine * group.sine;
     if (!(box.cosine > 0 && group.cosine > 0 && cosine > 0)) return false;
     const float sine = box.sine * group.cosine + box.cosine * group.sine;
@@ -283,7 +284,8 @@ __device__ __forceinline__ void intersect_tiles(const measure_work &work, pendin
         }
         const unsigned all = __ballot_sync(ALL, rough);
         if (rough)
-            scratch.rough[group->rough + before_me(all)] = (begin + t) << LOOKUP_BITS | group->own;
+            scratch.rough[group->rough + before_me(all)] =
+                (begin + t) << LOOKUP_BITS | group->slot_of_lookup;
         group->rough += (uint32_t)__popc(all);
         __syncwarp();
         if (group->rough >= 32) {
@@ -350,18 +352,19 @@ __device__ __forceinline__ bool intersect_group(const measure_work &work, pendin
     }
     if (group->rough) intersect_rough(work.tiles.tiles, work.kernel, scratch, group->rough);
     if (group->is_valid) {
-        bring(scratch, group->own, group->lookup);
-        atomicAdd(&scratch.candidates[group->own], group->lookup.tested);
+        bring(scratch, group->slot_of_lookup, group->lookup);
+        atomicAdd(&scratch.candidates[group->slot_of_lookup], group->lookup.tested);
     }
     __syncwarp();
-    const bool all = __all_sync(ALL, !group->is_valid ||
-                                         scratch.candidates[group->own] + group->passed <= SURELY);
+    const bool all =
+        __all_sync(ALL, !group->is_valid ||
+                            scratch.candidates[group->slot_of_lookup] + group->passed <= SURELY);
     __syncwarp(); /* all lanes have read before sums are cleared for the halves */
     return all;
 }
 
 __device__ __forceinline__ void clear_sums(pending_scratch &scratch, uint32_t which) {
-    scratch.candidates[which] = scratch.found[which] = 0;
+    scratch.candidates[which] = scratch.flags[which] = 0;
     scratch.lit[0][which] = scratch.lit[1][which] = scratch.dark[0][which] =
         scratch.dark[1][which] = 0;
 }
@@ -374,10 +377,10 @@ __device__ __forceinline__ void intersect_lookups(const measure_work &work,
     while (first < is_valid) {
         lookup_group group = group_of(work, scratch, first, size, is_valid);
         const bool done = lies_together(group) && intersect_group(work, scratch, &group);
-        const uint32_t own = first + lane_id();
+        const uint32_t slot = first + lane_id();
         if (!done && lane_id() < size) {
-            clear_sums(scratch, own);
-            if (size == 1) scratch.candidates[own] = NOT_HERE;
+            clear_sums(scratch, slot);
+            if (size == 1) scratch.candidates[slot] = NOT_TRAVERSED;
         }
         __syncwarp();
         if (!done && size > 1) {

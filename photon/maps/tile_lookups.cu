@@ -11,7 +11,7 @@
    Data flow: intersect_all, one warp per packet, reads requests with their sums and radii, packets and
               tiles; it writes integrals, and by atomics the indices of lookups to be repeated and
               of those to be modelled, from both ends of a list; again, one thread per lookup to be
-              repeated, and ask_model, 16 lanes per lookup to be modelled, write their integrals;
+              repeated, and lookup_model, 16 lanes per lookup to be modelled, write their integrals;
               add_to_film reads them. */
 #include "photon/maps/tile_groups.cuh"
 
@@ -26,24 +26,24 @@ constexpr unsigned AGAIN_BLOCKS = 1056;
 __device__ __forceinline__ bool lookup_needs_tiles(const measure_work &work, uint32_t request) {
     const float radius = work.radii[request];
     if (!(radius > 0) || flux_sum_is_zero(work.sums + request)) return false;
-    const estimate_point here = estimate_point_of(&work.requests[request].at);
+    const estimate_point point = estimate_point_of(&work.requests[request].at);
     const tile_lookup lookup =
-        tile_lookup_begin(here.position, here.normal, here.triangle, radius, work.kernel);
+        tile_lookup_begin(point.position, point.normal, point.triangle, radius, work.kernel);
     if (work.tiles.box_count && !tile_place_is_wide(&work.tiles, &lookup)) return true;
     work.integrals[request] = 2 * KD_PI * photon_kernel_sector(work.kernel);
     return false;
 }
 
 /* Stores a request's lookup in shared memory. */
-__device__ __forceinline__ void put_lookup(const measure_work &work, pending_scratch &own_scratch,
+__device__ __forceinline__ void put_lookup(const measure_work &work, pending_scratch &lane_scratch,
                                            uint32_t which, uint32_t request) {
-    const estimate_point here = estimate_point_of(&work.requests[request].at);
-    own_scratch.position[which] = here.position;
-    own_scratch.normal[which] = here.normal;
-    own_scratch.radius[which] = work.radii[request];
-    own_scratch.triangle[which] = here.triangle;
-    own_scratch.request[which] = request;
-    clear_sums(own_scratch, which);
+    const estimate_point point = estimate_point_of(&work.requests[request].at);
+    lane_scratch.position[which] = point.position;
+    lane_scratch.normal[which] = point.normal;
+    lane_scratch.radius[which] = work.radii[request];
+    lane_scratch.triangle[which] = point.triangle;
+    lane_scratch.request[which] = request;
+    clear_sums(lane_scratch, which);
 }
 
 /* Index within a packet for a lane. A full packet has 8 x 4 pixels; blocks of 2 x 2 pixels, and
@@ -62,31 +62,31 @@ __device__ __forceinline__ eye_packet packet_of(const measure_work &work, uint32
 
 /* Stores the lookups of a packet in shared memory; returns their number. */
 __device__ __forceinline__ uint32_t begin_lookups(const measure_work &work,
-                                                  pending_scratch &own_scratch,
+                                                  pending_scratch &lane_scratch,
                                                   const eye_packet &packet) {
     const uint32_t place = place_in_packet(), request = packet.first + place;
     const bool valid = place < packet.count && lookup_needs_tiles(work, request);
     const unsigned all = __ballot_sync(ALL, valid);
-    if (valid) put_lookup(work, own_scratch, before_me(all), request);
+    if (valid) put_lookup(work, lane_scratch, before_me(all), request);
     __syncwarp();
     return (uint32_t)__popc(all);
 }
 
 /* Writes the integral of a lookup, or lists it for another kernel. */
 __device__ __forceinline__ void end_lookup(const measure_work &work,
-                                           const pending_scratch &own_scratch, uint32_t which) {
-    const uint32_t found = own_scratch.found[which], request = own_scratch.request[which];
-    if (own_scratch.candidates[which] > SURELY) {
+                                           const pending_scratch &lane_scratch, uint32_t which) {
+    const uint32_t flags = lane_scratch.flags[which], request = lane_scratch.request[which];
+    if (lane_scratch.candidates[which] > SURELY) {
         work.list[atomicAdd(work.left, 1u)] = request;
         return;
     }
-    tile_lookup lookup = lookup_of(work, own_scratch, which);
-    lookup.lit = (int64_t)((uint64_t)own_scratch.lit[1][which] << 32 | own_scratch.lit[0][which]);
+    tile_lookup lookup = lookup_of(work, lane_scratch, which);
+    lookup.lit = (int64_t)((uint64_t)lane_scratch.lit[1][which] << 32 | lane_scratch.lit[0][which]);
     lookup.dark =
-        (int64_t)((uint64_t)own_scratch.dark[1][which] << 32 | own_scratch.dark[0][which]);
-    lookup.in_the_dark = (found & IN_THE_DARK) != 0;
+        (int64_t)((uint64_t)lane_scratch.dark[1][which] << 32 | lane_scratch.dark[0][which]);
+    lookup.in_the_dark = (flags & IN_THE_DARK) != 0;
     const float integral = tile_lookup_found(&lookup);
-    if (found & MODELLED) {
+    if (flags & MODELLED) {
         work.integrals[request] = integral;
         work.list[work.count - 1 - atomicAdd(work.modelled, 1u)] = request;
     } else {
@@ -97,17 +97,17 @@ __device__ __forceinline__ void end_lookup(const measure_work &work,
 __global__ __launch_bounds__(32 * WARPS,
                              BLOCKS) void intersect_all(const __grid_constant__ measure_work work) {
     __shared__ pending_scratch scratch[WARPS];
-    pending_scratch &own_scratch = scratch[threadIdx.x / 32];
+    pending_scratch &lane_scratch = scratch[threadIdx.x / 32];
     const uint32_t packet = blockIdx.x * WARPS + threadIdx.x / 32;
     if (packet >= work.packet_count) return; /* uniform in the warp */
-    const uint32_t valid = begin_lookups(work, own_scratch, packet_of(work, packet));
+    const uint32_t valid = begin_lookups(work, lane_scratch, packet_of(work, packet));
     if (work.tiles.count >= NUMBERS) {
-        if (lane_id() < valid) own_scratch.candidates[lane_id()] = NOT_HERE;
+        if (lane_id() < valid) lane_scratch.candidates[lane_id()] = NOT_TRAVERSED;
         __syncwarp();
     } else {
-        intersect_lookups(work, own_scratch, valid);
+        intersect_lookups(work, lane_scratch, valid);
     }
-    if (lane_id() < valid) end_lookup(work, own_scratch, lane_id());
+    if (lane_id() < valid) end_lookup(work, lane_scratch, lane_id());
 }
 
 /* Repeats the listed lookups in the order of the CPU. */
@@ -116,8 +116,8 @@ __global__ __launch_bounds__(AGAIN_BLOCK) void again(const __grid_constant__ mea
     for (uint32_t i = blockIdx.x * AGAIN_BLOCK + threadIdx.x; i < count;
          i += gridDim.x * AGAIN_BLOCK) {
         const uint32_t request = work.list[i];
-        const estimate_point here = estimate_point_of(&work.requests[request].at);
-        tile_lookup lookup = tile_lookup_begin(here.position, here.normal, here.triangle,
+        const estimate_point point = estimate_point_of(&work.requests[request].at);
+        tile_lookup lookup = tile_lookup_begin(point.position, point.normal, point.triangle,
                                                work.radii[request], work.kernel);
         work.integrals[request] = tile_kernel_integral(&work.tiles, &lookup, TILE_COSINE);
     }
@@ -125,26 +125,26 @@ __global__ __launch_bounds__(AGAIN_BLOCK) void again(const __grid_constant__ mea
 
 /* Evaluates the openness model at a lookup's point and divides its integral by it. */
 __global__
-__launch_bounds__(AGAIN_BLOCK) void ask_model(const __grid_constant__ measure_work work) {
+__launch_bounds__(AGAIN_BLOCK) void lookup_model(const __grid_constant__ measure_work work) {
     const uint32_t count = *work.modelled, half = threadIdx.x / OPENNESS_RAYS,
                    halves = AGAIN_BLOCK / OPENNESS_RAYS, lane = threadIdx.x % OPENNESS_RAYS;
     const scene_view *scene = work.tiles.scene;
     for (uint32_t first = blockIdx.x * halves; first < count; first += gridDim.x * halves) {
         const bool has = first + half < count;
         const uint32_t request = has ? work.list[work.count - 1 - first - half] : 0;
-        const estimate_point here = estimate_point_of(&work.requests[request].at);
+        const estimate_point point = estimate_point_of(&work.requests[request].at);
         float hides = 0, hidden = 0;
         if (has) {
             const openness_place place =
-                openness_place_make(&scene->mesh, here.position, here.normal, here.triangle);
-            const ray cast = openness_ray(&place, (int)lane, work.tiles.span);
-            const ray_hit hit = tritree_closest(&scene->tree, cast);
-            hides = openness_hidden(openness_end(scene, cast, hit), work.tiles.span);
+                openness_place_make(&scene->mesh, point.position, point.normal, point.triangle);
+            const ray ray = openness_ray(&place, (int)lane, work.tiles.span);
+            const ray_hit hit = tritree_closest(&scene->tree, ray);
+            hides = openness_hidden(openness_end(scene, ray, hit), work.tiles.span);
         }
         __syncwarp();
         for (int i = 0; i < OPENNESS_RAYS; ++i) hidden += __shfl_sync(ALL, hides, i, OPENNESS_RAYS);
         if (!has || lane) continue;
-        const tile_lookup lookup = tile_lookup_begin(here.position, here.normal, here.triangle,
+        const tile_lookup lookup = tile_lookup_begin(point.position, point.normal, point.triangle,
                                                      work.radii[request], work.kernel);
         work.integrals[request] = tile_lookup_over_model(&lookup, work.integrals[request],
                                                          openness_model(hidden / OPENNESS_RAYS));
@@ -175,7 +175,7 @@ extern "C" kd_status photon_maps_cuda_measure(const photon_maps_cuda *maps,
     KD_CUDA_LAUNCHED("intersect_all");
     again<<<AGAIN_BLOCKS, AGAIN_BLOCK>>>(work);
     KD_CUDA_LAUNCHED("again");
-    ask_model<<<AGAIN_BLOCKS, AGAIN_BLOCK>>>(work);
-    KD_CUDA_LAUNCHED("ask_model");
+    lookup_model<<<AGAIN_BLOCKS, AGAIN_BLOCK>>>(work);
+    KD_CUDA_LAUNCHED("lookup_model");
     return KD_OK;
 }

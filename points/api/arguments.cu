@@ -171,7 +171,7 @@ double read_scalar(const point_array *points, uint64_t i, uint32_t axis) {
     return points->scalar == POINT_DOUBLE ? x : (double)narrow;
 }
 
-kd_status tell_bad_point(const point_array *points, uint64_t bad) {
+kd_status report_bad_point(const point_array *points, uint64_t bad) {
     for (uint32_t axis = 0; bad != ~0ull && axis < points->dims; ++axis) {
         const double x = read_scalar(points, bad, axis);
         KD_REQUIRE(isfinite(x), KD_ERROR_INPUT,
@@ -221,7 +221,7 @@ extern "C" kd_status points_device_scan_end(points_scan *scan, point_box *box,
         box->lo[axis] = number_of(host.lo[axis]);
         box->hi[axis] = number_of(~host.not_hi[axis]);
     }
-    return tell_bad_point(points, host.bad);
+    return report_bad_point(points, host.bad);
 }
 
 extern "C" kd_status points_device_scan(point_box *box, const point_array *points, void *stream) {
@@ -243,19 +243,19 @@ extern "C" kd_status points_device_find_bad(points_bad *out, const point_array *
     return KD_OK;
 }
 
-extern "C" kd_status points_device_tell_bad(const points_bad *result, const point_array *points,
-                                            const point_array *radii) {
-    KD_TRY(tell_bad_point(points, result->point));
+extern "C" kd_status points_device_report_bad(const points_bad *result, const point_array *points,
+                                              const point_array *radii) {
+    KD_TRY(report_bad_point(points, result->point));
     KD_REQUIRE(result->radius == ~0ull, KD_ERROR_INPUT, "radius %llu is %g; expected 0 or more",
                (unsigned long long)result->radius, read_scalar(radii, result->radius, 0));
     return KD_OK;
 }
 
-extern "C" kd_status points_device_check_offsets(const uint64_t *given, const uint64_t *right,
+extern "C" kd_status points_device_check_offsets(const uint64_t *offsets, const uint64_t *right,
                                                  uint64_t count, void *stream) {
     word first = ~0ull, *place = NULL;
     KD_TRY(open_place(&place, (cudaStream_t)stream));
-    find_difference<<<blocks_for(count), BLOCK, 0, (cudaStream_t)stream>>>(given, right, count,
+    find_difference<<<blocks_for(count), BLOCK, 0, (cudaStream_t)stream>>>(offsets, right, count,
                                                                            place);
     KD_TRY(collect(&first, place, sizeof first, (cudaStream_t)stream));
     KD_REQUIRE(first == ~0ull, KD_ERROR_USAGE,

@@ -35,7 +35,7 @@ typedef struct points_bad {
 KD_DEVICE_CALL(points_device_find_bad, (points_bad * out, const point_array *points,
                                         const point_array *radii, void *stream));
 /* Once that work has completed: returns KD_ERROR_INPUT if an invalid query or radius was found. */
-KD_DEVICE_CALL(points_device_tell_bad,
+KD_DEVICE_CALL(points_device_report_bad,
                (const points_bad *result, const point_array *points, const point_array *radii));
 /* Returns KD_ERROR_USAGE if any of the offsets differ from the right ones. */
 KD_DEVICE_CALL(points_device_check_offsets,

@@ -120,7 +120,7 @@ kd_status points_query_one(const kd_points *tree, const points_search *search,
     return status;
 }
 
-static kd_status ask(const kd_points *tree, const points_search *search) {
+static kd_status query(const kd_points *tree, const points_search *search) {
     return points_query_one(tree, search, NULL);
 }
 
@@ -239,7 +239,7 @@ static kd_status query_boxes(const kd_points *tree, const points_search *search)
 }
 
 const points_backend points_backend_cpu = {
-    .nearest = ask, .count = ask, .fill = ask, .box = query_boxes, .self = query_self_cpu};
+    .nearest = query, .count = query, .fill = query, .box = query_boxes, .self = query_self_cpu};
 const points_backend points_backend_layers = {.nearest = points_dynamic_query,
                                               .count = points_dynamic_query,
                                               .fill = points_dynamic_query,

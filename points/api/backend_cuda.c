@@ -7,25 +7,25 @@
 #include "points/tree/bounds.h"
 
 /* State of one search. */
-typedef struct asking {
+typedef struct device_call_request {
     points_call call;
     const kd_points *tree;
     const points_search *search;
     point_self_query self_query; /* for POINTS_SELF */
     point_boxes boxes;           /* for POINTS_BOXES, accessible to the device */
     uint64_t rows;               /* number of queries, boxes, or points of a self-query */
-} asking;
+} device_call_request;
 
 /* --- layers: the tree itself, and those inserted later -------------------------------------- */
 
-static uint32_t layers_of(const asking *call) {
+static uint32_t layers_of(const device_call_request *call) {
     const bool one =
-        call->call.whole || !call->tree->dynamic || call->search->asks != POINTS_QUERIES;
+        call->call.whole || !call->tree->dynamic || call->search->calls != POINTS_QUERIES;
     return one ? 1 : (uint32_t)call->tree->dynamic->count;
 }
 
 /* Returns the call's query for one layer; 0 is the tree itself. */
-static point_query_cuda query_of_layer(const asking *search, uint32_t layer) {
+static point_query_cuda query_of_layer(const device_call_request *search, uint32_t layer) {
     points_call call = search->call;
     if (layer == 0) return call.query;
     call.on = search->tree->dynamic->layers[layer].tree->cuda;
@@ -34,7 +34,7 @@ static point_query_cuda query_of_layer(const asking *search, uint32_t layer) {
     return call.query;
 }
 
-static kd_status rename_of_layer(const asking *call, uint32_t layer, uint32_t *ids,
+static kd_status rename_of_layer(const device_call_request *call, uint32_t layer, uint32_t *ids,
                                  uint64_t count) {
     const points_cuda *points =
         layer ? call->tree->dynamic->layers[layer].tree->cuda : call->call.on;
@@ -45,11 +45,11 @@ static kd_status rename_of_layer(const asking *call, uint32_t layer, uint32_t *i
 
 /* Returns whether a single tree has to be built first: only the leaves know about removed points,
    and only for the queries that they support. */
-static bool needs_whole(const asking *call) {
+static bool needs_whole(const device_call_request *call) {
     const point_query_cuda *q = &call->call.query;
     const points_dynamic *dynamic = call->tree->dynamic;
     const bool walks = q->method == POINT_QUERY_WALK || q->metric || q->k > POINT_LEAVES_K_MAX;
-    if (call->search->asks != POINTS_QUERIES) return true;
+    if (call->search->calls != POINTS_QUERIES) return true;
     for (int l = 0; dynamic && l < dynamic->count; ++l)
         if (dynamic->layers[l].tombstones.count > 0 &&
             (walks || !dynamic->layers[l].tree->cuda->index.points))
@@ -58,13 +58,13 @@ static bool needs_whole(const asking *call) {
 }
 
 /* Provides scratch that is large enough for each layer in turn. */
-static kd_status give_scratch(asking *call) {
+static kd_status give_scratch(device_call_request *call) {
     point_query_cuda *q = &call->call.query;
     size_t maximum = 0;
-    if (call->search->asks == POINTS_BOXES) return KD_OK;
-    if (call->search->asks == POINTS_SELF)
+    if (call->search->calls == POINTS_BOXES) return KD_OK;
+    if (call->search->calls == POINTS_SELF)
         KD_TRY(point_self_cuda_scratch_bytes(&maximum, q, &call->self_query));
-    for (uint32_t l = 0; call->search->asks == POINTS_QUERIES && l < layers_of(call); ++l) {
+    for (uint32_t l = 0; call->search->calls == POINTS_QUERIES && l < layers_of(call); ++l) {
         const point_query_cuda layer = query_of_layer(call, l);
         size_t bytes = 0;
         KD_TRY(point_query_cuda_scratch_bytes(&bytes, &layer));
@@ -98,10 +98,10 @@ static bool is_staged(const points_call *call, const void *at) {
 /* Validates queries and radii where they are stored. On the device this runs concurrently with the
    search, and the result is reported at the end of the call. Asynchronous calls are not validated:
    a query that is not finite finds nothing. */
-static kd_status check_queries(asking *search) {
+static kd_status check_queries(device_call_request *search) {
     points_call *call = &search->call;
     const point_array *points = &call->query.points;
-    if (call->asynchronous || search->search->asks != POINTS_QUERIES) return KD_OK;
+    if (call->asynchronous || search->search->calls != POINTS_QUERIES) return KD_OK;
     if (is_staged(call, points->coordinates) && is_staged(call, call->radii.coordinates))
         return check_on_host(call);
     call->checks = true;
@@ -117,7 +117,7 @@ static kd_status bring_points(points_call *call, point_array *points) {
                                 array.count ? (array.count - 1) * array.stride_bytes + one : 0);
 }
 
-static kd_status bring_queries(asking *search) {
+static kd_status bring_queries(device_call_request *search) {
     points_call *call = &search->call;
     point_query_cuda *q = &call->query;
     const kd_points_query *query = &search->search->query;
@@ -133,23 +133,24 @@ static kd_status bring_queries(asking *search) {
 }
 
 /* Makes all arguments of the search accessible to the device. */
-static kd_status begin(asking *request, const kd_points *tree, const points_search *search) {
+static kd_status begin(device_call_request *request, const kd_points *tree,
+                       const points_search *search) {
     points_call *call = &request->call;
     const kd_points_query *query = &search->query;
     request->tree = tree;
     request->search = search;
     request->rows =
-        search->asks == POINTS_SELF ? points_live_count(tree) : search->query.points.count;
+        search->calls == POINTS_SELF ? points_live_count(tree) : search->query.points.count;
     memset(&request->self_query, 0, sizeof request->self_query);
     KD_TRY(points_call_begin(call, tree, query));
-    if (search->asks == POINTS_QUERIES) KD_TRY(bring_queries(request));
+    if (search->calls == POINTS_QUERIES) KD_TRY(bring_queries(request));
     call->query.k = search->kind == POINTS_NEAREST ? search->k : 0;
     call->query.method = points_call_method(call, query, call->query.k);
     if (needs_whole(request)) {
         KD_TRY(points_call_whole(call, tree));
         call->query.method = points_call_method(call, query, call->query.k);
     }
-    if (search->asks == POINTS_BOXES) {
+    if (search->calls == POINTS_BOXES) {
         request->boxes = points_boxes(tree, search);
         KD_TRY(bring_points(call, &request->boxes.lo));
         return bring_points(call, &request->boxes.hi);
@@ -161,7 +162,7 @@ static kd_status begin(asking *request, const kd_points *tree, const points_sear
 }
 
 /* Converts input indices to the caller's ids in the requested order array. */
-static kd_status rename_order(const asking *search) {
+static kd_status rename_order(const device_call_request *search) {
     const points_call *call = &search->call;
     return search->self_query.order && call->on->renamed
                ? points_device_rename(search->self_query.order, call->on->index.tree.count,
@@ -173,7 +174,7 @@ static kd_status rename_order(const asking *search) {
 
 /* Searches the later layers and merges their results with those of the first, whose k-th distance
    bounds the search. */
-static kd_status add_layers(asking *search) {
+static kd_status add_layers(device_call_request *search) {
     points_call *call = &search->call;
     const point_query_cuda *q = &call->query;
     const point_scalar scalar = search->tree->tree.scalar;
@@ -200,7 +201,7 @@ static kd_status add_layers(asking *search) {
 }
 
 static kd_status nearest(const kd_points *tree, const points_search *search) {
-    asking request;
+    device_call_request request;
     points_call *call = &request.call;
     point_query_cuda *q = &call->query;
     kd_status status = KD_OK;
@@ -217,8 +218,8 @@ static kd_status nearest(const kd_points *tree, const points_search *search) {
         KD_TRY_GOTO(points_call_take(call, (void **)&q->counts, request.rows * sizeof *q->counts));
     KD_TRY_GOTO(check_queries(&request));
     KD_TRY_GOTO(give_scratch(&request));
-    KD_TRY_GOTO(search->asks == POINTS_SELF ? point_self_cuda_nearest(q, &request.self_query)
-                                            : point_query_cuda_nearest(q));
+    KD_TRY_GOTO(search->calls == POINTS_SELF ? point_self_cuda_nearest(q, &request.self_query)
+                                             : point_query_cuda_nearest(q));
     KD_TRY_GOTO(rename_order(&request));
     KD_TRY_GOTO(rename_of_layer(&request, 0, q->ids, answers));
     if (several && request.rows) KD_TRY_GOTO(add_layers(&request));
@@ -229,45 +230,48 @@ done:
 /* --- counts --------------------------------------------------------------------------------- */
 
 /* Computes the offsets of all layers together and, if there are several, those of each layer,
-   consecutively in `own`. */
-static kd_status count_layers(asking *call, uint64_t *offsets, uint64_t *own) {
+   consecutively in `layer_offsets`. */
+static kd_status count_layers(device_call_request *call, uint64_t *offsets,
+                              uint64_t *layer_offsets) {
     const uint64_t rows = call->rows + 1;
     const uint32_t layers = layers_of(call);
     for (uint32_t l = 0; l < layers; ++l) {
         const point_query_cuda layer = query_of_layer(call, l);
-        KD_TRY(point_query_cuda_count_within(&layer, own ? own + l * rows : offsets));
+        KD_TRY(point_query_cuda_count_within(&layer,
+                                             layer_offsets ? layer_offsets + l * rows : offsets));
     }
     if (layers == 1) return KD_OK;
-    KD_TRY(device_copy(offsets, own, rows * sizeof *own, call->call.stream));
+    KD_TRY(device_copy(offsets, layer_offsets, rows * sizeof *layer_offsets, call->call.stream));
     for (uint32_t l = 1; l < layers; ++l)
-        KD_TRY(dynamic_add_offsets(offsets, own + l * rows, rows, call->call.stream));
+        KD_TRY(dynamic_add_offsets(offsets, layer_offsets + l * rows, rows, call->call.stream));
     return KD_OK;
 }
 
 /* Provides all that counting needs, and computes the offsets in device memory. */
-static kd_status count_to(asking *search, uint64_t *offsets, uint64_t **own) {
+static kd_status count_to(device_call_request *search, uint64_t *offsets,
+                          uint64_t **layer_offsets) {
     points_call *call = &search->call;
     const uint32_t layers = layers_of(search);
-    KD_TRY(points_call_take(call, (void **)own,
-                            layers > 1 ? layers * (search->rows + 1) * sizeof **own : 0));
+    KD_TRY(points_call_take(call, (void **)layer_offsets,
+                            layers > 1 ? layers * (search->rows + 1) * sizeof **layer_offsets : 0));
     KD_TRY(check_queries(search));
     KD_TRY(give_scratch(search));
-    if (search->search->asks == POINTS_BOXES)
+    if (search->search->calls == POINTS_BOXES)
         return points_device_count_boxes(&call->query.index->tree, &search->boxes, offsets,
                                          call->stream);
-    return search->search->asks == POINTS_SELF
+    return search->search->calls == POINTS_SELF
                ? point_self_cuda_count_within(&call->query, &search->self_query, offsets)
-               : count_layers(search, offsets, *own);
+               : count_layers(search, offsets, *layer_offsets);
 }
 
 static kd_status count(const kd_points *tree, const points_search *search) {
-    asking call;
+    device_call_request call;
     kd_status status = KD_OK;
-    uint64_t *found = NULL, *own = NULL;
+    uint64_t *sums = NULL, *layer_offsets = NULL;
     KD_TRY_GOTO(begin(&call, tree, search));
-    KD_TRY_GOTO(points_call_bring_out(&call.call, (void **)&found, search->out.sums,
-                                      (call.rows + 1) * sizeof *found, false));
-    KD_TRY_GOTO(count_to(&call, found, &own));
+    KD_TRY_GOTO(points_call_bring_out(&call.call, (void **)&sums, search->out.sums,
+                                      (call.rows + 1) * sizeof *sums, false));
+    KD_TRY_GOTO(count_to(&call, sums, &layer_offsets));
     KD_TRY_GOTO(rename_order(&call));
 done:
     return points_call_end(&call.call, status);
@@ -276,8 +280,8 @@ done:
 /* --- rows at offsets ------------------------------------------------------------------------ */
 
 /* Merges the results of all layers, `answers` in all, into the call's rows. */
-static kd_status fill_layers(asking *search, const uint64_t *offsets, const uint64_t *own,
-                             uint64_t answers) {
+static kd_status fill_layers(device_call_request *search, const uint64_t *offsets,
+                             const uint64_t *layer_offsets, uint64_t answers) {
     points_call *call = &search->call;
     const point_query_cuda *q = &call->query;
     const point_scalar type = search->tree->tree.scalar;
@@ -290,13 +294,14 @@ static kd_status fill_layers(asking *search, const uint64_t *offsets, const uint
     KD_TRY(points_call_take(call, &ids, answers * sizeof(uint32_t)));
     KD_TRY(points_call_take(call, &dist2, answers * scalar));
     for (uint32_t l = 0; l < layers; ++l)
-        KD_TRY(device_copy(&totals[l], own + (l + 1) * rows - 1, sizeof *totals, call->stream));
+        KD_TRY(device_copy(&totals[l], layer_offsets + (l + 1) * rows - 1, sizeof *totals,
+                           call->stream));
     KD_TRY(device_stream_wait(call->stream));
     for (uint32_t l = 0; l < layers; first += totals[l++]) {
         point_query_cuda layer = query_of_layer(search, l);
         layer.ids = (uint32_t *)ids + first;
         layer.dist2 = (char *)dist2 + first * scalar;
-        all[l] = (dynamic_rows){layer.ids, layer.dist2, NULL, own + l * rows};
+        all[l] = (dynamic_rows){layer.ids, layer.dist2, NULL, layer_offsets + l * rows};
         if (totals[l] == 0) continue;
         KD_TRY(point_query_cuda_within(&layer, all[l].offsets));
         KD_TRY(rename_of_layer(search, l, layer.ids, totals[l]));
@@ -305,44 +310,44 @@ static kd_status fill_layers(asking *search, const uint64_t *offsets, const uint
 }
 
 /* Fills the rows from a single tree. Neighbour queries need both arrays, ids and distances. */
-static kd_status fill_one(asking *search, const uint64_t *offsets, uint64_t answers) {
+static kd_status fill_one(device_call_request *search, const uint64_t *offsets, uint64_t answers) {
     points_call *call = &search->call;
     point_query_cuda *q = &call->query;
     const uint64_t scalar = point_scalar_bytes(search->tree->tree.scalar);
-    if (search->search->asks == POINTS_BOXES)
+    if (search->search->calls == POINTS_BOXES)
         return q->ids ? points_device_fill_boxes(&q->index->tree, &search->boxes, offsets,
                                                  call->on->renamed, q->ids, call->stream)
                       : KD_OK;
     if (!q->ids) KD_TRY(points_call_take(call, (void **)&q->ids, answers * sizeof *q->ids));
     if (!q->dist2) KD_TRY(points_call_take(call, &q->dist2, answers * scalar));
-    KD_TRY(search->search->asks == POINTS_SELF
+    KD_TRY(search->search->calls == POINTS_SELF
                ? point_self_cuda_within(q, &search->self_query, offsets)
                : point_query_cuda_within(q, offsets));
     return rename_of_layer(search, 0, q->ids, answers);
 }
 
 static kd_status fill(const kd_points *tree, const points_search *search) {
-    asking request;
+    device_call_request request;
     points_call *call = &request.call;
     point_query_cuda *q = &call->query;
     kd_status status = KD_OK;
-    uint64_t answers = 0, *right = NULL, *own = NULL;
-    const void *given = NULL;
+    uint64_t answers = 0, *right = NULL, *layer_offsets = NULL;
+    const void *data = NULL;
     KD_TRY_GOTO(begin(&request, tree, search));
     const uint64_t rows = request.rows + 1, scalar = point_scalar_bytes(tree->tree.scalar);
     call->asynchronous = false; /* the number of results is needed on the host */
-    KD_TRY_GOTO(points_call_bring_in(call, &given, search->offsets, rows * sizeof *right));
+    KD_TRY_GOTO(points_call_bring_in(call, &data, search->offsets, rows * sizeof *right));
     KD_TRY_GOTO(points_call_take(call, (void **)&right, rows * sizeof *right));
-    KD_TRY_GOTO(count_to(&request, right, &own));
-    KD_TRY_GOTO(points_device_check_offsets((const uint64_t *)given, right, rows, call->stream));
+    KD_TRY_GOTO(count_to(&request, right, &layer_offsets));
+    KD_TRY_GOTO(points_device_check_offsets((const uint64_t *)data, right, rows, call->stream));
     KD_TRY_GOTO(device_copy(&answers, right + rows - 1, sizeof answers, call->stream));
     KD_TRY_GOTO(device_stream_wait(call->stream));
     KD_TRY_GOTO(points_call_bring_out(call, (void **)&q->ids, search->out.ids,
                                       answers * sizeof *q->ids, false));
     KD_TRY_GOTO(points_call_bring_out(call, &q->dist2, search->out.dist2, answers * scalar, false));
     if (answers > 0)
-        KD_TRY_GOTO(own ? fill_layers(&request, right, own, answers)
-                        : fill_one(&request, right, answers));
+        KD_TRY_GOTO(layer_offsets ? fill_layers(&request, right, layer_offsets, answers)
+                                  : fill_one(&request, right, answers));
     KD_TRY_GOTO(rename_order(&request));
 done:
     return points_call_end(call, status);

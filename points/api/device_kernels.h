@@ -60,9 +60,9 @@ typedef struct dynamic_found {
     uint32_t missing, min_missing;
 } dynamic_found;
 
-/* Fills all arrays of `ids` from ids->count ids at `given`; the caller sets the pointers and the
+/* Fills all arrays of `ids` from ids->count ids at `new_ids`; the caller sets the pointers and the
    count. */
-KD_DEVICE_CALL(dynamic_ids_open, (const dynamic_ids *ids, const uint32_t *given, void *stream));
+KD_DEVICE_CALL(dynamic_ids_open, (const dynamic_ids *ids, const uint32_t *new_ids, void *stream));
 /* Sets the bits `hits` of the layer and *hit_count, an element of dynamic_found. */
 KD_DEVICE_CALL(dynamic_mark, (const dynamic_layer *layer, const dynamic_ids *ids,
                               uint32_t *hit_count, void *stream));

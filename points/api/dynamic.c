@@ -9,9 +9,9 @@
 #include <stdio.h>
 
 enum {
-    JOIN_FACTOR = 2,      /* layers up to this factor larger than all later ones are merged with
-                             them */
-    SMALL_THERE = 1 << 18 /* points_dynamic.small of a tree on a device */
+    JOIN_FACTOR = 2,       /* layers up to this factor larger than all later ones are merged with
+                              them */
+    SMALL_DEVICE = 1 << 18 /* points_dynamic.small of a tree on a device */
 };
 
 /* --- properties ----------------------------------------------------------------------------- */
@@ -64,7 +64,7 @@ bool points_is_whole(const kd_points *tree) {
 static kd_status fetch_whole(kd_points *copy, const kd_points *tree) {
     kd_points points;
     if (!points_has_layers(tree)) return points_cuda_fetch(copy, tree);
-    KD_TRY(points_whole_there(&points, tree));
+    KD_TRY(points_device_merge(&points, tree));
     const kd_status status = points_cuda_fetch(copy, &points);
     points_release(&points);
     return status;
@@ -161,7 +161,7 @@ kd_status points_begin_change(kd_points *tree) {
     made->count = 1;
     made->named = has_names(tree);
     made->next_id = tree->tree.count;
-    made->small = tree->cuda ? SMALL_THERE : 0;
+    made->small = tree->cuda ? SMALL_DEVICE : 0;
     tree->dynamic = made;
     return KD_OK;
 }
@@ -191,9 +191,9 @@ static kd_status check_new(const kd_points *tree, const kd_point_array *points) 
     KD_REQUIRE((points->ids != NULL) == named || points->count == 0, KD_ERROR_USAGE, "%s",
                named ? "`points->ids` must not be NULL, because the points of the tree have ids"
                      : "`points->ids` must be NULL, because the points of the tree have no ids");
-    const caller_array given[] = {{points->coordinates, "points", 1},
-                                  {points->ids, "points->ids", sizeof *points->ids}};
-    KD_TRY(caller_memory_check(given, 2, tree->cuda == NULL));
+    const caller_array arrays[] = {{points->coordinates, "points", 1},
+                                   {points->ids, "points->ids", sizeof *points->ids}};
+    KD_TRY(caller_memory_check(arrays, 2, tree->cuda == NULL));
     if (build_scans(tree, points)) return KD_OK;
     const point_array all = points_queries(tree, points);
     return scan_new(tree, &all);
@@ -252,7 +252,7 @@ static kd_status insert_in_parts(kd_points *tree, const point_buffer *more) {
     return status;
 }
 
-static kd_status insert_here(kd_points *tree, const kd_point_array *points) {
+static kd_status insert_on_cpu(kd_points *tree, const kd_point_array *points) {
     point_buffer more;
     KD_TRY(buffer_new(&more, tree, points));
     const kd_status status =
@@ -274,7 +274,7 @@ kd_status kd_points_insert(kd_points *tree, const kd_point_array *points, uint32
                (unsigned long long)points->count);
     kd_status status = KD_OK;
     if (points->count)
-        status = tree->cuda ? points_insert_there(tree, points) : insert_here(tree, points);
+        status = tree->cuda ? points_device_insert(tree, points) : insert_on_cpu(tree, points);
     if (status == KD_ERROR_INPUT) { /* report the index in the caller's array, not in the layer's */
         const point_array all = points_queries(tree, points);
         KD_TRY(scan_new(tree, &all));
@@ -290,5 +290,5 @@ kd_status kd_points_rebuild(kd_points *tree) {
     if (!tree->dynamic || tree->parts) return KD_OK;
     tree->dynamic->touched = 0;
     if (tree->dynamic->count == 1 && tree->dynamic->layers[0].tombstones.count == 0) return KD_OK;
-    return tree->cuda ? points_join_there(tree, 0) : points_join_from(tree, 0, NULL);
+    return tree->cuda ? points_device_join(tree, 0) : points_join_from(tree, 0, NULL);
 }

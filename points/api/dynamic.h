@@ -66,7 +66,7 @@ static inline bool points_elsewhere(const kd_points *tree) {
 bool points_has_layers(const kd_points *tree);
 /* For such a tree: builds one tree of all remaining points on the same device. Free it with
    points_release. */
-kd_status points_whole_there(kd_points *out, const kd_points *tree);
+kd_status points_device_merge(kd_points *out, const kd_points *tree);
 /* Stores all trees that a CPU query has to search, as the query's method needs them, and their
    number. */
 kd_status points_dynamic_targets(const kd_points *tree, const kd_points_query *query,
@@ -106,9 +106,9 @@ kd_status points_fetch_layer(kd_points *copy, points_dynamic *dynamic, const kd_
 kd_status points_build_anew(kd_points *tree, const point_buffer *all);
 
 /* The same operations for a tree on a device (dynamic_device.c); the arguments must be valid. */
-kd_status points_join_there(kd_points *tree, int first);
-kd_status points_insert_there(kd_points *tree, const kd_point_array *points);
-kd_status points_remove_there(kd_points *tree, const uint32_t *ids, uint64_t count);
+kd_status points_device_join(kd_points *tree, int first);
+kd_status points_device_insert(kd_points *tree, const kd_point_array *points);
+kd_status points_device_remove(kd_points *tree, const uint32_t *ids, uint64_t count);
 
 /* Returns KD_ERROR_USAGE for a tree that does not support changes. */
 kd_status points_may_change(const kd_points *tree);

@@ -22,12 +22,12 @@ static dynamic_layer layer_of(const points_layer *layer) {
 
 /* --- points on the way from one tree to the next -------------------------------------------- */
 
-static void buffer_close_there(point_buffer *owned, void *stream) {
+static void buffer_device_close(point_buffer *owned, void *stream) {
     device_pool_release(owned->coordinates, stream);
     device_pool_release(owned->ids, stream);
 }
 
-static kd_status buffer_open_there(point_buffer *out, const kd_points *like, uint64_t maximum) {
+static kd_status buffer_device_open(point_buffer *out, const kd_points *like, uint64_t maximum) {
     kd_status status = KD_OK;
     void *stream = like->options.stream;
     const size_t bytes = like->tree.dims * point_scalar_bytes(like->tree.scalar);
@@ -37,11 +37,11 @@ static kd_status buffer_open_there(point_buffer *out, const kd_points *like, uin
     KD_TRY_GOTO(device_pool_reserve(&out->coordinates, maximum * bytes, stream));
     KD_TRY_GOTO(device_pool_reserve((void **)&out->ids, maximum * sizeof *out->ids, stream));
 done:
-    if (status != KD_OK) buffer_close_there(out, stream);
+    if (status != KD_OK) buffer_device_close(out, stream);
     return status;
 }
 
-static kd_status buffer_more_there(point_buffer *to, const point_buffer *more, void *stream) {
+static kd_status buffer_device_extend(point_buffer *to, const point_buffer *more, void *stream) {
     const size_t bytes = to->dims * point_scalar_bytes(to->scalar);
     KD_TRY(device_copy((char *)to->coordinates + to->count * bytes, more->coordinates,
                        more->count * bytes, stream));
@@ -51,8 +51,8 @@ static kd_status buffer_more_there(point_buffer *to, const point_buffer *more, v
 }
 
 /* Collects all layers from `first` on, followed by `more` points (or NULL). */
-static kd_status buffer_layers_there(point_buffer *out, const kd_points *tree, int first,
-                                     const point_buffer *more) {
+static kd_status buffer_device_layers(point_buffer *out, const kd_points *tree, int first,
+                                      const point_buffer *more) {
     const points_dynamic *dynamic = tree->dynamic;
     void *stream = tree->options.stream;
     uint64_t maximum = more ? more->count : 0;
@@ -61,47 +61,47 @@ static kd_status buffer_layers_there(point_buffer *out, const kd_points *tree, i
     KD_REQUIRE(maximum <= POINTTREE_COUNT_MAX, KD_ERROR_USAGE,
                "the tree would have %llu points; supported: at most %u",
                (unsigned long long)maximum, POINTTREE_COUNT_MAX);
-    KD_TRY(buffer_open_there(out, tree, maximum));
+    KD_TRY(buffer_device_open(out, tree, maximum));
     for (int l = first; l < dynamic->count; ++l) {
         const dynamic_layer layer = layer_of(&dynamic->layers[l]);
         KD_TRY_GOTO(dynamic_gather(&layer, out->count, out->coordinates, out->ids, stream));
         out->count += points_layer_live(&dynamic->layers[l]);
     }
-    if (more) KD_TRY_GOTO(buffer_more_there(out, more, stream));
+    if (more) KD_TRY_GOTO(buffer_device_extend(out, more, stream));
 done:
-    if (status != KD_OK) buffer_close_there(out, stream);
+    if (status != KD_OK) buffer_device_close(out, stream);
     return status;
 }
 
-static kd_status join_there(kd_points *tree, int first, const point_buffer *more) {
+static kd_status join_on_device(kd_points *tree, int first, const point_buffer *more) {
     point_buffer joined;
     if (more && first == tree->dynamic->count) return points_put_layer(tree, first, more);
-    KD_TRY(buffer_layers_there(&joined, tree, first, more));
+    KD_TRY(buffer_device_layers(&joined, tree, first, more));
     void *stream = tree->options.stream;
     const kd_status status = points_put_layer(tree, first, &joined);
-    buffer_close_there(&joined, stream);
+    buffer_device_close(&joined, stream);
     return status;
 }
 
-kd_status points_join_there(kd_points *tree, int first) {
+kd_status points_device_join(kd_points *tree, int first) {
     int32_t previous = 0;
     KD_TRY(device_enter(tree->cuda->device, &previous));
-    const kd_status status = join_there(tree, first, NULL);
+    const kd_status status = join_on_device(tree, first, NULL);
     device_leave(previous);
     return status;
 }
 
-kd_status points_whole_there(kd_points *out, const kd_points *tree) {
+kd_status points_device_merge(kd_points *out, const kd_points *tree) {
     point_buffer all;
     int32_t previous = 0;
     kd_points_options options = tree->options;
     snprintf(options.device, sizeof options.device, "cuda:%d", (int)tree->cuda->device);
     KD_TRY(device_enter(tree->cuda->device, &previous));
-    kd_status status = buffer_layers_there(&all, tree, 0, NULL);
+    kd_status status = buffer_device_layers(&all, tree, 0, NULL);
     if (status == KD_OK) {
         const kd_point_array array = buffer_array(&all);
         status = points_build(out, &array, &options);
-        buffer_close_there(&all, tree->options.stream);
+        buffer_device_close(&all, tree->options.stream);
     }
     device_leave(previous);
     return status;
@@ -110,17 +110,17 @@ kd_status points_whole_there(kd_points *out, const kd_points *tree) {
 /* --- insertion ------------------------------------------------------------------------------ */
 
 /* Copies the caller's points, in any memory, with their ids, given or newly assigned. */
-static kd_status buffer_new_there(point_buffer *out, const kd_points *tree,
-                                  const kd_point_array *points) {
+static kd_status buffer_device_new(point_buffer *out, const kd_points *tree,
+                                   const kd_point_array *points) {
     void *staged = NULL, *stream = tree->options.stream;
     const size_t bytes = tree->tree.dims * point_scalar_bytes(tree->tree.scalar);
-    point_array given = point_array_make(points->coordinates, points->count, tree->tree.dims,
-                                         tree->tree.scalar),
+    point_array points_in = point_array_make(points->coordinates, points->count, tree->tree.dims,
+                                             tree->tree.scalar),
                 array;
-    if (points->stride_bytes) given.stride_bytes = points->stride_bytes;
+    if (points->stride_bytes) points_in.stride_bytes = points->stride_bytes;
     kd_status status = KD_OK;
-    KD_TRY(buffer_open_there(out, tree, points->count));
-    KD_TRY_GOTO(points_cuda_stage(&array, &staged, &given, tree->cuda->device, stream));
+    KD_TRY(buffer_device_open(out, tree, points->count));
+    KD_TRY_GOTO(points_cuda_stage(&array, &staged, &points_in, tree->cuda->device, stream));
     if (array.stride_bytes == bytes)
         KD_TRY_GOTO(
             device_copy(out->coordinates, array.coordinates, points->count * bytes, stream));
@@ -134,19 +134,19 @@ static kd_status buffer_new_there(point_buffer *out, const kd_points *tree,
     out->count = points->count;
 done:
     device_pool_release(staged, stream);
-    if (status != KD_OK) buffer_close_there(out, stream);
+    if (status != KD_OK) buffer_device_close(out, stream);
     return status;
 }
 
-kd_status points_insert_there(kd_points *tree, const kd_point_array *points) {
+kd_status points_device_insert(kd_points *tree, const kd_point_array *points) {
     point_buffer more;
     int32_t previous = 0;
     void *stream = tree->options.stream;
     KD_TRY(device_enter(tree->cuda->device, &previous));
-    kd_status status = buffer_new_there(&more, tree, points);
+    kd_status status = buffer_device_new(&more, tree, points);
     if (status == KD_OK) {
-        status = join_there(tree, points_first_to_join(tree->dynamic, more.count), &more);
-        buffer_close_there(&more, stream);
+        status = join_on_device(tree, points_first_to_join(tree->dynamic, more.count), &more);
+        buffer_device_close(&more, stream);
     }
     device_leave(previous);
     return status;
@@ -158,7 +158,7 @@ typedef struct marks {
     void *memory; /* a single allocation of the pool */
     dynamic_ids ids;
     dynamic_found *device_result, result;
-    uint32_t *given; /* the caller's ids */
+    uint32_t *caller_ids; /* the caller's ids */
     dynamic_layer layers[LAYERS_MAX];
     void *stream;
 } marks;
@@ -173,7 +173,7 @@ static void *take(char *base, uint64_t *used, uint64_t bytes) {
 static uint64_t lay_out(marks *work, const points_dynamic *dynamic, char *base) {
     uint64_t used = 0;
     const uint64_t ids_bytes = work->ids.count * sizeof(uint32_t);
-    work->given = (uint32_t *)take(base, &used, ids_bytes);
+    work->caller_ids = (uint32_t *)take(base, &used, ids_bytes);
     work->ids.sorted = (uint32_t *)take(base, &used, ids_bytes);
     work->ids.matched = (uint32_t *)take(base, &used, ids_bytes);
     work->ids.filter = (uint32_t *)take(base, &used, DYNAMIC_FILTER_BITS / 8);
@@ -193,8 +193,8 @@ static kd_status mark(marks *work, const points_dynamic *dynamic, const uint32_t
     memset(&work->result, 0, sizeof work->result);
     work->result.min_missing = KD_NONE;
     KD_TRY(device_copy(work->device_result, &work->result, sizeof work->result, work->stream));
-    KD_TRY(device_copy(work->given, ids, work->ids.count * sizeof *ids, work->stream));
-    KD_TRY(dynamic_ids_open(&work->ids, work->given, work->stream));
+    KD_TRY(device_copy(work->caller_ids, ids, work->ids.count * sizeof *ids, work->stream));
+    KD_TRY(dynamic_ids_open(&work->ids, work->caller_ids, work->stream));
     for (int l = 0; l < dynamic->count; ++l)
         KD_TRY(dynamic_mark(&work->layers[l], &work->ids, &work->device_result->hits[l],
                             work->stream));
@@ -226,12 +226,12 @@ static kd_status build_the_thin_there(kd_points *tree) {
         if (layer->tombstones.count > 0 &&
             (2 * (uint64_t)layer->tombstones.count >= layer->tree->tree.count ||
              !layer->tree->cuda->index.points))
-            return join_there(tree, l, NULL);
+            return join_on_device(tree, l, NULL);
     }
     return KD_OK;
 }
 
-kd_status points_remove_there(kd_points *tree, const uint32_t *ids, uint64_t count) {
+kd_status points_device_remove(kd_points *tree, const uint32_t *ids, uint64_t count) {
     marks work;
     int32_t previous = 0;
     KD_REQUIRE(count <= POINTTREE_COUNT_MAX, KD_ERROR_USAGE,

@@ -132,19 +132,20 @@ kd_status rank_words(uint32_t *ranks, const uint32_t *tombstones, uint32_t words
 }
 } // namespace
 
-extern "C" kd_status dynamic_ids_open(const dynamic_ids *ids, const uint32_t *given, void *stream) {
+extern "C" kd_status dynamic_ids_open(const dynamic_ids *ids, const uint32_t *new_ids,
+                                      void *stream) {
     const cudaStream_t s = (cudaStream_t)stream;
     size_t bytes = 0;
     void *scratch = NULL;
     KD_CUDA(cudaMemsetAsync(ids->filter, 0, DYNAMIC_FILTER_BITS / 8, s));
     KD_CUDA(cudaMemsetAsync(ids->matched, 0, ids->count * sizeof *ids->matched, s));
-    fill_filter<<<cuda_blocks(ids->count, BLOCK), BLOCK, 0, s>>>(given, ids->count, ids->filter);
+    fill_filter<<<cuda_blocks(ids->count, BLOCK), BLOCK, 0, s>>>(new_ids, ids->count, ids->filter);
     KD_CUDA_LAUNCHED("fill_filter");
     KD_CUDA(
-        cub::DeviceRadixSort::SortKeys(scratch, bytes, given, ids->sorted, ids->count, 0, 32, s));
+        cub::DeviceRadixSort::SortKeys(scratch, bytes, new_ids, ids->sorted, ids->count, 0, 32, s));
     KD_TRY(device_pool_reserve(&scratch, bytes, stream));
     const cudaError_t error =
-        cub::DeviceRadixSort::SortKeys(scratch, bytes, given, ids->sorted, ids->count, 0, 32, s);
+        cub::DeviceRadixSort::SortKeys(scratch, bytes, new_ids, ids->sorted, ids->count, 0, 32, s);
     device_pool_release(scratch, stream);
     KD_CUDA(error);
     return KD_OK;

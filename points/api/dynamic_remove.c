@@ -141,7 +141,7 @@ static kd_status mark_all(uint8_t **hits, removal *work, const points_dynamic *d
     return KD_OK;
 }
 
-static kd_status remove_here(kd_points *tree, removal *work) {
+static kd_status remove_on_cpu(kd_points *tree, removal *work) {
     points_dynamic *dynamic = tree->dynamic;
     uint8_t *hits = NULL;
     uint64_t at = 0;
@@ -195,7 +195,7 @@ static kd_status remove_sorted(kd_points *tree, const uint32_t *ids, uint64_t co
     qsort(sorted, count, sizeof *sorted, compare_ids);
     work.sorted = sorted;
     work.count = count;
-    KD_TRY_GOTO(tree->parts ? remove_in_parts(tree, &work) : remove_here(tree, &work));
+    KD_TRY_GOTO(tree->parts ? remove_in_parts(tree, &work) : remove_on_cpu(tree, &work));
 done:
     memory_free(sorted);
     memory_free(work.matched);
@@ -206,10 +206,10 @@ kd_status kd_points_remove(kd_points *tree, const uint32_t *ids, uint64_t count)
     KD_REQUIRE(tree, KD_ERROR_USAGE, "`tree` must not be NULL");
     KD_REQUIRE(ids || count == 0, KD_ERROR_USAGE, "`ids` must not be NULL: `count` is %llu",
                (unsigned long long)count);
-    const caller_array given = {ids, "ids", sizeof *ids};
-    KD_TRY(caller_memory_check(&given, 1, tree->cuda == NULL));
+    const caller_array arrays = {ids, "ids", sizeof *ids};
+    KD_TRY(caller_memory_check(&arrays, 1, tree->cuda == NULL));
     KD_TRY(points_may_change(tree));
     KD_TRY(points_begin_change(tree));
     if (count == 0) return KD_OK;
-    return tree->cuda ? points_remove_there(tree, ids, count) : remove_sorted(tree, ids, count);
+    return tree->cuda ? points_device_remove(tree, ids, count) : remove_sorted(tree, ids, count);
 }

@@ -14,24 +14,24 @@ template <typename real>
 __global__ void merge_nearest(dynamic_rows first, dynamic_rows second, uint64_t count, uint32_t k) {
     const uint64_t i = (uint64_t)blockIdx.x * BLOCK + threadIdx.x;
     if (i >= count) return;
-    const uint32_t here = first.counts[i], there = second.counts[i];
-    if (there == 0) return;
-    real *const mine = (real *)first.dist2 + i * k;
-    const real *const others = (const real *)second.dist2 + i * k;
+    const uint32_t first_count = first.counts[i], second_count = second.counts[i];
+    if (second_count == 0) return;
+    real *const first_dist2 = (real *)first.dist2 + i * k;
+    const real *const second_dist2 = (const real *)second.dist2 + i * k;
     uint32_t *const ids = first.ids ? first.ids + i * k : NULL;
     const uint32_t *const more = second.ids + i * k;
     uint32_t a = 0, b = 0;
-    while (a + b < k && (a < here || b < there))
-        if (b == there || (a < here && !(others[b] < mine[a])))
+    while (a + b < k && (a < first_count || b < second_count))
+        if (b == second_count || (a < first_count && !(second_dist2[b] < first_dist2[a])))
             ++a;
         else
             ++b;
     first.counts[i] = a + b;
     while (b > 0) {
         const uint32_t place = a + b - 1;
-        const bool from_mine = a > 0 && others[b - 1] < mine[a - 1];
+        const bool from_mine = a > 0 && second_dist2[b - 1] < first_dist2[a - 1];
         from_mine ? --a : --b;
-        mine[place] = from_mine ? mine[a] : others[b];
+        first_dist2[place] = from_mine ? first_dist2[a] : second_dist2[b];
         if (ids) ids[place] = from_mine ? ids[a] : more[b];
     }
 }

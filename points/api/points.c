@@ -30,10 +30,11 @@ void kd_points_options_default_sized(kd_points_options *options, size_t struct_s
     sized_give(options, struct_size, &defaults, sizeof defaults);
 }
 
-kd_status points_take_options(kd_points_options *out, const kd_points_options *given) {
+kd_status points_take_options(kd_points_options *out, const kd_points_options *caller_options) {
     const kd_points_options *options = out;
     kd_points_options_default(out);
-    if (given) KD_TRY(sized_take(out, sizeof *out, given, "kd_points_options_default"));
+    if (caller_options)
+        KD_TRY(sized_take(out, sizeof *out, caller_options, "kd_points_options_default"));
     KD_REQUIRE(memchr(options->device, 0, sizeof options->device) &&
                    memchr(options->builder, 0, sizeof options->builder),
                KD_ERROR_USAGE,
@@ -177,8 +178,8 @@ void points_release(kd_points *owned) {
 static kd_status build_on_cpu(kd_points *out, const point_array *input,
                               const pointtree_options *tree_options, const uint32_t *ids) {
     kd_status status = KD_OK;
-    const caller_array given[] = {{input->coordinates, "points", 1}, {ids, "points->ids", 1}};
-    KD_TRY(caller_memory_check(given, 2, true));
+    const caller_array arrays[] = {{input->coordinates, "points", 1}, {ids, "points->ids", 1}};
+    KD_TRY(caller_memory_check(arrays, 2, true));
     KD_TRY_GOTO(pointtree_open_nd(&out->tree, input, tree_options, out->options.builder, NULL));
     if (ids) {
         KD_TRY_GOTO(KD_RESERVE(out->renamed, input->count));
@@ -295,7 +296,7 @@ static void describe_place(const kd_points *tree, kd_points_info *info) {
 }
 
 /* Returns the hash of a tree on the host; 0 if memory is exhausted. */
-static uint64_t hash_here(const kd_points *tree) {
+static uint64_t hash_local(const kd_points *tree) {
     pointtree copy;
     if (!__atomic_load_n(&tree->lean, __ATOMIC_ACQUIRE)) return pointtree_hash(&tree->tree);
     if (points_copy_arrays(&copy, tree, false, true) != KD_OK) return 0;
@@ -306,10 +307,10 @@ static uint64_t hash_here(const kd_points *tree) {
 
 /* Returns the hash of any tree; 0 if it cannot be copied to the host. */
 static uint64_t hash_of(const kd_points *tree) {
-    if (points_is_whole(tree)) return hash_here(tree);
+    if (points_is_whole(tree)) return hash_local(tree);
     kd_points copy;
     if (points_copy_whole(&copy, tree) != KD_OK) return 0;
-    const uint64_t hash = hash_here(&copy);
+    const uint64_t hash = hash_local(&copy);
     points_release(&copy);
     return hash;
 }
@@ -322,7 +323,7 @@ static void describe_changes(const kd_points *tree, kd_points_info *info) {
     info->touched = tree->dynamic->touched;
     info->hash = 0;
     if (points_copy_whole(&copy, tree) != KD_OK) return;
-    info->hash = hash_here(&copy);
+    info->hash = hash_local(&copy);
     memcpy(info->lo, copy.tree.box.lo, sizeof info->lo);
     memcpy(info->hi, copy.tree.box.hi, sizeof info->hi);
     points_release(&copy);

@@ -46,7 +46,7 @@ struct kd_points {
 kd_status points_method_find(point_query_method *out, const char *name);
 
 /* Validates the caller's options and copies them to *out; NULL stands for the defaults. */
-kd_status points_take_options(kd_points_options *out, const kd_points_options *given);
+kd_status points_take_options(kd_points_options *out, const kd_points_options *caller_options);
 /* Builds a tree as kd_points_open does, into uninitialised *out; after an error nothing is held. */
 kd_status points_build(kd_points *out, const kd_point_array *points,
                        const kd_points_options *options);

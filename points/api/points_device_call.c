@@ -40,7 +40,7 @@ kd_status points_call_begin(points_call *call, const kd_points *tree,
 kd_status points_call_whole(points_call *call, const kd_points *tree) {
     if (!points_has_layers(tree)) return KD_OK;
     KD_TRY(KD_RESERVE_ZEROED(call->whole, 1));
-    KD_TRY(points_whole_there(call->whole, tree));
+    KD_TRY(points_device_merge(call->whole, tree));
     call->on = call->whole->cuda;
     call->query.index = &call->on->index;
     call->asynchronous = false; /* `whole` is destroyed at the end of the call */
@@ -92,33 +92,33 @@ kd_status points_call_take(points_call *call, void **out, uint64_t bytes) {
     return KD_OK;
 }
 
-kd_status points_call_bring_in(points_call *call, const void **out, const void *given,
+kd_status points_call_bring_in(points_call *call, const void **out, const void *data,
                                uint64_t bytes) {
-    *out = given;
-    if (!given || bytes == 0 || device_of_pointer(given) == call->on->device) return KD_OK;
+    *out = data;
+    if (!data || bytes == 0 || device_of_pointer(data) == call->on->device) return KD_OK;
     call->asynchronous = false;
-    void *copy = device_of_pointer(given) < 0 ? take_staged(call, bytes) : NULL;
+    void *copy = device_of_pointer(data) < 0 ? take_staged(call, bytes) : NULL;
     if (copy) {
-        memcpy(copy, given, bytes);
+        memcpy(copy, data, bytes);
         *out = copy;
         return KD_OK;
     }
     KD_TRY(points_call_take(call, &copy, bytes));
     *out = copy;
-    return device_copy(copy, given, bytes, call->stream);
+    return device_copy(copy, data, bytes, call->stream);
 }
 
-kd_status points_call_bring_out(points_call *call, void **out, void *wanted, uint64_t bytes,
-                                bool once) {
-    *out = wanted;
-    if (!wanted || bytes == 0 || device_of_pointer(wanted) == call->on->device) return KD_OK;
+kd_status points_call_bring_out(points_call *call, void **out, void *target, uint64_t bytes,
+                                bool write_once) {
+    *out = target;
+    if (!target || bytes == 0 || device_of_pointer(target) == call->on->device) return KD_OK;
     assert(call->back_count < CALL_BACK_MAX);
     call->asynchronous = false;
-    const bool host = device_of_pointer(wanted) < 0;
-    void *staged = once && host && !call->again ? take_staged(call, bytes) : NULL;
+    const bool host = device_of_pointer(target) < 0;
+    void *staged = write_once && host && !call->again ? take_staged(call, bytes) : NULL;
     *out = staged;
     if (!staged) KD_TRY(points_call_take(call, out, bytes));
-    call->back[call->back_count].to = wanted;
+    call->back[call->back_count].to = target;
     call->back[call->back_count].from = *out;
     call->back[call->back_count].staged = staged != NULL;
     call->back[call->back_count++].bytes = bytes;
@@ -159,15 +159,15 @@ static kd_status copy_back(const points_call *call, bool staged) {
 }
 
 kd_status points_call_end(points_call *call, kd_status status) {
-    const kd_status asked = status;
+    const kd_status result = status;
     if (status == KD_OK) status = copy_back(call, false);
     /* Also after an error: kernels may still be writing to the staging memory. */
-    if (!call->asynchronous || asked != KD_OK) {
+    if (!call->asynchronous || result != KD_OK) {
         const kd_status waited = device_stream_wait(call->stream);
         if (status == KD_OK) status = waited;
     }
     if (status == KD_OK && call->checks)
-        status = points_device_tell_bad(bad_of(call), &call->query.points, &call->radii);
+        status = points_device_report_bad(bad_of(call), &call->query.points, &call->radii);
     if (status == KD_OK) status = copy_back(call, true);
     for (int i = 0; i < call->taken_count; ++i) device_pool_release(call->taken[i], call->stream);
     kd_points_close(call->whole);

@@ -40,15 +40,15 @@ kd_status points_method_find(point_query_method *out, const char *name) {
     KD_FAIL(KD_ERROR_USAGE, "`method` is \"%s\"; expected one of %s", name, names);
 }
 
-static kd_status take_query(kd_points_query *out, const kd_points_query *given) {
+static kd_status take_query(kd_points_query *out, const kd_points_query *caller_query) {
     *out = defaults;
-    KD_REQUIRE(given, KD_ERROR_USAGE, "`query` must not be NULL");
-    return sized_take(out, sizeof *out, given, "kd_points_query_default");
+    KD_REQUIRE(caller_query, KD_ERROR_USAGE, "`query` must not be NULL");
+    return sized_take(out, sizeof *out, caller_query, "kd_points_query_default");
 }
 
 /* Validates the caller's query and its limits, but not its points. */
-static kd_status take_limits(kd_points_query *query, const kd_points_query *given) {
-    KD_TRY(take_query(query, given));
+static kd_status take_limits(kd_points_query *query, const kd_points_query *caller_query) {
+    KD_TRY(take_query(query, caller_query));
     KD_REQUIRE(query->max_radius >= 0, KD_ERROR_INPUT,
                "`max_radius` is %g; expected 0 or more (INFINITY: no limit)", query->max_radius);
     KD_REQUIRE(memchr(query->method, 0, sizeof query->method), KD_ERROR_USAGE,
@@ -95,7 +95,7 @@ kd_status points_check_radii(const kd_points *tree, const kd_points_query *query
 
 kd_status points_check_memory(const kd_points *tree, const points_search *search, bool host) {
     const uint32_t scalar = (uint32_t)point_scalar_bytes(tree->tree.scalar);
-    const bool boxes = search->asks == POINTS_BOXES;
+    const bool boxes = search->calls == POINTS_BOXES;
     const points_rows *out = &search->out;
     const caller_array arrays[] = {
         {search->query.points.coordinates, boxes ? "lo" : "query.points", scalar},
@@ -131,30 +131,31 @@ static kd_status check_k(const points_search *search, uint64_t rows) {
     KD_REQUIRE(!__builtin_mul_overflow(rows, 8 * (uint64_t)k, &answers), KD_ERROR_USAGE,
                "the results of %llu queries with `k` = %u exceed the address space",
                (unsigned long long)rows, k);
-    KD_REQUIRE(search->asks != POINTS_SELF || k <= POINTTREE_COUNT_MAX, KD_ERROR_USAGE,
+    KD_REQUIRE(search->calls != POINTS_SELF || k <= POINTTREE_COUNT_MAX, KD_ERROR_USAGE,
                "`k` is %u; supported: at most %u", k, POINTTREE_COUNT_MAX);
     return KD_OK;
 }
 
 static uint64_t rows_of(const kd_points *tree, const points_search *search) {
-    return search->asks == POINTS_SELF ? points_live_count(tree) : search->query.points.count;
+    return search->calls == POINTS_SELF ? points_live_count(tree) : search->query.points.count;
 }
 
 /* Validates all arguments as far as possible without reading memory that may be on a device. */
-static kd_status check(const kd_points *tree, points_search *search, const kd_points_query *given) {
+static kd_status check(const kd_points *tree, points_search *search,
+                       const kd_points_query *caller_query) {
     kd_points_query *query = &search->query;
-    if (search->asks == POINTS_BOXES) {
+    if (search->calls == POINTS_BOXES) {
         KD_TRY(points_check_array(tree, &query->points, "lo"));
         KD_TRY(points_check_array(tree, &search->hi, "hi"));
         KD_REQUIRE(query->points.count == search->hi.count, KD_ERROR_USAGE,
                    "`lo` has %llu corners and `hi` has %llu; they must be equally many",
                    (unsigned long long)query->points.count, (unsigned long long)search->hi.count);
     } else {
-        KD_TRY(take_limits(query, given));
+        KD_TRY(take_limits(query, caller_query));
     }
-    if (search->asks == POINTS_QUERIES)
+    if (search->calls == POINTS_QUERIES)
         KD_TRY(points_check_array(tree, &query->points, "query.points"));
-    if (search->asks == POINTS_SELF) {
+    if (search->calls == POINTS_SELF) {
         query->points = kd_point_array_make(NULL, 0, tree->tree.dims, KD_FLOAT);
         query->radii = NULL;
         query->scratch = NULL;
@@ -232,8 +233,8 @@ static const points_backend *backend_of(const kd_points *tree) {
 
 static kd_status dispatch(const kd_points *tree, const points_search *search) {
     const points_backend *backend = backend_of(tree);
-    return (search->asks == POINTS_BOXES     ? backend->box
-            : search->asks == POINTS_SELF    ? backend->self
+    return (search->calls == POINTS_BOXES    ? backend->box
+            : search->calls == POINTS_SELF   ? backend->self
             : search->kind == POINTS_NEAREST ? backend->nearest
             : search->kind == POINTS_COUNT   ? backend->count
                                              : backend->fill)(tree, search);
@@ -284,12 +285,12 @@ static bool answer_alone(const kd_points *tree, const kd_points_query *query, ui
         if (!isfinite(at[axis])) return false;
     uint64_t keys[ALONE_CAPACITY];
     const float bound2 = (float)pointtree_nd_bound2(POINT_FLOAT, query->max_radius);
-    const uint32_t found = leafindex_nearest_keys(&tree->index, at, k, bound2, keys, NULL);
-    for (uint32_t j = found; j < k; ++j) keys[j] = leaf_key(INFINITY, KD_NO_POINT);
+    const uint32_t count = leafindex_nearest_keys(&tree->index, at, k, bound2, keys, NULL);
+    for (uint32_t j = count; j < k; ++j) keys[j] = leaf_key(INFINITY, KD_NO_POINT);
     for (uint32_t j = 0; ids && j < k; ++j)
-        ids[j] = j < found ? points_id_of(tree, leaf_key_id(keys[j])) : KD_NO_POINT;
+        ids[j] = j < count ? points_id_of(tree, leaf_key_id(keys[j])) : KD_NO_POINT;
     for (uint32_t j = 0; dist2 && j < k; ++j) dist2[j] = leaf_key_dist2(keys[j]);
-    if (counts) counts[0] = found;
+    if (counts) counts[0] = count;
     return true;
 }
 
@@ -343,7 +344,7 @@ kd_status kd_points_within64(const kd_points *tree, const kd_points_query *query
 kd_status kd_points_self_nearest(const kd_points *tree, const kd_points_query *query, uint32_t k,
                                  uint32_t *order, uint32_t *ids, void *dist2, uint32_t *counts) {
     points_search search = {.kind = POINTS_NEAREST,
-                            .asks = POINTS_SELF,
+                            .calls = POINTS_SELF,
                             .k = k,
                             .order = order,
                             .out = {.ids = ids, .dist2 = dist2, .counts = counts}};
@@ -353,7 +354,7 @@ kd_status kd_points_self_nearest(const kd_points *tree, const kd_points_query *q
 kd_status kd_points_self_within_count(const kd_points *tree, const kd_points_query *query,
                                       uint32_t *order, uint64_t *offsets) {
     points_search search = {
-        .kind = POINTS_COUNT, .asks = POINTS_SELF, .order = order, .out = {.sums = offsets}};
+        .kind = POINTS_COUNT, .calls = POINTS_SELF, .order = order, .out = {.sums = offsets}};
     return points_search_tree(tree, &search, query);
 }
 
@@ -361,7 +362,7 @@ kd_status kd_points_self_within(const kd_points *tree, const kd_points_query *qu
                                 uint32_t *order, const uint64_t *offsets, uint32_t *ids,
                                 void *dist2) {
     points_search search = {.kind = POINTS_FILL,
-                            .asks = POINTS_SELF,
+                            .calls = POINTS_SELF,
                             .order = order,
                             .offsets = offsets,
                             .out = {.ids = ids, .dist2 = dist2}};
@@ -370,7 +371,7 @@ kd_status kd_points_self_within(const kd_points *tree, const kd_points_query *qu
 
 static kd_status search_boxes(const kd_points *tree, points_search *search,
                               const kd_point_array *lo, const kd_point_array *hi) {
-    search->asks = POINTS_BOXES;
+    search->calls = POINTS_BOXES;
     search->query = defaults;
     if (lo && hi) {
         search->query.points = *lo;
@@ -403,7 +404,7 @@ uint64_t kd_points_scratch_bytes(const kd_points *tree, const kd_points_query *q
 
 kd_status kd_points_visit(const kd_points *tree, const kd_points_query *query,
                           kd_points_visitor visit, void *context) {
-    const point_visitor visitor = {.hear = visit, .context = context};
+    const point_visitor visitor = {.callback = visit, .context = context};
     points_search search = {.kind = POINTS_COUNT};
     KD_REQUIRE(tree, KD_ERROR_USAGE, "`tree` must not be NULL");
     KD_REQUIRE(visit, KD_ERROR_USAGE, "`visit` must not be NULL");

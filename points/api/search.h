@@ -10,7 +10,7 @@
 
 typedef struct points_search {
     points_kind kind;
-    points_query_calls asks;
+    points_query_calls calls;
     kd_points_query query; /* limits already validated */
     kd_point_array hi;     /* upper corners of boxes */
     uint32_t k;

@@ -62,8 +62,8 @@ struct group_lane {
 };
 
 template <class SHAPE>
-__device__ inline uint32_t column_count(group_shared<SHAPE> &sh, const group_lane &mine) {
-    return (mine.next - warp_columns::place_of(&sh.dist2[0][lane_id()])) / COLUMN_ROW;
+__device__ inline uint32_t column_count(group_shared<SHAPE> &sh, const group_lane &state) {
+    return (state.next - warp_columns::place_of(&sh.dist2[0][lane_id()])) / COLUMN_ROW;
 }
 
 /* Interval of dist2 in which count(dist2 <= x) passes from less than k to k or more. */
@@ -163,36 +163,36 @@ __device__ inline uint32_t keep_up_to(uint32_t *column, uint32_t rows, uint32_t 
 /* Reduces each query with more than `maximum` candidates to the k nearest and at most `maximum` in
    all. */
 template <class SHAPE>
-__device__ __noinline__ group_lane group_shrink(group_shared<SHAPE> &sh, group_lane mine,
+__device__ __noinline__ group_lane group_shrink(group_shared<SHAPE> &sh, group_lane state,
                                                 uint32_t maximum) {
     __syncwarp();
-    const uint32_t held = column_count(sh, mine), total = group_sum<SHAPE>(held);
+    const uint32_t held = column_count(sh, state), total = group_sum<SHAPE>(held);
     const bool shrinks = total > maximum;
-    if (!__any_sync(ALL_LANES, shrinks)) return mine;
+    if (!__any_sync(ALL_LANES, shrinks)) return state;
     const uint32_t longest = __reduce_max_sync(ALL_LANES, held);
     const uint32_t rows = (longest + COLUMN_STEP - 1) / COLUMN_STEP * COLUMN_STEP;
     uint32_t *column = &sh.dist2[0][lane_id()];
     for (uint32_t i = held; i < rows; ++i) column[32 * i] = KD_NONE;
-    const bracket in = find_bracket<SHAPE>(column, rows, mine.k, maximum, total, shrinks);
+    const bracket in = find_bracket<SHAPE>(column, rows, state.k, maximum, total, shrinks);
     const bool tied = shrinks && in.hi_count > maximum;
     const bool any_tied = __any_sync(ALL_LANES, tied);
-    const uint32_t last_id = any_tied ? group_id_limit(sh, held, mine.k, in.hi, tied) : KD_NONE;
+    const uint32_t last_id = any_tied ? group_id_limit(sh, held, state.k, in.hi, tied) : KD_NONE;
     const uint32_t last = shrinks ? in.hi : KD_NONE - 1;
-    mine.next = any_tied ? keep_up_to<SHAPE, true>(column, rows, last, last_id)
-                         : keep_up_to<SHAPE, false>(column, rows, last, last_id);
-    if (shrinks && mine.bound2 >= 0) mine.bound2 = __uint_as_float(in.hi);
+    state.next = any_tied ? keep_up_to<SHAPE, true>(column, rows, last, last_id)
+                          : keep_up_to<SHAPE, false>(column, rows, last, last_id);
+    if (shrinks && state.bound2 >= 0) state.bound2 = __uint_as_float(in.hi);
     __syncwarp();
-    return mine;
+    return state;
 }
 
 /* Rebalances the columns of each query: moves elements from the fullest to the emptiest until none
    has more than `maximum`. Rarely needed. */
 template <class SHAPE>
-__device__ __noinline__ group_lane group_level(group_shared<SHAPE> &sh, group_lane mine,
+__device__ __noinline__ group_lane group_level(group_shared<SHAPE> &sh, group_lane state,
                                                uint32_t maximum) {
     for (;;) {
-        const uint32_t held = column_count(sh, mine);
-        if (!__any_sync(ALL_LANES, held > maximum)) return mine;
+        const uint32_t held = column_count(sh, state);
+        if (!__any_sync(ALL_LANES, held > maximum)) return state;
         const uint32_t lane = lane_id() % SHAPE::LANES, code = held * SHAPE::LANES + lane;
         const uint32_t fullest = group_max<SHAPE>(code), emptiest = group_min<SHAPE>(code);
         const bool moves = fullest / SHAPE::LANES > maximum;
@@ -200,11 +200,11 @@ __device__ __noinline__ group_lane group_level(group_shared<SHAPE> &sh, group_la
         __syncwarp();
         if (moves && lane == emptiest % SHAPE::LANES) {
             const uint32_t last = fullest / SHAPE::LANES - 1;
-            warp_columns::store_apart<SHAPE::CAPACITY * COLUMN_ROW>(mine.next, sh.dist2[last][from],
-                                                                    sh.id[last][from]);
-            mine.next += COLUMN_ROW;
+            warp_columns::store_apart<SHAPE::CAPACITY * COLUMN_ROW>(
+                state.next, sh.dist2[last][from], sh.id[last][from]);
+            state.next += COLUMN_ROW;
         }
-        if (moves && lane == fullest % SHAPE::LANES) mine.next -= COLUMN_ROW;
+        if (moves && lane == fullest % SHAPE::LANES) state.next -= COLUMN_ROW;
         __syncwarp();
     }
 }

@@ -68,11 +68,11 @@ __device__ inline uint32_t find_group(const view &index, vec3 q, uint32_t levels
     return node + 1 - (1u << levels);
 }
 
-static __global__ void find_codes(const __grid_constant__ view index, asked queries, code_plan plan,
-                                  uint32_t *codes, uint32_t *which) {
+static __global__ void find_codes(const __grid_constant__ view index, point_queries queries,
+                                  code_plan plan, uint32_t *codes, uint32_t *which) {
     const uint32_t i = blockIdx.x * ORDER_BLOCK + threadIdx.x;
     if (i >= queries.count) return;
-    const vec3 q = asked_point(queries, i);
+    const vec3 q = query_point(queries, i);
     const uint32_t group = find_group(index, q, plan.levels), maximum = (1u << plan.bits) - 1;
     const float4 *box = index.boxes + 2 * (index.box_begin[1] + (uint64_t)group);
     const float4 a = box[0], b = box[1];
@@ -116,8 +116,8 @@ inline kd_status lay_out_sort(curve_sort *s, cuda_arena *arena, const point_inde
 }
 
 /* Sorts queries that have no order yet; the results are s->order and s->codes_sorted. */
-inline kd_status sort_queries(curve_sort *s, const point_index_cuda *index, const asked &queries,
-                              cudaStream_t stream) {
+inline kd_status sort_queries(curve_sort *s, const point_index_cuda *index,
+                              const point_queries &queries, cudaStream_t stream) {
     find_codes<<<(queries.count + ORDER_BLOCK - 1) / ORDER_BLOCK, ORDER_BLOCK, 0, stream>>>(
         view_of(index), queries, s->code, s->codes, s->numbers);
     KD_CUDA_LAUNCHED("find_codes");

@@ -122,11 +122,11 @@ static inline void lanes_nearest_take_plain(lanes_nearest *list, const float dis
         const int i = __builtin_ctz(within);
         int32_t near = (int32_t)float_bits(dist2[i]), near_id = (int32_t)id[i];
         for (int lane = 0; lane < LEAF_GROUP; ++lane) {
-            const int32_t here = list->dist2[lane], here_id = list->id[lane];
-            const bool behind = here > near || (here == near && here_id > near_id);
-            list->dist2[lane] = behind ? near : here;
+            const int32_t lane_dist2 = list->dist2[lane], here_id = list->id[lane];
+            const bool behind = lane_dist2 > near || (lane_dist2 == near && here_id > near_id);
+            list->dist2[lane] = behind ? near : lane_dist2;
             list->id[lane] = behind ? near_id : here_id;
-            near = behind ? here : near;
+            near = behind ? lane_dist2 : near;
             near_id = behind ? here_id : near_id;
         }
     }
@@ -355,8 +355,9 @@ LANES_FN lanes_one lanes_closest(const leaf_points *leaf, const float *query, ui
     if (!_mm256_movemask_ps(_mm256_or_ps(within[0], within[1]))) return one;
     /* _mm256_min_ps returns its second operand if the first is NaN. */
     const __m256 never = _mm256_set1_ps(INFINITY);
-    const __m256 both = _mm256_min_ps(d[0], _mm256_min_ps(d[1], never));
-    __m128 minimum = _mm_min_ps(_mm256_castps256_ps128(both), _mm256_extractf128_ps(both, 1));
+    const __m256 minimum_of_two = _mm256_min_ps(d[0], _mm256_min_ps(d[1], never));
+    __m128 minimum = _mm_min_ps(_mm256_castps256_ps128(minimum_of_two),
+                                _mm256_extractf128_ps(minimum_of_two, 1));
     minimum = _mm_min_ps(minimum, _mm_movehl_ps(minimum, minimum));
     minimum = _mm_min_ss(minimum, _mm_shuffle_ps(minimum, minimum, 1));
     const __m256 all = _mm256_broadcastss_ps(minimum);

@@ -19,12 +19,12 @@ static inline void doubles_nearest_take_plain(doubles_nearest *list,
         double near = dist2[i];
         int64_t near_id = (int64_t)id[i];
         for (int lane = 0; lane < LEAF_GROUP; ++lane) {
-            const double here = list->dist2[lane];
+            const double lane_dist2 = list->dist2[lane];
             const int64_t here_id = list->id[lane];
-            const bool behind = here > near || (here == near && here_id > near_id);
-            list->dist2[lane] = behind ? near : here;
+            const bool behind = lane_dist2 > near || (lane_dist2 == near && here_id > near_id);
+            list->dist2[lane] = behind ? near : lane_dist2;
             list->id[lane] = behind ? near_id : here_id;
-            near = behind ? here : near;
+            near = behind ? lane_dist2 : near;
             near_id = behind ? here_id : near_id;
         }
     }

@@ -56,15 +56,15 @@ static bool plane_is_tied(const pointtree_nd_view *tree, uint32_t node) {
 }
 
 leaf_shape leaf_shape_tied(const pointtree_nd_view *tree) {
-    enum { ASKED = 64, MAX_LEVELS = 26 }; /* limits the number of slots to 2^31 */
+    enum { SAMPLED = 64, MAX_LEVELS = 26 }; /* limits the number of slots to 2^31 */
     leaf_shape shape = leaf_shape_of(tree->count);
     if (shape.bucket_level < 2 || shape.bucket_level > MAX_LEVELS) return shape;
     const uint32_t level = shape.bucket_level - 1, width = 1u << level;
-    const uint32_t asked = width < ASKED ? width : ASKED;
+    const uint32_t sample_count = width < SAMPLED ? width : SAMPLED;
     uint32_t tied = 0;
-    for (uint32_t i = 0; i < asked; ++i)
-        tied += plane_is_tied(tree, pointtree_level_begin(level) + i * (width / asked));
-    if (2 * tied < asked) return shape;
+    for (uint32_t i = 0; i < sample_count; ++i)
+        tied += plane_is_tied(tree, pointtree_level_begin(level) + i * (width / sample_count));
+    if (2 * tied < sample_count) return shape;
     shape_levels(&shape, shape.bucket_level + 1);
     shape.ties = true;
     return shape;

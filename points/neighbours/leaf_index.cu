@@ -116,11 +116,11 @@ __device__ void join_upper_boxes(const view &index, uint32_t level, float4 *boxe
    all lanes. `valid`: this lane has a box. */
 __device__ void join_lanes(bounds &box, uint32_t &node, uint32_t count, bool valid, float4 *pairs) {
     for (uint32_t step = 1; step < 32 && step < count; step *= 2) {
-        const bounds beside = bounds_beside(box, (int)step);
+        const bounds neighbour = bounds_beside(box, (int)step);
         node = (node - 1) / 2;
         if (valid && threadIdx.x % (2 * step) == 0)
-            store_pair(pairs + 4ull * node, box, beside, {0, 0});
-        box = joined(box, beside);
+            store_pair(pairs + 4ull * node, box, neighbour, {0, 0});
+        box = joined(box, neighbour);
     }
 }
 
@@ -130,9 +130,9 @@ __device__ void join_lanes(bounds &box, uint32_t &node, uint32_t count, bool val
 __device__ void join_above(bounds bounds, uint32_t node, float *pairs) {
     while (node > 0) {
         const uint32_t parent = (node - 1) / 2, right = 1 - node % 2;
-        float *mine = pairs + 16ull * parent + 6 * right;
-        mine[0] = bounds.lo.x, mine[1] = bounds.lo.y, mine[2] = bounds.lo.z;
-        mine[3] = bounds.hi.x, mine[4] = bounds.hi.y, mine[5] = bounds.hi.z;
+        float *pair = pairs + 16ull * parent + 6 * right;
+        pair[0] = bounds.lo.x, pair[1] = bounds.lo.y, pair[2] = bounds.lo.z;
+        pair[3] = bounds.hi.x, pair[4] = bounds.hi.y, pair[5] = bounds.hi.z;
         __threadfence();
         if (atomicAdd((unsigned *)(pairs + 16ull * parent + 15), 1u) == 0) return;
         __threadfence();

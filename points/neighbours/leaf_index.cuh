@@ -116,8 +116,8 @@ __device__ inline float box_dist2(float lo_x, float lo_y, float lo_z, float hi_x
 }
 
 /* A batch of queries of three floats, as passed to kernels. */
-struct asked {
-    static constexpr bool OWN = false;
+struct point_queries {
+    static constexpr bool SELF = false;
     const float *points;
     int stride;
     const float *radii; /* or NULL */
@@ -133,14 +133,14 @@ struct asked {
     uint32_t bounds_stride;
 };
 
-__device__ inline vec3 asked_point(const asked &queries, uint32_t which) {
+__device__ inline vec3 query_point(const point_queries &queries, uint32_t which) {
     const float *p = queries.points + (uint64_t)which * queries.stride;
     return vec3_make(p[0], p[1], p[2]);
 }
 
 /* Returns the bound on dist2 of a query; negative, so that no point qualifies, for NaN or a
    negative radius. */
-__device__ inline float asked_bound2(const asked &queries, uint32_t which, vec3 q) {
+__device__ inline float query_limit2(const point_queries &queries, uint32_t which, vec3 q) {
     if (q.x != q.x || q.y != q.y || q.z != q.z) return -1.0f;
     float radius = queries.max_radius;
     if (queries.radii && queries.radii[which] < radius) radius = queries.radii[which];
@@ -153,8 +153,8 @@ __device__ inline float asked_bound2(const asked &queries, uint32_t which, vec3 
    consists of whole leaves except at the end of one chunk, where the tree's last level ends; a
    gap there realigns the following queries to groups. `turn` is a position in the batch,
    including the gap. */
-struct asked_own {
-    static constexpr bool OWN = true;
+struct self_queries {
+    static constexpr bool SELF = true;
     const float4 *points;
     float max_radius;
     uint32_t first_end; /* index of the first point after that chunk */
@@ -164,31 +164,32 @@ struct asked_own {
     bool by_id;         /* rows are ordered by id instead of by index position */
     /* point to query at each turn; NULL: index order. With it there are no empty turns */
     const uint32_t *order;
-    const uint32_t *codes; /* codes of the sorted queries, as in `asked` */
+    const uint32_t *codes; /* codes of the sorted queries, as in `point_queries` */
     uint32_t code_shift;
 };
 
-/* Pads the batch so that no group of `together` queries spans the boundary at first_end. */
-inline asked_own asked_own_of(const view &index, double max_radius, bool skips, bool by_id,
-                              uint32_t together) {
+/* Pads the batch so that no group of `group_size` queries spans the boundary at first_end. */
+inline self_queries self_queries_of(const view &index, double max_radius, bool skips, bool by_id,
+                                    uint32_t group_size) {
     const uint32_t shallow = index.low / CHUNK_WIDTH; /* chunks with full last level */
     uint32_t end = (shallow + 1) * CHUNK_WIDTH + index.low;
     if (end > index.count) end = index.count;
-    const uint32_t gap = (together - end % together) % together;
+    const uint32_t gap = (group_size - end % group_size) % group_size;
     return {
         index.points, (float)max_radius, end, gap, index.count + gap, skips, by_id, NULL, NULL, 0};
 }
 
 /* The same batch in a given sorted order, with its codes. */
-inline asked_own asked_own_sorted(const view &index, double max_radius, bool skips, bool by_id,
-                                  const uint32_t *order, const uint32_t *codes,
-                                  uint32_t code_shift) {
+inline self_queries self_queries_sorted(const view &index, double max_radius, bool skips,
+                                        bool by_id, const uint32_t *order, const uint32_t *codes,
+                                        uint32_t code_shift) {
     return {index.points, (float)max_radius, index.count, 0, index.count, skips, by_id, order,
             codes,        code_shift};
 }
 
 /* Returns the chunk that contains a position in the index. */
-__device__ inline uint32_t chunk_of(const view &index, const asked_own &queries, uint32_t place) {
+__device__ inline uint32_t chunk_of(const view &index, const self_queries &queries,
+                                    uint32_t place) {
     return place < queries.first_end ? place / (2 * CHUNK_WIDTH)
                                      : (place - index.low) / CHUNK_WIDTH;
 }
@@ -196,13 +197,13 @@ __device__ inline uint32_t chunk_of(const view &index, const asked_own &queries,
 /* One query of a self-query batch. `valid`: valid, not a turn in the gap; `place`: position in
    the processing order; `row`: row of the results; `skipped`: id to exclude from the results, or
    KD_NONE. */
-struct own_query {
+struct self_query_turn {
     bool valid;
     uint32_t place, row, skipped;
     vec3 q;
 };
 
-__device__ inline own_query own_query_of(const asked_own &queries, uint32_t turn) {
+__device__ inline self_query_turn self_query_of(const self_queries &queries, uint32_t turn) {
     const bool later = turn >= queries.first_end;
     const bool valid = turn < queries.count && (!later || turn - queries.first_end >= queries.gap);
     const uint32_t place = later ? valid ? turn - queries.gap : queries.first_end - 1 : turn;

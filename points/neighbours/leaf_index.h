@@ -146,6 +146,6 @@ uint32_t leafindex_within_doubles(const leafindex *index, const double *query, d
 
 /* Calls the visitor for each point within to->bound, which may shrink meanwhile, of floats or
    doubles. The order of the calls depends only on the query. */
-void leafindex_tell(const leafindex *index, const void *query, point_visitor *visitor);
+void leafindex_report(const leafindex *index, const void *query, point_visitor *visitor);
 
 #endif

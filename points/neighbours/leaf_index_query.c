@@ -23,7 +23,7 @@ typedef enum leaf_visit {
     VISIT_LIST,       /* floats, k <= LIST_MAX */
     VISIT_MANY,
     VISIT_WITHIN,
-    VISIT_TELL
+    VISIT_REPORT
 } leaf_visit;
 
 /* --- floats: results are keys (leaf_key) ---------------------------------------------------- */
@@ -63,10 +63,10 @@ static inline uint64_t bound_key(const float_query *query) {
 
 #ifdef LANES_512
 /* Keeps the results in `vectors` registers of keys, initially filled with UINT64_MAX. */
-LANES_FN void list_take(float_query *query, const uint64_t *keys, uint32_t found, int vectors) {
-    if (!found) return;
-    lanes_keys_take(query->list, vectors, keys, found);
-    query->count += found;
+LANES_FN void list_take(float_query *query, const uint64_t *keys, uint32_t count, int vectors) {
+    if (!count) return;
+    lanes_keys_take(query->list, vectors, keys, count);
+    query->count += count;
     if (query->count >= query->k) bind_key(query, query->list[query->k - 1]);
 }
 LANES_FN void visit_keys(float_query *query, const leaf_points *leaf, uint32_t dims, int vectors) {
@@ -93,9 +93,9 @@ LANES_FN void take_short_list(float_query *query, const leaf_points *leaf,
         const int i = __builtin_ctz(within);
         uint64_t key = leaf_key(dist2[i], leaf->id[i]);
         for (uint32_t j = 0; j < query->k; ++j) {
-            const uint64_t here = query->out[j];
-            query->out[j] = here < key ? here : key;
-            key = here < key ? key : here;
+            const uint64_t list_key = query->out[j];
+            query->out[j] = list_key < key ? list_key : key;
+            key = list_key < key ? key : list_key;
         }
     }
     if (query->count >= query->k) bind_key(query, query->out[query->k - 1]);
@@ -165,7 +165,7 @@ LANES_FN void float_take(float_query *query, const leaf_points *leaf,
     case VISIT_LIST: take_list(query, leaf, dist2, within); break;
     case VISIT_MANY: take_many(query, leaf, dist2, within); break;
     case VISIT_WITHIN: float_take_within(query, leaf, dist2, within); break;
-    case VISIT_TELL: float_take_tell(query, leaf, dist2, within); break;
+    case VISIT_REPORT: float_take_report(query, leaf, dist2, within); break;
     }
 }
 
@@ -335,7 +335,7 @@ LANES_FN void double_take(double_query *query, const leaf_points *leaf,
     case VISIT_CLOSEST: double_take_closest(query, leaf, dist2, within); break;
     case VISIT_NEAREST: double_take_nearest(query, leaf, dist2, within); break;
     case VISIT_WITHIN: double_take_within(query, leaf, dist2, within); break;
-    case VISIT_TELL: double_take_tell(query, leaf, dist2, within); break;
+    case VISIT_REPORT: double_take_report(query, leaf, dist2, within); break;
     default: double_take_many(query, leaf, dist2, within); break;
     }
 }
@@ -391,9 +391,9 @@ uint32_t leafindex_within_doubles(const leafindex *index, const double *query, d
     return double_find_within(index, query, bound2, capacity, out);
 }
 
-void leafindex_tell(const leafindex *index, const void *query, point_visitor *visitor) {
+void leafindex_report(const leafindex *index, const void *query, point_visitor *visitor) {
     if (index->scalar == POINT_DOUBLE)
-        double_tell(index, (const double *)query, visitor);
+        double_report(index, (const double *)query, visitor);
     else
-        float_tell(index, (const float *)query, visitor);
+        float_report(index, (const float *)query, visitor);
 }

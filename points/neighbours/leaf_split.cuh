@@ -118,7 +118,7 @@ __device__ inline bounds bounds_of_keys(const chunk_shared &sh,
 }
 
 /* Publishes each warp's box to all warps. */
-__device__ inline void tell_warps(chunk_shared &sh, const bounds &bounds) {
+__device__ inline void write_warps(chunk_shared &sh, const bounds &bounds) {
     __syncthreads(); /* previous values have been read */
     if (threadIdx.x % 32 == 0) sh.of_warps[threadIdx.x / 32] = bounds;
     __syncthreads();
@@ -136,7 +136,7 @@ __device__ inline bounds segment_bounds(chunk_shared &sh, const uint32_t (&key)[
     bounds b = bounds_of_keys(sh, key);
     for (int step = 1; step < threads && step < 32; step *= 2)
         b = joined(b, bounds_beside(b, step));
-    if (threads > 32) tell_warps(sh, b);
+    if (threads > 32) write_warps(sh, b);
     for (int step = 32; step < threads; step *= 2) b = joined(b, warps_beside(sh, step / 32));
     return b;
 }
@@ -170,7 +170,7 @@ __device__ inline void sort_threads(chunk_shared &sh, uint32_t (&key)[THREAD_KEY
             for (int i = 0; i < THREAD_KEYS; ++i)
                 key[i] = warp_sort::chosen(key[i], __shfl_xor_sync(ALL_LANES, key[i], step),
                                            (thread & step) == 0);
-        warp_sort::merge_own(key);
+        warp_sort::merge_key_lists(key);
     }
 }
 
@@ -219,9 +219,9 @@ __device__ inline void store_leaves(const view &index, chunk_shared &sh,
     bounds first = joined(eight, bounds_beside(eight, 1)), second = bounds_beside(first, 2);
     bounds box = joined(first, second);
     if (threads == 8) {
-        const bounds beside = bounds_beside(box, 4);
-        if (half_width(range.end - range.begin) == 32) first = box, second = beside;
-        box = joined(box, beside);
+        const bounds neighbour = bounds_beside(box, 4);
+        if (half_width(range.end - range.begin) == 32) first = box, second = neighbour;
+        box = joined(box, neighbour);
     }
     const bool stores = leaf < index.chunk_leaves && threadIdx.x % threads == 0;
     uint32_t node = chunk * index.chunk_leaves + leaf;
@@ -234,12 +234,12 @@ __device__ inline void store_leaves(const view &index, chunk_shared &sh,
     if (stores) store_pair(boxes.pairs + 4ull * node, first, second, range);
     for (uint32_t step = 1; step < index.chunk_leaves; step *= 2) {
         const int far = (int)step * threads;
-        if (far == 32) tell_warps(sh, box);
-        const bounds beside = far < 32 ? bounds_beside(box, far) : warps_beside(sh, far / 32);
+        if (far == 32) write_warps(sh, box);
+        const bounds adjacent = far < 32 ? bounds_beside(box, far) : warps_beside(sh, far / 32);
         node = (node - 1) / 2;
         if (stores && leaf % (2 * step) == 0)
-            store_pair(boxes.pairs + 4ull * node, box, beside, {0, 0});
-        box = joined(box, beside);
+            store_pair(boxes.pairs + 4ull * node, box, adjacent, {0, 0});
+        box = joined(box, adjacent);
     }
 }
 

@@ -125,11 +125,11 @@ LANES_FN void LEAF(take_within)(LEAF(query) * query, const leaf_points *leaf,
     }
 }
 
-LANES_FN void LEAF(take_tell)(LEAF(query) * query, const leaf_points *leaf,
-                              const LEAF_REAL dist2[LEAF_POINTS], uint32_t within) {
+LANES_FN void LEAF(take_report)(LEAF(query) * query, const leaf_points *leaf,
+                                const LEAF_REAL dist2[LEAF_POINTS], uint32_t within) {
     for (; within; within &= within - 1) {
         const int i = __builtin_ctz(within);
-        point_visitor_tell(query->visitor, leaf->id[i], (double)dist2[i]);
+        point_visitor_call(query->visitor, leaf->id[i], (double)dist2[i]);
     }
     LEAF(bind)(query, LEAF(visitor_bound)(query->visitor), KD_NONE);
 }
@@ -216,21 +216,21 @@ LANES_FN void LEAF(walk_of)(LEAF(query) * query, leaf_visit visitor, uint32_t *n
     }
     LEAF(path) path;
     uint32_t level = 0, group = near ? LEAF(path_begin)(&path, query, *near, dims, &level) : 0;
-    lanes_set here = LEAF(group_lanes)(query, level, group, dims);
-    int32_t minimum = lanes_set_min(here);
+    lanes_set dist2 = LEAF(group_lanes)(query, level, group, dims);
+    int32_t minimum = lanes_set_min(dist2);
     for (;;) {
         if ((minimum & ~7) > query->raised) {
             if (level == 0) return;
             --level;
             group /= LEAF_GROUP;
-            here = path.kept[level];
+            dist2 = path.kept[level];
             minimum = path.kept_min[level];
             continue;
         }
         const uint32_t lane = (uint32_t)minimum & 7, child = group * LEAF_GROUP + lane;
         const int32_t nearest = minimum;
-        here = lanes_set_strike(here, minimum);
-        minimum = lanes_set_min(here); /* computed early to hide its latency */
+        dist2 = lanes_set_strike(dist2, minimum);
+        minimum = lanes_set_min(dist2); /* computed early to hide its latency */
         if ((nearest | 7) >= query->lowered &&
             LEAF(is_behind)(query, level, group, lane, dims)) /* too close to the bound to decide
                                                                  from the float distance */
@@ -242,12 +242,12 @@ LANES_FN void LEAF(walk_of)(LEAF(query) * query, leaf_visit visitor, uint32_t *n
             LEAF(visit)(query, &leaf, dims, visitor);
             continue;
         }
-        path.kept[level] = here;
+        path.kept[level] = dist2;
         path.kept_min[level] = minimum;
         group = child;
         ++level;
-        here = LEAF(group_lanes)(query, level, group, dims);
-        minimum = lanes_set_min(here);
+        dist2 = LEAF(group_lanes)(query, level, group, dims);
+        minimum = lanes_set_min(dist2);
     }
 }
 
@@ -283,9 +283,9 @@ static uint32_t LEAF(find_within)(const leafindex *index, const LEAF_REAL *at, L
     return query.count;
 }
 
-static void LEAF(tell)(const leafindex *index, const LEAF_REAL *at, point_visitor *visitor) {
+static void LEAF(report)(const leafindex *index, const LEAF_REAL *at, point_visitor *visitor) {
     LEAF(query) query;
     LEAF(open)(&query, index, at, LEAF(visitor_bound)(visitor));
     query.visitor = visitor;
-    LEAF(walk)(&query, VISIT_TELL, NULL);
+    LEAF(walk)(&query, VISIT_REPORT, NULL);
 }

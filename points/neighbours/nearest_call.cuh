@@ -1,5 +1,5 @@
 /* Selects and launches the kernel for the k nearest neighbours on the device's index, for queries
-   of a caller (`asked`) as well as self-queries (`asked_own`).
+   of a caller (`point_queries`) as well as self-queries (`self_queries`).
    Source: the selection tables were measured on an H200 (tools/bench/results/h200-ways.txt): 0.1M,
            1M and 10M points, uniform, photon-like and clustered, 10,000 to 2M queries, k of 1 to
            100; for coherent queries, and more than 2M, by kandela bench knn.
@@ -57,9 +57,9 @@ inline query_strategy query_strategy_of(uint32_t k, uint64_t queries, uint64_t p
     const bool many =
         (double)queries >= QUERIES_MANY || (coherent && (double)queries >= QUERIES_COHERENT);
     const query_strategy_row *row = many ? strategies_of_many : strategies_of_few;
-    const double asked = (double)queries, there = (double)points;
-    while ((double)k > row->k_max || asked >= row->queries || there >= row->points ||
-           there >= row->points_a_query * asked)
+    const double query_count = (double)queries, point_count = (double)points;
+    while ((double)k > row->k_max || query_count >= row->queries || point_count >= row->points ||
+           point_count >= row->points_a_query * query_count)
         ++row;
     return row->strategy;
 }
@@ -97,9 +97,9 @@ inline query_handover lay_out_handover(cuda_arena *arena, const point_query_cuda
     return to;
 }
 
-template <class ASKED> struct nearest_call {
+template <class QUERY_BATCH> struct nearest_call {
     const point_query_cuda *query;
-    ASKED queries;
+    QUERY_BATCH queries;
     answer_rows out;
     query_handover to;
 
@@ -109,7 +109,7 @@ template <class ASKED> struct nearest_call {
         if (to.count)
             KD_CUDA(cudaMemsetAsync(to.count, 0, sizeof *to.count, (cudaStream_t)query->stream));
         KD_TRY(method == POINT_QUERY_PACKETS ? packets_of_k() : groups_of_k());
-        return to.count ? apart() : KD_OK;
+        return to.count ? launch_split() : KD_OK;
     }
 
     kd_status packets_of_k() const {
@@ -122,17 +122,17 @@ template <class ASKED> struct nearest_call {
     }
 
     kd_status groups_of_k() const {
-        const uint32_t found = kernel_k_of(query) + more_of(queries);
-        return found <= 24   ? groups<group_shape<4, 24, 8, 8, true>>()
-               : found <= 56 ? groups<group_shape<4, 32, 16, 6, true>>()
+        const uint32_t slots = kernel_k_of(query) + more_of(queries);
+        return slots <= 24   ? groups<group_shape<4, 24, 8, 8, true>>()
+               : slots <= 56 ? groups<group_shape<4, 32, 16, 6, true>>()
                              : groups<group_shape<8, 24, 16, 8, false>>();
     }
 
-    /* Number of batches of `together` queries that a warp processes in sequence: as large as leaves
-       enough warps, since the results of one batch bound the next. */
-    uint32_t turns_of(uint64_t together, uint32_t maximum) const {
+    /* Number of batches of `group_size` queries that a warp processes in sequence: as large as
+       leaves enough warps, since the results of one batch bound the next. */
+    uint32_t turns_of(uint64_t group_size, uint32_t maximum) const {
         if (query->turns) return query->turns;
-        const uint64_t turns = queries.count / (together * TURNING_WARPS);
+        const uint64_t turns = queries.count / (group_size * TURNING_WARPS);
         return turns >= maximum ? maximum : turns > 1 ? 1u << pointtree_log2((uint32_t)turns) : 1;
     }
 
@@ -140,7 +140,7 @@ template <class ASKED> struct nearest_call {
         const uint32_t turns = turns_of(32, K > 2 ? PACKET_TURNS : 1); /* few neighbours are found
                                                                           fast anyway */
         const uint64_t blocks = cuda_blocks(queries.count, 32 * PACKET_WARPS * turns);
-        nearest_by_packets<K, ASKED>
+        nearest_by_packets<K, QUERY_BATCH>
             <<<(unsigned)blocks, 32 * PACKET_WARPS, 0, (cudaStream_t)query->stream>>>(
                 view_of(query->index), queries, query->k, turns, reach_factor_of(query->k), to,
                 out);
@@ -152,14 +152,14 @@ template <class ASKED> struct nearest_call {
         const size_t bytes = GROUP_WARPS * sizeof(group_shared<SHAPE>);
         const uint32_t turns = turns_of(SHAPE::QUERIES, GROUP_TURNS);
         const uint64_t blocks = cuda_blocks(queries.count, SHAPE::QUERIES * GROUP_WARPS * turns);
-        KD_CUDA(cudaFuncSetAttribute(nearest_by_groups<SHAPE, ASKED>,
+        KD_CUDA(cudaFuncSetAttribute(nearest_by_groups<SHAPE, QUERY_BATCH>,
                                      cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
         query_handover then = to;
         if (!SHAPE::HALVES && !query->patience)
             then.patience += PATIENCE_OWN; /* counts all leaves,
                                               not only those
                                               visited in vain */
-        nearest_by_groups<SHAPE, ASKED>
+        nearest_by_groups<SHAPE, QUERY_BATCH>
             <<<(unsigned)blocks, 32 * GROUP_WARPS, bytes, (cudaStream_t)query->stream>>>(
                 view_of(query->index), queries, query->k, turns, reach_factor_of(query->k), then,
                 out);
@@ -168,27 +168,27 @@ template <class ASKED> struct nearest_call {
     }
 
     template <int PARTS> kd_status leaves_of() const {
-        nearest_by_leaves<PARTS, ASKED>
+        nearest_by_leaves<PARTS, QUERY_BATCH>
             <<<cuda_blocks(queries.count, LEAVES_WARPS), 32 * LEAVES_WARPS, 0,
                (cudaStream_t)query->stream>>>(view_of(query->index), queries, query->k, out);
         KD_CUDA_LAUNCHED("nearest_by_leaves");
         return KD_OK;
     }
 
-    template <int PARTS> kd_status apart_of() const {
+    template <int PARTS> kd_status launch_split_of() const {
         const uint64_t blocks = cuda_blocks(queries.count, LEAVES_WARPS);
-        return cuda_launch_dependent(nearest_apart<PARTS, ASKED>,
-                                     (unsigned)(blocks < APART_BLOCKS ? blocks : APART_BLOCKS),
+        return cuda_launch_dependent(nearest_split<PARTS, QUERY_BATCH>,
+                                     (unsigned)(blocks < SPLIT_BLOCKS ? blocks : SPLIT_BLOCKS),
                                      32 * LEAVES_WARPS, (cudaStream_t)query->stream,
                                      view_of(query->index), queries, query->k, to, out);
     }
 
-    kd_status apart() const {
+    kd_status launch_split() const {
         const uint32_t k = kernel_k_of(query);
-        return k <= 16   ? apart_of<2>()
-               : k <= 40 ? apart_of<3>()
-               : k <= 72 ? apart_of<4>()
-                         : apart_of<6>();
+        return k <= 16   ? launch_split_of<2>()
+               : k <= 40 ? launch_split_of<3>()
+               : k <= 72 ? launch_split_of<4>()
+                         : launch_split_of<6>();
     }
 
     /* PARTS times 32 results: capacity for k, for a step of 32 more, and some spare, so that the

@@ -12,7 +12,7 @@
 namespace point_index {
 
 /* A lane's previous query and its k-th dist2; INFINITY if unknown. */
-struct known_query {
+struct previous_query {
     vec3 q;
     float bound2;
 };
@@ -28,17 +28,17 @@ __device__ inline uint32_t max_bound(float bound2) {
     return __reduce_max_sync(ALL_LANES, bound2 > 0 ? __float_as_uint(bound2) : 0);
 }
 
-__device__ inline known_query known_of_lane(const known_query &known, uint32_t lane) {
-    return {vec3_make(__shfl_sync(ALL_LANES, known.q.x, lane),
-                      __shfl_sync(ALL_LANES, known.q.y, lane),
-                      __shfl_sync(ALL_LANES, known.q.z, lane)),
-            __shfl_sync(ALL_LANES, known.bound2, lane)};
+__device__ inline previous_query previous_of_lane(const previous_query &previous, uint32_t lane) {
+    return {vec3_make(__shfl_sync(ALL_LANES, previous.q.x, lane),
+                      __shfl_sync(ALL_LANES, previous.q.y, lane),
+                      __shfl_sync(ALL_LANES, previous.q.z, lane)),
+            __shfl_sync(ALL_LANES, previous.bound2, lane)};
 }
 
 /* Upper bound on the k-th dist2 of a query from that of a known query, with a margin for
    rounding. */
-__device__ inline float bound2_beside(const known_query &known, vec3 q) {
-    const float reach = sqrtf(known.bound2) + sqrtf(pointtree_dist2(q, known.q));
+__device__ inline float bound2_from(const previous_query &previous, vec3 q) {
+    const float reach = sqrtf(previous.bound2) + sqrtf(pointtree_dist2(q, previous.q));
     const float reach2 = reach * reach * 1.00001f + 1e-40f;
     return reach2 >= 0 ? reach2 : INFINITY;
 }
@@ -49,13 +49,13 @@ struct query_bounds {
     float sure, expected;
 };
 
-__device__ inline query_bounds bounds_of(const known_query &known, vec3 q, float limit,
+__device__ inline query_bounds bounds_of(const previous_query &previous, vec3 q, float limit,
                                          float reach_factor) {
-    const known_query last = known_of_lane(known, 31);
-    const float expected = reach_factor * __uint_as_float(max_bound(known.bound2));
+    const previous_query last = previous_of_lane(previous, 31);
+    const float expected = reach_factor * __uint_as_float(max_bound(previous.bound2));
     if (limit < 0) return {limit, limit};
-    const float beside = fminf(bound2_beside(known, q), bound2_beside(last, q));
-    const float sure = fminf(limit, beside);
+    const float neighbour_bound2 = fminf(bound2_from(previous, q), bound2_from(last, q));
+    const float sure = fminf(limit, neighbour_bound2);
     return {sure, fminf(sure, expected)};
 }
 

@@ -92,16 +92,18 @@ static double query_bound2(const query_work *work, uint64_t i) {
     const point_scalar scalar = queries->points.scalar;
     double radius = queries->max_radius;
     if (queries->radii) {
-        const double own = scalar == POINT_DOUBLE ? ((const double *)queries->radii)[i]
-                                                  : (double)((const float *)queries->radii)[i];
-        if (own < radius) radius = own;
+        const double query_radius = scalar == POINT_DOUBLE
+                                        ? ((const double *)queries->radii)[i]
+                                        : (double)((const float *)queries->radii)[i];
+        if (query_radius < radius) radius = query_radius;
     }
     const point_norm norm = queries->metric ? queries->metric->norm : POINT_NORM_2;
     const double bound2 = metric_bound(scalar, norm, radius);
     if (!queries->bounds2) return bound2;
-    const double known = scalar == POINT_DOUBLE ? ((const double *)queries->bounds2)[i]
-                                                : (double)((const float *)queries->bounds2)[i];
-    return known < bound2 ? known : bound2;
+    const double previous_bound2 = scalar == POINT_DOUBLE
+                                       ? ((const double *)queries->bounds2)[i]
+                                       : (double)((const float *)queries->bounds2)[i];
+    return previous_bound2 < bound2 ? previous_bound2 : bound2;
 }
 
 static void put_answer(const query_work *work, uint64_t at, uint32_t id, double dist2) {
@@ -116,22 +118,22 @@ static void put_answer(const query_work *work, uint64_t at, uint32_t id, double 
 
 /* One query: its position (`place`), its index in the array (`at`), the row of its results, and how
    many results to find in excess because its own point is excluded. */
-typedef struct asked_query {
+typedef struct query_row_request {
     const void *place;
     uint64_t at, row;
     uint32_t skipped; /* id to exclude; KD_NONE: none */
     uint32_t more;    /* 1 if a point is excluded, else 0 */
-} asked_query;
+} query_row_request;
 
 /* Returns whether results are found as keys of leaf_index.h instead of neighbour_nd. */
 static bool finds_keys(const point_target *target) {
     return target->index && target->index->scalar == POINT_FLOAT;
 }
 
-/* Finds all points within the bound, of which the first `wanted` are stored in `capacity`, or the
-   `wanted` nearest of them. */
+/* Finds all points within the bound, of which the first `slots` are stored in `capacity`, or the
+   `slots` nearest of them. */
 static uint32_t find(const query_work *work, const void *query, double bound2, bool within,
-                     uint32_t wanted, void *capacity, uint32_t *near) {
+                     uint32_t slots, void *capacity, uint32_t *near) {
     const point_metric *metric = work->queries->metric;
     const pointtree_nd_view *tree = &work->target->tree;
     const leafindex *index = work->target->index;
@@ -140,18 +142,18 @@ static uint32_t find(const query_work *work, const void *query, double bound2, b
     if (finds_keys(work->target)) {
         const float *at = (const float *)query;
         uint64_t *keys = (uint64_t *)capacity;
-        return within ? leafindex_within_keys(index, at, (float)bound2, wanted, keys)
-                      : leafindex_nearest_keys(index, at, wanted, (float)bound2, keys, near);
+        return within ? leafindex_within_keys(index, at, (float)bound2, slots, keys)
+                      : leafindex_nearest_keys(index, at, slots, (float)bound2, keys, near);
     }
     if (index)
-        return within ? leafindex_within_doubles(index, wide, bound2, wanted, out)
-                      : leafindex_nearest_doubles(index, wide, wanted, bound2, out, near);
-    return within ? pointtree_nd_within(tree, metric, query, bound2, wanted, out)
-                  : pointtree_nd_nearest_k(tree, metric, query, wanted, bound2, out);
+        return within ? leafindex_within_doubles(index, wide, bound2, slots, out)
+                      : leafindex_nearest_doubles(index, wide, slots, bound2, out, near);
+    return within ? pointtree_nd_within(tree, metric, query, bound2, slots, out)
+                  : pointtree_nd_nearest_k(tree, metric, query, slots, bound2, out);
 }
 
 /* Sorts the results and removes the excluded id; returns their number. */
-static uint32_t put_in_order(const query_work *work, const asked_query *query, void *capacity,
+static uint32_t put_in_order(const query_work *work, const query_row_request *query, void *capacity,
                              uint32_t count) {
     uint64_t *keys = (uint64_t *)capacity;
     neighbour_nd *list = (neighbour_nd *)capacity;
@@ -182,21 +184,21 @@ static void put_keys(const query_work *work, uint64_t at, const uint64_t *keys, 
 
 /* Finds and stores the results of one query. Returns KD_NONE if the offsets do not match their
    number. */
-static uint32_t find_row(const query_work *work, const asked_query *query, void *capacity,
+static uint32_t find_row(const query_work *work, const query_row_request *query, void *capacity,
                          uint32_t *near) {
     const double bound2 = query_bound2(work, query->at);
     const uint64_t i = query->row;
     const bool within = work->counts || work->offsets;
     uint64_t at = i * work->k;
-    uint32_t wanted = work->counts ? 0 : work->k + query->more;
+    uint32_t slots = work->counts ? 0 : work->k + query->more;
     if (work->offsets) {
         at = work->offsets[i];
         if (work->offsets[i + 1] - at > work->target->tree.count) return KD_NONE;
-        wanted = (uint32_t)(work->offsets[i + 1] - at) + query->more;
+        slots = (uint32_t)(work->offsets[i + 1] - at) + query->more;
     }
-    uint32_t count = find(work, query->place, bound2, within, wanted, capacity, near);
+    uint32_t count = find(work, query->place, bound2, within, slots, capacity, near);
     if (work->counts) return count - query->more;
-    if (work->offsets && count != wanted) return KD_NONE;
+    if (work->offsets && count != slots) return KD_NONE;
     if (work->offsets || query->more) count = put_in_order(work, query, capacity, count);
     if (finds_keys(work->target)) {
         put_keys(work, at, (const uint64_t *)capacity, count);
@@ -208,12 +210,12 @@ static uint32_t find_row(const query_work *work, const asked_query *query, void 
 }
 
 /* Returns the bytes of memory that the results of a query need. */
-static uint64_t scratch_bytes(const query_work *work, const asked_query *query) {
+static uint64_t scratch_bytes(const query_work *work, const query_row_request *query) {
     if (work->counts) return 0;
     const uint64_t count = work->target->tree.count, i = query->row;
-    const uint64_t wanted =
+    const uint64_t slots =
         (work->offsets ? work->offsets[i + 1] - work->offsets[i] : work->k) + query->more;
-    const uint64_t answers = wanted < count ? wanted : count;
+    const uint64_t answers = slots < count ? slots : count;
     return finds_keys(work->target)
                ? (work->offsets ? answers : leafindex_capacity((uint32_t)answers)) *
                      sizeof(uint64_t)
@@ -224,8 +226,8 @@ static uint64_t scratch_bytes(const query_work *work, const asked_query *query) 
 typedef struct query_scratch {
     uint64_t on_stack[SCRATCH_ON_STACK], bytes;
     void *at, *owned;
-    uint32_t near;    /* search hint: where the previous query started */
-    asked_query last; /* the previous query; row UINT64_MAX: none */
+    uint32_t near;          /* search hint: where the previous query started */
+    query_row_request last; /* the previous query; row UINT64_MAX: none */
 } query_scratch;
 
 static void scratch_open(query_scratch *capacity) {
@@ -251,12 +253,13 @@ static bool scratch_grow(query_scratch *capacity, query_work *work, uint64_t nee
 
 /* If the previous query in processing order is at the same position, copies its row of nearest
    points. This is frequent for queries on a grid. */
-static bool answer_again(query_work *work, const asked_query *query, query_scratch *capacity) {
+static bool answer_again(query_work *work, const query_row_request *query,
+                         query_scratch *capacity) {
     const point_array *points = &work->queries->points;
     if (work->counts || work->offsets || work->self_query || query->more || work->queries->radii ||
         work->queries->bounds2)
         return false;
-    const asked_query last = capacity->last;
+    const query_row_request last = capacity->last;
     const bool again = last.row != UINT64_MAX &&
                        memcmp(point_array_at(points, query->at), point_array_at(points, last.at),
                               points->dims * point_scalar_bytes(points->scalar)) == 0;
@@ -274,7 +277,7 @@ static bool answer_again(query_work *work, const asked_query *query, query_scrat
 }
 
 /* Processes one query; returns false if memory is exhausted. */
-static bool answer(query_work *work, const asked_query *query, query_scratch *capacity) {
+static bool answer(query_work *work, const query_row_request *query, query_scratch *capacity) {
     if (answer_again(work, query, capacity)) return true;
     if (!scratch_grow(capacity, work, scratch_bytes(work, query))) return false;
     const uint32_t count = find_row(work, query, capacity->at, &capacity->near);
@@ -288,7 +291,7 @@ static bool answer(query_work *work, const asked_query *query, query_scratch *ca
 }
 
 /* Calls the visitor for the points of one query. */
-static void tell(const query_work *work, uint64_t i) {
+static void report(const query_work *work, uint64_t i) {
     const void *query = point_array_at(&work->queries->points, i);
     point_visitor to = *work->visitor;
     to.query = i;
@@ -297,17 +300,17 @@ static void tell(const query_work *work, uint64_t i) {
         const point_target *target = &work->target[t];
         to.renamed = target->renamed;
         if (target->index)
-            leafindex_tell(target->index, query, &to);
+            leafindex_report(target->index, query, &to);
         else
-            pointtree_tell(&target->tree, work->queries->metric, query, &to);
+            pointtree_report(&target->tree, work->queries->metric, query, &to);
     }
 }
 
-static void tell_piece(void *context, int64_t begin, int64_t end, int thread) {
+static void report_piece(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     const query_work *work = (const query_work *)context;
     for (int64_t j = begin; j < end; ++j)
-        tell(work, work->order ? (uint32_t)work->order[j] : (uint64_t)j);
+        report(work, work->order ? (uint32_t)work->order[j] : (uint64_t)j);
 }
 
 static void answer_piece(void *context, int64_t begin, int64_t end, int thread) {
@@ -317,7 +320,8 @@ static void answer_piece(void *context, int64_t begin, int64_t end, int thread) 
     scratch_open(&capacity);
     for (int64_t j = begin; j < end; ++j) {
         const uint64_t i = work->order ? (uint32_t)work->order[j] : (uint64_t)j;
-        const asked_query query = {point_array_at(&work->queries->points, i), i, i, KD_NONE, 0};
+        const query_row_request query = {point_array_at(&work->queries->points, i), i, i, KD_NONE,
+                                         0};
         if (!answer(work, &query, &capacity)) break;
     }
     memory_free(capacity.owned);
@@ -325,8 +329,8 @@ static void answer_piece(void *context, int64_t begin, int64_t end, int thread) 
 
 /* Returns the id of the i-th point of a bucket, which belongs to a tree node, and its position;
  *copied holds the position if only the buckets store it. */
-static uint32_t own_point(const point_target *target, const leaf_points *leaf, uint32_t i,
-                          uint32_t node, float copied[3], const void **place) {
+static uint32_t self_point(const point_target *target, const leaf_points *leaf, uint32_t i,
+                           uint32_t node, float copied[3], const void **place) {
     const pointtree_nd_view *tree = &target->tree;
     if (tree->coordinates) {
         *place = (const char *)tree->coordinates +
@@ -359,10 +363,10 @@ static void answer_buckets(void *context, int64_t begin, int64_t end, int thread
             float copied[3];
             const void *place;
             const uint32_t node = nodes[i], *order = work->self_query->order;
-            const uint32_t id = own_point(target, &leaf, i, node, copied, &place);
-            const asked_query query = {place, node, order ? node : id,
-                                       work->self_query->skips ? id : KD_NONE,
-                                       work->self_query->skips};
+            const uint32_t id = self_point(target, &leaf, i, node, copied, &place);
+            const query_row_request query = {place, node, order ? node : id,
+                                             work->self_query->skips ? id : KD_NONE,
+                                             work->self_query->skips};
             if (order) work->self_query->order[node] = renamed ? renamed[id] : id;
             goes_on = answer(work, &query, &capacity);
         }
@@ -377,7 +381,7 @@ static kd_status answer_all(query_work *work, void *scratch) {
                      answer_buckets, work);
     else
         parallel_for((int64_t)work->queries->points.count, QUERY_GRAIN,
-                     work->visitor ? tell_piece : answer_piece, work);
+                     work->visitor ? report_piece : answer_piece, work);
     const uint64_t unmet = atomic_load(&work->unmet_bytes);
     KD_REQUIRE(unmet == 0, KD_ERROR_MEMORY,
                "out of memory: the results of one query need %llu bytes",

@@ -48,10 +48,11 @@ query_strategy choose(const point_query_cuda *q) {
     if (!q->index->points || q->k > POINT_LEAVES_K_MAX) return {POINT_QUERY_WALK, false};
     if (q->k == 0) return {POINT_QUERY_LEAVES, true};
     if (q->points.count == 0) return {POINT_QUERY_WALK, false};
-    const uint64_t asked = q->points.count, there = q->index->tree.count;
-    if (q->bounds2 && q->k <= POINT_THREADS_K_MAX && asked >= MANY_BOUNDED && there <= FEW_BOUNDED)
+    const uint64_t query_count = q->points.count, point_count = q->index->tree.count;
+    if (q->bounds2 && q->k <= POINT_THREADS_K_MAX && query_count >= MANY_BOUNDED &&
+        point_count <= FEW_BOUNDED)
         return {POINT_QUERY_THREADS, false}; /* most queries find nothing */
-    return query_strategy_of(q->k, asked, there, q->coherent);
+    return query_strategy_of(q->k, query_count, point_count, q->coherent);
 }
 
 uint32_t k_max(point_query_method method) {
@@ -99,8 +100,8 @@ kd_status lay_out(plan *p, cuda_arena *arena, const point_query_cuda *q) {
     p->sorted = strategy.sorted && count >= SORTED_COUNT && wants_order(p->method, q);
     p->code = code_plan_of(q->index);
     if (p->sorted) KD_TRY(lay_out_sort(&p->sort, arena, q->index, count));
-    const bool together = p->method == POINT_QUERY_PACKETS || p->method == POINT_QUERY_GROUPS;
-    p->to = lay_out_handover(arena, q, together ? PATIENCE : 0, count, p->sorted, p->sort.numbers);
+    const bool grouped = p->method == POINT_QUERY_PACKETS || p->method == POINT_QUERY_GROUPS;
+    p->to = lay_out_handover(arena, q, grouped ? PATIENCE : 0, count, p->sorted, p->sort.numbers);
     KD_TRY(scan_counts(NULL, &p->cub_bytes, NULL, count, 0));
     p->cub = cuda_arena_take(arena, p->cub_bytes, 1);
     if (p->method != POINT_QUERY_WALK) return KD_OK;
@@ -113,7 +114,7 @@ kd_status lay_out(plan *p, cuda_arena *arena, const point_query_cuda *q) {
 }
 
 /* Lays out the scratch, and sorts the queries if the plan says so. */
-kd_status begin(plan *p, asked *queries, const point_query_cuda *q) {
+kd_status begin(plan *p, point_queries *queries, const point_query_cuda *q) {
     cuda_arena arena = {(char *)q->scratch, 0};
     KD_TRY(lay_out(p, &arena, q));
     KD_REQUIRE(arena.used <= q->scratch_bytes, KD_ERROR_MEMORY,
@@ -136,7 +137,7 @@ kd_status begin(plan *p, asked *queries, const point_query_cuda *q) {
     return KD_OK;
 }
 
-point_walk::asked walk_of(const point_query_cuda *q) {
+point_walk::point_queries walk_of(const point_query_cuda *q) {
     return {q->points, q->radii, q->max_radius};
 }
 
@@ -160,7 +161,7 @@ kd_status nearest_walk(const plan *p, const point_query_cuda *q, const METRIC &m
     return KD_OK;
 }
 
-typedef void (*nearest_kernel)(view, asked, uint32_t, answer_rows);
+typedef void (*nearest_kernel)(view, point_queries, uint32_t, answer_rows);
 
 nearest_kernel threads_kernel(uint32_t k) {
     return k == 1    ? nearest_by_threads<1>
@@ -172,8 +173,9 @@ nearest_kernel threads_kernel(uint32_t k) {
 }
 
 kd_status nearest_of_index(point_query_method method, const point_query_cuda *q,
-                           const asked &queries, const query_handover &handover) {
-    const nearest_call<asked> call = {q, queries, {q->ids, (float *)q->dist2, q->counts}, handover};
+                           const point_queries &queries, const query_handover &handover) {
+    const nearest_call<point_queries> call = {
+        q, queries, {q->ids, (float *)q->dist2, q->counts}, handover};
     if (method != POINT_QUERY_THREADS) return call.launch(method);
     threads_kernel(kernel_k_of(q))<<<cuda_blocks(queries.count, THREADS_BLOCK), THREADS_BLOCK, 0,
                                      (cudaStream_t)q->stream>>>(view_of(q->index), queries, q->k,
@@ -193,7 +195,7 @@ extern "C" kd_status point_query_cuda_scratch_bytes(size_t *bytes, const point_q
 
 extern "C" kd_status point_query_cuda_nearest(const point_query_cuda *q) {
     plan p;
-    asked queries;
+    point_queries queries;
     KD_TRY(begin(&p, &queries, q));
     if (q->points.count == 0 || q->k == 0) return KD_OK;
     if (p.method == POINT_QUERY_WALK)
@@ -205,7 +207,7 @@ extern "C" kd_status point_query_cuda_nearest(const point_query_cuda *q) {
 
 extern "C" kd_status point_query_cuda_count_within(const point_query_cuda *q, uint64_t *offsets) {
     plan p;
-    asked queries;
+    point_queries queries;
     KD_TRY(begin(&p, &queries, q));
     const cudaStream_t stream = (cudaStream_t)q->stream;
     const uint64_t count = q->points.count;
@@ -228,7 +230,7 @@ extern "C" kd_status point_query_cuda_within(const point_query_cuda *q, const ui
     KD_REQUIRE(q->ids && q->dist2, KD_ERROR_USAGE,
                "`ids` is %p and `dist2` is %p; neither may be NULL", (void *)q->ids, q->dist2);
     plan p;
-    asked queries;
+    point_queries queries;
     KD_TRY(begin(&p, &queries, q));
     const cudaStream_t stream = (cudaStream_t)q->stream;
     const uint64_t count = q->points.count;

@@ -34,16 +34,16 @@ __device__ inline void load_points(const view &index, uint32_t first, float4 (&p
 /* Offers those of the loaded points that lie before `end`, or all. */
 template <class SHAPE, bool ALL, int POINTS>
 __device__ inline void offer_points(const float4 (&p)[POINTS], uint32_t first, uint32_t end, vec3 q,
-                                    group_lane &mine) {
+                                    group_lane &state) {
     float dist2[POINTS];
 #pragma unroll
     for (uint32_t i = 0; i < POINTS; ++i) dist2[i] = pointtree_dist2(q, xyz(p[i]));
 #pragma unroll
     for (uint32_t i = 0; i < POINTS; ++i)
-        if ((dist2[i] <= mine.bound2) & (ALL || first + SHAPE::LANES * i < end)) {
+        if ((dist2[i] <= state.bound2) & (ALL || first + SHAPE::LANES * i < end)) {
             warp_columns::store_apart<SHAPE::CAPACITY * COLUMN_ROW>(
-                mine.next, __float_as_uint(dist2[i]), __float_as_uint(p[i].w));
-            mine.next += COLUMN_ROW;
+                state.next, __float_as_uint(dist2[i]), __float_as_uint(p[i].w));
+            state.next += COLUMN_ROW;
         }
 }
 
@@ -64,44 +64,44 @@ template <class SHAPE>
 __device__ inline uint32_t halves_of_use(const view &index, uint32_t leaf, vec3 q, float bound2,
                                          uint32_t &patience, uint32_t &bound) {
     if (!SHAPE::HALVES && --patience) return 3;
-    const uint32_t wanted = halves_in_reach(halves_record(index, leaf), q, bound2);
+    const uint32_t halves = halves_in_reach(halves_record(index, leaf), q, bound2);
     if (!SHAPE::HALVES) patience = 1;
-    if (!wanted && (!SHAPE::HALVES || --patience == 0)) bound = NO_MORE;
-    return wanted;
+    if (!halves && (!SHAPE::HALVES || --patience == 0)) bound = NO_MORE;
+    return halves;
 }
 
 /* Offers the points of a leaf; `bound` is the largest bound of the lanes as float bits. */
 template <class SHAPE>
 __device__ inline void offer_leaf(const view &index, group_shared<SHAPE> &sh, uint32_t leaf,
-                                  point_range range, vec3 q, group_lane &mine, uint32_t &patience,
+                                  point_range range, vec3 q, group_lane &state, uint32_t &patience,
                                   uint32_t &bound) {
     float4 p[SHAPE::STEP];
-    const uint32_t wanted = halves_of_use<SHAPE>(index, leaf, q, mine.bound2, patience, bound);
-    if (!wanted) return;
+    const uint32_t halves = halves_of_use<SHAPE>(index, leaf, q, state.bound2, patience, bound);
+    if (!halves) return;
     const uint32_t width = half_width(range.end - range.begin);
     const uint32_t full =
         warp_columns::place_of(&sh.dist2[SHAPE::CAPACITY - SHAPE::STEP][lane_id()]);
-    uint32_t at = wanted & 1 ? range.begin : min(range.begin + width, range.end);
-    const uint32_t end = wanted & 2 ? range.end : min(range.begin + width, range.end);
+    uint32_t at = halves & 1 ? range.begin : min(range.begin + width, range.end);
+    const uint32_t end = halves & 2 ? range.end : min(range.begin + width, range.end);
     while (at < end) {
         const bool whole = at + 32 <= end;
         const uint32_t first = at + lane_id() % SHAPE::LANES;
         if (whole) {
             load_points<SHAPE>(index, first, p);
-            offer_points<SHAPE, true>(p, first, end, q, mine);
+            offer_points<SHAPE, true>(p, first, end, q, state);
         } else {
             float4 half[SHAPE::STEP / 2];
             load_points<SHAPE>(index, first, half);
-            offer_points<SHAPE, false>(half, first, end, q, mine);
+            offer_points<SHAPE, false>(half, first, end, q, state);
         }
         at += whole ? 32 : 16;
-        if (!__any_sync(ALL_LANES, mine.next > full)) continue;
-        mine = group_shrink(
-            sh, mine,
-            min(mine.k + mine.k / 4, SHAPE::LANES * (SHAPE::CAPACITY - SHAPE::STEP - 2)) +
+        if (!__any_sync(ALL_LANES, state.next > full)) continue;
+        state = group_shrink(
+            sh, state,
+            min(state.k + state.k / 4, SHAPE::LANES * (SHAPE::CAPACITY - SHAPE::STEP - 2)) +
                 SHAPE::LANES);
-        mine = group_level(sh, mine, SHAPE::CAPACITY - SHAPE::STEP);
-        bound = max_bound(mine.bound2);
+        state = group_level(sh, state, SHAPE::CAPACITY - SHAPE::STEP);
+        bound = max_bound(state.bound2);
     }
 }
 
@@ -145,10 +145,10 @@ __device__ inline void sort_columns(const group_shared<SHAPE> &sh, uint32_t held
     if (__any_sync(ALL_LANES, wrong)) warp_sort::sort_lanes(key, LANES);
 }
 
-__host__ __device__ inline uint32_t more_of(const asked &) {
+__host__ __device__ inline uint32_t more_of(const point_queries &) {
     return 0;
 }
-__host__ __device__ inline uint32_t more_of(const asked_own &queries) {
+__host__ __device__ inline uint32_t more_of(const self_queries &queries) {
     return queries.skips;
 }
 
@@ -164,7 +164,7 @@ constexpr int row_pitch(int sorted) {
     return sorted + 1; /* avoids bank conflicts */
 }
 
-template <class SHAPE, bool OWN>
+template <class SHAPE, bool SELF>
 __device__ inline void store_rows(const answer_rows &out, group_shared<SHAPE> &sh, uint32_t which,
                                   uint32_t k, uint32_t count, uint32_t skipped,
                                   const answer_key (&key)[SHAPE::SORTED]) {
@@ -183,22 +183,22 @@ __device__ inline void store_rows(const answer_rows &out, group_shared<SHAPE> &s
 #pragma unroll 1
     for (uint32_t group = 0; group < SHAPE::QUERIES; ++group) {
         const uint32_t row = __shfl_sync(ALL_LANES, which, group * SHAPE::LANES);
-        const uint32_t there = __shfl_sync(ALL_LANES, count, group * SHAPE::LANES);
-        const uint32_t no = OWN ? __shfl_sync(ALL_LANES, skipped, group * SHAPE::LANES) : KD_NONE;
+        const uint32_t held = __shfl_sync(ALL_LANES, count, group * SHAPE::LANES);
+        const uint32_t no = SELF ? __shfl_sync(ALL_LANES, skipped, group * SHAPE::LANES) : KD_NONE;
         if (row == KD_NONE) continue;
         for (uint32_t i = 2 * lane_id(); i < k; i += 64) {
             const uint32_t at = (group * SHAPE::LANES + i / SORTED) * PITCH + i % SORTED;
             uint32_t places[2] = {at, at + 1};
-            if (OWN && no != KD_NONE) { /* elements after the excluded query point move up */
+            if (SELF && no != KD_NONE) { /* elements after the excluded query point move up */
                 const uint32_t second = at + 2 + ((i + 2) % SORTED ? 0 : PITCH - SORTED);
                 if (!answer_before(dist2[at], id[at], 0, no)) places[0] = at + 1;
                 if (!answer_before(dist2[at + 1], id[at + 1], 0, no)) places[1] = second;
             }
-            const uint32_t ids[2] = {i < there ? id[places[0]] : KD_NONE,
-                                     i + 1 < there ? id[places[1]] : KD_NONE};
+            const uint32_t ids[2] = {i < held ? id[places[0]] : KD_NONE,
+                                     i + 1 < held ? id[places[1]] : KD_NONE};
             const uint32_t far = __float_as_uint(INFINITY);
-            const uint32_t dists[2] = {i < there ? dist2[places[0]] : far,
-                                       i + 1 < there ? dist2[places[1]] : far};
+            const uint32_t dists[2] = {i < held ? dist2[places[0]] : far,
+                                       i + 1 < held ? dist2[places[1]] : far};
             const uint64_t to = (uint64_t)row * k + i;
             if (twos) {
                 store_two(out, to, ids, dists);
@@ -207,7 +207,7 @@ __device__ inline void store_rows(const answer_rows &out, group_shared<SHAPE> &s
                 if (i + 1 < k) store_answer(out, to + 1, ids[1], dists[1]);
             }
         }
-        if (out.counts && lane_id() == 0) out.counts[row] = there;
+        if (out.counts && lane_id() == 0) out.counts[row] = held;
     }
 }
 
@@ -221,35 +221,35 @@ __device__ inline float kth_dist2(const group_shared<SHAPE> &sh, uint32_t k) {
 
 /* Collects the candidates of a group of queries in columns. Returns whether this lane's query is to
    be split off from the group. */
-template <class SHAPE, class ASKED>
-__device__ inline bool visit_group(const view &index, const ASKED &queries, group_shared<SHAPE> &sh,
-                                   uint32_t place, vec3 q, bool on, const query_handover &handover,
-                                   group_lane &mine) {
-    const float limit = mine.bound2;
+template <class SHAPE, class QUERY_BATCH>
+__device__ inline bool visit_group(const view &index, const QUERY_BATCH &queries,
+                                   group_shared<SHAPE> &sh, uint32_t place, vec3 q, bool on,
+                                   const query_handover &handover, group_lane &state) {
+    const float limit = state.bound2;
     home_order homes = home_order_of(index, queries, place, q, on);
-    float found = limit;
+    float best_bound2 = limit;
     bool parts = false;
     while (homes.to_come) {
         const bool now = homes.next();
-        mine.bound2 = now ? limit : -1.0f;
-        uint32_t bound = max_bound(mine.bound2), patience = handover.patience;
+        state.bound2 = now ? limit : -1.0f;
+        uint32_t bound = max_bound(state.bound2), patience = handover.patience;
         visit_leaves(
             index, sh.path, box_of_queries(q, now), true, [&] { return bound; },
             [&](uint32_t leaf, point_range range) {
-                offer_leaf(index, sh, leaf, range, q, mine, patience, bound);
+                offer_leaf(index, sh, leaf, range, q, state, patience, bound);
             });
-        if (now) found = mine.bound2;
+        if (now) best_bound2 = state.bound2;
         parts = parts || (now && bound == NO_MORE);
     }
-    mine.bound2 = found;
+    state.bound2 = best_bound2;
     return parts;
 }
 
 /* Each warp processes `turns` groups. Self-queries that exclude their own point search for one
    more. */
-template <class SHAPE, class ASKED>
+template <class SHAPE, class QUERY_BATCH>
 __global__ __launch_bounds__(32 * GROUP_WARPS, SHAPE::BLOCKS) void nearest_by_groups(
-    const __grid_constant__ view index, ASKED queries, uint32_t row_length, uint32_t turns,
+    const __grid_constant__ view index, QUERY_BATCH queries, uint32_t row_length, uint32_t turns,
     float reach_factor, query_handover to, answer_rows out) {
     extern __shared__ __align__(16) char shared[];
     grid_lets_next_begin();
@@ -257,33 +257,33 @@ __global__ __launch_bounds__(32 * GROUP_WARPS, SHAPE::BLOCKS) void nearest_by_gr
     const uint32_t warp = blockIdx.x * GROUP_WARPS + threadIdx.x / 32;
     const uint32_t first = warp_columns::place_of(&sh.dist2[0][lane_id()]);
     const uint32_t k = row_length + more_of(queries);
-    known_query known = {vec3_all(0), INFINITY};
+    previous_query previous = {vec3_all(0), INFINITY};
 #pragma unroll 1
     for (uint32_t turn = warp * turns; turn < (warp + 1) * turns; ++turn) {
         if (turn * SHAPE::QUERIES >= queries.count) return;
         const turn_query query =
             query_of_turn(queries, turn * SHAPE::QUERIES + lane_id() / SHAPE::LANES);
-        const query_bounds bounds = bounds_of(known, query.q, query.limit, reach_factor);
-        group_lane mine = {first, k, bounds.expected};
+        const query_bounds bounds = bounds_of(previous, query.q, query.limit, reach_factor);
+        group_lane state = {first, k, bounds.expected};
         bool on = query.limit >= 0, parts = false;
         uint32_t total;
         for (float tried = bounds.expected;; tried = bounds.sure) {
-            parts |= visit_group(index, queries, sh, query.place, query.q, on, to, mine);
-            mine = group_shrink(sh, mine, SHAPE::LANES * (SHAPE::SORTED - 1));
-            total = group_sum<SHAPE>(column_count(sh, mine));
+            parts |= visit_group(index, queries, sh, query.place, query.q, on, to, state);
+            state = group_shrink(sh, state, SHAPE::LANES * (SHAPE::SORTED - 1));
+            total = group_sum<SHAPE>(column_count(sh, state));
             on = on && !parts && total < k && tried < bounds.sure;
             if (!__any_sync(ALL_LANES, on)) break;
-            if (on) mine.next = first, mine.bound2 = bounds.sure;
+            if (on) state.next = first, state.bound2 = bounds.sure;
         }
-        mine = group_level(sh, mine, SHAPE::SORTED);
+        state = group_level(sh, state, SHAPE::SORTED);
         answer_key key[SHAPE::SORTED];
-        sort_columns(sh, column_count(sh, mine), key);
+        sort_columns(sh, column_count(sh, state), key);
         part_from_warp(to, turn * SHAPE::QUERIES + lane_id() / SHAPE::LANES,
                        parts && lane_id() % SHAPE::LANES == 0);
-        store_rows<SHAPE, ASKED::OWN>(out, sh, query.valid && !parts ? query.which : KD_NONE,
-                                      row_length, min(total, k) - (k - row_length), query.skipped,
-                                      key);
-        known = {query.q, total >= k && !parts ? kth_dist2(sh, k) : INFINITY};
+        store_rows<SHAPE, QUERY_BATCH::SELF>(out, sh, query.valid && !parts ? query.which : KD_NONE,
+                                             row_length, min(total, k) - (k - row_length),
+                                             query.skipped, key);
+        previous = {query.q, total >= k && !parts ? kth_dist2(sh, k) : INFINITY};
         __syncwarp();
     }
 }

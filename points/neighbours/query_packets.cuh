@@ -53,19 +53,19 @@ struct turn_query {
     uint32_t skipped;
 };
 
-__device__ inline turn_query query_of_turn(const asked &queries, uint32_t own) {
+__device__ inline turn_query query_of_turn(const point_queries &queries, uint32_t index) {
     turn_query query;
-    query.valid = own < queries.count;
-    query.place = query.valid ? own : queries.count - 1;
+    query.valid = index < queries.count;
+    query.place = query.valid ? index : queries.count - 1;
     query.which = queries.order ? queries.order[query.place] : query.place;
-    query.q = asked_point(queries, query.which);
-    query.limit = query.valid ? asked_bound2(queries, query.which, query.q) : -1.0f;
+    query.q = query_point(queries, query.which);
+    query.limit = query.valid ? query_limit2(queries, query.which, query.q) : -1.0f;
     query.skipped = KD_NONE;
     return query;
 }
 
-__device__ inline turn_query query_of_turn(const asked_own &queries, uint32_t own) {
-    const own_query query = own_query_of(queries, own);
+__device__ inline turn_query query_of_turn(const self_queries &queries, uint32_t index) {
+    const self_query_turn query = self_query_of(queries, index);
     return {query.valid,
             query.place,
             query.row,
@@ -96,8 +96,8 @@ struct home_order {
     }
 };
 
-__device__ inline home_order home_order_of(const view &index, const asked &queries, uint32_t place,
-                                           vec3 q, bool on) {
+__device__ inline home_order home_order_of(const view &index, const point_queries &queries,
+                                           uint32_t place, vec3 q, bool on) {
     const uint32_t home = queries.codes ? queries.codes[place] >> queries.code_shift
                                         : find_group(index, q, queries.group_levels);
     return {home, __ballot_sync(ALL_LANES, on)};
@@ -106,7 +106,7 @@ __device__ inline home_order home_order_of(const view &index, const asked &queri
 /* The points of a leaf are in the same group, except for an ancestor among them, which is processed
    alone: a box around all of them might contain many of the points. Sorted points are treated like
    a caller's queries. */
-__device__ inline home_order home_order_of(const view &index, const asked_own &queries,
+__device__ inline home_order home_order_of(const view &index, const self_queries &queries,
                                            uint32_t place, vec3, bool on) {
     if (queries.codes)
         return {queries.codes[place] >> queries.code_shift, __ballot_sync(ALL_LANES, on)};
@@ -128,15 +128,15 @@ template <int K> __device__ inline void merge_eight(answer_key (&list)[K], answe
     constexpr int SHARED = K < 8 ? K : 8;
 #pragma unroll
     for (int i = 0; i < SHARED; ++i) {
-        const answer_key mine = list[K - 1 - i];
-        list[K - 1 - i] = key[i] < mine ? key[i] : mine;
+        const answer_key lane_key = list[K - 1 - i];
+        list[K - 1 - i] = key[i] < lane_key ? key[i] : lane_key;
     }
-    warp_sort::merge_own(list);
+    warp_sort::merge_key_lists(list);
 }
 
 /* Results of one lane; `bound2` is the dist2 of the last, negative if the lane is inactive. OWN:
    the id `skipped` is excluded. */
-template <int K, bool OWN> struct packet_lane {
+template <int K, bool SELF> struct packet_lane {
     nearest_list<K> best;
     float bound2;
     uint32_t first, next; /* shared-memory addresses in the queue */
@@ -149,7 +149,8 @@ template <int K, bool OWN> struct packet_lane {
     __device__ void offer(float dist2, float id) {
         if (K == 1) {
             const answer_key item = (answer_key)__float_as_uint(dist2) << 32 | __float_as_uint(id);
-            if (dist2 <= bound2 && item < best.key[0] && (!OWN || __float_as_uint(id) != skipped)) {
+            if (dist2 <= bound2 && item < best.key[0] &&
+                (!SELF || __float_as_uint(id) != skipped)) {
                 best.key[0] = item;
                 bound2 = dist2;
             }
@@ -173,20 +174,20 @@ template <int K, bool OWN> struct packet_lane {
     }
     template <int I> __device__ void take_one(answer_key (&key)[8], uint32_t held) const {
         key[I] = warp_columns::load_two_before<(I + 1) * QUEUE_ROW>(next, held > I * QUEUE_ROW);
-        if (OWN && (uint32_t)key[I] == skipped) key[I] = ~0ull;
+        if (SELF && (uint32_t)key[I] == skipped) key[I] = ~0ull;
     }
 };
 
 /* Returns which halves of a leaf any lane's query reaches, as two bits. */
-__device__ inline uint32_t wanted_halves(const leaf_halves &halves, vec3 q, float bound2) {
+__device__ inline uint32_t halves_to_visit(const leaf_halves &halves, vec3 q, float bound2) {
     const bool first = boxes_dist2(halves.lo[0], halves.hi[0], {q, q}) <= bound2;
     const bool second = boxes_dist2(halves.lo[1], halves.hi[1], {q, q}) <= bound2;
     return (__any_sync(ALL_LANES, first) ? 1u : 0u) | (__any_sync(ALL_LANES, second) ? 2u : 0u);
 }
 
 /* Tests eight points against the queries of all lanes. */
-template <int K, bool OWN>
-__device__ inline void offer_eight(const float4 *points, vec3 q, packet_lane<K, OWN> &mine) {
+template <int K, bool SELF>
+__device__ inline void offer_eight(const float4 *points, vec3 q, packet_lane<K, SELF> &state) {
 #pragma unroll
     for (int i = 0; i < 8; i += 4) {
         const float4 p[4] = {points[i], points[i + 1], points[i + 2], points[i + 3]};
@@ -194,21 +195,21 @@ __device__ inline void offer_eight(const float4 *points, vec3 q, packet_lane<K, 
 #pragma unroll
         for (int j = 0; j < 4; ++j) dist2[j] = pointtree_dist2(q, xyz(p[j]));
 #pragma unroll
-        for (int j = 0; j < 4; ++j) mine.offer(dist2[j], p[j].w);
+        for (int j = 0; j < 4; ++j) state.offer(dist2[j], p[j].w);
     }
 }
 
 /* Moves the points within reach of the queries' box to the front, one lane per point, and sets the
    others to NaN. Returns the number of the former. */
-__device__ inline uint32_t gather_near(float4 (&points)[32], float4 own, bool wanted,
+__device__ inline uint32_t gather_near(float4 (&points)[32], float4 point, bool valid,
                                        const query_box &queries, uint32_t bound) {
-    const float dist2 = boxes_dist2(xyz(own), xyz(own), queries);
-    const bool near = wanted && dist2 <= __uint_as_float(bound);
+    const float dist2 = boxes_dist2(xyz(point), xyz(point), queries);
+    const bool near = valid && dist2 <= __uint_as_float(bound);
     const unsigned all = __ballot_sync(ALL_LANES, near);
     const uint32_t count = __popc(all), before = __popc(all & ((1u << lane_id()) - 1));
-    if (!near) own.x = __uint_as_float(KD_NONE); /* NaN: within no bound */
+    if (!near) point.x = __uint_as_float(KD_NONE); /* NaN: within no bound */
     __syncwarp();
-    points[near ? before : count + lane_id() - before] = own;
+    points[near ? before : count + lane_id() - before] = point;
     __syncwarp();
     return count;
 }
@@ -216,52 +217,52 @@ __device__ inline uint32_t gather_near(float4 (&points)[32], float4 own, bool wa
 /* Tests the points of a leaf against all lanes' queries, except for halves out of every lane's
    reach and points out of reach of the queries' box; `bound` is the largest bound of the lanes as
    float bits. Returns whether any query reaches the leaf. */
-template <int K, bool OWN>
+template <int K, bool SELF>
 __device__ inline bool visit_leaf(const view &index, packet_shared &sh, uint32_t leaf,
                                   point_range range, vec3 q, const query_box &queries,
-                                  packet_lane<K, OWN> &mine, uint32_t &bound) {
-    const uint32_t wanted = wanted_halves(halves_of(index, leaf), q, mine.bound2);
-    if (!wanted) return false;
+                                  packet_lane<K, SELF> &state, uint32_t &bound) {
+    const uint32_t halves = halves_to_visit(halves_of(index, leaf), q, state.bound2);
+    if (!halves) return false;
     const uint32_t width = half_width(range.end - range.begin);
-    const uint32_t full = mine.first + (QUEUE_POINTS - QUEUE_STEP) * QUEUE_ROW;
+    const uint32_t full = state.first + (QUEUE_POINTS - QUEUE_STEP) * QUEUE_ROW;
     for (uint32_t at = range.begin; at < range.end; at += 32) {
         const uint32_t place = at + lane_id();
-        const bool own_wanted =
-            place < range.end && (wanted & (place - range.begin < width ? 1u : 2u)) != 0;
-        const float4 own = own_wanted ? index.points[place] : make_float4(0, 0, 0, 0);
-        const uint32_t count = gather_near(sh.points, own, own_wanted, queries, bound);
+        const bool point_valid =
+            place < range.end && (halves & (place - range.begin < width ? 1u : 2u)) != 0;
+        const float4 point = point_valid ? index.points[place] : make_float4(0, 0, 0, 0);
+        const uint32_t count = gather_near(sh.points, point, point_valid, queries, bound);
 #pragma unroll 1
         for (uint32_t i = 0; i < count; i += QUEUE_STEP) {
-            offer_eight(sh.points + i, q, mine);
-            if (K > 1 && __any_sync(ALL_LANES, mine.next > full)) mine.take_eight();
+            offer_eight(sh.points + i, q, state);
+            if (K > 1 && __any_sync(ALL_LANES, state.next > full)) state.take_eight();
         }
-        bound = max_bound(mine.bound2);
+        bound = max_bound(state.bound2);
     }
     return true;
 }
 
 /* Searches for the queries that are `on`, each within its limit. Returns whether this lane's query
    is to be split off from the packet; it then has no results. */
-template <int K, class ASKED>
-__device__ inline bool visit_packet(const view &index, const ASKED &queries, packet_shared &sh,
-                                    uint32_t place, vec3 q, bool on, float limit,
+template <int K, class QUERY_BATCH>
+__device__ inline bool visit_packet(const view &index, const QUERY_BATCH &queries,
+                                    packet_shared &sh, uint32_t place, vec3 q, bool on, float limit,
                                     const query_handover &handover,
-                                    packet_lane<K, ASKED::OWN> &mine) {
-    if (on) mine.best.open(limit);
+                                    packet_lane<K, QUERY_BATCH::SELF> &state) {
+    if (on) state.best.open(limit);
     home_order homes = home_order_of(index, queries, place, q, on);
     bool parts = false;
     while (homes.to_come) {
         const bool now = homes.next();
-        mine.open(sh, now ? limit : -1.0f);
-        uint32_t bound = max_bound(mine.bound2), patience = handover.patience;
+        state.open(sh, now ? limit : -1.0f);
+        uint32_t bound = max_bound(state.bound2), patience = handover.patience;
         const query_box box = box_of_queries(q, now);
         visit_leaves(
             index, sh.path, box, true, [&] { return bound; },
             [&](uint32_t leaf, point_range range) {
-                if (!visit_leaf(index, sh, leaf, range, q, box, mine, bound) && --patience == 0)
+                if (!visit_leaf(index, sh, leaf, range, q, box, state, bound) && --patience == 0)
                     bound = NO_MORE;
             });
-        if (K > 1) mine.take_eight();
+        if (K > 1) state.take_eight();
         parts = parts || (now && bound == NO_MORE);
     }
     return parts;
@@ -273,35 +274,35 @@ constexpr int packet_blocks(int k) {
 }
 
 /* Each warp processes `turns` packets. */
-template <int K, class ASKED>
+template <int K, class QUERY_BATCH>
 __global__ __launch_bounds__(32 * PACKET_WARPS, packet_blocks(K)) void nearest_by_packets(
-    const __grid_constant__ view index, ASKED queries, uint32_t k, uint32_t turns,
+    const __grid_constant__ view index, QUERY_BATCH queries, uint32_t k, uint32_t turns,
     float reach_factor, query_handover to, answer_rows out) {
     __shared__ packet_shared all[PACKET_WARPS];
     grid_lets_next_begin();
     packet_shared &sh = all[threadIdx.x / 32];
     const uint32_t warp = blockIdx.x * PACKET_WARPS + threadIdx.x / 32;
-    known_query known = {vec3_all(0), INFINITY};
+    previous_query previous = {vec3_all(0), INFINITY};
 #pragma unroll 1
     for (uint32_t turn = warp * turns; turn < (warp + 1) * turns; ++turn) {
         if (turn * 32 >= queries.count) return;
         const turn_query query = query_of_turn(queries, turn * 32 + lane_id());
-        const query_bounds bounds = bounds_of(known, query.q, query.limit, reach_factor);
-        packet_lane<K, ASKED::OWN> mine;
-        if (ASKED::OWN) mine.skipped = query.skipped;
-        mine.best.open(query.limit);
+        const query_bounds bounds = bounds_of(previous, query.q, query.limit, reach_factor);
+        packet_lane<K, QUERY_BATCH::SELF> state;
+        if (QUERY_BATCH::SELF) state.skipped = query.skipped;
+        state.best.open(query.limit);
         bool on = query.limit >= 0, parts = false;
         float tried = bounds.expected;
         for (;;) {
-            parts |= visit_packet(index, queries, sh, query.place, query.q, on, tried, to, mine);
-            on = on && !parts && !mine.best.is_full() && tried < bounds.sure;
+            parts |= visit_packet(index, queries, sh, query.place, query.q, on, tried, to, state);
+            on = on && !parts && !state.best.is_full() && tried < bounds.sure;
             if (!__any_sync(ALL_LANES, on)) break;
             tried = bounds.sure;
         }
         part_from_warp(to, turn * 32 + lane_id(), parts);
-        const bool found = query.limit >= 0 && !parts && mine.best.is_full();
-        known = {query.q, found ? mine.best.bound2() : INFINITY};
-        if (query.valid && !parts) store_list(out, query.which, k, mine.best, query.limit >= 0);
+        const bool found = query.limit >= 0 && !parts && state.best.is_full();
+        previous = {query.q, found ? state.best.bound2() : INFINITY};
+        if (query.valid && !parts) store_list(out, query.which, k, state.best, query.limit >= 0);
     }
 }
 

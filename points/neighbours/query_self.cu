@@ -107,31 +107,31 @@ kd_status give_order(const plan *p, const point_query_cuda *q, const point_self_
     return KD_OK;
 }
 
-asked_own asked_by(const point_query_cuda *q, const point_self_query *self_query,
-                   uint32_t together) {
-    return asked_own_of(view_of(q->index), q->max_radius, self_query->skips, !self_query->order,
-                        together);
+self_queries self_queries_by(const point_query_cuda *q, const point_self_query *self_query,
+                             uint32_t group_size) {
+    return self_queries_of(view_of(q->index), q->max_radius, self_query->skips, !self_query->order,
+                           group_size);
 }
 
 /* Sorts the positions of the index along the curve. */
-kd_status sort_own(plan *p, const point_query_cuda *q, const point_self_query *self_query,
-                   asked_own *out) {
+kd_status self_queries_sort(plan *p, const point_query_cuda *q, const point_self_query *self_query,
+                            self_queries *out) {
     const point_index_cuda *index = q->index;
     const uint32_t bits = 3 * p->sort.code.bits;
-    const asked places = {
+    const point_queries places = {
         index->points,       4,    NULL, INFINITY, NULL, index->tree.count, NULL, bits,
         p->sort.code.levels, NULL, 0};
     KD_TRY(sort_queries(&p->sort, index, places, (cudaStream_t)q->stream));
-    *out = asked_own_sorted(view_of(index), q->max_radius, self_query->skips, !self_query->order,
-                            p->sort.order, p->sort.codes_sorted, bits);
+    *out = self_queries_sorted(view_of(index), q->max_radius, self_query->skips, !self_query->order,
+                               p->sort.order, p->sort.codes_sorted, bits);
     return KD_OK;
 }
 
 /* Number of queries that a warp processes together; must match the group shapes in
    nearest_call.cuh. */
-uint32_t together_of(point_query_method method, uint32_t found) {
+uint32_t together_of(point_query_method method, uint32_t slots) {
     return method == POINT_QUERY_PACKETS  ? 32
-           : method == POINT_QUERY_GROUPS ? (found <= 56 ? 8 : 4)
+           : method == POINT_QUERY_GROUPS ? (slots <= 56 ? 8 : 4)
                                           : 1;
 }
 
@@ -159,19 +159,19 @@ __launch_bounds__(point_walk::BLOCK) void self_nearest_by_walk(walkers walk_kern
                                                                uint32_t k, neighbour_nd *lists,
                                                                point_walk::rows<real> out) {
     const uint64_t thread = (uint64_t)blockIdx.x * point_walk::BLOCK + threadIdx.x;
-    const uint32_t found = k + walk_kernels.skips;
-    neighbour_nd *list = lists + thread * found;
+    const uint32_t slots = k + walk_kernels.skips;
+    neighbour_nd *list = lists + thread * slots;
     const double bound2 = bound_of(metric, walk_kernels.tree.scalar, walk_kernels.max_radius);
     const uint64_t step = (uint64_t)gridDim.x * point_walk::BLOCK;
     for (uint64_t node = thread; node < walk_kernels.tree.count; node += step) {
-        const uint32_t own = walk_kernels.tree.ids[node];
+        const uint32_t self_id = walk_kernels.tree.ids[node];
         const uint32_t held =
             pointtree_nd_nearest_k(&walk_kernels.tree, point_walk::metric_of(metric),
-                                   node_point(walk_kernels.tree, node), found, bound2, list);
+                                   node_point(walk_kernels.tree, node), slots, bound2, list);
         const uint64_t row = row_of(walk_kernels, node) * k;
         uint32_t made = 0;
         for (uint32_t j = 0; j < held && made < k; ++j) {
-            if (walk_kernels.skips && list[j].id == own) continue;
+            if (walk_kernels.skips && list[j].id == self_id) continue;
             if (out.ids) out.ids[row + made] = list[j].id;
             if (out.dist2) out.dist2[row + made] = (real)list[j].dist2;
             ++made;
@@ -280,9 +280,11 @@ extern "C" kd_status point_self_cuda_nearest(const point_query_cuda *q,
     if (q->index->tree.count == 0 || q->k == 0) return KD_OK;
     KD_TRY(give_order(&p, q, self_query));
     if (p.method == POINT_QUERY_WALK) return nearest_walk(&p, q, self_query);
-    asked_own queries = asked_by(q, self_query, together_of(p.method, q->k + self_query->skips));
-    if (p.sorted) KD_TRY(sort_own(&p, q, self_query, &queries));
-    const nearest_call<asked_own> call = {q, queries, {q->ids, (float *)q->dist2, q->counts}, p.to};
+    self_queries queries =
+        self_queries_by(q, self_query, together_of(p.method, q->k + self_query->skips));
+    if (p.sorted) KD_TRY(self_queries_sort(&p, q, self_query, &queries));
+    const nearest_call<self_queries> call = {
+        q, queries, {q->ids, (float *)q->dist2, q->counts}, p.to};
     return call.launch(p.method);
 }
 
@@ -297,7 +299,7 @@ extern "C" kd_status point_self_cuda_count_within(const point_query_cuda *q,
     if (count && p.method == POINT_QUERY_WALK) KD_TRY(count_walk(q, self_query, offsets));
     if (count && p.method != POINT_QUERY_WALK)
         count_by_leaves<<<cuda_blocks(count, LEAVES_WARPS), 32 * LEAVES_WARPS, 0, stream>>>(
-            view_of(q->index), asked_by(q, self_query, 1), offsets);
+            view_of(q->index), self_queries_by(q, self_query, 1), offsets);
     KD_CUDA_LAUNCHED("count");
     if (count) KD_TRY(give_order(&p, q, self_query));
     return scan_counts(p.cub, &p.cub_bytes, offsets, count, stream);
@@ -316,8 +318,8 @@ extern "C" kd_status point_self_cuda_within(const point_query_cuda *q,
     if (p.method == POINT_QUERY_WALK) return fill_walk(q, self_query, offsets);
     const answer_rows out = {q->ids, (float *)q->dist2, NULL};
     fill_by_leaves<<<cuda_blocks(count, LEAVES_WARPS), 32 * LEAVES_WARPS, 0,
-                     (cudaStream_t)q->stream>>>(view_of(q->index), asked_by(q, self_query, 1),
-                                                offsets, out);
+                     (cudaStream_t)q->stream>>>(view_of(q->index),
+                                                self_queries_by(q, self_query, 1), offsets, out);
     KD_CUDA_LAUNCHED("fill");
     return KD_OK;
 }

@@ -30,7 +30,7 @@ __device__ inline double bound_of(const METRIC &metric, point_scalar scalar, dou
     return metric_bound(scalar, other ? other->norm : POINT_NORM_2, radius);
 }
 
-struct asked {
+struct point_queries {
     point_array points;
     const void *radii; /* or NULL */
     double max_radius;
@@ -43,20 +43,23 @@ template <typename real> struct rows {
 };
 
 template <class METRIC>
-__device__ inline double bound2_of(const asked &queries, const METRIC &metric, uint64_t which) {
+__device__ inline double bound2_of(const point_queries &queries, const METRIC &metric,
+                                   uint64_t which) {
     double radius = queries.max_radius;
     if (queries.radii) {
-        const double own = point_coordinate(queries.radii, queries.points.scalar, (uint32_t)which);
-        if (own < radius) radius = own;
+        const double query_radius =
+            point_coordinate(queries.radii, queries.points.scalar, (uint32_t)which);
+        if (query_radius < radius) radius = query_radius;
     }
     return bound_of(metric, queries.points.scalar, radius);
 }
 
 /* `lists` has k elements for each thread of the grid. */
 template <typename real, class METRIC>
-__global__ __launch_bounds__(BLOCK) void nearest_by_walk(pointtree_nd_view tree, asked queries,
-                                                         METRIC metric, uint32_t k,
-                                                         neighbour_nd *lists, rows<real> out) {
+__global__ __launch_bounds__(BLOCK) void nearest_by_walk(pointtree_nd_view tree,
+                                                         point_queries queries, METRIC metric,
+                                                         uint32_t k, neighbour_nd *lists,
+                                                         rows<real> out) {
     const uint64_t thread = (uint64_t)blockIdx.x * BLOCK + threadIdx.x;
     neighbour_nd *list = lists + thread * k;
     for (uint64_t i = thread; i < queries.points.count; i += (uint64_t)gridDim.x * BLOCK) {
@@ -72,8 +75,9 @@ __global__ __launch_bounds__(BLOCK) void nearest_by_walk(pointtree_nd_view tree,
 }
 
 template <class METRIC>
-__global__ __launch_bounds__(BLOCK) void count_by_walk(pointtree_nd_view tree, asked queries,
-                                                       METRIC metric, uint64_t *counts) {
+__global__ __launch_bounds__(BLOCK) void count_by_walk(pointtree_nd_view tree,
+                                                       point_queries queries, METRIC metric,
+                                                       uint64_t *counts) {
     const uint64_t i = (uint64_t)blockIdx.x * BLOCK + threadIdx.x;
     if (i < queries.points.count)
         counts[i] =
@@ -126,7 +130,7 @@ __device__ void fill_row(const pointtree_nd_view &tree, const METRIC &metric, co
 }
 
 template <typename real, class METRIC>
-__global__ __launch_bounds__(BLOCK) void fill_by_walk(pointtree_nd_view tree, asked queries,
+__global__ __launch_bounds__(BLOCK) void fill_by_walk(pointtree_nd_view tree, point_queries queries,
                                                       METRIC metric, const uint64_t *offsets,
                                                       rows<real> out) {
     const uint64_t i = (uint64_t)blockIdx.x * BLOCK + threadIdx.x;

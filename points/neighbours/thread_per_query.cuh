@@ -105,12 +105,12 @@ __device__ inline void visit_run(const view &index, uint32_t run, vec3 q, LIST &
 
 template <int K>
 __global__ __launch_bounds__(THREADS_BLOCK) void nearest_by_threads(
-    const __grid_constant__ view index, asked queries, uint32_t k, answer_rows out) {
+    const __grid_constant__ view index, point_queries queries, uint32_t k, answer_rows out) {
     const uint32_t turn = blockIdx.x * THREADS_BLOCK + threadIdx.x;
     if (turn >= queries.count) return;
     const uint32_t which = queries.order ? queries.order[turn] : turn;
-    const vec3 q = asked_point(queries, which);
-    const float bound2 = asked_bound2(queries, which, q);
+    const vec3 q = query_point(queries, which);
+    const float bound2 = query_limit2(queries, which, q);
     nearest_list<K> best;
     best.open(bound2);
     uint2 stack[STACK_DEPTH];

@@ -9,7 +9,7 @@
          step is exact, by dist2 and then by id.
    Work: a step costs a load of 1 KiB or 512 bytes, a minimum and a ballot.
    Data flow: one warp per query: query, boxes, leaves -> a buffer in shared memory -> its row;
-              packets, groups -> the list of queries split off -> nearest_apart, in the same way;
+              packets, groups -> the list of queries split off -> nearest_split, in the same way;
               count_by_leaves -> counts, which become offsets; fill_by_leaves: the same search ->
               the row from its offset on. */
 #ifndef KD_POINTS_NEIGHBOURS_WARP_PER_QUERY_CUH
@@ -315,18 +315,18 @@ struct warp_query {
     float bound2;
 };
 
-__device__ inline warp_query query_of_warp(const asked &queries, uint32_t turn) {
+__device__ inline warp_query query_of_warp(const point_queries &queries, uint32_t turn) {
     const uint32_t which = queries.order ? queries.order[turn] : turn;
-    const vec3 q = asked_point(queries, which);
-    return {which, KD_NONE, q, asked_bound2(queries, which, q)};
+    const vec3 q = query_point(queries, which);
+    return {which, KD_NONE, q, query_limit2(queries, which, q)};
 }
 
-__device__ inline warp_query query_of_warp(const asked_own &queries, uint32_t turn) {
-    const own_query query = own_query_of(queries, turn); /* index order without gaps */
+__device__ inline warp_query query_of_warp(const self_queries &queries, uint32_t turn) {
+    const self_query_turn query = self_query_of(queries, turn); /* index order without gaps */
     return {query.row, query.skipped, query.q, pointtree_bound2(queries.max_radius)};
 }
 
-template <int PARTS, bool OWN>
+template <int PARTS, bool SELF>
 __device__ inline void answer_by_leaves(const view &index, descent &path,
                                         uint32_t (&buffer)[2][32 * PARTS], const warp_query &query,
                                         uint32_t k, const answer_rows &out) {
@@ -335,26 +335,26 @@ __device__ inline void answer_by_leaves(const view &index, descent &path,
         visit_points(
             index, path, query.q, [&] { return best.bound; },
             [&](uint32_t dist2, uint32_t id) {
-                best.offer(OWN && id == query.skipped ? KD_NONE : dist2, id);
+                best.offer(SELF && id == query.skipped ? KD_NONE : dist2, id);
             });
     store_row(out, query.which, best);
 }
 
-template <int PARTS, class ASKED>
+template <int PARTS, class QUERY_BATCH>
 __global__ __launch_bounds__(32 * LEAVES_WARPS) void nearest_by_leaves(
-    const __grid_constant__ view index, ASKED queries, uint32_t k, answer_rows out) {
+    const __grid_constant__ view index, QUERY_BATCH queries, uint32_t k, answer_rows out) {
     __shared__ descent paths[LEAVES_WARPS];
     __shared__ uint32_t buffers[LEAVES_WARPS][2][32 * PARTS];
     const uint32_t warp = threadIdx.x / 32, turn = blockIdx.x * LEAVES_WARPS + warp;
     if (turn >= queries.count) return;
     const warp_query query = query_of_warp(queries, turn);
-    answer_by_leaves<PARTS, ASKED::OWN>(index, paths[warp], buffers[warp], query, k, out);
+    answer_by_leaves<PARTS, QUERY_BATCH::SELF>(index, paths[warp], buffers[warp], query, k, out);
 }
 
 /* --- queries split off from a warp ---------------------------------------------------------- */
 
 constexpr uint32_t NO_MORE = 0x80000000u; /* as a bound: no box is within it */
-constexpr uint32_t APART_BLOCKS = 1584;   /* maximum: enough to fill a large device */
+constexpr uint32_t SPLIT_BLOCKS = 1584;   /* maximum: enough to fill a large device */
 
 /* Packets and groups search with one box around their queries. If that surrounds a cluster or
    crosses the edge of a wall, it contains leaves that none of the queries needs, in the worst case
@@ -379,10 +379,10 @@ __device__ inline void part_from_warp(const query_handover &handover, uint32_t t
 
 /* One warp per query of the list, launched to start when all kernels that append to it have
    finished. */
-template <int PARTS, class ASKED>
+template <int PARTS, class QUERY_BATCH>
 __global__
-__launch_bounds__(32 * LEAVES_WARPS) void nearest_apart(const __grid_constant__ view index,
-                                                        ASKED queries, uint32_t k,
+__launch_bounds__(32 * LEAVES_WARPS) void nearest_split(const __grid_constant__ view index,
+                                                        QUERY_BATCH queries, uint32_t k,
                                                         query_handover from, answer_rows out) {
     __shared__ descent paths[LEAVES_WARPS];
     __shared__ uint32_t buffers[LEAVES_WARPS][2][32 * PARTS];
@@ -390,7 +390,8 @@ __launch_bounds__(32 * LEAVES_WARPS) void nearest_apart(const __grid_constant__ 
     const uint32_t warp = threadIdx.x / 32, count = *from.count;
     for (uint32_t i = blockIdx.x * LEAVES_WARPS + warp; i < count; i += gridDim.x * LEAVES_WARPS) {
         const warp_query query = query_of_warp(queries, from.turns[i]);
-        answer_by_leaves<PARTS, ASKED::OWN>(index, paths[warp], buffers[warp], query, k, out);
+        answer_by_leaves<PARTS, QUERY_BATCH::SELF>(index, paths[warp], buffers[warp], query, k,
+                                                   out);
         __syncwarp();
     }
 }
@@ -398,10 +399,10 @@ __launch_bounds__(32 * LEAVES_WARPS) void nearest_apart(const __grid_constant__ 
 /* --- all points within a radius ------------------------------------------------------------- */
 
 /* Counts the points within the radius of each query. */
-template <class ASKED>
-__global__ __launch_bounds__(32 *
-                             LEAVES_WARPS) void count_by_leaves(const __grid_constant__ view index,
-                                                                ASKED queries, uint64_t *counts) {
+template <class QUERY_BATCH>
+__global__
+__launch_bounds__(32 * LEAVES_WARPS) void count_by_leaves(const __grid_constant__ view index,
+                                                          QUERY_BATCH queries, uint64_t *counts) {
     __shared__ descent paths[LEAVES_WARPS];
     const uint32_t warp = threadIdx.x / 32, turn = blockIdx.x * LEAVES_WARPS + warp;
     if (turn >= queries.count) return;
@@ -412,16 +413,18 @@ __global__ __launch_bounds__(32 *
         visit_points(
             index, paths[warp], query.q, [&] { return bound; },
             [&](uint32_t dist2, uint32_t id) {
-                const bool in = dist2 <= bound && !(ASKED::OWN && id == query.skipped);
+                const bool in = dist2 <= bound && !(QUERY_BATCH::SELF && id == query.skipped);
                 count += __popc(__ballot_sync(ALL_LANES, in));
             });
     if (lane_id() == 0) counts[query.which] = count;
 }
 
 /* Stores the same points, sorted, at their offsets. Neither ids nor dist2 may be NULL. */
-template <class ASKED>
-__global__ __launch_bounds__(32 * LEAVES_WARPS) void fill_by_leaves(
-    const __grid_constant__ view index, ASKED queries, const uint64_t *offsets, answer_rows out) {
+template <class QUERY_BATCH>
+__global__
+__launch_bounds__(32 * LEAVES_WARPS) void fill_by_leaves(const __grid_constant__ view index,
+                                                         QUERY_BATCH queries,
+                                                         const uint64_t *offsets, answer_rows out) {
     __shared__ descent paths[LEAVES_WARPS];
     const uint32_t warp = threadIdx.x / 32, turn = blockIdx.x * LEAVES_WARPS + warp;
     if (turn >= queries.count) return;
@@ -433,7 +436,7 @@ __global__ __launch_bounds__(32 * LEAVES_WARPS) void fill_by_leaves(
     visit_points(
         index, paths[warp], query.q, [&] { return bound; },
         [&](uint32_t d, uint32_t id) {
-            const bool in = d <= bound && !(ASKED::OWN && id == query.skipped);
+            const bool in = d <= bound && !(QUERY_BATCH::SELF && id == query.skipped);
             const unsigned all = __ballot_sync(ALL_LANES, in);
             const uint32_t at = count + __popc(all & ((1u << lane_id()) - 1));
             if (in && at < fit) dist2[at] = d, ids[at] = id;

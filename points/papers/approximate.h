@@ -51,11 +51,11 @@ KD_FN bool pointtree_approximate(const pointtree_nd_view *tree, const void *quer
     for (;;) {
         while (branch.node < tree->count) {
             const uint32_t node = branch.node, axis = pointtree_nd_axis(tree, node);
-            neighbour_nd here;
-            here.dist2 = pointtree_nd_dist2(tree, query, node);
-            here.id = tree->ids[node];
-            here.node = node;
-            if (neighbour_nd_before(here, *out)) *out = here;
+            neighbour_nd candidate;
+            candidate.dist2 = pointtree_nd_dist2(tree, query, node);
+            candidate.id = tree->ids[node];
+            candidate.node = node;
+            if (neighbour_nd_before(candidate, *out)) *out = candidate;
             const double distance =
                 pointtree_nd_difference(tree->scalar, point_coordinate(query, tree->scalar, axis),
                                         pointtree_nd_coordinate(tree, node, axis));

@@ -132,9 +132,9 @@ __device__ inline void split_own_list(bottom_shared<K, HEIGHT> &sh, uint16_t *li
     for (int i = 0; i < ITEMS; ++i)
         if (i < at.valid) sh.side[entry[i]] = at.offset + i < at.left ? SIDE_LEFT : SIDE_RIGHT;
     if (at.left - at.offset < (uint32_t)at.valid) { /* this thread holds the node's point */
-        const uint16_t own = list[begin + at.left];
-        sh.side[own] = SIDE_OWN;
-        sh.placed[begin + at.middle - 1] = own;
+        const uint16_t member = list[begin + at.left];
+        sh.side[member] = SIDE_OWN;
+        sh.placed[begin + at.middle - 1] = member;
     }
     wait(at.across_warps);
     if (at.left == at.middle - 1) return; /* the right half is already in place */
@@ -202,8 +202,8 @@ __device__ inline void split_level(bottom_shared<K, HEIGHT> &sh, const stage &s,
         split_other_list(sh, other, at, height);
     }
     if (WIDEST && count) {
-        const uint32_t own = sh.placed[(at.index << height) + at.middle - 1];
-        domain = region_clipped<real, K>(domain, axis, plane_of<real>(s, subtree, own, axis),
+        const uint32_t median = sh.placed[(at.index << height) + at.middle - 1];
+        domain = region_clipped<real, K>(domain, axis, plane_of<real>(s, subtree, median, axis),
                                          at.offset >= at.middle);
         axis = region_widest<real, K>(domain, s.dims);
     } else if (!WIDEST) {
@@ -234,14 +234,14 @@ __device__ inline void split_tail(bottom_shared<K, HEIGHT> &sh, const stage &s,
 #pragma unroll
     for (int a = 1; a < K; ++a)
         if (a == axis) order = tail.order[a];
-    uint32_t rank = segment_of(subtree.low, LEVELS, index).left, left = 0, own = 0;
+    uint32_t rank = segment_of(subtree.low, LEVELS, index).left, left = 0, pivot = 0;
     for (;; order >>= 4) {
-        own = order & 7;
-        if (!(members >> own & 1)) continue;
+        pivot = order & 7;
+        if (!(members >> pivot & 1)) continue;
         if (rank-- == 0) break;
-        left |= 1u << own;
+        left |= 1u << pivot;
     }
-    const uint32_t point = tail.points[own], right = members & ~left & ~(1u << own);
+    const uint32_t point = tail.points[pivot], right = members & ~left & ~(1u << pivot);
     sh.placed[(index << LEVELS) + (1u << (LEVELS - 1)) - 1] = (uint16_t)point;
     if constexpr (LEVELS > 1) {
         const int next = axis + 1 == (int)s.dims ? 0 : axis + 1;

@@ -79,13 +79,13 @@ __global__ __launch_bounds__(BLOCK) inline void scan_tiles(uint32_t *counts, uin
     constexpr int AHEAD = 8; /* loads in flight */
     const uint32_t row = (blockIdx.x * BLOCK + threadIdx.x) / 32, lane = threadIdx.x & 31;
     if (row >= rows) return;
-    uint32_t *own = counts + (uint64_t)row * tiles, before = 0;
+    uint32_t *row_counts = counts + (uint64_t)row * tiles, before = 0;
     for (uint32_t first = 0; first < tiles; first += 32 * AHEAD) {
         uint32_t value[AHEAD];
 #pragma unroll
         for (int i = 0; i < AHEAD; ++i) {
             const uint32_t at = first + 32 * i + lane;
-            value[i] = at < tiles ? own[at] : 0;
+            value[i] = at < tiles ? row_counts[at] : 0;
         }
 #pragma unroll
         for (int i = 0; i < AHEAD; ++i) {
@@ -96,7 +96,7 @@ __global__ __launch_bounds__(BLOCK) inline void scan_tiles(uint32_t *counts, uin
                 if (lane >= step) sum += other;
             }
             const uint32_t at = first + 32 * i + lane;
-            if (at < tiles) own[at] = before + sum - value[i];
+            if (at < tiles) row_counts[at] = before + sum - value[i];
             before += __shfl_sync(ALL_LANES, sum, 31);
         }
     }
@@ -124,9 +124,9 @@ __device__ inline void open_runs(move_shared<BITS> &sh, const stage &s, const mo
     const uint32_t digit = threadIdx.x;
     uint32_t count = 0;
     for (int w = 0; digit < DIGITS && w < MOVE_WARPS; ++w) {
-        const uint32_t own = sh.warp_before[w][digit];
+        const uint32_t digit_count = sh.warp_before[w][digit];
         sh.warp_before[w][digit] = count;
-        count += own;
+        count += digit_count;
     }
     uint32_t sum = count;
 #pragma unroll

@@ -168,12 +168,12 @@ template <typename real> kd_status sort_first(const presort<real> &p) {
    Synchronises with the stream. */
 template <typename real> kd_status keep_unique(presort<real> *p) {
     size_t bytes = p->cub_bytes;
-    uint32_t *spare = p->list[p->dims], kept = 0;
-    KD_CUDA(cub::DeviceSelect::Flagged(p->cub, bytes, p->list[0], p->differs, spare, p->long_runs,
+    uint32_t *target = p->list[p->dims], kept = 0;
+    KD_CUDA(cub::DeviceSelect::Flagged(p->cub, bytes, p->list[0], p->differs, target, p->long_runs,
                                        p->count, p->stream));
     KD_TRY(read_word(&kept, p->long_runs, p->stream));
     p->list[p->dims] = p->list[0];
-    p->list[0] = spare;
+    p->list[0] = target;
     p->count = kept;
     return KD_OK;
 }

@@ -100,8 +100,8 @@ static void run_piece(void *context, int64_t begin, int64_t end, int thread) {
     for (int64_t i = begin; i < end;) {
         int64_t next = i + 1;
         while (next < (int64_t)work->count && items[next] >> 32 == items[i] >> 32) ++next;
-        const bool begins_here = i == 0 || items[i - 1] >> 32 != items[i] >> 32;
-        if (begins_here && next - i > 1) work->spare[0][i] = (uint32_t)(next - i);
+        const bool begins_group = i == 0 || items[i - 1] >> 32 != items[i] >> 32;
+        if (begins_group && next - i > 1) work->spare[0][i] = (uint32_t)(next - i);
         i = next;
     }
 }

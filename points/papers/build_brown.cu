@@ -110,12 +110,12 @@ kd_status lay_out(plan<real> *p, cuda_arena *arena, const point_build_cuda *a) {
 
 /* Partitions the list of an axis down to a level. */
 template <typename real> kd_status bring_down(plan<real> *p, uint32_t axis, uint32_t level) {
-    uint32_t **list = &p->sort.list[axis], **spare = &p->sort.list[p->s.dims];
+    uint32_t **list = &p->sort.list[axis], **target = &p->sort.list[p->s.dims];
     const uint32_t depth = p->depth[axis];
     if (depth == level) return KD_OK;
-    const move m = {*list, *spare, depth, move_tiles(p->s.tree, depth)};
+    const move m = {*list, *target, depth, move_tiles(p->s.tree, depth)};
     KD_TRY(move_down(p->s, m, level - depth, p->sort.stream));
-    *spare = *list;
+    *target = *list;
     *list = m.to;
     p->depth[axis] = level;
     return KD_OK;
@@ -143,9 +143,9 @@ template <typename real> kd_status split_level(plan<real> *p, uint32_t level) {
             KD_TRY(bring_down(p, axis, level));
     take_nodes<<<cuda_blocks(1u << level, BLOCK), BLOCK, 0, stream>>>(p->s, lists_of(p), level);
     KD_CUDA_LAUNCHED("take_nodes");
-    tell_sides<real><<<cuda_blocks(p->ids, BLOCK * TOLD), BLOCK, 0, stream>>>(
+    write_sides<real><<<cuda_blocks(p->ids, BLOCK * POINTS_PER_THREAD), BLOCK, 0, stream>>>(
         p->s, p->sort, level, p->ids, p->by_super_key);
-    KD_CUDA_LAUNCHED("tell_sides");
+    KD_CUDA_LAUNCHED("write_sides");
     return KD_OK;
 }
 

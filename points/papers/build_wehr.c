@@ -209,7 +209,7 @@ static void chunk_piece(void *context, int64_t begin, int64_t end, int thread) {
 }
 
 /* Adds the time of a level to the stage of the sort that its mean chunk size selects. */
-static void tell_level(const wehr_work *work, uint32_t chunk, double seconds) {
+static void report_level(const wehr_work *work, uint32_t chunk, double seconds) {
     const wehr_parameters *p = &work->parameters;
     work->out->stage_seconds[chunk >= p->cutoff ? 0 : chunk >= p->insertion ? 1 : 2] += seconds;
     if (p->level_seconds) p->level_seconds[work->level] = seconds;
@@ -231,7 +231,7 @@ static kd_status sort_levels(wehr_work *work, job_control *job) {
             for (uint32_t i = 0; i < nodes; ++i) sort_chunk(work, first + i, block, counts);
         else
             parallel_for(nodes, 4096 / (chunk + 1) + 1, chunk_piece, work);
-        tell_level(work, chunk, timing_now() - started);
+        report_level(work, chunk, timing_now() - started);
         job_advance(job, nodes);
         if (job_cancelled(job))
             status = status_fail(KD_INTERRUPTED, __FILE__, __LINE__,

@@ -194,8 +194,8 @@ uint32_t max_bits(const plan *p) {
 template <typename real>
 kd_status sort_level(plan *p, uint32_t level, const wehr_parameters *parameters) {
     const bool widest = p->s.tree_axes != NULL;
-    const uint32_t found = widest ? max_bits(p) : p->bits[level % p->s.dims];
-    const uint32_t bits = found ? found : 1, step = parameters->digit_bits;
+    const uint32_t needed_bits = widest ? max_bits(p) : p->bits[level % p->s.dims];
+    const uint32_t bits = needed_bits ? needed_bits : 1, step = parameters->digit_bits;
     const uint32_t largest = list_segment(p->s.tree, level, 0).count;
     if (widest) KD_TRY(widest::choose_level<real>(p->tree, level, p->stream));
     chunk_pass pass = {};

@@ -104,9 +104,9 @@ __device__ inline void open_digits(chunk_shared<BITS, THREADS> &sh, const chunk_
     const uint64_t row = (uint64_t)index * DIGITS + digit;
     uint32_t count = 0, total = 0;
     for (int w = 0; digit < DIGITS && w < sh.WARPS; ++w) {
-        const uint32_t own = sh.warp_before[w][digit];
+        const uint32_t digit_count = sh.warp_before[w][digit];
         sh.warp_before[w][digit] = count;
-        count += own;
+        count += digit_count;
     }
     if (digit < DIGITS) total = s.totals[row];
     const uint32_t sum = sum_of_lanes_to(count), before = sum_of_lanes_to(total) - total;

@@ -149,10 +149,10 @@ __device__ bool count_ends(bottom_shared<HEIGHT> &sh, const float4 *records, uin
         at_least += sh.coordinate[q] == minimum;
         at_most += sh.coordinate[q] == maximum;
     }
-    const uint32_t both = __reduce_add_sync(ALL_LANES, at_least | at_most << 16);
+    const uint32_t packed_counts = __reduce_add_sync(ALL_LANES, at_least | at_most << 16);
     if (threadIdx.x % 32 == 0) {
-        atomicAdd(&sh.all.at_least, both & 0xffff);
-        atomicAdd(&sh.all.at_most, both >> 16);
+        atomicAdd(&sh.all.at_least, packed_counts & 0xffff);
+        atomicAdd(&sh.all.at_most, packed_counts >> 16);
     }
     __syncthreads();
     if (max(sh.all.at_least, sh.all.at_most) <= CROWDED) return false;

@@ -126,14 +126,15 @@ __device__ void aim_end(aim_shared &sh, const segment &segment, float sigmas) {
     const uint32_t sampled = count_of_node<CLUSTER>(sh, node);
     const float m = (float)sampled, n = (float)max(segment.count, 1u),
                 q = ((float)segment.left + 0.5f) / n;
-    const float own = m * q * (1.0f - q) * fmaxf(0.0f, 1.0f - m / n), part = fmaxf(q, 1.0f - q);
+    const float sample_variance = m * q * (1.0f - q) * fmaxf(0.0f, 1.0f - m / n),
+                part = fmaxf(q, 1.0f - q);
     float doubt = 0, error = 0;
     if (DEPTH) {
         doubt = sh.node[above].doubt;
         error = sh.node[above].error +
                 fabsf((float)count_of_node<CLUSTER>(sh, node & ~1) - sh.node[above].left);
     }
-    const float variance = own + DOUBT * part * part * doubt;
+    const float variance = sample_variance + DOUBT * part * part * doubt;
     const float reach = sigmas * sqrtf(variance) + part * error + 2.0f;
     const float rank = q * m + (upper ? reach : -reach);
     narrowing target = {(point_key)minimum << 32, 0, FULL, 0}; /* count 0, no bound: the sample has
@@ -155,8 +156,8 @@ template <int DEPTH, int CLUSTER> __device__ void split_samples(aim_shared &sh, 
         const narrowing lo = sh.target[2 * t], hi = sh.target[2 * t + 1];
         const uint32_t begin = sh.rank[2 * t] - lo.rank;
         const uint32_t end = sh.rank[2 * t + 1] - hi.rank + hi.count;
-        const uint32_t wanted = (uint32_t)sh.node[NODES - 1 + t].left;
-        middle = {lo.base, hi.base + hi.range - lo.base, wanted - min(wanted, begin), end - begin};
+        const uint32_t target = (uint32_t)sh.node[NODES - 1 + t].left;
+        middle = {lo.base, hi.base + hi.range - lo.base, target - min(target, begin), end - begin};
     }
     __syncthreads();
     if (t < NODES) sh.target[t] = middle;

@@ -117,11 +117,11 @@ static point_box select_domain(const select_work *work, uint32_t node) {
    be twice as large. */
 static uint32_t select_subtrees(uint32_t count) {
     const uint32_t threads = (uint32_t)parallel_threads();
-    uint32_t wanted = 1;
-    while (threads > 1 && wanted < 8 * threads && wanted < SELECT_SUBTREES_MAX &&
-           count / wanted >= 2 * SELECT_SUBTREE_MIN)
-        wanted *= 2;
-    return wanted;
+    uint32_t subtrees = 1;
+    while (threads > 1 && subtrees < 8 * threads && subtrees < SELECT_SUBTREES_MAX &&
+           count / subtrees >= 2 * SELECT_SUBTREE_MIN)
+        subtrees *= 2;
+    return subtrees;
 }
 
 #include "points/select/fill.h"

@@ -84,7 +84,7 @@ void lay_out(plan *p, cuda_arena *arena, const point_build_cuda *a,
     s->nodes.hi = (point_key *)cuda_arena_take(arena, nodes, sizeof(point_key));
     p->counters = (uint32_t *)cuda_arena_take(arena, nodes, COUNTER_BYTES);
     s->nodes.less = p->counters;
-    s->nodes.found = p->counters + nodes;
+    s->nodes.candidates = p->counters + nodes;
     s->nodes.filled = p->counters + 2ull * nodes;
     s->nodes.axis = (uint8_t *)(p->counters + 3ull * nodes);
     s->nodes.region = widest ? (domain *)cuda_arena_take(arena, nodes, sizeof(domain)) : NULL;

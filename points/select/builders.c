@@ -34,8 +34,8 @@ kd_status pointtree_open_nd(pointtree *out, const point_array *points,
                             const pointtree_options *options, const char *builder,
                             job_control *job) {
     memset(out, 0, sizeof *out);
-    const pointtree_builder *found = pointtree_builder_find(builder);
-    if (found) return pointtree_open_by(out, points, options, found, job);
+    const pointtree_builder *chosen = pointtree_builder_find(builder);
+    if (chosen) return pointtree_open_by(out, points, options, chosen, job);
     char names[256] = "";
     for (const pointtree_builder *const *row = pointtree_builders; *row; ++row) {
         const size_t used = strlen(names);

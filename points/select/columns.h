@@ -112,14 +112,14 @@ COLUMN_FN void column_keep(__m256i values, uint32_t valid, __m256i minimum, __m2
                            int32_t **to, uint32_t *below) {
     const uint32_t under = column_mask(_mm256_cmpgt_epi32(minimum, values));
     const uint32_t over = column_mask(_mm256_cmpgt_epi32(values, maximum));
-    const uint32_t there = (1u << valid) - 1, mask = ~(under | over) & there;
+    const uint32_t valid_lanes = (1u << valid) - 1, mask = ~(under | over) & valid_lanes;
     const __m256i packed = _mm256_permutevar8x32_epi32(values, column_order(mask));
     if (valid == COLUMN_LANES)
         column_store(*to, packed);
     else
         _mm256_maskstore_epi32(*to, column_lanes(0, valid), packed);
     *to += __builtin_popcount(mask);
-    *below += (uint32_t)__builtin_popcount(under & there);
+    *below += (uint32_t)__builtin_popcount(under & valid_lanes);
 }
 
 static inline uint32_t column_narrow(const int32_t *from, uint32_t count, int32_t lo, int32_t hi,
@@ -141,15 +141,15 @@ static inline uint32_t column_narrow(const int32_t *from, uint32_t count, int32_
 COLUMN_FN void columns_move(const columns_source *source, columns_target *target,
                             column_pivot pivot, uint32_t columns, uint32_t i, uint32_t valid) {
     const int32_t *at = source->at + i;
-    const __m256i there = column_lanes(0, valid), pivot_key = _mm256_set1_epi32(pivot.key);
+    const __m256i valid_lanes = column_lanes(0, valid), pivot_key = _mm256_set1_epi32(pivot.key);
     __m256i group[COLUMNS_MAX], keys;
     if (valid == COLUMN_LANES) {
         for (uint32_t c = 0; c < columns; ++c) group[c] = column_load(at + c * source->stride);
         keys = column_load(at + source->axis * source->stride);
     } else {
         for (uint32_t c = 0; c < columns; ++c)
-            group[c] = _mm256_maskload_epi32(at + c * source->stride, there);
-        keys = _mm256_maskload_epi32(at + source->axis * source->stride, there);
+            group[c] = _mm256_maskload_epi32(at + c * source->stride, valid_lanes);
+        keys = _mm256_maskload_epi32(at + source->axis * source->stride, valid_lanes);
     }
     __m256i before = _mm256_cmpgt_epi32(pivot_key, keys);
     if (pivot.tied) {
@@ -206,8 +206,8 @@ COLUMN_FN int32x8 int32x8_all(int32_t x) {
     const int32x8 v = {x, x, x, x, x, x, x, x};
     return v;
 }
-COLUMN_FN int32x8 int32x8_select(int32x8 mask, int32x8 yes, int32x8 no) {
-    return (mask & yes) | (~mask & no);
+COLUMN_FN int32x8 int32x8_select(int32x8 mask, int32x8 if_set, int32x8 if_clear) {
+    return (mask & if_set) | (~mask & if_clear);
 }
 COLUMN_FN int32x8 int32x8_greater(int32x8 a, int32x8 b) {
     return int32x8_select(a > b, a, b);
@@ -371,9 +371,9 @@ static inline column_value column_select(const int32_t *values, uint32_t count, 
         values = to;
         count = kept;
     }
-    column_value found = column_select_tiny(values, count, rank);
-    found.less += less;
-    return found;
+    column_value result = column_select_tiny(values, count, rank);
+    result.less += less;
+    return result;
 }
 
 /* Returns the index of the pivot's record. */

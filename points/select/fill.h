@@ -15,8 +15,8 @@
 
 /* Converts four points at a time; *missed counts the keys that do not represent their coordinate
    exactly. */
-COLUMN_FN int64_t fill_places_loop(uint32_t dims, bool ask, const select_work *work, int64_t begin,
-                                   int64_t end, double *missed) {
+COLUMN_FN int64_t fill_places_loop(uint32_t dims, bool count_missed, const select_work *work,
+                                   int64_t begin, int64_t end, double *missed) {
     enum { ROWS = 4 };
     const point_places *places = &work->places;
     double lo[ROWS * POINT_DIMS_MAX], scale[ROWS * POINT_DIMS_MAX], step[ROWS * POINT_DIMS_MAX];
@@ -31,7 +31,7 @@ COLUMN_FN int64_t fill_places_loop(uint32_t dims, bool ask, const select_work *w
         for (uint32_t j = 0; j < ROWS * dims; ++j) { /* as point_places_key and
                                                         point_places_holds */
             keys[j] = (int32_t)((from[j] - lo[j]) * scale[j] - 0x1p31);
-            if (ask)
+            if (count_missed)
                 missed[j] += lo[j] + ((double)keys[j] + 0x1p31) * step[j] != from[j] ? 1.0 : 0.0;
         }
         for (uint32_t j = 0; j < ROWS * dims; ++j)

@@ -68,12 +68,12 @@ template <int CLUSTER, int THREADS, bool INPUT, class EACH>
 __device__ void each_record(const stage &s, const resolved &node, const EACH &each) {
     constexpr uint32_t STEP = CLUSTER * THREADS;
     constexpr int LOADS = 4;
-    const uint32_t own = block_rank<CLUSTER>() * THREADS + threadIdx.x;
+    const uint32_t thread_offset = block_rank<CLUSTER>() * THREADS + threadIdx.x;
     for (uint32_t from = 0; from < node.count; from += LOADS * STEP) {
         float4 record[LOADS] = {};
 #pragma unroll
         for (int i = 0; i < LOADS; ++i) {
-            const uint32_t at = from + own + i * STEP;
+            const uint32_t at = from + thread_offset + i * STEP;
             if (at < node.count)
                 record[i] =
                     node.listed ? s.lists[node.begin + at] : load_record<INPUT>(s, node.begin + at);
@@ -81,7 +81,7 @@ __device__ void each_record(const stage &s, const resolved &node, const EACH &ea
 #pragma unroll
         for (int i = 0; i < LOADS; ++i)
             each(record[i],
-                 from + own + i * STEP < node.count &&
+                 from + thread_offset + i * STEP < node.count &&
                      (node.listed || in_subtree(s, record[i], node.node.level, node.node.index)));
     }
 }

@@ -150,9 +150,9 @@ __device__ void part_reserve(part_shared<LEVELS> &sh, const stage &s, uint32_t r
     uint32_t sum = 0;
 #pragma unroll
     for (int warp = 0; warp < MOVE_WARPS; ++warp) {
-        const uint32_t own = sh.records_at[warp][h];
+        const uint32_t reserved = sh.records_at[warp][h];
         sh.records_at[warp][h] = sum;
-        sum += own;
+        sum += reserved;
     }
     if (sum == 0) return;
     const place to = sh.to[h];

@@ -37,7 +37,7 @@ template <int DEPTH> struct move_shared {
     move_pivot pivot[LEAVES]; /* of the LEAVES - 1 nodes above, in level order */
     move_bracket bracket[LEAVES];
     int axis[LEAVES];
-    uint32_t less[LEAVES], found[LEAVES], candidates_at[LEAVES];
+    uint32_t less[LEAVES], candidates[LEAVES], candidates_at[LEAVES];
     uint32_t records_at[MOVE_WARPS][LEAVES];
 };
 
@@ -50,7 +50,7 @@ __device__ void move_open(move_shared<DEPTH> &sh, const stage &s, uint32_t index
         sh.pivot[t] = {bound_of(s.nodes.pivot[node]), s.nodes.axis[node]};
     }
     if (t >= sh.LEAVES) return;
-    sh.less[t] = sh.found[t] = 0;
+    sh.less[t] = sh.candidates[t] = 0;
     if (!CLASSIFY) return;
     const uint32_t node = node_at(s.physical + DEPTH, (index << DEPTH) + t);
     sh.bracket[t] = {bound_of(s.nodes.lo[node]), bound_of(s.nodes.hi[node])};
@@ -80,15 +80,16 @@ __device__ void move_reserve(move_shared<DEPTH> &sh, const stage &s, uint32_t in
     const uint32_t node = node_at(level, at), begin = node_segment(s.tree, level, at).begin;
     if (CLASSIFY) {
         if (sh.less[leaf]) atomicAdd(&s.nodes.less[node], sh.less[leaf]);
-        if (sh.found[leaf])
-            sh.candidates_at[leaf] = begin + atomicAdd(&s.nodes.found[node], sh.found[leaf]);
+        if (sh.candidates[leaf])
+            sh.candidates_at[leaf] =
+                begin + atomicAdd(&s.nodes.candidates[node], sh.candidates[leaf]);
     }
     if (!MOVE) return;
     uint32_t sum = 0;
     for (int warp = 0; warp < MOVE_WARPS; ++warp) {
-        const uint32_t own = sh.records_at[warp][leaf];
+        const uint32_t reserved = sh.records_at[warp][leaf];
         sh.records_at[warp][leaf] = sum;
-        sum += own;
+        sum += reserved;
     }
     const uint32_t base = begin + (sum ? atomicAdd(&s.nodes.filled[node], sum) : 0);
     for (int warp = 0; warp < MOVE_WARPS; ++warp) sh.records_at[warp][leaf] += base;
@@ -98,16 +99,16 @@ __device__ void move_reserve(move_shared<DEPTH> &sh, const stage &s, uint32_t in
    accumulates in `filled` the number of records of leaf l. */
 template <int DEPTH> __device__ inline uint32_t rank_among(int leaf, uint32_t &filled) {
     const int lane = threadIdx.x & 31;
-    unsigned same = __ballot_sync(ALL_LANES, leaf >= 0), mine = same;
+    unsigned same = __ballot_sync(ALL_LANES, leaf >= 0), same_leaf = same;
 #pragma unroll
     for (int bit = 0; bit < DEPTH; ++bit) {
         const unsigned ones = __ballot_sync(ALL_LANES, leaf >> bit & 1);
         same &= leaf >> bit & 1 ? ones : ~ones;
-        mine &= lane >> bit & 1 ? ones : ~ones;
+        same_leaf &= lane >> bit & 1 ? ones : ~ones;
     }
     const uint32_t rank =
         __shfl_sync(ALL_LANES, filled, leaf & 31) + __popc(same & ((1u << lane) - 1));
-    filled += __popc(mine);
+    filled += __popc(same_leaf);
     return rank;
 }
 
@@ -143,7 +144,7 @@ __global__ __launch_bounds__(MOVE_THREADS, 5) void move_records(const __grid_con
             const bool is_less = before(x, record_id(record[i]), bracket.lo);
             less += (uint32_t)is_less << 8 * leaf[i];
             if (!is_less & !after(x, record_id(record[i]), bracket.hi))
-                candidate[i] = atomicAdd(&sh.found[leaf[i]], 1);
+                candidate[i] = atomicAdd(&sh.candidates[leaf[i]], 1);
         }
         if (MOVE) rank[i] = rank_among<DEPTH>(leaf[i], filled);
     }

@@ -203,9 +203,9 @@ __global__ __launch_bounds__(SELECT_THREADS, 2) void open_root(const __grid_cons
 
 /* Stores the root's region and axis, from the box if that is known, else from the computed
    bounds. */
-__global__ void open_region(const __grid_constant__ stage s, bool known, domain box) {
+__global__ void open_region(const __grid_constant__ stage s, bool has_domain, domain box) {
     domain all = box;
-    for (int a = 0; a < 3 && !known; ++a) {
+    for (int a = 0; a < 3 && !has_domain; ++a) {
         all.lo[a] = pointtree_float_of_order_bits(s.bounds[a]);
         all.hi[a] = pointtree_float_of_order_bits(s.bounds[3 + a]);
     }
@@ -218,12 +218,13 @@ __device__ point_key find_pivot(select_shared &sh, const stage &s, uint32_t leve
     const uint32_t node = node_at(level, index);
     const segment range = node_segment(s.tree, level, index);
     const segment from = node_segment(s.tree, s.physical, index >> (level - s.physical));
-    const uint32_t less = s.nodes.less[node], found = s.nodes.found[node];
-    const bool inside = range.left >= less && range.left - less < found;
+    const uint32_t less = s.nodes.less[node], candidate_count = s.nodes.candidates[node];
+    const bool inside = range.left >= less && range.left - less < candidate_count;
     const point_key lo = s.nodes.lo[node];
     if (threadIdx.x == 0)
-        sh.target[0] = inside ? narrowing{lo, s.nodes.hi[node] - lo, range.left - less, found}
-                              : narrowing{0, KEY_MAX, range.left, range.count};
+        sh.target[0] =
+            inside ? narrowing{lo, s.nodes.hi[node] - lo, range.left - less, candidate_count}
+                   : narrowing{0, KEY_MAX, range.left, range.count};
     __syncthreads();
     const uint32_t begin = block_rank<CLUSTER>() * SELECT_THREADS + threadIdx.x;
     constexpr uint32_t STEP = CLUSTER * SELECT_THREADS;
@@ -231,12 +232,12 @@ __device__ point_key find_pivot(select_shared &sh, const stage &s, uint32_t leve
         return select_key<CLUSTER>(sh, [&](const auto &add) {
             const point_key *candidates = s.candidates + range.begin;
             uint32_t i = begin;
-            for (; i + 3 * STEP < found; i += 4 * STEP) {
+            for (; i + 3 * STEP < candidate_count; i += 4 * STEP) {
                 const point_key a = candidates[i], b = candidates[i + STEP];
                 const point_key c = candidates[i + 2 * STEP], d = candidates[i + 3 * STEP];
                 add(0, a), add(0, b), add(0, c), add(0, d);
             }
-            for (; i < found; i += STEP) add(0, candidates[i]);
+            for (; i < candidate_count; i += STEP) add(0, candidates[i]);
         });
     return select_key<CLUSTER>(sh, [&](const auto &add) {
         for (uint32_t i = begin; i < from.count; i += STEP) {

@@ -85,16 +85,16 @@ __device__ void narrow(narrow_shared<THREADS> &sh, const EACH &each) {
     });
     sync_cluster<CLUSTER>();
     const point_key base = sh.target[group * RANKS].base, range = sh.target[group * RANKS].range;
-    uint32_t wanted[RANKS];
+    uint32_t target_rank[RANKS];
 #pragma unroll
-    for (int r = 0; r < RANKS; ++r) wanted[r] = sh.target[group * RANKS + r].rank;
-    uint32_t own[4] = {0, 0, 0, 0};
+    for (int r = 0; r < RANKS; ++r) target_rank[r] = sh.target[group * RANKS + r].rank;
+    uint32_t bin_sums[4] = {0, 0, 0, 0};
 #pragma unroll
     for (int rank = 0; rank < CLUSTER; ++rank) {
         const uint4 part = in_block<CLUSTER>(sh.bins, rank)[t];
-        own[0] += part.x, own[1] += part.y, own[2] += part.z, own[3] += part.w;
+        bin_sums[0] += part.x, bin_sums[1] += part.y, bin_sums[2] += part.z, bin_sums[3] += part.w;
     }
-    const uint32_t sum = own[0] + own[1] + own[2] + own[3];
+    const uint32_t sum = bin_sums[0] + bin_sums[1] + bin_sums[2] + bin_sums[3];
     uint32_t before = sum;
 #pragma unroll
     for (int step = 1; step < 32; step *= 2) {
@@ -107,19 +107,19 @@ __device__ void narrow(narrow_shared<THREADS> &sh, const EACH &each) {
     for (int w = group * (GROUP / 32); w < warp; ++w) before += sh.warp_sum[w];
 #pragma unroll
     for (int r = 0; r < RANKS; ++r) {
-        const uint32_t rank = wanted[r];
+        const uint32_t rank = target_rank[r];
         if (before > rank || rank - before >= sum) continue;
         const int shift = bin_shift<BINS>(range);
         uint32_t less = before;
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-            if (less <= rank && rank - less < own[i]) {
+            if (less <= rank && rank - less < bin_sums[i]) {
                 const point_key skipped = (point_key)(t % GROUP * 4 + i) << shift;
                 const point_key width = (1ull << shift) - 1, rest = range - skipped;
                 sh.target[group * RANKS + r] = {base + skipped, width < rest ? width : rest,
-                                                rank - less, own[i]};
+                                                rank - less, bin_sums[i]};
             }
-            less += own[i];
+            less += bin_sums[i];
         }
     }
     sync_cluster<CLUSTER>();

@@ -159,9 +159,10 @@ COLUMN_FN void block_clip(uint32_t dims, const select_work *work, block_boxes *b
             plane[lane] = point_array_coordinate(work->points, (uint32_t)row->field[dims][lane],
                                                  (uint32_t)axes[lane]);
     for (uint32_t axis = 0; axis < dims; ++axis) {
-        const int64x8 here = __builtin_convertvector(axes == int32x8_all((int32_t)axis), int64x8);
+        const int64x8 on_axis =
+            __builtin_convertvector(axes == int32x8_all((int32_t)axis), int64x8);
         float64x8 *side = right ? &boxes->lo[axis] : &boxes->hi[axis];
-        *side = (float64x8)((here & (int64x8)plane) | (~here & (int64x8)*side));
+        *side = (float64x8)((on_axis & (int64x8)plane) | (~on_axis & (int64x8)*side));
     }
 }
 
@@ -410,8 +411,8 @@ static void top_build(select_work *work) {
     const select_range root = {0, 0, false};
     work->ranges[0] = root;
     work->range_count = 1;
-    const uint32_t wanted = select_subtrees(work->out->count);
-    while (work->range_count < wanted && !job_cancelled(work->job)) {
+    const uint32_t subtrees = select_subtrees(work->out->count);
+    while (work->range_count < subtrees && !job_cancelled(work->job)) {
         const uint32_t parents = work->range_count;
         memcpy(work->parents, work->ranges, parents * sizeof *work->parents);
         work->alone = parents < (uint32_t)parallel_threads();

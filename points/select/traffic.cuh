@@ -22,9 +22,9 @@ inline double points_of(const layout &tree, uint32_t level, uint32_t first, uint
 /* Candidate bytes of `points` points in `nodes` nodes, with brackets from samples of `draws` points
    of the node `above` levels higher. */
 inline double candidate_bytes(double points, double nodes, double draws, uint32_t above) {
-    const double own = points / nodes, drawn = draws / (double)(1u << above);
-    const double m = drawn < own ? drawn : own;
-    const double reach = (double)SIGMAS * sqrt(m / 4 * (1 - m / own)) + 2;
+    const double node_points = points / nodes, drawn = draws / (double)(1u << above);
+    const double m = drawn < node_points ? drawn : node_points;
+    const double reach = (double)SIGMAS * sqrt(m / 4 * (1 - m / node_points)) + 2;
     const double bins = 1.0 / SELECT_THREADS; /* each end is as precise as a bin of four targets */
     const double share = 2 * (reach / m + bins);
     return sizeof(point_key) * points * (share < 1 ? share : 1);
@@ -35,9 +35,9 @@ inline double candidate_bytes(double points, double nodes, double draws, uint32_
 inline double listed_bytes(double points, double nodes, double draws, double sigmas, int levels) {
     double bytes = 0;
     for (int depth = 0; depth < levels; ++depth) {
-        const double own = points / (nodes * (1 << depth)), drawn = draws / (1 << depth);
-        const double m = drawn < own ? drawn : own;
-        const double reach = sigmas * sqrt(m / 4 * (1 - m / own)) + 2;
+        const double node_points = points / (nodes * (1 << depth)), drawn = draws / (1 << depth);
+        const double m = drawn < node_points ? drawn : node_points;
+        const double reach = sigmas * sqrt(m / 4 * (1 - m / node_points)) + 2;
         const double share = 2 * reach / m + 1.0 / AIM_SHARE;
         bytes += 2 * RECORD_BYTES * points * (share < 1 ? share : 1);
     }

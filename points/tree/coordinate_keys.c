@@ -76,20 +76,20 @@ static bool in_order(const rank_work *work, const uint64_t *run, uint64_t count)
 static kd_status sort_run(const rank_work *work, uint64_t *run, uint64_t count) {
     kd_status status = KD_OK;
     uint64_t *bits = NULL;
-    uint32_t *whose = NULL;
+    uint32_t *owners = NULL;
     void *scratch = NULL;
     KD_TRY_GOTO(KD_RESERVE(bits, count));
-    KD_TRY_GOTO(KD_RESERVE(whose, count));
+    KD_TRY_GOTO(KD_RESERVE(owners, count));
     KD_TRY_GOTO(memory_reserve(&scratch, radix_sort_pairs_scratch_bytes(count), 1));
     for (uint64_t i = 0; i < count; ++i) {
         bits[i] = pointtree_order_bits_double(coordinate(work, run[i]));
-        whose[i] = (uint32_t)run[i];
+        owners[i] = (uint32_t)run[i];
     }
-    radix_sort_pairs(bits, whose, count, 0, 64, scratch);
-    for (uint64_t i = 0; i < count; ++i) run[i] = (run[i] >> 32 << 32) | whose[i];
+    radix_sort_pairs(bits, owners, count, 0, 64, scratch);
+    for (uint64_t i = 0; i < count; ++i) run[i] = (run[i] >> 32 << 32) | owners[i];
 done:
     memory_free(bits);
-    memory_free(whose);
+    memory_free(owners);
     memory_free(scratch);
     return status;
 }

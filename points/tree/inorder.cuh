@@ -35,11 +35,11 @@ inline layout layout_of(uint32_t count) {
 __host__ __device__ inline segment subtree_segment(uint32_t low, uint32_t height, uint32_t index) {
     const uint32_t width = 1u << (height - 1), half = width >> 1;
     const uint32_t before = index * width;
-    const uint32_t own = low <= before ? 0 : low - before < width ? low - before : width;
+    const uint32_t deepest = low <= before ? 0 : low - before < width ? low - before : width;
     segment s;
     s.begin = before + (before < low ? before : low);
-    s.count = width - 1 + own;
-    s.left = height < 2 ? 0 : half - 1 + (own < half ? own : half);
+    s.count = width - 1 + deepest;
+    s.left = height < 2 ? 0 : half - 1 + (deepest < half ? deepest : half);
     return s;
 }
 
@@ -130,9 +130,9 @@ __device__ inline domain domain_clipped(const domain &region, int axis, float pl
    points with lo <= key <= hi, are listed from the beginning of its segment on. */
 struct node_table {
     point_key *pivot, *lo, *hi;
-    uint32_t *less;   /* number of points before lo */
-    uint32_t *found;  /* number of candidates */
-    uint32_t *filled; /* number of records moved to the segment */
+    uint32_t *less;       /* number of points before lo */
+    uint32_t *candidates; /* number of candidates */
+    uint32_t *filled;     /* number of records moved to the segment */
     uint8_t *axis;
     domain *region; /* NULL for round robin */
 };

@@ -158,7 +158,7 @@ KD_FN bool metric_image_is_nearest(const pointtree_nd_view *tree, const point_me
     uint32_t digits = walk->next - 1;
     for (uint32_t axis = 0; axis < tree->dims; ++axis) {
         if (!(metric->period[axis] > 0)) continue;
-        const uint32_t own = digits % 3;
+        const uint32_t image = digits % 3;
         digits /= 3;
         const double at = pointtree_nd_coordinate(tree, node, axis);
         const double difference =
@@ -166,7 +166,7 @@ KD_FN bool metric_image_is_nearest(const pointtree_nd_view *tree, const point_me
         for (uint32_t other = 0; other < 3; ++other) {
             const double x = metric_shifted(tree, metric, query, axis, other);
             const double its = fabs(pointtree_nd_difference(tree->scalar, x, at));
-            if (its < difference || (its == difference && other < own)) return false;
+            if (its < difference || (its == difference && other < image)) return false;
         }
     }
     return true;

@@ -31,15 +31,15 @@ template <typename real> __device__ inline point_box domain_of(const tree &t, ui
     point_box domain = {};
     for (uint32_t axis = 0; axis < t.dims; ++axis) /* only the first `dims` sides are set */
         domain.lo[axis] = t.box->lo[axis], domain.hi[axis] = t.box->hi[axis];
-    unsigned known = 0;
+    unsigned bounded_sides = 0;
     const unsigned all = (1u << 2 * t.dims) - 1;
-    for (uint32_t child = node; child && known != all; child = (child - 1) / 2) {
+    for (uint32_t child = node; child && bounded_sides != all; child = (child - 1) / 2) {
         const uint32_t parent = (child - 1) / 2;
         const uint32_t axis = t.axes[parent];
         const bool right = !(child & 1);
         const unsigned side = 1u << (2 * axis + right);
-        if (known & side) continue;
-        if (!t.rounded) known |= side;
+        if (bounded_sides & side) continue;
+        if (!t.rounded) bounded_sides |= side;
         point_box_clip(&domain, axis, coordinate_of<real>(t, t.ids[parent], (int)axis), right);
     }
     return domain;

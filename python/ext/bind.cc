@@ -20,9 +20,9 @@ static const char *dtype_name(nb::dlpack::dtype type) {
                  {nb::dlpack::dtype_code::Bool, 8, "bool"},
                  {nb::dlpack::dtype_code::Complex, 64, "complex64"},
                  {nb::dlpack::dtype_code::Complex, 128, "complex128"}};
-    for (const auto &known : names)
-        if (type.code == (uint8_t)known.code && type.bits == known.bits && type.lanes == 1)
-            return known.name;
+    for (const auto &row : names)
+        if (type.code == (uint8_t)row.code && type.bits == row.bits && type.lanes == 1)
+            return row.name;
     return "an unknown type";
 }
 
@@ -50,10 +50,10 @@ static std::string typestr_name(const std::string &text, int *bytes) {
     } names[] = {{"f4", "float32", 4}, {"f8", "float64", 8}, {"u4", "uint32", 4},
                  {"u8", "uint64", 8},  {"i4", "int32", 4},   {"i8", "int64", 8},
                  {"u1", "uint8", 1},   {"b1", "bool", 1}};
-    for (const auto &known : names)
-        if (text.size() == 3 && text.substr(1) == known.text && text[0] != '>') {
-            *bytes = known.bytes;
-            return known.name;
+    for (const auto &row : names)
+        if (text.size() == 3 && text.substr(1) == row.text && text[0] != '>') {
+            *bytes = row.bytes;
+            return row.name;
         }
     *bytes = 1;
     return text;
@@ -61,12 +61,12 @@ static std::string typestr_name(const std::string &text, int *bytes) {
 
 /* Reads the CUDA array interface, versions 2 and 3.
    Source: https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html */
-static array array_of_cuda(nb::handle given, const char *name, bool writable) {
+static array array_of_cuda(nb::handle object, const char *name, bool writable) {
     array out;
-    nb::object described = given.attr("__cuda_array_interface__");
+    nb::object described = object.attr("__cuda_array_interface__");
     nb::dict fields = nb::cast<nb::dict>(described);
     nb::tuple data = nb::cast<nb::tuple>(fields["data"]);
-    out.owner = nb::borrow(given);
+    out.owner = nb::borrow(object);
     out.data = (void *)nb::cast<uintptr_t>(data[0]);
     if (writable && nb::cast<bool>(data[1]))
         throw nb::value_error(
@@ -88,20 +88,20 @@ static array array_of_cuda(nb::handle given, const char *name, bool writable) {
 }
 
 /* nanobind converts nothing here: its cast is called with convert = false. */
-array array_of(nb::handle given, const char *name, bool writable) {
+array array_of(nb::handle object, const char *name, bool writable) {
     array out;
-    if (!nb::ndarray_check(given)) {
-        if (nb::hasattr(given, "__cuda_array_interface__"))
-            return array_of_cuda(given, name, writable);
+    if (!nb::ndarray_check(object)) {
+        if (nb::hasattr(object, "__cuda_array_interface__"))
+            return array_of_cuda(object, name, writable);
         throw nb::type_error(("`" + std::string(name) + "` has the type " +
-                              nb::cast<std::string>(given.type().attr("__name__")) +
+                              nb::cast<std::string>(object.type().attr("__name__")) +
                               "; expected an array (NumPy, DLPack or __cuda_array_interface__)")
                                  .c_str());
     }
     nb::ndarray<nb::ro> view;
     try {
-        view = nb::cast<nb::ndarray<nb::ro>>(given, false);
-        if (writable) (void)nb::cast<nb::ndarray<>>(given, false);
+        view = nb::cast<nb::ndarray<nb::ro>>(object, false);
+        if (writable) (void)nb::cast<nb::ndarray<>>(object, false);
     } catch (nb::cast_error &) {
         throw nb::value_error(("`" + std::string(name) +
                                (view.is_valid() ? "` is read-only; pass a writable array"
@@ -109,7 +109,7 @@ array array_of(nb::handle given, const char *name, bool writable) {
                                   .c_str());
     }
     out.owner = nb::cast(view, nb::rv_policy::reference);
-    out.owner = nb::borrow(given);
+    out.owner = nb::borrow(object);
     out.data = (void *)(uintptr_t)view.data();
     out.dtype = dtype_name(view.dtype());
     out.item_bytes = (int)view.itemsize();
@@ -130,10 +130,10 @@ static bool is_among(const std::string &dtype, const char *dtypes) {
     return false;
 }
 
-void *array_data(nb::handle given, const char *name, const char *dtypes, uint64_t size,
+void *array_data(nb::handle object, const char *name, const char *dtypes, uint64_t size,
                  bool writable, array *keep) {
-    if (given.is_none()) return nullptr;
-    *keep = array_of(given, name, writable);
+    if (object.is_none()) return nullptr;
+    *keep = array_of(object, name, writable);
     const std::string called = "`" + std::string(name) + "`";
     if (!is_among(keep->dtype, dtypes))
         throw nb::type_error(

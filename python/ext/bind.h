@@ -28,13 +28,13 @@ struct array {
     bool contiguous() const;
 };
 
-/* Returns a view of `given`. `name` is the name of the argument in messages. Raises TypeError if it
-   is not an array, ValueError if it is read-only but must be `writable`. */
-array array_of(nb::handle given, const char *name, bool writable);
+/* Returns a view of `object`. `name` is the name of the argument in messages. Raises TypeError if
+   it is not an array, ValueError if it is read-only but must be `writable`. */
+array array_of(nb::handle object, const char *name, bool writable);
 
 /* Returns the data pointer of a C-contiguous array of `size` elements, of one of the types, such as
    "uint32|int32"; NULL for None. *keep holds the array alive. */
-void *array_data(nb::handle given, const char *name, const char *dtypes, uint64_t size,
+void *array_data(nb::handle object, const char *name, const char *dtypes, uint64_t size,
                  bool writable, array *keep);
 
 /* Raises the exception of a status, with the message kd_last_error(); returns for KD_OK. */

@@ -22,7 +22,7 @@ gate::inside::~inside() {
 
 /* `again`: a callback of a call that holds the gate does not wait for it. */
 bool gate::is_free(bool alone, bool again) const {
-    return again || (!taken && (alone ? askers == 0 : waiting == 0));
+    return again || (!taken && (alone ? holders == 0 : waiting == 0));
 }
 
 bool gate::try_enter(bool alone, bool again) {
@@ -30,7 +30,7 @@ bool gate::try_enter(bool alone, bool again) {
     if (alone)
         taken = true;
     else
-        ++askers;
+        ++holders;
     return true;
 }
 
@@ -39,7 +39,7 @@ void gate::leave(bool alone) {
     if (alone)
         taken = false;
     else
-        --askers;
+        --holders;
     changed.notify_all();
 }
 
@@ -60,7 +60,7 @@ std::shared_ptr<void> gate::enter(bool alone, const char *name) {
             std::unique_lock<std::mutex> locked(mutex);
             waiting += alone;
             changed.wait_for(locked, listening,
-                             [&] { return !taken && (alone ? askers == 0 : waiting == 0); });
+                             [&] { return !taken && (alone ? holders == 0 : waiting == 0); });
             waiting -= alone;
             entered = try_enter(alone, again);
             locked.unlock();
@@ -140,8 +140,8 @@ static bool start(const std::shared_ptr<errand> &task) {
     }
 }
 
-void check_heard(std::function<kd_status(const std::atomic<bool> &left)> work, bool is_long,
-                 const gate *within) {
+void check_with_progress(std::function<kd_status(const std::atomic<bool> &left)> work, bool is_long,
+                         const gate *within) {
     const auto task = std::make_shared<errand>();
     task->work = std::move(work);
     if (!is_long || PyThread_get_thread_ident() != main_thread || !start(task)) {

@@ -33,8 +33,8 @@ class gate {
     void leave(bool alone);
     std::mutex mutex;
     std::condition_variable changed;
-    int askers = 0, waiting = 0; /* shared holders; waiting requests for exclusive access */
-    bool taken = false;          /* held exclusively */
+    int holders = 0, waiting = 0; /* shared holders; waiting requests for exclusive access */
+    bool taken = false;           /* held exclusively */
 };
 
 /* An immutable handle that can be closed while calls use it: each call holds a reference, and the
@@ -57,8 +57,8 @@ template <typename c_type, void (*close_c)(c_type *)> class closable {
    Python's main thread, a worker thread runs it and Ctrl-C raises KeyboardInterrupt at once; `left`
    is then true and the work should end soon. Since it may outlive the call, `work` must own by
    value everything that it uses. `within` is the gate that the caller holds, or NULL. */
-void check_heard(std::function<kd_status(const std::atomic<bool> &left)> work, bool is_long,
-                 const gate *within);
+void check_with_progress(std::function<kd_status(const std::atomic<bool> &left)> work, bool is_long,
+                         const gate *within);
 
 void bind_gate(nb::module_ &module);
 

@@ -8,15 +8,15 @@ struct photons_handle : closable<kd_photons, kd_photons_close> {
     using closable::closable;
 };
 
-static photons_handle *emit(const scene_handle &handle, const render_options &given,
+static photons_handle *emit(const scene_handle &handle, const render_options &caller_options,
                             nb::object progress) {
     const scene_use scene(handle);
-    const render_options options = given;
+    const render_options options = caller_options;
     const gate::inside marked(scene.door);
     kd_photons *photons = nullptr;
     const kd_status status = watch(
-        [&](kd_progress hear, void *by) {
-            return kd_photons_emit(&photons, scene.c.get(), &options.c, hear, by);
+        [&](kd_progress on_progress, void *by) {
+            return kd_photons_emit(&photons, scene.c.get(), &options.c, on_progress, by);
         },
         progress, [&] { kd_photons_close(photons); });
     if (status == KD_INTERRUPTED) check_said(status, "the emission of photons was interrupted");

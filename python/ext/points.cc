@@ -2,9 +2,9 @@
 #include "python/ext/points.h"
 #include <nanobind/stl/vector.h>
 
-point_arrays point_arrays::make(nb::handle given, nb::handle ids) {
+point_arrays point_arrays::make(nb::handle object, nb::handle ids) {
     point_arrays out;
-    out.keep = array_of(given, "points", false);
+    out.keep = array_of(object, "points", false);
     const array &a = out.keep;
     const bool is_double = a.dtype == "float64";
     if (!is_double && a.dtype != "float32")
@@ -47,10 +47,12 @@ static points_tree *take_made(const points_made &made) {
 }
 
 static points_tree *tree_open(const point_arrays &points, nb::handle options) {
-    const kd_points_options given = options_of(options);
+    const kd_points_options c_options = options_of(options);
     const points_made made = made_none();
-    check_heard(
-        [=](const std::atomic<bool> &) { return kd_points_open(made.get(), &points.c, &given); },
+    check_with_progress(
+        [=](const std::atomic<bool> &) {
+            return kd_points_open(made.get(), &points.c, &c_options);
+        },
         points.c.count >= LONG_BUILD, nullptr);
     return take_made(made);
 }
@@ -58,7 +60,7 @@ static points_tree *tree_open(const point_arrays &points, nb::handle options) {
 /* `arrays`: one for each device of the options. */
 static points_tree *tree_open_arrays(const std::vector<point_arrays *> &arrays,
                                      nb::handle options) {
-    const kd_points_options given = options_of(options);
+    const kd_points_options c_options = options_of(options);
     std::vector<point_arrays> keep;
     std::vector<kd_point_array> all;
     for (const point_arrays *one : arrays) {
@@ -66,10 +68,10 @@ static points_tree *tree_open_arrays(const std::vector<point_arrays *> &arrays,
         all.push_back(one->c);
     }
     const points_made made = made_none();
-    check_heard(
+    check_with_progress(
         [=](const std::atomic<bool> &) {
             (void)keep;
-            return kd_points_open_arrays(made.get(), all.data(), (uint32_t)all.size(), &given);
+            return kd_points_open_arrays(made.get(), all.data(), (uint32_t)all.size(), &c_options);
         },
         true, nullptr);
     return take_made(made);
@@ -78,7 +80,7 @@ static points_tree *tree_open_arrays(const std::vector<point_arrays *> &arrays,
 /* After Ctrl-C an update is completed, not rolled back; the next call waits for it at the gate. */
 static void tree_update(const points_handle &handle, const point_arrays &points) {
     const points_use tree(handle, true);
-    check_heard(
+    check_with_progress(
         [=](const std::atomic<bool> &) {
             const kd_status status = kd_points_update(tree.c, &points.c);
             if (status == KD_OK) tree.tree->refresh();
@@ -91,7 +93,7 @@ static void tree_update(const points_handle &handle, const point_arrays &points)
 static nb::object tree_insert(const points_handle &handle, const point_arrays &points) {
     const points_use tree(handle, true);
     const auto first = std::make_shared<uint32_t>(KD_NO_POINT);
-    check_heard(
+    check_with_progress(
         [=](const std::atomic<bool> &) { return kd_points_insert(tree.c, &points.c, first.get()); },
         points.c.count + kd_points_count(tree.c) >= LONG_BUILD, tree.door());
     return *first == KD_NO_POINT ? nb::object(nb::none()) : nb::object(nb::int_(*first));
@@ -100,21 +102,21 @@ static nb::object tree_insert(const points_handle &handle, const point_arrays &p
 static void tree_remove(const points_handle &handle, nb::handle ids) {
     const points_use tree(handle, true);
     array keep = array_of(ids, "ids", false);
-    const uint32_t *given =
+    const uint32_t *new_ids =
         (const uint32_t *)array_data(ids, "ids", "uint32|int32", keep.size(), false, &keep);
     const uint64_t count = keep.size();
-    check_heard(
+    check_with_progress(
         [=](const std::atomic<bool> &) {
             (void)keep;
-            return kd_points_remove(tree.c, given, count);
+            return kd_points_remove(tree.c, new_ids, count);
         },
         count + kd_points_count(tree.c) >= LONG_BUILD, tree.door());
 }
 
 static void tree_rebuild(const points_handle &handle) {
     const points_use tree(handle, true);
-    check_heard([=](const std::atomic<bool> &) { return kd_points_rebuild(tree.c); },
-                kd_points_count(tree.c) >= LONG_BUILD, tree.door());
+    check_with_progress([=](const std::atomic<bool> &) { return kd_points_rebuild(tree.c); },
+                        kd_points_count(tree.c) >= LONG_BUILD, tree.door());
 }
 
 /* Closing a tree twice is allowed. */
@@ -126,15 +128,18 @@ static void tree_close(const points_handle &handle) {
 
 static void tree_save(const points_handle &handle, const std::string &path) {
     const points_use tree(handle);
-    check_heard([=](const std::atomic<bool> &) { return kd_points_save(tree.c, path.c_str()); },
-                kd_points_count(tree.c) >= LONG_BUILD, tree.door());
+    check_with_progress(
+        [=](const std::atomic<bool> &) { return kd_points_save(tree.c, path.c_str()); },
+        kd_points_count(tree.c) >= LONG_BUILD, tree.door());
 }
 
 static points_tree *tree_load(const std::string &path, nb::handle options) {
-    const kd_points_options given = options_of(options);
+    const kd_points_options c_options = options_of(options);
     const points_made made = made_none();
-    check_heard(
-        [=](const std::atomic<bool> &) { return kd_points_load(made.get(), path.c_str(), &given); },
+    check_with_progress(
+        [=](const std::atomic<bool> &) {
+            return kd_points_load(made.get(), path.c_str(), &c_options);
+        },
         true, nullptr);
     return take_made(made);
 }
@@ -184,8 +189,8 @@ static void tree_download(const points_handle &handle, nb::handle coordinates, n
     const points_use tree(handle);
     const uint64_t count = kd_points_count(tree.c);
     array keep[3];
-    void *to = array_data(coordinates, "coordinates", scalar_of(tree->told),
-                          count * tree->told.dims, true, &keep[0]);
+    void *to = array_data(coordinates, "coordinates", scalar_of(tree->info),
+                          count * tree->info.dims, true, &keep[0]);
     id *to_ids = (id *)array_data(ids, "ids", sizeof(id) == 8 ? "uint64|int64" : "uint32|int32",
                                   count, true, &keep[1]);
     uint8_t *to_axes = (uint8_t *)array_data(axes, "axes", "uint8", count, true, &keep[2]);
@@ -231,12 +236,12 @@ void bind_points(nb::module_ &m) {
           "Points (count, 1 to 8), float32 or float64, as they lie; ids uint32 (count,) or None.");
     bind_options(m);
     nb::class_<points_tree>(m, "Points", "kd_points: a tree")
-        .def_prop_ro("dims", [](const points_handle &self) { return points_use(self)->told.dims; })
+        .def_prop_ro("dims", [](const points_handle &self) { return points_use(self)->info.dims; })
         .def_prop_ro("scalar",
-                     [](const points_handle &self) { return scalar_of(points_use(self)->told); })
+                     [](const points_handle &self) { return scalar_of(points_use(self)->info); })
         .def_prop_ro("on_cpu", [](const points_handle &self) { return points_use(self)->on_cpu(); })
         .def_prop_ro(
-            "box", [](const points_handle &self) { return box_of(points_use(self)->told); },
+            "box", [](const points_handle &self) { return box_of(points_use(self)->info); },
             "lo and hi, when it was opened or updated");
     m.def("kd_points_open", tree_open, nb::arg("points"), nb::arg("options") = nb::none(),
           "Builds a tree of copies of the points.");

@@ -10,12 +10,12 @@
 /* kd_points, closed with the object or before. Queries and changes enter its gate, `door`. */
 struct points_tree {
     kd_points *c;
-    kd_points_info told; /* as of the last opening or update; all fields before the hash */
+    kd_points_info info; /* as of the last opening or update; all fields before the hash */
     gate door;
     explicit points_tree(kd_points *tree) : c(tree) { refresh(); }
-    void refresh() { kd_points_describe_sized(c, &told, offsetof(kd_points_info, hash)); }
+    void refresh() { kd_points_describe_sized(c, &info, offsetof(kd_points_info, hash)); }
     /* the name of a CPU device is such as "CPU, 2 threads" */
-    bool on_cpu() const { return strncmp(told.device, "CPU", 3) == 0; }
+    bool on_cpu() const { return strncmp(info.device, "CPU", 3) == 0; }
     points_tree(const points_tree &) = delete;
     points_tree &operator=(const points_tree &) = delete;
     ~points_tree() { kd_points_close(c); }
@@ -42,7 +42,7 @@ enum : uint64_t { LONG_QUERIES = 1 << 13, LONG_ANSWERS = 1 << 16, LONG_BUILD = 1
 struct point_arrays {
     kd_point_array c;
     array keep, ids;
-    static point_arrays make(nb::handle given, nb::handle ids);
+    static point_arrays make(nb::handle object, nb::handle ids);
 };
 
 /* kd_points_query and the Python arrays that it points to. */

@@ -14,16 +14,16 @@ static points_query query_default() {
     return query;
 }
 
-static void query_set_points(points_query &query, nb::handle given) {
-    point_arrays taken = point_arrays::make(given, nb::none());
+static void query_set_points(points_query &query, nb::handle object) {
+    point_arrays taken = point_arrays::make(object, nb::none());
     query.points = std::move(taken.keep);
     query.c.points = taken.c;
     query.radii = array(); /* they belonged to the previous points */
     query.c.radii = nullptr;
 }
 
-static void query_set_radii(points_query &query, nb::handle given) {
-    query.c.radii = array_data(given, "radii", query.points.dtype.c_str(), query.c.points.count,
+static void query_set_radii(points_query &query, nb::handle object) {
+    query.c.radii = array_data(object, "radii", query.points.dtype.c_str(), query.c.points.count,
                                false, &query.radii);
 }
 
@@ -39,12 +39,12 @@ static kd_points_query piece_of(const kd_points_query &whole, uint64_t begin, ui
     return piece;
 }
 
-/* Calls ask(piece, begin) for consecutive pieces of the batch, of about PIECE_ANSWERS results each;
-   on a device for the whole batch at once. `answers_each` is the expected number of results per
-   query. Ctrl-C ends the loop after a piece. `ask` must own everything that it uses. */
+/* Calls call(piece, begin) for consecutive pieces of the batch, of about PIECE_ANSWERS results
+   each; on a device for the whole batch at once. `answers_each` is the expected number of results
+   per query. Ctrl-C ends the loop after a piece. `call` must own everything that it uses. */
 template <typename function>
 static void in_pieces(const points_use &tree, const points_query &query, uint64_t answers_each,
-                      function ask) {
+                      function call) {
     const uint64_t count = query.c.points.count;
     uint64_t each =
         std::max<uint64_t>(PIECE_MIN, PIECE_ANSWERS / std::max<uint64_t>(1, answers_each));
@@ -54,14 +54,14 @@ static void in_pieces(const points_use &tree, const points_query &query, uint64_
         on_cpu &&
         (count >= LONG_QUERIES || count * std::max<uint64_t>(1, answers_each) >= LONG_ANSWERS ||
          (query.c.max_radius > 0 && kd_points_count(tree.c) >= LONG_ANSWERS && count >= 64));
-    check_heard(
+    check_with_progress(
         [=](const std::atomic<bool> &left) {
             kd_status status = KD_OK;
             uint64_t begin = 0;
             do {
                 const uint64_t end = count - begin <= each + each / 2 ? count : begin + each;
                 const kd_points_query piece = piece_of(query.c, begin, end);
-                status = ask(&piece, begin);
+                status = call(&piece, begin);
                 begin = end;
             } while (status == KD_OK && begin < count && !left);
             return status;
@@ -104,9 +104,9 @@ template <typename scalar>
 static void rooted(scalar *dist, int64_t *ids, uint64_t count, double bound, int64_t missing) {
     for (uint64_t i = 0; i < count; ++i) dist[i] = std::sqrt(dist[i]);
     for (uint64_t i = 0; i < count; ++i) {
-        const bool here = (double)dist[i] < bound;
-        dist[i] = here ? dist[i] : std::numeric_limits<scalar>::infinity();
-        ids[i] = here ? ids[i] : missing;
+        const bool is_near = (double)dist[i] < bound;
+        dist[i] = is_near ? dist[i] : std::numeric_limits<scalar>::infinity();
+        ids[i] = is_near ? ids[i] : missing;
     }
 }
 
@@ -209,21 +209,21 @@ static void within(const points_handle &handle, const points_query &query, nb::h
         (void)keep;
         if (piece->points.count == count)
             return call(tree.c, piece, from, to_ids, (void *)to_dist2);
-        std::vector<uint64_t> own(from + at, from + at + piece->points.count + 1);
-        for (uint64_t &offset : own) offset -= from[at];
-        return call(tree.c, piece, own.data(), to_ids ? to_ids + from[at] : nullptr,
+        std::vector<uint64_t> row_offsets(from + at, from + at + piece->points.count + 1);
+        for (uint64_t &offset : row_offsets) offset -= from[at];
+        return call(tree.c, piece, row_offsets.data(), to_ids ? to_ids + from[at] : nullptr,
                     (void *)(to_dist2 ? to_dist2 + from[at] * scalar : nullptr));
     });
 }
 
-/* Runs ask(query) for a self-query. `ask` must own everything that it uses, including `keep`. */
+/* Runs call(query) for a self-query. `call` must own everything that it uses, including `keep`. */
 template <typename function>
-static void all_ask(const points_use &tree, const points_query &query,
-                    const std::vector<array> &keep, function ask) {
-    check_heard(
+static void query_all_points(const points_use &tree, const points_query &query,
+                             const std::vector<array> &keep, function call) {
+    check_with_progress(
         [=](const std::atomic<bool> &) {
             (void)keep;
-            return ask(&query.c);
+            return call(&query.c);
         },
         tree->on_cpu() && kd_points_count(tree.c) >= LONG_QUERIES, tree.door());
 }
@@ -234,7 +234,7 @@ static void self_nearest(const points_handle &handle, const points_query &query,
     const points_use tree(handle);
     std::vector<array> keep(4);
     const uint64_t count = kd_points_count(tree.c);
-    const char *scalar = tree->told.scalar == KD_DOUBLE ? "float64" : "float32";
+    const char *scalar = tree->info.scalar == KD_DOUBLE ? "float64" : "float32";
     uint32_t *to_order =
         (uint32_t *)array_data(order, "order", "uint32|int32", count, true, &keep[0]);
     uint32_t *to_ids =
@@ -242,7 +242,7 @@ static void self_nearest(const points_handle &handle, const points_query &query,
     void *to_dist2 = array_data(dist2, "dist2", scalar, count * k, true, &keep[2]);
     uint32_t *to_counts =
         (uint32_t *)array_data(counts, "counts", "uint32|int32", count, true, &keep[3]);
-    all_ask(tree, query, keep, [=](const kd_points_query *all) {
+    query_all_points(tree, query, keep, [=](const kd_points_query *all) {
         return kd_points_self_nearest(tree.c, all, k, to_order, to_ids, to_dist2, to_counts);
     });
 }
@@ -256,7 +256,7 @@ static void self_within_count(const points_handle &handle, const points_query &q
         (uint32_t *)array_data(order, "order", "uint32|int32", count, true, &keep[0]);
     uint64_t *to =
         (uint64_t *)array_data(offsets, "offsets", "uint64|int64", count + 1, true, &keep[1]);
-    all_ask(tree, query, keep, [=](const kd_points_query *all) {
+    query_all_points(tree, query, keep, [=](const kd_points_query *all) {
         return kd_points_self_within_count(tree.c, all, to_order, to);
     });
 }
@@ -275,9 +275,9 @@ static void self_within(const points_handle &handle, const points_query &query, 
     const uint64_t answers = answers_of(from, keep[1], count, ids, dist2);
     uint32_t *to_ids = (uint32_t *)array_data(ids, "ids", "uint32|int32", answers, true, &keep[2]);
     void *to_dist2 =
-        array_data(dist2, "dist2", tree->told.scalar == KD_DOUBLE ? "float64" : "float32", answers,
+        array_data(dist2, "dist2", tree->info.scalar == KD_DOUBLE ? "float64" : "float32", answers,
                    true, &keep[3]);
-    all_ask(tree, query, keep, [=](const kd_points_query *all) {
+    query_all_points(tree, query, keep, [=](const kd_points_query *all) {
         return kd_points_self_within(tree.c, all, to_order, from, to_ids, to_dist2);
     });
 }
@@ -288,7 +288,7 @@ static void in_box_count(const points_handle &handle, const point_arrays &lo,
     array keep;
     uint64_t *to =
         (uint64_t *)array_data(offsets, "offsets", "uint64|int64", lo.c.count + 1, true, &keep);
-    check_heard(
+    check_with_progress(
         [=](const std::atomic<bool> &) {
             (void)keep;
             return kd_points_in_box_count(tree.c, &lo.c, &hi.c, to);
@@ -306,7 +306,7 @@ static void in_box(const points_handle &handle, const point_arrays &lo, const po
         throw nb::value_error("`offsets` must be in host memory, because the tree is on the CPU");
     const uint64_t answers = answers_of(from, keep[0], lo.c.count, ids, nb::none());
     uint32_t *to = (uint32_t *)array_data(ids, "ids", "uint32|int32", answers, true, &keep[1]);
-    check_heard(
+    check_with_progress(
         [=](const std::atomic<bool> &) {
             (void)keep;
             return kd_points_in_box(tree.c, &lo.c, &hi.c, from, to);
@@ -316,21 +316,22 @@ static void in_box(const points_handle &handle, const point_arrays &lo, const po
 
 /* A Python callback of kd_points_visit, called by any thread with the GIL held. Its first exception
    ends the query; a result of None leaves the bound unchanged. */
-struct told {
+struct visit_context {
     nb::object call;
     const gate *door;
     std::exception_ptr raised;
 };
 
-static double tell(void *context, uint64_t query, uint64_t id, double dist2, double bound) {
-    told *to = (told *)context;
+static double visit_callback(void *context, uint64_t query, uint64_t id, double dist2,
+                             double bound) {
+    visit_context *to = (visit_context *)context;
     nb::gil_scoped_acquire locked;
     if (to->raised) return -1;
     const gate::inside marked(to->door);
     try {
         check_signals();
-        const nb::object wanted = to->call(query, id, dist2, bound);
-        return wanted.is_none() ? bound : nb::cast<double>(wanted);
+        const nb::object answer = to->call(query, id, dist2, bound);
+        return answer.is_none() ? bound : nb::cast<double>(answer);
     } catch (...) {
         to->raised = std::current_exception();
         return -1;
@@ -338,12 +339,12 @@ static double tell(void *context, uint64_t query, uint64_t id, double dist2, dou
 }
 
 /* Runs in the calling thread. An exception of the callback, or Ctrl-C, ends the call. */
-static void visit(const points_handle &handle, const points_query &given, nb::handle call) {
+static void visit(const points_handle &handle, const points_query &arguments, nb::handle call) {
     const points_use tree(handle);
-    const points_query query = given;
-    told to = {nb::borrow(call), tree.door(), nullptr};
+    const points_query query = arguments;
+    visit_context to = {nb::borrow(call), tree.door(), nullptr};
     if (call.is_none()) check(kd_points_visit(tree.c, &query.c, nullptr, nullptr));
-    check_unlocked([&] { return kd_points_visit(tree.c, &query.c, tell, &to); });
+    check_unlocked([&] { return kd_points_visit(tree.c, &query.c, visit_callback, &to); });
     if (to.raised) std::rethrow_exception(to.raised);
 }
 

@@ -22,8 +22,9 @@ static scene_handle *make_scene(function make, render_options &options) {
     };
     const auto task = std::make_shared<making>();
     task->options = options;
-    check_heard([=](const std::atomic<bool> &) { return make(&task->scene, &task->options.c); },
-                true, nullptr);
+    check_with_progress(
+        [=](const std::atomic<bool> &) { return make(&task->scene, &task->options.c); }, true,
+        nullptr);
     options = task->options;
     kd_scene *made = task->scene;
     task->scene = nullptr;
@@ -41,8 +42,8 @@ static scene_handle *scene_load(const std::string &path, render_options &options
 /* (name, vertices, indices, normals, texcoords); the last three may be None. */
 typedef std::tuple<std::string, nb::object, nb::object, nb::object, nb::object> given_mesh;
 
-static uint64_t rows_of(nb::handle given, const char *name, uint64_t columns) {
-    const array taken = array_of(given, name, false);
+static uint64_t rows_of(nb::handle object, const char *name, uint64_t columns) {
+    const array taken = array_of(object, name, false);
     if (taken.shape.size() != 2 || (uint64_t)taken.shape[1] != columns)
         throw nb::value_error(("`" + std::string(name) + "` must have the shape (count, " +
                                std::to_string(columns) + ")")
@@ -68,12 +69,14 @@ static kd_scene_mesh mesh_of(const given_mesh &given_mesh, array keep[4]) {
 }
 
 static scene_handle *scene_parse(const std::string &text, std::optional<std::string> folder,
-                                 const std::vector<given_mesh> &given, render_options &options) {
-    std::vector<array> keep(4 * given.size());
+                                 const std::vector<given_mesh> &given_meshes,
+                                 render_options &options) {
+    std::vector<array> keep(4 * given_meshes.size());
     std::vector<kd_scene_mesh> meshes;
-    for (size_t i = 0; i < given.size(); ++i) meshes.push_back(mesh_of(given[i], &keep[4 * i]));
+    for (size_t i = 0; i < given_meshes.size(); ++i)
+        meshes.push_back(mesh_of(given_meshes[i], &keep[4 * i]));
     std::vector<std::string> names;
-    for (const given_mesh &one : given) names.push_back(std::get<0>(one));
+    for (const given_mesh &one : given_meshes) names.push_back(std::get<0>(one));
     return make_scene(
         [=](kd_scene **made, kd_render_options *taken) {
             (void)keep;
@@ -88,16 +91,17 @@ static scene_handle *scene_parse(const std::string &text, std::optional<std::str
 
 /* --- rendering -------------------------------------------------------------------------------- */
 
-static image_handle *render(const scene_handle &handle, const render_options &given,
+static image_handle *render(const scene_handle &handle, const render_options &caller_options,
                             nb::object progress) {
     const scene_use scene(handle);
-    const render_options options = given;
+    const render_options options = caller_options;
     const gate::inside marked(scene.door);
     kd_image *image = nullptr;
-    const kd_status status =
-        watch([&](kd_progress hear,
-                  void *by) { return kd_render(&image, scene.c.get(), &options.c, hear, by); },
-              progress, [&] { kd_image_close(image); });
+    const kd_status status = watch(
+        [&](kd_progress on_progress, void *by) {
+            return kd_render(&image, scene.c.get(), &options.c, on_progress, by);
+        },
+        progress, [&] { kd_image_close(image); });
     return new image_handle(image, status == KD_INTERRUPTED);
 }
 

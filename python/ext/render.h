@@ -12,10 +12,10 @@ struct render_options {
     render_options() { kd_render_options_default(&c); }
     render_options(const render_options &options) { *this = options; }
     render_options &operator=(const render_options &options) {
-        const bool own = options.c.photon_map == options.photon_map.c_str();
+        const bool is_owned = options.c.photon_map == options.photon_map.c_str();
         c = options.c;
         photon_map = options.photon_map;
-        if (own) c.photon_map = photon_map.c_str();
+        if (is_owned) c.photon_map = photon_map.c_str();
         return *this;
     }
 };
@@ -41,11 +41,11 @@ template <typename c_type> nb::capsule kept(const std::shared_ptr<c_type> &used)
                        [](void *pointer) noexcept { delete (std::shared_ptr<c_type> *)pointer; });
 }
 
-/* Runs work(hear, by), which passes both to the library as progress callback and context, in a
-   worker thread. The calling thread polls for Ctrl-C and calls progress(stage, done, total); a true
-   result cancels the work. Returns KD_OK or KD_INTERRUPTED; other statuses are raised. If Ctrl-C or
-   the callback raised, the exception is rethrown after clean(). */
-kd_status watch(const std::function<kd_status(kd_progress hear, void *by)> &work,
+/* Runs work(on_progress, by), which passes both to the library as progress callback and context, in
+   a worker thread. The calling thread polls for Ctrl-C and calls progress(stage, done, total); a
+   true result cancels the work. Returns KD_OK or KD_INTERRUPTED; other statuses are raised. If
+   Ctrl-C or the callback raised, the exception is rethrown after clean(). */
+kd_status watch(const std::function<kd_status(kd_progress on_progress, void *by)> &work,
                 nb::object progress, const std::function<void()> &clean);
 
 void bind_photons(nb::module_ &module);

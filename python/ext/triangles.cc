@@ -23,16 +23,16 @@ struct ray_batch {
 
 static triangle_mesh mesh_make(nb::handle vertices, nb::handle indices) {
     triangle_mesh out;
-    const array given = array_of(vertices, "vertices", false);
-    const float *xyz = (const float *)array_data(vertices, "vertices", "float32", given.size(),
+    const array data = array_of(vertices, "vertices", false);
+    const float *xyz = (const float *)array_data(vertices, "vertices", "float32", data.size(),
                                                  false, &out.vertices);
-    if (given.shape.size() != 2 || given.shape[1] != 3)
+    if (data.shape.size() != 2 || data.shape[1] != 3)
         throw nb::value_error("`vertices` must have the shape (count, 3)");
     if (indices.is_none()) {
-        if (given.rows() % 3 != 0)
+        if (data.rows() % 3 != 0)
             throw nb::value_error(
                 "`vertices` without `indices` must be a multiple of 3, three for each triangle");
-        out.c = kd_triangle_mesh_make(xyz, given.rows(), nullptr, given.rows() / 3);
+        out.c = kd_triangle_mesh_make(xyz, data.rows(), nullptr, data.rows() / 3);
         return out;
     }
     const array corners = array_of(indices, "indices", false);
@@ -40,7 +40,7 @@ static triangle_mesh mesh_make(nb::handle vertices, nb::handle indices) {
         throw nb::value_error("`indices` must have the shape (count, 3)");
     const uint32_t *at = (const uint32_t *)array_data(indices, "indices", "uint32|int32",
                                                       corners.size(), false, &out.indices);
-    out.c = kd_triangle_mesh_make(xyz, given.rows(), at, corners.rows());
+    out.c = kd_triangle_mesh_make(xyz, data.rows(), at, corners.rows());
     return out;
 }
 
@@ -58,27 +58,30 @@ template <typename function> static triangles_tree *make_tree(function open, boo
                                                    kd_triangles_close(*tree);
                                                    delete tree;
                                                });
-    check_heard([=](const std::atomic<bool> &) { return open(made.get()); }, is_long, nullptr);
+    check_with_progress([=](const std::atomic<bool> &) { return open(made.get()); }, is_long,
+                        nullptr);
     kd_triangles *taken = *made;
     *made = nullptr;
     return new triangles_tree(taken);
 }
 
 static triangles_tree *tree_open(const triangle_mesh &mesh, nb::handle options) {
-    const kd_triangles_options given = options_of(options);
-    return make_tree([=](kd_triangles **made) { return kd_triangles_open(made, &mesh.c, &given); },
-                     mesh.c.triangle_count >= LONG_RAYS);
+    const kd_triangles_options c_options = options_of(options);
+    return make_tree(
+        [=](kd_triangles **made) { return kd_triangles_open(made, &mesh.c, &c_options); },
+        mesh.c.triangle_count >= LONG_RAYS);
 }
 
 static triangles_tree *tree_load(const std::string &path, nb::handle options) {
-    const kd_triangles_options given = options_of(options);
+    const kd_triangles_options c_options = options_of(options);
     return make_tree(
-        [=](kd_triangles **made) { return kd_triangles_load(made, path.c_str(), &given); }, true);
+        [=](kd_triangles **made) { return kd_triangles_load(made, path.c_str(), &c_options); },
+        true);
 }
 
 static void tree_save(const triangles_tree &tree, const std::string &path) {
     const triangles_use used = tree.use("mesh");
-    check_heard(
+    check_with_progress(
         [=](const std::atomic<bool> &) { return kd_triangles_save(used.get(), path.c_str()); },
         true, nullptr);
 }
@@ -107,18 +110,18 @@ static nb::dict tree_describe(const triangles_tree &tree) {
     return out;
 }
 
-static const kd_ray *rays_of(nb::handle given, array *keep, uint64_t *count) {
-    const array rays = array_of(given, "rays", false);
+static const kd_ray *rays_of(nb::handle object, array *keep, uint64_t *count) {
+    const array rays = array_of(object, "rays", false);
     if (rays.shape.size() != 2 || rays.shape[1] != 8)
         throw nb::value_error(
             "`rays` must have the shape (count, 8): origin, tmin, direction, tmax");
     *count = rays.rows();
-    return (const kd_ray *)array_data(given, "rays", "float32", rays.size(), false, keep);
+    return (const kd_ray *)array_data(object, "rays", "float32", rays.size(), false, keep);
 }
 
-/* `given`: (count, 3) 64-bit integers or None. */
-static kd_ray_counts *counts_of(nb::handle given, uint64_t count, array *keep) {
-    return (kd_ray_counts *)array_data(given, "counts", "uint64|int64", 3 * count, true, keep);
+/* `object`: (count, 3) 64-bit integers or None. */
+static kd_ray_counts *counts_of(nb::handle object, uint64_t count, array *keep) {
+    return (kd_ray_counts *)array_data(object, "counts", "uint64|int64", 3 * count, true, keep);
 }
 
 /* Runs call(tree, begin, count) for consecutive pieces of a batch, on a device for all of it at
@@ -128,7 +131,7 @@ static void in_pieces(const triangles_tree &tree, uint64_t count, bool on_device
                       function call) {
     enum : uint64_t { PIECE = 1 << 20 };
     const triangles_use used = tree.use("mesh");
-    check_heard(
+    check_with_progress(
         [=](const std::atomic<bool> &left) {
             kd_status status = KD_OK;
             uint64_t begin = 0;
@@ -143,43 +146,43 @@ static void in_pieces(const triangles_tree &tree, uint64_t count, bool on_device
         !on_device && count >= is_long, nullptr);
 }
 
-static void intersect(const triangles_tree &tree, nb::handle given, nb::handle hits,
+static void intersect(const triangles_tree &tree, nb::handle object, nb::handle hits,
                       nb::handle counts) {
     std::vector<array> keep(3);
     uint64_t count = 0;
-    const kd_ray *rays = rays_of(given, &keep[0], &count);
+    const kd_ray *rays = rays_of(object, &keep[0], &count);
     kd_ray_hit *to = (kd_ray_hit *)array_data(hits, "hits", "float32", 4 * count, true, &keep[1]);
-    kd_ray_counts *took = counts_of(counts, count, &keep[2]);
+    kd_ray_counts *ray_counts = counts_of(counts, count, &keep[2]);
     in_pieces(tree, count, keep[0].device, LONG_RAYS,
               [=](const kd_triangles *used, uint64_t at, uint64_t some) {
                   (void)keep;
                   return kd_triangles_intersect(used, rays + at, some, to ? to + at : to,
-                                                took ? took + at : took);
+                                                ray_counts ? ray_counts + at : ray_counts);
               });
 }
 
-static void occluded(const triangles_tree &tree, nb::handle given, nb::handle blocked,
+static void occluded(const triangles_tree &tree, nb::handle object, nb::handle blocked,
                      nb::handle counts) {
     std::vector<array> keep(3);
     uint64_t count = 0;
-    const kd_ray *rays = rays_of(given, &keep[0], &count);
+    const kd_ray *rays = rays_of(object, &keep[0], &count);
     uint8_t *to = (uint8_t *)array_data(blocked, "blocked", "uint8|bool", count, true, &keep[1]);
-    kd_ray_counts *took = counts_of(counts, count, &keep[2]);
+    kd_ray_counts *ray_counts = counts_of(counts, count, &keep[2]);
     in_pieces(tree, count, keep[0].device, LONG_RAYS,
               [=](const kd_triangles *used, uint64_t at, uint64_t some) {
                   (void)keep;
                   return kd_triangles_occluded(used, rays + at, some, to ? to + at : to,
-                                               took ? took + at : took);
+                                               ray_counts ? ray_counts + at : ray_counts);
               });
 }
 
 static void closest_point(const triangles_tree &tree, nb::handle points, float max_distance,
                           nb::handle nearest) {
     std::vector<array> keep(2);
-    const array given = array_of(points, "points", false);
-    if (given.shape.size() != 2 || given.shape[1] != 3)
+    const array data = array_of(points, "points", false);
+    if (data.shape.size() != 2 || data.shape[1] != 3)
         throw nb::value_error("`points` must have the shape (count, 3)");
-    const uint64_t count = given.rows();
+    const uint64_t count = data.rows();
     const float *from =
         (const float *)array_data(points, "points", "float32", 3 * count, false, &keep[0]);
     kd_near_triangle *to =
@@ -192,11 +195,12 @@ static void closest_point(const triangles_tree &tree, nb::handle points, float m
               });
 }
 
-static void cast(const triangles_tree &tree, const ray_batch &given) {
+static void cast(const triangles_tree &tree, const ray_batch &rays) {
     const triangles_use used = tree.use("mesh");
-    const ray_batch batch = given;
-    check_heard([=](const std::atomic<bool> &) { return kd_triangles_cast(used.get(), &batch.c); },
-                !batch.rays.device && batch.c.count >= LONG_RAYS, nullptr);
+    const ray_batch batch = rays;
+    check_with_progress(
+        [=](const std::atomic<bool> &) { return kd_triangles_cast(used.get(), &batch.c); },
+        !batch.rays.device && batch.c.count >= LONG_RAYS, nullptr);
 }
 
 static void bind_batch(nb::module_ &m) {

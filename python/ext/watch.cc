@@ -15,7 +15,7 @@ struct job {
     kd_status status = KD_OK;
 };
 
-static int hear(void *context, const char *stage, int64_t done, int64_t total) {
+static int on_progress(void *context, const char *stage, int64_t done, int64_t total) {
     job *job_state = (job *)context;
     std::lock_guard<std::mutex> locked(job_state->mutex);
     job_state->stage = stage;
@@ -26,7 +26,7 @@ static int hear(void *context, const char *stage, int64_t done, int64_t total) {
 }
 
 static void run(job *job, const std::function<kd_status(kd_progress, void *)> *work) {
-    const kd_status status = (*work)(hear, job);
+    const kd_status status = (*work)(on_progress, job);
     std::lock_guard<std::mutex> locked(job->mutex);
     job->status = status;
     if (status != KD_OK) job->message = kd_last_error();
@@ -41,7 +41,7 @@ static bool wait_for_it(job *job) {
     return job->changed.wait_for(locked, std::chrono::milliseconds(50), [&] { return job->over; });
 }
 
-static bool told_to_stop(job *job, const nb::object &progress) {
+static bool stop_requested(job *job, const nb::object &progress) {
     std::unique_lock<std::mutex> locked(job->mutex);
     const std::string stage = job->stage;
     const int64_t done = job->done, total = job->total;
@@ -52,22 +52,22 @@ static bool told_to_stop(job *job, const nb::object &progress) {
     return news && !progress.is_none() && nb::cast<bool>(nb::bool_(progress(stage, done, total)));
 }
 
-static void tell_to_stop(job *job) {
+static void stop_request(job *job) {
     std::lock_guard<std::mutex> locked(job->mutex);
     job->stop = true;
 }
 
-kd_status watch(const std::function<kd_status(kd_progress hear, void *by)> &work,
+kd_status watch(const std::function<kd_status(kd_progress on_progress, void *by)> &work,
                 nb::object progress, const std::function<void()> &clean) {
     job job;
     std::exception_ptr raised;
     std::thread worker(run, &job, &work);
     while (!wait_for_it(&job)) {
         try {
-            if (!raised && told_to_stop(&job, progress)) tell_to_stop(&job);
+            if (!raised && stop_requested(&job, progress)) stop_request(&job);
         } catch (...) { /* Ctrl-C or an exception of the callback: rethrown after the join */
             raised = std::current_exception();
-            tell_to_stop(&job);
+            stop_request(&job);
         }
     }
     {

@@ -289,7 +289,7 @@ def brought(x, device="auto"):
     return row.host(x), device, lambda answer: row.of_host(x, answer)
 
 
-def is_there(numbers, missing):
+def is_valid(numbers, missing):
     """Return which ids are valid: not -1 if the type is signed, else not equal to `missing`."""
     if "uint" in str(numbers.dtype):
         return numbers != missing

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _c
-from .arrays import framework, is_foreign, is_there, settle, stream_number
+from .arrays import framework, is_foreign, is_valid, settle, stream_number
 from .sides import Outward, solid_angles
 
 NO_TRIANGLE = np.uint32(0xFFFFFFFF)  #: triangle index of a ray that hits nothing
@@ -24,7 +24,7 @@ class Hits(NamedTuple):
     @property
     def hit(self) -> Any:
         """Boolean array, (n,): which rays hit a triangle."""
-        return is_there(self.triangle, NO_TRIANGLE)
+        return is_valid(self.triangle, NO_TRIANGLE)
 
 
 class Nearest(NamedTuple):

@@ -36,9 +36,9 @@ static_assert((int)KD_PHOTONS_CAUSTIC == (int)PHOTON_LIST_CAUSTIC &&
                   (int)KD_PHOTONS_MEDIA == (int)PHOTON_LIST_MEDIA,
               "kd_photon_map is photon_list_kind");
 
-static kd_status take_options(kd_render_options *out, const kd_render_options *given) {
+static kd_status take_options(kd_render_options *out, const kd_render_options *options) {
     kd_render_options_default(out);
-    KD_TRY(sized_take(out, sizeof *out, given, "kd_render_options_default"));
+    KD_TRY(sized_take(out, sizeof *out, options, "kd_render_options_default"));
     KD_TRY(render_options_check(out));
     return KD_OK;
 }
@@ -109,13 +109,13 @@ static void pass_on(void *context, const char *stage, int64_t done, int64_t tota
 }
 
 /* Initialises *hears, which must not move afterwards: the job points to it. */
-static void listen_to(listener *hears, kd_progress progress, void *context) {
-    hears->progress = progress;
-    hears->context = context;
-    job_init(&hears->job);
+static void listen_to(listener *listener_out, kd_progress progress, void *context) {
+    listener_out->progress = progress;
+    listener_out->context = context;
+    job_init(&listener_out->job);
     if (!progress) return;
-    hears->job.report = pass_on;
-    hears->job.context = hears;
+    listener_out->job.report = pass_on;
+    listener_out->job.context = listener_out;
 }
 
 kd_status kd_render(kd_image **rendered, const kd_scene *scene, const kd_render_options *options,
@@ -127,13 +127,13 @@ kd_status kd_render(kd_image **rendered, const kd_scene *scene, const kd_render_
     KD_TRY(take_options(&taken, options));
     kd_image *handle = NULL;
     KD_TRY(KD_RESERVE_ZEROED(handle, 1));
-    listener hears;
-    listen_to(&hears, progress, context);
+    listener listener_out;
+    listen_to(&listener_out, progress, context);
     camera ends[2];
     scene_cameras_at(scene->held, &taken, ends);
     scene_set_cameras(scene->held, &ends[0], &ends[1]);
     kd_status status = render_resolve_instances(scene->held, &taken, 0, RENDER_INSTANCING_AUTO);
-    if (status == KD_OK) status = render_run(&handle->held, scene->held, &taken, &hears.job);
+    if (status == KD_OK) status = render_run(&handle->held, scene->held, &taken, &listener_out.job);
     if (status != KD_OK && status != KD_INTERRUPTED) {
         memory_free(handle);
         return status_pass(status, __FILE__, __LINE__, "render_run");
@@ -184,10 +184,10 @@ kd_status kd_photons_emit(kd_photons **emitted, const kd_scene *scene,
     KD_TRY(take_options(&taken, options));
     kd_photons *handle = NULL;
     KD_TRY(KD_RESERVE_ZEROED(handle, 1));
-    listener hears;
-    listen_to(&hears, progress, context);
+    listener listener_out;
+    listen_to(&listener_out, progress, context);
     parallel_set_threads(taken.threads);
-    const kd_status status = photons_emit(&handle->held, scene->held, &taken, &hears.job);
+    const kd_status status = photons_emit(&handle->held, scene->held, &taken, &listener_out.job);
     if (status != KD_OK) {
         kd_photons_close(handle);
         return status_pass(status, __FILE__, __LINE__, "photons_emit");

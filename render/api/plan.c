@@ -6,13 +6,13 @@
 #include "accel/wide/compressed_form.h"
 #include "core/names.h"
 #include "photon/density/tile_set.h"
-#include "photon/maps/apart.h"
+#include "photon/maps/distributed_photons.h"
 #include "photon/maps/photon_map.h"
 #include "render/api/render.h"
 #include "render/frame/film.h"
 #include "render/frame/waves.h"
 #include "render/integrators/integrators.h"
-#include "render/photon_mapping/looks_apart.h"
+#include "render/photon_mapping/distributed_lookups.h"
 #include "render/photon_mapping/photon.h"
 #include "scenes/assembly/scene_cuda.h"
 #include <stdio.h>
@@ -48,17 +48,18 @@ static uint64_t state_bytes(const kd_render_options *options) {
 static void photons_of(uint64_t photons[PHOTON_LISTS], const scene_view *view,
                        const kd_render_options *options) {
     const uint64_t batches = (uint64_t)options->batches, same = options->photons;
-    const uint64_t given[PHOTON_LISTS] = {same, options->caustic_photons, options->media_photons};
+    const uint64_t per_list[PHOTON_LISTS] = {same, options->caustic_photons,
+                                             options->media_photons};
     uint32_t maps = integrator_maps(integrator_find(options->integrator), options);
     if (!photon_scene_scatters(view)) maps &= ~(1u << PHOTON_LIST_MEDIA);
     for (int l = 0; l < PHOTON_LISTS; ++l) {
-        const uint64_t wanted = maps & 1u << l ? (given[l] ? given[l] : same) : 0;
-        photons[l] = (wanted + batches - 1) / batches;
+        const uint64_t total = maps & 1u << l ? (per_list[l] ? per_list[l] : same) : 0;
+        photons[l] = (total + batches - 1) / batches;
     }
 }
 
 /* k of estimates with distributed photons; 0: fixed radius. */
-static uint32_t apart_gather(const kd_render_options *options) {
+static uint32_t distributed_gather(const kd_render_options *options) {
     const bool fixed = integrator_find(options->integrator)->pass ||
                        photon_estimator_named(options->estimator)->one_radius;
     return fixed ? 0 : (uint32_t)options->gather;
@@ -94,8 +95,8 @@ static uint64_t map_bytes(uint64_t photons, bool distributed, const kd_render_op
                           int32_t rank_count) {
     if (!distributed) return photon_map_bytes_max(photons);
     const uint64_t keepers = (uint64_t)rank_count;
-    const uint64_t own = photon_map_bytes_max((photons + keepers - 1) / keepers);
-    return own + (options->radius > 0 ? 0 : photon_apart_tree_bytes(photons));
+    const uint64_t list_bytes = photon_map_bytes_max((photons + keepers - 1) / keepers);
+    return list_bytes + (options->radius > 0 ? 0 : distributed_photons_tree_bytes(photons));
 }
 
 /* Bytes of the media map. With beams, photons are freed before the first lookup. */
@@ -104,8 +105,8 @@ static uint64_t media_bytes(uint64_t photons, const kd_render_options *options) 
                                                      : photon_map_bytes_max(photons);
 }
 
-static kd_status plan_here(render_plan *out, const scene_view *view,
-                           const kd_render_options *options, int32_t rank_count) {
+static kd_status plan_cpu(render_plan *out, const scene_view *view,
+                          const kd_render_options *options, int32_t rank_count) {
     const tritree_builder *builder = NULL;
     KD_TRY(tritree_builder_choose(&builder, options->builder));
     add(out, "triangle tree", builder->scratch_bytes(view->mesh.stored_count));
@@ -113,10 +114,10 @@ static kd_status plan_here(render_plan *out, const scene_view *view,
     add(out, "tree for rays", tritree_widen_bytes_max(builder, view->mesh.stored_count));
     add(out, "splats", state_bytes(options));
     uint64_t photons[PHOTON_LISTS], lists = 0, batch = 0, all = 0;
-    const bool all_apart = rank_count > 1 && rank_maps_apart(options->maps);
+    const bool all_distributed = rank_count > 1 && rank_maps_distributed(options->maps);
     photons_of(photons, view, options);
     for (int l = 0; l < PHOTON_LISTS; ++l) {
-        const bool distributed = all_apart && l != PHOTON_LIST_MEDIA;
+        const bool distributed = all_distributed && l != PHOTON_LIST_MEDIA;
         add(out, map_names[l],
             l == PHOTON_LIST_MEDIA ? media_bytes(photons[l], options)
                                    : map_bytes(photons[l], distributed, options, rank_count));
@@ -125,7 +126,8 @@ static kd_status plan_here(render_plan *out, const scene_view *view,
         all += photons[l];
     }
     add(out, "emission", lists + batch);
-    if (all && all_apart) add(out, "looks into maps", looks_apart_bytes(apart_gather(options)));
+    if (all && all_distributed)
+        add(out, "looks into maps", distributed_lookups_bytes(distributed_gather(options)));
     if (all)
         add(out, "surface tiles",
             tile_set_bytes_max(view->mesh.triangle_count, discs_of(photons, options)));
@@ -133,8 +135,8 @@ static kd_status plan_here(render_plan *out, const scene_view *view,
 }
 
 /* The tree while it is built, and its copy in the form for batches of rays. */
-static kd_status plan_tree_there(render_plan *out, const mesh_view *mesh,
-                                 const kd_render_options *options) {
+static kd_status plan_device_tree(render_plan *out, const mesh_view *mesh,
+                                  const kd_render_options *options) {
     const tritree_builder_cuda *builder = tritree_builder_cuda_find(options->builder);
     const uint64_t references = PLANNED_REFERENCES * (uint64_t)mesh->triangle_count + SMALL_TREE;
     const uint32_t maximum = (uint32_t)(references < UINT32_MAX / 2 ? references : UINT32_MAX / 2);
@@ -150,16 +152,16 @@ static kd_status plan_tree_there(render_plan *out, const mesh_view *mesh,
 }
 
 /* Bytes of a photon map; distributed maps are complete on each rank until their radius is known. */
-static uint64_t map_bytes_there(uint64_t photons, bool ordered, const kd_render_options *options,
-                                int32_t rank_count) {
+static uint64_t map_device_bytes(uint64_t photons, bool ordered, const kd_render_options *options,
+                                 int32_t rank_count) {
     const bool distributed =
-        rank_count > 1 && rank_maps_apart(options->maps) && options->radius > 0;
+        rank_count > 1 && rank_maps_distributed(options->maps) && options->radius > 0;
     const uint64_t keepers = distributed ? (uint64_t)rank_count : 1;
     return photon_map_cuda_bytes((photons + keepers - 1) / keepers, ordered);
 }
 
 /* The host builds beams, and frees what it needs for that before the first lookup. */
-static uint64_t media_bytes_there(uint64_t photons, const kd_render_options *options) {
+static uint64_t media_device_bytes(uint64_t photons, const kd_render_options *options) {
     return photon_media_named(options->media)->beams
                ? photon_list_cuda_bytes(photons) + beam_set_bytes_kept(photons)
                : photon_map_cuda_bytes(photons, true);
@@ -173,8 +175,8 @@ static bool emits_ahead(const kd_render_options *options, int32_t rank_count) {
            !photon_media_named(options->media)->beams;
 }
 
-static kd_status plan_there(render_plan *out, const scene_view *view,
-                            const kd_render_options *options, int32_t rank_count) {
+static kd_status plan_device(render_plan *out, const scene_view *view,
+                             const kd_render_options *options, int32_t rank_count) {
     uint64_t photons[PHOTON_LISTS], scene_bytes = 0, all = 0, ahead = 0;
     /* Integrators that need the global map only look it up inline. */
     const uint32_t maps = integrator_maps(integrator_find(options->integrator), options);
@@ -185,7 +187,7 @@ static kd_status plan_there(render_plan *out, const scene_view *view,
     scene_bytes += instance_bytes(&view->instances) + instance_tree_bytes(view);
     add_to(out, true, "scene", scene_bytes);
     add_to(out, true, "film", film_bytes_of(pixels_of(options)));
-    KD_TRY(plan_tree_there(out, &view->mesh, options));
+    KD_TRY(plan_device_tree(out, &view->mesh, options));
     if (integrator_find(options->integrator)->launch_bytes || maps)
         add_to(out, true, "tree for rays", compressed_bytes_max(view->mesh.triangle_count));
     add_to(out, true, "splats", state_bytes(options));
@@ -197,15 +199,16 @@ static kd_status plan_there(render_plan *out, const scene_view *view,
                    "%llu photons in one map on a device exceed the limit of %u: increase --batches",
                    (unsigned long long)photons[l], POINTTREE_COUNT_MAX / 2);
         const uint64_t bytes = l == PHOTON_LIST_MEDIA
-                                   ? media_bytes_there(photons[l], options)
-                                   : map_bytes_there(photons[l], ordered, options, rank_count);
+                                   ? media_device_bytes(photons[l], options)
+                                   : map_device_bytes(photons[l], ordered, options, rank_count);
         add_to(out, true, map_names[l], bytes);
         ahead += bytes;
         all += photons[l];
     }
     if (emits_ahead(options, rank_count)) add_to(out, true, "the next pass's maps", ahead);
-    if (all && rank_count > 1 && rank_maps_apart(options->maps))
-        add_to(out, true, "looks of all ranks", looks_apart_there_bytes(pixels_of(options)));
+    if (all && rank_count > 1 && rank_maps_distributed(options->maps))
+        add_to(out, true, "looks of all ranks",
+               distributed_lookups_device_bytes(pixels_of(options)));
     if (all)
         add_to(out, true, "looks into maps",
                photon_cuda_lookup_bytes(pixels_of(options), photon_cuda_gathers_by_waves(view)
@@ -227,11 +230,11 @@ uint64_t render_plan_sent(const scene_view *view, const kd_render_options *optio
     photons_of(photons, view, options);
     for (int l = 0; l < PHOTON_LISTS; ++l) each += photons[l] * sizeof(photon);
     const uint64_t sums = pixels_of(options) * sizeof(film_pixel);
-    if (rank_maps_apart(options->maps))
+    if (rank_maps_distributed(options->maps))
         return (uint64_t)integrator_samples(integrator, options) *
-                   (on_devices
-                        ? looks_apart_there_sent(pixels_of(options), rank_count)
-                        : looks_apart_sent(pixels_of(options), apart_gather(options), rank_count)) +
+                   (on_devices ? distributed_lookups_device_sent(pixels_of(options), rank_count)
+                               : distributed_lookups_sent(
+                                     pixels_of(options), distributed_gather(options), rank_count)) +
                sums / (uint64_t)rank_count;
     return passes * (each / (uint64_t)rank_count + state_bytes(options)) +
            sums / (uint64_t)rank_count;
@@ -244,8 +247,8 @@ kd_status render_plan_make_among(render_plan *out, const scene_view *view,
     KD_TRY(render_choose_device(&device, options));
     add(out, "film", film_bytes_of(pixels_of(options)));
     add(out, "picture", film_picture_bytes(pixels_of(options)));
-    return device.kind == DEVICE_CUDA ? plan_there(out, view, options, rank_count)
-                                      : plan_here(out, view, options, rank_count);
+    return device.kind == DEVICE_CUDA ? plan_device(out, view, options, rank_count)
+                                      : plan_cpu(out, view, options, rank_count);
 }
 
 /* Returns the device builder that needs the least memory for this mesh; NULL if there is none. */
@@ -326,8 +329,8 @@ static bool spread_fits(const scene_view *view, const kd_render_options *options
     const integrator *integrator = integrator_find(options->integrator);
     choice->sent[maps] = 0;
     snprintf(tried.maps, sizeof tried.maps, "%s", rank_maps_name((int)maps));
-    if (maps == RANK_MAPS_APART &&
-        !(integrator->maps && integrator_may_be_apart(integrator, options)))
+    if (maps == RANK_MAPS_DISTRIBUTED &&
+        !(integrator->maps && integrator_can_distribute(integrator, options)))
         return false;
     if (render_plan_make_among(&plan, view, &tried, choice->rank_count) != KD_OK) {
         status_clear();
@@ -339,23 +342,24 @@ static bool spread_fits(const scene_view *view, const kd_render_options *options
 
 kd_status render_plan_fit_among(render_plan *out, const scene_view *view,
                                 kd_render_options *options, uint64_t maximum, maps_choice *choice) {
-    const int32_t asked = options->batches;
+    const int32_t requested = options->batches;
     device device;
     if (choice->rank_count < 2) return render_plan_fit(out, view, options, maximum);
     choice->chosen = rank_maps_find(options->maps);
     KD_TRY(render_choose_device(&device, options));
     const bool whole = spread_fits(view, options, RANK_MAPS_WHOLE, maximum, choice);
-    bool distributed = spread_fits(view, options, RANK_MAPS_APART, maximum, choice);
+    bool distributed = spread_fits(view, options, RANK_MAPS_DISTRIBUTED, maximum, choice);
     const bool on_device = device.kind == DEVICE_CUDA,
-               stays = choice->on_devices && integrator_find(options->integrator)->apart_there &&
-                       !photon_lookup_named(options->lookup)->walks;
+               on_devices = choice->on_devices &&
+                            integrator_find(options->integrator)->device_distributed &&
+                            !photon_lookup_named(options->lookup)->walks;
     /* Distributed photons would force the rendering from the device to the CPU: only if nothing
        else fits. */
-    if (on_device && !stays && (whole || !name_is_auto(options->device))) distributed = false;
+    if (on_device && !on_devices && (whole || !name_is_auto(options->device))) distributed = false;
     if (choice->chosen == RANK_MAPS_AUTO)
         choice->chosen = maps_choice_of(choice, whole, distributed);
     snprintf(options->maps, sizeof options->maps, "%s", rank_maps_name((int)choice->chosen));
-    if (choice->chosen == RANK_MAPS_APART) {
+    if (choice->chosen == RANK_MAPS_DISTRIBUTED) {
         KD_TRY(render_plan_make_among(out, view, options, choice->rank_count));
         KD_REQUIRE(maximum == 0 || fits(out, maximum), KD_ERROR_MEMORY,
                    "rendering with distributed photon maps needs %llu bytes, but only %llu are "
@@ -364,7 +368,7 @@ kd_status render_plan_fit_among(render_plan *out, const scene_view *view,
         return KD_OK;
     }
     KD_TRY(render_plan_fit(out, view, options, maximum));
-    KD_REQUIRE(options->batches == asked || choice->inexact, KD_ERROR_MEMORY,
+    KD_REQUIRE(options->batches == requested || choice->inexact, KD_ERROR_MEMORY,
                "the photons fit into %llu bytes only in %d batches, which change the image: allow "
                "this by --ranks-inexact or --batches %d, or use more ranks",
                (unsigned long long)maximum, options->batches, options->batches);

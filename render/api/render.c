@@ -39,7 +39,7 @@ static kd_status check_options(const kd_render_options *options, int32_t crop[4]
                KD_ERROR_USAGE, "%d passes of %d batches are too many; lower --passes or --batches",
                options->passes, options->batches);
     KD_REQUIRE(
-        !rank_maps_apart(options->maps) || integrator_may_be_apart(integrator, options),
+        !rank_maps_distributed(options->maps) || integrator_can_distribute(integrator, options),
         KD_ERROR_USAGE,
         "integrator %s does not support distributed photon maps with these options; use sppm, ppm, "
         "or photon without final gathering, adaptive estimates and photon map files",
@@ -82,9 +82,9 @@ kd_status render_choose_device(device *out, const kd_render_options *options) {
     char first[64];
     device_list_name(first, options->device, 0);
     KD_TRY(device_find(&place, first));
-    const bool distributed = rank_maps_apart(options->maps);
+    const bool distributed = rank_maps_distributed(options->maps);
     if (place.kind == DEVICE_CUDA &&
-        (!integrator->launch || (distributed && !integrator->apart_there))) {
+        (!integrator->launch || (distributed && !integrator->device_distributed))) {
         KD_REQUIRE(name_is_auto(options->device), KD_ERROR_DEVICE,
                    "integrator %s%s runs only on the CPU, not on %s: set --device cpu or auto",
                    options->integrator, distributed ? " with distributed photon maps" : "",
@@ -122,7 +122,7 @@ static void say_retreat(const char *from, const char *to) {
 }
 
 /* A tree to be built on the host or, if `device_frame` is not NULL, on a device. */
-typedef struct wanted_tree {
+typedef struct expected_tree {
     frame_cuda *device_frame;
     tritree *tree;
     const scene_view *view;
@@ -130,12 +130,12 @@ typedef struct wanted_tree {
     tritree_options tree_options;
     const char *builder; /* out: the builder used */
     job_control *job;
-} wanted_tree;
+} expected_tree;
 
 /* Builds the tree by the device builder `row`; if that is NULL, on the host, and copies it to the
    device if there is one. */
 static kd_status attempt_tree(void *context, const tritree_builder_cuda *row) {
-    wanted_tree *tree = (wanted_tree *)context;
+    expected_tree *tree = (expected_tree *)context;
     kd_status status = KD_OK;
     if (row) {
         tree->builder = row->name;
@@ -159,12 +159,14 @@ static kd_status attempt_tree(void *context, const tritree_builder_cuda *row) {
 static kd_status build_tree(const char **builder, frame_cuda *device_frame, tritree *tree,
                             const scene_view *view, const kd_render_options *options,
                             job_control *job) {
-    wanted_tree wanted_tree = {device_frame, tree, view, options, tree_options(options), "", job};
+    expected_tree expected_tree = {device_frame,          tree, view, options,
+                                   tree_options(options), "",   job};
     const kd_status status =
-        device_frame ? tritree_build_by_turns(options->builder, view->mesh.position_count,
-                                              view->mesh.triangle_count, attempt_tree, &wanted_tree)
-                     : attempt_tree(&wanted_tree, NULL);
-    *builder = wanted_tree.builder;
+        device_frame
+            ? tritree_build_by_turns(options->builder, view->mesh.position_count,
+                                     view->mesh.triangle_count, attempt_tree, &expected_tree)
+            : attempt_tree(&expected_tree, NULL);
+    *builder = expected_tree.builder;
     return status;
 }
 
@@ -354,7 +356,7 @@ static kd_status open_device(frame *frame, frame_cuda *device_frame, const devic
 }
 
 /* CPU and GPU ranks exchange different data for distributed photons and cannot be combined. */
-static kd_status check_apart(const frame *frame) {
+static kd_status check_distributed(const frame *frame) {
     bool cpus = false, devices = false;
     if (!frame->distributed) return KD_OK;
     KD_TRY(ranks_any(frame->comm, !frame->device_frame, &cpus));
@@ -397,7 +399,8 @@ static kd_status run_on(const device *device, render_result *out, const scene *s
                    .keeper = &keeper,
                    .options = options,
                    .comm = keeping->comm,
-                   .distributed = ranks_shared(keeping->comm) && rank_maps_apart(options->maps),
+                   .distributed =
+                       ranks_shared(keeping->comm) && rank_maps_distributed(options->maps),
                    .deadline = options->time_seconds > 0 ? started + options->time_seconds : 0,
                    .job = job};
     render_trees trees;
@@ -413,7 +416,7 @@ static kd_status run_on(const device *device, render_result *out, const scene *s
     KD_TRY_GOTO(status);
     if (ranks_shared(frame.comm)) KD_TRY_GOTO(open_figures(out, frame.comm));
     KD_TRY_GOTO(open_device(&frame, &device_frame, &out->device_used));
-    KD_TRY_GOTO(check_apart(&frame));
+    KD_TRY_GOTO(check_distributed(&frame));
     status = shoot(out, &trees, &view, &frame, &negative, &saving, scene_camera_is_default(scene));
     if (status == KD_OK || status == KD_INTERRUPTED) {
         leave_device(&frame, &device_frame, keeping);
@@ -456,12 +459,12 @@ kd_status render_run_kept(render_result *out, const scene *scene, const kd_rende
     const kd_status status = run_on(&device, out, scene, options, keeping, started, job);
     const bool full = status == KD_ERROR_MEMORY && device.kind == DEVICE_CUDA;
     if (!full || ranks_shared(keeping->comm) || !name_is_auto(options->device)) return status;
-    kd_render_options here = *options;
+    kd_render_options run_options = *options;
     /* the option names a builder of devices only */
-    if (!tritree_builder_find(here.builder)) strcpy(here.builder, "auto");
+    if (!tritree_builder_find(run_options.builder)) strcpy(run_options.builder, "auto");
     say_retreat(device.name, "the CPU");
     device_cpu_describe(&device);
-    return run_on(&device, out, scene, &here, keeping, started, job);
+    return run_on(&device, out, scene, &run_options, keeping, started, job);
 }
 
 void render_close(render_result *owned) {

@@ -22,9 +22,9 @@ static kd_status render_one(void *context, ranks *comm) {
     if (comm->rank == 0)
         return render_run_kept(party->out, party->scene, &options, &keeping, party->job);
     const render_keeping nothing = {.resume = keeping.resume, .comm = comm};
-    render_result unseen;
-    const kd_status status = render_run_kept(&unseen, party->scene, &options, &nothing, NULL);
-    if (status == KD_OK || status == KD_INTERRUPTED) render_close(&unseen);
+    render_result discarded;
+    const kd_status status = render_run_kept(&discarded, party->scene, &options, &nothing, NULL);
+    if (status == KD_OK || status == KD_INTERRUPTED) render_close(&discarded);
     return status;
 }
 

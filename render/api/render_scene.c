@@ -20,12 +20,12 @@ kd_status render_resolve_instances(scene *scene, const kd_render_options *option
                                    render_instancing instancing) {
     const uint32_t count = scene_instance_count(scene);
     const integrator *method = integrator_find(options->integrator);
-    device here;
+    device device_used;
     if (count == 0) return KD_OK;
     KD_REQUIRE(method, KD_ERROR_USAGE, "no integrator is called \"%s\"", options->integrator);
-    device_cpu_describe(&here);
+    device_cpu_describe(&device_used);
     const uint64_t bytes = scene_copies_bytes(scene),
-                   capacity = maximum ? maximum : here.memory_bytes;
+                   capacity = maximum ? maximum : device_used.memory_bytes;
     KD_REQUIRE(method->instances || instancing != RENDER_INSTANCING_KEEP, KD_ERROR_USAGE,
                "integrator %s does not support instances without copies", method->name);
     KD_REQUIRE(method->instances || capacity == 0 || bytes <= capacity, KD_ERROR_USAGE,

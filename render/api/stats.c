@@ -157,7 +157,7 @@ static void add_choice(cJSON *root, const maps_choice *choice) {
     cJSON_AddStringToObject(to, "chosen", rank_maps_name((int)choice->chosen));
     add_number(to, "bytes_a_second", choice->bandwidth);
     add_count(to, "sent_whole", choice->sent[RANK_MAPS_WHOLE]);
-    add_count(to, "sent_apart", choice->sent[RANK_MAPS_APART]);
+    add_count(to, "sent_apart", choice->sent[RANK_MAPS_DISTRIBUTED]);
 }
 
 kd_status stats_write(const char *path, const stats_input *input) {

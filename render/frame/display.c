@@ -47,17 +47,17 @@ kd_status display_check(const char *address) {
     return split_address(&parts, address);
 }
 
-static void give_up(display *owned, const char *why) {
+static void give_up(display *owned, const char *reason) {
     log_message(LOG_WARNING, "display server %s: %s; rendering continues without it",
-                owned->address, why);
+                owned->address, reason);
     connection_close(owned->socket);
     owned->socket = -1;
 }
 
 static void find_server(display *display, const display_address *parts) {
-    char why[CONNECTION_WHY];
-    display->socket = connection_open(parts->host, parts->port, PATIENCE_SECONDS, why);
-    if (display->socket < 0) give_up(display, why);
+    char reason[CONNECTION_WHY];
+    display->socket = connection_open(parts->host, parts->port, PATIENCE_SECONDS, reason);
+    if (display->socket < 0) give_up(display, reason);
 }
 
 kd_status display_open(display *out, const char *address, const char *title) {
@@ -107,9 +107,9 @@ static size_t packet_begin(display *display, uint8_t what) {
 static bool packet_send(display *display, size_t bytes) {
     const uint32_t length = (uint32_t)bytes;
     memcpy(display->packet, &length, sizeof length);
-    char why[CONNECTION_WHY];
-    if (connection_send(display->socket, display->packet, bytes, why)) return true;
-    give_up(display, why);
+    char reason[CONNECTION_WHY];
+    if (connection_send(display->socket, display->packet, bytes, reason)) return true;
+    give_up(display, reason);
     return false;
 }
 

@@ -51,8 +51,8 @@ static void find_min(void *context, int64_t begin, int64_t end, int worker) {
     (void)worker;
     for (int64_t i = begin; i < end && minimum > 0; ++i)
         if (work->of->pixels[i].samples < minimum) minimum = work->of->pixels[i].samples;
-    unsigned known = atomic_load(&work->minimum);
-    while (minimum < known && !atomic_compare_exchange_weak(&work->minimum, &known, minimum))
+    unsigned current = atomic_load(&work->minimum);
+    while (minimum < current && !atomic_compare_exchange_weak(&work->minimum, &current, minimum))
         continue;
 }
 

@@ -29,9 +29,9 @@ int32_t integrator_batches_max(const integrator *integrator, const kd_render_opt
     return integrator->batches_max ? integrator->batches_max(options) : 1;
 }
 
-bool integrator_may_be_apart(const integrator *integrator, const kd_render_options *options) {
-    return integrator->take_apart &&
-           (!integrator->may_be_apart || integrator->may_be_apart(options));
+bool integrator_can_distribute(const integrator *integrator, const kd_render_options *options) {
+    return integrator->take_distributed &&
+           (!integrator->can_distribute || integrator->can_distribute(options));
 }
 
 uint32_t integrator_maps(const integrator *integrator, const kd_render_options *options) {
@@ -166,11 +166,11 @@ static bool is_done(const tile_pass *pass, int32_t left, int32_t top, int32_t ri
 }
 
 /* The caller frees the returned block, which may be NULL. */
-static void *grow_scratch(tile_samples *tile, few_samples *few, uint64_t wanted) {
-    const uint32_t maximum = wanted < TILE_SAMPLES ? (uint32_t)wanted : TILE_SAMPLES;
+static void *grow_scratch(tile_samples *tile, few_samples *few, uint64_t count) {
+    const uint32_t maximum = count < TILE_SAMPLES ? (uint32_t)count : TILE_SAMPLES;
     memset(tile, 0, sizeof *tile);
-    pixel_sample *sample =
-        (pixel_sample *)memory_spare(maximum * (sizeof *tile->samples + sizeof *tile->requests));
+    pixel_sample *sample = (pixel_sample *)memory_try_allocate(
+        maximum * (sizeof *tile->samples + sizeof *tile->requests));
     tile->maximum = sample ? maximum : FEW_SAMPLES;
     tile->samples = sample ? sample : few->samples;
     tile->requests = sample ? (pixel_request *)(void *)(sample + maximum) : few->requests;
@@ -217,12 +217,12 @@ static void note_counts(frame *frame, tile_pass *pass) {
    saving takes at most half of the time. */
 static kd_status keep(frame *frame, tile_pass *pass) {
     const frame_keeper *keeper = frame->keeper;
-    const double begun = timing_now();
-    if (!keeper || !(keeper->every_seconds > 0) || begun < frame->pause) return KD_OK;
+    const double start = timing_now();
+    if (!keeper || !(keeper->every_seconds > 0) || start < frame->pause) return KD_OK;
     if (frame->device_frame) KD_TRY(frame_cuda_fetch_film(frame->device_frame, pass->film));
     KD_TRY(keeper->save(keeper->context, frame, pass->film));
-    const double ended = timing_now(), took = ended - begun;
-    frame->pause = ended + (keeper->every_seconds > took ? keeper->every_seconds : took);
+    const double ended = timing_now(), elapsed = ended - start;
+    frame->pause = ended + (keeper->every_seconds > elapsed ? keeper->every_seconds : elapsed);
     atomic_store(&pass->fresh, 0);
     return KD_OK;
 }
@@ -245,8 +245,8 @@ static kd_status run_pass(frame *frame, tile_pass *pass) {
 
 /* Launches kernels for the rows [top, bottom), as many rows at a time as one launch takes. With
    `keeping` (may be NULL), saves between launches if the keeper is due. */
-static kd_status take_rows_there(frame *frame, film *film, const frame_pass *pass, int32_t top,
-                                 int32_t bottom, sample_counts *counts, tile_pass *keeping) {
+static kd_status take_device_rows(frame *frame, film *film, const frame_pass *pass, int32_t top,
+                                  int32_t bottom, sample_counts *counts, tile_pass *keeping) {
     const uint64_t maximum = frame_cuda_launch_samples(frame->integrator, frame->options);
     const int32_t rows = frame_cuda_rows(film->width, film->height, pass->count, maximum);
     sample_range range = {film->x0, film->y0, film->width, top, 0, pass->begin, pass->count};
@@ -272,10 +272,10 @@ static kd_status take_rows_there(frame *frame, film *film, const frame_pass *pas
 }
 
 /* As run_pass, on a device. */
-static kd_status run_pass_there(frame *frame, tile_pass *pass) {
+static kd_status run_device_pass(frame *frame, tile_pass *pass) {
     sample_counts counts = {0, 0};
     KD_TRY(
-        take_rows_there(frame, pass->film, &pass->samples, 0, pass->film->height, &counts, pass));
+        take_device_rows(frame, pass->film, &pass->samples, 0, pass->film->height, &counts, pass));
     frame->statistics.rays += counts.rays;
     frame->statistics.nan_samples += counts.nan_samples;
     return KD_OK;
@@ -283,7 +283,7 @@ static kd_status run_pass_there(frame *frame, tile_pass *pass) {
 
 kd_status frame_take_rows(frame *frame, film *film, const frame_pass *pass, int32_t top,
                           int32_t bottom, sample_counts *counts) {
-    if (frame->device_frame) return take_rows_there(frame, film, pass, top, bottom, counts, NULL);
+    if (frame->device_frame) return take_device_rows(frame, film, pass, top, bottom, counts, NULL);
     tile_pass tiles = {.frame = frame,
                        .film = film,
                        .samples = *pass,
@@ -328,28 +328,28 @@ static uint32_t pass_unseen(const frame *frame, const film *film) {
 
 /* Passes end at powers of two, since each such prefix of the Sobol' sequence is well
    distributed. */
-uint32_t frame_pass_count(const frame *frame, const frame_pass *pass, uint32_t unseen) {
+uint32_t frame_pass_count(const frame *frame, const frame_pass *pass, uint32_t samples_left) {
     if (frame->integrator->pass) return 1;
     const uint32_t batch = batch_of(frame, pass->samples, pass->begin);
     const uint32_t left = batch_begin(frame, pass->samples, batch + 1) - pass->begin;
     const uint32_t begun = pass->begin ? pass->begin : 1;
     const uint32_t seen = begun < PASS_MAX ? begun : PASS_MAX;
-    const uint32_t size = unseen > seen ? unseen : seen;
+    const uint32_t size = samples_left > seen ? samples_left : seen;
     return size < left ? size : left;
 }
 
 kd_status frame_pass_prepare(frame *frame, const film *film, frame_pass *pass) {
-    const uint32_t wanted = batch_of(frame, pass->samples, pass->begin);
+    const uint32_t batch = batch_of(frame, pass->samples, pass->begin);
     if (frame->integrator->pass) {
         KD_TRY(frame->integrator->pass(frame, pass->begin));
-    } else if (frame->begin_batch && wanted != pass->batch) {
-        KD_TRY(frame->begin_batch(frame, wanted));
-        pass->batch = wanted;
+    } else if (frame->begin_batch && batch != pass->batch) {
+        KD_TRY(frame->begin_batch(frame, batch));
+        pass->batch = batch;
     } else {
         return KD_OK;
     }
     const int64_t pixels = (int64_t)film->width * film->height;
-    const uint32_t end = batch_begin(frame, pass->samples, wanted + 1);
+    const uint32_t end = batch_begin(frame, pass->samples, batch + 1);
     job_stage_begin(frame->job, "render",
                     frame->integrator->pass ? pixels : pixels * (end - pass->begin));
     return KD_OK;
@@ -388,7 +388,7 @@ kd_status frame_run(frame *frame, const integrator *integrator, film *film) {
         /* do not mix samples of a truncated map into the film */
         if (frame->maps_cut && pass->begin > 0 && !frame->film_cut) break;
         frame->film_cut |= frame->maps_cut;
-        KD_TRY_GOTO(frame->device_frame ? run_pass_there(frame, &tiles) : run_pass(frame, &tiles));
+        KD_TRY_GOTO(frame->device_frame ? run_device_pass(frame, &tiles) : run_pass(frame, &tiles));
         if (frame->device_frame && frame_is_viewed(frame))
             KD_TRY_GOTO(frame_cuda_fetch_film(frame->device_frame, film));
         if (frame->keeper && frame->keeper->show) frame->keeper->show(frame->keeper->context, film);

@@ -106,9 +106,9 @@ typedef struct frame_pass {
 } frame_pass;
 
 /* Number of samples per pixel of the pass that begins at pass->begin: 1, 1, 2, 4, 8, 16, 16, ...,
-   or up to `unseen` if nothing inspects the frame between passes. A pass does not extend beyond a
-   batch. */
-uint32_t frame_pass_count(const frame *frame, const frame_pass *pass, uint32_t unseen);
+   or up to `samples_left` if nothing inspects the frame between passes. A pass does not extend
+   beyond a batch. */
+uint32_t frame_pass_count(const frame *frame, const frame_pass *pass, uint32_t samples_left);
 /* Returns true if the frame may end, or be inspected, before all samples are taken, other than by
    cancellation. */
 bool frame_is_awaited(const frame *frame);

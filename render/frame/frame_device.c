@@ -62,8 +62,9 @@ static kd_status take_tree(tritree_cuda *out, const tritree_build_memory *memory
     return device_wait();
 }
 
-static kd_status build_there(frame_cuda *device_frame, const scene_view *host,
-                             const tritree_options *options, const char *builder, tritree *built) {
+static kd_status build_on_device(frame_cuda *device_frame, const scene_view *host,
+                                 const tritree_options *options, const char *builder,
+                                 tritree *built) {
     const tritree_input input = {host->mesh.positions, host->mesh.triangles,
                                  host->mesh.position_count, host->mesh.triangle_count};
     const tritree_builder_cuda *row = tritree_builder_cuda_find(builder);
@@ -85,7 +86,7 @@ kd_status frame_cuda_place_scene(frame_cuda *device_frame, const scene_view *hos
     if (host_tree)
         KD_TRY(tritree_cuda_open(&device_frame->tree, host_tree));
     else
-        KD_TRY(build_there(device_frame, host, options, builder, built));
+        KD_TRY(build_on_device(device_frame, host, options, builder, built));
     KD_TRY(scene_cuda_open(&device_frame->scene, host, &device_frame->tree.view));
     return KD_OK;
 }

@@ -35,10 +35,10 @@ struct sample_range;
 struct sample_counts;
 
 /* One sample of all pixels, taken by all ranks together; each rank keeps a band of rows. */
-typedef struct apart_range {
+typedef struct distributed_range {
     uint32_t sample;
-    int32_t own_top, own_bottom; /* the rank's own rows of the film */
-} apart_range;
+    int32_t band_top, band_bottom; /* the rank's own rows of the film */
+} distributed_range;
 
 /* Callbacks to save or show the film while a frame is rendered. */
 typedef struct frame_keeper {
@@ -65,7 +65,7 @@ typedef struct frame {
     const frame_keeper *keeper; /* NULL: nothing is saved while rendering */
     struct ranks *comm; /* the ranks that render this frame together (distributed/render); NULL:
                             one process */
-    bool distributed;   /* photons stay at the ranks that traced them (take_apart) */
+    bool distributed;   /* photons stay at the ranks that traced them (take_distributed) */
     double pause;       /* timing_now() from which the keeper is to save the film; 0: never */
     struct frame_cuda
         *device_frame; /* the copy on the CUDA device (frame.h); NULL: the CPU renders */
@@ -105,11 +105,13 @@ typedef struct integrator {
     kd_status (*launch)(const frame *frame, const struct sample_range *range);
     /* Takes a sample of all pixels on the CPU with photons distributed over ranks
        (distributed/render). Collective. Sets *over if some rank is to stop. NULL: not supported. */
-    kd_status (*take_apart)(struct frame *frame, struct film *film, const apart_range *range,
-                            struct sample_counts *counts, bool *over);
+    kd_status (*take_distributed)(struct frame *frame, struct film *film,
+                                  const distributed_range *range, struct sample_counts *counts,
+                                  bool *over);
     /* Returns true if the options permit distributed photons; NULL: all do. */
-    bool (*may_be_apart)(const kd_render_options *options);
-    bool apart_there; /* its launch supports distributed photons, too, for whole bands of rows */
+    bool (*can_distribute)(const kd_render_options *options);
+    bool device_distributed; /* its launch supports distributed photons, too, for whole bands of
+                                rows */
     /* For launches that trace wavefronts (render/frame): most samples per launch, and bytes of
        device memory needed. NULL: a launch uses one thread per pixel. */
     uint64_t (*launch_samples)(const kd_render_options *options);
@@ -135,7 +137,7 @@ enum { BATCHES_MAX = 65536 };
 /* Largest number of photon batches; 1 if the integrator uses no photons. */
 int32_t integrator_batches_max(const integrator *integrator, const kd_render_options *options);
 /* Returns true if ranks can keep photons distributed and still render the same image. */
-bool integrator_may_be_apart(const integrator *integrator, const kd_render_options *options);
+bool integrator_can_distribute(const integrator *integrator, const kd_render_options *options);
 uint32_t integrator_maps(const integrator *integrator, const kd_render_options *options);
 uint64_t integrator_state_bytes(const integrator *integrator, const kd_render_options *options);
 /* Bytes of device memory that its launches need. */

@@ -25,7 +25,7 @@ typedef struct pooled_path {
 } pooled_path;
 
 typedef struct pooled_shadow {
-    path_asked request;
+    shadow_request request;
     vec3 throughput;
     uint32_t sample;
     bool indirect; /* the path has scattered before */
@@ -41,7 +41,7 @@ typedef struct path_pool {
     camera_sight sight;
     rng_block light[POOL], scatter[POOL]; /* random numbers for the paths' next surfaces */
     pooled_path paths[POOL];
-    pooled_shadow asks[POOL];
+    pooled_shadow pending[POOL];
     ray rays[POOL];
     ray_hit hits[POOL];
     uint8_t blocked[POOL];
@@ -50,7 +50,7 @@ typedef struct path_pool {
 /* Draws random numbers for the paths begin ... end - 1, for the surface `steps` further. */
 static void draw_numbers(const path_pool *p, uint32_t begin, uint32_t end, uint32_t steps,
                          uint32_t dimension, rng_block *out) {
-    sobol_asked request = {.seed = p->view->seed, .pass = PIXEL_PASS, .dimension = dimension};
+    sobol_batch request = {.seed = p->view->seed, .pass = PIXEL_PASS, .dimension = dimension};
     rng_block drawn[SOBOL_MANY];
     for (uint32_t first = begin; first < end; first += SOBOL_MANY) {
         const uint32_t count = end - first < SOBOL_MANY ? end - first : SOBOL_MANY;
@@ -81,28 +81,28 @@ static void begin_paths(path_pool *p) {
         pixel_sample *to = p->samples + path->sample;
         to->radiance = vec3_all(0);
         to->rays = 0;
-        const ray cast = pixel_ray_by(p->view, &p->sight, at->x, at->y, path->key, p->light[i]);
-        path->state = path_begin_in(p->view->scene, SCENE_INSTANCED, cast, &to->rays);
+        const ray ray = pixel_ray_by(p->view, &p->sight, at->x, at->y, path->key, p->light[i]);
+        path->state = path_begin_in(p->view->scene, SCENE_INSTANCED, ray, &to->rays);
     }
 }
 
 /* Sets the first surface of a sample; keeps the radiance and ray count. */
-static void take_first(const path_pool *p, pixel_sample *sample, const ray *cast,
+static void take_first(const path_pool *p, pixel_sample *sample, const ray *ray,
                        const surface *at) {
-    *sample = pixel_of_by(p->view, p->sight.axes.normal, cast, at, sample->radiance, sample->rays);
+    *sample = pixel_of_by(p->view, p->sight.axes.normal, ray, at, sample->radiance, sample->rays);
 }
 
-static void ask_for_light(path_pool *p, const pooled_path *path, path_turn turn, const surface *at,
-                          rng_block random, pixel_sample *sample) {
-    pooled_shadow *ask = p->asks + p->shadows;
-    if (path_ask_by(p->view->scene, &path->state, turn, at, random, &ask->request)) {
-        ask->throughput = path->state.throughput;
-        ask->sample = path->sample;
-        ask->indirect = path->state.scattered > 0;
+static void sample_light(path_pool *p, const pooled_path *path, path_turn turn, const surface *at,
+                         rng_block random, pixel_sample *sample) {
+    pooled_shadow *shadow = p->pending + p->shadows;
+    if (path_sample_light_by(p->view->scene, &path->state, turn, at, random, &shadow->request)) {
+        shadow->throughput = path->state.throughput;
+        shadow->sample = path->sample;
+        shadow->indirect = path->state.scattered > 0;
         ++p->shadows;
         return;
     }
-    const vec3 none = path_asked_light(&ask->request, vec3_all(0));
+    const vec3 none = shadow_request_light(&shadow->request, vec3_all(0));
     sample->radiance = vec3_add(sample->radiance, vec3_mul(path->state.throughput, none));
 }
 
@@ -119,9 +119,9 @@ static bool shade_path(path_pool *p, uint32_t number) {
     if (path_passes(scene, p->options, &path->state, path->key, &hit)) return true;
     const path_turn turn =
         path_arrive(scene, p->options, &path->state, path->depth, hit, path->key, &at, &sent);
-    if (path->depth == 1) take_first(p, to, &path->state.cast, &at);
+    if (path->depth == 1) take_first(p, to, &path->state.ray, &at);
     to->radiance = vec3_add(to->radiance, sent);
-    if (path_seeks_light(turn, &at)) ask_for_light(p, path, turn, &at, p->light[number], to);
+    if (path_seeks_light(turn, &at)) sample_light(p, path, turn, &at, p->light[number], to);
     return turn != PATH_ENDS &&
            path_go_on_by(scene, &path->state, turn, &at, path->depth++, p->scatter[number]);
 }
@@ -129,7 +129,7 @@ static bool shade_path(path_pool *p, uint32_t number) {
 /* Traces the rays of all paths and shades their hits; paths that continue are kept in order. */
 static void take_step(path_pool *p) {
     uint32_t kept = 0;
-    for (uint32_t i = 0; i < p->active; ++i) p->rays[i] = p->paths[i].state.cast;
+    for (uint32_t i = 0; i < p->active; ++i) p->rays[i] = p->paths[i].state.ray;
     (void)trace_closest(&p->view->scene->tree, p->rays, p->hits, p->active, NULL, NULL);
     p->shadows = 0;
     draw_numbers(p, 0, p->active, 1, PATH_DRAW_LIGHT, p->light);
@@ -147,41 +147,41 @@ static void take_step(path_pool *p) {
 /* Fraction of light transmitted along a shadow ray whose first segment has been traced. */
 static vec3 shadow_share(path_pool *p, uint32_t i, uint32_t *rays) {
     const scene_view *scene = p->view->scene;
-    const path_asked *request = &p->asks[i].request;
+    const shadow_request *request = &p->pending[i].request;
     ++*rays;
     if (!p->options->cutouts)
-        return p->blocked[i] || scene_instance_blocks(scene, request->cast)
+        return p->blocked[i] || scene_instance_blocks(scene, request->ray)
                    ? vec3_all(0)
-                   : transmittance_weaken(scene, &request->cast, request->cast.tmax,
-                                          request->medium, vec3_all(1));
-    transmittance_walk walk = transmittance_begin(request->cast, request->medium);
-    ray_hit hit = scene_go_on(scene, walk.cast, p->hits[i], &walk.instance_id);
-    while (transmittance_goes_on(scene, &walk, hit)) {
+                   : transmittance_weaken(scene, &request->ray, request->ray.tmax, request->medium,
+                                          vec3_all(1));
+    transmittance_walk walk = transmittance_begin(request->ray, request->medium);
+    ray_hit hit = scene_go_on(scene, walk.ray, p->hits[i], &walk.instance_id);
+    while (transmittance_step(scene, &walk, hit)) {
         ++*rays;
-        hit = scene_closest(scene, SCENE_INSTANCED, walk.cast, &walk.instance_id);
+        hit = scene_closest(scene, SCENE_INSTANCED, walk.ray, &walk.instance_id);
     }
     return walk.share;
 }
 
 static void cast_shadows(path_pool *p) {
     const tritree_view *tree = &p->view->scene->tree;
-    for (uint32_t i = 0; i < p->shadows; ++i) p->rays[i] = p->asks[i].request.cast;
+    for (uint32_t i = 0; i < p->shadows; ++i) p->rays[i] = p->pending[i].request.ray;
     if (p->options->cutouts)
         (void)trace_closest(tree, p->rays, p->hits, p->shadows, NULL, NULL);
     else
         (void)trace_occluded(tree, p->rays, p->blocked, p->shadows, NULL, NULL);
     for (uint32_t i = 0; i < p->shadows; ++i) {
-        const pooled_shadow *ask = p->asks + i;
-        pixel_sample *to = p->samples + ask->sample;
-        const vec3 direct = path_asked_light(&ask->request, shadow_share(p, i, &to->rays));
-        to->radiance = vec3_add(to->radiance, path_clamped(p->options, ask->indirect,
-                                                           vec3_mul(ask->throughput, direct)));
+        const pooled_shadow *shadow = p->pending + i;
+        pixel_sample *to = p->samples + shadow->sample;
+        const vec3 direct = shadow_request_light(&shadow->request, shadow_share(p, i, &to->rays));
+        to->radiance = vec3_add(to->radiance, path_clamped(p->options, shadow->indirect,
+                                                           vec3_mul(shadow->throughput, direct)));
     }
 }
 
 bool path_pool_take(const pixel_view *view, const path_options *options,
                     const pixel_request *request, uint32_t count, pixel_sample *samples) {
-    path_pool *p = (path_pool *)memory_spare(sizeof *p);
+    path_pool *p = (path_pool *)memory_try_allocate(sizeof *p);
     if (!p) return false;
     p->view = view;
     p->options = options;

@@ -56,9 +56,9 @@ __global__ __launch_bounds__(BEGIN_BLOCK,
             p.state = path_begin(ray_make(vec3_all(0), vec3_all(0), 0, -1));
             ++left_out;
         } else {
-            const ray cast =
+            const ray ray =
                 pixel_ray(&w.view, w.range.x0 + at.x, w.range.y0 + at.y, key_of_slot(w, at));
-            p.state = general ? path_begin_in(&scene, SCENE_TREE, cast, &rays) : path_begin(cast);
+            p.state = general ? path_begin_in(&scene, SCENE_TREE, ray, &rays) : path_begin(ray);
             p.slot = slot;
             w.radiance[slot] = make_float4(0, 0, 0, 0);
         }

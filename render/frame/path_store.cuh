@@ -82,9 +82,9 @@ __device__ __forceinline__ slot_place place_of_slot(const path_waves &w, uint32_
     uint32_t pixel = slot;
     at.sample = w.range.begin;
     if (slot >= w.tiled) {
-        const uint32_t others = w.range.count - 1;
-        pixel = (slot - w.tiled) / others;
-        at.sample += 1 + (slot - w.tiled) - pixel * others;
+        const uint32_t further_samples = w.range.count - 1;
+        pixel = (slot - w.tiled) / further_samples;
+        at.sample += 1 + (slot - w.tiled) - pixel * further_samples;
     }
     const uint32_t tile = pixel / 32, lane = pixel % 32, row = tile / w.across;
     at.x = (int32_t)((tile - row * w.across) * 8 + lane % 8);
@@ -140,7 +140,7 @@ __device__ __forceinline__ void store_path(const path_store &store, uint32_t at,
                                            const wave_path &p) {
     const path_state &s = p.state;
     const uint32_t scattered = s.scattered < SCATTERED_MAX ? (uint32_t)s.scattered : SCATTERED_MAX;
-    store_ray(store.rays, at, s.cast);
+    store_ray(store.rays, at, s.ray);
     store.throughput[at] = with_fourth(s.throughput, s.pdf);
     store.from[at] = with_fourth(s.from, s.eta_scale);
     store.normal[at] = with_fourth(s.from_normal, s.wavelength);
@@ -198,10 +198,10 @@ __launch_bounds__(KIND_BLOCK) void wave_list(const __grid_constant__ scene_view 
 
 /* Stores the first surface of a path for the film. */
 __device__ __forceinline__ void store_first(const scene_view &scene, const path_waves &w,
-                                            uint32_t slot, const ray *cast, const surface *at) {
+                                            uint32_t slot, const ray *ray, const surface *at) {
     pixel_view view = w.view;
     view.scene = &scene;
-    const pixel_sample seen = pixel_of(&view, cast, at, vec3_all(0), 0);
+    const pixel_sample seen = pixel_of(&view, ray, at, vec3_all(0), 0);
     w.first[2 * (uint64_t)slot] =
         make_float4(seen.depth, seen.normal.x, seen.normal.y, seen.normal.z);
     w.first[2 * (uint64_t)slot + 1] = with_fourth(seen.albedo, seen.alpha);
@@ -245,15 +245,15 @@ __device__ __forceinline__ void shade_arrive(const scene_view &scene, const path
     /* the last condition is for the optimiser */
     path.turn = general || turn != PATH_SCATTERS_IN_VOLUME ? turn : PATH_ENDS;
     as_listed<diffuse>(path.at);
-    if (path.path.depth == 1) store_first(scene, w, path.path.slot, &state.cast, &path.at);
+    if (path.path.depth == 1) store_first(scene, w, path.path.slot, &state.ray, &path.at);
     add_radiance(w, path.path.slot, sent);
 }
 
 /* Stores the pending light sample, to be added by path_waves.cu. */
 template <bool general>
 __device__ __forceinline__ void store_shadow(const path_waves &w, uint32_t at,
-                                             const wave_path &path, const path_asked &request) {
-    store_ray(w.shadow_rays, at, request.cast);
+                                             const wave_path &path, const shadow_request &request) {
+    store_ray(w.shadow_rays, at, request.ray);
     if (general) {
         float4 *to = w.shadow_gain + 3 * (uint64_t)at;
         to[0] = with_fourth(request.sent, __uint_as_float(path.slot));
@@ -264,24 +264,26 @@ __device__ __forceinline__ void store_shadow(const path_waves &w, uint32_t at,
     }
     const vec3 gain =
         path_clamped(&w.options, path.state.scattered > 0,
-                     vec3_mul(path.state.throughput, path_asked_light(&request, vec3_all(1))));
+                     vec3_mul(path.state.throughput, shadow_request_light(&request, vec3_all(1))));
     w.shadow_gain[at] = with_fourth(gain, __uint_as_float(path.slot));
 }
 
 /* What is certain to be added is 0, or NaN. */
 template <bool general, bool diffuse>
-__device__ __forceinline__ void shade_ask(const scene_view &scene, const path_waves &w,
-                                          uint32_t *shadows, shaded_path &path) {
+__device__ __forceinline__ void shade_sample_light(const scene_view &scene, const path_waves &w,
+                                                   uint32_t *shadows, shaded_path &path) {
     if (path.turn != PATH_SCATTERS && !(general && path.turn == PATH_SCATTERS_IN_VOLUME)) return;
     const path_turn turn = general ? path.turn : PATH_SCATTERS;
     as_listed<diffuse>(path.at);
     if (!path_seeks_light(turn, &path.at)) return;
-    path_asked request;
-    const bool asks = path_ask(&scene, &path.path.state, turn, &path.at, path.key, &request);
-    if (!general || !asks)
-        add_radiance(w, path.path.slot,
-                     vec3_mul(path.path.state.throughput, path_asked_light(&request, vec3_all(0))));
-    if (asks) store_shadow<general>(w, take_place(shadows), path.path, request);
+    shadow_request request;
+    const bool has_light =
+        path_sample_light(&scene, &path.path.state, turn, &path.at, path.key, &request);
+    if (!general || !has_light)
+        add_radiance(
+            w, path.path.slot,
+            vec3_mul(path.path.state.throughput, shadow_request_light(&request, vec3_all(0))));
+    if (has_light) store_shadow<general>(w, take_place(shadows), path.path, request);
 }
 
 /* Returns true if the path has another ray. */
@@ -313,11 +315,11 @@ __launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) 
         shaded_path path;
         shade_arrive<general, diffuse>(scene, w, from, i, path);
         __syncthreads();
-        shade_ask<general, diffuse>(scene, w, &now->shadows, path);
+        shade_sample_light<general, diffuse>(scene, w, &now->shadows, path);
         __syncthreads();
-        const bool goes_on = shade_go_on<general, diffuse>(scene, path);
+        const bool has_next = shade_go_on<general, diffuse>(scene, path);
         __syncthreads();
-        if (goes_on) store_path(to, take_place(&next->rays), path.path);
+        if (has_next) store_path(to, take_place(&next->rays), path.path);
     };
     shade_chunks(w.kinds, &now->kinds, cursor, diffuse ? 0 : 1, diffuse ? 1 : (uint32_t)WAVE_LISTS,
                  fetch, shade);

@@ -26,8 +26,8 @@ enum { SHADOW_BLOCK = 128 };
 /* Fraction of light transmitted along shadow ray i; its first segment was traced with all
    others. */
 __device__ __forceinline__ vec3 shadow_share(const scene_view &scene, const path_waves &w,
-                                             uint32_t i, uint32_t where, uint32_t *rays) {
-    transmittance_walk walk = transmittance_begin(load_stored_ray(w.shadow_rays, i), where);
+                                             uint32_t i, uint32_t medium, uint32_t *rays) {
+    transmittance_walk walk = transmittance_begin(load_stored_ray(w.shadow_rays, i), medium);
     ++*rays;
     ray_hit hit;
     hit.triangle = KD_NONE;
@@ -35,9 +35,9 @@ __device__ __forceinline__ vec3 shadow_share(const scene_view &scene, const path
         hit = load_stored_hit(w.hits, i);
     else if (w.blocked[i])
         return vec3_all(0);
-    while (transmittance_goes_on(&scene, &walk, hit)) {
+    while (transmittance_step(&scene, &walk, hit)) {
         ++*rays;
-        hit = tritree_closest(&scene.tree, walk.cast);
+        hit = tritree_closest(&scene.tree, walk.ray);
     }
     return walk.share;
 }
@@ -53,11 +53,11 @@ __global__ __launch_bounds__(SHADOW_BLOCK,
          i += gridDim.x * SHADOW_BLOCK) {
         const float4 *gain = w.shadow_gain + 3 * (uint64_t)i;
         const float4 sent = gain[0], throughput = gain[1];
-        path_asked request;
+        shadow_request request;
         request.sent = first_three(sent);
         request.weight = throughput.w;
         const vec3 share = shadow_share(scene, w, i, __float_as_uint(gain[2].x), &rays);
-        const vec3 more = vec3_mul(first_three(throughput), path_asked_light(&request, share));
+        const vec3 more = vec3_mul(first_three(throughput), shadow_request_light(&request, share));
         add_radiance(w, __float_as_uint(sent.w), path_clamped(&w.options, gain[2].y > 0, more));
     }
     rays = __reduce_add_sync(0xffffffffu, rays);
@@ -87,7 +87,7 @@ __global__ __launch_bounds__(FINISH_BLOCK,
          i += gridDim.x * FINISH_BLOCK) {
         wave_path p = load_path(w.stores[wave % 2], i);
         if (p.slot == KD_NONE) continue;
-        const ray first = p.state.cast;
+        const ray first = p.state.ray;
         const rng_key key = key_of_slot(w, place_of_slot(w, p.slot));
         path_result result;
         result.radiance = first_three(w.radiance[p.slot]);

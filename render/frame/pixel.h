@@ -153,7 +153,7 @@ KD_FN ray pixel_ray(const pixel_view *view, int32_t x, int32_t y, rng_key key) {
 
 /* Assembles a sample from its radiance and the first surface hit (triangle KD_NONE: none).
    `forward` is the camera's viewing direction. */
-KD_FN pixel_sample pixel_of_by(const pixel_view *view, vec3 forward, const ray *cast,
+KD_FN pixel_sample pixel_of_by(const pixel_view *view, vec3 forward, const ray *ray,
                                const surface *first, vec3 radiance, uint32_t rays) {
     pixel_sample sample;
     const bool hit = first->triangle != KD_NONE;
@@ -164,14 +164,14 @@ KD_FN pixel_sample pixel_of_by(const pixel_view *view, vec3 forward, const ray *
     sample.rays = rays;
     if (!hit) return sample;
     sample.depth = vec3_dot(vec3_sub(first->position, view->eye.eye), forward);
-    const bool towards = vec3_dot(first->geometric, cast->direction) < 0;
+    const bool towards = vec3_dot(first->geometric, ray->direction) < 0;
     sample.normal = towards ? first->normal : vec3_negate(first->normal);
     sample.albedo = surface_albedo(first);
     return sample;
 }
-KD_FN pixel_sample pixel_of(const pixel_view *view, const ray *cast, const surface *first,
+KD_FN pixel_sample pixel_of(const pixel_view *view, const ray *ray, const surface *first,
                             vec3 radiance, uint32_t rays) {
-    return pixel_of_by(view, camera_frame(&view->eye).normal, cast, first, radiance, rays);
+    return pixel_of_by(view, camera_frame(&view->eye).normal, ray, first, radiance, rays);
 }
 
 /* Applies the weight of Mitchell's filter; to be called before the sample is added to the film. */

@@ -96,7 +96,7 @@ kd_status state_write(const char *path, const frame *frame, const film *film) {
 }
 
 static kd_status check(const file_view *file, const char *path, const state_header *header,
-                       const state_header *wanted, const film *film) {
+                       const state_header *expected, const film *film) {
     const uint64_t pixels = pixel_count(film) * sizeof *film->pixels;
     KD_REQUIRE(file->count >= sizeof *header && memcmp(header->magic, state_magic, 8) == 0,
                KD_ERROR_INPUT, "%s: not a saved rendering state", path);
@@ -105,14 +105,14 @@ static kd_status check(const file_view *file, const char *path, const state_head
                (unsigned long long)header->version, STATE_VERSION);
     KD_REQUIRE(header->header_hash == hash_bytes(header, offsetof(state_header, header_hash)),
                KD_ERROR_INPUT, "%s: damaged: the checksum of the header does not match", path);
-    KD_REQUIRE(header->program == wanted->program, KD_ERROR_INPUT,
+    KD_REQUIRE(header->program == expected->program, KD_ERROR_INPUT,
                "%s: the state was written by another version of this program; resume it with that "
                "one, or start again",
                path);
-    KD_REQUIRE(header->scene == wanted->scene, KD_ERROR_INPUT,
+    KD_REQUIRE(header->scene == expected->scene, KD_ERROR_INPUT,
                "%s: the state belongs to another scene", path);
-    KD_REQUIRE(header->options == wanted->options &&
-                   memcmp(header->crop, wanted->crop, sizeof header->crop) == 0,
+    KD_REQUIRE(header->options == expected->options &&
+                   memcmp(header->crop, expected->crop, sizeof header->crop) == 0,
                KD_ERROR_INPUT,
                "%s: the state belongs to other options or another photon map (only passes, spp, "
                "time and threads may change)",
@@ -147,11 +147,11 @@ kd_status state_read(const char *path, frame *frame, film *film) {
     kd_status status = KD_OK;
     file_view file;
     state_header header;
-    const state_header wanted = header_of(frame, film);
+    const state_header expected = header_of(frame, film);
     KD_TRY(file_open(&file, path));
     memset(&header, 0, sizeof header);
     memcpy(&header, file.bytes, file.count < sizeof header ? file.count : sizeof header);
-    KD_TRY_GOTO(check(&file, path, &header, &wanted, film));
+    KD_TRY_GOTO(check(&file, path, &header, &expected, film));
     memcpy(film->pixels, file.bytes + sizeof header, pixel_count(film) * sizeof *film->pixels);
     take_header(frame, &header);
     film->resumed = true;

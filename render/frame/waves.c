@@ -6,8 +6,10 @@
 enum { PLAIN_PATH = 283, GENERAL_PATH = 315, SAMPLE_BYTES = 48, WAVE_ARRAYS_BYTES = 48 * 256 };
 
 static uint64_t paths_of(const kd_render_options *options) {
-    const uint64_t asked = options->device_paths ? options->device_paths : WAVE_PATHS;
-    return asked < WAVE_PATHS_MIN ? WAVE_PATHS_MIN : asked > 1u << 28 ? 1u << 28 : asked;
+    const uint64_t requested = options->device_paths ? options->device_paths : WAVE_PATHS;
+    return requested < WAVE_PATHS_MIN ? WAVE_PATHS_MIN
+           : requested > 1u << 28     ? 1u << 28
+                                      : requested;
 }
 
 uint64_t waves_samples(const kd_render_options *options) {

@@ -34,7 +34,7 @@ static kd_status make_maps(debug_state *state, frame *frame, const photon_option
     return KD_OK;
 }
 
-static kd_status make_maps_there(debug_state *state, frame *frame, const photon_options *options) {
+static kd_status make_device_maps(debug_state *state, frame *frame, const photon_options *options) {
     const photon_map_cuda *global = &state->device_photons.maps.map[PHOTON_LIST_GLOBAL];
     KD_TRY(photon_cuda_make_maps(&state->device_photons, frame, options, true));
     if (global->radius > 0)
@@ -69,7 +69,7 @@ static kd_status debug_prepare(frame *prepared) {
     if (photon_estimators[options.estimator].one_radius)
         options.estimator = PHOTON_ESTIMATOR_NEAREST;
     if (state->shown.channel >= DEBUG_DENSITY)
-        KD_TRY_GOTO(prepared->device_frame ? make_maps_there(state, prepared, &options)
+        KD_TRY_GOTO(prepared->device_frame ? make_device_maps(state, prepared, &options)
                                            : make_maps(state, prepared, &options));
     state->shown.straight.max_depth = state->shown.straight.scatterings = 1;
     state->shown.straight.cutouts = integrator_has_cutouts(prepared->scene);

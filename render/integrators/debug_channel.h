@@ -22,13 +22,13 @@ KD_FN vec3 debug_id_colour(uint32_t id) {
 /* Photons per unit area: the irradiance estimate with unit photon powers. */
 KD_FN float debug_density(const photon_map_view *map, const tile_view *tiles, const surface *at) {
     photon_gathering gathered;
-    const estimate_point here = estimate_point_of(at);
-    photon_gather_at(map, tiles, &here, &gathered);
-    const float scale = photon_gathering_scale(map, tiles, &here, &gathered);
+    const estimate_point point = estimate_point_of(at);
+    photon_gather_at(map, tiles, &point, &gathered);
+    const float scale = photon_gathering_scale(map, tiles, &point, &gathered);
     float sum = 0;
     for (uint32_t i = 0; i < gathered.count; ++i) {
         const float s2 = gathered.neighbours[i].dist2 / (gathered.radius * gathered.radius);
-        if (estimate_accepts(&map->photons[gathered.neighbours[i].node], &here))
+        if (estimate_accepts(&map->photons[gathered.neighbours[i].node], &point))
             sum += photon_kernel_at(map->kernel, s2);
     }
     return scale > 0 ? sum * scale : 0;
@@ -50,8 +50,8 @@ KD_FN vec3 debug_value(const photon_view *photons, int32_t channel, const surfac
         map.adaptive = false;
     }
     photon_gathering gathered;
-    const estimate_point here = estimate_point_of(at);
-    photon_gather_at(&map, &photons->tiles, &here, &gathered);
+    const estimate_point point = estimate_point_of(at);
+    photon_gather_at(&map, &photons->tiles, &point, &gathered);
     return vec3_all(gathered.radius <= FLT_MAX ? gathered.radius : 0);
 }
 
@@ -65,12 +65,12 @@ typedef struct debug_pixels {
 KD_FN pixel_sample debug_pixel(const pixel_view *view, const debug_pixels *shown, int32_t x,
                                int32_t y, uint32_t sample) {
     const rng_key key = pixel_key(view, x, y, sample);
-    const ray cast = pixel_ray(view, x, y, key);
-    const path_result outcome = path_radiance(view->scene, SCENE_TREE, &shown->straight, cast, key);
-    pixel_sample samples = pixel_of(view, &cast, &outcome.first, vec3_all(0), outcome.rays);
+    const ray ray = pixel_ray(view, x, y, key);
+    const path_result outcome = path_radiance(view->scene, SCENE_TREE, &shown->straight, ray, key);
+    pixel_sample samples = pixel_of(view, &ray, &outcome.first, vec3_all(0), outcome.rays);
     if (outcome.first.triangle == KD_NONE) return samples;
     samples.radiance = debug_value(&shown->photons, shown->channel, &outcome.first,
-                                   vec3_negate(cast.direction), samples.depth);
+                                   vec3_negate(ray.direction), samples.depth);
     return samples;
 }
 

@@ -118,7 +118,7 @@ static kd_status trace_pass(frame *frame, light_state *state) {
     light_work work = {state, frame->scene};
     memset(state->sums, 0,
            3 * (size_t)state->eye.width * (size_t)state->eye.height * sizeof *state->sums);
-    parallel_for(state->own, PATH_GRAIN, trace_paths, &work);
+    parallel_for(state->share, PATH_GRAIN, trace_paths, &work);
     return KD_OK;
 }
 
@@ -146,7 +146,7 @@ static kd_status light_pass(frame *frame, uint32_t pass) {
     uint64_t begin, end, cut = state->counts.cut;
     ranks_part(frame->comm, frame->comm ? frame->comm->rank : 0, state->paths, &begin, &end);
     state->first = (uint32_t)begin;
-    state->own = (uint32_t)(end - begin);
+    state->share = (uint32_t)(end - begin);
     state->counts.cut = 0;
     job_stage_begin(frame->job, "emit", state->paths);
     kd_status status = trace_pass(frame, state);

@@ -1,7 +1,7 @@
 /* `light` on a CUDA device: one thread per path. Integer splats give the same sums as on the CPU.
    Data flow: trace_light, one thread per path, reads the scene, adds splats to `sums` and counts to
-              `there` by atomics; the host waits; then take_samples, one thread per pixel, adds
-              sums to the film. */
+              `device_counts` by atomics; the host waits; then take_samples, one thread per pixel,
+   adds sums to the film. */
 #include "core/device/device_memory.h"
 #include "render/frame/take_samples.cuh"
 #include "render/integrators/integrators.h"
@@ -31,7 +31,7 @@ __global__ __launch_bounds__(TRACE_BLOCK, TAKE_EACH) void trace_light(
     const __grid_constant__ scene_view scene, const __grid_constant__ light_state state) {
     const uint32_t i = blockIdx.x * TRACE_BLOCK + threadIdx.x;
     uint32_t rays = 0, cut = 0;
-    if (i < state.own) {
+    if (i < state.share) {
         light_path path = light_path_begin(&scene, &state.emission, state.first + i);
         light_splat splat;
         while (light_path_next(&scene, &state.eye, &path))
@@ -71,8 +71,8 @@ static kd_status light_state_trace(light_state *state, const scene_view *scene) 
     light_counts counts;
     KD_CUDA(cudaMemsetAsync(state->device_counts, 0,
                             sizeof(light_counts) + sums * sizeof *state->sums));
-    if (state->own == 0) return KD_OK;
-    trace_light<<<(state->own + TRACE_BLOCK - 1) / TRACE_BLOCK, TRACE_BLOCK>>>(*scene, *state);
+    if (state->share == 0) return KD_OK;
+    trace_light<<<(state->share + TRACE_BLOCK - 1) / TRACE_BLOCK, TRACE_BLOCK>>>(*scene, *state);
     KD_CUDA_LAUNCHED("trace_light");
     KD_TRY(device_memory_download(&counts, state->device_counts, sizeof counts));
     state->counts.rays += counts.rays;

@@ -53,24 +53,24 @@ KD_FN light_path light_path_begin(const scene_view *scene, const photon_emission
 
 /* Advances to the next vertex, on a surface or in a medium; returns false if the path has ended. */
 KD_FN bool light_path_next(const scene_view *scene, const light_eye *eye, light_path *path) {
-    const photon_wish all = {0, 0, 0, false, false};
+    const photon_filter all = {0, 0, 0, false, false};
     photon_path *photon_state = &path->photon_state;
-    photon_ledger unheard;
+    photon_ledger discarded;
     ray_hit hit;
     bool in_volume;
-    memset(&unheard, 0, sizeof unheard);
+    memset(&discarded, 0, sizeof discarded);
     if (path->over || (int32_t)path->landed + 1 >= eye->max_depth) return false;
     if (path->landed > 0 &&
-        !photon_path_go_on(scene, &all, path->turn, &path->at, photon_state, &unheard))
+        !photon_path_go_on(scene, &all, path->turn, &path->at, photon_state, &discarded))
         return false;
     do {
         ++path->rays;
         ++photon_state->step;
-        hit = tritree_closest(&scene->tree, photon_state->flying.cast);
+        hit = tritree_closest(&scene->tree, photon_state->flying.ray);
     } while (photon_passes(scene, &photon_state->flying, photon_state->key, photon_state->step,
-                           &hit, &photon_state->layers, &in_volume, &unheard));
+                           &hit, &photon_state->layers, &in_volume, &discarded));
     ++path->landed;
-    path->turn = photon_path_arrive(scene, photon_state, hit, in_volume, &path->at, &unheard);
+    path->turn = photon_path_arrive(scene, photon_state, hit, in_volume, &path->at, &discarded);
     return path->turn != PHOTON_ENDS;
 }
 
@@ -98,12 +98,11 @@ KD_FN bool light_path_splat_in(const scene_view *scene, const light_eye *eye, li
                                light_splat *out) {
     float per_area;
     const emitted_photon *flying = &path->photon_state.flying;
-    const vec3 place = flying->cast.origin;
+    const vec3 place = flying->ray.origin;
     if (!light_eye_project(eye, place, out, &per_area)) return false;
     const vec3 photon_state = vec3_sub(eye->view.eye, place);
-    const float phase =
-        medium_phase(medium_of(scene, flying->medium)->g,
-                     vec3_dot(flying->cast.direction, vec3_normalize(photon_state)));
+    const float phase = medium_phase(medium_of(scene, flying->medium)->g,
+                                     vec3_dot(flying->ray.direction, vec3_normalize(photon_state)));
     const vec3 passing = path_transmittance(scene, SCENE_TREE, ray_make(place, photon_state, 0, 1),
                                             flying->medium, eye->cutouts, &path->rays);
     out->radiance = vec3_scale(vec3_mul(flying->power, passing), phase * per_area);
@@ -122,11 +121,11 @@ KD_FN bool light_path_splat(const scene_view *scene, const light_eye *eye, light
     photon landed = photon_landed(at, &path->photon_state.flying, 0, 0, PHOTON_DIRECT);
     out->radiance = photon_scattered(at, wo, &landed);
     if (vec3_is_zero(out->radiance)) return false;
-    const uint32_t where =
-        medium_beyond_surface(at, vec3_negate(path->photon_state.flying.cast.direction), wo,
+    const uint32_t slot =
+        medium_beyond_surface(at, vec3_negate(path->photon_state.flying.ray.direction), wo,
                               path->photon_state.flying.medium);
     const vec3 visible = path_transmittance(scene, SCENE_TREE, surface_connect(at, eye->view.eye),
-                                            where, eye->cutouts, &path->rays);
+                                            slot, eye->cutouts, &path->rays);
     const float cosine = fabsf(vec3_dot(wo, at->geometric));
     out->radiance = vec3_mul(out->radiance, vec3_scale(vec3_scale(visible, cosine), per_area));
     return vec3_largest(out->radiance) > 0 && vec3_is_finite(out->radiance);
@@ -156,7 +155,7 @@ typedef struct light_state {
     int64_t *sums;         /* 3 per pixel, in units; on the device if the frame is rendered there */
     float unit;            /* radiance of a fixed-point unit, W/(sr m^2) */
     uint32_t paths;        /* per pass */
-    uint32_t first, own;   /* the part of the pass's paths that this rank traces */
+    uint32_t first, share; /* the part of the pass's paths that this rank traces */
     light_counts counts;   /* not yet added to the statistics */
     light_counts *device_counts; /* `counts` in device memory; NULL: on the CPU */
 } light_state;

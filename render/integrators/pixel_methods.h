@@ -23,7 +23,7 @@ enum { WHITTED_RAYS = 32 };
 #define WHITTED_MIN_SPLIT 0.015625f
 
 typedef struct whitted_ray {
-    ray cast;
+    struct ray ray;
     vec3 throughput;
     int32_t depth;   /* surfaces before this ray */
     uint32_t medium; /* the medium, as in path_state */
@@ -49,18 +49,18 @@ KD_FN void whitted_push(whitted_tree *tree, const surface *at, const whitted_ray
                         const bsdf_sample *drawn, float share) {
     if (vec3_is_zero(drawn->weight) || !(share > 0)) return;
     whitted_ray *next = tree->rays + tree->count++;
-    next->cast = surface_leave(at, drawn->direction, INFINITY);
+    next->ray = surface_leave(at, drawn->direction, INFINITY);
     next->throughput = vec3_scale(vec3_mul(ray->throughput, drawn->weight), share);
     next->depth = ray->depth + 1;
     next->medium =
-        medium_beyond_surface(at, vec3_negate(ray->cast.direction), drawn->direction, ray->medium);
+        medium_beyond_surface(at, vec3_negate(ray->ray.direction), drawn->direction, ray->medium);
     next->wavelength = ray->wavelength;
 }
 
 /* Traces the reflected and the refracted ray. */
 KD_FN void whitted_split(whitted_tree *tree, const surface *at, const whitted_ray *ray,
                          rng_block random) {
-    const vec3 wo = vec3_negate(ray->cast.direction);
+    const vec3 wo = vec3_negate(ray->ray.direction);
     if (at->kind == MATERIAL_PRINCIPLED) { /* specular scattering of layered surfaces is sampled */
         const bsdf_sample drawn = bsdf_draw(at, wo, random, BSDF_RADIANCE);
         if (drawn.specular && tree->count < WHITTED_RAYS) whitted_push(tree, at, ray, &drawn, 1);
@@ -90,7 +90,7 @@ KD_FN void whitted_split(whitted_tree *tree, const surface *at, const whitted_ra
 /* Returns a path state at the origin of a ray. */
 KD_FN path_state whitted_arrive(const scene_view *scene, const whitted_tree *tree,
                                 const whitted_ray *ray) {
-    path_state state = path_begin(ray->cast);
+    path_state state = path_begin(ray->ray);
     state.throughput = ray->throughput;
     state.step = tree->step;
     state.flies = scene->medium_count > 0;
@@ -108,10 +108,10 @@ KD_FN void whitted_visit(const scene_view *scene, scene_extent extent, const pat
     vec3 seen = vec3_all(0);
     if (state.in_volume) {
         if (ray->depth == 0 && hit.triangle != KD_NONE)
-            tree->result.first = surface_at_instance(scene, &state.cast, hit, state.instance_id);
+            tree->result.first = surface_at_instance(scene, &state.ray, hit, state.instance_id);
         if (!last)
             seen = path_light_in(scene, extent, options, state.place, state.medium,
-                                 state.cast.direction, false,
+                                 state.ray.direction, false,
                                  sobol_draw(key, state.step, PATH_DRAW_LIGHT), &tree->result.rays);
         tree->result.radiance = vec3_add(tree->result.radiance, vec3_mul(state.throughput, seen));
         return;
@@ -121,40 +121,40 @@ KD_FN void whitted_visit(const scene_view *scene, scene_extent extent, const pat
         return;
     }
     const surface at = path_surface(scene, &state, hit, key);
-    const vec3 wo = vec3_negate(state.cast.direction);
+    const vec3 wo = vec3_negate(state.ray.direction);
     if (ray->depth == 0) tree->result.first = at;
     seen = path_emission(scene, &state, &at);
     if (!last) {
-        whitted_ray here = *ray; /* with the throughput, medium and wavelength on arrival */
-        here.throughput = state.throughput;
-        here.medium = state.medium;
-        here.wavelength = state.wavelength;
+        whitted_ray arrival = *ray; /* with the throughput, medium and wavelength on arrival */
+        arrival.throughput = state.throughput;
+        arrival.medium = state.medium;
+        arrival.wavelength = state.wavelength;
         if (!surface_is_specular(&at))
             seen = vec3_add(
                 seen,
-                vec3_mul(here.throughput,
+                vec3_mul(arrival.throughput,
                          path_light_alone(scene, extent, options->cutouts, &at, wo, state.medium,
                                           sobol_draw(key, state.step, PATH_DRAW_LIGHT),
                                           &tree->result.rays)));
-        whitted_split(tree, &at, &here, sobol_draw(key, state.step, PATH_DRAW_SCATTER));
+        whitted_split(tree, &at, &arrival, sobol_draw(key, state.step, PATH_DRAW_SCATTER));
     }
     tree->result.radiance = vec3_add(tree->result.radiance, seen);
 }
 
-/* `cast` has a unit direction; key.path is sobol_path(pixel, sample). */
+/* `ray` has a unit direction; key.path is sobol_path(pixel, sample). */
 KD_FN path_result whitted_radiance(const scene_view *scene, scene_extent extent,
-                                   const path_options *options, ray cast, rng_key key) {
+                                   const path_options *options, ray ray, rng_key key) {
     whitted_tree tree;
     memset(&tree.result, 0, sizeof tree.result);
     tree.result.first.triangle = KD_NONE;
     tree.step = 0;
     tree.count = 1;
-    tree.rays[0].cast = cast;
+    tree.rays[0].ray = ray;
     tree.rays[0].throughput = vec3_all(1);
     tree.rays[0].depth = 0;
     tree.rays[0].wavelength = 0;
     tree.rays[0].medium = scene->medium_count > 0
-                              ? transmittance_around(scene, extent, cast, &tree.result.rays)
+                              ? transmittance_around(scene, extent, ray, &tree.result.rays)
                               : MEDIUM_FOG;
     while (tree.count > 0) {
         const whitted_ray next = tree.rays[--tree.count];
@@ -167,18 +167,17 @@ KD_FN path_result whitted_radiance(const scene_view *scene, scene_extent extent,
    occluders further away than `reach`.
    Source: Zhukov, Iones and Kronin 1998, "An ambient light illumination model". */
 KD_FN path_result ambient_radiance(const scene_view *scene, scene_extent extent,
-                                   const path_options *options, ray cast, rng_key key,
-                                   float reach) {
+                                   const path_options *options, ray ray, rng_key key, float reach) {
     path_result result;
     memset(&result, 0, sizeof result);
     result.first.triangle = KD_NONE;
-    path_state state = path_begin(cast);
+    path_state state = path_begin(ray);
     const ray_hit hit = path_advance(scene, extent, options, &state, key, &result);
     if (hit.triangle == KD_NONE) {
         result.radiance = vec3_all(1);
         return result;
     }
-    const surface at = surface_at_instance(scene, &state.cast, hit, state.instance_id);
+    const surface at = surface_at_instance(scene, &state.ray, hit, state.instance_id);
     result.first = at;
     const rng_block random = sobol_draw(key, state.step, PATH_DRAW_SCATTER);
     const frame3 axes = frame3_around(at.front ? at.normal : vec3_negate(at.normal));
@@ -192,9 +191,9 @@ KD_FN path_result ambient_radiance(const scene_view *scene, scene_extent extent,
 KD_FN pixel_sample path_pixel(const pixel_view *view, scene_extent extent,
                               const path_options *options, int32_t x, int32_t y, uint32_t sample) {
     const rng_key key = pixel_key(view, x, y, sample);
-    const ray cast = pixel_ray(view, x, y, key);
-    const path_result result = path_radiance(view->scene, extent, options, cast, key);
-    return pixel_of(view, &cast, &result.first, result.radiance, result.rays);
+    const ray ray = pixel_ray(view, x, y, key);
+    const path_result result = path_radiance(view->scene, extent, options, ray, key);
+    return pixel_of(view, &ray, &result.first, result.radiance, result.rays);
 }
 
 typedef struct whitted_options {
@@ -206,19 +205,19 @@ KD_FN pixel_sample whitted_pixel(const pixel_view *view, scene_extent extent,
                                  const whitted_options *options, int32_t x, int32_t y,
                                  uint32_t sample) {
     const rng_key key = pixel_key(view, x, y, sample);
-    const ray cast = pixel_ray(view, x, y, key);
-    const path_result result = whitted_radiance(view->scene, extent, &options->path, cast, key);
-    return pixel_of(view, &cast, &result.first, result.radiance, result.rays);
+    const ray ray = pixel_ray(view, x, y, key);
+    const path_result result = whitted_radiance(view->scene, extent, &options->path, ray, key);
+    return pixel_of(view, &ray, &result.first, result.radiance, result.rays);
 }
 
 KD_FN pixel_sample ambient_pixel(const pixel_view *view, scene_extent extent,
                                  const whitted_options *options, int32_t x, int32_t y,
                                  uint32_t sample) {
     const rng_key key = pixel_key(view, x, y, sample);
-    const ray cast = pixel_ray(view, x, y, key);
+    const ray ray = pixel_ray(view, x, y, key);
     const path_result result =
-        ambient_radiance(view->scene, extent, &options->path, cast, key, options->reach);
-    return pixel_of(view, &cast, &result.first, result.radiance, result.rays);
+        ambient_radiance(view->scene, extent, &options->path, ray, key, options->reach);
+    return pixel_of(view, &ray, &result.first, result.radiance, result.rays);
 }
 
 /* Light tracing: light sources seen directly, plus the splats of the pixel. */
@@ -231,13 +230,13 @@ typedef struct light_pixels {
 KD_FN pixel_sample light_pixel(const pixel_view *view, const light_pixels *splats, int32_t x,
                                int32_t y, uint32_t sample) {
     const rng_key key = pixel_key(view, x, y, sample);
-    const ray cast = pixel_ray(view, x, y, key);
-    const path_result result = path_radiance(view->scene, SCENE_TREE, &splats->straight, cast, key);
+    const ray ray = pixel_ray(view, x, y, key);
+    const path_result result = path_radiance(view->scene, SCENE_TREE, &splats->straight, ray, key);
     const int64_t *sums = splats->sums + 3 * ((int64_t)y * view->width + x);
     const vec3 sum = vec3_make((float)((double)sums[0] * splats->weight),
                                (float)((double)sums[1] * splats->weight),
                                (float)((double)sums[2] * splats->weight));
-    return pixel_of(view, &cast, &result.first, vec3_add(result.radiance, sum), result.rays);
+    return pixel_of(view, &ray, &result.first, vec3_add(result.radiance, sum), result.rays);
 }
 
 #endif

@@ -33,15 +33,15 @@ enum { EYE_VOLUME_SEEN = 4, EYE_VOLUME_GATHERED = 1 };
    LOOKUP_DEFERRED, on devices: surfaces are only recorded in photon_view.later for a batched
    kernel. Every caller passes a constant, the same one in all of a translation unit: the compiler
    then removes the other branch, and with it the stack memory for photon lists, from functions that
-   are not inlined (KD_FN_APART). */
+   are not inlined (KD_FN_NOINLINE). */
 typedef enum lookup_mode { LOOKUP_INLINE, LOOKUP_DEFERRED } lookup_mode;
 
 /* Buffers of deferred lookups. */
 typedef struct eye_requests {
-    eye_request *list;   /* NULL: lookups run inline */
-    eye_packet *packets; /* used on devices only */
-    eye_asked *counts;   /* counts of both; may exceed the capacity */
-    uint32_t capacity;   /* capacity of each */
+    eye_request *list;          /* NULL: lookups run inline */
+    eye_packet *packets;        /* used on devices only */
+    eye_request_counts *counts; /* counts of both; may exceed the capacity */
+    uint32_t capacity;          /* capacity of each */
 } eye_requests;
 
 typedef struct photon_view {
@@ -79,39 +79,39 @@ KD_FN rng_block eye_draw(const eye_path *path, uint32_t dimension) {
     return sobol_draw(path->key, path->state.step, dimension);
 }
 
-/* Adds direct light from one sampled light; with `both`, weighted by multiple importance sampling
+/* Adds direct light from one sampled light; with `mis`, weighted by multiple importance sampling
    against the ray that the caller traces next. */
-KD_FN_APART void eye_add_direct(const scene_view *world, const photon_view *photons, eye_path *path,
-                                const surface *at, vec3 wo, bool both) {
+KD_FN_NOINLINE void eye_add_direct(const scene_view *world, const photon_view *photons,
+                                   eye_path *path, const surface *at, vec3 wo, bool mis) {
     const rng_block random = eye_draw(path, PATH_DRAW_LIGHT);
     const path_options *options = &photons->path;
-    const uint32_t where = path->state.medium;
+    const uint32_t medium = path->state.medium;
     uint32_t *rays = &path->result.rays;
-    eye_add(path, both ? path_light(world, SCENE_TREE, options, at, wo, where, random, rays)
-                       : path_light_alone(world, SCENE_TREE, options->cutouts, at, wo, where,
-                                          random, rays));
+    eye_add(path, mis ? path_light(world, SCENE_TREE, options, at, wo, medium, random, rays)
+                      : path_light_alone(world, SCENE_TREE, options->cutouts, at, wo, medium,
+                                         random, rays));
 }
 
 /* Radiance towards `wo` by density estimation in one map. */
-KD_FN_APART vec3 photon_map_radiance(const photon_map_view *map, const tile_view *tiles,
-                                     const surface *at, vec3 wo) {
+KD_FN_NOINLINE vec3 photon_map_radiance(const photon_map_view *map, const tile_view *tiles,
+                                        const surface *at, vec3 wo) {
     if (map->gather == 0) return photon_fixed_radiance(map, tiles, at, wo);
     photon_gathering gathered;
-    const estimate_point here = estimate_point_of(at);
-    photon_gather_at(map, tiles, &here, &gathered);
+    const estimate_point point = estimate_point_of(at);
+    photon_gather_at(map, tiles, &point, &gathered);
     if (gathered.count == 0 || !(gathered.radius > 0)) return vec3_all(0);
     const flux_sum sum =
-        photon_found_sum(map, at, wo, gathered.neighbours, gathered.count, gathered.radius);
-    return photon_sum_radiance(map, tiles, &here, gathered.radius, &sum);
+        photon_gathered_sum(map, at, wo, gathered.neighbours, gathered.count, gathered.radius);
+    return photon_sum_radiance(map, tiles, &point, gathered.radius, &sum);
 }
 
 /* Radiance of both maps at the far end of a gather ray; a diffuse surface uses the precomputed
    irradiance of the nearest photon if there is one. */
 KD_FN vec3 photon_far_radiance(const photon_view *photons, const surface *at, vec3 wo) {
-    const estimate_point here = estimate_point_of(at);
+    const estimate_point point = estimate_point_of(at);
     vec3 irradiance;
     if (at->kind == MATERIAL_DIFFUSE &&
-        photon_precomputed_irradiance(&photons->global, &here, &irradiance))
+        photon_precomputed_irradiance(&photons->global, &point, &irradiance))
         return vec3_scale(vec3_mul(at->diffuse, irradiance), 1 / KD_PI);
     return vec3_add(photon_map_radiance(&photons->caustic, &photons->tiles, at, wo),
                     photon_map_radiance(&photons->global, &photons->tiles, at, wo));
@@ -127,18 +127,18 @@ KD_FN bool eye_rays_meet_light(const scene_view *world) {
 KD_FN bool eye_passes(const scene_view *world, const path_options *options, path_state *state,
                       rng_key key, ray_hit *hit) {
     const uint32_t hit_triangle = hit->triangle, layers = state->layers;
-    const bool goes_on = path_passes(world, options, state, key, hit);
+    const bool has_next = path_passes(world, options, state, key, hit);
     if (state->layers > layers)
         state->medium =
-            transmittance_beyond(world, hit_triangle, state->cast.direction, state->medium);
-    return goes_on;
+            transmittance_beyond(world, hit_triangle, state->ray.direction, state->medium);
+    return has_next;
 }
 
 /* Phase function half of direct light in a medium: radiance of area lights and of the sky along a
    ray sampled from the phase function. The multiple importance sampling weight keeps it bounded
    close to a light, where sampling points on that light has unbounded variance. */
-KD_FN_APART vec3 eye_volume_light(const scene_view *world, const photon_view *photons,
-                                  eye_path *path, const volume_point *at, rng_block random) {
+KD_FN_NOINLINE vec3 eye_volume_light(const scene_view *world, const photon_view *photons,
+                                     eye_path *path, const volume_point *at, rng_block random) {
     path_state state = path->state;
     state.place = at->position;
     state.throughput = vec3_all(1);
@@ -147,10 +147,10 @@ KD_FN_APART vec3 eye_volume_light(const scene_view *world, const photon_view *ph
     do {
         ++path->result.rays;
         ++state.step;
-        hit = tritree_closest(&world->tree, state.cast);
+        hit = tritree_closest(&world->tree, state.ray);
         const float end = hit.triangle == KD_NONE ? INFINITY : hit.t;
         state.throughput =
-            transmittance_weaken(world, &state.cast, end, state.medium, state.throughput);
+            transmittance_weaken(world, &state.ray, end, state.medium, state.throughput);
     } while (eye_passes(world, &photons->path, &state, path->key, &hit));
     if (state.layers > PATH_LAYERS) return vec3_all(0);
     if (hit.triangle == KD_NONE) return path_sky(world, &state);
@@ -165,22 +165,22 @@ KD_FN void eye_add_volume(const scene_view *world, const photon_view *photons, e
                           const medium *medium, float begin, float length) {
     const path_state *state = &path->state;
     volume_point at;
-    at.direction = state->cast.direction;
+    at.direction = state->ray.direction;
     at.medium = state->medium == MEDIUM_FOG ? world->fog : state->medium;
     at.g = medium->g;
     if (vec3_is_zero(medium->scattering)) return;
     const rng_block spread = eye_draw(path, PATH_DRAW_MEDIUM);
-    const bool both = eye_rays_meet_light(world);
+    const bool mis = eye_rays_meet_light(world);
     vec3 sum = vec3_all(0);
     for (uint32_t i = 0; i < path->volume; ++i) {
         const float u = ((float)i + spread.value[0]) / (float)path->volume;
         const medium_place place = medium_draw_place(medium, length, float_min(u, 0x1.fffffep-1f));
         if (!(place.pdf > 0)) continue;
-        at.position = ray_at(&state->cast, begin + place.length);
+        at.position = ray_at(&state->ray, begin + place.length);
         vec3 direct =
             path_light_in(world, SCENE_TREE, &photons->path, at.position, at.medium, at.direction,
-                          both, eye_draw(path, EYE_DRAW_VOLUME + i), &path->result.rays);
-        if (both)
+                          mis, eye_draw(path, EYE_DRAW_VOLUME + i), &path->result.rays);
+        if (mis)
             direct = vec3_add(
                 direct, eye_volume_light(world, photons, path, &at,
                                          eye_draw(path, EYE_DRAW_VOLUME + EYE_VOLUME_SEEN + i)));
@@ -197,8 +197,8 @@ KD_FN void eye_add_beams(const scene_view *world, const photon_view *photons, ey
                          const medium *medium, float begin, float length) {
     const path_state *state = &path->state;
     beam_flight flight;
-    flight.origin = ray_at(&state->cast, begin);
-    flight.direction = state->cast.direction;
+    flight.origin = ray_at(&state->ray, begin);
+    flight.direction = state->ray.direction;
     flight.length = length;
     flight.medium_index = state->medium == MEDIUM_FOG ? world->fog : state->medium;
     flight.medium = medium;
@@ -212,7 +212,7 @@ KD_FN void eye_fly(const scene_view *world, const photon_view *photons, lookup_m
     path_state *state = &path->state;
     const medium *in = medium_of(world, state->medium);
     if (!in) return;
-    const medium_span span = transmittance_span(world, &state->cast, end);
+    const medium_span span = transmittance_span(world, &state->ray, end);
     const float length = span.end - span.begin; /* ray directions are unit vectors */
     if (!(length > 0)) return;
     if (mode == LOOKUP_INLINE && path->volume > 0) {
@@ -232,7 +232,7 @@ KD_FN ray_hit eye_advance(const scene_view *world, const photon_view *photons, l
     do {
         ++path->result.rays;
         ++state->step;
-        hit = tritree_closest(&world->tree, state->cast);
+        hit = tritree_closest(&world->tree, state->ray);
         eye_fly(world, photons, mode, path, hit.triangle == KD_NONE ? INFINITY : hit.t);
     } while (eye_passes(world, &photons->path, state, path->key, &hit));
     return hit;
@@ -240,8 +240,8 @@ KD_FN ray_hit eye_advance(const scene_view *world, const photon_view *photons, l
 
 /* Advances to the next surface; returns false if the ray leaves the scene or the path has reached
    its maximum depth. Adds the emission of the surface or the sky if path->emission is set. */
-KD_FN_APART bool eye_next(const scene_view *world, const photon_view *photons, lookup_mode mode,
-                          eye_path *path, surface *at, float *travelled) {
+KD_FN_NOINLINE bool eye_next(const scene_view *world, const photon_view *photons, lookup_mode mode,
+                             eye_path *path, surface *at, float *travelled) {
     if (path->depth >= photons->path.max_depth) return false;
     ++path->depth;
     const ray_hit hit = eye_advance(world, photons, mode, path);
@@ -259,7 +259,7 @@ KD_FN_APART bool eye_next(const scene_view *world, const photon_view *photons, l
 }
 
 /* Samples the BSDF and continues the path in that direction; returns false if the path ends. */
-KD_FN_APART bool eye_scatter(eye_path *path, const surface *at, vec3 wo, rng_block random) {
+KD_FN_NOINLINE bool eye_scatter(eye_path *path, const surface *at, vec3 wo, rng_block random) {
     return path_scatter(&path->state, at, wo, path->depth, random);
 }
 
@@ -277,7 +277,7 @@ KD_FN bool eye_through_lenses(const scene_view *world, const photon_view *photon
                               surface *at, float *travelled) {
     while (eye_next(world, photons, LOOKUP_INLINE, path, at, travelled)) {
         if (surface_holds_photons(at)) return true;
-        const vec3 wo = vec3_negate(path->state.cast.direction);
+        const vec3 wo = vec3_negate(path->state.ray.direction);
         if (!eye_scatter(path, at, wo, eye_draw(path, PATH_DRAW_SCATTER))) return false;
         path->emission = false;
     }
@@ -291,7 +291,7 @@ KD_FN void eye_gather_ray(const scene_view *world, const photon_view *photons, e
                           float travelled) {
     surface at;
     while (eye_through_lenses(world, photons, path, &at, &travelled)) {
-        const vec3 wo = vec3_negate(path->state.cast.direction);
+        const vec3 wo = vec3_negate(path->state.ray.direction);
         const bool near = travelled < photons->near && path->depth < photons->path.max_depth;
         eye_add_direct(world, photons, path, &at, wo, near);
         if (!near) {
@@ -321,8 +321,8 @@ KD_FN void eye_gather(const scene_view *world, const photon_view *photons, looku
         /* The gather rays of all samples of a pixel are points of one low-discrepancy sequence. */
         part.key.path =
             path->key.path >> 32 << 32 | (uint32_t)((uint32_t)path->key.path * rays + i);
-        const bool goes_on = eye_scatter(&part, at, wo, eye_draw(&part, EYE_DRAW_GATHER));
-        if (goes_on && !part.state.specular) {
+        const bool has_next = eye_scatter(&part, at, wo, eye_draw(&part, EYE_DRAW_GATHER));
+        if (has_next && !part.state.specular) {
             surface hit_triangle;
             float travelled = 0;
             part.emission = true;
@@ -351,8 +351,8 @@ __device__ inline void eye_request_place(eye_request *made, const surface *at) {
 /* Appends a request and links it behind `last`, the path's previous one (KD_NONE: none). The
    threads of a warp that are active share one packet. Returns the index of the request, which is at
    or beyond the capacity if the buffer is full; the counters then say how much is needed. */
-__device__ inline uint32_t eye_ask(const eye_requests *later, const surface *at, vec3 wo,
-                                   vec3 throughput, uint32_t last) {
+__device__ inline uint32_t eye_request_append(const eye_requests *later, const surface *at, vec3 wo,
+                                              vec3 throughput, uint32_t last) {
 #ifdef __CUDA_ARCH__
     const unsigned lanes = __activemask();
     const int lane = threadIdx.x & 31, leader = __ffs(lanes) - 1;
@@ -401,7 +401,8 @@ KD_FN void eye_add_maps(eye_path *path, const photon_view *photons, lookup_mode 
 #ifdef __CUDA_ARCH__
     if (photons->later.list) {
         const uint32_t last = path->last_request;
-        path->last_request = eye_ask(&photons->later, at, wo, path->state.throughput, last);
+        path->last_request =
+            eye_request_append(&photons->later, at, wo, path->state.throughput, last);
         if (last == KD_NONE) path->first_request = path->last_request;
         return;
     }
@@ -436,7 +437,7 @@ KD_FN void eye_follow(const scene_view *world, const photon_view *photons, looku
     float travelled = 0;
     while (eye_next(world, photons, mode, path, &at, &travelled)) {
         if (path->depth == 1) path->result.first = at;
-        const vec3 wo = vec3_negate(path->state.cast.direction);
+        const vec3 wo = vec3_negate(path->state.ray.direction);
         if (surface_holds_photons(&at)) {
             eye_lookup(world, photons, mode, path, &at, wo);
             if (!eye_mirrored(path, &at, wo)) break;
@@ -448,11 +449,11 @@ KD_FN void eye_follow(const scene_view *world, const photon_view *photons, looku
 }
 
 /* Starts a path outside all media. */
-KD_FN eye_path eye_begin(ray cast, rng_key key) {
+KD_FN eye_path eye_begin(ray ray, rng_key key) {
     eye_path path;
     memset(&path, 0, sizeof path);
     path.key = key;
-    path.state = path_begin(cast);
+    path.state = path_begin(ray);
     path.volume = EYE_VOLUME_SEEN;
     path.result.first.triangle = KD_NONE;
     path.first_request = path.last_request = KD_NONE;
@@ -461,26 +462,26 @@ KD_FN eye_path eye_begin(ray cast, rng_key key) {
 }
 
 /* Starts a path in the medium that contains the camera. */
-KD_FN eye_path eye_begin_in(const scene_view *world, ray cast, rng_key key) {
-    eye_path path = eye_begin(cast, key);
+KD_FN eye_path eye_begin_in(const scene_view *world, ray ray, rng_key key) {
+    eye_path path = eye_begin(ray, key);
     if (world->medium_count > 0)
-        path.state.medium = transmittance_around(world, SCENE_TREE, cast, &path.result.rays);
+        path.state.medium = transmittance_around(world, SCENE_TREE, ray, &path.result.rays);
     return path;
 }
 
 /* Traces the path of a camera ray with a unit direction. Radiance from map lookups is kept in
    `gathered` or deferred. */
 KD_FN eye_path photon_eye_path(const scene_view *world, const photon_view *photons,
-                               lookup_mode mode, ray cast, rng_key key) {
-    eye_path path = eye_begin_in(world, cast, key);
+                               lookup_mode mode, ray ray, rng_key key) {
+    eye_path path = eye_begin_in(world, ray, key);
     eye_follow(world, photons, mode, &path);
     return path;
 }
 
 /* Radiance along a camera ray with a unit direction, with inline lookups. */
-KD_FN path_result photon_eye_radiance(const scene_view *world, const photon_view *photons, ray cast,
+KD_FN path_result photon_eye_radiance(const scene_view *world, const photon_view *photons, ray ray,
                                       rng_key key) {
-    eye_path path = photon_eye_path(world, photons, LOOKUP_INLINE, cast, key);
+    eye_path path = photon_eye_path(world, photons, LOOKUP_INLINE, ray, key);
     path.result.radiance = vec3_add(path.result.radiance, path.gathered);
     return path.result;
 }

@@ -21,15 +21,15 @@ enum {
 
 /* Counts of the ends of gather rays in a wavefront, by kind of lookup. */
 struct gather_tally {
-    uint32_t known, more;
+    uint32_t precomputed, more;
     uint32_t requests, packets, far_packets;
 };
 
 /* Ends of the gather rays of a wavefront that need lookups (gather_waves.cu). */
 struct gather_ends {
     gather_tally *tally;
-    float4 *known;  /* points that use precomputed irradiance: KNOWN_PARTS arrays */
-    uint32_t *more; /* indices of those for which the nearest photon does not apply */
+    float4 *precomputed; /* points that use precomputed irradiance: PRECOMPUTED_PARTS arrays */
+    uint32_t *more;      /* indices of those for which the nearest photon does not apply */
     eye_request *requests;
     eye_packet *packets, *far_packets; /* of all requests; of those that need both maps */
     uint32_t *alone;
@@ -55,15 +55,15 @@ struct eye_slots {
 };
 
 /* Reserves device memory for the slots of `range`, one sample per pixel, with or without
-   wavefronts, and for `together` final gather rays per slot; 0: no final gather. The caller sets
+   wavefronts, and for `group_size` final gather rays per slot; 0: no final gather. The caller sets
    the sample number (waves.range.begin) and camera_sample. */
 kd_status eye_slots_open(eye_slots *out, const frame *frame, const sample_range *range,
-                         bool by_waves, uint32_t together);
+                         bool by_waves, uint32_t group_size);
 /* Traces the paths of all slots as photon_eye_path does with LOOKUP_DEFERRED; requests go to
    `photons->later`. Clears waves.counts and counts there. */
-kd_status eye_ask_slots(const frame *frame, const photon_view *photons, const eye_slots *slots);
-/* As eye_ask_slots, with LOOKUP_INLINE; lookups at surfaces that the camera sees are requests if
-   `photons->later` has a list. */
+kd_status eye_request_slots(const frame *frame, const photon_view *photons, const eye_slots *slots);
+/* As eye_request_slots, with LOOKUP_INLINE; lookups at surfaces that the camera sees are requests
+   if `photons->later` has a list. */
 kd_status inline_lookup_slots(const frame *frame, const photon_view *photons,
                               const eye_slots *slots);
 /* Adds the final gather, once all requests are complete. */
@@ -72,7 +72,7 @@ kd_status eye_gather_slots(const frame *frame, const photon_maps_cuda *maps,
 /* Lays out the arrays for the ends of `rays` gather rays. */
 void lay_out_gather_ends(gather_ends *ends, cuda_arena *arena, uint64_t rays);
 
-/* Paths without media and cut-outs do not use `layers` and `where`: these store `number`, which
+/* Paths without media and cut-outs do not use `layers` and `medium`: these store `number`, which
    must be small, and `word` instead. */
 __device__ __forceinline__ void store_eye_path(const path_store &store, uint32_t at, wave_path p,
                                                uint32_t number, uint32_t word) {
@@ -94,14 +94,14 @@ __device__ __forceinline__ wave_path load_eye_path(const path_store &store, uint
 
 /* Returns true, and the camera ray, if the slot has a path: its pixel is inside the image, and the
    film lacks the sample. */
-__device__ __forceinline__ bool slot_begins(const eye_slots &slots, uint32_t slot, ray *cast) {
+__device__ __forceinline__ bool slot_begins(const eye_slots &slots, uint32_t slot, ray *ray) {
     const path_waves &w = slots.waves;
     const slot_place at = place_of_slot(w, slot);
     if (!slot_is_inside(w, at) ||
         at.sample < w.pixels[(int64_t)at.y * w.range.width + at.x].samples)
         return false;
     const int32_t x = w.range.x0 + at.x, y = w.range.y0 + at.y;
-    *cast = pixel_ray(&w.view, x, y, pixel_key(&w.view, x, y, slots.camera_sample));
+    *ray = pixel_ray(&w.view, x, y, pixel_key(&w.view, x, y, slots.camera_sample));
     return true;
 }
 

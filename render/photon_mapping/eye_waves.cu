@@ -27,12 +27,12 @@ __global__ __launch_bounds__(BEGIN_BLOCK,
     uint32_t left_out = 0;
     for (uint32_t slot = blockIdx.x * BEGIN_BLOCK + threadIdx.x; slot < w.slots;
          slot += gridDim.x * BEGIN_BLOCK) {
-        ray cast = ray_make(vec3_all(0), vec3_all(0), 0, -1);
-        const bool begins = slot_begins(slots, slot, &cast);
+        ray ray = ray_make(vec3_all(0), vec3_all(0), 0, -1);
+        const bool begins = slot_begins(slots, slot, &ray);
         wave_path p;
         p.slot = begins ? slot : KD_NONE;
         p.depth = 1;
-        p.state = path_begin(cast);
+        p.state = path_begin(ray);
         slots.first_request[slot] = KD_NONE;
         if (begins) w.radiance[slot] = make_float4(0, 0, 0, 0);
         left_out += !begins;
@@ -51,20 +51,20 @@ struct eye_shaded {
     uint32_t last_request;
     rng_key key;
     surface at;
-    bool is_there; /* a path of the kind EYE_MAIN has hit a surface, which is `at` */
-    bool lands;    /* the surface stores photons */
-    bool goes_on;  /* the next ray is already set */
+    bool is_valid;  /* a path of the kind EYE_MAIN has hit a surface, which is `at` */
+    bool lands;     /* the surface stores photons */
+    bool continues; /* the next ray is already set */
 };
 
 __device__ __forceinline__ vec3 eye_of(const eye_shaded &shaded) {
-    return vec3_negate(shaded.path.state.cast.direction);
+    return vec3_negate(shaded.path.state.ray.direction);
 }
 
 template <bool diffuse>
 __device__ __forceinline__ void eye_arrive(const scene_view &scene, const path_waves &w,
                                            const path_store &store, uint32_t i,
                                            eye_shaded &shaded) {
-    shaded.is_there = shaded.lands = shaded.goes_on = false;
+    shaded.is_valid = shaded.lands = shaded.continues = false;
     shaded.path.depth = 0;
     if (i == KD_NONE) return;
     shaded.path = load_eye_path(store, i, &shaded.part, &shaded.last_request);
@@ -75,16 +75,15 @@ __device__ __forceinline__ void eye_arrive(const scene_view &scene, const path_w
     ++state.step;
     shaded.at.triangle = KD_NONE;
     if (hit.triangle == KD_NONE) {
-        if (shaded.path.depth == 1)
-            store_first(scene, w, shaded.path.slot, &state.cast, &shaded.at);
+        if (shaded.path.depth == 1) store_first(scene, w, shaded.path.slot, &state.ray, &shaded.at);
         add_radiance(w, shaded.path.slot, path_sky(&scene, &state));
         return;
     }
     shaded.at = path_surface(&scene, &state, hit, shaded.key);
     as_listed<diffuse>(shaded.at);
-    if (shaded.path.depth == 1) store_first(scene, w, shaded.path.slot, &state.cast, &shaded.at);
+    if (shaded.path.depth == 1) store_first(scene, w, shaded.path.slot, &state.ray, &shaded.at);
     add_radiance(w, shaded.path.slot, path_emission(&scene, &state, &shaded.at));
-    shaded.is_there = shaded.part == EYE_MAIN;
+    shaded.is_valid = shaded.part == EYE_MAIN;
     shaded.lands = surface_holds_photons(&shaded.at);
 }
 
@@ -94,28 +93,28 @@ __device__ __noinline__ void eye_lookup_and_mirror(const scene_view *scene,
                                                    const eye_slots *slots, eye_shaded *shaded) {
     const path_waves &w = slots->waves;
     const uint32_t slot = shaded->path.slot;
-    eye_path path = eye_begin(shaded->path.state.cast, shaded->key);
+    eye_path path = eye_begin(shaded->path.state.ray, shaded->key);
     path.state = shaded->path.state;
     path.depth = (int32_t)shaded->path.depth;
     path.result.radiance = first_three(w.radiance[slot]);
     path.last_request = shaded->last_request;
     path.first_request = slots->first_request[slot];
     eye_lookup(scene, photons, LOOKUP_DEFERRED, &path, &shaded->at, eye_of(*shaded));
-    shaded->goes_on = eye_mirrored(&path, &shaded->at, eye_of(*shaded));
+    shaded->continues = eye_mirrored(&path, &shaded->at, eye_of(*shaded));
     shaded->path.state = path.state;
     shaded->last_request = path.last_request;
     w.radiance[slot] = with_fourth(path.result.radiance, 0);
     slots->first_request[slot] = path.first_request;
     atomicAdd((unsigned long long *)&w.counts->rays, (unsigned long long)path.result.rays);
-    shaded->is_there = false;
+    shaded->is_valid = false;
 }
 
 /* Records the request, and samples a light for direct light. */
 template <bool diffuse>
-__device__ __forceinline__ void
-eye_ask_for_light(const scene_view &scene, const photon_view &photons, const eye_slots &slots,
-                  uint32_t *shadows, eye_shaded &shaded) {
-    if (!shaded.is_there) return;
+__device__ __forceinline__ void eye_sample_light(const scene_view &scene,
+                                                 const photon_view &photons, const eye_slots &slots,
+                                                 uint32_t *shadows, eye_shaded &shaded) {
+    if (!shaded.is_valid) return;
     const path_waves &w = slots.waves;
     const path_state &state = shaded.path.state;
     if (!diffuse && shaded.lands && surface_mirrors(&shaded.at)) {
@@ -125,42 +124,43 @@ eye_ask_for_light(const scene_view &scene, const photon_view &photons, const eye
     if (shaded.lands) {
         const uint32_t last = shaded.last_request;
         shaded.last_request =
-            eye_ask(&photons.later, &shaded.at, eye_of(shaded), state.throughput, last);
+            eye_request_append(&photons.later, &shaded.at, eye_of(shaded), state.throughput, last);
         if (last == KD_NONE) slots.first_request[shaded.path.slot] = shaded.last_request;
     } else if (surface_is_specular(&shaded.at)) {
         return;
     }
     as_listed<diffuse>(shaded.at);
-    path_asked request;
-    const bool both = !shaded.lands || (int32_t)shaded.path.depth < photons.path.max_depth;
-    const bool asks = path_ask_at(&scene, &shaded.at, eye_of(shaded), state.medium, both,
-                                  sobol_draw(shaded.key, state.step, PATH_DRAW_LIGHT), &request);
+    shadow_request request;
+    const bool mis = !shaded.lands || (int32_t)shaded.path.depth < photons.path.max_depth;
+    const bool has_light =
+        path_sample_light_at(&scene, &shaded.at, eye_of(shaded), state.medium, mis,
+                             sobol_draw(shaded.key, state.step, PATH_DRAW_LIGHT), &request);
     /* what is certain to be added is 0, or NaN */
     add_radiance(w, shaded.path.slot,
-                 vec3_mul(state.throughput, path_asked_light(&request, vec3_all(0))));
-    if (asks) store_shadow<false>(w, take_place(shadows), shaded.path, request);
+                 vec3_mul(state.throughput, shadow_request_light(&request, vec3_all(0))));
+    if (has_light) store_shadow<false>(w, take_place(shadows), shaded.path, request);
 }
 
 /* Returns true if the path has another ray. */
 template <bool diffuse>
-__device__ __forceinline__ bool eye_goes_on(const photon_view &photons, const eye_slots &slots,
-                                            eye_shaded &shaded) {
+__device__ __forceinline__ bool eye_continues(const photon_view &photons, const eye_slots &slots,
+                                              eye_shaded &shaded) {
     path_state &state = shaded.path.state;
-    if (shaded.is_there && shaded.lands &&
+    if (shaded.is_valid && shaded.lands &&
         photons.final_gather) { /* gather rays start here later */
         store_eye_path(slots.landed, shaded.path.slot, shaded.path, 0, 0);
         return false;
     }
     const int32_t depth = (int32_t)shaded.path.depth++;
-    if (shaded.is_there) {
+    if (shaded.is_valid) {
         const rng_block random =
             sobol_draw(shaded.key, state.step, shaded.lands ? EYE_DRAW_GATHER : PATH_DRAW_SCATTER);
         as_listed<diffuse>(shaded.at);
-        shaded.goes_on = path_scatter(&state, &shaded.at, eye_of(shaded), depth, random) &&
-                         !(shaded.lands && state.specular);
+        shaded.continues = path_scatter(&state, &shaded.at, eye_of(shaded), depth, random) &&
+                           !(shaded.lands && state.specular);
         if (shaded.lands) shaded.part = EYE_DRAWN_HALF;
     }
-    return shaded.goes_on && depth < photons.path.max_depth;
+    return shaded.continues && depth < photons.path.max_depth;
 }
 
 /* Data flow: as wave_shade; reads the paths of the lists and their hits; writes radiance, first
@@ -183,11 +183,11 @@ __launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) 
         eye_shaded shaded;
         eye_arrive<diffuse>(scene, w, from, i, shaded);
         __syncthreads();
-        eye_ask_for_light<diffuse>(scene, photons, slots, &now->shadows, shaded);
+        eye_sample_light<diffuse>(scene, photons, slots, &now->shadows, shaded);
         __syncthreads();
-        const bool goes_on = eye_goes_on<diffuse>(photons, slots, shaded);
+        const bool has_next = eye_continues<diffuse>(photons, slots, shaded);
         __syncthreads();
-        if (goes_on)
+        if (has_next)
             store_eye_path(to, take_place(&next->rays), shaded.path, shaded.part,
                            shaded.last_request);
     };
@@ -237,7 +237,7 @@ __device__ __forceinline__ bool eye_resume(const eye_slots &slots, const path_st
     rest->stored = load_eye_path(store, i, &rest->part, &last_request);
     const uint32_t slot = rest->stored.slot;
     if (slot == KD_NONE) return false;
-    rest->first = rest->stored.state.cast;
+    rest->first = rest->stored.state.ray;
     rest->path = eye_begin(rest->first, key_of_slot(w, place_of_slot(w, slot)));
     rest->path.state = rest->stored.state;
     rest->path.depth = (int32_t)rest->stored.depth - 1;
@@ -335,7 +335,7 @@ void lay_out_slots(eye_slots *eye_slots, cuda_arena *arena) {
 } // namespace
 
 kd_status eye_slots_open(eye_slots *out, const frame *frame, const sample_range *range,
-                         bool by_waves, uint32_t together) {
+                         bool by_waves, uint32_t group_size) {
     path_waves *w = &out->waves;
     memset(out, 0, sizeof *out);
     w->view = integrator_view(frame);
@@ -346,9 +346,9 @@ kd_status eye_slots_open(eye_slots *out, const frame *frame, const sample_range 
     w->across = (uint32_t)(range->width + 7) / 8;
     w->tiled = (uint32_t)frame_cuda_tiled_pixels(range->width, range->bottom - range->top);
     w->slots = w->tiled;
-    w->capacity = w->slots * (together ? together : 1);
+    w->capacity = w->slots * (group_size ? group_size : 1);
     out->by_waves = by_waves;
-    out->together = together;
+    out->together = group_size;
     cuda_arena arena = {NULL, 0};
     lay_out_slots(out, &arena);
     KD_TRY(device_buffer_reserve(&frame->device_frame->work, arena.used));
@@ -358,7 +358,8 @@ kd_status eye_slots_open(eye_slots *out, const frame *frame, const sample_range 
     return frame_cuda_pack(frame->device_frame);
 }
 
-kd_status eye_ask_slots(const frame *frame, const photon_view *photons, const eye_slots *slots) {
+kd_status eye_request_slots(const frame *frame, const photon_view *photons,
+                            const eye_slots *slots) {
     wave_run run;
     run.frame = frame;
     run.work = slots->waves;

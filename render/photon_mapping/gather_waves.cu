@@ -19,18 +19,18 @@
               landed, and writes paths; in each wavefront gather_shade, for diffuse and for other
               surfaces, reads paths and hits, and writes part, shadow rays, ends and the next paths;
               wave_add adds to part; photon_maps_cuda_irradiance_lookup answers the known ends;
-   gather_known, one thread per known end, writes part or requests; the gathering kernels answer
-              requests; gather_add, one thread per request, adds to part; gather_sum, one thread per
+   gather_precomputed, one thread per known end, writes part or requests; the gathering kernels
+   answer requests; gather_add, one thread per request, adds to part; gather_sum, one thread per
               slot, adds part to the sum, and after the last number to the radiance. */
 #include "photon/maps/maps_device.h"
 #include "render/photon_mapping/eye_store.cuh"
 
 namespace {
 
-enum { KNOWN_PARTS = 5, KNOWN_BLOCK = 128, GATHER_BLOCK = 256 };
+enum { PRECOMPUTED_PARTS = 5, PRECOMPUTED_BLOCK = 128, GATHER_BLOCK = 256 };
 
 /* A diffuse surface far away. */
-struct known_end {
+struct precomputed_end {
     surface at; /* only what a lookup reads */
     vec3 wo, throughput;
     uint32_t slot;
@@ -38,10 +38,10 @@ struct known_end {
 
 /* --- recording lookups ------------------------------------------------------------------------ */
 
-__device__ __forceinline__ void store_known(const eye_slots &slots, uint32_t place,
-                                            const known_end &end) {
+__device__ __forceinline__ void store_precomputed(const eye_slots &slots, uint32_t place,
+                                                  const precomputed_end &end) {
     const uint32_t each = slots.waves.capacity, side = end.slot << 1 | (end.at.front ? 1 : 0);
-    float4 *to = slots.ends.known + place;
+    float4 *to = slots.ends.precomputed + place;
     to[0] = with_fourth(end.at.position, __uint_as_float(end.at.triangle));
     to[(uint64_t)each] = with_fourth(end.at.geometric, __uint_as_float(side));
     to[2ull * each] = with_fourth(end.at.normal, end.wo.x);
@@ -49,12 +49,13 @@ __device__ __forceinline__ void store_known(const eye_slots &slots, uint32_t pla
     to[4ull * each] = with_fourth(end.throughput, end.wo.z);
 }
 
-__device__ __forceinline__ known_end load_known(const eye_slots &slots, uint32_t place) {
+__device__ __forceinline__ precomputed_end load_precomputed(const eye_slots &slots,
+                                                            uint32_t place) {
     const uint32_t each = slots.waves.capacity;
-    const float4 *from = slots.ends.known + place;
+    const float4 *from = slots.ends.precomputed + place;
     const float4 a = from[0], b = from[(uint64_t)each], c = from[2ull * each],
                  d = from[3ull * each], e = from[4ull * each];
-    known_end end;
+    precomputed_end end;
     memset(&end.at, 0, sizeof end.at);
     end.at.kind = MATERIAL_DIFFUSE;
     end.at.position = first_three(a), end.at.triangle = __float_as_uint(a.w);
@@ -68,8 +69,8 @@ __device__ __forceinline__ known_end load_known(const eye_slots &slots, uint32_t
 /* Records requests; the active lanes form a packet. `far`: for both maps, otherwise for the caustic
    map only. */
 template <bool far>
-__device__ __forceinline__ void gather_ask_maps(const gather_ends &ends, const surface *at, vec3 wo,
-                                                vec3 throughput, uint32_t slot) {
+__device__ __forceinline__ void gather_request_maps(const gather_ends &ends, const surface *at,
+                                                    vec3 wo, vec3 throughput, uint32_t slot) {
     const unsigned lanes = __activemask();
     const int lane = threadIdx.x & 31, leader = __ffs((int)lanes) - 1;
     uint32_t place = 0;
@@ -91,14 +92,14 @@ __device__ __forceinline__ void gather_ask_maps(const gather_ends &ends, const s
 /* --- answers ---------------------------------------------------------------------------------- */
 
 /* Adds the irradiance found; points without one become requests. */
-__global__
-__launch_bounds__(KNOWN_BLOCK) void gather_known(const __grid_constant__ eye_slots slots) {
-    const uint32_t count = slots.ends.tally->known;
-    for (uint32_t i = blockIdx.x * KNOWN_BLOCK + threadIdx.x; i < count;
-         i += gridDim.x * KNOWN_BLOCK) {
-        const known_end end = load_known(slots, i);
+__global__ __launch_bounds__(PRECOMPUTED_BLOCK) void gather_precomputed(
+    const __grid_constant__ eye_slots slots) {
+    const uint32_t count = slots.ends.tally->precomputed;
+    for (uint32_t i = blockIdx.x * PRECOMPUTED_BLOCK + threadIdx.x; i < count;
+         i += gridDim.x * PRECOMPUTED_BLOCK) {
+        const precomputed_end end = load_precomputed(slots, i);
         if (end.at.triangle != KD_NONE) {
-            gather_ask_maps<true>(slots.ends, &end.at, end.wo, end.throughput, end.slot);
+            gather_request_maps<true>(slots.ends, &end.at, end.wo, end.throughput, end.slot);
             continue;
         }
         const vec3 irradiance = end.at.position;
@@ -172,13 +173,13 @@ struct gather_shaded {
     surface at;
     float travelled;
     bool emission; /* emission of the next surface is added */
-    bool is_there; /* the ray has hit a surface, which is `at` */
+    bool is_valid; /* the ray has hit a surface, which is `at` */
     bool lands;    /* the surface stores photons */
     bool near;     /* too close for a lookup: the ray continues as a path */
 };
 
 __device__ __forceinline__ vec3 gather_eye(const gather_shaded &shaded) {
-    return vec3_negate(shaded.path.state.cast.direction);
+    return vec3_negate(shaded.path.state.ray.direction);
 }
 
 template <bool diffuse>
@@ -187,7 +188,7 @@ __device__ __forceinline__ void gather_arrive(const scene_view &scene, const pho
                                               uint32_t i, gather_shaded &shaded) {
     const path_waves &w = slots.waves;
     uint32_t number, word;
-    shaded.is_there = shaded.lands = shaded.near = false;
+    shaded.is_valid = shaded.lands = shaded.near = false;
     shaded.path.depth = 0;
     if (i == KD_NONE) return;
     shaded.path = load_eye_path(store, i, &number, &word);
@@ -206,7 +207,7 @@ __device__ __forceinline__ void gather_arrive(const scene_view &scene, const pho
     shaded.travelled += hit.t;
     if (shaded.emission)
         add_radiance(w, shaded.path.slot, path_emission(&scene, &state, &shaded.at));
-    shaded.is_there = true;
+    shaded.is_valid = true;
     shaded.lands = surface_holds_photons(&shaded.at);
     shaded.near = shaded.lands && shaded.travelled < photons.near &&
                   (int32_t)shaded.path.depth < photons.path.max_depth;
@@ -214,18 +215,19 @@ __device__ __forceinline__ void gather_arrive(const scene_view &scene, const pho
 
 /* Samples a light for direct light. */
 template <bool diffuse>
-__device__ __forceinline__ void gather_ask(const scene_view &scene, const eye_slots &slots,
-                                           uint32_t *shadows, gather_shaded &shaded) {
+__device__ __forceinline__ void gather_sample_light(const scene_view &scene, const eye_slots &slots,
+                                                    uint32_t *shadows, gather_shaded &shaded) {
     if (!shaded.lands) return;
     const path_waves &w = slots.waves;
     const path_state &state = shaded.path.state;
-    path_asked request;
+    shadow_request request;
     as_listed<diffuse>(shaded.at);
-    const bool asks = path_ask_at(&scene, &shaded.at, gather_eye(shaded), state.medium, shaded.near,
-                                  sobol_draw(shaded.key, state.step, PATH_DRAW_LIGHT), &request);
+    const bool has_light =
+        path_sample_light_at(&scene, &shaded.at, gather_eye(shaded), state.medium, shaded.near,
+                             sobol_draw(shaded.key, state.step, PATH_DRAW_LIGHT), &request);
     add_radiance(w, shaded.path.slot,
-                 vec3_mul(state.throughput, path_asked_light(&request, vec3_all(0))));
-    if (asks) store_shadow<false>(w, take_place(shadows), shaded.path, request);
+                 vec3_mul(state.throughput, shadow_request_light(&request, vec3_all(0))));
+    if (has_light) store_shadow<false>(w, take_place(shadows), shaded.path, request);
 }
 
 /* Records the lookup to be added after the shadow ray. Lanes with different kinds of lookups take
@@ -237,25 +239,26 @@ __device__ __forceinline__ void gather_lookup(const photon_view &photons, const 
     const uint32_t slot = shaded.path.slot;
     const vec3 throughput = shaded.path.state.throughput;
     const bool far = shaded.lands && !shaded.near;
-    const bool known = far && photons.global.irradiance && shaded.at.kind == MATERIAL_DIFFUSE;
-    if (known) {
-        const known_end end = {shaded.at, gather_eye(shaded), throughput, slot};
-        store_known(slots, take_place(&slots.ends.tally->known), end);
+    const bool precomputed = far && photons.global.irradiance && shaded.at.kind == MATERIAL_DIFFUSE;
+    if (precomputed) {
+        const precomputed_end end = {shaded.at, gather_eye(shaded), throughput, slot};
+        store_precomputed(slots, take_place(&slots.ends.tally->precomputed), end);
     }
     __syncthreads();
     if (shaded.near)
-        gather_ask_maps<false>(slots.ends, &shaded.at, gather_eye(shaded), throughput, slot);
+        gather_request_maps<false>(slots.ends, &shaded.at, gather_eye(shaded), throughput, slot);
     __syncthreads();
-    if (far && !known)
-        gather_ask_maps<true>(slots.ends, &shaded.at, gather_eye(shaded), throughput, slot);
+    if (far && !precomputed)
+        gather_request_maps<true>(slots.ends, &shaded.at, gather_eye(shaded), throughput, slot);
 }
 
 /* Returns true if the ray continues, through a specular surface or from a point that is too
    close. */
 template <bool diffuse>
-__device__ __forceinline__ bool gather_goes_on(const photon_view &photons, gather_shaded &shaded) {
+__device__ __forceinline__ bool gather_continues(const photon_view &photons,
+                                                 gather_shaded &shaded) {
     path_state &state = shaded.path.state;
-    if (!shaded.is_there || (shaded.lands && !shaded.near)) return false;
+    if (!shaded.is_valid || (shaded.lands && !shaded.near)) return false;
     const int32_t depth = (int32_t)shaded.path.depth++;
     as_listed<diffuse>(shaded.at);
     if (!path_scatter(&state, &shaded.at, gather_eye(shaded), depth,
@@ -283,13 +286,13 @@ __launch_bounds__(SHADE_BLOCK, diffuse ? SHADE_DIFFUSE_EACH : SHADE_OTHER_EACH) 
         gather_shaded shaded;
         gather_arrive<diffuse>(scene, photons, slots, from, i, shaded);
         __syncthreads();
-        gather_ask<diffuse>(scene, slots, &now->shadows, shaded);
+        gather_sample_light<diffuse>(scene, slots, &now->shadows, shaded);
         __syncthreads();
         gather_lookup<diffuse>(photons, slots, shaded);
         __syncthreads();
-        const bool goes_on = gather_goes_on<diffuse>(photons, shaded);
+        const bool has_next = gather_continues<diffuse>(photons, shaded);
         __syncthreads();
-        if (goes_on)
+        if (has_next)
             store_eye_path(to, take_place(&next->rays), shaded.path, shaded.emission,
                            __float_as_uint(shaded.travelled));
     };
@@ -322,22 +325,23 @@ __global__ __launch_bounds__(GATHER_BLOCK) void gather_sum(const __grid_constant
 
 /* --- host code -------------------------------------------------------------------------------- */
 
-kd_status answer_known(const photon_maps_cuda *maps, const eye_slots *slots) {
+kd_status lookup_precomputed(const photon_maps_cuda *maps, const eye_slots *slots) {
     const gather_ends *ends = &slots->ends;
-    const photon_irradiance_cuda lookup = {ends->known, ends->known + slots->waves.capacity,
-                                           &ends->tally->known, ends->more, &ends->tally->more};
+    const photon_irradiance_cuda lookup = {
+        ends->precomputed, ends->precomputed + slots->waves.capacity, &ends->tally->precomputed,
+        ends->more, &ends->tally->more};
     unsigned blocks = 0;
     KD_TRY(photon_maps_cuda_irradiance_lookup(maps, &lookup));
-    KD_TRY(cuda_resident_blocks(&blocks, gather_known, KNOWN_BLOCK));
-    gather_known<<<blocks, KNOWN_BLOCK>>>(*slots);
-    KD_CUDA_LAUNCHED("gather_known");
+    KD_TRY(cuda_resident_blocks(&blocks, gather_precomputed, PRECOMPUTED_BLOCK));
+    gather_precomputed<<<blocks, PRECOMPUTED_BLOCK>>>(*slots);
+    KD_CUDA_LAUNCHED("gather_precomputed");
     return KD_OK;
 }
 
 /* Answers the requests of these packets from one map; does not change the
    results of other requests. */
-kd_status ask_map(const photon_maps_cuda *maps, int which, const photon_view *photons,
-                  const photon_gather_cuda *gather, float *integrals) {
+kd_status lookup_map(const photon_maps_cuda *maps, int which, const photon_view *photons,
+                     const photon_gather_cuda *gather, float *integrals) {
     const photon_map_view *map = which ? &photons->caustic : &photons->global;
     KD_TRY(photon_maps_cuda_gather(maps, which, map->gather, map->radius, gather));
     return photon_maps_cuda_measure(maps, gather, integrals);
@@ -363,7 +367,7 @@ kd_status answer_requests(const photon_maps_cuda *maps, const photon_view *photo
         shown.integrals[m] = ends->integrals[m];
         if (packets == 0) continue;
         if (m == 0) KD_CUDA(cudaMemsetAsync(gather.sums, 0, count * sizeof *gather.sums));
-        KD_TRY(ask_map(maps, m, photons, &gather, ends->integrals[m]));
+        KD_TRY(lookup_map(maps, m, photons, &gather, ends->integrals[m]));
     }
     KD_TRY(cuda_resident_blocks(&blocks, gather_add, GATHER_BLOCK));
     gather_add<<<blocks, GATHER_BLOCK>>>(*photons, *slots, shown, count);
@@ -393,7 +397,7 @@ kd_status run_gather_wave(const wave_run *run, const photon_maps_cuda *maps,
     KD_TRY(start_eye(run, photons, slots, gather_shade<true>, SHADE_BLOCK, "gather_shade"));
     KD_TRY(cast_shadows(run));
     KD_TRY(add_unblocked(run));
-    KD_TRY(answer_known(maps, slots));
+    KD_TRY(lookup_precomputed(maps, slots));
     KD_TRY(device_memory_download(&tally, slots->ends.tally, sizeof tally));
     KD_TRY(device_memory_download(left, &next->rays, sizeof *left));
     return tally.requests ? answer_requests(maps, photons, slots, &tally) : KD_OK;
@@ -418,7 +422,7 @@ kd_status gather_numbers(wave_run *run, const photon_maps_cuda *maps, const phot
 
 void lay_out_gather_ends(gather_ends *ends, cuda_arena *arena, uint64_t rays) {
     ends->tally = (gather_tally *)cuda_arena_take(arena, 1, sizeof(gather_tally));
-    ends->known = (float4 *)cuda_arena_take(arena, KNOWN_PARTS * rays, sizeof(float4));
+    ends->precomputed = (float4 *)cuda_arena_take(arena, PRECOMPUTED_PARTS * rays, sizeof(float4));
     ends->more = (uint32_t *)cuda_arena_take(arena, rays, sizeof(uint32_t));
     ends->requests = (eye_request *)cuda_arena_take(arena, rays, sizeof(eye_request));
     ends->packets = (eye_packet *)cuda_arena_take(arena, rays, sizeof(eye_packet));

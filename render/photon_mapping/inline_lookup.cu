@@ -15,15 +15,15 @@ __global__ __launch_bounds__(WALK_BLOCK, WALK_EACH) void inline_lookup(
     const path_waves &w = slots.waves;
     const uint32_t slot = blockIdx.x * WALK_BLOCK + threadIdx.x;
     uint32_t rays = 0;
-    ray cast;
-    if (slot < w.slots && slot_begins(slots, slot, &cast)) {
+    ray ray;
+    if (slot < w.slots && slot_begins(slots, slot, &ray)) {
         const rng_key key = key_of_slot(w, place_of_slot(w, slot));
-        const eye_path path = photon_eye_path(&scene, &photons, LOOKUP_INLINE, cast, key);
+        const eye_path path = photon_eye_path(&scene, &photons, LOOKUP_INLINE, ray, key);
         const vec3 radiance = path.result.radiance;
         w.radiance[slot] =
             with_fourth(photons.later.list ? radiance : vec3_add(radiance, path.gathered), 0);
         slots.first_request[slot] = path.first_request;
-        store_first(scene, w, slot, &cast, &path.result.first);
+        store_first(scene, w, slot, &ray, &path.result.first);
         rays = path.result.rays;
     }
     take_counts(w.counts, rays, 0);

@@ -10,8 +10,8 @@
 #include "core/memory.h"
 #include "photon/maps/photon_file.h"
 #include "photon/maps/photon_map.h"
+#include "render/photon_mapping/distributed_lookups.h"
 #include "render/photon_mapping/eye_path.h"
-#include "render/photon_mapping/looks_apart.h"
 #include "scenes/assembly/scene.h"
 
 /* index into frame.carried: number of batches that the statistics include */
@@ -98,9 +98,9 @@ static void note_statistics(frame *frame, const photon_figures *figures, uint32_
 /* Returns true if there are more gather rays than photons. Cropping does not change the answer,
    since the number of pixels is that of the whole image. */
 static bool precomputation_pays(const kd_render_options *options, uint64_t photons) {
-    const double asked = (double)options->width * (double)options->height * (double)options->spp *
-                         (double)options->final_gather / (double)options->batches;
-    return options->precompute && asked > (double)photons;
+    const double lookups = (double)options->width * (double)options->height * (double)options->spp *
+                           (double)options->final_gather / (double)options->batches;
+    return options->precompute && lookups > (double)photons;
 }
 
 /* Keeps every `batches`-th photon of a map file, starting with number `batch`, and scales the
@@ -179,7 +179,7 @@ static kd_status view_maps(photon_state *state, frame *frame) {
     return KD_OK;
 }
 
-static kd_status view_maps_there(photon_state *state, frame *frame) {
+static kd_status view_device_maps(photon_state *state, frame *frame) {
     photon_maps_cuda *maps = &state->device_photons.maps;
     const float largest =
         float_max(maps->map[PHOTON_LIST_GLOBAL].radius, maps->map[PHOTON_LIST_CAUSTIC].radius);
@@ -204,7 +204,7 @@ static kd_status begin_batch(frame *frame, uint32_t batch) {
     KD_TRY(open_maps(state, frame));
     frame->maps_cut = frame->device_frame ? photon_maps_cuda_cut(&state->device_photons.maps)
                                           : photon_maps_cut(&state->maps);
-    KD_TRY(frame->device_frame ? view_maps_there(state, frame) : view_maps(state, frame));
+    KD_TRY(frame->device_frame ? view_device_maps(state, frame) : view_maps(state, frame));
     /* Near a surface, gather rays go on within the radius that an estimate typically has. */
     state->view.near = (photon_estimators[state->options.estimator].one_radius ? 1 : 0.5f) *
                        state->view.global.radius;
@@ -226,7 +226,7 @@ static int32_t photon_batches_max(const kd_render_options *options) {
 static void photon_close(frame *closed) {
     photon_state *state = (photon_state *)closed->state;
     if (!state) return;
-    photon_cuda_tell_figures(&state->device_photons, &closed->statistics);
+    photon_cuda_report_figures(&state->device_photons, &closed->statistics);
     closed->statistics.lookups_bounded += tile_set_lookups_bounded(&state->maps.tiles);
     photon_maps_close(&state->maps);
     photon_cuda_close(&state->device_photons);
@@ -276,9 +276,9 @@ static void photon_samples(const frame *frame, const pixel_request *request, uin
     view.media = photon_map_followed(&state->view.media, &last[PHOTON_LIST_MEDIA]);
     for (uint32_t i = 0; i < count; ++i) {
         const rng_key key = pixel_key(&pixels, request[i].x, request[i].y, request[i].sample);
-        const ray cast = pixel_ray(&pixels, request[i].x, request[i].y, key);
-        const path_result result = photon_eye_radiance(frame->scene, &view, cast, key);
-        out[i] = pixel_of(&pixels, &cast, &result.first, result.radiance, result.rays);
+        const ray ray = pixel_ray(&pixels, request[i].x, request[i].y, key);
+        const path_result result = photon_eye_radiance(frame->scene, &view, ray, key);
+        out[i] = pixel_of(&pixels, &ray, &result.first, result.radiance, result.rays);
     }
 }
 
@@ -289,15 +289,16 @@ static pixel_sample photon_sample(const frame *frame, int32_t x, int32_t y, uint
     return samples;
 }
 
-static kd_status photon_take_apart(frame *frame, film *film, const apart_range *range,
-                                   struct sample_counts *counts, bool *over) {
+static kd_status photon_take_distributed(frame *frame, film *film, const distributed_range *range,
+                                         struct sample_counts *counts, bool *over) {
     const photon_state *state = (const photon_state *)frame->state;
-    return looks_apart_take(frame, film, &state->maps, &state->view, range, 0, counts, over);
+    return distributed_lookups_take(frame, film, &state->maps, &state->view, range, 0, counts,
+                                    over);
 }
 
 /* Final gather and the adaptive estimator need the photons themselves, not sums over them, which is
    all that ranks exchange; a map file is read whole by every rank. */
-static bool photon_may_be_apart(const kd_render_options *options) {
+static bool photon_can_distribute(const kd_render_options *options) {
     return options->final_gather == 0 && !options->photon_map &&
            !photon_estimator_named(options->estimator)->adaptive;
 }
@@ -324,8 +325,8 @@ const integrator integrator_photon = {.name = "photon",
                                       .samples = photon_samples,
                                       .close = photon_close,
                                       .launch = photon_launch,
-                                      .take_apart = photon_take_apart,
-                                      .may_be_apart = photon_may_be_apart,
+                                      .take_distributed = photon_take_distributed,
+                                      .can_distribute = photon_can_distribute,
                                       .identify = photon_identify,
                                       .maps = photon_all_maps,
                                       .batches_max = photon_batches_max,

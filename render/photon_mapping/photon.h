@@ -43,7 +43,7 @@ enum { GATHERS_TOGETHER = 8 }; /* most gather rays of one sample in a wavefront 
 enum { PHOTON_CUDA_LOOKUP, PHOTON_CUDA_GATHER, PHOTON_CUDA_FILM, PHOTON_CUDA_STAGES };
 
 /* Lookup requests and answers of all ranks, for photons distributed over ranks
-   (looks_apart_device.cu). */
+   (distributed_lookups_device.cu). */
 typedef struct lookups_received {
     /* of all ranks, in the order of their numbers */
     device_buffer requests, packets, alone, sums, radii;
@@ -59,7 +59,7 @@ typedef struct photon_cuda {
     device_buffer packets;  /* eye_packet, each a run of requests */
     device_buffer alone;    /* indices of the requests that no packet answers */
     device_buffer sums[2], radii[2], integrals[2];
-    device_buffer request_counts; /* one eye_asked: counts of requests and packets */
+    device_buffer request_counts; /* one eye_request_counts: counts of requests and packets */
     uint32_t capacity;            /* capacity of `requests` and of `packets` */
     /* cudaEvent_t: one before each stage, one after the last */
     void *marks[PHOTON_CUDA_STAGES + 1];
@@ -83,7 +83,7 @@ kd_status photon_cuda_take_lists(photon_cuda *device_photons, const photon_list 
 /* Finds the tiles for estimates within `radius` (scene units) and copies them to the device. */
 kd_status photon_cuda_find_tiles(photon_cuda *device_photons, const frame *frame, float radius);
 photon_figures photon_cuda_figures(const photon_cuda *device_photons);
-void photon_cuda_tell_figures(const photon_cuda *device_photons, frame_statistics *statistics);
+void photon_cuda_report_figures(const photon_cuda *device_photons, frame_statistics *statistics);
 
 /* Takes the samples of `range`; maps and tiles of `view` are in device memory. Splits the rows into
    parts if memory is short. If `period` is not 0, the camera ray of sample s is that of sample s
@@ -108,12 +108,13 @@ uint64_t photon_cuda_lookup_bytes(uint64_t pixels, uint32_t final_gather);
 /* Answers this rank's requests, counted by `counts`, from the photons of all ranks within the fixed
    radii of `view`; the results are in with->sums and with->radii. Collective: a rank without
    requests calls it, too. */
-KD_DEVICE_CALL(looks_apart_there, (photon_cuda * device_photons, struct ranks *comm,
-                                   const photon_view *view, const struct eye_asked *counts));
+KD_DEVICE_CALL(distributed_lookups_device,
+               (photon_cuda * device_photons, struct ranks *comm, const photon_view *view,
+                const struct eye_request_counts *counts));
 /* Bytes of device memory for one lookup request for each of `pixels` pixels of all ranks. */
-uint64_t looks_apart_there_bytes(uint64_t pixels);
+uint64_t distributed_lookups_device_bytes(uint64_t pixels);
 /* Bytes that a rank sends for one lookup request for each of `pixels` pixels. */
-uint64_t looks_apart_there_sent(uint64_t pixels, int32_t rank_count);
+uint64_t distributed_lookups_device_sent(uint64_t pixels, int32_t rank_count);
 
 /* Destroys the events in `marks`; `owned` may be zeroed. */
 KD_DEVICE_ANSWER(void, photon_cuda_drop_marks, (photon_cuda * owned), );

@@ -51,12 +51,12 @@ uint64_t photon_cuda_lookup_bytes(uint64_t pixels, uint32_t final_gather) {
     const uint64_t slots = taken + taken / 16 + 4096;
     const uint64_t sums = 2 * (sizeof(flux_sum) + 2 * sizeof(float));
     uint64_t slot = waves_sample_bytes() + sizeof(uint32_t), path = waves_path_bytes(false);
-    const uint32_t together = photon_cuda_gathers_together(taken, final_gather);
-    if (together) {
+    const uint32_t group_size = photon_cuda_gathers_together(taken, final_gather);
+    if (group_size) {
         slot += 6 * 16 + 16; /* a path in the store, and a sum */
         /* the end of a gather ray */
         path += 16 + 5 * 16 + sizeof(uint32_t) + request + sizeof(eye_packet) + sums;
-        path *= together;
+        path *= group_size;
     }
     return slots * (slot + path) + (taken + taken / 8) * (request + sums);
 }
@@ -65,9 +65,9 @@ void photon_cuda_renew_orders(photon_cuda *device_photons, const photon_options 
     photon_orders_renew(device_photons->orders, options);
     device_photons->orders[PHOTON_LIST_GLOBAL].distributed =
         device_photons->orders[PHOTON_LIST_CAUSTIC].distributed = device_photons->distributed;
-    if (options->photons == 0) device_photons->orders[PHOTON_LIST_GLOBAL].wanted = 0;
-    if (options->caustics == 0) device_photons->orders[PHOTON_LIST_CAUSTIC].wanted = 0;
-    if (options->volume_photons == 0) device_photons->orders[PHOTON_LIST_MEDIA].wanted = 0;
+    if (options->photons == 0) device_photons->orders[PHOTON_LIST_GLOBAL].target = 0;
+    if (options->caustics == 0) device_photons->orders[PHOTON_LIST_CAUSTIC].target = 0;
+    if (options->volume_photons == 0) device_photons->orders[PHOTON_LIST_MEDIA].target = 0;
 }
 
 kd_status photon_cuda_make_maps(photon_cuda *device_photons, const frame *frame,
@@ -124,7 +124,7 @@ photon_figures photon_cuda_figures(const photon_cuda *device_photons) {
     return figures;
 }
 
-void photon_cuda_tell_figures(const photon_cuda *device_photons, frame_statistics *statistics) {
+void photon_cuda_report_figures(const photon_cuda *device_photons, frame_statistics *statistics) {
     statistics->lookup_seconds = device_photons->seconds[PHOTON_CUDA_LOOKUP];
     statistics->gather_seconds = device_photons->seconds[PHOTON_CUDA_GATHER];
     statistics->film_seconds = device_photons->seconds[PHOTON_CUDA_FILM];
@@ -132,13 +132,13 @@ void photon_cuda_tell_figures(const photon_cuda *device_photons, frame_statistic
         device_photons->lookups_bounded + photon_maps_cuda_lookups_bounded(&device_photons->maps);
 }
 
-uint64_t looks_apart_there_sent(uint64_t pixels, int32_t rank_count) {
+uint64_t distributed_lookups_device_sent(uint64_t pixels, int32_t rank_count) {
     const uint64_t request = sizeof(eye_request) + sizeof(eye_packet) / 16,
                    sums = 2 * sizeof(flux_sum) * 2;
     return pixels * (request + sums * ((uint64_t)rank_count - 1)) / (uint64_t)rank_count;
 }
 
-uint64_t looks_apart_there_bytes(uint64_t pixels) {
+uint64_t distributed_lookups_device_bytes(uint64_t pixels) {
     const uint64_t taken = pixels < LAUNCH_SAMPLES ? pixels : LAUNCH_SAMPLES;
     return taken * (sizeof(eye_request) + sizeof(eye_packet) / 16 + 2 * sizeof(flux_sum) +
                     sizeof(float) + sizeof(uint32_t));

@@ -11,7 +11,7 @@
    Memory: 335 bytes per pixel with wavefronts, or 164 and 719 per gather ray, otherwise 52; 300 per
            lookup. If memory is short, a launch is split by rows.
    Invariants: the film's sums have the bits of the CPU (flux_sum.h).
-   Data flow: for each sample: eye_ask_slots or inline_lookup_slots write slots and requests; the
+   Data flow: for each sample: eye_request_slots or inline_lookup_slots write slots and requests; the
               gathering kernels, once per map, read requests and write sums and radii, and with
               tiles the integrals (tile_lookups.cu); add_to_film, one thread per slot, adds the
               results of its requests in order to the film. */
@@ -122,17 +122,17 @@ kd_status reserve_requests(photon_cuda *device_photons, uint32_t capacity) {
 
 /* Traces the paths of one sample of every pixel; repeats with larger buffers if the requests did
    not fit. */
-kd_status take_paths(eye_launch *launch, const eye_slots *slots, eye_asked *counts) {
+kd_status take_paths(eye_launch *launch, const eye_slots *slots, eye_request_counts *counts) {
     photon_cuda *device_photons = launch->photons;
     eye_requests *later = &launch->view.later;
     for (;;) {
         later->list = launch->later ? (eye_request *)device_photons->requests.memory : NULL;
         later->packets = (eye_packet *)device_photons->packets.memory;
-        later->counts = (eye_asked *)device_photons->request_counts.memory;
+        later->counts = (eye_request_counts *)device_photons->request_counts.memory;
         later->capacity = device_photons->capacity;
         KD_CUDA(cudaMemsetAsync(device_photons->request_counts.memory, 0, sizeof *counts));
-        KD_TRY((launch->walks ? inline_lookup_slots : eye_ask_slots)(launch->frame, &launch->view,
-                                                                     slots));
+        KD_TRY((launch->walks ? inline_lookup_slots : eye_request_slots)(launch->frame,
+                                                                         &launch->view, slots));
         KD_CUDA(cudaMemcpy(counts, device_photons->request_counts.memory, sizeof *counts,
                            cudaMemcpyDeviceToHost));
         if (counts->requests <= device_photons->capacity) return KD_OK;
@@ -140,7 +140,8 @@ kd_status take_paths(eye_launch *launch, const eye_slots *slots, eye_asked *coun
     }
 }
 
-photon_gather_cuda gather_of(const photon_cuda *device_photons, int m, const eye_asked *counts) {
+photon_gather_cuda gather_of(const photon_cuda *device_photons, int m,
+                             const eye_request_counts *counts) {
     photon_gather_cuda gather;
     gather.requests = (const eye_request *)device_photons->requests.memory;
     gather.count = counts->requests;
@@ -153,11 +154,11 @@ photon_gather_cuda gather_of(const photon_cuda *device_photons, int m, const eye
 }
 
 /* Performs the lookups of all requests, with integrals over tiles. */
-kd_status run_lookups(const eye_launch *launch, const eye_asked *counts) {
+kd_status run_lookups(const eye_launch *launch, const eye_request_counts *counts) {
     photon_cuda *device_photons = launch->photons;
     const photon_view *view = &launch->view;
     if (device_photons->distributed)
-        KD_TRY(looks_apart_there(device_photons, launch->frame->comm, view, counts));
+        KD_TRY(distributed_lookups_device(device_photons, launch->frame->comm, view, counts));
     for (int m = view->final_gather ? 1 : 0; m < 2; ++m) {
         const photon_map_view *map = m ? &view->caustic : &view->global;
         const photon_gather_cuda gather = gather_of(device_photons, m, counts);
@@ -193,7 +194,7 @@ kd_status add_all_to_film(const eye_launch *launch, const eye_slots *slots) {
    time of lookups, which are most of their work. */
 kd_status take_sample(eye_launch *launch, const eye_slots *slots) {
     photon_cuda *device_photons = launch->photons;
-    eye_asked counts = {0, 0};
+    eye_request_counts counts = {0, 0};
     KD_TRY(mark(device_photons, PHOTON_CUDA_LOOKUP));
     if (!launch->later) KD_TRY(mark(device_photons, PHOTON_CUDA_GATHER));
     KD_TRY(take_paths(launch, slots, &counts));
@@ -217,14 +218,14 @@ kd_status try_part(const eye_launch *launch, const sample_range *part, eye_slots
     const uint64_t pixels = pixels_of(part);
     const bool gathers = !launch->walks && launch->view.final_gather;
     const bool by_waves = !launch->walks && !waves_are_general(launch->frame->scene);
-    uint32_t together =
+    uint32_t group_size =
         gathers ? photon_cuda_gathers_together(pixels, launch->view.final_gather) : 0;
-    KD_TRY(device_buffer_reserve(&launch->photons->request_counts, sizeof(eye_asked)));
+    KD_TRY(device_buffer_reserve(&launch->photons->request_counts, sizeof(eye_request_counts)));
     if (launch->photons->capacity < pixels)
         KD_TRY(reserve_requests(launch->photons, (uint32_t)(pixels + pixels / 8)));
-    for (;; together /= 2) {
-        const kd_status status = eye_slots_open(slots, launch->frame, part, by_waves, together);
-        if (status != KD_ERROR_MEMORY || together < 2) return status;
+    for (;; group_size /= 2) {
+        const kd_status status = eye_slots_open(slots, launch->frame, part, by_waves, group_size);
+        if (status != KD_ERROR_MEMORY || group_size < 2) return status;
         status_clear();
     }
 }
@@ -244,7 +245,7 @@ kd_status reserve_part(const eye_launch *launch, sample_range *part, eye_slots *
 /* Takes all samples of the first rows of `left`, as many as fit in memory; their number is *done.
    With no rows, only answers the lookups of other ranks. */
 kd_status take_part(eye_launch *launch, const sample_range *left, int32_t *done) {
-    const eye_asked none = {0, 0};
+    const eye_request_counts none = {0, 0};
     const bool any = pixels_of(left) > 0;
     sample_range part = *left;
     eye_slots slots;
@@ -253,7 +254,8 @@ kd_status take_part(eye_launch *launch, const sample_range *left, int32_t *done)
         slots.waves.range.begin = s;
         slots.camera_sample = launch->period ? s % launch->period : s;
         KD_TRY(any ? take_sample(launch, &slots)
-                   : looks_apart_there(launch->photons, launch->frame->comm, &launch->view, &none));
+                   : distributed_lookups_device(launch->photons, launch->frame->comm, &launch->view,
+                                                &none));
     }
     *done = part.bottom;
     return KD_OK;

@@ -23,8 +23,8 @@
 #include "core/device/async.h"
 #include "core/hash.h"
 #include "core/memory.h"
+#include "render/photon_mapping/distributed_lookups.h"
 #include "render/photon_mapping/eye_path.h"
-#include "render/photon_mapping/looks_apart.h"
 #include "render/photon_mapping/photon.h"
 
 /* Indices into frame.carried, which is saved with the film: values fixed by pass 0, and sums over
@@ -128,7 +128,7 @@ typedef struct progressive_state {
     photon_view view;
 } progressive_state;
 
-static kd_status check_apart(const frame *frame, const photon_options *photons) {
+static kd_status check_distributed(const frame *frame, const photon_options *photons) {
     KD_REQUIRE(
         !frame->distributed || !frame->device_frame || !photon_lookups[photons->lookup].walks,
         KD_ERROR_USAGE,
@@ -153,7 +153,7 @@ static kd_status progressive_prepare(frame *prepared) {
     if (status != KD_OK) goto done;
     photon_share_options(&state->photons, options);
     state->photons.comm = prepared->comm;
-    KD_TRY_GOTO(check_apart(prepared, &state->photons));
+    KD_TRY_GOTO(check_distributed(prepared, &state->photons));
     state->photons.tiles = false;
     state->photons.estimator = PHOTON_ESTIMATOR_NEAREST; /* only fixed radii are used */
     state->view.path.max_depth = options->max_depth;
@@ -169,7 +169,7 @@ done:
 static void progressive_close(frame *closed) {
     progressive_state *state = (progressive_state *)closed->state;
     if (!state) return;
-    photon_cuda_tell_figures(&state->device_photons, &closed->statistics);
+    photon_cuda_report_figures(&state->device_photons, &closed->statistics);
     closed->statistics.lookups_bounded += tile_set_lookups_bounded(&state->tiles);
     photon_maps_close(&state->maps);
     tile_set_close(&state->tiles);
@@ -206,18 +206,18 @@ static void note_statistics(frame *frame, const photon_figures *figures, uint32_
     to->watts_ended = carried[CARRIED_ENDED_WATTS] / (pass + 1.0);
 }
 
-/* `own`, the radius of a map, is the largest that a k-nearest-neighbour estimate may use: twice the
-   median distance to the k-th neighbour. */
-static double first_radius(const kd_render_options *options, uint64_t photons, float own) {
+/* `scene_radius`, the radius of a map, is the largest that a k-nearest-neighbour estimate may use:
+   twice the median distance to the k-th neighbour. */
+static double first_radius(const kd_render_options *options, uint64_t photons, float scene_radius) {
     if (photons == 0) return 0;
-    return (double)(options->radius > 0 ? options->radius : 0.5f * own);
+    return (double)(options->radius > 0 ? options->radius : 0.5f * scene_radius);
 }
 
 /* The radius of a beam set is not doubled, in contrast to that of a photon map. */
 static double first_media_radius(const progressive_state *state, const kd_render_options *options,
-                                 uint64_t photons, float own) {
+                                 uint64_t photons, float scene_radius) {
     const bool beams = photon_media_rows[state->photons.media].beams;
-    return first_radius(options, photons, beams ? 2 * own : own);
+    return first_radius(options, photons, beams ? 2 * scene_radius : scene_radius);
 }
 
 /* Emits the photons of this pass and builds their maps; on the first pass also sets the initial
@@ -240,7 +240,7 @@ static bool walks_trees(const progressive_state *state) {
     return photon_lookups[state->photons.lookup].walks;
 }
 
-static kd_status make_maps_there(progressive_state *state, frame *frame, bool first) {
+static kd_status make_device_maps(progressive_state *state, frame *frame, bool first) {
     double *radius = frame->carried + CARRIED_RADIUS;
     bool made;
     KD_TRY(maps_ahead_take(&state->ahead, &state->device_photons, frame, &state->photons, &made));
@@ -257,7 +257,7 @@ static kd_status make_maps_there(progressive_state *state, frame *frame, bool fi
     return KD_OK;
 }
 
-static kd_status find_tiles_here(progressive_state *state, const frame *frame, float radius) {
+static kd_status find_tiles_cpu(progressive_state *state, const frame *frame, float radius) {
     job_stage_begin(frame->job, "surface", 0);
     const kd_status status =
         tile_set_open(&state->tiles, frame->scene, NULL, radius, true, frame->job);
@@ -271,7 +271,7 @@ static kd_status find_tiles(progressive_state *state, frame *frame, float radius
     if (frame->device_frame)
         KD_TRY(photon_cuda_find_tiles(&state->device_photons, frame, radius));
     else
-        KD_TRY(find_tiles_here(state, frame, radius));
+        KD_TRY(find_tiles_cpu(state, frame, radius));
     state->tiled = true;
     return KD_OK;
 }
@@ -337,7 +337,7 @@ static kd_status progressive_pass(frame *frame, uint32_t pass) {
     state->device_photons.distributed = options->distributed && frame->device_frame;
     photon_limit_time(options, frame, pass == 0);
     if (!first) leave_out_empty(options, frame);
-    KD_TRY(frame->device_frame ? make_maps_there(state, frame, first)
+    KD_TRY(frame->device_frame ? make_device_maps(state, frame, first)
                                : make_maps(state, frame, first));
     frame->maps_cut = frame->device_frame ? photon_maps_cuda_cut(&state->device_photons.maps)
                                           : photon_maps_cut(&state->maps);
@@ -360,9 +360,9 @@ static pixel_sample sample_pass(const frame *frame, int32_t x, int32_t y, uint32
     const progressive_state *state = (const progressive_state *)frame->state;
     const pixel_view view = integrator_view(frame);
     const rng_key key = pixel_key(&view, x, y, sample);
-    const ray cast = pixel_ray(&view, x, y, pixel_key(&view, x, y, camera_sample));
-    const path_result result = photon_eye_radiance(frame->scene, &state->view, cast, key);
-    return pixel_of(&view, &cast, &result.first, result.radiance, result.rays);
+    const ray ray = pixel_ray(&view, x, y, pixel_key(&view, x, y, camera_sample));
+    const path_result result = photon_eye_radiance(frame->scene, &state->view, ray, key);
+    return pixel_of(&view, &ray, &result.first, result.radiance, result.rays);
 }
 
 static pixel_sample sppm_sample(const frame *frame, int32_t x, int32_t y, uint32_t sample) {
@@ -373,20 +373,22 @@ static pixel_sample ppm_sample(const frame *frame, int32_t x, int32_t y, uint32_
     return sample_pass(frame, x, y, sample, sample % (uint32_t)frame->options->spp);
 }
 
-static kd_status sppm_take_apart(frame *frame, film *film, const apart_range *range,
-                                 struct sample_counts *counts, bool *over) {
+static kd_status sppm_take_distributed(frame *frame, film *film, const distributed_range *range,
+                                       struct sample_counts *counts, bool *over) {
     const progressive_state *state = (const progressive_state *)frame->state;
-    return looks_apart_take(frame, film, &state->maps, &state->view, range, 0, counts, over);
+    return distributed_lookups_take(frame, film, &state->maps, &state->view, range, 0, counts,
+                                    over);
 }
 
-static kd_status ppm_take_apart(frame *frame, film *film, const apart_range *range,
-                                struct sample_counts *counts, bool *over) {
+static kd_status ppm_take_distributed(frame *frame, film *film, const distributed_range *range,
+                                      struct sample_counts *counts, bool *over) {
     const progressive_state *state = (const progressive_state *)frame->state;
-    return looks_apart_take(frame, film, &state->maps, &state->view, range,
-                            (uint32_t)frame->options->spp, counts, over);
+    return distributed_lookups_take(frame, film, &state->maps, &state->view, range,
+                                    (uint32_t)frame->options->spp, counts, over);
 }
 
-static kd_status take_there(const frame *frame, const struct sample_range *range, uint32_t period) {
+static kd_status take_on_device(const frame *frame, const struct sample_range *range,
+                                uint32_t period) {
     progressive_state *state = (progressive_state *)frame->state;
     KD_TRY(photon_cuda_take(&state->device_photons, frame, &state->view, range, period));
     state->has_capacity = true;
@@ -394,11 +396,11 @@ static kd_status take_there(const frame *frame, const struct sample_range *range
 }
 
 static kd_status sppm_launch(const frame *frame, const struct sample_range *range) {
-    return take_there(frame, range, 0);
+    return take_on_device(frame, range, 0);
 }
 
 static kd_status ppm_launch(const frame *frame, const struct sample_range *range) {
-    return take_there(frame, range, (uint32_t)frame->options->spp);
+    return take_on_device(frame, range, (uint32_t)frame->options->spp);
 }
 
 static int32_t progressive_batches_max(const kd_render_options *options) {
@@ -419,8 +421,8 @@ const integrator integrator_sppm = {.name = "sppm",
                                     .close = progressive_close,
                                     .pass = progressive_pass,
                                     .launch = sppm_launch,
-                                    .take_apart = sppm_take_apart,
-                                    .apart_there = true,
+                                    .take_distributed = sppm_take_distributed,
+                                    .device_distributed = true,
                                     .maps = photon_all_maps,
                                     .batches_max = progressive_batches_max};
 
@@ -432,8 +434,8 @@ const integrator integrator_ppm = {.name = "ppm",
                                    .close = progressive_close,
                                    .pass = progressive_pass,
                                    .launch = ppm_launch,
-                                   .take_apart = ppm_take_apart,
-                                   .apart_there = true,
+                                   .take_distributed = ppm_take_distributed,
+                                   .device_distributed = true,
                                    .maps = photon_all_maps,
                                    .batches_max = progressive_batches_max,
                                    .counts_samples = ppm_counts_samples};

@@ -74,7 +74,7 @@ kd_status scene_assemble_parts(scene *scene, scene_draft *draft, const kd_render
         keyed.view = scene->keys[i].view;
         scene->keys[i].view = scene_frame_camera(&keyed, scene->box, aspect);
     }
-    scene->view_is_default = !draft->eye_given && !draft->look_at_given && !draft->inside;
+    scene->view_is_default = !draft->has_eye && !draft->has_look_at && !draft->inside;
     return KD_OK;
 }
 
@@ -138,7 +138,7 @@ static kd_status draft_mesh(scene_draft *draft, const char *path, job_control *j
     draft->geometry.medium_count = 0;
     if (draft->geometry.camera_count) {
         draft->view = draft->geometry.cameras[0].view;
-        draft->eye_given = draft->look_at_given = draft->fov_given = true;
+        draft->has_eye = draft->has_look_at = draft->has_fov = true;
     }
     if (procedural_is_path(path)) {
         const procedural_generator *row = NULL;
@@ -209,17 +209,17 @@ done:
 }
 
 kd_status scene_parse(scene **out, const char *text, uint64_t bytes, const char *folder,
-                      const kd_scene_mesh *given, uint64_t given_count, kd_render_options *options,
-                      job_control *job) {
-    return copy_all(
-        out, scene_parse_instanced(out, text, bytes, folder, given, given_count, options, job));
+                      const kd_scene_mesh *meshes, uint64_t caller_mesh_count,
+                      kd_render_options *options, job_control *job) {
+    return copy_all(out, scene_parse_instanced(out, text, bytes, folder, meshes, caller_mesh_count,
+                                               options, job));
 }
 
 kd_status scene_parse_instanced(scene **out, const char *text, uint64_t bytes, const char *folder,
-                                const kd_scene_mesh *given, uint64_t given_count,
+                                const kd_scene_mesh *meshes, uint64_t caller_mesh_count,
                                 kd_render_options *options, job_control *job) {
     static const char name[] = "description";
-    describe_source source = {name, scene_load_mesh, given, given_count};
+    describe_source source = {name, scene_load_mesh, meshes, caller_mesh_count};
     char *path = NULL;
     scene_draft draft;
     path_scope scope;
@@ -351,25 +351,25 @@ static bool is_number_of(const char *text, uint32_t index) {
     return strcmp(text, number) == 0;
 }
 
-kd_status scene_find_camera(const scene *scene, const char *wanted, camera *view) {
+kd_status scene_find_camera(const scene *scene, const char *name, camera *view) {
     const mesh *all = &scene->geometry;
-    char known[256] = "";
+    char names[256] = "";
     for (uint32_t i = 0; i < all->camera_count; ++i)
-        if (strcmp(all->cameras[i].name, wanted) == 0) {
+        if (strcmp(all->cameras[i].name, name) == 0) {
             *view = all->cameras[i].view;
             return KD_OK;
         }
     for (uint32_t i = 0; i < all->camera_count; ++i) {
-        const size_t used = strlen(known);
-        if (is_number_of(wanted, i)) {
+        const size_t used = strlen(names);
+        if (is_number_of(name, i)) {
             *view = all->cameras[i].view;
             return KD_OK;
         }
-        snprintf(known + used, sizeof known - used, "%s%u (%.40s)", i ? ", " : "", i,
+        snprintf(names + used, sizeof names - used, "%s%u (%.40s)", i ? ", " : "", i,
                  all->cameras[i].name);
     }
-    KD_FAIL(KD_ERROR_USAGE, "--camera %.80s: no such camera; the scene has %s%s", wanted,
-            all->camera_count ? "" : "none", known);
+    KD_FAIL(KD_ERROR_USAGE, "--camera %.80s: no such camera; the scene has %s%s", name,
+            all->camera_count ? "" : "none", names);
 }
 
 bool scene_camera_is_default(const scene *scene) {

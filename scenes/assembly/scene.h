@@ -21,13 +21,13 @@ kd_status scene_open(scene **out, const char *path, kd_render_options *options, 
 kd_status scene_open_lit(scene **out, const char *path, const char *environment,
                          kd_render_options *options, job_control *job);
 /* As scene_open_instanced and scene_open, but parse a description in memory. The description may
-   name the meshes `given`. Relative paths start in `folder`; NULL means the working directory. */
+   name the meshes `meshes`. Relative paths start in `folder`; NULL means the working directory. */
 kd_status scene_parse_instanced(scene **out, const char *text, uint64_t bytes, const char *folder,
-                                const kd_scene_mesh *given, uint64_t given_count,
+                                const kd_scene_mesh *meshes, uint64_t caller_mesh_count,
                                 kd_render_options *options, job_control *job);
 kd_status scene_parse(scene **out, const char *text, uint64_t bytes, const char *folder,
-                      const kd_scene_mesh *given, uint64_t given_count, kd_render_options *options,
-                      job_control *job);
+                      const kd_scene_mesh *meshes, uint64_t caller_mesh_count,
+                      kd_render_options *options, job_control *job);
 void scene_close(scene *owned); /* accepts NULL */
 
 /* The number of instances that are not expanded, and an estimate of the memory, in bytes, that
@@ -60,7 +60,7 @@ bool scene_moves(const scene *scene);
 void scene_set_camera(scene *scene, const camera *view);
 /* Finds a camera of the mesh file by name or by 0-based index. Returns KD_ERROR_USAGE with a list
    of the cameras if there is none. */
-kd_status scene_find_camera(const scene *scene, const char *wanted, camera *view);
+kd_status scene_find_camera(const scene *scene, const char *name, camera *view);
 /* Returns true if the camera is the default one, which frames the bounding box. */
 bool scene_camera_is_default(const scene *scene);
 

@@ -35,10 +35,10 @@ camera scene_frame_camera(const scene_draft *draft, box3 box, float aspect) {
     camera view = draft->view;
     const vec3 centre = box3_centre(box);
     if (vec3_is_zero(view.up)) view.up = vec3_make(0, 1, 0);
-    if (!draft->fov_given) view.fov_degrees = draft->inside && !draft->eye_given ? 70.0f : 40.0f;
-    if (!draft->eye_given && draft->inside) return frame_from_inside(view, box);
-    if (!draft->look_at_given) view.look_at = centre;
-    if (draft->eye_given) return view;
+    if (!draft->has_fov) view.fov_degrees = draft->inside && !draft->has_eye ? 70.0f : 40.0f;
+    if (!draft->has_eye && draft->inside) return frame_from_inside(view, box);
+    if (!draft->has_look_at) view.look_at = centre;
+    if (draft->has_eye) return view;
     const float tan_y = tanf(view.fov_degrees * (KD_PI / 360));
     vec3 back = vec3_normalize(vec3_make(0, 0.12f, 1));
     if (vec3_length2(vec3_cross(view.up, back)) < 1e-4f * vec3_length2(view.up))
@@ -116,8 +116,8 @@ static float reach(const scene_view *world, const camera *view, float length) {
     for (int y = 0; y < VIEW_RAYS; ++y)
         for (int x = 0; x < VIEW_RAYS; ++x) {
             const rng_block centre = {{0.5f, 0.5f, 0.5f, 0.5f}};
-            const ray cast = camera_ray(view, VIEW_RAYS, VIEW_RAYS, x, y, centre);
-            const ray_hit hit = tritree_closest(&world->tree, cast);
+            const ray ray = camera_ray(view, VIEW_RAYS, VIEW_RAYS, x, y, centre);
+            const ray_hit hit = tritree_closest(&world->tree, ray);
             if (hit.triangle != KD_NONE) sum += float_min(hit.t / length, 1);
         }
     return sum;

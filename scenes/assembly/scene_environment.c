@@ -19,21 +19,21 @@ typedef struct sky_tables {
 
 /* Filter weights, along y, of the rows above, at and below row y, weighted by sin(theta). */
 typedef struct row_mix {
-    float above, here, below;
+    float above, middle, below;
 } row_mix;
 
 static row_mix row_mix_at(int32_t y, int32_t height) {
     enum { STEPS = 64 };
-    double above = 0, here = 0, below = 0;
+    double above = 0, middle = 0, below = 0;
     for (int i = 0; i < STEPS; ++i) {
         const double t = (i + 0.5) / STEPS;
         const double sine = sin(3.14159265358979323846 * (y + t) / height);
         above += sine * fmax(0.5 - t, 0);
-        here += sine * (1 - fabs(t - 0.5));
+        middle += sine * (1 - fabs(t - 0.5));
         below += sine * fmax(t - 0.5, 0);
     }
-    const double sum = above + here + below;
-    const row_mix mix = {(float)(above / sum), (float)(here / sum), (float)(below / sum)};
+    const double sum = above + middle + below;
+    const row_mix mix = {(float)(above / sum), (float)(middle / sum), (float)(below / sum)};
     return mix;
 }
 
@@ -42,7 +42,7 @@ static vec3 row_texel(const sky_tables *tables, row_mix mix, int32_t x, int32_t 
     const int32_t above = y > 0 ? y - 1 : 0, below = y + 1 < image->height ? y + 1 : y;
     const vec3 upper = vec3_scale(texture_texel(image, x, above), mix.above);
     const vec3 lower = vec3_scale(texture_texel(image, x, below), mix.below);
-    return vec3_along(vec3_add(upper, lower), mix.here, texture_texel(image, x, y));
+    return vec3_along(vec3_add(upper, lower), mix.middle, texture_texel(image, x, y));
 }
 
 static double texel_weight(vec3 colour) {
@@ -54,19 +54,19 @@ static void weigh_row(const sky_tables *tables, int32_t y) {
     const row_mix mix = row_mix_at(y, tables->image->height);
     float *cdf = tables->column_cdf + (int64_t)y * (width + 1);
     double *colours = tables->colours[y], sum = 0;
-    vec3 before = row_texel(tables, mix, width - 1, y), here = row_texel(tables, mix, 0, y);
+    vec3 before = row_texel(tables, mix, width - 1, y), current = row_texel(tables, mix, 0, y);
     colours[0] = colours[1] = colours[2] = 0;
     for (int32_t x = 0; x < width; ++x) {
         /* cdf[x + 1] holds the weight of x until the prefix sum below */
         const vec3 after = row_texel(tables, mix, x + 1 < width ? x + 1 : 0, y);
-        const vec3 mean = vec3_along(vec3_scale(vec3_add(before, after), 0.125f), 0.75f, here);
+        const vec3 mean = vec3_along(vec3_scale(vec3_add(before, after), 0.125f), 0.75f, current);
         cdf[x + 1] = (float)texel_weight(mean);
         sum += (double)cdf[x + 1];
         colours[0] += (double)mean.x;
         colours[1] += (double)mean.y;
         colours[2] += (double)mean.z;
-        before = here;
-        here = after;
+        before = current;
+        current = after;
     }
     double running = 0;
     cdf[0] = 0;

@@ -101,14 +101,14 @@ static light triangle_light(const scene *scene, uint64_t triangle) {
     return made;
 }
 
-static kd_status add_triangles(scene *scene, uint32_t others) {
+static kd_status add_triangles(scene *scene, uint32_t other_lights) {
     const uint64_t triangles = scene->plain_count; /* instanced meshes do not emit */
     uint64_t count = 0;
     for (uint64_t i = 0; i < triangles; ++i) count += emits(scene, i);
-    KD_REQUIRE(count + others < KD_NONE, KD_ERROR_INPUT,
+    KD_REQUIRE(count + other_lights < KD_NONE, KD_ERROR_INPUT,
                "%llu emissive triangles exceed the limit of 2^32 lights",
                (unsigned long long)count);
-    KD_TRY(KD_RESERVE(scene->lights, count + others));
+    KD_TRY(KD_RESERVE(scene->lights, count + other_lights));
     if (count == 0) return KD_OK;
     const uint64_t all = scene->geometry.triangle_count;
     KD_TRY(KD_RESERVE(scene->triangle_lights, all));
@@ -198,7 +198,7 @@ static kd_status load_sky(scene *scene, const scene_draft *draft) {
     KD_TRY(texture_store_add(in, &request, index));
     KD_TRY(texture_store_load(in));
     const texture_image *image = &in->images[in->view_images[*index]];
-    KD_REQUIRE(image->loaded, KD_ERROR_INPUT, "%s", image->trouble);
+    KD_REQUIRE(image->loaded, KD_ERROR_INPUT, "%s", image->message);
     if (draft->sky_equal_area) KD_TRY(turn_equal_area(in, *index));
     return KD_OK;
 }

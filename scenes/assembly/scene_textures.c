@@ -145,14 +145,14 @@ static int32_t sample_of_role(const texture_image *image, const picture *decoded
 /* Copies sample `sample` of each texel to sample `to` of the kept image; white if it is -1. */
 static void keep_sample(texture_image *image, uint32_t to, const picture *decoded, int32_t sample,
                         uint64_t texels) {
-    const uint64_t step = (uint64_t)decoded->samples, own = image->samples;
+    const uint64_t step = (uint64_t)decoded->samples, stride = image->samples;
     for (uint64_t i = 0; i < texels; ++i) {
         const uint32_t value = sample < 0 ? picture_white(decoded)
                                           : picture_value(decoded, step * i + (uint64_t)sample);
         if (image->is_wide)
-            ((uint16_t *)(void *)image->bytes)[own * i + to] = (uint16_t)value;
+            ((uint16_t *)(void *)image->bytes)[stride * i + to] = (uint16_t)value;
         else
-            image->bytes[own * i + to] = (uint8_t)value;
+            image->bytes[stride * i + to] = (uint8_t)value;
     }
 }
 
@@ -219,7 +219,7 @@ static kd_status decode(texture_image *image, const file_view *file) {
 
 static void note_trouble(texture_image *image) {
     if (image->status == KD_OK) return;
-    snprintf(image->trouble, sizeof image->trouble, "%s", kd_last_error());
+    snprintf(image->message, sizeof image->message, "%s", kd_last_error());
     status_clear();
 }
 
@@ -248,7 +248,7 @@ typedef struct texture_reading {
     texture_store *store;
     uint64_t capacity, used; /* bytes for decoding: limit, and in use */
     pthread_mutex_t lock;
-    pthread_cond_t given;
+    pthread_cond_t added;
 } texture_reading;
 
 static kd_status measure(texture_image *image, const file_view *file) {
@@ -311,7 +311,7 @@ static void budget_take(texture_reading *reading, uint64_t bytes) {
     pthread_mutex_lock(&reading->lock);
     while (reading->used &&
            (reading->used > reading->capacity || bytes > reading->capacity - reading->used))
-        pthread_cond_wait(&reading->given, &reading->lock);
+        pthread_cond_wait(&reading->added, &reading->lock);
     reading->used += bytes;
     pthread_mutex_unlock(&reading->lock);
 }
@@ -319,7 +319,7 @@ static void budget_take(texture_reading *reading, uint64_t bytes) {
 static void budget_return(texture_reading *reading, uint64_t bytes) {
     pthread_mutex_lock(&reading->lock);
     reading->used -= bytes;
-    pthread_cond_broadcast(&reading->given);
+    pthread_cond_broadcast(&reading->added);
     pthread_mutex_unlock(&reading->lock);
 }
 
@@ -382,10 +382,10 @@ kd_status texture_store_load(texture_store *store) {
     for (uint32_t i = 0; i < store->image_count; ++i) {
         texture_image *image = &store->images[i];
         if (image->loaded || image->bytes) continue; /* has been reported and replaced */
-        KD_REQUIRE(image->status != KD_ERROR_MEMORY, KD_ERROR_MEMORY, "%s", image->trouble);
+        KD_REQUIRE(image->status != KD_ERROR_MEMORY, KD_ERROR_MEMORY, "%s", image->message);
         if (image->role != TEXTURE_SKY) /* an unusable sky is an error, which the caller reports */
             log_message(LOG_WARNING, "%s; the constant value is used instead of the texture",
-                        image->trouble);
+                        image->message);
         KD_TRY(make_neutral(image));
     }
     for (uint32_t i = 0; i < store->view_count; ++i) {

@@ -14,12 +14,12 @@
 #include <stdarg.h>
 #include <strings.h>
 
-static void textures_tell(examination *check, const texture_store *textures) {
+static void textures_report(examination *check, const texture_store *textures) {
     for (uint32_t i = 0; i < textures->image_count; ++i) {
         const texture_image *image = &textures->images[i];
-        if (image->trouble[0])
+        if (image->message[0])
             check_note(check, check->path, 0, "unusable-texture", CHECK_WARNING,
-                       "found a texture that cannot be used: %s", image->trouble);
+                       "found a texture that cannot be used: %s", image->message);
     }
 }
 
@@ -39,7 +39,7 @@ kd_status check_refused(examination *check) {
         status_clear();
         status = KD_OK;
     }
-    textures_tell(check, &made->textures);
+    textures_report(check, &made->textures);
     memset(&draft.geometry, 0, sizeof draft.geometry);
     memset(&made->geometry, 0, sizeof made->geometry);
     scene_draft_close(&draft);
@@ -57,7 +57,7 @@ static bool kind_is_below_limit(check_report *report, const char *name, check_se
         kind->name = name;
         kind->severity = severity;
     }
-    ++kind->found;
+    ++kind->count;
     if (kind->severity < severity) kind->severity = severity;
     if (kind->kept == CHECK_PROBLEMS) return false;
     ++kind->kept;
@@ -142,7 +142,7 @@ kd_status check_interruption(const examination *check) {
     return KD_OK;
 }
 
-static void hear(void *context, const obj_problem *problem) {
+static void on_problem(void *context, const obj_problem *problem) {
     check_note((examination *)context, problem->file, problem->line, problem->kind,
                problem->fatal ? CHECK_ERROR : CHECK_WARNING, "%s", problem->message);
 }
@@ -165,7 +165,7 @@ static void reader_gave_up(examination *check) {
 }
 
 static kd_status body_read(examination *check) {
-    const obj_options options = {hear, check, true, &check->lines, 0, false};
+    const obj_options options = {on_problem, check, true, &check->lines, 0, false};
     check->is_obj =
         !procedural_is_path(check->path) && mesh_reader_find(check->path)->load == obj_load;
     const kd_status status = mesh_load(&check->body, check->path, &options, check->job);

@@ -26,7 +26,7 @@ typedef struct check_problem {
 /* All problems of one kind, including those that are not listed. */
 typedef struct check_kind {
     const char *name;
-    uint64_t found;
+    uint64_t count;
     check_severity severity; /* the highest severity among them */
     uint32_t kept;
 } check_kind;

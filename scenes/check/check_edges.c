@@ -35,7 +35,7 @@ static kd_status halves_make(examination *check) {
     return KD_OK;
 }
 
-static void edges_tell(examination *check) {
+static void edges_report(examination *check) {
     for (uint64_t begin = 0, end; begin < check->half_count; begin = end) {
         end = check_edge_end(check, begin);
         if (end - begin < 3) continue;
@@ -70,14 +70,14 @@ static void fans_join(examination *check, uint32_t *fan) {
 }
 
 /* Reports a non-manifold vertex at the first corner of its second fan. */
-static void fans_tell(examination *check, uint32_t *fan, uint32_t *first, uint8_t *told) {
+static void fans_report(examination *check, uint32_t *fan, uint32_t *first, uint8_t *reported) {
     for (uint32_t corner = 0; corner < 3 * check->body.triangle_count; ++corner) {
         if (check->marks[corner / 3] & CHECK_IDLE || check_root(fan, corner) != corner) continue;
         const uint32_t place = check_place(check, corner / 3, (int)(corner % 3));
         if (first[place] == KD_NONE) {
             first[place] = corner;
-        } else if (!told[place]) {
-            told[place] = 1;
+        } else if (!reported[place]) {
+            reported[place] = 1;
             check_triangle_note(check, corner / 3, "non-manifold-vertex", CHECK_NOTE,
                                 "found a non-manifold vertex at (%g, %g, %g): parts of the surface "
                                 "meet there in a single point",
@@ -90,20 +90,20 @@ static void fans_tell(examination *check, uint32_t *fan, uint32_t *first, uint8_
 
 static kd_status vertices_examine(examination *check) {
     uint32_t *fan = NULL, *first = NULL;
-    uint8_t *told = NULL;
+    uint8_t *reported = NULL;
     const uint64_t corners = 3 * (uint64_t)check->body.triangle_count;
     kd_status status;
     KD_TRY_GOTO(KD_RESERVE(fan, corners));
     KD_TRY_GOTO(KD_RESERVE(first, check->body.position_count));
-    KD_TRY_GOTO(KD_RESERVE_ZEROED(told, check->body.position_count));
+    KD_TRY_GOTO(KD_RESERVE_ZEROED(reported, check->body.position_count));
     for (uint32_t i = 0; i < corners; ++i) fan[i] = i;
     memset(first, 0xff, (size_t)check->body.position_count * sizeof *first);
     fans_join(check, fan);
-    fans_tell(check, fan, first, told);
+    fans_report(check, fan, first, reported);
 done:
     memory_free(fan);
     memory_free(first);
-    memory_free(told);
+    memory_free(reported);
     return status;
 }
 
@@ -111,7 +111,7 @@ kd_status check_edges(examination *check) {
     KD_REQUIRE(check->body.triangle_count < KD_NONE / 3, KD_ERROR_MEMORY,
                "%s: too many triangles to check the edges", check->path);
     KD_TRY(halves_make(check));
-    edges_tell(check);
+    edges_report(check);
     KD_TRY(vertices_examine(check));
     return KD_OK;
 }
@@ -176,7 +176,7 @@ static void sides_count(windings *w) {
     }
 }
 
-static void sides_tell(windings *w) {
+static void sides_report(windings *w) {
     examination *check = w->check;
     for (uint32_t i = 0; i < check->body.triangle_count; ++i) {
         uint8_t parity = 0;
@@ -216,7 +216,7 @@ kd_status check_orientation(examination *check) {
     for (uint32_t i = 0; i < count; ++i) w.parent[i] = i;
     pairs_join(&w);
     sides_count(&w);
-    sides_tell(&w);
+    sides_report(&w);
 done:
     memory_free(w.parent);
     memory_free(w.parity);

@@ -235,10 +235,10 @@ static kd_status normals_number(fixing *fix) {
     for (int side = 0; side < 2; ++side)
         KD_TRY(KD_RESERVE_ZEROED(fix->normal_number[side], body->normal_count));
     for (uint32_t i = 0; i < body->normal_count; ++i) {
-        const uint8_t wanted = fix->normals_wanted[i];
-        if (!vec3_is_zero(body->normals[i]) && wanted != NORMAL_TURNED)
+        const uint8_t need = fix->normals_wanted[i];
+        if (!vec3_is_zero(body->normals[i]) && need != NORMAL_TURNED)
             fix->normal_number[0][i] = ++next;
-        if (wanted & NORMAL_TURNED) fix->normal_number[1][i] = ++next;
+        if (need & NORMAL_TURNED) fix->normal_number[1][i] = ++next;
     }
     return KD_OK;
 }
@@ -286,9 +286,9 @@ kd_status check_fix(examination *check, const char *to) {
                "%s: the mesh has errors or no triangle; %s was not written", check->path, to);
     memset(&fix, 0, sizeof fix);
     fix.check = check;
-    char from[PLACE_BYTES], there[PLACE_BYTES];
-    if (check->is_obj && folder_of(from, check->path) && folder_of(there, to) &&
-        strcmp(from, there) != 0)
+    char from[PLACE_BYTES], target_folder[PLACE_BYTES];
+    if (check->is_obj && folder_of(from, check->path) && folder_of(target_folder, to) &&
+        strcmp(from, target_folder) != 0)
         fix.folder = from;
     KD_TRY_GOTO(source_read(&fix, &made_lines));
     KD_TRY_GOTO(vertices_number(&fix));

@@ -149,9 +149,9 @@ static bool pair_cuts(const corner3 *a, const corner3 *b) {
 }
 
 static void partner_keep(cutting *c, uint32_t later, uint32_t earlier) {
-    uint32_t known = atomic_load_explicit(&c->partner[later].first, memory_order_relaxed);
-    while (earlier < known &&
-           !atomic_compare_exchange_weak_explicit(&c->partner[later].first, &known, earlier,
+    uint32_t current = atomic_load_explicit(&c->partner[later].first, memory_order_relaxed);
+    while (earlier < current &&
+           !atomic_compare_exchange_weak_explicit(&c->partner[later].first, &current, earlier,
                                                   memory_order_relaxed, memory_order_relaxed)) {
     }
 }
@@ -211,7 +211,7 @@ static uint64_t bound_find(cutting *c) {
     return sum;
 }
 
-static void pairs_tell(examination *check, const cutting *c) {
+static void pairs_report(examination *check, const cutting *c) {
     for (uint32_t i = 0; i < check->body.triangle_count; ++i) {
         const uint32_t other = atomic_load_explicit(&c->partner[i].first, memory_order_relaxed);
         if (other == KD_NONE) continue;
@@ -241,7 +241,7 @@ kd_status check_intersections(examination *check, const tritree *tree) {
     check->report->pairs = bound_find(&c);
     parallel_for(tree->node_count, GRAIN, nodes_body, &c);
     const kd_status status = check_interruption(check);
-    if (status == KD_OK) pairs_tell(check, &c);
+    if (status == KD_OK) pairs_report(check, &c);
     memory_free(c.partner);
     return status;
 }

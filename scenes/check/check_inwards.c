@@ -33,7 +33,7 @@ typedef struct wide3 {
     double x[3];
 } wide3;
 
-static wide3 apart(vec3 a, vec3 from) {
+static wide3 difference(vec3 a, vec3 from) {
     const wide3 made = {
         {(double)a.x - (double)from.x, (double)a.y - (double)from.y, (double)a.z - (double)from.z}};
     return made;
@@ -61,10 +61,10 @@ static void shells_measure(bodies *b) {
         if (shell == KD_NONE) continue;
         if (shell == i) b->shells[b->shell_count++] = i;
         const vec3 o = check_point(check, shell, 0), a = check_point(check, i, 0);
-        const wide3 ab = apart(check_point(check, i, 1), a),
-                    ac = apart(check_point(check, i, 2), a);
+        const wide3 ab = difference(check_point(check, i, 1), a),
+                    ac = difference(check_point(check, i, 2), a);
         const wide3 normal = cross(ab, ac);
-        b->volume[shell] += double_area_of(check, i) * dot(apart(a, o), normal);
+        b->volume[shell] += double_area_of(check, i) * dot(difference(a, o), normal);
         b->area[shell] += sqrt(dot(normal, normal));
     }
 }
@@ -82,11 +82,11 @@ static kd_status lids_measure(bodies *b) {
         const check_half *half = &check->rim[i];
         const uint32_t shell = check->shell[half->triangle];
         const vec3 r = p[check->rim[loop[i]].from];
-        const wide3 from = apart(p[half->from], r), to = apart(p[half->to], r);
+        const wide3 from = difference(p[half->from], r), to = difference(p[half->to], r);
         /* the lid traverses the edge in the opposite direction */
         const wide3 normal = cross(to, from);
         const double area = double_area_of(check, half->triangle);
-        b->volume[shell] += area * dot(apart(r, check_point(check, shell, 0)), normal);
+        b->volume[shell] += area * dot(difference(r, check_point(check, shell, 0)), normal);
         for (int k = 0; k < 3; ++k) lid[loop[i]].x[k] += area * normal.x[k];
     }
     for (uint64_t i = 0; i < check->rim_count; ++i)
@@ -141,8 +141,8 @@ static int test_triangle(const bodies *b, uint32_t triangle) {
                     check_place(check, triangle, (k + 1) % 3)) != side)
             return 0;
     const vec3 a = check_point(check, triangle, 0);
-    const wide3 normal =
-        cross(apart(check_point(check, triangle, 1), a), apart(check_point(check, triangle, 2), a));
+    const wide3 normal = cross(difference(check_point(check, triangle, 1), a),
+                               difference(check_point(check, triangle, 2), a));
     const double above = (b->from[0] - (double)a.x) * normal.x[0] +
                          (b->from[1] - (double)a.y) * normal.x[1] +
                          (b->from[2] - (double)a.z) * normal.x[2];

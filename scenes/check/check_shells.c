@@ -106,7 +106,7 @@ static void shells_measure(shells *s) {
     }
 }
 
-static void shells_tell(shells *s) {
+static void shells_report(shells *s) {
     examination *check = s->check;
     for (uint32_t i = 0; i < s->count; ++i) {
         if (root_of(s->root, i) != i) continue;
@@ -140,7 +140,7 @@ static kd_status shells_examine(shells *s) {
     edges_gather(s);
     shells_join(s);
     shells_measure(s);
-    shells_tell(s);
+    shells_report(s);
     return KD_OK;
 }
 

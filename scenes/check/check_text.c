@@ -226,9 +226,9 @@ bool obj_line_is_element(const obj_line *line, const char **rest) {
     return text_is(word, "l") || text_is(word, "p");
 }
 
-static uint32_t resolve(int64_t found, uint64_t so_far) {
-    const int64_t absolute = found > 0 ? found - 1 : (int64_t)so_far + found;
-    return found == 0 || absolute < 0 || absolute >= (int64_t)KD_NONE ? KD_NONE
+static uint32_t resolve(int64_t index, uint64_t so_far) {
+    const int64_t absolute = index > 0 ? index - 1 : (int64_t)so_far + index;
+    return index == 0 || absolute < 0 || absolute >= (int64_t)KD_NONE ? KD_NONE
                                                                       : (uint32_t)absolute;
 }
 

@@ -27,7 +27,7 @@ typedef struct junctions {
     uint32_t *places; /* their vertices, as a k-d tree; the median of each range splits it */
     uint8_t *axes;    /* split axis of each median */
     uint64_t place_count;
-    junction *found;
+    junction *items;
     uint64_t found_count, found_capacity;
     uint64_t found_max, tests_max; /* limits, for many edges in one place */
     uint64_t tests;
@@ -89,14 +89,14 @@ static void tree_make(junctions *j, uint64_t begin, uint64_t end) {
 static void junction_keep(junctions *j, uint32_t place, double t) {
     if (j->found_count == j->found_capacity) {
         const uint64_t capacity = j->found_capacity ? 2 * j->found_capacity : 64;
-        if (KD_GROW(j->found, j->found_count, capacity) != KD_OK) {
+        if (KD_GROW(j->items, j->found_count, capacity) != KD_OK) {
             j->status = KD_ERROR_MEMORY;
             return;
         }
         j->found_capacity = capacity;
     }
     const junction made = {j->edge, t, place};
-    j->found[j->found_count++] = made;
+    j->items[j->found_count++] = made;
 }
 
 static void place_examine(junctions *j, uint32_t place) {
@@ -185,15 +185,15 @@ static kd_status edges_examine(junctions *j) {
     return j->status;
 }
 
-static void junction_tell(junctions *j, const junction *junction) {
+static void junction_report(junctions *j, const junction *junction) {
     const vec3 at = j->check->body.positions[junction->place];
     check_triangle_note(j->check, j->open[junction->edge].triangle, "t-junction", CHECK_WARNING,
                         "found the vertex (%g, %g, %g) on an edge, expected the edge to end there",
                         (double)at.x, (double)at.y, (double)at.z);
 }
 
-static void junctions_tell(junctions *j) {
-    for (uint64_t i = 0; i < j->found_count; ++i) junction_tell(j, &j->found[i]);
+static void junctions_report(junctions *j) {
+    for (uint64_t i = 0; i < j->found_count; ++i) junction_report(j, &j->items[i]);
     if (!is_within_bounds(j))
         check_note(j->check, j->check->path, 0, "t-junctions-unfinished", CHECK_NOTE,
                    "found too many vertices along open edges to check all of them for T-junctions; "
@@ -214,8 +214,8 @@ static void edges_cut(junctions *j, check_half *pieces) {
     uint64_t next = 0, made = 0;
     for (uint64_t i = 0; i < j->open_count; ++i) {
         check_half piece = j->open[i];
-        for (; next < j->found_count && j->found[next].edge == i; ++next) {
-            piece.to = j->found[next].place;
+        for (; next < j->found_count && j->items[next].edge == i; ++next) {
+            piece.to = j->items[next].place;
             pieces[made++] = piece;
             piece.from = piece.to;
         }
@@ -296,13 +296,13 @@ kd_status check_tjunctions(examination *check) {
     j.tests_max = CHECK_TESTS_EACH * count + CHECK_WORK;
     tree_make(&j, 0, j.place_count);
     KD_TRY_GOTO(edges_examine(&j));
-    if (j.found) qsort(j.found, j.found_count, sizeof *j.found, junction_order);
-    junctions_tell(&j);
+    if (j.items) qsort(j.items, j.found_count, sizeof *j.items, junction_order);
+    junctions_report(&j);
     KD_TRY_GOTO(rim_make(&j));
 done:
     memory_free(j.open);
     memory_free(j.places);
     memory_free(j.axes);
-    memory_free(j.found);
+    memory_free(j.items);
     return status;
 }

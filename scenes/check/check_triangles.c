@@ -40,7 +40,7 @@ static kd_status weld(examination *check) {
     return KD_OK;
 }
 
-static void vertices_tell(examination *check) {
+static void vertices_report(examination *check) {
     for (uint32_t i = 0; i < check->body.position_count; ++i) {
         const uint32_t first = check->welded[i];
         if (!check->used[i])
@@ -103,7 +103,8 @@ static corners3 sorted_corners(const examination *check, uint64_t triangle, bool
     return c;
 }
 
-static void copy_tell(examination *check, uint32_t triangle, bool reversed, bool other_appearance) {
+static void copy_report(examination *check, uint32_t triangle, bool reversed,
+                        bool other_appearance) {
     const char *kind = reversed ? "reversed-duplicate" : "duplicate-triangle";
     const char *orientation = reversed ? " wound the other way" : "";
     const char *appearance = other_appearance ? " of another material" : "";
@@ -161,7 +162,7 @@ static void copy_examine(examination *check, copy_table tables[2], uint32_t i) {
     check->marks[i] |= (uint8_t)(CHECK_COPY | (other_appearance ? CHECK_OTHER_APPEARANCE : 0));
     sorted_corners(check, i, &orientation);
     sorted_corners(check, first, &other_orientation);
-    copy_tell(check, i, orientation != other_orientation, other_appearance);
+    copy_report(check, i, orientation != other_orientation, other_appearance);
 }
 
 static kd_status copies_find(examination *check) {
@@ -185,7 +186,7 @@ kd_status check_weld(examination *check) {
     for (uint64_t i = 0; i < 3 * (uint64_t)check->body.triangle_count; ++i)
         check->used[check->body.triangles[i]] |= CHECK_USED_BY_FACE;
     KD_TRY(weld(check));
-    vertices_tell(check);
+    vertices_report(check);
     flats_find(check);
     KD_TRY(copies_find(check));
     return KD_OK;

@@ -46,7 +46,7 @@ static bool kinds_add(cJSON *root, const check_report *report) {
         if (!item || !cJSON_AddItemToArray(list, item)) return false;
         if (!string_add(item, "kind", kind->name) ||
             !string_add(item, "severity", check_severity_name(kind->severity)) ||
-            !cJSON_AddNumberToObject(item, "count", (double)kind->found))
+            !cJSON_AddNumberToObject(item, "count", (double)kind->count))
             return false;
     }
     return list != NULL;
@@ -110,8 +110,8 @@ kd_status check_write_text(const check_report *report, FILE *stream) {
     for (uint32_t i = 0; i < report->kind_count; ++i) {
         const check_kind *kind = &report->kinds[i];
         fprintf(stream, "%s %s %" PRIu64, check_severity_name(kind->severity), kind->name,
-                kind->found);
-        fprintf(stream, kind->found > kind->kept ? ", the first %u above\n" : "\n", kind->kept);
+                kind->count);
+        fprintf(stream, kind->count > kind->kept ? ", the first %u above\n" : "\n", kind->kept);
     }
     KD_REQUIRE(!ferror(stream), KD_ERROR_RUNTIME, "cannot write the report: %s", strerror(errno));
     return KD_OK;

@@ -42,18 +42,18 @@ static kd_status read_keys(describe_reader *reader, const json_place *at, descri
     KD_TRY(KD_RESERVE_ZEROED(to->keys, (uint64_t)count));
     cJSON_ArrayForEach(item, list) {
         const uint32_t number = to->key_count;
-        const json_place here = json_place_item(&keys, (int)number);
+        const json_place place = json_place_item(&keys, (int)number);
         const double before = words.frame;
-        KD_TRY(json_read(&here, item, describe_camera_key_keys, &words));
-        if (!json_has(item, "frame")) return json_fail(&here, "`frame` is missing");
+        KD_TRY(json_read(&place, item, describe_camera_key_keys, &words));
+        if (!json_has(item, "frame")) return json_fail(&place, "`frame` is missing");
         if (number && !(words.frame > before))
-            return json_fail(&here,
+            return json_fail(&place,
                              "`frame` is %g; expected more than %g, the frame of the key before",
                              words.frame, before);
-        KD_TRY(key_gives(&here, item, "eye", number == 0, &to->eye_given));
-        KD_TRY(key_gives(&here, item, "look_at", number == 0, &to->look_at_given));
-        KD_TRY(key_gives(&here, item, "fov", number == 0, &to->fov_given));
-        KD_TRY(check_camera(&here, item, &words, to->eye_given && to->look_at_given));
+        KD_TRY(key_gives(&place, item, "eye", number == 0, &to->has_eye));
+        KD_TRY(key_gives(&place, item, "look_at", number == 0, &to->has_look_at));
+        KD_TRY(key_gives(&place, item, "fov", number == 0, &to->has_fov));
+        KD_TRY(check_camera(&place, item, &words, to->has_eye && to->has_look_at));
         to->keys[number].frame = words.frame;
         to->keys[number].view = camera_of(&words);
         to->key_count = number + 1;
@@ -68,10 +68,10 @@ kd_status describe_camera(describe_reader *reader, const json_place *at, const c
     KD_TRY(json_read(at, object, describe_camera_keys, &words));
     scene_draft *to = reader->draft;
     to->view = camera_of(&words);
-    to->eye_given = json_has(object, "eye");
-    to->look_at_given = json_has(object, "look_at");
-    to->fov_given = json_has(object, "fov");
-    KD_TRY(check_camera(at, object, &words, to->eye_given && to->look_at_given));
+    to->has_eye = json_has(object, "eye");
+    to->has_look_at = json_has(object, "look_at");
+    to->has_fov = json_has(object, "fov");
+    KD_TRY(check_camera(at, object, &words, to->has_eye && to->has_look_at));
     return words.keys ? read_keys(reader, at, words) : KD_OK;
 }
 
@@ -153,13 +153,13 @@ static kd_status read_area(describe_reader *reader, const json_place *at, const 
 }
 
 static kd_status read_kind(const json_place *at, const cJSON *object, int32_t *kind) {
-    const json_place here = json_place_key(at, "kind");
+    const json_place place = json_place_key(at, "kind");
     const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, "kind");
     static const json_key row = {
         .name = "kind", .kind = JSON_CHOICE, .choices = "point|spot|directional|area"};
     if (!cJSON_IsObject(object)) return json_unexpected(at, object, "an object");
-    if (!value) return json_fail(&here, "missing; expected point, spot, directional or area");
-    KD_TRY(json_read_value(&here, value, &row, kind));
+    if (!value) return json_fail(&place, "missing; expected point, spot, directional or area");
+    KD_TRY(json_read_value(&place, value, &row, kind));
     return KD_OK;
 }
 

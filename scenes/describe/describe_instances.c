@@ -87,10 +87,10 @@ static kd_status read_keys(describe_reader *reader, const json_place *at, const 
     KD_TRY(KD_RESERVE(numbers, (uint64_t)count * (STEP_NUMBERS + 1)));
     double *frames = numbers + (size_t)count * STEP_NUMBERS;
     cJSON_ArrayForEach(item, list) {
-        const json_place here = json_place_item(&keys, (int)used);
+        const json_place place = json_place_item(&keys, (int)used);
         step_kind step = STEP_TRANSLATE;
         KD_TRY_GOTO(
-            read_key(&here, item, *kind, used == 0, used ? frames[used - 1] : 0, words, &step));
+            read_key(&place, item, *kind, used == 0, used ? frames[used - 1] : 0, words, &step));
         *kind = step;
         step_numbers(words, numbers + (size_t)used * STEP_NUMBERS);
         frames[used++] = words->frame;
@@ -132,14 +132,14 @@ typedef struct instancing {
 static kd_status turned_shape(instancing *instancing, uint32_t *shape) {
     scene_draft *draft = instancing->reader->draft;
     draft_shape turned = draft->shapes[instancing->shape];
-    if (turned.turned == KD_NONE) {
+    if (turned.reversed == KD_NONE) {
         turned.first =
             mesh_builder_repeat_turned(&instancing->reader->geometry, turned.first, turned.count);
         KD_TRY(instancing->reader->geometry.status);
         KD_TRY(scene_draft_add_shape(draft, &turned));
-        draft->shapes[instancing->shape].turned = draft->shape_count - 1;
+        draft->shapes[instancing->shape].reversed = draft->shape_count - 1;
     }
-    *shape = draft->shapes[instancing->shape].turned;
+    *shape = draft->shapes[instancing->shape].reversed;
     return KD_OK;
 }
 
@@ -159,10 +159,10 @@ static kd_status put_listed(instancing *instancing, const json_place *at, const 
     const cJSON *item = NULL;
     int index = 0;
     cJSON_ArrayForEach(item, list) {
-        const json_place here = json_place_item(at, index++);
+        const json_place place = json_place_item(at, index++);
         transform transform = transform_identity();
-        KD_TRY(describe_transform(instancing->reader, &here, item, &transform));
-        KD_TRY(put(instancing, &here, &transform));
+        KD_TRY(describe_transform(instancing->reader, &place, item, &transform));
+        KD_TRY(put(instancing, &place, &transform));
     }
     return KD_OK;
 }

@@ -162,17 +162,17 @@ void describe_json_list(void (*line)(void *context, const char *text), void *con
 /* --- environment ------------------------------------------------------------------------------ */
 
 static kd_status read_sky(describe_reader *reader, const json_place *at, const cJSON *object) {
-    const json_place here = json_place_key(at, "sky");
+    const json_place place = json_place_key(at, "sky");
     described_sky words;
     memset(&words, 0, sizeof words);
     words.sun = vec3_all(0.5f);
     words.turbidity = 3;
     words.disc = true;
     words.ground = vec3_all(0.2f);
-    KD_TRY(json_read(&here, object, describe_sky_keys, &words));
+    KD_TRY(json_read(&place, object, describe_sky_keys, &words));
     clear_sky *to = &reader->draft->clear;
     to->sun = vec3_normalize(words.sun);
-    if (!(to->sun.y > 0)) return json_fail(&here, "the sun must be above the horizon (y > 0)");
+    if (!(to->sun.y > 0)) return json_fail(&place, "the sun must be above the horizon (y > 0)");
     to->turbidity = words.turbidity;
     to->disc = words.disc;
     to->ground = words.ground;
@@ -214,8 +214,8 @@ static kd_status read_list(describe_reader *reader, const json_place *at, const 
     const cJSON *item = NULL;
     int index = 0;
     cJSON_ArrayForEach(item, list) {
-        const json_place here = json_place_item(at, index++);
-        KD_TRY(read(reader, &here, item));
+        const json_place place = json_place_item(at, index++);
+        KD_TRY(read(reader, &place, item));
     }
     return KD_OK;
 }
@@ -260,8 +260,8 @@ kd_status describe_json_parse(scene_draft *out, const char *text, size_t bytes,
     reader.frame = (double)options->frame;
     reader.path = source->path;
     reader.load = source->load;
-    reader.given = source->given;
-    reader.given_count = source->given_count;
+    reader.caller_meshes = source->caller_meshes;
+    reader.caller_mesh_count = source->caller_mesh_count;
     reader.job = job;
     KD_TRY(json_parse(&root, text, bytes, source->path));
     kd_status status = read_scene(&reader, root, options);

@@ -16,8 +16,9 @@ typedef kd_status (*describe_loader)(mesh *out, const char *path, job_control *j
 typedef struct describe_source {
     const char *path;     /* names the text in errors; relative paths start in its directory */
     describe_loader load; /* reads the mesh files that the description names: scene_load_mesh */
-    const kd_scene_mesh *given; /* meshes in memory that the description may name; or NULL */
-    uint64_t given_count;
+    const kd_scene_mesh
+        *caller_meshes; /* meshes in memory that the description may name; or NULL */
+    uint64_t caller_mesh_count;
 } describe_source;
 
 /* The same for a description in memory. */

@@ -130,9 +130,9 @@ static kd_status check_layers(const json_place *at, const cJSON *object,
                                        "transmission_map"};
     if (words->kind == MATERIAL_PRINCIPLED) return KD_OK;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; ++i) {
-        const json_place here = json_place_key(at, keys[i]);
+        const json_place place = json_place_key(at, keys[i]);
         if (json_has(object, keys[i]))
-            return json_fail(&here, "this key needs `kind` \"principled\"");
+            return json_fail(&place, "this key needs `kind` \"principled\"");
     }
     if (words->metal >= 0 && words->kind != MATERIAL_CONDUCTOR)
         return json_fail(at, "`metal` needs `kind` \"principled\" or \"conductor\"");
@@ -167,26 +167,26 @@ static kd_status change(describe_reader *reader, const json_place *at, const cJS
 
 static kd_status add_default(describe_reader *reader, const char *name, uint32_t *index) {
     mesh_material plain;
-    char *own = NULL;
+    char *name_copy = NULL;
     const size_t bytes = strlen(name) + 1;
-    KD_TRY(KD_RESERVE(own, bytes));
-    memcpy(own, name, bytes);
+    KD_TRY(KD_RESERVE(name_copy, bytes));
+    memcpy(name_copy, name, bytes);
     mesh_material_default(&plain);
-    plain.name = own;
+    plain.name = name_copy;
     *index = mesh_builder_copy_material(&reader->geometry, &plain);
-    memory_free(own);
+    memory_free(name_copy);
     return reader->geometry.status;
 }
 
 kd_status describe_materials(describe_reader *reader, const json_place *at, const cJSON *map) {
     const cJSON *item = NULL;
     cJSON_ArrayForEach(item, map) {
-        const json_place here = json_place_key(at, item->string);
+        const json_place place = json_place_key(at, item->string);
         uint32_t index = 0;
         if (cJSON_GetObjectItemCaseSensitive(map, item->string) != item)
-            return json_fail(&here, "given twice");
+            return json_fail(&place, "given twice");
         KD_TRY(add_default(reader, item->string, &index));
-        KD_TRY(change(reader, &here, item, index));
+        KD_TRY(change(reader, &place, item, index));
     }
     return KD_OK;
 }
@@ -235,12 +235,12 @@ kd_status describe_media(describe_reader *reader, const json_place *at, const cJ
     reader->media = map;
     KD_TRY(KD_RESERVE(reader->draft->media, (uint64_t)cJSON_GetArraySize(map) + 1));
     cJSON_ArrayForEach(item, map) {
-        const json_place here = json_place_key(at, item->string);
+        const json_place place = json_place_key(at, item->string);
         if (cJSON_GetObjectItemCaseSensitive(map, item->string) != item)
-            return json_fail(&here, "given twice");
+            return json_fail(&place, "given twice");
         described_medium words;
         memset(&words, 0, sizeof words);
-        KD_TRY(json_read(&here, item, describe_medium_keys, &words));
+        KD_TRY(json_read(&place, item, describe_medium_keys, &words));
         medium *made = &reader->draft->media[reader->draft->medium_count++];
         made->absorption = words.absorption;
         made->scattering = words.scattering;

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-bool describe_is_given(const char *file) {
+bool describe_is_caller_mesh(const char *file) {
     return strncmp(file, "mesh:", 5) == 0;
 }
 
@@ -69,11 +69,11 @@ static kd_status copy_given(mesh *out, const kd_scene_mesh *scene_mesh) {
     return mesh_builder_finish(&part, out);
 }
 
-kd_status describe_given(const describe_reader *reader, const json_place *at, const char *file,
-                         mesh *out) {
+kd_status describe_caller_mesh(const describe_reader *reader, const json_place *at,
+                               const char *file, mesh *out) {
     const char *name = file + strlen("mesh:"), *best = NULL;
-    for (uint64_t i = 0; i < reader->given_count; ++i) {
-        const kd_scene_mesh *from = &reader->given[i];
+    for (uint64_t i = 0; i < reader->caller_mesh_count; ++i) {
+        const kd_scene_mesh *from = &reader->caller_meshes[i];
         if (!from->name) continue;
         nearest_consider(&best, name, from->name);
         if (strcmp(from->name, name) != 0) continue;
@@ -84,7 +84,7 @@ kd_status describe_given(const describe_reader *reader, const json_place *at, co
     if (best) return json_fail(at, "unknown mesh \"%.60s\", did you mean \"%.60s\"?", name, best);
     return json_fail(
         at, "unknown mesh \"%.60s\": it is not one of the %llu meshes passed with the description",
-        name, (unsigned long long)reader->given_count);
+        name, (unsigned long long)reader->caller_mesh_count);
 }
 
 /* --- transform -------------------------------------------------------------------------------- */
@@ -95,9 +95,9 @@ kd_status describe_transform(describe_reader *reader, const json_place *at, cons
     int index = 0;
     if (!cJSON_IsArray(list)) return json_unexpected(at, list, "a list of steps");
     cJSON_ArrayForEach(item, list) {
-        const json_place here = json_place_item(at, index++);
+        const json_place place = json_place_item(at, index++);
         transform step;
-        KD_TRY(describe_step(reader, &here, item, &step));
+        KD_TRY(describe_step(reader, &place, item, &step));
         *placed = transform_compose(&step, placed);
     }
     const double volume = transform_determinant(placed);
@@ -116,8 +116,8 @@ static kd_status read_quad(const json_place *at, const described_mesh *words, me
     if (!cJSON_IsArray(words->quad) || cJSON_GetArraySize(words->quad) != 4)
         return json_unexpected(at, words->quad, "a list of 4 points");
     for (int i = 0; i < 4; ++i) {
-        const json_place here = json_place_item(at, i);
-        KD_TRY(json_read_value(&here, cJSON_GetArrayItem(words->quad, i), &point, &corners[i]));
+        const json_place place = json_place_item(at, i);
+        KD_TRY(json_read_value(&place, cJSON_GetArrayItem(words->quad, i), &point, &corners[i]));
     }
     mesh_builder_quad(part, corners[0], corners[1], corners[2], corners[3],
                       vec2_make(words->uv[0], words->uv[1]));
@@ -159,7 +159,7 @@ static kd_status read_file(describe_reader *reader, const json_place *at, const 
         KD_TRY(reader->load(out, name, reader->job));
         return KD_OK;
     }
-    if (describe_is_given(name)) return describe_given(reader, at, name, out);
+    if (describe_is_caller_mesh(name)) return describe_caller_mesh(reader, at, name, out);
     if (strcasecmp(file_suffix(name), ".json") == 0)
         return json_fail(at, "found the scene description \"%.60s\", expected a mesh file", name);
     char *path = NULL;
@@ -235,10 +235,10 @@ static kd_status read_materials(describe_reader *reader, const json_place *at,
         replace_material(reader, first, KD_NONE, index);
     }
     cJSON_ArrayForEach(item, words->materials) {
-        const json_place here = json_place_key(&map, item->string);
+        const json_place place = json_place_key(&map, item->string);
         uint32_t old = 0;
-        KD_TRY(find_in_part(&here, part, item->string, &old));
-        KD_TRY(describe_material(reader, &here, item, base + old, &index));
+        KD_TRY(find_in_part(&place, part, item->string, &old));
+        KD_TRY(describe_material(reader, &place, item, base + old, &index));
         replace_material(reader, first, base + old, index);
     }
     return KD_OK;

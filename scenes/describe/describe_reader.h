@@ -14,8 +14,8 @@ typedef struct describe_reader {
     const char *path;
     double frame; /* the frame to read; keyframes are evaluated at it */
     describe_loader load;
-    const kd_scene_mesh *given; /* meshes given by the caller, in memory */
-    uint64_t given_count;
+    const kd_scene_mesh *caller_meshes; /* meshes given by the caller, in memory */
+    uint64_t caller_mesh_count;
     job_control *job;
 } describe_reader;
 
@@ -24,9 +24,9 @@ typedef struct describe_reader {
 kd_status describe_path(const describe_reader *reader, const char *name, char **path);
 
 /* describe_mesh.c: returns true for "mesh:NAME", which names a mesh given by the caller. */
-bool describe_is_given(const char *file);
-kd_status describe_given(const describe_reader *reader, const json_place *at, const char *file,
-                         mesh *out);
+bool describe_is_caller_mesh(const char *file);
+kd_status describe_caller_mesh(const describe_reader *reader, const json_place *at,
+                               const char *file, mesh *out);
 /* describe_material.c */
 kd_status describe_materials(describe_reader *reader, const json_place *at, const cJSON *map);
 /* Sets *index to the material that `value` names, or to a new one if it is an object. An object

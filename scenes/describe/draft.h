@@ -22,7 +22,7 @@ typedef struct draft_shape {
     uint32_t first, count;             /* triangles */
     uint32_t position, position_count; /* vertices used by these triangles only */
     uint32_t normal, normal_count;     /* normals used by these triangles only */
-    uint32_t turned;                   /* index of the shape with reversed winding, or KD_NONE */
+    uint32_t reversed;                 /* index of the shape with reversed winding, or KD_NONE */
 } draft_shape;
 
 typedef struct scene_draft {
@@ -48,7 +48,7 @@ typedef struct scene_draft {
     uint32_t key_count;
     /* something other than the camera has keyframes; the draft is valid for one frame */
     bool moves;
-    bool eye_given, look_at_given, fov_given;
+    bool has_eye, has_look_at, has_fov;
     bool inside; /* place the default camera inside */
     bool glows;  /* emission is by textures only: the default sky lights the scene, too */
 } scene_draft;

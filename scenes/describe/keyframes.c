@@ -15,16 +15,16 @@ void keyframes_at(const double *frames, const double *values, uint32_t count, ui
     uint32_t i = 0;
     /* find the last key at or before `frame` */
     while (i + 1 < count && frames[i + 1] <= frame) ++i;
-    const double *here = values + (size_t)i * width;
-    for (uint32_t k = 0; k < width; ++k) out[k] = here[k];
+    const double *frame_values = values + (size_t)i * width;
+    for (uint32_t k = 0; k < width; ++k) out[k] = frame_values[k];
     if (frame <= frames[i] || i + 1 == count) return;
     const double length = frames[i + 1] - frames[i], t = (frame - frames[i]) / length;
     const double t2 = t * t, t3 = t2 * t;
     for (uint32_t k = 0; k < width; ++k) {
         const double from = slope(frames, values, count, width, i, k) * length;
         const double to = slope(frames, values, count, width, i + 1, k) * length;
-        out[k] = (2 * t3 - 3 * t2 + 1) * here[k] + (t3 - 2 * t2 + t) * from +
-                 (3 * t2 - 2 * t3) * here[width + k] + (t3 - t2) * to;
+        out[k] = (2 * t3 - 3 * t2 + 1) * frame_values[k] + (t3 - 2 * t2 + t) * from +
+                 (3 * t2 - 2 * t3) * frame_values[width + k] + (t3 - t2) * to;
     }
 }
 

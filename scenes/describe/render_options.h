@@ -44,7 +44,7 @@ uint64_t render_options_hash(uint64_t hash, const kd_render_options *options);
 #define PIXEL_FILTER_NAMES(ROW)                                                                    \
     ROW(BOX, "box")                                                                                \
     ROW(BLACKMAN_HARRIS, "blackman-harris") ROW(GAUSSIAN, "gaussian") ROW(MITCHELL, "mitchell")
-#define RANK_MAPS_NAMES(ROW) ROW(AUTO, "auto") ROW(WHOLE, "whole") ROW(APART, "apart")
+#define RANK_MAPS_NAMES(ROW) ROW(AUTO, "auto") ROW(WHOLE, "whole") ROW(DISTRIBUTED, "apart")
 
 /* NULL for an invalid index. */
 const char *integrator_name(int index);

@@ -15,7 +15,7 @@ typedef struct mtl_reader {
     uint32_t current; /* index of the entry's material, KD_NONE before the first newmtl */
     bool repeated;    /* the name is a duplicate: parse the entry, then discard it */
     int32_t blender;
-    bool glass_told, exponent_told, left_out_told[8];
+    bool glass_reported, exponent_reported, ignored_reported[8];
 } mtl_reader;
 
 typedef struct number_key {
@@ -38,7 +38,7 @@ static const number_key colour_keys[] = {
 
 typedef struct map_key {
     const char *name;
-    mtl_map which;
+    mtl_map map;
 } map_key;
 
 static const map_key map_keys[] = {{"map_Kd", MTL_MAP_DIFFUSE},
@@ -112,13 +112,13 @@ static void entry_finish(mtl_reader *reader) {
                         (double)entry->tr);
         entry->blender = reader->blender;
         mtl_entry_convert(entry, &reader->library->materials[reader->current]);
-        if (!reader->glass_told && entry->blender &&
+        if (!reader->glass_reported && entry->blender &&
             reader->library->materials[reader->current].may_be_glass) {
             problem_add(&reader->problems, false, "perhaps-glass", entry->line,
                         "found a shiny material with Ni %g but no key that marks it as glass "
                         "(Blender writes none); it is opaque, or glass with --glass-by-ni",
                         (double)entry->ni);
-            reader->glass_told = true;
+            reader->glass_reported = true;
         }
     }
     entry_clear(entry);
@@ -226,12 +226,12 @@ static void number_read(mtl_reader *reader, text_span key, float *number, uint64
     *number = value;
 }
 
-static void left_out_tell(mtl_reader *reader, text_span key, bool *told, uint64_t line) {
-    if (!*told)
+static void ignored_report(mtl_reader *reader, text_span key, bool *reported, uint64_t line) {
+    if (!*reported)
         problem_add(&reader->problems, false, "left-out", line,
                     "found %.*s, which Kandela does not support; it is ignored", text_shown(key),
                     key.begin);
-    *told = true;
+    *reported = true;
 }
 
 static kd_status map_read(mtl_reader *reader, text_span key, mtl_map which, uint64_t line) {
@@ -239,7 +239,7 @@ static kd_status map_read(mtl_reader *reader, text_span key, mtl_map which, uint
     const char *expected;
     if (which == MTL_MAP_EXPONENT &&
         !reader->blender) { /* an image of exponents, not of roughness */
-        left_out_tell(reader, key, &reader->exponent_told, line);
+        ignored_report(reader, key, &reader->exponent_reported, line);
         return KD_OK;
     }
     if (!mtl_map_read(&reader->cursor, &read)) {
@@ -279,10 +279,10 @@ static kd_status statement_read(mtl_reader *reader, text_span key, uint64_t line
         }
     for (size_t i = 0; i < sizeof map_keys / sizeof *map_keys; ++i)
         if (text_is_like(key, map_keys[i].name))
-            return map_read(reader, key, map_keys[i].which, line);
+            return map_read(reader, key, map_keys[i].map, line);
     for (size_t i = 0; i < LEFT_OUT; ++i)
         if (text_is_like(key, left_out[i])) {
-            left_out_tell(reader, key, &reader->left_out_told[i], line);
+            ignored_report(reader, key, &reader->ignored_reported[i], line);
             return KD_OK;
         }
     for (size_t i = 0; i < sizeof silent / sizeof *silent; ++i)
@@ -352,7 +352,7 @@ kd_status mtl_load(mtl_library *library, const char *path, const obj_options *op
         while (from.cursor.at < text + view.count) KD_TRY_GOTO(line_read(&from));
         entry_finish(&from);
     }
-    KD_TRY_GOTO(problem_list_tell(&from.problems, path, 0, options));
+    KD_TRY_GOTO(problem_list_report(&from.problems, path, 0, options));
 done:
     entry_clear(&from.entry);
     problem_list_close(&from.problems);

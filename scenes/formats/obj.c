@@ -180,25 +180,25 @@ static kd_status arrays_reserve(obj_reader *reader) {
     return KD_OK;
 }
 
-static kd_status problems_tell(const obj_reader *reader) {
+static kd_status problems_report(const obj_reader *reader) {
     kd_status first = KD_OK;
-    uint64_t known = 0, unknown = 0;
+    uint64_t known_lines = 0, unknown = 0;
     for (uint64_t i = 0; i < reader->chunk_count; ++i) {
         const obj_chunk *chunk = &reader->chunks[i];
-        known += chunk->known + chunk->counts.positions + chunk->counts.texcoords +
-                 chunk->counts.normals + chunk->counts.faces;
+        known_lines += chunk->known + chunk->counts.positions + chunk->counts.texcoords +
+                       chunk->counts.normals + chunk->counts.faces;
         unknown += chunk->unknown;
         if (first == KD_OK || (reader->options && reader->options->problem)) {
-            const kd_status status = problem_list_tell(&chunk->problems, reader->path,
-                                                       chunk->before.lines, reader->options);
+            const kd_status status = problem_list_report(&chunk->problems, reader->path,
+                                                         chunk->before.lines, reader->options);
             if (first == KD_OK) first = status;
         }
     }
     if (first != KD_OK) return first;
-    if (known > 0 || unknown == 0) return KD_OK;
+    if (known_lines > 0 || unknown == 0) return KD_OK;
     problem_list none = {0};
     problem_add(&none, true, "not-obj", 0, "found no OBJ statement, expected v, f and others");
-    const kd_status status = problem_list_tell(&none, reader->path, 0, reader->options);
+    const kd_status status = problem_list_report(&none, reader->path, 0, reader->options);
     problem_list_close(&none);
     return status;
 }
@@ -224,7 +224,7 @@ static kd_status passes_run(obj_reader *reader) {
     KD_TRY(totals_sum(reader));
     KD_TRY(arrays_reserve(reader));
     KD_TRY(pass(reader, parse_body, "parse"));
-    KD_TRY(problems_tell(reader));
+    KD_TRY(problems_report(reader));
     KD_TRY(pass(reader, polygon_body, "cut its polygons"));
     mesh *into = reader->target.mesh;
     KD_TRY(KD_RESERVE(into->triangle_materials, into->triangle_count));

@@ -253,7 +253,7 @@ static kd_status materials_read(material_reader *reader, mesh *mesh, const obj_c
     mesh->material_count = reader->library.count;
     reader->library.materials = NULL;
     reader->library.count = 0;
-    return problem_list_tell(&reader->problems, reader->path, 0, reader->options);
+    return problem_list_report(&reader->problems, reader->path, 0, reader->options);
 }
 
 kd_status obj_materials(mesh *mesh, const obj_chunk *chunks, uint64_t chunk_count, const char *path,

@@ -147,27 +147,27 @@ static void normal_read(parser *parser) {
 /* Converts an index of the file: 1-based, or negative, counting back from the last element read.
    If the file has no texture coordinates (or normals) at all, the index is dropped with a warning,
    since some tools remove them. Any other index out of range is a fatal problem. */
-static bool index_resolve(parser *parser, int64_t found, uint64_t so_far, uint64_t total,
+static bool index_resolve(parser *parser, int64_t number, uint64_t so_far, uint64_t total,
                           const char *name, bool is_optional, uint64_t line, uint32_t *index) {
-    const int64_t absolute = found > 0 ? found - 1 : (int64_t)so_far + found;
-    if (found != 0 && absolute >= 0 && (uint64_t)absolute < total) {
+    const int64_t absolute = number > 0 ? number - 1 : (int64_t)so_far + number;
+    if (number != 0 && absolute >= 0 && (uint64_t)absolute < total) {
         *index = (uint32_t)absolute;
         return true;
     }
     *index = KD_NONE;
-    if (found > 0 && total == 0 && is_optional) {
+    if (number > 0 && total == 0 && is_optional) {
         problem_add(&parser->chunk->problems, false, "index-range", line,
                     "found the %s index %lld in a file without any; it is ignored", name,
-                    (long long)found);
+                    (long long)number);
         return true;
     }
-    if (found < 0)
+    if (number < 0)
         problem_add(&parser->chunk->problems, true, "index-range", line,
                     "found the relative %s index %lld, expected -1 to -%llu", name,
-                    (long long)found, (unsigned long long)so_far);
+                    (long long)number, (unsigned long long)so_far);
     else
         problem_add(&parser->chunk->problems, true, "index-range", line,
-                    "found the %s index %lld, expected 1 to %llu", name, (long long)found,
+                    "found the %s index %lld, expected 1 to %llu", name, (long long)number,
                     (unsigned long long)total);
     return false;
 }

@@ -70,10 +70,10 @@ static void vertices_read(ply_reader *reader, ply_piece *piece) {
             if (piece->status != KD_OK) break;
         }
         /* in a text, `line` is past the row already */
-        const uint64_t here = line > 0 ? line - 1 : 0;
-        position_take(reader, piece, &row, index, begin, here);
-        if (into->normals) normal_take(reader, piece, &row, index, begin, here);
-        if (into->texcoords) texcoord_take(reader, piece, &row, index, begin, here);
+        const uint64_t row_line = line > 0 ? line - 1 : 0;
+        position_take(reader, piece, &row, index, begin, row_line);
+        if (into->normals) normal_take(reader, piece, &row, index, begin, row_line);
+        if (into->texcoords) texcoord_take(reader, piece, &row, index, begin, row_line);
         if (reader->target.colours)
             reader->target.colours[index] =
                 vec3_make(row.numbers[PLY_RED], row.numbers[PLY_GREEN], row.numbers[PLY_BLUE]);
@@ -145,8 +145,8 @@ static kd_status totals_sum(ply_reader *reader, uint64_t *vertices, uint64_t *tr
 }
 
 static bool has_all(const ply_element *element, ply_role first, uint32_t count) {
-    const uint32_t wanted = ((1u << count) - 1) << first;
-    return (element->roles & wanted) == wanted;
+    const uint32_t roles = ((1u << count) - 1) << first;
+    return (element->roles & roles) == roles;
 }
 
 static kd_status arrays_reserve(ply_reader *reader) {
@@ -178,7 +178,7 @@ static kd_status arrays_reserve(ply_reader *reader) {
 }
 
 /* Reports all problems in file order. Returns the first fatal one. */
-static kd_status problems_tell(ply_reader *reader) {
+static kd_status problems_report(ply_reader *reader) {
     const uint64_t first_line = ply_is_text(&reader->file) ? 0 : PROBLEM_NO_LINES;
     kd_status first = KD_OK;
     for (uint64_t i = 0; i <= reader->file.piece_count; ++i) {
@@ -186,7 +186,7 @@ static kd_status problems_tell(ply_reader *reader) {
                                                                 : &reader->file.problems;
         if (first != KD_OK && !(reader->options && reader->options->problem)) break;
         const kd_status status =
-            problem_list_tell(list, reader->file.path, first_line, reader->options);
+            problem_list_report(list, reader->file.path, first_line, reader->options);
         if (first == KD_OK) first = status;
     }
     return first;
@@ -215,7 +215,7 @@ static kd_status rows_read(ply_reader *reader) {
     KD_TRY(arrays_reserve(reader));
     KD_TRY(pass(reader, vertices_body));
     KD_TRY(pass(reader, faces_body));
-    KD_TRY(problems_tell(reader));
+    KD_TRY(problems_report(reader));
     const mesh_faults faults = faults_found(reader);
     KD_TRY(ply_materials(&reader->file, &reader->target, reader->options));
     mesh_compact(into, reader->target.lines, &faults);
@@ -227,7 +227,7 @@ static kd_status file_read(ply_reader *reader) {
     kd_status status = ply_header_read(&reader->file.header, &reader->file.view, &problems);
     const bool fatal = problems.fatal;
     if (status == KD_OK)
-        status = problem_list_tell(&problems, reader->file.path, 0, reader->options);
+        status = problem_list_report(&problems, reader->file.path, 0, reader->options);
     problem_list_close(&problems);
     KD_TRY(status);
     if (!fatal) KD_TRY(rows_read(reader));

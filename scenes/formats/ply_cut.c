@@ -169,8 +169,8 @@ static kd_status chunk_cut(text_cutter *cutter, text_span text, line_counts coun
             cutter->line = UINT64_MAX; /* report it only once */
             return KD_OK;
         }
-        const uint64_t wanted = element->count - cutter->row;
-        const uint64_t rows = wanted < left ? wanted : left;
+        const uint64_t rows_left = element->count - cutter->row;
+        const uint64_t rows = rows_left < left ? rows_left : left;
         if (element->kind != PLY_OTHER) {
             KD_TRY(piece_add(from, element, at, cutter->row, line));
             from->pieces[from->piece_count - 1].rows = rows;

@@ -123,12 +123,12 @@ void ply_faces_read(const ply_file *file, ply_piece *piece, const ply_target *ta
     for (uint64_t i = 0; i < piece->rows && piece->status == KD_OK; ++i) {
         const char *begin = at;
         if (!ply_row_read(file, piece, &at, &line, &row)) continue;
-        const uint64_t here = line > 0 ? line - 1 : 0;
-        if (!corners_are_sound(&writer, &row, begin, here)) continue;
+        const uint64_t row_line = line > 0 ? line - 1 : 0;
+        if (!corners_are_sound(&writer, &row, begin, row_line)) continue;
         if (piece->element->kind == PLY_FACES)
-            face_write(&writer, &row, begin, here);
+            face_write(&writer, &row, begin, row_line);
         else
-            strip_write(&writer, &row, here);
+            strip_write(&writer, &row, row_line);
     }
     unusable_fill(&writer);
     memory_free(row.corners);
@@ -253,7 +253,7 @@ static kd_status texture_take(const ply_file *file, mesh_material *material,
     problem_list missing = {0};
     problem_add(&missing, false, "missing-texture", 0, "found TextureFile \"%.*s\", expected %s",
                 text_shown(name), name.begin, expected);
-    const kd_status status = problem_list_tell(&missing, file->path, PROBLEM_NO_LINES, options);
+    const kd_status status = problem_list_report(&missing, file->path, PROBLEM_NO_LINES, options);
     problem_list_close(&missing);
     return status;
 }

@@ -53,7 +53,7 @@ static void bytes_read(const stl_reader *reader, stl_piece *piece) {
         piece->coloured = piece->coloured || (unsigned char)at[49] & 0x80;
         if (vec3_is_finite(corners[0]) && vec3_is_finite(corners[1]) &&
             vec3_is_finite(corners[2])) {
-            piece->turned += stl_is_turned(vec3_at(at), corners);
+            piece->reversed += stl_is_turned(vec3_at(at), corners);
             ++piece->triangles;
         } else {
             problem_add(&piece->problems, false, "nan", 0,
@@ -67,16 +67,16 @@ static void bytes_read(const stl_reader *reader, stl_piece *piece) {
 /* Cuts binary facets into pieces. Fewer facets than the header says are a fatal problem. */
 static kd_status bytes_cut(stl_reader *reader) {
     const uint64_t said = u32_at(reader->view.bytes + 80);
-    const uint64_t there = (reader->view.count - STL_HEADER) / STL_FACET;
-    const uint64_t facets = said < there ? said : there;
+    const uint64_t available = (reader->view.count - STL_HEADER) / STL_FACET;
+    const uint64_t facets = said < available ? said : available;
     const uint64_t bytes = reader->options && reader->options->chunk_bytes
                                ? reader->options->chunk_bytes
                                : PIECE_BYTES;
     const uint64_t step = bytes / STL_FACET + 1;
-    if (there < said)
+    if (available < said)
         problem_add(&reader->problems, true, "truncated", 0,
                     "byte %llu: found the end of the file after %llu facets, expected %llu",
-                    (unsigned long long)reader->view.count, (unsigned long long)there,
+                    (unsigned long long)reader->view.count, (unsigned long long)available,
                     (unsigned long long)said);
     else if (reader->view.count > STL_HEADER + said * STL_FACET)
         problem_add(&reader->problems, false, "trailing", 0,
@@ -183,7 +183,7 @@ static void whole_judge(stl_reader *reader) {
     stl_end end = STL_END_NONE;
     for (uint64_t i = 0; i < reader->piece_count; ++i) {
         const stl_piece *piece = &reader->pieces[i];
-        turned += piece->turned;
+        turned += piece->reversed;
         facets += piece->facets;
         unknown += piece->unknown;
         coloured = coloured || piece->coloured;
@@ -205,14 +205,14 @@ static void whole_judge(stl_reader *reader) {
                     "found colours of facets, which Kandela does not support; they are ignored");
 }
 
-static kd_status problems_tell(stl_reader *reader) {
+static kd_status problems_report(stl_reader *reader) {
     kd_status first = KD_OK;
     uint64_t line = 0;
     for (uint64_t i = 0; i <= reader->piece_count; ++i) {
         const bool is_piece = i < reader->piece_count;
         const problem_list *list = is_piece ? &reader->pieces[i].problems : &reader->problems;
         if (first != KD_OK && !(reader->options && reader->options->problem)) break;
-        const kd_status status = problem_list_tell(
+        const kd_status status = problem_list_report(
             list, reader->path, is_piece && reader->is_text ? line : PROBLEM_NO_LINES,
             reader->options);
         if (first == KD_OK) first = status;
@@ -255,7 +255,7 @@ static kd_status facets_read(stl_reader *reader, mesh *mesh) {
         facets += reader->pieces[i].facets;
     }
     whole_judge(reader);
-    KD_TRY(problems_tell(reader));
+    KD_TRY(problems_report(reader));
     KD_TRY(pieces_join(reader));
     KD_TRY(mesh_fill(reader, mesh));
     mesh->face_count = facets < KD_NONE ? (uint32_t)facets : KD_NONE;
@@ -266,7 +266,7 @@ static kd_status file_read(stl_reader *reader, mesh *mesh) {
     KD_TRY(text_encoding_check(reader->view.bytes, reader->view.count, reader->path));
     KD_TRY(form_find(reader));
     if (!reader->problems.fatal) return facets_read(reader, mesh);
-    return problem_list_tell(&reader->problems, reader->path, PROBLEM_NO_LINES, reader->options);
+    return problem_list_report(&reader->problems, reader->path, PROBLEM_NO_LINES, reader->options);
 }
 
 static void reader_close(stl_reader *owned) {

@@ -19,7 +19,7 @@ typedef struct stl_piece {
     uint64_t triangles, capacity;
     uint64_t facets;         /* facets read, including those left out */
     uint64_t line_count;     /* text only */
-    uint64_t turned;         /* facets whose normal contradicts their winding */
+    uint64_t reversed;       /* facets whose normal contradicts their winding */
     uint64_t known, unknown; /* numbers of keywords */
     stl_end end;
     bool coloured;         /* binary: some facet has a colour */

@@ -134,7 +134,7 @@ static void facet_add(stl_parser *parser) {
                         (double)parser->corners[i].z);
             return;
         }
-    piece->turned += stl_is_turned(parser->normal, parser->corners);
+    piece->reversed += stl_is_turned(parser->normal, parser->corners);
     if (parser->count == 3)
         triangle_add(parser, parser->corners[0], parser->corners[1], parser->corners[2]);
     else

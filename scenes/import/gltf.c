@@ -3,7 +3,7 @@
 #include "scenes/import/gltf_parts.h"
 
 /* Warns of animations, which are not supported: the mesh is read in its rest pose. */
-static void motion_tell(gltf_file *gltf) {
+static void motion_report(gltf_file *gltf) {
     const cJSON *moves = cJSON_GetObjectItemCaseSensitive(gltf->root, "animations");
     if (cJSON_GetArraySize(moves) == 0) return;
     gltf_warn(gltf, "unsupported", &gltf->place,
@@ -17,7 +17,7 @@ static kd_status parts_read(gltf_file *gltf, mesh *mesh) {
     kd_status status = KD_OK;
     memset(&materials, 0, sizeof materials);
     KD_TRY_GOTO(gltf_file_open(gltf));
-    motion_tell(gltf);
+    motion_report(gltf);
     KD_TRY_GOTO(gltf_nodes_place(gltf, &nodes));
     KD_TRY_GOTO(gltf_materials_read(gltf, &materials));
     KD_TRY_GOTO(gltf_meshes_read(gltf, &nodes, &materials, mesh));
@@ -29,7 +29,7 @@ done:
 }
 
 /* Converts a failure to the file's fatal problem, and reports it after the warnings. */
-static kd_status troubles_tell(gltf_file *gltf, kd_status status) {
+static kd_status gltf_problems_report(gltf_file *gltf, kd_status status) {
     if (status == KD_ERROR_INPUT) {
         const char *said = kd_last_error();
         const size_t length = strlen(gltf->path);
@@ -42,7 +42,7 @@ static kd_status troubles_tell(gltf_file *gltf, kd_status status) {
     } else {
         KD_TRY(status);
     }
-    KD_TRY(problem_list_tell(&gltf->problems, gltf->path, PROBLEM_NO_LINES, gltf->options));
+    KD_TRY(problem_list_report(&gltf->problems, gltf->path, PROBLEM_NO_LINES, gltf->options));
     return KD_OK;
 }
 
@@ -56,7 +56,7 @@ kd_status gltf_load(mesh *out, const char *path, const obj_options *options, job
     if (options && options->triangle_lines) *options->triangle_lines = NULL;
     kd_status status = parts_read(&gltf, out);
     if (status != KD_OK) mesh_close(out);
-    status = troubles_tell(&gltf, status);
+    status = gltf_problems_report(&gltf, status);
     gltf_file_close(&gltf);
     if (status != KD_OK) mesh_close(out);
     KD_TRY(status);

@@ -167,7 +167,7 @@ static kd_status base_find(gltf_file *gltf, const json_place *at, const gltf_acc
     KD_TRY(gltf_count(gltf, at, item, "byteOffset", &offset));
     if (view != KD_NONE)
         return stretch_find(gltf, at, view, offset, form, accessor->count, first, step);
-    const uint64_t maximum = UNBACKED_MIN + UNBACKED_FACTOR * gltf->bytes_there;
+    const uint64_t maximum = UNBACKED_MIN + UNBACKED_FACTOR * gltf->bytes_available;
     if (accessor->count > maximum)
         return gltf_fail(gltf, "bad-value", at,
                          "found %u elements without a bufferView, expected at most %llu for a file "

@@ -187,7 +187,7 @@ kd_status gltf_meshopt_unpack(gltf_file *gltf, const json_place *at, const cJSON
         return gltf_fail(gltf, "bad-value", at,
                          "found the filter \"%.20s\", which is not defined for such elements",
                          from.filter);
-    gltf->bytes_there += view->count;
+    gltf->bytes_available += view->count;
     return KD_OK;
 }
 
@@ -242,7 +242,7 @@ static kd_status buffer_open(gltf_file *gltf, uint32_t index, gltf_buffer *buffe
                          "found %llu bytes, expected the %llu of byteLength",
                          (unsigned long long)buffer->bytes.count, (unsigned long long)said);
     buffer->bytes.count = said;
-    gltf->bytes_there += said;
+    gltf->bytes_available += said;
     buffer->is_open = true;
     return KD_OK;
 }

@@ -88,19 +88,19 @@ static kd_status chunk_next(gltf_file *gltf, uint64_t end, uint64_t *at, uint32_
 }
 
 static kd_status glb_cut(gltf_file *gltf, gltf_bytes *json) {
-    const uint64_t there = gltf->view.count;
-    const uint64_t version = there >= GLB_HEAD ? u32_at(gltf->view.bytes + 4) : 0;
-    const uint64_t said = there >= GLB_HEAD ? u32_at(gltf->view.bytes + 8) : 0;
+    const uint64_t available = gltf->view.count;
+    const uint64_t version = available >= GLB_HEAD ? u32_at(gltf->view.bytes + 4) : 0;
+    const uint64_t said = available >= GLB_HEAD ? u32_at(gltf->view.bytes + 8) : 0;
     uint64_t at = GLB_HEAD;
     uint32_t type = 0;
     gltf_bytes chunk = {NULL, 0};
     if (version != 2)
         return gltf_fail(gltf, "not-gltf", &gltf->place, "found GLB of version %llu, expected 2",
                          (unsigned long long)version);
-    if (said > there || said < GLB_HEAD)
+    if (said > available || said < GLB_HEAD)
         return gltf_fail(gltf, "bad-chunk", &gltf->place,
                          "found a length of %llu, expected at most the file's %llu bytes",
-                         (unsigned long long)said, (unsigned long long)there);
+                         (unsigned long long)said, (unsigned long long)available);
     KD_TRY(chunk_next(gltf, said, &at, &type, json));
     if (type != chunk_json)
         return gltf_fail(gltf, "bad-chunk", &gltf->place,
@@ -131,7 +131,7 @@ static kd_status version_check(gltf_file *gltf) {
     return KD_OK;
 }
 
-static bool is_known(const char *name) {
+static bool is_supported(const char *name) {
     for (size_t i = 0; i < sizeof extensions_known / sizeof *extensions_known; ++i)
         if (strcmp(name, extensions_known[i]) == 0) return true;
     return false;
@@ -141,7 +141,7 @@ static kd_status required_check(gltf_file *gltf) {
     const cJSON *list = NULL, *item = NULL;
     const json_place at = json_place_key(&gltf->place, "extensionsRequired");
     KD_TRY(gltf_inner(gltf, &gltf->place, gltf->root, "extensionsRequired", true, &list));
-    cJSON_ArrayForEach(item, list) if (!cJSON_IsString(item) || !is_known(item->valuestring)) {
+    cJSON_ArrayForEach(item, list) if (!cJSON_IsString(item) || !is_supported(item->valuestring)) {
         gltf->kind = "unsupported";
         return json_unexpected(&at, item, "extensions that this reader knows");
     }
@@ -149,11 +149,11 @@ static kd_status required_check(gltf_file *gltf) {
 }
 
 /* Warns once of each unknown extension in extensionsUsed; its data is ignored. */
-static kd_status used_tell(gltf_file *gltf) {
+static kd_status used_report(gltf_file *gltf) {
     const cJSON *list = NULL, *item = NULL;
     const json_place at = json_place_key(&gltf->place, "extensionsUsed");
     KD_TRY(gltf_inner(gltf, &gltf->place, gltf->root, "extensionsUsed", true, &list));
-    cJSON_ArrayForEach(item, list) if (cJSON_IsString(item) && !is_known(item->valuestring))
+    cJSON_ArrayForEach(item, list) if (cJSON_IsString(item) && !is_supported(item->valuestring))
         gltf_warn(gltf, "unsupported", &at, "found %.60s, which is ignored", item->valuestring);
     return KD_OK;
 }
@@ -197,7 +197,7 @@ kd_status gltf_file_open(gltf_file *gltf) {
     KD_TRY(file_open(&gltf->view, gltf->path));
     job_stage_begin(gltf->job, "load", (int64_t)gltf->view.count);
     gltf->place = json_place_file(gltf->path);
-    gltf->bytes_there = gltf->view.count;
+    gltf->bytes_available = gltf->view.count;
     gltf->kind = "not-gltf";
     json.bytes = (const unsigned char *)gltf->view.bytes;
     json.count = gltf->view.count;
@@ -210,7 +210,7 @@ kd_status gltf_file_open(gltf_file *gltf) {
     KD_TRY(json_parse(&gltf->root, (const char *)json.bytes + mark, json.count - mark, gltf->path));
     KD_TRY(version_check(gltf));
     KD_TRY(required_check(gltf));
-    KD_TRY(used_tell(gltf));
+    KD_TRY(used_report(gltf));
     KD_TRY(lists_take(gltf));
     return KD_OK;
 }

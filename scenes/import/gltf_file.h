@@ -60,8 +60,8 @@ typedef struct gltf_file {
     gltf_items lists[GLTF_LISTS];
     gltf_buffer *buffers;
     gltf_view *views;
-    uint64_t bytes_there; /* size of the file and of the buffers opened so far */
-    const char *kind;     /* identifier of the problem, if the current step fails */
+    uint64_t bytes_available; /* size of the file and of the buffers opened so far */
+    const char *kind;         /* identifier of the problem, if the current step fails */
     problem_list problems;
     uint32_t said; /* bit set of warnings that are reported only once */
 } gltf_file;

@@ -187,7 +187,7 @@ typedef struct layer_row {
 } layer_row;
 
 /* Warns of extensions that no row reads, since the appearance differs. */
-static void others_tell(gltf_surface *surface, const layer_row *rows, size_t count) {
+static void others_report(gltf_surface *surface, const layer_row *rows, size_t count) {
     const cJSON *item = NULL, *all = cJSON_GetObjectItemCaseSensitive(surface->json, "extensions");
     if (!cJSON_IsObject(all)) return;
     cJSON_ArrayForEach(item, all) {
@@ -214,7 +214,7 @@ kd_status gltf_layers_read(gltf_surface *surface) {
                                      {"KHR_materials_anisotropy", anisotropy_read},
                                      {"KHR_materials_unlit", unlit_read}};
     const json_place inner = json_place_key(&surface->place, "extensions");
-    others_tell(surface, rows, sizeof rows / sizeof *rows);
+    others_report(surface, rows, sizeof rows / sizeof *rows);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         const json_place at = json_place_key(&inner, rows[i].name);
         const cJSON *from = NULL;
@@ -229,12 +229,12 @@ kd_status gltf_layers_read(gltf_surface *surface) {
 /* Copies the material's name, or "material" if it has none; appends a number if it is taken. */
 static kd_status name_give(name_table *taken, const char *said, uint32_t index, char **name) {
     char text[512];
-    const char *wanted = said && *said ? said : "material";
-    int length = snprintf(text, sizeof text, "%.480s", wanted);
+    const char *base_name = said && *said ? said : "material";
+    int length = snprintf(text, sizeof text, "%.480s", base_name);
     text_span span = {text, (uint64_t)length};
     /* With thousands of equal names, start at a number that is likely to be free. */
     for (uint32_t i = index < 1000 ? 2 : index; name_table_find(taken, span) != KD_NONE; ++i)
-        span.count = (uint64_t)snprintf(text, sizeof text, "%.480s-%u", wanted, i);
+        span.count = (uint64_t)snprintf(text, sizeof text, "%.480s-%u", base_name, i);
     KD_TRY(KD_RESERVE(*name, span.count + 1));
     memcpy(*name, text, span.count + 1);
     span.begin = *name;

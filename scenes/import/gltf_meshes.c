@@ -39,7 +39,7 @@ typedef struct mesh_writer {
     uint32_t colour_components;
     gltf_skin skin; /* of the draw; without bones the node's transform applies */
     transform world;
-    bool turned;
+    bool reversed;
 } mesh_writer;
 
 /* --- counting --------------------------------------------------------------------------------- */
@@ -184,7 +184,7 @@ static void tangent_write(const mesh_writer *writer, const transform *world, int
     made[0] = unit.x;
     made[1] = unit.y;
     made[2] = unit.z;
-    made[3] = (from[3] < 0) != writer->turned ? -1 : 1;
+    made[3] = (from[3] < 0) != writer->reversed ? -1 : 1;
 }
 
 static void vertices_body(void *context, int64_t begin, int64_t end, int thread) {
@@ -211,7 +211,7 @@ static void vertices_body(void *context, int64_t begin, int64_t end, int thread)
 static uint32_t corner_of(const mesh_writer *writer, uint32_t triangle, uint32_t k) {
     static const uint32_t odd[3] = {0, 2, 1}, fan[3] = {1, 2, 0};
     uint32_t corner = 0;
-    if (writer->turned && k) k = 3 - k;
+    if (writer->reversed && k) k = 3 - k;
     switch (writer->primitive->mode) {
     case GLTF_STRIP: corner = triangle + (triangle % 2 ? odd[k] : k); break;
     case GLTF_FAN: corner = k == 2 ? 0 : triangle + fan[k]; break;
@@ -352,13 +352,13 @@ static kd_status primitive_load(mesh_writer *writer) {
 static kd_status draw_write(mesh_writer *writer, const gltf_draw *draw) {
     const gltf_node *node = &writer->nodes->list[draw->node_at];
     writer->draw = draw;
-    const bool own = draw->shape != KD_NONE;
-    writer->world = own ? transform_identity() : node->world;
-    writer->turned =
-        own ? writer->shapes.shapes[draw->shape].turned : transform_determinant(&node->world) < 0;
-    if (!own && node->skin != KD_NONE && writer->read.joints && writer->read.weights) {
+    const bool is_shape = draw->shape != KD_NONE;
+    writer->world = is_shape ? transform_identity() : node->world;
+    writer->reversed = is_shape ? writer->shapes.shapes[draw->shape].reversed
+                                : transform_determinant(&node->world) < 0;
+    if (!is_shape && node->skin != KD_NONE && writer->read.joints && writer->read.weights) {
         KD_TRY(gltf_skin_open(writer->gltf, writer->nodes, node->skin, &writer->skin));
-        writer->turned =
+        writer->reversed =
             writer->skin.bone_count && transform_determinant(&writer->skin.bones[0]) < 0;
     }
     parallel_for(writer->primitive->vertices, GRAIN, vertices_body, writer);

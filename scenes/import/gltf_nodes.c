@@ -60,9 +60,9 @@ static transform rotation_of(const double q[4]) {
 static kd_status local_of(gltf_file *gltf, const json_place *at, const cJSON *node,
                           transform *local) {
     double columns[16], move[3] = {0, 0, 0}, turn[4] = {0, 0, 0, 1}, scale[3] = {1, 1, 1};
-    bool given = false;
-    KD_TRY(gltf_numbers(gltf, at, node, "matrix", 16, columns, &given));
-    if (given) {
+    bool is_given = false;
+    KD_TRY(gltf_numbers(gltf, at, node, "matrix", 16, columns, &is_given));
+    if (is_given) {
         for (int row = 0; row < 3; ++row)
             for (int column = 0; column < 4; ++column)
                 local->m[row][column] = columns[4 * column + row];

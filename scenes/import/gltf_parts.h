@@ -115,9 +115,9 @@ kd_status gltf_morphs_apply(gltf_file *gltf, const json_place *at, const gltf_pr
 
 /* --- gltf_shapes.c: instanced meshes --- */
 
-typedef struct gltf_shape { /* An instanced mesh, or its mirror image (`turned`). */
+typedef struct gltf_shape { /* An instanced mesh, or its mirror image (`reversed`). */
     uint32_t mesh;
-    bool turned;
+    bool reversed;
 } gltf_shape;
 
 typedef struct gltf_shapes {

@@ -11,7 +11,7 @@
    element for each vertex. */
 static kd_status attribute_find(gltf_file *gltf, const json_place *at, const cJSON *attributes,
                                 const char *key, uint32_t components, uint32_t or_components,
-                                const gltf_primitive *as, uint32_t *index) {
+                                const gltf_primitive *primitive, uint32_t *index) {
     const json_place place = json_place_key(at, key);
     gltf_accessor accessor;
     KD_TRY(gltf_index(gltf, at, attributes, key, GLTF_ACCESSORS, index));
@@ -21,10 +21,10 @@ static kd_status attribute_find(gltf_file *gltf, const json_place *at, const cJS
         return gltf_fail(gltf, "bad-value", &place,
                          "found accessors[%u] of %u components, expected %u", *index,
                          accessor.components, components);
-    if (as && accessor.count < as->vertices)
+    if (primitive && accessor.count < primitive->vertices)
         return gltf_fail(gltf, "index-range", &place,
                          "found %u elements, expected one for each of the %u vertices",
-                         accessor.count, as->vertices);
+                         accessor.count, primitive->vertices);
     return KD_OK;
 }
 
@@ -186,12 +186,12 @@ kd_status gltf_draco_read(gltf_file *gltf, const json_place *at, const gltf_prim
     KD_TRY(gltf_index(gltf, &place, primitive->packed, "bufferView", GLTF_VIEWS, &view));
     if (view == KD_NONE) return gltf_fail(gltf, "bad-value", &place, "`bufferView` is missing");
     KD_TRY(gltf_view_bytes(gltf, view, &bytes, &stride));
-    char where[1024], text[256];
+    char position[1024], text[256];
     json_place_text(text, sizeof text, &place);
-    snprintf(where, sizeof where, "%.700s: %s", gltf->path, text);
+    snprintf(position, sizeof position, "%.700s: %s", gltf->path, text);
     gltf->kind = "unsupported";
     kd_status status =
-        draco_mesh_open(&packed.unpacked, where, bytes.bytes, bytes.count, gltf->job);
+        draco_mesh_open(&packed.unpacked, position, bytes.bytes, bytes.count, gltf->job);
     if (status == KD_OK) status = numbers_take(&packed, out);
     draco_mesh_close(&packed.unpacked);
     KD_TRY(status);

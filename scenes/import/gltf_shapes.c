@@ -81,13 +81,13 @@ typedef struct welding {
 
 /* Merges the positions [first, first + count), which only one part uses. */
 static kd_status run_weld(welding *welding, const mesh *mesh, uint32_t first, uint32_t count) {
-    uint32_t found = 0;
+    uint32_t unique = 0;
     vec3 *places = NULL;
     if (count == 0) return KD_OK;
-    KD_TRY(weld_places(mesh->positions + first, count, welding->numbers + first, &places, &found));
-    memcpy(welding->kept + welding->kept_count, places, found * sizeof *places);
+    KD_TRY(weld_places(mesh->positions + first, count, welding->numbers + first, &places, &unique));
+    memcpy(welding->kept + welding->kept_count, places, unique * sizeof *places);
     for (uint32_t i = first; i < first + count; ++i) welding->numbers[i] += welding->kept_count;
-    welding->kept_count += found;
+    welding->kept_count += unique;
     memory_free(places);
     return KD_OK;
 }

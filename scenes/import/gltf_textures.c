@@ -47,7 +47,7 @@ static kd_status image_from_file(gltf_surface *surface, uint32_t image, const js
                                  const char *uri) {
     char **path = &surface->all->image_paths[image];
     KD_TRY(gltf_uri_path(surface->gltf, at, uri, path));
-    if (file_is_there(*path)) return KD_OK;
+    if (file_exists(*path)) return KD_OK;
     memory_free(*path);
     *path = NULL;
     gltf_warn(surface->gltf, "missing-texture", at,
@@ -107,8 +107,8 @@ static kd_status wrap_read(gltf_file *gltf, const json_place *at, const cJSON *s
 }
 
 /* Warns of alternative images in formats that cannot be decoded. */
-static kd_status others_tell(gltf_file *gltf, const json_place *at, const cJSON *json,
-                             bool has_one) {
+static kd_status others_report(gltf_file *gltf, const json_place *at, const cJSON *json,
+                               bool has_one) {
     static const char *const names[2][2] = {{"KHR_texture_basisu", "KTX2"},
                                             {"EXT_texture_webp", "WebP"}};
     for (int i = 0; i < 2; ++i) {
@@ -131,7 +131,7 @@ static kd_status texture_read(gltf_surface *surface, uint32_t texture, uint32_t 
     uint32_t sampler = KD_NONE;
     KD_TRY(gltf_index(gltf, &at, from, "source", GLTF_IMAGES, image));
     KD_TRY(gltf_index(gltf, &at, from, "sampler", GLTF_SAMPLERS, &sampler));
-    KD_TRY(others_tell(gltf, &at, from, *image != KD_NONE));
+    KD_TRY(others_report(gltf, &at, from, *image != KD_NONE));
     if (sampler == KD_NONE) return KD_OK;
     const json_place sampler_at = gltf_place(gltf, GLTF_SAMPLERS, sampler);
     const cJSON *wraps = gltf_item(gltf, GLTF_SAMPLERS, sampler);

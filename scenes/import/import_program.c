@@ -18,18 +18,18 @@
 enum { WAIT_MS = 100 };
 static const uint64_t memory_min = 4ull << 30, memory_a_byte = 64;
 
-static bool program_find(char found[PLACE_BYTES]) {
+static bool program_find(char path[PLACE_BYTES]) {
     static const char *const places[] = {"", "../bin/", "../libexec/kandela/",
                                          "../../libexec/kandela/"};
     const companion program = {"KANDELA_IMPORT", "kandela-import", places,
                                sizeof places / sizeof *places, PLACE_RUNNABLE};
-    return companion_find(&program, found);
+    return companion_find(&program, path);
 }
 
 /* --- the answer --- */
 
 typedef struct import_run {
-    const import_asked *request;
+    const import_request *request;
     child process;
     bool cut_short; /* the answer was truncated */
 } import_run;
@@ -56,7 +56,7 @@ static kd_status answer_take(void *context, void *to, uint64_t bytes) {
 }
 
 /* Converts the way in which the process ended to an error. */
-static kd_status import_error(const import_asked *request, const char *program, double seconds,
+static kd_status import_error(const import_request *request, const char *program, double seconds,
                               child_end end, int code) {
     const char *path = request->path, *library = request->library;
     switch (end) {
@@ -83,7 +83,7 @@ static double seconds_allowed(uint64_t bytes) {
     return seconds > 0 ? seconds : IMPORT_SECONDS + (double)(bytes >> 20);
 }
 
-kd_status import_program_run(const import_asked *request, import_taker take, void *to) {
+kd_status import_program_run(const import_request *request, import_taker take, void *to) {
     char program[PLACE_BYTES], memory[32], limit[32], form[32];
     const double seconds = seconds_allowed(request->bytes);
     const uint64_t maximum = memory_min + memory_a_byte * request->bytes;
@@ -114,7 +114,7 @@ kd_status import_program_run(const import_asked *request, import_taker take, voi
 
 #else
 
-kd_status import_program_run(const import_asked *request, import_taker take, void *to) {
+kd_status import_program_run(const import_request *request, import_taker take, void *to) {
     (void)take;
     (void)to;
     KD_FAIL(KD_ERROR_INPUT,
@@ -134,16 +134,16 @@ static kd_status mesh_take(void *to, const char *path, uint64_t max_bytes, impor
 static kd_status textures_find(mesh *mesh, const char *path) {
     for (uint32_t i = 0; i < mesh->material_count; ++i)
         for (int map = 0; map < MESH_MAPS_PLAIN; ++map) {
-            char **map_path = mesh_material_map(&mesh->materials[i], (mesh_map)map), *found = NULL;
+            char **map_path = mesh_material_map(&mesh->materials[i], (mesh_map)map), *file = NULL;
             const char *expected;
             if (!*map_path) continue;
             const text_span name = {*map_path, strlen(*map_path)};
-            KD_TRY(path_find(path, name, &found, &expected));
-            if (!found)
+            KD_TRY(path_find(path, name, &file, &expected));
+            if (!file)
                 log_message(LOG_WARNING, "%s: found the texture \"%s\", expected %s", path,
                             *map_path, expected);
             memory_free(*map_path);
-            *map_path = found;
+            *map_path = file;
         }
     return KD_OK;
 }
@@ -152,7 +152,7 @@ kd_status assimp_load(mesh *out, const char *path, job_control *job) {
     memset(out, 0, sizeof *out);
     file_view view; /* assimp's error for a missing file is vague, so open it here first */
     KD_TRY(file_open(&view, path));
-    const import_asked request = {path, path, "assimp", NULL, view.count, job};
+    const import_request request = {path, path, "assimp", NULL, view.count, job};
     job_stage_begin(job, "load", (int64_t)view.count);
     file_close(&view);
     kd_status status = import_program_run(&request, mesh_take, out);
@@ -230,7 +230,7 @@ kd_status draco_mesh_open(draco_mesh *out, const char *path, const void *bytes, 
     memset(out, 0, sizeof *out);
     const int held = process_file_hold(file, sizeof file, bytes, count);
     KD_REQUIRE(held >= 0, KD_ERROR_RUNTIME, "%s: out of memory to decode it", path);
-    const import_asked request = {path, file, "Draco", "draco", count, job};
+    const import_request request = {path, file, "Draco", "draco", count, job};
     const kd_status status = import_program_run(&request, draco_take, out);
     process_file_release(held);
     if (status != KD_OK) draco_mesh_close(out);

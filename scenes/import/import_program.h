@@ -12,14 +12,14 @@
 
 enum { IMPORT_SECONDS = 60 };
 
-typedef struct import_asked {
+typedef struct import_request {
     const char *path;    /* for messages */
     const char *file;    /* the file that the program opens */
     const char *library; /* the library that reads it, for messages */
     const char *form;    /* last argument of the program, or NULL */
     uint64_t bytes;      /* size of the file */
     job_control *job;
-} import_asked;
+} import_request;
 
 /* Reads the program's answer from `source`. Must allocate at most `max_bytes`. */
 typedef kd_status (*import_taker)(void *to, const char *path, uint64_t max_bytes,
@@ -28,7 +28,7 @@ typedef kd_status (*import_taker)(void *to, const char *path, uint64_t max_bytes
 /* Runs the program and passes its answer to `take`. Returns KD_ERROR_INPUT if the library crashed
    on the file or took too long, or if the program does not exist; KD_INTERRUPTED soon after the
    job is cancelled; otherwise the status of `take`. Leaves no process or temporary file behind. */
-kd_status import_program_run(const import_asked *request, import_taker take, void *to);
+kd_status import_program_run(const import_request *request, import_taker take, void *to);
 
 /* Mesh formats without a reader of their own (readers.h): FBX, COLLADA, OFF, 3DS and so on,
    through assimp. assimp runs in kandela-import, because it crashes, aborts, hangs or exhausts

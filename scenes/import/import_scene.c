@@ -53,9 +53,9 @@ static void numbers_fill(const struct aiMaterial *material, mtl_entry *entry) {
 }
 
 static kd_status map_find(const struct aiMaterial *material, enum aiTextureType type,
-                          const char *path, char **found) {
+                          const char *path, char **out) {
     struct aiString name;
-    if (*found ||
+    if (*out ||
         aiGetMaterialString(material, AI_MATKEY_TEXTURE(type, 0), &name) != aiReturn_SUCCESS)
         return KD_OK;
     if (name.data[0] == '*') {
@@ -66,8 +66,8 @@ static kd_status map_find(const struct aiMaterial *material, enum aiTextureType 
         return KD_OK;
     }
     const size_t bytes = strlen(name.data) + 1;
-    KD_TRY(KD_RESERVE(*found, bytes));
-    memcpy(*found, name.data, bytes);
+    KD_TRY(KD_RESERVE(*out, bytes));
+    memcpy(*out, name.data, bytes);
     return KD_OK;
 }
 
@@ -383,7 +383,7 @@ static size_t memory_write(struct aiFile *file, const char *from, size_t size, s
     return 0;
 }
 
-static size_t memory_tell(struct aiFile *file) {
+static size_t memory_report(struct aiFile *file) {
     return ((memory_file *)(void *)file->UserData)->at;
 }
 
@@ -429,7 +429,7 @@ static struct aiFile *file_begin(struct aiFileIO *files, const char *path, const
     *state = (memory_file){all->view, 0};
     *made = (struct aiFile){memory_read,
                             memory_write,
-                            memory_tell,
+                            memory_report,
                             memory_size,
                             memory_seek,
                             memory_flush,

@@ -50,9 +50,9 @@ static void limit(__rlimit_resource_t what, rlim_t maximum) {
 
 /* Redirects stdout, so that output of a library does not get into the answer. */
 static FILE *answer_open(void) {
-    const int own = dup(STDOUT_FILENO), null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    if (own < 0 || null < 0 || dup2(null, STDOUT_FILENO) < 0) return NULL;
-    return fdopen(own, "wb");
+    const int output = dup(STDOUT_FILENO), null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (output < 0 || null < 0 || dup2(null, STDOUT_FILENO) < 0) return NULL;
+    return fdopen(output, "wb");
 }
 
 static void confine(const char *path) {

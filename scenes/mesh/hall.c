@@ -176,14 +176,14 @@ static void add_rib(const hall *hall, float x) {
     hall->builder->material = hall->stone;
     for (int half = 0; half < 2; ++half) {
         const float ridge = KD_PI / 2;
-        const float from = half ? ridge + hall_sky : 0, until = half ? KD_PI : ridge - hall_sky;
-        const vault face = {{x - 0.2f, x + 0.2f}, {from, until}, hall_half_nave - 0.2f};
+        const float from = half ? ridge + hall_sky : 0, to = half ? KD_PI : ridge - hall_sky;
+        const vault face = {{x - 0.2f, x + 0.2f}, {from, to}, hall_half_nave - 0.2f};
         vault flank = face;
         add(hall, vault_at, &face, 1, 3 * d);
         flank.x[0] = x + 0.2f;
         add(hall, rib_flank_at, &flank, 1, 3 * d);
         flank.x[0] = x - 0.2f;
-        flank.turns[0] = until;
+        flank.turns[0] = to;
         flank.turns[1] = from;
         add(hall, rib_flank_at, &flank, 1, 3 * d);
     }

@@ -196,24 +196,24 @@ static mesh_material *add_material(mesh_builder *builder, const char *name) {
 }
 
 uint32_t mesh_builder_material(mesh_builder *builder, const char *name, const material *record) {
-    uint32_t found = find_material(builder, name);
-    if (found == KD_NONE) {
+    uint32_t index = find_material(builder, name);
+    if (index == KD_NONE) {
         mesh_material *made = add_material(builder, name);
         if (!made) return 0;
         made->record = *record;
-        found = builder->made.material_count - 1;
+        index = builder->made.material_count - 1;
     }
-    builder->material = found;
-    return found;
+    builder->material = index;
+    return index;
 }
 
 /* Writes `name`, or the first unused of name#2, name#3, ... Names are never removed, so the search
    starts after the last number used. */
-static void free_name(mesh_builder *builder, const char *name, char *found, size_t size) {
-    snprintf(found, size, "%.480s", name);
-    const uint32_t first = find_material(builder, found);
-    while (first != KD_NONE && find_material(builder, found) != KD_NONE)
-        snprintf(found, size, "%.480s#%u", name, ++builder->copies[first]);
+static void free_name(mesh_builder *builder, const char *name, char *out, size_t size) {
+    snprintf(out, size, "%.480s", name);
+    const uint32_t first = find_material(builder, out);
+    while (first != KD_NONE && find_material(builder, out) != KD_NONE)
+        snprintf(out, size, "%.480s#%u", name, ++builder->copies[first]);
 }
 
 uint32_t mesh_builder_copy_material(mesh_builder *builder, const mesh_material *material) {

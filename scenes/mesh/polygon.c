@@ -133,7 +133,7 @@ static void grid_fill(ring *r, uint32_t count) {
 
 /* Returns true if corner i is in the closed triangle. Corners that coincide with a corner of the
    triangle (both sides of a bridge to a hole) do not count. */
-static bool stands_in(const ring *r, uint32_t i, point2 a, point2 b, point2 c) {
+static bool is_inside(const ring *r, uint32_t i, point2 a, point2 b, point2 c) {
     const point2 p = r->points[i];
     return turn(a, b, p) >= 0 && turn(b, c, p) >= 0 && turn(c, a, p) >= 0 && !same(p, a) &&
            !same(p, b) && !same(p, c);
@@ -156,7 +156,7 @@ static bool is_free(ring *r, uint32_t ear) {
                     continue;
                 }
                 fill_cells(r);
-                if (stands_in(r, i, a, b, c)) return false;
+                if (is_inside(r, i, a, b, c)) return false;
                 link = &r->cell_next[i];
             }
         }

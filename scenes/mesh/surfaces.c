@@ -28,14 +28,14 @@ static vec2 band_normal(const lathe *shape, uint32_t band) {
    adjacent band's normal where they join smoothly. */
 static vec2 smooth_normal(const lathe *shape, uint32_t band, int step) {
     const uint32_t bands = band_count(shape);
-    const vec2 own = band_normal(shape, band);
+    const vec2 normal = band_normal(shape, band);
     if (!shape->ring && ((step < 0 && band == 0) || (step > 0 && band + 1 == bands))) {
         const lathe_point *end = step < 0 ? &shape->profile[0] : point_after(shape, band);
-        return end->radius > 0 ? own : vec2_make(0, own.y < 0 ? -1.0f : 1.0f);
+        return end->radius > 0 ? normal : vec2_make(0, normal.y < 0 ? -1.0f : 1.0f);
     }
     const vec2 other = band_normal(shape, (band + bands + (uint32_t)step) % bands);
-    if (own.x * other.x + own.y * other.y < 0.8660254f) return own;
-    const vec3 mean = vec3_normalize(vec3_make(own.x + other.x, own.y + other.y, 0));
+    if (normal.x * other.x + normal.y * other.y < 0.8660254f) return normal;
+    const vec3 mean = vec3_normalize(vec3_make(normal.x + other.x, normal.y + other.y, 0));
     return vec2_make(mean.x, mean.y);
 }
 

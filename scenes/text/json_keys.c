@@ -198,11 +198,11 @@ static kd_status read_numbers(const json_place *at, const cJSON *item, const jso
     int index = 0;
     const cJSON *each = NULL;
     cJSON_ArrayForEach(each, item) {
-        const json_place here = json_place_item(at, index);
+        const json_place place = json_place_item(at, index);
         json_key one = *row;
         one.count = 1;
         if (triple) one.kind = JSON_FLOAT;
-        if (!number_fits(&one, each)) return unfit(&here, each, &one);
+        if (!number_fits(&one, each)) return unfit(&place, each, &one);
         store_number(&one, field, index++, each->valuedouble);
     }
     return KD_OK;
@@ -290,15 +290,15 @@ kd_status json_read(const json_place *at, const cJSON *object, const json_key *k
     uint64_t seen = 0;
     const cJSON *item = NULL;
     cJSON_ArrayForEach(item, object) {
-        const json_place here = json_place_key(at, item->string);
+        const json_place place = json_place_key(at, item->string);
         const json_key *row = keys;
         while (row->name && strcmp(row->name, item->string) != 0) ++row;
-        if (!row->name) return unknown_key(&here, keys);
+        if (!row->name) return unknown_key(&place, keys);
         assert(row - keys < 64);
         const uint64_t bit = (uint64_t)1 << (row - keys);
-        if (seen & bit) return json_fail(&here, "given twice");
+        if (seen & bit) return json_fail(&place, "given twice");
         seen |= bit;
-        KD_TRY(json_read_value(&here, item, row, (char *)target + row->offset));
+        KD_TRY(json_read_value(&place, item, row, (char *)target + row->offset));
     }
     return KD_OK;
 }

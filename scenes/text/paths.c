@@ -132,16 +132,16 @@ static uint64_t name_clean(char *text, text_span name) {
     return length;
 }
 
-kd_status path_find(const char *other_path, text_span name, char **found, const char **expected) {
+kd_status path_find(const char *other_path, text_span name, char **out, const char **expected) {
     char *text = NULL;
-    *found = NULL;
+    *out = NULL;
     *expected = "a file that is there";
     KD_TRY(KD_RESERVE(text, name.count + 1));
     name_clean(text, name);
     const char *last = strrchr(text, '/');
     const char *const tries[2] = {text, last ? last + 1 : NULL};
     kd_status status = KD_OK;
-    for (int i = 0; i < 2 && tries[i] && tries[i][0] && !*found; ++i) {
+    for (int i = 0; i < 2 && tries[i] && tries[i][0] && !*out; ++i) {
         if (!path_is_allowed(other_path, tries[i])) {
             *expected = "a file in the scene's folder (--allow-outside: anywhere)";
             continue;
@@ -151,8 +151,8 @@ kd_status path_find(const char *other_path, text_span name, char **found, const 
             status = KD_ERROR_MEMORY;
             break;
         }
-        if (file_is_there(joined))
-            *found = joined;
+        if (file_exists(joined))
+            *out = joined;
         else
             memory_free(joined);
     }

@@ -28,6 +28,6 @@ bool path_is_allowed(const char *other_path, const char *name);
    component alone. "\ " is a blank in the name; any other backslash separates directories. Sets
    *found to a string to be freed by memory_free, or to NULL if there is no such regular file;
    *expected then tells what was expected, for an error message. May return KD_ERROR_MEMORY. */
-kd_status path_find(const char *other_path, text_span name, char **found, const char **expected);
+kd_status path_find(const char *other_path, text_span name, char **out, const char **expected);
 
 #endif

@@ -21,7 +21,7 @@ static problem_record *record_next(problem_list *list, bool fatal) {
 
 void problem_add(problem_list *list, bool fatal, const char *kind, uint64_t line,
                  const char *format, ...) {
-    ++list->found;
+    ++list->count_all;
     problem_record *record = record_next(list, fatal);
     list->fatal = list->fatal || fatal;
     if (!record) return;
@@ -44,16 +44,16 @@ void problem_list_close(problem_list *list) {
 
 enum { WARNINGS_LOGGED = 8 }; /* per file or part of a file; a callback gets all */
 
-static bool is_heard(const obj_options *options) {
+static bool has_callback(const obj_options *options) {
     return options && options->problem;
 }
 
-static void tell(const problem_record *record, const char *file, uint64_t first_line,
-                 const obj_options *options) {
+static void log_record(const problem_record *record, const char *file, uint64_t first_line,
+                       const obj_options *options) {
     const uint64_t line = first_line + record->line + 1;
     const obj_problem problem = {file, line <= UINT32_MAX ? (uint32_t)line : UINT32_MAX,
                                  record->kind, record->message, record->fatal};
-    if (is_heard(options))
+    if (has_callback(options))
         options->problem(options->context, &problem);
     else if (record->fatal && !(options && options->keep_going))
         return;
@@ -63,21 +63,21 @@ static void tell(const problem_record *record, const char *file, uint64_t first_
         log_message(LOG_WARNING, "%s:%u: %s", file, problem.line, problem.message);
 }
 
-kd_status problem_list_tell(const problem_list *list, const char *file, uint64_t first_line,
-                            const obj_options *options) {
+kd_status problem_list_report(const problem_list *list, const char *file, uint64_t first_line,
+                              const obj_options *options) {
     KD_REQUIRE(!list->out_of_memory, KD_ERROR_MEMORY, "%s: out of memory for the list of problems",
                file);
     const problem_record *fatal = NULL;
-    uint64_t told = 0;
+    uint64_t logged = 0;
     for (uint32_t i = 0; i < list->count; ++i) {
         if (list->records[i].fatal && !fatal) fatal = &list->records[i];
-        if (!is_heard(options) && told == WARNINGS_LOGGED) continue;
-        tell(&list->records[i], file, first_line, options);
-        ++told;
+        if (!has_callback(options) && logged == WARNINGS_LOGGED) continue;
+        log_record(&list->records[i], file, first_line, options);
+        ++logged;
     }
-    if (list->found > told)
+    if (list->count_all > logged)
         log_message(LOG_WARNING, "%s: %llu more problems; kandela check lists them", file,
-                    (unsigned long long)(list->found - told));
+                    (unsigned long long)(list->count_all - logged));
     if (!fatal || (options && options->keep_going)) return KD_OK;
     KD_REQUIRE(first_line != PROBLEM_NO_LINES, KD_ERROR_INPUT, "%s: %s", file, fatal->message);
     KD_FAIL(KD_ERROR_INPUT, "%s:%llu: %s", file, (unsigned long long)(first_line + fatal->line + 1),

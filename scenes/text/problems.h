@@ -42,7 +42,7 @@ typedef struct problem_list {
     /* the first PROBLEMS_KEPT, including the first fatal one in any case */
     problem_record *records;
     uint32_t count, capacity;
-    uint64_t found;
+    uint64_t count_all;
     bool fatal, out_of_memory;
 } problem_list;
 
@@ -56,7 +56,7 @@ void problem_list_close(problem_list *list);
    `file` where the text begins; PROBLEM_NO_LINES (with records of line 0) is for files without
    lines, whose messages contain the position. */
 #define PROBLEM_NO_LINES UINT64_MAX
-kd_status problem_list_tell(const problem_list *list, const char *file, uint64_t first_line,
-                            const obj_options *options);
+kd_status problem_list_report(const problem_list *list, const char *file, uint64_t first_line,
+                              const obj_options *options);
 
 #endif

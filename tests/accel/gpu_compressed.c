@@ -13,29 +13,29 @@
 static void expect_same_bytes(const tritree *tree, const char *name, uint32_t count,
                               const char *builder) {
     const tritree_view view = tritree_get_view(tree);
-    oracle_tree wanted;
+    oracle_tree expected;
     tritree_cuda device_tree;
-    assert_int_equal(oracle_tree_open(&wanted, &view), KD_OK);
+    assert_int_equal(oracle_tree_open(&expected, &view), KD_OK);
     assert_int_equal(tritree_cuda_open(&device_tree, tree), KD_OK);
     const uint64_t before = device_tree.bytes;
     assert_int_equal(tritree_cuda_pack(&device_tree, NULL), KD_OK);
     assert_int_equal(device_tree.bytes, before + device_tree.compressed_bytes);
     assert_int_equal(tritree_cuda_pack(&device_tree, NULL), KD_OK); /* packs only once */
     assert_int_equal(device_tree.bytes, before + device_tree.compressed_bytes);
-    const uint64_t bytes = COMPRESSED_UNIT * wanted.unit_count;
+    const uint64_t bytes = COMPRESSED_UNIT * expected.unit_count;
     assert_int_equal(device_tree.compressed_bytes, bytes);
-    assert_true((device_tree.compressed != NULL) == (wanted.units != NULL));
+    assert_true((device_tree.compressed != NULL) == (expected.units != NULL));
     uint8_t *made = (uint8_t *)malloc(bytes + 1);
     assert_non_null(made);
     if (bytes) assert_int_equal(device_memory_download(made, device_tree.compressed, bytes), KD_OK);
     for (uint64_t i = 0; i < bytes; ++i)
-        if (made[i] != wanted.units[i])
+        if (made[i] != expected.units[i])
             fail_msg("%s %u by %s: byte %llu of unit %llu is %u, expected %u", name, count, builder,
                      (unsigned long long)(i % COMPRESSED_UNIT),
-                     (unsigned long long)(i / COMPRESSED_UNIT), made[i], wanted.units[i]);
+                     (unsigned long long)(i / COMPRESSED_UNIT), made[i], expected.units[i]);
     free(made);
     tritree_cuda_close(&device_tree);
-    oracle_tree_close(&wanted);
+    oracle_tree_close(&expected);
 }
 
 static void prove(triangle_set *set, const char *name, const char *builder, float traversal_cost) {

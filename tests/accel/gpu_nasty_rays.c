@@ -10,18 +10,18 @@ enum { RAYS = 2048, TRIANGLES = 300 };
 
 typedef struct answers {
     ray rays[RAYS];
-    ray_hit want[RAYS], got[RAYS];
+    ray_hit expected[RAYS], got[RAYS];
     uint8_t blocked[RAYS];
 } answers;
 
 static void expect_all(const answers *a, const char *form, const char *name) {
     for (uint32_t i = 0; i < RAYS; ++i) {
-        const ray_hit want = a->want[i], got = a->got[i];
-        if (memcmp(&got, &want, sizeof got) != 0)
+        const ray_hit reference = a->expected[i], got = a->got[i];
+        if (memcmp(&got, &reference, sizeof got) != 0)
             fail_msg("%s, %s, ray %u (kind %u): triangle %u at %.9g, expected %u at %.9g", name,
-                     form, i, i % NASTY_KINDS, got.triangle, (double)got.t, want.triangle,
-                     (double)want.t);
-        assert_int_equal(a->blocked[i], want.triangle != KD_NONE);
+                     form, i, i % NASTY_KINDS, got.triangle, (double)got.t, reference.triangle,
+                     (double)reference.t);
+        assert_int_equal(a->blocked[i], reference.triangle != KD_NONE);
     }
 }
 
@@ -85,7 +85,7 @@ static void prove(triangle_set *set, const char *name) {
     static answers a;
     for (uint32_t i = 0; i < RAYS; ++i) {
         a.rays[i] = nasty_ray(set, i);
-        a.want[i] = nasty_answer(&set->input, a.rays[i]);
+        a.expected[i] = nasty_answer(&set->input, a.rays[i]);
     }
     cast_by_all_loops(set, &a, name);
     cast_by_builder(set, &a, "binned", name);

@@ -7,23 +7,23 @@
 
 enum { POINTS = 1000 };
 
-static kd_triangles *open_mesh(const kd_triangle_mesh *mesh, const char *where) {
+static kd_triangles *open_mesh(const kd_triangle_mesh *mesh, const char *device) {
     kd_triangles_options options;
     kd_triangles *tree = NULL;
     kd_triangles_options_default(&options);
-    snprintf(options.device, sizeof options.device, "%s", where);
+    snprintf(options.device, sizeof options.device, "%s", device);
     if (kd_triangles_open(&tree, mesh, &options) != KD_OK)
-        fail_msg("%s: %s", where, kd_last_error());
+        fail_msg("%s: %s", device, kd_last_error());
     return tree;
 }
 
-static void expect_same(const char *label, const kd_near_triangle *want,
+static void expect_same(const char *label, const kd_near_triangle *expected,
                         const kd_near_triangle *got) {
     for (uint32_t i = 0; i < POINTS; ++i)
-        if (memcmp(want + i, got + i, sizeof *want) != 0)
+        if (memcmp(expected + i, got + i, sizeof *expected) != 0)
             fail_msg("%s, point %u: triangle %u at %.9g, expected %u at %.9g", label, i,
-                     got[i].triangle, (double)got[i].distance, want[i].triangle,
-                     (double)want[i].distance);
+                     got[i].triangle, (double)got[i].distance, expected[i].triangle,
+                     (double)expected[i].distance);
 }
 
 static void query_device(const kd_triangles *gpu, const vec3 *points, float maximum,

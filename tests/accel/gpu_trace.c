@@ -12,8 +12,8 @@ enum { RAYS = 2048 };
 
 typedef struct answers {
     ray rays[RAYS];
-    ray_hit wanted[RAYS], hits[RAYS];
-    uint8_t wanted_blocked[RAYS], blocked[RAYS];
+    ray_hit expected[RAYS], hits[RAYS];
+    uint8_t expected_blocked[RAYS], blocked[RAYS];
 } answers;
 
 /* Casts the first `count` rays; if no loop is named, the measured coherence selects it. */
@@ -41,11 +41,11 @@ static void cast(const tritree_cuda *tree, answers *a, trace_loop loop, uint32_t
 
 static void same_bits(const answers *a, const char *label, const char *set, uint32_t count) {
     for (uint32_t i = 0; i < RAYS; ++i) {
-        if (memcmp(&a->hits[i], &a->wanted[i], sizeof a->hits[i]) != 0)
+        if (memcmp(&a->hits[i], &a->expected[i], sizeof a->hits[i]) != 0)
             fail_msg("%s, %s %u, ray %u: triangle %u at %.9g, expected %u at %.9g", label, set,
-                     count, i, a->hits[i].triangle, (double)a->hits[i].t, a->wanted[i].triangle,
-                     (double)a->wanted[i].t);
-        assert_int_equal(a->blocked[i], a->wanted_blocked[i]);
+                     count, i, a->hits[i].triangle, (double)a->hits[i].t, a->expected[i].triangle,
+                     (double)a->expected[i].t);
+        assert_int_equal(a->blocked[i], a->expected_blocked[i]);
     }
 }
 
@@ -67,8 +67,8 @@ static void all_tiles_and_counts_agree(const tritree_cuda *tree, answers *a, ans
     for (size_t k = 0; k < sizeof strategies / sizeof *strategies; ++k) {
         const uint32_t count = strategies[k].count;
         cast_some(tree, b, strategies[k].loop, strategies[k].width, count);
-        assert_memory_equal(b->hits, a->wanted, count * sizeof *b->hits);
-        assert_memory_equal(b->blocked, a->wanted_blocked, count);
+        assert_memory_equal(b->hits, a->expected, count * sizeof *b->hits);
+        assert_memory_equal(b->blocked, a->expected_blocked, count);
         const uint8_t *behind = (const uint8_t *)(b->hits + count);
         for (size_t i = 0; i < (RAYS - count) * sizeof *b->hits; ++i)
             assert_int_equal(behind[i], 7);
@@ -84,8 +84,8 @@ static void compare(answers *a, answers *b, case_triangles which, uint32_t count
     assert_int_equal(tritree_open(&tree, &set.input, &options, "auto", NULL), KD_OK);
     const tritree_view view = tritree_get_view(&tree);
     for (uint32_t i = 0; i < RAYS; ++i) a->rays[i] = triangle_set_ray(&set, i);
-    assert_int_equal(trace_closest(&view, a->rays, a->wanted, RAYS, NULL, NULL), KD_OK);
-    assert_int_equal(trace_occluded(&view, a->rays, a->wanted_blocked, RAYS, NULL, NULL), KD_OK);
+    assert_int_equal(trace_closest(&view, a->rays, a->expected, RAYS, NULL, NULL), KD_OK);
+    assert_int_equal(trace_occluded(&view, a->rays, a->expected_blocked, RAYS, NULL, NULL), KD_OK);
     tritree_cuda on_device;
     assert_int_equal(tritree_cuda_open(&on_device, &tree), KD_OK);
     assert_int_equal(tritree_cuda_pack(&on_device, NULL), KD_OK);

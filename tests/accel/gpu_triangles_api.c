@@ -31,23 +31,23 @@ static kd_triangle_mesh mesh_of(const triangle_set *set) {
                                  set->input.triangle_count);
 }
 
-static kd_triangles *open_mesh(const kd_triangle_mesh *mesh, const char *where,
+static kd_triangles *open_mesh(const kd_triangle_mesh *mesh, const char *device,
                                const char *builder) {
     kd_triangles_options options;
     kd_triangles_options_default(&options);
-    snprintf(options.device, sizeof options.device, "%s", where);
+    snprintf(options.device, sizeof options.device, "%s", device);
     snprintf(options.builder, sizeof options.builder, "%s", builder);
     kd_triangles *tree = NULL;
     if (kd_triangles_open(&tree, mesh, &options) != KD_OK)
-        fail_msg("%s %s: %s", where, builder, kd_last_error());
+        fail_msg("%s %s: %s", device, builder, kd_last_error());
     return tree;
 }
 
 /* Rays of the set, some of them invalid. */
 static void make_rays(const triangle_set *set) {
     for (uint32_t i = 0; i < RAYS; ++i) {
-        const ray cast = triangle_set_ray(set, i);
-        memcpy(&rays[i], &cast, sizeof cast);
+        const ray ray = triangle_set_ray(set, i);
+        memcpy(&rays[i], &ray, sizeof ray);
     }
     rays[1].origin[1] = NAN;
     rays[2].origin[0] = INFINITY;
@@ -59,7 +59,7 @@ static void make_rays(const triangle_set *set) {
     rays[8].tmax = NAN;
 }
 
-static void ask(answers *out, const kd_triangles *tree, bool counted) {
+static void query_cuda_row(answers *out, const kd_triangles *tree, bool counted) {
     memset(out, 7, sizeof *out);
     kd_ray_counts *counts = counted ? out->counts : NULL;
     if (kd_triangles_intersect(tree, rays, RAYS, out->hits, counts) != KD_OK)
@@ -88,8 +88,8 @@ static void same_answers(void **state) {
             kd_triangles *cpu = open_mesh(&mesh, "cpu", "auto");
             kd_triangles *gpu = open_mesh(&mesh, "cuda:0", "auto");
             make_rays(&set);
-            ask(&of_cpu, cpu, false);
-            ask(&of_gpu, gpu, false);
+            query_cuda_row(&of_cpu, cpu, false);
+            query_cuda_row(&of_gpu, gpu, false);
             expect_same_answers(case_triangles_name((case_triangles)which));
             kd_triangles_close(cpu);
             kd_triangles_close(gpu);
@@ -117,9 +117,9 @@ static void a_tree_of_the_cpu_on_the_device(void **state) {
     assert_memory_equal(a.lo, b.lo, sizeof a.lo);
     assert_memory_equal(a.hi, b.hi, sizeof a.hi);
     make_rays(&set);
-    ask(&of_gpu, gpu, true);
+    query_cuda_row(&of_gpu, gpu, true);
     for (uint32_t i = 0; i < RAYS; ++i) assert_true(of_gpu.counts[i].nodes <= b.nodes);
-    ask(&of_cpu, cpu, true);
+    query_cuda_row(&of_cpu, cpu, true);
     expect_same_answers("counted");
     for (uint32_t i = 16; i < RAYS;
          ++i) /* the CPU's traversal uses packed leaves, but visits the same nodes */
@@ -130,7 +130,7 @@ static void a_tree_of_the_cpu_on_the_device(void **state) {
 }
 
 /* The set's triangles in device memory, strided and without indices. */
-static kd_triangle_mesh strided_there(const triangle_set *set) {
+static kd_triangle_mesh strided_on_device(const triangle_set *set) {
     static float strided[1500][5];
     for (int i = 0; i < 1500; ++i) {
         memcpy(strided[i], &set->positions[set->triangles[i]], sizeof(vec3));
@@ -145,16 +145,16 @@ static kd_triangle_mesh strided_there(const triangle_set *set) {
 static void mesh_on_the_device(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_SOUP, 500);
-    const kd_triangle_mesh mesh = mesh_of(&set), triangle_mesh = strided_there(&set);
+    const kd_triangle_mesh mesh = mesh_of(&set), triangle_mesh = strided_on_device(&set);
     kd_triangles *cpu = open_mesh(&mesh, "cpu", "auto"),
                  *gpu = open_mesh(&triangle_mesh, "auto", "auto"),
                  *moved = open_mesh(&triangle_mesh, "auto", "median");
     device_memory_free((void *)(uintptr_t)triangle_mesh.vertices);
     make_rays(&set);
-    ask(&of_cpu, cpu, false);
-    ask(&of_gpu, gpu, false);
+    query_cuda_row(&of_cpu, cpu, false);
+    query_cuda_row(&of_gpu, gpu, false);
     expect_same_answers("mesh on the device");
-    ask(&of_gpu, moved, false);
+    query_cuda_row(&of_gpu, moved, false);
     expect_same_answers("mesh on the device, built on the CPU");
     kd_triangles_close(cpu);
     kd_triangles_close(gpu);
@@ -163,7 +163,7 @@ static void mesh_on_the_device(void **state) {
 }
 
 /* Arrays on the device, except tmax and the triangle ids, which are on the host. */
-static void ask_by_arrays(const kd_triangles *gpu, kd_ray_batch batch) {
+static void query_by_arrays(const kd_triangles *gpu, kd_ray_batch batch) {
     static float number[8][RAYS], t[RAYS];
     static uint32_t ids[RAYS];
     for (uint32_t i = 0; i < RAYS; ++i)
@@ -187,7 +187,7 @@ static void ask_by_arrays(const kd_triangles *gpu, kd_ray_batch batch) {
     device_memory_free(batch.t);
 }
 
-static void ask_by_structs(const kd_triangles *gpu, kd_ray_batch batch) {
+static void query_by_structs(const kd_triangles *gpu, kd_ray_batch batch) {
     void *device_rays = to_device(rays, sizeof rays);
     void *device_hits = to_device(NULL, sizeof of_gpu.hits);
     batch.rays = (const kd_ray *)device_rays;
@@ -208,7 +208,7 @@ static void rays_on_the_device(void **state) {
     const kd_triangle_mesh mesh = mesh_of(&set);
     kd_triangles *cpu = open_mesh(&mesh, "cpu", "auto"), *gpu = open_mesh(&mesh, "cuda:0", "auto");
     make_rays(&set);
-    ask(&of_cpu, cpu, false);
+    query_cuda_row(&of_cpu, cpu, false);
     kd_ray_batch batch;
     kd_ray_batch_default(&batch);
     batch.count = RAYS;
@@ -216,8 +216,8 @@ static void rays_on_the_device(void **state) {
     for (int order = 0; order < 3; ++order) {
         batch.order = (kd_ray_order)order;
         batch.asynchronous = order == 1;
-        ask_by_arrays(gpu, batch);
-        ask_by_structs(gpu, batch);
+        query_by_arrays(gpu, batch);
+        query_by_structs(gpu, batch);
     }
     kd_triangles_close(cpu);
     kd_triangles_close(gpu);
@@ -233,7 +233,7 @@ static void saved_and_loaded(void **state) {
     snprintf(path, sizeof path, "/tmp/gpu_triangles_api.%d", (int)getpid());
     assert_int_equal(kd_triangles_save(gpu, path), KD_OK);
     make_rays(&set);
-    ask(&of_cpu, gpu, false);
+    query_cuda_row(&of_cpu, gpu, false);
     kd_triangles_info a, b;
     kd_triangles_describe(gpu, &a);
     static const char *const places[] = {"cpu", "cuda:0", "auto"};
@@ -246,7 +246,7 @@ static void saved_and_loaded(void **state) {
         kd_triangles_describe(loaded, &b);
         assert_true(a.hash == b.hash && a.sah_cost == b.sah_cost && a.depth == b.depth);
         assert_int_equal(strncmp(b.device, "CPU", 3) == 0, i != 1);
-        ask(&of_gpu, loaded, false);
+        query_cuda_row(&of_gpu, loaded, false);
         expect_same_answers(places[i]);
         kd_triangles_close(loaded);
     }
@@ -271,14 +271,14 @@ static void auto_chooses_by_size(void **state) {
     }
 }
 
-static void expect_refused(const kd_triangle_mesh *mesh, const char *where, const char *builder,
-                           kd_status want, const char *says) {
+static void expect_refused(const kd_triangle_mesh *mesh, const char *device, const char *builder,
+                           kd_status expected, const char *says) {
     kd_triangles_options options;
     kd_triangles_options_default(&options);
-    snprintf(options.device, sizeof options.device, "%s", where);
+    snprintf(options.device, sizeof options.device, "%s", device);
     snprintf(options.builder, sizeof options.builder, "%s", builder);
     kd_triangles *tree = (kd_triangles *)1;
-    assert_int_equal(kd_triangles_open(&tree, mesh, &options), want);
+    assert_int_equal(kd_triangles_open(&tree, mesh, &options), expected);
     assert_null(tree);
     if (!strstr(kd_last_error(), says)) fail_msg("\"%s\" lacks \"%s\"", kd_last_error(), says);
 }
@@ -329,7 +329,7 @@ static void device_pointers_on_the_cpu(void **state) {
     kd_triangles_options options;
     kd_triangles_options_default(&options);
     snprintf(options.device, sizeof options.device, "cpu");
-    void *there = to_device(NULL, 1 << 16);
+    void *device_data = to_device(NULL, 1 << 16);
     make_rays(&set);
 #define REFUSED(call, says)                                                                        \
     do {                                                                                           \
@@ -337,19 +337,20 @@ static void device_pointers_on_the_cpu(void **state) {
         if (!strstr(kd_last_error(), says) || !strstr(kd_last_error(), "is memory of cuda:0"))     \
             fail_msg("%s", kd_last_error());                                                       \
     } while (0)
-    mesh.vertices = (const float *)there;
+    mesh.vertices = (const float *)device_data;
     REFUSED(kd_triangles_open(&none, &mesh, &options), "vertices");
     mesh = mesh_of(&set);
-    mesh.indices = (const uint32_t *)there;
+    mesh.indices = (const uint32_t *)device_data;
     REFUSED(kd_triangles_open(&none, &mesh, &options), "indices");
-    REFUSED(kd_triangles_intersect(tree, (const kd_ray *)there, 4, of_cpu.hits, NULL), "rays");
-    REFUSED(kd_triangles_intersect(tree, rays, 4, (kd_ray_hit *)there, NULL), "`hits`");
-    REFUSED(kd_triangles_occluded(tree, rays, 4, (uint8_t *)there, NULL), "`blocked`");
-    REFUSED(kd_triangles_occluded(tree, rays, 4, of_cpu.blocked, (kd_ray_counts *)there),
+    REFUSED(kd_triangles_intersect(tree, (const kd_ray *)device_data, 4, of_cpu.hits, NULL),
+            "rays");
+    REFUSED(kd_triangles_intersect(tree, rays, 4, (kd_ray_hit *)device_data, NULL), "`hits`");
+    REFUSED(kd_triangles_occluded(tree, rays, 4, (uint8_t *)device_data, NULL), "`blocked`");
+    REFUSED(kd_triangles_occluded(tree, rays, 4, of_cpu.blocked, (kd_ray_counts *)device_data),
             "`counts`");
 #undef REFUSED
     kd_triangles_close(tree);
-    device_memory_free(there);
+    device_memory_free(device_data);
     triangle_set_close(&set);
 }
 
@@ -359,15 +360,16 @@ static void misaligned_structs_on_the_device(void **state) {
     triangle_set set = triangle_set_make(CASE_SOUP, 50);
     kd_triangle_mesh mesh = mesh_of(&set);
     kd_triangles *tree = open_mesh(&mesh, "cuda:0", "auto");
-    char *there = (char *)to_device(NULL, 1 << 16);
+    char *device_data = (char *)to_device(NULL, 1 << 16);
     make_rays(&set);
-    assert_int_equal(
-        kd_triangles_intersect(tree, (const kd_ray *)(void *)(there + 4), 4, of_gpu.hits, NULL),
-        KD_ERROR_USAGE);
-    assert_int_equal(kd_triangles_intersect(tree, rays, 4, (kd_ray_hit *)(void *)(there + 8), NULL),
+    assert_int_equal(kd_triangles_intersect(tree, (const kd_ray *)(void *)(device_data + 4), 4,
+                                            of_gpu.hits, NULL),
                      KD_ERROR_USAGE);
+    assert_int_equal(
+        kd_triangles_intersect(tree, rays, 4, (kd_ray_hit *)(void *)(device_data + 8), NULL),
+        KD_ERROR_USAGE);
     kd_triangles_close(tree);
-    device_memory_free(there);
+    device_memory_free(device_data);
     triangle_set_close(&set);
 }
 

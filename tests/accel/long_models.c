@@ -52,15 +52,15 @@ static void exact_trees_cost_no_more_than_others(void **state) {
     }
 }
 
-static ray_hit brute_force(const tritree_input *input, ray cast) {
-    ray_hit best = {cast.tmax, 0, 0, KD_NONE};
-    const precomputed_ray precomputed = precomputed_ray_make(cast);
+static ray_hit brute_force(const tritree_input *input, ray ray) {
+    ray_hit best = {ray.tmax, 0, 0, KD_NONE};
+    const precomputed_ray precomputed = precomputed_ray_make(ray);
     for (uint32_t id = 0; id < input->triangle_count; ++id) {
         const uint32_t *index = input->triangles + 3 * (uint64_t)id;
         const vec3 a = input->positions[index[0]], b = input->positions[index[1]],
                    c = input->positions[index[2]];
         float t = 0, u = 0, v = 0;
-        if (triangle_intersect(&precomputed, a, b, c, &t, &u, &v) && t > cast.tmin && t < best.t &&
+        if (triangle_intersect(&precomputed, a, b, c, &t, &u, &v) && t > ray.tmin && t < best.t &&
             !triangle_is_degenerate(a, b, c))
             best = (ray_hit){t, u, v, id};
     }
@@ -75,10 +75,10 @@ static void every_ray_finds_what_all_triangles_give(void **state) {
         const triangle_set set = set_of(&loaded);
         const tritree_options options = tritree_options_default();
         ray rays[RAYS];
-        ray_hit want[RAYS];
+        ray_hit expected[RAYS];
         for (uint32_t k = 0; k < RAYS; ++k) {
             rays[k] = triangle_set_ray(&set, k);
-            want[k] = brute_force(&set.input, rays[k]);
+            expected[k] = brute_force(&set.input, rays[k]);
         }
         for (const tritree_builder *const *row = tritree_builders; *row; ++row) {
             tritree tree;
@@ -86,10 +86,10 @@ static void every_ray_finds_what_all_triangles_give(void **state) {
             const tritree_view view = tritree_get_view(&tree);
             for (uint32_t k = 0; k < RAYS; ++k) {
                 const ray_hit got = tritree_closest(&view, rays[k]);
-                if (got.triangle != want[k].triangle || got.t != want[k].t)
+                if (got.triangle != expected[k].triangle || got.t != expected[k].t)
                     fail_msg("%s, %s, ray %u: triangle %u at %.9g, expected %u at %.9g",
                              (*row)->name, models[i].name, k, got.triangle, (double)got.t,
-                             want[k].triangle, (double)want[k].t);
+                             expected[k].triangle, (double)expected[k].t);
                 assert_true(tritree_occluded(&view, rays[k]) == (got.triangle != KD_NONE));
             }
             tritree_close(&tree);
@@ -104,7 +104,7 @@ static void a_bunny_of_any_size_is_hit_alike(void **state) {
     enum { SIDE = 200 };
     mesh loaded = {0};
     if (!load(&loaded, "bunny.obj")) skip();
-    static uint32_t found[3][SIDE * SIDE];
+    static uint32_t triangles[3][SIDE * SIDE];
     static const float steps[3] = {1, 0x1p-20f, 0x1p40f}; /* from one size to the next */
     uint32_t hits = 0;
     for (int size = 0; size < 3; ++size) {
@@ -118,11 +118,11 @@ static void a_bunny_of_any_size_is_hit_alike(void **state) {
         for (uint32_t i = 0; i < SIDE * SIDE; ++i) {
             const float x = (float)(i % SIDE) / SIDE - 0.5f, y = (float)(i / SIDE) / SIDE - 0.5f;
             const vec3 origin = vec3_along(set.centre, set.size, vec3_make(x, y, 2));
-            const ray cast = ray_make(origin, vec3_make(0, 0, -1), 0, INFINITY);
-            found[size][i] = tritree_closest(&view, cast).triangle;
-            hits += found[size][i] != KD_NONE;
+            const ray ray = ray_make(origin, vec3_make(0, 0, -1), 0, INFINITY);
+            triangles[size][i] = tritree_closest(&view, ray).triangle;
+            hits += triangles[size][i] != KD_NONE;
         }
-        assert_memory_equal(found[size], found[0], sizeof found[0]);
+        assert_memory_equal(triangles[size], triangles[0], sizeof triangles[0]);
         tritree_close(&tree);
     }
     assert_true(hits > 3 * SIDE * SIDE / 10);

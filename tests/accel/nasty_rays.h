@@ -75,18 +75,18 @@ static inline ray nasty_ray(const triangle_set *set, uint32_t i) {
     const float *u = aim.u, size = set->size, off = 1000 * size;
     const vec3 a = aim.corner[0], b = aim.corner[1],
                some = vec3_make(u[5] - 0.5f, u[6] - 0.5f, u[7] - 0.5f);
-    const vec3 here = vec3_along(set->centre, size, some);
+    const vec3 centre = vec3_along(set->centre, size, some);
     vec3 axis = vec3_all(0), nearly = vec3_scale(some, 1e-4f);
     vec3_set_axis(&axis, (int)(3 * u[3]), i & 16 ? 1 : -1);
     vec3_set_axis(&nearly, (int)(3 * u[3]), i & 16 ? 1 : -1);
-    ray cast = ray_make(here, vec3_sub(a, here), 0, INFINITY);
+    ray ray = ray_make(centre, vec3_sub(a, centre), 0, INFINITY);
     switch (i % NASTY_KINDS) {
     case 0: return nasty_through(a, axis, size * u[4]);
     case 1: break;
-    case 2: cast.direction = vec3_sub(vec3_along(a, u[1], vec3_sub(b, a)), here); break;
+    case 2: ray.direction = vec3_sub(vec3_along(a, u[1], vec3_sub(b, a)), centre); break;
     case 3: return ray_make(vec3_along(a, -1.5f, vec3_sub(b, a)), vec3_sub(b, a), 0, INFINITY);
     case 4: return nasty_through(a, some, off);
-    case 5: return ray_make(here, nearly, 0, INFINITY);
+    case 5: return ray_make(centre, nearly, 0, INFINITY);
     case 6: return ray_make(a, some, 0, INFINITY);
     case 7: return nasty_through(aim.point, aim.in_plane, size * u[5]);
     case 8: return nasty_through(aim.point, nasty_tilted(&aim, 1e-8f), size * u[6]);
@@ -96,30 +96,30 @@ static inline ray nasty_ray(const triangle_set *set, uint32_t i) {
     case 12: /* begins on the triangle, in its plane */
         return ray_make(aim.point, nasty_tilted(&aim, i & 16 ? 1e-8f : 0), 0, INFINITY);
     case 13: /* ends on the triangle */
-        cast = nasty_through(aim.point, i & 16 ? aim.in_plane : some, size);
-        cast.tmax = 1;
-        return cast;
+        ray = nasty_through(aim.point, i & 16 ? aim.in_plane : some, size);
+        ray.tmax = 1;
+        return ray;
     case 14: /* tmin lies on the triangle, the origin far away */
-        cast = nasty_through(aim.point, nasty_tilted(&aim, 1e-7f), off * u[7]);
-        cast.tmin = i & 16 ? 1 : 1 - 0x1p-20f;
-        return cast;
+        ray = nasty_through(aim.point, nasty_tilted(&aim, 1e-7f), off * u[7]);
+        ray.tmin = i & 16 ? 1 : 1 - 0x1p-20f;
+        return ray;
     default: return nasty_through(aim.point, some, i & 16 ? off : size);
     }
-    return cast;
+    return ray;
 }
 
 /* The nearest hit by triangle_intersect on every triangle. */
-static inline ray_hit nasty_answer(const tritree_input *input, ray cast) {
-    ray_hit best = {cast.tmax, 0, 0, KD_NONE};
-    const vec3 d = cast.direction;
-    const precomputed_ray precomputed = precomputed_ray_make(cast);
+static inline ray_hit nasty_answer(const tritree_input *input, ray ray) {
+    ray_hit best = {ray.tmax, 0, 0, KD_NONE};
+    const vec3 d = ray.direction;
+    const precomputed_ray precomputed = precomputed_ray_make(ray);
     if (vec3_is_zero(d) || !vec3_is_finite(d)) return best;
     for (uint32_t id = 0; id < input->triangle_count; ++id) {
         const uint32_t *index = input->triangles + 3 * (uint64_t)id;
         const vec3 a = input->positions[index[0]], b = input->positions[index[1]],
                    c = input->positions[index[2]];
         float t = 0, u = 0, v = 0;
-        if (triangle_intersect(&precomputed, a, b, c, &t, &u, &v) && t > cast.tmin && t < best.t &&
+        if (triangle_intersect(&precomputed, a, b, c, &t, &u, &v) && t > ray.tmin && t < best.t &&
             !triangle_is_degenerate(a, b, c)) {
             const ray_hit hit = {t, u, v, id};
             best = hit;
@@ -135,22 +135,22 @@ typedef struct nasty_view {
         reach; /* reach: largest distance along an axis from the origin to a corner */
 } nasty_view;
 
-static inline nasty_view nasty_view_of(const tritree_input *input, uint32_t id, const ray *cast) {
+static inline nasty_view nasty_view_of(const tritree_input *input, uint32_t id, const ray *ray) {
     nasty_view view;
-    const precomputed_ray precomputed = precomputed_ray_make(*cast);
+    const precomputed_ray precomputed = precomputed_ray_make(*ray);
     const int axes[3] = {precomputed.kx, precomputed.ky, precomputed.kz};
     double to[3] = {0, 0, 0};
-    view.along = (double)vec3_axis(cast->direction, precomputed.kz);
+    view.along = (double)vec3_axis(ray->direction, precomputed.kz);
     view.reach = 0;
     for (int i = 0; i < 3; ++i) {
         const vec3 p = input->positions[input->triangles[3 * (uint64_t)id + (uint32_t)i]];
         for (int k = 0; k < 3; ++k) {
-            to[k] = (double)vec3_axis(p, axes[k]) - (double)vec3_axis(cast->origin, axes[k]);
+            to[k] = (double)vec3_axis(p, axes[k]) - (double)vec3_axis(ray->origin, axes[k]);
             view.reach = fmax(view.reach, fabs(to[k]));
         }
         view.z[i] = to[2];
-        view.x[i] = to[0] - (double)vec3_axis(cast->direction, precomputed.kx) / view.along * to[2];
-        view.y[i] = to[1] - (double)vec3_axis(cast->direction, precomputed.ky) / view.along * to[2];
+        view.x[i] = to[0] - (double)vec3_axis(ray->direction, precomputed.kx) / view.along * to[2];
+        view.y[i] = to[1] - (double)vec3_axis(ray->direction, precomputed.ky) / view.along * to[2];
     }
     return view;
 }
@@ -159,8 +159,8 @@ static inline nasty_view nasty_view_of(const tritree_input *input, uint32_t id, 
 #define NASTY_BESIDE 0x1p-21 /* 8 units of 2^-24 */
 #define NASTY_ALONG 0x1p-17
 
-/* Returns true if the ray passes inside the triangle, at more than `beside` from its edges. */
-static inline bool nasty_surely_hit(const nasty_view *view, double beside) {
+/* Returns true if the ray passes inside the triangle, at more than `margin` from its edges. */
+static inline bool nasty_surely_hit(const nasty_view *view, double margin) {
     double weight[3];
     for (int i = 0; i < 3; ++i) {
         const int p = (i + 1) % 3, q = (i + 2) % 3;
@@ -170,15 +170,15 @@ static inline bool nasty_surely_hit(const nasty_view *view, double beside) {
     for (int i = 0; i < 3; ++i) {
         const int p = (i + 1) % 3, q = (i + 2) % 3;
         const double length = hypot(view->x[q] - view->x[p], view->y[q] - view->y[p]);
-        if (!(weight[i] * sign > beside * length)) return false;
+        if (!(weight[i] * sign > margin * length)) return false;
     }
     return true;
 }
 
-/* Returns true if a point of the triangle lies within `beside` of the ray, at a t between `from`
+/* Returns true if a point of the triangle lies within `margin` of the ray, at a t between `from`
    and `to`. Clips the triangle to that interval; its distance from the line is then that of the
    corners and edges of a convex polygon, or 0. */
-static inline bool nasty_is_near(const nasty_view *view, double beside, double from, double to) {
+static inline bool nasty_is_near(const nasty_view *view, double margin, double from, double to) {
     double p[9][3], q[9][3];
     int count = 3;
     for (int i = 0; i < 3; ++i) p[i][0] = view->x[i], p[i][1] = view->y[i], p[i][2] = view->z[i];
@@ -204,7 +204,7 @@ static inline bool nasty_is_near(const nasty_view *view, double beside, double f
         const double dx = e[0] - s[0], dy = e[1] - s[1], length = dx * dx + dy * dy;
         double k = length > 0 ? -(s[0] * dx + s[1] * dy) / length : 0;
         k = k < 0 ? 0 : k > 1 ? 1 : k;
-        if (hypot(s[0] + k * dx, s[1] + k * dy) <= beside) return true;
+        if (hypot(s[0] + k * dx, s[1] + k * dy) <= margin) return true;
         *(s[0] * e[1] - s[1] * e[0] < 0 ? &left : &right) += 1;
     }
     return count > 0 && (left == 0 || right == 0);
@@ -212,19 +212,19 @@ static inline bool nasty_is_near(const nasty_view *view, double beside, double f
 
 /* Returns NULL, or what is wrong with a hit according to double arithmetic; *id: the triangle
    concerned. */
-static inline const char *nasty_complaint(const tritree_input *input, const ray *cast, ray_hit hit,
+static inline const char *nasty_complaint(const tritree_input *input, const ray *ray, ray_hit hit,
                                           uint32_t *id) {
     const bool none = hit.triangle == KD_NONE;
-    const double begin = (double)cast->tmin, end = (double)(none ? cast->tmax : hit.t);
+    const double begin = (double)ray->tmin, end = (double)(none ? ray->tmax : hit.t);
     for (*id = 0; *id < input->triangle_count; ++*id) {
-        const nasty_view view = nasty_view_of(input, *id, cast);
-        const double beside = NASTY_BESIDE * view.reach;
+        const nasty_view view = nasty_view_of(input, *id, ray);
+        const double margin = NASTY_BESIDE * view.reach;
         const double along = NASTY_ALONG * view.reach / fabs(view.along);
-        if (*id == hit.triangle && !nasty_is_near(&view, beside, end - along, end + along))
+        if (*id == hit.triangle && !nasty_is_near(&view, margin, end - along, end + along))
             return "its triangle is not where the hit is";
-        if (nasty_surely_hit(&view, beside) &&
-            !nasty_is_near(&view, beside, -(double)INFINITY, begin + along) &&
-            !nasty_is_near(&view, beside, end - along, (double)INFINITY))
+        if (nasty_surely_hit(&view, margin) &&
+            !nasty_is_near(&view, margin, -(double)INFINITY, begin + along) &&
+            !nasty_is_near(&view, margin, end - along, (double)INFINITY))
             return none ? "this triangle is surely met" : "this triangle is surely nearer";
     }
     return NULL;

@@ -21,9 +21,9 @@ static inline vec3 nearest_point_case(const triangle_set *set, uint32_t i) {
     case 5: return vec3_along(on_edge, 1e-6f * set->size, spread);
     case 6: return vec3_along(set->centre, 1000 * set->size, spread);
     default: {
-        vec3 beside = around;
-        vec3_set_axis(&beside, (int)(i / 8 % 3), vec3_axis(corner[0], (int)(i / 8 % 3)));
-        return beside;
+        vec3 beside_corner = around;
+        vec3_set_axis(&beside_corner, (int)(i / 8 % 3), vec3_axis(corner[0], (int)(i / 8 % 3)));
+        return beside_corner;
     }
     }
 }

@@ -12,7 +12,7 @@ enum { MODELS = sizeof models / sizeof *models };
 
 typedef struct answers {
     ray *rays;
-    ray_hit *want, *got;
+    ray_hit *expected, *got;
     uint8_t *blocked;
 } answers;
 
@@ -28,16 +28,16 @@ static triangle_set set_of(const mesh *mesh) {
 }
 
 /* The reference traversal of a tree whose box is enlarged sixteen times, and with it all slacks. */
-static ray_hit loose_walk(const tritree_view *tree, ray cast) {
+static ray_hit loose_walk(const tritree_view *tree, ray ray) {
     tritree_view loose = *tree;
     loose.rows = NULL;
     loose.wide = NULL;
-    const vec3 lo = vec3_sub(tree->box.lo, cast.origin), hi = vec3_sub(tree->box.hi, cast.origin);
+    const vec3 lo = vec3_sub(tree->box.lo, ray.origin), hi = vec3_sub(tree->box.hi, ray.origin);
     const float reach =
         vec3_largest(vec3_max(vec3_max(hi, vec3_negate(hi)), vec3_max(lo, vec3_negate(lo))));
     loose.box.lo = vec3_sub(loose.box.lo, vec3_all(16 * reach));
     loose.box.hi = vec3_add(loose.box.hi, vec3_all(16 * reach));
-    return tritree_cast(&loose, cast, false, NULL);
+    return tritree_cast(&loose, ray, false, NULL);
 }
 
 static bool same(ray_hit a, ray_hit b) {
@@ -46,32 +46,32 @@ static bool same(ray_hit a, ray_hit b) {
 
 static void expect_all(const answers *a, const char *form, const char *name) {
     for (uint32_t i = 0; i < RAYS; ++i) {
-        if (!same(a->got[i], a->want[i]))
+        if (!same(a->got[i], a->expected[i]))
             fail_msg("%s, %s, ray %u (kind %u): triangle %u at %.9g, expected %u at %.9g", name,
                      form, i, i % NASTY_KINDS, a->got[i].triangle, (double)a->got[i].t,
-                     a->want[i].triangle, (double)a->want[i].t);
-        assert_int_equal(a->blocked[i], a->want[i].triangle != KD_NONE);
+                     a->expected[i].triangle, (double)a->expected[i].t);
+        assert_int_equal(a->blocked[i], a->expected[i].triangle != KD_NONE);
     }
 }
 
 /* The results on the first builder's tree; compared with the traversal of large slack, and for a
    sample of rays with both references. */
-static void find_wanted(const tritree_view *view, const triangle_set *set, answers *a,
-                        const char *name) {
+static void find_expected(const tritree_view *view, const triangle_set *set, answers *a,
+                          const char *name) {
     uint32_t hits = 0;
     for (uint32_t i = 0; i < RAYS; ++i) {
         a->rays[i] = nasty_ray(set, i);
-        a->want[i] = loose_walk(view, a->rays[i]);
-        hits += a->want[i].triangle != KD_NONE;
-        if (i % BRUTE == 0 && !same(a->want[i], nasty_answer(&set->input, a->rays[i])))
+        a->expected[i] = loose_walk(view, a->rays[i]);
+        hits += a->expected[i].triangle != KD_NONE;
+        if (i % BRUTE == 0 && !same(a->expected[i], nasty_answer(&set->input, a->rays[i])))
             fail_msg("%s, ray %u: triangle %u at %.9g is not what all give", name, i,
-                     a->want[i].triangle, (double)a->want[i].t);
+                     a->expected[i].triangle, (double)a->expected[i].t);
         uint32_t id = 0;
         const char *wrong =
-            i % DOUBLE == 0 ? nasty_complaint(&set->input, &a->rays[i], a->want[i], &id) : NULL;
+            i % DOUBLE == 0 ? nasty_complaint(&set->input, &a->rays[i], a->expected[i], &id) : NULL;
         if (wrong)
-            fail_msg("%s, ray %u, triangle %u at %.9g: %s: %u", name, i, a->want[i].triangle,
-                     (double)a->want[i].t, wrong, id);
+            fail_msg("%s, ray %u, triangle %u at %.9g: %s: %u", name, i, a->expected[i].triangle,
+                     (double)a->expected[i].t, wrong, id);
     }
     print_message("%s: %u rays, %u hit\n", name, RAYS, hits);
 }
@@ -88,7 +88,7 @@ static void prove(answers *a, const mesh *loaded, const char *name) {
         tritree_view bare = view;
         bare.rows = NULL;
         bare.wide = NULL;
-        if (row == tritree_builders) find_wanted(&view, &set, a, name);
+        if (row == tritree_builders) find_expected(&view, &set, a, name);
         assert_int_equal(trace_occluded(&view, a->rays, a->blocked, RAYS, NULL, NULL), KD_OK);
         assert_int_equal(trace_closest(&view, a->rays, a->got, RAYS, NULL, NULL), KD_OK);
         expect_all(a, (*row)->name, name);
@@ -104,7 +104,7 @@ static void a_million_rays_are_answered_alike(void **state) {
     (void)state;
     answers a = {NULL, NULL, NULL, NULL};
     assert_int_equal(KD_RESERVE(a.rays, RAYS), KD_OK);
-    assert_int_equal(KD_RESERVE(a.want, RAYS), KD_OK);
+    assert_int_equal(KD_RESERVE(a.expected, RAYS), KD_OK);
     assert_int_equal(KD_RESERVE(a.got, RAYS), KD_OK);
     assert_int_equal(KD_RESERVE(a.blocked, RAYS), KD_OK);
     for (int i = 0; i < MODELS; ++i) {
@@ -117,7 +117,7 @@ static void a_million_rays_are_answered_alike(void **state) {
         mesh_close(&loaded);
     }
     memory_free(a.rays);
-    memory_free(a.want);
+    memory_free(a.expected);
     memory_free(a.got);
     memory_free(a.blocked);
 }
@@ -132,20 +132,20 @@ static void a_triangle_seen_edge_on_from_afar_hides_nothing(void **state) {
     if (!path) skip();
     assert_int_equal(obj_load(&loaded, path, NULL, NULL), KD_OK);
     const triangle_set set = set_of(&loaded);
-    const ray cast = ray_make(vec3_make(13394.7461f, 11633.8369f, 10541.8809f),
-                              vec3_make(-13405.6348f, -11618.3213f, -10539.3838f), 0, INFINITY);
-    const ray_hit want = nasty_answer(&set.input, cast);
+    const ray ray = ray_make(vec3_make(13394.7461f, 11633.8369f, 10541.8809f),
+                             vec3_make(-13405.6348f, -11618.3213f, -10539.3838f), 0, INFINITY);
+    const ray_hit expected = nasty_answer(&set.input, ray);
     uint32_t id = 0;
-    assert_int_equal(want.triangle, 15769);
-    assert_null(nasty_complaint(&set.input, &cast, want, &id));
+    assert_int_equal(expected.triangle, 15769);
+    assert_null(nasty_complaint(&set.input, &ray, expected, &id));
     for (const tritree_builder *const *row = tritree_builders; *row; ++row) {
         const tritree_options options = tritree_options_default();
         tritree tree;
         assert_int_equal(tritree_open(&tree, &set.input, &options, (*row)->name, NULL), KD_OK);
         const tritree_view view = tritree_get_view(&tree);
-        const ray_hit got = tritree_closest(&view, cast);
+        const ray_hit got = tritree_closest(&view, ray);
         print_message("%s: triangle %u at %.9g\n", (*row)->name, got.triangle, (double)got.t);
-        assert_memory_equal(&got, &want, sizeof got);
+        assert_memory_equal(&got, &expected, sizeof got);
         tritree_close(&tree);
     }
     mesh_close(&loaded);

@@ -94,11 +94,11 @@ static void exact_builders_make_one_tree(void **state) {
         for (uint32_t count = 700; count <= 12000; count += 11300) {
             if (count > 1000 && which != CASE_SOUP && which != CASE_LAYERS) continue;
             triangle_set set = triangle_set_make((case_triangles)which, count);
-            const uint64_t want = hash_of(&set, tritree_builders[0]->name, which % 2, 1);
+            const uint64_t expected = hash_of(&set, tritree_builders[0]->name, which % 2, 1);
             for (const tritree_builder *const *row = tritree_builders; *row; ++row)
                 for (int threads = 1; (*row)->exact && threads <= 5; threads += 2)
                     if ((*row)->all_cores || (threads == 1 && count < 1000))
-                        assert_true(hash_of(&set, (*row)->name, which % 2, threads) == want);
+                        assert_true(hash_of(&set, (*row)->name, which % 2, threads) == expected);
             triangle_set_close(&set);
         }
 }

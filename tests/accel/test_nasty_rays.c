@@ -9,15 +9,16 @@ enum { RAYS = 1024, TRIANGLES = 400 };
 
 typedef struct answers {
     ray rays[RAYS];
-    ray_hit want[RAYS], got[RAYS];
+    ray_hit expected[RAYS], got[RAYS];
     uint8_t blocked[RAYS];
 } answers;
 
 static void expect(const answers *a, uint32_t i, ray_hit got, const char *form, const char *name) {
-    const ray_hit want = a->want[i];
-    if (memcmp(&got, &want, sizeof got) != 0)
+    const ray_hit reference = a->expected[i];
+    if (memcmp(&got, &reference, sizeof got) != 0)
         fail_msg("%s, %s, ray %u (kind %u): triangle %u at %.9g, expected %u at %.9g", name, form,
-                 i, i % NASTY_KINDS, got.triangle, (double)got.t, want.triangle, (double)want.t);
+                 i, i % NASTY_KINDS, got.triangle, (double)got.t, reference.triangle,
+                 (double)reference.t);
 }
 
 /* One by one, in streams and in batches; with the CPU's packed leaves, with rows only, and with
@@ -32,7 +33,7 @@ static void cast_by_all_walks(const tritree_view *view, answers *a, const char *
         expect(a, i, tritree_closest(&bare, a->rays[i]), "plain walk", name);
         expect(a, i, tritree_closest(&rows, a->rays[i]), "plain walk by rows", name);
         expect(a, i, tritree_closest(view, a->rays[i]), "wide walk", name);
-        const bool hit = a->want[i].triangle != KD_NONE;
+        const bool hit = a->expected[i].triangle != KD_NONE;
         if (tritree_occluded(&bare, a->rays[i]) != hit || tritree_occluded(view, a->rays[i]) != hit)
             fail_msg("%s: ray %u is %s", name, i, hit ? "not blocked" : "blocked");
     }
@@ -42,7 +43,7 @@ static void cast_by_all_walks(const tritree_view *view, answers *a, const char *
     assert_int_equal(trace_occluded(view, a->rays, a->blocked, RAYS, NULL, NULL), KD_OK);
     for (uint32_t i = 0; i < RAYS; ++i) {
         expect(a, i, a->got[i], "batch", name);
-        assert_int_equal(a->blocked[i], a->want[i].triangle != KD_NONE);
+        assert_int_equal(a->blocked[i], a->expected[i].triangle != KD_NONE);
     }
 }
 
@@ -51,20 +52,20 @@ static void prove(triangle_set *set, const char *name) {
     for (uint32_t i = 0; i < RAYS; ++i) {
         uint32_t id = 0;
         a.rays[i] = nasty_ray(set, i);
-        a.want[i] = nasty_answer(&set->input, a.rays[i]);
-        const char *wrong = nasty_complaint(&set->input, &a.rays[i], a.want[i], &id);
+        a.expected[i] = nasty_answer(&set->input, a.rays[i]);
+        const char *wrong = nasty_complaint(&set->input, &a.rays[i], a.expected[i], &id);
         if (wrong)
             fail_msg("%s, ray %u (kind %u), triangle %u at %.9g: %s: %u", name, i, i % NASTY_KINDS,
-                     a.want[i].triangle, (double)a.want[i].t, wrong, id);
+                     a.expected[i].triangle, (double)a.expected[i].t, wrong, id);
     }
     for (const tritree_builder *const *row = tritree_builders; *row; ++row) {
-        char both[80];
+        char directions[80];
         const tritree_options options = tritree_options_default();
         tritree tree;
-        snprintf(both, sizeof both, "%s, %s", name, (*row)->name);
+        snprintf(directions, sizeof directions, "%s, %s", name, (*row)->name);
         assert_int_equal(tritree_open(&tree, &set->input, &options, (*row)->name, NULL), KD_OK);
         const tritree_view view = tritree_get_view(&tree);
-        cast_by_all_walks(&view, &a, both);
+        cast_by_all_walks(&view, &a, directions);
         tritree_close(&tree);
     }
     triangle_set_close(set);

@@ -21,15 +21,15 @@ static double distance2_of(const vec3 *corner, vec3 from) {
 
 static near_place brute_force(const triangle_set *set, vec3 from, float max_distance) {
     double best = (double)max_distance * (double)max_distance;
-    uint32_t found = KD_NONE;
+    uint32_t nearest = KD_NONE;
     for (uint32_t id = 0; id < set->input.triangle_count && vec3_is_finite(from); ++id) {
         const double distance2 = distance2_of(corners_of(set, id), from);
-        if (distance2 > best || (distance2 == best && found != KD_NONE)) continue;
+        if (distance2 > best || (distance2 == best && nearest != KD_NONE)) continue;
         best = distance2;
-        found = id;
+        nearest = id;
     }
-    return found == KD_NONE ? near_place_none()
-                            : near_describe(from, corners_of(set, found), found);
+    return nearest == KD_NONE ? near_place_none()
+                              : near_describe(from, corners_of(set, nearest), nearest);
 }
 
 static kd_triangles *open_set(const triangle_set *set) {
@@ -43,13 +43,14 @@ static kd_triangles *open_set(const triangle_set *set) {
     return tree;
 }
 
-static void expect_same(const char *label, uint32_t i, const void *found, const near_place *want) {
+static void expect_same(const char *label, uint32_t i, const void *actual,
+                        const near_place *expected) {
     near_place got;
-    memcpy(&got, found, sizeof got);
-    if (memcmp(&got, want, sizeof got) != 0)
+    memcpy(&got, actual, sizeof got);
+    if (memcmp(&got, expected, sizeof got) != 0)
         fail_msg("%s, point %u: triangle %u, feature %u at %.9g, expected %u, %u at %.9g", label, i,
-                 got.triangle, got.feature, (double)got.distance, want->triangle, want->feature,
-                 (double)want->distance);
+                 got.triangle, got.feature, (double)got.distance, expected->triangle,
+                 expected->feature, (double)expected->distance);
 }
 
 static void query_set(case_triangles which, uint32_t count, float reach) {
@@ -66,10 +67,10 @@ static void query_set(case_triangles which, uint32_t count, float reach) {
                      KD_OK);
     assert_int_equal(nearest_tree_open(&plain, set.positions, set.triangles, count), KD_OK);
     for (uint32_t i = 0; i < POINTS; ++i) {
-        const near_place want = brute_force(&set, points[i], maximum);
+        const near_place expected = brute_force(&set, points[i], maximum);
         const near_place one = nearest_plain(&plain.view, points[i], maximum);
-        expect_same(case_triangles_name(which), i, &nearest[i], &want);
-        expect_same("plain walk", i, &one, &want);
+        expect_same(case_triangles_name(which), i, &nearest[i], &expected);
+        expect_same("plain walk", i, &one, &expected);
     }
     nearest_tree_close(&plain);
     kd_triangles_close(tree);
@@ -149,13 +150,13 @@ static void distances_are_right(void **state) {
                     c[k][axis] = (long double)vec3_axis(corner[k], axis);
                 far2 = fmaxl(far2, square(c[k], p));
             }
-            const long double want2 =
+            const long double expected2 =
                 fminl(fminl(face_oracle(c, p), edge_oracle(c[0], c[1], p)),
                       fminl(edge_oracle(c[1], c[2], p), edge_oracle(c[2], c[0], p)));
             const double got = sqrt(distance2_of(corner, from));
-            if (fabsl((long double)got - sqrtl(want2)) > 0x1p-48L * sqrtl(far2))
+            if (fabsl((long double)got - sqrtl(expected2)) > 0x1p-48L * sqrtl(far2))
                 fail_msg("%s, point %u: %.17g away, expected %.17Lg, farthest corner %.9Lg",
-                         case_triangles_name((case_triangles)which), i, got, sqrtl(want2),
+                         case_triangles_name((case_triangles)which), i, got, sqrtl(expected2),
                          sqrtl(far2));
         }
         triangle_set_close(&set);

@@ -53,15 +53,15 @@ static void clipping_by_vectors_gives_the_same_bits(void **state) {
         const float lo = vec3_axis(box.lo, axis), hi = vec3_axis(box.hi, axis);
         const float plane =
             float_clamp(i % 5 ? on_grid(i, 15, scale) : vec3_axis(v[0], axis), lo, hi);
-        box3 want[2], got[2];
+        box3 expected[2], got[2];
         const int parts =
-            triangle_clip_halves(v[0], v[1], v[2], box, axis, plane, &want[0], &want[1]);
+            triangle_clip_halves(v[0], v[1], v[2], box, axis, plane, &expected[0], &expected[1]);
         const clip_split split = clip_split_make(box, axis, plane);
         const float4v corner[3] = {float4v_of(v[0]), float4v_of(v[1]), float4v_of(v[2])};
         clip_part part[2];
         assert_int_equal(clip_halves_by_vectors(&split, corner, part), parts);
         for (int side = 0; side < 2; ++side) got[side] = clip_part_box(&part[side]);
-        assert_memory_equal(want, got, sizeof want);
+        assert_memory_equal(expected, got, sizeof expected);
         ++seen[parts];
     }
     for (int parts = 0; parts < 4; ++parts) assert_true(seen[parts] > 1000);
@@ -132,7 +132,7 @@ static void bins_hide_no_plane(void **state) {
         const box3 box = {vec3_make(side[0], 0, 0), vec3_make(side[1], 1, 2)};
         const sweep_line line = {lo, hi, count, sah_axis_of(box, 0)};
         const sah_costs *cost = &costs[which % 3 == 0];
-        const sah_split want = try_all_planes(&line, cost);
+        const sah_split expected = try_all_planes(&line, cost);
         sah_split got = {INFINITY, 0, 3, true};
         sweep_bins_count(&bins, &line, cost);
         if (which % 2) /* some presorted, as in a build */
@@ -141,8 +141,8 @@ static void bins_hide_no_plane(void **state) {
                 KD_OK);
         sweep_try_sides(&bins, &line, cost, 0, &got);
         assert_int_equal(sweep_bins_search(&bins, &line, cost, 0, 0, bins.count, &got), KD_OK);
-        if (want.cost < INFINITY) {
-            assert_true(got.cost == want.cost && got.position == want.position);
+        if (expected.cost < INFINITY) {
+            assert_true(got.cost == expected.cost && got.position == expected.position);
             ++found_some;
         } else {
             assert_int_equal(got.axis, 3);

@@ -8,16 +8,16 @@
 
 enum { RAYS = 540 };
 
-static ray_hit brute_force(const tritree_input *input, ray cast) {
-    ray_hit best = {cast.tmax, 0, 0, KD_NONE};
-    const precomputed_ray precomputed = precomputed_ray_make(cast);
+static ray_hit brute_force(const tritree_input *input, ray ray) {
+    ray_hit best = {ray.tmax, 0, 0, KD_NONE};
+    const precomputed_ray precomputed = precomputed_ray_make(ray);
     for (uint32_t id = 0; id < input->triangle_count; ++id) {
         const vec3 a = input->positions[input->triangles[3 * id]],
                    b = input->positions[input->triangles[3 * id + 1]],
                    c = input->positions[input->triangles[3 * id + 2]];
         float t = 0, u = 0, v = 0;
         if (triangle_is_degenerate(a, b, c)) continue;
-        if (triangle_intersect(&precomputed, a, b, c, &t, &u, &v) && t > cast.tmin && t < best.t)
+        if (triangle_intersect(&precomputed, a, b, c, &t, &u, &v) && t > ray.tmin && t < best.t)
             best = (ray_hit){t, u, v, id};
     }
     return best;
@@ -34,14 +34,14 @@ static void compare(const tritree_builder *builder, case_triangles which, uint32
     bare.wide = NULL;
     uint32_t hits = 0;
     for (uint32_t i = 0; i < RAYS; ++i) {
-        const ray cast = triangle_set_ray(&set, i);
-        const ray_hit want = brute_force(&set.input, cast), got = tritree_closest(&view, cast);
-        if (want.triangle != got.triangle || want.t != got.t)
+        const ray ray = triangle_set_ray(&set, i);
+        const ray_hit expected = brute_force(&set.input, ray), got = tritree_closest(&view, ray);
+        if (expected.triangle != got.triangle || expected.t != got.t)
             fail_msg("%s, %s %u, ray %u: triangle %u at %.9g, expected %u at %.9g", builder->name,
                      case_triangles_name(which), count, i, got.triangle, (double)got.t,
-                     want.triangle, (double)want.t);
-        assert_true(tritree_occluded(&view, cast) == (want.triangle != KD_NONE));
-        const ray_hit also = tritree_closest(&bare, cast);
+                     expected.triangle, (double)expected.t);
+        assert_true(tritree_occluded(&view, ray) == (expected.triangle != KD_NONE));
+        const ray_hit also = tritree_closest(&bare, ray);
         assert_memory_equal(&also, &got, sizeof got);
         hits += got.triangle != KD_NONE;
     }
@@ -82,15 +82,15 @@ static void batches_answer_as_single_rays_do(void **state) {
         parallel_set_threads(threads);
         memset(hits, 0, BATCH * sizeof *hits);
         memset(blocked, 7, BATCH);
-        tritree_counts *wanted = threads % 2 ? counts : NULL;
-        assert_int_equal(trace_closest(&view, rays, hits, BATCH, wanted, NULL), KD_OK);
+        tritree_counts *requested = threads % 2 ? counts : NULL;
+        assert_int_equal(trace_closest(&view, rays, hits, BATCH, requested, NULL), KD_OK);
         assert_int_equal(trace_occluded(&view, rays, blocked, BATCH, NULL, NULL), KD_OK);
         for (uint32_t i = 0; i < BATCH; ++i) {
             tritree_counts one = {0, 0, 0};
-            const ray_hit want = tritree_closest_counted(&view, rays[i], &one);
-            assert_memory_equal(&hits[i], &want, sizeof want);
-            assert_int_equal(blocked[i], want.triangle != KD_NONE);
-            if (wanted) assert_memory_equal(&counts[i], &one, sizeof one);
+            const ray_hit expected = tritree_closest_counted(&view, rays[i], &one);
+            assert_memory_equal(&hits[i], &expected, sizeof expected);
+            assert_int_equal(blocked[i], expected.triangle != KD_NONE);
+            if (requested) assert_memory_equal(&counts[i], &one, sizeof one);
         }
     }
     parallel_set_threads(0);
@@ -126,7 +126,7 @@ static void fan_out(const triangle_set *set, uint32_t i, ray fan[WIDE_PACKET]) {
 /* Packets return the result of each of their rays, bit for bit. */
 static void packets_answer_as_single_rays_do(void **state) {
     (void)state;
-    uint32_t together = 0, hit = 0;
+    uint32_t packets = 0, hit = 0;
     packet_use use = {0, 0};
     for (int which = 0; which < CASE_TRIANGLE_SETS; ++which) {
         triangle_set set = triangle_set_make((case_triangles)which, 1000);
@@ -140,22 +140,22 @@ static void packets_answer_as_single_rays_do(void **state) {
             fan_out(&set, i, fan);
             if (!trace_wide_packet(&view, fan, false, closest, &use)) continue;
             assert_true(trace_wide_packet(&view, fan, true, any, &use));
-            ++together;
+            ++packets;
             for (int k = 0; k < WIDE_PACKET; ++k) {
-                const ray_hit want = tritree_closest(&view, fan[k]);
-                if (want.triangle == KD_NONE) closest[k].t = want.t; /* may be NaN */
-                if (memcmp(&want, &closest[k], sizeof want) != 0)
+                const ray_hit expected = tritree_closest(&view, fan[k]);
+                if (expected.triangle == KD_NONE) closest[k].t = expected.t; /* may be NaN */
+                if (memcmp(&expected, &closest[k], sizeof expected) != 0)
                     fail_msg("%s, packet %u, ray %d: triangle %u at %.9g, expected %u at %.9g",
                              case_triangles_name((case_triangles)which), i, k, closest[k].triangle,
-                             (double)closest[k].t, want.triangle, (double)want.t);
-                assert_true((any[k].triangle == KD_NONE) == (want.triangle == KD_NONE));
-                hit += want.triangle != KD_NONE;
+                             (double)closest[k].t, expected.triangle, (double)expected.t);
+                assert_true((any[k].triangle == KD_NONE) == (expected.triangle == KD_NONE));
+                hit += expected.triangle != KD_NONE;
             }
         }
         tritree_close(&tree);
         triangle_set_close(&set);
     }
-    assert_true(together > 2000 && hit > 2000);
+    assert_true(packets > 2000 && hit > 2000);
     assert_true(use.together > 0 && use.separate > 0);
 }
 
@@ -191,15 +191,15 @@ static void streams_answer_as_single_rays_do(void **state) {
         trace_wide_any(&view, rays, listed, count, any);
         for (uint32_t i = 0; i < RAYS; ++i) {
             tritree_counts unused;
-            ray_hit want = tritree_closest_counted(&view, rays[i], &unused);
+            ray_hit expected = tritree_closest_counted(&view, rays[i], &unused);
             ray_hit one = tritree_closest(&view, rays[i]);
-            if (want.triangle == KD_NONE) one.t = want.t;
-            assert_memory_equal(&want, &one, sizeof want);
-            assert_true(tritree_occluded(&view, rays[i]) == (want.triangle != KD_NONE));
-            if (i % 3 == 0) memset(&want, 0x55, sizeof want);
-            if (want.triangle == KD_NONE) closest[i].t = want.t; /* may be NaN */
-            assert_memory_equal(&want, &closest[i], sizeof want);
-            assert_int_equal(any[i], i % 3 ? want.triangle != KD_NONE : 0x55);
+            if (expected.triangle == KD_NONE) one.t = expected.t;
+            assert_memory_equal(&expected, &one, sizeof expected);
+            assert_true(tritree_occluded(&view, rays[i]) == (expected.triangle != KD_NONE));
+            if (i % 3 == 0) memset(&expected, 0x55, sizeof expected);
+            if (expected.triangle == KD_NONE) closest[i].t = expected.t; /* may be NaN */
+            assert_memory_equal(&expected, &closest[i], sizeof expected);
+            assert_int_equal(any[i], i % 3 ? expected.triangle != KD_NONE : 0x55);
         }
         tritree_close(&tree);
         triangle_set_close(&set);

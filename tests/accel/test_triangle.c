@@ -75,9 +75,9 @@ static void closed_surfaces_do_not_leak(void **state) {
                     vec3_along(set.centre, 0.5f * set.size * r.value[2], random_unit(2, i));
                 const vec3 direction =
                     i % 2 ? vec3_sub(target, origin) : vec3_normalize(vec3_sub(target, origin));
-                const ray cast = ray_make(origin, direction, 0, INFINITY);
-                if (tritree_closest(&view, cast).triangle == KD_NONE ||
-                    !tritree_occluded(&view, cast))
+                const ray ray = ray_make(origin, direction, 0, INFINITY);
+                if (tritree_closest(&view, ray).triangle == KD_NONE ||
+                    !tritree_occluded(&view, ray))
                     fail_msg("%s, size %g: ray %u leaks", (*row)->name, (double)set.size, i);
             }
             tritree_close(&tree);
@@ -141,9 +141,9 @@ static void no_surface_meets_the_ray_that_leaves_it(void **state) {
                 direction = vec3_normalize(vec3_along(
                     direction, (1 - 1e-4f * r.value[2]) * -vec3_dot(direction, normal), normal));
             const float error = triangle_point_error(corner[0], corner[1], corner[2]);
-            const ray cast =
+            const ray ray =
                 ray_make(ray_leave(point, error, normal, direction), direction, 0, INFINITY);
-            const precomputed_ray precomputed = precomputed_ray_make(cast);
+            const precomputed_ray precomputed = precomputed_ray_make(ray);
             float t = 0, s = 0, v = 0;
             if (triangle_intersect(&precomputed, corner[0], corner[1], corner[2], &t, &s, &v) &&
                 t > 0)

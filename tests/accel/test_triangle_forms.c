@@ -11,7 +11,7 @@
 enum { PAIRS = 20000, SHAPES = 5, LANES = VECTOR8_LANES };
 
 typedef struct pair {
-    ray cast;
+    struct ray ray;
     vec3 corner[3];
 } pair;
 
@@ -45,7 +45,7 @@ static pair pair_make(uint32_t i, int shape, float scale) {
     } else if (shape != 0) {
         direction = vec3_sub(through, origin);
     }
-    made.cast = ray_make(vec3_scale(origin, scale), direction, 0, INFINITY);
+    made.ray = ray_make(vec3_scale(origin, scale), direction, 0, INFINITY);
     for (int k = 0; k < 3; ++k) made.corner[k] = vec3_scale(made.corner[k], scale);
     return made;
 }
@@ -76,10 +76,10 @@ static void judge(const pair *pair, const precomputed_ray *ray, const triangle8 
 #endif
     if (missed) assert_false(hit);
     if (!missed && good) {
-        const float found[3] = {eight->t[lane], eight->u[lane], eight->v[lane]};
+        const float actual[3] = {eight->t[lane], eight->u[lane], eight->v[lane]};
         const float expected[3] = {t, u, v};
         assert_true(hit);
-        assert_memory_equal(found, expected, sizeof found);
+        assert_memory_equal(actual, expected, sizeof actual);
     }
     sum->missed += missed;
     sum->found += !missed && good;
@@ -95,7 +95,7 @@ static tally compare(int shape, float scale) {
         float8 scales = float8_all(0);
         for (int lane = 0; lane < LANES; ++lane) {
             pairs[lane] = pair_make(first + (uint32_t)lane, shape, scale);
-            ray[lane] = precomputed_ray_make(pairs[lane].cast);
+            ray[lane] = precomputed_ray_make(pairs[lane].ray);
             shear(&eight, lane, &pairs[lane], &ray[lane]);
             scales[lane] = ray[lane].sz;
         }

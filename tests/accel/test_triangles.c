@@ -23,22 +23,22 @@ static kd_triangles *open_set(const triangle_set *set, const kd_triangles_option
     return tree;
 }
 
-static kd_ray public_ray(ray cast) {
+static kd_ray public_ray(ray ray) {
     kd_ray made;
-    memcpy(&made, &cast, sizeof made);
+    memcpy(&made, &ray, sizeof made);
     return made;
 }
 
-static ray_hit brute_force(const tritree_input *input, ray cast) {
-    ray_hit best = {cast.tmax, 0, 0, KD_NONE};
-    const precomputed_ray precomputed = precomputed_ray_make(cast);
+static ray_hit brute_force(const tritree_input *input, ray ray) {
+    ray_hit best = {ray.tmax, 0, 0, KD_NONE};
+    const precomputed_ray precomputed = precomputed_ray_make(ray);
     for (uint32_t id = 0; id < input->triangle_count; ++id) {
         const uint32_t *index = input->triangles + 3 * id;
         const vec3 a = input->positions[index[0]], b = input->positions[index[1]],
                    c = input->positions[index[2]];
         float t = 0, u = 0, v = 0;
         if (triangle_is_degenerate(a, b, c)) continue;
-        if (triangle_intersect(&precomputed, a, b, c, &t, &u, &v) && t > cast.tmin && t < best.t)
+        if (triangle_intersect(&precomputed, a, b, c, &t, &u, &v) && t > ray.tmin && t < best.t)
             best = (ray_hit){t, u, v, id};
     }
     return best;
@@ -62,11 +62,11 @@ static void answers_are_those_of_all_triangles(void **state) {
         kd_triangles_describe(tree, &info);
         assert_string_equal(info.form, info.references ? "wide" : "nodes");
         for (uint32_t i = 0; i < RAYS; ++i) {
-            const ray_hit want = brute_force(&set.input, triangle_set_ray(&set, i));
-            assert_memory_equal(&hits[i], &want, sizeof want);
-            assert_int_equal(blocked[i], want.triangle != KD_NONE);
+            const ray_hit expected = brute_force(&set.input, triangle_set_ray(&set, i));
+            assert_memory_equal(&hits[i], &expected, sizeof expected);
+            assert_int_equal(blocked[i], expected.triangle != KD_NONE);
             assert_true(counts[i].nodes <= info.nodes && counts[i].leaves <= counts[i].nodes);
-            if (want.triangle != KD_NONE) assert_true(counts[i].triangles >= 1);
+            if (expected.triangle != KD_NONE) assert_true(counts[i].triangles >= 1);
         }
         kd_triangles_close(tree);
         triangle_set_close(&set);
@@ -146,10 +146,10 @@ static void input_is_copied(void **state) {
     kd_triangles_describe(copied, &b);
     assert_true(a.hash == b.hash && a.bytes == b.bytes);
     for (uint32_t i = 0; i < 100; ++i) {
-        const kd_ray cast = public_ray(triangle_set_ray(&set, i));
+        const kd_ray ray = public_ray(triangle_set_ray(&set, i));
         kd_ray_hit one, other;
-        assert_int_equal(kd_triangles_intersect(compressed, &cast, 1, &one, NULL), KD_OK);
-        assert_int_equal(kd_triangles_intersect(copied, &cast, 1, &other, NULL), KD_OK);
+        assert_int_equal(kd_triangles_intersect(compressed, &ray, 1, &one, NULL), KD_OK);
+        assert_int_equal(kd_triangles_intersect(copied, &ray, 1, &other, NULL), KD_OK);
         assert_memory_equal(&one, &other, sizeof one);
     }
     kd_triangles_close(compressed);
@@ -211,9 +211,9 @@ static void rays_that_make_no_sense_hit_nothing(void **state) {
 }
 
 static void expect_refused(const kd_triangle_mesh *mesh, const kd_triangles_options *options,
-                           kd_status want, const char *says) {
+                           kd_status expected, const char *says) {
     kd_triangles *tree = (kd_triangles *)1;
-    assert_int_equal(kd_triangles_open(&tree, mesh, options), want);
+    assert_int_equal(kd_triangles_open(&tree, mesh, options), expected);
     assert_null(tree);
     if (!strstr(kd_last_error(), says)) fail_msg("\"%s\" lacks \"%s\"", kd_last_error(), says);
 }
@@ -246,7 +246,7 @@ static void what_makes_no_sense_is_refused(void **state) {
         float ct, ci, empty;
         int32_t depth;
         const char *builder, *device, *says;
-        kd_status want;
+        kd_status expected;
     } options[] = {
         {-1, 1, 1, 0, "", "cpu", "`traversal_cost` is -1", KD_ERROR_USAGE},
         {1, 0, 1, 0, "", "cpu", "`intersect_cost` is 0", KD_ERROR_USAGE},
@@ -265,7 +265,7 @@ static void what_makes_no_sense_is_refused(void **state) {
         o.max_depth = options[i].depth;
         strcpy(o.builder, options[i].builder);
         strcpy(o.device, options[i].device);
-        expect_refused(&good, &o, options[i].want, options[i].says);
+        expect_refused(&good, &o, options[i].expected, options[i].says);
     }
     kd_triangles_close(NULL);
     triangle_set_close(&set);
@@ -308,10 +308,10 @@ static void expect_same_tree(const kd_triangles *tree, const kd_triangles *loade
     kd_triangles_describe(loaded, &b);
     assert_memory_equal(&a, &b, sizeof a);
     for (uint32_t i = 0; i < 500; ++i) {
-        const kd_ray cast = public_ray(triangle_set_ray(set, i));
+        const kd_ray ray = public_ray(triangle_set_ray(set, i));
         kd_ray_hit one, other;
-        assert_int_equal(kd_triangles_intersect(tree, &cast, 1, &one, NULL), KD_OK);
-        assert_int_equal(kd_triangles_intersect(loaded, &cast, 1, &other, NULL), KD_OK);
+        assert_int_equal(kd_triangles_intersect(tree, &ray, 1, &one, NULL), KD_OK);
+        assert_int_equal(kd_triangles_intersect(loaded, &ray, 1, &other, NULL), KD_OK);
         assert_memory_equal(&one, &other, sizeof one);
     }
 }

@@ -70,17 +70,17 @@ static zhou_choice plain_search(const plain *p, const zhou_part *parts, uint32_t
             zhou_choice tried = zhou_choice_none();
             tried.side = side;
             tried.plane = vec3_axis(side % 2 ? parts[i].box.hi : parts[i].box.lo, axis);
-            uint32_t left = 0, right = 0, own = 0;
+            uint32_t left = 0, right = 0, in_plane_count = 0;
             for (uint32_t j = 0; j < count; ++j) {
                 const float lo = vec3_axis(parts[j].box.lo, axis);
                 const float hi = vec3_axis(parts[j].box.hi, axis);
                 const bool in_plane = lo == tried.plane && hi == tried.plane;
                 left += in_plane ? side % 2 == 1 : lo < tried.plane;
                 right += in_plane ? side % 2 == 0 : hi > tried.plane;
-                own += in_plane && tried.plane == (side % 2 ? areas.lo : areas.hi);
+                in_plane_count += in_plane && tried.plane == (side % 2 ? areas.lo : areas.hi);
             }
             if (!(tried.plane > areas.lo && tried.plane < areas.hi) &&
-                !(own && areas.lo < areas.hi))
+                !(in_plane_count && areas.lo < areas.hi))
                 continue;
             tried.cost = sah_split_cost(&p->costs, &areas, tried.plane, left, right);
             if (tried.cost < best.cost ||
@@ -112,9 +112,9 @@ static void compare_node(const plain *p, uint32_t at, const zhou_part *parts, ui
             const float lo = vec3_axis(parts[j].box.lo, axis);
             const float hi = vec3_axis(parts[j].box.hi, axis);
             const bool in_plane = lo == best.plane && hi == best.plane;
-            const bool here = in_plane ? (best.side % 2 == 0) == (right == 1)
-                                       : (right ? hi > best.plane : lo < best.plane);
-            if (here) some[some_count++] = parts[j];
+            const bool on_side = in_plane ? (best.side % 2 == 0) == (right == 1)
+                                          : (right ? hi > best.plane : lo < best.plane);
+            if (on_side) some[some_count++] = parts[j];
         }
         box3 half = box;
         vec3_set_axis(right ? &half.lo : &half.hi, axis, best.plane);
@@ -217,8 +217,9 @@ static void plans_cut_empty_space_only(void **state) {
             assert_true(first - lo <= share * whole);
             assert_true(hi - last <= share * (hi - lo));
             if (first == last) continue;
-            const float own = vec3_axis(plan.box.hi, plan.axis) - vec3_axis(plan.box.lo, plan.axis);
-            assert_true(own >= 0.9999f * (hi - lo));
+            const float extent =
+                vec3_axis(plan.box.hi, plan.axis) - vec3_axis(plan.box.lo, plan.axis);
+            assert_true(extent >= 0.9999f * (hi - lo));
         }
         if (plan.depth >= max_depth) assert_int_equal(plan.axis, ZHOU_NO_AXIS);
     }

@@ -53,7 +53,7 @@ CALL(scene_count) {
     assert_int_equal(counts.triangles, null == 0 ? 0 : 1);
     return KD_OK;
 }
-static int hear(void *context, const char *stage, int64_t done, int64_t total) {
+static int on_progress(void *context, const char *stage, int64_t done, int64_t total) {
     (void)context;
     return stage == NULL || done > total;
 }
@@ -64,8 +64,8 @@ CALL(render) {
     kd_render_options_default(&options);
     options.width = options.height = 2;
     options.spp = 1;
-    const kd_status status =
-        kd_render(ARG(0, &made), ARG(1, scene), ARG(2, &options), ARG(3, hear), ARG(4, &context));
+    const kd_status status = kd_render(ARG(0, &made), ARG(1, scene), ARG(2, &options),
+                                       ARG(3, on_progress), ARG(4, &context));
     kd_image_close(made);
     return status;
 }
@@ -110,7 +110,7 @@ CALL(photons_emit) {
     kd_render_options_default(&options);
     options.photons = 1;
     const kd_status status = kd_photons_emit(ARG(0, &made), ARG(1, scene), ARG(2, &options),
-                                             ARG(3, hear), ARG(4, &context));
+                                             ARG(3, on_progress), ARG(4, &context));
     kd_photons_close(made);
     return status;
 }

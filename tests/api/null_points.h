@@ -163,17 +163,17 @@ CALL(points_self_within) {
     static uint32_t order[64], ids[64 * 64];
     static float dist2[64 * 64];
     uint64_t offsets[65];
-    uint32_t *wanted = ARG(2, order);
-    assert_int_equal(kd_points_self_within_count(points, &query, wanted, offsets), KD_OK);
-    return kd_points_self_within(ARG(0, points), ARG(1, &query), wanted, ARG(3, offsets),
+    uint32_t *order_out = ARG(2, order);
+    assert_int_equal(kd_points_self_within_count(points, &query, order_out, offsets), KD_OK);
+    return kd_points_self_within(ARG(0, points), ARG(1, &query), order_out, ARG(3, offsets),
                                  ARG(4, ids), ARG(5, dist2));
 }
-static double hear_nothing(void *context, uint64_t asked, uint64_t id, double dist2, double bound) {
-    (void)context, (void)asked, (void)id, (void)dist2;
+static double ignore_call(void *context, uint64_t query, uint64_t id, double dist2, double bound) {
+    (void)context, (void)query, (void)id, (void)dist2;
     return bound;
 }
 CALL(points_visit) {
-    return kd_points_visit(ARG(0, points), ARG(1, &query), null == 2 ? NULL : hear_nothing,
+    return kd_points_visit(ARG(0, points), ARG(1, &query), null == 2 ? NULL : ignore_call,
                            ARG(3, triple));
 }
 CALL(points_in_box_count) {

@@ -10,7 +10,7 @@
         if (said_ != KD_OK) fail_msg("%s: %s: %s", #call, kd_status_name(said_), kd_last_error()); \
     } while (0)
 
-enum { CLOUD = 300, MANY = 20000, ASKED = 6, K_MAX = 300 };
+enum { CLOUD = 300, MANY = 20000, QUERY_COUNT = 6, K_MAX = 300 };
 
 static float cloud[8 * MANY];
 static double cloud_double[8 * MANY];
@@ -24,7 +24,7 @@ static kd_point_array points_of(uint64_t count, uint32_t dims, kd_scalar scalar)
                                dims, scalar);
 }
 
-static double tell_all(void *context, uint64_t query, uint64_t id, double dist2, double bound) {
+static double report_all(void *context, uint64_t query, uint64_t id, double dist2, double bound) {
     (void)context, (void)query, (void)id, (void)dist2;
     return bound;
 }
@@ -48,7 +48,7 @@ static void query_within(const kd_points *tree, kd_points_query *query) {
         OK(kd_points_within_count(tree, query, stack_offsets));
         OK(kd_points_within(tree, query, stack_offsets, ids, stack_dist2));
         OK(kd_points_within64(tree, query, stack_offsets, stack_ids, stack_dist2));
-        OK(kd_points_visit(tree, query, tell_all, NULL));
+        OK(kd_points_visit(tree, query, report_all, NULL));
     }
     query->max_radius = (double)INFINITY;
 }
@@ -67,7 +67,7 @@ static void query_self(const kd_points *tree, kd_points_query *query) {
     query->skip_self = 0;
 }
 
-static void ask_boxes(const kd_points *tree, const kd_points_query *query) {
+static void query_all_boxes(const kd_points *tree, const kd_points_query *query) {
     uint32_t *ids = (uint32_t *)(void *)stack_ids;
     OK(kd_points_in_box_count(tree, &query->points, &query->points, stack_offsets));
     OK(kd_points_in_box(tree, &query->points, &query->points, stack_offsets, ids));
@@ -78,7 +78,7 @@ static void query_points(const kd_points *tree, uint32_t dims, kd_scalar scalar)
     static const double norms[] = {2, 1, (double)INFINITY};
     kd_points_query query;
     kd_points_query_default(&query);
-    query.points = points_of(ASKED, dims, scalar);
+    query.points = points_of(QUERY_COUNT, dims, scalar);
     (void)kd_points_scratch_bytes(tree, &query);
     for (int method = 0; method < 3; ++method)
         for (int norm = 0; norm < 3; ++norm)
@@ -94,16 +94,16 @@ static void query_points(const kd_points *tree, uint32_t dims, kd_scalar scalar)
                 query_within(tree, &query);
                 if (method == 0) query_self(tree, &query);
             }
-    ask_boxes(tree, &query);
+    query_all_boxes(tree, &query);
 }
 
-static void open_and_query(const char *where, const char *builder, uint32_t dims, kd_scalar scalar,
+static void open_and_query(const char *device, const char *builder, uint32_t dims, kd_scalar scalar,
                            kd_points_split split) {
     kd_points *tree = NULL, *read = NULL;
     kd_points_options options;
     kd_points_info info;
     kd_points_options_default(&options);
-    strcpy(options.device, where);
+    strcpy(options.device, device);
     strcpy(options.builder, builder);
     options.split = split;
     const kd_point_array points = points_of(CLOUD, dims, scalar);
@@ -121,22 +121,22 @@ static void open_and_query(const char *where, const char *builder, uint32_t dims
 
 static void change_points(void) {
     kd_points *tree = NULL;
-    uint32_t first = 0, gone[ASKED];
+    uint32_t first = 0, gone[QUERY_COUNT];
     kd_points_query query;
     const kd_point_array points = points_of(CLOUD, 3, KD_FLOAT), more = points_of(70, 3, KD_FLOAT);
     OK(kd_points_open(&tree, &points, NULL));
     for (int i = 0; i < 3; ++i) OK(kd_points_insert(tree, &more, &first));
-    for (uint32_t i = 0; i < ASKED; ++i) gone[i] = 7 * i;
-    OK(kd_points_remove(tree, gone, ASKED));
+    for (uint32_t i = 0; i < QUERY_COUNT; ++i) gone[i] = 7 * i;
+    OK(kd_points_remove(tree, gone, QUERY_COUNT));
     kd_points_query_default(&query);
-    query.points = points_of(ASKED, 3, KD_FLOAT);
+    query.points = points_of(QUERY_COUNT, 3, KD_FLOAT);
     query_nearest(tree, &query);
     query_within(tree, &query);
     query_self(tree, &query);
-    ask_boxes(tree, &query);
+    query_all_boxes(tree, &query);
     OK(kd_points_save(tree, "small_stack.kdn"));
     OK(kd_points_rebuild(tree));
-    assert_int_equal(kd_points_count(tree), CLOUD + 3 * 70 - ASKED);
+    assert_int_equal(kd_points_count(tree), CLOUD + 3 * 70 - QUERY_COUNT);
     kd_points_close(tree);
 }
 
@@ -163,20 +163,20 @@ static void open_shared(void) {
                                   share_nothing,   sum_one, hand_over, NULL};
     OK(kd_points_open_shared(&tree, &points, NULL, &exchange));
     kd_points_query_default(&query);
-    query.points = points_of(ASKED, 3, KD_FLOAT);
+    query.points = points_of(QUERY_COUNT, 3, KD_FLOAT);
     query_nearest(tree, &query);
     kd_points_close(tree);
 }
 
-static void open_many(uint32_t dims, kd_scalar scalar, const char *builder, const char *where) {
+static void open_many(uint32_t dims, kd_scalar scalar, const char *builder, const char *device) {
     kd_points *tree = NULL;
     kd_points_options options;
     kd_points_query query;
-    const kd_point_array half = points_of(MANY / 2, dims, scalar), both[2] = {half, half};
+    const kd_point_array half = points_of(MANY / 2, dims, scalar), arrays[2] = {half, half};
     const kd_point_array points = points_of(MANY, dims, scalar);
     kd_points_options_default(&options);
     strcpy(options.builder, builder);
-    strcpy(options.device, where);
+    strcpy(options.device, device);
     OK(kd_points_open(&tree, &points, &options));
     kd_points_query_default(&query);
     query.points = points;
@@ -184,8 +184,8 @@ static void open_many(uint32_t dims, kd_scalar scalar, const char *builder, cons
     OK(kd_points_self_nearest(tree, &query, 8, NULL, (uint32_t *)(void *)stack_ids, stack_dist2,
                               NULL));
     kd_points_close(tree);
-    if (strchr(where, ',')) {
-        OK(kd_points_open_arrays(&tree, both, 2, &options));
+    if (strchr(device, ',')) {
+        OK(kd_points_open_arrays(&tree, arrays, 2, &options));
         kd_points_close(tree);
     }
 }

@@ -41,14 +41,14 @@ static void write_all(const kd_image *image) {
     (void)kd_image_hash(image);
 }
 
-static int hear_nothing(void *context, const char *stage, int64_t done, int64_t total) {
+static int ignore_call(void *context, const char *stage, int64_t done, int64_t total) {
     (void)context, (void)stage, (void)done, (void)total;
     return 0;
 }
 
 static void render_so(const kd_scene *scene, const kd_render_options *options) {
     kd_image *image = NULL;
-    OK(kd_render(&image, scene, options, hear_nothing, NULL));
+    OK(kd_render(&image, scene, options, ignore_call, NULL));
     write_all(image);
     kd_image_close(image);
 }

@@ -183,11 +183,11 @@ static void test_photons(void **state) {
     assert_true(landed > 0 && landed < counts.watts);
     assert_null(kd_photons_list(one, KD_PHOTONS_MEDIA));
     assert_int_equal(kd_photons_write(one, map_path), KD_OK);
-    kd_image *image = NULL, *given = NULL;
+    kd_image *image = NULL, *from_maps = NULL;
     assert_int_equal(kd_render(&image, scene, &options, NULL, NULL), KD_OK);
     options.photon_map = map_path;
-    assert_int_equal(kd_render(&given, scene, &options, NULL, NULL), KD_OK);
-    assert_int_equal(kd_image_hash(image), kd_image_hash(given));
+    assert_int_equal(kd_render(&from_maps, scene, &options, NULL, NULL), KD_OK);
+    assert_int_equal(kd_image_hash(image), kd_image_hash(from_maps));
     watcher stops = {0, 1};
     options.photons = 50000000;
     kd_photons *none = two;
@@ -196,7 +196,7 @@ static void test_photons(void **state) {
     options.max_depth = 0;
     assert_int_equal(kd_photons_emit(&none, scene, &options, NULL, NULL), KD_ERROR_USAGE);
     kd_image_close(image);
-    kd_image_close(given);
+    kd_image_close(from_maps);
     kd_photons_close(one);
     kd_photons_close(two);
     kd_scene_close(scene);

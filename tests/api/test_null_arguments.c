@@ -247,28 +247,28 @@ static int read_header(const char *name) {
     assert_non_null(file);
     text[fread(text, 1, sizeof text - 1, file)] = '\0';
     fclose(file);
-    int found = 0;
+    int count = 0;
     for (const char *at = text; (at = strchr(at, '\n')); ++at) {
         if (strncmp(at, "\nKD_API ", 8) != 0 && strncmp(at, "\nstatic inline ", 15) != 0) continue;
-        ++found;
+        ++count;
         const char *open = strchr(at, '(');
         while (open[-1] == '_' || (open[-1] >= 'a' && open[-1] <= 'z') ||
                (open[-1] >= '0' && open[-1] <= '9'))
             --open;
         expect_row(open);
     }
-    return found;
+    return count;
 }
 
 static void every_function_has_a_row(void **state) {
     (void)state;
     DIR *headers = opendir(KD_TEST_SOURCE_DIR "/include/kandela");
     assert_non_null(headers);
-    int found = 0;
+    int count = 0;
     for (struct dirent *entry; (entry = readdir(headers));)
-        if (strstr(entry->d_name, ".h")) found += read_header(entry->d_name);
+        if (strstr(entry->d_name, ".h")) count += read_header(entry->d_name);
     closedir(headers);
-    assert_true(found >= ROWS);
+    assert_true(count >= ROWS);
 }
 
 static int set_up(void **state) {

@@ -4,11 +4,12 @@
 #include <kandela/points.h>
 #include <string.h>
 
-enum { POINTS = 6000, ASKED = 1600, K_MAX = 20 };
-static double cloud[POINTS * 5], asked[ASKED * 5], radii[ASKED];
-static float narrow[POINTS * 5], narrow_asked[ASKED * 5], narrow_radii[ASKED];
-static uint32_t ids[ASKED * K_MAX], counts[ASKED], one_ids[K_MAX], one_count, random_state = 3;
-static double dist2[ASKED * K_MAX], one_dist2[K_MAX];
+enum { POINTS = 6000, QUERY_COUNT = 1600, K_MAX = 20 };
+static double cloud[POINTS * 5], queries[QUERY_COUNT * 5], radii[QUERY_COUNT];
+static float narrow[POINTS * 5], narrow_queries[QUERY_COUNT * 5], narrow_radii[QUERY_COUNT];
+static uint32_t ids[QUERY_COUNT * K_MAX], counts[QUERY_COUNT], one_ids[K_MAX], one_count,
+    random_state = 3;
+static double dist2[QUERY_COUNT * K_MAX], one_dist2[K_MAX];
 
 static uint32_t draw(uint32_t bound) {
     random_state = random_state * 1664525u + 1013904223u;
@@ -17,16 +18,17 @@ static uint32_t draw(uint32_t bound) {
 
 static void make(uint32_t dims) {
     for (uint32_t i = 0; i < POINTS * dims; ++i) cloud[i] = (double)draw(7) - 3;
-    for (uint32_t i = 0; i < ASKED; ++i) {
+    for (uint32_t i = 0; i < QUERY_COUNT; ++i) {
         const uint32_t from = i && draw(3) ? i - 1 : draw(i + 1); /* itself: a new position */
         for (uint32_t axis = 0; axis < dims; ++axis)
-            asked[i * dims + axis] = from == i ? (double)draw(9) - 4 : asked[from * dims + axis];
+            queries[i * dims + axis] =
+                from == i ? (double)draw(9) - 4 : queries[from * dims + axis];
         radii[i] = (double)draw(4);
-        if (i % 60 == 59) asked[i * dims] = -0.0;
+        if (i % 60 == 59) queries[i * dims] = -0.0;
     }
     for (uint32_t i = 0; i < POINTS * dims; ++i) narrow[i] = (float)cloud[i];
-    for (uint32_t i = 0; i < ASKED * dims; ++i) narrow_asked[i] = (float)asked[i];
-    for (uint32_t i = 0; i < ASKED; ++i) narrow_radii[i] = (float)radii[i];
+    for (uint32_t i = 0; i < QUERY_COUNT * dims; ++i) narrow_queries[i] = (float)queries[i];
+    for (uint32_t i = 0; i < QUERY_COUNT; ++i) narrow_radii[i] = (float)radii[i];
 }
 
 static void compare(const kd_points *tree, kd_points_query query, uint32_t k) {
@@ -34,7 +36,7 @@ static void compare(const kd_points *tree, kd_points_query query, uint32_t k) {
     assert_int_equal(kd_points_nearest(tree, &query, k, ids, dist2, counts), KD_OK);
     kd_points_query one = query;
     one.points.count = 1;
-    for (uint32_t i = 0; i < ASKED; ++i) {
+    for (uint32_t i = 0; i < QUERY_COUNT; ++i) {
         one.points.coordinates =
             (const char *)query.points.coordinates + i * query.points.dims * bytes;
         if (query.radii) one.radii = (const char *)query.radii + i * bytes;
@@ -60,8 +62,8 @@ static void repeated_queries_are_answered_each(void **state) {
             strcpy(options.device, "cpu");
             assert_int_equal(kd_points_open(&tree, &points, &options), KD_OK);
             kd_points_query_default(&query);
-            query.points = kd_point_array_make(wide ? (void *)asked : (void *)narrow_asked, ASKED,
-                                               dims, scalar);
+            query.points = kd_point_array_make(wide ? (void *)queries : (void *)narrow_queries,
+                                               QUERY_COUNT, dims, scalar);
             for (int form = 0; form < 4; ++form) {
                 query.coherent = form % 2;
                 query.radii = form < 2 ? NULL : wide ? (void *)radii : (void *)narrow_radii;

@@ -36,21 +36,22 @@ static size_t size_said(const void *at) {
 
 /* Expects the first bytes to equal those of the full struct, with the caller's size, and the rest
    to be 0. */
-static void expect_part(const void *given, size_t size, const void *full, size_t full_size) {
-    const char *bytes = (const char *)given;
-    assert_true(size_said(given) == size);
-    const size_t known = size < full_size ? size : full_size;
-    assert_memory_equal(bytes + sizeof size, (const char *)full + sizeof size, known - sizeof size);
-    for (size_t i = known; i < size; ++i) assert_int_equal(bytes[i], 0);
+static void expect_part(const void *part, size_t size, const void *full, size_t full_size) {
+    const char *bytes = (const char *)part;
+    assert_true(size_said(part) == size);
+    const size_t copied = size < full_size ? size : full_size;
+    assert_memory_equal(bytes + sizeof size, (const char *)full + sizeof size,
+                        copied - sizeof size);
+    for (size_t i = copied; i < size; ++i) assert_int_equal(bytes[i], 0);
 }
 
 /* Returns the struct as a program of another version has it: the leading part of `full`. */
 static void *cut(const void *full, size_t full_size, size_t size) {
-    char *given = (char *)at_the_edge(size);
-    memset(given, 0, size);
-    memcpy(given, full, size < full_size ? size : full_size);
-    memcpy(given, &size, sizeof size);
-    return given;
+    char *caller_struct = (char *)at_the_edge(size);
+    memset(caller_struct, 0, size);
+    memcpy(caller_struct, full, size < full_size ? size : full_size);
+    memcpy(caller_struct, &size, sizeof size);
+    return caller_struct;
 }
 
 #define CUT(type, full, size) ((type *)cut(full, sizeof(type), size))
@@ -153,11 +154,12 @@ static void renderings_of_other_versions(void **state) {
     EACH_SIZE(size, kd_render_options) {
         kd_scene *again = NULL;
         kd_image *image = NULL;
-        const int known = size >= offsetof(kd_render_options, max_depth);
-        kd_render_options *given = CUT(kd_render_options, &options, size);
-        assert_int_equal(kd_scene_load(&again, "gen:blob:20", given), KD_OK);
-        assert_true(size_said(given) == size);
-        if (known) assert_int_equal(kd_render(&image, scene, given, NULL, NULL), KD_OK);
+        const int has_depth = size >= offsetof(kd_render_options, max_depth);
+        kd_render_options *caller_options = CUT(kd_render_options, &options, size);
+        assert_int_equal(kd_scene_load(&again, "gen:blob:20", caller_options), KD_OK);
+        assert_true(size_said(caller_options) == size);
+        if (has_depth)
+            assert_int_equal(kd_render(&image, scene, caller_options, NULL, NULL), KD_OK);
         kd_image_close(image);
         kd_scene_close(again);
     }

@@ -7,13 +7,13 @@
 #include <math.h>
 #include <pthread.h>
 
-enum { THREADS = 8, POINTS = 3000, ASKED = 200, K = 4, SHAPES = 400, ROUNDS = 3 };
+enum { THREADS = 8, POINTS = 3000, QUERY_COUNT = 200, K = 4, SHAPES = 400, ROUNDS = 3 };
 
 static float cloud[3 * POINTS], corners[9 * SHAPES];
-static uint32_t expected_ids[ASKED * K], expected_within[ASKED + 1];
-static kd_ray rays[ASKED];
-static kd_ray_hit expected_hits[ASKED];
-static kd_near_triangle expected_near[ASKED];
+static uint32_t expected_ids[QUERY_COUNT * K], expected_within[QUERY_COUNT + 1];
+static kd_ray rays[QUERY_COUNT];
+static kd_ray_hit expected_hits[QUERY_COUNT];
+static kd_near_triangle expected_near[QUERY_COUNT];
 
 static uint32_t draw(uint32_t *state) {
     return *state = *state * 1664525u + 1013904223u;
@@ -25,7 +25,7 @@ static void make_data(void) {
     for (int i = 0; i < SHAPES; ++i)
         for (int k = 0; k < 9; ++k)
             corners[9 * i + k] = cloud[3 * i + k % 3] + (float)(draw(&state) >> 8) * 0x1p-27f;
-    for (int i = 0; i < ASKED; ++i)
+    for (int i = 0; i < QUERY_COUNT; ++i)
         rays[i] = (kd_ray){{cloud[3 * i], cloud[3 * i + 1], -1}, 0, {0, 0, 1}, INFINITY};
 }
 
@@ -48,7 +48,7 @@ static kd_status triangles_open(kd_triangles **out) {
 static kd_status query_points(const kd_points *tree, uint32_t *ids, uint64_t *offsets) {
     kd_points_query query;
     kd_points_query_default(&query);
-    query.points = kd_point_array_make(cloud, ASKED, 3, KD_FLOAT);
+    query.points = kd_point_array_make(cloud, QUERY_COUNT, 3, KD_FLOAT);
     const kd_status status = kd_points_nearest(tree, &query, K, ids, NULL, NULL);
     query.max_radius = 0.1;
     return status == KD_OK ? kd_points_within_count(tree, &query, offsets) : status;
@@ -56,8 +56,8 @@ static kd_status query_points(const kd_points *tree, uint32_t *ids, uint64_t *of
 
 static kd_status query_triangles(const kd_triangles *tree, kd_ray_hit *hits,
                                  kd_near_triangle *near) {
-    const kd_status status = kd_triangles_intersect(tree, rays, ASKED, hits, NULL);
-    return status == KD_OK ? kd_triangles_closest_point(tree, cloud, ASKED, INFINITY, near)
+    const kd_status status = kd_triangles_intersect(tree, rays, QUERY_COUNT, hits, NULL);
+    return status == KD_OK ? kd_triangles_closest_point(tree, cloud, QUERY_COUNT, INFINITY, near)
                            : status;
 }
 
@@ -70,18 +70,18 @@ typedef struct worker {
 } worker;
 
 static bool same_points(const kd_points *tree) {
-    uint32_t ids[ASKED * K];
-    uint64_t offsets[ASKED + 1];
+    uint32_t ids[QUERY_COUNT * K];
+    uint64_t offsets[QUERY_COUNT + 1];
     if (query_points(tree, ids, offsets) != KD_OK) return false;
     if (memcmp(ids, expected_ids, sizeof ids) != 0) return false;
-    for (int i = 0; i <= ASKED; ++i)
+    for (int i = 0; i <= QUERY_COUNT; ++i)
         if (offsets[i] != expected_within[i]) return false;
     return true;
 }
 
 static bool same_triangles(const kd_triangles *tree) {
-    kd_ray_hit hits[ASKED];
-    kd_near_triangle near[ASKED];
+    kd_ray_hit hits[QUERY_COUNT];
+    kd_near_triangle near[QUERY_COUNT];
     return query_triangles(tree, hits, near) == KD_OK &&
            memcmp(hits, expected_hits, sizeof hits) == 0 &&
            memcmp(near, expected_near, sizeof near) == 0;
@@ -138,12 +138,12 @@ static void eight_threads_get_the_answers_of_one(void **state) {
     (void)state;
     kd_points *points = NULL;
     kd_triangles *triangles = NULL;
-    uint64_t offsets[ASKED + 1];
+    uint64_t offsets[QUERY_COUNT + 1];
     make_data();
     assert_int_equal(points_open(&points), KD_OK);
     assert_int_equal(triangles_open(&triangles), KD_OK);
     assert_int_equal(query_points(points, expected_ids, offsets), KD_OK);
-    for (int i = 0; i <= ASKED; ++i) expected_within[i] = (uint32_t)offsets[i];
+    for (int i = 0; i <= QUERY_COUNT; ++i) expected_within[i] = (uint32_t)offsets[i];
     assert_int_equal(query_triangles(triangles, expected_hits, expected_near), KD_OK);
     run_all(query_together, points, triangles);
     run_all(build_alone, NULL, NULL);

@@ -8,7 +8,7 @@
 enum { COUNT = 3000, QUERIES = 400, K = 9, WITHIN_MAX = 400000 };
 
 static int rank, size;
-static float cloud[COUNT][3], asked[QUERIES][3];
+static float cloud[COUNT][3], queries[QUERIES][3];
 static uint64_t ids[QUERIES * K], offsets[2][QUERIES + 1], within_ids[2][WITHIN_MAX];
 static uint32_t one_ids[QUERIES * K], counts[2][QUERIES], within_one[WITHIN_MAX];
 static float dist2[2][QUERIES * K], within_dist2[2][WITHIN_MAX];
@@ -40,7 +40,7 @@ static void make(uint32_t seed) {
     for (i = 0; i < QUERIES; ++i)
         for (axis = 0; axis < 3; ++axis) {
             const float x = random_of(&state) * 1.2f - 0.1f;
-            asked[i][axis] = i % 2 ? x : (float)(int)(x * 6) / 6;
+            queries[i][axis] = i % 2 ? x : (float)(int)(x * 6) / 6;
         }
 }
 
@@ -80,26 +80,26 @@ static void answers(uint64_t first) {
     kd_points_options options;
     kd_points_query query;
     kd_points_info info;
-    kd_point_array mine, whole = kd_point_array_make(cloud, COUNT, 3, KD_FLOAT);
+    kd_point_array part, whole = kd_point_array_make(cloud, COUNT, 3, KD_FLOAT);
     slice(rank, &begin, &end);
-    mine = kd_point_array_make(cloud + begin, (uint64_t)(end - begin), 3, KD_FLOAT);
+    part = kd_point_array_make(cloud + begin, (uint64_t)(end - begin), 3, KD_FLOAT);
     kd_points_options_default(&options);
     strcpy(options.device, "cpu");
     EXPECT(kd_points_open(&one, &whole, &options) == KD_OK);
     options.first_id = first;
-    EXPECT(kd_points_open_distributed(&all, &mine, &options, MPI_COMM_WORLD) == KD_OK);
+    EXPECT(kd_points_open_distributed(&all, &part, &options, MPI_COMM_WORLD) == KD_OK);
     kd_points_describe(all, &info);
     EXPECT(info.count == COUNT && (int)info.parts == size && kd_points_count(all) == COUNT);
     kd_points_query_default(&query);
     query.max_radius = 0.12;
-    query.points = kd_point_array_make(asked, QUERIES, 3, KD_FLOAT);
+    query.points = kd_point_array_make(queries, QUERIES, 3, KD_FLOAT);
     compare(one, all, &query, first);
     query.max_radius = INFINITY;
     query.points.count = rank == 0 ? 0 : 40; /* rank 0 has no queries */
     compare(one, all, &query, first);
     /* an error of one rank is reported by all, and the tree remains usable */
     query.points.count = QUERIES;
-    if (rank == size - 1) asked[7][1] = NAN;
+    if (rank == size - 1) queries[7][1] = NAN;
     EXPECT(kd_points_nearest64(all, &query, K, ids, NULL, NULL) == KD_ERROR_INPUT);
     make(1);
     if (size > 1)
@@ -115,20 +115,20 @@ static void answers(uint64_t first) {
 /* A NaN on one process, or different devices: no rank gets a tree, and no rank hangs. */
 static void failures(void) {
     kd_points *tree = NULL;
-    kd_point_array mine = kd_point_array_make(cloud, 50, 3, KD_FLOAT);
+    kd_point_array part = kd_point_array_make(cloud, 50, 3, KD_FLOAT);
     kd_points_options options;
     kd_points_options_default(&options);
     strcpy(options.device, "cpu");
     if (rank == size - 1) cloud[3][2] = NAN;
-    EXPECT(kd_points_open_distributed(&tree, &mine, &options, MPI_COMM_WORLD) == KD_ERROR_INPUT);
+    EXPECT(kd_points_open_distributed(&tree, &part, &options, MPI_COMM_WORLD) == KD_ERROR_INPUT);
     EXPECT(!tree && strstr(kd_last_error(), "point 3"));
     make(2);
     if (rank == 0) strcpy(options.device, "cuda:99");
-    EXPECT(kd_points_open_distributed(&tree, &mine, &options, MPI_COMM_WORLD) == KD_ERROR_DEVICE);
+    EXPECT(kd_points_open_distributed(&tree, &part, &options, MPI_COMM_WORLD) == KD_ERROR_DEVICE);
     if (rank == 0) strcpy(options.device, "cpu");
-    if (rank == size - 1) mine.dims = 2;
+    if (rank == size - 1) part.dims = 2;
     EXPECT(size == 1 ||
-           kd_points_open_distributed(&tree, &mine, &options, MPI_COMM_WORLD) == KD_ERROR_USAGE);
+           kd_points_open_distributed(&tree, &part, &options, MPI_COMM_WORLD) == KD_ERROR_USAGE);
 }
 
 int main(int argc, char **argv) {

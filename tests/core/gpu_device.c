@@ -8,20 +8,20 @@
 static void bytes_come_back(void **state) {
     (void)state;
     enum { COUNT = 100000 };
-    uint32_t *there = NULL;
+    uint32_t *device_data = NULL;
     uint32_t *sent = (uint32_t *)malloc(COUNT * sizeof *sent);
     uint32_t *back = (uint32_t *)calloc(COUNT, sizeof *back);
     assert_non_null(sent);
     assert_non_null(back);
     for (uint32_t i = 0; i < COUNT; ++i) sent[i] = i * 2654435761u;
-    assert_int_equal(device_memory_reserve((void **)&there, COUNT * sizeof *sent), KD_OK);
-    assert_true(device_memory_owns(there));
+    assert_int_equal(device_memory_reserve((void **)&device_data, COUNT * sizeof *sent), KD_OK);
+    assert_true(device_memory_owns(device_data));
     assert_false(device_memory_owns(sent));
-    assert_int_equal(device_memory_upload(there, sent, COUNT * sizeof *sent), KD_OK);
-    assert_int_equal(device_memory_download(back, there, COUNT * sizeof *sent), KD_OK);
+    assert_int_equal(device_memory_upload(device_data, sent, COUNT * sizeof *sent), KD_OK);
+    assert_int_equal(device_memory_download(back, device_data, COUNT * sizeof *sent), KD_OK);
     assert_memory_equal(sent, back, COUNT * sizeof *sent);
     assert_int_equal(device_wait(), KD_OK);
-    device_memory_free(there);
+    device_memory_free(device_data);
     free(sent);
     free(back);
 }
@@ -32,28 +32,28 @@ static void cross_all_sizes(void) {
                                      33554431, 33554432, 33554433, 41943049, 70000001};
     enum { LIMIT = 70000001, BEFORE = 3, AFTER = 8 };
     uint8_t *sent = (uint8_t *)malloc(LIMIT + BEFORE), *back = (uint8_t *)malloc(LIMIT + AFTER);
-    uint8_t *there = NULL;
+    uint8_t *device_data = NULL;
     assert_non_null(sent);
     assert_non_null(back);
     for (uint64_t i = 0; i < LIMIT + BEFORE; ++i)
         sent[i] = (uint8_t)(((uint32_t)i * 2654435761u) >> 24);
-    assert_int_equal(device_memory_reserve((void **)&there, LIMIT), KD_OK);
+    assert_int_equal(device_memory_reserve((void **)&device_data, LIMIT), KD_OK);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
         if (gpu_is_emulated() && i % 3 == 0) continue;
         const uint64_t count = sizes[i];
         memset(back, 0xa5, LIMIT + AFTER);
-        assert_int_equal(device_memory_clear(there, LIMIT), KD_OK);
-        assert_int_equal(device_cross(there, sent + BEFORE, count, NULL), KD_OK);
-        assert_int_equal(device_cross(back, there, count, NULL), KD_OK);
+        assert_int_equal(device_memory_clear(device_data, LIMIT), KD_OK);
+        assert_int_equal(device_cross(device_data, sent + BEFORE, count, NULL), KD_OK);
+        assert_int_equal(device_cross(back, device_data, count, NULL), KD_OK);
         assert_memory_equal(back, sent + BEFORE, count);
         for (int k = 0; k < AFTER; ++k) assert_int_equal(back[count + (uint64_t)k], 0xa5);
     }
-    assert_false(device_crosses(there, sent, 1000)); /* too small */
-    assert_false(device_crosses(sent, back, LIMIT)); /* host to host */
+    assert_false(device_crosses(device_data, sent, 1000)); /* too small */
+    assert_false(device_crosses(sent, back, LIMIT));       /* host to host */
     const bool has_ring = !getenv("KANDELA_EMULATED_PINNED");
-    assert_true(device_crosses(there, sent, LIMIT) == has_ring);
-    assert_true(device_crosses(back, there, LIMIT) == has_ring);
-    device_memory_free(there);
+    assert_true(device_crosses(device_data, sent, LIMIT) == has_ring);
+    assert_true(device_crosses(back, device_data, LIMIT) == has_ring);
+    device_memory_free(device_data);
     free(sent);
     free(back);
 }
@@ -74,12 +74,12 @@ static void much_crosses_by_pieces(void **state) {
 
 static void too_much_is_refused(void **state) {
     (void)state;
-    void *there = NULL;
-    assert_int_equal(device_memory_reserve(&there, UINT64_C(1) << 50), KD_ERROR_MEMORY);
+    void *device_data = NULL;
+    assert_int_equal(device_memory_reserve(&device_data, UINT64_C(1) << 50), KD_ERROR_MEMORY);
     assert_non_null(strstr(kd_last_error(), "1125899906842624 bytes were needed"));
-    assert_null(there);
-    assert_int_equal(device_memory_reserve(&there, 1024), KD_OK); /* the device still works */
-    device_memory_free(there);
+    assert_null(device_data);
+    assert_int_equal(device_memory_reserve(&device_data, 1024), KD_OK); /* the device still works */
+    device_memory_free(device_data);
 }
 
 /* The pool keeps freed memory, and releases it if another allocation would fail otherwise. */

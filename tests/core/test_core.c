@@ -217,9 +217,9 @@ static void devices_need_code_of_their_kind(void **state) {
 
 static void cards_are_seen_without_cuda(void **state) {
     (void)state;
-    assert_false(device_card_is_there("no-such-folder"));
+    assert_false(device_card_exists("no-such-folder"));
     assert_int_equal(system("mkdir -p pretended/dev && : >pretended/dev/nvidia0"), 0);
-    assert_true(device_card_is_there("pretended"));
+    assert_true(device_card_exists("pretended"));
     assert_int_equal(system("rm -r pretended"), 0);
 }
 

@@ -144,8 +144,8 @@ static vec3 curve(float r, float g, float b, kd_tonemap tonemap) {
     return tonemap_apply(vec3_make(r, g, b), tonemap);
 }
 
-static bool is_about(float found, double meant, double by) {
-    return fabs((double)found - meant) <= by;
+static bool is_about(float actual, double meant, double by) {
+    return fabs((double)actual - meant) <= by;
 }
 
 /* The design points of AgX: mid-grey maps to the middle of a display of gamma 2.2; ten stops below
@@ -181,10 +181,10 @@ static void neutral_follows_its_specification(void **state) {
     const vec3 red =
         curve(2.04f, 0.24f, 0.08f, KD_TONEMAP_NEUTRAL); /* 2, 0.2, 0.04 after the subtraction */
     const double peak = 1 - 0.0576 / (2 + 0.24 - 0.76);
-    const double away = 1 - 1 / (0.15 * (2 - peak) + 1);
+    const double desaturation = 1 - 1 / (0.15 * (2 - peak) + 1);
     assert_true(is_about(red.x, peak, 1e-6));
-    assert_true(is_about(red.y, 0.2 * peak / 2 * (1 - away) + peak * away, 1e-6));
-    assert_true(is_about(red.z, 0.04 * peak / 2 * (1 - away) + peak * away, 1e-6));
+    assert_true(is_about(red.y, 0.2 * peak / 2 * (1 - desaturation) + peak * desaturation, 1e-6));
+    assert_true(is_about(red.z, 0.04 * peak / 2 * (1 - desaturation) + peak * desaturation, 1e-6));
 }
 
 /* --- 8 bits ----------------------------------------------------------------------------------- */

@@ -5,19 +5,19 @@
 
 /* Distance between the result and the true value, in units in the last place of the latter (at
    least of the smallest denormal). */
-static double units_off(float found, double expected) {
-    if (isnan(found) || isnan(expected))
-        return isnan(found) && isnan(expected) ? 0 : (double)INFINITY;
-    if (isinf(found) || isinf(expected)) {
+static double units_off(float actual, double expected) {
+    if (isnan(actual) || isnan(expected))
+        return isnan(actual) && isnan(expected) ? 0 : (double)INFINITY;
+    if (isinf(actual) || isinf(expected)) {
         /* what exceeds the largest float may round to infinity */
-        if ((double)found == expected) return 0;
-        if (isinf(found) && fabs(expected) > 0x1.fffffep127) return 0;
+        if ((double)actual == expected) return 0;
+        if (isinf(actual) && fabs(expected) > 0x1.fffffep127) return 0;
         return (double)INFINITY;
     }
     int power = 0;
     frexp(expected, &power);
     const double unit = ldexp(1, power - 24 < -149 ? -149 : power - 24);
-    return fabs((double)found - expected) / unit;
+    return fabs((double)actual - expected) / unit;
 }
 
 typedef struct elementary_case {
@@ -115,15 +115,15 @@ static void arcs_of_all_points(void **state) {
             x = ldexpf(x - truncf(x), 4 - i / 2 % 8), y = ldexpf(y - truncf(y), i / 2 % 5);
         if (i < SPECIAL * SPECIAL) y = special[i / SPECIAL], x = special[i % SPECIAL];
         const double expected = atan2((double)y, (double)x);
-        const float found = float_atan2(y, x);
-        const double off = units_off(found, expected);
+        const float actual = float_atan2(y, x);
+        const double off = units_off(actual, expected);
         if (!(off <= worst)) {
             worst = off;
             if (!(off <= 2.5))
                 fail_msg("atan2(%a, %a) = %a, expected %a: %.3f units", (double)y, (double)x,
-                         (double)found, expected, off);
+                         (double)actual, expected, off);
         }
-        if (!isnan(found)) assert_int_equal(signbit(found) != 0, signbit(expected) != 0);
+        if (!isnan(actual)) assert_int_equal(signbit(actual) != 0, signbit(expected) != 0);
     }
     print_message("arc tangent: %.3f units\n", worst);
 }

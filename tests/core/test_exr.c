@@ -23,18 +23,18 @@ static uint32_t some_bits(uint32_t channel, size_t i) {
 }
 
 /* Decodes our file by the library's own pipeline and compares the bits of every channel. */
-static void library_reads(const image *wanted) {
+static void library_reads(const image *expected) {
     exr_context_initializer_t initializer = EXR_DEFAULT_CONTEXT_INITIALIZER;
     exr_context_t context;
     exr_decode_pipeline_t pipeline = EXR_DECODE_PIPELINE_INITIALIZER;
     exr_chunk_info_t chunk;
     int32_t lines = 0;
-    const size_t width = (size_t)wanted->width, line = width * sizeof(float);
-    float *got = (float *)malloc((size_t)wanted->height * RENDER_CHANNELS * line);
+    const size_t width = (size_t)expected->width, line = width * sizeof(float);
+    float *got = (float *)malloc((size_t)expected->height * RENDER_CHANNELS * line);
     assert_non_null(got);
     assert_int_equal(exr_start_read(&context, path, &initializer), EXR_ERR_SUCCESS);
     assert_int_equal(exr_get_scanlines_per_chunk(context, 0, &lines), EXR_ERR_SUCCESS);
-    for (int32_t y = 0; y < wanted->height; y += lines) {
+    for (int32_t y = 0; y < expected->height; y += lines) {
         assert_int_equal(exr_read_scanline_chunk_info(context, 0, y, &chunk), EXR_ERR_SUCCESS);
         assert_int_equal(y ? exr_decoding_update(context, 0, &chunk, &pipeline)
                            : exr_decoding_initialize(context, 0, &chunk, &pipeline),
@@ -42,7 +42,7 @@ static void library_reads(const image *wanted) {
         assert_int_equal(pipeline.channel_count, RENDER_CHANNELS);
         for (int32_t c = 0; c < RENDER_CHANNELS; ++c) {
             exr_coding_channel_info_t *channel = &pipeline.channels[c];
-            float *plane = got + (size_t)c * (size_t)wanted->height * width;
+            float *plane = got + (size_t)c * (size_t)expected->height * width;
             channel->decode_to_ptr = (uint8_t *)(plane + (size_t)y * width);
             channel->user_bytes_per_element = sizeof(float);
             channel->user_pixel_stride = sizeof(float);
@@ -55,9 +55,9 @@ static void library_reads(const image *wanted) {
         assert_int_equal(exr_decoding_run(context, 0, &pipeline), EXR_ERR_SUCCESS);
     }
     for (int32_t c = 0; c < RENDER_CHANNELS; ++c)
-        assert_memory_equal(got + (size_t)c * (size_t)wanted->height * width,
-                            image_plane(wanted, pipeline.channels[c].channel_name),
-                            (size_t)wanted->height * line);
+        assert_memory_equal(got + (size_t)c * (size_t)expected->height * width,
+                            image_plane(expected, pipeline.channels[c].channel_name),
+                            (size_t)expected->height * line);
     exr_decoding_destroy(context, &pipeline);
     assert_int_equal(exr_finish(&context), EXR_ERR_SUCCESS);
     free(got);

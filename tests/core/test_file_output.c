@@ -10,7 +10,7 @@
 static struct {
     int calls, fails_with; /* errno; 0: succeeds */
     long long bytes;       /* size of the file at the call */
-    bool was_there;        /* the final name already existed */
+    bool existed;          /* the final name already existed */
     char name[512];
 } synced;
 
@@ -21,7 +21,7 @@ int __wrap_fsync(int descriptor) {
     struct stat info;
     ++synced.calls;
     synced.bytes = fstat(descriptor, &info) == 0 ? (long long)info.st_size : -1;
-    synced.was_there = lstat(synced.name, &info) == 0;
+    synced.existed = lstat(synced.name, &info) == 0;
     if (!synced.fails_with) return __real_fsync(descriptor);
     errno = synced.fails_with;
     return -1;
@@ -51,7 +51,7 @@ static void bytes_are_on_the_disk_before_the_name(void **state) {
     assert_int_equal(write_text(file_in("new.txt"), "twelve bytes"), KD_OK);
     assert_int_equal(synced.calls, 1);
     assert_int_equal(synced.bytes, 12);
-    assert_false(synced.was_there);
+    assert_false(synced.existed);
     expect_text(file_in("new.txt"), "twelve bytes");
 }
 
@@ -125,9 +125,9 @@ static void pipes_and_devices_are_opened_at_once(void **state) {
                  O_NONBLOCK); /* a slow reader is waited for */
     fputs("heard", output.stream);
     assert_int_equal(file_output_commit(&output), KD_OK);
-    char heard_text[8] = "";
-    assert_int_equal(read(reader, heard_text, sizeof heard_text), 5);
-    assert_string_equal(heard_text, "heard");
+    char received_text[8] = "";
+    assert_int_equal(read(reader, received_text, sizeof received_text), 5);
+    assert_string_equal(received_text, "heard");
     close(reader);
     alarm(0);
 }

@@ -42,13 +42,13 @@ static file_view view_of(const bytes *buffer) {
 
 static float *decoded(const bytes *buffer, int32_t width, int32_t height) {
     const file_view view = view_of(buffer);
-    int32_t found[2];
+    int32_t size[2];
     float *texels = NULL;
-    if (hdr_inspect(&found[0], &found[1], "some.hdr", &view) != KD_OK ||
+    if (hdr_inspect(&size[0], &size[1], "some.hdr", &view) != KD_OK ||
         hdr_decode(&texels, "some.hdr", &view) != KD_OK)
         fail_msg("%s", kd_last_error());
-    assert_int_equal(found[0], width);
-    assert_int_equal(found[1], height);
+    assert_int_equal(size[0], width);
+    assert_int_equal(size[1], height);
     return texels;
 }
 
@@ -129,9 +129,9 @@ static void every_orientation_and_packing_shows_the_same(void **state) {
             }
             float *texels = decoded(&made, WIDE, HIGH);
             for (int i = 0; i < WIDE * HIGH; ++i) {
-                uint8_t wanted[4];
-                pixel_at(wanted, i % WIDE, i / WIDE);
-                for (int c = 0; c < 3; ++c) assert_true(texels[3 * i + c] == (float)wanted[c]);
+                uint8_t expected[4];
+                pixel_at(expected, i % WIDE, i / WIDE);
+                for (int c = 0; c < 3; ++c) assert_true(texels[3 * i + c] == (float)expected[c]);
             }
             memory_free(texels);
             made.count -= 1;
@@ -193,11 +193,11 @@ static void one_pixel(const char *lines, const char *pixel, float r, float g, fl
     bytes made = begun(lines, "-Y 1 +X 1");
     put(&made, pixel, 4);
     float *texels = decoded(&made, 1, 1);
-    const float wanted[3] = {r, g, b};
+    const float expected[3] = {r, g, b};
     for (int c = 0; c < 3; ++c)
-        if (!(fabsf(texels[c] - wanted[c]) <= 0.005f * (1 + wanted[c])))
+        if (!(fabsf(texels[c] - expected[c]) <= 0.005f * (1 + expected[c])))
             fail_msg("%s: channel %d is %g, expected %g", lines, c, (double)texels[c],
-                     (double)wanted[c]);
+                     (double)expected[c]);
     memory_free(texels);
 }
 

@@ -239,9 +239,9 @@ static void workers_take_no_signals_of_the_program(void **state) {
     parallel_set_threads(4);
     parallel_for(40, 1, expect_signals, &wrong);
     assert_int_equal(wrong, 0);
-    sigset_t here;
-    pthread_sigmask(SIG_BLOCK, NULL, &here);
-    assert_false(sigismember(&here, SIGINT));
+    sigset_t mask;
+    pthread_sigmask(SIG_BLOCK, NULL, &mask);
+    assert_false(sigismember(&mask, SIGINT));
     parallel_set_threads(0);
 }
 

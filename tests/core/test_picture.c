@@ -140,26 +140,26 @@ static bytes jpeg(uint32_t side, uint32_t codes, size_t data) {
 
 static void sizes_that_cannot_be_are_refused(void **state) {
     (void)state;
-    static const char why[] = "in a file of only";
+    static const char reason[] = "in a file of only";
     bytes made = tga(2, 16384, 0); /* 18 bytes for 800 MB */
-    refused(&made, why);
+    refused(&made, reason);
     made = tga(10, 16384, 1000);
-    refused(&made, why);
+    refused(&made, reason);
     made = bmp(16384, 24, 10);
-    refused(&made, why);
+    refused(&made, reason);
     made = bmp(16384, 1, 1000);
-    refused(&made, why);
+    refused(&made, reason);
     made = png(16384, 1, 0, 1000);
-    refused(&made, why);
+    refused(&made, reason);
     made = png(16384, 8, 6, 10000);
-    refused(&made, why);
+    refused(&made, reason);
     made = hdr(16384, 5 * 16384); /* with old run lengths the size would be possible, but there is
                                      no pixel to repeat */
     refused(&made, "256 pixels per byte");
     made = hdr(8192, 1000);
-    refused(&made, why);
+    refused(&made, reason);
     made = jpeg(16384, 4, 1000);
-    refused(&made, why);
+    refused(&made, reason);
     made = png(32767, 1, 0, 1 << 18); /* valid or not, it is too large */
     refused(&made, "at most 268435456 in all");
 }

@@ -55,8 +55,8 @@ static void expect_bytes_of(const char *name, int kind, const image *written) {
         for (int x = 0; x < read.width; ++x)
             for (int c = 0; c < 3; ++c) {
                 const double expected = srgb_to_linear(pixel_byte(kind, x, y, c));
-                const double found = (double)read.planes[c][y * read.width + x];
-                assert_true(fabs(found - expected) <= 1e-6 * expected);
+                const double actual = (double)read.planes[c][y * read.width + x];
+                assert_true(fabs(actual - expected) <= 1e-6 * expected);
             }
     image_close(&read);
 }
@@ -71,18 +71,18 @@ static void png_of_many_pieces(void **state) {
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i)
         for (int kind = 0; kind < 3; ++kind) {
             image a = noisy_image(kind, sizes[i][0], sizes[i][1], sizes[i][2]);
-            file_view alone, together;
+            file_view alone, threaded;
             parallel_set_threads(1);
             assert_int_equal(image_write(&a, in_folder("one.png"), NULL), KD_OK);
             parallel_set_threads(3);
             assert_int_equal(image_write(&a, in_folder("three.png"), NULL), KD_OK);
             expect_bytes_of("one.png", kind, &a);
             assert_int_equal(file_open(&alone, in_folder("one.png")), KD_OK);
-            assert_int_equal(file_open(&together, in_folder("three.png")), KD_OK);
-            assert_int_equal(alone.count, together.count);
-            assert_memory_equal(alone.bytes, together.bytes, alone.count);
+            assert_int_equal(file_open(&threaded, in_folder("three.png")), KD_OK);
+            assert_int_equal(alone.count, threaded.count);
+            assert_memory_equal(alone.bytes, threaded.bytes, alone.count);
             file_close(&alone);
-            file_close(&together);
+            file_close(&threaded);
             image_close(&a);
         }
     parallel_set_threads(0);

@@ -61,8 +61,8 @@ static void expect_sorted(uint64_t count, int begin_bit, int end_bit) {
         assert_true(keys[i] == keys_before[values[i]]);
         if (i == 0) continue;
         const uint64_t before = digits(keys[i - 1], begin_bit, end_bit);
-        const uint64_t here = digits(keys[i], begin_bit, end_bit);
-        assert_true(before < here || (before == here && values[i - 1] < values[i]));
+        const uint64_t key = digits(keys[i], begin_bit, end_bit);
+        assert_true(before < key || (before == key && values[i - 1] < values[i]));
     }
 }
 

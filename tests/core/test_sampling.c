@@ -3,9 +3,9 @@
 #include "core/math/sobol_many.h"
 #include "test.h"
 
-static void expect_near(double found, double expected, double tolerance) {
-    if (!(fabs(found - expected) <= tolerance))
-        fail_msg("%.9g, expected %.9g within %g", found, expected, tolerance);
+static void expect_near(double actual, double expected, double tolerance) {
+    if (!(fabs(actual - expected) <= tolerance))
+        fail_msg("%.9g, expected %.9g within %g", actual, expected, tolerance);
 }
 
 /* Mean of x, y, x^2, x y over a shape, on a fine grid, against their known values. */
@@ -51,18 +51,18 @@ static void test_cdf(void **state) {
     (void)state;
     const float cdf[] = {0, 0, 0.25f, 0.25f, 0.75f, 1, 1};
     const uint32_t count = 6;
-    uint32_t found[6] = {0};
+    uint32_t counts[6] = {0};
     for (int i = 0; i < 1000; ++i) {
         const float u = (float)i / 1000;
         const uint32_t at = cdf_search(cdf, count, u);
         assert_true(at < count && cdf[at] <= u && u < cdf[at + 1]);
         const float rest = cdf_rest(cdf, at, u);
         assert_true(rest >= 0 && rest < 1);
-        ++found[at];
+        ++counts[at];
     }
-    assert_int_equal(found[0] + found[2] + found[5], 0);
-    assert_int_equal(found[1], 250);
-    assert_int_equal(found[3], 500);
+    assert_int_equal(counts[0] + counts[2] + counts[5], 0);
+    assert_int_equal(counts[1], 250);
+    assert_int_equal(counts[3], 500);
 }
 
 /* The first 2^m points: one in each interval of every dimension, and in the first two dimensions
@@ -134,7 +134,7 @@ static void test_sobol_many(void **state) {
     static const uint64_t ends[4] = {0, UINT64_MAX, 0xffffffff0000ffffu, 0x8000000080010000u};
     for (uint32_t round = 0; round < 4096; ++round) {
         const rng_words w = rng_draw_words(rng_key_make(3, 0, round), 0, 0);
-        sobol_asked request = {.seed = (uint64_t)w.word[0] << 32 | w.word[1], .pass = w.word[2]};
+        sobol_batch request = {.seed = (uint64_t)w.word[0] << 32 | w.word[1], .pass = w.word[2]};
         request.dimension = round % 16 ? w.word[3] & 0xffffu : 0xffffu;
         for (uint32_t i = 0; i < SOBOL_MANY; ++i) {
             const rng_words k = rng_draw_words(rng_key_make(4, 0, round), i, 0);

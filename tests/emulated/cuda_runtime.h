@@ -170,9 +170,9 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(
                                A... arguments) {
     const emulated::shape of(config->gridDim, config->blockDim, config->dynamicSmemBytes,
                              config->stream);
-    const unsigned together = config->numAttrs ? config->attrs[0].val.clusterDim.x : 1;
-    if (together > 1 && emulated::capability() < 90) return cudaErrorInvalidConfiguration;
-    emulated::launch_together("a kernel of clusters", of, together, [=] { kernel(arguments...); });
+    const unsigned cluster = config->numAttrs ? config->attrs[0].val.clusterDim.x : 1;
+    if (cluster > 1 && emulated::capability() < 90) return cudaErrorInvalidConfiguration;
+    emulated::launch_together("a kernel of clusters", of, cluster, [=] { kernel(arguments...); });
     return cudaPeekAtLastError();
 }
 #endif

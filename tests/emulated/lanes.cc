@@ -88,11 +88,11 @@ struct team {
 thread_local team *mine;
 thread_local cudaError_t last_error = cudaSuccess;
 
-[[noreturn]] __attribute__((format(printf, 1, 2))) void give_up(const char *why, ...) {
+[[noreturn]] __attribute__((format(printf, 1, 2))) void give_up(const char *reason, ...) {
     fprintf(stderr, "emulated device: %s, block %u, lane %u: ", me.kernel, blockIdx.x, me.now);
     va_list values;
-    va_start(values, why);
-    vfprintf(stderr, why, values);
+    va_start(values, reason);
+    vfprintf(stderr, reason, values);
     va_end(values);
     fputc('\n', stderr);
     abort();
@@ -292,7 +292,7 @@ bool refused(const shape &shape) {
 /* The CPU threads of blocks that run together: they stay, and so do their lanes' stacks. */
 struct crew {
     pthread_mutex_t lock;
-    pthread_cond_t begun, done;
+    pthread_cond_t started, done;
     unsigned hired, working;
     uint64_t launch; /* number of the present one */
     const char *kernel;
@@ -313,11 +313,11 @@ void run_share(unsigned rank) {
     }
 }
 
-void *work(void *as) {
-    const unsigned rank = (unsigned)(uintptr_t)as;
+void *work(void *rank_argument) {
+    const unsigned rank = (unsigned)(uintptr_t)rank_argument;
     pthread_mutex_lock(&all.lock);
     for (uint64_t seen = all.launch - 1;;) {
-        while (all.launch == seen) pthread_cond_wait(&all.begun, &all.lock);
+        while (all.launch == seen) pthread_cond_wait(&all.started, &all.lock);
         seen = all.launch;
         if (rank >= all.together) continue;
         pthread_mutex_unlock(&all.lock);
@@ -370,31 +370,31 @@ void emulated::launch(const char *kernel, shape shape, const std::function<void(
         run_block(kernel, shape, block, body);
 }
 
-void emulated::launch_together(const char *kernel, shape shape, unsigned together,
+void emulated::launch_together(const char *kernel, shape shape, unsigned cluster,
                                const std::function<void()> &body) {
     if (refused(shape)) return;
-    if (together == 0 || shape.grid.x % together) {
+    if (cluster == 0 || shape.grid.x % cluster) {
         last_error = cudaErrorInvalidConfiguration;
         return;
     }
-    if (together == 1) {
+    if (cluster == 1) {
         launch(kernel, shape, body);
         return;
     }
     static pthread_mutex_t one_launch = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&one_launch);
     team team;
-    team.base.resize(together);
-    pthread_barrier_init(&team.barrier, NULL, together);
+    team.base.resize(cluster);
+    pthread_barrier_init(&team.barrier, NULL, cluster);
     pthread_mutex_lock(&all.lock);
     all.kernel = kernel;
     all.shape = &shape;
     all.body = &body;
     all.team = &team;
-    all.together = all.working = together;
+    all.together = all.working = cluster;
     ++all.launch;
-    hire(together);
-    pthread_cond_broadcast(&all.begun);
+    hire(cluster);
+    pthread_cond_broadcast(&all.started);
     while (all.working) pthread_cond_wait(&all.done, &all.lock);
     pthread_mutex_unlock(&all.lock);
     pthread_barrier_destroy(&team.barrier);

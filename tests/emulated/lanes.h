@@ -34,8 +34,8 @@ struct shape {
 /* Runs blocks one after another. A launch configuration that a real device rejects sets the error
    that cudaGetLastError and cudaPeekAtLastError return. */
 void launch(const char *kernel, shape shape, const std::function<void()> &body);
-/* Runs `together` blocks at a time, in order of their indices; together divides the grid. */
-void launch_together(const char *kernel, shape shape, unsigned together,
+/* Runs `cluster` blocks at a time, in order of their indices; together divides the grid. */
+void launch_together(const char *kernel, shape shape, unsigned cluster,
                      const std::function<void()> &body);
 
 enum sync_kind {

@@ -9,9 +9,9 @@ namespace {
 enum { PROCESSORS = 2, CAPABILITY = 90, FILLED = 1 << 20 };
 /* 4 GB, or what KANDELA_EMULATED_MEMORY says. */
 size_t memory_bytes() {
-    static const char *const wanted = getenv("KANDELA_EMULATED_MEMORY");
-    static const size_t found = wanted ? strtoull(wanted, NULL, 10) : (size_t)4 << 30;
-    return found;
+    static const char *const text = getenv("KANDELA_EMULATED_MEMORY");
+    static const size_t bytes = text ? strtoull(text, NULL, 10) : (size_t)4 << 30;
+    return bytes;
 }
 std::mutex guard;
 std::map<const char *, size_t> taken; /* bytes by address */
@@ -22,10 +22,10 @@ uint64_t pool_threshold;
 cudaError_t release(void *memory) {
     if (!memory) return cudaSuccess;
     std::lock_guard<std::mutex> held(guard);
-    const auto found = taken.find((const char *)memory);
-    if (found == taken.end()) return cudaErrorInvalidValue;
-    taken_bytes -= found->second;
-    taken.erase(found);
+    const auto entry = taken.find((const char *)memory);
+    if (entry == taken.end()) return cudaErrorInvalidValue;
+    taken_bytes -= entry->second;
+    taken.erase(entry);
     free(memory);
     return cudaSuccess;
 }
@@ -36,9 +36,9 @@ struct emulated_event {
 };
 
 int emulated::capability() {
-    static const char *const wanted = getenv("KANDELA_EMULATED_CAPABILITY");
-    static const int found = wanted ? atoi(wanted) : CAPABILITY;
-    return found;
+    static const char *const text = getenv("KANDELA_EMULATED_CAPABILITY");
+    static const int version = text ? atoi(text) : CAPABILITY;
+    return version;
 }
 
 size_t emulated::shared_max() {
@@ -83,8 +83,8 @@ const char *cudaGetErrorString(cudaError_t error) {
                                                     : "invalid argument";
 }
 cudaError_t cudaGetDeviceCount(int *count) {
-    static const char *const wanted = getenv("KANDELA_EMULATED_DEVICE");
-    *count = wanted && strcmp(wanted, "1") == 0;
+    static const char *const text = getenv("KANDELA_EMULATED_DEVICE");
+    *count = text && strcmp(text, "1") == 0;
     return cudaSuccess;
 }
 cudaError_t cudaGetDevice(int *device) {
@@ -149,8 +149,8 @@ cudaError_t cudaFreeAsync(void *memory, cudaStream_t) {
     size_t bytes = 0;
     {
         std::lock_guard<std::mutex> held(guard);
-        const auto found = taken.find((const char *)memory);
-        if (found != taken.end()) bytes = found->second;
+        const auto entry = taken.find((const char *)memory);
+        if (entry != taken.end()) bytes = entry->second;
     }
     const cudaError_t error = release(memory);
     std::lock_guard<std::mutex> held(guard);

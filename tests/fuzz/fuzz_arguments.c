@@ -73,7 +73,7 @@ static void judge(kd_status status, bool may) {
     FUZZ_REQUIRE(may || status != KD_OK);
 }
 
-static void ask(const kd_points *tree, fuzz_bytes *bytes) {
+static void query_tree(const kd_points *tree, fuzz_bytes *bytes) {
     static uint64_t ids[ANSWERS], offsets[CAPACITY + 1];
     static double dist2[ANSWERS];
     bool honest;
@@ -114,7 +114,7 @@ static void fuzz_points(fuzz_bytes *bytes) {
     if (kind & 128) options.first_id = any_count(bytes);
     judge(kd_points_open(&tree, &points, &options), honest);
     if (!tree) return;
-    for (int turn = 0; turn < 3 && bytes->left; ++turn) ask(tree, bytes);
+    for (int turn = 0; turn < 3 && bytes->left; ++turn) query_tree(tree, bytes);
     const kd_point_array more = any_points(bytes, &honest);
     judge(kd_points_insert(tree, &more, NULL), honest);
     uint64_t gone = any_count(bytes);
@@ -122,7 +122,7 @@ static void fuzz_points(fuzz_bytes *bytes) {
     judge(kd_points_remove(tree, ids32, gone), true);
     const kd_point_array other = any_points(bytes, &honest);
     judge(kd_points_update(tree, &other), honest);
-    ask(tree, bytes);
+    query_tree(tree, bytes);
     kd_points_close(tree);
 }
 

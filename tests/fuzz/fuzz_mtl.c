@@ -28,8 +28,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
         for (uint32_t i = 0; i < library.count; ++i) {
             record_require(&library.materials[i]);
             const text_span name = {library.materials[i].name, strlen(library.materials[i].name)};
-            const uint32_t found = name_table_find(&library.names, name);
-            FUZZ_REQUIRE(found <= i || memchr(bytes, 0, count)); /* the first record of a name */
+            const uint32_t number = name_table_find(&library.names, name);
+            FUZZ_REQUIRE(number <= i || memchr(bytes, 0, count)); /* the first record of a name */
         }
     mtl_library_close(&library);
     return 0;

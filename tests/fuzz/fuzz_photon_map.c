@@ -74,8 +74,8 @@ static void lookup_all(photon_file *file, const scene_view *scene) {
     const estimate_point at = {{0.1f, 0, 0.2f}, {0, 1, 0}, 0};
     for (int adaptive = 0; adaptive < 2; ++adaptive) {
         view.adaptive = adaptive != 0;
-        const vec3 found = photon_irradiance(&view, &tiles, &at);
-        FUZZ_REQUIRE(found.x >= 0 && found.y >= 0 && found.z >= 0); /* false for NaN */
+        const vec3 actual = photon_irradiance(&view, &tiles, &at);
+        FUZZ_REQUIRE(actual.x >= 0 && actual.y >= 0 && actual.z >= 0); /* false for NaN */
     }
     photon_maps_close(&maps);
 }

@@ -10,8 +10,8 @@
 
 enum { POINTS_MAX = 300, QUERIES = 8, K_MAX = 20, DIMS_MAX = 8 };
 
-static float cloud[POINTS_MAX * DIMS_MAX], asked[QUERIES * DIMS_MAX];
-static double cloud_double[POINTS_MAX * DIMS_MAX], asked_double[QUERIES * DIMS_MAX];
+static float cloud[POINTS_MAX * DIMS_MAX], query_points[QUERIES * DIMS_MAX];
+static double cloud_double[POINTS_MAX * DIMS_MAX], queries_double[QUERIES * DIMS_MAX];
 
 typedef struct answers {
     uint32_t ids[QUERIES * K_MAX], counts[QUERIES];
@@ -22,8 +22,8 @@ static double dist2_of(uint32_t point, uint32_t query, uint32_t dims, point_scal
     float sum = 0;
     double sum_double = 0;
     for (uint32_t axis = 0; axis < dims; ++axis) {
-        const float d = asked[query * dims + axis] - cloud[point * dims + axis];
-        const double e = asked_double[query * dims + axis] - cloud_double[point * dims + axis];
+        const float d = query_points[query * dims + axis] - cloud[point * dims + axis];
+        const double e = queries_double[query * dims + axis] - cloud_double[point * dims + axis];
         sum = sum + d * d;
         sum_double = sum_double + e * e;
     }
@@ -39,31 +39,32 @@ static void check_row(const answers *results, const point_array *points, uint32_
         is_double ? max_radius * max_radius : (double)((float)max_radius * (float)max_radius);
     bool taken[POINTS_MAX] = {false};
     for (uint32_t i = 0; i < k; ++i) {
-        uint32_t want = KD_NONE;
+        uint32_t expected = KD_NONE;
         double best = (double)INFINITY;
         for (uint32_t p = 0; p < points->count; ++p) {
             const double d = dist2_of(p, query, points->dims, points->scalar);
-            if (taken[p] || d > bound || (want != KD_NONE && d >= best)) continue;
+            if (taken[p] || d > bound || (expected != KD_NONE && d >= best)) continue;
             best = d;
-            want = p;
+            expected = p;
         }
-        FUZZ_REQUIRE(ids[i] == want);
-        if (want == KD_NONE) continue;
+        FUZZ_REQUIRE(ids[i] == expected);
+        if (expected == KD_NONE) continue;
         const double said =
             is_double ? results->dist2[query * k + i]
                       : (double)((const float *)(const void *)results->dist2)[query * k + i];
         FUZZ_REQUIRE(said == best && i < results->counts[query]);
-        taken[want] = true;
+        taken[expected] = true;
     }
 }
 
-static void ask(const point_target *target, const point_array *points, uint32_t k, double radius) {
+static void query_tree(const point_target *target, const point_array *points, uint32_t k,
+                       double radius) {
     static answers results;
     const point_rows rows = {results.ids, results.dist2, results.counts};
     const bool is_double = points->scalar == POINT_DOUBLE;
     const point_queries queries = {
-        point_array_make(is_double ? (void *)asked_double : (void *)asked, QUERIES, points->dims,
-                         points->scalar),
+        point_array_make(is_double ? (void *)queries_double : (void *)query_points, QUERIES,
+                         points->dims, points->scalar),
         NULL,
         radius,
         NULL,
@@ -84,11 +85,11 @@ static void build_and_query(const char *builder, const point_array *points,
         fprintf(stderr, "%s: %s\n", builder, kd_last_error());
     FUZZ_REQUIRE(pointtree_check_nd(&view, points) == KD_OK);
     point_target target = {view, NULL, NULL};
-    ask(&target, points, k, radius);
+    query_tree(&target, points, k, radius);
     if (points->count) {
         FUZZ_REQUIRE(leafindex_open(&index, &view, false) == KD_OK);
         target.index = &index;
-        ask(&target, points, k, radius);
+        query_tree(&target, points, k, radius);
         leafindex_close(&index);
     }
     pointtree_close(&tree);
@@ -106,7 +107,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
     const double radius = switches & 128 ? (double)fabsf(fuzz_number(&from)) : (double)INFINITY;
     const pointtree_options options = {switches & 64 ? POINTTREE_WIDEST : POINTTREE_ROUND_ROBIN,
                                        false, 0};
-    read_numbers(&from, asked, asked_double, QUERIES * dims);
+    read_numbers(&from, query_points, queries_double, QUERIES * dims);
     uint32_t points = (uint32_t)(from.left / (2 * dims));
     if (points > POINTS_MAX) points = POINTS_MAX;
     read_numbers(&from, cloud, cloud_double, points * dims);

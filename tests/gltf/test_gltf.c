@@ -272,16 +272,17 @@ static void assimp_reads_the_same(void **state) {
     gltf_write_glb("nodes.glb", &made, NODES BOX_PRIMITIVE);
     gltf_write_inside("inside.gltf", &made, ONE_NODE BOX_PRIMITIVE);
     for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
-        mesh ours = load(names[i]), theirs;
-        if (assimp_load(&theirs, file_in(names[i]), NULL) != KD_OK) fail_msg("%s", kd_last_error());
-        assert_int_equal(ours.triangle_count, theirs.triangle_count);
-        float *a = triangles_sorted(&ours), *b = triangles_sorted(&theirs);
-        for (size_t k = 0; k < 9 * (size_t)ours.triangle_count; ++k)
+        mesh kd_mesh = load(names[i]), peer_mesh;
+        if (assimp_load(&peer_mesh, file_in(names[i]), NULL) != KD_OK)
+            fail_msg("%s", kd_last_error());
+        assert_int_equal(kd_mesh.triangle_count, peer_mesh.triangle_count);
+        float *a = triangles_sorted(&kd_mesh), *b = triangles_sorted(&peer_mesh);
+        for (size_t k = 0; k < 9 * (size_t)kd_mesh.triangle_count; ++k)
             assert_true(fabsf(a[k] - b[k]) < 1e-4f);
         free(a);
         free(b);
-        mesh_close(&ours);
-        mesh_close(&theirs);
+        mesh_close(&kd_mesh);
+        mesh_close(&peer_mesh);
     }
 }
 #endif

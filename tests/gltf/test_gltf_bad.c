@@ -11,8 +11,8 @@ static void refused(const char *name, const char *said) {
     assert_non_null(strstr(kd_last_error(), name));
     assert_null(strchr(kd_last_error(), '\n'));
     assert_null(read.positions);
-    heard ears = {.count = 0};
-    obj_options options = {hear, &ears, true, NULL, 0, false};
+    heard_problems ears = {.count = 0};
+    obj_options options = {on_problem, &ears, true, NULL, 0, false};
     assert_int_equal(gltf_load(&read, file_in(name), &options, NULL), KD_OK);
     assert_int_equal(ears.fatal, 1);
     mesh_close(&read);
@@ -126,8 +126,8 @@ static void indices_without_places(void **state) {
     box_put(&made);
     for (int i = 0; i < 2; ++i) {
         mesh read;
-        heard ears = {.count = 0};
-        obj_options options = {hear, &ears, true, NULL, 0, false};
+        heard_problems ears = {.count = 0};
+        obj_options options = {on_problem, &ears, true, NULL, 0, false};
         gltf_write_glb("bad.glb", &made, rests[i]);
         assert_int_equal(gltf_load(&read, file_in("bad.glb"), &options, NULL), KD_OK);
         assert_int_equal(read.triangle_count, i == 0 ? 0 : 12);
@@ -232,8 +232,8 @@ static void what_cannot_be_drawn_is_said(void **state) {
     memset(&made, 0, sizeof made);
     gltf_put(&made, places, GLTF_FLOAT, 3, 6, "");
     gltf_write_glb("nan.glb", &made, ONE_NODE PRIMITIVE("\"attributes\":{\"POSITION\":0}"));
-    heard ears = {.count = 0};
-    obj_options options = {hear, &ears, true, NULL, 0, false};
+    heard_problems ears = {.count = 0};
+    obj_options options = {on_problem, &ears, true, NULL, 0, false};
     mesh read;
     assert_int_equal(gltf_load(&read, file_in("nan.glb"), &options, NULL), KD_OK);
     assert_int_equal(read.triangle_count, 1);

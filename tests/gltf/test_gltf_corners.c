@@ -131,8 +131,8 @@ static void maps_by_two_sets_of_coordinates(void **state) {
                "\"metallicRoughnessTexture\":{\"index\":0,\"texCoord\":1}},"
                "\"emissiveTexture\":{\"index\":0,\"texCoord\":2}",
                1);
-    heard ears = {.count = 0};
-    const obj_options options = {.problem = hear, .context = &ears};
+    heard_problems ears = {.count = 0};
+    const obj_options options = {.problem = on_problem, .context = &ears};
     assert_int_equal(gltf_load(&read, file_in("three.glb"), &options, NULL), KD_OK);
     assert_int_equal(ears.count, 1);
     assert_non_null(strstr(ears.messages[0], "found TEXCOORD_2, but other maps of the material use "
@@ -180,7 +180,7 @@ static void maps_of_layers_have_their_channels(void **state) {
     fclose(file);
     quad_write("layered.glb", "", 1);
     scene *plain = scene_of("layered.glb", false);
-    const uint32_t others = scene_get_view(plain).texture_count; /* the sky's */
+    const uint32_t sky_textures = scene_get_view(plain).texture_count; /* the sky's */
     scene_close(plain);
     for (size_t i = 0; i < sizeof channels / sizeof *channels; ++i) {
         const char how = channels[i].channel;
@@ -188,7 +188,7 @@ static void maps_of_layers_have_their_channels(void **state) {
         scene *opened = scene_of("layered.glb", false);
         const scene_view view = scene_get_view(opened);
         const uint32_t material = view.mesh.triangle_materials[0];
-        if (how == '-') assert_int_equal(view.texture_count, others);
+        if (how == '-') assert_int_equal(view.texture_count, sky_textures);
         if (how != '-') {
             const char *record = channels[i].of_record ? (const char *)&view.materials[material]
                                                        : (const char *)&view.layers[material];
@@ -225,9 +225,9 @@ static void orthographic_cameras(void **state) {
     assert_true(view.tall == 4);
     for (int32_t y = 0; y < 8; ++y)
         for (int32_t x = 0; x < 12; ++x) {
-            const ray cast = camera_ray(&view, 12, 8, x, y, middle);
-            EXPECT_DIRECTION(cast.direction, 0, 0, -1);
-            EXPECT_DIRECTION(cast.origin, 0.5f * ((float)x - 5.5f), 0.5f * (3.5f - (float)y), 9);
+            const ray ray = camera_ray(&view, 12, 8, x, y, middle);
+            EXPECT_DIRECTION(ray.direction, 0, 0, -1);
+            EXPECT_DIRECTION(ray.origin, 0.5f * ((float)x - 5.5f), 0.5f * (3.5f - (float)y), 9);
         }
     scene_close(opened);
 }
@@ -261,8 +261,8 @@ static void extensions_that_are_not_read_are_said(void **state) {
                "\"extensions\":{\"KHR_materials_iridescence\":{\"iridescenceFactor\":1},"
                "\"KHR_materials_ior\":{\"ior\":1.4}}",
                1);
-    heard ears = {.count = 0};
-    const obj_options options = {.problem = hear, .context = &ears};
+    heard_problems ears = {.count = 0};
+    const obj_options options = {.problem = on_problem, .context = &ears};
     mesh read;
     assert_int_equal(gltf_load(&read, file_in("film.glb"), &options, NULL), KD_OK);
     assert_int_equal(ears.count, 1);

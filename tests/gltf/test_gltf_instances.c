@@ -77,14 +77,14 @@ static void nodes_that_share_a_mesh_place_it(void **state) {
     box_put(&made);
     gltf_write_glb("shared.glb", &made, SHARED);
     mesh read = load_parts("shared.glb");
-    const uint32_t box = 12, both = 12 + 6;
+    const uint32_t box = 12, total = 12 + 6;
     assert_int_equal(read.part_count, 2); /* the box and its mirror image */
     assert_int_equal(read.put_count, 4);
-    assert_int_equal(read.triangle_count, both + box + 2 * both);
-    assert_int_equal(read.parts[0].first, both + box);
+    assert_int_equal(read.triangle_count, total + box + 2 * total);
+    assert_int_equal(read.parts[0].first, total + box);
     for (int i = 0; i < 2; ++i) {
         const mesh_part *part = &read.parts[i];
-        assert_int_equal(part->count, both);
+        assert_int_equal(part->count, total);
         for (uint32_t k = 0; k < 3 * part->count; ++k) {
             const uint32_t corner = read.triangles[3 * part->first + k];
             assert_in_range(corner, part->position, part->position + part->position_count - 1);

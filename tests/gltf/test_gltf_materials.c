@@ -209,12 +209,12 @@ static void images_wherever_they_are(void **state) {
     file_put("a picture.png", (const char *)png, count);
     gltf_base64(base64, png, count);
     snprintf(material_text, sizeof material_text, TEXTURED, "", "");
-    for (int where = 0; where < 3; ++where) {
+    for (int place_kind = 0; place_kind < 3; ++place_kind) {
         box_put(&made);
         const int view = gltf_put_view(&made, png, count, 0);
-        if (where == 0)
+        if (place_kind == 0)
             snprintf(rest, sizeof rest, "{\"bufferView\":%d,\"mimeType\":\"image/png\"}", view);
-        else if (where == 1)
+        else if (place_kind == 1)
             snprintf(rest, sizeof rest, "{\"uri\":\"data:image/png;base64,%s\"}", base64);
         else
             snprintf(rest, sizeof rest, "{\"uri\":\"a%%20picture.png\"}");
@@ -335,8 +335,8 @@ static void what_is_not_there_is_said(void **state) {
         char text[256];
         snprintf(text, sizeof text, TEXTURED, "", "");
         box_of("less.glb", text, rows[i].rest);
-        heard ears = {.count = 0};
-        obj_options options = {hear, &ears, false, NULL, 0, false};
+        heard_problems ears = {.count = 0};
+        obj_options options = {on_problem, &ears, false, NULL, 0, false};
         mesh read;
         assert_int_equal(gltf_load(&read, file_in("less.glb"), &options, NULL), KD_OK);
         assert_int_equal(ears.count, 1);

@@ -139,14 +139,14 @@ static const struct {
 
 static void each_extension_is_seen(void **state) {
     (void)state;
-    static float without[3][PIXELS], with[3][PIXELS];
+    static float plain[3][PIXELS], extended[3][PIXELS];
     char text[1024];
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         snprintf(text, sizeof text, "%s,\"extensions\":{%s}", rows[i].plain, rows[i].without);
-        picture_of(text, rows[i].lamp, without);
+        picture_of(text, rows[i].lamp, plain);
         snprintf(text, sizeof text, "%s,\"extensions\":{%s}", rows[i].plain, rows[i].with);
-        picture_of(text, rows[i].lamp, with);
-        const double change = difference(without, with);
+        picture_of(text, rows[i].lamp, extended);
+        const double change = difference(plain, extended);
         print_message("%-18s %.3f\n", rows[i].name, change);
         if (!(change > 0.02)) fail_msg("%s changes the picture by %g", rows[i].name, change);
     }
@@ -154,19 +154,19 @@ static void each_extension_is_seen(void **state) {
 
 static void lights_and_texture_transforms_are_seen(void **state) {
     (void)state;
-    static float without[3][PIXELS], with[3][PIXELS];
-    picture_of(PLASTIC, "", without);
-    picture_of(PLASTIC, ",\"extensions\":{\"KHR_lights_punctual\":{\"light\":0}}", with);
-    assert_true(difference(without, with) > 0.02);
+    static float plain[3][PIXELS], extended[3][PIXELS];
+    picture_of(PLASTIC, "", plain);
+    picture_of(PLASTIC, ",\"extensions\":{\"KHR_lights_punctual\":{\"light\":0}}", extended);
+    assert_true(difference(plain, extended) > 0.02);
 #define CHECKED(more)                                                                              \
     "\"pbrMetallicRoughness\":{\"metallicFactor\":0,\"baseColorTexture\":{\"index\":0" more "}}"
-    picture_of(CHECKED(""), "", without);
+    picture_of(CHECKED(""), "", plain);
     picture_of(CHECKED(",\"extensions\":{\"KHR_texture_transform\":{\"scale\":[3,0.5],"
                        "\"rotation\":0.4}}"),
-               "", with);
-    assert_true(difference(without, with) > 0.02);
-    picture_of(CHECKED("") ",\"alphaMode\":\"MASK\",\"alphaCutoff\":0.6", "", with); /* holes */
-    assert_true(difference(without, with) > 0.02);
+               "", extended);
+    assert_true(difference(plain, extended) > 0.02);
+    picture_of(CHECKED("") ",\"alphaMode\":\"MASK\",\"alphaCutoff\":0.6", "", extended); /* holes */
+    assert_true(difference(plain, extended) > 0.02);
 }
 
 static void checks_take(void *context, void *bytes, int count) {

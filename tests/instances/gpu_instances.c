@@ -4,7 +4,7 @@
 #include "render/integrators/integrators.h"
 #include "tests/gpu.h"
 
-static uint64_t picture(const char *method, const char *where) {
+static uint64_t picture(const char *method, const char *device) {
     scene *made = NULL;
     kd_render_options options;
     render_result result;
@@ -13,7 +13,7 @@ static uint64_t picture(const char *method, const char *where) {
                               &options, NULL) != KD_OK)
         fail_msg("%s", kd_last_error());
     strcpy(options.integrator, method);
-    strcpy(options.device, where);
+    strcpy(options.device, device);
     options.width = (int32_t)gpu_size(480, 24);
     options.height = (int32_t)gpu_size(360, 18);
     options.spp = 5;

@@ -81,9 +81,9 @@ static void test_as_described(void **state) {
         "\"transform\": [{\"scale\": 0.5}, {\"scale\": [1, -2, 1]}]}" REST;
     kd_render_options options;
     scene *made = parse(listed, &options);
-    const uint64_t wanted = picture_of(made, &options);
+    const uint64_t expected = picture_of(made, &options);
     scene_close(made);
-    assert_true(picture(placed, "path", RENDER_INSTANCING_KEEP) == wanted);
+    assert_true(picture(placed, "path", RENDER_INSTANCING_KEEP) == expected);
     static const char *const from_file =
         "{\"kandela\": 1, \"meshes\": [" BOX "\"placements\": \"puts.txt\"}" REST;
     static const char *const same = "{\"kandela\": 1, \"meshes\": [" BOX

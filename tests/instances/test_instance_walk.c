@@ -31,7 +31,7 @@ static transform transform_of(uint32_t i, float size) {
 }
 
 typedef struct instance_case {
-    triangle_set own; /* two shapes: its first and its second half */
+    triangle_set two_shapes; /* two shapes: its first and its second half */
     triangle_set copies;
     uint32_t
         shape_triangle[PUT * SHAPE_TRIANGLES];   /* the shape's triangle of each copied triangle */
@@ -45,20 +45,20 @@ typedef struct instance_case {
 static void open_case(instance_case *c, case_triangles which) {
     const uint32_t half = SHAPE_TRIANGLES / 2;
     memset(c, 0, sizeof *c);
-    c->own = triangle_set_make(which, SHAPE_TRIANGLES);
+    c->two_shapes = triangle_set_make(which, SHAPE_TRIANGLES);
     c->copies = triangle_set_make(which, PUT * half);
     for (uint32_t s = 0; s < 2; ++s)
         c->shapes[s] = (instanced_shape){.first = s * half, .count = half, .box = box3_empty()};
     box3 box = box3_empty();
     for (uint32_t i = 0; i < PUT; ++i) {
-        const transform transform = transform_of(i, c->own.size);
+        const transform transform = transform_of(i, c->two_shapes.size);
         assert_int_equal(instance_make(&c->list[i], &transform, i / 3 % 2), KD_OK);
         for (uint32_t t = 0; t < half; ++t) {
             const uint32_t copy = i * half + t, from = c->list[i].shape * half + t;
             c->shape_triangle[copy] = from;
             c->instance_of[copy] = i;
             for (uint32_t k = 0; k < 3; ++k) {
-                const vec3 at = instance_corner(&c->list[i], c->own.positions[3 * from + k]);
+                const vec3 at = instance_corner(&c->list[i], c->two_shapes.positions[3 * from + k]);
                 c->copies.positions[3 * copy + k] = at;
                 box3_include(&box, at);
             }
@@ -69,12 +69,13 @@ static void open_case(instance_case *c, case_triangles which) {
     c->view = (instance_view){.shapes = c->shapes, .list = c->list, .count = PUT, .shape_count = 2};
     const tritree_options options = tritree_options_default();
     assert_int_equal(
-        instance_trees_open(&c->trees, &c->view, &c->own.input, &options, "sweep", NULL), KD_OK);
+        instance_trees_open(&c->trees, &c->view, &c->two_shapes.input, &options, "sweep", NULL),
+        KD_OK);
 }
 
 static void close_case(instance_case *c) {
     instance_trees_close(&c->trees);
-    triangle_set_close(&c->own);
+    triangle_set_close(&c->two_shapes);
     triangle_set_close(&c->copies);
 }
 
@@ -84,13 +85,13 @@ static bool is_flat(const triangle_set *set, uint32_t t) {
 }
 
 /* Tests every triangle of every copy, one after the other. */
-static instance_hit test_all(const instance_case *c, ray cast) {
-    instance_hit best = {{cast.tmax, 0, 0, KD_NONE}, KD_NONE};
-    const precomputed_ray precomputed = precomputed_ray_make(cast);
+static instance_hit test_all(const instance_case *c, ray ray) {
+    instance_hit best = {{ray.tmax, 0, 0, KD_NONE}, KD_NONE};
+    const precomputed_ray precomputed = precomputed_ray_make(ray);
     for (uint32_t i = 0; i < c->copies.input.triangle_count; ++i) {
         const vec3 *p = c->copies.positions + 3 * (size_t)i;
-        if (is_flat(&c->own, c->shape_triangle[i]) || is_flat(&c->copies, i)) continue;
-        tritree_triangle_intersect(&precomputed, p[0], p[1], p[2], i, cast.tmin, &best.at);
+        if (is_flat(&c->two_shapes, c->shape_triangle[i]) || is_flat(&c->copies, i)) continue;
+        tritree_triangle_intersect(&precomputed, p[0], p[1], p[2], i, ray.tmin, &best.at);
     }
     if (best.at.triangle == KD_NONE) return best;
     best.instance_id = c->instance_of[best.at.triangle];
@@ -98,18 +99,19 @@ static instance_hit test_all(const instance_case *c, ray cast) {
     return best;
 }
 
-static instance_hit walk(const instance_case *c, ray cast, bool any) {
-    const ray_hit before = {cast.tmax, 0, 0, KD_NONE};
-    return instance_cast(&c->view, c->own.positions, c->own.triangles, cast, before, any);
+static instance_hit walk(const instance_case *c, ray ray, bool any) {
+    const ray_hit before = {ray.tmax, 0, 0, KD_NONE};
+    return instance_cast(&c->view, c->two_shapes.positions, c->two_shapes.triangles, ray, before,
+                         any);
 }
 
-static void expect_same(const instance_case *c, ray cast, const char *name, uint32_t number) {
-    const instance_hit all = test_all(c, cast), hit = walk(c, cast, false);
+static void expect_same(const instance_case *c, ray ray, const char *name, uint32_t number) {
+    const instance_hit all = test_all(c, ray), hit = walk(c, ray, false);
     if (memcmp(&all, &hit, sizeof all) != 0)
         fail_msg("%s, ray %u: triangle %u of placement %u at %a, by the trees %u of %u at %a", name,
                  number, all.at.triangle, all.instance_id, (double)all.at.t, hit.at.triangle,
                  hit.instance_id, (double)hit.at.t);
-    assert_true((walk(c, cast, true).at.triangle != KD_NONE) == (all.at.triangle != KD_NONE));
+    assert_true((walk(c, ray, true).at.triangle != KD_NONE) == (all.at.triangle != KD_NONE));
 }
 
 static void test_rays(void **state) {
@@ -119,17 +121,17 @@ static void test_rays(void **state) {
     for (int which = 0; which < CASE_TRIANGLE_SETS; ++which) {
         open_case(&c, (case_triangles)which);
         for (uint32_t i = 0; i < RAYS; ++i) {
-            ray cast = nasty_ray(&c.copies, i);
-            expect_same(&c, cast, case_triangles_name((case_triangles)which), i);
-            const instance_hit first = test_all(&c, cast);
+            ray ray = nasty_ray(&c.copies, i);
+            expect_same(&c, ray, case_triangles_name((case_triangles)which), i);
+            const instance_hit first = test_all(&c, ray);
             if (first.at.triangle == KD_NONE) continue;
             ++hits;
-            const float begin = cast.tmin;
-            cast.tmin = first.at.t; /* behind the first hit, and then in front of it */
-            expect_same(&c, cast, case_triangles_name((case_triangles)which), i);
-            cast.tmin = begin;
-            cast.tmax = first.at.t;
-            assert_true(walk(&c, cast, false).at.triangle == KD_NONE);
+            const float begin = ray.tmin;
+            ray.tmin = first.at.t; /* behind the first hit, and then in front of it */
+            expect_same(&c, ray, case_triangles_name((case_triangles)which), i);
+            ray.tmin = begin;
+            ray.tmax = first.at.t;
+            assert_true(walk(&c, ray, false).at.triangle == KD_NONE);
         }
         close_case(&c);
     }
@@ -149,25 +151,26 @@ static void test_ties(void **state) {
     instance_trees_close(&c.trees);
     c.view = (instance_view){.shapes = c.shapes, .list = c.list, .count = PUT, .shape_count = 2};
     const tritree_options options = tritree_options_default();
-    assert_int_equal(instance_trees_open(&c.trees, &c.view, &c.own.input, &options, "sweep", NULL),
-                     KD_OK);
-    const ray cast = ray_make(vec3_make(0.25f, 0.25f, 2), vec3_make(0, 0, -1), 0, INFINITY);
-    const instance_hit hit = walk(&c, cast, false);
+    assert_int_equal(
+        instance_trees_open(&c.trees, &c.view, &c.two_shapes.input, &options, "sweep", NULL),
+        KD_OK);
+    const ray ray = ray_make(vec3_make(0.25f, 0.25f, 2), vec3_make(0, 0, -1), 0, INFINITY);
+    const instance_hit hit = walk(&c, ray, false);
     assert_int_equal(hit.instance_id, 0);
     assert_int_equal(hit.at.triangle, SHAPE_TRIANGLES / 2);
     ray_hit before = hit.at;
     before.triangle = 5;
     const instance_hit kept =
-        instance_cast(&c.view, c.own.positions, c.own.triangles, cast, before, false);
+        instance_cast(&c.view, c.two_shapes.positions, c.two_shapes.triangles, ray, before, false);
     assert_true(kept.instance_id == KD_NONE && kept.at.triangle == 5);
     close_case(&c);
 }
 
 static uint32_t count_boxes(const instance_case *c, uint32_t at, box3 around, uint8_t *seen) {
     const instance_node *node = c->view.nodes + at;
-    box3 both = around;
-    box3_join(&both, node->box);
-    assert_memory_equal(&both, &around, sizeof both);
+    box3 joined = around;
+    box3_join(&joined, node->box);
+    assert_memory_equal(&joined, &around, sizeof joined);
     if (node->count == 0)
         return 1 + count_boxes(c, node->first, node->box, seen) +
                count_boxes(c, node->first + 1, node->box, seen);
@@ -178,7 +181,7 @@ static uint32_t count_boxes(const instance_case *c, uint32_t at, box3 around, ui
         box3 whole = node->box;
         for (uint32_t t = 0; t < c->copies.input.triangle_count; ++t)
             for (uint32_t k = 0; k < 3 && c->instance_of[t] == put; ++k)
-                if (!is_flat(&c->own, c->shape_triangle[t]))
+                if (!is_flat(&c->two_shapes, c->shape_triangle[t]))
                     box3_include(&whole, c->copies.positions[3 * t + k]);
         assert_memory_equal(&whole, &node->box, sizeof whole);
     }

@@ -25,10 +25,10 @@ static void *to_device(const void *host, uint64_t bytes) {
     return pointer;
 }
 
-static void *from_device(const void *there, uint64_t bytes) {
+static void *from_device(const void *device_data, uint64_t bytes) {
     void *buffer = malloc(bytes + 1);
     assert_non_null(buffer);
-    assert_int_equal(device_memory_download(buffer, there, bytes), KD_OK);
+    assert_int_equal(device_memory_download(buffer, device_data, bytes), KD_OK);
     return buffer;
 }
 
@@ -88,10 +88,10 @@ static corners around(corners a, const corners *b) {
     return a;
 }
 
-static void expect_corners(const float *found, const corners *right) {
+static void expect_corners(const float *actual, const corners *right) {
     for (int axis = 0; axis < 3; ++axis) {
-        assert_true(found[axis] == right->lo[axis]);
-        assert_true(found[3 + axis] == right->hi[axis]);
+        assert_true(actual[axis] == right->lo[axis]);
+        assert_true(actual[3 + axis] == right->hi[axis]);
     }
 }
 

@@ -34,15 +34,15 @@ static kd_status run_errand(void *context, job_control *job) {
 
 static void test_errands(void **state) {
     (void)state;
-    static uint8_t found[BYTES];
+    static uint8_t received[BYTES];
     errand request = {.memory = NULL};
     async_task *task = NULL;
     assert_int_equal(device_memory_reserve(&request.memory, BYTES), KD_OK);
     assert_int_equal(async_begin(&task, run_errand, &request), KD_OK);
     assert_int_equal(async_end(task, NULL), KD_OK);
     assert_true(request.has_stream && device_thread_stream() == NULL);
-    assert_int_equal(device_memory_download(found, request.memory, BYTES), KD_OK);
-    for (int i = 0; i < BYTES; ++i) assert_int_equal(found[i], 1);
+    assert_int_equal(device_memory_download(received, request.memory, BYTES), KD_OK);
+    for (int i = 0; i < BYTES; ++i) assert_int_equal(received[i], 1);
     request.ends_with = KD_ERROR_INPUT;
     assert_int_equal(async_begin(&task, run_errand, &request), KD_OK);
     assert_int_equal(async_end(task, NULL), KD_ERROR_INPUT);

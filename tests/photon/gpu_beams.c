@@ -59,12 +59,12 @@ static kd_render_options options_for(const char *method) {
 /* The pictures of both devices are equal, and the beams contribute to them. */
 static void expect_same_volume(const kd_render_options *options) {
     const char *path = file_in("hazy.json");
-    const finished here = run_kept(path, options, "cpu", NULL, NULL);
+    const finished cpu = run_kept(path, options, "cpu", NULL, NULL);
     const finished result = run_kept(path, options, "cuda:0", NULL, NULL);
     kd_render_options points = *options;
     memset(points.media, 0, sizeof points.media);
     strcpy(points.media, "points");
-    expect_equal(path, options, &here, &result);
+    expect_equal(path, options, &cpu, &result);
     assert_true(result.frame.volume_stored >= options->media_photons);
     if (options->passes == 2) /* otherwise both might lack them */
         assert_true(run_kept(path, &points, "cpu", NULL, NULL).image != result.image);
@@ -95,9 +95,9 @@ static void test_radii(void **state) {
         options.radius = radii[i];
         if (gpu_is_emulated() && test_leaves_out(1, 2)) options.radius = float_max(radii[i], 0.2f);
         options.media_photons = gpu_is_emulated() ? beams[i] / 40 + 1 : beams[i];
-        const finished here = run_kept(file_in("hazy.json"), &options, "cpu", NULL, NULL);
+        const finished cpu = run_kept(file_in("hazy.json"), &options, "cpu", NULL, NULL);
         const finished result = run_kept(file_in("hazy.json"), &options, "cuda:0", NULL, NULL);
-        expect_equal("hazy", &options, &here, &result);
+        expect_equal("hazy", &options, &cpu, &result);
     }
 }
 
@@ -129,7 +129,7 @@ static void test_progressive(void **state) {
 /* Rendered partly on each device in turn: the same picture. */
 static void test_resumed(void **state) {
     (void)state;
-    static const char *const where[] = {"cuda:0", "cpu", "cuda:0"};
+    static const char *const device[] = {"cuda:0", "cpu", "cuda:0"};
     kd_render_options options = options_for("sppm");
     options.passes = 6;
     const char *path = file_in("hazy.json");
@@ -140,7 +140,8 @@ static void test_resumed(void **state) {
     for (int part = 0; part < 3; ++part) {
         options.passes = 2 * (part + 1);
         keeping.resume = part > 0;
-        const finished last = run_kept(file_in("hazy.json"), &options, where[part], &keeping, NULL);
+        const finished last =
+            run_kept(file_in("hazy.json"), &options, device[part], &keeping, NULL);
         assert_int_equal(last.status, KD_OK);
         if (part == 2) expect_equal("resumed", &options, &whole, &last);
     }

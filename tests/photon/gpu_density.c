@@ -15,7 +15,7 @@ typedef struct stage {
     photon_maps_cuda maps;
     eye_request requests[REQUESTS];
     eye_packet packets[PACKETS];
-    device_buffer there_requests, there_packets, there_alone, there_sums, there_radii;
+    device_buffer device_requests, device_packets, device_alone, device_sums, device_radii;
     float size; /* of the set */
 } stage;
 
@@ -88,21 +88,21 @@ static stage *stage_open(case_points set, uint32_t count, bool ordered) {
     assert_int_equal(photon_maps_cuda_take(&made->maps, made->lists), KD_OK);
     assert_int_equal(photon_maps_cuda_build_trees(&made->maps, &options, ordered, NULL), KD_OK);
     assert_true(made->maps.map[PHOTON_LIST_GLOBAL].along_curve != ordered);
-    bring(&made->there_requests, made->requests, sizeof made->requests);
-    bring(&made->there_packets, made->packets, sizeof made->packets);
-    bring(&made->there_alone, NULL, (REQUESTS + 2) * sizeof(uint32_t));
-    bring(&made->there_sums, NULL, REQUESTS * sizeof(flux_sum));
-    bring(&made->there_radii, NULL, REQUESTS * sizeof(float));
+    bring(&made->device_requests, made->requests, sizeof made->requests);
+    bring(&made->device_packets, made->packets, sizeof made->packets);
+    bring(&made->device_alone, NULL, (REQUESTS + 2) * sizeof(uint32_t));
+    bring(&made->device_sums, NULL, REQUESTS * sizeof(flux_sum));
+    bring(&made->device_radii, NULL, REQUESTS * sizeof(float));
     return made;
 }
 
 static void stage_close(stage *owned) {
     photon_maps_cuda_close(&owned->maps);
-    device_buffer_free(&owned->there_requests);
-    device_buffer_free(&owned->there_packets);
-    device_buffer_free(&owned->there_alone);
-    device_buffer_free(&owned->there_sums);
-    device_buffer_free(&owned->there_radii);
+    device_buffer_free(&owned->device_requests);
+    device_buffer_free(&owned->device_packets);
+    device_buffer_free(&owned->device_alone);
+    device_buffer_free(&owned->device_sums);
+    device_buffer_free(&owned->device_radii);
     free(owned->lists[PHOTON_LIST_GLOBAL].photons);
     free(owned);
 }
@@ -118,13 +118,13 @@ static flux_sum brute_force(const stage *stage, const eye_request *request, uint
                             float radius, float *found_radius) {
     const uint32_t count = (uint32_t)stage->lists[PHOTON_LIST_GLOBAL].count;
     const float bound2 = pointtree_bound2(radius);
-    const estimate_point here = estimate_point_of(&request->at);
+    const estimate_point point = estimate_point_of(&request->at);
     neighbour *neighbours = (neighbour *)malloc(count * sizeof *neighbours);
     assert_non_null(neighbours);
     uint32_t within = 0;
     for (uint32_t i = 0; i < count; ++i) {
         const float dist2 =
-            pointtree_dist2(here.position, stage->lists[PHOTON_LIST_GLOBAL].photons[i].position);
+            pointtree_dist2(point.position, stage->lists[PHOTON_LIST_GLOBAL].photons[i].position);
         if (!(dist2 <= bound2)) continue;
         neighbours[within].dist2 = dist2;
         neighbours[within++].id = i;
@@ -136,7 +136,7 @@ static flux_sum brute_force(const stage *stage, const eye_request *request, uint
     flux_sum sum = flux_sum_none();
     for (uint32_t i = 0; i<within && * found_radius> 0; ++i) {
         const photon *landed = &stage->lists[PHOTON_LIST_GLOBAL].photons[neighbours[i].id];
-        if (!estimate_accepts(landed, &here)) continue;
+        if (!estimate_accepts(landed, &point)) continue;
         const float s2 =
             k > 0 ? neighbours[i].dist2 * per_radius2 : neighbours[i].dist2 * (1 / bound2);
         flux_sum_add(&sum, photon_kernel_at((photon_kernel)stage->maps.kernel, s2),
@@ -151,13 +151,13 @@ static void expect_estimates(const stage *stage, const char *name, uint32_t k, f
     flux_sum sums[REQUESTS];
     float radii[REQUESTS];
     const photon_gather_cuda gather = {
-        .requests = (const eye_request *)stage->there_requests.memory,
+        .requests = (const eye_request *)stage->device_requests.memory,
         .count = REQUESTS,
-        .packets = (const eye_packet *)stage->there_packets.memory,
+        .packets = (const eye_packet *)stage->device_packets.memory,
         .packet_count = PACKETS,
-        .alone = (uint32_t *)stage->there_alone.memory,
-        .sums = (flux_sum *)stage->there_sums.memory,
-        .radii = (float *)stage->there_radii.memory,
+        .alone = (uint32_t *)stage->device_alone.memory,
+        .sums = (flux_sum *)stage->device_sums.memory,
+        .radii = (float *)stage->device_radii.memory,
     };
     assert_int_equal(photon_maps_cuda_gather(&stage->maps, 0, k, radius, &gather), KD_OK);
     assert_int_equal(device_memory_download(sums, gather.sums, sizeof sums), KD_OK);

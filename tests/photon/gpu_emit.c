@@ -58,16 +58,16 @@ static void expect_in_order(const photon_map *right, const photon_map_cuda *map)
 }
 
 static void expect_irradiance(const photon_map *right, const photon_map_cuda *map) {
-    vec3 *known = (vec3 *)malloc((right->count + 1) * sizeof *known);
-    assert_non_null(known);
-    assert_true(map->known == (right->irradiance != NULL));
+    vec3 *irradiance = (vec3 *)malloc((right->count + 1) * sizeof *irradiance);
+    assert_non_null(irradiance);
+    assert_true(map->has_irradiance == (right->irradiance != NULL));
     if (right->irradiance) {
-        assert_int_equal(
-            device_memory_download(known, map->irradiance.memory, right->count * sizeof *known),
-            KD_OK);
-        assert_memory_equal(known, right->irradiance, right->count * sizeof *known);
+        assert_int_equal(device_memory_download(irradiance, map->irradiance.memory,
+                                                right->count * sizeof *irradiance),
+                         KD_OK);
+        assert_memory_equal(irradiance, right->irradiance, right->count * sizeof *irradiance);
     }
-    free(known);
+    free(irradiance);
 }
 
 /* Compares all parts of all maps; the device's reuse the memory of an earlier map. */

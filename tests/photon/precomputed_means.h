@@ -45,7 +45,7 @@ static void strew(strewn *cloud, uint64_t seed) {
 
 /* Returns the mean of precomputed values over the mean of estimates at the ends of gather rays. */
 static double known_over_made(strewn *cloud) {
-    double known = 0, made = 0;
+    double precomputed = 0, made = 0;
     cloud->map.irradiance = NULL;
     for (uint32_t i = 0; i < STREWN; ++i) {
         estimate_point at = {cloud->photons[i].position, {0, 0, 1}, 0};
@@ -58,12 +58,12 @@ static double known_over_made(strewn *cloud) {
         const float across = 2 * (1 - MARGIN);
         estimate_point at = {
             {across * (r.value[0] - 0.5f), across * (r.value[1] - 0.5f), 0}, {0, 0, 1}, 0};
-        vec3 found = vec3_all(0);
-        assert_true(photon_precomputed_irradiance(&cloud->map, &at, &found));
-        known += (double)found.x;
+        vec3 actual = vec3_all(0);
+        assert_true(photon_precomputed_irradiance(&cloud->map, &at, &actual));
+        precomputed += (double)actual.x;
         made += (double)photon_irradiance(&cloud->map, &cloud->none, &at).x;
     }
-    return known / made;
+    return precomputed / made;
 }
 
 static void compare_means(uint32_t gather, float radius, bool adaptive) {

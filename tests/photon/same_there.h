@@ -12,13 +12,13 @@ typedef struct finished {
 } finished;
 
 static inline finished run_kept(const char *path, const kd_render_options *options,
-                                const char *where, const render_keeping *keeping,
+                                const char *device, const render_keeping *keeping,
                                 job_control *job) {
     scene *made = NULL;
     kd_render_options from_file, used = *options;
     kd_render_options_default(&from_file);
     assert_int_equal(scene_open(&made, path, &from_file, NULL), KD_OK);
-    snprintf(used.device, sizeof used.device, "%s", where);
+    snprintf(used.device, sizeof used.device, "%s", device);
     render_result result;
     finished end;
     memset(&end, 0, sizeof end);
@@ -28,7 +28,7 @@ static inline finished run_kept(const char *path, const kd_render_options *optio
         end.frame = result.frame;
         end.samples = result.samples_done;
         assert_int_equal(result.device_used.kind,
-                         strcmp(where, "cpu") == 0 ? DEVICE_CPU : DEVICE_CUDA);
+                         strcmp(device, "cpu") == 0 ? DEVICE_CPU : DEVICE_CUDA);
         render_close(&result);
     } else {
         print_message("%s\n", kd_last_error());
@@ -38,9 +38,9 @@ static inline finished run_kept(const char *path, const kd_render_options *optio
 }
 
 static inline void expect_equal(const char *path, const kd_render_options *options,
-                                const finished *here, const finished *result) {
-    const frame_statistics *a = &here->frame, *b = &result->frame;
-    assert_int_equal(here->status, KD_OK);
+                                const finished *cpu, const finished *result) {
+    const frame_statistics *a = &cpu->frame, *b = &result->frame;
+    assert_int_equal(cpu->status, KD_OK);
     assert_int_equal(result->status, KD_OK);
     if (a->photon_hash != b->photon_hash || a->photons_emitted != b->photons_emitted ||
         a->photon_rays != b->photon_rays)
@@ -48,21 +48,21 @@ static inline void expect_equal(const char *path, const kd_render_options *optio
                  options->integrator, (unsigned long long)b->photon_hash,
                  (unsigned long long)b->photons_emitted, (unsigned long long)a->photon_hash,
                  (unsigned long long)a->photons_emitted);
-    if (here->image != result->image || a->rays != b->rays || a->nan_samples != b->nan_samples)
+    if (cpu->image != result->image || a->rays != b->rays || a->nan_samples != b->nan_samples)
         fail_msg("%s by %s: image %016llx, %llu rays, expected %016llx, %llu rays", path,
                  options->integrator, (unsigned long long)result->image,
-                 (unsigned long long)b->rays, (unsigned long long)here->image,
+                 (unsigned long long)b->rays, (unsigned long long)cpu->image,
                  (unsigned long long)a->rays);
     assert_true(a->watts_emitted == b->watts_emitted && a->watts_absorbed == b->watts_absorbed);
     assert_true(a->watts_escaped == b->watts_escaped && a->watts_ended == b->watts_ended);
     assert_true(a->watts_media == b->watts_media && a->volume_stored == b->volume_stored);
-    assert_true(here->samples == result->samples && a->photons_stored == b->photons_stored);
+    assert_true(cpu->samples == result->samples && a->photons_stored == b->photons_stored);
 }
 
 static inline void expect_same(const char *path, const kd_render_options *options) {
-    const finished here = run_kept(path, options, "cpu", NULL, NULL);
+    const finished cpu = run_kept(path, options, "cpu", NULL, NULL);
     const finished result = run_kept(path, options, "cuda:0", NULL, NULL);
-    expect_equal(path, options, &here, &result);
+    expect_equal(path, options, &cpu, &result);
 }
 
 #endif

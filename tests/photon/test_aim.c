@@ -5,9 +5,9 @@
 #include "photon_scenes.h"
 #include "shaders/bsdf.h"
 
-static void assert_near(double found, double expected, double tolerance) {
-    if (!(fabs(found - expected) <= tolerance * fabs(expected)))
-        fail_msg("%.9g, expected %.9g within %g of it", found, expected, tolerance);
+static void assert_near(double actual, double expected, double tolerance) {
+    if (!(fabs(actual - expected) <= tolerance * fabs(expected)))
+        fail_msg("%.9g, expected %.9g within %g of it", actual, expected, tolerance);
 }
 
 /* A floor, and spheres of mirror or glass above it: two that touch, one far away, a tiny one. */
@@ -64,10 +64,10 @@ static double list_watts(const photon_list *list) {
 static double flux_by_chance(const photon_scene *scene, photon_kind kind, uint64_t *emitted) {
     photon_order order;
     memset(&order, 0, sizeof order);
-    order.wish.kinds = 1u << kind;
-    order.wish.max_depth = 32;
-    order.wish.only_specular = true;
-    order.wanted = 15000;
+    order.filter.kinds = 1u << kind;
+    order.filter.max_depth = 32;
+    order.filter.only_specular = true;
+    order.target = 15000;
     order.emission = photon_emission_make(3, 0, box3_centre(scene->view.box),
                                           0.5f * vec3_length(box3_size(scene->view.box)), false);
     photon_list list;
@@ -188,9 +188,9 @@ static void faint_caustics_end_early(void **state) {
     photon_list ended, whole;
     assert_int_equal(photon_list_open(&ended, &scene->view, &orders[PHOTON_LIST_CAUSTIC], NULL),
                      KD_OK);
-    orders[PHOTON_LIST_CAUSTIC].wish.only_specular =
+    orders[PHOTON_LIST_CAUSTIC].filter.only_specular =
         false; /* all paths to their ends, as many as necessary */
-    orders[PHOTON_LIST_CAUSTIC].wanted = 20000;
+    orders[PHOTON_LIST_CAUSTIC].target = 20000;
     assert_int_equal(photon_list_open(&whole, &scene->view, &orders[PHOTON_LIST_CAUSTIC], NULL),
                      KD_OK);
     assert_true(!ended.complete && ended.count > 5000 && whole.complete);

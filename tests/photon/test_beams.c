@@ -65,9 +65,9 @@ static vec3 random_direction(uint32_t stream, uint32_t i) {
     return sample_sphere(r.value[0], r.value[1]);
 }
 
-static void expect_near(double found, double expected, double tolerance) {
-    if (!(fabs(found - expected) <= tolerance))
-        fail_msg("%.7g, expected %.7g within %g", found, expected, tolerance);
+static void expect_near(double actual, double expected, double tolerance) {
+    if (!(fabs(actual - expected) <= tolerance))
+        fail_msg("%.7g, expected %.7g within %g", actual, expected, tolerance);
 }
 
 /* One beam crossed at an angle by parallel rays: the sum of their radiances is the light scattered
@@ -216,7 +216,7 @@ static void the_walk_finds_every_crossing_once(void **state) {
     strew_nasty();
     beam_set set;
     assert_int_equal(beam_set_open(&set, strewn, STREWN, &fog, 50, NULL), KD_OK);
-    uint32_t found = 0;
+    uint32_t count = 0;
     for (int size = 0; size < 3; ++size) {
         beam_view view = beam_set_get_view(&set, PHOTON_KERNEL_CONE, flux_scale(1));
         view.radius *= size == 0 ? 1 : size == 1 ? 0.05f : 8;
@@ -240,10 +240,10 @@ static void the_walk_finds_every_crossing_once(void **state) {
             }
             assert_true(same_sums(walked, all) && same_sums(whole, sum));
             assert_true(walked.x >= 0 && walked.x < INT64_MAX / 2);
-            found += walked.x > 0;
+            count += walked.x > 0;
         }
     }
-    assert_true(found > RAYS / 4);
+    assert_true(count > RAYS / 4);
     beam_set_close(&set);
     tritree_close(&walls);
 }
@@ -342,7 +342,7 @@ static void traced_alone_a_path_leaves_the_same_beams(void **state) {
         photon slots[256];
         photon_ledger ledger;
         const uint32_t count =
-            photon_trace(&fog, &order->emission, path, &order->wish, slots, 256, &ledger);
+            photon_trace(&fog, &order->emission, path, &order->filter, slots, 256, &ledger);
         for (uint32_t i = 0; i < count; ++i, ++at) {
             slots[i].power = vec3_scale(slots[i].power, (float)(1 / (double)list.emitted));
             assert_memory_equal(&slots[i], &list.photons[at], sizeof(photon));

@@ -183,10 +183,10 @@ static void ragged_surfaces_make_no_sparks(void **state) {
     for (uint32_t i = 0; i < 3000; ++i) {
         const rng_block r = rng_draw(rng_key_make(3, 0, i), 0, 0);
         const vec3 from = vec3_make(0.8f * r.value[0], 0.5f + r.value[1], 1);
-        const ray cast = ray_make(from, vec3_make(0, 0, -1), 0, INFINITY);
-        const ray_hit hit = tritree_closest(&scene->view.tree, cast);
+        const ray ray = ray_make(from, vec3_make(0, 0, -1), 0, INFINITY);
+        const ray_hit hit = tritree_closest(&scene->view.tree, ray);
         if (hit.triangle == KD_NONE) continue;
-        const surface surface_hit = surface_at(&scene->view, &cast, hit);
+        const surface surface_hit = surface_at(&scene->view, &ray, hit);
         const estimate_point at = {surface_hit.position, surface_hit.geometric, hit.triangle};
         assert_true(surface_hit.front);
         const float integral = estimate_integral(&view, &at, 0.2f, PHOTON_KERNEL_CONE);
@@ -207,7 +207,7 @@ static void furnace_estimates(photon_kernel kernel, photon_estimator estimator, 
     options.estimator = estimator;
     photon_maps maps;
     assert_int_equal(photon_maps_open(&maps, &scene->view, &options, NULL), KD_OK);
-    double landed = 0, landed_edges = 0, found = 0, found_edges = 0;
+    double landed = 0, landed_edges = 0, estimated = 0, found_edges = 0;
     int count_edges = 0;
     for (uint64_t i = 0; i < maps.global.count; ++i) {
         const vec3 p = maps.global.photons[i].position;
@@ -229,13 +229,13 @@ static void furnace_estimates(photon_kernel kernel, photon_estimator estimator, 
         const ray_hit hit = tritree_closest(&scene->view.tree, ray_make(from, out, 0, INFINITY));
         const estimate_point at = {p, vec3_negate(out), hit.triangle};
         const double irradiance = photon_watts(photon_irradiance(&map, &tiles, &at));
-        found += irradiance / POINTS;
+        estimated += irradiance / POINTS;
         if ((fabsf(p.x) > 0.9f) + (fabsf(p.y) > 0.9f) + (fabsf(p.z) > 0.9f) > 1) {
             found_edges += irradiance;
             ++count_edges;
         }
     }
-    *everywhere = found / (landed / 24);
+    *everywhere = estimated / (landed / 24);
     *at_edges = found_edges / count_edges / (landed_edges / (24 * (1 - 0.9 * 0.9)));
     photon_maps_close(&maps);
     photon_scene_free(scene);
@@ -254,7 +254,7 @@ static void estimates_lose_nothing_at_corners(void **state) {
 
 /* --- photons that are strewn by hand ---------------------------------------------------------- */
 
-enum { STREWN = 20000, ASKED = 1500, K_LARGE = 400 };
+enum { STREWN = 20000, QUERY_COUNT = 1500, K_LARGE = 400 };
 
 /* Photons of equal power on the square from (-1, -1) to (1, 1) of the plane z = 0: as many as
    irradiance 1 to the left of x = 0 and `right` beyond it require. */
@@ -304,18 +304,18 @@ typedef struct strewn_figures {
 
 static strewn_figures strewn_measure(const strewn *cloud, float x0, float x1, double expected) {
     double sum = 0, squares = 0, errors = 0;
-    for (uint32_t i = 0; i < ASKED; ++i) {
+    for (uint32_t i = 0; i < QUERY_COUNT; ++i) {
         const rng_block r = rng_draw(rng_key_make(77, 0, i), 0, 0);
         const estimate_point at = {
             {x0 + (x1 - x0) * r.value[0], r.value[1] - 0.5f, 0}, {0, 0, 1}, 0};
-        const double found = (double)photon_irradiance(&cloud->map, &cloud->none, &at).x;
-        sum += found;
-        squares += found * found;
-        errors += (found - expected) * (found - expected);
+        const double actual = (double)photon_irradiance(&cloud->map, &cloud->none, &at).x;
+        sum += actual;
+        squares += actual * actual;
+        errors += (actual - expected) * (actual - expected);
     }
-    const double mean = sum / ASKED;
-    const strewn_figures figures = {mean, sqrt(squares / ASKED - mean * mean),
-                                    sqrt(errors / ASKED)};
+    const double mean = sum / QUERY_COUNT;
+    const strewn_figures figures = {mean, sqrt(squares / QUERY_COUNT - mean * mean),
+                                    sqrt(errors / QUERY_COUNT)};
     return figures;
 }
 
@@ -429,10 +429,11 @@ static void diffuse_surfaces_scatter_by_the_short_form(void **state) {
         const float ratio = true_cosine > 0 ? float_min(cosine / true_cosine, 8) : 0;
         const vec3 right =
             vec3_scale(vec3_mul(bsdf_evaluate(&at, wo, wi, BSDF_RADIANCE), landed.power), ratio);
-        const vec3 found = photon_scattered(&at, wo, &landed);
-        if (found.x != right.x || found.y != right.y || found.z != right.z)
-            fail_msg("surface %u: %g %g %g, expected %g %g %g", i, (double)found.x, (double)found.y,
-                     (double)found.z, (double)right.x, (double)right.y, (double)right.z);
+        const vec3 actual = photon_scattered(&at, wo, &landed);
+        if (actual.x != right.x || actual.y != right.y || actual.z != right.z)
+            fail_msg("surface %u: %g %g %g, expected %g %g %g", i, (double)actual.x,
+                     (double)actual.y, (double)actual.z, (double)right.x, (double)right.y,
+                     (double)right.z);
         lit += !vec3_is_zero(right);
     }
     assert_true(lit > 5000 && lit < 15000);

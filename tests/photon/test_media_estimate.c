@@ -103,26 +103,26 @@ static double share_inside(photon_kernel kernel, double radius) {
     return sum / whole;
 }
 
-static void expect_near(double found, double expected, double tolerance) {
-    if (!(fabs(found - expected) <= tolerance))
-        fail_msg("%.6f, expected %.6f within %g", found, expected, tolerance);
+static void expect_near(double actual, double expected, double tolerance) {
+    if (!(fabs(actual - expected) <= tolerance))
+        fail_msg("%.6f, expected %.6f within %g", actual, expected, tolerance);
 }
 
 static void far_from_walls_nothing_is_lost(void **state) {
     (void)state;
     photon_map_view map = strew(false);
-    double there = 0;
+    double expected = 0;
     for (uint32_t i = 0; i < STREWN; ++i) {
         const vec3 from = vec3_sub(positions[i], vec3_all(0.5f));
-        there += fabsf(from.x) < 0.3f && fabsf(from.y) < 0.3f && fabsf(from.z) < 0.3f;
+        expected += fabsf(from.x) < 0.3f && fabsf(from.y) < 0.3f && fabsf(from.z) < 0.3f;
     }
-    there /= STREWN * 0.6 * 0.6 * 0.6;
+    expected /= STREWN * 0.6 * 0.6 * 0.6;
     for (int i = 0; i < PHOTON_KERNELS; ++i)
         for (int nearest = 0; nearest < 2; ++nearest) {
             map.kernel = (photon_kernel)i;
             map.radius = nearest ? 1 : 0.1f;
             map.gather = nearest ? 200 : 0; /* within about 0.08 */
-            expect_near(density_mean(&map, 0.2f, 0.8f), there, 0.01);
+            expect_near(density_mean(&map, 0.2f, 0.8f), expected, 0.01);
         }
     remove_walls();
 }
@@ -176,9 +176,9 @@ static void a_falling_density_adds_up(void **state) {
             at.direction = vec3_make(0, 1, 0);
             for (uint32_t p = 0; p < PLACES; ++p) {
                 at.position = place_of(2, p, true);
-                const double there =
+                const double density =
                     exp(-(double)at.position.x / FALL) / (FALL * (1 - exp(-1 / FALL)));
-                sum += (double)volume_at(&map, &at).x * 4 * M_PI / there;
+                sum += (double)volume_at(&map, &at).x * 4 * M_PI / density;
             }
             expect_near(sum / PLACES, 1, 0.012);
         }

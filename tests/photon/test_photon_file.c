@@ -66,19 +66,19 @@ static const char *const merged_names[] = {"a", "b", "c"};
 static void test_merge(void **state) {
     (void)state;
     const photon_file maps[3] = {make_file(0), make_file(1), make_file(0)};
-    photon_file both;
-    assert_int_equal(photon_file_merge(&both, maps, merged_names, 2), KD_OK);
+    photon_file merged;
+    assert_int_equal(photon_file_merge(&merged, maps, merged_names, 2), KD_OK);
     for (int l = 0; l < PHOTON_LISTS; ++l) {
         const double expected = 0.25 * watts(&maps[0].lists[l]) + 0.75 * watts(&maps[1].lists[l]);
-        assert_true(fabs(watts(&both.lists[l]) - expected) < 1e-5 * expected);
-        assert_true(both.lists[l].emitted == 40 && both.lists[l].ledger.emitted == 4);
+        assert_true(fabs(watts(&merged.lists[l]) - expected) < 1e-5 * expected);
+        assert_true(merged.lists[l].emitted == 40 && merged.lists[l].ledger.emitted == 4);
     }
-    photon_file_close(&both);
-    assert_int_equal(photon_file_merge(&both, maps, merged_names, 3), KD_ERROR_INPUT);
+    photon_file_close(&merged);
+    assert_int_equal(photon_file_merge(&merged, maps, merged_names, 3), KD_ERROR_INPUT);
     assert_non_null(strstr(kd_last_error(), "a and c contain the same photons"));
     photon_file other[2] = {maps[0], maps[1]};
     other[1].scene = 78;
-    assert_int_equal(photon_file_merge(&both, other, merged_names, 2), KD_ERROR_INPUT);
+    assert_int_equal(photon_file_merge(&merged, other, merged_names, 2), KD_ERROR_INPUT);
     assert_non_null(strstr(kd_last_error(), "different scenes"));
 }
 
@@ -86,15 +86,15 @@ static void test_merge(void **state) {
 static void test_merge_finds_parts(void **state) {
     (void)state;
     const photon_file maps[2] = {make_file(0), make_file(1)};
-    photon_file both, file[2];
+    photon_file merged, file[2];
     assert_int_equal(photon_file_merge(&file[0], maps, merged_names, 2), KD_OK);
     file[1] = maps[1];
-    assert_int_equal(photon_file_merge(&both, file, merged_names, 2), KD_ERROR_INPUT);
+    assert_int_equal(photon_file_merge(&merged, file, merged_names, 2), KD_ERROR_INPUT);
     photon_file_close(&file[0]);
     file[0] = maps[0];
     file[1] = maps[0];
     for (int l = 0; l < PHOTON_LISTS; ++l) file[1].lists[l].count = 5;
-    assert_int_equal(photon_file_merge(&both, file, merged_names, 2), KD_ERROR_INPUT);
+    assert_int_equal(photon_file_merge(&merged, file, merged_names, 2), KD_ERROR_INPUT);
 }
 
 /* The files of maps in any order: the same bytes. */
@@ -295,7 +295,7 @@ static void test_messages(void **state) {
     assert_int_equal(photon_file_open(&file, path), KD_OK);
     assert_true(file.lists[PHOTON_LIST_GLOBAL].borrowed &&
                 file.lists[PHOTON_LIST_CAUSTIC].borrowed);
-    assert_int_equal(photon_list_own(&file.lists[PHOTON_LIST_GLOBAL]), KD_OK);
+    assert_int_equal(photon_list_copy_borrowed(&file.lists[PHOTON_LIST_GLOBAL]), KD_OK);
     file.lists[PHOTON_LIST_GLOBAL].photons[0].power = vec3_all(3);
     assert_int_equal(photon_file_check_scene(&file, path, NULL, 78), KD_ERROR_INPUT);
     assert_non_null(strstr(kd_last_error(), "belongs to another scene"));

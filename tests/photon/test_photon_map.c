@@ -147,8 +147,8 @@ static void paths_together_are_paths_alone(void **state) {
         const float radius = 0.5f * vec3_length(vec3_sub(scene->view.box.hi, scene->view.box.lo));
         const photon_order order = {
             .emission = photon_emission_make(7, (uint32_t)which, centre, radius, false),
-            .wish = {~0u, ~0u, which < 2 ? 32 : 3, which == 2, false},
-            .wanted = 5000};
+            .filter = {~0u, ~0u, which < 2 ? 32 : 3, which == 2, false},
+            .target = 5000};
         photon_list list;
         uint64_t at = 0, rays = 0;
         assert_int_equal(photon_list_open(&list, &scene->view, &order, NULL), KD_OK);
@@ -156,7 +156,7 @@ static void paths_together_are_paths_alone(void **state) {
         const float factor = (float)(1 / (double)list.emitted);
         for (uint64_t path = 0; path < list.emitted; ++path) {
             photon_ledger ledger;
-            const uint32_t landed = photon_trace(&scene->view, &order.emission, path, &order.wish,
+            const uint32_t landed = photon_trace(&scene->view, &order.emission, path, &order.filter,
                                                  alone, LIMIT, &ledger);
             assert_true(landed <= LIMIT && at + landed <= list.count);
             for (uint32_t i = 0; i < landed; ++i)
@@ -198,10 +198,10 @@ static void aimed_photons_carry_the_same_flux(void **state) {
     photon_scene *scene = photon_scene_balls();
     photon_order order;
     memset(&order, 0, sizeof order);
-    order.wish.kinds = 1u << PHOTON_CAUSTIC;
-    order.wish.max_depth = 32;
-    order.wish.only_specular = true;
-    order.wanted = 20000;
+    order.filter.kinds = 1u << PHOTON_CAUSTIC;
+    order.filter.max_depth = 32;
+    order.filter.only_specular = true;
+    order.target = 20000;
     order.emission = photon_emission_make(3, 0, vec3_all(0.5f), 1, false);
     photon_list chance;
     assert_int_equal(photon_list_open(&chance, &scene->view, &order, NULL), KD_OK);

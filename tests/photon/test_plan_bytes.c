@@ -16,10 +16,10 @@
 static pthread_mutex_t counting = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t held, max_held;
 
-static void count(uint64_t taken, uint64_t given_back) {
+static void count(uint64_t taken, uint64_t released) {
     pthread_mutex_lock(&counting);
     held += taken;
-    held -= given_back;
+    held -= released;
     if (held > max_held) max_held = held;
     pthread_mutex_unlock(&counting);
 }
@@ -32,12 +32,12 @@ static uint64_t size_of(void *block) {
 kd_status __real_memory_reserve(void **pointer, uint64_t count, size_t item_bytes);
 kd_status __real_memory_reserve_zeroed(void **pointer, uint64_t count, size_t item_bytes);
 kd_status __real_memory_grow(void **pointer, uint64_t kept, uint64_t count, size_t item_bytes);
-void *__real_memory_spare(uint64_t bytes);
+void *__real_memory_try_allocate(uint64_t bytes);
 void __real_memory_free(void *pointer);
 kd_status __wrap_memory_reserve(void **pointer, uint64_t count, size_t item_bytes);
 kd_status __wrap_memory_reserve_zeroed(void **pointer, uint64_t count, size_t item_bytes);
 kd_status __wrap_memory_grow(void **pointer, uint64_t kept, uint64_t count, size_t item_bytes);
-void *__wrap_memory_spare(uint64_t bytes);
+void *__wrap_memory_try_allocate(uint64_t bytes);
 void __wrap_memory_free(void *pointer);
 
 kd_status __wrap_memory_reserve(void **pointer, uint64_t items, size_t item_bytes) {
@@ -62,8 +62,8 @@ kd_status __wrap_memory_grow(void **pointer, uint64_t kept, uint64_t items, size
     return status;
 }
 
-void *__wrap_memory_spare(uint64_t bytes) {
-    void *const taken = __real_memory_spare(bytes);
+void *__wrap_memory_try_allocate(uint64_t bytes) {
+    void *const taken = __real_memory_try_allocate(bytes);
     count(size_of(taken), 0);
     return taken;
 }

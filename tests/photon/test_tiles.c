@@ -40,10 +40,10 @@ static double measured(photon_scene *scene, photon_kernel kernel) {
     assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, 0.5f, false, NULL), KD_OK);
     const tile_view view = tile_set_get_view(&tiles);
     tile_lookup lookup = tile_lookup_begin(place, up, 0, 0.5f, kernel);
-    const double found = (double)tile_kernel_integral(&view, &lookup, TILE_COSINE);
+    const double actual = (double)tile_kernel_integral(&view, &lookup, TILE_COSINE);
     assert_true(lookup.tested <= TILE_MAX);
     tile_set_close(&tiles);
-    return found;
+    return actual;
 }
 
 typedef enum sheet_kind { RUG, STACK, COPIES, VEIL, SHELF, STEEP, GLASS, SHEETS } sheet_kind;
@@ -87,9 +87,10 @@ static void sheets_count_by_their_area(void **state) {
             const double more = put_kind(&scene->fixture, (sheet_kind)kind, kernel);
             photon_scene_finish(scene);
             const double expected = plane_integral(kernel, 0) + more;
-            const double found = measured(scene, kernel);
-            if (!(fabs(found - expected) <= 2e-5))
-                fail_msg("sheet %d, kernel %d: %.7g, expected %.7g", kind, kernel, found, expected);
+            const double actual = measured(scene, kernel);
+            if (!(fabs(actual - expected) <= 2e-5))
+                fail_msg("sheet %d, kernel %d: %.7g, expected %.7g", kind, kernel, actual,
+                         expected);
             photon_scene_free(scene);
         }
 }
@@ -143,11 +144,11 @@ static void compare_leaves(uint32_t count, float size, float radius, double wors
         const vec3 place = vec3_scale(drawn(i, 0), 0.7f), normal = vec3_normalize(drawn(i, 2));
         const double expected = sum_of_all(scene, place, normal, radius);
         tile_lookup lookup = tile_lookup_begin(place, normal, 0, radius, PHOTON_KERNEL_CONE);
-        const double found = (double)tile_kernel_integral(&view, &lookup, TILE_COSINE);
+        const double actual = (double)tile_kernel_integral(&view, &lookup, TILE_COSINE);
         assert_true(lookup.tested <= TILE_MAX);
         if (lookup.tested > maximum) maximum = lookup.tested;
         bounded += lookup.tested + TILE_LEAF >= TILE_EXACT;
-        const double ratio = found / fmax(expected, (double)TILE_MIN_SHARE * M_PI / 3);
+        const double ratio = actual / fmax(expected, (double)TILE_MIN_SHARE * M_PI / 3);
         ratios += ratio / LOOKS;
         squares += (ratio - 1) * (ratio - 1) / LOOKS;
     }
@@ -180,8 +181,8 @@ static void planes_are_known_without_a_look(void **state) {
     put_kind(&scene->fixture, RUG, PHOTON_KERNEL_CONE);
     photon_scene_finish(scene);
     assert_int_equal(tile_set_open(&tiles, &scene->view, NULL, 0.1f, false, NULL), KD_OK);
-    const tile_view known = tile_set_get_view(&tiles);
-    tile_view unknown = known;
+    const tile_view view = tile_set_get_view(&tiles);
+    tile_view unknown = view;
     unknown.patches = NULL;
     for (uint32_t i = 0; i < PLACES; ++i) {
         const vec3 at = drawn(i, 0), up = {0, 1, 0}, place = {2.99f * at.x, 0, 2.99f * at.z};
@@ -189,10 +190,10 @@ static void planes_are_known_without_a_look(void **state) {
         const uint32_t triangle = place.z >= -place.x ? 0u : 1u;
         tile_lookup one = tile_lookup_begin(place, up, triangle, radius, PHOTON_KERNEL_CONE);
         tile_lookup other = one;
-        const float found = tile_kernel_integral(&known, &one, TILE_COSINE);
+        const float actual = tile_kernel_integral(&view, &one, TILE_COSINE);
         const float expected = tile_kernel_integral(&unknown, &other, TILE_COSINE);
-        if (!(fabsf(found - expected) <= 2e-5f))
-            fail_msg("at %g, %g: %g, expected %g", (double)place.x, (double)place.z, (double)found,
+        if (!(fabsf(actual - expected) <= 2e-5f))
+            fail_msg("at %g, %g: %g, expected %g", (double)place.x, (double)place.z, (double)actual,
                      (double)expected);
         spared += one.tested == 0;
         assert_true(place.x < 0 || one.tested > 0);
@@ -242,8 +243,8 @@ static void expect_sheets(photon_scene *scene, const photon_maps *maps, double *
             const ray down = ray_make(vec3_make(x, 1, z), vec3_make(0, -1, 0), 0, INFINITY);
             const ray_hit hit = tritree_closest(&scene->view.tree, down);
             const surface at = surface_at(&scene->view, &down, hit);
-            const estimate_point here = {at.position, vec3_make(0, 1, 0), hit.triangle};
-            strip += photon_watts(photon_irradiance(&map, &tiles, &here)) / M_PI / EACH;
+            const estimate_point point = {at.position, vec3_make(0, 1, 0), hit.triangle};
+            strip += photon_watts(photon_irradiance(&map, &tiles, &point)) / M_PI / EACH;
         }
         *mean += strip / STRIPS;
         *worst = fmax(*worst, fabs(strip - 1));
@@ -290,15 +291,15 @@ static photon_scene *furnace_with_box(void) {
 }
 
 /* Returns the mean fraction of the true irradiance on the floor within 0.12 of the box. */
-static double found_beside(photon_scene *scene, const photon_map_view *map,
-                           const tile_view *tiles) {
+static double integral_near(photon_scene *scene, const photon_map_view *map,
+                            const tile_view *tiles) {
     enum { PLACES = 2000 };
     double sum = 0;
     for (uint32_t i = 0; i < PLACES; ++i) {
         const rng_block r = rng_draw(rng_key_make(8, 0, i), 0, 0);
-        const float away = (i % 2 ? 1.0f : -1.0f) * (0.5f + 0.12f * r.value[0]);
+        const float offset = (i % 2 ? 1.0f : -1.0f) * (0.5f + 0.12f * r.value[0]);
         const float along = 0.9f * r.value[1] - 0.45f;
-        const vec3 from = i % 4 < 2 ? vec3_make(away, 1, along) : vec3_make(along, 1, away);
+        const vec3 from = i % 4 < 2 ? vec3_make(offset, 1, along) : vec3_make(along, 1, offset);
         const ray down = ray_make(from, vec3_make(0, -1, 0), 0, INFINITY);
         const ray_hit hit = tritree_closest(&scene->view.tree, down);
         const estimate_point at = {vec3_make(from.x, 0, from.z), vec3_make(0, 1, 0), hit.triangle};
@@ -318,12 +319,12 @@ static void what_no_light_reaches_is_left_out(void **state) {
     assert_int_equal(photon_maps_open(&maps, &scene->view, &options, NULL), KD_OK);
     const photon_map_view map = photon_maps_global(&maps);
     tile_view tiles = photon_maps_tiles(&maps);
-    const double found = found_beside(scene, &map, &tiles);
+    const double actual = integral_near(scene, &map, &tiles);
     assert_int_equal(tile_set_open(&all_lit, &scene->view, NULL, map.radius, false, NULL), KD_OK);
     tiles = tile_set_get_view(&all_lit);
-    const double otherwise = found_beside(scene, &map, &tiles);
-    if (!(fabs(found - 1) <= 0.05 && otherwise < 0.93))
-        fail_msg("%.4f of the light, %.4f if all is lit", found, otherwise);
+    const double otherwise = integral_near(scene, &map, &tiles);
+    if (!(fabs(actual - 1) <= 0.05 && otherwise < 0.93))
+        fail_msg("%.4f of the light, %.4f if all is lit", actual, otherwise);
     tile_set_close(&all_lit);
     photon_maps_close(&maps);
     photon_scene_free(scene);

@@ -47,12 +47,12 @@ static void closed_forms_are_the_sums_over_small_pieces(void **state) {
         sum_triangle(expected, corner, area);
         hit += expected[0] > 0;
         for (int k = 0; k < PHOTON_KERNELS; ++k) {
-            const double found = (double)triangle_kernel_integral(
+            const double actual = (double)triangle_kernel_integral(
                 (photon_kernel)k, corner[0], corner[1], corner[2], vec3_normalize(across));
             const double tolerance =
                 kernel_ends_in_a_step((photon_kernel)k) ? 1e-3 * (1 + area) : 3e-5;
-            if (!(fabs(found - expected[k]) <= tolerance))
-                fail_msg("triangle %u, kernel %d: %.7g, expected %.7g", t, k, found, expected[k]);
+            if (!(fabs(actual - expected[k]) <= tolerance))
+                fail_msg("triangle %u, kernel %d: %.7g, expected %.7g", t, k, actual, expected[k]);
         }
     }
     assert_true(hit > TRIALS / 2);

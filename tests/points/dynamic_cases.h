@@ -21,67 +21,68 @@ typedef struct model {
     uint64_t drawn;
 } model;
 
-static model there;
-static char packed[MODEL_MAX * DIMS_MAX * sizeof(double)], asked[QUERIES * DIMS_MAX * 8];
+static model model_state;
+static char packed[MODEL_MAX * DIMS_MAX * sizeof(double)], query_count[QUERIES * DIMS_MAX * 8];
 static uint32_t ids[2][QUERIES * MODEL_MAX], counts[2][QUERIES];
 static double dist2[2][QUERIES * MODEL_MAX];
 static uint64_t offsets[2][QUERIES + 1];
 
 static inline uint32_t draw(uint32_t below) {
-    const rng_key key = rng_key_make(0x5eed, 0, there.drawn++);
+    const rng_key key = rng_key_make(0x5eed, 0, model_state.drawn++);
     return (uint32_t)((uint64_t)rng_draw_words(key, 0, 0).word[0] * below >> 32);
 }
 
 static inline void put_scalars(void *to, const double *from, uint32_t count) {
     for (uint32_t i = 0; i < count; ++i)
-        if (there.scalar == KD_DOUBLE)
+        if (model_state.scalar == KD_DOUBLE)
             ((double *)to)[i] = from[i];
         else
             ((float *)to)[i] = (float)from[i];
 }
 
 static inline void make_point(double *to, uint32_t number) {
-    for (uint32_t axis = 0; axis < there.dims; ++axis)
-        to[axis] = (double)vec3_axis(case_point(there.from, number + axis / 3 * 977, 3000),
+    for (uint32_t axis = 0; axis < model_state.dims; ++axis)
+        to[axis] = (double)vec3_axis(case_point(model_state.from, number + axis / 3 * 977, 3000),
                                      (int)(axis % 3));
 }
 
 /* Returns the model's points from `first` on as a point array. */
 static inline kd_point_array array_from(uint32_t first, bool named) {
-    put_scalars(packed, there.coordinates + first * there.dims, (there.count - first) * there.dims);
-    kd_point_array array =
-        kd_point_array_make(packed, there.count - first, there.dims, there.scalar);
-    if (named) array.ids = there.ids + first;
+    put_scalars(packed, model_state.coordinates + first * model_state.dims,
+                (model_state.count - first) * model_state.dims);
+    kd_point_array array = kd_point_array_make(packed, model_state.count - first, model_state.dims,
+                                               model_state.scalar);
+    if (named) array.ids = model_state.ids + first;
     return array;
 }
 
 static inline void insert(kd_points *tree, uint32_t count, bool named) {
-    const uint32_t first = there.count;
+    const uint32_t first = model_state.count;
     uint32_t first_id = 7;
     for (uint32_t i = 0; i < count; ++i) {
-        make_point(there.coordinates + (first + i) * there.dims, draw(3000));
-        there.ids[first + i] = named ? 3 * there.next + 5 : there.next;
-        ++there.next;
+        make_point(model_state.coordinates + (first + i) * model_state.dims, draw(3000));
+        model_state.ids[first + i] = named ? 3 * model_state.next + 5 : model_state.next;
+        ++model_state.next;
     }
-    there.count += count;
+    model_state.count += count;
     const kd_point_array more = array_from(first, named);
     const kd_status inserted = kd_points_insert(tree, &more, &first_id);
     if (inserted != KD_OK) fail_msg("%s", kd_last_error());
-    assert_int_equal(first_id, named ? KD_NO_POINT : there.next - count);
+    assert_int_equal(first_id, named ? KD_NO_POINT : model_state.next - count);
 }
 
 static inline void remove_some(kd_points *tree, uint32_t count) {
     static uint32_t gone[MODEL_MAX];
-    if (count > there.count) count = there.count;
+    if (count > model_state.count) count = model_state.count;
     for (uint32_t i = 0; i < count; ++i) {
-        const uint32_t place = draw(there.count);
-        gone[i] = there.ids[place];
-        memmove(there.ids + place, there.ids + place + 1,
-                (there.count - place - 1) * sizeof *there.ids);
-        memmove(there.coordinates + place * there.dims,
-                there.coordinates + (place + 1) * there.dims,
-                (there.count - place - 1) * there.dims * sizeof(double));
-        --there.count;
+        const uint32_t place = draw(model_state.count);
+        gone[i] = model_state.ids[place];
+        memmove(model_state.ids + place, model_state.ids + place + 1,
+                (model_state.count - place - 1) * sizeof *model_state.ids);
+        memmove(model_state.coordinates + place * model_state.dims,
+                model_state.coordinates + (place + 1) * model_state.dims,
+                (model_state.count - place - 1) * model_state.dims * sizeof(double));
+        --model_state.count;
     }
     assert_int_equal(kd_points_remove(tree, gone, count), KD_OK);
 }
@@ -89,10 +90,10 @@ static inline void remove_some(kd_points *tree, uint32_t count) {
 static inline kd_points_query query_of(void) {
     kd_points_query query;
     double places[QUERIES * DIMS_MAX];
-    for (uint32_t i = 0; i < QUERIES; ++i) make_point(places + i * there.dims, draw(3000));
-    put_scalars(asked, places, QUERIES * there.dims);
+    for (uint32_t i = 0; i < QUERIES; ++i) make_point(places + i * model_state.dims, draw(3000));
+    put_scalars(query_count, places, QUERIES * model_state.dims);
     kd_points_query_default(&query);
-    query.points = kd_point_array_make(asked, QUERIES, there.dims, there.scalar);
+    query.points = kd_point_array_make(query_count, QUERIES, model_state.dims, model_state.scalar);
     return query;
 }
 
@@ -128,7 +129,7 @@ static inline void expect_same_tree(const kd_points *const trees[2]) {
     kd_points_info info[2];
     for (int t = 0; t < 2; ++t) {
         kd_points_describe(trees[t], &info[t]);
-        assert_int_equal(info[t].count, there.count);
+        assert_int_equal(info[t].count, model_state.count);
         assert_int_equal(kd_points_download(trees[t], coordinates[t], order[t], axes[t]), KD_OK);
     }
     assert_true(info[0].hash == info[1].hash);
@@ -150,11 +151,11 @@ static inline kd_points_options on_device(const char *name) {
 /* Compares with a newly built tree. `whole`: also the trees themselves, and the results of a
    self-query. */
 static inline void expect_same(const kd_points *changed, bool whole) {
-    kd_points *anew = NULL;
+    kd_points *rebuilt = NULL;
     const kd_points_options options = on_device("cpu");
     const kd_point_array array = array_from(0, true);
-    assert_int_equal(kd_points_open(&anew, &array, &options), KD_OK);
-    const kd_points *const trees[2] = {changed, anew};
+    assert_int_equal(kd_points_open(&rebuilt, &array, &options), KD_OK);
+    const kd_points *const trees[2] = {changed, rebuilt};
     kd_points_query query = query_of();
     expect_same_rows(trees, &query, 1 + draw(K_MAX));
     query.max_radius = 0.3;
@@ -162,7 +163,7 @@ static inline void expect_same(const kd_points *changed, bool whole) {
     if (whole) {
         expect_same_tree(trees);
         query.max_radius = (double)INFINITY;
-        expect_same_rows(trees, &query, there.count + 3);
+        expect_same_rows(trees, &query, model_state.count + 3);
         double radii[QUERIES];
         for (uint32_t i = 0; i < QUERIES; ++i) radii[i] = draw(100) / 50.0;
         put_scalars(dist2[0], radii, QUERIES);
@@ -170,22 +171,22 @@ static inline void expect_same(const kd_points *changed, bool whole) {
         query.radii = radii;
         expect_same_within(trees, &query);
     }
-    kd_points_close(anew);
+    kd_points_close(rebuilt);
 }
 
 static inline kd_points *begin(case_points from, uint32_t dims, kd_scalar scalar, uint32_t count,
                                bool named) {
     kd_points *tree = NULL;
-    const kd_points_options options = on_device(there.device);
-    there.count = there.next = 0;
-    there.dims = dims;
-    there.scalar = scalar;
-    there.from = from;
-    for (uint32_t i = 0; i < count; ++i, ++there.next) {
-        make_point(there.coordinates + i * dims, i);
-        there.ids[i] = named ? 3 * i + 5 : i;
+    const kd_points_options options = on_device(model_state.device);
+    model_state.count = model_state.next = 0;
+    model_state.dims = dims;
+    model_state.scalar = scalar;
+    model_state.from = from;
+    for (uint32_t i = 0; i < count; ++i, ++model_state.next) {
+        make_point(model_state.coordinates + i * dims, i);
+        model_state.ids[i] = named ? 3 * i + 5 : i;
     }
-    there.count = count;
+    model_state.count = count;
     const kd_point_array array = array_from(0, named);
     assert_int_equal(kd_points_open(&tree, &array, &options), KD_OK);
     return tree;
@@ -201,7 +202,7 @@ static inline void mixed_batches(case_points from, uint32_t dims, kd_scalar scal
     uint32_t layers = 0;
     for (int b = 0; b < batches; ++b) {
         const uint32_t size = draw(4) ? draw(20) : draw(400);
-        if (draw(2) && there.count + size <= MODEL_MAX / 2)
+        if (draw(2) && model_state.count + size <= MODEL_MAX / 2)
             insert(tree, size, named);
         else
             remove_some(tree, size);
@@ -211,7 +212,8 @@ static inline void mixed_batches(case_points from, uint32_t dims, kd_scalar scal
         kd_points_describe(tree, &info);
         if (info.layers > layers) layers = info.layers;
     }
-    const bool by_leaves = strcmp(there.device, "cpu") == 0 || (dims == 3 && scalar == KD_FLOAT);
+    const bool by_leaves =
+        strcmp(model_state.device, "cpu") == 0 || (dims == 3 && scalar == KD_FLOAT);
     if (batches >= 100 && small == 0 && by_leaves) assert_true(layers >= 3);
     assert_int_equal(kd_points_rebuild(tree), KD_OK);
     kd_points_describe(tree, &info);
@@ -229,7 +231,7 @@ static inline void a_tree_may_become_empty(void **state) {
     remove_some(tree, 100);
     expect_same(tree, true);
     insert(tree, 3, false);
-    assert_int_equal(there.ids[0], 700); /* no id is used twice */
+    assert_int_equal(model_state.ids[0], 700); /* no id is used twice */
     expect_same(tree, true);
     kd_points_close(tree);
 }

@@ -10,7 +10,7 @@
 
 enum { QUERIES = 96, K_MAX = 1024 };
 
-typedef struct asked_tree {
+typedef struct tree_case {
     pointtree host;
     point_build_cuda built;
     point_index_cuda index;
@@ -18,9 +18,9 @@ typedef struct asked_tree {
     void *tree_points; /* device */
     point_query_cuda query;
     void *points, *device_points; /* of the queries */
-} asked_tree;
+} tree_case;
 
-static void tree_open(asked_tree *t, const point_array *points, pointtree_split split) {
+static void tree_open(tree_case *t, const point_array *points, pointtree_split split) {
     memset(t, 0, sizeof *t);
     const pointtree_options options = {.split = split};
     assert_int_equal(pointtree_open_nd(&t->host, points, &options, NULL, NULL), KD_OK);
@@ -41,7 +41,7 @@ static void tree_open(asked_tree *t, const point_array *points, pointtree_split 
     assert_int_equal(device_wait(), KD_OK);
 }
 
-static void tree_close(asked_tree *t) {
+static void tree_close(tree_case *t) {
     device_memory_free(t->tree_points);
     device_memory_free(t->built.ids);
     device_memory_free(t->built.axes);
@@ -53,7 +53,7 @@ static void tree_close(asked_tree *t) {
 }
 
 /* Half of the queries are points of the tree, the others lie near them or anywhere. */
-static void queries_open(asked_tree *t, const point_array *points) {
+static void queries_open(tree_case *t, const point_array *points) {
     const uint64_t bytes = points->dims * point_scalar_bytes(points->scalar);
     t->points = malloc(QUERIES * bytes);
     assert_non_null(t->points);
@@ -81,22 +81,22 @@ static double value_at(const void *values, point_scalar scalar, uint64_t i) {
                                   : (double)((const float *)values)[i];
 }
 
-static void expect_row(const char *name, const asked_tree *t, uint32_t which, const uint32_t *ids,
+static void expect_row(const char *name, const tree_case *t, uint32_t which, const uint32_t *ids,
                        const void *dist2, uint64_t at, uint32_t capacity, const neighbour_nd *right,
                        uint32_t count) {
     for (uint32_t j = 0; j < capacity; ++j) {
         const uint32_t id = j < count ? right[j].id : KD_NONE;
         const double d = j < count ? right[j].dist2 : (double)INFINITY;
-        const double found = value_at(dist2, t->host.scalar, at + j);
-        if (ids[at + j] != id || found != d)
+        const double actual = value_at(dist2, t->host.scalar, at + j);
+        if (ids[at + j] != id || actual != d)
             fail_msg("%s, %u points, method %d, k %u, query %u, answer %u: id %u at %g, expected "
                      "%u at %g",
                      name, t->host.count, (int)t->query.method, t->query.k, which, j, ids[at + j],
-                     found, id, d);
+                     actual, id, d);
     }
 }
 
-static void check_nearest(const char *name, asked_tree *t, point_query_method method, uint32_t k) {
+static void check_nearest(const char *name, tree_case *t, point_query_method method, uint32_t k) {
     point_query_cuda *q = &t->query;
     q->method = method;
     q->k = k;
@@ -132,7 +132,7 @@ static void check_nearest(const char *name, asked_tree *t, point_query_method me
     device_memory_free(q->scratch);
 }
 
-static void check_within(const char *name, asked_tree *t, point_query_method method) {
+static void check_within(const char *name, tree_case *t, point_query_method method) {
     point_query_cuda *q = &t->query;
     q->method = method;
     q->k = 0;
@@ -181,7 +181,7 @@ static void check_three_floats(case_points set, uint32_t count, pointtree_split 
     for (uint32_t i = 0; i < count; ++i) points[i] = case_point(set, i, count);
     const point_array array = point_array_make(points, count, 3, POINT_FLOAT);
     const char *name = case_points_name(set);
-    asked_tree t;
+    tree_case t;
     tree_open(&t, &array, split);
     queries_open(&t, &array);
     const double side = count ? t.host.box.hi[0] - t.host.box.lo[0] : 1;
@@ -224,13 +224,14 @@ static void large_trees_too(void **state) {
     check_three_floats(CASE_DUPLICATES, 70000, POINTTREE_WIDEST);
 }
 
-static device_answers ask(asked_tree *t, point_query_method method, uint64_t count, uint32_t k) {
+static device_answers run_query(tree_case *t, point_query_method method, uint64_t count,
+                                uint32_t k) {
     t->query.method = method;
     t->query.k = k;
     return answers_of(&t->query, NULL, count);
 }
 
-static void expect_same(const asked_tree *t, const device_answers *a, const device_answers *right,
+static void expect_same(const tree_case *t, const device_answers *a, const device_answers *right,
                         uint64_t count) {
     const uint32_t k = t->query.k;
     for (uint64_t i = 0; i < count * k; ++i)
@@ -247,7 +248,7 @@ static void check_many(case_points set, uint32_t count, uint32_t queries, pointt
     static const struct {
         point_query_method method;
         uint32_t k, kernel_k;
-    } asked[] = {
+    } calls[] = {
         {POINT_QUERY_AUTO, 1, 0},    {POINT_QUERY_THREADS, 8, 0},  {POINT_QUERY_THREADS, 3, 9},
         {POINT_QUERY_PACKETS, 8, 0}, {POINT_QUERY_PACKETS, 3, 0},  {POINT_QUERY_PACKETS, 5, 16},
         {POINT_QUERY_GROUPS, 20, 0}, {POINT_QUERY_GROUPS, 20, 56}, {POINT_QUERY_GROUPS, 50, 0},
@@ -259,7 +260,7 @@ static void check_many(case_points set, uint32_t count, uint32_t queries, pointt
     for (uint32_t i = 0; i < all; ++i) points[i] = case_point(set, i, all);
     for (uint32_t i = 0; i < queries; ++i) radii[i] = i % 3 ? INFINITY : (float)(i % 100) * 1e-3f;
     const point_array array = point_array_make(points, count, 3, POINT_FLOAT);
-    asked_tree t;
+    tree_case t;
     tree_open(&t, &array, split);
     t.query.index = &t.index;
     t.device_points = to_device(points + count, queries * sizeof *points);
@@ -267,12 +268,12 @@ static void check_many(case_points set, uint32_t count, uint32_t queries, pointt
     t.query.max_radius = (double)INFINITY;
     void *device_radii = to_device(radii, queries * sizeof *radii);
     t.query.radii = device_radii;
-    for (int i = 0; i < (int)(sizeof asked / sizeof *asked); ++i) {
+    for (int i = 0; i < (int)(sizeof calls / sizeof *calls); ++i) {
         t.query.kernel_k = 0;
-        device_answers right = ask(&t, POINT_QUERY_WALK, queries, asked[i].k);
+        device_answers right = run_query(&t, POINT_QUERY_WALK, queries, calls[i].k);
         t.query.turns = (uint32_t)(7 * i) % 5;
-        t.query.kernel_k = asked[i].kernel_k;
-        device_answers a = ask(&t, asked[i].method, queries, asked[i].k);
+        t.query.kernel_k = calls[i].kernel_k;
+        device_answers a = run_query(&t, calls[i].method, queries, calls[i].k);
         expect_same(&t, &a, &right, queries);
         answers_free(&a);
         answers_free(&right);
@@ -306,7 +307,7 @@ static void any_dimensions(void **state) {
             const point_array array =
                 point_array_make(scalar ? (const void *)doubles : (const void *)floats, COUNT, dims,
                                  (point_scalar)scalar);
-            asked_tree t;
+            tree_case t;
             tree_open(&t, &array, POINTTREE_WIDEST);
             queries_open(&t, &array);
             check_nearest("any dimensions", &t, POINT_QUERY_AUTO, 5);
@@ -321,7 +322,7 @@ static void bad_requests_are_refused(void **state) {
     (void)state;
     const vec3 points[3] = {{0, 0, 0}, {1, 0, 0}, {0, 1, 0}};
     const point_array array = point_array_make(points, 3, 3, POINT_FLOAT);
-    asked_tree t;
+    tree_case t;
     tree_open(&t, &array, POINTTREE_ROUND_ROBIN);
     queries_open(&t, &array);
     t.query.k = 17;

@@ -11,7 +11,7 @@ typedef struct staged_tree {
     int stretches;
 } staged_tree;
 
-static void build(staged_tree *out, uint32_t count, pointtree_split split, bool asked) {
+static void build(staged_tree *out, uint32_t count, pointtree_split split, bool with_stages) {
     point_build_cuda a;
     point_build_stages stages;
     void *points = NULL;
@@ -30,7 +30,7 @@ static void build(staged_tree *out, uint32_t count, pointtree_split split, bool 
     assert_int_equal(point_builders_cuda[0]->scratch_bytes(&a.scratch_bytes, &a), KD_OK);
     assert_int_equal(device_memory_reserve(&a.scratch, a.scratch_bytes), KD_OK);
     assert_int_equal(point_build_stages_open(&stages), KD_OK);
-    a.stages = asked ? &stages : NULL;
+    a.stages = with_stages ? &stages : NULL;
     assert_int_equal(point_builders_cuda[0]->build(&a), KD_OK);
     assert_int_equal(device_wait(), KD_OK);
     assert_int_equal(point_build_stages_read(&stages, out->seconds), KD_OK);
@@ -51,14 +51,14 @@ static void stages_are_told(void **state) {
     for (int i = 0; i < 4; ++i) {
         const uint32_t count = counts[i / 2];
         const pointtree_split split = i % 2 ? POINTTREE_WIDEST : POINTTREE_ROUND_ROBIN;
-        staged_tree silent, told;
+        staged_tree silent, staged;
         build(&silent, count, split, false);
-        build(&told, count, split, true);
-        assert_memory_equal(silent.ids, told.ids, count * sizeof *told.ids);
+        build(&staged, count, split, true);
+        assert_memory_equal(silent.ids, staged.ids, count * sizeof *staged.ids);
         assert_int_equal(silent.stretches, 0);
-        assert_true(told.stretches > 2);
-        for (int s = 0; s < POINT_STAGES; ++s) assert_true(told.seconds[s] >= 0);
-        const double n = count, *bytes = told.bytes;
+        assert_true(staged.stretches > 2);
+        for (int s = 0; s < POINT_STAGES; ++s) assert_true(staged.seconds[s] >= 0);
+        const double n = count, *bytes = staged.bytes;
         assert_true(bytes[POINT_STAGE_BOTTOM] == n * (split == POINTTREE_WIDEST ? 21 : 20));
         if (count ==
             1000) { /* the bottom stage does everything: records are packed, no pivot is selected */
@@ -72,7 +72,7 @@ static void stages_are_told(void **state) {
             assert_true(bytes[POINT_STAGE_SELECT] > 0);
         }
         free(silent.ids);
-        free(told.ids);
+        free(staged.ids);
     }
 }
 

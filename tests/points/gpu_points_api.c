@@ -54,16 +54,16 @@ typedef struct answers {
 } answers;
 
 /* Each call with results in host memory. */
-static void ask(answers *out, const kd_points *tree, const kd_points_query *query) {
+static void run_query(answers *out, const kd_points *tree, const kd_points_query *query) {
     memset(out, 0, sizeof *out);
     if (kd_points_nearest(tree, query, K, out->ids, out->dist2, out->counts) != KD_OK)
         fail_msg("nearest: %s", kd_last_error());
     kd_points_query near = *query;
     near.max_radius = 0.2;
     assert_int_equal(kd_points_within_count(tree, &near, out->offsets), KD_OK);
-    const uint64_t found = out->offsets[QUERIES];
-    out->within_ids = (uint32_t *)calloc(found + 1, sizeof(uint32_t));
-    out->within_dist2 = calloc(found + 1, sizeof(double));
+    const uint64_t count = out->offsets[QUERIES];
+    out->within_ids = (uint32_t *)calloc(count + 1, sizeof(uint32_t));
+    out->within_dist2 = calloc(count + 1, sizeof(double));
     assert_true(out->within_ids && out->within_dist2);
     if (kd_points_within(tree, &near, out->offsets, out->within_ids, out->within_dist2) != KD_OK)
         fail_msg("within: %s", kd_last_error());
@@ -74,9 +74,9 @@ static void expect_same(const answers *a, const answers *b) {
     assert_memory_equal(a->dist2, b->dist2, sizeof a->dist2);
     assert_memory_equal(a->counts, b->counts, sizeof a->counts);
     assert_memory_equal(a->offsets, b->offsets, sizeof a->offsets);
-    const uint64_t found = a->offsets[QUERIES];
-    assert_memory_equal(a->within_ids, b->within_ids, (found + 1) * sizeof(uint32_t));
-    assert_memory_equal(a->within_dist2, b->within_dist2, (found + 1) * sizeof(double));
+    const uint64_t count = a->offsets[QUERIES];
+    assert_memory_equal(a->within_ids, b->within_ids, (count + 1) * sizeof(uint32_t));
+    assert_memory_equal(a->within_dist2, b->within_dist2, (count + 1) * sizeof(double));
 }
 
 static void free_answers(answers *a) {
@@ -125,8 +125,8 @@ static void check_pair(uint32_t dims, kd_scalar scalar, kd_points_split split, b
     for (int i = 0; i < 3; ++i) {
         snprintf(query.method, sizeof query.method, "%s", methods[i]);
         static answers of_cpu, of_gpu;
-        ask(&of_cpu, cpu, &query);
-        ask(&of_gpu, gpu, &query);
+        run_query(&of_cpu, cpu, &query);
+        run_query(&of_gpu, gpu, &query);
         expect_same(&of_cpu, &of_gpu);
         free_answers(&of_cpu);
         free_answers(&of_gpu);
@@ -165,24 +165,24 @@ static void device_pointers(void **state) {
     query.points = kd_point_array_make(queries, QUERIES, 3, KD_FLOAT);
     query.radii = radii;
     static uint32_t right_ids[QUERIES * K], ids[QUERIES * K];
-    static float right[QUERIES * K], found[QUERIES * K];
+    static float right[QUERIES * K], actual[QUERIES * K];
     assert_int_equal(kd_points_nearest(cpu, &query, K, right_ids, right, NULL), KD_OK);
     uint32_t *device_ids = (uint32_t *)to_device(NULL, sizeof ids);
-    float *device_dist2 = (float *)to_device(NULL, sizeof found);
-    void *device_asked = to_device(queries, QUERIES * 3 * sizeof(float));
+    float *device_dist2 = (float *)to_device(NULL, sizeof actual);
+    void *device_queries = to_device(queries, QUERIES * 3 * sizeof(float));
     void *device_radii = to_device(radii, sizeof radii);
-    query.points.coordinates = device_asked;
+    query.points.coordinates = device_queries;
     query.radii = device_radii;
     query.stream = (void *)(uintptr_t)2; /* cudaStreamPerThread */
     assert_int_equal(kd_points_nearest(gpu, &query, K, device_ids, device_dist2, NULL), KD_OK);
     assert_int_equal(device_memory_download(ids, device_ids, sizeof ids), KD_OK);
-    assert_int_equal(device_memory_download(found, device_dist2, sizeof found), KD_OK);
+    assert_int_equal(device_memory_download(actual, device_dist2, sizeof actual), KD_OK);
     assert_memory_equal(ids, right_ids, sizeof ids);
-    assert_memory_equal(found, right, sizeof found);
+    assert_memory_equal(actual, right, sizeof actual);
     kd_points_close(cpu);
     kd_points_close(gpu);
     device_memory_free((void *)(uintptr_t)device_points.coordinates);
-    device_memory_free(device_asked);
+    device_memory_free(device_queries);
     device_memory_free(device_radii);
     device_memory_free(device_ids);
     device_memory_free(device_dist2);
@@ -202,7 +202,7 @@ static void saved_loaded_updated(void **state) {
     kd_points_query_default(&query);
     query.points = kd_point_array_make(cloud + 1, QUERIES, 3, KD_FLOAT);
     static answers before, after;
-    ask(&before, gpu, &query);
+    run_query(&before, gpu, &query);
     kd_points_options options;
     kd_points_options_default(&options);
     static const char *const places[] = {"cpu", "cuda:0", "auto"};
@@ -211,7 +211,7 @@ static void saved_loaded_updated(void **state) {
         snprintf(options.device, sizeof options.device, "%s", places[i]);
         assert_int_equal(kd_points_load(&loaded, path, &options), KD_OK);
         expect_same_tree(gpu, loaded);
-        ask(&after, loaded, &query);
+        run_query(&after, loaded, &query);
         expect_same(&before, &after);
         free_answers(&after);
         kd_points_close(loaded);
@@ -315,7 +315,7 @@ static void builders_make_the_same_tree(void **state) {
 static void device_pointers_on_the_cpu(void **state) {
     (void)state;
     float *cloud = (float *)make_points(100, 3, KD_FLOAT, 3);
-    void *there = to_device(cloud, 100 * 3 * sizeof *cloud);
+    void *device_data = to_device(cloud, 100 * 3 * sizeof *cloud);
     uint32_t ids[100];
     uint64_t offsets[101];
     kd_point_array points = kd_point_array_make(cloud, 100, 3, KD_FLOAT);
@@ -329,29 +329,29 @@ static void device_pointers_on_the_cpu(void **state) {
         if (!strstr(kd_last_error(), says) || !strstr(kd_last_error(), "is memory of cuda:0"))     \
             fail_msg("%s", kd_last_error());                                                       \
     } while (0)
-    points.coordinates = there;
+    points.coordinates = device_data;
     REFUSED(kd_points_open(&none, &points, &options), "points");
     REFUSED(kd_points_update(tree, &points), "points");
     points.coordinates = cloud;
-    points.ids = (const uint32_t *)there;
+    points.ids = (const uint32_t *)device_data;
     REFUSED(kd_points_open(&none, &points, &options), "`points->ids`");
     kd_points_query query;
     kd_points_query_default(&query);
-    query.points = kd_point_array_make(there, 100, 3, KD_FLOAT);
+    query.points = kd_point_array_make(device_data, 100, 3, KD_FLOAT);
     REFUSED(kd_points_closest(tree, &query, ids, NULL), "`query.points`");
     query.points.coordinates = cloud;
-    query.radii = there;
+    query.radii = device_data;
     REFUSED(kd_points_within_count(tree, &query, offsets), "radii");
     query.radii = NULL;
-    REFUSED(kd_points_closest(tree, &query, (uint32_t *)there, NULL), "`ids`");
-    REFUSED(kd_points_closest(tree, &query, NULL, there), "`dist2`");
-    REFUSED(kd_points_nearest(tree, &query, 1, ids, NULL, (uint32_t *)there), "`counts`");
-    REFUSED(kd_points_within_count(tree, &query, (uint64_t *)there), "offsets");
-    REFUSED(kd_points_within(tree, &query, (uint64_t *)there, ids, NULL), "offsets");
-    REFUSED(kd_points_download(tree, there, NULL, NULL), "`coordinates`");
+    REFUSED(kd_points_closest(tree, &query, (uint32_t *)device_data, NULL), "`ids`");
+    REFUSED(kd_points_closest(tree, &query, NULL, device_data), "`dist2`");
+    REFUSED(kd_points_nearest(tree, &query, 1, ids, NULL, (uint32_t *)device_data), "`counts`");
+    REFUSED(kd_points_within_count(tree, &query, (uint64_t *)device_data), "offsets");
+    REFUSED(kd_points_within(tree, &query, (uint64_t *)device_data, ids, NULL), "offsets");
+    REFUSED(kd_points_download(tree, device_data, NULL, NULL), "`coordinates`");
 #undef REFUSED
     kd_points_close(tree);
-    device_memory_free(there);
+    device_memory_free(device_data);
     free(cloud);
 }
 

@@ -44,11 +44,11 @@ static kd_points *layered(void) {
 static void own_points_boxes_walks_and_norms(void **state) {
     (void)state;
     static uint32_t near[2][3 * MODEL_MAX];
-    kd_points *changed = layered(), *anew = NULL;
+    kd_points *changed = layered(), *rebuilt = NULL;
     const kd_points_options options = on_device("cpu");
     const kd_point_array array = array_from(0, true);
-    assert_int_equal(kd_points_open(&anew, &array, &options), KD_OK);
-    const kd_points *const trees[2] = {changed, anew};
+    assert_int_equal(kd_points_open(&rebuilt, &array, &options), KD_OK);
+    const kd_points *const trees[2] = {changed, rebuilt};
     kd_points_query query = query_of(), points_query = query;
     strcpy(query.method, "walk");
     expect_same_rows(trees, &query, 5);
@@ -60,7 +60,7 @@ static void own_points_boxes_walks_and_norms(void **state) {
     for (int t = 0; t < 2; ++t)
         assert_int_equal(
             kd_points_self_nearest(trees[t], &points_query, 3, NULL, near[t], NULL, NULL), KD_OK);
-    assert_memory_equal(near[0], near[1], there.count * sizeof(uint32_t[3]));
+    assert_memory_equal(near[0], near[1], model_state.count * sizeof(uint32_t[3]));
     const float lo[3] = {-0.4f, -0.3f, -0.2f}, hi[3] = {0.5f, 0.6f, 0.7f};
     const kd_point_array lower = kd_point_array_make(lo, 1, 3, KD_FLOAT);
     const kd_point_array upper = kd_point_array_make(hi, 1, 3, KD_FLOAT);
@@ -70,7 +70,7 @@ static void own_points_boxes_walks_and_norms(void **state) {
     }
     assert_true(offsets[0][1] > 0 && offsets[0][1] == offsets[1][1]);
     assert_memory_equal(near[0], near[1], offsets[0][1] * sizeof **near);
-    kd_points_close(anew);
+    kd_points_close(rebuilt);
     kd_points_close(changed);
 }
 
@@ -83,7 +83,7 @@ static void bad_changes_change_nothing(void **state) {
     (void)state;
     kd_points *tree = layered();
     const float bad[6] = {0, 0, 0, 1, NAN, 1};
-    const uint32_t names[2] = {1, 2}, unknown[3] = {there.ids[3], 4, 3};
+    const uint32_t names[2] = {1, 2}, unknown[3] = {model_state.ids[3], 4, 3};
     kd_point_array points = kd_point_array_make(bad, 2, 3, KD_FLOAT);
     points.ids = names;
     expect_refused(kd_points_insert(tree, &points, NULL), KD_ERROR_INPUT, "point 1");
@@ -95,7 +95,7 @@ static void bad_changes_change_nothing(void **state) {
     device_memory_free(on_card);
     expect_refused(kd_points_remove(tree, unknown, 3), KD_ERROR_INPUT, "no point has the id 3");
     expect_same(tree, true);
-    const uint32_t twice[2] = {there.ids[9], there.ids[9]};
+    const uint32_t twice[2] = {model_state.ids[9], model_state.ids[9]};
     assert_int_equal(kd_points_remove(tree, twice, 2), KD_OK); /* the same id: it is removed once */
     expect_refused(kd_points_remove(tree, twice, 1), KD_ERROR_INPUT, "no point has the id");
     kd_points_close(tree);
@@ -103,7 +103,7 @@ static void bad_changes_change_nothing(void **state) {
 
 /* --- many, in device memory ------------------------------------------------------------------- */
 
-enum { MANY_MAX = 400000, ASKED_MAX = 300000, CHANGES = 6, ROW_MAX = 100 };
+enum { MANY_MAX = 400000, QUERIES_MAX = 300000, CHANGES = 6, ROW_MAX = 100 };
 
 /* The points that the tree must hold, in host memory and as passed to the device. */
 static struct {
@@ -168,36 +168,36 @@ static void remove_many(kd_points *tree, uint32_t one_in) {
     device_memory_free(names);
 }
 
-static uint32_t rows_of[2][ASKED_MAX * ROW_MAX];
+static uint32_t rows_of[2][QUERIES_MAX * ROW_MAX];
 
 /* Compares the results of both trees, for queries in device memory. */
 static void expect_same_on_device(const kd_points *const trees[2], const kd_points_query *query,
                                   uint32_t k) {
     const uint64_t answers = query->points.count * k;
-    void *found[2] = {NULL, NULL}, *far[2] = {NULL, NULL};
+    void *actual[2] = {NULL, NULL}, *far[2] = {NULL, NULL};
     for (int t = 0; t < 2; ++t) {
-        assert_int_equal(device_memory_reserve(&found[t], answers * 4), KD_OK);
+        assert_int_equal(device_memory_reserve(&actual[t], answers * 4), KD_OK);
         assert_int_equal(device_memory_reserve(&far[t], answers * 4), KD_OK);
-        assert_int_equal(kd_points_nearest(trees[t], query, k, (uint32_t *)found[t], far[t], NULL),
+        assert_int_equal(kd_points_nearest(trees[t], query, k, (uint32_t *)actual[t], far[t], NULL),
                          KD_OK);
         assert_int_equal(device_stream_wait(NULL), KD_OK);
     }
-    void *const *const all[2] = {found, far};
+    void *const *const all[2] = {actual, far};
     for (int kind = 0; kind < 2; ++kind) {
         for (int t = 0; t < 2; ++t)
             assert_int_equal(device_memory_download(rows_of[t], all[kind][t], answers * 4), KD_OK);
         assert_memory_equal(rows_of[0], rows_of[1], answers * 4);
     }
-    for (int t = 0; t < 2; ++t) device_memory_free(found[t]), device_memory_free(far[t]);
+    for (int t = 0; t < 2; ++t) device_memory_free(actual[t]), device_memory_free(far[t]);
 }
 
 static void query_all_strategies(const kd_points *tree, const void *places, uint32_t count) {
     static const uint32_t ks[] = {1, 2, 4, 8, 12, 16, 24, 50, 100};
-    kd_points *anew = NULL;
-    const kd_points_options options = on_device(there.device);
+    kd_points *rebuilt = NULL;
+    const kd_points_options options = on_device(model_state.device);
     const kd_point_array array = many_from(0);
-    assert_int_equal(kd_points_open(&anew, &array, &options), KD_OK);
-    const kd_points *const trees[2] = {tree, anew};
+    assert_int_equal(kd_points_open(&rebuilt, &array, &options), KD_OK);
+    const kd_points *const trees[2] = {tree, rebuilt};
     kd_points_query query;
     kd_points_query_default(&query);
     query.asynchronous = 1;
@@ -208,45 +208,45 @@ static void query_all_strategies(const kd_points *tree, const void *places, uint
             query.max_radius = i % 3 ? (double)INFINITY : 0.05;
             expect_same_on_device(trees, &query, ks[i]);
         }
-    kd_points_close(anew);
+    kd_points_close(rebuilt);
 }
 
 static void many_points_by_all_ways(void **state) {
     (void)state;
-    const uint32_t count = gpu_size(200000, 3000), queries = gpu_size(ASKED_MAX, 300);
+    const uint32_t count = gpu_size(200000, 3000), queries = gpu_size(QUERIES_MAX, 300);
     const case_points sets[] = {CASE_UNIFORM, CASE_CLUSTERED, CASE_DUPLICATES};
     for (size_t s = 0; s < sizeof sets / sizeof *sets; ++s) {
         kd_points *tree = NULL;
-        const kd_points_options options = on_device(there.device);
+        const kd_points_options options = on_device(model_state.device);
         many.count = many.next = 0;
         add_many(count, sets[s]);
         const kd_point_array array = many_from(0);
         assert_int_equal(kd_points_open(&tree, &array, &options), KD_OK);
         assert_int_equal(points_begin_change(tree), KD_OK);
         tree->dynamic->small = gpu_size(4000, 100);
-        static float places[ASKED_MAX][3];
+        static float places[QUERIES_MAX][3];
         for (uint32_t i = 0; i < queries; ++i) {
             const vec3 at = case_point(sets[s], draw(MANY_MAX), MANY_MAX);
             places[i][0] = at.x, places[i][1] = at.y, places[i][2] = at.z;
         }
-        void *asked_there = to_device(places, queries * sizeof *places);
+        void *device_queries = to_device(places, queries * sizeof *places);
         for (int c = 0; c < CHANGES; ++c) {
             insert_many(tree, count / (c % 2 ? 10 : 200), sets[s]);
             remove_many(tree, c % 2 ? 11 : 200);
-            if (c % 3 == 2) query_all_strategies(tree, asked_there, queries);
+            if (c % 3 == 2) query_all_strategies(tree, device_queries, queries);
         }
         kd_points_info info;
         kd_points_describe(tree, &info);
         assert_int_equal(info.count, many.count);
         assert_true(info.layers >= 2);
-        device_memory_free(asked_there);
+        device_memory_free(device_queries);
         kd_points_close(tree);
     }
 }
 
 int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
-    there.device = "cuda:0";
+    model_state.device = "cuda:0";
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_thousand_batches_answer_as_trees_built_anew),
         cmocka_unit_test(nasty_points_and_no_points),

@@ -129,12 +129,12 @@ static void asynchronous_with_scratch(void **state) {
     char *scratch = (char *)to_device(NULL, bytes + 64);
     query.scratch = scratch + 64; /* aligned no more than required */
     query.scratch_bytes = bytes;
-    for (int own = 0; own < 2; ++own) {
+    for (int self = 0; self < 2; ++self) {
         memset(later_ids, 0, sizeof later_ids);
         assert_int_equal(device_memory_upload(rows, later_ids, sizeof later_ids), KD_OK);
         const kd_status status =
-            own ? kd_points_self_nearest(tree, &query, K, NULL, (uint32_t *)rows, NULL, NULL)
-                : kd_points_nearest(tree, &query, K, (uint32_t *)rows, NULL, NULL);
+            self ? kd_points_self_nearest(tree, &query, K, NULL, (uint32_t *)rows, NULL, NULL)
+                 : kd_points_nearest(tree, &query, K, (uint32_t *)rows, NULL, NULL);
         assert_int_equal(status, KD_OK);
         assert_int_equal(device_wait(), KD_OK);
         assert_int_equal(device_memory_download(later_ids, rows, sizeof later_ids), KD_OK);

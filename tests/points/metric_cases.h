@@ -6,7 +6,7 @@
 #include <kandela/points.h>
 #include <stdio.h>
 
-enum { METRIC_MAX = 700, METRIC_ASKED = 24, METRIC_K = 11 };
+enum { METRIC_MAX = 700, METRIC_QUERIES = 24, METRIC_K = 11 };
 
 typedef struct metric_case {
     const char *device;
@@ -18,7 +18,7 @@ typedef struct metric_case {
     uint32_t periodic; /* axes, one bit each */
 } metric_case;
 
-static double metric_cloud[METRIC_MAX][8], metric_asked[METRIC_ASKED][8];
+static double metric_cloud[METRIC_MAX][8], metric_queries[METRIC_QUERIES][8];
 static uint32_t metric_names[METRIC_MAX];
 static char metric_capacity[2][METRIC_MAX * 8 * 8];
 
@@ -44,7 +44,7 @@ static kd_point_array metric_array(const metric_case *test, void *to, const doub
 }
 
 static void metric_fill(const metric_case *test) {
-    for (uint32_t i = 0; i < METRIC_MAX + METRIC_ASKED; ++i)
+    for (uint32_t i = 0; i < METRIC_MAX + METRIC_QUERIES; ++i)
         for (uint32_t axis = 0; axis < test->dims; ++axis) {
             const uint32_t seed = i < METRIC_MAX ? i : 7 * i + 1;
             const vec3 p = case_point(test->which, seed + (axis / 3) * 9999, METRIC_MAX);
@@ -52,7 +52,7 @@ static void metric_fill(const metric_case *test) {
             if (i < METRIC_MAX)
                 metric_cloud[i][axis] = x;
             else
-                metric_asked[i - METRIC_MAX][axis] = x;
+                metric_queries[i - METRIC_MAX][axis] = x;
         }
     for (uint32_t i = 0; i < METRIC_MAX; ++i) metric_names[i] = 3 * METRIC_MAX - 2 * i;
 }
@@ -69,8 +69,8 @@ static double metric_period(const metric_case *test, uint32_t axis) {
 }
 
 /* Distance to the nearest image, axis by axis, rounded at every step. */
-static double metric_apart(const metric_case *test, const kd_points_query *query, const double *x,
-                           const double *y) {
+static double query_distance(const metric_case *test, const kd_points_query *query, const double *x,
+                             const double *y) {
     double all = 0;
     for (uint32_t axis = 0; axis < test->dims; ++axis) {
         double minimum = fabs(metric_scalar(test, x[axis] - y[axis]));
@@ -106,7 +106,7 @@ static uint32_t metric_brute_force(const metric_case *test, const kd_points_quer
     const double bound = query->norm == 2 ? metric_scalar(test, radius * radius) : radius;
     for (uint32_t i = 0; i < test->count; ++i) {
         if (i == left_out) continue;
-        metric_all[made].difference = metric_apart(test, query, x, metric_cloud[i]);
+        metric_all[made].difference = query_distance(test, query, x, metric_cloud[i]);
         within += metric_all[made].difference <= bound;
         metric_all[made++].place = i;
     }
@@ -127,28 +127,28 @@ static uint32_t metric_ids[METRIC_MAX * METRIC_MAX], metric_counts[METRIC_MAX];
 static double metric_dist2[METRIC_MAX * METRIC_MAX];
 static uint64_t metric_offsets[METRIC_MAX + 1];
 
-static void metric_check_asked(const metric_case *test, const kd_points *tree,
-                               const kd_points_query *query) {
+static void metric_check_queries(const metric_case *test, const kd_points *tree,
+                                 const kd_points_query *query) {
     if (kd_points_nearest(tree, query, METRIC_K, metric_ids, metric_dist2, metric_counts) != KD_OK)
         fail_msg("%s", kd_last_error());
-    for (uint32_t i = 0; i < METRIC_ASKED; ++i) {
-        const uint32_t within = metric_brute_force(test, query, metric_asked[i], KD_NO_POINT);
+    for (uint32_t i = 0; i < METRIC_QUERIES; ++i) {
+        const uint32_t within = metric_brute_force(test, query, metric_queries[i], KD_NO_POINT);
         assert_int_equal(metric_counts[i], within < METRIC_K ? within : METRIC_K);
         metric_expect(test, metric_ids, metric_dist2, i * METRIC_K, metric_counts[i]);
     }
     assert_int_equal(kd_points_within_count(tree, query, metric_offsets), KD_OK);
     assert_int_equal(kd_points_within(tree, query, metric_offsets, metric_ids, metric_dist2),
                      KD_OK);
-    for (uint32_t i = 0; i < METRIC_ASKED; ++i) {
-        const uint32_t within = metric_brute_force(test, query, metric_asked[i], KD_NO_POINT);
+    for (uint32_t i = 0; i < METRIC_QUERIES; ++i) {
+        const uint32_t within = metric_brute_force(test, query, metric_queries[i], KD_NO_POINT);
         assert_int_equal(metric_offsets[i + 1] - metric_offsets[i], within);
         metric_expect(test, metric_ids, metric_dist2, metric_offsets[i], within);
     }
 }
 
 /* A self-query; compares some of the rows. */
-static void metric_check_own(const metric_case *test, const kd_points *tree,
-                             const kd_points_query *query) {
+static void metric_check_self(const metric_case *test, const kd_points *tree,
+                              const kd_points_query *query) {
     if (kd_points_self_nearest(tree, query, METRIC_K, NULL, metric_ids, metric_dist2,
                                metric_counts) != KD_OK)
         fail_msg("%s", kd_last_error());
@@ -171,24 +171,24 @@ static void metric_check_own(const metric_case *test, const kd_points *tree,
 
 /* Boxes between two queries, one of them inverted, and one that contains everything. */
 static void metric_check_boxes(const metric_case *test, const kd_points *tree) {
-    static double lo[METRIC_ASKED][8], hi[METRIC_ASKED][8];
-    for (uint32_t i = 0; i < METRIC_ASKED; ++i)
+    static double lo[METRIC_QUERIES][8], hi[METRIC_QUERIES][8];
+    for (uint32_t i = 0; i < METRIC_QUERIES; ++i)
         for (uint32_t axis = 0; axis < test->dims; ++axis) {
-            const double a = metric_asked[i][axis];
+            const double a = metric_queries[i][axis];
             const double b =
-                i % 3 ? metric_asked[(i + 1) % METRIC_ASKED][axis] : metric_cloud[i][axis];
+                i % 3 ? metric_queries[(i + 1) % METRIC_QUERIES][axis] : metric_cloud[i][axis];
             lo[i][axis] = i == 5 ? -(double)INFINITY : i == 6 ? fmax(a, b) : fmin(a, b);
             hi[i][axis] = i == 5 ? (double)INFINITY : i == 6 ? fmin(a, b) : fmax(a, b);
             if (i == 7 && axis == 0) lo[i][axis] = (double)NAN;
         }
     const kd_point_array lower =
-        metric_array(test, metric_capacity[0], (const double(*)[8])lo, METRIC_ASKED);
+        metric_array(test, metric_capacity[0], (const double(*)[8])lo, METRIC_QUERIES);
     const kd_point_array upper =
-        metric_array(test, metric_capacity[1], (const double(*)[8])hi, METRIC_ASKED);
+        metric_array(test, metric_capacity[1], (const double(*)[8])hi, METRIC_QUERIES);
     if (kd_points_in_box_count(tree, &lower, &upper, metric_offsets) != KD_OK)
         fail_msg("%s", kd_last_error());
     assert_int_equal(kd_points_in_box(tree, &lower, &upper, metric_offsets, metric_ids), KD_OK);
-    for (uint32_t i = 0; i < METRIC_ASKED; ++i) {
+    for (uint32_t i = 0; i < METRIC_QUERIES; ++i) {
         uint64_t at = metric_offsets[i];
         for (uint32_t p = 0; p < test->count; ++p) {
             bool in = true;
@@ -201,13 +201,13 @@ static void metric_check_boxes(const metric_case *test, const kd_points *tree) {
         }
         assert_int_equal(at, metric_offsets[i + 1]);
     }
-    if (metric_offsets[METRIC_ASKED] == 0) return;
+    if (metric_offsets[METRIC_QUERIES] == 0) return;
     metric_offsets[1] = metric_offsets[1] ? 0 : 1; /* offsets of other boxes */
     assert_int_not_equal(kd_points_in_box(tree, &lower, &upper, metric_offsets, metric_ids), KD_OK);
 }
 
 static void metric_check(const metric_case *test) {
-    static char cloud[METRIC_MAX * 8 * 8], asked[METRIC_ASKED * 8 * 8];
+    static char cloud[METRIC_MAX * 8 * 8], queries[METRIC_QUERIES * 8 * 8];
     metric_fill(test);
     kd_points_options options;
     kd_points_options_default(&options);
@@ -220,17 +220,17 @@ static void metric_check(const metric_case *test) {
     if (kd_points_open(&tree, &points, &options) != KD_OK) fail_msg("%s", kd_last_error());
     kd_points_query query;
     kd_points_query_default(&query);
-    query.points = metric_array(test, asked, (const double(*)[8])metric_asked, METRIC_ASKED);
+    query.points = metric_array(test, queries, (const double(*)[8])metric_queries, METRIC_QUERIES);
     query.norm = test->norm;
     for (uint32_t axis = 0; axis < test->dims; ++axis)
         query.period[axis] = metric_period(test, axis);
     query.skip_self = test->count % 3 == 0;
-    metric_check_asked(test, tree, &query);
+    metric_check_queries(test, tree, &query);
     if (test->count) {
         const double reach = metric_all[test->count / 4].difference;
         query.max_radius = test->norm == 2 ? sqrt(reach) : reach;
-        metric_check_asked(test, tree, &query);
-        metric_check_own(test, tree, &query);
+        metric_check_queries(test, tree, &query);
+        metric_check_self(test, tree, &query);
     }
     metric_check_boxes(test, tree);
     kd_points_close(tree);
@@ -239,7 +239,7 @@ static void metric_check(const metric_case *test) {
 static const double metric_norms[] = {1, 2, (double)INFINITY};
 
 /* Every norm with and without periods, for each type of point. */
-static void metric_check_all(const char *where, uint32_t one_in, const uint32_t *counts) {
+static void metric_check_all(const char *device, uint32_t one_in, const uint32_t *counts) {
     uint32_t number = 0;
     for (int which = 0; which < CASE_POINT_SETS; ++which)
         for (uint32_t dims = 1; dims <= 8; ++dims)
@@ -247,7 +247,7 @@ static void metric_check_all(const char *where, uint32_t one_in, const uint32_t 
                 for (uint32_t strategy = 0; strategy < 4; ++strategy, ++number) {
                     if (number % one_in || (dims > 4 && strategy % 2)) continue;
                     const uint32_t axes = dims > 3 ? 3 : dims;
-                    const metric_case test = {where,
+                    const metric_case test = {device,
                                               counts[number / one_in % 4],
                                               dims,
                                               strategy / 2 ? KD_DOUBLE : KD_FLOAT,

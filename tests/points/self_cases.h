@@ -18,11 +18,11 @@ typedef struct self_case {
     const char *method;
 } self_case;
 
-static kd_points_spread own_spread; /* for a tree distributed over several devices */
-static uint32_t own_sorts_from;     /* sorting threshold of indices on a device; 0: unchanged */
+static kd_points_spread self_spread; /* for a tree distributed over several devices */
+static uint32_t own_sorts_from;      /* sorting threshold of indices on a device; 0: unchanged */
 
 /* One case: the points, expected and actual results. */
-typedef struct own_state {
+typedef struct self_state {
     const self_case *test;
     void *cloud;
     uint32_t *names;
@@ -31,7 +31,7 @@ typedef struct own_state {
     uint32_t *ids, *got_ids, *counts, *got_counts, *order, *place_of;
     char *dist2, *got_dist2;
     uint64_t scalar_bytes;
-} own_state;
+} self_state;
 
 static void *guarded_allocate(uint64_t bytes) {
     void *buffer = calloc(bytes + 8, 1);
@@ -46,13 +46,13 @@ static double own_coordinate(const self_case *test, uint32_t i, uint32_t axis) {
                              (int)axis % 3);
 }
 
-static kd_points *own_open(const own_state *state, const char *where) {
+static kd_points *self_open(const self_state *state, const char *device) {
     const self_case *test = state->test;
     kd_points_options options;
     kd_points_options_default(&options);
-    snprintf(options.device, sizeof options.device, "%s", where);
+    snprintf(options.device, sizeof options.device, "%s", device);
     options.split = test->split;
-    if (strchr(where, ',')) options.spread = own_spread;
+    if (strchr(device, ',')) options.spread = self_spread;
     kd_point_array points =
         kd_point_array_make(state->cloud, test->count, test->dims, test->scalar);
     points.ids = test->named ? state->names : NULL;
@@ -61,7 +61,7 @@ static kd_points *own_open(const own_state *state, const char *where) {
     return tree;
 }
 
-static void own_begin(own_state *state, const self_case *test) {
+static void self_begin(self_state *state, const self_case *test) {
     memset(state, 0, sizeof *state);
     state->test = test;
     state->scalar_bytes = test->scalar == KD_DOUBLE ? 8 : 4;
@@ -79,8 +79,8 @@ static void own_begin(own_state *state, const self_case *test) {
                 ((float *)state->cloud)[(uint64_t)i * test->dims + axis] = (float)x;
         }
     }
-    state->host_tree = own_open(state, "cpu");
-    state->device_tree = own_open(state, test->device);
+    state->host_tree = self_open(state, "cpu");
+    state->device_tree = self_open(state, test->device);
     kd_points_query_default(&state->query);
     state->query.skip_self = test->skips;
     state->query.points = kd_point_array_make(state->cloud, test->count, test->dims, test->scalar);
@@ -89,23 +89,23 @@ static void own_begin(own_state *state, const self_case *test) {
     state->got_counts = (uint32_t *)guarded_allocate(test->count * sizeof(uint32_t));
 }
 
-static void own_give_rows(own_state *state) {
+static void self_give_rows(self_state *state) {
     free(state->ids);
     free(state->got_ids);
     free(state->dist2);
     free(state->got_dist2);
 }
 
-static void own_take_rows(own_state *state, uint64_t answers) {
-    own_give_rows(state);
+static void self_take_rows(self_state *state, uint64_t answers) {
+    self_give_rows(state);
     state->ids = (uint32_t *)guarded_allocate(answers * sizeof(uint32_t));
     state->got_ids = (uint32_t *)guarded_allocate(answers * sizeof(uint32_t));
     state->dist2 = (char *)guarded_allocate(answers * state->scalar_bytes);
     state->got_dist2 = (char *)guarded_allocate(answers * state->scalar_bytes);
 }
 
-static void own_end(own_state *state) {
-    own_give_rows(state);
+static void own_end(self_state *state) {
+    self_give_rows(state);
     kd_points_close(state->host_tree);
     kd_points_close(state->device_tree);
     free(state->cloud);
@@ -117,29 +117,29 @@ static void own_end(own_state *state) {
 }
 
 /* Copies one result of a list to the row of expected results. */
-static void own_copy(own_state *state, uint64_t to, const uint32_t *ids, const char *dist2,
+static void own_copy(self_state *state, uint64_t to, const uint32_t *ids, const char *dist2,
                      uint64_t from) {
     state->ids[to] = ids[from];
     memcpy(state->dist2 + to * state->scalar_bytes, dist2 + from * state->scalar_bytes,
            state->scalar_bytes);
 }
 
-static uint32_t own_name(const own_state *state, uint32_t i) {
+static uint32_t own_name(const self_state *state, uint32_t i) {
     return state->test->named ? state->names[i] : i;
 }
 
-static void own_expect_nearest(own_state *state, uint32_t k) {
+static void self_expect_nearest(self_state *state, uint32_t k) {
     const uint32_t count = state->test->count, more = k + 1;
     uint32_t *ids = (uint32_t *)guarded_allocate((uint64_t)count * more * sizeof *ids);
     char *dist2 = (char *)guarded_allocate((uint64_t)count * more * state->scalar_bytes);
-    uint32_t *found = (uint32_t *)guarded_allocate(count * sizeof *found);
+    uint32_t *actual = (uint32_t *)guarded_allocate(count * sizeof *actual);
     kd_points_query query = state->query;
     snprintf(query.method, sizeof query.method, "walk");
-    assert_int_equal(kd_points_nearest(state->host_tree, &query, more, ids, dist2, found), KD_OK);
+    assert_int_equal(kd_points_nearest(state->host_tree, &query, more, ids, dist2, actual), KD_OK);
     for (uint32_t i = 0; i < count; ++i) {
         uint32_t made = 0;
         const uint64_t from = (uint64_t)i * more, to = (uint64_t)i * k;
-        for (uint32_t j = 0; j < found[i] && made < k; ++j)
+        for (uint32_t j = 0; j < actual[i] && made < k; ++j)
             if (!state->test->skips || ids[from + j] != own_name(state, i))
                 own_copy(state, to + made++, ids, dist2, from + j);
         state->counts[i] = made;
@@ -153,11 +153,12 @@ static void own_expect_nearest(own_state *state, uint32_t k) {
     }
     free(ids);
     free(dist2);
-    free(found);
+    free(actual);
 }
 
 /* Compares an actual row with the expected row of its point. */
-static void own_compare(const own_state *state, uint64_t row, uint64_t expected, uint64_t length) {
+static void self_compare(const self_state *state, uint64_t row, uint64_t expected,
+                         uint64_t length) {
     assert_memory_equal(state->got_ids + row, state->ids + expected, length * sizeof(uint32_t));
     assert_memory_equal(state->got_dist2 + row * state->scalar_bytes,
                         state->dist2 + expected * state->scalar_bytes,
@@ -165,7 +166,8 @@ static void own_compare(const own_state *state, uint64_t row, uint64_t expected,
 }
 
 /* Every point has one row; returns the point of row i. */
-static uint32_t own_row_of(const own_state *state, const uint32_t *order, uint32_t i, char *seen) {
+static uint32_t self_row_of(const self_state *state, const uint32_t *order, uint32_t i,
+                            char *seen) {
     const uint32_t point = order ? state->place_of[order[i]] : i;
     assert_true(point < state->test->count && !seen[point]);
     assert_true(!order || order[i] == own_name(state, point));
@@ -173,10 +175,10 @@ static uint32_t own_row_of(const own_state *state, const uint32_t *order, uint32
     return point;
 }
 
-static void self_check_nearest(own_state *state, uint32_t k) {
+static void self_check_nearest(self_state *state, uint32_t k) {
     const uint32_t count = state->test->count;
-    own_take_rows(state, (uint64_t)count * k);
-    own_expect_nearest(state, k);
+    self_take_rows(state, (uint64_t)count * k);
+    self_expect_nearest(state, k);
     for (int ordered = 0; ordered < 2; ++ordered) {
         uint32_t *order = ordered ? state->order : NULL;
         char *seen = (char *)guarded_allocate(count);
@@ -184,15 +186,15 @@ static void self_check_nearest(own_state *state, uint32_t k) {
                                    state->got_dist2, state->got_counts) != KD_OK)
             fail_msg("%s", kd_last_error());
         for (uint32_t i = 0; i < count; ++i) {
-            const uint32_t point = own_row_of(state, order, i, seen);
+            const uint32_t point = self_row_of(state, order, i, seen);
             assert_int_equal(state->got_counts[i], state->counts[point]);
-            own_compare(state, (uint64_t)i * k, (uint64_t)point * k, k);
+            self_compare(state, (uint64_t)i * k, (uint64_t)point * k, k);
         }
         free(seen);
     }
 }
 
-static void self_check_within(own_state *state) {
+static void self_check_within(self_state *state) {
     const uint32_t count = state->test->count;
     uint64_t *all = (uint64_t *)guarded_allocate((count + 1ull) * sizeof *all);
     uint64_t *offsets = (uint64_t *)guarded_allocate((count + 1ull) * sizeof *offsets);
@@ -200,7 +202,7 @@ static void self_check_within(own_state *state) {
     uint32_t *ids = (uint32_t *)guarded_allocate(all[count] * sizeof *ids);
     char *dist2 = (char *)guarded_allocate(all[count] * state->scalar_bytes);
     assert_int_equal(kd_points_within(state->host_tree, &state->query, all, ids, dist2), KD_OK);
-    own_take_rows(state, all[count]);
+    self_take_rows(state, all[count]);
     for (int ordered = 0; ordered < 2; ++ordered) {
         uint32_t *order = ordered ? state->order : NULL;
         char *seen = (char *)guarded_allocate(count);
@@ -210,13 +212,13 @@ static void self_check_within(own_state *state) {
                                   state->got_dist2) != KD_OK)
             fail_msg("%s", kd_last_error());
         for (uint32_t i = 0; i < count; ++i) {
-            const uint32_t point = own_row_of(state, order, i, seen);
+            const uint32_t point = self_row_of(state, order, i, seen);
             uint64_t made = all[point];
             for (uint64_t j = all[point]; j < all[point + 1]; ++j)
                 if (!state->test->skips || ids[j] != own_name(state, point))
                     own_copy(state, made++, ids, dist2, j);
             assert_int_equal(offsets[i + 1] - offsets[i], made - all[point]);
-            own_compare(state, offsets[i], all[point], made - all[point]);
+            self_compare(state, offsets[i], all[point], made - all[point]);
         }
         free(seen);
     }
@@ -234,8 +236,8 @@ static void self_check_within(own_state *state) {
 
 /* Runs a case: every k that selects another kernel, and a radius that finds about forty points. */
 static void self_check(const self_case *test, const uint32_t *ks) {
-    own_state state;
-    own_begin(&state, test);
+    self_state state;
+    self_begin(&state, test);
     snprintf(state.query.method, sizeof state.query.method, "%s", test->method);
     if (own_sorts_from) state.device_tree->cuda->index.sorts_from = own_sorts_from;
     for (int i = 0; ks[i]; ++i) self_check_nearest(&state, ks[i]);

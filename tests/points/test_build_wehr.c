@@ -11,7 +11,7 @@
 
 enum { POINTS_MAX = 5000 };
 static vec3 points[POINTS_MAX];
-static double asked[3]; /* memory for a query of either scalar type */
+static double queries[3]; /* memory for a query of either scalar type */
 static neighbour_nd found[POINTS_MAX], expected[POINTS_MAX];
 
 static void fill(case_points which, uint32_t count) {
@@ -70,14 +70,15 @@ static void cells_round_and_queries_stay_exact(void **state) {
             assert_int_equal(leafindex_open(&index, &view, false), KD_OK);
             for (uint32_t q = 0; q < 10; ++q) {
                 const vec3 query = case_point(q % 2 ? (case_points)which : CASE_UNIFORM, q * 91, 0);
-                memcpy(asked, &query, sizeof query);
+                memcpy(queries, &query, sizeof query);
                 for (uint32_t i = 0; i < count; ++i) {
                     expected[i].dist2 = (double)pointtree_dist2(query, points[i]);
                     expected[i].id = i;
                 }
                 neighbour_nd_sort(expected, count);
                 const double bound2 = (double)INFINITY;
-                assert_int_equal(pointtree_nd_nearest_k(&view, NULL, asked, 20, bound2, found), 20);
+                assert_int_equal(pointtree_nd_nearest_k(&view, NULL, queries, 20, bound2, found),
+                                 20);
                 uint64_t keys[64];
                 assert_int_equal(leafindex_nearest_keys(&index, &query.x, 20, INFINITY, keys, NULL),
                                  20);
@@ -130,13 +131,13 @@ static void approximate_search_has_its_recall(void **state) {
     enum { QUERIES = 1000 };
     for (uint32_t q = 0; q < QUERIES; ++q) {
         const vec3 query = case_point(CASE_UNIFORM, 100000 + q, 0);
-        memcpy(asked, &query, sizeof query);
-        assert_int_equal(pointtree_nd_nearest_k(&view, NULL, asked, 1, (double)INFINITY, expected),
-                         1);
+        memcpy(queries, &query, sizeof query);
+        assert_int_equal(
+            pointtree_nd_nearest_k(&view, NULL, queries, 1, (double)INFINITY, expected), 1);
         for (int c = 0; c < 4; ++c) {
-            assert_true(pointtree_approximate(&view, asked, capacities[c], found));
+            assert_true(pointtree_approximate(&view, queries, capacities[c], found));
             assert_true(found->dist2 >= expected->dist2);
-            assert_true(found->dist2 == pointtree_nd_dist2(&view, asked, found->node));
+            assert_true(found->dist2 == pointtree_nd_dist2(&view, queries, found->node));
             assert_int_equal(tree.ids[found->node], found->id);
             right[c] += found->id == expected->id;
         }
@@ -146,7 +147,7 @@ static void approximate_search_has_its_recall(void **state) {
     assert_in_range(right[2], QUERIES * 95 / 100, QUERIES);
     pointtree_nd_view empty = view;
     empty.count = 0;
-    assert_false(pointtree_approximate(&empty, asked, 8, found));
+    assert_false(pointtree_approximate(&empty, queries, 8, found));
     pointtree_close(&tree);
 }
 

@@ -114,7 +114,7 @@ static void answers_equal_stack_free_ones(void **state) {
 /* The buckets contain the tree, for one to three floats of any values. */
 static void the_tree_comes_back_from_its_buckets(void **state) {
     (void)state;
-    static float given[3 * POINTS_MAX], coordinates[3 * POINTS_MAX];
+    static float points_in[3 * POINTS_MAX], coordinates[3 * POINTS_MAX];
     static uint32_t ids[POINTS_MAX];
     for (int which = 0; which < CASE_POINT_SETS; ++which)
         for (int c = 0; c < CASE_COUNTS; ++c) {
@@ -122,11 +122,11 @@ static void the_tree_comes_back_from_its_buckets(void **state) {
             for (uint32_t i = 0; i < count; ++i) {
                 const vec3 at = case_point((case_points)which, i, count);
                 for (uint32_t axis = 0; axis < dims; ++axis)
-                    given[i * dims + axis] = vec3_axis(at, (int)axis);
+                    points_in[i * dims + axis] = vec3_axis(at, (int)axis);
             }
             pointtree tree;
             leafindex index;
-            const point_array input = point_array_make(given, count, dims, POINT_FLOAT);
+            const point_array input = point_array_make(points_in, count, dims, POINT_FLOAT);
             assert_int_equal(pointtree_open_nd(&tree, &input, NULL, "auto", NULL), KD_OK);
             const pointtree_nd_view view = pointtree_get_nd_view(&tree);
             assert_int_equal(leafindex_open(&index, &view, false), KD_OK);
@@ -255,9 +255,9 @@ static float coordinate(int which, uint32_t i, uint32_t axis) {
 static void keys_equal_plain_ones(const leaf_points *leaf, const float dist2[LEAF_POINTS]) {
     for (uint32_t mask = 0; mask < 1u << 16; mask += 1 + mask % 7) {
         uint64_t some[LEAF_POINTS], plain_some[LEAF_POINTS];
-        const uint32_t there = mask & ((1u << leaf->places) - 1);
-        const uint32_t some_count = lanes_keys(leaf, dist2, there, some);
-        assert_int_equal(some_count, lanes_keys_plain(leaf, dist2, there, plain_some));
+        const uint32_t valid = mask & ((1u << leaf->places) - 1);
+        const uint32_t some_count = lanes_keys(leaf, dist2, valid, some);
+        assert_int_equal(some_count, lanes_keys_plain(leaf, dist2, valid, plain_some));
         assert_memory_equal(some, plain_some, some_count * sizeof *some);
     }
 }

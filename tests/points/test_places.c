@@ -79,18 +79,20 @@ static void keys_rise_with_coordinates(void **state) {
     const double ends[][2] = {
         {0, 1}, {-3, -1}, {1e-200, 1e-199}, {-1e250, 3}, {5, nextafter(5, 6)}};
     for (int e = 0; e < 5; ++e) {
-        const double both[] = {ends[e][0], ends[e][1]};
-        const point_array array = point_array_make(both, 2, 1, POINT_DOUBLE);
+        const double neighbours[] = {ends[e][0], ends[e][1]};
+        const point_array array = point_array_make(neighbours, 2, 1, POINT_DOUBLE);
         point_places places;
         point_box box;
         memset(&places, 0, sizeof places);
         assert_int_equal(point_scan(&box, &array), KD_OK);
         point_places_choose(&places, &array, &box);
         assert_non_null(places.points);
-        int32_t before = point_places_key(&places, both[0], 0);
+        int32_t before = point_places_key(&places, neighbours[0], 0);
         assert_int_equal(before, INT32_MIN);
         for (int i = 1; i <= 1000; ++i) {
-            const double x = i == 1000 ? both[1] : both[0] + (both[1] - both[0]) * (i / 1000.0);
+            const double x = i == 1000
+                                 ? neighbours[1]
+                                 : neighbours[0] + (neighbours[1] - neighbours[0]) * (i / 1000.0);
             const int32_t key = point_places_key(&places, x, 0);
             assert_true(key >= before && key < INT32_MAX);
             before = key;

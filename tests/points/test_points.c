@@ -17,7 +17,7 @@ typedef struct answer {
     uint32_t id;
 } answer;
 
-static double cloud[POINTS_MAX * (DIMS_MAX + 1)], asked[QUERIES_MAX * (DIMS_MAX + 1)];
+static double cloud[POINTS_MAX * (DIMS_MAX + 1)], queries[QUERIES_MAX * (DIMS_MAX + 1)];
 static double radii[QUERIES_MAX];
 static answer all[POINTS_MAX];
 static uint32_t ids[QUERIES_MAX * 100], counts[QUERIES_MAX], renamed[POINTS_MAX];
@@ -133,7 +133,7 @@ static void answers_equal_brute_force(void **state) {
         for (uint32_t c = 0; c < 5; ++c) {
             const uint32_t count = point_counts[c], padding = c % 2, query_count = 12;
             fill(cloud, which, 0, count, dims, dims + padding, scalar);
-            fill(asked, which, c % 3 ? 7 : 100000, query_count, dims, dims + 1 - padding, scalar);
+            fill(queries, which, c % 3 ? 7 : 100000, query_count, dims, dims + 1 - padding, scalar);
             const uint64_t size = scalar == KD_DOUBLE ? sizeof(double) : sizeof(float);
             kd_point_array points = kd_point_array_make(cloud, count, dims, scalar);
             points.stride_bytes = padding ? (dims + 1) * size : 0;
@@ -145,7 +145,7 @@ static void answers_equal_brute_force(void **state) {
             assert_int_equal(kd_points_open(&tree, &points, &options), KD_OK);
             kd_points_query query;
             kd_points_query_default(&query);
-            query.points = kd_point_array_make(asked, query_count, dims, scalar);
+            query.points = kd_point_array_make(queries, query_count, dims, scalar);
             query.points.stride_bytes = padding ? 0 : (dims + 1) * size;
             for (uint32_t q = 0; q < query_count; ++q) {
                 brute_force(&points, &query.points, q, dims + padding, dims + 1 - padding);
@@ -169,7 +169,7 @@ static void sorted_queries_answer_in_the_callers_order(void **state) {
     static uint32_t first_ids[QUERIES_MAX * 8];
     for (uint32_t dims = 1; dims <= 4; ++dims) {
         fill(cloud, CASE_CLUSTERED, 0, POINTS_MAX, dims, dims, KD_FLOAT);
-        fill(asked, CASE_CLUSTERED, 5, QUERIES_MAX, dims, dims, KD_FLOAT);
+        fill(queries, CASE_CLUSTERED, 5, QUERIES_MAX, dims, dims, KD_FLOAT);
         kd_point_array points = kd_point_array_make(cloud, POINTS_MAX, dims, KD_FLOAT);
         static float many[4 * 4 * POINTS_MAX];
         for (uint32_t i = 0; i < 4 * POINTS_MAX * dims; ++i)
@@ -181,7 +181,7 @@ static void sorted_queries_answer_in_the_callers_order(void **state) {
         assert_int_equal(kd_points_open(&tree, &points, NULL), KD_OK);
         kd_points_query query;
         kd_points_query_default(&query);
-        query.points = kd_point_array_make(asked, QUERIES_MAX, dims, KD_FLOAT);
+        query.points = kd_point_array_make(queries, QUERIES_MAX, dims, KD_FLOAT);
         const uint64_t needed = kd_points_scratch_bytes(tree, &query);
         assert_true(needed > 0);
         assert_int_equal(memory_reserve(&query.scratch, needed, 1), KD_OK);
@@ -216,8 +216,8 @@ static void any_k_is_answered(void **state) {
         assert_int_equal(kd_points_open(&tree, &points, NULL), KD_OK);
         kd_points_query query;
         kd_points_query_default(&query);
-        query.points = kd_point_array_make(asked, 1, dims, KD_FLOAT);
-        fill(asked, CASE_UNIFORM, 3, 1, dims, dims, KD_FLOAT);
+        query.points = kd_point_array_make(queries, 1, dims, KD_FLOAT);
+        fill(queries, CASE_UNIFORM, 3, 1, dims, dims, KD_FLOAT);
         brute_force(&points, &query.points, 0, dims, dims);
         for (uint32_t k = 1; k <= K_MAX; k += k < 70 ? 1 : 103) {
             assert_int_equal(kd_points_nearest(tree, &query, k, row, NULL, NULL), KD_OK);
@@ -263,7 +263,7 @@ static void the_tree_can_be_had_changed_and_described(void **state) {
 static void bad_requests_are_refused(void **state) {
     (void)state;
     fill(cloud, CASE_UNIFORM, 0, 100, 3, 3, KD_FLOAT);
-    fill(asked, CASE_UNIFORM, 7, 10, 3, 3, KD_FLOAT);
+    fill(queries, CASE_UNIFORM, 7, 10, 3, 3, KD_FLOAT);
     kd_point_array points = kd_point_array_make(cloud, 100, 3, KD_FLOAT);
     kd_points *tree = NULL;
     kd_points_options options;
@@ -281,7 +281,7 @@ static void bad_requests_are_refused(void **state) {
     assert_int_equal(kd_points_open(&tree, &points, NULL), KD_OK);
     kd_points_query query;
     kd_points_query_default(&query);
-    query.points = kd_point_array_make(asked, 10, 3, KD_FLOAT);
+    query.points = kd_point_array_make(queries, 10, 3, KD_FLOAT);
 #define REFUSED(change, status, text)                                                              \
     do {                                                                                           \
         kd_points_query bad = query;                                                               \
@@ -299,9 +299,9 @@ static void bad_requests_are_refused(void **state) {
     REFUSED(snprintf(bad.method, sizeof bad.method, "magic"), KD_ERROR_USAGE, "magic");
     float some_radii[10] = {1, 2, 3, -4, 5, 6, 7, 8, 9, 10};
     REFUSED(bad.radii = some_radii, KD_ERROR_INPUT, "radius 3 is -4");
-    ((float *)asked)[13] = NAN;
+    ((float *)queries)[13] = NAN;
     REFUSED((void)bad, KD_ERROR_INPUT, "point 4 is nan");
-    ((float *)asked)[13] = 0;
+    ((float *)queries)[13] = 0;
     assert_int_equal(kd_points_nearest(tree, &query, 0, ids, dist2, counts), KD_ERROR_USAGE);
     assert_int_equal(kd_points_nearest(NULL, &query, 1, ids, dist2, counts), KD_ERROR_USAGE);
     assert_int_equal(kd_points_nearest(tree, NULL, 1, ids, dist2, counts), KD_ERROR_USAGE);
@@ -375,11 +375,11 @@ static void every_builders_tree_can_be_saved(void **state) {
     char path[] = "/tmp/kandela-points-XXXXXX";
     close(mkstemp(path));
     fill(cloud, CASE_DUPLICATES, 0, 800, 3, 3, KD_FLOAT);
-    fill(asked, CASE_DUPLICATES, 9, 20, 3, 3, KD_FLOAT);
+    fill(queries, CASE_DUPLICATES, 9, 20, 3, 3, KD_FLOAT);
     const kd_point_array points = kd_point_array_make(cloud, 800, 3, KD_FLOAT);
     kd_points_query query;
     kd_points_query_default(&query);
-    query.points = kd_point_array_make(asked, 20, 3, KD_FLOAT);
+    query.points = kd_point_array_make(queries, 20, 3, KD_FLOAT);
     for (const pointtree_builder *const *row = pointtree_builders; *row; ++row) {
         kd_points_options options;
         kd_points_options_default(&options);
@@ -437,20 +437,20 @@ static void forged_files_are_refused(void **state) {
 /* Single-query calls return the same results and errors as batches. */
 static void one_query_a_call(void **state) {
     (void)state;
-    enum { COUNT = 500, ASKED = 40, MAX_K = 22 };
-    static float own_cloud[COUNT * 3], own_asked[ASKED * 3], own_dist2[ASKED * MAX_K],
-        one_dist2[MAX_K];
-    static uint32_t names[COUNT], own_ids[ASKED * MAX_K], own_counts[ASKED], one_ids[MAX_K],
-        one_count;
+    enum { COUNT = 500, QUERY_COUNT = 40, MAX_K = 22 };
+    static float self_cloud[COUNT * 3], self_cloud_queries[QUERY_COUNT * 3],
+        self_dist2[QUERY_COUNT * MAX_K], one_dist2[MAX_K];
+    static uint32_t names[COUNT], self_ids[QUERY_COUNT * MAX_K], self_counts[QUERY_COUNT],
+        one_ids[MAX_K], one_count;
     for (uint32_t variant = 0; variant < 3 * CASE_POINT_SETS; ++variant) {
         const uint32_t dims = 1 + variant % 3;
-        for (uint32_t i = 0; i < COUNT + ASKED; ++i) {
+        for (uint32_t i = 0; i < COUNT + QUERY_COUNT; ++i) {
             const vec3 p = case_point((case_points)(variant / 3), i < COUNT ? i : 3 * i, COUNT);
-            float *to = i < COUNT ? own_cloud + i * dims : own_asked + (i - COUNT) * dims;
+            float *to = i < COUNT ? self_cloud + i * dims : self_cloud_queries + (i - COUNT) * dims;
             for (uint32_t axis = 0; axis < dims; ++axis) to[axis] = vec3_axis(p, (int)axis);
             if (i < COUNT) names[i] = 7 * COUNT - 3 * i;
         }
-        kd_point_array points = kd_point_array_make(own_cloud, COUNT, dims, KD_FLOAT);
+        kd_point_array points = kd_point_array_make(self_cloud, COUNT, dims, KD_FLOAT);
         points.ids = variant % 2 ? names : NULL;
         kd_points *tree = NULL;
         assert_int_equal(kd_points_open(&tree, &points, NULL), KD_OK);
@@ -458,25 +458,25 @@ static void one_query_a_call(void **state) {
         kd_points_query_default(&query);
         for (uint32_t k = 1; k <= MAX_K; ++k) {
             query.max_radius =
-                k % 3 ? (double)INFINITY : (double)(fabsf(own_cloud[0]) + 1e-30f) / k;
-            query.points = kd_point_array_make(own_asked, ASKED, dims, KD_FLOAT);
-            assert_int_equal(kd_points_nearest(tree, &query, k, own_ids, own_dist2, own_counts),
+                k % 3 ? (double)INFINITY : (double)(fabsf(self_cloud[0]) + 1e-30f) / k;
+            query.points = kd_point_array_make(self_cloud_queries, QUERY_COUNT, dims, KD_FLOAT);
+            assert_int_equal(kd_points_nearest(tree, &query, k, self_ids, self_dist2, self_counts),
                              KD_OK);
             query.points.count = 1;
-            for (uint32_t i = 0; i < ASKED; ++i) {
-                query.points.coordinates = own_asked + i * dims;
+            for (uint32_t i = 0; i < QUERY_COUNT; ++i) {
+                query.points.coordinates = self_cloud_queries + i * dims;
                 assert_int_equal(kd_points_nearest(tree, &query, k, one_ids, one_dist2, &one_count),
                                  KD_OK);
-                assert_memory_equal(one_ids, own_ids + i * k, k * sizeof *own_ids);
-                assert_memory_equal(one_dist2, own_dist2 + i * k, k * sizeof *own_dist2);
-                assert_int_equal(one_count, own_counts[i]);
+                assert_memory_equal(one_ids, self_ids + i * k, k * sizeof *self_ids);
+                assert_memory_equal(one_dist2, self_dist2 + i * k, k * sizeof *self_dist2);
+                assert_int_equal(one_count, self_counts[i]);
             }
         }
-        own_asked[dims - 1] = NAN;
-        query.points.coordinates = own_asked;
+        self_cloud_queries[dims - 1] = NAN;
+        query.points.coordinates = self_cloud_queries;
         assert_int_equal(kd_points_nearest(tree, &query, 1, one_ids, NULL, NULL), KD_ERROR_INPUT);
         query.max_radius = (double)NAN;
-        query.points.coordinates = own_cloud;
+        query.points.coordinates = self_cloud;
         assert_int_equal(kd_points_nearest(tree, &query, 1, one_ids, NULL, NULL), KD_ERROR_INPUT);
         query.max_radius = 1;
         assert_int_equal(kd_points_nearest(tree, &query, 0, one_ids, NULL, NULL), KD_ERROR_USAGE);

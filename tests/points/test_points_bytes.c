@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
-enum { POINTS_MAX = 10000, ASKED = 16, K = 5, THREADS = 4 };
+enum { POINTS_MAX = 10000, QUERY_COUNT = 16, K = 5, THREADS = 4 };
 static float cloud[3 * POINTS_MAX], coordinates[3 * POINTS_MAX];
 static uint32_t order[POINTS_MAX];
 static uint8_t axes[POINTS_MAX];
@@ -20,20 +20,20 @@ static void fill(int which, uint32_t count, uint32_t dims) {
     }
 }
 
-typedef struct asking {
+typedef struct bytes_case {
     const kd_points *tree;
     const char *method;
-    uint32_t dims, count, ids[ASKED * K];
-    float dist2[ASKED * K];
+    uint32_t dims, count, ids[QUERY_COUNT * K];
+    float dist2[QUERY_COUNT * K];
     kd_status status;
-} asking;
+} bytes_case;
 
-static void *ask(void *context) {
-    asking *a = (asking *)context;
+static void *run_query(void *context) {
+    bytes_case *a = (bytes_case *)context;
     kd_points_query query;
     kd_points_query_default(&query);
-    query.points =
-        kd_point_array_make(cloud, a->count < ASKED ? a->count : ASKED, a->dims, KD_FLOAT);
+    query.points = kd_point_array_make(cloud, a->count < QUERY_COUNT ? a->count : QUERY_COUNT,
+                                       a->dims, KD_FLOAT);
     snprintf(query.method, sizeof query.method, "%s", a->method);
     a->status = kd_points_nearest(a->tree, &query, K, a->ids, a->dist2, NULL);
     return NULL;
@@ -50,14 +50,14 @@ static void expect_tree(const kd_points *tree, const pointtree *same) {
 
 /* By several threads at once; the first one makes the arrays. */
 static void expect_walks(const kd_points *tree, uint32_t dims, uint32_t count) {
-    static asking by_leaves, walks[THREADS];
+    static bytes_case by_leaves, walks[THREADS];
     pthread_t threads[THREADS];
-    by_leaves = (asking){.tree = tree, .method = "leaves", .dims = dims, .count = count};
-    ask(&by_leaves);
+    by_leaves = (bytes_case){.tree = tree, .method = "leaves", .dims = dims, .count = count};
+    run_query(&by_leaves);
     assert_int_equal(by_leaves.status, KD_OK);
     for (int t = 0; t < THREADS; ++t) {
-        walks[t] = (asking){.tree = tree, .method = "walk", .dims = dims, .count = count};
-        assert_int_equal(pthread_create(&threads[t], NULL, ask, &walks[t]), 0);
+        walks[t] = (bytes_case){.tree = tree, .method = "walk", .dims = dims, .count = count};
+        assert_int_equal(pthread_create(&threads[t], NULL, run_query, &walks[t]), 0);
     }
     for (int t = 0; t < THREADS; ++t) pthread_join(threads[t], NULL);
     for (int t = 0; t < THREADS; ++t) {

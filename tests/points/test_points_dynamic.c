@@ -49,7 +49,8 @@ static void bad_changes_change_nothing(void **state) {
     remove_some(tree, 20);
     const float bad[6] = {0, 0, 0, 1, NAN, 1};
     const double doubles[3] = {0, 0, 0};
-    const uint32_t names[2] = {1, 2}, unknown[2] = {there.ids[3], 4000}, again = there.ids[9];
+    const uint32_t names[2] = {1, 2}, unknown[2] = {model_state.ids[3], 4000},
+                   again = model_state.ids[9];
     kd_point_array points = kd_point_array_make(bad, 2, 3, KD_FLOAT);
     expect_refused(kd_points_insert(tree, &points, NULL), KD_ERROR_INPUT, "1");
     points.ids = names;
@@ -81,7 +82,7 @@ static void bad_changes_change_nothing(void **state) {
 }
 
 int main(void) {
-    there.device = "cpu";
+    model_state.device = "cpu";
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_thousand_batches_answer_as_trees_built_anew),
         cmocka_unit_test(nasty_points_and_no_points),

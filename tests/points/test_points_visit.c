@@ -7,7 +7,7 @@
 #include <kandela/points.h>
 #include <stdio.h>
 
-enum { LIMIT = 400, ASKED = 24, NEAREST = 5 };
+enum { LIMIT = 400, QUERY_COUNT = 24, NEAREST = 5 };
 
 typedef struct visit_case {
     uint32_t count, dims;
@@ -19,23 +19,22 @@ typedef struct visit_case {
     bool periodic;
 } visit_case;
 
-static double cloud[LIMIT * 8], asked[ASKED * 8];
+static double cloud[LIMIT * 8], queries[QUERY_COUNT * 8];
 static uint32_t names[LIMIT];
 
 static void fill(const visit_case *test) {
-    for (uint32_t i = 0; i < LIMIT + ASKED; ++i)
+    for (uint32_t i = 0; i < LIMIT + QUERY_COUNT; ++i)
         for (uint32_t axis = 0; axis < test->dims; ++axis) {
             const uint32_t seed = i < LIMIT ? i : 5 * i + 2;
             const vec3 p = case_point(test->which, seed + (axis / 3) * 7777, LIMIT);
             const double x = (double)vec3_axis(p, (int)axis % 3);
-            double *to = i < LIMIT ? cloud + i * test->dims : asked + (i - LIMIT) * test->dims;
+            double *to = i < LIMIT ? cloud + i * test->dims : queries + (i - LIMIT) * test->dims;
             if (test->scalar == KD_DOUBLE)
                 to[axis] = x;
             else
-                ((float *)(void *)(i < LIMIT
-                                       ? cloud
-                                       : asked))[(i < LIMIT ? i : i - LIMIT) * test->dims + axis] =
-                    (float)x;
+                ((float *)(void *)(i < LIMIT ? cloud
+                                             : queries))[(i < LIMIT ? i : i - LIMIT) * test->dims +
+                                                         axis] = (float)x;
         }
     for (uint32_t i = 0; i < LIMIT; ++i) names[i] = 2 * LIMIT + 1 - 2 * i;
 }
@@ -69,22 +68,22 @@ static kd_points *open_tree(const visit_case *test) {
 
 /* --- what visitors do ------------------------------------------------------------------------- */
 
-typedef struct heard {
+typedef struct neighbour_row {
     uint32_t id;
     double dist2;
-} heard;
+} neighbour_row;
 
 typedef struct ear {
-    uint32_t counts[ASKED], calls[ASKED];
-    heard rows[ASKED][LIMIT];
-    double sums[ASKED];
+    uint32_t counts[QUERY_COUNT], calls[QUERY_COUNT];
+    neighbour_row rows[QUERY_COUNT][LIMIT];
+    double sums[QUERY_COUNT];
     bool ends; /* stops after the first */
 } ear;
 
-static double hear_all(void *context, uint64_t query, uint64_t id, double dist2, double bound) {
+static double visit_all(void *context, uint64_t query, uint64_t id, double dist2, double bound) {
     ear *to = (ear *)context;
-    assert_true(query < ASKED && to->counts[query] < LIMIT && dist2 <= bound);
-    heard *row = &to->rows[query][to->counts[query]++];
+    assert_true(query < QUERY_COUNT && to->counts[query] < LIMIT && dist2 <= bound);
+    neighbour_row *row = &to->rows[query][to->counts[query]++];
     row->id = (uint32_t)id;
     row->dist2 = dist2;
     to->sums[query] = to->sums[query] * 0.75 + dist2 + (double)id; /* depends on the order */
@@ -96,24 +95,24 @@ static uint32_t place_of(const visit_case *test, uint32_t id) {
 }
 
 static const visit_case *sorted_for;
-static int heard_before(const void *a, const void *b) {
-    const heard *x = (const heard *)a, *y = (const heard *)b;
+static int neighbour_compare(const void *a, const void *b) {
+    const neighbour_row *x = (const neighbour_row *)a, *y = (const neighbour_row *)b;
     if (x->dist2 != y->dist2) return x->dist2 < y->dist2 ? -1 : 1;
     const uint32_t s = place_of(sorted_for, x->id), t = place_of(sorted_for, y->id);
     return s < t ? -1 : s > t;
 }
 
 /* The five nearest with an even index. */
-static double hear_nearest_even(void *context, uint64_t query, uint64_t id, double dist2,
-                                double bound) {
+static double visit_nearest_even(void *context, uint64_t query, uint64_t id, double dist2,
+                                 double bound) {
     ear *to = (ear *)context;
     uint32_t *count = &to->counts[query];
     assert_true(dist2 <= bound);
     ++to->calls[query];
     if (place_of(sorted_for, (uint32_t)id) % 2) return bound;
-    const heard here = {(uint32_t)id, dist2};
-    to->rows[query][(*count)++] = here;
-    qsort(to->rows[query], *count, sizeof here, heard_before);
+    const neighbour_row neighbour = {(uint32_t)id, dist2};
+    to->rows[query][(*count)++] = neighbour;
+    qsort(to->rows[query], *count, sizeof neighbour, neighbour_compare);
     if (*count > NEAREST) --*count;
     return *count == NEAREST ? to->rows[query][NEAREST - 1].dist2 : bound;
 }
@@ -125,23 +124,23 @@ static double value(const visit_case *test, const void *at, uint64_t i) {
 /* --- a case ----------------------------------------------------------------------------------- */
 
 static ear first_ear, second_ear;
-static uint64_t offsets[ASKED + 1];
-static uint32_t ids[ASKED * LIMIT];
-static double dist2[ASKED * LIMIT];
+static uint64_t offsets[QUERY_COUNT + 1];
+static uint32_t ids[QUERY_COUNT * LIMIT];
+static double dist2[QUERY_COUNT * LIMIT];
 
-static void tell(const kd_points *tree, const kd_points_query *query, kd_points_visitor visit,
-                 ear *listener) {
+static void visit_points(const kd_points *tree, const kd_points_query *query,
+                         kd_points_visitor visit, ear *listener) {
     memset(listener, 0, sizeof *listener);
     if (kd_points_visit(tree, query, visit, listener) != KD_OK) fail_msg("%s", kd_last_error());
 }
 
 static void check_all(const visit_case *test, const kd_points *tree, const kd_points_query *query) {
-    tell(tree, query, hear_all, &first_ear);
+    visit_points(tree, query, visit_all, &first_ear);
     assert_int_equal(kd_points_within_count(tree, query, offsets), KD_OK);
     assert_int_equal(kd_points_within(tree, query, offsets, ids, dist2), KD_OK);
-    for (uint32_t i = 0; i < ASKED; ++i) {
+    for (uint32_t i = 0; i < QUERY_COUNT; ++i) {
         assert_int_equal(first_ear.counts[i], offsets[i + 1] - offsets[i]);
-        qsort(first_ear.rows[i], first_ear.counts[i], sizeof(heard), heard_before);
+        qsort(first_ear.rows[i], first_ear.counts[i], sizeof(neighbour_row), neighbour_compare);
         for (uint32_t j = 0; j < first_ear.counts[i]; ++j) {
             assert_int_equal(first_ear.rows[i][j].id, ids[offsets[i] + j]);
             assert_true(first_ear.rows[i][j].dist2 == value(test, dist2, offsets[i] + j));
@@ -151,15 +150,15 @@ static void check_all(const visit_case *test, const kd_points *tree, const kd_po
 
 static void check_nearest_even(const visit_case *test, const kd_points *tree,
                                const kd_points_query *query) {
-    tell(tree, query, hear_nearest_even, &second_ear);
-    for (uint32_t i = 0; i < ASKED; ++i) {
-        uint32_t found = 0;
-        for (uint64_t j = offsets[i]; j < offsets[i + 1] && found < NEAREST; ++j) {
+    visit_points(tree, query, visit_nearest_even, &second_ear);
+    for (uint32_t i = 0; i < QUERY_COUNT; ++i) {
+        uint32_t count = 0;
+        for (uint64_t j = offsets[i]; j < offsets[i + 1] && count < NEAREST; ++j) {
             if (place_of(test, ids[j]) % 2) continue;
-            assert_int_equal(second_ear.rows[i][found].id, ids[j]);
-            assert_true(second_ear.rows[i][found++].dist2 == value(test, dist2, j));
+            assert_int_equal(second_ear.rows[i][count].id, ids[j]);
+            assert_true(second_ear.rows[i][count++].dist2 == value(test, dist2, j));
         }
-        assert_int_equal(second_ear.counts[i], found);
+        assert_int_equal(second_ear.counts[i], count);
     }
 }
 
@@ -170,15 +169,15 @@ static void check_order(const visit_case *test, const kd_points *tree,
     kd_points_query one = *query;
     one.points.count = 1;
     one.coherent = 1;
-    for (uint32_t i = ASKED; i-- > 0;) {
-        one.points.coordinates = (const char *)asked + i * bytes;
-        tell(tree, &one, hear_all, &second_ear);
+    for (uint32_t i = QUERY_COUNT; i-- > 0;) {
+        one.points.coordinates = (const char *)queries + i * bytes;
+        visit_points(tree, &one, visit_all, &second_ear);
         assert_true(memcmp(&second_ear.sums[0], &first_ear.sums[i], sizeof(double)) == 0);
     }
     memset(&second_ear, 0, sizeof second_ear);
     second_ear.ends = true;
-    assert_int_equal(kd_points_visit(tree, query, hear_all, &second_ear), KD_OK);
-    for (uint32_t i = 0; i < ASKED; ++i)
+    assert_int_equal(kd_points_visit(tree, query, visit_all, &second_ear), KD_OK);
+    for (uint32_t i = 0; i < QUERY_COUNT; ++i)
         assert_int_equal(second_ear.counts[i], first_ear.counts[i] > 0);
 }
 
@@ -188,10 +187,10 @@ static void check_case(const visit_case *test) {
     kd_points *tree = open_tree(test);
     kd_points_query query;
     kd_points_query_default(&query);
-    query.points = kd_point_array_make(asked, ASKED, test->dims, test->scalar);
+    query.points = kd_point_array_make(queries, QUERY_COUNT, test->dims, test->scalar);
     query.norm = test->norm;
     snprintf(query.method, sizeof query.method, "%s", test->method);
-    const double size = fabs(value(test, asked, 0) - value(test, cloud, 0)) + 1e-30;
+    const double size = fabs(value(test, queries, 0) - value(test, cloud, 0)) + 1e-30;
     for (uint32_t axis = 0; test->periodic && axis < test->dims; axis += 2)
         query.period[axis] = 1.5 * size;
     const double radii[] = {(double)INFINITY, size, 0.2 * size, 0};
@@ -263,9 +262,9 @@ static void of_other_norms_and_periods(void **state) {
 enum { MANY = 6000 };
 static float many_points[MANY][3];
 
-static double add_up(void *context, uint64_t query, uint64_t id, double apart2, double bound) {
+static double add_up(void *context, uint64_t query, uint64_t id, double distance2, double bound) {
     double *sums = (double *)context;
-    sums[query] = sums[query] * 0.75 + apart2 + (double)id;
+    sums[query] = sums[query] * 0.75 + distance2 + (double)id;
     return bound;
 }
 
@@ -299,7 +298,7 @@ static void bad_requests_are_refused(void **state) {
     static double sums[50];
     static float nowhere[3] = {0, NAN, 0};
     const kd_point_array points = kd_point_array_make(many_points, 50, 3, KD_FLOAT);
-    kd_points *tree = NULL, *apart = NULL;
+    kd_points *tree = NULL, *other_tree = NULL;
     kd_points_query query;
     kd_points_options options;
     assert_int_equal(kd_points_open(&tree, &points, NULL), KD_OK);
@@ -315,11 +314,11 @@ static void bad_requests_are_refused(void **state) {
     kd_points_options_default(&options);
     options.spread = KD_POINTS_SPREAD_PARTS;
     snprintf(options.device, sizeof options.device, "cpu,cpu");
-    assert_int_equal(kd_points_open(&apart, &points, &options), KD_OK);
-    assert_int_equal(kd_points_visit(apart, &query, add_up, sums), KD_ERROR_USAGE);
+    assert_int_equal(kd_points_open(&other_tree, &points, &options), KD_OK);
+    assert_int_equal(kd_points_visit(other_tree, &query, add_up, sums), KD_ERROR_USAGE);
     assert_non_null(strstr(kd_last_error(), "cpu,cpu"));
     for (int i = 0; i < 50; ++i) assert_true(sums[i] == 0);
-    kd_points_close(apart);
+    kd_points_close(other_tree);
     kd_points_close(tree);
 }
 

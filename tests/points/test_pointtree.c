@@ -34,12 +34,12 @@ static void builders_make_the_same_tree(void **state) {
         for (int c = 0; c < CASE_COUNTS; ++c)
             for (int split = 0; split < 2; ++split) {
                 fill((case_points)which, case_counts[c]);
-                uint64_t expected, found;
+                uint64_t expected, actual;
                 const pointtree_split rule = split ? POINTTREE_WIDEST : POINTTREE_ROUND_ROBIN;
                 build_and_check("recursive", rule, case_counts[c], &expected);
                 for (const pointtree_builder *const *row = pointtree_builders; *row; ++row) {
-                    build_and_check((*row)->name, rule, case_counts[c], &found);
-                    if (found != expected && (*row)->order == POINTTREE_BY_COORDINATE)
+                    build_and_check((*row)->name, rule, case_counts[c], &actual);
+                    if (actual != expected && (*row)->order == POINTTREE_BY_COORDINATE)
                         fail_msg("%s: %s, %u points, split %d: another tree", (*row)->name,
                                  case_points_name((case_points)which), case_counts[c], split);
                 }
@@ -141,25 +141,25 @@ static void duplicates_go_when_asked(void **state) {
     (void)state;
     static const case_points sets[] = {CASE_DUPLICATES, CASE_ALL_EQUAL, CASE_UNIFORM,
                                        CASE_SIGNED_ZERO};
-    static uint8_t stays[2000];
+    static uint8_t kept[2000];
     for (int set = 0; set < 4; ++set)
         for (int split = 0; split < 2; ++split) {
             const uint32_t count = 2000;
             fill(sets[set], count);
             uint32_t distinct = 0;
             for (uint32_t i = 0; i < count; ++i) {
-                stays[i] = 1;
-                for (uint32_t j = 0; j < i && stays[i]; ++j)
-                    stays[i] = points[i].x != points[j].x || points[i].y != points[j].y ||
-                               points[i].z != points[j].z;
-                distinct += stays[i];
+                kept[i] = 1;
+                for (uint32_t j = 0; j < i && kept[i]; ++j)
+                    kept[i] = points[i].x != points[j].x || points[i].y != points[j].y ||
+                              points[i].z != points[j].z;
+                distinct += kept[i];
             }
             const pointtree_options options = {split ? POINTTREE_WIDEST : POINTTREE_ROUND_ROBIN,
                                                true, 0};
             pointtree tree;
             assert_int_equal(pointtree_open(&tree, points, count, &options, "brown", NULL), KD_OK);
             assert_int_equal(tree.count, distinct);
-            for (uint32_t i = 0; i < distinct; ++i) assert_true(stays[tree.ids[i]]);
+            for (uint32_t i = 0; i < distinct; ++i) assert_true(kept[tree.ids[i]]);
             const pointtree_nd_view view = pointtree_get_nd_view(&tree);
             const point_array array = point_array_make(points, count, 3, POINT_FLOAT);
             if (pointtree_check_nd(&view, &array) != KD_OK) fail_msg("%s", kd_last_error());

@@ -25,7 +25,7 @@ static void answers_are_those_of_one_tree(void **state) {
     }
 }
 
-static void all_points_ask(void **state) {
+static void self_queries_agree(void **state) {
     (void)state;
     static const uint32_t ks[] = {8, 1, 0};
     for (uint32_t which = 0; which < CASE_POINT_SETS; ++which) {
@@ -39,7 +39,7 @@ static void all_points_ask(void **state) {
                                 which % 4 == 1,
                                 which % 5 > 1,
                                 "auto"};
-        own_spread = which % 4 ? KD_POINTS_SPREAD_PARTS : KD_POINTS_SPREAD_COPIES;
+        self_spread = which % 4 ? KD_POINTS_SPREAD_PARTS : KD_POINTS_SPREAD_COPIES;
         self_check(&test, ks);
     }
 }
@@ -53,13 +53,13 @@ static void arrays_on_a_device(void **state) {
         CASE_DUPLICATES,        count, 3, KD_FLOAT, "cuda:0,cuda:0,cuda:0", KD_POINTS_SPREAD_PARTS,
         KD_POINTS_SPLIT_WIDEST, false, 0};
     both b;
-    void *cloud = NULL, *queries = NULL, *there = NULL, *far = NULL, *rows = NULL;
+    void *cloud = NULL, *queries = NULL, *device_data = NULL, *far = NULL, *rows = NULL;
     begin(&b, &test);
     ok(device_memory_reserve(&cloud, count * 12));
     ok(device_memory_upload(cloud, b.cloud, count * 12));
     ok(device_memory_reserve(&queries, QUERIES * 12));
     ok(device_memory_upload(queries, b.queries, QUERIES * 12));
-    ok(device_memory_reserve(&there, QUERIES * K * sizeof(uint32_t)));
+    ok(device_memory_reserve(&device_data, QUERIES * K * sizeof(uint32_t)));
     ok(device_memory_reserve(&far, QUERIES * K * sizeof(float)));
     ok(device_memory_reserve(&rows, (QUERIES + 1) * sizeof(uint64_t)));
     const kd_point_array arrays[] = {
@@ -78,8 +78,8 @@ static void arrays_on_a_device(void **state) {
     ok(kd_points_within_count(b.one, &b.query, offsets[0]));
     b.query.max_radius = (double)INFINITY;
     b.query.points.coordinates = queries;
-    ok(kd_points_nearest(b.parts, &b.query, K, (uint32_t *)there, far, NULL));
-    ok(device_memory_download(narrow_ids[1], there, QUERIES * K * sizeof(uint32_t)));
+    ok(kd_points_nearest(b.parts, &b.query, K, (uint32_t *)device_data, far, NULL));
+    ok(device_memory_download(narrow_ids[1], device_data, QUERIES * K * sizeof(uint32_t)));
     ok(device_memory_download(dist2[1], far, QUERIES * K * sizeof(float)));
     assert_memory_equal(narrow_ids[0], narrow_ids[1], QUERIES * K * sizeof(uint32_t));
     assert_memory_equal(dist2[0], dist2[1], QUERIES * K * sizeof(float));
@@ -100,7 +100,7 @@ static void arrays_on_a_device(void **state) {
     assert_null(none);
     device_memory_free(cloud);
     device_memory_free(queries);
-    device_memory_free(there);
+    device_memory_free(device_data);
     device_memory_free(far);
     device_memory_free(rows);
     end(&b);
@@ -109,7 +109,7 @@ static void arrays_on_a_device(void **state) {
 int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
     const struct CMUnitTest tests[] = {cmocka_unit_test(answers_are_those_of_one_tree),
-                                       cmocka_unit_test(all_points_ask),
+                                       cmocka_unit_test(self_queries_agree),
                                        cmocka_unit_test(arrays_on_a_device)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,7 +58,7 @@ static void test_mixed_ranks(void **state) {
 /* Photon maps distributed over the devices that traced them: the same bits, whether the radius is
    given (distributed from the first pass on) or estimated from all photons of the first pass; if a
    rank has no rows or no photons; with media, whose map is replicated; with crops. */
-static void expect_apart(const char *name, kd_render_options options, const char *devices) {
+static void expect_distributed(const char *name, kd_render_options options, const char *devices) {
     scene *made = NULL;
     char path[256];
     kd_render_options read;
@@ -67,20 +67,20 @@ static void expect_apart(const char *name, kd_render_options options, const char
     assert_int_equal(scene_open(&made, path, &read, NULL), KD_OK);
     static uint32_t calls;
     ++calls;
-    for (uint32_t given = 0; given < 2; ++given) {
-        if (test_leaves_out(calls + given, 2)) continue;
-        options.radius = given ? 0.4f : 0; /* wide: few tiles */
+    for (uint32_t with_parts = 0; with_parts < 2; ++with_parts) {
+        if (test_leaves_out(calls + with_parts, 2)) continue;
+        options.radius = with_parts ? 0.4f : 0; /* wide: few tiles */
         strcpy(options.maps, "whole");
         const uint64_t alone = run(made, options, "cpu");
         strcpy(options.maps, "apart");
         if (run(made, options, devices) != alone)
             fail_msg("%s of %s apart on %s, radius %s: other bits", options.integrator, name,
-                     devices, given ? "given" : "chosen");
+                     devices, with_parts ? "given" : "chosen");
     }
     scene_close(made);
 }
 
-static void test_photons_apart(void **state) {
+static void test_distributed_photons(void **state) {
     (void)state;
     kd_render_options options;
     setenv("KANDELA_NCCL", "off", 1); /* NCCL rejects two ranks of one device anyway */
@@ -90,23 +90,23 @@ static void test_photons_apart(void **state) {
     options.photons = 300;
     options.caustic_photons = 200;
     strcpy(options.integrator, "sppm");
-    expect_apart("prism", options, "cuda:0,cuda:0,cuda:0");
-    expect_apart("cornell_fog", options, "cuda:0,cuda:0");
+    expect_distributed("prism", options, "cuda:0,cuda:0,cuda:0");
+    expect_distributed("cornell_fog", options, "cuda:0,cuda:0");
     options.photons = 3; /* fewer than ranks */
-    expect_apart("cornell_diffuse", options, "cuda:0,cuda:0,cuda:0,cuda:0");
+    expect_distributed("cornell_diffuse", options, "cuda:0,cuda:0,cuda:0,cuda:0");
     options.photons = 300;
     options.height = 2; /* fewer rows than ranks */
-    expect_apart("cornell_diffuse", options, "cuda:0,cuda:0,cuda:0");
+    expect_distributed("cornell_diffuse", options, "cuda:0,cuda:0,cuda:0");
     options.height = 8;
     const int32_t crop[4] = {3, 1, 7, 6};
     memcpy(options.crop, crop, sizeof crop);
     strcpy(options.integrator, "ppm");
     options.spp = 2;
-    expect_apart("prism", options, "cuda:0,cuda:0");
+    expect_distributed("prism", options, "cuda:0,cuda:0");
     unsetenv("KANDELA_NCCL");
 }
 
-static void test_photons_apart_refused(void **state) {
+static void test_distributed_photons_refused(void **state) {
     (void)state;
     static const struct {
         const char *integrator, *lookup, *devices;
@@ -177,8 +177,8 @@ static void test_linked_ranks(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_mixed_ranks),
-                                       cmocka_unit_test(test_photons_apart),
-                                       cmocka_unit_test(test_photons_apart_refused),
+                                       cmocka_unit_test(test_distributed_photons),
+                                       cmocka_unit_test(test_distributed_photons_refused),
 #ifdef KD_TEST_NCCL
                                        cmocka_unit_test(test_linked_ranks)
 #endif

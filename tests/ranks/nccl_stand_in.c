@@ -12,7 +12,7 @@ enum { RANKS = 16, OPERATIONS = 64 };
 typedef struct world {
     int size, arrived, joined, left;
     uint64_t round;
-    const void *given[RANKS];
+    const void *buffers[RANKS];
 } world;
 
 typedef struct communicator {
@@ -52,10 +52,11 @@ static void barrier_wait(world *world) {
 
 static void run(const operation *one) {
     world *in = one->communicator->world;
-    in->given[one->communicator->rank] = one->from;
+    in->buffers[one->communicator->rank] = one->from;
     barrier_wait(in);
     if (one->root >= 0) {
-        if (one->communicator->rank != one->root) memcpy(one->to, in->given[one->root], one->bytes);
+        if (one->communicator->rank != one->root)
+            memcpy(one->to, in->buffers[one->root], one->bytes);
         barrier_wait(in);
         return;
     }
@@ -63,7 +64,7 @@ static void run(const operation *one) {
     int64_t *sums = calloc(count + 1, sizeof *sums);
     for (int r = 0; r < in->size; ++r)
         for (size_t i = 0; i < count; ++i)
-            sums[i] = (int64_t)((uint64_t)sums[i] + (uint64_t)((const int64_t *)in->given[r])[i]);
+            sums[i] = (int64_t)((uint64_t)sums[i] + (uint64_t)((const int64_t *)in->buffers[r])[i]);
     barrier_wait(in);
     memcpy(one->to, sums, one->bytes);
     barrier_wait(in);

@@ -96,9 +96,9 @@ static void begin(both *b, const parts_case *test) {
                            : 0);
         for (uint32_t axis = 0; axis < test->dims; ++axis) {
             const double x = coordinate_of(test->which, like, test->count, axis);
-            const double aside = i % 3 ? b->reach * ((double)(i * (axis + 3) % 11) - 5) / 4 : 0;
+            const double offset = i % 3 ? b->reach * ((double)(i * (axis + 3) % 11) - 5) / 4 : 0;
             const uint64_t at = (uint64_t)i * test->dims + axis;
-            put_scalar(b->queries, test->scalar, at, x + aside);
+            put_scalar(b->queries, test->scalar, at, x + offset);
             put_scalar(b->lo, test->scalar, at, i % 9 ? x - b->reach * i / 90 : -(double)INFINITY);
             put_scalar(b->hi, test->scalar, at, i % 8 ? x + b->reach * i / 70 : (double)INFINITY);
         }

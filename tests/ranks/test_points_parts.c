@@ -50,7 +50,7 @@ static void three_floats(void **state) {
         }
 }
 
-static void all_points_ask(void **state) {
+static void self_queries_agree(void **state) {
     (void)state;
     static const uint32_t ks[] = {2, 1, 9, 0};
     static const uint32_t sizes[] = {0, 1, 17, 300};
@@ -65,7 +65,7 @@ static void all_points_ask(void **state) {
                                 variant % 4 == 1,
                                 variant % 5 > 1,
                                 "auto"};
-        own_spread = variant % 2 ? KD_POINTS_SPREAD_PARTS : KD_POINTS_SPREAD_COPIES;
+        self_spread = variant % 2 ? KD_POINTS_SPREAD_PARTS : KD_POINTS_SPREAD_COPIES;
         self_check(&test, ks);
     }
 }
@@ -176,7 +176,7 @@ static kd_status query_shared(void *context, ranks *comm) {
     const uint64_t bytes = b->test.dims * (b->test.scalar == KD_DOUBLE ? 8u : 4u);
     uint64_t begin = 0, end = 0;
     ranks_part(comm, comm->rank, b->test.count, &begin, &end);
-    kd_point_array mine = kd_point_array_make((const char *)b->cloud + begin * bytes, end - begin,
+    kd_point_array part = kd_point_array_make((const char *)b->cloud + begin * bytes, end - begin,
                                               b->test.dims, b->test.scalar);
     const kd_exchange exchange = {sizeof exchange,
                                   comm->user_data,
@@ -191,16 +191,16 @@ static kd_status query_shared(void *context, ranks *comm) {
     strcpy(options.device, "cpu");
     options.first_id = b->test.first_id;
     kd_points *tree = NULL;
-    KD_TRY(kd_points_open_shared(&tree, &mine, &options, &exchange));
-    uint64_t *found = (uint64_t *)guarded_allocate(QUERIES * 6 * sizeof *found);
+    KD_TRY(kd_points_open_shared(&tree, &part, &options, &exchange));
+    uint64_t *actual = (uint64_t *)guarded_allocate(QUERIES * 6 * sizeof *actual);
     uint64_t *sums = (uint64_t *)guarded_allocate((QUERIES + 1) * sizeof *sums);
-    kd_status status = kd_points_nearest64(tree, &b->query, 6, found, NULL, NULL);
+    kd_status status = kd_points_nearest64(tree, &b->query, 6, actual, NULL, NULL);
     if (status == KD_OK) status = kd_points_within_count(tree, &b->query, sums);
-    if (status == KD_OK && (memcmp(found, ids[0], QUERIES * 6 * sizeof *found) != 0 ||
+    if (status == KD_OK && (memcmp(actual, ids[0], QUERIES * 6 * sizeof *actual) != 0 ||
                             memcmp(sums, offsets[0], sizeof offsets[0]) != 0))
         status = status_fail(KD_ERROR_CHECK, __FILE__, __LINE__, "rank %d has other answers",
                              comm->rank);
-    free(found);
+    free(actual);
     free(sums);
     kd_points_close(tree);
     return status;
@@ -279,7 +279,7 @@ static void bad_requests_are_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(answers_are_those_of_one_tree),
                                        cmocka_unit_test(three_floats),
-                                       cmocka_unit_test(all_points_ask),
+                                       cmocka_unit_test(self_queries_agree),
                                        cmocka_unit_test(files_and_changes),
                                        cmocka_unit_test(work_is_divided),
                                        cmocka_unit_test(arrays_of_their_own),

@@ -64,8 +64,8 @@ static void expect_same(const char *scene_name, kd_render_options options, const
     for (uint32_t k = 0; sizes[k]; ++k) {
         if (k && test_leaves_out(k + mixed, 3)) continue;
         name_devices(&options, sizes[k]);
-        const uint64_t together = run(made, &options, "together.state", false, NULL);
-        if (together != alone)
+        const uint64_t reference = run(made, &options, "together.state", false, NULL);
+        if (reference != alone)
             fail_msg("%s, %s: %d ranks have other bits", scene_name, options.integrator, sizes[k]);
     }
     scene_close(made);
@@ -115,53 +115,54 @@ static void test_crop_and_target(void **state) {
 }
 
 /* Distributed photon maps give the same picture as replicated ones. */
-static void expect_apart(const char *scene_name, kd_render_options options, const int *sizes) {
+static void expect_distributed(const char *scene_name, kd_render_options options,
+                               const int *sizes) {
     strcpy(options.maps, "apart");
     expect_same(scene_name, options, sizes);
 }
 
-static void test_photons_apart(void **state) {
+static void test_distributed_photons(void **state) {
     (void)state;
     static const int several[] = {2, 3, 4, 0};
     kd_render_options options = small_options("sppm");
-    expect_apart("prism", options, several);
-    expect_apart("cornell_diffuse", options, few);
+    expect_distributed("prism", options, several);
+    expect_distributed("cornell_diffuse", options, few);
     options = small_options("sppm");
     options.batches = 2;
-    expect_apart("cornell_fog", options, few);
+    expect_distributed("cornell_fog", options, few);
     options = small_options("ppm");
     options.radius = 0.05f;
-    expect_apart("prism", options, few);
+    expect_distributed("prism", options, few);
     options = small_options("photon");
-    expect_apart("prism", options, several);
+    expect_distributed("prism", options, several);
     strcpy(options.lookup, "walk");
     options.gather = 700;
-    expect_apart("cornell_fog", options, few);
+    expect_distributed("cornell_fog", options, few);
     options = small_options("photon");
     strcpy(options.estimator, "fixed");
     options.batches = 3;
-    expect_apart("cornell_diffuse", options, few);
+    expect_distributed("cornell_diffuse", options, few);
     options.photons = 3; /* some ranks have none */
     options.caustic_photons = 2;
     options.gather = 2;
     options.batches = 1;
     strcpy(options.estimator, "nearest");
-    expect_apart("cornell_diffuse", options, several);
+    expect_distributed("cornell_diffuse", options, several);
     options = small_options("sppm");
     const int32_t crop[4] = {3, 2, 17, 9};
     memcpy(options.crop, crop, sizeof crop);
     options.passes = 24;
     options.target_error = 0.5;
-    expect_apart("cornell_diffuse", options, few);
+    expect_distributed("cornell_diffuse", options, few);
     static const char *const methods[] = {"sppm", "ppm", "photon"};
     for (int i = 0; i < 3; ++i) {
         options = small_options(methods[i]);
         options.filter = PIXEL_FILTER_MITCHELL; /* whose samples have weights */
-        expect_apart("cornell_diffuse", options, few);
+        expect_distributed("cornell_diffuse", options, few);
     }
 }
 
-static void test_photons_apart_refused(void **state) {
+static void test_distributed_photons_refused(void **state) {
     (void)state;
     static const char *const methods[] = {"path", "photon", "photon"};
     scene *made = open_scene("cornell_diffuse");
@@ -197,7 +198,7 @@ static void test_choice_of_maps(void **state) {
     assert_int_equal(render_plan_fit_among(&plan, &view, &resolved, 0, &choice), KD_OK);
     assert_string_equal(resolved.maps, "whole");
     const uint64_t whole = plan.total;
-    assert_true(choice.sent[RANK_MAPS_WHOLE] > choice.sent[RANK_MAPS_APART]);
+    assert_true(choice.sent[RANK_MAPS_WHOLE] > choice.sent[RANK_MAPS_DISTRIBUTED]);
     resolved = options;
     assert_int_equal(render_plan_fit_among(&plan, &view, &resolved, whole - 1, &choice), KD_OK);
     assert_string_equal(resolved.maps, "apart");
@@ -223,14 +224,14 @@ static void test_choice_of_devices(void **state) {
     (void)state;
     maps_choice choice = {.rank_count = 4, .on_devices = true};
     choice.sent[RANK_MAPS_WHOLE] = 1000;
-    choice.sent[RANK_MAPS_APART] = 999;
-    assert_int_equal(maps_choice_of(&choice, true, true), RANK_MAPS_APART);
+    choice.sent[RANK_MAPS_DISTRIBUTED] = 999;
+    assert_int_equal(maps_choice_of(&choice, true, true), RANK_MAPS_DISTRIBUTED);
     assert_int_equal(maps_choice_of(&choice, true, false), RANK_MAPS_WHOLE);
-    choice.sent[RANK_MAPS_APART] = 1001;
+    choice.sent[RANK_MAPS_DISTRIBUTED] = 1001;
     assert_int_equal(maps_choice_of(&choice, true, true), RANK_MAPS_WHOLE);
-    assert_int_equal(maps_choice_of(&choice, false, true), RANK_MAPS_APART);
+    assert_int_equal(maps_choice_of(&choice, false, true), RANK_MAPS_DISTRIBUTED);
     choice.on_devices = false; /* CPUs take the bandwidth into account */
-    choice.sent[RANK_MAPS_APART] = 1;
+    choice.sent[RANK_MAPS_DISTRIBUTED] = 1;
     assert_int_equal(maps_choice_of(&choice, true, true), RANK_MAPS_WHOLE);
 }
 
@@ -370,8 +371,8 @@ int main(void) {
         cmocka_unit_test(test_every_integrator),
         cmocka_unit_test(test_photon_forms),
         cmocka_unit_test(test_crop_and_target),
-        cmocka_unit_test(test_photons_apart),
-        cmocka_unit_test(test_photons_apart_refused),
+        cmocka_unit_test(test_distributed_photons),
+        cmocka_unit_test(test_distributed_photons_refused),
         cmocka_unit_test(test_choice_of_maps),
         cmocka_unit_test(test_choice_of_devices),
         cmocka_unit_test(test_resumed_by_others),

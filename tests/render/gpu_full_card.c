@@ -9,13 +9,13 @@
 static scene *made;
 static kd_render_options options;
 
-static uint64_t render_with(uint64_t capacity, const char *where, render_result *out,
+static uint64_t render_with(uint64_t capacity, const char *device, render_result *out,
                             kd_status expected) {
     uint64_t available = 0;
     void *held = NULL;
     assert_int_equal(device_memory_free_bytes(&available), KD_OK);
     if (capacity) assert_int_equal(device_memory_reserve(&held, available - capacity), KD_OK);
-    strcpy(options.device, where);
+    strcpy(options.device, device);
     const kd_status status = render_run(out, made, &options, NULL);
     if (status != expected) fail_msg("%d, not %d: %s", (int)status, (int)expected, kd_last_error());
     const uint64_t hash = out->image_hash;
@@ -39,14 +39,14 @@ static void a_full_card_is_left(void **state) {
     (void)state;
     render_result result;
     strcpy(options.builder, "auto");
-    const uint64_t there = render_with(0, "auto", &result, KD_OK);
+    const uint64_t on_device = render_with(0, "auto", &result, KD_OK);
     assert_int_equal(result.device_used.kind, DEVICE_CUDA);
-    const uint64_t here = render_with(too_little(), "auto", &result, KD_OK);
+    const uint64_t on_cpu = render_with(too_little(), "auto", &result, KD_OK);
     assert_int_equal(result.device_used.kind, DEVICE_CPU);
-    assert_int_equal(here, there);
+    assert_int_equal(on_cpu, on_device);
     render_with(too_little(), "cuda:0", &result, KD_ERROR_MEMORY);
     strcpy(options.builder, "binned"); /* not a builder of the CPU */
-    assert_int_equal(render_with(too_little(), "auto", &result, KD_OK), there);
+    assert_int_equal(render_with(too_little(), "auto", &result, KD_OK), on_device);
     assert_int_equal(result.device_used.kind, DEVICE_CPU);
 }
 
@@ -56,10 +56,10 @@ static void builders_are_tried_in_turn(void **state) {
     render_result result;
     const uint64_t first = needed_by("binned");
     strcpy(options.builder, "auto");
-    const uint64_t there = render_with(0, "cuda:0", &result, KD_OK);
+    const uint64_t on_device = render_with(0, "cuda:0", &result, KD_OK);
     assert_string_equal(result.tree_builder, "binned");
     assert_true(first > UINT64_C(8) << 20);
-    assert_int_equal(render_with(first - (UINT64_C(4) << 20), "cuda:0", &result, KD_OK), there);
+    assert_int_equal(render_with(first - (UINT64_C(4) << 20), "cuda:0", &result, KD_OK), on_device);
     assert_int_equal(result.device_used.kind, DEVICE_CUDA);
     assert_string_not_equal(result.tree_builder, "binned");
 }

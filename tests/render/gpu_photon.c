@@ -133,10 +133,10 @@ static int files_make(void **state) {
 }
 
 static const char *scene_path(int index) {
-    static const char *const known[] = {KD_TEST_SOURCE_DIR "/scenes/cornell_diffuse.json",
+    static const char *const paths[] = {KD_TEST_SOURCE_DIR "/scenes/cornell_diffuse.json",
                                         KD_TEST_SOURCE_DIR "/scenes/cornell_caustic.json",
                                         KD_TEST_SOURCE_DIR "/scenes/glass_of_water.json"};
-    if (index < 3) return known[index];
+    if (index < 3) return paths[index];
     return index == 3 ? file_in("still.json") : NULL;
 }
 
@@ -278,9 +278,9 @@ static void test_progressive(void **state) {
     fixed.passes = 5;
     expect_same(scene_path(1), &fixed);
     if (gpu_is_emulated()) return; /* the foggy scene covers it */
-    kd_render_options both = options_for("sppm");
-    both.final_gather = 2;
-    expect_same(scene_path(3), &both);
+    kd_render_options options = options_for("sppm");
+    options.final_gather = 2;
+    expect_same(scene_path(3), &options);
 }
 
 static void test_crops(void **state) {
@@ -298,7 +298,7 @@ static void test_crops(void **state) {
 static void test_resumed(void **state) {
     (void)state;
     static const char *const names[] = {"photon", "sppm", "ppm"};
-    static const char *const where[] = {"cuda:0", "cpu", "cuda:0"};
+    static const char *const device[] = {"cuda:0", "cpu", "cuda:0"};
     for (int n = 0; n < 3; ++n) {
         if (gpu_leaves_out((uint32_t)n + 1, 2)) continue;
         kd_render_options options = options_for(names[n]);
@@ -314,7 +314,7 @@ static void test_resumed(void **state) {
             options.passes = 2 * (part + 1);
             if (n == 0) options.spp = options.passes;
             keeping.resume = part > 0;
-            const finished last = run_kept(path, &options, where[part], &keeping, NULL);
+            const finished last = run_kept(path, &options, device[part], &keeping, NULL);
             assert_int_equal(last.status, KD_OK);
             if (part == 2) expect_equal(path, &options, &whole, &last);
         }
@@ -326,9 +326,9 @@ static void test_resumed(void **state) {
 /* The pictures of both devices are equal, and photons in media contribute to them. */
 static void expect_same_fog(const kd_render_options *options) {
     const char *path = file_in("foggy.json");
-    const finished here = run_kept(path, options, "cpu", NULL, NULL);
+    const finished cpu = run_kept(path, options, "cpu", NULL, NULL);
     const finished result = run_kept(path, options, "cuda:0", NULL, NULL);
-    expect_equal(path, options, &here, &result);
+    expect_equal(path, options, &cpu, &result);
     assert_true(result.frame.volume_stored > 0 && result.frame.watts_media > 0);
 }
 

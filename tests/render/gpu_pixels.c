@@ -119,10 +119,10 @@ static kd_render_options options_for(const char *method) {
 /* --- tests ------------------------------------------------------------------------------------ */
 
 static const char *scene_path(int index) {
-    static const char *const known[] = {KD_TEST_SOURCE_DIR "/scenes/cornell_diffuse.json",
+    static const char *const paths[] = {KD_TEST_SOURCE_DIR "/scenes/cornell_diffuse.json",
                                         KD_TEST_SOURCE_DIR "/scenes/cornell_caustic.json",
                                         KD_TEST_SOURCE_DIR "/scenes/glass_of_water.json"};
-    if (index < 3) return known[index];
+    if (index < 3) return paths[index];
     return index == 3 ? file_in("still.json") : index == 4 ? file_in("lamps.json") : NULL;
 }
 
@@ -215,10 +215,10 @@ static void test_builders(void **state) {
     static const char *const names[] = {"sweep", "binned", "median"};
     for (int b = 0; b < 3; ++b) {
         kd_render_options options = options_for("path");
-        const finished here = run_kept(scene_path(3), &options, "cpu", NULL, NULL);
+        const finished cpu = run_kept(scene_path(3), &options, "cpu", NULL, NULL);
         strcpy(options.builder, names[b]);
         const finished result = run_kept(scene_path(3), &options, "cuda", NULL, NULL);
-        assert_true(here.image == result.image && here.frame.rays == result.frame.rays);
+        assert_true(cpu.image == result.image && cpu.frame.rays == result.frame.rays);
     }
 }
 
@@ -234,13 +234,13 @@ static void test_resumed(void **state) {
         char kept[512];
         snprintf(kept, sizeof kept, "%s", path);
         render_keeping keeping = {.state = kept};
-        static const char *const where[] = {"cuda", "cpu", "cuda"};
+        static const char *const device[] = {"cuda", "cpu", "cuda"};
         finished last;
         memset(&last, 0, sizeof last);
         for (int part = 0; part < 3; ++part) {
             options.passes = options.spp = 3 * (part + 1);
             keeping.resume = part > 0;
-            last = run_kept(scene_path(0), &options, where[part], &keeping, NULL);
+            last = run_kept(scene_path(0), &options, device[part], &keeping, NULL);
             assert_int_equal(last.status, KD_OK);
         }
         assert_true(last.image == whole.image && last.frame.rays == whole.frame.rays);
@@ -292,9 +292,9 @@ static void test_time_limit(void **state) {
     options.time_seconds = 0;
     options.spp = result.samples;
     if (result.samples < 2000) {
-        const finished here = run_kept(scene_path(0), &options, "cpu", NULL, NULL);
+        const finished cpu = run_kept(scene_path(0), &options, "cpu", NULL, NULL);
         const finished again = run_kept(scene_path(0), &options, "cuda", NULL, NULL);
-        assert_true(here.image == again.image);
+        assert_true(cpu.image == again.image);
     }
 }
 

@@ -38,11 +38,11 @@ static int files_make(void **state) {
 }
 
 static const char *scene_path(int index) {
-    static const char *const known[] = {KD_TEST_SOURCE_DIR "/scenes/cornell_diffuse.json",
+    static const char *const paths[] = {KD_TEST_SOURCE_DIR "/scenes/cornell_diffuse.json",
                                         KD_TEST_SOURCE_DIR "/scenes/cornell_fog.json",
                                         KD_TEST_SOURCE_DIR "/scenes/prism.json",
                                         KD_TEST_SOURCE_DIR "/scenes/glass_of_water.json"};
-    return index < 4 ? known[index] : index == 4 ? file_in("veils.json") : NULL;
+    return index < 4 ? paths[index] : index == 4 ? file_in("veils.json") : NULL;
 }
 
 /* --- runs ------------------------------------------------------------------------------------- */
@@ -61,13 +61,13 @@ static uint64_t all_planes(const image *image) {
     return hash;
 }
 
-static finished run_kept(const char *path, const kd_render_options *options, const char *where,
+static finished run_kept(const char *path, const kd_render_options *options, const char *device,
                          const render_keeping *keeping, job_control *job) {
     scene *made = NULL;
     kd_render_options from_file, used = *options;
     kd_render_options_default(&from_file);
     assert_int_equal(scene_open(&made, path, &from_file, NULL), KD_OK);
-    snprintf(used.device, sizeof used.device, "%s", where);
+    snprintf(used.device, sizeof used.device, "%s", device);
     const camera begin = scene_camera(made);
     camera later = begin;
     later.eye.x += options->shutter;
@@ -98,16 +98,16 @@ static kd_render_options options_for(int32_t width, int32_t height, int32_t spp)
     return options;
 }
 
-static void expect_same(const char *path, const kd_render_options *options, const finished *here) {
+static void expect_same(const char *path, const kd_render_options *options, const finished *cpu) {
     const finished result = run_kept(path, options, "cuda", NULL, NULL);
-    if (here->planes != result.planes || here->rays != result.rays || here->nans != result.nans)
+    if (cpu->planes != result.planes || cpu->rays != result.rays || cpu->nans != result.nans)
         fail_msg("%s, %d x %d, %d samples, %llu paths at a time: %016llx and %016llx, %llu and "
                  "%llu rays",
                  path, options->width, options->height, options->spp,
-                 (unsigned long long)options->device_paths, (unsigned long long)here->planes,
-                 (unsigned long long)result.planes, (unsigned long long)here->rays,
+                 (unsigned long long)options->device_paths, (unsigned long long)cpu->planes,
+                 (unsigned long long)result.planes, (unsigned long long)cpu->rays,
                  (unsigned long long)result.rays);
-    assert_true(here->rays > 0 && here->samples == result.samples);
+    assert_true(cpu->rays > 0 && cpu->samples == result.samples);
 }
 
 /* --- tests ------------------------------------------------------------------------------------ */
@@ -120,11 +120,11 @@ static void test_pools(void **state) {
         if (test_leaves_out((uint32_t)i, 2)) continue;
         kd_render_options options =
             options_for((int32_t)gpu_size(333, 29), (int32_t)gpu_size(201, 21), 7);
-        const finished here = run_kept(scene_path(i), &options, "cpu", NULL, NULL);
+        const finished cpu = run_kept(scene_path(i), &options, "cpu", NULL, NULL);
         for (int p = 0; p < 3; ++p) {
             if (p && gpu_leaves_out((uint32_t)i + (uint32_t)p, 3)) continue;
             options.device_paths = pools[p];
-            expect_same(scene_path(i), &options, &here);
+            expect_same(scene_path(i), &options, &cpu);
         }
     }
 }
@@ -140,8 +140,8 @@ static void test_sizes(void **state) {
         if (i == 4) options.max_depth = 2;
         if (i < 2) options.clamp = 0.05f;
         if (i > 2) options.shutter = 1; /* run_kept moves the camera */
-        const finished here = run_kept(scene_path(4), &options, "cpu", NULL, NULL);
-        expect_same(scene_path(4), &options, &here);
+        const finished cpu = run_kept(scene_path(4), &options, "cpu", NULL, NULL);
+        expect_same(scene_path(4), &options, &cpu);
     }
 }
 

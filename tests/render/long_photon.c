@@ -7,9 +7,9 @@
 #include "render/api/render.h"
 #include "test.h"
 
-static void expect_near(double found, double expected, double tolerance) {
-    if (!(fabs(found - expected) <= tolerance))
-        fail_msg("%.9g, expected %.9g within %g", found, expected, tolerance);
+static void expect_near(double actual, double expected, double tolerance) {
+    if (!(fabs(actual - expected) <= tolerance))
+        fail_msg("%.9g, expected %.9g within %g", actual, expected, tolerance);
 }
 
 static double block_relmse(const image *a, const image *b, int32_t block) {
@@ -67,19 +67,19 @@ typedef struct floor_flux {
 
 /* Returns the radiance of the lamp along a ray with at least one specular surface before it; L S+ D
    in the paper's notation. */
-static double caustic_radiance(const scene_view *room, ray cast, rng_key key) {
+static double caustic_radiance(const scene_view *room, ray ray, rng_key key) {
     vec3 throughput = vec3_all(1);
     for (uint32_t depth = 1; depth <= 32; ++depth) {
-        const ray_hit hit = tritree_closest(&room->tree, cast);
+        const ray_hit hit = tritree_closest(&room->tree, ray);
         if (hit.triangle == KD_NONE) return 0;
-        const surface at = surface_at(room, &cast, hit);
+        const surface at = surface_at(room, &ray, hit);
         if (surface_holds_photons(&at))
             return depth == 1 ? 0 : photon_watts(vec3_mul(throughput, at.emission));
         const bsdf_sample drawn =
-            bsdf_draw(&at, vec3_negate(cast.direction), rng_draw(key, depth, 0), BSDF_RADIANCE);
+            bsdf_draw(&at, vec3_negate(ray.direction), rng_draw(key, depth, 0), BSDF_RADIANCE);
         if (vec3_is_zero(drawn.weight)) return 0;
         throughput = vec3_mul(throughput, drawn.weight);
-        cast = surface_leave(&at, drawn.direction, INFINITY);
+        ray = surface_leave(&at, drawn.direction, INFINITY);
     }
     return 0;
 }

@@ -14,7 +14,7 @@ enum { CAPACITY = 64 << 20, SIDE = 150 };
 typedef struct viewer {
     int listener;
     char address[32];
-    uint8_t *heard;
+    uint8_t *received;
     size_t bytes;
     size_t leaves_after; /* closes the connection after this many bytes */
     pthread_t thread;
@@ -25,7 +25,7 @@ static void *viewer_listen(void *context) {
     const int talk = accept(client->listener, NULL, NULL);
     while (talk >= 0 && client->bytes < client->leaves_after) {
         const ssize_t part =
-            read(talk, client->heard + client->bytes, client->leaves_after - client->bytes);
+            read(talk, client->received + client->bytes, client->leaves_after - client->bytes);
         if (part <= 0) break;
         client->bytes += (size_t)part;
     }
@@ -36,8 +36,8 @@ static void *viewer_listen(void *context) {
 static viewer *viewer_open(size_t leaves_after) {
     viewer *made = (viewer *)calloc(1, sizeof *made);
     assert_non_null(made);
-    made->heard = (uint8_t *)malloc(CAPACITY);
-    assert_non_null(made->heard);
+    made->received = (uint8_t *)malloc(CAPACITY);
+    assert_non_null(made->received);
     made->leaves_after = leaves_after;
     made->listener = socket(AF_INET, SOCK_STREAM, 0);
     struct sockaddr_in place;
@@ -59,7 +59,7 @@ static void viewer_wait(viewer *viewer) {
 }
 
 static void viewer_close(viewer *owned) {
-    free(owned->heard);
+    free(owned->received);
     free(owned);
 }
 
@@ -113,7 +113,7 @@ static uint32_t take_tile(packet_reader *reader, float *plane[4]) {
 /* Reads the packets close, create and updates; returns the number of pixels received. */
 static uint32_t read_packets(const viewer *viewer, const char *title, float *plane[4]) {
     uint32_t pixels = 0;
-    packet_reader all = {viewer->heard, viewer->heard + viewer->bytes};
+    packet_reader all = {viewer->received, viewer->received + viewer->bytes};
     for (int i = 0; all.at < all.end; ++i) {
         packet_reader packet = all;
         const uint32_t bytes = take_number(&packet);
@@ -156,17 +156,17 @@ static kd_status shoot(render_result *out, const char *address, const char *titl
 
 static void the_viewer_ends_with_the_picture(void **state) {
     (void)state;
-    viewer *looks_on = viewer_open(CAPACITY);
+    viewer *viewer_state = viewer_open(CAPACITY);
     render_result result;
-    assert_int_equal(shoot(&result, looks_on->address, "a picture.png"), KD_OK);
-    viewer_wait(looks_on);
+    assert_int_equal(shoot(&result, viewer_state->address, "a picture.png"), KD_OK);
+    viewer_wait(viewer_state);
     float *plane[4];
     static const char *const names[] = {"R", "G", "B", "A"};
     for (int c = 0; c < 4; ++c) {
         plane[c] = (float *)calloc(SIDE * SIDE, sizeof(float));
         assert_non_null(plane[c]);
     }
-    const uint32_t pixels = read_packets(looks_on, "a picture.png", plane);
+    const uint32_t pixels = read_packets(viewer_state, "a picture.png", plane);
     assert_true(pixels >= 2 * SIDE * SIDE); /* after the first pass, and at the end */
     assert_int_equal(pixels % (SIDE * SIDE), 0);
     for (int c = 0; c < 4; ++c) {
@@ -175,7 +175,7 @@ static void the_viewer_ends_with_the_picture(void **state) {
         free(plane[c]);
     }
     render_close(&result);
-    viewer_close(looks_on);
+    viewer_close(viewer_state);
 }
 
 static int warnings;

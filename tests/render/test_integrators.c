@@ -14,9 +14,9 @@
 
 static scene_fixture stage;
 
-static void expect_near(double found, double expected, double tolerance) {
-    if (!(fabs(found - expected) <= tolerance))
-        fail_msg("%.9g, expected %.9g within %g", found, expected, tolerance);
+static void expect_near(double actual, double expected, double tolerance) {
+    if (!(fabs(actual - expected) <= tolerance))
+        fail_msg("%.9g, expected %.9g within %g", actual, expected, tolerance);
 }
 
 static kd_render_options small_options(const char *name, int32_t size, int32_t spp) {
@@ -193,12 +193,12 @@ static int files_make(void **state) {
     return 0;
 }
 
-static void same_sample(const pixel_sample *got, const pixel_sample *want, const char *name,
+static void same_sample(const pixel_sample *got, const pixel_sample *expected, const char *name,
                         const pixel_request *at) {
-    if (memcmp(got, want, sizeof *got) != 0)
+    if (memcmp(got, expected, sizeof *got) != 0)
         fail_msg("%s, pixel %d %d, sample %u: %.9g by %u rays, expected %.9g by %u", name, at->x,
-                 at->y, at->sample, (double)got->radiance.x, got->rays, (double)want->radiance.x,
-                 want->rays);
+                 at->y, at->sample, (double)got->radiance.x, got->rays,
+                 (double)expected->radiance.x, expected->rays);
 }
 
 static uint32_t compare_pool(const pixel_view *view, const path_options *options,
@@ -216,10 +216,10 @@ static uint32_t compare_pool(const pixel_view *view, const path_options *options
     path_pool_take(view, options, request + 1, COUNT - 2, got + 1);
     path_pool_take(view, options, request + COUNT - 1, 1, got + COUNT - 1);
     for (uint32_t i = 0; i < COUNT; ++i) {
-        const pixel_sample want = path_pixel(view, SCENE_INSTANCED, options, request[i].x,
-                                             request[i].y, request[i].sample);
-        same_sample(got + i, &want, name, request + i);
-        seen += vec3_largest(want.radiance) > 0;
+        const pixel_sample expected = path_pixel(view, SCENE_INSTANCED, options, request[i].x,
+                                                 request[i].y, request[i].sample);
+        same_sample(got + i, &expected, name, request + i);
+        seen += vec3_largest(expected.radiance) > 0;
     }
     return seen;
 }

@@ -7,9 +7,9 @@
 
 static scene_fixture stage;
 
-static void expect_near(double found, double expected, double tolerance) {
-    if (!(fabs(found - expected) <= tolerance))
-        fail_msg("%.9g, expected %.9g within %g", found, expected, tolerance);
+static void expect_near(double actual, double expected, double tolerance) {
+    if (!(fabs(actual - expected) <= tolerance))
+        fail_msg("%.9g, expected %.9g within %g", actual, expected, tolerance);
 }
 
 static uint32_t add_material(int32_t kind, float albedo, float emission) {
@@ -76,20 +76,20 @@ static void test_lossless_balls_vanish(void **state) {
 }
 
 /* An independent estimate: a path that samples the BSDFs only, with independent random numbers. */
-static vec3 naive_radiance(const scene_view *scene, ray cast, rng_key key) {
+static vec3 naive_radiance(const scene_view *scene, ray ray, rng_key key) {
     vec3 radiance = vec3_all(0), throughput = vec3_all(1);
     for (uint32_t depth = 1; depth <= 12; ++depth) {
-        const ray_hit hit = tritree_closest(&scene->tree, cast);
+        const ray_hit hit = tritree_closest(&scene->tree, ray);
         if (hit.triangle == KD_NONE)
             return vec3_add(radiance,
-                            vec3_mul(throughput, environment_radiance(scene, cast.direction)));
-        const surface at = surface_at(scene, &cast, hit);
+                            vec3_mul(throughput, environment_radiance(scene, ray.direction)));
+        const surface at = surface_at(scene, &ray, hit);
         radiance = vec3_add(radiance, vec3_mul(throughput, at.emission));
         const bsdf_sample next =
-            bsdf_draw(&at, vec3_negate(cast.direction), rng_draw(key, depth, 1), BSDF_RADIANCE);
+            bsdf_draw(&at, vec3_negate(ray.direction), rng_draw(key, depth, 1), BSDF_RADIANCE);
         if (vec3_is_zero(next.weight)) break;
         throughput = vec3_mul(throughput, next.weight);
-        cast = surface_leave(&at, next.direction, INFINITY);
+        ray = surface_leave(&at, next.direction, INFINITY);
     }
     return radiance;
 }
@@ -146,8 +146,8 @@ static void naive_blocks(const camera *view, double mean[MIXED_BLOCKS]) {
             int x, y;
             block_pixel(b, i % pixels, &x, &y);
             const rng_key key = rng_key_make(77, 0, (uint64_t)(b * count + i));
-            const ray cast = camera_ray(view, MIXED_SIZE, MIXED_SIZE, x, y, rng_draw(key, 0, 0));
-            mean[b] += (double)naive_radiance(&scene, cast, key).x / count;
+            const ray ray = camera_ray(view, MIXED_SIZE, MIXED_SIZE, x, y, rng_draw(key, 0, 0));
+            mean[b] += (double)naive_radiance(&scene, ray, key).x / count;
         }
     }
     tritree_close(&tree);
@@ -246,8 +246,8 @@ static void test_sky(void **state) {
     shot s = shoot(&stage, &close_up, &options, NULL);
     expect_near(shot_mean(&s, "R"), 0.8, 0.002);
     image_close(&s.picture);
-    const camera away = {{0, 0, 4}, {0, 0, 9}, {0, 1, 0}, 12, 0, 0, 0};
-    s = shoot(&stage, &away, &options, NULL);
+    const camera sky_camera = {{0, 0, 4}, {0, 0, 9}, {0, 1, 0}, 12, 0, 0, 0};
+    s = shoot(&stage, &sky_camera, &options, NULL);
     expect_near(shot_mean(&s, "R"), 1, 0);
     assert_true(isinf(image_plane(&s.picture, "Z")[0]));
     image_close(&s.picture);

@@ -27,10 +27,11 @@ static void the_picture_is_the_same_but_for_noise(void **state) {
     render(&kept, 32, 1, 0);
     render(&result, 32, 0, 0);
     assert_true(kept.image_hash != result.image_hash); /* it was used */
-    double apart = -1;
+    double difference = -1;
     assert_int_equal(
-        compare_images(&apart, &kept.picture, &result.picture, COMPARE_RELMSE, 4, NULL), KD_OK);
-    assert_true(apart < 0.002);
+        compare_images(&difference, &kept.picture, &result.picture, COMPARE_RELMSE, 4, NULL),
+        KD_OK);
+    assert_true(difference < 0.002);
     for (int c = 0; c < 3; ++c)
         assert_float_equal(kept.mean_radiance[c], result.mean_radiance[c],
                            0.01f * result.mean_radiance[c]);
@@ -40,12 +41,12 @@ static void the_picture_is_the_same_but_for_noise(void **state) {
 
 static void threads_change_nothing(void **state) {
     (void)state;
-    render_result alone, together;
+    render_result alone, threaded;
     render(&alone, 20, 1, 1);
-    render(&together, 20, 1, 8);
-    assert_true(alone.image_hash == together.image_hash);
+    render(&threaded, 20, 1, 8);
+    assert_true(alone.image_hash == threaded.image_hash);
     render_close(&alone);
-    render_close(&together);
+    render_close(&threaded);
 }
 
 int main(void) {

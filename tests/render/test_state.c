@@ -47,14 +47,14 @@ static finished run(const kd_render_options *options, const render_keeping *keep
 
 /* The camera moves sideways by this much while the shutter is open. */
 static kd_status run_moving(const kd_render_options *options, const render_keeping *keeping,
-                            float aside) {
+                            float shift) {
     scene *made = NULL;
     kd_render_options unused = *options;
     assert_int_equal(
         scene_open(&made, KD_TEST_SOURCE_DIR "/scenes/cornell_diffuse.json", &unused, NULL), KD_OK);
     const camera begin = scene_camera(made);
     camera end = begin;
-    end.eye.x += aside;
+    end.eye.x += shift;
     scene_set_cameras(made, &begin, &end);
     render_result result;
     const kd_status status = render_run_kept(&result, made, options, keeping, NULL);
@@ -243,7 +243,7 @@ static void set_other_option(kd_render_options *options, const other_option *oth
 /* Each option that changes a sample, from a state without it and from one with it. */
 static void every_option_of_a_sample_tells_states_apart(void **state) {
     (void)state;
-    static const other_option others[] = {
+    static const other_option rows[] = {
         OTHER("path", clamp, 0.5),          OTHER("path", filter, 1),
         OTHER("path", max_depth, 5),        OTHER("path", seed, 9),
         OTHER("sppm", radius, 0.25),        OTHER("sppm", alpha, 0.5),
@@ -251,21 +251,21 @@ static void every_option_of_a_sample_tells_states_apart(void **state) {
         OTHER("sppm", batches, 2),          OTHER("sppm", max_depth, 5),
         OTHER("sppm", filter, 2),           OTHER("sppm", seed, 9),
         OTHER("sppm", caustic_photons, 60), OTHER("sppm", media_photons, 60)};
-    for (size_t i = 0; i < sizeof others / sizeof *others; ++i)
-        for (int with = 0; with < 2; ++with) {
-            kd_render_options options = small_options(others[i].integrator, 2, 1);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i)
+        for (int use_other = 0; use_other < 2; ++use_other) {
+            kd_render_options options = small_options(rows[i].integrator, 2, 1);
             kd_render_options other = options;
             render_keeping keeping = {.state = state_path};
             options.photons = other.photons = 100;
             options.spp = other.spp = 1;
-            set_other_option(&other, &others[i]);
+            set_other_option(&other, &rows[i]);
             unlink(state_path);
-            assert_int_equal(run(with ? &other : &options, &keeping, NULL).status, KD_OK);
+            assert_int_equal(run(use_other ? &other : &options, &keeping, NULL).status, KD_OK);
             keeping.resume = true;
-            if (run(with ? &options : &other, &keeping, NULL).status != KD_ERROR_INPUT)
+            if (run(use_other ? &options : &other, &keeping, NULL).status != KD_ERROR_INPUT)
                 fail_msg("row %zu: a state of other options is taken", i);
             assert_non_null(strstr(kd_last_error(), "other options"));
-            assert_int_equal(run(with ? &other : &options, &keeping, NULL).status, KD_OK);
+            assert_int_equal(run(use_other ? &other : &options, &keeping, NULL).status, KD_OK);
         }
     unlink(state_path);
 }
@@ -275,14 +275,14 @@ static void a_moving_camera_tells_states_apart(void **state) {
     (void)state;
     static const float moves[] = {0, 0.25f, 0.5f};
     for (int kept = 0; kept < 3; ++kept)
-        for (int asked = 0; asked < 3; ++asked) {
+        for (int frame = 0; frame < 3; ++frame) {
             unlink(state_path);
             const kd_render_options options = small_options("path", 2, 1);
             render_keeping keeping = {.state = state_path};
             assert_int_equal(run_moving(&options, &keeping, moves[kept]), KD_OK);
             keeping.resume = true;
-            assert_int_equal(run_moving(&options, &keeping, moves[asked]),
-                             kept == asked ? KD_OK : KD_ERROR_INPUT);
+            assert_int_equal(run_moving(&options, &keeping, moves[frame]),
+                             kept == frame ? KD_OK : KD_ERROR_INPUT);
         }
     unlink(state_path);
 }

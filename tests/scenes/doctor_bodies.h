@@ -184,9 +184,9 @@ static inline void inject_edge(body *body) {
     const uint32_t *t = body->triangles[BODY_FAULT];
     const uint32_t a = t[0], b = t[1];
     const vec3 out = vec3_add(body->positions[a], body->positions[b]);
-    const vec3 aside = vec3_cross(out, vec3_sub(body->positions[b], body->positions[a]));
-    const uint32_t c = body_position(body, vec3_along(out, 0.3f, aside));
-    const uint32_t d = body_position(body, vec3_along(out, -0.3f, aside));
+    const vec3 sideways = vec3_cross(out, vec3_sub(body->positions[b], body->positions[a]));
+    const uint32_t c = body_position(body, vec3_along(out, 0.3f, sideways));
+    const uint32_t d = body_position(body, vec3_along(out, -0.3f, sideways));
     body_add_tetrahedron(body, a, b, c, d);
 }
 static inline void inject_vertex(body *body) {

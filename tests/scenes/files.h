@@ -45,17 +45,17 @@ static inline void file_put_text(const char *name, const char *text) {
     file_put(name, text, strlen(text));
 }
 
-enum { HEARD = 64 };
+enum { PROBLEMS_MAX = 64 };
 
-typedef struct heard {
-    char files[HEARD][128], kinds[HEARD][32], messages[HEARD][256];
-    uint32_t lines[HEARD];
+typedef struct heard_problems {
+    char files[PROBLEMS_MAX][128], kinds[PROBLEMS_MAX][32], messages[PROBLEMS_MAX][256];
+    uint32_t lines[PROBLEMS_MAX];
     int count, fatal;
-} heard;
+} heard_problems;
 
-static inline void hear(void *context, const obj_problem *problem) {
-    heard *to = (heard *)context;
-    if (to->count < HEARD) {
+static inline void on_problem(void *context, const obj_problem *problem) {
+    heard_problems *to = (heard_problems *)context;
+    if (to->count < PROBLEMS_MAX) {
         snprintf(to->files[to->count], sizeof to->files[0], "%s", problem->file);
         snprintf(to->kinds[to->count], sizeof to->kinds[0], "%s", problem->kind);
         snprintf(to->messages[to->count], sizeof to->messages[0], "%s", problem->message);

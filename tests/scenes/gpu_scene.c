@@ -7,11 +7,11 @@
 #include "scenes/assembly/scene_cuda.h"
 #include "tests/gpu.h"
 
-static void expect_same(const void *host, const void *there, size_t bytes) {
+static void expect_same(const void *host, const void *device_data, size_t bytes) {
     void *back = malloc(bytes);
     assert_non_null(back);
-    assert_true(device_memory_owns(there));
-    assert_int_equal(device_memory_download(back, there, bytes), KD_OK);
+    assert_true(device_memory_owns(device_data));
+    assert_int_equal(device_memory_download(back, device_data, bytes), KD_OK);
     assert_memory_equal(host, back, bytes);
     free(back);
 }

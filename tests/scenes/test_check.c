@@ -142,7 +142,7 @@ static void many_of_a_kind_are_counted_and_cut(void **state) {
     check_text(&report, text);
     assert_int_equal(report.problems_found, 1001); /* 999 duplicates, no light, a boundary */
     assert_int_equal(report.problem_count, CHECK_PROBLEMS + 2);
-    assert_int_equal(report.kinds[0].found, 999);
+    assert_int_equal(report.kinds[0].count, 999);
     assert_int_equal(report.kinds[0].kept, CHECK_PROBLEMS);
     check_close(&report);
 }

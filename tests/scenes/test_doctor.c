@@ -14,7 +14,7 @@ static const char *kinds_of(const check_report *report) {
         if (strcmp(report->kinds[i].name, "no-light") != 0)
             used +=
                 (size_t)snprintf(text + used, sizeof text - used, "%s%s %llu", used ? ", " : "",
-                                 report->kinds[i].name, (unsigned long long)report->kinds[i].found);
+                                 report->kinds[i].name, (unsigned long long)report->kinds[i].count);
     return text;
 }
 
@@ -89,13 +89,13 @@ static void one_fault_is_named_alone(void **state) {
             check_report report;
             assert_int_equal(check_file(&report, file_in("b.obj"), NULL, NULL), KD_OK);
             /* meshes of that size are not searched for lights: tested elsewhere */
-            const char *found = kinds_of(&report);
+            const char *kinds = kinds_of(&report);
             char expected[128];
             snprintf(expected, sizeof expected, "%s%s%s", faults[i].kinds,
                      s == 1 && *faults[i].kinds ? ", " : "", s == 1 ? "refused 1" : "");
-            if (strcmp(found, expected) != 0)
+            if (strcmp(kinds, expected) != 0)
                 fail_msg("%s, scaled by %g: found \"%s\", expected \"%s\"", faults[i].name,
-                         scales[s], found, expected);
+                         scales[s], kinds, expected);
             check_close(&report);
         }
 }
@@ -109,8 +109,8 @@ static void faces_that_cut_are_named(void **state) {
     check_report report;
     assert_int_equal(check_file(&report, file_in("b.obj"), NULL, NULL), KD_OK);
     assert_int_equal(strncmp(kinds_of(&report), "self-intersection ", 18), 0);
-    const uint64_t found = report.kinds[0].found;
-    assert_true(found > 8 && found < (uint64_t)made.triangle_count / 2);
+    const uint64_t count = report.kinds[0].count;
+    assert_true(count > 8 && count < (uint64_t)made.triangle_count / 2);
     check_close(&report);
     /* overlapping in one plane; and only touching */
     file_put_text("b.obj",

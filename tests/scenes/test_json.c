@@ -201,7 +201,7 @@ static void what_is_not_said_stays_as_it_was(void **state) {
     kd_render_options_default(&expected);
     assert_int_equal(parse(START BOX ", \"render\": {}, \"camera\": {}, \"lights\": []}"), KD_OK);
     assert_memory_equal(&options, &expected, sizeof expected);
-    assert_false(draft.eye_given || draft.look_at_given || draft.fov_given || draft.sky);
+    assert_false(draft.has_eye || draft.has_look_at || draft.has_fov || draft.sky);
     assert_int_equal(draft.geometry.triangle_count, 12);
     const material plain = material_default();
     assert_memory_equal(&draft.geometry.materials[0].record, &plain, sizeof plain);
@@ -302,8 +302,8 @@ static void the_description_ends_with_the_tables_of_keys(void **state) {
     assert_true(expected.lines > 100);
     assert_int_equal(file_open(&file, KD_TEST_SOURCE_DIR "/scenes/DESCRIPTION.md"), KD_OK);
     assert_true(file.count > expected.used);
-    const char *found = (const char *)file.bytes + file.count - expected.used;
-    if (memcmp(found, expected.text, expected.used) != 0)
+    const char *tail = (const char *)file.bytes + file.count - expected.used;
+    if (memcmp(tail, expected.text, expected.used) != 0)
         fail_msg(
             "scenes/DESCRIPTION.md: behind `## Keys` expected what kandela info --keys prints");
     file_close(&file);

@@ -35,15 +35,15 @@ static void test_smooth(void **state) {
     (void)state;
     const double step = 1e-6;
     for (uint32_t i = 1; i < 4; ++i) {
-        double here[2], sooner[2], later[2];
-        keyframes_at(frames, values, 5, 2, frames[i], here);
+        double current[2], sooner[2], later[2];
+        keyframes_at(frames, values, 5, 2, frames[i], current);
         keyframes_at(frames, values, 5, 2, frames[i] - step, sooner);
         keyframes_at(frames, values, 5, 2, frames[i] + step, later);
         for (uint32_t k = 0; k < 2; ++k) {
             const double slope =
                 (values[2 * i + 2 + k] - values[2 * i - 2 + k]) / (frames[i + 1] - frames[i - 1]);
-            assert_true(fabs((here[k] - sooner[k]) / step - slope) < 1e-3);
-            assert_true(fabs((later[k] - here[k]) / step - slope) < 1e-3);
+            assert_true(fabs((current[k] - sooner[k]) / step - slope) < 1e-3);
+            assert_true(fabs((later[k] - current[k]) / step - slope) < 1e-3);
         }
     }
 }

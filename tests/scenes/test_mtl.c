@@ -4,18 +4,18 @@
 
 static mtl_library made_library;
 
-static kd_status read_text(heard *log, const char *text) {
+static kd_status read_text(heard_problems *log, const char *text) {
     mtl_library_close(&made_library);
     memset(log, 0, sizeof *log);
     file_put_text("a.mtl", text);
-    const obj_options options = {.problem = hear, .context = log};
+    const obj_options options = {.problem = on_problem, .context = log};
     return mtl_load(&made_library, file_in("a.mtl"), &options);
 }
 
 /* Returns the material of these lines, which must cause no problem. */
 static const mesh_material *material_of(const char *lines) {
     char text[1024];
-    heard to;
+    heard_problems to;
     snprintf(text, sizeof text, "newmtl m\n%s", lines);
     assert_int_equal(read_text(&to, text), KD_OK);
     if (to.count) print_error("%s: %s\n", lines, to.messages[0]);
@@ -93,7 +93,7 @@ static void opacity_is_d_before_tr(void **state) {
     assert_true(material_of("d -halo 0.5\n")->record.opacity == 0.5f);
     assert_true(material_of("Ke 2 3 4\n")->record.emission.z == 4);
     assert_true(material_of("Kd 0.5\n")->record.diffuse.z == 0.5f); /* one number is grey */
-    heard to;
+    heard_problems to;
     assert_int_equal(read_text(&to, "newmtl m\nTr 0.75\nd 0.5\n"), KD_OK);
     assert_string_equal(to.kinds[0], "d-against-tr");
     assert_int_equal(to.lines[0], 3);
@@ -118,7 +118,7 @@ static void pbr_keys_make_principled_plastic(void **state) {
 
 static const mesh_material *blender_material(const char *first, const char *lines) {
     char text[512];
-    heard to;
+    heard_problems to;
     snprintf(text, sizeof text, "%s%s", first, lines);
     assert_int_equal(read_text(&to, text), KD_OK);
     assert_int_equal(to.count, 0);
@@ -177,7 +177,7 @@ static void glass_is_guessed_but_not_taken(void **state) {
     (void)state;
     static const char glass[] = "newmtl m\nKd 1 1 1\nKs .5 .5 .5\nNs 1000\nNi 1.45\nd 1\nillum 2\n";
     char text[512];
-    heard to;
+    heard_problems to;
     snprintf(text, sizeof text, "# Blender 5.0.1 MTL File: ''\n%snewmtl n\n%s", glass, glass + 9);
     assert_int_equal(read_text(&to, text), KD_OK);
     assert_int_equal(to.count, 1);
@@ -217,7 +217,7 @@ static void coloured_highlights_are_metals(void **state) {
 
 static void left_out_is_told_once(void **state) {
     (void)state;
-    heard to;
+    heard_problems to;
     assert_int_equal(read_text(&to, "newmtl m\nmap_Ns a.png\ndisp d.png\nnewmtl n\ndisp d.png\n"
                                     "map_Ns a.png\n"),
                      KD_OK);
@@ -290,7 +290,7 @@ static void troubles_are_told_with_their_line(void **state) {
                {"newmtl m", "duplicate-material", false}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
         char text[256];
-        heard to;
+        heard_problems to;
         snprintf(text, sizeof text, "# c\r\nnewmtl m\r\n%s\r\n", bad[i].line);
         const kd_status status = read_text(&to, text);
         assert_int_equal(to.count, 1);
@@ -299,7 +299,7 @@ static void troubles_are_told_with_their_line(void **state) {
         assert_int_equal(status, bad[i].fatal ? KD_ERROR_INPUT : KD_OK);
         if (bad[i].fatal) assert_non_null(strstr(kd_last_error(), "a.mtl:3: found "));
     }
-    heard to;
+    heard_problems to;
     assert_int_equal(read_text(&to, "Kd 1 1 1\n"), KD_OK);
     assert_string_equal(to.kinds[0], "unknown-keyword");
     assert_int_equal(read_text(&to, "\xff\xfen\0"), KD_ERROR_INPUT);
@@ -308,7 +308,7 @@ static void troubles_are_told_with_their_line(void **state) {
 
 static void names_are_unique_and_may_be_anything(void **state) {
     (void)state;
-    heard to;
+    heard_problems to;
     assert_int_equal(read_text(&to, "\xef\xbb\xbfnewmtl  a b #1 \nKd 1 0 0\n\tnewmtl\tc\r"
                                     "Kd 0 1 0\rnewmtl \nKd 0 0 1\nnewmtl c\nKd 1 1 1"),
                      KD_OK);

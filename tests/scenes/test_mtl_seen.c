@@ -30,9 +30,9 @@ static scene_view view_of(const char *first, const char *lines) {
 /* Returns the surface at (x, 0.1), seen from the front (z = 1) or the back. */
 static surface seen(const scene_view *view, float x, bool front) {
     const float side = front ? 1.0f : -1.0f;
-    const ray cast = ray_make(vec3_make(x, 0.1f, side), vec3_make(0, 0, -side), 0, INFINITY);
+    const ray ray = ray_make(vec3_make(x, 0.1f, side), vec3_make(0, 0, -side), 0, INFINITY);
     const ray_hit hit = {.triangle = 0, .u = x - 0.1f, .v = 0.1f, .t = 1};
-    return surface_at(view, &cast, hit);
+    return surface_at(view, &ray, hit);
 }
 
 static void file_take(void *context, void *bytes, int count) {

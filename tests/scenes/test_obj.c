@@ -3,14 +3,14 @@
 #include "core/parallel/parallel.h"
 #include "tests/scenes/files.h"
 
-static kd_status read_bytes(mesh *mesh, heard *log, const char *bytes, size_t count) {
+static kd_status read_bytes(mesh *mesh, heard_problems *log, const char *bytes, size_t count) {
     file_put("a.obj", bytes, count);
     memset(log, 0, sizeof *log);
-    const obj_options options = {hear, log, false, NULL, 0, false};
+    const obj_options options = {on_problem, log, false, NULL, 0, false};
     return obj_load(mesh, file_in("a.obj"), &options, NULL);
 }
 
-static kd_status read_text(mesh *mesh, heard *log, const char *text) {
+static kd_status read_text(mesh *mesh, heard_problems *log, const char *text) {
     return read_bytes(mesh, log, text, strlen(text));
 }
 
@@ -36,7 +36,7 @@ static void spellings_mean_the_same(void **state) {
     };
     for (size_t i = 0; i < sizeof files / sizeof *files; ++i) {
         mesh read;
-        heard to;
+        heard_problems to;
         const kd_status status = read_text(&read, &to, files[i]);
         if (status != KD_OK) print_error("file %zu: %s\n", i, kd_last_error());
         assert_int_equal(status, KD_OK);
@@ -62,7 +62,7 @@ static void spellings_mean_the_same(void **state) {
 static void smoothing_groups_make_normals(void **state) {
     (void)state;
     mesh read;
-    heard to;
+    heard_problems to;
     assert_int_equal(read_text(&read, &to,
                                CUBE "s 1\nf 4 3 2 1\nf 5 6 7 8\nf 1 2 6 5\n"
                                     "f 3 4 8 7\nf 2 3 7 6\nf 4 1 5 8\n"),
@@ -137,7 +137,7 @@ static void malformed_lines_are_named(void **state) {
         snprintf(text, sizeof text, "%s%s\nf 1 2 3\n", square, bad[i].line);
         snprintf(message, sizeof message, "%s/%s", test_folder, bad[i].message);
         mesh read;
-        heard to;
+        heard_problems to;
         assert_int_equal(read_text(&read, &to, text), KD_ERROR_INPUT);
         assert_string_equal(kd_last_error(), message);
         assert_int_equal(to.fatal, 1);
@@ -165,7 +165,7 @@ static void warnings_do_not_stop(void **state) {
     for (size_t i = 0; i < sizeof odd / sizeof *odd; ++i) {
         char text[512];
         mesh read;
-        heard to;
+        heard_problems to;
         snprintf(text, sizeof text, "%s%s", square, odd[i].lines);
         assert_int_equal(read_text(&read, &to, text), KD_OK);
         assert_true(to.count > 0 && to.fatal == 0);
@@ -194,7 +194,7 @@ static void other_encodings_are_refused_by_name(void **state) {
         {little, "UTF-16", 8}, {big, "UTF-16", 8}, {bare, "UTF-16", 6}, {wide, "UTF-32", 8}};
     for (size_t i = 0; i < 4; ++i) {
         mesh read;
-        heard to;
+        heard_problems to;
         assert_int_equal(read_bytes(&read, &to, files[i].bytes, files[i].count), KD_ERROR_INPUT);
         assert_non_null(strstr(kd_last_error(), files[i].name));
     }
@@ -210,7 +210,7 @@ static void materials_follow_usemtl(void **state) {
     file_put_text("my two.mtl", "newmtl blue\nKd 0 0 1\nnewmtl red\nKd 0 0 0\n");
     char text[1024];
     mesh read;
-    heard to;
+    heard_problems to;
     static const char *const libraries[] = {
         "mtllib one.mtl\nmtllib my two.mtl\n", "mtllib one.mtl my two.mtl\n",
         "mtllib my two.mtl \\\n one.mtl\n", "mtllib one.mtl my\\ two.mtl\nmtllib one.mtl\n",
@@ -242,13 +242,13 @@ static void chunks_and_threads_change_nothing(void **state) {
                                  i % 11 ? "" : "x");
     file_put("c.obj", text, used);
     mesh first = {0};
-    heard expected = {0};
+    heard_problems expected = {0};
     for (uint32_t bytes = 0; bytes < 300; bytes = bytes * 3 / 2 + 1)
         for (int threads = 1; threads <= 4; threads += 3) {
             mesh read;
-            heard to = {0};
+            heard_problems to = {0};
             uint32_t *lines = NULL;
-            const obj_options options = {hear, &to, true, &lines, bytes, false};
+            const obj_options options = {on_problem, &to, true, &lines, bytes, false};
             parallel_set_threads(threads);
             assert_int_equal(obj_load(&read, file_in("c.obj"), &options, NULL), KD_OK);
             if (!first.positions) {

@@ -38,10 +38,10 @@ static const char *field(const char *name) {
 }
 
 /* Compares a count with the text; an empty one is ignored. */
-static bool count_agrees(const char *file, const char *name, uint32_t found) {
+static bool count_agrees(const char *file, const char *name, uint32_t actual) {
     const char *expected = field(name);
-    if (!*expected || (uint32_t)atoi(expected) == found) return true;
-    print_error("%s: %u, expected %s %s\n", file, found, name, expected);
+    if (!*expected || (uint32_t)atoi(expected) == actual) return true;
+    print_error("%s: %u, expected %s %s\n", file, actual, name, expected);
     return false;
 }
 
@@ -55,13 +55,13 @@ static bool row_holds(const char *folder) {
     mesh read;
     snprintf(path, sizeof path, "%s/%s", folder, field("file"));
     const kd_status status = obj_load(&read, path, NULL, NULL);
-    const char *wanted = field("peer_test_load");
+    const char *expectation = field("peer_test_load");
     bool holds = true;
-    if (status != KD_OK && strcmp(wanted, "must_load") == 0) {
+    if (status != KD_OK && strcmp(expectation, "must_load") == 0) {
         print_error("%s\n", kd_last_error());
         holds = false;
     }
-    if (status == KD_OK && strcmp(wanted, "must_fail") == 0) {
+    if (status == KD_OK && strcmp(expectation, "must_fail") == 0) {
         print_error("%s: loads, expected a failure\n", path);
         holds = false;
     }

@@ -94,7 +94,7 @@ static kd_status scene_read(const char *json, bool allow) {
 
 static void descriptions_name_no_file_outside(void **state) {
     (void)state;
-    static const char *const there[] = {
+    static const char *const paths[] = {
         SCENE("{\"file\": \"../secret.obj\"}"),
         SCENE("{\"file\": \"out.obj\"}"),
         SCENE("{\"box\": {}, \"material\": {\"diffuse_map\": \"../secret.obj\"}}"),
@@ -103,28 +103,28 @@ static void descriptions_name_no_file_outside(void **state) {
         "\"/etc/passwd\"}}",
         "{\"kandela\": 1, \"meshes\": [{\"box\": {}}], \"render\": {\"photon_map\": "
         "\"/etc/passwd\"}}"};
-    for (size_t i = 0; i < sizeof there / sizeof *there; ++i) {
-        assert_int_equal(scene_read(there[i], false), KD_ERROR_INPUT);
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; ++i) {
+        assert_int_equal(scene_read(paths[i], false), KD_ERROR_INPUT);
         if (!strstr(kd_last_error(), "--allow-outside")) fail_msg("%s", kd_last_error());
     }
-    char told[1024];
-    snprintf(told, sizeof told, "%s", kd_last_error());
+    char message[1024];
+    snprintf(message, sizeof message, "%s", kd_last_error());
     assert_int_equal(scene_read("{\"kandela\": 1, \"meshes\": [{\"box\": {}}], \"render\": "
                                 "{\"photon_map\": \"/etc/passwx\"}}",
                                 false),
                      KD_ERROR_INPUT);
-    assert_string_equal(strstr(kd_last_error(), "is outside"), strstr(told, "is outside"));
+    assert_string_equal(strstr(kd_last_error(), "is outside"), strstr(message, "is outside"));
     assert_int_equal(scene_read(SCENE("{\"file\": \"models/a.obj\"}"), false), KD_OK);
-    assert_int_equal(scene_read(there[0], true), KD_OK);
+    assert_int_equal(scene_read(paths[0], true), KD_OK);
 }
 
 /* The same message whether the file exists or not, without details of it. */
 static void libraries_find_no_texture_outside(void **state) {
     (void)state;
-    heard to[2];
+    heard_problems to[2];
     for (int i = 0; i < 2; ++i) {
         mesh read;
-        const obj_options options = {.problem = hear, .context = &to[i]};
+        const obj_options options = {.problem = on_problem, .context = &to[i]};
         memset(&to[i], 0, sizeof to[i]);
         file_put_text("scene/models/b.obj", "mtllib a.mtl\nmtllib /etc/passwd\nusemtl m\n"
                                             "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n");

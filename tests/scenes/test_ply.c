@@ -198,8 +198,8 @@ static void faults_are_told_where_they_are(void **state) {
         {ASCII("1", "") "0 0 0\n\nmore\n", "trailing", "after the last row", 10, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
-        heard to = {.count = 0};
-        const obj_options options = {hear, &to, true, NULL, 0, false};
+        heard_problems to = {.count = 0};
+        const obj_options options = {on_problem, &to, true, NULL, 0, false};
         mesh read;
         file_put_text("bad.ply", cases[i].text);
         assert_int_equal(ply_load(&read, file_in("bad.ply"), &options, NULL), KD_OK);

@@ -228,11 +228,11 @@ static void a_missing_sky_is_an_error(void **state) {
 
 /* --- defaults --------------------------------------------------------------------------------- */
 
-static char heard_message[1024];
+static char last_message[1024];
 
 static void keep_message(void *context, log_level level, const char *message) {
     (void)context, (void)level;
-    snprintf(heard_message, sizeof heard_message, "%s", message);
+    snprintf(last_message, sizeof last_message, "%s", message);
 }
 
 static void scenes_without_light_get_a_sky_and_say_so(void **state) {
@@ -241,7 +241,7 @@ static void scenes_without_light_get_a_sky_and_say_so(void **state) {
     scene *made = open_path("gen:sphere:100");
     log_set_sink(NULL, NULL);
     const scene_view view = scene_get_view(made);
-    assert_non_null(strstr(heard_message, "no light"));
+    assert_non_null(strstr(last_message, "no light"));
     assert_int_equal(view.light_count, 1);
     assert_int_equal(view.lights[0].kind, LIGHT_ENVIRONMENT);
     check_table(&view);

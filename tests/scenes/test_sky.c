@@ -53,7 +53,7 @@ static void exr_files_are_light(void **state) {
     assert_int_equal(texture_store_load(&store), KD_OK);
     assert_false(store.images[0].loaded);
     assert_non_null(
-        strstr(store.images[0].trouble, "bright.exr: found an EXR image, expected one of 8"));
+        strstr(store.images[0].message, "bright.exr: found an EXR image, expected one of 8"));
     texture_store_close(&store);
 }
 #endif
@@ -127,9 +127,9 @@ static void skies_are_as_bright_as_skies(void **state) {
                 1.8 * high.sun_irradiance[0] / high.sun_irradiance[2]);
     assert_true(fabs(sky_illuminance(&high) / 27352 - 1) < 0.02);
     assert_true(fabs(sky_illuminance(&low) / 13388 - 1) < 0.02);
-    const double beside = sky_luminance(&low, 0, sin(0.2), -cos(0.2));
+    const double aside_luminance = sky_luminance(&low, 0, sin(0.2), -cos(0.2));
     const double opposite = sky_luminance(&low, 0, sin(0.2), cos(0.2));
-    assert_true(beside > 3 * opposite);
+    assert_true(aside_luminance > 3 * opposite);
 }
 
 static scene *open_sky(const char *environment) {
@@ -177,23 +177,23 @@ static void the_sun_keeps_its_energy(void **state) {
     for (int i = 0; i < 3; ++i) {
         char text[96];
         clear_sky_model sky;
-        double with[3], without[3];
+        double with_sun[3], without_sun[3];
         clear_sky_open(&sky, &skies[i]);
         snprintf(text, sizeof text, "\"sky\": {\"sun\": %s}", suns[i]);
         scene *made = open_sky(text);
         scene_view view = scene_get_view(made);
-        beam(with, &view, sky.sun);
+        beam(with_sun, &view, sky.sun);
         const vec3 sun = vec3_make((float)sky.sun[0], (float)sky.sun[1], (float)sky.sun[2]);
         assert_true(environment_pdf(&view, vec3_all(0), sun) > 100);
         scene_close(made);
         snprintf(text, sizeof text, "\"sky\": {\"sun\": %s, \"disc\": false}", suns[i]);
         made = open_sky(text);
         view = scene_get_view(made);
-        beam(without, &view, sky.sun);
+        beam(without_sun, &view, sky.sun);
         scene_close(made);
         for (int c = 0; c < 3; ++c)
-            if (fabs((with[c] - without[c]) / sky.sun_irradiance[c] - 1) > 0.02)
-                fail_msg("sun %d, channel %d: %g, expected %g", i, c, with[c] - without[c],
+            if (fabs((with_sun[c] - without_sun[c]) / sky.sun_irradiance[c] - 1) > 0.02)
+                fail_msg("sun %d, channel %d: %g, expected %g", i, c, with_sun[c] - without_sun[c],
                          sky.sun_irradiance[c]);
     }
 }

@@ -119,8 +119,8 @@ static void faults_are_told_where_they_are(void **state) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         for (uint32_t chunk = 0; chunk < 3; ++chunk) { /* the chunk size has no effect */
-            heard to = {.count = 0};
-            const obj_options options = {hear, &to, true, NULL, 16 * chunk, false};
+            heard_problems to = {.count = 0};
+            const obj_options options = {on_problem, &to, true, NULL, 16 * chunk, false};
             mesh read;
             file_put_text("bad.stl", cases[i].text);
             assert_int_equal(stl_load(&read, file_in("bad.stl"), &options, NULL), KD_OK);
@@ -165,7 +165,7 @@ static void welding_numbers_first_occurrences(void **state) {
     static uint32_t numbers[COUNT], expected[COUNT], first_of[50 * 50 * 50];
     uint32_t seed = 1;
     for (int kinds = 2; kinds <= 50; kinds += 24) {
-        uint32_t known = 0;
+        uint32_t distinct = 0;
         memset(first_of, 0xff, sizeof first_of);
         for (int i = 0; i < COUNT; ++i) {
             uint32_t cell = 0;
@@ -177,7 +177,7 @@ static void welding_numbers_first_occurrences(void **state) {
                 at[k] = step == 0 && seed >> 31 ? -0.0f : (float)step;
             }
             places[i] = vec3_make(at[0], at[1], at[2]);
-            if (first_of[cell] == UINT32_MAX) first_of[cell] = known++;
+            if (first_of[cell] == UINT32_MAX) first_of[cell] = distinct++;
             expected[i] = first_of[cell];
         }
         for (int threads = 1; threads <= 4; threads += 3) {
@@ -185,7 +185,7 @@ static void welding_numbers_first_occurrences(void **state) {
             uint32_t count = 0;
             parallel_set_threads(threads);
             assert_int_equal(weld_places(places, COUNT, numbers, &kept, &count), KD_OK);
-            assert_int_equal(count, known);
+            assert_int_equal(count, distinct);
             assert_memory_equal(numbers, expected, sizeof numbers);
             for (int i = 0; i < COUNT; ++i) assert_true(kept[numbers[i]].x == places[i].x);
             memory_free(kept);

@@ -66,10 +66,10 @@ static void samples_are_bilinear(void **state) {
         for (uint32_t i = 0; i < 20000; ++i) {
             const rng_block r = rng_draw(rng_key_make(9, 1, i), 0, 0);
             const vec2 at = vec2_make(6 * r.value[0] - 3, 6 * r.value[1] - 3);
-            const vec3 found = texture_sample(&image, at);
+            const vec3 actual = texture_sample(&image, at);
             const double u = (double)at.x, v = (double)at.y;
-            assert_true(fabs((double)found.x - slow_sample(u, v, clamp != 0, 0)) < 1e-5);
-            assert_true(fabs((double)found.z - slow_sample(u, v, clamp != 0, 2)) < 1e-5);
+            assert_true(fabs((double)actual.x - slow_sample(u, v, clamp != 0, 0)) < 1e-5);
+            assert_true(fabs((double)actual.z - slow_sample(u, v, clamp != 0, 2)) < 1e-5);
         }
     }
 }
@@ -98,8 +98,8 @@ static void wraps_and_shears_are_by_direction(void **state) {
                 if (v_wrap == TEXTURE_MIRROR) v = mirrored(v);
                 if (u_wrap) u = fmin(fmax(u, 0.5 / WIDE), 1 - 0.5 / WIDE);
                 if (v_wrap) v = fmin(fmax(v, 0.5 / HIGH), 1 - 0.5 / HIGH);
-                const double found = (double)texture_sample(&image, at).y;
-                assert_true(fabs(found - slow_sample(u, v, false, 1)) < 1e-5);
+                const double actual = (double)texture_sample(&image, at).y;
+                assert_true(fabs(actual - slow_sample(u, v, false, 1)) < 1e-5);
             }
         }
 }
@@ -123,8 +123,8 @@ static void wild_coordinates_stay_inside(void **state) {
         texture_view image = numbered_image(clamp != 0);
         for (size_t i = 0; i < sizeof wild / sizeof *wild; ++i)
             for (size_t j = 0; j < sizeof wild / sizeof *wild; ++j) {
-                const vec3 found = texture_sample(&image, vec2_make(wild[i], wild[j]));
-                assert_true(found.x >= 0 && found.x <= 1);
+                const vec3 actual = texture_sample(&image, vec2_make(wild[i], wild[j]));
+                assert_true(actual.x >= 0 && actual.x <= 1);
             }
         image.scale = vec2_make(2, -3);
         image.offset = vec2_make(0.25f, 0.5f);
@@ -381,12 +381,12 @@ static void unusable_images_become_neutral(void **state) {
             warnings = 0;
             const texture_view view = load_one(&store, file_in(names[i]), (texture_role)role);
             assert_int_equal(warnings, 1);
-            const vec3 found = texture_sample(&view, vec2_make(0.3f, 0.8f));
+            const vec3 actual = texture_sample(&view, vec2_make(0.3f, 0.8f));
             if (role == TEXTURE_NORMAL)
-                assert_true(fabsf(found.x - 0.5f) < 0.01f && found.z == 1);
+                assert_true(fabsf(actual.x - 0.5f) < 0.01f && actual.z == 1);
             else
-                assert_true(found.x == 1 && found.y == 1 && found.z == 1);
-            assert_non_null(strstr(store.images[0].trouble, names[i]));
+                assert_true(actual.x == 1 && actual.y == 1 && actual.z == 1);
+            assert_non_null(strstr(store.images[0].message, names[i]));
             texture_store_close(&store);
         }
     log_set_sink(NULL, NULL);

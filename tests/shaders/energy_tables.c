@@ -187,12 +187,12 @@ static walk_numbers numbers_of(uint32_t which, uint64_t i) {
 }
 
 /* Least squares for c0, c1, c2 of c0 + c1 F + c2 F^2 + (rest) F^3 = wanted (1 - k F). */
-static void fit_cubic(const double *wanted, double k, double c[3]) {
+static void fit_cubic(const double *target, double k, double c[3]) {
     double a[3][4] = {{0}};
     for (int f = 0; f < REFLECTANCES; ++f) {
         const double x = (double)f / (REFLECTANCES - 1), cube = x * x * x;
         const double base[3] = {1 - cube, x - cube, x * x - cube};
-        const double value = wanted[f] * (1 - k * x) - (1 - k) * cube;
+        const double value = target[f] * (1 - k * x) - (1 - k) * cube;
         for (int i = 0; i < 3; ++i) {
             for (int j = 0; j < 3; ++j) a[i][j] += base[i] * base[j];
             a[i][3] += base[i] * value;
@@ -288,9 +288,9 @@ static double across_mean(int index, int row) {
 /* Transmission is reciprocal: scales the larger side's fractions down to the smaller's. */
 static void agree(int out, int in, int row) {
     const double square = energy_index(out) * energy_index(out);
-    const double there = across_mean(out, row), here = square * across_mean(in, row);
-    const int larger = there > here ? out : in;
-    const double factor = there > here ? here / there : there / here;
+    const double mean_out = across_mean(out, row), mean_in = square * across_mean(in, row);
+    const int larger = mean_out > mean_in ? out : in;
+    const double factor = mean_out > mean_in ? mean_in / mean_out : mean_out / mean_in;
     for (int k = 0; k < ENERGY_SHARE_COSINES && out != in; ++k) share[larger][row][k] *= factor;
     share_mean[out - ENERGY_INDICES / 2][row] = across_mean(out, row);
 }
@@ -459,8 +459,8 @@ static int make_long(const char *folder) {
     if (!open_table(&to, folder) || !open_table(&means, folder)) return 1;
     PRINT(&to, longs);
     PRINT(&means, long_mean);
-    const bool both = close_table(&to);
-    return close_table(&means) && both ? 0 : 1;
+    const bool closed = close_table(&to);
+    return close_table(&means) && closed ? 0 : 1;
 }
 
 int main(int count, char **words) {
@@ -483,6 +483,6 @@ int main(int count, char **words) {
     PRINT(&terms, glass_mean);
     PRINT(&terms, share);
     PRINT(&terms, share_mean);
-    const bool both = close_table(&shares);
-    return close_table(&terms) && both ? 0 : 1;
+    const bool closed = close_table(&shares);
+    return close_table(&terms) && closed ? 0 : 1;
 }

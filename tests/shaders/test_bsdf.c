@@ -5,8 +5,8 @@
 
 enum { DIRECTIONS = 6 };
 
-static void expect_near(double found, double expected, double tolerance) {
-    if (!(fabs(found - expected) <= tolerance)) fail_msg("%.9g, expected %.9g", found, expected);
+static void expect_near(double actual, double expected, double tolerance) {
+    if (!(fabs(actual - expected) <= tolerance)) fail_msg("%.9g, expected %.9g", actual, expected);
 }
 
 static surface plain_surface(int32_t kind) {

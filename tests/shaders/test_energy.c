@@ -250,14 +250,14 @@ static void test_bodies_below_single_facets(void **state) {
                 const float through = once_through(at, wo.z, &unused) *
                                       once_through(at, wi.z, &unused) / (at.ior * at.ior);
                 const opaque_layers layers = opaque_layers_of(&at, wo);
-                const vec3 found = vec3_scale(body_evaluate(&at, &layers, wo, wi), KD_PI);
+                const vec3 actual = vec3_scale(body_evaluate(&at, &layers, wo, wi), KD_PI);
                 const vec3 expected = vec3_make(0.8f * through / (1 - 0.8f * inside),
                                                 0.4f * through / (1 - 0.4f * inside),
                                                 0.1f * through / (1 - 0.1f * inside));
-                if (!(farthest(found, expected) <= 0.025f * expected.x))
+                if (!(farthest(actual, expected) <= 0.025f * expected.x))
                     fail_msg("%s of roughness %g from %g: %.4f %.4f, expected %.4f %.4f",
-                             cases[c].name, (double)rough[r], (double)wo.z, (double)found.x,
-                             (double)found.y, (double)expected.x, (double)expected.y);
+                             cases[c].name, (double)rough[r], (double)wo.z, (double)actual.x,
+                             (double)actual.y, (double)expected.x, (double)expected.y);
             }
         }
 }

@@ -118,9 +118,9 @@ static void edges_are_the_filters_ramps(void **state) {
                 const double offset = -2 + (k + 0.5) / 1000;
                 if (x + 0.5 + offset > SIDE / 2.0) meant += density(filter, offset) / total;
             }
-            const double found = (double)red[SIDE * SIDE / 2 + x];
-            if (fabs(found - meant) > 0.02)
-                fail_msg("%s, pixel %d: %g, expected %g", pixel_filter_name(filter), x, found,
+            const double actual = (double)red[SIDE * SIDE / 2 + x];
+            if (fabs(actual - meant) > 0.02)
+                fail_msg("%s, pixel %d: %g, expected %g", pixel_filter_name(filter), x, actual,
                          meant);
         }
         kd_image_close(image);

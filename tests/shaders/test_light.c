@@ -5,9 +5,9 @@
 
 static scene_fixture stage;
 
-static void expect_near(double found, double expected, double tolerance) {
-    if (!(fabs(found - expected) <= tolerance))
-        fail_msg("%.9g, expected %.9g within %g", found, expected, tolerance);
+static void expect_near(double actual, double expected, double tolerance) {
+    if (!(fabs(actual - expected) <= tolerance))
+        fail_msg("%.9g, expected %.9g within %g", actual, expected, tolerance);
 }
 
 static rng_block numbers(uint64_t i) {

@@ -6,9 +6,9 @@
 
 enum { DRAWS = 1 << 20 };
 
-static void expect_near(double found, double expected, double tolerance) {
-    if (!(fabs(found - expected) <= tolerance))
-        fail_msg("%.9g, expected %.9g within %g", found, expected, tolerance);
+static void expect_near(double actual, double expected, double tolerance) {
+    if (!(fabs(actual - expected) <= tolerance))
+        fail_msg("%.9g, expected %.9g within %g", actual, expected, tolerance);
 }
 
 static rng_block numbers(uint32_t i, uint32_t what) {
@@ -26,8 +26,8 @@ static void phase_integrates_to_one_with_mean_cosine_g(void **state) {
         double sum = 0, mean = 0;
         for (int i = 0; i < steps; ++i) {
             /* fine steps at the peak: u^3 away from it */
-            const double u = (i + 0.5) / steps, away = 2 * u * u * u, width = 6 * u * u / steps;
-            const double cosine = cosines[k] >= 0 ? 1 - away : away - 1;
+            const double u = (i + 0.5) / steps, position = 2 * u * u * u, width = 6 * u * u / steps;
+            const double cosine = cosines[k] >= 0 ? 1 - position : position - 1;
             const double value = (double)medium_phase(cosines[k], (float)cosine);
             sum += 2 * M_PI * value * width;
             mean += 2 * M_PI * value * width * cosine;
@@ -153,12 +153,12 @@ static void spans_lie_in_the_sphere(void **state) {
         const vec3 origin = vec3_make(8 * a.value[0] - 3, 8 * a.value[1] - 2, 8 * a.value[2] - 1);
         const vec3 direction = vec3_scale(sample_sphere(b.value[0], b.value[1]), 0.1f + a.value[3]);
         const float end = b.value[2] < 0.5f ? INFINITY : 10 * b.value[3];
-        const ray cast = ray_make(origin, direction, 0, INFINITY);
-        const medium_span span = medium_clip(centre, 2, &cast, end);
+        const ray ray = ray_make(origin, direction, 0, INFINITY);
+        const medium_span span = medium_clip(centre, 2, &ray, end);
         assert_true(span.begin >= 0 && span.end >= span.begin && span.end <= float_max(end, 0));
         for (int step = 0; step < 16; ++step) {
             const float t = (end < 20 ? end : 20) * ((float)step + 0.5f) / 16;
-            const float distance = vec3_length(vec3_sub(ray_at(&cast, t), centre));
+            const float distance = vec3_length(vec3_sub(ray_at(&ray, t), centre));
             if (fabsf(distance - 2) < 1e-3f) continue;
             assert_int_equal(t > span.begin && t < span.end, distance < 2);
         }

@@ -275,7 +275,7 @@ static void test_sheet(void **state) {
     (void)state;
     const surface at = made_of(cases + 18);
     const vec3 wo = direction_at(0.5f);
-    const float once = fresnel_dielectric(0.5f, 1.5f), both = 2 * once / (1 + once);
+    const float single = fresnel_dielectric(0.5f, 1.5f), sheet = 2 * single / (1 + single);
     double back = 0;
     for (uint32_t i = 0; i < 4096; ++i) {
         const bsdf_sample s = bsdf_draw(&at, wo, even(i), BSDF_RADIANCE);
@@ -283,7 +283,7 @@ static void test_sheet(void **state) {
         if (s.transmitted) assert_true(vec3_length(vec3_add(s.direction, wo)) < 1e-6f);
         back += s.transmitted ? 0 : 1.0 / 4096;
     }
-    assert_true(fabs(back - (double)both) < 0.002);
+    assert_true(fabs(back - (double)sheet) < 0.002);
     assert_true(surface_eta(&at) == 1 && surface_is_clear(&at) && surface_is_specular(&at));
 }
 

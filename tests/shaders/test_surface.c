@@ -7,9 +7,9 @@
 
 static scene_fixture stage;
 
-static void expect_near(double found, double expected, double tolerance) {
-    if (!(fabs(found - expected) <= tolerance))
-        fail_msg("%.9g, expected %.9g within %g", found, expected, tolerance);
+static void expect_near(double actual, double expected, double tolerance) {
+    if (!(fabs(actual - expected) <= tolerance))
+        fail_msg("%.9g, expected %.9g within %g", actual, expected, tolerance);
 }
 
 static rng_block numbers(uint32_t pass, uint64_t i) {
@@ -46,8 +46,8 @@ static void test_normals_and_mirrors(void **state) {
         const scene_view scene = fixture_view(&stage);
         const ray_hit hit = middle_hit(i);
         const vec3 direction = unit(4, i);
-        const ray cast = ray_make(vec3_all(0), direction, 0, INFINITY);
-        const surface at = surface_at(&scene, &cast, hit);
+        const ray ray = ray_make(vec3_all(0), direction, 0, INFINITY);
+        const surface at = surface_at(&scene, &ray, hit);
         const float facing = -vec3_dot(direction, at.geometric);
         assert_true(at.front == (facing > 0));
         expect_near((double)vec3_length(at.normal), 1, 1e-5);
@@ -70,9 +70,9 @@ static void test_normal_of_any_size(void **state) {
         const vec3 expected = triangle_unit_normal(a, b, c);
         for (int e = -100; e <= 100; e += 25) {
             const float s = ldexpf(1, e);
-            const vec3 found =
+            const vec3 actual =
                 triangle_unit_normal(vec3_scale(a, s), vec3_scale(b, s), vec3_scale(c, s));
-            expect_near((double)vec3_length(vec3_sub(found, expected)), 0, 2e-5);
+            expect_near((double)vec3_length(vec3_sub(actual, expected)), 0, 2e-5);
         }
     }
     assert_true(vec3_is_zero(triangle_unit_normal(vec3_all(1), vec3_all(1), vec3_all(2))));
@@ -88,21 +88,21 @@ static void test_rays_leave(void **state) {
         for (int k = 0; k < 3; ++k) stage.positions[k] = vec3_add(stage.positions[k], far);
         const scene_view scene = fixture_view(&stage);
         const vec3 direction = unit(7, i);
-        const ray cast = ray_make(vec3_all(0), direction, 0, INFINITY);
-        const surface at = surface_at(&scene, &cast, middle_hit(i));
+        const ray primary = ray_make(vec3_all(0), direction, 0, INFINITY);
+        const surface at = surface_at(&scene, &primary, middle_hit(i));
         if (vec3_is_zero(at.geometric)) continue;
         const vec3 next = unit(8, i);
         const ray left = surface_leave(&at, next, INFINITY);
         const ray connected = surface_connect(&at, vec3_add(at.position, next));
-        const ray both[2] = {left, connected};
+        const ray rays[2] = {left, connected};
         /* a point that lies on the triangle within rounding may be occluded by it */
         const bool separated = fabsf(vec3_dot(next, at.geometric)) > 16 * at.error;
         for (int k = 0; k < 1 + separated; ++k) {
-            const precomputed_ray precomputed = precomputed_ray_make(both[k]);
+            const precomputed_ray precomputed = precomputed_ray_make(rays[k]);
             float t = 0, u = 0, v = 0;
             if (triangle_intersect(&precomputed, stage.positions[0], stage.positions[1],
                                    stage.positions[2], &t, &u, &v) &&
-                t > both[k].tmin && t < both[k].tmax)
+                t > rays[k].tmin && t < rays[k].tmax)
                 fail_msg("ray %u meets its own triangle at %g", (unsigned)i, (double)t);
         }
     }
@@ -140,9 +140,9 @@ static void test_maps_turn_normals(void **state) {
         scene.textures = maps;
         scene.mesh.texcoords = texcoords;
         scene.mesh.texcoord_indices = indices;
-        const ray cast = ray_make(vec3_make(0.5f, 0.5f, 1), vec3_make(0, 0, -1), 0, INFINITY);
+        const ray ray = ray_make(vec3_make(0.5f, 0.5f, 1), vec3_make(0, 0, -1), 0, INFINITY);
         const ray_hit hit = {1, 0.5f, 0.25f, 0}; /* u = 1/2: between texels, away from the edge */
-        const surface at = surface_at(&scene, &cast, hit);
+        const surface at = surface_at(&scene, &ray, hit);
         const vec3 expected =
             vec3_normalize(bump ? vec3_make(-0.5f, 0, 1) : vec3_make(0.6f, 0, 0.8f));
         expect_near((double)vec3_length(vec3_sub(at.normal, expected)), 0, 1e-4);
@@ -160,9 +160,9 @@ static __attribute__((noinline)) void expect_one_answer(const material *made,
     fixture_finish(&stage);
     scene_view scene = fixture_view(&stage);
     scene.layers = layers;
-    const ray cast = ray_make(vec3_make(0.25f, 0.25f, 1), vec3_make(0, 0, -1), 0, INFINITY);
+    const ray ray = ray_make(vec3_make(0.25f, 0.25f, 1), vec3_make(0, 0, -1), 0, INFINITY);
     const ray_hit hit = {1, 0.25f, 0.25f, 0};
-    const surface at = surface_at(&scene, &cast, hit);
+    const surface at = surface_at(&scene, &ray, hit);
     const bool holds = surface_holds_photons(&at), mirrors = surface_mirrors(&at);
     assert_true(material_holds_photons(made, layers) == holds);
     if (!holds || mirrors) assert_true(material_passes_on(made, layers));

@@ -12,6 +12,16 @@ unset KANDELA_DEVICE KANDELA_NUM_THREADS KANDELA_CPU DESTDIR
 expect_failures=0
 [[ -x $program ]] || { echo "no program $program" >&2 && exit 1; }
 
+# The program was compiled with optimisation, as the build folder's list of commands says; without such a list it counts as
+# optimised.
+program_is_optimised() {
+    local commands flag
+    commands=$(dirname "$(dirname "$program")")/compile_commands.json
+    [[ -f $commands ]] || return 0
+    flag=$(grep '"command".*/core/version\.c' "$commands" | head -1 | grep -oE ' -O[0-9a-z]*' | tail -1)
+    [[ -n $flag && $flag != ' -O0' ]]
+}
+
 expect_fail() {
     echo "not so: $*" >&2
     expect_failures=$((expect_failures + 1))

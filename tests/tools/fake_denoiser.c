@@ -73,14 +73,14 @@ filter *oidnNewFilter(device *device, const char *type) {
 void oidnSetSharedFilterImage(filter *filter, const char *name, void *pixels, int format,
                               size_t width, size_t height, size_t offset, size_t pixel_bytes,
                               size_t row_bytes) {
-    const picture given = {(float *)pixels, width * height};
+    const picture image = {(float *)pixels, width * height};
     const bool output = strcmp(name, "output") == 0;
     if (format != 3 || offset || pixel_bytes || row_bytes) filter->device->error = 1;
     if (strcmp(name, "color") == 0) filter->is_colour = true;
-    if (strcmp(name, "albedo") == 0) filter->albedo = given;
-    if (strcmp(name, "normal") == 0) filter->normal = given;
-    if (output) filter->output = given;
-    if (!output && !filter->input.pixels) filter->input = given;
+    if (strcmp(name, "albedo") == 0) filter->albedo = image;
+    if (strcmp(name, "normal") == 0) filter->normal = image;
+    if (output) filter->output = image;
+    if (!output && !filter->input.pixels) filter->input = image;
 }
 
 void oidnSetFilterBool(filter *filter, const char *name, bool value) {

@@ -23,7 +23,7 @@ for isa in base avx2 avx512; do
     [[ $isa == base ]] && expect_true "base has no wide registers: $(cat wide)" test ! -s wide
     [[ $isa == avx2 ]] && objdump -d --no-show-raw-insn "${objects[@]}" | grep -c '%ymm' >wide
     [[ $isa == avx512 ]] && objdump -d --no-show-raw-insn "${objects[@]}" | grep -c '%zmm' >wide
-    [[ $isa == base ]] || expect_true "$isa has them" test "$(cat wide)" -gt 100
+    [[ $isa == base ]] || ! program_is_optimised || expect_true "$isa has them" test "$(cat wide)" -gt 100
 done
 
 nm "$program" >all

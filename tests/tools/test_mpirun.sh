@@ -96,7 +96,7 @@ a_rank() { # a child of mpirun
     basename "$(dirname "$(grep -l "^PPid:[[:space:]]*$run\$" /proc/[0-9]*/status 2>/dev/null | tail -1)")"
 }
 # What lies there goes on with two ranks to the bits of one process.
-goes_on() {
+has_next() {
     local passes
     passes=$(resumed_passes)
     expect_true "2 ranks go on" on 2 "${endless[@]}" --passes "$passes" --save-every 1000 --resume -o many.pfm
@@ -119,7 +119,7 @@ code=$?
 expect_true "it ends within seconds" test $((SECONDS - started)) -lt 20
 expect_true "with a code" test $code != 0
 expect_says err 'signal 9'
-goes_on
+has_next
 
 # A rank that stands still for a while changes no bit, and ends nothing.
 slow=(box.obj --resolution 60x45 --spp 256 --save-every 1000)
@@ -143,5 +143,5 @@ begin
 kill -INT "$(a_rank)"
 wait $run
 expect_says many.json '"interrupted"'
-goes_on
+has_next
 expect_done

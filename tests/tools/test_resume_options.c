@@ -199,8 +199,8 @@ static void change_row(stage *stage, const option_group *group, const option_row
         /* These renderings run on the CPU; a build with CUDA lists builders for devices, too. */
         if (strcmp(row->name, "builder") == 0 && !tritree_builder_find(texts[i])) continue;
         render_values changed = stage->base;
-        option_given given = {row, texts[i], group->base, false};
-        const option_line line = {.given = &given, .given_count = 1};
+        option_given option = {row, texts[i], group->base, false};
+        const option_line line = {.options = &option, .given_count = 1};
         char label[2 * TEXT];
         snprintf(label, sizeof label, "--%.40s %.*s", row->name, TEXT, texts[i]);
         if (option_line_apply(&line, &changed) != KD_OK) fail_msg("%s", kd_last_error());
@@ -263,11 +263,11 @@ static void every_option_has_a_group(void **state) {
     (void)state;
     int daily = 0;
     for (const option_row *row = NULL; (row = render_option_next(row));) {
-        int found = 0;
+        int count = 0;
         for (const option_group *group = render_groups; group->heading; ++group)
             for (const option_row *other = NULL; (other = option_next(group, other));)
-                found += strcmp(other->name, row->name) == 0;
-        if (found != 1) fail_msg("--%s is in %d groups", row->name, found);
+                count += strcmp(other->name, row->name) == 0;
+        if (count != 1) fail_msg("--%s is in %d groups", row->name, count);
     }
     for (const option_group *group = render_groups; group->heading; ++group)
         for (const option_row *row = NULL; (row = option_next(group, row));) {

@@ -56,11 +56,12 @@ const choi_tree *choi_find(const choi_column *column, const char *builder,
 static kd_status cast(const bench_request *request, const tritree *tree, const char *set,
                       double *rate, uint64_t *hash) {
     const int32_t side = request->quick ? 128 : 1024;
-    const bench_rays_request wanted = {tree, side, side, 1, 0};
-    bench_row row = {.device = bench_wants_cuda(request) ? "cuda:0" : "cpu", .runs = request->runs};
+    const bench_rays_request rays_request = {tree, side, side, 1, 0};
+    bench_row row = {.device = bench_selects_cuda(request) ? "cuda:0" : "cpu",
+                     .runs = request->runs};
     bench_rays rays;
     ray_hit *hits = NULL;
-    KD_TRY(bench_rays_open(&rays, &wanted, set));
+    KD_TRY(bench_rays_open(&rays, &rays_request, set));
     kd_status status = KD_OK;
     KD_TRY_GOTO(KD_RESERVE(hits, rays.count));
     KD_TRY_GOTO(bench_rays_cast(&row, tree, &rays, TRACE_ONCE, hits));
@@ -156,10 +157,10 @@ static const choi_model *find_paper(const char *path) {
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
     for (int i = 0; i < PAPER; ++i) {
-        const char *wanted = paper[i].name;
+        const char *paper_name = paper[i].name;
         size_t same = 0;
-        while (wanted[same] && tolower((unsigned char)name[same]) == wanted[same]) ++same;
-        if (!wanted[same]) return &paper[i];
+        while (paper_name[same] && tolower((unsigned char)name[same]) == paper_name[same]) ++same;
+        if (!paper_name[same]) return &paper[i];
     }
     return NULL;
 }
@@ -178,7 +179,7 @@ kd_status choi_measure(const bench_request *request, choi_column *column, const 
     KD_TRY_GOTO(build_on_cpu(request, &model, column, "sweep"));
     KD_TRY_GOTO(build_on_cpu(request, &model, column, "parallel"));
     KD_TRY_GOTO(build_on_cpu(request, &model, column, "zhou"));
-    if (bench_wants_cuda(request))
+    if (bench_selects_cuda(request))
         for (const tritree_builder_cuda *const *row = tritree_builders_cuda; *row; ++row)
             if (column->count < CHOI_RESULTS)
                 KD_TRY_GOTO(build_on_cuda(request, &model, column, *row));
@@ -239,17 +240,18 @@ static kd_status print_time(const bench_request *request, const choi_column *col
                             const char *table, const choi_tree *tree, double published_ms,
                             const char *published_on) {
     if (!tree) return KD_OK;
-    char label[192], theirs[32] = "-", ratio[32] = "-";
+    char label[192], published[32] = "-", ratio[32] = "-";
     snprintf(label, sizeof label, "%s, %s on %s", column->label, tree->row.builder,
              tree->row.device);
     const double ms = tree->median * 1e3, size = column->model ? column->model->triangles : 0;
     const bool same = size > 0 && column->triangles > 0.9 * size && column->triangles < 1.1 * size;
     if (size > 0) {
-        snprintf(theirs, sizeof theirs, "%.4g", same ? published_ms : size / published_ms * 1e-3);
+        snprintf(published, sizeof published, "%.4g",
+                 same ? published_ms : size / published_ms * 1e-3);
         snprintf(ratio, sizeof ratio, "%.3g", published_ms / size * column->triangles / ms);
     }
     if (size > 0 && same) snprintf(ratio, sizeof ratio, "%.3g", published_ms / ms);
-    printf("%-40s %12s %12.4g %6s %8s\n", label, theirs,
+    printf("%-40s %12s %12.4g %6s %8s\n", label, published,
            same || size <= 0 ? ms : column->triangles / ms * 1e-3, same || size <= 0 ? "ms" : "M/s",
            ratio);
     bench_row row = choi_row(column, tree, published_ms, published_on);
@@ -305,11 +307,11 @@ static void print_stages(const choi_column *columns, int count) {
             double whole = 0;
             for (int k = 0; k < TRITREE_STAGES; ++k) whole += from->row.stage_seconds[k];
             for (int k = 0; k < TRITREE_STAGES; ++k) {
-                char label[192], theirs[32] = "-";
+                char label[192], published[32] = "-";
                 snprintf(label, sizeof label, "%s, zhou on %s, %s", c->label, from->row.device,
                          stages[k]);
-                if (c->model) snprintf(theirs, sizeof theirs, "%.4g", c->model->share[k]);
-                printf("%-40s %12s %12.3g %6s %8s\n", label, theirs,
+                if (c->model) snprintf(published, sizeof published, "%.4g", c->model->share[k]);
+                printf("%-40s %12s %12.3g %6s %8s\n", label, published,
                        whole > 0 ? 100 * from->row.stage_seconds[k] / whole : 0, "%", "-");
             }
         }
@@ -320,7 +322,7 @@ static void print_trees(const bench_request *request, const choi_column *columns
     static const double pixels = 1024.0 * 1024;
     printf("All trees: C_t 1.5, C_i 1, empty factor 1; rays on %s; frames of 1024 x 1024 primary "
            "rays\n%-40s %9s %9s %9s %6s %12s %12s %9s\n",
-           bench_wants_cuda(request) ? "cuda:0" : "the CPU", "case", "SAH cost", "to sweep",
+           bench_selects_cuda(request) ? "cuda:0" : "the CPU", "case", "SAH cost", "to sweep",
            "refs/tri", "depth", "primary M/s", "diffuse M/s", "frames/s");
     for (const choi_column *c = columns; c < columns + count; ++c)
         for (int i = 0; i < c->count; ++i) {

@@ -27,15 +27,15 @@ static void figure_1(const choi_column *column) {
 enum { SIDE = 320 };
 
 /* Shading by the angle between ray and triangle; the background is white. */
-static float shade_of(const tritree *tree, ray cast, ray_hit hit) {
+static float shade_of(const tritree *tree, ray ray, ray_hit hit) {
     if (hit.triangle == KD_NONE) return 1;
     const tritree_input *in = &tree->input;
     const uint32_t *corner = in->triangles + 3 * (uint64_t)hit.triangle;
     const vec3 a = in->positions[corner[0]];
     const vec3 n =
         vec3_cross(vec3_sub(in->positions[corner[1]], a), vec3_sub(in->positions[corner[2]], a));
-    const float lengths = sqrtf(vec3_dot(n, n) * vec3_dot(cast.direction, cast.direction));
-    return lengths > 0 ? 0.05f + 0.6f * fabsf(vec3_dot(n, cast.direction)) / lengths : 0.05f;
+    const float lengths = sqrtf(vec3_dot(n, n) * vec3_dot(ray.direction, ray.direction));
+    return lengths > 0 ? 0.05f + 0.6f * fabsf(vec3_dot(n, ray.direction)) / lengths : 0.05f;
 }
 
 static kd_status draw_rays(const char *path, const tritree *tree, const bench_rays *rays) {
@@ -69,8 +69,8 @@ static kd_status draw_model(const char *path, const char *model_path) {
     kd_status status = KD_OK;
     const tritree_options options = tritree_options_default();
     KD_TRY_GOTO(tritree_open(&tree, &model.input, &options, "auto", NULL));
-    const bench_rays_request wanted = {&tree, SIDE, SIDE, 1, 0};
-    KD_TRY_GOTO(bench_rays_open(&rays, &wanted, "primary"));
+    const bench_rays_request request = {&tree, SIDE, SIDE, 1, 0};
+    KD_TRY_GOTO(bench_rays_open(&rays, &request, "primary"));
     KD_TRY_GOTO(draw_rays(path, &tree, &rays));
 done:
     bench_rays_close(&rays);

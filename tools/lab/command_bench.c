@@ -104,12 +104,12 @@ static kd_status fail_kind(const char *name) {
 }
 
 /* Opens the file to append to earlier runs, or a new file; lines are kept if the run ends early. */
-static kd_status open_lines(bench_request *request, const char *path, bool anew) {
+static kd_status open_lines(bench_request *request, const char *path, bool overwrite) {
     if (!path) return KD_OK;
     KD_TRY(output_check(path));
     for (int i = 0; i < request->models.count; ++i)
         KD_TRY(output_check_input(request->models.items[i]));
-    request->json = fopen(path, anew ? "wb" : "ab");
+    request->json = fopen(path, overwrite ? "wb" : "ab");
     KD_REQUIRE(request->json, KD_ERROR_RUNTIME, "%s: cannot write: %s", path, strerror(errno));
     return KD_OK;
 }
@@ -155,10 +155,10 @@ static kd_status write_page(const char *lines, const char *folder, bool may_be_e
     results measured;
     memset(&measured, 0, sizeof measured);
     const bool empty = may_be_empty && is_empty(lines);
-    char own[4096], title[64];
+    char page[4096], title[64];
     if (!empty) KD_TRY(results_open(&measured, lines));
-    kd_status status = report_lines(own, sizeof own, folder);
-    if (status == KD_OK && !empty && !same_file(lines, own)) status = copy_file(own, lines);
+    kd_status status = report_lines(page, sizeof page, folder);
+    if (status == KD_OK && !empty && !same_file(lines, page)) status = copy_file(page, lines);
     if (status == KD_OK) status = report_table(folder, &measured);
     results_close(&measured);
     snprintf(title, sizeof title, "Kandela %s: measurements", kd_version());
@@ -187,10 +187,10 @@ static kd_status measure_to_files(const bench_kind *kind, const bench_values *va
     KD_TRY(fill_request(&request, values));
     char lines[4096];
     const char *json = values->json;
-    const bool anew = values->report && !json; /* a report contains this run only */
+    const bool overwrite = values->report && !json; /* a report contains this run only */
     if (values->report) KD_TRY(report_lines(lines, sizeof lines, values->report));
-    if (anew) json = lines;
-    KD_TRY(open_lines(&request, json, anew));
+    if (overwrite) json = lines;
+    KD_TRY(open_lines(&request, json, overwrite));
     kd_status status = measure(kind, values->table, &request);
     if (request.json && fclose(request.json) != 0 && status == KD_OK)
         KD_FAIL(KD_ERROR_RUNTIME, "%s: cannot write: %s", json, strerror(errno));

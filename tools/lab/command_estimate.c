@@ -306,11 +306,11 @@ static void base_of_scene(kd_render_options *base, const laboratory *work) {
     base->time_seconds = base->target_error = 0;
 }
 
-static kd_status compare_integrators(laboratory *work, bool own_estimators) {
+static kd_status compare_integrators(laboratory *work, bool replace_estimators) {
     static experiment made;
     memset(&made, 0, sizeof made);
     experiment_lists *lists = &work->values.lists;
-    if (own_estimators) lists->estimators = work->values.estimators;
+    if (replace_estimators) lists->estimators = work->values.estimators;
     lists->ladders[VARY_NEIGHBOURS] = work->values.ladder;
     KD_TRY(experiment_read(&made, lists));
     KD_TRY(image_read(&work->reference, work->values.reference));

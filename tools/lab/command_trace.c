@@ -37,8 +37,8 @@ typedef struct trace_walk {
 
 typedef struct walking {
     const tritree_view *tree;
-    ray cast;
-    tritree_asked request;
+    struct ray ray;
+    leaf_query request;
     tritree_walk walk;
     trace_walk *out;
     uint64_t capacity; /* capacity of `leaves` */
@@ -83,20 +83,20 @@ static void visit(walking *w, trace_leaf at) {
 }
 
 /* Takes the steps of tritree_closest_counted, so counts are equal. */
-static kd_status trace_walk_open(trace_walk *out, const tritree_view *tree, ray cast) {
+static kd_status trace_walk_open(trace_walk *out, const tritree_view *tree, ray ray) {
     memset(out, 0, sizeof *out);
-    out->hit.t = cast.tmax;
+    out->hit.t = ray.tmax;
     out->hit.triangle = KD_NONE;
-    walking w = {.tree = tree, .cast = cast, .out = out};
+    walking w = {.tree = tree, .ray = ray, .out = out};
     w.request.tree = tree;
-    w.request.tmin = cast.tmin;
+    w.request.tmin = ray.tmin;
     w.request.best = out->hit;
-    if (!tritree_walk_begin(&w.walk, tree, cast)) return KD_OK;
+    if (!tritree_walk_begin(&w.walk, tree, ray)) return KD_OK;
     tritree_counts counts = {0, 0, 0};
-    tritree_closest_counted(tree, cast, &counts);
+    tritree_closest_counted(tree, ray, &counts);
     w.capacity = counts.leaves;
     KD_TRY(KD_RESERVE(out->leaves, w.capacity));
-    w.request.precomputed = precomputed_ray_make(cast);
+    w.request.precomputed = precomputed_ray_make(ray);
     const trace_leaf root = {.near = w.walk.near, .far = w.walk.far};
     visit(&w, root);
     assert(memcmp(&counts, &out->counts, sizeof counts) == 0);
@@ -129,7 +129,7 @@ typedef struct tracing {
     double mean_nodes, mean_triangles;
     uint64_t max_nodes, max_triangles; /* maxima over all rays */
     int32_t worst[2];                  /* the pixel of max_nodes */
-    ray cast;
+    struct ray ray;
     trace_walk walk;
     job_control job;
 } tracing;
@@ -297,8 +297,8 @@ static cJSON *make_json(const tracing *work) {
     const int resolution[2] = {options->width, options->height};
     cJSON_AddItemToObject(root, "pixel", cJSON_CreateIntArray(work->values.pixel, 2));
     cJSON_AddItemToObject(root, "resolution", cJSON_CreateIntArray(resolution, 2));
-    add_vec3(root, "origin", work->cast.origin);
-    add_vec3(root, "direction", work->cast.direction);
+    add_vec3(root, "origin", work->ray.origin);
+    add_vec3(root, "direction", work->ray.direction);
     cJSON_AddNumberToObject(root, "nodes", (double)walk->counts.nodes);
     cJSON_AddNumberToObject(root, "leaves", (double)walk->counts.leaves);
     cJSON_AddNumberToObject(root, "empty_leaves", (double)walk->empty_leaves);
@@ -311,7 +311,7 @@ static cJSON *make_json(const tracing *work) {
         cJSON_AddNumberToObject(hit, "t", (double)walk->hit.t);
         cJSON_AddNumberToObject(hit, "u", (double)walk->hit.u);
         cJSON_AddNumberToObject(hit, "v", (double)walk->hit.v);
-        add_vec3(hit, "position", ray_at(&work->cast, walk->hit.t));
+        add_vec3(hit, "position", ray_at(&work->ray, walk->hit.t));
     }
     cJSON *picture = cJSON_AddObjectToObject(root, "picture");
     cJSON_AddNumberToObject(picture, "mean_nodes", work->mean_nodes);
@@ -386,8 +386,8 @@ static kd_status trace(tracing *work, const option_line *line) {
     KD_TRY(load(work, line));
     KD_TRY(output_check_inputs());
     KD_TRY(measure_picture(work));
-    work->cast = pixel_ray(work, values->pixel[0], values->pixel[1]);
-    KD_TRY(trace_walk_open(&work->walk, &work->view.tree, work->cast));
+    work->ray = pixel_ray(work, values->pixel[0], values->pixel[1]);
+    KD_TRY(trace_walk_open(&work->walk, &work->view.tree, work->ray));
     if (values->report) KD_TRY(write_report(work, values->report));
     if (values->json) return print_json(work);
     print_text(work);

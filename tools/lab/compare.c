@@ -153,15 +153,15 @@ static void print_missing(tally *tally, const results *older, const results *new
 /* The unweighted mean of all rows, since their errors are correlated. */
 static compare_ratio mean_ratio(const tally *tally) {
     compare_ratio mean = {0, 0};
-    double own = 0, apart = 0;
+    double within = 0, between = 0;
     for (int i = 0; i < tally->row_count; ++i) mean.log_ratio += tally->rows[i].log_ratio;
     mean.log_ratio /= tally->row_count;
     for (int i = 0; i < tally->row_count; ++i) {
         const double off = tally->rows[i].log_ratio - mean.log_ratio;
-        own += tally->rows[i].error * tally->rows[i].error;
-        apart += off * off;
+        within += tally->rows[i].error * tally->rows[i].error;
+        between += off * off;
     }
-    mean.error = sqrt(fmax(own, apart)) / tally->row_count;
+    mean.error = sqrt(fmax(within, between)) / tally->row_count;
     return mean;
 }
 

@@ -401,10 +401,10 @@ static kd_status read_lookups(experiment *out, const char *list) {
     static const char *const names[] = {"visible", "precomputed", "gathered"};
     char part[16];
     for (const char *at = list; *at; ++out->lookup_count) {
-        int known = 0;
+        int index = 0;
         const bool read = out->lookup_count < 3 && next_part(&at, part);
-        while (read && known < 3 && strcmp(part, names[known]) != 0) ++known;
-        KD_REQUIRE(read && known < 3, KD_ERROR_USAGE,
+        while (read && index < 3 && strcmp(part, names[index]) != 0) ++index;
+        KD_REQUIRE(read && index < 3, KD_ERROR_USAGE,
                    "--views %s: expected some of visible, precomputed, gathered", list);
         snprintf(out->lookups[out->lookup_count], 16, "%s", part);
     }

@@ -55,9 +55,9 @@ static void add_curve(curves *curves, const experiment *work, const char *name, 
     int count = 0;
     for (int i = 0; i < work->trial_count; ++i) {
         const experiment_trial *trial = &work->trials[i];
-        char own[NAME];
-        name_of(own, trial);
-        if (strcmp(own, name) != 0 || !is_on(trial, axis)) continue;
+        char trial_name[NAME];
+        name_of(trial_name, trial);
+        if (strcmp(trial_name, name) != 0 || !is_on(trial, axis)) continue;
         const double x = axis < 0 ? trial->seconds : trial->settings[axis];
         const plot_point point = {x, trial->relmse, ""};
         int place = count++;

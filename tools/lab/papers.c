@@ -83,9 +83,9 @@ paper_table paper_table_make(const bench_request *request, const char *name,
     table.name = name;
     table.published_on = published_on;
     table.is_rate = is_rate;
-    table.on_cpu = bench_wants(&request->devices, "cpu");
+    table.on_cpu = bench_selects(&request->devices, "cpu");
     /* --quick uses a device only if --devices names it */
-    table.on_cuda = device_cuda_count() > 0 && bench_wants(&request->devices, "cuda:0") &&
+    table.on_cuda = device_cuda_count() > 0 && bench_selects(&request->devices, "cuda:0") &&
                     (!request->quick || request->devices.count > 0);
     table.cpu_threads_max = request->sizes.count ? UINT64_MAX : cpu_threads_max;
     return table;
@@ -99,13 +99,13 @@ void paper_table_head(const paper_table *table, const char *title) {
            : device_cuda_count() > 0 ? "no CUDA device in a quick run"
                                      : "no CUDA device (no GPU here)",
            "case");
-    for (int i = 0; i < PAPER_OTHERS; ++i)
+    for (int i = 0; i < PAPER_PEERS; ++i)
         if (table->other_on[i]) printf(" %12s", table->other_on[i]);
     printf(" %12s %5s %12s %7s %12s %7s\n", "published", "unit", "cpu", "ratio", "cuda:0", "ratio");
 }
 
-bench_row paper_row_ours(const paper_table *table, int on, const char *builder, uint64_t n,
-                         uint32_t dims) {
+bench_row paper_row_measured(const paper_table *table, int on, const char *builder, uint64_t n,
+                             uint32_t dims) {
     bench_row row;
     memset(&row, 0, sizeof row);
     row.bench = table->name;
@@ -123,14 +123,14 @@ bench_row paper_row_ours(const paper_table *table, int on, const char *builder, 
 }
 
 void paper_row_leave(paper_row *row, int on, const char *remark) {
-    row->ours[on].runs = 0;
+    row->measured[on].runs = 0;
     snprintf(row->remarks[on], PAPER_REMARK, "%s", remark);
 }
 
 void paper_row_begin(paper_row *row, const paper_table *table, const char *builder, uint64_t n,
                      uint32_t dims) {
     for (int on = 0; on < TABLE_DEVICES; ++on) {
-        row->ours[on] = paper_row_ours(table, on, builder, n, dims);
+        row->measured[on] = paper_row_measured(table, on, builder, n, dims);
         snprintf(row->remarks[on], PAPER_REMARK, "%s",
                  on == TABLE_CPU            ? table->on_cpu ? "by --sizes" : "not asked"
                  : device_cuda_count() == 0 ? "no GPU"
@@ -138,7 +138,7 @@ void paper_row_begin(paper_row *row, const paper_table *table, const char *build
     }
 }
 
-bool paper_wants_size(const bench_request *request, uint64_t n) {
+bool paper_selects_size(const bench_request *request, uint64_t n) {
     for (int i = 0; i < request->sizes.count; ++i) {
         uint64_t size = 0;
         if (bench_count(&size, &request->sizes, i) == KD_OK && size == n) return true;
@@ -164,35 +164,35 @@ static void print_figure(double value, const char *text) {
         printf(" %12s", "-");
 }
 
-static kd_status print_ours(const paper_table *table, const paper_row *row, int on) {
-    bench_row ours = row->ours[on];
-    if (ours.runs == 0) {
+static kd_status print_measured(const paper_table *table, const paper_row *row, int on) {
+    bench_row measured = row->measured[on];
+    if (measured.runs == 0) {
         printf(" %12s %7s", row->remarks[on][0] ? row->remarks[on] : "-", "-");
         return KD_OK;
     }
-    const double median = bench_summarise(&ours).median;
-    const double value = table->is_rate ? ours.items / median * 1e-6 : median * 1e3;
+    const double median = bench_summarise(&measured).median;
+    const double value = table->is_rate ? measured.items / median * 1e-6 : median * 1e3;
     printf(" %12.4g", value);
     if (row->published > 0) {
-        ours.published = row->published;
-        ours.published_on = table->published_on;
-        ours.published_unit = table->is_rate ? "M/s" : "ms";
-        ours.ratio = table->is_rate ? value / row->published : row->published / value;
-        printf(" %7.3g", ours.ratio);
+        measured.published = row->published;
+        measured.published_on = table->published_on;
+        measured.published_unit = table->is_rate ? "M/s" : "ms";
+        measured.ratio = table->is_rate ? value / row->published : row->published / value;
+        printf(" %7.3g", measured.ratio);
     } else {
         printf(" %7s", "-");
     }
-    return bench_write(table->request, &ours);
+    return bench_write(table->request, &measured);
 }
 
 kd_status paper_table_row(const paper_table *table, const paper_row *row) {
     printf("%-40s", row->description);
-    for (int i = 0; i < PAPER_OTHERS; ++i)
+    for (int i = 0; i < PAPER_PEERS; ++i)
         if (table->other_on[i])
-            print_figure(row->others[i], row->others[i] > 0 ? NULL : row->published_text);
+            print_figure(row->peers[i], row->peers[i] > 0 ? NULL : row->published_text);
     print_figure(row->published, row->published_text);
     printf(" %5s", table->is_rate ? "M/s" : "ms");
-    for (int i = 0; i < TABLE_DEVICES; ++i) KD_TRY(print_ours(table, row, i));
+    for (int i = 0; i < TABLE_DEVICES; ++i) KD_TRY(print_measured(table, row, i));
     printf("\n");
     fflush(stdout);
     return KD_OK;
@@ -206,9 +206,9 @@ static uint64_t cpu_bytes(const char *builder, uint64_t count, uint32_t dims) {
 }
 
 /* Sets a remark instead of measuring what the machine does not have. */
-static void leave_what_does_not_fit(paper_row *row, uint64_t needed, uint64_t there, int on) {
+static void leave_what_does_not_fit(paper_row *row, uint64_t needed, uint64_t available, int on) {
     char text[PAPER_REMARK];
-    if (needed <= there) return;
+    if (needed <= available) return;
     snprintf(text, sizeof text, "needs %.0f GB", (double)needed * 1e-9 + 0.5);
     paper_row_leave(row, on, text);
 }
@@ -218,9 +218,9 @@ static uint64_t host_memory(void) {
     return bytes > 0 ? bytes : UINT64_MAX;
 }
 
-static kd_status build_there(paper_row *row, const bench_cloud *cloud,
-                             const pointtree_options *options) {
-    const kd_status status = bench_tree_cuda(&row->ours[TABLE_CUDA], cloud, options, NULL);
+static kd_status build_on_device(paper_row *row, const bench_cloud *cloud,
+                                 const pointtree_options *options) {
+    const kd_status status = bench_tree_cuda(&row->measured[TABLE_CUDA], cloud, options, NULL);
     if (status != KD_ERROR_MEMORY) return status;
     status_clear();
     paper_row_leave(row, TABLE_CUDA, "out of memory");
@@ -233,20 +233,21 @@ kd_status paper_measure_build(const paper_table *table, paper_row *row, const ch
     device device;
     paper_row_begin(row, table, builder, count, dims);
     if (options->split == POINTTREE_WIDEST)
-        row->ours[TABLE_CPU].variant = row->ours[TABLE_CUDA].variant = "widest";
+        row->measured[TABLE_CPU].variant = row->measured[TABLE_CUDA].variant = "widest";
     if (table->on_cpu) leave_what_does_not_fit(row, needed, host, TABLE_CPU);
     if (!point_builder_cuda_find(builder) && device_cuda_count() > 0)
         paper_row_leave(row, TABLE_CUDA, "CPU alone");
-    if (row->ours[TABLE_CUDA].runs && device_find(&device, "cuda:0") == KD_OK)
+    if (row->measured[TABLE_CUDA].runs && device_find(&device, "cuda:0") == KD_OK)
         leave_what_does_not_fit(row, count * (dims * sizeof(float) + sizeof(uint32_t)),
                                 device.memory_bytes, TABLE_CUDA);
-    const bool on_cpu = row->ours[TABLE_CPU].runs > 0, on_cuda = row->ours[TABLE_CUDA].runs > 0;
+    const bool on_cpu = row->measured[TABLE_CPU].runs > 0,
+               on_cuda = row->measured[TABLE_CUDA].runs > 0;
     bench_cloud cloud;
     if (!on_cpu && !on_cuda) return KD_OK;
     KD_TRY(bench_cloud_open(&cloud, "uniform", count, dims, POINT_FLOAT, 0, on_cuda));
     kd_status status = KD_OK;
-    if (on_cpu) status = bench_tree_cpu(&row->ours[TABLE_CPU], &cloud, options);
-    if (on_cuda && status == KD_OK) status = build_there(row, &cloud, options);
+    if (on_cpu) status = bench_tree_cpu(&row->measured[TABLE_CPU], &cloud, options);
+    if (on_cuda && status == KD_OK) status = build_on_device(row, &cloud, options);
     bench_cloud_close(&cloud);
     return status;
 }

@@ -3,15 +3,15 @@
 #define KD_TOOLS_LAB_PAPERS_H
 #include "tools/lab/bench/inputs.h"
 
-enum { TABLE_CPU = 0, TABLE_CUDA = 1, TABLE_DEVICES = 2, PAPER_OTHERS = 2, PAPER_REMARK = 24 };
+enum { TABLE_CPU = 0, TABLE_CUDA = 1, TABLE_DEVICES = 2, PAPER_PEERS = 2, PAPER_REMARK = 24 };
 
 /* A paper's table; the ratio is the speed-up over the published result. */
 typedef struct paper_table {
     const bench_request *request;
-    const char *name;                   /* name in the JSON lines */
-    const char *published_on;           /* hardware of the published results */
-    const char *other_on[PAPER_OTHERS]; /* further columns of the paper; NULL: none */
-    bool is_rate;                       /* results in M/s, else in ms */
+    const char *name;                  /* name in the JSON lines */
+    const char *published_on;          /* hardware of the published results */
+    const char *other_on[PAPER_PEERS]; /* further columns of the paper; NULL: none */
+    bool is_rate;                      /* results in M/s, else in ms */
     bool on_cpu, on_cuda;
     uint64_t cpu_threads_max; /* larger cases run on the CPU only if --sizes names them */
 } paper_table;
@@ -20,8 +20,8 @@ typedef struct paper_row {
     const char *description;
     double published;           /* 0: none, or a text instead */
     const char *published_text; /* text instead of a number: "<1", "oom"; NULL: none */
-    double others[PAPER_OTHERS];
-    bench_row ours[TABLE_DEVICES];             /* runs 0: not measured, ... */
+    double peers[PAPER_PEERS];
+    bench_row measured[TABLE_DEVICES];         /* runs 0: not measured, ... */
     char remarks[TABLE_DEVICES][PAPER_REMARK]; /* ... and why */
 } paper_row;
 
@@ -31,15 +31,15 @@ void paper_table_head(const paper_table *table, const char *title);
 /* Prints a line of the table, and writes a JSON line for each measurement. */
 kd_status paper_table_row(const paper_table *table, const paper_row *row);
 /* Returns a row to be measured on device `on`. */
-bench_row paper_row_ours(const paper_table *table, int on, const char *builder, uint64_t n,
-                         uint32_t dims);
+bench_row paper_row_measured(const paper_table *table, int on, const char *builder, uint64_t n,
+                             uint32_t dims);
 /* Initialises the row for both devices; sets a remark for those that cannot be measured. */
 void paper_row_begin(paper_row *row, const paper_table *table, const char *builder, uint64_t n,
                      uint32_t dims);
 /* Sets a remark in place of a measurement. */
 void paper_row_leave(paper_row *row, int on, const char *remark);
 /* Returns true if --sizes contains `n` or is not given. */
-bool paper_wants_size(const bench_request *request, uint64_t n);
+bool paper_selects_size(const bench_request *request, uint64_t n);
 /* Thread counts to measure: 1, 2, 4, ... and the number available to the process. */
 enum { PAPER_THREADS = 12 };
 int paper_threads(int32_t out[PAPER_THREADS]);

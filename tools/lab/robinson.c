@@ -77,8 +77,8 @@ static void print_head(const char *title, uint64_t count) {
     printf("\n");
 }
 
-static void print_seconds(const char *who, const double seconds[STAGES]) {
-    printf("%-44s", who);
+static void print_seconds(const char *label, const double seconds[STAGES]) {
+    printf("%-44s", label);
     for (int i = 0; i < STAGES; ++i)
         if (seconds[i] > 0)
             printf(" %9.4g", seconds[i]);
@@ -92,7 +92,7 @@ static void print_seconds(const char *who, const double seconds[STAGES]) {
 static kd_status print_cuda(const bench_request *request, const bench_cloud *cloud) {
     const pointtree_options options = {POINTTREE_ROUND_ROBIN, true, 0};
     paper_table table = paper_table_make(request, "robinson-times", "", false, 0);
-    bench_row row = paper_row_ours(&table, TABLE_CUDA, "brown", cloud->points.count, 4);
+    bench_row row = paper_row_measured(&table, TABLE_CUDA, "brown", cloud->points.count, 4);
     if (!row.runs) {
         printf("%-44s %9s\n", "ours, brown on cuda:0",
                device_cuda_count() ? "not asked" : "no GPU");
@@ -106,22 +106,22 @@ static kd_status print_cuda(const bench_request *request, const bench_cloud *clo
 }
 
 static kd_status times(const bench_request *request, const bench_cloud *cloud) {
-    double ours[STAGES];
-    char who[64];
+    double measured[STAGES];
+    char label[64];
     print_head("Robinson, performance examples, 16,777,216 tuples of four", cloud->points.count);
     for (int i = 0; i < MACHINES; ++i) print_seconds(published[i].on, published[i].seconds);
-    if (bench_wants(&request->devices, "cpu")) {
-        KD_TRY(measure_cpu(request, cloud, "robinson-times", parallel_threads(), ours));
-        snprintf(who, sizeof who, "ours, brown on the CPU, %d threads", parallel_threads());
-        print_seconds(who, ours);
+    if (bench_selects(&request->devices, "cpu")) {
+        KD_TRY(measure_cpu(request, cloud, "robinson-times", parallel_threads(), measured));
+        snprintf(label, sizeof label, "ours, brown on the CPU, %d threads", parallel_threads());
+        print_seconds(label, measured);
     }
     KD_TRY(print_cuda(request, cloud));
     const double millions = (double)cloud->points.count * 1e-6;
     printf("tuples a second, verification in: theirs at most %.3g M/s (%s)", TUPLES * 1e-6 / 1.437,
            published[MACHINES - 1].on);
-    if (bench_wants(&request->devices, "cpu"))
+    if (bench_selects(&request->devices, "cpu"))
         printf(", on a CPU %.3g; ours on the CPU %.3g M/s", TUPLES * 1e-6 / 11.88,
-               millions / ours[0]);
+               millions / measured[0]);
     printf("\n");
     return KD_OK;
 }
@@ -130,18 +130,18 @@ static kd_status by_threads(const bench_request *request, const bench_cloud *clo
     int32_t ladder[PAPER_THREADS];
     const int32_t usual = parallel_threads();
     const int steps = paper_threads(ladder);
-    double first = 0, ours[STAGES];
+    double first = 0, measured[STAGES];
     print_head("Robinson, the CPU examples (8 threads each), ours by threads", cloud->points.count);
     for (int i = 0; i < 3; ++i) print_seconds(published[i].on, published[i].seconds);
     kd_status status = KD_OK;
     for (int i = 0; i < steps && status == KD_OK; ++i) {
-        char who[64];
+        char label[64];
         parallel_set_threads(ladder[i]);
-        status = measure_cpu(request, cloud, "robinson-threads", ladder[i], ours);
-        if (i == 0) first = ours[0];
-        snprintf(who, sizeof who, "ours, %d thread%s (%.2f x one)", ladder[i],
-                 ladder[i] > 1 ? "s" : "", first / ours[0]);
-        if (status == KD_OK) print_seconds(who, ours);
+        status = measure_cpu(request, cloud, "robinson-threads", ladder[i], measured);
+        if (i == 0) first = measured[0];
+        snprintf(label, sizeof label, "ours, %d thread%s (%.2f x one)", ladder[i],
+                 ladder[i] > 1 ? "s" : "", first / measured[0]);
+        if (status == KD_OK) print_seconds(label, measured);
     }
     parallel_set_threads(usual);
     if (usual < 8) printf("    (8 threads need a machine of 8 cores, this one gives %d)\n", usual);
@@ -200,7 +200,7 @@ kd_status table_robinson(const bench_request *request, unsigned parts) {
     const uint64_t count = request->quick ? SMALL : TUPLES;
     if (parts & (ROBINSON_TIMES | ROBINSON_THREADS)) {
         bench_cloud cloud;
-        const bool on_device = bench_wants(&request->devices, "cuda:0") &&
+        const bool on_device = bench_selects(&request->devices, "cuda:0") &&
                                device_cuda_count() > 0 &&
                                (!request->quick || request->devices.count > 0);
         KD_TRY(bench_cloud_open(&cloud, "uniform", count, 4, POINT_FLOAT, 0, on_device));

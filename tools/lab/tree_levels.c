@@ -128,14 +128,14 @@ static void pierce(tree_levels *levels, const tritree *tree, const line *line, u
 
 /* Traces the same line as a ray up to its hit. */
 static void cast_line(tree_levels *levels, const tritree_view *view, const line *line) {
-    ray cast;
-    memset(&cast, 0, sizeof cast);
-    cast.origin = vec3_make((float)line->origin[0], (float)line->origin[1], (float)line->origin[2]);
-    cast.direction = vec3_make((float)line->delta[0], (float)line->delta[1], (float)line->delta[2]);
-    cast.tmin = 0;
-    cast.tmax = 1;
+    ray ray;
+    memset(&ray, 0, sizeof ray);
+    ray.origin = vec3_make((float)line->origin[0], (float)line->origin[1], (float)line->origin[2]);
+    ray.direction = vec3_make((float)line->delta[0], (float)line->delta[1], (float)line->delta[2]);
+    ray.tmin = 0;
+    ray.tmax = 1;
     tritree_counts counts = {0, 0, 0};
-    tritree_closest_counted(view, cast, &counts);
+    tritree_closest_counted(view, ray, &counts);
     levels->nodes_read += (double)counts.nodes;
     levels->leaves_read += (double)counts.leaves;
     levels->triangles_tested += (double)counts.triangles;

@@ -34,13 +34,13 @@ static kd_status print_sizes(const bench_request *request, const char *title, co
         for (const char *const *builder = builders; *builder; ++builder) {
             char label[64];
             const wald_size *size = sizes + i;
-            if (!paper_wants_size(request, size->count)) continue;
+            if (!paper_selects_size(request, size->count)) continue;
             if (request->quick && size->count > 10000 && !request->sizes.count) continue;
             snprintf(label, sizeof label, "%s, %s, %s points", type, *builder, size->name);
             paper_row row = {.description = label,
                              .published = size->rtx3090ti,
                              .published_text = size->text,
-                             .others = {size->rtx8000, size->a6000}};
+                             .peers = {size->rtx8000, size->a6000}};
             KD_TRY(paper_measure_build(&table, &row, *builder, size->count, dims, &options));
             KD_TRY(paper_table_row(&table, &row));
         }
@@ -199,40 +199,40 @@ typedef struct query_row {
 } query_row;
 
 /* A tree, queries and memory for results, all on the same device. */
-typedef struct asked_tree {
+typedef struct query_tree {
     kd_points *tree;
     kd_points_query query;
     const float *queries; /* host */
     uint64_t count;       /* of the queries */
     bool walks;           /* uses the paper's algorithm */
     bool on_cuda;
-} asked_tree;
+} query_tree;
 
-static kd_status same_answers(const asked_tree *tree, uint32_t k, const float *answers) {
+static kd_status same_answers(const query_tree *tree, uint32_t k, const float *answers) {
     kd_status status = KD_OK;
-    float *walked = NULL, *found = NULL;
+    float *walked = NULL, *batched = NULL;
     const uint64_t count = tree->count < CHECKED ? tree->count : CHECKED;
-    const uint64_t bytes = count * k * sizeof *found;
+    const uint64_t bytes = count * k * sizeof *batched;
     kd_points_query walk = tree->query;
     walk.points = kd_point_array_make(tree->queries, count, 4, KD_FLOAT);
     snprintf(walk.method, sizeof walk.method, "walk");
     KD_TRY_GOTO(KD_RESERVE(walked, count * k));
-    KD_TRY_GOTO(KD_RESERVE(found, count * k));
+    KD_TRY_GOTO(KD_RESERVE(batched, count * k));
     KD_TRY_GOTO(kd_points_nearest(tree->tree, &walk, k, NULL, walked, NULL));
     if (tree->on_cuda)
-        KD_TRY_GOTO(device_memory_download(found, answers, bytes));
+        KD_TRY_GOTO(device_memory_download(batched, answers, bytes));
     else
-        memcpy(found, answers, bytes);
-    if (memcmp(found, walked, bytes) != 0)
+        memcpy(batched, answers, bytes);
+    if (memcmp(batched, walked, bytes) != 0)
         status = status_fail(KD_ERROR_CHECK, __FILE__, __LINE__,
                              "k %u: the results differ from the tree traversal's", k);
 done:
     memory_free(walked);
-    memory_free(found);
+    memory_free(batched);
     return status;
 }
 
-static kd_status time_queries(bench_row *row, const asked_tree *tree, uint32_t k) {
+static kd_status time_queries(bench_row *row, const query_tree *tree, uint32_t k) {
     kd_status status = KD_OK;
     float *answers = NULL;
     const uint64_t bytes = tree->count * k * sizeof *answers;
@@ -256,18 +256,18 @@ done:
     return status;
 }
 
-static kd_status ask_all(const paper_table *table, const asked_tree *tree, const query_row *row,
-                         int on, paper_row (*rows)[QUERY_KINDS]) {
+static kd_status query_all(const paper_table *table, const query_tree *tree, const query_row *row,
+                           int on, paper_row (*rows)[QUERY_KINDS]) {
     static const uint32_t ks[QUERY_KINDS] = {1, 4, 8, 20, 50, 4, 8, 20, 50};
     for (int i = 0; i < QUERY_KINDS; ++i) {
-        asked_tree searched = *tree;
-        bench_row *ours = &(*rows)[i].ours[on];
+        query_tree searched = *tree;
+        bench_row *measured = &(*rows)[i].measured[on];
         if (i > 4) searched.query.max_radius = 0.01;
-        *ours = paper_row_ours(table, on, "select", row->count, 4);
-        ours->variant = tree->walks ? (i > 4 ? "walk, radius 0.01" : "walk")
-                        : i > 4     ? "radius 0.01"
-                                    : NULL;
-        if (ours->runs) KD_TRY(time_queries(ours, &searched, ks[i]));
+        *measured = paper_row_measured(table, on, "select", row->count, 4);
+        measured->variant = tree->walks ? (i > 4 ? "walk, radius 0.01" : "walk")
+                            : i > 4     ? "radius 0.01"
+                                        : NULL;
+        if (measured->runs) KD_TRY(time_queries(measured, &searched, ks[i]));
     }
     return KD_OK;
 }
@@ -281,14 +281,14 @@ typedef struct query_case {
     bool walks; /* the paper's algorithm, which is slow on a CPU */
 } query_case;
 
-static kd_status ask_device(const query_case *work, int on, paper_row (*rows)[QUERY_KINDS]) {
+static kd_status query_device(const query_case *work, int on, paper_row (*rows)[QUERY_KINDS]) {
     kd_status status = KD_OK;
-    void *device_asked = NULL;
+    void *device_queries = NULL;
     const float *points = work->points, *queries = work->queries;
     const bool slow = on == TABLE_CPU && work->walks;
-    const uint64_t asked_count = slow && work->count > WALK_QUERIES ? WALK_QUERIES : work->count;
-    const uint64_t bytes = asked_count * 4 * sizeof *queries;
-    asked_tree tree = {.queries = queries, .count = asked_count, .walks = work->walks};
+    const uint64_t query_count = slow && work->count > WALK_QUERIES ? WALK_QUERIES : work->count;
+    const uint64_t bytes = query_count * 4 * sizeof *queries;
+    query_tree tree = {.queries = queries, .count = query_count, .walks = work->walks};
     tree.on_cuda = on == TABLE_CUDA;
     kd_points_options options;
     kd_points_options_default(&options);
@@ -298,21 +298,21 @@ static kd_status ask_device(const query_case *work, int on, paper_row (*rows)[QU
     kd_points_query_default(&tree.query);
     snprintf(tree.query.method, sizeof tree.query.method, "%s", work->method);
     if (tree.on_cuda) {
-        KD_TRY_GOTO(device_memory_reserve(&device_asked, bytes));
-        KD_TRY_GOTO(device_memory_upload(device_asked, queries, bytes));
+        KD_TRY_GOTO(device_memory_reserve(&device_queries, bytes));
+        KD_TRY_GOTO(device_memory_upload(device_queries, queries, bytes));
     }
     tree.query.points =
-        kd_point_array_make(tree.on_cuda ? device_asked : queries, asked_count, 4, KD_FLOAT);
-    KD_TRY_GOTO(ask_all(work->table, &tree, work->row, on, rows));
+        kd_point_array_make(tree.on_cuda ? device_queries : queries, query_count, 4, KD_FLOAT);
+    KD_TRY_GOTO(query_all(work->table, &tree, work->row, on, rows));
 done:
     kd_points_close(tree.tree);
-    device_memory_free(device_asked);
+    device_memory_free(device_queries);
     return status;
 }
 
 /* Sets a remark if the case does not fit into device memory. */
-static kd_status ask_cuda(const query_case *work, paper_row (*rows)[QUERY_KINDS]) {
-    const kd_status status = ask_device(work, TABLE_CUDA, rows);
+static kd_status query_cuda(const query_case *work, paper_row (*rows)[QUERY_KINDS]) {
+    const kd_status status = query_device(work, TABLE_CUDA, rows);
     if (status != KD_ERROR_MEMORY) return status;
     status_clear();
     for (int i = 0; i < QUERY_KINDS; ++i) paper_row_leave(&(*rows)[i], TABLE_CUDA, "out of memory");
@@ -334,7 +334,7 @@ static kd_status print_answers(const query_case *work, paper_row (*rows)[QUERY_K
     return KD_OK;
 }
 
-static kd_status print_queries(const paper_table *table, const query_row *row, uint64_t asked_count,
+static kd_status print_queries(const paper_table *table, const query_row *row, uint64_t query_count,
                                bool walks) {
     static const char *const methods[] = {"auto", "walk"};
     kd_status status = KD_OK;
@@ -342,14 +342,15 @@ static kd_status print_queries(const paper_table *table, const query_row *row, u
     paper_row rows[QUERY_KINDS];
     memset(rows, 0, sizeof rows);
     for (int i = 0; i < QUERY_KINDS; ++i) paper_row_begin(&rows[i], table, "select", row->count, 4);
-    const bool on_cpu = rows[0].ours[TABLE_CPU].runs, on_cuda = rows[0].ours[TABLE_CUDA].runs;
+    const bool on_cpu = rows[0].measured[TABLE_CPU].runs,
+               on_cuda = rows[0].measured[TABLE_CUDA].runs;
     if (on_cpu || on_cuda) {
         KD_TRY_GOTO(paper_uniform(&points, row->count, 4, 1));
-        KD_TRY_GOTO(paper_uniform(&queries, asked_count, 4, 2));
+        KD_TRY_GOTO(paper_uniform(&queries, query_count, 4, 2));
     }
-    const query_case work = {table, row, points, queries, asked_count, methods[walks], walks};
-    if (on_cpu) KD_TRY_GOTO(ask_device(&work, TABLE_CPU, &rows));
-    if (on_cuda) KD_TRY_GOTO(ask_cuda(&work, &rows));
+    const query_case work = {table, row, points, queries, query_count, methods[walks], walks};
+    if (on_cpu) KD_TRY_GOTO(query_device(&work, TABLE_CPU, &rows));
+    if (on_cuda) KD_TRY_GOTO(query_cuda(&work, &rows));
     KD_TRY_GOTO(print_answers(&work, &rows));
 done:
     memory_free(points);
@@ -375,7 +376,7 @@ kd_status table_wald_query(const bench_request *request, unsigned parts) {
     for (int i = 0; i < 7; ++i)
         for (int m = 0; m < 2; ++m) {
             const bool small = i < 2 || !request->quick || request->sizes.count;
-            if (small && paper_wants_size(request, rows[i].count))
+            if (small && paper_selects_size(request, rows[i].count))
                 KD_TRY(print_queries(&table, &rows[i], queries, m == 1));
         }
     return KD_OK;

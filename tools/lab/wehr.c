@@ -31,11 +31,11 @@ static kd_status table_1(const bench_request *request) {
     for (int i = 0; i < 6; ++i)
         for (const char *const *builder = builders; *builder; ++builder) {
             char label[64];
-            if (!paper_wants_size(request, sizes[i].count)) continue;
+            if (!paper_selects_size(request, sizes[i].count)) continue;
             snprintf(label, sizeof label, "%s, %llu points", *builder,
                      (unsigned long long)sizes[i].count);
             paper_row row = {
-                .description = label, .published = sizes[i].wehr, .others = {sizes[i].hu}};
+                .description = label, .published = sizes[i].wehr, .peers = {sizes[i].hu}};
             KD_TRY(paper_measure_build(&table, &row, *builder, sizes[i].count, 3, &options));
             KD_TRY(paper_table_row(&table, &row));
         }
@@ -50,7 +50,7 @@ static const char *const set_names[SETS] = {"random", "workbench", "bunny"};
 
 typedef struct wehr_size {
     uint64_t count;
-    double theirs[BLOCKS][SETS], usual[BLOCKS][SETS]; /* in ms; 0: not measured in the paper */
+    double published[BLOCKS][SETS], usual[BLOCKS][SETS]; /* in ms; 0: not measured in the paper */
 } wehr_size;
 
 static const wehr_size cloud_sizes[] = {
@@ -83,9 +83,9 @@ static kd_status print_usual(const paper_table *table, const wehr_size *size,
     if (device_cuda_count() > 0) paper_row_leave(&row, TABLE_CUDA, "CPU alone");
     snprintf(label, sizeof label, "%llu %s, comparison", (unsigned long long)size->count,
              set_names[set]);
-    row.ours[TABLE_CPU].set = cloud->name;
-    if (row.ours[TABLE_CPU].runs)
-        KD_TRY(bench_tree_cpu(&row.ours[TABLE_CPU], &cloud->points, &options));
+    row.measured[TABLE_CPU].set = cloud->name;
+    if (row.measured[TABLE_CPU].runs)
+        KD_TRY(bench_tree_cpu(&row.measured[TABLE_CPU], &cloud->points, &options));
     return paper_table_row(table, &row);
 }
 
@@ -93,17 +93,17 @@ static kd_status print_usual(const paper_table *table, const wehr_size *size,
 static kd_status print_block(const paper_table *table, const wehr_size *size,
                              const wehr_cloud *cloud, int set, int b) {
     char label[64], variant[32];
-    paper_row row = {.description = label, .published = size->theirs[b][set]};
+    paper_row row = {.description = label, .published = size->published[b][set]};
     paper_row_begin(&row, table, "wehr", cloud->points.points.count, 3);
     paper_row_leave(&row, TABLE_CUDA, device_cuda_count() ? "see below" : "no GPU");
     snprintf(label, sizeof label, "%llu %s, TPB %u", (unsigned long long)size->count,
              set_names[set], blocks[b]);
     snprintf(variant, sizeof variant, "blocks of %u", blocks[b]);
-    row.ours[TABLE_CPU].set = cloud->name;
-    row.ours[TABLE_CPU].variant = variant;
+    row.measured[TABLE_CPU].set = cloud->name;
+    row.measured[TABLE_CPU].variant = variant;
     const wehr_parameters parameters = {blocks[b], 5, blocks[b], 0, NULL};
-    if (row.ours[TABLE_CPU].runs)
-        KD_TRY(wehr_build_cpu(&row.ours[TABLE_CPU], &cloud->points, &parameters));
+    if (row.measured[TABLE_CPU].runs)
+        KD_TRY(wehr_build_cpu(&row.measured[TABLE_CPU], &cloud->points, &parameters));
     return paper_table_row(table, &row);
 }
 
@@ -111,20 +111,20 @@ static kd_status print_block(const paper_table *table, const wehr_size *size,
 static kd_status print_device(const paper_table *table, const wehr_size *size,
                               const wehr_cloud *cloud, int set, uint32_t block) {
     char label[64], variant[32];
-    double best = size->theirs[0][set];
+    double best = size->published[0][set];
     for (int b = 1; b < BLOCKS; ++b)
-        if (size->theirs[b][set] < best) best = size->theirs[b][set];
+        if (size->published[b][set] < best) best = size->published[b][set];
     paper_row row = {.description = label, .published = best};
     paper_row_begin(&row, table, "wehr", cloud->points.points.count, 3);
     paper_row_leave(&row, TABLE_CPU, "see above");
     snprintf(label, sizeof label, "%llu %s, blocks of %u, their best",
              (unsigned long long)size->count, set_names[set], block);
     snprintf(variant, sizeof variant, "blocks of %u", block);
-    row.ours[TABLE_CUDA].set = cloud->name;
-    row.ours[TABLE_CUDA].variant = variant;
+    row.measured[TABLE_CUDA].set = cloud->name;
+    row.measured[TABLE_CUDA].variant = variant;
     const wehr_parameters parameters = {block, 5, 2048, 0, NULL};
-    if (row.ours[TABLE_CUDA].runs)
-        KD_TRY(bench_tree_cuda(&row.ours[TABLE_CUDA], &cloud->points, NULL, &parameters));
+    if (row.measured[TABLE_CUDA].runs)
+        KD_TRY(bench_tree_cuda(&row.measured[TABLE_CUDA], &cloud->points, NULL, &parameters));
     return paper_table_row(table, &row);
 }
 
@@ -152,8 +152,8 @@ static kd_status table_2(const bench_request *request) {
         for (int set = 0; set < SETS; ++set) {
             const bool small =
                 !request->quick || cloud_sizes[i].count <= 2000 || request->sizes.count;
-            if (cloud_sizes[i].theirs[0][set] > 0 && small &&
-                paper_wants_size(request, cloud_sizes[i].count))
+            if (cloud_sizes[i].published[0][set] > 0 && small &&
+                paper_selects_size(request, cloud_sizes[i].count))
                 KD_TRY(print_set(&table, &cloud_sizes[i], set));
         }
     return KD_OK;
@@ -248,15 +248,15 @@ enum { QUEUE = 16, CHECKED = 1000 };
 static kd_status search_cpu(bench_row *row, const pointtree_nd_view *tree, const float *queries,
                             uint64_t count) {
     for (int run = 0; run < row->runs; ++run) {
-        uint64_t found = 0;
+        uint64_t with_result = 0;
         const double started = timing_now();
         for (uint64_t i = 0; i < count; ++i) {
             neighbour_nd best;
-            found += pointtree_approximate(tree, queries + 3 * i, QUEUE, &best);
+            with_result += pointtree_approximate(tree, queries + 3 * i, QUEUE, &best);
         }
         row->seconds[run] = timing_now() - started;
-        KD_REQUIRE(found == count, KD_ERROR_CHECK, "only %llu of %llu queries have results",
-                   (unsigned long long)found, (unsigned long long)count);
+        KD_REQUIRE(with_result == count, KD_ERROR_CHECK, "only %llu of %llu queries have results",
+                   (unsigned long long)with_result, (unsigned long long)count);
     }
     row->checked = true;
     return KD_OK;
@@ -345,8 +345,9 @@ static kd_status print_searches(const paper_table *table, uint64_t count, uint64
     KD_TRY_GOTO(pointtree_open_nd(&tree, &array, NULL, "wehr", NULL));
     const pointtree_nd_view view = pointtree_get_nd_view(&tree);
     for (int on = 0; on < TABLE_DEVICES; ++on) {
-        row.ours[on].variant = variant;
-        if (row.ours[on].runs) KD_TRY_GOTO(search(&row.ours[on], on, &view, query_points, queries));
+        row.measured[on].variant = variant;
+        if (row.measured[on].runs)
+            KD_TRY_GOTO(search(&row.measured[on], on, &view, query_points, queries));
     }
     KD_TRY_GOTO(paper_table_row(table, &row));
 done:
@@ -370,7 +371,7 @@ kd_status table_wehr_searches(const bench_request *request, unsigned parts) {
         for (int q = 0; q < QUERIES; ++q) {
             const bool small = !request->quick || request->sizes.count ||
                                (sizes[i] <= 5000 && queries[q] <= 10000);
-            if (small && paper_wants_size(request, sizes[i]))
+            if (small && paper_selects_size(request, sizes[i]))
                 KD_TRY(print_searches(&table, sizes[i], queries[q], published[i][q]));
         }
     return KD_OK;

@@ -16,7 +16,7 @@ enum { SIZES = sizeof sizes / sizeof *sizes };
 
 static bool is_left_out(const bench_request *request, uint64_t size) {
     return (request->quick && size > 2000 && !request->sizes.count) ||
-           !paper_wants_size(request, size);
+           !paper_selects_size(request, size);
 }
 
 static double mean_of(const bench_row *row) {
@@ -43,7 +43,7 @@ static kd_status lose(const paper_table *table, const wehr_cloud *cloud, int on,
                       uint32_t from, uint32_t to) {
     double at_block = 0, best = 1e300;
     uint32_t best_cutoff = 0;
-    bench_row row = paper_row_ours(table, on, "wehr", cloud->points.points.count, 3);
+    bench_row row = paper_row_measured(table, on, "wehr", cloud->points.points.count, 3);
     for (uint32_t cutoff = from; cutoff <= to && row.runs; cutoff *= 2) {
         char variant[32];
         const wehr_parameters parameters = {block, 5, cutoff, 0, NULL};
@@ -89,7 +89,7 @@ static kd_status figure_4(const bench_request *request) {
 static kd_status time_block(const paper_table *table, const wehr_cloud *cloud, int on,
                             uint32_t block) {
     char variant[32];
-    bench_row row = paper_row_ours(table, on, "wehr", cloud->points.points.count, 3);
+    bench_row row = paper_row_measured(table, on, "wehr", cloud->points.points.count, 3);
     if (!row.runs) return KD_OK;
     row.runs = table->request->quick ? 3 : REPEATS;
     row.set = cloud->name;
@@ -201,12 +201,12 @@ static kd_status print_naive(const paper_table *table, const char *sort, uint64_
     snprintf(label, sizeof label, "%s alone, %llu points", sort, (unsigned long long)count);
     paper_row_begin(&row, table, "wehr", count, 3);
     if (device_cuda_count()) paper_row_leave(&row, TABLE_CUDA, "no such way");
-    row.ours[TABLE_CPU].variant = sort;
+    row.measured[TABLE_CPU].variant = sort;
     KD_TRY(wehr_cloud_open(&cloud, table, WEHR_RANDOM, count));
     const wehr_parameters parameters = {1u << 20, 5, UINT32_MAX, insertion, NULL};
     kd_status status = KD_OK;
-    if (row.ours[TABLE_CPU].runs)
-        status = wehr_build_cpu(&row.ours[TABLE_CPU], &cloud.points, &parameters);
+    if (row.measured[TABLE_CPU].runs)
+        status = wehr_build_cpu(&row.measured[TABLE_CPU], &cloud.points, &parameters);
     wehr_cloud_close(&cloud);
     KD_TRY(status);
     return paper_table_row(table, &row);
@@ -222,7 +222,7 @@ static kd_status figure_8(const bench_request *request) {
                              "the whole first");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         const uint64_t count = cases[i].count;
-        if ((request->quick && count > 2000) || !paper_wants_size(request, count)) continue;
+        if ((request->quick && count > 2000) || !paper_selects_size(request, count)) continue;
         KD_TRY(print_naive(&table, "radix", count, cases[i].radix, 1));
         if (cases[i].insertion >= 0)
             KD_TRY(print_naive(&table, "insertion", count, cases[i].insertion, UINT32_MAX));
@@ -257,17 +257,17 @@ static kd_status figure_9(const bench_request *request) {
 /* Measures the seconds of each level with this limit between insertion and radix sort. */
 static kd_status time_levels(bench_row *row, double levels[LEVELS], const wehr_cloud *cloud,
                              uint32_t insertion) {
-    double told[LEVELS];
-    for (int i = 0; i < LEVELS; ++i) levels[i] = 1e300, told[i] = 0;
-    const wehr_parameters parameters = {128, 5, 128, insertion, told};
-    bench_row once = *row;
-    once.runs = 1;
+    double level_seconds[LEVELS];
+    for (int i = 0; i < LEVELS; ++i) levels[i] = 1e300, level_seconds[i] = 0;
+    const wehr_parameters parameters = {128, 5, 128, insertion, level_seconds};
+    bench_row single = *row;
+    single.runs = 1;
     for (int run = 0; run < row->runs; ++run) {
-        KD_TRY(wehr_build_cpu(&once, &cloud->points, &parameters));
-        for (int i = 0; i < LEVELS; ++i) levels[i] = fmin(levels[i], told[i]);
+        KD_TRY(wehr_build_cpu(&single, &cloud->points, &parameters));
+        for (int i = 0; i < LEVELS; ++i) levels[i] = fmin(levels[i], level_seconds[i]);
     }
-    row->hash = once.hash;
-    row->checked = once.checked;
+    row->hash = single.hash;
+    row->checked = single.checked;
     return KD_OK;
 }
 
@@ -289,7 +289,7 @@ static kd_status figure_10(const bench_request *request) {
     const paper_table table = paper_table_make(request, "wehr-figure10", "", false, 500000);
     double levels[3][LEVELS];
     wehr_cloud cloud;
-    bench_row row = paper_row_ours(&table, TABLE_CPU, "wehr", count, 3);
+    bench_row row = paper_row_measured(&table, TABLE_CPU, "wehr", count, 3);
     printf("Wehr and Radkowski, Figure 10: sorts of the final levels, %llu random points, ms a "
            "level\n%-6s %-8s %16s %16s %16s\n",
            (unsigned long long)count, "level", "chunk", sorts[0], sorts[1], sorts[2]);

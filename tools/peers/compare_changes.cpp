@@ -50,7 +50,7 @@ using Points = parlay::sequence<Point>;
 using Rule = psi::orthogonal_split_rule<psi::max_stretch_dim<Point>, psi::object_median<Point>>;
 using PsiTree = psi::kd_tree<psi::tree_traits<Point, Rule>>;
 
-struct Asked {
+struct Request {
     long long threads = 1, batches = 16, points = 1000000;
 };
 
@@ -58,7 +58,7 @@ struct Took {
     double all = 0, kernel = 0; // seconds: total; in the kernel
 };
 
-Took now(const Asked &request) {
+Took now(const Request &request) {
     timespec t;
     rusage used;
     clock_gettime(request.threads > 1 ? CLOCK_MONOTONIC : CLOCK_PROCESS_CPUTIME_ID, &t);
@@ -67,7 +67,7 @@ Took now(const Asked &request) {
             double(used.ru_stime.tv_sec) + 1e-6 * double(used.ru_stime.tv_usec)};
 }
 
-template <class Work> Took time_of(const Asked &request, const Work &work) {
+template <class Work> Took time_of(const Request &request, const Work &work) {
     const Took started = now(request);
     work();
     const Took ended = now(request);
@@ -130,7 +130,7 @@ struct Answers {
     double seconds;
 };
 
-Answers visit_points(const Asked &request, const kd_points *tree, const Cloud &queries) {
+Answers visit_points(const Request &request, const kd_points *tree, const Cloud &queries) {
     Answers out;
     out.ids.resize(QUERIES * K);
     out.dist2.resize(out.ids.size());
@@ -145,9 +145,9 @@ Answers visit_points(const Asked &request, const kd_points *tree, const Cloud &q
 }
 
 // Squared distances to the eighth neighbour.
-Answers ask_psi(const Asked &request, PsiTree &tree, const Cloud &queries) {
+Answers query_psi(const Request &request, PsiTree &tree, const Cloud &queries) {
     using Near = std::pair<std::reference_wrapper<Point>, Point::dis_type>;
-    static Point nobody;
+    static Point origin_point;
     Answers out;
     out.dist2.resize(QUERIES);
     out.seconds =
@@ -156,10 +156,10 @@ Answers ask_psi(const Asked &request, PsiTree &tree, const Cloud &queries) {
                 Point at;
                 for (size_t axis = 0; axis < 3; ++axis) at[uint8_t(axis)] = queries[3 * i + axis];
                 at.aug.id = -1;
-                Near buffer[K] = {{std::ref(nobody), 0}, {std::ref(nobody), 0},
-                                  {std::ref(nobody), 0}, {std::ref(nobody), 0},
-                                  {std::ref(nobody), 0}, {std::ref(nobody), 0},
-                                  {std::ref(nobody), 0}, {std::ref(nobody), 0}};
+                Near buffer[K] = {{std::ref(origin_point), 0}, {std::ref(origin_point), 0},
+                                  {std::ref(origin_point), 0}, {std::ref(origin_point), 0},
+                                  {std::ref(origin_point), 0}, {std::ref(origin_point), 0},
+                                  {std::ref(origin_point), 0}, {std::ref(origin_point), 0}};
                 psi::bounded_queue<Point, Near> nearest(parlay::make_slice(buffer, buffer + K));
                 tree.knn(at, nearest);
                 out.dist2[i] = float(nearest.top_value());
@@ -168,17 +168,17 @@ Answers ask_psi(const Asked &request, PsiTree &tree, const Cloud &queries) {
     return out;
 }
 
-size_t psi_differs(const Answers &ours, const Answers &theirs) {
+size_t psi_differs(const Answers &kd_answers, const Answers &peer_answers) {
     size_t rows = 0;
     for (size_t i = 0; i < QUERIES; ++i) {
-        const float a = ours.dist2[i * K + K - 1], b = theirs.dist2[i];
+        const float a = kd_answers.dist2[i * K + K - 1], b = peer_answers.dist2[i];
         rows += a - b > 1e-6f * a || b - a > 1e-6f * a;
     }
     return rows;
 }
 
 struct Change {
-    const Asked &request;
+    const Request &request;
     const Cloud &cloud, &queries;
     size_t batch;
     kd_points *tree;
@@ -186,80 +186,86 @@ struct Change {
     bool same = true;
 };
 
-// Measures one kind of change; `there`: ids of all points in the trees.
-void print_row(Change &change, const char *label, double share, const Took took[2],
-               const std::vector<uint32_t> &there) {
-    const Answers ours = visit_points(change.request, change.tree, change.queries);
-    const Answers theirs = ask_psi(change.request, change.peer, change.queries);
-    kd_points *anew = nullptr;
-    const double built = time_of(change.request, [&] { anew = open_tree(change.cloud, there, true); }).all;
-    const Answers expected = visit_points(change.request, anew, change.queries);
-    kd_points_close(anew);
-    const bool same = ours.ids == expected.ids && ours.dist2 == expected.dist2;
+// Measures one kind of change; `ids`: ids of all points in the trees.
+void print_row(Change &change, const char *label, double share, const Took times[2],
+               const std::vector<uint32_t> &ids) {
+    const Answers kd_answers = visit_points(change.request, change.tree, change.queries);
+    const Answers peer_answers = query_psi(change.request, change.peer, change.queries);
+    kd_points *rebuilt = nullptr;
+    const double built =
+        time_of(change.request, [&] { rebuilt = open_tree(change.cloud, ids, true); }).all;
+    const Answers expected = visit_points(change.request, rebuilt, change.queries);
+    kd_points_close(rebuilt);
+    const bool same = kd_answers.ids == expected.ids && kd_answers.dist2 == expected.dist2;
     change.same &= same;
     const double each = 1e3 / double(change.request.batches);
-    std::printf("%5g %% %-6s %9.2f %8.2f %9.2f %8.2f %9.2f %9.1f %9.2f %9.2f %9.2f %8zu%s\n",
-                100 * share, label, each * took[0].all, each * took[0].kernel, each * took[1].all,
-                each * took[1].kernel, took[1].all / took[0].all, 1e3 * built,
-                1e-6 * double(QUERIES) / ours.seconds, 1e-6 * double(QUERIES) / theirs.seconds,
-                1e-6 * double(QUERIES) / expected.seconds, psi_differs(ours, theirs),
-                same ? "" : "  OURS DIFFER FROM A TREE BUILT ANEW");
+    std::printf(
+        "%5g %% %-6s %9.2f %8.2f %9.2f %8.2f %9.2f %9.1f %9.2f %9.2f %9.2f %8zu%s\n", 100 * share,
+        label, each * times[0].all, each * times[0].kernel, each * times[1].all, each * times[1].kernel,
+        times[1].all / times[0].all, 1e3 * built, 1e-6 * double(QUERIES) / kd_answers.seconds,
+        1e-6 * double(QUERIES) / peer_answers.seconds, 1e-6 * double(QUERIES) / expected.seconds,
+        psi_differs(kd_answers, peer_answers), same ? "" : "  OURS DIFFER FROM A TREE BUILT ANEW");
     std::fflush(stdout);
 }
 
-void insert_batches(Change &change, Took took[2]) {
+void insert_batches(Change &change, Took times[2]) {
     for (long long b = 0; b < change.request.batches; ++b) {
         const size_t first = size_t(change.request.points) + size_t(b) * change.batch;
         const std::vector<uint32_t> ids = ids_from(first, change.batch, 1);
-        Points theirs = psi_points(change.cloud, ids);
+        Points peer_points = psi_points(change.cloud, ids);
         const kd_point_array more =
             kd_point_array_make(&change.cloud[3 * first], change.batch, 3, KD_FLOAT);
-        add(took[0], time_of(change.request, [&] { demand(kd_points_insert(change.tree, &more, nullptr)); }));
-        add(took[1], time_of(change.request, [&] { change.peer.batch_insert(parlay::make_slice(theirs)); }));
+        add(times[0], time_of(change.request,
+                             [&] { demand(kd_points_insert(change.tree, &more, nullptr)); }));
+        add(times[1], time_of(change.request,
+                             [&] { change.peer.batch_insert(parlay::make_slice(peer_points)); }));
     }
 }
 
-void remove_batches(Change &change, Took took[2], const std::vector<uint32_t> &gone) {
+void remove_batches(Change &change, Took times[2], const std::vector<uint32_t> &gone) {
     for (long long b = 0; b < change.request.batches; ++b) {
         const size_t from = size_t(b) * change.batch;
         const std::vector<uint32_t> ids(gone.begin() + long(from),
                                         gone.begin() + long(from + change.batch));
-        Points theirs = psi_points(change.cloud, ids);
-        add(took[0],
-            time_of(change.request, [&] { demand(kd_points_remove(change.tree, ids.data(), ids.size())); }));
-        add(took[1], time_of(change.request, [&] { change.peer.batch_delete(parlay::make_slice(theirs)); }));
+        Points peer_points = psi_points(change.cloud, ids);
+        add(times[0], time_of(change.request, [&] {
+                demand(kd_points_remove(change.tree, ids.data(), ids.size()));
+            }));
+        add(times[1], time_of(change.request,
+                             [&] { change.peer.batch_delete(parlay::make_slice(peer_points)); }));
     }
 }
 
-bool run_share(const Asked &request, double share) {
-    const size_t batch = size_t(double(request.points) * share), all = batch * size_t(request.batches);
+bool run_share(const Request &request, double share) {
+    const size_t batch = size_t(double(request.points) * share),
+                 all = batch * size_t(request.batches);
     const size_t points = size_t(request.points);
     if (batch == 0) return true;
     const Cloud cloud = random_cloud(points + all, 1), queries = random_cloud(QUERIES, 2);
-    std::vector<uint32_t> there = ids_from(0, points, 1);
-    Points theirs = psi_points(cloud, there);
+    std::vector<uint32_t> ids = ids_from(0, points, 1);
+    Points peer_points = psi_points(cloud, ids);
     PsiTree peer;
-    peer.build(parlay::make_slice(theirs));
-    Change change = {request, cloud, queries, batch, open_tree(cloud, there, false), peer};
-    Took took[2][2];
-    insert_batches(change, took[0]);
-    there = ids_from(0, points + all, 1);
-    print_row(change, "insert", share, took[0], there);
+    peer.build(parlay::make_slice(peer_points));
+    Change change = {request, cloud, queries, batch, open_tree(cloud, ids, false), peer};
+    Took times[2][2];
+    insert_batches(change, times[0]);
+    ids = ids_from(0, points + all, 1);
+    print_row(change, "insert", share, times[0], ids);
     const size_t step = points / all ? points / all : 1;
     if (all <= points) {
         const std::vector<uint32_t> gone = ids_from(0, all, step);
-        remove_batches(change, took[1], gone);
+        remove_batches(change, times[1], gone);
         std::vector<uint32_t> left;
-        for (uint32_t id : there)
+        for (uint32_t id : ids)
             if (id % step || id / step >= all) left.push_back(id);
-        print_row(change, "remove", share, took[1], left);
+        print_row(change, "remove", share, times[1], left);
     }
     peer.delete_tree();
     kd_points_close(change.tree);
     return change.same;
 }
 
-bool read_line(Asked &request, int argc, char **argv) {
+bool read_line(Request &request, int argc, char **argv) {
     for (int i = 1; i < argc; ++i) {
         const std::string word = argv[i];
         long long *to = word == "--threads"   ? &request.threads
@@ -275,7 +281,7 @@ bool read_line(Asked &request, int argc, char **argv) {
 } // namespace
 
 int main(int argc, char **argv) {
-    Asked request;
+    Request request;
     if (!read_line(request, argc, argv)) {
         std::fprintf(stderr,
                      "usage: compare_changes [--threads N] [--batches N] [POINTS >= 1000]\n");

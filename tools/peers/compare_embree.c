@@ -35,7 +35,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { RUNS = 5, LANES = 8, LIBRARIES = 7, ASKED = 64 /* ASKED: rays of a set */ };
+enum { RUNS = 5, LANES = 8, LIBRARIES = 7, QUERY_COUNT = 64 /* QUERY_COUNT: rays of a set */ };
 
 typedef struct answers {
     ray_hit *hits; /* any hit: triangle is 0 or KD_NONE */
@@ -95,66 +95,66 @@ static struct RTCRay embree_ray(const ray *ray) {
 #if COMPARE_EMBREE == 4
 typedef struct RTCIntersectArguments embree_query;
 
-static embree_query embree_ask(bool coherent) {
+static embree_query embree_begin(bool coherent) {
     embree_query query;
     rtcInitIntersectArguments(&query);
     if (coherent) query.flags = RTC_RAY_QUERY_FLAG_COHERENT;
     return query;
 }
 
-static void embree_closest(RTCScene scene, embree_query *query, struct RTCRayHit *cast) {
-    rtcIntersect1(scene, cast, query);
+static void embree_closest(RTCScene scene, embree_query *query, struct RTCRayHit *ray) {
+    rtcIntersect1(scene, ray, query);
 }
 
-static void embree_any(RTCScene scene, embree_query *query, struct RTCRay *cast) {
+static void embree_any(RTCScene scene, embree_query *query, struct RTCRay *ray) {
     struct RTCOccludedArguments blocked;
     rtcInitOccludedArguments(&blocked);
     blocked.flags = query->flags;
-    rtcOccluded1(scene, cast, &blocked);
+    rtcOccluded1(scene, ray, &blocked);
 }
 
 static void embree_closest8(const int *valid, RTCScene scene, embree_query *query,
-                            struct RTCRayHit8 *cast) {
-    rtcIntersect8(valid, scene, cast, query);
+                            struct RTCRayHit8 *ray) {
+    rtcIntersect8(valid, scene, ray, query);
 }
 #else
 typedef struct RTCIntersectContext embree_query;
 
-static embree_query embree_ask(bool coherent) {
+static embree_query embree_begin(bool coherent) {
     embree_query query;
     rtcInitIntersectContext(&query);
     if (coherent) query.flags = RTC_INTERSECT_CONTEXT_FLAG_COHERENT;
     return query;
 }
 
-static void embree_closest(RTCScene scene, embree_query *query, struct RTCRayHit *cast) {
-    rtcIntersect1(scene, query, cast);
+static void embree_closest(RTCScene scene, embree_query *query, struct RTCRayHit *ray) {
+    rtcIntersect1(scene, query, ray);
 }
 
-static void embree_any(RTCScene scene, embree_query *query, struct RTCRay *cast) {
-    rtcOccluded1(scene, query, cast);
+static void embree_any(RTCScene scene, embree_query *query, struct RTCRay *ray) {
+    rtcOccluded1(scene, query, ray);
 }
 
 static void embree_closest8(const int *valid, RTCScene scene, embree_query *query,
-                            struct RTCRayHit8 *cast) {
-    rtcIntersect8(valid, scene, query, cast);
+                            struct RTCRayHit8 *ray) {
+    rtcIntersect8(valid, scene, query, ray);
 }
 #endif
 
 static void cast_embree(const void *tree, const bench_rays *set, answers *out) {
     const peer *opponent = (const peer *)tree;
-    embree_query query = embree_ask(set->coherent);
+    embree_query query = embree_begin(set->coherent);
     for (uint64_t i = 0; i < set->count; ++i) {
-        struct RTCRayHit cast;
-        cast.ray = embree_ray(&set->rays[i]);
+        struct RTCRayHit ray;
+        ray.ray = embree_ray(&set->rays[i]);
         if (set->any) {
-            embree_any(opponent->scene, &query, &cast.ray);
-            out->blocked[i] = cast.ray.tfar < 0;
+            embree_any(opponent->scene, &query, &ray.ray);
+            out->blocked[i] = ray.ray.tfar < 0;
             continue;
         }
-        cast.hit.geomID = cast.hit.instID[0] = cast.hit.primID = RTC_INVALID_GEOMETRY_ID;
-        embree_closest(opponent->scene, &query, &cast);
-        const ray_hit hit = {cast.ray.tfar, cast.hit.u, cast.hit.v, cast.hit.primID};
+        ray.hit.geomID = ray.hit.instID[0] = ray.hit.primID = RTC_INVALID_GEOMETRY_ID;
+        embree_closest(opponent->scene, &query, &ray);
+        const ray_hit hit = {ray.ray.tfar, ray.hit.u, ray.hit.v, ray.hit.primID};
         out->hits[i] = hit;
     }
 }
@@ -162,25 +162,23 @@ static void cast_embree(const void *tree, const bench_rays *set, answers *out) {
 /* Traces packets of eight neighbouring rays: closest hits only. */
 static void cast_embree8(const void *tree, const bench_rays *set, answers *out) {
     const peer *opponent = (const peer *)tree;
-    embree_query query = embree_ask(true);
+    embree_query query = embree_begin(true);
     for (uint64_t i = 0; i < set->count; i += LANES) {
-        struct RTCRayHit8 cast;
+        struct RTCRayHit8 ray;
         _Alignas(32) int valid[LANES];
         for (uint64_t k = 0; k < LANES; ++k) {
             valid[k] = i + k < set->count ? -1 : 0;
             const struct RTCRay one = embree_ray(&set->rays[valid[k] ? i + k : i]);
-            cast.ray.org_x[k] = one.org_x, cast.ray.dir_x[k] = one.dir_x;
-            cast.ray.org_y[k] = one.org_y, cast.ray.dir_y[k] = one.dir_y;
-            cast.ray.org_z[k] = one.org_z, cast.ray.dir_z[k] = one.dir_z;
-            cast.ray.tnear[k] = one.tnear, cast.ray.tfar[k] = one.tfar;
-            cast.ray.time[k] = 0, cast.ray.mask[k] = ~0u, cast.ray.flags[k] = 0;
-            cast.hit.geomID[k] = cast.hit.primID[k] = cast.hit.instID[0][k] =
-                RTC_INVALID_GEOMETRY_ID;
+            ray.ray.org_x[k] = one.org_x, ray.ray.dir_x[k] = one.dir_x;
+            ray.ray.org_y[k] = one.org_y, ray.ray.dir_y[k] = one.dir_y;
+            ray.ray.org_z[k] = one.org_z, ray.ray.dir_z[k] = one.dir_z;
+            ray.ray.tnear[k] = one.tnear, ray.ray.tfar[k] = one.tfar;
+            ray.ray.time[k] = 0, ray.ray.mask[k] = ~0u, ray.ray.flags[k] = 0;
+            ray.hit.geomID[k] = ray.hit.primID[k] = ray.hit.instID[0][k] = RTC_INVALID_GEOMETRY_ID;
         }
-        embree_closest8(valid, opponent->scene, &query, &cast);
+        embree_closest8(valid, opponent->scene, &query, &ray);
         for (uint64_t k = 0; k < LANES && valid[k]; ++k) {
-            const ray_hit hit = {cast.ray.tfar[k], cast.hit.u[k], cast.hit.v[k],
-                                 cast.hit.primID[k]};
+            const ray_hit hit = {ray.ray.tfar[k], ray.hit.u[k], ray.hit.v[k], ray.hit.primID[k]};
             out->hits[i + k] = hit;
         }
     }
@@ -203,72 +201,73 @@ static bool may_err(const ray_library *library) {
 }
 
 typedef struct agreement {
-    uint64_t same, rounded, tied, grazing, theirs, wrong;
+    uint64_t same, rounded, tied, grazing, peer, wrong;
 } agreement;
 
 /* Returns true if Kandela's hit equals that of triangle_intersect over all triangles, bit for bit.
  */
-static bool all_give(const tritree_input *input, const ray *cast, ray_hit ours) {
-    const precomputed_ray precomputed = precomputed_ray_make(*cast);
-    ray_hit best = {cast->tmax, 0, 0, KD_NONE};
+static bool all_give(const tritree_input *input, const ray *ray, ray_hit kd_hit) {
+    const precomputed_ray precomputed = precomputed_ray_make(*ray);
+    ray_hit best = {ray->tmax, 0, 0, KD_NONE};
     for (uint32_t i = 0; i < input->triangle_count; ++i) {
         const uint32_t *index = input->triangles + 3 * (uint64_t)i;
         const vec3 *p = input->positions;
         tritree_triangle_intersect(&precomputed, p[index[0]], p[index[1]], p[index[2]], i,
-                                   cast->tmin, &best);
+                                   ray->tmin, &best);
     }
-    return memcmp(&best, &ours, sizeof best) == 0;
+    return memcmp(&best, &kd_hit, sizeof best) == 0;
 }
 
 /* The hits to compare for ray i; where only one side says that it is blocked, both are asked what
    by. */
 static void take_hits(ray_hit hit[2], const tritree_view *view, const ray_library *library,
-                      const bench_rays *set, const answers *ours, const answers *theirs,
+                      const bench_rays *set, const answers *kd_answers, const answers *peer_answers,
                       uint64_t i) {
     if (!set->any) {
-        hit[0] = ours->hits[i];
-        hit[1] = theirs->hits[i];
+        hit[0] = kd_answers->hits[i];
+        hit[1] = peer_answers->hits[i];
         return;
     }
     const ray_hit none = {0, 0, 0, KD_NONE};
     hit[0] = hit[1] = none;
-    if (ours->blocked[i] == theirs->blocked[i]) return;
+    if (kd_answers->blocked[i] == peer_answers->blocked[i]) return;
     const bench_rays one = {.rays = &set->rays[i], .count = 1};
     answers results = {&hit[1], NULL};
-    if (ours->blocked[i])
+    if (kd_answers->blocked[i])
         hit[0] = tritree_closest(view, set->rays[i]);
     else
         library->cast(library->tree, &one, &results);
 }
 
 static agreement compare_answers(const tritree *tree, const ray_library *library,
-                                 const bench_rays *set, const answers *ours,
-                                 const answers *theirs) {
+                                 const bench_rays *set, const answers *kd_answers,
+                                 const answers *peer_answers) {
     agreement agreement = {0, 0, 0, 0, 0, 0};
     const tritree_view view = tritree_get_view(tree);
     for (uint64_t i = 0; i < set->count; ++i) {
         ray_hit hit[2];
-        take_hits(hit, &view, library, set, ours, theirs, i);
+        take_hits(hit, &view, library, set, kd_answers, peer_answers, i);
         const ray_hit a = hit[0], b = hit[1];
         const bool neither = a.triangle == KD_NONE && b.triangle == KD_NONE;
-        const bool both = a.triangle != KD_NONE && b.triangle != KD_NONE;
+        const bool both_hit = a.triangle != KD_NONE && b.triangle != KD_NONE;
         if (neither ||
             (a.triangle == b.triangle && fabsf(a.t - b.t) <= 1e-5f * float_max(a.t, b.t))) {
             /* a result "blocked" without any hit is wrong */
-            ++*(set->any && ours->blocked[i] != theirs->blocked[i] ? &agreement.wrong
-                                                                   : &agreement.same);
+            ++*(set->any && kd_answers->blocked[i] != peer_answers->blocked[i] ? &agreement.wrong
+                                                                               : &agreement.same);
             continue;
         }
-        const bool ours_nearer = b.triangle == KD_NONE || (both && a.t < b.t);
+        const bool ours_nearer = b.triangle == KD_NONE || (both_hit && a.t < b.t);
         const judgement nearer =
             judge_ray(&tree->input, ours_nearer ? a.triangle : b.triangle, &set->rays[i]);
-        if (both && fabs((double)a.t - (double)b.t) <= nearer.rounding)
+        if (both_hit && fabs((double)a.t - (double)b.t) <= nearer.rounding)
             ++*(a.triangle == b.triangle ? &agreement.rounded : &agreement.tied);
         else if (nearer.grazes || nearer.at_end)
             ++agreement.grazing;
         else
-            ++*(!set->any && agreement.theirs < ASKED && all_give(&tree->input, &set->rays[i], a)
-                    ? &agreement.theirs
+            ++*(!set->any && agreement.peer < QUERY_COUNT &&
+                        all_give(&tree->input, &set->rays[i], a)
+                    ? &agreement.peer
                     : &agreement.wrong);
     }
     return agreement;
@@ -287,8 +286,8 @@ static void time_set(const bench_rays *set, const ray_library *libraries, int co
             if (libraries[c].cast == cast_embree8 && (set->any || !set->coherent)) continue;
             const double started = cpu_seconds();
             libraries[c].cast(libraries[c].tree, set, &out[c]);
-            const double took = cpu_seconds() - started;
-            seconds[c] = run && seconds[c] < took ? seconds[c] : took;
+            const double elapsed = cpu_seconds() - started;
+            seconds[c] = run && seconds[c] < elapsed ? seconds[c] : elapsed;
         }
 }
 
@@ -315,7 +314,7 @@ static kd_status report_set(const tritree *tree, const bench_rays *set,
                "%llu theirs, %llu wrong\n",
                seconds[c] / seconds[0], seconds[c] / seconds[1], (unsigned long long)agreed.same,
                (unsigned long long)agreed.rounded, (unsigned long long)agreed.tied,
-               (unsigned long long)agreed.grazing, (unsigned long long)agreed.theirs,
+               (unsigned long long)agreed.grazing, (unsigned long long)agreed.peer,
                (unsigned long long)agreed.wrong);
         if (agreed.wrong && !may_err(&libraries[c]))
             status = status_fail(KD_ERROR_CHECK, __FILE__, __LINE__,
@@ -411,9 +410,9 @@ static kd_status compare_all(const tritree *tree, RTCDevice device, int32_t side
                                  : bench_rays_open(&set, &request, sets[i].from));
         set.set = sets[i].name;
         set.any = sets[i].any;
-        const kd_status here = compare_set(tree, &set, libraries, count);
+        const kd_status set_status = compare_set(tree, &set, libraries, count);
         bench_rays_close(&set);
-        if (here != KD_OK) compared = here;
+        if (set_status != KD_OK) compared = set_status;
     }
 done:
     if (plain.scene) rtcReleaseScene(plain.scene);

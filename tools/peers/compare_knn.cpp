@@ -147,7 +147,7 @@ void take_turns(const Contenders &all, std::vector<Row> &rows, int column, int t
 
 struct Input {
     Cloud cloud, random, sorted; // points; queries
-    bool self_queries;                    // self-queries instead of sorted queries
+    bool self_queries;           // self-queries instead of sorted queries
 };
 
 std::vector<Row> measure(const Contenders &all, const Input &input, const unsigned k[2],
@@ -208,14 +208,14 @@ int usage() {
     return 2;
 }
 
-struct Asked {
+struct Request {
     long long given[3] = {1, 1000000, 100000}; // threads, points, queries
     unsigned k[2] = {8, 50};
     bool alone = false, self_queries = false;
     const char *file = nullptr;
 };
 
-bool read_line(Asked &request, int argc, char **argv) {
+bool read_line(Request &request, int argc, char **argv) {
     for (int i = 1, next = 1; i < argc; ++i) {
         const std::string word = argv[i];
         const bool takes = word == "--threads" || word == "--k" || word == "--cloud";
@@ -233,9 +233,9 @@ bool read_line(Asked &request, int argc, char **argv) {
             request.given[takes ? 0 : next++] = std::atoll(argv[i]);
         }
     }
-    const long long *given = request.given;
-    return given[0] >= 1 && given[0] <= 1024 && request.k[0] && request.k[1] && given[2] >= 1 &&
-           given[1] >= (long long)std::max(request.k[0], request.k[1]);
+    const long long *numbers = request.given;
+    return numbers[0] >= 1 && numbers[0] <= 1024 && request.k[0] && request.k[1] &&
+           numbers[2] >= 1 && numbers[1] >= (long long)std::max(request.k[0], request.k[1]);
 }
 
 // Reads floats x, y, z of at most `maximum` points.
@@ -249,7 +249,7 @@ Cloud cloud_of_file(const char *path, size_t maximum) {
     std::exit(4);
 }
 
-Input input_of(Asked &request) {
+Input input_of(Request &request) {
     Input input;
     const size_t queries = size_t(request.given[2]);
     input.self_queries = request.self_queries;
@@ -296,7 +296,7 @@ Contenders contenders_of(const Input &input, bool alone, int threads) {
 } // namespace
 
 int main(int argc, char **argv) {
-    Asked request;
+    Request request;
     if (!read_line(request, argc, argv)) return usage();
     const int threads = int(request.given[0]);
     omp_set_num_threads(threads); // OpenMP has read the environment before main
@@ -308,8 +308,8 @@ int main(int argc, char **argv) {
                 "%-16s %11s %5s%2u random %11s %13s%3u random %11s\n",
                 request.given[1], request.given[2], threads, threads > 1 ? "s" : "",
                 threads > 1 ? "wall-clock" : "processor", TURNS,
-                request.alone ? "one query a call; " : "", "", "build ms", "k =", request.k[0], second,
-                "k =", request.k[1], second);
+                request.alone ? "one query a call; " : "", "", "build ms", "k =", request.k[0],
+                second, "k =", request.k[1], second);
     const std::vector<Row> rows = measure(all, input, request.k, threads);
     const bool same = print_rows(all, rows, input);
     if (all.size() > 1) print_ratios(rows);

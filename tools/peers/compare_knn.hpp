@@ -33,7 +33,7 @@ using Contenders = std::vector<std::unique_ptr<Contender>>;
 // For libraries with one query per call: returns the sum of the distances to the k-th, with an
 // OpenMP loop over the queries. make() returns for each thread a function from a query to that
 // squared distance.
-template <class Make> double ask_each(const Cloud &queries, int threads, const Make &make) {
+template <class Make> double query_each(const Cloud &queries, int threads, const Make &make) {
     const int64_t count = int64_t(queries.size() / 3);
     double sum = 0;
 #pragma omp parallel num_threads(threads) reduction(+ : sum)

@@ -23,7 +23,7 @@ using Search = CGAL::Orthogonal_k_neighbor_search<Traits>;
 
 class Cgal : public Contender {
   public:
-    Cgal(const Cloud &cloud, int threads_given) : threads(threads_given) {
+    Cgal(const Cloud &cloud, int threads_in) : threads(threads_in) {
         for (size_t i = 0; i < cloud.size(); i += 3)
             points.emplace_back(cloud[i], cloud[i + 1], cloud[i + 2]);
     }
@@ -61,7 +61,7 @@ class Cgal : public Contender {
     }
 
     double visit_points(const Cloud &queries, unsigned k, bool) override {
-        return ask_each(queries, threads, [&] {
+        return query_each(queries, threads, [&] {
             return [this, k](const float *q) {
                 Search search(*tree, Kernel::Point_3(q[0], q[1], q[2]), k);
                 return (search.end() - 1)->second;

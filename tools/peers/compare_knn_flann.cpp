@@ -17,7 +17,7 @@ class Nanoflann : public Contender {
                                                      Adaptor, 3, uint32_t>;
 
   public:
-    Nanoflann(const Cloud &cloud, int threads_given) : adaptor{cloud}, threads(threads_given) {}
+    Nanoflann(const Cloud &cloud, int threads_in) : adaptor{cloud}, threads(threads_in) {}
 
     std::string name() const override {
         const unsigned v = NANOFLANN_VERSION;
@@ -46,7 +46,7 @@ class Nanoflann : public Contender {
     }
 
     double visit_points(const Cloud &queries, unsigned k, bool) override {
-        return ask_each(queries, threads, [&] {
+        return query_each(queries, threads, [&] {
             return [this, k, ids = std::vector<uint32_t>(k),
                     dist2 = std::vector<float>(k)](const float *q) mutable {
                 tree->knnSearch(q, k, ids.data(), dist2.data());
@@ -79,8 +79,8 @@ class Flann : public Contender {
     using Tree = flann::Index<flann::L2_3D<float>>;
 
   public:
-    Flann(const Cloud &cloud, int threads_given)
-        : points(const_cast<float *>(cloud.data()), cloud.size() / 3, 3), threads(threads_given) {}
+    Flann(const Cloud &cloud, int threads_in)
+        : points(const_cast<float *>(cloud.data()), cloud.size() / 3, 3), threads(threads_in) {}
 
     std::string name() const override { return "FLANN " FLANN_VERSION_; }
 

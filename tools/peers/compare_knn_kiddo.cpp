@@ -4,7 +4,7 @@
 extern "C" {
 void *kiddo_open(const float *points, size_t count, uint32_t kind);
 void kiddo_close(void *tree);
-double kiddo_ask(const void *tree, const float *queries, size_t count, uint32_t k);
+double kiddo_query(const void *tree, const float *queries, size_t count, uint32_t k);
 }
 
 namespace {
@@ -13,8 +13,8 @@ const char *const kinds[] = {"kiddo", "kiddo flat", "kiddo blocks"};
 
 class Kiddo : public Contender {
   public:
-    Kiddo(const Cloud &given, int threads_given, uint32_t kind_given)
-        : cloud(given), threads(threads_given), kind(kind_given) {}
+    Kiddo(const Cloud &points_given, int threads_in, uint32_t kind_in)
+        : cloud(points_given), threads(threads_in), kind(kind_in) {}
     ~Kiddo() override { drop(); }
 
     std::string name() const override { return kinds[kind]; }
@@ -31,8 +31,8 @@ class Kiddo : public Contender {
         double sum = 0;
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1) reduction(+ : sum)
         for (int64_t i = 0; i < count; i += 256)
-            sum += kiddo_ask(tree, &queries[size_t(3 * i)],
-                             size_t(std::min(count - i, int64_t(256))), k);
+            sum += kiddo_query(tree, &queries[size_t(3 * i)],
+                               size_t(std::min(count - i, int64_t(256))), k);
         return sum;
     }
 

@@ -12,7 +12,7 @@ class Pico : public Contender {
     using Tree = pico_tree::kd_tree<Space>;
 
   public:
-    Pico(const Cloud &given, int threads_given) : cloud(given), threads(threads_given) {}
+    Pico(const Cloud &points_given, int threads_in) : cloud(points_given), threads(threads_in) {}
 
     std::string name() const override { return "PicoTree"; }
     std::string on_threads() const override {
@@ -25,7 +25,7 @@ class Pico : public Contender {
     }
     void drop() override { tree.reset(); }
     double visit_points(const Cloud &queries, unsigned k, bool) override {
-        return ask_each(queries, threads, [&] {
+        return query_each(queries, threads, [&] {
             return [this, k, found = std::vector<Tree::neighbor_type>(k)](const float *q) mutable {
                 const Point at(const_cast<float *>(q));
                 if (k == 1)

@@ -27,8 +27,8 @@ static ray hard_ray(const tritree *tree, float diagonal, uint64_t i) {
     const uint32_t id = (uint32_t)(count * (double)r.value[0]),
                    other = (uint32_t)(count * (double)r.value[1]);
     const vec3 size = box3_size(tree->box),
-               here = vec3_add(tree->box.lo,
-                               vec3_mul(size, vec3_make(s.value[0], s.value[1], s.value[2])));
+               target = vec3_add(tree->box.lo,
+                                 vec3_mul(size, vec3_make(s.value[0], s.value[1], s.value[2])));
     const vec3 corner = point_of(input, id, 0, 0, 0), edge = point_of(input, id, r.value[2], 0, 1),
                inside = point_of(input, id, r.value[2], r.value[3], 2);
     vec3 axis = vec3_all(0), nearly = vec3_all(1e-7f);
@@ -36,14 +36,14 @@ static ray hard_ray(const tritree *tree, float diagonal, uint64_t i) {
     vec3_set_axis(&axis, (int)(i / KINDS % 3), sign * diagonal);
     vec3_set_axis(&nearly, (int)(i / KINDS % 3), sign);
     switch (i % KINDS) {
-    case 0: return through(here, corner);
-    case 1: return through(here, edge);
+    case 0: return through(target, corner);
+    case 1: return through(target, edge);
     case 2: return through(vec3_sub(corner, axis), corner);
     case 3: return through(vec3_along(inside, -diagonal, nearly), inside);
     case 4: return through(inside, edge); /* in its plane */
     case 5: return through(corner, point_of(input, other, 0, 0, 0));
     case 6: return through(edge, point_of(input, other, r.value[3], 0, 1));
-    default: return through(vec3_along(corner, 100, vec3_sub(here, corner)), corner);
+    default: return through(vec3_along(corner, 100, vec3_sub(target, corner)), corner);
     }
 }
 

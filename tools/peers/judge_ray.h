@@ -22,18 +22,18 @@ static inline void judge_cross(double out[3], const double a[3], const double b[
         out[k] = a[(k + 1) % 3] * b[(k + 2) % 3] - a[(k + 2) % 3] * b[(k + 1) % 3];
 }
 
-static inline judgement judge_ray(const tritree_input *input, uint32_t id, const ray *cast) {
+static inline judgement judge_ray(const tritree_input *input, uint32_t id, const ray *ray) {
     const uint32_t *index = input->triangles + 3 * (uint64_t)id;
     double corner[3][3], u[3], v[3], d[3], p[3], q[3], n[3], reach = 0;
     for (int k = 0; k < 3; ++k) {
         for (int c = 0; c < 3; ++c) {
             corner[c][k] = (double)vec3_axis(input->positions[index[c]], k) -
-                           (double)vec3_axis(cast->origin, k);
+                           (double)vec3_axis(ray->origin, k);
             reach = fmax(reach, fabs(corner[c][k]));
         }
         u[k] = corner[1][k] - corner[0][k];
         v[k] = corner[2][k] - corner[0][k];
-        d[k] = (double)vec3_axis(cast->direction, k);
+        d[k] = (double)vec3_axis(ray->direction, k);
     }
     judge_cross(p, d, v);
     judge_cross(q, u, corner[0]);
@@ -47,7 +47,7 @@ static inline judgement judge_ray(const tritree_input *input, uint32_t id, const
     const judgement judgement = {
         /* at a flat angle the error of the intersection grows by the inverse of the sine */
         !(steep > 1e-4) || fmin(fmin(b, c), 1 - b - c) < 1e-4 + 1e-6 * reach / (shortest * steep),
-        fabs(t - (double)cast->tmin) <= rounding || fabs(t - (double)cast->tmax) <= rounding,
+        fabs(t - (double)ray->tmin) <= rounding || fabs(t - (double)ray->tmax) <= rounding,
         rounding};
     return judgement;
 }

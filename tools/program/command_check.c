@@ -49,9 +49,9 @@ static kd_status run(const option_line *line) {
     path_scope_end(&scope);
     progress_close();
     if (status != KD_INTERRUPTED) {
-        const kd_status told =
+        const kd_status reported =
             values.json ? check_write_json(&report, stdout) : check_write_text(&report, stdout);
-        if (status == KD_OK) status = told;
+        if (status == KD_OK) status = reported;
     }
     if (status == KD_OK && !report.renderable)
         status = status_fail(KD_ERROR_INPUT, __FILE__, __LINE__,

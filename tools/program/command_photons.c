@@ -85,7 +85,7 @@ static void print_photons(const photon_file *file) {
 static kd_status filter(photon_file *file, const photons_values *values) {
     for (int i = 0; i < PHOTON_LISTS; ++i) {
         photon_list *list = &file->lists[i];
-        KD_TRY(photon_list_own(list));
+        KD_TRY(photon_list_copy_borrowed(list));
         uint64_t kept = 0;
         for (uint64_t p = 0; p < list->count; ++p) {
             const photon one = list->photons[p];

@@ -75,7 +75,7 @@ static bool is_sequence(const rendering *work) {
 static kd_status name_files(rendering *work, int32_t number) {
     option_list *outputs = &work->values.outputs;
     const char *stats = work->values.stats;
-    char *own = work->names[OPTION_LIST_ITEMS];
+    char *stats_name = work->names[OPTION_LIST_ITEMS];
     for (int i = 0; i < outputs->count; ++i) {
         if (is_sequence(work)) {
             KD_TRY(sequence_name(work->names[i], sizeof work->names[i], work->patterns.items[i],
@@ -85,8 +85,8 @@ static kd_status name_files(rendering *work, int32_t number) {
         KD_TRY(output_check(outputs->items[i]));
     }
     if (stats && is_sequence(work)) {
-        KD_TRY(sequence_name(own, sizeof work->names[0], stats, number));
-        stats = own;
+        KD_TRY(sequence_name(stats_name, sizeof work->names[0], stats, number));
+        stats = stats_name;
     }
     work->stats = stats;
     if (stats) KD_TRY(output_check(stats));
@@ -274,7 +274,7 @@ static kd_status keep_result(rendering *work, bool interrupted) {
 static kd_status consider_plan(rendering *work) {
     render_values *values = &work->values;
     render_plan plan;
-    const int32_t asked = values->render.batches;
+    const int32_t requested = values->render.batches;
     const scene_view view = scene_get_view(work->loaded);
     maps_choice *choice = &work->choice;
     choice->rank_count =
@@ -289,7 +289,7 @@ static kd_status consider_plan(rendering *work) {
     KD_TRY(ranks_broadcast(&work->comm, &values->render.batches, sizeof values->render.batches));
     KD_TRY(ranks_broadcast(&work->comm, values->render.maps, sizeof values->render.maps));
     const int32_t batches = values->render.batches;
-    if (batches > asked && !values->plan)
+    if (batches > requested && !values->plan)
         general_note("photons are emitted in %d batches of 1/%d each, to use at most %" PRIu64
                      " bytes",
                      batches, batches, values->max_memory);
@@ -431,11 +431,11 @@ static kd_status render(rendering *work, const option_line *line) {
     from_file.frame = work->values.render.frame;
     render_options_take_input(&from_file, &work->values.render);
     if (!is_sequence(work)) return render_frame(work, line, &from_file);
-    const render_values given = work->values;
-    for (int32_t number = given.frames[0]; number <= given.frames[1]; ++number) {
-        if (number > given.frames[0]) { /* restore the options of the command line */
+    const render_values requested = work->values;
+    for (int32_t number = requested.frames[0]; number <= requested.frames[1]; ++number) {
+        if (number > requested.frames[0]) { /* restore the options of the command line */
             const option_list patterns = work->patterns;
-            work->values = given;
+            work->values = requested;
             work->values.outputs = patterns;
             KD_TRY(name_files(work, number));
             render_close(&work->result);

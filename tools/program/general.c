@@ -26,7 +26,7 @@ const option_row general_rows[] = {
      .help = "print this help; all: with every option"},
     {.name = NULL}};
 
-static general_options asked;
+static general_options requested;
 static void (*wipe_function)(void);
 
 void general_set_wipe(void (*wipe)(void)) {
@@ -39,7 +39,7 @@ static void wipe(void) {
 
 static void print_log(void *context, log_level level, const char *message) {
     (void)context;
-    if (asked.quiet || (level == LOG_DETAIL && !asked.verbose)) return;
+    if (requested.quiet || (level == LOG_DETAIL && !requested.verbose)) return;
     wipe();
     if (level == LOG_WARNING && general_colours())
         fprintf(stderr, "\033[33mwarning:\033[0m %s\n", message);
@@ -48,18 +48,18 @@ static void print_log(void *context, log_level level, const char *message) {
 }
 
 void general_apply(const general_options *options) {
-    asked = *options;
+    requested = *options;
     log_set_sink(print_log, NULL); /* set the sink first: the next call may log */
     parallel_set_threads(options->threads);
 }
 
 bool general_colours(void) {
     const char *no_color = place_variable("NO_COLOR");
-    return terminal_is_there() && !(no_color && *no_color);
+    return terminal_exists() && !(no_color && *no_color);
 }
 
 void general_note(const char *format, ...) {
-    if (asked.quiet) return;
+    if (requested.quiet) return;
     wipe();
     va_list arguments;
     va_start(arguments, format);
@@ -71,5 +71,5 @@ void general_note(const char *format, ...) {
 void general_error(const char *message) {
     wipe();
     fprintf(stderr, general_colours() ? "\033[31mkandela:\033[0m %s\n" : "kandela: %s\n", message);
-    if (asked.verbose) fputs(kd_last_error_trace(), stderr);
+    if (requested.verbose) fputs(kd_last_error_trace(), stderr);
 }

@@ -45,9 +45,9 @@ static kd_status find_command(const subcommand **out, const char *name) {
     return refuse_command(name);
 }
 
-static kd_status print_help(const subcommand *chosen, const option_given *given) {
+static kd_status print_help(const subcommand *chosen, const option_given *option) {
     int32_t which = HELP_DAILY;
-    KD_TRY(option_set(given->row, given->text, OPTION_BY_LINE, &which));
+    KD_TRY(option_set(option->row, option->text, OPTION_BY_LINE, &which));
     pages_command_help(stdout, chosen, which == HELP_ALL);
     return KD_OK;
 }

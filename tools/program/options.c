@@ -93,10 +93,11 @@ static kd_status refuse_short(const getopt_tables *tables, const option_group *g
         if (argv[i][0] != '-' || argv[i][1] != letter || !argv[i][2]) continue;
         char longer[72];
         snprintf(longer, sizeof longer, "-%.60s", argv[i]);
-        const char *name = argv[i] + 1, *known = option_hint_find(longer, groups);
+        const char *name = argv[i] + 1, *long_option = option_hint_find(longer, groups);
         KD_REQUIRE(!find_row(tables, name), KD_ERROR_USAGE,
                    "unknown option -%s; long options begin with two dashes: --%s", name, name);
-        KD_REQUIRE(!known, KD_ERROR_USAGE, "unknown option -%.60s; use %s instead", name, known);
+        KD_REQUIRE(!long_option, KD_ERROR_USAGE, "unknown option -%.60s; use %s instead", name,
+                   long_option);
     }
     const char *hint = option_hint_find(word, groups);
     KD_REQUIRE(!hint || strncmp(hint, "--", 2) != 0, KD_ERROR_USAGE,
@@ -124,10 +125,10 @@ static void read_environment(option_line *out, const getopt_tables *tables) {
         const option_row *row = tables->rows[i].row;
         const char *text = row->environment ? place_variable(row->environment) : NULL;
         if (!text || !*text) continue;
-        option_given *given = &out->given[out->given_count++];
-        *given = tables->rows[i];
-        given->text = text;
-        given->from_environment = true;
+        option_given *option = &out->options[out->given_count++];
+        *option = tables->rows[i];
+        option->text = text;
+        option->from_environment = true;
     }
 }
 
@@ -145,9 +146,9 @@ static kd_status read_words(option_line *out, const getopt_tables *tables,
                     tables->rows[i].row->argument);
         }
         if (value == '?') return refuse(tables, groups, argc, argv);
-        option_given *given = &out->given[out->given_count++];
-        *given = tables->rows[tables_find(tables, value)];
-        given->text = optarg;
+        option_given *option = &out->options[out->given_count++];
+        *option = tables->rows[tables_find(tables, value)];
+        option->text = optarg;
     }
     out->arguments = argv + optind;
     out->argument_count = argc - optind;
@@ -162,7 +163,7 @@ kd_status option_line_open(option_line *out, const option_group *groups, int arg
     /* Short flags can share a word, so there are at most as many options as characters. */
     uint64_t maximum = (uint64_t)tables.count;
     for (int i = 1; i < argc; ++i) maximum += strlen(argv[i]);
-    KD_TRY_GOTO(KD_RESERVE_ZEROED(out->given, maximum));
+    KD_TRY_GOTO(KD_RESERVE_ZEROED(out->options, maximum));
     read_environment(out, &tables);
     KD_TRY_GOTO(read_words(out, &tables, groups, argc, argv));
 done:
@@ -172,24 +173,24 @@ done:
 }
 
 void option_line_close(option_line *owned) {
-    memory_free(owned->given);
+    memory_free(owned->options);
     memset(owned, 0, sizeof *owned);
 }
 
 kd_status option_line_apply(const option_line *line, void *values) {
     for (int i = 0; i < line->given_count; ++i) {
-        const option_given *given = &line->given[i];
+        const option_given *option = &line->options[i];
         const option_source source =
-            given->from_environment ? OPTION_BY_ENVIRONMENT : OPTION_BY_LINE;
-        KD_TRY(option_set(given->row, given->text, source,
-                          (char *)values + given->base + given->row->offset));
+            option->from_environment ? OPTION_BY_ENVIRONMENT : OPTION_BY_LINE;
+        KD_TRY(option_set(option->row, option->text, source,
+                          (char *)values + option->base + option->row->offset));
     }
     return KD_OK;
 }
 
 const option_given *option_line_find(const option_line *line, const char *name) {
     for (int i = 0; i < line->given_count; ++i)
-        if (strcmp(line->given[i].row->name, name) == 0) return &line->given[i];
+        if (strcmp(line->options[i].row->name, name) == 0) return &line->options[i];
     return NULL;
 }
 

@@ -18,7 +18,8 @@ typedef struct option_given {
 } option_given;
 
 typedef struct option_line {
-    option_given *given; /* environment variables first, then the command line from left to right */
+    option_given
+        *options; /* environment variables first, then the command line from left to right */
     int given_count;
     char **arguments; /* positional arguments, in order */
     int argument_count;

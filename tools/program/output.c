@@ -27,9 +27,10 @@ void output_name(char *out, size_t bytes, const char *path, const char *suffix) 
 /* --- which file is which ---------------------------------------------------------------------- */
 
 typedef struct file_name {
-    file_identity which; /* identity of the file, or of its directory if the file does not exist */
-    const char *last;    /* the file's name if it does not exist, else NULL */
-    char *path;          /* owned; never freed */
+    file_identity
+        identity;     /* identity of the file, or of its directory if the file does not exist */
+    const char *last; /* the file's name if it does not exist, else NULL */
+    char *path;       /* owned; never freed */
 } file_name;
 
 typedef struct file_names {
@@ -59,7 +60,8 @@ static kd_status add(file_names *names, file_name name, const char *path) {
 static const char *find(const file_names *names, const file_name *name) {
     for (uint64_t i = 0; i < names->count; ++i) {
         const file_name *item = &names->items[i];
-        if (item->which.device == name->which.device && item->which.number == name->which.number &&
+        if (item->identity.device == name->identity.device &&
+            item->identity.number == name->identity.number &&
             (item->last && name->last ? strcmp(item->last, name->last) == 0
                                       : item->last == name->last))
             return item->path;
@@ -84,10 +86,10 @@ void output_watch_inputs(void) {
 /* Returns false for devices, pipes, and files that cannot be identified. */
 static bool name_file(file_name *out, const char *path, const char *folder) {
     memset(out, 0, sizeof *out);
-    const file_kind kind = file_identify(&out->which, path);
+    const file_kind kind = file_identify(&out->identity, path);
     if (kind != FILE_ABSENT) return kind == FILE_REGULAR;
     const char *slash = strrchr(path, '/');
-    if (!folder || file_identify(&out->which, folder) == FILE_ABSENT) return false;
+    if (!folder || file_identify(&out->identity, folder) == FILE_ABSENT) return false;
     out->last = slash ? slash + 1 : path;
     return true;
 }
@@ -130,11 +132,11 @@ static kd_status claim(const char *path, const char *folder) {
 static kd_status try_it(const char *path) {
     enum { SPARE = 4 }; /* file descriptors that the work may need */
     file_output trial;
-    int spare[SPARE], held = 0;
+    int held_files[SPARE], held = 0;
     KD_TRY(file_output_open(&trial, path));
-    while (held < SPARE && (spare[held] = temporary_hold(fileno(trial.stream))) >= 0) ++held;
+    while (held < SPARE && (held_files[held] = temporary_hold(fileno(trial.stream))) >= 0) ++held;
     const int reason = errno;
-    for (int i = 0; i < held; ++i) close(spare[i]);
+    for (int i = 0; i < held; ++i) close(held_files[i]);
     /* a pipe stays open until exit, or its reader would see the end of file now */
     if (!trial.direct) file_output_discard(&trial);
     KD_REQUIRE(held == SPARE, KD_ERROR_RUNTIME, "%s: cannot write: %s", path, strerror(reason));

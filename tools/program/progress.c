@@ -27,7 +27,7 @@ static bool stage_is_preparation(const char *stage) {
 
 /* Exits if a decoder or a builder does not check for cancellation and there is no result to
    save. */
-static void leave_unheard(int number) {
+static void leave_silently(int number) {
     (void)number;
     if (!keeps_results || stage_is_preparation(interrupted->stage)) signals_leave(KD_INTERRUPTED);
 }
@@ -35,12 +35,12 @@ static void leave_unheard(int number) {
 static void cancel(int number) {
     if (signals++) signals_leave(128 + number);
     atomic_store(&interrupted->cancelled, true);
-    signals_after(PATIENCE, leave_unheard);
+    signals_after(PATIENCE, leave_silently);
 }
 
-void interrupt_watch(job_control *job, bool keeps) {
+void interrupt_watch(job_control *job, bool keep) {
     interrupted = job;
-    keeps_results = keeps;
+    keeps_results = keep;
     signals_watch(cancel);
 }
 
@@ -142,7 +142,7 @@ static void wipe_bar(void) {
 void progress_open(progress_mode mode, job_control *job) {
     if (mode == PROGRESS_AUTO) {
         const char *terminal = place_variable("TERM");
-        const bool able = terminal_is_there() && terminal && strcmp(terminal, "dumb") != 0;
+        const bool able = terminal_exists() && terminal && strcmp(terminal, "dumb") != 0;
         mode = able ? PROGRESS_BAR : PROGRESS_OFF;
     }
     job->report = mode == PROGRESS_BAR ? draw_bar : mode == PROGRESS_JSON ? print_json : NULL;

@@ -27,8 +27,8 @@ const char *progress_choice(int index); /* names of the modes, for a table of op
 void progress_open(progress_mode mode, job_control *job);
 void progress_close(void); /* erases the bar */
 
-/* Cancels `job` on a signal. It must live until the program ends. `keeps`: the job saves
+/* Cancels `job` on a signal. It must live until the program ends. `keep`: the job saves
    partial results when it is cancelled. */
-void interrupt_watch(job_control *job, bool keeps);
+void interrupt_watch(job_control *job, bool keep);
 
 #endif

@@ -159,7 +159,7 @@ void render_values_print_choice(const render_values *values, const scene_view *v
            render_plan_sent(view, options, choice->rank_count, choice->on_devices));
     if (choice->bandwidth > 0)
         printf("%-25s %14.0f\n", "bytes per second and rank", choice->bandwidth);
-    if (!integrator_find(options->integrator)->take_apart) return;
+    if (!integrator_find(options->integrator)->take_distributed) return;
     printf("%-25s %14s\n", "photons", options->maps);
     for (int i = RANK_MAPS_WHOLE; i < RANK_MAPS; ++i)
         if (choice->sent[i])

@@ -8,8 +8,8 @@
 
 static pixel_sample toy_sample(const frame *frame, int32_t x, int32_t y, uint32_t sample) {
     const pixel_view view = integrator_view(frame);
-    const ray cast = pixel_ray(&view, x, y, pixel_key(&view, x, y, sample));
-    const ray_hit hit = tritree_closest(&frame->scene->tree, cast);
+    const ray ray = pixel_ray(&view, x, y, pixel_key(&view, x, y, sample));
+    const ray_hit hit = tritree_closest(&frame->scene->tree, ray);
     pixel_sample seen;
     memset(&seen, 0, sizeof seen);
     seen.rays = 1;

@@ -224,7 +224,7 @@ kd_status bench_report(const bench_request *request, const bench_row *row) {
     return bench_write(request, row);
 }
 
-bool bench_wants(const bench_names *list, const char *name) {
+bool bench_selects(const bench_names *list, const char *name) {
     for (int i = 0; i < list->count; ++i)
         if (strcmp(list->items[i], name) == 0) return true;
     return list->count == 0;

@@ -77,7 +77,7 @@ kd_status bench_report(const bench_request *request, const bench_row *row);
 kd_status bench_write(const bench_request *request, const bench_row *row);
 
 /* Returns true if the list is empty or contains `name`. */
-bool bench_wants(const bench_names *list, const char *name);
+bool bench_selects(const bench_names *list, const char *name);
 /* Parses item `index` of the list as a count ("1000000", "1M", "2e6"). Returns KD_ERROR_USAGE if
    it is not one. */
 kd_status bench_count(uint64_t *out, const bench_names *list, int index);

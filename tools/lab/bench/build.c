@@ -168,17 +168,17 @@ done:
    for models of the user only. */
 static kd_status measure(const bench_request *request, const bench_model *model, int setting) {
     build_base base = {0, 0};
-    const bool own = request->models.count > 0 && !request->quick;
-    if (own) KD_TRY(measure_base(&base, request, model, setting));
-    if (bench_wants(&request->devices, "cpu"))
+    const bool by_core = request->models.count > 0 && !request->quick;
+    if (by_core) KD_TRY(measure_base(&base, request, model, setting));
+    if (bench_selects(&request->devices, "cpu"))
         for (const tritree_builder *const *row = tritree_builders; *row; ++row) {
-            if (!bench_wants(&request->builders, (*row)->name)) continue;
-            if (own) KD_TRY(by_threads(request, model, setting, *row, &base));
+            if (!bench_selects(&request->builders, (*row)->name)) continue;
+            if (by_core) KD_TRY(by_threads(request, model, setting, *row, &base));
             KD_TRY(on_cpu(request, model, setting, *row, &base));
         }
-    if (bench_wants_cuda(request))
+    if (bench_selects_cuda(request))
         for (const tritree_builder_cuda *const *row = tritree_builders_cuda; *row; ++row)
-            if (bench_wants(&request->builders, (*row)->name))
+            if (bench_selects(&request->builders, (*row)->name))
                 KD_TRY(on_cuda(request, model, setting, *row, &base));
     return KD_OK;
 }

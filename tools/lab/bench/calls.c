@@ -48,7 +48,7 @@ static kd_status open_tree(call_case *bench) {
     return kd_points_open(&bench->tree, &points, &options);
 }
 
-static kd_status ask(call_case *bench) {
+static kd_status query_points(call_case *bench) {
     return bench->self_query ? kd_points_self_nearest(bench->tree, &bench->query, bench->k,
                                                       (uint32_t *)bench->order,
                                                       (uint32_t *)bench->ids, bench->dist2, NULL)
@@ -105,7 +105,7 @@ static kd_status check_rows(call_case *bench, uint64_t queries, bool host) {
     query.points = kd_point_array_make(bench->points + bench->count, queries, 3, KD_FLOAT);
     KD_TRY_GOTO(
         kd_points_nearest(bench->oracle, &query, bench->k, (uint32_t *)rows[0], rows[1], NULL));
-    KD_TRY_GOTO(ask(bench));
+    KD_TRY_GOTO(query_points(bench));
     if (host) {
         memcpy(rows[2], bench->ids, bytes);
         memcpy(rows[3], bench->dist2, bytes);
@@ -133,7 +133,7 @@ static kd_status time_queries(call_case *bench, uint64_t queries, bool host) {
     bench->query.points = kd_point_array_make(from + bench->count, queries, 3, KD_FLOAT);
     kd_status status = take_rows(bench, queries, host);
     if (status == KD_OK) status = check_rows(bench, queries, host);
-    if (status == KD_OK) status = time_call(bench, ask, "nearest", variant, queries);
+    if (status == KD_OK) status = time_call(bench, query_points, "nearest", variant, queries);
     give_rows(bench, host);
     return status;
 }
@@ -144,11 +144,11 @@ static kd_status check_own(call_case *bench) {
     void *rows[4] = {NULL};
     kd_status status = KD_OK;
     for (int i = 0; i < 4; ++i) KD_TRY_GOTO(memory_reserve(&rows[i], bytes, 1));
-    for (int own = 0; own < 2; ++own) {
-        bench->self_query = own;
-        KD_TRY_GOTO(ask(bench));
-        KD_TRY_GOTO(device_memory_download(rows[own], bench->ids, bytes));
-        KD_TRY_GOTO(device_memory_download(rows[2 + own], bench->dist2, bytes));
+    for (int self = 0; self < 2; ++self) {
+        bench->self_query = self;
+        KD_TRY_GOTO(query_points(bench));
+        KD_TRY_GOTO(device_memory_download(rows[self], bench->ids, bytes));
+        KD_TRY_GOTO(device_memory_download(rows[2 + self], bench->dist2, bytes));
     }
     if (memcmp(rows[0], rows[1], bytes) != 0 || memcmp(rows[2], rows[3], bytes) != 0)
         status = status_fail(
@@ -168,15 +168,15 @@ static kd_status time_joins(call_case *bench, uint32_t k) {
     KD_TRY_GOTO(take_rows(bench, bench->count, false));
     KD_TRY_GOTO(check_own(bench));
     bench->self_query = false;
-    KD_TRY_GOTO(time_call(bench, ask, "self join", "by a copy", bench->count));
+    KD_TRY_GOTO(time_call(bench, query_points, "self join", "by a copy", bench->count));
     bench->self_query = true;
-    KD_TRY_GOTO(time_call(bench, ask, "self join", "own", bench->count));
+    KD_TRY_GOTO(time_call(bench, query_points, "self join", "own", bench->count));
     KD_TRY_GOTO(device_memory_reserve(&bench->order, bench->count * sizeof(uint32_t)));
-    KD_TRY_GOTO(time_call(bench, ask, "self join", "own, cheapest order", bench->count));
+    KD_TRY_GOTO(time_call(bench, query_points, "self join", "own, cheapest order", bench->count));
     device_memory_free(bench->order);
     bench->order = NULL;
     bench->query.skip_self = 1;
-    KD_TRY_GOTO(time_call(bench, ask, "self join", "own, without itself", bench->count));
+    KD_TRY_GOTO(time_call(bench, query_points, "self join", "own, without itself", bench->count));
 done:
     bench->self_query = false;
     device_memory_free(bench->order);

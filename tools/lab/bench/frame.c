@@ -105,9 +105,9 @@ static kd_status run_method(const bench_request *request, const bench_stage *sta
     options.caustic_photons = photons - photons / 2;
     options.gather = gather;
     options.final_gather = 0;
-    if (bench_wants(&request->devices, "cpu"))
+    if (bench_selects(&request->devices, "cpu"))
         KD_TRY(run_device(request, stage, &options, "cpu", &hash));
-    if (bench_wants(&request->devices, "cuda:0") && device_cuda_count() > 0)
+    if (bench_selects(&request->devices, "cuda:0") && device_cuda_count() > 0)
         KD_TRY(run_device(request, stage, &options, "cuda:0", &hash));
     return KD_OK;
 }
@@ -121,9 +121,9 @@ kd_status bench_frame(const bench_request *request) {
         kd_status status = bench_stage_open(&stage, bench_scene_path(request, s), "cpu");
         for (int n = 0; status == KD_OK && n < bench_photon_count(request); ++n) {
             uint64_t photons = 0;
-            status = bench_photons_wanted(&photons, request, n);
+            status = bench_photon_target(&photons, request, n);
             for (int m = 0; m < 2 && status == KD_OK; ++m)
-                if (bench_wants(&request->builders, methods[m]))
+                if (bench_selects(&request->builders, methods[m]))
                     status = run_method(request, &stage, methods[m], photons, (int32_t)gather);
         }
         bench_stage_close(&stage);

@@ -31,7 +31,7 @@ int bench_photon_count(const bench_request *request) {
     return request->sizes.count ? request->sizes.count : 1;
 }
 
-kd_status bench_photons_wanted(uint64_t *out, const bench_request *request, int index) {
+kd_status bench_photon_target(uint64_t *out, const bench_request *request, int index) {
     *out = request->quick ? 20000 : 1000000;
     return request->sizes.count ? bench_count(out, &request->sizes, index) : KD_OK;
 }

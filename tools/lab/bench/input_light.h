@@ -24,6 +24,6 @@ kd_status bench_stage_open(bench_stage *out, const char *path, const char *devic
 void bench_stage_close(bench_stage *owned);
 /* Total numbers of photons to store, from --sizes; a million by default. */
 int bench_photon_count(const bench_request *request);
-kd_status bench_photons_wanted(uint64_t *out, const bench_request *request, int index);
+kd_status bench_photon_target(uint64_t *out, const bench_request *request, int index);
 
 #endif

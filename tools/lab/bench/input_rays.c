@@ -72,14 +72,14 @@ static void make_diffuse(void *context, int64_t begin, int64_t end, int thread) 
     (void)thread;
     for (int64_t i = begin; i < end; ++i) {
         const uint32_t from = m->starts[i / m->request->bounces];
-        const ray *cast = &m->primary[from];
+        const ray *ray = &m->primary[from];
         const tritree_input *input = &m->tree->input;
         const uint32_t *index = input->triangles + 3 * (uint64_t)m->hits[from].triangle;
         const vec3 a = input->positions[index[0]];
         vec3 normal = vec3_normalize(vec3_cross(vec3_sub(input->positions[index[1]], a),
                                                 vec3_sub(input->positions[index[2]], a)));
-        if (vec3_dot(normal, cast->direction) > 0) normal = vec3_negate(normal);
-        const vec3 at = vec3_along(ray_at(cast, m->hits[from].t), 2e-5f * m->diagonal, normal);
+        if (vec3_dot(normal, ray->direction) > 0) normal = vec3_negate(normal);
+        const vec3 at = vec3_along(ray_at(ray, m->hits[from].t), 2e-5f * m->diagonal, normal);
         const rng_block r = rng_draw(rng_key_make(7, 1, (uint64_t)i), 0, 0);
         const frame3 frame = frame3_around(normal);
         m->out[i] =

@@ -143,8 +143,8 @@ const char *bench_model_path(const bench_request *request, int index) {
     return request->quick ? quick[index] : usual[index];
 }
 
-bool bench_wants_cuda(const bench_request *request) {
-    return device_cuda_count() > 0 && bench_wants(&request->devices, "cuda:0");
+bool bench_selects_cuda(const bench_request *request) {
+    return device_cuda_count() > 0 && bench_selects(&request->devices, "cuda:0");
 }
 
 static void name_of(char *out, size_t capacity, const char *path) {

@@ -26,7 +26,7 @@ int bench_model_count(const bench_request *request);
 const char *bench_model_path(const bench_request *request, int index);
 
 /* Returns true if the request includes "cuda:0" and the device exists. */
-bool bench_wants_cuda(const bench_request *request);
+bool bench_selects_cuda(const bench_request *request);
 
 typedef struct bench_rays {
     const char *set;

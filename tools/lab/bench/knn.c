@@ -319,7 +319,7 @@ static kd_status run_k(knn_case *bench, uint32_t k) {
     KD_TRY_GOTO(device_memory_reserve((void **)&q->ids, bench->query_count * k * sizeof(uint32_t)));
     KD_TRY_GOTO(device_memory_reserve(&q->dist2, bench->query_count * k * sizeof(float)));
     for (const knn_method *method = methods; method->name; ++method)
-        if (bench_wants(&bench->request->builders, method->name) && takes(method, k, q->kernel_k))
+        if (bench_selects(&bench->request->builders, method->name) && takes(method, k, q->kernel_k))
             KD_TRY_GOTO(time_method(bench, method));
 done:
     device_memory_free(q->ids);
@@ -462,12 +462,14 @@ static kd_status run_set(const bench_request *request, const char *set, int i) {
 
 kd_status bench_knn(const bench_request *request) {
     KD_REQUIRE(device_cuda_count() > 0, KD_ERROR_DEVICE, "bench knn needs a CUDA device");
-    const int given = request->sizes.count, sizes = given ? given : request->quick ? 1 : 2;
+    const int size_count = request->sizes.count, sizes = size_count       ? size_count
+                                                         : request->quick ? 1
+                                                                          : 2;
     for (int i = 0; i < sizes; ++i) {
         for (const char *const *set = bench_sets; *set; ++set)
-            if (request->sets.count ? bench_wants(&request->sets, *set) : set == bench_sets)
+            if (request->sets.count ? bench_selects(&request->sets, *set) : set == bench_sets)
                 KD_TRY(run_set(request, *set, i));
-        if (request->sets.count && bench_wants(&request->sets, "image"))
+        if (request->sets.count && bench_selects(&request->sets, "image"))
             KD_TRY(run_set(request, "image", i));
     }
     return KD_OK;

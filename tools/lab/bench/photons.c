@@ -21,8 +21,8 @@ typedef struct photon_timing {
     uint64_t stored, hash;
 } photon_timing;
 
-static kd_status run_here(photon_timing *out, const bench_stage *stage, photon_options options,
-                          int runs) {
+static kd_status run_on_cpu(photon_timing *out, const bench_stage *stage, photon_options options,
+                            int runs) {
     for (int run = -1; run < runs; ++run) {
         photon_list lists[PHOTON_LISTS];
         photon_maps maps;
@@ -42,8 +42,8 @@ static kd_status run_here(photon_timing *out, const bench_stage *stage, photon_o
     return KD_OK;
 }
 
-static kd_status run_there(photon_timing *out, const bench_stage *stage, photon_options options,
-                           int runs) {
+static kd_status run_on_device(photon_timing *out, const bench_stage *stage, photon_options options,
+                               int runs) {
     photon_maps_cuda maps;
     photon_order orders[PHOTON_LISTS];
     kd_status status = KD_OK;
@@ -99,8 +99,8 @@ static kd_status run_device(const bench_request *request, const char *path, cons
     bench_stage stage;
     const photon_options options = options_for(photons);
     KD_TRY(bench_stage_open(&stage, path, device_name));
-    kd_status status = stage.on_device ? run_there(&timing, &stage, options, request->runs)
-                                       : run_here(&timing, &stage, options, request->runs);
+    kd_status status = stage.on_device ? run_on_device(&timing, &stage, options, request->runs)
+                                       : run_on_cpu(&timing, &stage, options, request->runs);
     if (status == KD_OK && *hash && *hash != timing.hash)
         status = status_fail(KD_ERROR_RUNTIME, __FILE__, __LINE__,
                              "%s: the photons of %s differ from the CPU's", path, device_name);
@@ -114,11 +114,11 @@ kd_status bench_photons(const bench_request *request) {
     for (int s = 0; s < bench_scene_count(request); ++s)
         for (int n = 0; n < bench_photon_count(request); ++n) {
             uint64_t photons = 0, hash = 0;
-            KD_TRY(bench_photons_wanted(&photons, request, n));
+            KD_TRY(bench_photon_target(&photons, request, n));
             const char *path = bench_scene_path(request, s);
-            if (bench_wants(&request->devices, "cpu"))
+            if (bench_selects(&request->devices, "cpu"))
                 KD_TRY(run_device(request, path, "cpu", photons, &hash));
-            if (bench_wants(&request->devices, "cuda:0") && device_cuda_count() > 0)
+            if (bench_selects(&request->devices, "cuda:0") && device_cuda_count() > 0)
                 KD_TRY(run_device(request, path, "cuda:0", photons, &hash));
         }
     return KD_OK;

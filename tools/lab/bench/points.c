@@ -57,7 +57,7 @@ static void print_parameters(const point_case *bench, const char *device_name,
 /* Searches for the best parameters of `wehr` on each device, as in the paper. */
 static kd_status tune(const point_case *bench) {
     wehr_parameters best;
-    if (bench_wants(&bench->request->devices, "cpu")) {
+    if (bench_selects(&bench->request->devices, "cpu")) {
         KD_TRY(wehr_tune(&best, &bench->cloud.points, &bench->options));
         print_parameters(bench, "cpu", &best);
     }
@@ -73,14 +73,14 @@ static kd_status run_split(point_case *bench, pointtree_split split) {
     bench->options.split = split;
     bench->options.unique = request->unique;
     if (request->tune) return tune(bench);
-    if (bench_wants(&request->devices, "cpu"))
+    if (bench_selects(&request->devices, "cpu"))
         for (const pointtree_builder *const *row = pointtree_builders; *row; ++row)
-            if (bench_wants(&request->builders, (*row)->name) &&
+            if (bench_selects(&request->builders, (*row)->name) &&
                 (!request->unique || (*row)->removes))
                 KD_TRY(measure(bench, (*row)->name, true));
     if (bench->cloud.device_points.coordinates)
         for (const point_builder_cuda *const *row = point_builders_cuda; *row; ++row)
-            if (bench_wants(&request->builders, (*row)->name) &&
+            if (bench_selects(&request->builders, (*row)->name) &&
                 (!request->unique || (*row)->removes))
                 KD_TRY(measure(bench, (*row)->name, false));
     return KD_OK;
@@ -89,14 +89,14 @@ static kd_status run_split(point_case *bench, pointtree_split split) {
 static kd_status run_case(const bench_request *request, const char *set, uint64_t count,
                           uint32_t dims) {
     point_case bench = {.request = request, .set = set};
-    const bool on_device = device_cuda_count() > 0 && bench_wants(&request->devices, "cuda:0");
+    const bool on_device = device_cuda_count() > 0 && bench_selects(&request->devices, "cuda:0");
     KD_TRY(bench_cloud_open(&bench.cloud, set, count, dims,
                             request->doubles ? POINT_DOUBLE : POINT_FLOAT,
                             (uint64_t)request->stride, on_device));
     kd_status status = KD_OK;
-    if (bench_wants(&request->splits, "round-robin"))
+    if (bench_selects(&request->splits, "round-robin"))
         status = run_split(&bench, POINTTREE_ROUND_ROBIN);
-    if (status == KD_OK && bench_wants(&request->splits, "widest"))
+    if (status == KD_OK && bench_selects(&request->splits, "widest"))
         status = run_split(&bench, POINTTREE_WIDEST);
     bench_cloud_close(&bench.cloud);
     return status;
@@ -108,7 +108,7 @@ static kd_status run_sets(const bench_request *request, uint64_t count, uint32_t
                POINTTREE_COUNT_MAX);
 
     for (const char *const *set = bench_sets; *set; ++set)
-        if (request->sets.count ? bench_wants(&request->sets, *set) : set == bench_sets)
+        if (request->sets.count ? bench_selects(&request->sets, *set) : set == bench_sets)
             KD_TRY(run_case(request, *set, count, dims));
     return KD_OK;
 }
@@ -116,12 +116,12 @@ static kd_status run_sets(const bench_request *request, uint64_t count, uint32_t
 kd_status bench_points(const bench_request *request) {
     static const uint64_t usual[] = {10000, 100000, 1000000}, quick[] = {1000, 10000, 100000};
     const uint64_t *counts = request->quick ? quick : usual;
-    const int given = request->sizes.count;
-    const int sizes = given ? given : 3;
+    const int size_count = request->sizes.count;
+    const int sizes = size_count ? size_count : 3;
     for (int i = 0; i < sizes; ++i)
         for (int j = 0; j < (request->dims.count ? request->dims.count : 1); ++j) {
-            uint64_t count = given ? 0 : counts[i], dims = 3;
-            if (given) KD_TRY(bench_count(&count, &request->sizes, i));
+            uint64_t count = size_count ? 0 : counts[i], dims = 3;
+            if (size_count) KD_TRY(bench_count(&count, &request->sizes, i));
             if (request->dims.count) KD_TRY(bench_count(&dims, &request->dims, j));
             KD_REQUIRE(dims >= POINT_DIMS_MIN && dims <= POINT_DIMS_MAX, KD_ERROR_USAGE,
                        "the number of dimensions is %llu; supported: %u to %u",
@@ -179,15 +179,15 @@ static kd_points_query queries_of(const change_case *bench) {
 }
 
 /* The faster of two: the first includes memory allocation. */
-static kd_status ask(double *seconds, const change_case *bench, const kd_points *tree,
-                     uint32_t *ids) {
+static kd_status time_queries(double *seconds, const change_case *bench, const kd_points *tree,
+                              uint32_t *ids) {
     const kd_points_query query = queries_of(bench);
     uint32_t *const rows = bench->rows ? (uint32_t *)bench->rows : ids;
     for (int turn = 0; turn < 2; ++turn) {
         const double started = timing_now();
         KD_TRY(kd_points_nearest(tree, &query, CHECKED_K, rows, NULL, NULL));
-        const double took = timing_now() - started;
-        if (turn == 0 || took < *seconds) *seconds = took;
+        const double query_seconds = timing_now() - started;
+        if (turn == 0 || query_seconds < *seconds) *seconds = query_seconds;
     }
     return bench->rows ? device_memory_download(ids, rows, ROW_BYTES) : KD_OK;
 }
@@ -202,13 +202,13 @@ static kd_status open_tree(kd_points **out, const change_case *bench, uint64_t c
 
 /* Inserts all batches, then compares results with those of a tree of all points. */
 static kd_status insert_all(change_case *bench) {
-    double took = 0, changed = 0, anew = 0, again = 0;
+    double seconds = 0, changed = 0, rebuild_seconds = 0, again = 0;
     for (int b = 0; b < BATCHES; ++b) {
         const kd_point_array more = kd_point_array_make(
             points_of(bench, bench->count + (uint64_t)b * bench->batch), bench->batch, 3, KD_FLOAT);
         const double started = timing_now();
         KD_TRY(kd_points_insert(bench->tree, &more, NULL));
-        took += timing_now() - started;
+        seconds += timing_now() - started;
     }
     kd_points *whole = NULL;
     for (int turn = 0; turn < 2; ++turn) { /* the first includes memory allocation */
@@ -217,16 +217,16 @@ static kd_status insert_all(change_case *bench) {
         KD_TRY(open_tree(&whole, bench, bench->count + BATCHES * bench->batch));
         again = timing_now() - started;
     }
-    kd_status status = ask(&changed, bench, bench->tree, bench->ids);
-    if (status == KD_OK) status = ask(&anew, bench, whole, bench->anew_ids);
+    kd_status status = time_queries(&changed, bench, bench->tree, bench->ids);
+    if (status == KD_OK) status = time_queries(&rebuild_seconds, bench, whole, bench->anew_ids);
     kd_points_close(whole);
     KD_TRY(status);
     KD_REQUIRE(memcmp(bench->ids, bench->anew_ids, ROW_BYTES) == 0, KD_ERROR_CHECK,
                "%s: the results of a dynamic tree differ from those of a rebuilt one", bench->set);
-    KD_TRY(report(bench, "insert", took / BATCHES, bench->batch, 0));
+    KD_TRY(report(bench, "insert", seconds / BATCHES, bench->batch, 0));
     KD_TRY(report(bench, "built anew for", again, bench->count, 0));
     KD_TRY(report(bench, "asked after", changed, QUERIES, CHECKED_K));
-    return report(bench, "asked anew", anew, QUERIES, CHECKED_K);
+    return report(bench, "asked anew", rebuild_seconds, QUERIES, CHECKED_K);
 }
 
 /* Removes as many points as were inserted, sampled uniformly from the initial points. */
@@ -234,7 +234,7 @@ static kd_status remove_all(change_case *bench) {
     const uint64_t step =
         bench->count / (BATCHES * bench->batch) ? bench->count / (BATCHES * bench->batch) : 1;
     uint64_t next = 0, removed = 0;
-    double took = 0;
+    double seconds = 0;
     uint32_t *gone = NULL;
     kd_status status = KD_OK;
     KD_TRY(KD_RESERVE(gone, bench->batch));
@@ -246,11 +246,11 @@ static kd_status remove_all(change_case *bench) {
         const double started = timing_now();
         KD_TRY_GOTO(
             kd_points_remove(bench->tree, bench->gone ? (uint32_t *)bench->gone : gone, size));
-        took += timing_now() - started;
+        seconds += timing_now() - started;
         removed += size;
     }
-    took *= (double)bench->batch / (double)removed;
-    KD_TRY_GOTO(report(bench, "remove", took, bench->batch, 0));
+    seconds *= (double)bench->batch / (double)removed;
+    KD_TRY_GOTO(report(bench, "remove", seconds, bench->batch, 0));
 done:
     memory_free(gone);
     return status;
@@ -302,7 +302,7 @@ kd_status bench_changes(const bench_request *request) {
                                          request->sets.count ? request->sets.items[0] : "uniform",
                                      .device = devices[d],
                                      .count = request->quick ? 20000 : 1000000};
-                if (!bench_wants(&request->devices, bench.device)) continue;
+                if (!bench_selects(&request->devices, bench.device)) continue;
                 if (d == 1 && device_cuda_count() == 0) continue;
                 if (request->sizes.count) KD_TRY(bench_count(&bench.count, &request->sizes, i));
                 KD_REQUIRE(bench.count >= 1 && bench.count < 1u << 30, KD_ERROR_USAGE,

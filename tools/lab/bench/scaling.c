@@ -102,7 +102,7 @@ done:
 
 /* Queries the nearest neighbours of the first points of the tree (each finds itself first); on a
    device, queries and results are in device memory. */
-static kd_status ask(bench_row *row, const bench_cloud *cloud, bool cuda) {
+static kd_status query_points(bench_row *row, const bench_cloud *cloud, bool cuda) {
     kd_points *tree = NULL;
     uint32_t *ids = NULL;
     kd_points_options options;
@@ -133,15 +133,15 @@ done:
 
 static kd_status scale_points(const bench_request *request, const uint64_t *sizes, int count,
                               bool cuda) {
-    const char *where = cuda ? "cuda:0" : "cpu";
-    bench_growth build = {.subject = "point trees", .device = where, .theory = "n log n"};
-    bench_growth query = {.subject = "8 nearest", .device = where, .theory = "log n"};
+    const char *device = cuda ? "cuda:0" : "cpu";
+    bench_growth build = {.subject = "point trees", .device = device, .theory = "n log n"};
+    bench_growth query = {.subject = "8 nearest", .device = device, .theory = "log n"};
     const pointtree_options options = {POINTTREE_ROUND_ROBIN, false, 0};
     query.per_item = true;
     for (int i = 0; i < count; ++i) {
         bench_cloud cloud;
         bench_row row = {.bench = "scaling", .set = "point trees", .builder = "select"};
-        row.device = where;
+        row.device = device;
         row.n = sizes[i];
         row.dims = 3;
         row.items = (double)row.n;
@@ -156,7 +156,7 @@ static kd_status scale_points(const bench_request *request, const uint64_t *size
         bench.dims = 3;
         bench.k = NEIGHBOURS;
         bench.runs = request->runs;
-        if (status == KD_OK) status = ask(&bench, &cloud, cuda);
+        if (status == KD_OK) status = query_points(&bench, &cloud, cuda);
         if (status == KD_OK) status = bench_growth_note(&query, request, &bench);
         bench_cloud_close(&cloud);
         KD_TRY(status);
@@ -179,11 +179,11 @@ kd_status bench_scaling(const bench_request *request) {
         count = request->quick ? 3 : 4;
         memcpy(sizes, request->quick ? quick : usual, (size_t)count * sizeof *sizes);
     }
-    if (bench_wants(&request->devices, "cpu")) {
+    if (bench_selects(&request->devices, "cpu")) {
         KD_TRY(scale_points(request, sizes, count, false));
         KD_TRY(bench_scale_triangles(request, sizes, count, false));
     }
-    if (bench_wants_cuda(request)) {
+    if (bench_selects_cuda(request)) {
         KD_TRY(scale_points(request, sizes, count, true));
         return bench_scale_triangles(request, sizes, count, true);
     }

@@ -29,11 +29,11 @@ static kd_status cast(const scale_case *bench, const bench_row *built, const tri
                       bench_growth *growth) {
     const bool cuda = strcmp(bench->build.device, "cpu") != 0;
     const int32_t side = bench->request->quick ? 128 : cuda ? 2048 : 512;
-    const bench_rays_request wanted = {tree, side, side, 1, 0};
+    const bench_rays_request request = {tree, side, side, 1, 0};
     bench_row row = *built;
     bench_rays rays;
     ray_hit *hits = NULL;
-    KD_TRY(bench_rays_open(&rays, &wanted, "diffuse"));
+    KD_TRY(bench_rays_open(&rays, &request, "diffuse"));
     row.set = "diffuse rays";
     row.hash = 0;
     row.items = (double)rays.count;
@@ -92,11 +92,12 @@ done:
 
 kd_status bench_scale_triangles(const bench_request *request, const uint64_t *sizes, int count,
                                 bool cuda) {
-    const char *where = cuda ? "cuda:0" : "cpu";
+    const char *device = cuda ? "cuda:0" : "cpu";
     scale_case bench = {.request = request, .builder = cuda ? "binned" : "parallel"};
-    bench.build = (bench_growth){.subject = "triangle trees", .device = where, .theory = "n log n"};
+    bench.build =
+        (bench_growth){.subject = "triangle trees", .device = device, .theory = "n log n"};
     bench.rays = (bench_growth){
-        .subject = "diffuse rays", .device = where, .theory = "log n", .per_item = true};
+        .subject = "diffuse rays", .device = device, .theory = "log n", .per_item = true};
     if (request->builders.count) bench.builder = request->builders.items[0];
     for (int i = 0; i < count; ++i) {
         char path[64];

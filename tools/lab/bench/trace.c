@@ -46,7 +46,7 @@ typedef struct trace_case {
     const tritree *tree;
     const char *model, *builder;
     bench_rays rays;
-    ray_hit *wanted, *hits; /* host memory: reference results, and those compared */
+    ray_hit *expected, *hits; /* host memory: reference results, and those compared */
     tritree_cuda on_device;
     ray *device_rays;
     ray_hit *device_hits;
@@ -65,19 +65,19 @@ static bool same_answer(const ray_hit *a, const ray_hit *b) {
 static uint64_t count_different(const trace_case *bench, uint64_t stride) {
     uint64_t different = 0;
     for (uint64_t i = 0; i < bench->rays.count; i += stride)
-        different += !same_answer(&bench->hits[i], &bench->wanted[i]);
+        different += !same_answer(&bench->hits[i], &bench->expected[i]);
     return different;
 }
 
-static ray_hit test_all(const tritree_input *input, ray cast) {
-    ray_hit best = {cast.tmax, 0, 0, KD_NONE};
-    const precomputed_ray precomputed = precomputed_ray_make(cast);
+static ray_hit test_all(const tritree_input *input, ray ray) {
+    ray_hit best = {ray.tmax, 0, 0, KD_NONE};
+    const precomputed_ray precomputed = precomputed_ray_make(ray);
     for (uint32_t id = 0; id < input->triangle_count; ++id) {
         const uint32_t *index = input->triangles + 3 * (uint64_t)id;
         const vec3 a = input->positions[index[0]], b = input->positions[index[1]],
                    c = input->positions[index[2]];
         if (!triangle_is_degenerate(a, b, c))
-            tritree_triangle_intersect(&precomputed, a, b, c, id, cast.tmin, &best);
+            tritree_triangle_intersect(&precomputed, a, b, c, id, ray.tmin, &best);
     }
     return best;
 }
@@ -101,11 +101,11 @@ static void cast_on_cpu(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
     for (int64_t k = begin; k < end; ++k) {
         const uint64_t i = (uint64_t)k * CPU_STRIDE;
-        const ray cast = bench->rays.rays[i];
+        const ray ray = bench->rays.rays[i];
         if (!bench->rays.any)
-            bench->hits[i] = tritree_closest(&view, cast);
+            bench->hits[i] = tritree_closest(&view, ray);
         else
-            bench->hits[i] = (ray_hit){0, 0, 0, tritree_occluded(&view, cast) ? 0 : KD_NONE};
+            bench->hits[i] = (ray_hit){0, 0, 0, tritree_occluded(&view, ray) ? 0 : KD_NONE};
     }
 }
 
@@ -120,7 +120,7 @@ static kd_status check_oracle(trace_case *bench) {
     if (stride == 0) return KD_OK;
     parallel_for(BRUTE_RAYS, 1, brute_force, bench);
     for (uint64_t k = 0; k < BRUTE_RAYS; ++k)
-        different += !same_answer(&bench->hits[k * stride], &bench->wanted[k * stride]);
+        different += !same_answer(&bench->hits[k * stride], &bench->expected[k * stride]);
     KD_REQUIRE(different == 0, KD_ERROR_CHECK, "%s %s: %llu results differ from brute force",
                bench->model, bench->rays.set, (unsigned long long)different);
     return KD_OK;
@@ -186,7 +186,7 @@ static kd_status run_variant(trace_case *bench, const trace_variant *variant) {
     bench_row row = new_row(bench, "cuda:0", variant->name, set, sizeof set);
     const trace_batch batch = new_batch(bench, variant);
     if (variant->loop == TRACE_PLAIN) {
-        KD_TRY(answer(bench, &batch, bench->wanted));
+        KD_TRY(answer(bench, &batch, bench->expected));
         KD_TRY(check_oracle(bench));
     } else {
         KD_TRY(answer(bench, &batch, bench->hits));
@@ -198,7 +198,7 @@ static kd_status run_variant(trace_case *bench, const trace_variant *variant) {
         row.different = different;
     }
     row.checked = true;
-    row.hash = hash_bytes(variant->loop == TRACE_PLAIN ? bench->wanted : bench->hits,
+    row.hash = hash_bytes(variant->loop == TRACE_PLAIN ? bench->expected : bench->hits,
                           bench->rays.count * sizeof *bench->hits);
     timed_batch timed = {&bench->on_device, &batch};
     KD_TRY(bench_time_device(&row, false, cast_again, &timed));
@@ -237,12 +237,12 @@ static kd_status run_on_cpu(trace_case *bench) {
         if (run >= 0) row.seconds[run] = timing_now() - started;
     }
     if (bench->rays.any)
-        widen(bench->wanted, (uint8_t *)bench->hits, bench->rays.count);
+        widen(bench->expected, (uint8_t *)bench->hits, bench->rays.count);
     else
-        memcpy(bench->wanted, bench->hits, bench->rays.count * sizeof *bench->hits);
+        memcpy(bench->expected, bench->hits, bench->rays.count * sizeof *bench->hits);
     KD_TRY(check_oracle(bench));
     row.checked = true;
-    row.hash = hash_bytes(bench->wanted, bench->rays.count * sizeof *bench->wanted);
+    row.hash = hash_bytes(bench->expected, bench->rays.count * sizeof *bench->expected);
     return bench_report(bench->request, &row);
 }
 
@@ -286,13 +286,13 @@ static kd_status run_set(trace_case *bench, const char *set, bool cuda) {
                                         .random_count = cuda ? 1 << 23 : 1 << 20};
     KD_TRY(bench_rays_open(&bench->rays, &request, set));
     kd_status status = KD_OK;
-    KD_TRY_GOTO(KD_RESERVE(bench->wanted, bench->rays.count));
+    KD_TRY_GOTO(KD_RESERVE(bench->expected, bench->rays.count));
     KD_TRY_GOTO(KD_RESERVE(bench->hits, bench->rays.count));
     KD_TRY_GOTO(cuda ? run_on_cuda(bench) : run_on_cpu(bench));
 done:
-    memory_free(bench->wanted);
+    memory_free(bench->expected);
     memory_free(bench->hits);
-    bench->wanted = NULL;
+    bench->expected = NULL;
     bench->hits = NULL;
     bench_rays_close(&bench->rays);
     return status;
@@ -316,7 +316,7 @@ static kd_status build_tree(tritree *out, const bench_request *request, const tr
 static kd_status run_tree(const bench_request *request, const bench_model *model,
                           const char *builder) {
     tritree tree;
-    const bool cuda = bench_wants_cuda(request);
+    const bool cuda = bench_selects_cuda(request);
     KD_TRY(build_tree(&tree, request, &model->input, builder, cuda));
     trace_case bench = {
         .request = request, .tree = &tree, .model = model->name, .builder = builder};
@@ -326,9 +326,9 @@ static kd_status run_tree(const bench_request *request, const bench_model *model
     if (cuda) KD_TRY_GOTO(tritree_cuda_pack(&bench.on_device, NULL));
     if (cuda) KD_TRY_GOTO(run_compressed(&bench));
     for (const char *const *set = bench_ray_sets; *set; ++set) {
-        if (!bench_wants(&request->sets, *set)) continue;
+        if (!bench_selects(&request->sets, *set)) continue;
         if (cuda) KD_TRY_GOTO(run_set(&bench, *set, true));
-        if (bench_wants(&request->devices, "cpu")) KD_TRY_GOTO(run_set(&bench, *set, false));
+        if (bench_selects(&request->devices, "cpu")) KD_TRY_GOTO(run_set(&bench, *set, false));
     }
 done:
     tritree_cuda_close(&bench.on_device);
@@ -342,12 +342,12 @@ kd_status bench_trace(const bench_request *request) {
         KD_TRY(bench_model_open(&model, bench_model_path(request, i)));
         kd_status status = KD_OK;
         for (const tritree_builder *const *row = tritree_builders; *row && status == KD_OK; ++row)
-            if (request->builders.count ? bench_wants(&request->builders, (*row)->name)
+            if (request->builders.count ? bench_selects(&request->builders, (*row)->name)
                                         : row == tritree_builders)
                 status = run_tree(request, &model, (*row)->name);
         for (const tritree_builder_cuda *const *row = tritree_builders_cuda; *row; ++row)
-            if (status == KD_OK && request->builders.count && bench_wants_cuda(request) &&
-                bench_wants(&request->builders, (*row)->name) &&
+            if (status == KD_OK && request->builders.count && bench_selects_cuda(request) &&
+                bench_selects(&request->builders, (*row)->name) &&
                 !tritree_builder_find((*row)->name))
                 status = run_tree(request, &model, (*row)->name);
         bench_model_close(&model);

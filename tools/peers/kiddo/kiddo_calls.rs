@@ -40,16 +40,16 @@ pub unsafe extern "C" fn kiddo_close(tree: *mut std::ffi::c_void) {
 /// # Safety
 /// `tree` is open and has k points or more; `queries` has count * 3 floats.
 #[no_mangle]
-pub unsafe extern "C" fn kiddo_ask(tree: *const std::ffi::c_void, queries: *const [f32; 3], count: usize, k: u32) -> f64 {
+pub unsafe extern "C" fn kiddo_query(tree: *const std::ffi::c_void, queries: *const [f32; 3], count: usize, k: u32) -> f64 {
     let queries = std::slice::from_raw_parts(queries, count);
     macro_rules! ask {
         ($tree:expr) => {{
             let ask_one = |x| $tree.query(x).nearest_one::<SquaredEuclidean<f32>>().execute().distance;
             let wanted = NonZero::new(k as usize).unwrap();
-            let ask_some = |x| $tree.query(x).nearest_n::<SquaredEuclidean<f32>>(wanted).execute().last().unwrap().distance;
+            let query_some = |x| $tree.query(x).nearest_n::<SquaredEuclidean<f32>>(wanted).execute().last().unwrap().distance;
             match k {
                 1 => queries.iter().map(|x| f64::from(ask_one(x).sqrt())).sum(),
-                _ => queries.iter().map(|x| f64::from(ask_some(x).sqrt())).sum(),
+                _ => queries.iter().map(|x| f64::from(query_some(x).sqrt())).sum(),
             }
         }};
     }

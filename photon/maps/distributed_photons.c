@@ -1,11 +1,11 @@
 /* Idea: of all photons, a distributed map needs a hash and a largest power, which are reduced over
          the ranks, and the estimation radius, which is derived from some nodes of the tree of all
          photons. That tree is built once, on rank 0, from positions alone. */
-#include "photon/maps/apart.h"
+#include "photon/maps/distributed_photons.h"
 #include "core/memory.h"
 #include "points/select/builders.h"
 
-kd_status photon_apart_meet(ranks *comm, uint64_t *hash, uint32_t *strongest) {
+kd_status distributed_photons_agree(ranks *comm, uint64_t *hash, uint32_t *strongest) {
     int64_t sum = 0;
     uint32_t *all = NULL;
     memcpy(&sum, hash, sizeof sum);
@@ -20,14 +20,14 @@ kd_status photon_apart_meet(ranks *comm, uint64_t *hash, uint32_t *strongest) {
     return status;
 }
 
-uint64_t photon_apart_tree_bytes(uint64_t photons) {
+uint64_t distributed_photons_tree_bytes(uint64_t photons) {
     /* received, sorted, and in the tree */
     const uint64_t each = 3 * sizeof(vec3) + sizeof(uint32_t);
     return photons * each + pointtree_builders[0]->scratch_bytes(photons);
 }
 
 /* Gathers the items of every rank on rank 0; rank r sends counts[r * every] of them. */
-static kd_status bring_to_first(ranks *comm, const void *own, uint64_t bytes,
+static kd_status bring_to_first(ranks *comm, const void *part, uint64_t bytes,
                                 const uint64_t *counts, uint64_t every, void *into) {
     const uint64_t size = (uint64_t)comm->size, rank = (uint64_t)comm->rank;
     uint64_t *begins = NULL;
@@ -36,7 +36,7 @@ static kd_status bring_to_first(ranks *comm, const void *own, uint64_t bytes,
     for (uint64_t r = 1; r <= size; ++r) begins[r] = counts[rank * every] * bytes;
     for (uint64_t r = 0; r < size; ++r)
         arrive[r + 1] = arrive[r] + (rank == 0 ? counts[r * every] * bytes : 0);
-    const kd_status status = ranks_all_to_all(comm, own, begins, into, arrive);
+    const kd_status status = ranks_all_to_all(comm, part, begins, into, arrive);
     memory_free(begins);
     return status;
 }
@@ -44,13 +44,13 @@ static kd_status bring_to_first(ranks *comm, const void *own, uint64_t bytes,
 typedef struct arrivals {
     uint64_t *counts; /* of each rank: number of photons, number of runs */
     uint64_t all, all_runs;
-    vec3 *own, *came, *ordered;
+    vec3 *local, *came, *ordered;
     photon_run *runs;
 } arrivals;
 
 static void arrivals_free(arrivals *owned) {
     memory_free(owned->counts);
-    memory_free(owned->own);
+    memory_free(owned->local);
     memory_free(owned->came);
     memory_free(owned->ordered);
     memory_free(owned->runs);
@@ -86,21 +86,21 @@ static kd_status gather_positions(arrivals *arrivals, ranks *comm, const photon_
     KD_REQUIRE(arrivals->all <= POINTTREE_COUNT_MAX, KD_ERROR_USAGE,
                "cannot determine a gather radius for %llu photons; set --radius for more than %u",
                (unsigned long long)arrivals->all, POINTTREE_COUNT_MAX);
-    KD_TRY(KD_RESERVE(arrivals->own, list->count));
-    for (uint64_t i = 0; i < list->count; ++i) arrivals->own[i] = list->photons[i].position;
+    KD_TRY(KD_RESERVE(arrivals->local, list->count));
+    for (uint64_t i = 0; i < list->count; ++i) arrivals->local[i] = list->photons[i].position;
     if (rank == 0) {
         KD_TRY(KD_RESERVE(arrivals->came, arrivals->all));
         KD_TRY(KD_RESERVE(arrivals->runs, arrivals->all_runs));
     }
-    KD_TRY(bring_to_first(comm, arrivals->own, sizeof *arrivals->own, arrivals->counts, 2,
+    KD_TRY(bring_to_first(comm, arrivals->local, sizeof *arrivals->local, arrivals->counts, 2,
                           arrivals->came));
-    memory_free(arrivals->own);
-    arrivals->own = NULL;
+    memory_free(arrivals->local);
+    arrivals->local = NULL;
     return bring_to_first(comm, runs, sizeof *runs, arrivals->counts + 1, 2, arrivals->runs);
 }
 
-kd_status photon_apart_whole_tree(pointtree *out, ranks *comm, const photon_list *list,
-                                  const photon_run *runs, uint32_t run_count) {
+kd_status distributed_photons_whole_tree(pointtree *out, ranks *comm, const photon_list *list,
+                                         const photon_run *runs, uint32_t run_count) {
     arrivals arrivals;
     kd_status status = KD_OK;
     memset(&arrivals, 0, sizeof arrivals);

@@ -7,7 +7,7 @@
 #include "tests/neighbours/device_answers.h"
 
 /* A tree and its index on the device, and the results of two methods. */
-typedef struct apart_state {
+typedef struct split_state {
     point_build_cuda built;
     void *tree_points; /* on the device */
     point_index_cuda index;
@@ -15,9 +15,10 @@ typedef struct apart_state {
     point_query_cuda query;
     uint32_t *parted; /* on the device */
     uint64_t rows;
-} apart_state;
+} split_state;
 
-static void apart_open(apart_state *s, case_points set, uint32_t count, pointtree_split split) {
+static void split_state_open(split_state *s, case_points set, uint32_t count,
+                             pointtree_split split) {
     memset(s, 0, sizeof *s);
     vec3 *points = (vec3 *)malloc(count * sizeof *points);
     assert_non_null(points);
@@ -43,7 +44,7 @@ static void apart_open(apart_state *s, case_points set, uint32_t count, pointtre
     s->query.max_radius = (double)INFINITY;
 }
 
-static void apart_close(apart_state *s) {
+static void split_state_close(split_state *s) {
     device_memory_free(s->tree_points);
     device_memory_free(s->built.ids);
     device_memory_free(s->built.axes);
@@ -53,8 +54,8 @@ static void apart_close(apart_state *s) {
 }
 
 /* All points are queries: as those of a caller, or as a self-query. */
-static device_answers ask(apart_state *s, point_query_method method,
-                          const point_self_query *self_query, uint32_t patience) {
+static device_answers query_leaves(split_state *s, point_query_method method,
+                                   const point_self_query *self_query, uint32_t patience) {
     s->query.method = method;
     s->query.patience = patience;
     s->query.parted = patience ? s->parted : NULL;
@@ -63,11 +64,11 @@ static device_answers ask(apart_state *s, point_query_method method,
 
 /* Compares one method with some patience with the reference traversal. Returns how many queries
    left their packet. */
-static uint32_t check(apart_state *s, const char *name, point_query_method method,
+static uint32_t check(split_state *s, const char *name, point_query_method method,
                       const point_self_query *self_query, uint32_t k, uint32_t patience) {
     s->query.k = k;
-    device_answers right = ask(s, POINT_QUERY_WALK, self_query, 0),
-                   got = ask(s, method, self_query, patience);
+    device_answers right = query_leaves(s, POINT_QUERY_WALK, self_query, 0),
+                   got = query_leaves(s, method, self_query, patience);
     const uint64_t count = s->built.points.count;
     for (uint64_t i = 0; i < count * k; ++i)
         if (got.ids[i] != right.ids[i] || got.dist2[i] != right.dist2[i] ||
@@ -103,20 +104,20 @@ static void rows_stay(void **state) {
         for (int c = 0; c < 5; ++c) {
             if (gpu_leaves_out((uint32_t)(5 * set + c), 7) || counts[c] > gpu_size(5000, 1500))
                 continue;
-            apart_state s;
-            apart_open(&s, (case_points)set, counts[c], (pointtree_split)(c % 2));
+            split_state s;
+            split_state_open(&s, (case_points)set, counts[c], (pointtree_split)(c % 2));
             for (int strategy = 0; strategy < STRATEGIES; ++strategy)
-                for (int own = 0; own < 3;
-                     ++own, ++number) { /* as queries, as self-query, as self-query without the
+                for (int self = 0; self < 3;
+                     ++self, ++number) { /* as queries, as self-query, as self-query without the
                                            point itself */
                     if (gpu_leaves_out(number, 3)) continue;
-                    const point_self_query self_query = {.skips = own == 2};
+                    const point_self_query self_query = {.skips = self == 2};
                     s.query.max_radius = number % 4 ? (double)INFINITY : 0.05;
                     parted += check(&s, case_points_name((case_points)set),
-                                    strategies[strategy].method, own ? &self_query : NULL,
+                                    strategies[strategy].method, self ? &self_query : NULL,
                                     strategies[strategy].k, patience[number % 3]);
                 }
-            apart_close(&s);
+            split_state_close(&s);
         }
     assert_true(parted > 0);
 }
@@ -126,15 +127,15 @@ static void rows_stay(void **state) {
 static void queries_around_a_spot_part(void **state) {
     (void)state;
     const uint32_t count = gpu_size(100000, 6000), patience = gpu_size(0, 8);
-    apart_state s;
-    apart_open(&s, CASE_CLUSTERED, count, POINTTREE_WIDEST);
+    split_state s;
+    split_state_open(&s, CASE_CLUSTERED, count, POINTTREE_WIDEST);
     for (int strategy = 0; strategy < 3; ++strategy) {
         const point_self_query self_query = {.skips = true};
         const uint32_t parted = check(&s, "clustered", strategies[strategy].method, &self_query,
                                       strategies[strategy].k, patience ? patience : 32);
         assert_true(parted > 0 && parted < count / 2);
     }
-    apart_close(&s);
+    split_state_close(&s);
 }
 
 /* Every query needs every leaf: alone, each would visit all of them. Queries of ancestors are
@@ -142,15 +143,15 @@ static void queries_around_a_spot_part(void **state) {
 static void equal_points_stay_together(void **state) {
     (void)state;
     const uint32_t count = gpu_size(8000, 2500);
-    apart_state s;
-    apart_open(&s, CASE_ALL_EQUAL, count, POINTTREE_WIDEST);
+    split_state s;
+    split_state_open(&s, CASE_ALL_EQUAL, count, POINTTREE_WIDEST);
     for (int strategy = 0; strategy < STRATEGIES; ++strategy) {
         const point_self_query self_query = {.skips = true};
         if (gpu_leaves_out((uint32_t)strategy, 3)) continue;
         assert_true(check(&s, "equal", strategies[strategy].method, &self_query,
                           strategies[strategy].k, 1) <= s.index.chunk_count);
     }
-    apart_close(&s);
+    split_state_close(&s);
 }
 
 int main(void) {

@@ -34,9 +34,9 @@ struct places {
     uint64_t *requests, *packets;
 };
 
-kd_status find_places(places *out, ranks *comm, const eye_asked *counts) {
+kd_status find_places(places *out, ranks *comm, const eye_request_counts *counts) {
     const uint64_t size = (uint64_t)comm->size;
-    eye_asked *all = NULL;
+    eye_request_counts *all = NULL;
     KD_TRY(KD_RESERVE(all, size));
     all[comm->rank] = *counts;
     kd_status status = ranks_all_gather_even(comm, all, sizeof *all);
@@ -126,20 +126,20 @@ kd_status sum_all(photon_cuda *device_photons, ranks *comm, const photon_view *v
     return ranks_device_sum(comm, (int64_t *)received->sums.memory, MAPS * CHANNELS * count);
 }
 
-kd_status take_own(photon_cuda *device_photons, const ranks *comm, const photon_view *view,
-                   const places *at) {
+kd_status fill_local(photon_cuda *device_photons, const ranks *comm, const photon_view *view,
+                     const places *at) {
     const uint64_t begin = at->requests[comm->rank], count = at->requests[comm->size],
-                   own = at->requests[comm->rank + 1] - begin;
-    for (int m = 0; own && m < MAPS; ++m) {
+                   owned_count = at->requests[comm->rank + 1] - begin;
+    for (int m = 0; owned_count && m < MAPS; ++m) {
         const float radius = map_of(view, m)->radius;
         const bool valid =
             device_photons->maps.map[m].list.count > 0 && pointtree_bound2(radius) > 0;
         KD_TRY(device_copy(device_photons->sums[m].memory,
                            (flux_sum *)device_photons->received.sums.memory + (uint64_t)m * count +
                                begin,
-                           own * sizeof(flux_sum), NULL));
-        fill_radii<<<cuda_blocks(own, BLOCK), BLOCK>>>((float *)device_photons->radii[m].memory,
-                                                       (uint32_t)own, valid ? radius : 0);
+                           owned_count * sizeof(flux_sum), NULL));
+        fill_radii<<<cuda_blocks(owned_count, BLOCK), BLOCK>>>(
+            (float *)device_photons->radii[m].memory, (uint32_t)owned_count, valid ? radius : 0);
         KD_CUDA_LAUNCHED("fill_radii");
     }
     return KD_OK;
@@ -155,13 +155,14 @@ kd_status show(photon_cuda *device_photons, ranks *comm, const photon_view *view
     KD_TRY(reserve_received(&device_photons->received, comm, at));
     KD_TRY(bring_requests(device_photons, comm, at));
     KD_TRY(sum_all(device_photons, comm, view, at));
-    return take_own(device_photons, comm, view, at);
+    return fill_local(device_photons, comm, view, at);
 }
 
 } // namespace
 
-extern "C" kd_status looks_apart_there(photon_cuda *device_photons, ranks *comm,
-                                       const photon_view *view, const eye_asked *counts) {
+extern "C" kd_status distributed_lookups_device(photon_cuda *device_photons, ranks *comm,
+                                                const photon_view *view,
+                                                const eye_request_counts *counts) {
     places at = {NULL, NULL};
     KD_TRY(find_places(&at, comm, counts));
     const kd_status status = show(device_photons, comm, view, &at);

@@ -8,7 +8,7 @@
          nearest.
    Memory: one chunk of rows at a time: 300 bytes per lookup and 48 for its sums, 24 k more for the
            k nearest. */
-#include "render/photon_mapping/looks_apart.h"
+#include "render/photon_mapping/distributed_lookups.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
 
@@ -17,7 +17,7 @@ enum { CHUNK_SAMPLES = 1 << 16, CHUNK_KEYS = 1 << 22, MAPS = 2, CHANNELS = 3, KE
 /* Lookups of the paths of a row. */
 typedef struct row_lookups {
     eye_request *list;
-    eye_asked counts;
+    eye_request_counts counts;
     uint32_t capacity; /* capacity of `list` */
     uint64_t before;   /* number of lookups in earlier rows of the chunk */
     pixel_sample *samples;
@@ -32,7 +32,7 @@ typedef struct near_keys {
     uint32_t count;
 } near_keys;
 
-typedef struct apart_chunk {
+typedef struct lookup_chunk {
     const struct frame *frame;
     struct film *film;
     const photon_map *maps[MAPS]; /* global, caustic */
@@ -41,7 +41,7 @@ typedef struct apart_chunk {
     ranks *comm;
     uint32_t sample, camera_sample;
     int32_t top, rows;
-    const apart_range *range;
+    const distributed_range *range;
     row_lookups *row;
     uint64_t lookups;
     int64_t *sums;   /* three for each lookup and map, and one that counts cancelled ranks */
@@ -51,7 +51,7 @@ typedef struct apart_chunk {
     uint64_t *lo, *hi; /* bounds of the k-th key */
     int64_t *counted;
     atomic_ullong rays, nan_samples;
-} apart_chunk;
+} lookup_chunk;
 
 /* --- paths ------------------------------------------------------------------------------------ */
 
@@ -60,7 +60,7 @@ static uint32_t capacity_for(uint32_t requests) {
 }
 
 /* Traces a path; repeats it with a larger list if the lookups did not fit. */
-static kd_status follow(const apart_chunk *work, row_lookups *row, int32_t x, int32_t y,
+static kd_status follow(const lookup_chunk *work, row_lookups *row, int32_t x, int32_t y,
                         pixel_sample *out) {
     const pixel_view eye = integrator_view(work->frame);
     photon_view view = *work->view;
@@ -70,9 +70,9 @@ static kd_status follow(const apart_chunk *work, row_lookups *row, int32_t x, in
         view.later.counts = &row->counts;
         view.later.capacity = row->capacity;
         const rng_key key = pixel_key(&eye, x, y, work->sample);
-        const ray cast = pixel_ray(&eye, x, y, pixel_key(&eye, x, y, work->camera_sample));
-        const eye_path path = photon_eye_path(work->frame->scene, &view, LOOKUP_INLINE, cast, key);
-        *out = pixel_of(&eye, &cast, &path.result.first, path.result.radiance, path.result.rays);
+        const ray ray = pixel_ray(&eye, x, y, pixel_key(&eye, x, y, work->camera_sample));
+        const eye_path path = photon_eye_path(work->frame->scene, &view, LOOKUP_INLINE, ray, key);
+        *out = pixel_of(&eye, &ray, &path.result.first, path.result.radiance, path.result.rays);
         if (row->counts.requests <= row->capacity) return KD_OK;
         const uint32_t capacity = capacity_for(row->counts.requests);
         KD_TRY(KD_GROW(row->list, before, capacity));
@@ -81,7 +81,7 @@ static kd_status follow(const apart_chunk *work, row_lookups *row, int32_t x, in
     }
 }
 
-static kd_status follow_row(const apart_chunk *work, row_lookups *row, int32_t y) {
+static kd_status follow_row(const lookup_chunk *work, row_lookups *row, int32_t y) {
     const int32_t width = work->film->width;
     row->capacity = capacity_for((uint32_t)width);
     KD_TRY(KD_RESERVE(row->list, row->capacity));
@@ -96,13 +96,13 @@ static kd_status follow_row(const apart_chunk *work, row_lookups *row, int32_t y
 }
 
 static void follow_rows(void *context, int64_t begin, int64_t end, int thread) {
-    const apart_chunk *work = (const apart_chunk *)context;
+    const lookup_chunk *work = (const lookup_chunk *)context;
     (void)thread;
     for (int64_t r = begin; r < end; ++r)
         work->row[r].status = follow_row(work, &work->row[r], work->top + (int32_t)r);
 }
 
-static kd_status follow_all(apart_chunk *work) {
+static kd_status follow_all(lookup_chunk *work) {
     parallel_for(work->rows, 1, follow_rows, work);
     work->lookups = 0;
     for (int32_t r = 0; r < work->rows; ++r) {
@@ -121,7 +121,7 @@ static uint64_t key_of(const photon_map *map, const neighbour *neighbours) {
     return (uint64_t)float_bits(neighbours->dist2) << 32 | place;
 }
 
-static void find_near(const apart_chunk *work, const eye_request *show, uint64_t slot) {
+static void find_near(const lookup_chunk *work, const eye_request *show, uint64_t slot) {
     neighbour neighbours[ESTIMATE_GATHER_MAX];
     const int m = (int)(slot % MAPS);
     near_keys *out = &work->near[slot];
@@ -150,7 +150,7 @@ static uint32_t keys_up_to(const near_keys *keys, uint64_t key) {
 }
 
 static void count_slots(void *context, int64_t begin, int64_t end, int thread) {
-    const apart_chunk *work = (const apart_chunk *)context;
+    const lookup_chunk *work = (const lookup_chunk *)context;
     (void)thread;
     for (int64_t s = begin; s < end; ++s)
         work->counted[s] =
@@ -159,7 +159,7 @@ static void count_slots(void *context, int64_t begin, int64_t end, int thread) {
 
 /* Finds the smallest key up to which all ranks together have k photons; all bits set if they
    have fewer. */
-static kd_status find_last_keys(apart_chunk *work) {
+static kd_status find_last_keys(lookup_chunk *work) {
     const uint64_t slots = work->lookups * MAPS;
     const int64_t k = work->view->global.gather;
     KD_TRY(KD_RESERVE_ZEROED(work->lo, slots));
@@ -180,7 +180,7 @@ static kd_status find_last_keys(apart_chunk *work) {
     return KD_OK;
 }
 
-static float radius_of(const apart_chunk *work, uint64_t slot) {
+static float radius_of(const lookup_chunk *work, uint64_t slot) {
     const float maximum = work->views[slot % MAPS]->radius;
     if (!work->near || work->hi[slot] == UINT64_MAX) return maximum;
     return sqrtf(float_from_bits((uint32_t)(work->hi[slot] >> 32)));
@@ -189,7 +189,7 @@ static float radius_of(const apart_chunk *work, uint64_t slot) {
 /* --- sums ------------------------------------------------------------------------------------- */
 
 /* The k-th photon only sets the radius. */
-static flux_sum near_sum(const apart_chunk *work, const eye_request *show, uint64_t slot) {
+static flux_sum near_sum(const lookup_chunk *work, const eye_request *show, uint64_t slot) {
     neighbour neighbours[ESTIMATE_GATHER_MAX];
     const near_keys *near = &work->near[slot];
     const uint64_t last = work->hi[slot];
@@ -201,12 +201,12 @@ static flux_sum near_sum(const apart_chunk *work, const eye_request *show, uint6
         ++count;
     }
     if (count == 0 || !(radius > 0)) return flux_sum_none();
-    return photon_found_sum(work->views[slot % MAPS], &show->at, show->wo, neighbours, count,
-                            radius);
+    return photon_gathered_sum(work->views[slot % MAPS], &show->at, show->wo, neighbours, count,
+                               radius);
 }
 
 static void lookup_rows(void *context, int64_t begin, int64_t end, int thread) {
-    const apart_chunk *work = (const apart_chunk *)context;
+    const lookup_chunk *work = (const lookup_chunk *)context;
     (void)thread;
     for (int64_t r = begin; r < end; ++r)
         for (uint32_t i = 0; i < work->row[r].counts.requests; ++i)
@@ -221,7 +221,7 @@ static void lookup_rows(void *context, int64_t begin, int64_t end, int thread) {
 }
 
 static void find_rows(void *context, int64_t begin, int64_t end, int thread) {
-    const apart_chunk *work = (const apart_chunk *)context;
+    const lookup_chunk *work = (const lookup_chunk *)context;
     (void)thread;
     for (int64_t r = begin; r < end; ++r)
         for (uint32_t i = 0; i < work->row[r].counts.requests; ++i)
@@ -230,7 +230,7 @@ static void find_rows(void *context, int64_t begin, int64_t end, int thread) {
                           (work->row[r].before + i) * MAPS + (uint64_t)m);
 }
 
-static kd_status find_all_near(apart_chunk *work) {
+static kd_status find_all_near(lookup_chunk *work) {
     const uint64_t slots = work->lookups * MAPS, k = work->view->global.gather;
     if (k == 0) return KD_OK;
     for (int m = 0; m < MAPS; ++m)
@@ -245,7 +245,7 @@ static kd_status find_all_near(apart_chunk *work) {
     return find_last_keys(work);
 }
 
-static kd_status sum_all(apart_chunk *work, bool *over) {
+static kd_status sum_all(lookup_chunk *work, bool *over) {
     static_assert(sizeof(flux_sum) == CHANNELS * sizeof(int64_t), "summed as numbers");
     const uint64_t last = work->lookups * MAPS * CHANNELS;
     parallel_for(work->rows, 1, lookup_rows, work);
@@ -257,16 +257,16 @@ static kd_status sum_all(apart_chunk *work, bool *over) {
 
 /* --- the film --------------------------------------------------------------------------------- */
 
-static vec3 shown(const apart_chunk *work, const eye_request *show, uint64_t slot) {
+static vec3 shown(const lookup_chunk *work, const eye_request *show, uint64_t slot) {
     flux_sum sum;
     const float radius = radius_of(work, slot);
-    const estimate_point here = estimate_point_of(&show->at);
+    const estimate_point point = estimate_point_of(&show->at);
     memcpy(&sum, work->sums + slot * CHANNELS, sizeof sum);
     if (!(radius > 0)) return vec3_all(0);
-    return photon_sum_radiance(work->views[slot % MAPS], &work->view->tiles, &here, radius, &sum);
+    return photon_sum_radiance(work->views[slot % MAPS], &work->view->tiles, &point, radius, &sum);
 }
 
-static void add_row(apart_chunk *work, const row_lookups *row, int32_t y) {
+static void add_row(lookup_chunk *work, const row_lookups *row, int32_t y) {
     film *to = work->film;
     const pixel_view eye = integrator_view(work->frame);
     uint64_t rays = 0, nans = 0;
@@ -290,18 +290,18 @@ static void add_row(apart_chunk *work, const row_lookups *row, int32_t y) {
 }
 
 static void add_rows(void *context, int64_t begin, int64_t end, int thread) {
-    apart_chunk *work = (apart_chunk *)context;
+    lookup_chunk *work = (lookup_chunk *)context;
     (void)thread;
     for (int64_t r = begin; r < end; ++r) {
         const int32_t y = work->top + (int32_t)r;
-        if (y >= work->range->own_top && y < work->range->own_bottom)
+        if (y >= work->range->band_top && y < work->range->band_bottom)
             add_row(work, &work->row[r], y);
     }
 }
 
 /* --- chunks ----------------------------------------------------------------------------------- */
 
-static void chunk_free(apart_chunk *work) {
+static void chunk_free(lookup_chunk *work) {
     for (int32_t r = 0; work->row && r < work->rows; ++r) {
         memory_free(work->row[r].list);
         memory_free(work->row[r].samples);
@@ -317,7 +317,7 @@ static void chunk_free(apart_chunk *work) {
     memory_free(work->counted);
 }
 
-static kd_status take_chunk(apart_chunk *work, bool *over) {
+static kd_status take_chunk(lookup_chunk *work, bool *over) {
     KD_TRY(KD_RESERVE_ZEROED(work->row, (uint64_t)work->rows));
     KD_TRY(follow_all(work));
     KD_TRY(find_all_near(work));
@@ -331,23 +331,23 @@ static uint64_t chunk_samples(uint32_t gather) {
     return near < CHUNK_SAMPLES ? near : CHUNK_SAMPLES;
 }
 
-kd_status looks_apart_take(const frame *frame, film *film, const photon_maps *maps,
-                           const photon_view *view, const apart_range *range, uint32_t period,
-                           sample_counts *counts, bool *over) {
+kd_status distributed_lookups_take(const frame *frame, film *film, const photon_maps *maps,
+                                   const photon_view *view, const distributed_range *range,
+                                   uint32_t period, sample_counts *counts, bool *over) {
     const uint64_t maximum = chunk_samples(view->global.gather) / (uint64_t)film->width;
     const int32_t rows = maximum < 1 ? 1 : maximum > INT32_MAX ? INT32_MAX : (int32_t)maximum;
     *over = false;
     for (int32_t top = 0; top < film->height && !*over;) {
-        apart_chunk work = {.frame = frame,
-                            .film = film,
-                            .maps = {&maps->global, &maps->caustic},
-                            .views = {&view->global, &view->caustic},
-                            .view = view,
-                            .comm = frame->comm,
-                            .sample = range->sample,
-                            .camera_sample = period ? range->sample % period : range->sample,
-                            .top = top,
-                            .range = range};
+        lookup_chunk work = {.frame = frame,
+                             .film = film,
+                             .maps = {&maps->global, &maps->caustic},
+                             .views = {&view->global, &view->caustic},
+                             .view = view,
+                             .comm = frame->comm,
+                             .sample = range->sample,
+                             .camera_sample = period ? range->sample % period : range->sample,
+                             .top = top,
+                             .range = range};
         work.rows = film->height - top < rows ? film->height - top : rows;
         atomic_init(&work.rays, 0);
         atomic_init(&work.nan_samples, 0);
@@ -363,14 +363,14 @@ kd_status looks_apart_take(const frame *frame, film *film, const photon_maps *ma
 }
 
 /* Assumes one and a quarter lookups per path. */
-uint64_t looks_apart_bytes(uint32_t gather) {
+uint64_t distributed_lookups_bytes(uint32_t gather) {
     const uint64_t near = gather ? 12 * (uint64_t)gather + 48 : 0;
     return chunk_samples(gather) * 5 / 4 *
            (sizeof(eye_request) + sizeof(pixel_sample) + MAPS * (sizeof(flux_sum) + near));
 }
 
 /* An all-reduce over N ranks sends all but the rank's own part twice. */
-uint64_t looks_apart_sent(uint64_t pixels, uint32_t gather, int32_t rank_count) {
+uint64_t distributed_lookups_sent(uint64_t pixels, uint32_t gather, int32_t rank_count) {
     const uint64_t each = MAPS * (sizeof(flux_sum) + (gather ? KEY_BITS * sizeof(int64_t) : 0));
     return pixels * each * 2 * ((uint64_t)rank_count - 1) / (uint64_t)rank_count;
 }
