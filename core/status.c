@@ -14,12 +14,22 @@ static void trace_add(const char *file, int line, const char *expression) {
              line, expression);
 }
 
+/* Replaces control characters, which a name in a file may contain, and which a terminal would
+   obey: all below a space but tabs and line ends, delete, and U+0080 to U+009F. */
+static void replace_controls(char *text) {
+    for (unsigned char *at = (unsigned char *)text; *at; ++at) {
+        if ((*at < ' ' && *at != '\n' && *at != '\t') || *at == 0x7f) *at = '?';
+        if (*at == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0) at[0] = at[1] = '?';
+    }
+}
+
 kd_status status_fail(kd_status status, const char *file, int line, const char *format, ...) {
     char message[sizeof error_message]; /* the arguments may point into the previous message */
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
+    replace_controls(message);
     memcpy(error_message, message, sizeof message);
     error_trace[0] = '\0';
     trace_add(file, line, kd_status_name(status));
@@ -77,5 +87,6 @@ void log_message(log_level level, const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
+    replace_controls(line);
     sink_function(sink_context, level, line);
 }

@@ -4,6 +4,7 @@ One adapter class per framework, `NumPy` being the default for everything unknow
 imported only after an array of it was passed.
 """
 
+import os
 import sys
 
 import numpy as np
@@ -294,3 +295,11 @@ def is_valid(numbers, missing):
     if "uint" in str(numbers.dtype):
         return numbers != missing
     return numbers >= 0
+
+
+def path_text(path):
+    """Return the path as a string; a null character in it, at which C would end it, is a ValueError."""
+    text = os.fspath(path)
+    if isinstance(text, str) and "\0" in text:
+        raise ValueError(f"the path {text!r} has a null character")
+    return text

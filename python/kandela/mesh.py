@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _c
-from .arrays import framework, is_foreign, is_valid, settle, stream_number
+from .arrays import framework, is_foreign, is_valid, path_text, settle, stream_number
 from .sides import Outward, solid_angles
 
 NO_TRIANGLE = np.uint32(0xFFFFFFFF)  #: triangle index of a ray that hits nothing
@@ -469,7 +469,7 @@ class TriangleMesh:
         >>> path = os.path.join(tempfile.mkdtemp(), "tree")
         >>> TriangleMesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]]).save(path)
         """
-        _c.kd_triangles_save(self._c, str(path))
+        _c.kd_triangles_save(self._c, path_text(path))
 
     def close(self) -> None:
         """Free the memory of the tree now. Any later query raises UsageError.

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from . import _c
-from .arrays import framework, is_foreign, settle, stream_number
+from .arrays import framework, is_foreign, path_text, settle, stream_number
 
 #: Id in place of a neighbour that does not exist.
 NO_POINT = np.uint32(_c.KD_NO_POINT)
@@ -431,7 +431,7 @@ class Points:
         >>> Points.load(path)
         <kandela.Points of 2 x 2 float64>
         """
-        _c.kd_points_save(self._c, str(path))
+        _c.kd_points_save(self._c, path_text(path))
 
     @classmethod
     def load(cls, path, *, device="auto") -> Points:
@@ -461,7 +461,7 @@ class Points:
         options = _c.kd_points_options_default()
         options.device = device
         loaded = cls.__new__(cls)
-        loaded._c = _c.kd_points_load(str(path), options)
+        loaded._c = _c.kd_points_load(path_text(path), options)
         loaded._describe()
         return loaded
 

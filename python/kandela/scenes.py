@@ -10,6 +10,7 @@ import tempfile
 import numpy as np
 
 from . import _c
+from .arrays import path_text
 from .mesh import TriangleMesh
 
 #: Descriptions of the options, by name: {"kind": "integer", "count": 1, "initial": "64", ...}
@@ -36,7 +37,7 @@ def _text(name, value):
         return "on" if value else "off"
     if isinstance(value, (float, np.floating)):
         return "auto" if value != value else repr(float(value))
-    return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+    return path_text(value if isinstance(value, os.PathLike) else str(value))
 
 
 class Scene:
@@ -164,7 +165,7 @@ class Picture:
         """
         tonemap = self._tonemap if tonemap is None else TONEMAPS.index(tonemap)
         exposure = self._exposure if exposure is None else exposure
-        _c.kd_image_write(self._c, os.fspath(path), exposure, tonemap)
+        _c.kd_image_write(self._c, path_text(path), exposure, tonemap)
 
     def _repr_png_(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -235,7 +236,7 @@ def load_scene(source, folder=None, *, allow_outside=False, max_texture_memory=0
     _c.kd_render_options_set(options, "allow_outside", _text("allow_outside", bool(allow_outside)))
     _c.kd_render_options_set(options, "max_texture_memory", _text("max_texture_memory", max_texture_memory))
     if not isinstance(source, dict):
-        return Scene(_c.kd_scene_load(os.fspath(source), options), options)
+        return Scene(_c.kd_scene_load(path_text(source), options), options)
     source, meshes = dict(source), []
     source.setdefault("kandela", 1)
     entries = [dict(entry) for entry in source.get("meshes", [])]
@@ -250,7 +251,7 @@ def load_scene(source, folder=None, *, allow_outside=False, max_texture_memory=0
             entry["file"] = f"mesh:meshes[{i}]"
     source["meshes"] = entries
     text = json.dumps(source, default=_plain)
-    folder = None if folder is None else os.fspath(folder)
+    folder = None if folder is None else path_text(folder)
     return Scene(_c.kd_scene_parse(text, folder, meshes, options), options)
 
 
@@ -371,7 +372,7 @@ class Photons:
         --------
         >>> photons("gen:blob:100", photons=100).save(os.path.join(tempfile.mkdtemp(), "map.kdp"))
         """
-        _c.kd_photons_write(self._c, os.fspath(path))
+        _c.kd_photons_write(self._c, path_text(path))
 
     def __repr__(self):
         return (f"<kandela.Photons: {len(self.indirect)} indirect, {len(self.caustic)} caustic, "

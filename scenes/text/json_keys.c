@@ -309,10 +309,33 @@ bool json_has(const cJSON *object, const char *key) {
 
 /* --- syntax ----------------------------------------------------------------------------------- */
 
+/* Returns the null character in the text, written out or as \u0000, at which a string in C would
+   end early and name something else; NULL without one. */
+static const char *find_null(const char *text, size_t bytes) {
+    const char *end = text + bytes, *null = (const char *)memchr(text, 0, bytes);
+    for (const char *at = text; (at = (const char *)memchr(at, '\\', (size_t)(end - at)));
+         at += 2) {
+        if (null && null < at) break;
+        if (end - at < 6) break;
+        if (strncmp(at, "\\u0000", 6) == 0) return at;
+    }
+    return null;
+}
+
+static size_t line_of(const char *text, size_t offset) {
+    size_t line = 1;
+    for (size_t i = 0; i < offset; ++i) line += text[i] == '\n';
+    return line;
+}
+
 kd_status json_parse(cJSON **out, const char *text, size_t bytes, const char *file) {
     char *copy = NULL; /* null-terminated, because the parser reads one byte ahead */
     const char *end = NULL;
     *out = NULL;
+    while (bytes > 0 && text[bytes - 1] == '\0') --bytes; /* padding */
+    const char *null = find_null(text, bytes);
+    KD_REQUIRE(!null, KD_ERROR_INPUT, "%s:%zu: found a null character, which no text may have",
+               file, line_of(text, (size_t)(null - text)));
     KD_TRY(KD_RESERVE(copy, bytes + 1));
     memcpy(copy, text, bytes);
     copy[bytes] = '\0';
@@ -326,8 +349,8 @@ kd_status json_parse(cJSON **out, const char *text, size_t bytes, const char *fi
         memory_free(copy);
         KD_FAIL(KD_ERROR_MEMORY, "%s: out of memory for its %zu bytes of JSON", file, bytes);
     }
-    size_t line = 1, stopped = end ? (size_t)(end - copy) : bytes;
-    for (size_t i = 0; i < stopped && i < bytes; ++i) line += copy[i] == '\n';
+    const size_t stopped = end ? (size_t)(end - copy) : bytes;
+    const size_t line = line_of(copy, stopped < bytes ? stopped : bytes);
     char near[32] = "the end of the file";
     size_t length = stopped < bytes ? strcspn(copy + stopped, "\r\n") : 0;
     if (length > 20) length = 20;

@@ -28,6 +28,9 @@ static void failure_carries_message_and_path(void **state) {
     assert_int_equal(lines, 4); /* the location and three callers */
     status_clear();
     assert_string_equal(kd_last_error(), "");
+    status_fail(KD_ERROR_INPUT, __FILE__, __LINE__, "%s", "a\033[2J\177\xc2\x9b \xc3\xa9\t1\n2");
+    assert_string_equal(kd_last_error(), "a?[2J??? \xc3\xa9\t1\n2"); /* no terminal obeys it */
+    status_clear();
 }
 
 static void memory_refuses_what_does_not_fit(void **state) {

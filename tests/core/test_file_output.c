@@ -67,8 +67,8 @@ static void a_disk_that_fails_leaves_the_old_file(void **state) {
     synced.fails_with = 0;
 }
 
-/* An attacker has put a link in place of the temporary file: its target is neither written to nor
-   opened, which the reader of a pipe would see as end of file. */
+/* An attacker has put a link in place of the temporary file, symbolic or hard: its target is
+   neither written to nor opened, which the reader of a pipe would see as end of file. */
 static void planted_links_are_not_followed(void **state) {
     (void)state;
     file_put_text("victim.txt", "precious");
@@ -76,6 +76,10 @@ static void planted_links_are_not_followed(void **state) {
     assert_int_equal(write_text(file_in("a.txt"), "mine"), KD_OK);
     expect_text(file_in("victim.txt"), "precious");
     expect_text(file_in("a.txt"), "mine");
+    assert_int_equal(link(file_in("victim.txt"), file_in("c.txt.0.tmp")), 0);
+    assert_int_equal(write_text(file_in("c.txt"), "mine"), KD_OK);
+    expect_text(file_in("victim.txt"), "precious");
+    expect_text(file_in("c.txt"), "mine");
     assert_int_equal(mkfifo(file_in("pipe"), 0600), 0);
     const int reader = open(file_in("pipe"), O_RDONLY | O_NONBLOCK);
     assert_true(reader >= 0);

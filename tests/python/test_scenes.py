@@ -63,6 +63,22 @@ def test_a_description_names_files_of_its_folder_alone(tmp_path):
     assert allowed.counts["triangles"] == len(FACES)
 
 
+def test_a_null_character_does_not_end_a_name(tmp_path):
+    """Each would else name another file, which exists."""
+    (tmp_path / "quad.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")
+    name = str(tmp_path / "quad.obj") + "\0.png"
+    points = kandela.Points(np.eye(3))
+    for call in (lambda: kandela.load_scene(name), lambda: kandela.render(description()).save(name),
+                 lambda: kandela.photons("gen:blob:100", photons=10).save(name), lambda: points.save(name),
+                 lambda: kandela.Points.load(name), lambda: kandela.TriangleMesh(QUAD, FACES).save(name),
+                 lambda: kandela.render(description(), integrator="photon", photon_map=name)):
+        with pytest.raises(ValueError, match="has a null character"):
+            call()
+    with pytest.raises(kandela.InputError, match="found a null character"):
+        kandela.load_scene(dict(description(), meshes=[{"file": "quad.obj\0.png"}]), folder=tmp_path)
+    assert len((tmp_path / "quad.obj").read_text()) > 0
+
+
 def test_pictures_are_files_and_are_shown(tmp_path):
     picture = kandela.render(description(), exposure=1.0)
     assert picture._repr_png_()[:8] == b"\x89PNG\r\n\x1a\n"

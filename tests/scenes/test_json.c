@@ -42,6 +42,8 @@ static const struct {
     {"{", "dir/s.json:1: invalid JSON at or just before the end of the file"},
     {"{\n\n\"a\": 1,\n}", "dir/s.json:4: invalid JSON at or just before the end of the file"},
     {"{\n\"a\": nul, \"b\": 3}", "dir/s.json:2: invalid JSON at or just before \"nul, \"b\": 3}\""},
+    {START "\n\"meshes\": [{\"file\": \"a.obj\\u0000.png\"}]}",
+     "dir/s.json:2: found a null character, which no text may have"},
     {"[1]", "dir/s.json: found a list of 1, expected an object"},
     {"{}", "dir/s.json: kandela: missing; expected 1, the version of the format"},
     {"{\"kandela\": 2}", "dir/s.json: kandela: found 2, expected an integer >= 1 and <= 1"},
