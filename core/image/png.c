@@ -144,23 +144,6 @@ static uint32_t big_endian(const char *bytes) {
     return value;
 }
 
-/* CRC-32 of ISO 3309 with reflected bits (PNG specification, annex D), four bits at a time. */
-static uint32_t checksum(const char *bytes, size_t count) {
-    uint32_t table[16];
-    for (uint32_t i = 0; i < 16; ++i) {
-        uint32_t v = i;
-        for (int k = 0; k < 4; ++k) v = v & 1 ? 0xedb88320u ^ v >> 1 : v >> 1;
-        table[i] = v;
-    }
-    uint32_t crc = ~0u;
-    for (size_t i = 0; i < count; ++i) {
-        crc ^= (uint8_t)bytes[i];
-        crc = table[crc & 15] ^ crc >> 4;
-        crc = table[crc & 15] ^ crc >> 4;
-    }
-    return ~crc;
-}
-
 /* Checks that every chunk up to IEND is complete and has a valid checksum. */
 static kd_status png_check(const char *path, const file_view *file) {
     static const uint8_t signature[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
@@ -176,7 +159,7 @@ static kd_status png_check(const char *path, const file_view *file) {
         KD_REQUIRE(length <= file->count - at - 12, KD_ERROR_INPUT,
                    "%s: truncated: a chunk of %zu bytes at byte %zu exceeds the file size of %zu",
                    path, length, at, file->count);
-        KD_REQUIRE(checksum(file->bytes + at + 4, length + 4) ==
+        KD_REQUIRE(deflate_crc32(0, file->bytes + at + 4, length + 4) ==
                        big_endian(file->bytes + at + 8 + length),
                    KD_ERROR_INPUT,
                    "%s: damaged: the checksum of the chunk at byte %zu does not match", path, at);

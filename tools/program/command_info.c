@@ -156,33 +156,14 @@ void info_compiled(FILE *stream) {
 #else
     line(stream, "OpenEXR", "no (.exr not supported)");
 #endif
-#if KD_HAVE_ASSIMP
-    line(stream, "assimp", "yes (.fbx, .dae, .off, ..., by kandela-import)");
-#else
-    line(stream, "assimp", "no (.fbx, .dae, ... not supported)");
-#endif
-#if KD_HAVE_MESHOPT
-    line(stream, "meshoptimizer", "yes (compressed glTF)");
-#else
-    line(stream, "meshoptimizer", "no (compressed glTF not supported)");
-#endif
-#if KD_HAVE_DEFLATE
-    line(stream, "libdeflate", "yes (.png)");
-#else
-    line(stream, "libdeflate", "no (.png is written more slowly)");
-#endif
-#if KD_HAVE_JPEG
-    line(stream, "libjpeg", "yes (.jpg)");
-#else
-    line(stream, "libjpeg", "no (.jpg not supported)");
-#endif
-#if KD_HAVE_WEBP
-    line(stream, "libwebp", "yes (.webp)");
-#else
-    line(stream, "libwebp", "no (.webp not supported)");
-#endif
+    line(stream, "assimp",
+         KD_HAVE_ASSIMP ? "yes (.fbx, .dae, .off, ..., by kandela-import)"
+                        : "no (.fbx, .dae, ... not supported)");
+    line(stream, "meshoptimizer",
+         KD_HAVE_MESHOPT ? "yes (compressed glTF)" : "no (compressed glTF not supported)");
+    line(stream, "libdeflate", KD_HAVE_DEFLATE ? "yes (.png)" : "no (.png is written more slowly)");
+    line(stream, "libjpeg", KD_HAVE_JPEG ? "yes (.jpg)" : "no (.jpg not supported)");
+    line(stream, "libwebp", KD_HAVE_WEBP ? "yes (.webp)" : "no (.webp not supported)");
     line(stream, "cJSON", cJSON_Version());
-#if !KD_HAVE_CMOCKA
-    line(stream, "cmocka", "no (built without tests)");
-#endif
+    if (!KD_HAVE_CMOCKA) line(stream, "cmocka", "no (built without tests)");
 }
