@@ -4,7 +4,7 @@
 
 quotes   Checks that every passage of code that a chapter of docs/book/ quotes stands in the file and the
          function that it names. A quote is a fenced block right below a line such as
-             <!-- quote: points/tree/walk.h pointtree_closest -->
+             <!-- quote: points/tree/walk.h pointtree_nearest_k -->
          (without the function: anywhere in the file). Its lines stand in that order and without a gap; a
          line "..." leaves some out. Indentation by a common depth does not count. Also checks that every
          file of the project that a chapter names in `code letters` exists, and that every picture does.

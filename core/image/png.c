@@ -124,22 +124,16 @@ static kd_status write_by_stb(const png_pixels *pixels, const file_output *file)
     return KD_OK;
 }
 
-static kd_status png_write(const image *image, const image_encoding *encoding, file_output *file) {
-    const size_t count = (size_t)image->width * (size_t)image->height;
-    KD_REQUIRE(
-        count <= PNG_PIXELS, KD_ERROR_USAGE,
-        "%s: the image has %d x %d pixels; PNG files are limited to %d pixels: write EXR or PFM",
-        file->path, image->width, image->height, PNG_PIXELS);
-    uint8_t *bytes = NULL;
-    int samples = 0;
-    KD_TRY(image_encode(&bytes, &samples, image, encoding, true));
-    const png_pixels pixels = {bytes, image->width, image->height, samples};
+static kd_status png_write(const uint8_t *bytes, int32_t width, int32_t height, int samples,
+                           file_output *file) {
+    const png_pixels pixels = {bytes, width, height, samples};
     bool written = false;
-    kd_status status = write_by_pieces(&pixels, file->stream, &written);
-    if (status == KD_OK && !written) status = write_by_stb(&pixels, file);
-    memory_free(bytes);
-    KD_TRY(status);
-    return KD_OK;
+    KD_REQUIRE(
+        (size_t)width * (size_t)height <= PNG_PIXELS, KD_ERROR_USAGE,
+        "%s: the image has %d x %d pixels; PNG files are limited to %d pixels: write EXR or PFM",
+        file->path, width, height, PNG_PIXELS);
+    KD_TRY(write_by_pieces(&pixels, file->stream, &written));
+    return written ? KD_OK : write_by_stb(&pixels, file);
 }
 
 /* --- reading --- */
@@ -197,12 +191,8 @@ static kd_status png_open(picture *out, const char *path, const file_view *file)
     return KD_OK;
 }
 
-static kd_status png_read(image *out, const char *path, const file_view *file) {
-    return image_read_unpacked(out, path, file, png_open);
-}
-
 const image_format image_format_png = {.suffix = ".png",
-                                       .read = png_read,
                                        .read_packed = png_open,
-                                       .write = png_write,
+                                       .write_bytes = png_write,
+                                       .alpha = true,
                                        .display = true};

@@ -99,27 +99,16 @@ static kd_status run(const option_line *line) {
     return KD_OK;
 }
 
-static const option_row rows[] = {{.name = "triangles",
-                                   .argument = "N",
-                                   .help = "number of triangles for which scratch memory is listed",
-                                   .initial = "1M",
-                                   .kind = OPTION_UINT64,
-                                   .minimum = 0,
-                                   .maximum = UINT32_MAX,
-                                   OPTION_FIELD(info_values, triangles)},
-                                  {.name = "points",
-                                   .argument = "N",
-                                   .help = "number of points for which scratch memory is listed",
-                                   .initial = "1M",
-                                   .kind = OPTION_UINT64,
-                                   .minimum = 0,
-                                   .maximum = UINT32_MAX,
-                                   OPTION_FIELD(info_values, points)},
-                                  {.name = "keys",
-                                   .help = "print the keys of scene files as Markdown instead",
-                                   .kind = OPTION_FLAG,
-                                   OPTION_FIELD(info_values, keys)},
-                                  {.name = NULL}};
+static const option_row rows[] = {
+    {OPTION_ROW(info_values, "triangles", OPTION_UINT64, triangles), .argument = "N",
+     .initial = "1M", .minimum = 0, .maximum = UINT32_MAX,
+     .help = "number of triangles for which scratch memory is listed"},
+    {OPTION_ROW(info_values, "points", OPTION_UINT64, points), .argument = "N", .initial = "1M",
+     .minimum = 0, .maximum = UINT32_MAX,
+     .help = "number of points for which scratch memory is listed"},
+    {OPTION_ROW(info_values, "keys", OPTION_FLAG, keys),
+     .help = "print the keys of scene files as Markdown instead"},
+    {.name = NULL}};
 
 static const option_group groups[] = {
     {"Output", rows, 0, NULL}, GENERAL_GROUP(info_values), {NULL, NULL, 0, NULL}};
