@@ -68,6 +68,9 @@ typedef struct option_row {
 /* Initialises .offset, .bytes and .field of a row. */
 #define OPTION_FIELD(type, member)                                                                 \
     .offset = offsetof(type, member), .bytes = sizeof(((type *)0)->member), .field = #member
+/* Initialises a row for a field. */
+#define OPTION_ROW(type, option_name, option_kind, member)                                         \
+    .name = option_name, .kind = option_kind, OPTION_FIELD(type, member)
 
 typedef struct option_group {
     const char *heading;

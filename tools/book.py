@@ -4,7 +4,7 @@
 
 quotes   Checks every passage of code that a chapter of docs/book/ quotes: it must occur in the file and the
          function that are named. A quote is a fenced block directly below a line such as
-             <!-- quote: points/tree/walk.h pointtree_closest -->
+             <!-- quote: points/tree/walk.h pointtree_nearest_k -->
          (without the function: anywhere in the file). Its lines must be consecutive lines of the file; a line
          "..." stands for omitted lines. Common indentation is ignored. Also checks that every file of the
          project that a chapter names in `code` exists, and so does every picture.

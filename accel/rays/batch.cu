@@ -42,13 +42,10 @@ __global__ __launch_bounds__(CAST_BLOCK,
     if (counts) counts[i] = taken;
 }
 
-unsigned blocks_for(uint32_t count) {
-    return (count + CAST_BLOCK - 1) / CAST_BLOCK;
-}
-
 kd_status run_plain(const tritree_cuda *tree, const ray_batch *c, tritree_counts *counts,
                     cudaStream_t stream) {
-    cast_plain<<<blocks_for(c->count), CAST_BLOCK, 0, stream>>>(tree->view, *c, counts);
+    cast_plain<<<cuda_blocks(c->count, CAST_BLOCK), CAST_BLOCK, 0, stream>>>(tree->view, *c,
+                                                                             counts);
     KD_CUDA_LAUNCHED("cast_plain");
     return KD_OK;
 }
@@ -72,7 +69,8 @@ kd_status run_nodes(const tritree_cuda *tree, const ray_batch *c, cudaStream_t s
     if (c->width)
         cast_nodes<any, true><<<blocks_of_tiles(c), CAST_BLOCK, 0, stream>>>(tree->view, *c);
     else
-        cast_nodes<any, false><<<blocks_for(c->count), CAST_BLOCK, 0, stream>>>(tree->view, *c);
+        cast_nodes<any, false>
+            <<<cuda_blocks(c->count, CAST_BLOCK), CAST_BLOCK, 0, stream>>>(tree->view, *c);
     KD_CUDA_LAUNCHED("cast_nodes");
     return KD_OK;
 }
@@ -97,7 +95,8 @@ kd_status run_compressed_once(const tritree_cuda *tree, const ray_batch *c, cuda
             <<<blocks_of_tiles(c), COMPRESSED_BLOCK, 0, stream>>>(*c, tree->view, none);
     } else {
         cast_compressed_once<any, false>
-            <<<blocks_for(c->count), COMPRESSED_BLOCK, 0, stream>>>(*c, tree->view, none);
+            <<<cuda_blocks(c->count, CAST_BLOCK), COMPRESSED_BLOCK, 0, stream>>>(*c, tree->view,
+                                                                                 none);
     }
     KD_CUDA_LAUNCHED("cast_compressed_once");
     return KD_OK;

@@ -14,10 +14,6 @@ namespace {
 
 enum { BLOCK = 256 };
 
-unsigned blocks_for(uint64_t count) {
-    return (unsigned)((count + BLOCK - 1) / BLOCK);
-}
-
 /* Entry 0 is an empty leaf: the start of rays that miss the tree's box. */
 __global__ void prepare_nodes(const tritree_node *nodes, uint32_t count, tritree_node *pairs) {
     const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
@@ -75,12 +71,12 @@ kd_status fill(tritree_cuda *tree, const tritree_view *view, uint32_t position_c
                 cudaMemcpyAsync((void *)part.to, part.from, part.bytes, cudaMemcpyDefault, stream));
     KD_CUDA(cudaMemsetAsync(tree->cursors, 0,
                             TRITREE_CUDA_CURSOR * TRITREE_CUDA_CURSORS * sizeof(uint32_t), stream));
-    prepare_nodes<<<blocks_for(to->node_count), BLOCK, 0, stream>>>(to->nodes, to->node_count,
-                                                                    (tritree_node *)to->pairs);
+    prepare_nodes<<<cuda_blocks(to->node_count, BLOCK), BLOCK, 0, stream>>>(
+        to->nodes, to->node_count, (tritree_node *)to->pairs);
     KD_CUDA_LAUNCHED("prepare_nodes");
     if (to->reference_count == 0) return KD_OK;
-    prepare_rows<<<blocks_for(to->reference_count), BLOCK, 0, stream>>>(*to,
-                                                                        (float4 *)to->leaf_rows);
+    prepare_rows<<<cuda_blocks(to->reference_count, BLOCK), BLOCK, 0, stream>>>(
+        *to, (float4 *)to->leaf_rows);
     KD_CUDA_LAUNCHED("prepare_rows");
     return KD_OK;
 }

@@ -10,10 +10,6 @@ namespace {
 
 enum { BLOCK = 256 };
 
-unsigned blocks_for(uint64_t count) {
-    return (unsigned)((count + BLOCK - 1) / BLOCK);
-}
-
 __global__ void pack(vec3 *positions, const char *vertices, uint64_t count, uint64_t stride) {
     const uint64_t i = (uint64_t)blockIdx.x * BLOCK + threadIdx.x;
     if (i >= count) return;
@@ -61,15 +57,15 @@ kd_status refuse(const tritree_input *input, uint32_t id) {
 kd_status triangles_device_pack(vec3 *positions, const void *vertices, uint64_t count,
                                 uint64_t stride, void *stream) {
     if (count == 0) return KD_OK;
-    pack<<<blocks_for(count), BLOCK, 0, (cudaStream_t)stream>>>(positions, (const char *)vertices,
-                                                                count, stride);
+    pack<<<cuda_blocks(count, BLOCK), BLOCK, 0, (cudaStream_t)stream>>>(
+        positions, (const char *)vertices, count, stride);
     KD_CUDA_LAUNCHED("pack");
     return KD_OK;
 }
 
 kd_status triangles_device_number(uint32_t *indices, uint64_t count, void *stream) {
     if (count == 0) return KD_OK;
-    number<<<blocks_for(count), BLOCK, 0, (cudaStream_t)stream>>>(indices, count);
+    number<<<cuda_blocks(count, BLOCK), BLOCK, 0, (cudaStream_t)stream>>>(indices, count);
     KD_CUDA_LAUNCHED("number");
     return KD_OK;
 }
@@ -81,7 +77,7 @@ kd_status triangles_device_check(const tritree_input *input, void *stream) {
     kd_status status = KD_OK;
     KD_TRY(device_pool_reserve(&place, sizeof first, stream));
     KD_TRY_GOTO(device_copy(place, &first, sizeof first, stream));
-    find_bad<<<blocks_for(input->triangle_count), BLOCK, 0, (cudaStream_t)stream>>>(
+    find_bad<<<cuda_blocks(input->triangle_count, BLOCK), BLOCK, 0, (cudaStream_t)stream>>>(
         *input, (uint32_t *)place);
     KD_TRY_GOTO(device_copy(&first, place, sizeof first, stream));
     KD_TRY_GOTO(device_stream_wait(stream));

@@ -9,10 +9,6 @@
 
 namespace {
 
-unsigned blocks_for(uint64_t count) {
-    return (unsigned)((count + COMPRESSED_MAKE_BLOCK - 1) / COMPRESSED_MAKE_BLOCK);
-}
-
 /* Layout of the scratch memory; the same code measures and assigns it. */
 void lay_out_cuts(compressed_cutter *c, cuda_arena *arena) {
     const uint64_t nodes = c->tree.node_count;
@@ -41,7 +37,7 @@ void lay_out_items(compressed_maker *m, cuda_arena *arena, unsigned blocks) {
 }
 
 kd_status cut_leaves(const compressed_cutter *c, cudaStream_t stream) {
-    const unsigned each_node = blocks_for(c->tree.node_count);
+    const unsigned each_node = cuda_blocks(c->tree.node_count, COMPRESSED_MAKE_BLOCK);
     unsigned blocks = 0;
     KD_TRY(cuda_resident_blocks(&blocks, compressed_cut_level, COMPRESSED_MAKE_BLOCK));
     KD_CUDA(cudaMemcpyAsync(c->references, c->tree.references,
@@ -118,7 +114,8 @@ kd_status make(compressed_maker *m, void **units, uint64_t *bytes,
     KD_TRY(device_pool_reserve(units, used + padding, stream));
     *bytes = used + padding;
     m->units = (uint8_t *)*units;
-    compressed_write<<<blocks_for(COMPRESSED_GROUP * (uint64_t)compressed_found->items),
+    compressed_write<<<cuda_blocks(COMPRESSED_GROUP * (uint64_t)compressed_found->items,
+                                   COMPRESSED_MAKE_BLOCK),
                        COMPRESSED_MAKE_BLOCK, 0, stream>>>(*m);
     KD_CUDA_LAUNCHED("compressed_write");
     KD_CUDA(cudaMemsetAsync(m->units + used, 0, padding, stream));

@@ -39,6 +39,11 @@ static inline kd_status cuda_processors(unsigned *count) {
     return KD_OK;
 }
 
+/* Returns the number of blocks of `block` threads for `items` threads. */
+static inline unsigned cuda_blocks(uint64_t items, uint64_t block) {
+    return (unsigned)((items + block - 1) / block);
+}
+
 /* Bytes of shared memory per block that every supported device has. */
 constexpr size_t CUDA_SHARED_MIN = 64 << 10;
 

@@ -10,17 +10,22 @@ struct picture; /* core/image/picture.h */
 
 typedef struct image_format {
     const char *suffix; /* lower case, with its dot */
-    /* Reads a file. `out` is zeroed; the caller closes it on failure. Messages begin with
-       `path`. */
+    /* Reads a file. `out` is zeroed; the caller closes it on failure. Messages begin with `path`.
+       NULL: the image is decoded from what `read_packed` reads. */
     kd_status (*read)(image *out, const char *path, const file_view *file);
     /* As `read`, but may omit planes other than R, G, B and A; NULL: use `read`. */
     kd_status (*read_colours)(image *out, const char *path, const file_view *file);
     /* Reads the samples as stored, with 8 or 16 bits each. The caller closes `out`, on failure too.
        NULL: not supported by the format. */
     kd_status (*read_packed)(struct picture *out, const char *path, const file_view *file);
-    /* Writes an image that has the planes R, G and B. */
+    /* Writes an image that has the planes R, G and B. NULL: `write_bytes` writes it. */
     kd_status (*write)(const image *image, const image_encoding *encoding, file_output *file);
+    /* Writes 8-bit samples, row by row from the top, 3 per pixel or, if `alpha`, 3 or 4. */
+    kd_status (*write_bytes)(const uint8_t *bytes, int32_t width, int32_t height, int samples,
+                             file_output *file);
     /* Properties of the format. */
+    bool alpha;        /* write_bytes takes pixels with alpha */
+    int32_t side_max;  /* pixels that write_bytes accepts along a side; 0: any number */
     bool display;      /* 8 bits, written through exposure and tone curve */
     const char *lacks; /* NULL, or the library that this build lacks */
 } image_format;
@@ -41,9 +46,9 @@ const char *image_format_suffix(int index);
 /* Reads a file in a format chosen by suffix; out->texels is NULL if the format has no packed form.
    The caller closes `out` with picture_close, on failure too. */
 kd_status image_read_packed(struct picture *out, const char *path);
-/* Reads an image by decoding a picture with `open`, for formats that have both forms. */
-kd_status image_read_unpacked(image *out, const char *path, const file_view *file,
-                              kd_status (*open)(struct picture *out, const char *path,
-                                                const file_view *file));
+/* Reads the file, which is open, as an image; `colours_alone`: planes other than R, G, B and A may
+   be left out. `out` is zeroed; the caller closes it on failure. */
+kd_status image_format_read(const image_format *format, image *out, const char *path,
+                            const file_view *file, bool colours_alone);
 
 #endif

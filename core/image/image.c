@@ -94,6 +94,20 @@ kd_status image_writable(const char *path) {
     return KD_OK;
 }
 
+static kd_status write_bytes(const image_format *format, const image *image,
+                             const image_encoding *encoding, file_output *file) {
+    uint8_t *bytes = NULL;
+    int samples = 0;
+    const int32_t side_max = format->side_max;
+    KD_REQUIRE(!side_max || (image->width <= side_max && image->height <= side_max), KD_ERROR_USAGE,
+               "%s: the image has %d x %d pixels; %s files have at most %d per side", file->path,
+               image->width, image->height, format->suffix, side_max);
+    KD_TRY(image_encode(&bytes, &samples, image, encoding, format->alpha));
+    const kd_status status = format->write_bytes(bytes, image->width, image->height, samples, file);
+    memory_free(bytes);
+    return status;
+}
+
 kd_status image_write(const image *image, const char *path, const image_encoding *encoding) {
     static const image_encoding plain = {0, KD_TONEMAP_LINEAR};
     const image_format *format = NULL;
@@ -104,7 +118,8 @@ kd_status image_write(const image *image, const char *path, const image_encoding
     if (isnan(resolved.exposure)) KD_TRY(image_exposure(&resolved.exposure, image));
     file_output file;
     KD_TRY(file_output_open(&file, path));
-    const kd_status status = format->write(image, &resolved, &file);
+    const kd_status status = format->write ? format->write(image, &resolved, &file)
+                                           : write_bytes(format, image, &resolved, &file);
     if (status != KD_OK) {
         file_output_discard(&file);
         return status_pass(status, __FILE__, __LINE__, "format->write");
@@ -113,14 +128,25 @@ kd_status image_write(const image *image, const char *path, const image_encoding
     return KD_OK;
 }
 
+kd_status image_format_read(const image_format *format, image *out, const char *path,
+                            const file_view *file, bool colours_alone) {
+    if (colours_alone && format->read_colours) return format->read_colours(out, path, file);
+    if (format->read) return format->read(out, path, file);
+    picture decoded;
+    memset(&decoded, 0, sizeof decoded);
+    kd_status status = format->read_packed(&decoded, path, file);
+    if (status == KD_OK) status = image_decode(out, &decoded);
+    picture_close(&decoded);
+    return status;
+}
+
 static kd_status read_planes(image *out, const char *path, bool colours_alone) {
     memset(out, 0, sizeof *out);
     const image_format *format = NULL;
     KD_TRY(format_find(&format, path, KD_ERROR_INPUT));
     file_view file;
     KD_TRY(file_open(&file, path));
-    const bool fewer = colours_alone && format->read_colours;
-    const kd_status status = (fewer ? format->read_colours : format->read)(out, path, &file);
+    const kd_status status = image_format_read(format, out, path, &file, colours_alone);
     file_close(&file);
     if (status != KD_OK) {
         image_close(out);
@@ -146,17 +172,6 @@ kd_status image_read_packed(picture *out, const char *path) {
     KD_TRY(file_open(&file, path));
     const kd_status status = format->read_packed(out, path, &file);
     file_close(&file);
-    KD_TRY(status);
-    return KD_OK;
-}
-
-kd_status image_read_unpacked(image *out, const char *path, const file_view *file,
-                              kd_status (*open)(picture *, const char *, const file_view *)) {
-    picture decoded;
-    memset(&decoded, 0, sizeof decoded);
-    kd_status status = open(&decoded, path, file);
-    if (status == KD_OK) status = image_decode(out, &decoded);
-    picture_close(&decoded);
     KD_TRY(status);
     return KD_OK;
 }

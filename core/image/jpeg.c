@@ -34,12 +34,13 @@ static void ignore(j_common_ptr state, int level) {
     (void)level;
 }
 
-static void rows_write(jpeg_writer *writer, const image *image, const uint8_t *bytes, FILE *file) {
+static void rows_write(jpeg_writer *writer, const uint8_t *bytes, int32_t width, int32_t height,
+                       FILE *file) {
     struct jpeg_compress_struct *state = &writer->state;
     jpeg_create_compress(state);
     jpeg_stdio_dest(state, file);
-    state->image_width = (JDIMENSION)image->width;
-    state->image_height = (JDIMENSION)image->height;
+    state->image_width = (JDIMENSION)width;
+    state->image_height = (JDIMENSION)height;
     state->input_components = 3;
     state->in_color_space = JCS_RGB;
     jpeg_set_defaults(state);
@@ -49,7 +50,7 @@ static void rows_write(jpeg_writer *writer, const image *image, const uint8_t *b
     jpeg_start_compress(state, TRUE);
     while (state->next_scanline < state->image_height) {
         JSAMPROW row = NULL;
-        const uint8_t *at = bytes + 3 * (size_t)state->next_scanline * (size_t)image->width;
+        const uint8_t *at = bytes + 3 * (size_t)state->next_scanline * (size_t)width;
         memcpy(&row, &at,
                /* The library's row type is not const, but rows are not modified. */
                sizeof row);
@@ -58,7 +59,9 @@ static void rows_write(jpeg_writer *writer, const image *image, const uint8_t *b
     jpeg_finish_compress(state);
 }
 
-static kd_status bytes_write(const image *image, const uint8_t *bytes, file_output *file) {
+static kd_status jpeg_write(const uint8_t *bytes, int32_t width, int32_t height, int samples,
+                            file_output *file) {
+    (void)samples; /* 3 */
     jpeg_writer writer;
     memset(&writer, 0, sizeof writer);
     writer.state.err = jpeg_std_error(&writer.errors);
@@ -66,25 +69,11 @@ static kd_status bytes_write(const image *image, const uint8_t *bytes, file_outp
     writer.errors.error_exit = fail;
     writer.errors.emit_message = ignore;
     const int failed = setjmp(writer.failed);
-    if (!failed) rows_write(&writer, image, bytes, file->stream);
+    if (!failed) rows_write(&writer, bytes, width, height, file->stream);
     jpeg_destroy_compress(&writer.state);
     /* file_output_commit reports errors of the stream */
     KD_REQUIRE(!failed || ferror(file->stream), KD_ERROR_MEMORY, "%s: libjpeg: %s", file->path,
                writer.message);
-    return KD_OK;
-}
-
-static kd_status jpeg_write(const image *image, const image_encoding *encoding, file_output *file) {
-    uint8_t *bytes = NULL;
-    int samples = 0;
-    KD_REQUIRE(image->width <= JPEG_MAX_DIMENSION && image->height <= JPEG_MAX_DIMENSION,
-               KD_ERROR_USAGE,
-               "%s: the image has %d x %d pixels; JPEG supports at most %ld per side", file->path,
-               image->width, image->height, JPEG_MAX_DIMENSION);
-    KD_TRY(image_encode(&bytes, &samples, image, encoding, false));
-    const kd_status status = bytes_write(image, bytes, file);
-    memory_free(bytes);
-    KD_TRY(status);
     return KD_OK;
 }
 
@@ -215,14 +204,10 @@ static kd_status jpeg_open(picture *out, const char *path, const file_view *file
     return KD_OK;
 }
 
-static kd_status jpeg_read(image *out, const char *path, const file_view *file) {
-    return image_read_unpacked(out, path, file, jpeg_open);
-}
-
 #define JPEG_FORMAT(ending)                                                                        \
     {                                                                                              \
-        .suffix = (ending), .read = jpeg_read, .read_packed = jpeg_open, .write = jpeg_write,      \
-        .display = true                                                                            \
+        .suffix = (ending), .read_packed = jpeg_open, .write_bytes = jpeg_write,                   \
+        .side_max = JPEG_MAX_DIMENSION, .display = true                                            \
     }
 const image_format image_format_jpg = JPEG_FORMAT(".jpg");
 const image_format image_format_jpeg = JPEG_FORMAT(".jpeg");

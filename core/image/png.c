@@ -124,22 +124,16 @@ static kd_status write_by_stb(const png_pixels *pixels, const file_output *file)
     return KD_OK;
 }
 
-static kd_status png_write(const image *image, const image_encoding *encoding, file_output *file) {
-    const size_t count = (size_t)image->width * (size_t)image->height;
-    KD_REQUIRE(
-        count <= PNG_PIXELS, KD_ERROR_USAGE,
-        "%s: the image has %d x %d pixels; PNG files are limited to %d pixels: write EXR or PFM",
-        file->path, image->width, image->height, PNG_PIXELS);
-    uint8_t *bytes = NULL;
-    int samples = 0;
-    KD_TRY(image_encode(&bytes, &samples, image, encoding, true));
-    const png_pixels pixels = {bytes, image->width, image->height, samples};
+static kd_status png_write(const uint8_t *bytes, int32_t width, int32_t height, int samples,
+                           file_output *file) {
+    const png_pixels pixels = {bytes, width, height, samples};
     bool written = false;
-    kd_status status = write_by_pieces(&pixels, file->stream, &written);
-    if (status == KD_OK && !written) status = write_by_stb(&pixels, file);
-    memory_free(bytes);
-    KD_TRY(status);
-    return KD_OK;
+    KD_REQUIRE(
+        (size_t)width * (size_t)height <= PNG_PIXELS, KD_ERROR_USAGE,
+        "%s: the image has %d x %d pixels; PNG files are limited to %d pixels: write EXR or PFM",
+        file->path, width, height, PNG_PIXELS);
+    KD_TRY(write_by_pieces(&pixels, file->stream, &written));
+    return written ? KD_OK : write_by_stb(&pixels, file);
 }
 
 /* --- reading --- */
@@ -148,23 +142,6 @@ static uint32_t big_endian(const char *bytes) {
     uint32_t value = 0;
     for (int i = 0; i < 4; ++i) value = value << 8 | (uint8_t)bytes[i];
     return value;
-}
-
-/* CRC-32 of ISO 3309 with reflected bits (PNG specification, annex D), four bits at a time. */
-static uint32_t checksum(const char *bytes, size_t count) {
-    uint32_t table[16];
-    for (uint32_t i = 0; i < 16; ++i) {
-        uint32_t v = i;
-        for (int k = 0; k < 4; ++k) v = v & 1 ? 0xedb88320u ^ v >> 1 : v >> 1;
-        table[i] = v;
-    }
-    uint32_t crc = ~0u;
-    for (size_t i = 0; i < count; ++i) {
-        crc ^= (uint8_t)bytes[i];
-        crc = table[crc & 15] ^ crc >> 4;
-        crc = table[crc & 15] ^ crc >> 4;
-    }
-    return ~crc;
 }
 
 /* Checks that every chunk up to IEND is complete and has a valid checksum. */
@@ -182,7 +159,7 @@ static kd_status png_check(const char *path, const file_view *file) {
         KD_REQUIRE(length <= file->count - at - 12, KD_ERROR_INPUT,
                    "%s: truncated: a chunk of %zu bytes at byte %zu exceeds the file size of %zu",
                    path, length, at, file->count);
-        KD_REQUIRE(checksum(file->bytes + at + 4, length + 4) ==
+        KD_REQUIRE(deflate_crc32(0, file->bytes + at + 4, length + 4) ==
                        big_endian(file->bytes + at + 8 + length),
                    KD_ERROR_INPUT,
                    "%s: damaged: the checksum of the chunk at byte %zu does not match", path, at);
@@ -197,12 +174,8 @@ static kd_status png_open(picture *out, const char *path, const file_view *file)
     return KD_OK;
 }
 
-static kd_status png_read(image *out, const char *path, const file_view *file) {
-    return image_read_unpacked(out, path, file, png_open);
-}
-
 const image_format image_format_png = {.suffix = ".png",
-                                       .read = png_read,
                                        .read_packed = png_open,
-                                       .write = png_write,
+                                       .write_bytes = png_write,
+                                       .alpha = true,
                                        .display = true};

@@ -16,8 +16,8 @@ static int bytes_put(const uint8_t *bytes, size_t count, const WebPPicture *pict
     return fwrite(bytes, 1, count, (FILE *)picture->custom_ptr) == count;
 }
 
-static kd_status bytes_write(const image *image, const uint8_t *bytes, int samples,
-                             file_output *file) {
+static kd_status webp_write(const uint8_t *bytes, int32_t width, int32_t height, int samples,
+                            file_output *file) {
     WebPConfig config;
     WebPPicture packed;
     KD_REQUIRE(
@@ -27,11 +27,11 @@ static kd_status bytes_write(const image *image, const uint8_t *bytes, int sampl
         file->path);
     config.method = WEBP_EFFORT;
     config.thread_level = 1;
-    packed.width = image->width;
-    packed.height = image->height;
+    packed.width = width;
+    packed.height = height;
     packed.writer = bytes_put;
     packed.custom_ptr = file->stream;
-    const int stride = samples * image->width;
+    const int stride = samples * width;
     const int made = (samples == 4 ? WebPPictureImportRGBA(&packed, bytes, stride)
                                    : WebPPictureImportRGB(&packed, bytes, stride)) &&
                      WebPEncode(&config, &packed);
@@ -40,20 +40,6 @@ static kd_status bytes_write(const image *image, const uint8_t *bytes, int sampl
     /* file_output_commit reports errors of the stream */
     KD_REQUIRE(made || ferror(file->stream), KD_ERROR_MEMORY, "%s: libwebp: error %d", file->path,
                (int)error);
-    return KD_OK;
-}
-
-static kd_status webp_write(const image *image, const image_encoding *encoding, file_output *file) {
-    uint8_t *bytes = NULL;
-    int samples = 0;
-    KD_REQUIRE(image->width <= WEBP_MAX_DIMENSION && image->height <= WEBP_MAX_DIMENSION,
-               KD_ERROR_USAGE,
-               "%s: the image has %d x %d pixels; WebP supports at most %d per side", file->path,
-               image->width, image->height, WEBP_MAX_DIMENSION);
-    KD_TRY(image_encode(&bytes, &samples, image, encoding, true));
-    const kd_status status = bytes_write(image, bytes, samples, file);
-    memory_free(bytes);
-    KD_TRY(status);
     return KD_OK;
 }
 
@@ -92,14 +78,11 @@ static kd_status webp_open(picture *out, const char *path, const file_view *file
     return KD_OK;
 }
 
-static kd_status webp_read(image *out, const char *path, const file_view *file) {
-    return image_read_unpacked(out, path, file, webp_open);
-}
-
 const image_format image_format_webp = {.suffix = ".webp",
-                                        .read = webp_read,
                                         .read_packed = webp_open,
-                                        .write = webp_write,
+                                        .write_bytes = webp_write,
+                                        .alpha = true,
+                                        .side_max = WEBP_MAX_DIMENSION,
                                         .display = true};
 #else
 const image_format image_format_webp = {.suffix = ".webp", .display = true, .lacks = "libwebp"};

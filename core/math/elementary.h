@@ -157,14 +157,4 @@ KD_FN_CALL float float_log(float x) {
     return whole * 0x1.62e4p-1f + (f - (0.5f * f * f - excess));
 }
 
-/* Inverse hyperbolic sine. The error is below 2^-23, absolute near 0 and relative elsewhere. */
-KD_FN float float_asinh(float x) {
-    const float a = fabsf(x), square = a * a;
-    if (a < 0.125f)
-        return x * (1 - square * (1 / 6.0f - square * (3 / 40.0f - square * (15 / 336.0f))));
-    const float value =
-        a < 0x1p30f ? float_log(a + sqrtf(square + 1)) : float_log(a) + 0x1.62e430p-1f;
-    return copysignf(value, x);
-}
-
 #endif

@@ -44,9 +44,6 @@ KD_FN vec3 sample_cone(float cos_outer, float u, float v) {
     const float angle = 2 * KD_PI * v;
     return vec3_make(radius * float_cos(angle), radius * float_sin(angle), z);
 }
-KD_FN float pdf_cone(float cos_outer) {
-    return 1 / (2 * KD_PI * (1 - cos_outer));
-}
 
 /* Samples a triangle uniformly; returns the barycentric weights of the second and third vertex.
    Source: Heitz 2019, "A low-distortion map between triangle and square". */

@@ -118,11 +118,22 @@ kd_status deflate_open(deflated *out, const uint8_t *bytes, uint64_t count) {
     return KD_OK;
 }
 
+/* CRC-32 of ISO 3309 with reflected bits (PNG specification, annex D), four bits at a time. */
 uint32_t deflate_crc32(uint32_t from, const void *bytes, uint64_t count) {
-    (void)from;
-    (void)bytes;
-    (void)count;
-    return 0;
+    const uint8_t *at = (const uint8_t *)bytes;
+    uint32_t table[16];
+    for (uint32_t i = 0; i < 16; ++i) {
+        uint32_t v = i;
+        for (int k = 0; k < 4; ++k) v = v & 1 ? 0xedb88320u ^ v >> 1 : v >> 1;
+        table[i] = v;
+    }
+    uint32_t crc = ~from;
+    for (uint64_t i = 0; i < count; ++i) {
+        crc ^= at[i];
+        crc = table[crc & 15] ^ crc >> 4;
+        crc = table[crc & 15] ^ crc >> 4;
+    }
+    return ~crc;
 }
 
 #endif

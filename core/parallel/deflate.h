@@ -18,8 +18,7 @@ typedef struct deflated {
 kd_status deflate_open(deflated *out, const uint8_t *bytes, uint64_t count);
 void deflate_close(deflated *owned); /* accepts a zeroed struct */
 
-/* Continues the CRC-32 `from` (0 for a new one) of ISO 3309; returns 0 in a build without
-   libdeflate. */
+/* Continues the CRC-32 `from` (0 for a new one) of ISO 3309. */
 uint32_t deflate_crc32(uint32_t from, const void *bytes, uint64_t count);
 
 #endif

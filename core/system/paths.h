@@ -30,10 +30,6 @@ const char *place_variable(const char *name);
 /* Creates a directory; succeeds if the name already exists. Returns false with errno on failure. */
 bool place_make_folder(const char *path);
 
-/* Calls `see` for each entry of the directory, including "." and "..", in unspecified order. Makes
-   no call if the directory cannot be read. */
-void folder_each(const char *folder, void (*see)(void *context, const char *name), void *context);
-
 #ifdef __cplusplus
 }
 #endif

@@ -1,6 +1,5 @@
 #include "core/system/paths.h"
 #include <assert.h>
-#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
@@ -57,12 +56,4 @@ const char *place_variable(const char *name) {
 
 bool place_make_folder(const char *path) {
     return mkdir(path, 0777) == 0 || errno == EEXIST;
-}
-
-void folder_each(const char *folder, void (*see)(void *context, const char *name), void *context) {
-    DIR *open = opendir(folder);
-    if (!open) return;
-    for (const struct dirent *entry = readdir(open); entry; entry = readdir(open))
-        see(context, entry->d_name);
-    closedir(open);
 }

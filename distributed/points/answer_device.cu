@@ -28,10 +28,6 @@ constexpr uint64_t ANSWERS_MAX = 1 << 9, ANSWERS_MIN = 1 << 8; /* tests exercise
 constexpr uint64_t ANSWERS_MAX = 1 << 26, ANSWERS_MIN = 1 << 16;
 #endif
 
-unsigned blocks_of(uint64_t count) {
-    return (unsigned)((count + BLOCK - 1) / BLOCK);
-}
-
 /* --- a chunk of queries --------------------------------------------------------------------- */
 
 /* Data of a chunk in the memory of the querying device. */
@@ -211,7 +207,7 @@ kd_status fetch(const void **out, device_guard *buffer, const device_guard *guar
 }
 
 kd_status launch_pick(chunk *at, int32_t part, which_round round, uint32_t *count) {
-    const unsigned blocks = blocks_of(at->count);
+    const unsigned blocks = cuda_blocks(at->count, BLOCK);
     /* without individual radii, the call's max_radius serves all queries */
     at->out.radii = at->request.radii || round == ROUND_OTHERS ? at->query_radii.memory : NULL;
     KD_CUDA(cudaMemsetAsync(at->out.count, 0, sizeof *count, (cudaStream_t)NULL));
@@ -225,7 +221,7 @@ kd_status launch_pick(chunk *at, int32_t part, which_round round, uint32_t *coun
 }
 
 kd_status launch_merge(const chunk *at, const answers *results) {
-    const unsigned blocks = blocks_of(results->count);
+    const unsigned blocks = cuda_blocks(results->count, BLOCK);
     if (at->call->kind == POINTS_COUNT)
         add_counts<<<blocks, BLOCK>>>(at->request, *results);
     else if (at->call->parts->scalar == POINT_DOUBLE)
@@ -303,7 +299,7 @@ kd_status give_rows(chunk *at) {
     const points_rows *out = &call->out;
     const uint64_t row = call->first_row + at->first;
     const uint64_t place = call->kind == POINTS_NEAREST ? row * call->k : call->offsets[row];
-    const unsigned blocks = blocks_of(at->count);
+    const unsigned blocks = cuda_blocks(at->count, BLOCK);
     uint64_t *wide = at->wide.as<uint64_t>();
     if (call->parts->scalar == POINT_DOUBLE)
         close_rows<double><<<blocks, BLOCK>>>(at->request, wide);
@@ -324,7 +320,7 @@ kd_status answer_chunk(chunk *at, const part_summary *summaries, part_reach reac
     const bool nearest = call->kind == POINTS_NEAREST;
     KD_TRY(begin_chunk(at, summaries, reach));
     if (nearest) {
-        find_homes<<<blocks_of(at->count), BLOCK>>>(at->request);
+        find_homes<<<cuda_blocks(at->count, BLOCK), BLOCK>>>(at->request);
         KD_CUDA_LAUNCHED("find_homes");
     }
     if (call->kind == POINTS_FILL) KD_TRY(bring_begins(at));

@@ -5,7 +5,7 @@
 #include "core/device/cuda_stubs.h"
 #include "distributed/points/parts.h"
 #include "points/api/kinds.h"
-#include "points/tree/walk_metric.h"
+#include "points/tree/walk_nd.h"
 
 /* --- exchange of queries and results between all ranks and the parts ------------------------- */
 

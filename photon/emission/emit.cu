@@ -46,10 +46,6 @@ struct emission_state {
     unsigned long long high[LEDGER_ROWS], low[LEDGER_ROWS], rays;
 };
 
-unsigned blocks_for(uint64_t items) {
-    return (unsigned)((items + FLAT_BLOCK - 1) / FLAT_BLOCK);
-}
-
 /* Number of photons of the first `paths` paths of the batch. */
 __device__ uint32_t landed_by(const emission_batch &batch, const emission_state *state,
                               uint64_t paths) {
@@ -288,17 +284,17 @@ kd_status take_batch(photon_list_cuda *list, emission_batch *batch, emission_sta
     if (host_state->taken_paths == 0) return KD_OK;
     if (distributed) KD_TRY(photon_list_cuda_begin_run(list, host_state->count, host_state->taken));
     const uint64_t shift = distributed ? host_state->count - list->local_count : 0;
-    const unsigned needed = blocks_for(host_state->taken_paths),
+    const unsigned needed = cuda_blocks(host_state->taken_paths, FLAT_BLOCK),
                    blocks = needed < 512u ? needed : 512u;
     sum_ledgers<<<blocks, FLAT_BLOCK, 0, batch->stream>>>(*batch, state);
     KD_CUDA_LAUNCHED("sum_ledgers");
     if (host_state->landed) {
-        order_photons<<<blocks_for(host_state->landed), FLAT_BLOCK, 0, batch->stream>>>(*batch,
-                                                                                        state);
+        order_photons<<<cuda_blocks(host_state->landed, FLAT_BLOCK), FLAT_BLOCK, 0,
+                        batch->stream>>>(*batch, state);
         KD_CUDA_LAUNCHED("order_photons");
     }
     if (host_state->taken) {
-        place_photons<<<blocks_for(host_state->taken), FLAT_BLOCK, 0, batch->stream>>>(
+        place_photons<<<cuda_blocks(host_state->taken, FLAT_BLOCK), FLAT_BLOCK, 0, batch->stream>>>(
             *batch, state, (photon *)list->photons.memory, shift);
         KD_CUDA_LAUNCHED("place_photons");
     }
@@ -339,7 +335,7 @@ kd_status finish_list(photon_list_cuda *list, const photon_emitter_cuda *emitter
     for (uint32_t r = 0; r < run_count; ++r) {
         const uint64_t begin = runs[r].begin,
                        end = r + 1 < run_count ? runs[r + 1].begin : list->local_count;
-        finish_photons<<<blocks_for(end - begin), FLAT_BLOCK, 0, stream>>>(
+        finish_photons<<<cuda_blocks(end - begin, FLAT_BLOCK), FLAT_BLOCK, 0, stream>>>(
             (photon *)list->photons.memory + begin, (vec3 *)list->positions.memory + begin,
             (uint32_t)(end - begin), runs[r].place, factor, state);
         KD_CUDA_LAUNCHED("finish_photons");

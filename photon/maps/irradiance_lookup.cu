@@ -61,7 +61,7 @@ struct nearest_photon {
     uint32_t id, node, place;
 };
 
-/* As pointtree_closest. */
+/* As pointtree_nearest_k for one photon. */
 __device__ __forceinline__ nearest_photon find_closest(const irradiance_lookup_work &work, vec3 q) {
     float4 stack[STACK]; /* distances along the axes; node */
     uint32_t waiting = 0, node = 0;

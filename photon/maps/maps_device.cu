@@ -20,10 +20,6 @@ using namespace photon_gathering_cuda;
 
 constexpr int BLOCK = 256;
 
-unsigned blocks_for(uint64_t items, uint64_t block = BLOCK) {
-    return (unsigned)((items + block - 1) / block);
-}
-
 /* Stores the photons in tree order, for kernels that traverse the tree. */
 __global__ __launch_bounds__(BLOCK) void order_photons(const photon *list, const uint32_t *ids,
                                                        uint32_t count, photon *ordered,
@@ -121,7 +117,7 @@ kd_status launch_packets(const gather_work *work, const packets_kernels &kernels
     unsigned blocks = 0;
     KD_CUDA(cudaMemsetAsync(work->alone.count, 0, sizeof *work->alone.count));
     KD_CUDA(cudaMemsetAsync(work->alone.next, 0, sizeof *work->alone.next));
-    together<<<blocks_for(work->packet_count, WARPS), 32 * WARPS>>>(*work);
+    together<<<cuda_blocks(work->packet_count, WARPS), 32 * WARPS>>>(*work);
     KD_CUDA_LAUNCHED("packets");
     KD_TRY(cuda_resident_blocks(&blocks, alone, 32 * WARPS));
     alone<<<blocks, 32 * WARPS>>>(*work);
@@ -134,7 +130,7 @@ kd_status launch_gather(const gather_work *work) {
         const packets_kernels kernels = kernels_of_packets(work->k);
         if (kernels.together) return launch_packets(work, kernels);
     }
-    nearest_kernel(work->k)<<<blocks_for(work->count, WARPS), 32 * WARPS>>>(*work);
+    nearest_kernel(work->k)<<<cuda_blocks(work->count, WARPS), 32 * WARPS>>>(*work);
     KD_CUDA_LAUNCHED("gather_nearest");
     return KD_OK;
 }
@@ -162,9 +158,9 @@ kd_status choose_radius(photon_map_cuda *map, const photon_options *options,
         arena.base = (char *)map->scratch.memory;
         arena.used = 0;
     }
-    take_probes<<<blocks_for(probes), BLOCK>>>((const photon *)map->list.photons.memory,
-                                               (const uint32_t *)map->ids.memory, count, probes,
-                                               (eye_request *)work.requests);
+    take_probes<<<cuda_blocks(probes, BLOCK), BLOCK>>>((const photon *)map->list.photons.memory,
+                                                       (const uint32_t *)map->ids.memory, count,
+                                                       probes, (eye_request *)work.requests);
     KD_CUDA_LAUNCHED("take_probes");
     KD_TRY(launch_gather(&work));
     float distances[RADIUS_PROBES];
@@ -178,7 +174,7 @@ kd_status order(photon_map_cuda *map) {
     const uint64_t count = map->list.local_count;
     KD_TRY(device_buffer_reserve(&map->ordered, count * sizeof(photon)));
     KD_TRY(device_buffer_reserve(&map->ordered_points, count * sizeof(vec3)));
-    order_photons<<<blocks_for(count), BLOCK, 0, (cudaStream_t)device_thread_stream()>>>(
+    order_photons<<<cuda_blocks(count, BLOCK), BLOCK, 0, (cudaStream_t)device_thread_stream()>>>(
         (const photon *)map->list.photons.memory, (const uint32_t *)map->ids.memory,
         (uint32_t)count, (photon *)map->ordered.memory, (vec3 *)map->ordered_points.memory);
     KD_CUDA_LAUNCHED("order_photons");

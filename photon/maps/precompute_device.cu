@@ -24,10 +24,6 @@ using namespace photon_gathering_cuda;
 constexpr int BLOCK = 128;
 constexpr uint32_t PRECOMPUTE_CHUNK = 1u << 16;
 
-unsigned blocks_for(uint64_t items, uint64_t block = BLOCK) {
-    return (unsigned)((items + block - 1) / block);
-}
-
 /* --- one thread per photon -------------------------------------------------------------------- */
 
 __global__ __launch_bounds__(BLOCK) void precompute(const __grid_constant__ photon_map_view map,
@@ -212,7 +208,7 @@ kd_status lookup(const photon_maps_cuda *maps, const precompute_part *part, int 
         : work.k <= 72  ? know_nearest<4>
         : work.k <= 320 ? know_nearest<12>
                         : know_nearest<40>;
-    kernel<<<blocks_for(part->count, WARPS), 32 * WARPS>>>(work, record, self_ids);
+    kernel<<<cuda_blocks(part->count, WARPS), 32 * WARPS>>>(work, record, self_ids);
     KD_CUDA_LAUNCHED("know_nearest");
     photon_gather_cuda gather;
     memset(&gather, 0, sizeof gather);
@@ -225,11 +221,11 @@ kd_status lookup(const photon_maps_cuda *maps, const precompute_part *part, int 
 }
 
 kd_status know_part(const photon_maps_cuda *maps, const precompute_part *part) {
-    take_places<<<blocks_for(part->count), BLOCK>>>(*part);
+    take_places<<<cuda_blocks(part->count, BLOCK), BLOCK>>>(*part);
     KD_CUDA_LAUNCHED("take_places");
     KD_TRY(lookup(maps, part, PHOTON_LIST_GLOBAL));
     KD_TRY(lookup(maps, part, PHOTON_LIST_CAUSTIC));
-    know<<<blocks_for(part->count), BLOCK>>>(*part);
+    know<<<cuda_blocks(part->count, BLOCK), BLOCK>>>(*part);
     KD_CUDA_LAUNCHED("know");
     return KD_OK;
 }
@@ -260,9 +256,9 @@ kd_status know_range(photon_maps_cuda *maps, uint64_t first, uint64_t end) {
     if (!part.global.adaptive && !part.global.walks)
         KD_TRY(know_all(maps, &part, first, end));
     else
-        precompute<<<blocks_for(end - first), BLOCK>>>(part.global, part.caustic, maps->tiles,
-                                                       (uint32_t)first, (uint32_t)end,
-                                                       part.irradiance);
+        precompute<<<cuda_blocks(end - first, BLOCK), BLOCK>>>(part.global, part.caustic,
+                                                               maps->tiles, (uint32_t)first,
+                                                               (uint32_t)end, part.irradiance);
     KD_CUDA_LAUNCHED("precompute");
     return device_wait();
 }

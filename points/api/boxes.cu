@@ -32,10 +32,6 @@ __global__ __launch_bounds__(BLOCK) void fill_boxes(pointtree_nd_view tree, poin
     box_ids_sort(row, count);
     for (uint32_t j = 0; renamed && j < count; ++j) row[j] = renamed[row[j]];
 }
-
-unsigned blocks_for(uint64_t count) {
-    return (unsigned)((count + BLOCK - 1) / BLOCK);
-}
 } // namespace
 
 extern "C" kd_status points_device_count_boxes(const pointtree_nd_view *tree,
@@ -47,7 +43,7 @@ extern "C" kd_status points_device_count_boxes(const pointtree_nd_view *tree,
     size_t bytes = 0;
     KD_CUDA(cudaMemsetAsync(offsets + count, 0, sizeof *offsets, s));
     if (count == 0) return KD_OK;
-    count_boxes<<<blocks_for(count), BLOCK, 0, s>>>(*tree, *boxes, offsets);
+    count_boxes<<<cuda_blocks(count, BLOCK), BLOCK, 0, s>>>(*tree, *boxes, offsets);
     KD_CUDA_LAUNCHED("count_boxes");
     KD_CUDA(cub::DeviceScan::ExclusiveSum(scratch, bytes, offsets, offsets, count + 1, s));
     KD_TRY(device_pool_reserve(&scratch, bytes, stream));
@@ -63,7 +59,7 @@ extern "C" kd_status points_device_fill_boxes(const pointtree_nd_view *tree,
                                               const uint32_t *renamed, uint32_t *ids,
                                               void *stream) {
     if (boxes->lo.count == 0) return KD_OK;
-    fill_boxes<<<blocks_for(boxes->lo.count), BLOCK, 0, (cudaStream_t)stream>>>(
+    fill_boxes<<<cuda_blocks(boxes->lo.count, BLOCK), BLOCK, 0, (cudaStream_t)stream>>>(
         *tree, *boxes, offsets, renamed, ids);
     KD_CUDA_LAUNCHED("fill_boxes");
     return KD_OK;

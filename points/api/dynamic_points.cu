@@ -20,10 +20,6 @@
 namespace {
 constexpr int BLOCK = 256;
 
-unsigned blocks_for(uint64_t count) {
-    return (unsigned)((count + BLOCK - 1) / BLOCK);
-}
-
 __device__ bool bit_of(const uint32_t *bits, uint32_t at) {
     return bits[at / 32] >> at % 32 & 1;
 }
@@ -125,7 +121,7 @@ kd_status rank_words(uint32_t *ranks, const uint32_t *tombstones, uint32_t words
                      cudaStream_t stream) {
     size_t bytes = 0;
     void *scratch = NULL;
-    count_live<<<blocks_for(words), BLOCK, 0, stream>>>(tombstones, words, ranks);
+    count_live<<<cuda_blocks(words, BLOCK), BLOCK, 0, stream>>>(tombstones, words, ranks);
     KD_CUDA_LAUNCHED("count_live");
     KD_CUDA(cub::DeviceScan::ExclusiveSum(scratch, bytes, ranks, ranks, words, stream));
     KD_TRY(device_pool_reserve(&scratch, bytes, stream));
@@ -144,7 +140,7 @@ extern "C" kd_status dynamic_ids_open(const dynamic_ids *ids, const uint32_t *ne
     void *scratch = NULL;
     KD_CUDA(cudaMemsetAsync(ids->filter, 0, DYNAMIC_FILTER_BITS / 8, s));
     KD_CUDA(cudaMemsetAsync(ids->matched, 0, ids->count * sizeof *ids->matched, s));
-    fill_filter<<<blocks_for(ids->count), BLOCK, 0, s>>>(new_ids, ids->count, ids->filter);
+    fill_filter<<<cuda_blocks(ids->count, BLOCK), BLOCK, 0, s>>>(new_ids, ids->count, ids->filter);
     KD_CUDA_LAUNCHED("fill_filter");
     KD_CUDA(
         cub::DeviceRadixSort::SortKeys(scratch, bytes, new_ids, ids->sorted, ids->count, 0, 32, s));
@@ -160,15 +156,15 @@ extern "C" kd_status dynamic_mark(const dynamic_layer *layer, const dynamic_ids 
                                   uint32_t *hit_count, void *stream) {
     const uint32_t count = layer->tree->tree.count;
     if (count == 0) return KD_OK;
-    mark_points<<<blocks_for(count), BLOCK, 0, (cudaStream_t)stream>>>(*layer, count, *ids,
-                                                                       hit_count);
+    mark_points<<<cuda_blocks(count, BLOCK), BLOCK, 0, (cudaStream_t)stream>>>(*layer, count, *ids,
+                                                                               hit_count);
     KD_CUDA_LAUNCHED("mark_points");
     return KD_OK;
 }
 
 extern "C" kd_status dynamic_marks_read(dynamic_found *out, dynamic_found *dynamic,
                                         const dynamic_ids *ids, void *stream) {
-    list_missing<<<blocks_for(ids->count), BLOCK, 0, (cudaStream_t)stream>>>(*ids, dynamic);
+    list_missing<<<cuda_blocks(ids->count, BLOCK), BLOCK, 0, (cudaStream_t)stream>>>(*ids, dynamic);
     KD_CUDA_LAUNCHED("list_missing");
     KD_TRY(device_copy(out, dynamic, sizeof *out, stream));
     return device_stream_wait(stream);
@@ -178,11 +174,11 @@ extern "C" kd_status dynamic_let_go(const dynamic_layer *layer, void *stream) {
     const cudaStream_t s = (cudaStream_t)stream;
     const uint32_t count = layer->tree->tree.count, words = (uint32_t)dynamic_words(count);
     if (count == 0) return KD_OK;
-    add_hits<<<blocks_for(words), BLOCK, 0, s>>>(layer->tombstones, layer->hits, words);
+    add_hits<<<cuda_blocks(words, BLOCK), BLOCK, 0, s>>>(layer->tombstones, layer->hits, words);
     KD_CUDA_LAUNCHED("add_hits");
     if (!layer->tree->points) return KD_OK;
-    empty_leaves<<<blocks_for(count), BLOCK, 0, s>>>((float4 *)layer->tree->points, count,
-                                                     layer->hits);
+    empty_leaves<<<cuda_blocks(count, BLOCK), BLOCK, 0, s>>>((float4 *)layer->tree->points, count,
+                                                             layer->hits);
     KD_CUDA_LAUNCHED("empty_leaves");
     return KD_OK;
 }
@@ -201,8 +197,8 @@ extern "C" kd_status dynamic_gather(const dynamic_layer *layer, uint64_t first, 
         if (ranked != KD_OK) device_pool_release(ranks, stream);
         KD_TRY(ranked);
     }
-    gather_points<<<blocks_for(tree.count), BLOCK, 0, s>>>(*layer, tree, ranks, first, words,
-                                                           (uint32_t *)coordinates, ids);
+    gather_points<<<cuda_blocks(tree.count, BLOCK), BLOCK, 0, s>>>(
+        *layer, tree, ranks, first, words, (uint32_t *)coordinates, ids);
     const cudaError_t error = cudaPeekAtLastError();
     device_pool_release(ranks, stream);
     KD_CUDA(error);
@@ -216,7 +212,7 @@ extern "C" kd_status dynamic_clear(void *memory, uint64_t bytes, void *stream) {
 
 extern "C" kd_status dynamic_number(uint32_t *ids, uint64_t count, uint32_t first, void *stream) {
     if (count == 0) return KD_OK;
-    number_points<<<blocks_for(count), BLOCK, 0, (cudaStream_t)stream>>>(ids, count, first);
+    number_points<<<cuda_blocks(count, BLOCK), BLOCK, 0, (cudaStream_t)stream>>>(ids, count, first);
     KD_CUDA_LAUNCHED("number_points");
     return KD_OK;
 }
@@ -224,7 +220,7 @@ extern "C" kd_status dynamic_number(uint32_t *ids, uint64_t count, uint32_t firs
 extern "C" kd_status dynamic_pack(void *to, const point_array *points, void *stream) {
     const uint64_t words = points->dims * point_scalar_bytes(points->scalar) / 4;
     if (points->count == 0) return KD_OK;
-    pack_points<<<blocks_for(points->count * words), BLOCK, 0, (cudaStream_t)stream>>>(
+    pack_points<<<cuda_blocks(points->count * words, BLOCK), BLOCK, 0, (cudaStream_t)stream>>>(
         (uint32_t *)to, (const uint32_t *)points->coordinates, points->stride_bytes / 4, words,
         points->count);
     KD_CUDA_LAUNCHED("pack_points");

@@ -10,10 +10,6 @@
 namespace {
 constexpr int BLOCK = 128;
 
-unsigned blocks_for(uint64_t count) {
-    return (unsigned)((count + BLOCK - 1) / BLOCK);
-}
-
 template <typename real>
 __global__ void merge_nearest(dynamic_rows first, dynamic_rows second, uint64_t count, uint32_t k) {
     const uint64_t i = (uint64_t)blockIdx.x * BLOCK + threadIdx.x;
@@ -81,7 +77,7 @@ extern "C" kd_status dynamic_merge_nearest(const dynamic_rows *first, const dyna
     if (count == 0) return KD_OK;
     (scalar == POINT_DOUBLE
          ? merge_nearest<double>
-         : merge_nearest<float>)<<<blocks_for(count), BLOCK, 0, (cudaStream_t)stream>>>(
+         : merge_nearest<float>)<<<cuda_blocks(count, BLOCK), BLOCK, 0, (cudaStream_t)stream>>>(
         *first, *second, count, k);
     KD_CUDA_LAUNCHED("merge_nearest");
     return KD_OK;
@@ -89,7 +85,7 @@ extern "C" kd_status dynamic_merge_nearest(const dynamic_rows *first, const dyna
 
 extern "C" kd_status dynamic_add_offsets(uint64_t *sums, const uint64_t *more, uint64_t count,
                                          void *stream) {
-    add_offsets<<<blocks_for(count), BLOCK, 0, (cudaStream_t)stream>>>(sums, more, count);
+    add_offsets<<<cuda_blocks(count, BLOCK), BLOCK, 0, (cudaStream_t)stream>>>(sums, more, count);
     KD_CUDA_LAUNCHED("add_offsets");
     return KD_OK;
 }
@@ -103,8 +99,8 @@ extern "C" kd_status dynamic_merge_within(const dynamic_rows *out, const dynamic
     all.layers = layers;
     (scalar == POINT_DOUBLE
          ? merge_within<double>
-         : merge_within<float>)<<<blocks_for(count), BLOCK, 0, (cudaStream_t)stream>>>(*out, all,
-                                                                                       count);
+         : merge_within<float>)<<<cuda_blocks(count, BLOCK), BLOCK, 0, (cudaStream_t)stream>>>(
+        *out, all, count);
     KD_CUDA_LAUNCHED("merge_within");
     return KD_OK;
 }

@@ -24,10 +24,6 @@ enum {
                          left to finish_index */
 };
 
-uint64_t blocks_for(uint64_t items) {
-    return (items + BLOCK - 1) / BLOCK;
-}
-
 /* Copies the points to level order, for walks; scalars of 4 or 8 bytes. */
 template <typename real>
 __global__ void gather_points(const real *points, int stride, int dims, const uint32_t *ids,
@@ -231,7 +227,7 @@ void lay_out(point_index_cuda *out, cuda_arena *arena, const point_build_cuda *a
 template <typename real>
 kd_status gather(const point_index_cuda *index, const point_build_cuda *a, cudaStream_t stream) {
     const point_array *points = &a->points;
-    gather_points<real><<<(unsigned)blocks_for(points->count * points->dims), BLOCK, 0, stream>>>(
+    gather_points<real><<<cuda_blocks(points->count * points->dims, BLOCK), BLOCK, 0, stream>>>(
         (const real *)points->coordinates, (int)(points->stride_bytes / sizeof(real)),
         (int)points->dims, a->ids, index->tree.count, (real *)index->tree.coordinates);
     KD_CUDA_LAUNCHED("gather_points");
@@ -253,7 +249,7 @@ kd_status split_points(const point_index_cuda *index, const point_build_cuda *a,
     KD_CUDA_LAUNCHED("split_chunks");
     uint32_t level = 1;
     for (; level <= index->box_levels && index->box_count[level] > UPPER_BOXES; ++level) {
-        join_boxes<<<(unsigned)blocks_for(32ull * index->box_count[level]), BLOCK, 0, stream>>>(
+        join_boxes<<<cuda_blocks(32ull * index->box_count[level], BLOCK), BLOCK, 0, stream>>>(
             v, level, boxes);
         KD_CUDA_LAUNCHED("join_boxes");
     }

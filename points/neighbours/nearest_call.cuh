@@ -71,10 +71,6 @@ constexpr uint32_t PACKET_TURNS = 8, GROUP_TURNS = 16; /* maximum number of batc
 constexpr uint64_t TURNING_WARPS = 12500;              /* enough warps to fill a large device
                                                           several times */
 
-inline uint64_t blocks_for(uint64_t items, uint64_t block) {
-    return (items + block - 1) / block;
-}
-
 /* The number of neighbours for which the kernel is compiled. */
 inline uint32_t kernel_k_of(const point_query_cuda *query) {
     return query->kernel_k ? query->kernel_k : query->k;
@@ -144,7 +140,7 @@ template <class QUERY_BATCH> struct nearest_call {
     template <int K> kd_status packets() const {
         const uint32_t turns = turns_of(32, K > 2 ? PACKET_TURNS : 1); /* few neighbours are found
                                                                           fast anyway */
-        const uint64_t blocks = blocks_for(queries.count, 32 * PACKET_WARPS * turns);
+        const uint64_t blocks = cuda_blocks(queries.count, 32 * PACKET_WARPS * turns);
         nearest_by_packets<K, QUERY_BATCH>
             <<<(unsigned)blocks, 32 * PACKET_WARPS, 0, (cudaStream_t)query->stream>>>(
                 view_of(query->index), queries, query->k, turns, reach_factor_of(query->k), to,
@@ -156,7 +152,7 @@ template <class QUERY_BATCH> struct nearest_call {
     template <class SHAPE> kd_status groups() const {
         const size_t bytes = GROUP_WARPS * sizeof(group_shared<SHAPE>);
         const uint32_t turns = turns_of(SHAPE::QUERIES, GROUP_TURNS);
-        const uint64_t blocks = blocks_for(queries.count, SHAPE::QUERIES * GROUP_WARPS * turns);
+        const uint64_t blocks = cuda_blocks(queries.count, SHAPE::QUERIES * GROUP_WARPS * turns);
         KD_CUDA(cudaFuncSetAttribute(nearest_by_groups<SHAPE, QUERY_BATCH>,
                                      cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
         query_handover then = to;
@@ -174,14 +170,14 @@ template <class QUERY_BATCH> struct nearest_call {
 
     template <int PARTS> kd_status leaves_of() const {
         nearest_by_leaves<PARTS, QUERY_BATCH>
-            <<<(unsigned)blocks_for(queries.count, LEAVES_WARPS), 32 * LEAVES_WARPS, 0,
+            <<<cuda_blocks(queries.count, LEAVES_WARPS), 32 * LEAVES_WARPS, 0,
                (cudaStream_t)query->stream>>>(view_of(query->index), queries, query->k, out);
         KD_CUDA_LAUNCHED("nearest_by_leaves");
         return KD_OK;
     }
 
     template <int PARTS> kd_status launch_split_of() const {
-        const uint64_t blocks = blocks_for(queries.count, LEAVES_WARPS);
+        const uint64_t blocks = cuda_blocks(queries.count, LEAVES_WARPS);
         return cuda_launch_dependent(nearest_split<PARTS, QUERY_BATCH>,
                                      (unsigned)(blocks < SPLIT_BLOCKS ? blocks : SPLIT_BLOCKS),
                                      32 * LEAVES_WARPS, (cudaStream_t)query->stream,

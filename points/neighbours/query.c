@@ -149,11 +149,8 @@ static uint32_t find(const query_work *work, const void *query, double bound2, b
     if (index)
         return within ? leafindex_within_doubles(index, wide, bound2, slots, out)
                       : leafindex_nearest_doubles(index, wide, slots, bound2, out, near);
-    if (metric)
-        return within ? pointtree_metric_within(tree, metric, query, bound2, slots, out)
-                      : pointtree_metric_nearest_k(tree, metric, query, slots, bound2, out);
-    return within ? pointtree_nd_within(tree, query, bound2, slots, out)
-                  : pointtree_nd_nearest_k(tree, query, slots, bound2, out);
+    return within ? pointtree_nd_within(tree, metric, query, bound2, slots, out)
+                  : pointtree_nd_nearest_k(tree, metric, query, slots, bound2, out);
 }
 
 /* Sorts the results and removes the excluded id; returns their number. */

@@ -108,7 +108,7 @@ kd_status lay_out(plan *p, cuda_arena *arena, const point_query_cuda *q) {
     const uint64_t list_bytes = (q->k ? q->k : 1) * sizeof(neighbour_nd);
     const uint64_t capacity = WALK_BYTES / list_bytes > 1024 ? WALK_BYTES / list_bytes : 1024;
     p->walkers =
-        blocks_for(count < capacity ? count : capacity, point_walk::BLOCK) * point_walk::BLOCK;
+        cuda_blocks(count < capacity ? count : capacity, point_walk::BLOCK) * point_walk::BLOCK;
     p->lists = (neighbour_nd *)cuda_arena_take(arena, p->walkers, list_bytes);
     return KD_OK;
 }
@@ -177,9 +177,9 @@ kd_status nearest_of_index(point_query_method method, const point_query_cuda *q,
     const nearest_call<point_queries> call = {
         q, queries, {q->ids, (float *)q->dist2, q->counts}, handover};
     if (method != POINT_QUERY_THREADS) return call.launch(method);
-    threads_kernel(kernel_k_of(q))<<<(unsigned)blocks_for(queries.count, THREADS_BLOCK),
-                                     THREADS_BLOCK, 0, (cudaStream_t)q->stream>>>(
-        view_of(q->index), queries, q->k, call.out);
+    threads_kernel(kernel_k_of(q))<<<cuda_blocks(queries.count, THREADS_BLOCK), THREADS_BLOCK, 0,
+                                     (cudaStream_t)q->stream>>>(view_of(q->index), queries, q->k,
+                                                                call.out);
     KD_CUDA_LAUNCHED("nearest_by_threads");
     return KD_OK;
 }
@@ -212,7 +212,7 @@ extern "C" kd_status point_query_cuda_count_within(const point_query_cuda *q, ui
     const cudaStream_t stream = (cudaStream_t)q->stream;
     const uint64_t count = q->points.count;
     KD_CUDA(cudaMemsetAsync(offsets + count, 0, sizeof *offsets, stream));
-    const unsigned walk_blocks = (unsigned)blocks_for(count, point_walk::BLOCK);
+    const unsigned walk_blocks = cuda_blocks(count, point_walk::BLOCK);
     if (count && p.method == POINT_QUERY_WALK && q->metric)
         point_walk::count_by_walk<<<walk_blocks, point_walk::BLOCK, 0, stream>>>(
             q->index->tree, walk_of(q), *q->metric, offsets);
@@ -220,8 +220,8 @@ extern "C" kd_status point_query_cuda_count_within(const point_query_cuda *q, ui
         point_walk::count_by_walk<<<walk_blocks, point_walk::BLOCK, 0, stream>>>(
             q->index->tree, walk_of(q), point_walk::euclid(), offsets);
     else if (count)
-        count_by_leaves<<<(unsigned)blocks_for(count, LEAVES_WARPS), 32 * LEAVES_WARPS, 0,
-                          stream>>>(view_of(q->index), queries, offsets);
+        count_by_leaves<<<cuda_blocks(count, LEAVES_WARPS), 32 * LEAVES_WARPS, 0, stream>>>(
+            view_of(q->index), queries, offsets);
     KD_CUDA_LAUNCHED("count");
     return scan_counts(p.cub, &p.cub_bytes, offsets, count, stream);
 }
@@ -235,10 +235,10 @@ extern "C" kd_status point_query_cuda_within(const point_query_cuda *q, const ui
     const cudaStream_t stream = (cudaStream_t)q->stream;
     const uint64_t count = q->points.count;
     if (count == 0) return KD_OK;
-    const unsigned walk_blocks = (unsigned)blocks_for(count, point_walk::BLOCK);
+    const unsigned walk_blocks = cuda_blocks(count, point_walk::BLOCK);
     if (p.method != POINT_QUERY_WALK) {
         const answer_rows out = {q->ids, (float *)q->dist2, NULL};
-        fill_by_leaves<<<(unsigned)blocks_for(count, LEAVES_WARPS), 32 * LEAVES_WARPS, 0, stream>>>(
+        fill_by_leaves<<<cuda_blocks(count, LEAVES_WARPS), 32 * LEAVES_WARPS, 0, stream>>>(
             view_of(q->index), queries, offsets, out);
     } else {
         return start_walk(q, [&](auto real, const auto &metric) {

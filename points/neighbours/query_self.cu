@@ -75,7 +75,7 @@ kd_status lay_out(plan *p, cuda_arena *arena, const point_query_cuda *q,
     const uint64_t list_bytes = ((uint64_t)q->k + self_query->skips) * sizeof(neighbour_nd);
     const uint64_t capacity = WALK_BYTES / list_bytes > 1024 ? WALK_BYTES / list_bytes : 1024;
     p->walkers =
-        blocks_for(count < capacity ? count : capacity, point_walk::BLOCK) * point_walk::BLOCK;
+        cuda_blocks(count < capacity ? count : capacity, point_walk::BLOCK) * point_walk::BLOCK;
     p->lists = (neighbour_nd *)cuda_arena_take(arena, p->walkers, list_bytes);
     return KD_OK;
 }
@@ -99,7 +99,7 @@ __global__ void list_order(const float4 *points, const uint32_t *ids, uint32_t c
 kd_status give_order(const plan *p, const point_query_cuda *q, const point_self_query *self_query) {
     if (!self_query->order) return KD_OK;
     const point_index_cuda *index = q->index;
-    list_order<<<(unsigned)blocks_for(index->tree.count, ORDER_THREADS), ORDER_THREADS, 0,
+    list_order<<<cuda_blocks(index->tree.count, ORDER_THREADS), ORDER_THREADS, 0,
                  (cudaStream_t)q->stream>>>(
         p->method == POINT_QUERY_WALK ? NULL : (const float4 *)index->points, index->tree.ids,
         index->tree.count, self_query->order);
@@ -165,8 +165,9 @@ __launch_bounds__(point_walk::BLOCK) void self_nearest_by_walk(walkers walk_kern
     const uint64_t step = (uint64_t)gridDim.x * point_walk::BLOCK;
     for (uint64_t node = thread; node < walk_kernels.tree.count; node += step) {
         const uint32_t self_id = walk_kernels.tree.ids[node];
-        const uint32_t held = point_walk::nearest_of(
-            walk_kernels.tree, metric, node_point(walk_kernels.tree, node), slots, bound2, list);
+        const uint32_t held =
+            pointtree_nd_nearest_k(&walk_kernels.tree, point_walk::metric_of(metric),
+                                   node_point(walk_kernels.tree, node), slots, bound2, list);
         const uint64_t row = row_of(walk_kernels, node) * k;
         uint32_t made = 0;
         for (uint32_t j = 0; j < held && made < k; ++j) {
@@ -192,7 +193,9 @@ __global__ __launch_bounds__(point_walk::BLOCK) void self_count_by_walk(walkers 
     const double bound2 = bound_of(metric, walk_kernels.tree.scalar, walk_kernels.max_radius);
     const void *query = node_point(walk_kernels.tree, node);
     counts[row_of(walk_kernels, node)] =
-        point_walk::count_of(walk_kernels.tree, metric, query, bound2) - walk_kernels.skips;
+        pointtree_nd_within(&walk_kernels.tree, point_walk::metric_of(metric), query, bound2, 0,
+                            NULL) -
+        walk_kernels.skips;
 }
 
 template <typename real, class METRIC>
@@ -207,14 +210,8 @@ __global__ __launch_bounds__(point_walk::BLOCK) void self_fill_by_walk(walkers w
     const point_walk::rows<real> row = {out.ids + begin, out.dist2 + begin, NULL};
     const double bound2 = bound_of(metric, walk_kernels.tree.scalar, walk_kernels.max_radius);
     const uint32_t skipped = walk_kernels.skips ? walk_kernels.tree.ids[node] : KD_NONE;
-    uint64_t count = 0;
-    point_walk::each_within(walk_kernels.tree, metric, node_point(walk_kernels.tree, node), bound2,
-                            [&](double dist2, uint32_t id) {
-                                if (count == capacity || id == skipped) return;
-                                row.dist2[count] = (real)dist2;
-                                row.ids[count++] = id;
-                            });
-    point_walk::row_sort(row, count);
+    point_walk::fill_row(walk_kernels.tree, metric, node_point(walk_kernels.tree, node), bound2,
+                         skipped, capacity, row);
 }
 
 walkers walkers_of(const point_query_cuda *q, const point_self_query *self_query) {
@@ -243,7 +240,7 @@ kd_status nearest_walk(const plan *p, const point_query_cuda *q,
 }
 
 unsigned walk_blocks(const point_query_cuda *q) {
-    return (unsigned)blocks_for(q->index->tree.count, point_walk::BLOCK);
+    return cuda_blocks(q->index->tree.count, point_walk::BLOCK);
 }
 
 kd_status count_walk(const point_query_cuda *q, const point_self_query *self_query,
@@ -301,8 +298,8 @@ extern "C" kd_status point_self_cuda_count_within(const point_query_cuda *q,
     KD_CUDA(cudaMemsetAsync(offsets + count, 0, sizeof *offsets, stream));
     if (count && p.method == POINT_QUERY_WALK) KD_TRY(count_walk(q, self_query, offsets));
     if (count && p.method != POINT_QUERY_WALK)
-        count_by_leaves<<<(unsigned)blocks_for(count, LEAVES_WARPS), 32 * LEAVES_WARPS, 0,
-                          stream>>>(view_of(q->index), self_queries_by(q, self_query, 1), offsets);
+        count_by_leaves<<<cuda_blocks(count, LEAVES_WARPS), 32 * LEAVES_WARPS, 0, stream>>>(
+            view_of(q->index), self_queries_by(q, self_query, 1), offsets);
     KD_CUDA_LAUNCHED("count");
     if (count) KD_TRY(give_order(&p, q, self_query));
     return scan_counts(p.cub, &p.cub_bytes, offsets, count, stream);
@@ -320,7 +317,7 @@ extern "C" kd_status point_self_cuda_within(const point_query_cuda *q,
     KD_TRY(give_order(&p, q, self_query));
     if (p.method == POINT_QUERY_WALK) return fill_walk(q, self_query, offsets);
     const answer_rows out = {q->ids, (float *)q->dist2, NULL};
-    fill_by_leaves<<<(unsigned)blocks_for(count, LEAVES_WARPS), 32 * LEAVES_WARPS, 0,
+    fill_by_leaves<<<cuda_blocks(count, LEAVES_WARPS), 32 * LEAVES_WARPS, 0,
                      (cudaStream_t)q->stream>>>(view_of(q->index),
                                                 self_queries_by(q, self_query, 1), offsets, out);
     KD_CUDA_LAUNCHED("fill");

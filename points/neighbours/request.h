@@ -5,7 +5,7 @@
 #define KD_POINTS_NEIGHBOURS_REQUEST_H
 #include "core/device/cuda_stubs.h"
 #include "points/tree/build_device.h"
-#include "points/tree/walk_metric.h"
+#include "points/tree/walk_nd.h"
 #include <stdbool.h>
 
 #ifdef __cplusplus

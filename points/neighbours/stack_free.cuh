@@ -9,58 +9,26 @@
 #define KD_POINTS_NEIGHBOURS_STACK_FREE_CUH
 #include "core/device/cuda.h"
 #include "points/neighbours/request.h"
-#include "points/tree/walk_metric.h"
+#include "points/tree/walk_nd.h"
 
 namespace point_walk {
 
 constexpr int BLOCK = 128;
 
-/* Euclidean distance in non-periodic space, as in walk_nd.h; any other metric is a point_metric. */
+/* Euclidean distance in non-periodic space; any other metric is a point_metric. */
 struct euclid {};
 
-__device__ inline double bound_of(const euclid &, point_scalar scalar, double radius) {
-    return pointtree_nd_bound2(scalar, radius);
+__device__ inline const point_metric *metric_of(const euclid &) {
+    return NULL;
 }
-__device__ inline double bound_of(const point_metric &metric, point_scalar scalar, double radius) {
-    return metric_bound(scalar, metric.norm, radius);
-}
-
-__device__ inline uint32_t nearest_of(const pointtree_nd_view &tree, const euclid &,
-                                      const void *query, uint32_t k, double bound,
-                                      neighbour_nd *out) {
-    return pointtree_nd_nearest_k(&tree, query, k, bound, out);
-}
-__device__ inline uint32_t nearest_of(const pointtree_nd_view &tree, const point_metric &metric,
-                                      const void *query, uint32_t k, double bound,
-                                      neighbour_nd *out) {
-    return pointtree_metric_nearest_k(&tree, &metric, query, k, bound, out);
+__device__ inline const point_metric *metric_of(const point_metric &metric) {
+    return &metric;
 }
 
-__device__ inline uint32_t count_of(const pointtree_nd_view &tree, const euclid &,
-                                    const void *query, double bound) {
-    return pointtree_nd_within(&tree, query, bound, 0, NULL);
-}
-__device__ inline uint32_t count_of(const pointtree_nd_view &tree, const point_metric &metric,
-                                    const void *query, double bound) {
-    return pointtree_metric_within(&tree, &metric, query, bound, 0, NULL);
-}
-
-/* Calls take(dist2, id) for each point within the bound. */
-template <class TAKE>
-__device__ inline void each_within(const pointtree_nd_view &tree, const euclid &, const void *query,
-                                   double bound, const TAKE &take) {
-    pointtree_nd_walk walk = pointtree_nd_walk_begin();
-    while (pointtree_nd_walk_next(&tree, query, bound, &walk)) {
-        const double dist2 = pointtree_nd_dist2(&tree, query, walk.node);
-        if (dist2 <= bound) take(dist2, tree.ids[walk.node]);
-    }
-}
-template <class TAKE>
-__device__ inline void each_within(const pointtree_nd_view &tree, const point_metric &metric,
-                                   const void *query, double bound, const TAKE &take) {
-    neighbour_nd nd;
-    metric_walk walk = metric_walk_begin(&tree, &metric);
-    while (metric_walk_next(&tree, &metric, query, bound, &walk, &nd)) take(nd.dist2, nd.id);
+template <class METRIC>
+__device__ inline double bound_of(const METRIC &metric, point_scalar scalar, double radius) {
+    const point_metric *other = metric_of(metric);
+    return metric_bound(scalar, other ? other->norm : POINT_NORM_2, radius);
 }
 
 struct point_queries {
@@ -96,8 +64,9 @@ __global__ __launch_bounds__(BLOCK) void nearest_by_walk(pointtree_nd_view tree,
     const uint64_t thread = (uint64_t)blockIdx.x * BLOCK + threadIdx.x;
     neighbour_nd *list = lists + thread * k;
     for (uint64_t i = thread; i < queries.points.count; i += (uint64_t)gridDim.x * BLOCK) {
-        const uint32_t count = nearest_of(tree, metric, point_array_at(&queries.points, i), k,
-                                          bound2_of(queries, metric, i), list);
+        const uint32_t count =
+            pointtree_nd_nearest_k(&tree, metric_of(metric), point_array_at(&queries.points, i), k,
+                                   bound2_of(queries, metric, i), list);
         for (uint32_t j = 0; j < k; ++j) {
             if (out.ids) out.ids[i * k + j] = j < count ? list[j].id : KD_NONE;
             if (out.dist2) out.dist2[i * k + j] = j < count ? (real)list[j].dist2 : (real)INFINITY;
@@ -112,8 +81,9 @@ __global__ __launch_bounds__(BLOCK) void count_by_walk(pointtree_nd_view tree,
                                                        uint64_t *counts) {
     const uint64_t i = (uint64_t)blockIdx.x * BLOCK + threadIdx.x;
     if (i < queries.points.count)
-        counts[i] = count_of(tree, metric, point_array_at(&queries.points, i),
-                             bound2_of(queries, metric, i));
+        counts[i] =
+            pointtree_nd_within(&tree, metric_of(metric), point_array_at(&queries.points, i),
+                                bound2_of(queries, metric, i), 0, NULL);
 }
 
 template <typename real> __device__ bool row_before(const rows<real> &row, uint64_t a, uint64_t b) {
@@ -144,22 +114,31 @@ template <typename real> __device__ void row_sort(const rows<real> &row, uint64_
     }
 }
 
+/* Writes the points within the bound, at most `fit`, without the point `skipped`, in order. */
+template <typename real, class METRIC>
+__device__ void fill_row(const pointtree_nd_view &tree, const METRIC &metric, const void *query,
+                         double bound, uint32_t skipped, uint64_t fit, const rows<real> &row) {
+    uint64_t count = 0;
+    neighbour_nd found;
+    pointtree_nd_walk walk = pointtree_nd_walk_begin(&tree, metric_of(metric));
+    while (count < fit &&
+           pointtree_nd_walk_next(&tree, metric_of(metric), query, bound, &walk, &found)) {
+        if (found.id == skipped) continue;
+        row.dist2[count] = (real)found.dist2;
+        row.ids[count++] = found.id;
+    }
+    row_sort(row, count);
+}
+
 template <typename real, class METRIC>
 __global__ __launch_bounds__(BLOCK) void fill_by_walk(pointtree_nd_view tree, point_queries queries,
                                                       METRIC metric, const uint64_t *offsets,
                                                       rows<real> out) {
     const uint64_t i = (uint64_t)blockIdx.x * BLOCK + threadIdx.x;
     if (i >= queries.points.count) return;
-    const uint64_t fit = offsets[i + 1] - offsets[i];
     const rows<real> row = {out.ids + offsets[i], out.dist2 + offsets[i], NULL};
-    uint64_t count = 0;
-    each_within(tree, metric, point_array_at(&queries.points, i), bound2_of(queries, metric, i),
-                [&](double dist2, uint32_t id) {
-                    if (count == fit) return;
-                    row.dist2[count] = (real)dist2;
-                    row.ids[count++] = id;
-                });
-    row_sort(row, count);
+    fill_row(tree, metric, point_array_at(&queries.points, i), bound2_of(queries, metric, i),
+             KD_NONE, offsets[i + 1] - offsets[i], row);
 }
 
 } // namespace point_walk

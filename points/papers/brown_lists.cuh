@@ -30,10 +30,6 @@ __host__ __device__ inline segment list_segment(const layout &tree, uint32_t lev
     return segment_of(tree.low, tree.levels - level, index);
 }
 
-inline unsigned blocks_for(uint64_t count, unsigned threads) {
-    return (unsigned)((count + threads - 1) / threads);
-}
-
 /* Unsigned integer type for coordinates of the same order. */
 template <typename real> struct sort_key;
 template <> struct sort_key<float> { typedef uint32_t type; };

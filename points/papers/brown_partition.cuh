@@ -193,8 +193,8 @@ template <int BITS> kd_status move_list(const stage &s, const move &m, cudaStrea
     const uint32_t rows = 1u << (m.depth + BITS);
     count_digits<BITS><<<blocks, MOVE_THREADS, 0, stream>>>(s, m);
     KD_CUDA_LAUNCHED("count_digits");
-    scan_tiles<<<blocks_for((uint64_t)rows * 32, BLOCK), BLOCK, 0, stream>>>(s.counts, NULL, rows,
-                                                                             m.tiles);
+    scan_tiles<<<cuda_blocks((uint64_t)rows * 32, BLOCK), BLOCK, 0, stream>>>(s.counts, NULL, rows,
+                                                                              m.tiles);
     KD_CUDA_LAUNCHED("scan_tiles");
     move_points<BITS><<<blocks, MOVE_THREADS, 0, stream>>>(s, m);
     KD_CUDA_LAUNCHED("move_points");

@@ -131,7 +131,7 @@ template <typename real>
 kd_status sort_along(const presort<real> &p, uint32_t axis, const uint32_t *from, uint32_t *to) {
     size_t bytes = p.cub_bytes;
     if (from) {
-        gather_keys<real><<<blocks_for(p.count, BLOCK), BLOCK, 0, p.stream>>>(p, axis, from);
+        gather_keys<real><<<cuda_blocks(p.count, BLOCK), BLOCK, 0, p.stream>>>(p, axis, from);
         KD_CUDA_LAUNCHED("gather_keys");
     }
     KD_CUDA(cub::DeviceRadixSort::SortPairs(p.cub, bytes, from ? p.keys : p.column[axis],
@@ -152,14 +152,14 @@ template <typename real> kd_status sort_first(const presort<real> &p) {
     uint32_t long_runs = 0;
     KD_TRY(sort_along(p, 0, (const uint32_t *)NULL, p.list[0]));
     KD_CUDA(cudaMemsetAsync(p.long_runs, 0, sizeof *p.long_runs, p.stream));
-    sort_runs<real><<<blocks_for(p.count, BLOCK), BLOCK, 0, p.stream>>>(p, p.list[0]);
+    sort_runs<real><<<cuda_blocks(p.count, BLOCK), BLOCK, 0, p.stream>>>(p, p.list[0]);
     KD_CUDA_LAUNCHED("sort_runs");
     KD_TRY(read_word(&long_runs, p.long_runs, p.stream));
     if (!long_runs) return KD_OK;
     const uint32_t *from = NULL;
     for (uint32_t axis = p.dims; axis-- > 0; from = p.list[axis])
         KD_TRY(sort_along(p, axis, from, p.list[axis]));
-    find_duplicates<real><<<blocks_for(p.count, BLOCK), BLOCK, 0, p.stream>>>(p, p.list[0]);
+    find_duplicates<real><<<cuda_blocks(p.count, BLOCK), BLOCK, 0, p.stream>>>(p, p.list[0]);
     KD_CUDA_LAUNCHED("find_duplicates");
     return KD_OK;
 }

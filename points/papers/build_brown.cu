@@ -141,9 +141,9 @@ template <typename real> kd_status split_level(plan<real> *p, uint32_t level) {
     for (uint32_t axis = 0; axis < p->s.dims; ++axis)
         if (widest || axis == level % p->s.dims || level - p->depth[axis] == MOVE_BITS)
             KD_TRY(bring_down(p, axis, level));
-    take_nodes<<<blocks_for(1u << level, BLOCK), BLOCK, 0, stream>>>(p->s, lists_of(p), level);
+    take_nodes<<<cuda_blocks(1u << level, BLOCK), BLOCK, 0, stream>>>(p->s, lists_of(p), level);
     KD_CUDA_LAUNCHED("take_nodes");
-    write_sides<real><<<blocks_for(p->ids, BLOCK * POINTS_PER_THREAD), BLOCK, 0, stream>>>(
+    write_sides<real><<<cuda_blocks(p->ids, BLOCK * POINTS_PER_THREAD), BLOCK, 0, stream>>>(
         p->s, p->sort, level, p->ids, p->by_super_key);
     KD_CUDA_LAUNCHED("write_sides");
     return KD_OK;
@@ -210,7 +210,7 @@ template <typename real> kd_status build(const point_build_cuda *a, bool by_supe
     p.by_super_key = by_super_key;
     if (a->stages) a->stages->names = stage_names;
     KD_TRY(point_build_stages_begin(a->stages, POINT_STAGE_SELECT, 0, a->stream));
-    make_columns<real><<<blocks_for(p.ids, BLOCK), BLOCK, 0, p.sort.stream>>>(p.sort);
+    make_columns<real><<<cuda_blocks(p.ids, BLOCK), BLOCK, 0, p.sort.stream>>>(p.sort);
     KD_CUDA_LAUNCHED("make_columns");
     if (by_super_key)
         KD_TRY(presort_by_super_key(&p.sort, a->unique));

@@ -55,10 +55,6 @@ template <typename real> int stride_of(const point_build_cuda *a) {
     return (int)(a->points.stride_bytes / sizeof(real));
 }
 
-unsigned blocks_for(uint32_t count) {
-    return (unsigned)((count + (uint64_t)BLOCK - 1) / BLOCK);
-}
-
 __device__ uint32_t order_bits(float coordinate) {
     return pointtree_order_bits(coordinate);
 }
@@ -175,7 +171,7 @@ kd_status lay_out(wald_scratch *s, cuda_arena *arena, const point_build_cuda *a)
 template <typename real, typename key>
 kd_status presort(const wald_scratch *s, const point_build_cuda *a, cudaStream_t stream) {
     const real *points = points_of<real>(a);
-    const unsigned blocks = blocks_for(count_of(a));
+    const unsigned blocks = cuda_blocks(count_of(a), BLOCK);
     const bool widest = a->split == POINTTREE_WIDEST;
     size_t cub_bytes = s->cub_bytes;
     for (int axis = 0; axis < dims_of(a); ++axis) {
@@ -201,8 +197,8 @@ kd_status sort_level(const wald_scratch *s, const point_build_cuda *a, uint32_t 
                      cudaStream_t stream) {
     const uint32_t *order = s->lists + (uint64_t)(level % a->points.dims) * count_of(a);
     size_t cub_bytes = s->cub_bytes;
-    gather_tags<<<blocks_for(count_of(a)), BLOCK, 0, stream>>>(order, s->tags, count_of(a),
-                                                               (uint32_t *)s->keys);
+    gather_tags<<<cuda_blocks(count_of(a), BLOCK), BLOCK, 0, stream>>>(order, s->tags, count_of(a),
+                                                                       (uint32_t *)s->keys);
     KD_CUDA_LAUNCHED("gather_tags");
     return sort_pairs<uint32_t>(s->cub, &cub_bytes, s->keys, s->keys_sorted, order, s->ids_sorted,
                                 count_of(a), (int)level + 1, stream);
@@ -212,7 +208,7 @@ kd_status sort_level(const wald_scratch *s, const point_build_cuda *a, uint32_t 
 template <typename real>
 kd_status sort_level_widest(const wald_scratch *s, const point_build_cuda *a, uint32_t level,
                             cudaStream_t stream) {
-    const unsigned blocks = blocks_for(count_of(a));
+    const unsigned blocks = cuda_blocks(count_of(a), BLOCK);
     const int rank_bits = (int)pointtree_log2(count_of(a)) + 1;
     size_t cub_bytes = s->cub_bytes;
     KD_TRY(widest::choose_level<real>(widest_tree<real>(s, a), level, stream));
@@ -229,7 +225,7 @@ kd_status sort_level_widest(const wald_scratch *s, const point_build_cuda *a, ui
 
 template <typename real, typename key> kd_status build(const point_build_cuda *a) {
     cudaStream_t stream = (cudaStream_t)a->stream;
-    const unsigned blocks = blocks_for(count_of(a));
+    const unsigned blocks = cuda_blocks(count_of(a), BLOCK);
     const bool widest = a->split == POINTTREE_WIDEST;
     cuda_arena arena = {(char *)a->scratch, 0};
     wald_scratch s;

@@ -153,7 +153,7 @@ __global__ __launch_bounds__(BLOCK) void number_ids(uint32_t *ids, uint32_t coun
 kd_status rank_axis(const plan *p, uint32_t axis) {
     const ranking *r = &p->ranks;
     const uint32_t n = p->s.tree.count;
-    const unsigned blocks = blocks_for(n, BLOCK);
+    const unsigned blocks = cuda_blocks(n, BLOCK);
     size_t bytes = r->cub_bytes;
     load_axis<<<blocks, BLOCK, 0, p->stream>>>(p->tree, axis, r->keys, r->order);
     KD_CUDA_LAUNCHED("load_axis");
@@ -170,7 +170,7 @@ kd_status rank_axis(const plan *p, uint32_t axis) {
 }
 
 kd_status find_cells(const plan *p, const point_build_cuda *a) {
-    const unsigned blocks = blocks_for(p->s.tree.count, BLOCK);
+    const unsigned blocks = cuda_blocks(p->s.tree.count, BLOCK);
     KD_CUDA(cudaMemcpyAsync(p->box, &a->box, sizeof a->box, cudaMemcpyHostToDevice, p->stream));
     for (uint32_t axis = 0; are_ranked(a) && axis < p->s.dims; ++axis) KD_TRY(rank_axis(p, axis));
     number_ids<<<blocks, BLOCK, 0, p->stream>>>(p->ids[0], p->s.tree.count);

@@ -171,8 +171,8 @@ kd_status sort_digit(const chunk_stage &s, const chunk_pass &p, cudaStream_t str
     const uint32_t rows = 1u << (p.level + BITS);
     count_cells<BITS, THREADS><<<blocks, THREADS, 0, stream>>>(s, p);
     KD_CUDA_LAUNCHED("count_cells");
-    scan_tiles<<<blocks_for((uint64_t)rows * 32, BLOCK), BLOCK, 0, stream>>>(s.counts, s.totals,
-                                                                             rows, p.tiles);
+    scan_tiles<<<cuda_blocks((uint64_t)rows * 32, BLOCK), BLOCK, 0, stream>>>(s.counts, s.totals,
+                                                                              rows, p.tiles);
     KD_CUDA_LAUNCHED("scan_tiles");
     distribute<BITS, THREADS><<<blocks, THREADS, 0, stream>>>(s, p);
     KD_CUDA_LAUNCHED("distribute");

@@ -115,23 +115,3 @@ kd_status pointtree_check_nd(const pointtree_nd_view *tree, const point_array *i
                tree->axes[first]);
     return KD_OK;
 }
-
-kd_status pointtree_check(const pointtree_view *tree, const vec3 *input, uint64_t count) {
-    const point_array array = point_array_make(input, count, 3, POINT_FLOAT);
-    pointtree_nd_view view;
-    view.coordinates = tree->points;
-    view.ids = tree->ids;
-    view.axes = tree->axes;
-    view.count = tree->count;
-    view.dims = 3;
-    view.scalar = POINT_FLOAT;
-    view.order = POINTTREE_BY_COORDINATE;
-    view.cells = 0;
-    view.unique = false;
-    view.box = point_box_empty();
-    for (uint32_t axis = 0; axis < 3; ++axis) {
-        view.box.lo[axis] = (double)vec3_axis(tree->box.lo, (int)axis);
-        view.box.hi[axis] = (double)vec3_axis(tree->box.hi, (int)axis);
-    }
-    return pointtree_check_nd(&view, &array);
-}

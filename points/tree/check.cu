@@ -8,8 +8,7 @@
    Memory: one bit per point.
    Data flow: check_ids, one thread per node: ids -> bits of the ids that occurred, the first
               invalid node by atomicMin; after the host has read it, check_order, one thread per
-              node: ids, axes, points -> the first invalid node. link_nodes, one thread per node:
-              ids -> links. */
+              node: ids, axes, points -> the first invalid node. */
 #include "core/device/cuda.h"
 #include "core/device/device_memory.h"
 #include "points/tree/check_device.h"
@@ -95,34 +94,19 @@ __global__ __launch_bounds__(BLOCK) void check_order(checked_tree t, word *bad) 
         report(bad, node, 3);
 }
 
-__global__ __launch_bounds__(BLOCK) void link_nodes(const uint32_t *ids, uint32_t count,
-                                                    pointtree_link *links) {
-    const uint32_t node = blockIdx.x * BLOCK + threadIdx.x;
-    if (node >= count) return;
-    pointtree_link link;
-    link.id = ids[node];
-    link.less = 2 * node + 1 < count ? 2 * node + 1 : KD_NONE;
-    link.greater = 2 * node + 2 < count ? 2 * node + 2 : KD_NONE;
-    links[node] = link;
-}
-
-unsigned blocks_for(uint64_t count) {
-    return (unsigned)((count + BLOCK - 1) / BLOCK);
-}
-
 /* `memory` holds the word for the first invalid node, followed by one bit per point. */
 kd_status run_checks(const checked_tree &t, void *memory, size_t bytes, cudaStream_t stream) {
     word *first = (word *)memory, value = 0;
     KD_CUDA(cudaMemsetAsync(memory, 0, bytes, stream));
     KD_CUDA(cudaMemsetAsync(first, 0xff, sizeof *first, stream));
-    check_ids<<<blocks_for(t.count), BLOCK, 0, stream>>>(t, (uint32_t *)(first + 1), first);
+    check_ids<<<cuda_blocks(t.count, BLOCK), BLOCK, 0, stream>>>(t, (uint32_t *)(first + 1), first);
     KD_CUDA_LAUNCHED("check_ids");
     KD_CUDA(cudaMemcpyAsync(&value, first, sizeof value, cudaMemcpyDeviceToHost, stream));
     KD_CUDA(cudaStreamSynchronize(stream));
     KD_REQUIRE(value == ~0ull, KD_ERROR_CHECK,
                "P1: node %llu has an invalid axis, or a point id that is invalid or occurs twice",
                value >> 2);
-    check_order<<<blocks_for(t.count), BLOCK, 0, stream>>>(t, first);
+    check_order<<<cuda_blocks(t.count, BLOCK), BLOCK, 0, stream>>>(t, first);
     KD_CUDA_LAUNCHED("check_order");
     KD_CUDA(cudaMemcpyAsync(&value, first, sizeof value, cudaMemcpyDeviceToHost, stream));
     KD_CUDA(cudaStreamSynchronize(stream));
@@ -149,12 +133,4 @@ extern "C" kd_status point_check_cuda(const point_build_cuda *a, uint64_t count,
     const kd_status status = run_checks(t, memory, bytes, (cudaStream_t)a->stream);
     device_memory_free(memory);
     return status;
-}
-
-extern "C" kd_status point_links_cuda(const uint32_t *ids, uint64_t count, pointtree_link *links,
-                                      void *stream) {
-    if (count == 0) return KD_OK;
-    link_nodes<<<blocks_for(count), BLOCK, 0, (cudaStream_t)stream>>>(ids, (uint32_t)count, links);
-    KD_CUDA_LAUNCHED("link_nodes");
-    return KD_OK;
 }

@@ -13,7 +13,5 @@
 /* Checks P1 to P3 against `input`, the points from which the tree was built. Returns
    KD_ERROR_CHECK with the violated invariant and the node in the message. */
 kd_status pointtree_check_nd(const pointtree_nd_view *tree, const point_array *input);
-/* pointtree_check_nd for a tree of three floats. */
-kd_status pointtree_check(const pointtree_view *tree, const vec3 *input, uint64_t count);
 
 #endif

@@ -17,10 +17,6 @@ extern "C" {
 KD_DEVICE_CALL(point_check_cuda, (const point_build_cuda *arguments, uint64_t count,
                                   pointtree_order order, const point_box *box));
 
-/* Writes Robinson's node list of a tree, `count` links in device memory; see pointtree_link. */
-KD_DEVICE_CALL(point_links_cuda,
-               (const uint32_t *ids, uint64_t count, pointtree_link *links, void *stream));
-
 #ifdef __cplusplus
 }
 #endif

@@ -162,13 +162,6 @@ static kd_status rank_axis(rank_work *work) {
     return KD_OK;
 }
 
-uint64_t point_keys_bytes(uint64_t count, uint32_t dims, point_scalar scalar) {
-    if (scalar == POINT_FLOAT) return 0;
-    const uint64_t long_run = count * (sizeof(uint64_t) + sizeof(uint32_t));
-    return count * (dims * sizeof(uint32_t) + sizeof(uint64_t) + sizeof(uint32_t)) + long_run +
-           radix_sort_scratch_bytes(count) + radix_sort_pairs_scratch_bytes(count);
-}
-
 kd_status point_keys_open(point_keys *out, const point_array *points) {
     memset(out, 0, sizeof *out);
     out->dims = points->dims;

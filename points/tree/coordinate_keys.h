@@ -15,8 +15,6 @@ typedef struct point_keys {
 /* `points` must be packed and must outlive *out, which refers to its floats. */
 kd_status point_keys_open(point_keys *out, const point_array *points);
 void point_keys_close(point_keys *owned); /* accepts a zeroed struct */
-/* Returns the peak memory of point_keys_open in bytes. */
-uint64_t point_keys_bytes(uint64_t count, uint32_t dims, point_scalar scalar);
 
 static inline uint32_t point_key(const point_keys *keys, uint64_t i, uint32_t axis) {
     const uint64_t at = i * keys->dims + axis;

@@ -143,14 +143,6 @@ pointtree_nd_view pointtree_get_nd_view(const pointtree *tree) {
     return view;
 }
 
-void pointtree_link_nodes(const pointtree *tree, pointtree_link *out) {
-    for (uint32_t i = 0; i < tree->count; ++i) {
-        out[i].id = tree->ids[i];
-        out[i].less = 2 * i + 1 < tree->count ? 2 * i + 1 : KD_NONE;
-        out[i].greater = 2 * i + 2 < tree->count ? 2 * i + 2 : KD_NONE;
-    }
-}
-
 pointtree_view pointtree_get_view(const pointtree *tree) {
     assert(tree->count == 0 || (tree->dims == 3 && tree->scalar == POINT_FLOAT));
     assert(tree->options.cells == 0); /* pointtree_walk_next does not support slack */

@@ -17,12 +17,6 @@ typedef struct pointtree_options {
     double cells; /* cells per unit length to which `wehr` rounds coordinates; 0: no rounding */
 } pointtree_options;
 
-/* A node with explicit references to its children, KD_NONE for a missing child: Robinson's node
-   list. */
-typedef struct pointtree_link {
-    uint32_t id, less, greater;
-} pointtree_link;
-
 typedef struct pointtree {
     union {
         void *coordinates; /* in tree order, `dims` scalars per point */
@@ -73,8 +67,6 @@ void pointtree_close(pointtree *owned); /* accepts a zeroed struct */
 pointtree_nd_view pointtree_get_nd_view(const pointtree *tree);
 pointtree_view pointtree_get_view(const pointtree *tree); /* requires three floats */
 /* Writes tree->count links. */
-void pointtree_link_nodes(const pointtree *tree, pointtree_link *out);
-/* Returns the XXH3 hash of the ids in tree order and of the axes. */
 uint64_t pointtree_hash(const pointtree *tree);
 
 #ifdef __cplusplus

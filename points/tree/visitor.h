@@ -3,7 +3,7 @@
    walks over buckets (neighbours/leaf_index.h). */
 #ifndef KD_POINTS_TREE_VISITOR_H
 #define KD_POINTS_TREE_VISITOR_H
-#include "points/tree/walk_metric.h"
+#include "points/tree/walk_nd.h"
 
 typedef struct point_visitor {
     double (*callback)(void *context, uint64_t query, uint64_t id, double dist2, double bound);
@@ -33,17 +33,10 @@ static inline float point_visitor_bound(const point_visitor *visitor) {
    distance. */
 static inline void pointtree_report(const pointtree_nd_view *tree, const point_metric *metric,
                                     const void *query, point_visitor *visitor) {
-    if (metric) {
-        neighbour_nd item;
-        metric_walk walk = metric_walk_begin(tree, metric);
-        while (metric_walk_next(tree, metric, query, visitor->bound, &walk, &item))
-            point_visitor_call(visitor, item.id, item.dist2);
-        return;
-    }
-    pointtree_nd_walk walk = pointtree_nd_walk_begin();
-    while (pointtree_nd_walk_next(tree, query, visitor->bound, &walk))
-        point_visitor_call(visitor, tree->ids[walk.node],
-                           pointtree_nd_dist2(tree, query, walk.node));
+    neighbour_nd item;
+    pointtree_nd_walk walk = pointtree_nd_walk_begin(tree, metric);
+    while (pointtree_nd_walk_next(tree, metric, query, visitor->bound, &walk, &item))
+        point_visitor_call(visitor, item.id, item.dist2);
 }
 
 #endif

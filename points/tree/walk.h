@@ -1,4 +1,4 @@
-/* Stack-free queries of a left-balanced point k-d tree: k nearest, closest, and fixed radius. These
+/* Stack-free queries of a left-balanced point k-d tree: k nearest and fixed radius. These
    are the reference implementations of all queries.
    Source: Wald 2022, "A stack-free traversal algorithm for left-balanced k-d trees", section 3.
    Idea: the current node and the previous one determine the next: coming from the parent, visit the
@@ -169,29 +169,6 @@ KD_FN uint32_t pointtree_nearest_k(const pointtree_view *tree, vec3 query, uint3
     }
     if (k > NEIGHBOUR_LIST_MAX) neighbour_heap_unwind(out, count);
     return count;
-}
-
-/* Finds the closest point within `max_radius`; returns false and leaves *out unchanged if there
-   is none. */
-KD_FN bool pointtree_closest(const pointtree_view *tree, vec3 query, float max_radius,
-                             neighbour *out) {
-    neighbour best;
-    best.dist2 = pointtree_bound2(max_radius);
-    best.id = KD_NONE;
-    best.node = KD_NONE;
-    pointtree_walk walk = pointtree_walk_begin();
-    while (pointtree_walk_next(tree, query, best.dist2, &walk)) {
-        const float dist2 = pointtree_dist2(query, tree->points[walk.node]);
-        if (!(dist2 <= best.dist2)) continue;
-        const uint32_t id = tree->ids[walk.node];
-        if (dist2 == best.dist2 && id >= best.id) continue;
-        best.dist2 = dist2;
-        best.id = id;
-        best.node = walk.node;
-    }
-    if (best.node == KD_NONE) return false;
-    *out = best;
-    return true;
 }
 
 /* Returns the number of points within `radius` and stores the first `capacity` of them, in the

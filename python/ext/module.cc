@@ -4,6 +4,10 @@
 #include <kandela/version.h>
 
 NB_MODULE(_c, module) {
+#ifdef NDEBUG
+    /* a thread that still runs when the interpreter ends holds objects, which are no leak */
+    nanobind::set_leak_warnings(false);
+#endif
     module.doc() = "The C library's functions by their own names";
     module.def(
         "kd_version", [] { return kd_version(); }, "The library's version.");

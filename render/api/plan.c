@@ -242,8 +242,8 @@ uint64_t render_plan_sent(const scene_view *view, const kd_render_options *optio
            sums / (uint64_t)rank_count;
 }
 
-static kd_status make_plan(render_plan *out, const scene_view *view,
-                           const kd_render_options *options, int32_t rank_count) {
+kd_status render_plan_make_among(render_plan *out, const scene_view *view,
+                                 const kd_render_options *options, int32_t rank_count) {
     device device;
     memset(out, 0, sizeof *out);
     KD_TRY(render_choose_device(&device, options));
@@ -251,16 +251,6 @@ static kd_status make_plan(render_plan *out, const scene_view *view,
     add(out, "picture", film_picture_bytes(pixels_of(options)));
     return device.kind == DEVICE_CUDA ? plan_device(out, view, options, rank_count)
                                       : plan_cpu(out, view, options, rank_count);
-}
-
-kd_status render_plan_make(render_plan *out, const scene_view *view,
-                           const kd_render_options *options) {
-    return render_plan_make_among(out, view, options, 1);
-}
-
-kd_status render_plan_make_among(render_plan *out, const scene_view *view,
-                                 const kd_render_options *options, int32_t rank_count) {
-    return make_plan(out, view, options, rank_count);
 }
 
 /* Returns the device builder that needs the least memory for this mesh; NULL if there is none. */
@@ -292,7 +282,7 @@ static kd_status fit_paths(render_plan *out, const scene_view *view, kd_render_o
     while (out->device_total > maximum && paths > minimum) {
         paths /= 2;
         options->device_paths = paths;
-        KD_TRY(make_plan(out, view, options, 1));
+        KD_TRY(render_plan_make_among(out, view, options, 1));
     }
     return KD_OK;
 }
@@ -300,20 +290,20 @@ static kd_status fit_paths(render_plan *out, const scene_view *view, kd_render_o
 kd_status render_plan_fit(render_plan *out, const scene_view *view, kd_render_options *options,
                           uint64_t maximum) {
     if (maximum > 0) options->maps_ahead = 0; /* no maps are built before they are needed */
-    KD_TRY(make_plan(out, view, options, 1));
+    KD_TRY(render_plan_make_among(out, view, options, 1));
     if (maximum == 0 || fits(out, maximum)) return KD_OK;
     const integrator *integrator = integrator_find(options->integrator);
     KD_TRY(fit_paths(out, view, options, maximum, WAVE_PATHS / 8));
     const tritree_builder_cuda *smallest = smallest_builder(&view->mesh);
     if (out->device_total > maximum && name_is_auto(options->builder) && smallest) {
         snprintf(options->builder, sizeof options->builder, "%s", smallest->name);
-        KD_TRY(make_plan(out, view, options, 1));
+        KD_TRY(render_plan_make_among(out, view, options, 1));
     }
     KD_TRY(fit_paths(out, view, options, maximum, WAVE_PATHS_MIN));
     const int32_t last = integrator_batches_max(integrator, options);
     while (!fits(out, maximum) && options->batches < last) {
         ++options->batches;
-        KD_TRY(make_plan(out, view, options, 1));
+        KD_TRY(render_plan_make_among(out, view, options, 1));
     }
     const bool by_gather = integrator->batches_max && !integrator->pass && last < options->spp;
     const bool on_device = out->device_total > out->total;

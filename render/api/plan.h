@@ -25,7 +25,10 @@ typedef struct render_plan {
    small messages. `on_devices`: all ranks have a CUDA device. */
 uint64_t render_plan_sent(const scene_view *view, const kd_render_options *options,
                           int32_t rank_count, bool on_devices);
-/* render_plan_make for one of `rank_count` ranks; options->maps says which photons it holds. */
+/* Plans the memory of one of `rank_count` ranks with the options as they are; options->maps says
+   which photons it holds. The item of the triangle tree is its builder's scratch memory; those of
+   photon maps include lists, trees and builder. Assumes at most 8 references per triangle for a
+   tree on a device. Allocates nothing except the driver's context. */
 kd_status render_plan_make_among(render_plan *out, const scene_view *view,
                                  const kd_render_options *options, int32_t rank_count);
 /* render_plan_fit for one of choice->rank_count ranks; the result is the same on all ranks if their
@@ -37,13 +40,6 @@ kd_status render_plan_fit_among(render_plan *out, const scene_view *view,
    memory; the items of photon maps include lists, trees and their builder. Assumes at most 8
    references per triangle for a tree on a device. Allocates nothing except the context of the CUDA
    driver. */
-kd_status render_plan_make(render_plan *out, const scene_view *view,
-                           const kd_render_options *options);
-/* As render_plan_make, but changes the options to need at most `maximum` bytes on the host and as
-   many on the device (0: no limit). With a limit, maps are not built ahead (options->maps_ahead);
-   then a device builder "auto" becomes the one that needs the least memory, and options->batches is
-   increased as far as needed. Returns KD_ERROR_MEMORY, with the bytes needed and advice, if that is
-   not enough. */
 kd_status render_plan_fit(render_plan *out, const scene_view *view, kd_render_options *options,
                           uint64_t maximum);
 

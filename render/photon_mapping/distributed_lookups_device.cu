@@ -23,10 +23,6 @@ namespace {
 
 constexpr int BLOCK = 256, MAPS = 2, CHANNELS = sizeof(flux_sum) / sizeof(int64_t);
 
-unsigned blocks_for(uint64_t items) {
-    return (unsigned)((items + BLOCK - 1) / BLOCK);
-}
-
 __global__ void shift_packets(eye_packet *packets, uint32_t count, uint32_t shift) {
     const uint32_t i = blockIdx.x * BLOCK + threadIdx.x;
     if (i < count) packets[i].first += shift;
@@ -99,7 +95,7 @@ kd_status bring_requests(photon_cuda *device_photons, ranks *comm, const places 
     KD_TRY(put_own(&received->packets, &device_photons->packets, at->packets, comm,
                    sizeof(eye_packet)));
     if (packets) {
-        shift_packets<<<blocks_for(packets), BLOCK>>>(
+        shift_packets<<<cuda_blocks(packets, BLOCK), BLOCK>>>(
             (eye_packet *)received->packets.memory + first, (uint32_t)packets,
             (uint32_t)at->requests[comm->rank]);
         KD_CUDA_LAUNCHED("shift_packets");
@@ -146,8 +142,8 @@ kd_status fill_local(photon_cuda *device_photons, const ranks *comm, const photo
                            (flux_sum *)device_photons->received.sums.memory + (uint64_t)m * count +
                                begin,
                            owned_count * sizeof(flux_sum), NULL));
-        fill_radii<<<blocks_for(owned_count), BLOCK>>>((float *)device_photons->radii[m].memory,
-                                                       (uint32_t)owned_count, valid ? radius : 0);
+        fill_radii<<<cuda_blocks(owned_count, BLOCK), BLOCK>>>(
+            (float *)device_photons->radii[m].memory, (uint32_t)owned_count, valid ? radius : 0);
         KD_CUDA_LAUNCHED("fill_radii");
     }
     return KD_OK;

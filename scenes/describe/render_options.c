@@ -12,10 +12,8 @@
 #include <stddef.h>
 #include <string.h>
 
-/* clang-format off */
 #define OPTION(option_name, option_kind, member)                                                   \
-    .name = option_name, .kind = option_kind, OPTION_FIELD(kd_render_options, member)
-/* clang-format on */
+    OPTION_ROW(kd_render_options, option_name, option_kind, member)
 #define TEXT_OF_TEXT(number) #number
 #define TEXT_OF(macro) TEXT_OF_TEXT(macro)
 #define COUNT .maximum = 4e9 /* photons */

@@ -286,30 +286,6 @@ static void sabotage_is_found(void **state) {
     free(points);
 }
 
-static void links_name_children(void **state) {
-    (void)state;
-    for (uint32_t count = 0; count < 20; ++count) {
-        const build_case test = case_of(point_builders_cuda[0], CASE_UNIFORM, count, 0);
-        vec3 *points = (vec3 *)make_points(&test);
-        pointtree tree;
-        pointtree_link host[20], link[20];
-        uint32_t *ids = NULL;
-        pointtree_link *links = NULL;
-        assert_int_equal(pointtree_open(&tree, points, count, NULL, "brown", NULL), KD_OK);
-        assert_int_equal(device_memory_reserve((void **)&ids, count * sizeof *ids), KD_OK);
-        assert_int_equal(device_memory_reserve((void **)&links, sizeof link), KD_OK);
-        assert_int_equal(device_memory_upload(ids, tree.ids, count * sizeof *ids), KD_OK);
-        assert_int_equal(point_links_cuda(ids, count, links, NULL), KD_OK);
-        assert_int_equal(device_memory_download(link, links, count * sizeof *link), KD_OK);
-        pointtree_link_nodes(&tree, host);
-        assert_memory_equal(host, link, count * sizeof *host);
-        device_memory_free(ids);
-        device_memory_free(links);
-        pointtree_close(&tree);
-        free(points);
-    }
-}
-
 static void nonsense_is_refused(void **state) {
     (void)state;
     for (const point_builder_cuda *const *builder = point_builders_cuda; *builder; ++builder) {
@@ -333,7 +309,6 @@ int main(int argc, char **argv) {
     if (gpu_is_missing()) return TEST_SKIPPED;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nonsense_is_refused),
-        cmocka_unit_test(links_name_children),
         cmocka_unit_test(sabotage_is_found),
         cmocka_unit_test(builders_make_the_oracles_tree),
         cmocka_unit_test(all_dimensions_and_scalars_too),

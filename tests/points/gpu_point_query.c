@@ -119,7 +119,7 @@ static void check_nearest(const char *name, tree_case *t, point_query_method met
     for (uint32_t i = 0; i < QUERIES; ++i) {
         const double bound2 = pointtree_nd_bound2(t->host.scalar, q->max_radius);
         const void *point = (const char *)t->points + i * t->host.dims * scalar;
-        const uint32_t count = pointtree_nd_nearest_k(&view, point, k, bound2, right);
+        const uint32_t count = pointtree_nd_nearest_k(&view, NULL, point, k, bound2, right);
         assert_int_equal(counts[i], count);
         expect_row(name, t, i, ids, dist2, (uint64_t)i * k, k, right, count);
     }
@@ -157,7 +157,8 @@ static void check_within(const char *name, tree_case *t, point_query_method meth
     for (uint32_t i = 0; i < QUERIES; ++i) {
         const double bound2 = pointtree_nd_bound2(t->host.scalar, q->max_radius);
         const void *point = (const char *)t->points + i * t->host.dims * scalar;
-        const uint32_t count = pointtree_nd_within(&view, point, bound2, t->host.count, right);
+        const uint32_t count =
+            pointtree_nd_within(&view, NULL, point, bound2, t->host.count, right);
         neighbour_nd_sort(right, count);
         assert_int_equal(offsets[i + 1] - offsets[i], count);
         expect_row(name, t, i, ids, dist2, offsets[i], count, right, count);

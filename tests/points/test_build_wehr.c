@@ -77,7 +77,8 @@ static void cells_round_and_queries_stay_exact(void **state) {
                 }
                 neighbour_nd_sort(expected, count);
                 const double bound2 = (double)INFINITY;
-                assert_int_equal(pointtree_nd_nearest_k(&view, queries, 20, bound2, found), 20);
+                assert_int_equal(pointtree_nd_nearest_k(&view, NULL, queries, 20, bound2, found),
+                                 20);
                 uint64_t keys[64];
                 assert_int_equal(leafindex_nearest_keys(&index, &query.x, 20, INFINITY, keys, NULL),
                                  20);
@@ -131,7 +132,8 @@ static void approximate_search_has_its_recall(void **state) {
     for (uint32_t q = 0; q < QUERIES; ++q) {
         const vec3 query = case_point(CASE_UNIFORM, 100000 + q, 0);
         memcpy(queries, &query, sizeof query);
-        assert_int_equal(pointtree_nd_nearest_k(&view, queries, 1, (double)INFINITY, expected), 1);
+        assert_int_equal(
+            pointtree_nd_nearest_k(&view, NULL, queries, 1, (double)INFINITY, expected), 1);
         for (int c = 0; c < 4; ++c) {
             assert_true(pointtree_approximate(&view, queries, capacities[c], found));
             assert_true(found->dist2 >= expected->dist2);

@@ -159,19 +159,21 @@ static void compare_double_query(const pointtree_nd_view *tree, const leafindex 
     const uint32_t last =
         index->shape.levels ? leaf_groups(&index->shape, index->shape.levels - 1) - 1 : 0;
     if (tree->count > 40) {
-        pointtree_nd_nearest_k(tree, query, 40, (double)INFINITY, nd_expected);
+        pointtree_nd_nearest_k(tree, NULL, query, 40, (double)INFINITY, nd_expected);
         radii[4] = sqrt(nd_expected[39].dist2);
     }
     uint32_t near = last / 3;
     for (int r = 0; r < 5; ++r) {
         const double bound2 = pointtree_nd_bound2(POINT_DOUBLE, radii[r]);
         for (int i = 0; i < KS; ++i) {
-            const uint32_t count = pointtree_nd_nearest_k(tree, query, ks[i], bound2, nd_expected);
+            const uint32_t count =
+                pointtree_nd_nearest_k(tree, NULL, query, ks[i], bound2, nd_expected);
             expect_same_nd(count, leafindex_nearest_doubles(index, query, ks[i], bound2, nd_found,
                                                             i % 2 ? &near : NULL));
             assert_true(near <= last);
         }
-        const uint32_t within = pointtree_nd_within(tree, query, bound2, POINTS_MAX, nd_expected);
+        const uint32_t within =
+            pointtree_nd_within(tree, NULL, query, bound2, POINTS_MAX, nd_expected);
         assert_int_equal(leafindex_within_doubles(index, query, bound2, 0, nd_found), within);
         assert_int_equal(leafindex_within_doubles(index, query, bound2, within, nd_found), within);
         neighbour_nd_sort(nd_expected, within);

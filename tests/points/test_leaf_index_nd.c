@@ -102,14 +102,15 @@ static void compare(const pointtree_nd_view *tree, const leafindex *index, const
     static const uint32_t ks[] = {1, 2, 7, 8, 9, 16, 17, 21, K_MAX};
     double bounds[] = {(double)INFINITY, 0, -1, 1, 0};
     if (tree->count > 40) {
-        pointtree_nd_nearest_k(tree, query, 40, (double)INFINITY, expected);
+        pointtree_nd_nearest_k(tree, NULL, query, 40, (double)INFINITY, expected);
         bounds[4] = expected[39].dist2;
     }
     for (int b = 0; b < 5; ++b) {
         for (size_t i = 0; i < sizeof ks / sizeof *ks; ++i)
-            expect_same(pointtree_nd_nearest_k(tree, query, ks[i], bounds[b], expected),
+            expect_same(pointtree_nd_nearest_k(tree, NULL, query, ks[i], bounds[b], expected),
                         find_nearest(index, query, ks[i], bounds[b]));
-        const uint32_t within = pointtree_nd_within(tree, query, bounds[b], COUNT_MAX, expected);
+        const uint32_t within =
+            pointtree_nd_within(tree, NULL, query, bounds[b], COUNT_MAX, expected);
         assert_int_equal(find_within(index, query, bounds[b]), within);
         qsort(expected, within, sizeof *expected, by_id);
         qsort(found, within, sizeof *found, by_id);

@@ -54,12 +54,6 @@ static void compare_query(const pointtree *tree, vec3 query) {
             expect(tree, within < k ? within : k,
                    pointtree_nearest_k(&view, query, k, radii[r], found));
         }
-        found[0].id = 12345;
-        assert_int_equal(pointtree_closest(&view, query, radii[r], found), within > 0);
-        if (within)
-            expect(tree, 1, 1);
-        else
-            assert_int_equal(found[0].id, 12345);
         assert_int_equal(pointtree_within(&view, query, radii[r], 0, NULL), within);
         found[within / 2].id = 12345;
         assert_int_equal(pointtree_within(&view, query, radii[r], within / 2, found), within);

@@ -80,6 +80,22 @@ def test_a_mesh_is_closed_while_it_is_asked():
         assert len(raised) == 3 and all("the mesh is closed" in str(said) for said in raised)
 
 
+def test_a_thread_at_the_end_of_the_interpreter_says_nothing():
+    program = """
+import threading, numpy as np, kandela
+tree = kandela.Points(np.random.default_rng(0).random((20000, 3)))
+begun = threading.Event()
+def query():
+    while True:
+        tree.nearest(np.zeros((100, 3)), 4)
+        begun.set()
+threading.Thread(target=query, daemon=True).start()
+begun.wait()
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, env=os.environ)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+
+
 def test_pictures_and_photons_outlive_their_handles():
     scene = kandela.load_scene("gen:blob:500")
     picture = kandela.render(scene, width=16, height=12, spp=1)

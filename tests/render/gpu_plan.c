@@ -43,7 +43,7 @@ static void plans_are_upper_bounds(void **state) {
         job_control job;
         job_init(&job);
         options.final_gather = m == 3 ? 1 : 0;
-        assert_int_equal(render_plan_make(&plan, &view, &options), KD_OK);
+        assert_int_equal(render_plan_make_among(&plan, &view, &options, 1), KD_OK);
         if (render_run(&result, made, &options, &job) != KD_OK)
             fail_msg("%s: %s", methods[m], kd_last_error());
         render_close(&result);
@@ -66,7 +66,7 @@ static void plans_fit_or_are_refused(void **state) {
     options = options_for("sppm");
     options.photons = options.caustic_photons = 10000000;
     strcpy(options.builder, "auto");
-    assert_int_equal(render_plan_make(&whole, &view, &options), KD_OK);
+    assert_int_equal(render_plan_make_among(&whole, &view, &options, 1), KD_OK);
     assert_int_equal(render_plan_fit(&fitted, &view, &options, whole.device_total), KD_OK);
     assert_string_equal(options.builder, "auto");
     assert_int_equal(render_plan_fit(&fitted, &view, &options, whole.device_total * 2 / 5), KD_OK);
@@ -77,7 +77,7 @@ static void plans_fit_or_are_refused(void **state) {
     assert_non_null(strstr(kd_last_error(), "or --device cpu"));
     options.batches = 1;
     options.photons = 5000000000u;
-    assert_int_equal(render_plan_make(&whole, &view, &options), KD_ERROR_USAGE);
+    assert_int_equal(render_plan_make_among(&whole, &view, &options, 1), KD_ERROR_USAGE);
     assert_non_null(strstr(kd_last_error(), "5000000000 photons in one map"));
     scene_close(made);
 }

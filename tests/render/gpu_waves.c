@@ -237,7 +237,7 @@ static void test_plan(void **state) {
     const scene_view view = scene_get_view(made);
     render_plan whole, fitted;
     strcpy(options.device, "cuda");
-    assert_int_equal(render_plan_make(&whole, &view, &options), KD_OK);
+    assert_int_equal(render_plan_make_among(&whole, &view, &options, 1), KD_OK);
     uint64_t counted = 0;
     for (int r = 0; r < whole.count; ++r)
         if (strcmp(whole.rows[r].name, "paths") == 0) counted += whole.rows[r].bytes;

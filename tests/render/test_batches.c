@@ -64,7 +64,7 @@ static void plans_fit_by_batches_or_are_refused(void **state) {
     assert_true(fitted.total <= whole.total / 2);
     /* one batch fewer would exceed the limit */
     --options.batches;
-    assert_int_equal(render_plan_make(&fitted, &view, &options), KD_OK);
+    assert_int_equal(render_plan_make_among(&fitted, &view, &options, 1), KD_OK);
     assert_true(fitted.total > whole.total / 2);
     /* with k = 40 at most 8 batches are possible */
     options.batches = 1;

@@ -1,15 +1,9 @@
 #include "tools/lab/choi_ye.h"
-#include "accel/build_memory.h"
-#include "accel/rays/batch.h"
-#include "accel/rays/batch_device.h"
 #include "accel/tree/tritree.h"
-#include "core/device/device_memory.h"
-#include "core/device/device_stream.h"
 #include "core/hash.h"
-#include "core/job.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
-#include "tools/lab/bench/inputs.h"
+#include "tools/lab/bench/build.h"
 #include <ctype.h>
 #include <string.h>
 
@@ -53,82 +47,25 @@ enum { PAPER = sizeof paper / sizeof *paper };
 const choi_tree *choi_find(const choi_column *column, const char *builder,
                            const char *device_name) {
     for (int i = 0; i < column->count; ++i)
-        if (strcmp(column->results[i].builder, builder) == 0 &&
-            strcmp(column->results[i].device, device_name) == 0)
+        if (strcmp(column->results[i].row.builder, builder) == 0 &&
+            strcmp(column->results[i].row.device, device_name) == 0)
             return &column->results[i];
     return NULL;
 }
 
-double choi_median(const double *seconds, int32_t runs) {
-    bench_row row = {.runs = runs};
-    memcpy(row.seconds, seconds, (size_t)runs * sizeof *seconds);
-    return bench_summarise(&row).median;
-}
-
-/* Traces rays on the device: once for the hits, then timed. */
-static kd_status cast_on_cuda(const tritree *tree, const bench_rays *rays, ray_hit *hits,
-                              int32_t runs, double *rate) {
-    tritree_cuda device_tree;
-    trace_batch batch;
-    device_timer timer;
-    memset(&batch, 0, sizeof batch);
-    memset(&timer, 0, sizeof timer);
-    void *device_rays = NULL, *device_hits = NULL;
-    double seconds[BENCH_RUNS_MAX];
-    KD_TRY(tritree_cuda_open(&device_tree, tree));
-    kd_status status = KD_OK;
-    KD_TRY_GOTO(tritree_cuda_pack(&device_tree, NULL));
-    KD_TRY_GOTO(device_memory_reserve(&device_rays, rays->count * sizeof(ray)));
-    KD_TRY_GOTO(device_memory_reserve(&device_hits, rays->count * sizeof(ray_hit)));
-    KD_TRY_GOTO(device_memory_upload(device_rays, rays->rays, rays->count * sizeof(ray)));
-    batch.rays = (const ray *)device_rays;
-    batch.hits = (ray_hit *)device_hits;
-    batch.count = rays->count;
-    batch.coherent = rays->coherent;
-    batch.width = rays->width;
-    batch.loop = TRACE_ONCE;
-    KD_TRY_GOTO(trace_cuda(&device_tree, &batch));
-    KD_TRY_GOTO(device_wait());
-    KD_TRY_GOTO(device_memory_download(hits, device_hits, rays->count * sizeof *hits));
-    KD_TRY_GOTO(device_timer_open(&timer));
-    for (int run = -1; run < runs; ++run) {
-        KD_TRY_GOTO(device_timer_start(&timer, NULL));
-        KD_TRY_GOTO(trace_cuda(&device_tree, &batch));
-        KD_TRY_GOTO(device_timer_stop(&timer, NULL, &seconds[run < 0 ? 0 : run]));
-    }
-    *rate = (double)rays->count / choi_median(seconds, runs);
-done:
-    device_timer_close(&timer);
-    device_memory_free(device_rays);
-    device_memory_free(device_hits);
-    tritree_cuda_close(&device_tree);
-    return status;
-}
-
-static kd_status cast_on_cpu(const tritree *tree, const bench_rays *rays, ray_hit *hits,
-                             int32_t runs, double *rate) {
-    double seconds[BENCH_RUNS_MAX];
-    const tritree_view view = tritree_get_view(tree);
-    for (int run = -1; run < runs; ++run) {
-        const double started = timing_now();
-        KD_TRY(trace_closest(&view, rays->rays, hits, rays->count, NULL, NULL));
-        seconds[run < 0 ? 0 : run] = timing_now() - started;
-    }
-    *rate = (double)rays->count / choi_median(seconds, runs);
-    return KD_OK;
-}
-
 static kd_status cast(const bench_request *request, const tritree *tree, const char *set,
                       double *rate, uint64_t *hash) {
-    const bool cuda = bench_selects_cuda(request);
     const int32_t side = request->quick ? 128 : 1024;
     const bench_rays_request rays_request = {tree, side, side, 1, 0};
+    bench_row row = {.device = bench_selects_cuda(request) ? "cuda:0" : "cpu",
+                     .runs = request->runs};
     bench_rays rays;
     ray_hit *hits = NULL;
     KD_TRY(bench_rays_open(&rays, &rays_request, set));
     kd_status status = KD_OK;
     KD_TRY_GOTO(KD_RESERVE(hits, rays.count));
-    KD_TRY_GOTO((cuda ? cast_on_cuda : cast_on_cpu)(tree, &rays, hits, request->runs, rate));
+    KD_TRY_GOTO(bench_rays_cast(&row, tree, &rays, TRACE_ONCE, hits));
+    *rate = (double)rays.count / bench_summarise(&row).median;
     *hash = hash_bytes(hits, rays.count * sizeof *hits);
 done:
     memory_free(hits);
@@ -157,81 +94,60 @@ static double count_levels(choi_column *column, const tritree *tree, uint32_t at
 static kd_status take_tree(const bench_request *request, choi_column *column, choi_tree *out,
                            const tritree *tree) {
     uint64_t primary = 0, diffuse = 0;
-    KD_TRY(tritree_check(tree));
-    out->hash = tritree_hash(tree);
-    out->sah_cost = tree->statistics.sah_cost;
-    out->references = tree->statistics.references_per_triangle;
+    KD_TRY(bench_take_tree(&out->row, tree, true));
     out->depth = tree->statistics.depth;
     if (out == column->results) count_levels(column, tree, 0, 0);
-    KD_TRY(cast(request, tree, "primary", &out->primary, &primary));
-    KD_TRY(cast(request, tree, "diffuse", &out->diffuse, &diffuse));
+    KD_TRY(cast(request, tree, "primary", &out->row.primary_rate, &primary));
+    KD_TRY(cast(request, tree, "diffuse", &out->row.diffuse_rate, &diffuse));
     out->hits = hash_combine(primary, &diffuse, sizeof diffuse);
     KD_REQUIRE(out->hits == column->results[0].hits || out == column->results, KD_ERROR_CHECK,
                "%s: rays hit different triangles in the trees of %s and %s", column->name,
-               out->builder, column->results[0].builder);
+               out->row.builder, column->results[0].row.builder);
     return KD_OK;
+}
+
+static choi_tree *new_tree(const bench_request *request, choi_column *column, const char *builder,
+                           const char *device_name) {
+    choi_tree *out = &column->results[column->count++];
+    out->row = (bench_row){.set = column->name, .builder = builder, .device = device_name};
+    out->row.n = out->row.triangles = column->triangles;
+    out->row.items = (double)column->triangles;
+    out->row.runs = request->runs;
+    return out;
 }
 
 static kd_status build_on_cpu(const bench_request *request, const bench_model *model,
                               choi_column *column, const char *builder) {
-    choi_tree *out = &column->results[column->count++];
-    out->builder = builder;
-    out->device = "cpu";
+    choi_tree *out = new_tree(request, column, builder, "cpu");
     const tritree_options options = tritree_options_default();
     for (int run = 0; run < request->runs; ++run) {
         tritree tree;
         KD_TRY(tritree_open(&tree, &model->input, &options, builder, NULL));
-        out->seconds[run] = tree.statistics.build_seconds;
-        memcpy(out->stages, tree.stage_seconds, sizeof out->stages);
+        out->row.seconds[run] = tree.statistics.build_seconds;
+        memcpy(out->row.stage_seconds, tree.stage_seconds, sizeof out->row.stage_seconds);
         const kd_status status = run == 0 ? take_tree(request, column, out, &tree) : KD_OK;
         tritree_close(&tree);
         KD_TRY(status);
     }
-    out->median = choi_median(out->seconds, request->runs);
+    out->median = bench_summarise(&out->row).median;
     return KD_OK;
 }
 
-static kd_status time_cuda(const bench_request *request, choi_tree *out,
-                           const tritree_builder_cuda *row, const tritree_build_cuda *build) {
-    device_timer timer;
-    device_marks marks;
-    memset(&marks, 0, sizeof marks);
-    KD_TRY(device_timer_open(&timer));
-    kd_status status = KD_OK;
-    for (int run = 0; run < request->runs; ++run) {
-        KD_TRY_GOTO(device_timer_start(&timer, NULL));
-        KD_TRY_GOTO(row->build(build));
-        KD_TRY_GOTO(device_timer_stop(&timer, NULL, &out->seconds[run]));
-    }
-    if (row->stages) {
-        KD_TRY_GOTO(device_marks_open(&marks, TRITREE_STAGES + 1));
-        tritree_build_cuda marked = *build;
-        marked.marks = marks.marks;
-        KD_TRY_GOTO(row->build(&marked));
-        KD_TRY_GOTO(device_marks_read(&marks, out->stages));
-    }
-done:
-    device_marks_close(&marks);
-    device_timer_close(&timer);
-    return status;
-}
-
 static kd_status build_on_cuda(const bench_request *request, const bench_model *model,
-                               choi_column *column, const tritree_builder_cuda *row) {
-    choi_tree *out = &column->results[column->count++];
-    out->builder = row->name;
-    out->device = "cuda:0";
+                               choi_column *column, const tritree_builder_cuda *builder) {
+    choi_tree *out = new_tree(request, column, builder->name, "cuda:0");
     const tritree_options options = tritree_options_default();
     tritree_build_memory memory;
     tritree tree;
     memset(&tree, 0, sizeof tree);
     tritree_built built;
-    KD_TRY(tritree_build_memory_build(&memory, &built, &model->input, &options, row));
+    KD_TRY(tritree_build_memory_build(&memory, &built, &model->input, &options, builder));
     kd_status status = KD_OK;
     KD_TRY_GOTO(tritree_build_download(&memory, &tree, &model->input));
-    KD_TRY_GOTO(time_cuda(request, out, row, &memory.build));
+    KD_TRY_GOTO(bench_build_time(&out->row, builder, &memory));
+    KD_TRY_GOTO(bench_build_stages(&out->row, builder, &memory));
     KD_TRY_GOTO(take_tree(request, column, out, &tree));
-    out->median = choi_median(out->seconds, request->runs);
+    out->median = bench_summarise(&out->row).median;
 done:
     tritree_close(&tree);
     tritree_build_memory_close(&memory);
@@ -309,29 +225,15 @@ done:
     return status;
 }
 
-static kd_status write_row(const bench_request *request, const choi_column *column,
-                           const choi_tree *tree, const char *table, double published_ms,
-                           const char *published_on) {
-    bench_row row = {.bench = "choi-ye", .set = column->name, .builder = tree->builder};
-    row.device = tree->device;
-    row.variant = table;
-    row.n = row.triangles = column->triangles;
-    row.items = (double)column->triangles;
-    row.runs = request->runs;
-    memcpy(row.seconds, tree->seconds, sizeof row.seconds);
-    memcpy(row.stage_seconds, tree->stages, sizeof row.stage_seconds);
-    row.checked = true;
-    row.hash = tree->hash;
-    row.sah_cost = tree->sah_cost;
-    row.references_per_triangle = tree->references;
-    row.primary_rate = tree->primary;
-    row.diffuse_rate = tree->diffuse;
+bench_row choi_row(const choi_column *column, const choi_tree *tree, double published_ms,
+                   const char *on) {
+    bench_row row = tree->row;
     row.published = published_ms;
+    row.published_on = published_ms > 0 ? on : NULL;
     if (published_ms > 0 && column->model)
         row.ratio =
             published_ms / column->model->triangles * column->triangles / (tree->median * 1e3);
-    row.published_on = published_ms > 0 ? published_on : NULL;
-    return bench_write(request, &row);
+    return row;
 }
 
 /* Compares times if the model has the paper's size, else triangles per second. */
@@ -340,7 +242,8 @@ static kd_status print_time(const bench_request *request, const choi_column *col
                             const char *published_on) {
     if (!tree) return KD_OK;
     char label[192], published[32] = "-", ratio[32] = "-";
-    snprintf(label, sizeof label, "%s, %s on %s", column->label, tree->builder, tree->device);
+    snprintf(label, sizeof label, "%s, %s on %s", column->label, tree->row.builder,
+             tree->row.device);
     const double ms = tree->median * 1e3, size = column->model ? column->model->triangles : 0;
     const bool same = size > 0 && column->triangles > 0.9 * size && column->triangles < 1.1 * size;
     if (size > 0) {
@@ -352,7 +255,10 @@ static kd_status print_time(const bench_request *request, const choi_column *col
     printf("%-40s %12s %12.4g %6s %8s\n", label, published,
            same || size <= 0 ? ms : column->triangles / ms * 1e-3, same || size <= 0 ? "ms" : "M/s",
            ratio);
-    return write_row(request, column, tree, table, published_ms, published_on);
+    bench_row row = choi_row(column, tree, published_ms, published_on);
+    row.bench = "choi-ye";
+    row.variant = table;
+    return bench_write(request, &row);
 }
 
 static void print_head(const char *title, const char *devices, const char *unit) {
@@ -400,14 +306,14 @@ static void print_stages(const choi_column *columns, int count) {
             const choi_tree *from = choi_find(c, "zhou", i == TABLE_CPU ? "cpu" : "cuda:0");
             if (!from) continue;
             double whole = 0;
-            for (int k = 0; k < TRITREE_STAGES; ++k) whole += from->stages[k];
+            for (int k = 0; k < TRITREE_STAGES; ++k) whole += from->row.stage_seconds[k];
             for (int k = 0; k < TRITREE_STAGES; ++k) {
                 char label[192], published[32] = "-";
-                snprintf(label, sizeof label, "%s, zhou on %s, %s", c->label, from->device,
+                snprintf(label, sizeof label, "%s, zhou on %s, %s", c->label, from->row.device,
                          stages[k]);
                 if (c->model) snprintf(published, sizeof published, "%.4g", c->model->share[k]);
                 printf("%-40s %12s %12.3g %6s %8s\n", label, published,
-                       whole > 0 ? 100 * from->stages[k] / whole : 0, "%", "-");
+                       whole > 0 ? 100 * from->row.stage_seconds[k] / whole : 0, "%", "-");
             }
         }
 }
@@ -423,10 +329,12 @@ static void print_trees(const bench_request *request, const choi_column *columns
         for (int i = 0; i < c->count; ++i) {
             const choi_tree *from = &c->results[i];
             char label[192];
-            snprintf(label, sizeof label, "%s, %s on %s", c->label, from->builder, from->device);
-            printf("%-40s %9.2f %9.3f %9.2f %6u %12.4g %12.4g %9.4g\n", label, from->sah_cost,
-                   from->sah_cost / c->results[0].sah_cost, from->references, from->depth,
-                   from->primary * 1e-6, from->diffuse * 1e-6, from->primary / pixels);
+            snprintf(label, sizeof label, "%s, %s on %s", c->label, from->row.builder,
+                     from->row.device);
+            printf("%-40s %9.2f %9.3f %9.2f %6u %12.4g %12.4g %9.4g\n", label, from->row.sah_cost,
+                   from->row.sah_cost / c->results[0].row.sah_cost,
+                   from->row.references_per_triangle, from->depth, from->row.primary_rate * 1e-6,
+                   from->row.diffuse_rate * 1e-6, from->row.primary_rate / pixels);
         }
 }
 

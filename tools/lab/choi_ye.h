@@ -16,14 +16,10 @@ enum { CHOI_RESULTS = 6, CHOI_LEVELS = 64 };
 
 /* A measured tree of a model. */
 typedef struct choi_tree {
-    const char *builder, *device;
-    double seconds[BENCH_RUNS_MAX];
+    bench_row row;
     double median;
-    double stages[TRITREE_STAGES];
-    double sah_cost, references;
     uint32_t depth;
-    double primary, diffuse; /* rays per second */
-    uint64_t hits, hash;     /* hash of the diffuse rays' hits; hash of the tree */
+    uint64_t hits; /* hash of the diffuse rays' hits; hash of the tree */
 } choi_tree;
 
 typedef struct choi_column {
@@ -39,8 +35,10 @@ typedef struct choi_column {
 
 /* Returns NULL if this was not measured. */
 const choi_tree *choi_find(const choi_column *column, const char *builder, const char *device_name);
+/* Returns the tree's row with the figure of the paper, 0: none, measured on `on`. */
+bench_row choi_row(const choi_column *column, const choi_tree *tree, double published_ms,
+                   const char *on);
 kd_status choi_measure(const bench_request *request, choi_column *column, const char *path);
-double choi_median(const double *seconds, int32_t runs);
 
 /* Prints the tables and figures in `parts` (CHOI_...). */
 kd_status choi_print(const bench_request *request, const choi_column *columns, int count,

@@ -4,7 +4,7 @@
 #include "core/image/image.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
-#include "tools/lab/bench/inputs.h"
+#include "tools/lab/bench/build.h"
 #include "tools/lab/choi_ye.h"
 #include <ctype.h>
 #include <math.h>
@@ -113,24 +113,6 @@ static line_fit fit(const double *n, const double *ms, int count) {
     return fit;
 }
 
-static kd_status write_point(const bench_request *request, const choi_column *column,
-                             const choi_tree *tree, double published_ms, const char *on) {
-    bench_row row = {.bench = "choi-ye-figure3", .set = "models", .builder = tree->builder};
-    row.device = tree->device;
-    row.n = row.triangles = column->triangles;
-    row.items = (double)column->triangles;
-    row.runs = request->runs;
-    memcpy(row.seconds, tree->seconds, sizeof row.seconds);
-    row.checked = true;
-    row.published = published_ms;
-    row.published_on = published_ms > 0 ? on : NULL;
-    row.published_unit = "ms";
-    if (published_ms > 0)
-        row.ratio =
-            published_ms / column->model->triangles * column->triangles / (tree->median * 1e3);
-    return bench_write(request, &row);
-}
-
 static kd_status figure_3_of(const bench_request *request, const choi_column *columns, int count,
                              const char *builder, const char *device_name) {
     double n[BENCH_LIST_MAX], ms[BENCH_LIST_MAX];
@@ -140,8 +122,12 @@ static kd_status figure_3_of(const bench_request *request, const choi_column *co
         if (!from) continue;
         const bool gpu = strcmp(device_name, "cpu") != 0;
         const double published = !c->model ? 0 : gpu ? c->model->gpu_ms : c->model->serial_ms;
-        KD_TRY(write_point(request, c, from, published,
-                           gpu ? "NVIDIA GeForce RTX 2080" : "a CPU, one thread"));
+        bench_row row =
+            choi_row(c, from, published, gpu ? "NVIDIA GeForce RTX 2080" : "a CPU, one thread");
+        row.bench = "choi-ye-figure3";
+        row.set = "models";
+        row.published_unit = "ms";
+        KD_TRY(bench_write(request, &row));
         if (c->model && strcmp(c->model->name, "fairy") == 0)
             continue; /* omitted, as in the paper */
         n[used] = c->triangles;
@@ -192,23 +178,14 @@ static kd_status time_threads(const bench_request *request, const choi_column *c
     snprintf(variant, sizeof variant, "%d thread%s", threads, threads > 1 ? "s" : "");
     row.device = "cpu";
     row.variant = variant;
-    row.threads = threads;
     row.n = row.triangles = column->triangles;
     row.items = (double)column->triangles;
     row.runs = request->runs;
     const tritree_options options = tritree_options_default();
-    for (int run = 0; run < row.runs; ++run) {
-        tritree tree;
-        KD_TRY(tritree_open(&tree, &model->input, &options, builder, NULL));
-        row.seconds[run] = tree.statistics.build_seconds;
-        row.sah_cost = tree.statistics.sah_cost;
-        row.hash = tritree_hash(&tree);
-        tritree_close(&tree);
-    }
+    KD_TRY(bench_build_on_threads(&row, model, &options, threads));
     const choi_tree *proved = choi_find(column, builder, "cpu");
-    KD_REQUIRE(!proved || proved->hash == row.hash, KD_ERROR_CHECK,
+    KD_REQUIRE(!proved || proved->row.hash == row.hash, KD_ERROR_CHECK,
                "%s by %s: the tree differs on %d threads", column->name, builder, threads);
-    row.checked = proved != NULL;
     const double median = bench_summarise(&row).median;
     if (*base == 0) *base = median;
     row.speedup = *base / median;
@@ -234,12 +211,9 @@ kd_status choi_threads(const bench_request *request, const choi_column *column, 
     kd_status status = KD_OK;
     for (const char *const *builder = builders; *builder && status == KD_OK; ++builder) {
         double base = 0;
-        for (int i = 0; i < steps && status == KD_OK; ++i) {
-            parallel_set_threads(ladder[i]);
+        for (int i = 0; i < steps && status == KD_OK; ++i)
             status = time_threads(request, column, &model, *builder, ladder[i], &base);
-        }
     }
-    parallel_set_threads(usual);
     bench_model_close(&model);
     if (usual < 8) printf("    (8 threads need a machine of 8 cores, this one gives %d)\n", usual);
     return status;

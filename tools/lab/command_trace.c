@@ -406,29 +406,15 @@ static kd_status run(const option_line *line) {
 }
 
 static const option_row rows[] = {
-    {.name = "pixel",
-     .argument = "X,Y",
-     .help = "pixel whose centre the ray passes (required); 0,0 is the top left pixel",
-     .kind = OPTION_INT32,
-     .count = 2,
-     .minimum = 0,
-     .maximum = 65535,
-     OPTION_FIELD(trace_values, pixel)},
-    {.name = "json",
-     .help = "print the result as JSON",
-     .kind = OPTION_FLAG,
-     OPTION_FIELD(trace_values, json)},
-    {.name = "heat",
-     .argument = "OUT.exr",
+    {OPTION_ROW(trace_values, "pixel", OPTION_INT32, pixel), .argument = "X,Y", .count = 2,
+     .minimum = 0, .maximum = 65535,
+     .help = "pixel whose centre the ray passes (required); 0,0 is the top left pixel"},
+    {OPTION_ROW(trace_values, "json", OPTION_FLAG, json), .help = "print the result as JSON"},
+    {OPTION_ROW(trace_values, "heat", OPTION_TEXT, heat), .argument = "OUT.exr",
      .help = "write a heat map of the work for all pixels: grey is nodes relative to the maximum; "
-             "channels KD.nodes and KD.triangles",
-     .kind = OPTION_TEXT,
-     OPTION_FIELD(trace_values, heat)},
-    {.name = "report",
-     .argument = "FOLDER",
-     .help = "write a page with the heat map to FOLDER/index.html",
-     .kind = OPTION_TEXT,
-     OPTION_FIELD(trace_values, report)},
+             "channels KD.nodes and KD.triangles"},
+    {OPTION_ROW(trace_values, "report", OPTION_TEXT, report), .argument = "FOLDER",
+     .help = "write a page with the heat map to FOLDER/index.html"},
     {.name = NULL}};
 
 static const option_group groups[] = {

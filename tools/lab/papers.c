@@ -220,7 +220,7 @@ static uint64_t host_memory(void) {
 
 static kd_status build_on_device(paper_row *row, const bench_cloud *cloud,
                                  const pointtree_options *options) {
-    const kd_status status = bench_tree_cuda(&row->measured[TABLE_CUDA], cloud, options);
+    const kd_status status = bench_tree_cuda(&row->measured[TABLE_CUDA], cloud, options, NULL);
     if (status != KD_ERROR_MEMORY) return status;
     status_clear();
     paper_row_leave(row, TABLE_CUDA, "out of memory");

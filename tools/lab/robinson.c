@@ -98,7 +98,7 @@ static kd_status print_cuda(const bench_request *request, const bench_cloud *clo
                device_cuda_count() ? "not asked" : "no GPU");
         return KD_OK;
     }
-    KD_TRY(bench_tree_cuda(&row, cloud, &options));
+    KD_TRY(bench_tree_cuda(&row, cloud, &options, NULL));
     const double *stages = row.stage_seconds, median = bench_summarise(&row).median;
     const double seconds[STAGES] = {median, 0, stages[0], 0, stages[2] + stages[3], 0};
     print_seconds("ours, brown on cuda:0 (points there)", seconds);

@@ -124,7 +124,7 @@ static kd_status print_device(const paper_table *table, const wehr_size *size,
     row.measured[TABLE_CUDA].variant = variant;
     const wehr_parameters parameters = {block, 5, 2048, 0, NULL};
     if (row.measured[TABLE_CUDA].runs)
-        KD_TRY(bench_tree_cuda_wehr(&row.measured[TABLE_CUDA], &cloud->points, &parameters));
+        KD_TRY(bench_tree_cuda(&row.measured[TABLE_CUDA], &cloud->points, NULL, &parameters));
     return paper_table_row(table, &row);
 }
 
@@ -283,37 +283,38 @@ static kd_status check_searches(const pointtree_nd_view *tree, const float *quer
     return KD_OK;
 }
 
+typedef struct cuda_search {
+    pointtree_nd_view tree;
+    void *points, *names, *queries, *ids, *dist2;
+    uint64_t count; /* of the queries */
+} cuda_search;
+
+static kd_status search_again(void *context) {
+    const cuda_search *work = (const cuda_search *)context;
+    return point_approximate_cuda(&work->tree, work->queries, work->count, QUEUE,
+                                  (uint32_t *)work->ids, (double *)work->dist2, NULL);
+}
+
 static kd_status search_cuda(bench_row *row, const pointtree_nd_view *tree,
                              const float *query_points, uint64_t count) {
     kd_status status = KD_OK;
-    void *points = NULL, *names = NULL, *queries = NULL, *ids = NULL, *dist2 = NULL;
-    device_timer timer = {NULL, NULL};
-    pointtree_nd_view view = *tree;
-    KD_TRY_GOTO(copy_over(&points, tree->coordinates, tree->count * sizeof(vec3)));
-    KD_TRY_GOTO(copy_over(&names, tree->ids, tree->count * sizeof *tree->ids));
-    KD_TRY_GOTO(copy_over(&queries, query_points, count * sizeof(vec3)));
-    KD_TRY_GOTO(device_memory_reserve(&ids, count * sizeof(uint32_t)));
-    KD_TRY_GOTO(device_memory_reserve(&dist2, count * sizeof(double)));
-    view.coordinates = points;
-    view.ids = (const uint32_t *)names;
-    KD_TRY_GOTO(device_timer_open(&timer));
-    for (int run = -1; run < row->runs; ++run) {
-        double seconds = 0;
-        KD_TRY_GOTO(device_timer_start(&timer, NULL));
-        KD_TRY_GOTO(point_approximate_cuda(&view, queries, count, QUEUE, (uint32_t *)ids,
-                                           (double *)dist2, NULL));
-        KD_TRY_GOTO(device_timer_stop(&timer, NULL, &seconds));
-        if (run >= 0) row->seconds[run] = seconds;
-    }
-    KD_TRY_GOTO(check_searches(tree, query_points, count, (const uint32_t *)ids));
+    cuda_search work = {.tree = *tree, .count = count};
+    KD_TRY_GOTO(copy_over(&work.points, tree->coordinates, tree->count * sizeof(vec3)));
+    KD_TRY_GOTO(copy_over(&work.names, tree->ids, tree->count * sizeof *tree->ids));
+    KD_TRY_GOTO(copy_over(&work.queries, query_points, count * sizeof(vec3)));
+    KD_TRY_GOTO(device_memory_reserve(&work.ids, count * sizeof(uint32_t)));
+    KD_TRY_GOTO(device_memory_reserve(&work.dist2, count * sizeof(double)));
+    work.tree.coordinates = work.points;
+    work.tree.ids = (const uint32_t *)work.names;
+    KD_TRY_GOTO(bench_time_device(row, true, search_again, &work));
+    KD_TRY_GOTO(check_searches(tree, query_points, count, (const uint32_t *)work.ids));
     row->checked = true;
 done:
-    device_timer_close(&timer);
-    device_memory_free(points);
-    device_memory_free(names);
-    device_memory_free(queries);
-    device_memory_free(ids);
-    device_memory_free(dist2);
+    device_memory_free(work.points);
+    device_memory_free(work.names);
+    device_memory_free(work.queries);
+    device_memory_free(work.ids);
+    device_memory_free(work.dist2);
     return status;
 }
 

@@ -51,7 +51,7 @@ static kd_status lose(const paper_table *table, const wehr_cloud *cloud, int on,
         snprintf(variant, sizeof variant, "TPB %u, cutoff %u", block, cutoff);
         row.variant = variant;
         KD_TRY(on == TABLE_CPU ? wehr_build_cpu(&row, &cloud->points, &parameters)
-                               : bench_tree_cuda_wehr(&row, &cloud->points, &parameters));
+                               : bench_tree_cuda(&row, &cloud->points, NULL, &parameters));
         const double median = bench_summarise(&row).median;
         if (cutoff == block) at_block = median;
         if (median < best) best = median, best_cutoff = cutoff;
@@ -98,7 +98,7 @@ static kd_status time_block(const paper_table *table, const wehr_cloud *cloud, i
     snprintf(variant, sizeof variant, "TPB %u", block);
     const wehr_parameters parameters = {block, 5, on == TABLE_CPU ? block : 2048, 0, NULL};
     KD_TRY(on == TABLE_CPU ? wehr_build_cpu(&row, &cloud->points, &parameters)
-                           : bench_tree_cuda_wehr(&row, &cloud->points, &parameters));
+                           : bench_tree_cuda(&row, &cloud->points, NULL, &parameters));
     printf("  %-10s %-10llu %-8s TPB %-5u %9.4g ms +- %.2g\n", cloud->name,
            (unsigned long long)row.n, row.device, block, mean_of(&row) * 1e3,
            deviation_of(&row) * 1e3);

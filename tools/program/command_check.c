@@ -61,16 +61,10 @@ static kd_status run(const option_line *line) {
 }
 
 static const option_row rows[] = {
-    {.name = "fix",
-     .argument = "OUT.obj",
+    {OPTION_ROW(check_values, "fix", OPTION_TEXT, fix), .argument = "OUT.obj",
      .help = "write a repaired copy: vertices welded, degenerate and duplicate faces removed, "
-             "flipped faces turned",
-     .kind = OPTION_TEXT,
-     OPTION_FIELD(check_values, fix)},
-    {.name = "json",
-     .help = "print the report as JSON",
-     .kind = OPTION_FLAG,
-     OPTION_FIELD(check_values, json)},
+             "flipped faces turned"},
+    {OPTION_ROW(check_values, "json", OPTION_FLAG, json), .help = "print the report as JSON"},
     PROGRESS_ROW(check_values),
     {.name = NULL}};
 

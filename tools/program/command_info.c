@@ -99,27 +99,16 @@ static kd_status run(const option_line *line) {
     return KD_OK;
 }
 
-static const option_row rows[] = {{.name = "triangles",
-                                   .argument = "N",
-                                   .help = "number of triangles for which scratch memory is listed",
-                                   .initial = "1M",
-                                   .kind = OPTION_UINT64,
-                                   .minimum = 0,
-                                   .maximum = UINT32_MAX,
-                                   OPTION_FIELD(info_values, triangles)},
-                                  {.name = "points",
-                                   .argument = "N",
-                                   .help = "number of points for which scratch memory is listed",
-                                   .initial = "1M",
-                                   .kind = OPTION_UINT64,
-                                   .minimum = 0,
-                                   .maximum = UINT32_MAX,
-                                   OPTION_FIELD(info_values, points)},
-                                  {.name = "keys",
-                                   .help = "print the keys of scene files as Markdown instead",
-                                   .kind = OPTION_FLAG,
-                                   OPTION_FIELD(info_values, keys)},
-                                  {.name = NULL}};
+static const option_row rows[] = {
+    {OPTION_ROW(info_values, "triangles", OPTION_UINT64, triangles), .argument = "N",
+     .initial = "1M", .minimum = 0, .maximum = UINT32_MAX,
+     .help = "number of triangles for which scratch memory is listed"},
+    {OPTION_ROW(info_values, "points", OPTION_UINT64, points), .argument = "N", .initial = "1M",
+     .minimum = 0, .maximum = UINT32_MAX,
+     .help = "number of points for which scratch memory is listed"},
+    {OPTION_ROW(info_values, "keys", OPTION_FLAG, keys),
+     .help = "print the keys of scene files as Markdown instead"},
+    {.name = NULL}};
 
 static const option_group groups[] = {
     {"Output", rows, 0, NULL}, GENERAL_GROUP(info_values), {NULL, NULL, 0, NULL}};
@@ -167,33 +156,14 @@ void info_compiled(FILE *stream) {
 #else
     line(stream, "OpenEXR", "no (.exr not supported)");
 #endif
-#if KD_HAVE_ASSIMP
-    line(stream, "assimp", "yes (.fbx, .dae, .off, ..., by kandela-import)");
-#else
-    line(stream, "assimp", "no (.fbx, .dae, ... not supported)");
-#endif
-#if KD_HAVE_MESHOPT
-    line(stream, "meshoptimizer", "yes (compressed glTF)");
-#else
-    line(stream, "meshoptimizer", "no (compressed glTF not supported)");
-#endif
-#if KD_HAVE_DEFLATE
-    line(stream, "libdeflate", "yes (.png)");
-#else
-    line(stream, "libdeflate", "no (.png is written more slowly)");
-#endif
-#if KD_HAVE_JPEG
-    line(stream, "libjpeg", "yes (.jpg)");
-#else
-    line(stream, "libjpeg", "no (.jpg not supported)");
-#endif
-#if KD_HAVE_WEBP
-    line(stream, "libwebp", "yes (.webp)");
-#else
-    line(stream, "libwebp", "no (.webp not supported)");
-#endif
+    line(stream, "assimp",
+         KD_HAVE_ASSIMP ? "yes (.fbx, .dae, .off, ..., by kandela-import)"
+                        : "no (.fbx, .dae, ... not supported)");
+    line(stream, "meshoptimizer",
+         KD_HAVE_MESHOPT ? "yes (compressed glTF)" : "no (compressed glTF not supported)");
+    line(stream, "libdeflate", KD_HAVE_DEFLATE ? "yes (.png)" : "no (.png is written more slowly)");
+    line(stream, "libjpeg", KD_HAVE_JPEG ? "yes (.jpg)" : "no (.jpg not supported)");
+    line(stream, "libwebp", KD_HAVE_WEBP ? "yes (.webp)" : "no (.webp not supported)");
     line(stream, "cJSON", cJSON_Version());
-#if !KD_HAVE_CMOCKA
-    line(stream, "cmocka", "no (built without tests)");
-#endif
+    if (!KD_HAVE_CMOCKA) line(stream, "cmocka", "no (built without tests)");
 }

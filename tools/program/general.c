@@ -13,37 +13,18 @@ static const char *help_choice(int index) {
     return names[index];
 }
 
-const option_row general_rows[] = {{.name = "threads",
-                                    .argument = "N",
-                                    .help = "CPU threads; 0: all cores",
-                                    .initial = "0",
-                                    .environment = "KANDELA_NUM_THREADS",
-                                    .kind = OPTION_INT32,
-                                    .minimum = 0,
-                                    .maximum = 4096,
-                                    OPTION_FIELD(general_options, threads)},
-                                   {.name = "quiet",
-                                    .short_name = 'q',
-                                    .help = "print only results and errors",
-                                    .daily = true,
-                                    .kind = OPTION_FLAG,
-                                    OPTION_FIELD(general_options, quiet)},
-                                   {.name = "verbose",
-                                    .short_name = 'v',
-                                    .help = "print details, and the call path of an error",
-                                    .daily = true,
-                                    .kind = OPTION_FLAG,
-                                    OPTION_FIELD(general_options, verbose)},
-                                   {.name = "help",
-                                    .short_name = 'h',
-                                    .argument = "all",
-                                    .help = "print this help; all: with every option",
-                                    .daily = true,
-                                    .optional = true,
-                                    .kind = OPTION_CHOICE,
-                                    .choice = help_choice,
-                                    OPTION_FIELD(general_options, help)},
-                                   {.name = NULL}};
+const option_row general_rows[] = {
+    {OPTION_ROW(general_options, "threads", OPTION_INT32, threads), .argument = "N", .initial = "0",
+     .environment = "KANDELA_NUM_THREADS", .minimum = 0, .maximum = 4096,
+     .help = "CPU threads; 0: all cores"},
+    {OPTION_ROW(general_options, "quiet", OPTION_FLAG, quiet), .short_name = 'q', .daily = true,
+     .help = "print only results and errors"},
+    {OPTION_ROW(general_options, "verbose", OPTION_FLAG, verbose), .short_name = 'v', .daily = true,
+     .help = "print details, and the call path of an error"},
+    {OPTION_ROW(general_options, "help", OPTION_CHOICE, help), .short_name = 'h', .argument = "all",
+     .daily = true, .optional = true, .choice = help_choice,
+     .help = "print this help; all: with every option"},
+    {.name = NULL}};
 
 static general_options requested;
 static void (*wipe_function)(void);

@@ -1,4 +1,5 @@
 #include "tools/lab/bench/bench.h"
+#include "core/device/device_stream.h"
 #include "core/option.h"
 #include "tools/commit.h"
 #include <cjson/cJSON.h>
@@ -27,6 +28,23 @@ bench_summary bench_summarise(const bench_row *row) {
                                    quantile(sorted, row->runs, 0.25),
                                    quantile(sorted, row->runs, 0.75)};
     return summary;
+}
+
+kd_status bench_time_device(bench_row *row, bool warm, kd_status (*call)(void *context),
+                            void *context) {
+    device_timer timer;
+    kd_status status = KD_OK;
+    KD_TRY(device_timer_open(&timer));
+    for (int run = warm ? -1 : 0; run < row->runs; ++run) {
+        double seconds = 0;
+        KD_TRY_GOTO(device_timer_start(&timer, NULL));
+        KD_TRY_GOTO(call(context));
+        KD_TRY_GOTO(device_timer_stop(&timer, NULL, &seconds));
+        if (run >= 0) row->seconds[run] = seconds;
+    }
+done:
+    device_timer_close(&timer);
+    return status;
 }
 
 static void add_number(cJSON *object, const char *name, double value) {

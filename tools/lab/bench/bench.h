@@ -66,6 +66,11 @@ typedef struct bench_summary {
 
 bench_summary bench_summarise(const bench_row *row);
 
+/* Sets row->seconds by the device's clock: calls `call` row->runs times, and, if `warm`, once
+   before them, untimed. */
+kd_status bench_time_device(bench_row *row, bool warm, kd_status (*call)(void *context),
+                            void *context);
+
 /* Prints a row of the table on stdout, and writes a JSON line if requested. */
 kd_status bench_report(const bench_request *request, const bench_row *row);
 /* Writes only the JSON line, if requested. */

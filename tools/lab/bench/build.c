@@ -6,7 +6,6 @@
 #include "accel/wide/wide_tree.h"
 #include "core/device/device_stream.h"
 #include "core/parallel/parallel.h"
-#include "tools/lab/bench/inputs.h"
 #include <string.h>
 
 /* Costs for comparison with published trees, and the costs with which rays trace fastest. */
@@ -38,13 +37,12 @@ static bench_row new_row(const bench_request *request, const bench_model *model,
     return row;
 }
 
-/* Checks the tree and records its statistics. */
-static kd_status take_tree(bench_row *row, const tritree *tree) {
-    KD_TRY(tritree_check(tree));
-    row->checked = true;
+kd_status bench_take_tree(bench_row *row, const tritree *tree, bool checked) {
     row->hash = tritree_hash(tree);
     row->sah_cost = tree->statistics.sah_cost;
     row->references_per_triangle = tree->statistics.references_per_triangle;
+    if (checked) KD_TRY(tritree_check(tree));
+    row->checked = checked;
     return KD_OK;
 }
 
@@ -60,7 +58,7 @@ static kd_status on_cpu(const bench_request *request, const bench_model *model, 
         widen.seconds[run] = tree.statistics.widen_seconds;
         widen.bytes = wide_tree_bytes(tree.wide);
         memcpy(row.stage_seconds, tree.stage_seconds, sizeof row.stage_seconds);
-        const kd_status status = run == 0 ? take_tree(&row, &tree) : KD_OK;
+        const kd_status status = run == 0 ? bench_take_tree(&row, &tree, true) : KD_OK;
         tritree_close(&tree);
         KD_TRY(status);
     }
@@ -70,19 +68,18 @@ static kd_status on_cpu(const bench_request *request, const bench_model *model, 
     return bench_report(request, &widen);
 }
 
-/* Measures one builder with this number of threads; the first run is checked, not timed. */
-static kd_status on_threads(bench_row *row, const bench_model *model, int setting,
-                            int32_t threads) {
+kd_status bench_build_on_threads(bench_row *row, const bench_model *model,
+                                 const tritree_options *options, int32_t threads) {
     const int32_t usual = parallel_threads();
     kd_status status = KD_OK;
     parallel_set_threads(threads);
     row->threads = threads;
     for (int run = -1; run < row->runs && status == KD_OK; ++run) {
         tritree tree;
-        status = tritree_open(&tree, &model->input, &settings[setting].options, row->builder, NULL);
+        status = tritree_open(&tree, &model->input, options, row->builder, NULL);
         if (status != KD_OK) break;
         if (run >= 0) row->seconds[run] = tree.statistics.build_seconds;
-        status = run < 0 ? take_tree(row, &tree) : KD_OK;
+        status = run < 0 ? bench_take_tree(row, &tree, true) : KD_OK;
         tritree_close(&tree);
     }
     parallel_set_threads(usual);
@@ -92,7 +89,7 @@ static kd_status on_threads(bench_row *row, const bench_model *model, int settin
 static kd_status measure_base(build_base *out, const bench_request *request,
                               const bench_model *model, int setting) {
     bench_row row = new_row(request, model, setting, "sweep", "cpu");
-    KD_TRY(on_threads(&row, model, setting, 1));
+    KD_TRY(bench_build_on_threads(&row, model, &settings[setting].options, 1));
     out->seconds = bench_summarise(&row).median;
     out->sah_cost = row.sah_cost;
     return KD_OK;
@@ -108,32 +105,33 @@ static kd_status by_threads(const bench_request *request, const bench_model *mod
         snprintf(variant, sizeof variant, "%s, %d thread%s", settings[setting].name, threads,
                  threads > 1 ? "s" : "");
         row.variant = variant;
-        KD_TRY(on_threads(&row, model, setting, threads));
+        KD_TRY(bench_build_on_threads(&row, model, &settings[setting].options, threads));
         compare_with(&row, base);
         KD_TRY(bench_report(request, &row));
     }
     return KD_OK;
 }
 
-kd_status bench_build_time(bench_row *row, const tritree_builder_cuda *builder,
-                           const tritree_build_memory *memory) {
-    device_timer timer;
-    KD_TRY(device_timer_open(&timer));
-    kd_status status = KD_OK;
-    for (int run = 0; run < row->runs; ++run) {
-        KD_TRY_GOTO(device_timer_start(&timer, NULL));
-        KD_TRY_GOTO(builder->build(&memory->build));
-        KD_TRY_GOTO(device_timer_stop(&timer, NULL, &row->seconds[run]));
-    }
-done:
-    device_timer_close(&timer);
-    return status;
+typedef struct cuda_build {
+    const tritree_builder_cuda *builder;
+    const tritree_build_cuda *build;
+} cuda_build;
+
+static kd_status build_again(void *context) {
+    const cuda_build *work = (const cuda_build *)context;
+    return work->builder->build(work->build);
 }
 
-/* Repeats the build once to measure its stages. */
-static kd_status time_stages(bench_row *row, const tritree_builder_cuda *builder,
+kd_status bench_build_time(bench_row *row, const tritree_builder_cuda *builder,
+                           const tritree_build_memory *memory) {
+    cuda_build work = {builder, &memory->build};
+    return bench_time_device(row, false, build_again, &work);
+}
+
+kd_status bench_build_stages(bench_row *row, const tritree_builder_cuda *builder,
                              const tritree_build_memory *memory) {
     device_marks marks;
+    if (!builder->stages) return KD_OK;
     KD_TRY(device_marks_open(&marks, TRITREE_STAGES + 1));
     tritree_build_cuda build = memory->build;
     build.marks = marks.marks;
@@ -155,9 +153,9 @@ static kd_status on_cuda(const bench_request *request, const bench_model *model,
     row.bytes = memory.build.scratch_bytes;
     kd_status status = KD_OK;
     KD_TRY_GOTO(tritree_build_download(&memory, &tree, &model->input));
-    KD_TRY_GOTO(take_tree(&row, &tree));
+    KD_TRY_GOTO(bench_take_tree(&row, &tree, true));
     KD_TRY_GOTO(bench_build_time(&row, builder, &memory));
-    if (builder->stages) KD_TRY_GOTO(time_stages(&row, builder, &memory));
+    KD_TRY_GOTO(bench_build_stages(&row, builder, &memory));
     compare_with(&row, base);
     KD_TRY_GOTO(bench_report(request, &row));
 done:

@@ -1,4 +1,6 @@
 #include "accel/rays/batch.h"
+#include "core/device/device_memory.h"
+#include "core/job.h"
 #include "core/math/sampling.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
@@ -159,4 +161,51 @@ done:
 void bench_rays_close(bench_rays *owned) {
     memory_free(owned->rays);
     memset(owned, 0, sizeof *owned);
+}
+
+typedef struct cast_on_device {
+    tritree_cuda tree;
+    trace_batch batch;
+} cast_on_device;
+
+static kd_status cast_again(void *context) {
+    const cast_on_device *work = (const cast_on_device *)context;
+    return trace_cuda(&work->tree, &work->batch);
+}
+
+static kd_status cast_on_cpu(bench_row *row, const tritree *tree, const bench_rays *rays,
+                             ray_hit *hits) {
+    const tritree_view view = tritree_get_view(tree);
+    for (int run = -1; run < row->runs; ++run) {
+        const double started = timing_now();
+        KD_TRY(trace_closest(&view, rays->rays, hits, rays->count, NULL, NULL));
+        if (run >= 0) row->seconds[run] = timing_now() - started;
+    }
+    return KD_OK;
+}
+
+kd_status bench_rays_cast(bench_row *row, const tritree *tree, const bench_rays *rays,
+                          trace_loop loop, ray_hit *hits) {
+    cast_on_device work = {.batch = {.count = rays->count,
+                                     .loop = loop,
+                                     .coherent = rays->coherent,
+                                     .measured = loop == TRACE_AUTO,
+                                     .on_device = true,
+                                     .width = rays->width}};
+    ray *device_rays = NULL;
+    kd_status status = KD_OK;
+    if (strcmp(row->device, "cpu") == 0) return cast_on_cpu(row, tree, rays, hits);
+    KD_TRY_GOTO(tritree_cuda_open(&work.tree, tree));
+    KD_TRY_GOTO(tritree_cuda_pack(&work.tree, NULL));
+    KD_TRY_GOTO(device_memory_reserve((void **)&device_rays, rays->count * sizeof(ray)));
+    KD_TRY_GOTO(device_memory_reserve((void **)&work.batch.hits, rays->count * sizeof *hits));
+    KD_TRY_GOTO(device_memory_upload(device_rays, rays->rays, rays->count * sizeof(ray)));
+    work.batch.rays = device_rays;
+    KD_TRY_GOTO(bench_time_device(row, true, cast_again, &work));
+    KD_TRY_GOTO(device_memory_download(hits, work.batch.hits, rays->count * sizeof *hits));
+done:
+    device_memory_free(work.batch.hits);
+    device_memory_free(device_rays);
+    tritree_cuda_close(&work.tree);
+    return status;
 }

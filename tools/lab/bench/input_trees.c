@@ -116,28 +116,30 @@ done:
     return status;
 }
 
+typedef struct timed_build {
+    const point_build_cuda *arguments;
+    const point_builder_cuda *builder;
+    const wehr_parameters *parameters; /* of `wehr`; NULL: its own */
+} timed_build;
+
+static kd_status build_again(void *context) {
+    const timed_build *work = (const timed_build *)context;
+    return work->parameters ? build_wehr_cuda_with(work->arguments, work->parameters)
+                            : work->builder->build(work->arguments);
+}
+
 /* Checks the first build and times the others. */
-static kd_status run_cuda(bench_row *row, const bench_cloud *cloud,
-                          const point_builder_cuda *builder, const point_build_cuda *a) {
-    device_timer timer;
-    kd_status status = KD_OK;
-    const pointtree_order order = pointtree_builder_find(builder->name)->order;
-    KD_TRY(builder->build(a));
+static kd_status run_cuda(bench_row *row, const bench_cloud *cloud, timed_build *work) {
+    const point_build_cuda *a = work->arguments;
+    const pointtree_order order = pointtree_builder_find(work->builder->name)->order;
+    KD_TRY(build_again(work));
     KD_TRY(device_wait());
-    const uint64_t count = builder->removes ? *a->kept : cloud->points.count;
+    const uint64_t count = work->builder->removes ? *a->kept : cloud->points.count;
     KD_TRY(point_check_cuda(a, count, order, &cloud->box));
     KD_TRY(hash_tree(&row->hash, a, count));
     row->checked = true;
-    KD_TRY(device_timer_open(&timer));
-    for (int run = 0; run < row->runs; ++run) {
-        KD_TRY_GOTO(device_timer_start(&timer, NULL));
-        KD_TRY_GOTO(builder->build(a));
-        KD_TRY_GOTO(device_timer_stop(&timer, NULL, &row->seconds[run]));
-    }
-    KD_TRY_GOTO(time_stages(row, builder, a));
-done:
-    device_timer_close(&timer);
-    return status;
+    KD_TRY(bench_time_device(row, false, build_again, work));
+    return work->parameters ? KD_OK : time_stages(row, work->builder, a);
 }
 
 typedef struct cuda_build {
@@ -175,42 +177,14 @@ done:
 }
 
 kd_status bench_tree_cuda(bench_row *row, const bench_cloud *cloud,
-                          const pointtree_options *options) {
+                          const pointtree_options *options, const wehr_parameters *parameters) {
+    static const pointtree_options defaults = {POINTTREE_ROUND_ROBIN, false, 0};
     const point_builder_cuda *builder = point_builder_cuda_find(row->builder);
     cuda_build build;
-    KD_TRY(cuda_build_open(&build, cloud, options, builder));
-    row->bytes = build.arguments.scratch_bytes;
-    const kd_status status = run_cuda(row, cloud, builder, &build.arguments);
-    cuda_build_close(&build);
-    return status;
-}
-
-static kd_status time_wehr(bench_row *row, const bench_cloud *cloud, const point_build_cuda *a,
-                           const wehr_parameters *parameters) {
-    device_timer timer;
-    kd_status status = KD_OK;
-    KD_TRY(build_wehr_cuda_with(a, parameters));
-    KD_TRY(device_wait());
-    KD_TRY(point_check_cuda(a, cloud->points.count, POINTTREE_BY_CELL, &cloud->box));
-    KD_TRY(hash_tree(&row->hash, a, cloud->points.count));
-    row->checked = true;
-    KD_TRY(device_timer_open(&timer));
-    for (int run = 0; run < row->runs; ++run) {
-        KD_TRY_GOTO(device_timer_start(&timer, NULL));
-        KD_TRY_GOTO(build_wehr_cuda_with(a, parameters));
-        KD_TRY_GOTO(device_timer_stop(&timer, NULL, &row->seconds[run]));
-    }
-done:
-    device_timer_close(&timer);
-    return status;
-}
-
-kd_status bench_tree_cuda_wehr(bench_row *row, const bench_cloud *cloud,
-                               const wehr_parameters *parameters) {
-    const pointtree_options options = {POINTTREE_ROUND_ROBIN, false, 0};
-    cuda_build build;
-    KD_TRY(cuda_build_open(&build, cloud, &options, point_builder_cuda_find("wehr")));
-    const kd_status status = time_wehr(row, cloud, &build.arguments, parameters);
+    KD_TRY(cuda_build_open(&build, cloud, options ? options : &defaults, builder));
+    timed_build work = {&build.arguments, builder, parameters};
+    if (!parameters) row->bytes = build.arguments.scratch_bytes;
+    const kd_status status = run_cuda(row, cloud, &work);
     cuda_build_close(&build);
     return status;
 }

@@ -2,6 +2,7 @@
    point trees, and scenes prepared on the CPU and on a CUDA device. */
 #ifndef KD_TOOLS_LAB_BENCH_INPUTS_H
 #define KD_TOOLS_LAB_BENCH_INPUTS_H
+#include "accel/rays/batch_device.h"
 #include "accel/tree/tritree.h"
 #include "core/math/geometry.h"
 #include "core/status.h"
@@ -52,6 +53,10 @@ typedef struct bench_rays_request {
 extern const char *const bench_ray_sets[]; /* terminated by NULL */
 kd_status bench_rays_open(bench_rays *out, const bench_rays_request *request, const char *set);
 void bench_rays_close(bench_rays *owned); /* accepts a zeroed struct */
+/* Casts the rays for closest hits on row->device and sets row->seconds; a first, untimed call warms
+   up. `hits`: one per ray, in host memory; `loop`: used on a device. */
+kd_status bench_rays_cast(bench_row *row, const tritree *tree, const bench_rays *rays,
+                          trace_loop loop, ray_hit *hits); /* accepts a zeroed struct */
 
 /* The point sets, by name:
      uniform     uniform in the unit cube
@@ -88,11 +93,8 @@ void bench_cloud_close(bench_cloud *owned); /* accepts a zeroed struct */
 kd_status bench_tree_cpu(bench_row *row, const bench_cloud *cloud,
                          const pointtree_options *options);
 kd_status bench_tree_cuda(bench_row *row, const bench_cloud *cloud,
-                          const pointtree_options *options);
+                          const pointtree_options *options, const wehr_parameters *parameters);
 
-/* The same on a device by `wehr` with these parameters, checked once. */
-kd_status bench_tree_cuda_wehr(bench_row *row, const bench_cloud *cloud,
-                               const wehr_parameters *parameters);
 /* Finds the best parameters of `wehr` for the cloud on the device. */
 kd_status bench_tune_cuda(wehr_parameters *best, const bench_cloud *cloud,
                           const pointtree_options *options);

@@ -3,7 +3,6 @@
    them is included in the time. The queries of "image" are visible points in scanline order,
    unsorted. Results are compared with brute force before timing. */
 #include "core/device/device_memory.h"
-#include "core/device/device_stream.h"
 #include "core/hash.h"
 #include "core/memory.h"
 #include "core/parallel/parallel.h"
@@ -142,19 +141,9 @@ done:
 /* Times the call on its device and reports the row. */
 static kd_status time_call(const bench_request *request, bench_row *row,
                            kd_status (*call)(void *context), void *context) {
-    kd_status status = KD_OK;
-    device_timer timer = {NULL, NULL};
     row->runs = request->runs;
-    KD_TRY_GOTO(device_timer_open(&timer));
-    for (int run = 0; run < row->runs; ++run) {
-        KD_TRY_GOTO(device_timer_start(&timer, NULL));
-        KD_TRY_GOTO(call(context));
-        KD_TRY_GOTO(device_timer_stop(&timer, NULL, &row->seconds[run]));
-    }
-    KD_TRY_GOTO(bench_report(request, row));
-done:
-    device_timer_close(&timer);
-    return status;
+    KD_TRY(bench_time_device(row, false, call, context));
+    return bench_report(request, row);
 }
 
 static kd_status call_nearest(void *query) {

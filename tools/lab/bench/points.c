@@ -40,7 +40,7 @@ static kd_status measure(point_case *bench, const char *builder, bool on_cpu) {
     row.items = (double)row.n;
     row.runs = bench->request->runs;
     KD_TRY(on_cpu ? bench_tree_cpu(&row, &bench->cloud, &bench->options)
-                  : bench_tree_cuda(&row, &bench->cloud, &bench->options));
+                  : bench_tree_cuda(&row, &bench->cloud, &bench->options, NULL));
     KD_TRY(same_tree(bench, &row));
     return bench_report(bench->request, &row);
 }

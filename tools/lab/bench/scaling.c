@@ -147,8 +147,8 @@ static kd_status scale_points(const bench_request *request, const uint64_t *size
         row.items = (double)row.n;
         row.runs = request->runs;
         KD_TRY(bench_cloud_open(&cloud, "uniform", sizes[i], 3, POINT_FLOAT, 0, cuda));
-        kd_status status =
-            cuda ? bench_tree_cuda(&row, &cloud, &options) : bench_tree_cpu(&row, &cloud, &options);
+        kd_status status = cuda ? bench_tree_cuda(&row, &cloud, &options, NULL)
+                                : bench_tree_cpu(&row, &cloud, &options);
         if (status == KD_OK) status = bench_growth_note(&build, request, &row);
         bench_row bench = {.bench = "scaling", .set = "8 nearest", .builder = "select"};
         bench.device = row.device;

@@ -175,6 +175,16 @@ static kd_status answer(trace_case *bench, const trace_batch *batch, ray_hit *hi
     return status;
 }
 
+typedef struct timed_batch {
+    const tritree_cuda *tree;
+    const trace_batch *batch;
+} timed_batch;
+
+static kd_status cast_again(void *context) {
+    const timed_batch *work = (const timed_batch *)context;
+    return trace_cuda(work->tree, work->batch);
+}
+
 static kd_status run_variant(trace_case *bench, const trace_variant *variant) {
     char set[128];
     bench_row row = new_row(bench, "cuda:0", variant->name, set, sizeof set);
@@ -194,18 +204,9 @@ static kd_status run_variant(trace_case *bench, const trace_variant *variant) {
     row.checked = true;
     row.hash = hash_bytes(variant->loop == TRACE_PLAIN ? bench->expected : bench->hits,
                           bench->rays.count * sizeof *bench->hits);
-    device_timer timer;
-    KD_TRY(device_timer_open(&timer));
-    kd_status status = KD_OK;
-    for (int run = 0; run < row.runs; ++run) {
-        KD_TRY_GOTO(device_timer_start(&timer, NULL));
-        KD_TRY_GOTO(trace_cuda(&bench->on_device, &batch));
-        KD_TRY_GOTO(device_timer_stop(&timer, NULL, &row.seconds[run]));
-    }
-    KD_TRY_GOTO(bench_report(bench->request, &row));
-done:
-    device_timer_close(&timer);
-    return status;
+    timed_batch timed = {&bench->on_device, &batch};
+    KD_TRY(bench_time_device(&row, false, cast_again, &timed));
+    return bench_report(bench->request, &row);
 }
 
 static kd_status run_on_cuda(trace_case *bench) {
