@@ -83,7 +83,8 @@ static kd_status format_find(const image_format **found, const char *path, kd_st
     *found = image_format_find(path);
     KD_REQUIRE(*found, otherwise, "%s: unknown image suffix \"%s\"; expected one of %s", path,
                file_suffix(path), known);
-    KD_REQUIRE(!(*found)->lacks, otherwise, "%s: this build has no %s; use one of %s", path,
+    KD_REQUIRE(!(*found)->lacks, otherwise,
+               "%s: this build lacks %s, which the format needs; use one of %s", path,
                (*found)->lacks, known);
     return KD_OK;
 }

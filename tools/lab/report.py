@@ -33,7 +33,7 @@ NO_MATPLOTLIB = 77
 # What a benchmark measures, for one who sees its name for the first time.
 BENCHES = {
     "points": ("Building point trees", "A left-balanced k-d tree over points, made by each builder; all give the same tree."),
-    "knn": ("Nearest neighbours", "For each query the k nearest points. Every answer is compared with an oracle's before it is timed."),
+    "knn": ("Nearest neighbours", "For each query the k nearest points. Results are compared with a reference before they are timed."),
     "index": ("Indices for queries", "What a query's method prepares of a tree, points a second."),
     "calls": ("Calls of the library", "What a call takes by the caller's clock on a device: a tree opened, few and many queries, all points asking for those next to them."),
     "changes": ("Trees that change", "Points inserted and removed, beside a tree built anew."),
@@ -238,8 +238,8 @@ def machines_of(lines):
             commits.setdefault(machine, {})[line.get("commit", "")] = None
     listed = "; ".join(html.escape(f"{machine} (commit {', '.join(names)})") for machine, names in commits.items())
     unchecked = sum(not line.get("checked") for line in lines)
-    checked = f"{unchecked} of them were <b>not checked</b> against an oracle" if unchecked else \
-        "each answer was checked against an oracle before it was timed"
+    checked = f"{unchecked} of them were <b>not checked</b> against a reference" if unchecked else \
+        "each result was checked against a reference before it was timed"
     return (f"<p>Measured on {listed or 'machines that the results do not name'}.</p>\n<p>{len(lines)} rows; {checked}. "
             "Times are medians. M/s are millions a second: points, queries, rays or photons. "
             "Absolute times hold only on the machine named.</p>\n")

@@ -102,7 +102,7 @@ static const option_row rows[] = {
      OPTION_FIELD(develop_values, outputs)},
     {.name = "exposure",
      .argument = "STOPS",
-     .help = "scale 8-bit pictures by 2^STOPS; auto: at most 5 % of the pixels clip",
+     .help = "scale 8-bit pictures by 2^STOPS; auto: brighten, but clip at most 5 % of the pixels",
      .initial = "0",
      .automatic = "auto",
      .kind = OPTION_FLOAT,

@@ -83,7 +83,8 @@ static const option_row scene_rows[] = {
      OPTION_FIELD(render_values, camera_name)},
     {.name = "placements",
      .argument = "MODE",
-     .help = "keep instances, or copy their meshes; auto: copy within 1/8 of the memory",
+     .help = "keep instances, or copy their meshes; auto: copy if that takes at most 1/8 of the "
+             "memory",
      .initial = "auto",
      .kind = OPTION_CHOICE,
      .choice = render_instancing_name,
