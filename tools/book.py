@@ -2,16 +2,16 @@
 """usage: book.py quotes [ROOT]
        book.py figures PROGRAM [--check] [CHAPTER...]
 
-quotes   Checks that every passage of code that a chapter of docs/book/ quotes stands in the file and the
-         function that it names. A quote is a fenced block right below a line such as
+quotes   Checks that every code quote in a chapter of docs/book/ equals the file and function that it
+         names. A quote is a fenced block directly below a line such as
              <!-- quote: points/tree/walk.h pointtree_closest -->
-         (without the function: anywhere in the file). Its lines stand in that order and without a gap; a
-         line "..." leaves some out. Indentation by a common depth does not count. Also checks that every
-         file of the project that a chapter names in `code letters` exists, and that every picture does.
-figures  Draws docs/book/figures/*.svg anew by PROGRAM (build/bin/kandela), from its own output. With
-         --check nothing is written: what is drawn must equal what is there.
+         (without the function: anywhere in the file). Its lines must occur in the file in the same
+         order without gaps, except at a line "...". Common indentation is ignored. Also checks that
+         every file that a chapter names in `code` exists, and every picture.
+figures  Draws docs/book/figures/*.svg from the output of PROGRAM (build/bin/kandela). With --check
+         nothing is written: the drawings must equal the existing files.
 
-Exit 1 with FILE:LINE: what is wrong.
+Exits with 1 and FILE:LINE: message if a check fails.
 """
 
 import glob

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """usage: fingerprint.py [--device DEVICE] [--scenes NAME,...] PROGRAM > FILE
 
-Prints a line for everything that PROGRAM computes and the hash of its bytes: pictures and photons of all
-scenes in scenes/ by every integrator at low samples, triangle trees and point trees by every builder, what
-rays hit by every way to cast them, neighbours by every way to find them. Made before and after a change
-that should change no answer, the two files are equal (diff); so are those of two devices, but for the lines
-of what only one of them can do.
+Prints a line with a hash for each result of PROGRAM: pictures and photons of all scenes in scenes/ by
+every integrator with few samples, triangle trees and point trees by every builder, ray hits by every
+kernel, neighbours by every query method. If a change must not affect results, the files made before
+and after it are equal (diff); so are the files of two devices, except for lines that only one of
+them supports.
 
-DEVICE is cpu (usual) or cuda:0. Needs a minute or two of two cores. Exit 1 if a run failed.
+DEVICE is cpu (default) or cuda:0. Takes one or two minutes on two cores. Exits with 1 if a run failed.
 """
 
 import argparse

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""What the CUDA compiler made of the kernels.
+"""Statistics of the compiled CUDA kernels.
 
-usage: tools/kernels.py architectures BINARY     by cuobjdump: "75 80 90 90+", as kandela info says
-       tools/kernels.py figures LOG...           a row a kernel and architecture, of ptxas -v
-       tools/kernels.py check TABLE LOG...       nothing spills, or shares more, than TABLE allows
-       tools/kernels.py allow LOG...             prints a TABLE that allows what LOG has
+usage: tools/kernels.py architectures BINARY     by cuobjdump: "75 80 90 90+", as kandela info prints
+       tools/kernels.py figures LOG...           a row per kernel and architecture, from ptxas -v
+       tools/kernels.py check TABLE LOG...       fails if a kernel spills, or uses more shared memory,
+                                                 than TABLE allows
+       tools/kernels.py allow LOG...             prints a TABLE that allows the values of LOG
 
-LOG is what nvcc says with -Xptxas=-v (cmake -DCMAKE_CUDA_FLAGS=-Xptxas=-v; cmake --build | tee LOG).
-A kernel that TABLE does not name may not spill; none may have more than 100 KB of shared memory,
-which is all that a multiprocessor of compute capability 8.6 and 8.9 has. Exit code 1: not so.
+LOG is the output of nvcc with -Xptxas=-v (cmake -DCMAKE_CUDA_FLAGS=-Xptxas=-v; cmake --build | tee
+LOG). A kernel that TABLE does not list must not spill; none may use more than 100 KB of shared memory,
+the capacity of a multiprocessor of compute capability 8.6 and 8.9. Exits with 1 if a check fails.
 """
 import collections
 import os

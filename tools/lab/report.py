@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """usage: report.py [FOLDER]
 
-Makes the plots and the page of a report's folder (this script's own unless named). Each NAME.json
-there that describes a drawing becomes NAME.svg; each case of results.jsonl becomes
-chart-BENCH-CASE.svg: time against size where sizes differ, rate against k where these do, else bars;
-speed-ups, stages and papers' figures below. index.html holds the title and text of page.json, all
+Draws the plots and writes the page of a report's folder (default: the folder of this script). Each
+NAME.json that describes a drawing becomes NAME.svg; each case of results.jsonl becomes
+chart-BENCH-CASE.svg: time against size if sizes differ, else rate against k if k differs, else bars;
+speed-ups, stages and published figures follow. index.html holds the title and text of page.json, all
 pictures of the folder and all rows of results.jsonl in one file. Plots need matplotlib; without it the
-page has the tables alone, and the exit code is 77. kandela bench --report writes the script there and
-runs it; change it as you like and run it again.
+page has the tables only, and the exit code is 77. kandela bench --report copies the script to the folder
+and runs it; edit it and run it again to change the page.
 """
 
 import base64
@@ -159,9 +159,9 @@ def axes_kinds(lines):
         yield lambda axes: (curves_of(axes, lines, size, median, "n"), axes.set_xlabel("n"), axes.set_ylabel("ms"))
     elif len({line.get("k", 0) for line in lines}) > 1:
         yield lambda axes: (curves_of(axes, lines, lambda line: line.get("k", 0), rate, "k", "n"),
-                            axes.set_xlabel("neighbours k"), axes.set_ylabel("million a second"))
+                            axes.set_xlabel("neighbours k"), axes.set_ylabel("million per second"))
     else:
-        value, label = (rate, "million a second") if any(map(rate, lines)) else (median, "ms")
+        value, label = (rate, "million per second") if any(map(rate, lines)) else (median, "ms")
         yield lambda axes: bars_of(axes, lines, value, label)
     if any(line.get("speedup") for line in lines):
         yield lambda axes: bars_of(axes, lines, lambda line: line.get("speedup", 0), "times the base")
