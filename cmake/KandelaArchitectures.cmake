@@ -3,8 +3,8 @@
 # KD_CUDA_ARCHITECTURES: "75;80;90", of each code, and PTX of the last one for all later devices;
 # "75-virtual" is PTX alone; "all" (for packages) are all below that nvcc knows. Empty: the cards that are here, and all
 # where none is. CMAKE_CUDA_ARCHITECTURES, or CUDAARCHS in the environment, are CMake's own way and win over that default.
-set(KD_CUDA_ARCHITECTURES "" CACHE STRING "Compute capabilities, times ten, or all: 75 to 120, as nvcc knows them; empty: of the cards here")
-option(KD_CUDA_SMALL "Kernels are packed for size (packages): they load a little later" OFF)
+set(KD_CUDA_ARCHITECTURES "" CACHE STRING "compute capabilities times ten (75 to 120, if nvcc supports them), or all; empty: those of the GPUs of this machine")
+option(KD_CUDA_SMALL "compress kernels (for packages); they take slightly longer to load" OFF)
 set(kd_all 75 80 86 89 90 100 120)
 
 # The front end of a compute capability.
@@ -52,7 +52,7 @@ function(kd_architectures flags text)
   endif()
   if(NOT wanted OR wanted STREQUAL "all")
     set(wanted)
-    message(STATUS "Kandela: CUDA kernels for every architecture take an hour of a core (-DKD_CUDA_ARCHITECTURES=86: for one, a few minutes)")
+    message(STATUS "Kandela: building CUDA kernels for all architectures takes an hour on one core (-DKD_CUDA_ARCHITECTURES=86: for one, a few minutes)")
     execute_process(COMMAND ${CMAKE_CUDA_COMPILER} --list-gpu-code OUTPUT_VARIABLE known)
     foreach(capability ${kd_all})
       if(known MATCHES "sm_${capability}[^0-9a-z]")
@@ -64,7 +64,7 @@ function(kd_architectures flags text)
   set(last)
   foreach(capability ${wanted})
     if(NOT capability MATCHES "^([0-9]+)(-virtual)?$")
-      message(FATAL_ERROR "KD_CUDA_ARCHITECTURES: ${capability}, expected numbers as 75;90 or 75-virtual")
+      message(FATAL_ERROR "KD_CUDA_ARCHITECTURES: ${capability}, expected numbers such as 75;90 or 75-virtual")
     endif()
     kd_front_end(end ${CMAKE_MATCH_1})
     if(CMAKE_MATCH_2)
