@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# tools/setup.sh: what is missing is named, installed on the systems known, refused elsewhere. tools/check: which tests.
+# tools/setup.sh names missing packages, installs them on supported systems and refuses on others. tools/check selects
+# the right tests.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 # shellcheck source=tools/setup.sh
@@ -30,7 +31,7 @@ done
 
 pretended=debian-12
 expect_exit 1 setup_packages build # our apt-get installs nothing
-expect_says err "not found after it"
+expect_says err "still not found"
 expect_says calls "update"
 expect_says calls "ninja-build gcc"
 expect_true "what is here is left alone" test "$(grep -cw cmake calls)" = 0
@@ -63,6 +64,11 @@ for arguments in "--cuda box.obj" "box.obj"; do
     expect_true "no card, no KD_CUDA: $arguments" test "$(grep -c KD_CUDA err)" = 0
 done
 printf '#!/bin/sh\nexit 0\n' >bin/cmake
+
+for script in quickstart check; do
+    expect_exit 0 checkout/tools/$script --help
+    expect_says out "usage: tools/$script"
+done
 
 for arguments in "" "-L quick" "-L quick -j1"; do
     # shellcheck disable=SC2086
