@@ -86,8 +86,8 @@ setup_nvcc() { echo /somewhere/nvcc; }
 setup_card_is_here() { false; }
 expect_exit 0 setup_cuda nvcc
 expect_empty out
-expect_says err "No NVIDIA card"
-expect_says err "--cuda-all builds the kernels all the same"
+expect_says err "no NVIDIA GPU found"
+expect_says err "--cuda-all builds the kernels anyway"
 expect_exit 0 setup_cuda nvcc always
 expect_says out "/somewhere/nvcc"
 setup_card_is_here() { true; }
@@ -102,7 +102,7 @@ python3() { # -m venv FOLDER: one whose pip notes what it is asked for
 root=$scratch
 expect_exit 0 setup_cuda nvcc
 expect_says out "nvidia/cu13/bin/nvcc"
-expect_says err "is fetched"
+expect_says err "downloading"
 expect_says pip "nvidia-cuda-nvcc==13"
 rm pip
 expect_exit 0 setup_cuda nvcc
