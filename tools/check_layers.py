@@ -1,38 +1,41 @@
 #!/usr/bin/env python3
 """usage: check_layers.py [--self-test | --list] [ROOT]
 
-Checks the rules of the project that a compiler does not see, from the text of all C, CUDA and header
-files below ROOT (default: the tree this script lies in). Prints FILE:LINE: what is wrong, and exits
-1 if anything is; 2 if there is nothing to check. --self-test proves that each rule can fail; --list
-prints the directories from the lowest layer up, with their files and lines.
+Checks rules of the project that a compiler cannot check, in the text of all C, CUDA and header files
+below ROOT (default: the checkout that contains this script). Prints FILE:LINE: message for each
+violation and exits with 1 if there is one, with 2 if there are no files. --self-test checks that each
+rule detects a violation; --list prints the directories from the lowest layer up, with files and lines.
 
-  layer     DIRECTORIES is the project from the lowest layer up: an include goes to the same directory or to one before
-            it, and between the modules of tests, tools and examples never
-  private   a PRIVATE directory's headers are for its own module; tools and tests may look in
-  cuda      a .cuh is for its own module, but for those of core and PUBLIC_CUH
-  place     every source lies in a directory and quoted includes name a file of the project (a test's
-            neighbour needs no folder); shaders/ holds headers only
-  public    include/kandela/ includes kandela/ and standard C headers only
-  rows      the name of a row (NAME_ROWS in a table's header lists them) is compared nowhere: what
-            others need to know of it is a flag in the row; "auto" is known to core/names.h alone
-  home      what a header declares is defined in its own directory or a lower one: otherwise its
-            includers would call a higher layer
-  view      a struct called NAME_view is plain data: it holds no function pointer, through
-            which its readers could call a higher layer
-  words     a module does not name higher ones: no identifier in it has a word of theirs (WORDS)
-  environment  getenv is called by core/system/*_paths.c alone, which ignores it in a program with more rights
+  layer     DIRECTORIES lists the directories from the lowest layer up. A file may include files of its
+            own directory and of earlier ones; modules of tests, tools and examples do not include each
+            other's files
+  private   headers of PRIVATE directories are included in their module only, and by tools and tests
+  cuda      a .cuh is included in its module only, except those of core and PUBLIC_CUH
+  place     every source is in a directory; quoted includes name a file of the project (a test may name
+            a file next to it without directory); shaders/ contains headers only
+  public    include/kandela/ includes only kandela/ and standard C headers
+  rows      the name of a table row (NAME_ROWS in the table's header lists them) is compared nowhere:
+            other code reads a flag of the row. "auto" occurs in core/names.h only
+  home      what a header declares is defined in its directory or a lower one; otherwise its includers
+            would call a higher layer
+  view      a struct named NAME_view contains no function pointer, through which its users could call
+            a higher layer
+  words     a module does not name higher ones: no identifier contains one of their words (WORDS)
+  environment  only core/system/*_paths.c calls getenv, and ignores it in a program with more rights
             than its user; other files call place_variable
-  length    at most 500 lines a file, 60 a function (from its first line to its closing brace)
-  fields    a field of a file's first comment (FIELDS) begins a line; a file of kernels has one, Data flow, that says
-            who writes what, who reads it, in which order, by which threads
-  crowd     at most 25 sources a directory, 120 lines a README.md
-  page      a directory's page that has a table names each source of the directory
-  files     a source file that a comment names exists, but for those of other projects (FOREIGN_FILES)
-            and those the file includes by <...>
-  retired   no name outside of tests has a retired word (RETIRED), no comment and no page one of RETIRED_TEXT
-  options   a value that a comment or a page gives an option (--lookup walk) is one that it takes (OPTION_TABLES)
-  name      a stem belongs to one idea: within a module no two directories of the library have it, but for
-            names of stages, which rival builders share
+  length    a file has at most 500 lines, a function at most 60 (from its first line to its closing
+            brace)
+  fields    a field of a file's first comment (FIELDS) begins a line. A file with kernels has the field
+            Data flow: who writes what, who reads it, in which order, by which threads
+  crowd     a directory has at most 25 sources, a README.md at most 120 lines
+  page      the README.md of a directory, if it contains a table, names each source of the directory
+  files     a source file named in a comment exists, except those of other projects (FOREIGN_FILES)
+            and those that the file includes by <...>
+  retired   no name outside of tests contains a retired word (RETIRED), no comment and no page one of
+            RETIRED_TEXT
+  options   an option value in a comment or a page (--lookup walk) is valid (OPTION_TABLES)
+  name      a file stem occurs in one directory of a module only, except names of stages, which
+            alternative builders share
 """
 
 import os
@@ -40,7 +43,7 @@ import re
 import sys
 import tempfile
 
-# From the ground up; a module's own folder holds its table and stands above the directories that it names.
+# From the lowest layer up. The directory of a module itself contains its table and is above the directories that it names.
 DIRECTORIES = """
     include/kandela include/kandela/mpi
     core/system core core/math core/parallel core/files core/device core/image core/image_processing
