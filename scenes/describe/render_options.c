@@ -110,7 +110,7 @@ const option_row render_photon_rows[] = {
      .help = "ppm, sppm: radius reduction; a smaller value shrinks the radius faster"},
     {OPTION("final-gather", OPTION_INT32, final_gather), .argument = "N", .initial = "0",
      .maximum = FINAL_GATHER_MAX, DAILY,
-     .help = "gather rays per visible point; 0: direct visualisation"},
+     .help = "rays per visible point; 0: direct visualisation"},
     END};
 
 const option_row render_picture_rows[] = {
