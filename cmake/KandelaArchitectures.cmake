@@ -1,12 +1,10 @@
-# Chooses the GPUs for which kernels are compiled. Each source is compiled for up to three virtual
-# architectures (compute_75, compute_80, compute_90), whose PTX is then assembled for the real ones:
-# our kernels use different features only between these three, and compiling to PTX takes longer
-# than assembling it. KD_CUDA_ARCHITECTURES: "75;80;90" gives code for each of these and PTX of the
-# last one for all later devices; "75-virtual" gives PTX only; "all" (for packages) gives all of
-# kd_all that nvcc supports. Empty: the GPUs of this machine, or "all" if it has none.
-# CMAKE_CUDA_ARCHITECTURES and CUDAARCHS in the environment override this default.
-set(KD_CUDA_ARCHITECTURES "" CACHE STRING "Compute capabilities, times ten, or all: 75 to 120, as nvcc knows them; empty: of the cards here")
-option(KD_CUDA_SMALL "Kernels are packed for size (packages): they load a little later" OFF)
+# Which GPUs the kernels are compiled for, by three front ends (7.5, 8.0, 9.0) that devices share: what
+# our kernels ask of a device changes there alone, and a front end costs more than an assembler.
+# KD_CUDA_ARCHITECTURES: "75;80;90", of each code, and PTX of the last one for all later devices;
+# "75-virtual" is PTX alone; "all" (for packages) are all below that nvcc knows. Empty: the cards that are here, and all
+# where none is. CMAKE_CUDA_ARCHITECTURES, or CUDAARCHS in the environment, are CMake's own way and win over that default.
+set(KD_CUDA_ARCHITECTURES "" CACHE STRING "compute capabilities times ten (75 to 120, if nvcc supports them), or all; empty: those of the GPUs of this machine")
+option(KD_CUDA_SMALL "compress kernels (for packages); they take slightly longer to load" OFF)
 set(kd_all 75 80 86 89 90 100 120)
 
 # Sets `out` to the virtual architecture of a compute capability.
@@ -55,7 +53,7 @@ function(kd_architectures flags text)
   endif()
   if(NOT wanted OR wanted STREQUAL "all")
     set(wanted)
-    message(STATUS "Kandela: CUDA kernels for every architecture take an hour of a core (-DKD_CUDA_ARCHITECTURES=86: for one, a few minutes)")
+    message(STATUS "Kandela: building CUDA kernels for all architectures takes an hour on one core (-DKD_CUDA_ARCHITECTURES=86: for one, a few minutes)")
     execute_process(COMMAND ${CMAKE_CUDA_COMPILER} --list-gpu-code OUTPUT_VARIABLE known)
     foreach(capability ${kd_all})
       if(known MATCHES "sm_${capability}[^0-9a-z]")
@@ -67,7 +65,7 @@ function(kd_architectures flags text)
   set(last)
   foreach(capability ${wanted})
     if(NOT capability MATCHES "^([0-9]+)(-virtual)?$")
-      message(FATAL_ERROR "KD_CUDA_ARCHITECTURES: ${capability}, expected numbers as 75;90 or 75-virtual")
+      message(FATAL_ERROR "KD_CUDA_ARCHITECTURES: ${capability}, expected numbers such as 75;90 or 75-virtual")
     endif()
     kd_front_end(end ${CMAKE_MATCH_1})
     if(CMAKE_MATCH_2)

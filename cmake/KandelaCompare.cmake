@@ -1,14 +1,13 @@
-# tools/peers/compare_knn: nearest neighbours of other libraries and of Kandela. Built if OpenMP and
-# at least one of the libraries are found (libnanoflann-dev, libflann-dev, libcgal-dev with
-# libtbb-dev for its threads, PicoTree); not installed. It links static libraries where possible, so
-# that it can be copied to other machines: configure with -DKD_MARCH=x86-64-v3, which also applies
-# to the other libraries, and with -DKD_COMPARE_TBB=OFF to avoid TBB. Libraries without a package
-# are taken from -DKD_PEERS=FOLDER, which contains a checkout of each: pico_tree (PicoTree, for
-# compare_knn), tinybvh (for compare_embree), and psi with parlaylib and libmorton, which psi
-# includes (for compare_changes). None of them is part of this repository.
-set(KD_PEERS "" CACHE PATH "a folder with checkouts of pico_tree, tinybvh, psi, parlaylib and libmorton for tools/peers")
-set(KD_KIDDO_LIBRARY "" CACHE FILEPATH "kiddo for compare_knn: the library that cargo makes of tools/peers/kiddo")
-option(KD_COMPARE_TBB "CGAL's threads in tools/peers/compare_knn, if TBB is found" ON)
+# tools/peers/compare_knn: the peers' nearest neighbours beside ours, if any of their packages is installed
+# and OpenMP for their loops (libnanoflann-dev, libflann-dev, libcgal-dev; libtbb-dev for CGAL's threads). Not part of what is installed.
+# It takes of ours what it needs, and static libraries where there are any, so that it runs elsewhere, too:
+# then with -DKD_MARCH=x86-64-v3, which the peers follow; -DKD_COMPARE_TBB=OFF leaves TBB out.
+# Peers that no package has are taken from -DKD_PEERS=FOLDER, where a checkout of each lies: pico_tree (PicoTree, for
+# compare_knn), tinybvh (for compare_embree), psi with parlaylib and libmorton, which it includes (for compare_changes).
+# Nothing of them is part of this tree.
+set(KD_PEERS "" CACHE PATH "directory of checkouts of pico_tree, tinybvh, psi, parlaylib and libmorton for tools/peers")
+set(KD_KIDDO_LIBRARY "" CACHE FILEPATH "kiddo for compare_knn: the library that cargo builds from tools/peers/kiddo")
+option(KD_COMPARE_TBB "use CGAL's threads in tools/peers/compare_knn if TBB is found" ON)
 find_path(KD_NANOFLANN_INCLUDE nanoflann.hpp)
 find_path(KD_FLANN_INCLUDE flann/flann.hpp)
 find_library(KD_LZ4_LIBRARY NAMES liblz4.a lz4)
@@ -19,10 +18,10 @@ find_library(KD_TBB_LIBRARY tbb)
 find_path(KD_PICO_TREE_INCLUDE pico_tree/kd_tree.hpp PATHS "${KD_PEERS}/pico_tree/src/pico_tree")
 find_path(KD_TINYBVH_INCLUDE tiny_bvh.h PATHS "${KD_PEERS}/tinybvh")
 if(NOT KD_PICO_TREE_INCLUDE)
-  message(STATUS "compare_knn is without PicoTree: no pico_tree in KD_PEERS=\"${KD_PEERS}\"")
+  message(STATUS "compare_knn: built without PicoTree; no pico_tree in KD_PEERS=\"${KD_PEERS}\"")
 endif()
 if(NOT KD_TINYBVH_INCLUDE)
-  message(STATUS "compare_embree is without tinybvh: no tinybvh in KD_PEERS=\"${KD_PEERS}\"")
+  message(STATUS "compare_embree: built without tinybvh; no tinybvh in KD_PEERS=\"${KD_PEERS}\"")
 endif()
 find_path(KD_PSI_INCLUDE psi/kd_tree.h PATHS "${KD_PEERS}/psi/include")
 find_path(KD_PARLAY_INCLUDE parlay/primitives.h PATHS "${KD_PEERS}/parlaylib/include")
@@ -90,7 +89,7 @@ endif()
 
 # tools/peers/compare_changes: batches of insertions and removals in PSI and in Kandela.
 if(NOT (KD_PSI_INCLUDE AND KD_PARLAY_INCLUDE AND KD_LIBMORTON_INCLUDE))
-  message(STATUS "compare_changes is left out: no psi, parlaylib and libmorton in KD_PEERS=\"${KD_PEERS}\"")
+  message(STATUS "compare_changes: not built; no psi, parlaylib and libmorton in KD_PEERS=\"${KD_PEERS}\"")
 elseif(CMAKE_CXX_COMPILER AND NOT KD_SANITIZE)
   enable_language(CXX)
   find_package(Threads REQUIRED)
@@ -114,7 +113,7 @@ foreach(version 4 3)
   endif()
 endforeach()
 if(NOT KD_EMBREE_VERSION)
-  message(STATUS "compare_embree is left out: libembree-dev (Embree 4 or 3) is not installed")
+  message(STATUS "compare_embree: not built; libembree-dev (Embree 4 or 3) is not installed")
 else()
   add_executable(compare_embree ${CMAKE_SOURCE_DIR}/tools/peers/compare_embree.c
                                 ${CMAKE_SOURCE_DIR}/tools/peers/hard_rays.c

@@ -38,16 +38,15 @@ endfunction()
 kd_deb(runtime libkandela0 libs "" "nearest neighbours and rays on k-d trees, shared library"
        "Left-balanced k-d trees of points, triangle trees by the surface area"
        "heuristic, watertight rays, photon maps and path tracing, on CPUs and NVIDIA"
-       "GPUs, with the same bits on each. This package holds the shared library.")
+       "GPUs, with bit-identical results. This package contains the shared library.")
 kd_deb(development libkandela-dev libdevel "${same}" "nearest neighbours and rays on k-d trees, for C programs"
-       "Headers, static library, and the files by which CMake and pkg-config find"
-       "them.")
+       "Headers, static library, and files for CMake and pkg-config.")
 kd_deb(tools kandela graphics "${same}" "ray tracer and photon mapper on k-d trees"
-       "Renders OBJ, PLY, STL, glTF and scene descriptions to pictures by path"
-       "tracing and photon maps, looks at meshes, trees and photons."
-       "Benchmarks of its own parts are built in.")
-kd_deb(mpi kandela-mpi graphics "${same}" "many machines for kandela, by MPI"
-       "The plug-in by which one picture is rendered by many processes.")
+       "Renders meshes (OBJ, PLY, STL, glTF) and scene descriptions by path tracing"
+       "and photon mapping, checks and repairs meshes, and inspects trees and photon"
+       "maps. Includes benchmarks.")
+kd_deb(mpi kandela-mpi graphics "${same}" "MPI plug-in of kandela"
+       "Renders one picture by many processes on one or many machines.")
 
 if(KD_DEB)
   set(folder ${CMAKE_BINARY_DIR}/deb)

@@ -80,7 +80,7 @@ void option_expect(char *out, size_t bytes, const option_row *row) {
         if (row->choice)
             expect_choices(out, bytes, row);
         else
-            append(out, bytes, "a name of at most %zu letters", row->bytes - 1);
+            append(out, bytes, "a string of at most %zu characters", row->bytes - 1);
         break;
     case OPTION_UINT64:
     case OPTION_INT32: expect_numbers(out, bytes, row, "a whole number"); break;
@@ -93,7 +93,7 @@ void option_expect(char *out, size_t bytes, const option_row *row) {
         break;
     case OPTION_FLAG: append(out, bytes, "off or on"); break;
     case OPTION_TEXT:
-    case OPTION_LIST: append(out, bytes, "a text"); break;
+    case OPTION_LIST: append(out, bytes, "a string"); break;
     }
 }
 

@@ -64,7 +64,7 @@ int main(void) {
         seen += (unsigned)hit, dark += shadow[i];
         putchar(!hit ? 255 : shadow[i] ? 40 : hits[i].triangle < 2 ? 160 : 220);
     }
-    fprintf(stderr, "%u pixels see something, %u of them lie in shadow\n", seen, dark);
+    fprintf(stderr, "%u pixels show a surface, %u of them are in shadow\n", seen, dark);
     kd_triangles_close(tree);
     return 0;
 failed:

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""usage: bench_ranks.py [--runs N] [--cases NAME,...] [--passes N] [--spp N] [--counts N,...] [--more OPTIONS] [--mpi] [--small] PROGRAM DEVICE...
+"""usage: bench_ranks.py [--runs N] [--cases NAME,...] [--passes N] [--spp N] [--counts N,...]
+                      [--more OPTIONS] [--mpi] [--small] PROGRAM DEVICE...
 
-Renders each case on the first 1, 2, 4, 8, ... devices and on all of them (--counts gives other numbers), and
-prints a row for each: seconds for photons, their trees and samples together (the minimum of N runs [3]) and
-separately; the speed-up over one device; whether the state's hash equals that of one device; the largest
-number of bytes that a rank sent; and the largest fraction of its time that a rank waited. --passes and --spp
-shorten the cases; --more gives further options of kandela render. Without --mpi all devices belong to one
-process (--device A,B); with it mpirun starts one rank per device. --small reduces all cases for a quick test.
-The environment variable SPONZA names sponza.obj; without it this case is skipped. Exits with 1 if a hash
-differs or a run fails.
+Renders each case with the first device, the first two, four, eight, ... and all of them (--counts: with
+these numbers of devices), and prints a row for each: seconds of photons, photon trees and samples, in
+total (minimum of N runs, default 3) and each; the speed-up over one device; whether the hash of the
+state is that of one device; bytes sent by a rank; the largest fraction of its time that a rank waited.
+--passes and --spp shorten the cases; --more passes further options to render. Without --mpi the devices
+belong to one process (--device A,B); with it each is a rank started by mpirun. --small makes every case
+small enough for a trial. SPONZA names sponza.obj; without it its case is skipped. Exits with 1 if a hash
+differs or a run failed.
 
     tools/bench_ranks.py build/bin/kandela cuda:0 cuda:1 > tools/bench/results/h200-ranks.txt
     tools/bench_ranks.py build/bin/kandela cuda:0 cuda:1 cuda:2 cuda:3
@@ -63,7 +64,7 @@ def measure(line, folder, runs):
 
 
 def main():
-    parser = argparse.ArgumentParser(usage=__doc__.splitlines()[0][7:])
+    parser = argparse.ArgumentParser(usage=__doc__.split("\n\n")[0][7:])
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--cases", default=",".join(CASES))
     parser.add_argument("--passes", type=int)

@@ -2,16 +2,16 @@
 """usage: book.py quotes [ROOT]
        book.py figures PROGRAM [--check] [CHAPTER...]
 
-quotes   Checks every passage of code that a chapter of docs/book/ quotes: it must occur in the file and the
-         function that are named. A quote is a fenced block directly below a line such as
-             <!-- quote: points/tree/walk.h pointtree_nearest_k -->
-         (without the function: anywhere in the file). Its lines must be consecutive lines of the file; a line
-         "..." stands for omitted lines. Common indentation is ignored. Also checks that every file of the
-         project that a chapter names in `code` exists, and so does every picture.
-figures  Draws docs/book/figures/*.svg with PROGRAM (build/bin/kandela), from its output. --check writes
-         nothing, and fails if a new figure differs from the stored one.
+quotes   Checks that every code quote in a chapter of docs/book/ equals the file and function that it
+         names. A quote is a fenced block directly below a line such as
+             <!-- quote: points/tree/walk.h pointtree_closest -->
+         (without the function: anywhere in the file). Its lines must occur in the file in the same
+         order without gaps, except at a line "...". Common indentation is ignored. Also checks that
+         every file that a chapter names in `code` exists, and every picture.
+figures  Draws docs/book/figures/*.svg from the output of PROGRAM (build/bin/kandela). With --check
+         nothing is written: the drawings must equal the existing files.
 
-The exit code is 1 if a check fails; each error is printed as FILE:LINE: MESSAGE.
+Exits with 1 and FILE:LINE: message if a check fails.
 """
 
 import glob
@@ -78,13 +78,13 @@ def is_inside(lines, text):
 def check_quote(root, path, function, lines):
     """Return the error in a quote, or None."""
     if not os.path.exists(os.path.join(root, path)):
-        return f"quotes {path}, which is not there"
+        return f"quoted file {path} does not exist"
     text = read(os.path.join(root, path))
     places = bodies(text, function) if function else [text]
     if not places:
         return f"{path} defines no {function}"
-    if not any(is_inside(lines, place) for place in places):
-        return f"the passage does not stand in {path}" + (f", {function}" if function else "")
+    if not any(stands_in(lines, place) for place in places):
+        return f"the quote is not in {path}" + (f", function {function}" if function else "")
     return None
 
 
@@ -97,7 +97,7 @@ def check_chapter(root, chapter):
             first = at + 2
             last = next((k for k in range(first, len(lines)) if lines[k].startswith("```")), None)
             if last is None or not lines[at + 1].startswith("```"):
-                yield at + 1, "a quote is no fenced block"
+                yield at + 1, "a fenced block must follow the quote comment"
                 return
             wrong = check_quote(root, quote.group(1), quote.group(2), lines[first:last])
             if wrong:
@@ -105,10 +105,10 @@ def check_chapter(root, chapter):
             at = last
         for name in PATH.findall(lines[at]):
             if not os.path.exists(os.path.join(root, name)):
-                yield at + 1, f"{name} is not there"
+                yield at + 1, f"{name} does not exist"
         for name in PICTURE.findall(lines[at]):
             if not os.path.exists(os.path.join(os.path.dirname(chapter), name)):
-                yield at + 1, f"the picture {name} is not there"
+                yield at + 1, f"the picture {name} does not exist"
         at += 1
 
 
@@ -120,7 +120,7 @@ def quotes(root):
             failures += 1
             print(f"{os.path.relpath(chapter, root)}:{line}: {what}")
     if not failures:
-        print(f"{len(chapters)} chapters quote what stands there")
+        print(f"{len(chapters)} chapters: all quotes equal the code")
     return 1 if failures or not chapters else 0
 
 
@@ -147,7 +147,7 @@ def figures(root, arguments):
             there = os.path.join(folder, name)
             if not os.path.exists(there) or read(there) != read(path):
                 failures += 1
-                print(f"docs/book/figures/{name}:1: drawn anew it is another picture")
+                print(f"docs/book/figures/{name}:1: the figure differs from the one drawn now")
     return 1 if failures else 0
 
 

@@ -1,40 +1,41 @@
 #!/usr/bin/env python3
 """usage: check_layers.py [--self-test | --list] [ROOT]
 
-Checks rules of the project that compilers do not check, in all C, CUDA and header files below ROOT
-[the repository of this script]. Prints FILE:LINE: RULE: ERROR, and exits with 1 if there are errors,
-with 2 if there are no files. --self-test verifies that each rule can fail. --list prints the
-directories from the lowest layer up, with their numbers of files and lines.
+Checks rules of the project that a compiler cannot check, in the text of all C, CUDA and header files
+below ROOT (default: the checkout that contains this script). Prints FILE:LINE: message for each
+violation and exits with 1 if there is one, with 2 if there are no files. --self-test checks that each
+rule detects a violation; --list prints the directories from the lowest layer up, with files and lines.
 
-  layer     DIRECTORIES lists the directories from the lowest layer up. A file includes only files of its own
-            directory or of lower ones. tests, tools and examples do not include each other's files
-  private   only its own module, tools and tests include headers of a PRIVATE directory
-  cuda      only its own module includes a .cuh, except for those of core and of PUBLIC_CUH
-  place     every source is in one of the directories, and a quoted include names a file of the project by its
-            path (tests may omit the path for files in the same directory); shaders/ contains only headers
+  layer     DIRECTORIES lists the directories from the lowest layer up. A file may include files of its
+            own directory and of earlier ones; modules of tests, tools and examples do not include each
+            other's files
+  private   headers of PRIVATE directories are included in their module only, and by tools and tests
+  cuda      a .cuh is included in its module only, except those of core and PUBLIC_CUH
+  place     every source is in a directory; quoted includes name a file of the project (a test may name
+            a file next to it without directory); shaders/ contains headers only
   public    include/kandela/ includes only kandela/ and standard C headers
-  rows      code outside of a table (NAME_ROWS in its header) does not compare names of its rows; other files
-            read flags of the row. Only core/names.h knows "auto"
-  home      a function is defined in the directory of the header that declares it or in a lower one;
-            otherwise users of the header would call a higher layer
-  view      a struct called NAME_view is plain data: it has no function pointer, through which it could call
+  rows      the name of a table row (NAME_ROWS in the table's header lists them) is compared nowhere:
+            other code reads a flag of the row. "auto" occurs in core/names.h only
+  home      what a header declares is defined in its directory or a lower one; otherwise its includers
+            would call a higher layer
+  view      a struct named NAME_view contains no function pointer, through which its users could call
             a higher layer
-  words     an identifier in a module does not contain terms of higher modules (WORDS)
-  environment  only core/system/*_paths.c call getenv, because they ignore the environment in setuid programs;
-            other files call place_variable
-  length    a file has at most 500 lines, a function 60 (from its first line to its closing brace)
-  fields    each field of a file's first comment (FIELDS) begins a line. A file with kernels has a field Data flow,
-            which says who writes and who reads each array, in which order, and by which threads
-  crowd     a directory has at most 25 sources, a README.md 120 lines
-  page      the README.md of a directory that has a table names each source of the directory
-  files     every source file that a comment names exists, except for those of other projects (FOREIGN_FILES)
+  words     a module does not name higher ones: no identifier contains one of their words (WORDS)
+  environment  only core/system/*_paths.c calls getenv, and ignores it in a program with more rights
+            than its user; other files call place_variable
+  length    a file has at most 500 lines, a function at most 60 (from its first line to its closing
+            brace)
+  fields    a field of a file's first comment (FIELDS) begins a line. A file with kernels has the field
+            Data flow: who writes what, who reads it, in which order, by which threads
+  crowd     a directory has at most 25 sources, a README.md at most 120 lines
+  page      the README.md of a directory, if it contains a table, names each source of the directory
+  files     a source file named in a comment exists, except those of other projects (FOREIGN_FILES)
             and those that the file includes by <...>
-  retired   identifiers outside of tests contain no retired word (RETIRED); comments and pages contain no
-            retired phrase (RETIRED_TEXT)
-  options   option values in comments and pages, such as --lookup walk, are values that the option accepts
-            (OPTION_TABLES)
-  name      within a module, no two directories of the library contain files of the same name without suffix,
-            except for the stages of alternative builders
+  retired   no name outside of tests contains a retired word (RETIRED), no comment and no page one of
+            RETIRED_TEXT
+  options   an option value in a comment or a page (--lookup walk) is valid (OPTION_TABLES)
+  name      a file stem occurs in one directory of a module only, except names of stages, which
+            alternative builders share
 """
 
 import os
@@ -42,8 +43,7 @@ import re
 import sys
 import tempfile
 
-# From the lowest layer up. A module's own directory contains its table and is above the directories
-# that this includes.
+# From the lowest layer up. The directory of a module itself contains its table and is above the directories that it names.
 DIRECTORIES = """
     include/kandela include/kandela/mpi
     core/system core core/math core/parallel core/files core/device core/image core/image_processing

@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 """usage: fingerprint.py [--device DEVICE] [--scenes NAME,...] PROGRAM > FILE
 
-Prints hashes of the results of PROGRAM, one per line: images and photons of all scenes in scenes/ by every
-integrator with few samples; triangle trees and point trees by every builder; ray hits by every traversal
-kernel; and nearest neighbours by every method. If a change must not affect results, the output before and
-after it is equal (diff). So is the output for two devices, except for the lines of features that only one
-of them supports.
+Prints a line with a hash for each result of PROGRAM: pictures and photons of all scenes in scenes/ by
+every integrator with few samples, triangle trees and point trees by every builder, ray hits by every
+kernel, neighbours by every query method. If a change must not affect results, the files made before
+and after it are equal (diff); so are the files of two devices, except for lines that only one of
+them supports.
 
-DEVICE is cpu (the default) or cuda:0. Takes a minute or two on two cores. Exits with 1 if a run
-fails.
+DEVICE is cpu (default) or cuda:0. Takes one or two minutes on two cores. Exits with 1 if a run failed.
 """
 
 import argparse

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Reports registers, stack, spills and shared memory of the CUDA kernels.
+"""Statistics of the compiled CUDA kernels.
 
-usage: tools/kernels.py architectures BINARY     from cuobjdump: "75 80 90 90+", as in kandela info
+usage: tools/kernels.py architectures BINARY     by cuobjdump: "75 80 90 90+", as kandela info prints
        tools/kernels.py figures LOG...           a row per kernel and architecture, from ptxas -v
-       tools/kernels.py check TABLE LOG...       fails if a kernel spills more than TABLE allows
-       tools/kernels.py allow LOG...             prints a TABLE that allows the spills in LOG
+       tools/kernels.py check TABLE LOG...       fails if a kernel spills, or uses more shared memory,
+                                                 than TABLE allows
+       tools/kernels.py allow LOG...             prints a TABLE that allows the values of LOG
 
 LOG is the output of nvcc with -Xptxas=-v (cmake -DCMAKE_CUDA_FLAGS=-Xptxas=-v; cmake --build | tee
-LOG). A kernel that TABLE does not name must not spill. No kernel may use more than 100 KB of shared
-memory, the capacity of a multiprocessor of compute capability 8.6 or 8.9. check exits with 1 if a
-rule is broken.
+LOG). A kernel that TABLE does not list must not spill; none may use more than 100 KB of shared memory,
+the capacity of a multiprocessor of compute capability 8.6 and 8.9. Exits with 1 if a check fails.
 """
 import collections
 import os

@@ -1,10 +1,10 @@
 # shellcheck shell=bash
 # Sourced by tools/quickstart, tools/check and .ci/run: installs the packages that a build needs,
-# and builds. Messages go to stderr. Functions return a status, with or without set -e.
+# configures and builds. All output goes to stderr. Functions report failure by their status, with
+# or without set -e.
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
-# Columns: purpose, package, and a probe that shows that it is installed: a command, a header below
-# an include directory, a library, or a line of Python that runs.
+# purpose, package, probe that shows that it is installed: a command, a header, a library, or a line of Python that runs
 setup_table='
 build  cmake           command:cmake
 build  ninja-build     command:ninja
@@ -73,7 +73,7 @@ setup_is_here() { # PROBE
     esac
 }
 
-setup_missing() { # PURPOSE...: prints missing packages, one per line
+setup_missing() { # PURPOSE...: prints the missing packages, one per line
     local purpose package probe
     while read -r purpose package probe; do
         [[ -n $purpose && " $* " == *" $purpose "* ]] || continue
@@ -88,33 +88,32 @@ setup_system() { # "debian-12", "ubuntu-24.04", ...
     ) || echo unknown
 }
 
-# Installs the missing packages for these purposes, on systems for which the package names are
-# known.
+# Installs the missing packages for the given purposes, on systems with these package names.
 setup_packages() { # PURPOSE...
     local missing system as_root=()
     mapfile -t missing < <(setup_missing "$@")
     ((${#missing[@]})) || return 0
     system=$(setup_system)
     if [[ $system != debian-12* && $system != ubuntu-24.04 ]]; then
-        setup_say "This system ($system) is neither Debian 12 nor Ubuntu 24.04. Missing, by the" \
-            "names that Debian gives them: ${missing[*]}"
+        setup_say "cannot install packages on $system (only on Debian 12 and Ubuntu 24.04); install these" \
+            "(Debian's names): ${missing[*]}"
         return 1
     fi
     if ((EUID != 0)); then
         if ! command -v sudo >/dev/null; then
-            setup_say "Neither root nor sudo. Missing packages: ${missing[*]}"
+            setup_say "cannot install packages without root or sudo; missing: ${missing[*]}"
             return 1
         fi
         as_root=(sudo)
     fi
-    setup_say "Installing ${missing[*]}"
+    setup_say "installing ${missing[*]}"
     as_root+=(env DEBIAN_FRONTEND=noninteractive)
     "${as_root[@]}" apt-get update -q >&2 </dev/null &&
         "${as_root[@]}" apt-get install -q -y --no-install-recommends "${missing[@]}" >&2 </dev/null ||
         return
     mapfile -t missing < <(setup_missing "$@")
     if ((${#missing[@]})); then
-        setup_say "Installed, but not found after it: ${missing[*]}"
+        setup_say "installed, but still not found: ${missing[*]}"
         return 1
     fi
 }
@@ -125,23 +124,23 @@ setup_nvcc() { # prints the path of an installed CUDA compiler, or nothing
     command -v nvcc || { [[ -x /usr/local/cuda/bin/nvcc ]] && echo /usr/local/cuda/bin/nvcc; }
 }
 
-# The parts of CUDA 13.0 that a build needs. They are installed from PyPI into a separate directory.
+# The parts of CUDA 13.0 that a build needs, as Python packages.
 setup_cuda_parts='nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-crt==13.0.88
     nvidia-cuda-runtime==13.0.88 nvidia-cuda-cccl==13.0.85'
 
-# Prints the path of the CUDA compiler to build with; nothing without a GPU. If there is a GPU but
-# no compiler, downloads one (271 MB); with "always", also without a GPU.
+# Prints the CUDA compiler to build with, or nothing without a GPU. Downloads one (271 MB) if there
+# is a GPU but no compiler; with "always" also without a GPU.
 setup_cuda() { # FOLDER (relative to the root) [always]
     local folder=$root/$1 found
     if [[ ${2-} != always ]] && ! setup_card_is_here; then
-        setup_say "No NVIDIA card is here: a build without CUDA (--cuda-all builds the kernels all the same)"
+        setup_say "no NVIDIA GPU found: building without CUDA (--cuda-all builds the kernels anyway)"
         return 0
     fi
     found=$(setup_nvcc) && echo "$found" && return
     found=("$folder"/lib/python3*/site-packages/nvidia/cu13/bin/nvcc)
     if [[ ! -x ${found[0]} ]]; then
-        setup_say "No nvcc is here: CUDA 13.0's (271 MB) is fetched from the Python registry into $folder." \
-            "What it makes needs a driver of release 580 or later"
+        setup_say "no nvcc found: downloading that of CUDA 13.0 (271 MB, Python packages) into $folder;" \
+            "the program will need a driver of release 580 or later"
         setup_packages cuda && python3 -m venv "$folder" >&2 &&
             # shellcheck disable=SC2086 # words
             "$folder/bin/pip" install --quiet $setup_cuda_parts >&2 || return
@@ -150,26 +149,26 @@ setup_cuda() { # FOLDER (relative to the root) [always]
     [[ -x ${found[0]} ]] && echo "${found[0]}"
 }
 
-# Installs Open Image Denoise, which neither Debian nor Ubuntu packages, from PyPI into a directory
-# next to build/, where the program looks for it.
+# Downloads Open Image Denoise, which Debian and Ubuntu lack, as a Python package into a directory
+# next to build/, where the program searches for it.
 setup_denoise() { # FOLDER (relative to the root)
     local folder=$root/$1 found
     found=("$folder"/lib/python3*/site-packages/pyoidn/oidn/lib/libOpenImageDenoise.so.2)
     [[ -e ${found[0]} ]] && return
-    setup_say "Open Image Denoise (pyoidn 2.5.1, 88 MB) is fetched from the Python registry into $folder"
+    setup_say "downloading Open Image Denoise (88 MB, Python package pyoidn 2.5.1) into $folder"
     setup_packages denoise && python3 -m venv "$folder" >&2 &&
         "$folder/bin/pip" install --quiet pyoidn==2.5.1.0 >&2
 }
 
 # Configures FOLDER (relative to the root) with further CMake arguments. KANDELA_WERROR=ON turns
-# warnings into errors in all builds that scripts configure.
+# warnings into errors.
 setup_configure() { # FOLDER [CMAKE_ARGUMENT...]
     local folder=$root/$1
     shift
     cmake -S "$root" -B "$folder" -G Ninja ${KANDELA_WERROR:+"-DKD_WERROR=$KANDELA_WERROR"} "$@" >&2 </dev/null
 }
 
-setup_build() { # FOLDER [TARGET...]: without TARGET, builds everything
+setup_build() { # FOLDER [TARGET...]; no target: everything
     local folder=$root/$1
     shift
     cmake --build "$folder" ${1:+--target "$@"} >&2 </dev/null

@@ -44,7 +44,7 @@ done:
 
 const tritree_builder tritree_builder_sweep = {
     .name = "sweep",
-    .source = "Wald and Havran 2006: exact SAH; bins bounded from below",
+    .source = "Wald and Havran 2006: exact SAH; cost bounds of bins limit the search",
     .scratch_bytes = build_sweep_scratch_bytes,
     .references = 4,
     .build = build_sweep,

@@ -234,7 +234,7 @@ done:
 
 const tritree_builder tritree_builder_exact = {
     .name = "exact",
-    .source = "Wald and Havran 2006: exact SAH as defined, serial; the oracle of sweep",
+    .source = "Wald and Havran 2006: exact SAH as defined, serial; reference of sweep",
     .scratch_bytes = build_exact_scratch_bytes,
     .references = 4,
     .build = build_exact,

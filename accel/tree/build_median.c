@@ -101,7 +101,7 @@ done:
 }
 
 const tritree_builder tritree_builder_median = {.name = "median",
-                                                .source = "spatial median; baseline",
+                                                .source = "median of the longest side; baseline",
                                                 .scratch_bytes = build_median_scratch_bytes,
                                                 .references = 14,
                                                 .build = build_median};

@@ -248,7 +248,8 @@ static kd_status check_all(check *c) {
                (unsigned long long)c->sums.references, tree->reference_count);
     if (box3_is_empty(c->box)) {
         KD_REQUIRE(tree->node_count == 1 && box3_is_empty(tree->box), KD_ERROR_CHECK,
-                   "T6: no triangle has an area, but the tree has %u nodes instead of 1, or a box",
+                   "T6: no triangle has an area, but the tree has %u nodes instead of 1, or a "
+                   "non-empty box",
                    tree->node_count);
         return check_statistics(c);
     }

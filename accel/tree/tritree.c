@@ -23,11 +23,12 @@ int32_t tritree_depth_limit(const tritree_options *options, uint32_t triangle_co
 }
 
 kd_status tritree_check_options(const tritree_options *options) {
-    KD_REQUIRE(options->traversal_cost >= 0 && options->traversal_cost <= FLT_MAX &&
-                   options->intersect_cost > 0 && options->intersect_cost <= FLT_MAX,
-               KD_ERROR_USAGE,
-               "`traversal_cost` is %g and `intersect_cost` is %g; expected at least 0 and above 0",
-               (double)options->traversal_cost, (double)options->intersect_cost);
+    KD_REQUIRE(
+        options->traversal_cost >= 0 && options->traversal_cost <= FLT_MAX &&
+            options->intersect_cost > 0 && options->intersect_cost <= FLT_MAX,
+        KD_ERROR_USAGE,
+        "`traversal_cost` is %g, expected at least 0; `intersect_cost` is %g, expected above 0",
+        (double)options->traversal_cost, (double)options->intersect_cost);
     KD_REQUIRE(options->empty_factor > 0 && options->empty_factor <= 1, KD_ERROR_USAGE,
                "`empty_factor` is %g; expected above 0 and at most 1",
                (double)options->empty_factor);

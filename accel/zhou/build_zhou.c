@@ -265,7 +265,7 @@ done:
 
 const tritree_builder tritree_builder_zhou = {
     .name = "zhou",
-    .source = "Zhou, Hou, Wang, Guo 2008: spatial median, then SAH by masks",
+    .source = "Zhou, Hou, Wang, Guo 2008: spatial median, then SAH with bit masks",
     .scratch_bytes = build_zhou_scratch_bytes,
     .references = 4,
     .build = build_zhou,

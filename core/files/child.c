@@ -116,11 +116,11 @@ kd_status child_start(child *out, const char *path, char *const *arguments, doub
     int answer[2], leash[2];
     sigset_t all, before;
     out->watcher = out->answer = out->leash = -1;
-    KD_REQUIRE(pipe2(answer, O_CLOEXEC) == 0, KD_ERROR_RUNTIME, "%s: cannot make a pipe: %s", path,
-               strerror(errno));
+    KD_REQUIRE(pipe2(answer, O_CLOEXEC) == 0, KD_ERROR_RUNTIME, "%s: cannot create a pipe: %s",
+               path, strerror(errno));
     if (pipe2(leash, O_CLOEXEC) != 0) {
         close_both(answer);
-        KD_FAIL(KD_ERROR_RUNTIME, "%s: cannot make a pipe: %s", path, strerror(errno));
+        KD_FAIL(KD_ERROR_RUNTIME, "%s: cannot create a pipe: %s", path, strerror(errno));
     }
     const double maximum = 1e9;
     const watch watch = {path, arguments, answer[1], leash[0],

@@ -83,7 +83,8 @@ static kd_status format_find(const image_format **out, const char *path, kd_stat
     *out = image_format_find(path);
     KD_REQUIRE(*out, otherwise, "%s: unknown image suffix \"%s\"; expected one of %s", path,
                file_suffix(path), suffixes);
-    KD_REQUIRE(!(*out)->lacks, otherwise, "%s: this build has no %s; use one of %s", path,
+    KD_REQUIRE(!(*out)->lacks, otherwise,
+               "%s: this build lacks %s, which the format needs; use one of %s", path,
                (*out)->lacks, suffixes);
     return KD_OK;
 }

@@ -207,8 +207,8 @@ static kd_status check_kinds(tree_building *build, kd_status local_status) {
     for (int32_t r = 1; status == KD_OK && r < size_of(build); ++r)
         if (memcmp(all, all + (size_t)r * 3, sizeof kinds) != 0)
             status = status_fail(KD_ERROR_USAGE, __FILE__, __LINE__,
-                                 "rank %d has another `dims`, `scalar` or `first_id` than rank 0; "
-                                 "all ranks must pass equal ones",
+                                 "rank %d differs from rank 0 in `dims`, `scalar` or `first_id`; "
+                                 "they must be equal on all ranks",
                                  r);
     memory_free(all);
     return status;

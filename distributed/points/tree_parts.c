@@ -220,7 +220,7 @@ static kd_status check_arrays(const kd_point_array *arrays, uint32_t count,
                    a);
         KD_REQUIRE(
             arrays[a].dims == arrays->dims && arrays[a].scalar == arrays->scalar, KD_ERROR_USAGE,
-            "`arrays[%u]` has another `dims` or `scalar` than `arrays[0]`; they must be equal", a);
+            "`arrays[%u]` differs from `arrays[0]` in `dims` or `scalar`; they must be equal", a);
     }
     return KD_OK;
 }

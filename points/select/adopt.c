@@ -92,7 +92,7 @@ static kd_status check_permutation(const uint32_t *ids, uint64_t count) {
             KD_FAIL(KD_ERROR_INPUT,
                     "node %llu of the tree has point id %u; there are %llu points%s",
                     (unsigned long long)i, id, (unsigned long long)count,
-                    id < count ? ", and this one occurs twice" : "");
+                    id < count ? ", and this id occurs twice" : "");
         }
         seen[id / 64] |= (uint64_t)1 << id % 64;
     }

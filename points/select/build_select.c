@@ -150,7 +150,7 @@ done:
 
 const pointtree_builder pointtree_builder_select = {
     .name = "select",
-    .source = "ours: selection by sampled brackets (Floyd and Rivest 1975)",
+    .source = "selection by sampled brackets (after Floyd and Rivest 1975)",
     .scratch_bytes = build_select_scratch_bytes,
     .build = build_select,
     .order = POINTTREE_BY_COORDINATE};

@@ -130,7 +130,7 @@ static kd_status build_recursive(pointtree *out, const point_array *points, job_
 
 const pointtree_builder pointtree_builder_recursive = {
     .name = "recursive",
-    .source = "the definition, serial: the oracle",
+    .source = "the definition, serial; reference of all builders",
     .scratch_bytes = build_recursive_scratch_bytes,
     .build = build_recursive,
     .order = POINTTREE_BY_COORDINATE};

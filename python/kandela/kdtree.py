@@ -83,7 +83,7 @@ class KDTree:
 
     def __getattr__(self, name):
         if name in ("tree", "innernode", "leafnode"):
-            raise AttributeError(f"kandela.KDTree has no nodes to walk ({name!r}), unlike SciPy's; "
+            raise AttributeError(f"kandela.KDTree does not have SciPy's node objects ({name!r}); "
                                  "use kandela.Points(x).level_order() for the whole tree")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 

@@ -85,7 +85,8 @@ static pixel_sample debug_sample(const frame *frame, int32_t x, int32_t y, uint3
 }
 
 const integrator integrator_debug = {.name = "debug",
-                                     .source = "what an estimate works with",
+                                     .source =
+                                         "normals, depth, ids and photon statistics (--channel)",
                                      .box_alone = true,
                                      .prepare = debug_prepare,
                                      .sample = debug_sample,

@@ -16,9 +16,8 @@ INTEGRATOR_ROWS(INTEGRATOR_DECLARE)
 extern const integrator *const *integrators;         /* terminated by NULL */
 const integrator *integrator_find(const char *name); /* NULL if no integrator has that name */
 
-/* Launches on a CUDA device (integrator.launch), each defined in the .cu file named after its
-   integrator. A row refers to its launch through KD_IF_CUDA, so a build without CUDA needs none of
-   them. */
+/* Launches on a CUDA device (integrator.launch), defined in the .cu files of this directory. A row
+   refers to its launch through KD_IF_CUDA, so a build without CUDA needs none of them. */
 
 kd_status path_launch(const frame *frame, const struct sample_range *range);
 kd_status whitted_launch(const frame *frame, const struct sample_range *range);

@@ -216,14 +216,12 @@ static void pairs_report(examination *check, const cutting *c) {
         const uint32_t other = atomic_load_explicit(&c->partner[i].first, memory_order_relaxed);
         if (other == KD_NONE) continue;
         if (check->lines)
-            check_triangle_note(
-                check, i, "self-intersection", CHECK_WARNING,
-                "found a triangle that intersects the face of line %u, expected no intersections",
-                check->lines[other]);
+            check_triangle_note(check, i, "self-intersection", CHECK_WARNING,
+                                "found an intersection with the face of line %u, expected none",
+                                check->lines[other]);
         else
             check_triangle_note(check, i, "self-intersection", CHECK_WARNING,
-                                "found it intersecting triangle %u, expected no intersections",
-                                other);
+                                "found an intersection with triangle %u, expected none", other);
     }
     if (c->left_out)
         check_note(check, check->path, 0, "intersections-unfinished", CHECK_NOTE,

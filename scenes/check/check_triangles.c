@@ -106,18 +106,17 @@ static corners3 sorted_corners(const examination *check, uint64_t triangle, bool
 static void copy_report(examination *check, uint32_t triangle, bool reversed,
                         bool other_appearance) {
     const char *kind = reversed ? "reversed-duplicate" : "duplicate-triangle";
-    const char *orientation = reversed ? " wound the other way" : "";
-    const char *appearance = other_appearance ? " of another material" : "";
+    const char *orientation = reversed ? ", with reversed winding" : "";
+    const char *appearance = other_appearance ? ", with another material" : "";
     const uint32_t first = check->twin[triangle];
     if (check->lines)
-        check_triangle_note(
-            check, triangle, kind, CHECK_WARNING,
-            "found a triangle%s%s that duplicates one of the face of line %u, expected one",
-            orientation, appearance, check->lines[first]);
+        check_triangle_note(check, triangle, kind, CHECK_WARNING,
+                            "found a duplicate of the face of line %u%s%s, expected one face",
+                            check->lines[first], orientation, appearance);
     else
         check_triangle_note(check, triangle, kind, CHECK_WARNING,
-                            "found it%s%s duplicating triangle %u, expected one", orientation,
-                            appearance, first);
+                            "found a duplicate of triangle %u%s%s, expected one triangle", first,
+                            orientation, appearance);
 }
 
 /* A hash table of triangles by their vertices, and optionally their material. */

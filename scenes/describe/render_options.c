@@ -107,7 +107,7 @@ const option_row render_photon_rows[] = {
      .maximum = 1,
      .help = "ppm, sppm: radius reduction; a smaller value shrinks the radius faster"},
     {OPTION("final-gather", OPTION_INT32, final_gather), .argument = "N", .initial = "0",
-     .maximum = FINAL_GATHER_MAX, DAILY, .help = "final gather rays; 0: direct visualisation"},
+     .maximum = FINAL_GATHER_MAX, DAILY, .help = "rays per visible point; 0: direct visualisation"},
     END};
 
 const option_row render_picture_rows[] = {
@@ -131,7 +131,7 @@ const option_row render_picture_rows[] = {
     {OPTION("exposure", OPTION_FLOAT, exposure), .argument = "STOPS", .initial = "0",
      .initial_help = "0; meshes: auto", .automatic = "auto", .minimum = -64, .maximum = 64,
      .unit = "stops", FREE, DAILY,
-     .help = "scale 8-bit pictures by 2^STOPS; auto: at most 5 % of the pixels clip"},
+     .help = "scale 8-bit pictures by 2^STOPS; auto: brighten, but clip at most 5 % of the pixels"},
     {OPTION("tonemap", OPTION_CHOICE, tonemap), .argument = "NAME", .initial = "linear",
      .choice = tonemap_name, FREE, DAILY, .help = "tone curve of 8-bit pictures"},
     END};
@@ -156,7 +156,9 @@ const option_row render_device_rows[] = {
      .help = "CPU threads; 0: all cores"},
     {OPTION("ranks-maps", OPTION_NAME, maps), .argument = "MODE", .initial = "auto",
      .choice = rank_maps_name, CHECKED,
-     .help = "distribution of photon maps over devices or ranks; apart needs less memory"},
+     .help =
+         "photon maps of several devices or ranks: all photons in each (whole), or a part in each "
+         "(apart), which needs less memory"},
     END};
 
 const option_row render_lab_rows[] = {

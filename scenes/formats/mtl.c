@@ -116,7 +116,7 @@ static void entry_finish(mtl_reader *reader) {
             reader->library->materials[reader->current].may_be_glass) {
             problem_add(&reader->problems, false, "perhaps-glass", entry->line,
                         "found a shiny material with Ni %g but no key that marks it as glass "
-                        "(Blender writes none); it is opaque, or glass with --glass-by-ni",
+                        "(Blender writes none); it is rendered opaque, with --glass-by-ni as glass",
                         (double)entry->ni);
             reader->glass_reported = true;
         }

@@ -143,7 +143,7 @@ static kd_status required_check(gltf_file *gltf) {
     KD_TRY(gltf_inner(gltf, &gltf->place, gltf->root, "extensionsRequired", true, &list));
     cJSON_ArrayForEach(item, list) if (!cJSON_IsString(item) || !is_supported(item->valuestring)) {
         gltf->kind = "unsupported";
-        return json_unexpected(&at, item, "extensions that this reader knows");
+        return json_unexpected(&at, item, "extensions that this reader supports");
     }
     return KD_OK;
 }
@@ -311,7 +311,7 @@ kd_status gltf_index_of(gltf_file *gltf, const json_place *at, const cJSON *item
         return KD_OK;
     }
     char expected[96];
-    snprintf(expected, sizeof expected, "a number of one of the %u %.40s", count,
+    snprintf(expected, sizeof expected, "an index of one of the %u %.40s", count,
              gltf->lists[list].place.name);
     gltf->kind = "index-range";
     return json_unexpected(at, item, expected);
@@ -339,7 +339,7 @@ kd_status gltf_text(gltf_file *gltf, const json_place *at, const cJSON *object, 
                     const char **value) {
     const cJSON *json = get(object, key);
     if (!json) return KD_OK;
-    if (!cJSON_IsString(json)) return unexpected(gltf, at, key, json, "a text");
+    if (!cJSON_IsString(json)) return unexpected(gltf, at, key, json, "a string");
     *value = json->valuestring;
     return KD_OK;
 }

@@ -18,8 +18,7 @@ static kd_status node_push(node_walk *walk, const json_place *at, const cJSON *i
     KD_TRY(gltf_index_of(walk->gltf, at, item, GLTF_NODES, &node));
     if (walk->visited[node])
         return gltf_fail(walk->gltf, "bad-tree", at,
-                         "found nodes[%u] below itself or below two other nodes, expected a tree",
-                         node);
+                         "found nodes[%u] below itself or below two nodes, expected a tree", node);
     walk->visited[node] = true;
     walk->waiting[walk->depth] = node;
     walk->parents[walk->depth++] = parent;

@@ -137,13 +137,13 @@ void json_describe(char *text, size_t bytes, const json_key *row) {
         append_range(text, bytes, row);
         break;
     case JSON_REMARK:
-    case JSON_TEXT: append(text, bytes, "a text"); break;
+    case JSON_TEXT: append(text, bytes, "a string"); break;
     case JSON_NAME:
     case JSON_CHOICE:
         if (row->choices)
             append_choices(text, bytes, row->choices);
         else
-            append(text, bytes, "a name of at most %zu letters", row->bytes - 1);
+            append(text, bytes, "a string of at most %zu characters", row->bytes - 1);
         break;
     case JSON_OBJECT: append(text, bytes, "an object"); break;
     case JSON_LIST: append(text, bytes, "a list of objects"); break;

@@ -24,7 +24,7 @@ static void hostile_text_is_one_line(void **state) {
         const char *rest, *said;
     } rows[] = {
         {ONE_NODE PRIMITIVE("\"attributes\":{\"POSITION\":9}"),
-         "meshes[0].primitives[0].attributes.POSITION: found 9, expected a number of one of the 4"},
+         "meshes[0].primitives[0].attributes.POSITION: found 9, expected an index of one of the 4"},
         {ONE_NODE PRIMITIVE("\"attributes\":{\"POSITION\":-1}"), "POSITION: found -1"},
         {ONE_NODE PRIMITIVE("\"attributes\":{\"POSITION\":0.5}"), "POSITION: found 0.5"},
         {ONE_NODE PRIMITIVE("\"attributes\":{\"POSITION\":2}"), "of 2 components, expected 3"},

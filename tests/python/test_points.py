@@ -275,7 +275,7 @@ def test_every_function_of_the_headers_is_there():
 
 @pytest.mark.parametrize("name", ["tree", "innernode", "leafnode"])
 def test_scipys_nodes_are_refused_by_name(name):
-    with pytest.raises(AttributeError, match=f"no nodes to walk \\('{name}'\\).*level_order"):
+    with pytest.raises(AttributeError, match=f"node objects \\('{name}'\\).*level_order"):
         getattr(kandela.KDTree(np.eye(3)), name)
     assert not hasattr(kandela.KDTree(np.eye(3)), "nonsense")
 

@@ -1,9 +1,7 @@
 #!/usr/bin/env bash
-# Adding a triangle builder, point builder, integrator, picture format, density kernel or option
-# takes one file and one table entry. Adds a toy of each kind to a copy of the source tree: the
-# program, its help, scene-file keys, statistics, states, benchmarks, property tests and fuzzers use
-# it without further changes. A fault in a toy makes each test that iterates over its table fail,
-# which shows that the test ran the toy and checked its results.
+# A new triangle builder, point builder, integrator, picture format, density kernel and option need one file or entry
+# and one name each. Toys are added to a copy of the sources; help, scene keys, statistics, saved states, benchmarks,
+# property tests and fuzzers must then cover them. With a fault in the toys, each test that iterates over a table must fail.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 toys=$source_folder/tests/tools/one_row
@@ -23,24 +21,24 @@ cp "$toys/format_toy.c" project/core/image/toy.c
 sed -i 's/ROW(pfm)$/ROW(pfm) ROW(toy)/' project/core/image/formats.h
 add_toy_kernel "$toys" project/photon/density/kernels.h
 sed -i 's/^} kd_render_options;/    int32_t toy;\n&/' project/include/kandela/render.h
-sed -i '/{OPTION("lookup"/i {OPTION("toy", OPTION_INT32, toy), .argument = "N", .initial = "7", .least = 1, .most = 9, .help = "a test of the table"},' \
+sed -i '/{OPTION("lookup"/i {OPTION("toy", OPTION_INT32, toy), .argument = "N", .initial = "7", .minimum = 1, .maximum = 9, .help = "a test of the table"},' \
     project/scenes/describe/render_options.c
 for list in accel/builders.h points/select/builders.h scenes/describe/render_options.h core/image/formats.h \
     include/kandela/render.h scenes/describe/render_options.c; do
-    expect_true "one line of $list is another" \
+    expect_true "one line of $list has changed" \
         test "$(diff "$source_folder/$list" "project/$list" | grep -c '^>')" = 1
 done
 
 tests=(test_builders test_one_place test_nasty_rays test_pointtree test_integrators
     replay_triangle_tree replay_point_tree)
-unfailing=(test_render_options test_resume_options test_triangle_integral test_estimate test_media_estimate test_beams
-    test_tiles test_image replay_image) # tests of options, kernels and formats, whose toys have no fault
+without_fault=(test_render_options test_resume_options test_triangle_integral test_estimate test_media_estimate test_beams
+    test_tiles test_image replay_image) # of options, kernels and formats, whose toys cannot fail
 expect_exit 0 cmake -S project -B project/build -G Ninja -DCMAKE_BUILD_TYPE=Release -DKD_CUDA=OFF -DKD_MARCH=x86-64-v3
-expect_exit 0 cmake --build project/build -j "$(nproc)" --target kandela_program "${tests[@]}" "${unfailing[@]}"
+expect_exit 0 cmake --build project/build -j "$(nproc)" --target kandela_program "${tests[@]}" "${without_fault[@]}"
 toy=project/build/bin/kandela
 
 expect_exit 0 "$toy" info
-expect_true "info lists three toys" test "$(grep -c '^  toy  .*a test of the table' out)" = 3
+expect_true "info lists the builders and the integrator" test "$(grep -c '^  toy  .*a test of the table' out)" = 3
 expect_true "info lists the format" grep -q '^  \.png.* \.toy' out
 expect_true "info lists the kernel" grep -q '^  disc.* toy' out
 expect_exit 0 "$toy" render --help=all
@@ -56,7 +54,7 @@ expect_says out toy
 scene=(project/scenes/cornell_caustic.json --resolution 16x16 --spp 1 --device cpu --quiet)
 expect_exit 0 "$toy" render "${scene[@]}" --builder toy --integrator toy --stats toy.json -o toy.png
 expect_says toy.json '"toy"'
-expect_true "the figures have the option" grep -q '"toy":.*7' toy.json
+expect_true "the statistics have the option" grep -q '"toy":.*7' toy.json
 expect_exit 0 "$toy" render "${scene[@]}" --integrator photon --photons 2000 --kernel toy --toy 3 --save-every 0 -o toy.toy
 expect_exit 0 "$toy" compare toy.toy toy.toy
 expect_exit 3 "$toy" render "${scene[@]}" --integrator photon --photons 2000 --kernel toy --toy 4 --resume -o toy.toy
@@ -80,18 +78,17 @@ expect_exit 0 "$toy" bench points --sizes 3000 --runs 1 --devices cpu
 expect_true "bench points has the toy's row" grep -q '^points .* toy ' out
 
 # shellcheck disable=SC2317 # called by name
-in_house() { # TEST: runs it as ctest does
+run_test() { # TEST, as ctest runs it
     (cd project/build && case $1 in
         replay_*) tests/"$1" ../tests/fuzz/corpus/"${1#replay_}" ;;
         *) tests/"$1" ;;
     esac)
 }
-for test in "${tests[@]}" "${unfailing[@]}"; do expect_exit 0 in_house "$test"; done
+for test in "${tests[@]}" "${without_fault[@]}"; do expect_exit 0 run_test "$test"; done
 export KANDELA_TOY_FAULT=1
 for test in "${tests[@]}"; do
-    # this test only bounds a count, and a lost triangle lowers it
-    [[ $test == test_one_place ]] && continue
-    expect_true "a faulty toy fails $test" bash -c "! ($(declare -f in_house); in_house $test) >out 2>&1"
+    [[ $test == test_one_place ]] && continue # it counts operations; a lost triangle only reduces them
+    expect_true "a faulty toy fails $test" bash -c "! ($(declare -f run_test); run_test $test) >out 2>&1"
 done
 expect_exit 6 "$toy" bench build --models gen:hall:2000 --runs 1 --devices cpu
 expect_exit 6 "$toy" bench points --sizes 3000 --runs 1 --devices cpu

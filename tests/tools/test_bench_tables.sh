@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# The tables and figures of the papers: each row has the published value, ours and their ratio, or
-# the reason why there is none.
+# The papers' tables and figures: every row has the published and the measured figure and their ratio, or a reason.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 
@@ -22,7 +21,7 @@ table wald-build-1 8 'RTX 8000'
 ratios 4 # the published value for 1K points is "<1", which gives no ratio
 expect_says out 'no GPU'
 expect_true 'int1 has one dimension' test "$(grep -c '"dims":1,' lines)" = 4
-table wald-build-example 0 'the tree is the paper'
+table wald-build-example 0 'the tree equals that of the paper'
 table wald-query-1 36 'RTX 3090 Ti'
 ratios 36
 expect_true 'by the walk, too' test "$(grep -c '"variant":"walk' lines)" = 18
@@ -47,7 +46,7 @@ expect_true 'ratios of I, III and Figure 3' test "$(grep -c '"published":.*"rati
 expect_says out 'frames/s'
 expect_says out 'exponent of n'
 expect_exit 0 "$program" bench --table wald-build-1 --sizes 1B --runs 1 --devices cuda:0
-expect_says out 'not asked'
+expect_says out 'not selected'
 
 expect_exit 0 "$program" bench --table wald-build-figure1 --report page
 expect_true 'a figure is described' grep -q '(7, 2)' page/figure-wald-1.json

@@ -11,6 +11,6 @@ fi
 generator=()
 command -v ninja >/dev/null && generator=(-G Ninja)
 expect_exit 0 cmake -S "$source_folder" -B made "${generator[@]}" -DKD_TESTS=OFF -DKD_MPI=OFF
-expect_says out "no NVIDIA card is here, so no CUDA kernels are built (-DKD_CUDA=ON builds them all the same)"
+expect_says out "no NVIDIA GPU found; CUDA kernels are not built (-DKD_CUDA=ON builds them anyway)"
 expect_says out "CUDA FALSE"
 expect_done

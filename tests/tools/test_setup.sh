@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# tools/setup.sh names missing packages, installs them on known systems and refuses on others;
-# tools/check selects the tests.
+# tools/setup.sh names missing packages, installs them on supported systems and refuses on others. tools/check selects
+# the right tests.
 # shellcheck source=tests/tools/expect.sh
 . "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 # shellcheck source=tools/setup.sh
@@ -30,8 +30,8 @@ for pretended in fedora-40 debian-11 ubuntu-22.04 unknown; do
 done
 
 pretended=debian-12
-expect_exit 1 setup_packages build # the stand-in installs nothing here
-expect_says err "not found after it"
+expect_exit 1 setup_packages build # our apt-get installs nothing
+expect_says err "still not found"
 expect_says calls "update"
 expect_says calls "ninja-build gcc"
 expect_true "what is here is left alone" test "$(grep -cw cmake calls)" = 0
@@ -65,6 +65,11 @@ for arguments in "--cuda box.obj" "box.obj"; do
 done
 printf '#!/bin/sh\nexit 0\n' >bin/cmake
 
+for script in quickstart check; do
+    expect_exit 0 checkout/tools/$script --help
+    expect_says out "usage: tools/$script"
+done
+
 for arguments in "" "-L quick" "-L quick -j1"; do
     # shellcheck disable=SC2086
     expect_exit 0 checkout/tools/check $arguments
@@ -82,8 +87,8 @@ setup_nvcc() { echo /somewhere/nvcc; }
 setup_card_is_here() { false; }
 expect_exit 0 setup_cuda nvcc
 expect_empty out
-expect_says err "No NVIDIA card"
-expect_says err "--cuda-all builds the kernels all the same"
+expect_says err "no NVIDIA GPU found"
+expect_says err "--cuda-all builds the kernels anyway"
 expect_exit 0 setup_cuda nvcc always
 expect_says out "/somewhere/nvcc"
 setup_card_is_here() { true; }
@@ -98,7 +103,7 @@ python3() { # stands in for `python3 -m venv FOLDER`, whose pip records its argu
 root=$scratch
 expect_exit 0 setup_cuda nvcc
 expect_says out "nvidia/cu13/bin/nvcc"
-expect_says err "is fetched"
+expect_says err "downloading"
 expect_says pip "nvidia-cuda-nvcc==13"
 rm pip
 expect_exit 0 setup_cuda nvcc

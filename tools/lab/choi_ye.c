@@ -211,11 +211,11 @@ kd_status table_choi_ye(const bench_request *request, unsigned parts) {
     KD_TRY_GOTO(KD_RESERVE_ZEROED(columns, (uint64_t)count));
     KD_TRY_GOTO(measure_all(&bench, columns, paths, count));
     if (!request->models.count)
-        printf("no --models: blobs and a room of the paper's sizes%s stand in for\n"
-               "bunny, fairy, dragon, happy, angel\n",
-               bench.quick ? ", made smaller," : "");
+        printf("no --models: generated blobs and a room of %s replace\n"
+               "bunny, fairy, dragon, happy and angel\n",
+               bench.quick ? "reduced size" : "the paper's sizes");
     if (device_cuda_count() == 0)
-        printf("no GPU here: the rows of Table I and II that need one are left out\n");
+        printf("no GPU: the rows of Tables I and II that need one are skipped\n");
     KD_TRY_GOTO(choi_print(&bench, columns, count, parts));
     KD_TRY_GOTO(choi_figures(&bench, columns, count, parts));
     for (int i = 0; i < count && parts & CHOI_THREADS; ++i)
@@ -262,8 +262,8 @@ static kd_status print_time(const bench_request *request, const choi_column *col
 }
 
 static void print_head(const char *title, const char *devices, const char *unit) {
-    printf("%s\n%-40s %12s %12s %6s %8s\n%-40s on %s\n", title, "case", "published", "ours", unit,
-           "ratio", "", devices);
+    printf("%s\n%-40s %12s %12s %6s %8s\n%-40s on %s\n", title, "case", "published", "Kandela",
+           unit, "ratio", "", devices);
 }
 
 static const char serial[] = "a CPU, one thread", gpu[] = "NVIDIA GeForce RTX 2080",

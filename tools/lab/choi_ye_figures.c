@@ -135,10 +135,11 @@ static kd_status figure_3_of(const bench_request *request, const choi_column *co
     }
     const line_fit line = used > 1 ? fit(n, ms, used) : (line_fit){0, 0, 0};
     if (used)
-        printf("  ours, %-9s on %-7s %9.4g ms a thousand triangles, R2 %.4f, exponent of n %.3f\n",
+        printf("  Kandela, %-9s on %-7s %9.4g ms per thousand triangles, R2 %.4f, exponent of n "
+               "%.3f\n",
                builder, device_name, line.slope, line.r2, line.exponent);
     else
-        printf("  ours, %-9s on %-7s no GPU\n", builder, device_name);
+        printf("  Kandela, %-9s on %-7s no GPU\n", builder, device_name);
     return KD_OK;
 }
 
@@ -215,6 +216,6 @@ kd_status choi_threads(const bench_request *request, const choi_column *column, 
             status = time_threads(request, column, &model, *builder, ladder[i], &base);
     }
     bench_model_close(&model);
-    if (usual < 8) printf("    (8 threads need a machine of 8 cores, this one gives %d)\n", usual);
+    if (usual < 8) printf("    (8 threads need 8 cores; this machine has %d)\n", usual);
     return status;
 }

@@ -256,7 +256,7 @@ static void print_text(const tracing *work) {
         puts("hit: nothing");
     else
         printf("hit: triangle %u at t %.9g\n", walk->hit.triangle, (double)walk->hit.t);
-    printf("all pixels: %.4g nodes and %.4g triangles a ray; most %" PRIu64
+    printf("all pixels: %.4g nodes and %.4g triangles per ray; maximum %" PRIu64
            " nodes (pixel %d,%d), %" PRIu64 " triangles\n",
            work->mean_nodes, work->mean_triangles, work->max_nodes, work->worst[0], work->worst[1],
            work->max_triangles);

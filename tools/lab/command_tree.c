@@ -31,7 +31,7 @@ typedef struct xray {
 static void print_levels(const tree_levels *levels) {
     double expected = 0, intersected = 0, cost = 0;
     printf("%-6s %10s %10s %10s %12s %10s %10s %10s\n", "level", "nodes", "leaves", "empty",
-           "references", "SAH cost", "expected", "met");
+           "references", "SAH cost", "expected", "measured");
     for (uint32_t l = 0; l < levels->count; ++l) {
         const tree_level *at = &levels->levels[l];
         printf("%-6u %10" PRIu64 " %10" PRIu64 " %10" PRIu64 " %12" PRIu64
@@ -119,8 +119,8 @@ static kd_status run(const option_line *line) {
 
 static const option_row rows[] = {
     {OPTION_ROW(tree_values, "level-stats", OPTION_FLAG, level_stats),
-     .help = "print nodes, leaves, SAH cost and visits by random lines, expected and measured, of "
-             "each level, and a histogram of leaf sizes"},
+     .help = "print for each level nodes, leaves, SAH cost, and expected and measured visits by "
+             "random lines; then a histogram of leaf sizes"},
     {OPTION_ROW(tree_values, "export", OPTION_TEXT, export_path), .argument = "FILE",
      .help = "write the tree: .ply (boxes of nodes), .dot (graph) or .json (statistics of all "
              "levels)"},

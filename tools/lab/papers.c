@@ -94,10 +94,10 @@ paper_table paper_table_make(const bench_request *request, const char *name,
 void paper_table_head(const paper_table *table, const char *title) {
     device device;
     const bool found = table->on_cuda && device_find(&device, "cuda:0") == KD_OK;
-    printf("%s\npublished on %s; ours on the CPU and on %s\n%-40s", title, table->published_on,
+    printf("%s\npublished on %s; Kandela on the CPU and on %s\n%-40s", title, table->published_on,
            found                     ? device.name
            : device_cuda_count() > 0 ? "no CUDA device in a quick run"
-                                     : "no CUDA device (no GPU here)",
+                                     : "no CUDA device (no GPU)",
            "case");
     for (int i = 0; i < PAPER_PEERS; ++i)
         if (table->other_on[i]) printf(" %12s", table->other_on[i]);
@@ -132,9 +132,9 @@ void paper_row_begin(paper_row *row, const paper_table *table, const char *build
     for (int on = 0; on < TABLE_DEVICES; ++on) {
         row->measured[on] = paper_row_measured(table, on, builder, n, dims);
         snprintf(row->remarks[on], PAPER_REMARK, "%s",
-                 on == TABLE_CPU            ? table->on_cpu ? "by --sizes" : "not asked"
+                 on == TABLE_CPU            ? table->on_cpu ? "by --sizes" : "not selected"
                  : device_cuda_count() == 0 ? "no GPU"
-                                            : "not asked");
+                                            : "not selected");
     }
 }
 

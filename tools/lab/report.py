@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """usage: report.py [FOLDER]
 
-Draws the plots of a report and writes its page. FOLDER is the report's directory [that of this
-script]. Each NAME.json that describes a drawing gives NAME.svg. Each case of results.jsonl gives
+Draws the plots and writes the page of a report's folder (default: the folder of this script). Each
+NAME.json that describes a drawing becomes NAME.svg; each case of results.jsonl becomes
 chart-BENCH-CASE.svg: time against size if sizes differ, else rate against k if k differs, else bars;
-below them speed-ups, stages and published results. index.html contains the title and text of
-page.json, all images of the directory and all rows of results.jsonl in one file. Plots need
-matplotlib; without it the page has only the tables, and the exit code is 77. kandela bench --report
-writes this script to the directory and runs it; you can edit it and run it again.
+speed-ups, stages and published figures follow. index.html holds the title and text of page.json, all
+pictures of the folder and all rows of results.jsonl in one file. Plots need matplotlib; without it the
+page has the tables only, and the exit code is 77. kandela bench --report copies the script to the folder
+and runs it; edit it and run it again to change the page.
 """
 
 import base64
@@ -32,33 +32,33 @@ MOST_BARS = 24
 NO_MATPLOTLIB = 77
 # Title and explanation of each benchmark.
 BENCHES = {
-    "points": ("Building point trees", "A left-balanced k-d tree over points, made by each builder; all give the same tree."),
-    "knn": ("Nearest neighbours", "For each query the k nearest points. Every answer is compared with an oracle's before it is timed."),
-    "index": ("Indices for queries", "What a query's method prepares of a tree, points a second."),
-    "calls": ("Calls of the library", "What a call takes by the caller's clock on a device: a tree opened, few and many queries, all points asking for those next to them."),
-    "changes": ("Trees that change", "Points inserted and removed, beside a tree built anew."),
-    "build": ("Building triangle trees", "A k-d tree by the surface area heuristic. Its SAH cost is the expected work of a ray: a fast builder with a costly tree gains nothing."),
-    "trace": ("Casting rays", "Primary rays are neighbours of each other, diffuse rays leave surfaces in all directions, random rays have nothing in common. All intersection tests are watertight."),
+    "points": ("Building point trees", "A left-balanced k-d tree of points, built by each builder; all build the same tree."),
+    "knn": ("Nearest neighbours", "The k nearest points of each query. Results are compared with a reference before they are timed."),
+    "index": ("Indices for queries", "Time to build the index of a query method from a tree, in points per second."),
+    "calls": ("Calls of the library", "Wall-clock time of calls on a device: opening a tree, few and many queries, self-queries of all points."),
+    "changes": ("Dynamic trees", "Inserting and removing points, compared with rebuilding the tree."),
+    "build": ("Building triangle trees", "A k-d tree by the surface area heuristic. Its SAH cost is the expected work of a ray, so build time and cost must be compared together."),
+    "trace": ("Tracing rays", "Consecutive primary rays are similar, diffuse rays leave surfaces in all directions, random rays are unrelated. All intersection tests are watertight."),
     "load": ("Reading meshes", "Bytes of a file read per second."),
-    "photons": ("Photons", "Photons stored per second, and the tree over them."),
+    "photons": ("Photons", "Photons stored per second, and the construction of their tree."),
     "frame": ("Frames", "A pass of sppm and a sample of photon at 1920 x 1080, stage by stage."),
-    "scaling": ("Growth with size", "Cost against size on logarithmic axes. Builds should grow as n log n, a query and a ray as log n; times are of all queries, or rays, together."),
-    "wald-build": ("Wald 2022, building left-balanced trees, Table 1", "The paper's table, ours beside it."),
-    "wald-query": ("Wald 2022, stack-free queries, Table 1", "The paper's table, ours beside it."),
-    "robinson-times": ("Robinson, performance examples", "Each stage apart."),
-    "robinson-threads": ("Robinson, the CPU examples by threads", ""),
-    "robinson": ("Robinson, performance examples", "The paper's totals, ours beside them."),
-    "wehr": ("Wehr and Radkowski 2018, Tables I and III", "The paper's tables, ours beside them."),
-    "wehr-1": ("Wehr and Radkowski 2018, Table I", "The paper's table, ours beside it."),
-    "wehr-2": ("Wehr and Radkowski 2018, Table II", "Builds by points a block."),
+    "scaling": ("Scaling with size", "Cost against size on logarithmic axes. Builds should grow as n log n, a query and a ray as log n; times are totals over all queries or rays."),
+    "wald-build": ("Wald 2022, building left-balanced trees, Table 1", "The published table beside the measured one."),
+    "wald-query": ("Wald 2022, stack-free queries, Table 1", "The published table beside the measured one."),
+    "robinson-times": ("Robinson, performance examples", "Each stage separately."),
+    "robinson-threads": ("Robinson, CPU examples by number of threads", ""),
+    "robinson": ("Robinson, performance examples", "The published totals beside the measured ones."),
+    "wehr": ("Wehr and Radkowski 2018, Tables I and III", "The published tables beside the measured ones."),
+    "wehr-1": ("Wehr and Radkowski 2018, Table I", "The published table beside the measured one."),
+    "wehr-2": ("Wehr and Radkowski 2018, Table II", "Builds by points per block."),
     "wehr-3": ("Wehr and Radkowski 2018, Table III", "Closest points by the approximate search."),
-    "wehr-figure4": ("Wehr and Radkowski 2018, Figure 4", "Build time by cutoff: the paper sets it to the block's size."),
-    "wehr-figure5": ("Wehr and Radkowski 2018, Figure 5", "Random points by points a block."),
-    "wehr-figure6": ("Wehr and Radkowski 2018, Figure 6", "A scan and a bunny by points a block."),
-    "wehr-figure8": ("Wehr and Radkowski 2018, Figure 8", "Each chunk sorted by one core alone."),
+    "wehr-figure4": ("Wehr and Radkowski 2018, Figure 4", "Build time by cutoff, which the paper sets to the block size."),
+    "wehr-figure5": ("Wehr and Radkowski 2018, Figure 5", "Random points, by points per block."),
+    "wehr-figure6": ("Wehr and Radkowski 2018, Figure 6", "A scan and a bunny, by points per block."),
+    "wehr-figure8": ("Wehr and Radkowski 2018, Figure 8", "Each chunk is sorted by a single core."),
     "wehr-figure9": ("Wehr and Radkowski 2018, Figure 9", "Builds on the CPU."),
-    "wehr-figure10": ("Wehr and Radkowski 2018, Figure 10", "The final levels by three sorts; the size is that of a level's chunks."),
-    "choi-ye": ("Choi and Ye 2020, Tables I and III", "The paper's tables, ours beside them."),
+    "wehr-figure10": ("Wehr and Radkowski 2018, Figure 10", "The last levels by three sorting methods, by the size of the chunks of a level."),
+    "choi-ye": ("Choi and Ye 2020, Tables I and III", "The published tables beside the measured ones."),
     "choi-ye-figure3": ("Choi and Ye 2020, Figure 3", "Build time against triangles."),
     "choi-ye-threads": ("Choi and Ye 2020, builders by threads", ""),
 }  # fmt: skip
@@ -160,9 +160,9 @@ def axes_kinds(lines):
         yield lambda axes: (curves_of(axes, lines, size, median, "n"), axes.set_xlabel("n"), axes.set_ylabel("ms"))
     elif len({line.get("k", 0) for line in lines}) > 1:
         yield lambda axes: (curves_of(axes, lines, lambda line: line.get("k", 0), rate, "k", "n"),
-                            axes.set_xlabel("neighbours k"), axes.set_ylabel("million a second"))
+                            axes.set_xlabel("neighbours k"), axes.set_ylabel("million per second"))
     else:
-        value, label = (rate, "million a second") if any(map(rate, lines)) else (median, "ms")
+        value, label = (rate, "million per second") if any(map(rate, lines)) else (median, "ms")
         yield lambda axes: bars_of(axes, lines, value, label)
     if any(line.get("speedup") for line in lines):
         yield lambda axes: bars_of(axes, lines, lambda line: line.get("speedup", 0), "times the base")
@@ -240,11 +240,11 @@ def machines_of(lines):
             commits.setdefault(machine, {})[line.get("commit", "")] = None
     listed = "; ".join(html.escape(f"{machine} (commit {', '.join(names)})") for machine, names in commits.items())
     unchecked = sum(not line.get("checked") for line in lines)
-    checked = f"{unchecked} of them were <b>not checked</b> against an oracle" if unchecked else \
-        "each answer was checked against an oracle before it was timed"
-    return (f"<p>Measured on {listed or 'machines that the results do not name'}.</p>\n<p>{len(lines)} rows; {checked}. "
-            "Times are medians. M/s are millions a second: points, queries, rays or photons. "
-            "Absolute times hold only on the machine named.</p>\n")
+    checked = f"{unchecked} of them were <b>not checked</b> against a reference" if unchecked else \
+        "each result was checked against a reference before it was timed"
+    return (f"<p>Measured on {listed or 'unnamed machines'}.</p>\n<p>{len(lines)} rows; {checked}. "
+            "Times are medians. M/s: million points, queries, rays or photons per second. "
+            "Absolute times are valid for the named machine only.</p>\n")
 
 
 def write_page(folder, lines, groups):

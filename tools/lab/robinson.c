@@ -72,7 +72,7 @@ static kd_status measure_cpu(const bench_request *request, const bench_cloud *cl
 }
 
 static void print_head(const char *title, uint64_t count) {
-    printf("%s; ours of %llu\n%-44s", title, (unsigned long long)count, "seconds");
+    printf("%s; Kandela with %llu\n%-44s", title, (unsigned long long)count, "seconds");
     for (int i = 0; i < STAGES; ++i) printf(" %9s", stage_names[i]);
     printf("\n");
 }
@@ -94,14 +94,14 @@ static kd_status print_cuda(const bench_request *request, const bench_cloud *clo
     paper_table table = paper_table_make(request, "robinson-times", "", false, 0);
     bench_row row = paper_row_measured(&table, TABLE_CUDA, "brown", cloud->points.count, 4);
     if (!row.runs) {
-        printf("%-44s %9s\n", "ours, brown on cuda:0",
-               device_cuda_count() ? "not asked" : "no GPU");
+        printf("%-44s %9s\n", "Kandela, brown on cuda:0",
+               device_cuda_count() ? "not selected" : "no GPU");
         return KD_OK;
     }
     KD_TRY(bench_tree_cuda(&row, cloud, &options, NULL));
     const double *stages = row.stage_seconds, median = bench_summarise(&row).median;
     const double seconds[STAGES] = {median, 0, stages[0], 0, stages[2] + stages[3], 0};
-    print_seconds("ours, brown on cuda:0 (points there)", seconds);
+    print_seconds("Kandela, brown on cuda:0 (points on device)", seconds);
     return bench_write(request, &row);
 }
 
@@ -112,15 +112,15 @@ static kd_status times(const bench_request *request, const bench_cloud *cloud) {
     for (int i = 0; i < MACHINES; ++i) print_seconds(published[i].on, published[i].seconds);
     if (bench_selects(&request->devices, "cpu")) {
         KD_TRY(measure_cpu(request, cloud, "robinson-times", parallel_threads(), measured));
-        snprintf(label, sizeof label, "ours, brown on the CPU, %d threads", parallel_threads());
+        snprintf(label, sizeof label, "Kandela, brown on the CPU, %d threads", parallel_threads());
         print_seconds(label, measured);
     }
     KD_TRY(print_cuda(request, cloud));
     const double millions = (double)cloud->points.count * 1e-6;
-    printf("tuples a second, verification in: theirs at most %.3g M/s (%s)", TUPLES * 1e-6 / 1.437,
-           published[MACHINES - 1].on);
+    printf("tuples per second, with verification: published at most %.3g M/s (%s)",
+           TUPLES * 1e-6 / 1.437, published[MACHINES - 1].on);
     if (bench_selects(&request->devices, "cpu"))
-        printf(", on a CPU %.3g; ours on the CPU %.3g M/s", TUPLES * 1e-6 / 11.88,
+        printf(", on a CPU %.3g M/s; Kandela on the CPU %.3g M/s", TUPLES * 1e-6 / 11.88,
                millions / measured[0]);
     printf("\n");
     return KD_OK;
@@ -139,12 +139,12 @@ static kd_status by_threads(const bench_request *request, const bench_cloud *clo
         parallel_set_threads(ladder[i]);
         status = measure_cpu(request, cloud, "robinson-threads", ladder[i], measured);
         if (i == 0) first = measured[0];
-        snprintf(label, sizeof label, "ours, %d thread%s (%.2f x one)", ladder[i],
+        snprintf(label, sizeof label, "Kandela, %d thread%s (%.2f x one)", ladder[i],
                  ladder[i] > 1 ? "s" : "", first / measured[0]);
         if (status == KD_OK) print_seconds(label, measured);
     }
     parallel_set_threads(usual);
-    if (usual < 8) printf("    (8 threads need a machine of 8 cores, this one gives %d)\n", usual);
+    if (usual < 8) printf("    (8 threads need 8 cores; this machine has %d)\n", usual);
     return status;
 }
 
@@ -161,7 +161,7 @@ static kd_status figure_1(void) {
     KD_TRY(paper_uniform(&values, WARP * GROUPS, 1, 3));
     uint32_t below = 0, above = 0;
     const float pivot = 0.5f;
-    printf("Robinson, Figure 1: a pass of the partition, a warp of 32 references a step\n"
+    printf("Robinson, Figure 1: a pass of the partition, 32 references (one warp) per step\n"
            "%-6s %-34s %6s %6s %12s %12s\n",
            "step", "ballot: 1 is below the pivot", "below", "above", "written to <",
            "written to >");
@@ -191,8 +191,8 @@ static kd_status figure_1(void) {
 }
 
 static void gpus(void) {
-    printf("Robinson, multi-GPU performance: two GPUs 1.9 x as fast as one of them\n"
-           "    ours: no row; two GPUs in one machine are needed, this one has %d\n",
+    printf("Robinson, multi-GPU performance: two GPUs are 1.9 times as fast as one\n"
+           "    Kandela: not measured; needs two GPUs in one machine, this one has %d\n",
            device_cuda_count());
 }
 

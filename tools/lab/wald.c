@@ -106,7 +106,7 @@ static kd_status compare_example(const uint32_t *ids) {
     for (int i = 0; i < TEN; ++i)
         KD_REQUIRE(memcmp(example[ids[i]], expected[i], sizeof expected[i]) == 0, KD_ERROR_CHECK,
                    "node %d is point %u, unlike in the paper", i, ids[i]);
-    printf("the tree is the paper's, point by point\n");
+    printf("the tree equals that of the paper\n");
     return KD_OK;
 }
 
@@ -119,7 +119,7 @@ static kd_status section_5(void) {
     tree.count = TEN;
     tree.dims = 2;
     const point_array points = point_array_make(example, TEN, 2, POINT_FLOAT);
-    printf("Wald, left-balanced build, section 5: ten points, ours step by step\n");
+    printf("Wald, left-balanced build, section 5: ten points, step by step\n");
     KD_TRY(wald_open(&steps, &tree, &points));
     for (uint32_t level = 0; level < pointtree_levels(TEN); ++level) {
         wald_sort(&steps);

@@ -144,10 +144,11 @@ static kd_status table_2(const bench_request *request) {
     const paper_table table =
         paper_table_make(request, "wehr-2", "Titan X, i7-7700HQ", false, 500000);
     paper_table_head(&table, "Wehr and Radkowski, Table II, by threads per block (TPB)");
-    printf("their scan is lost: \"workbench\" is what a camera sees of walls and spheres; their "
-           "bunny had 36,000 points: %s\n",
-           request->models.count ? request->models.items[0]
-                                 : "the corners of gen:blob stand in, --models bunny.obj is taken");
+    printf(
+        "the paper's scan is not available: \"workbench\" is walls and spheres seen by a simulated "
+        "camera; the paper's bunny of 36,000 points is replaced by %s\n",
+        request->models.count ? request->models.items[0]
+                              : "the vertices of gen:blob (--models bunny.obj: of a bunny)");
     for (size_t i = 0; i < sizeof cloud_sizes / sizeof *cloud_sizes; ++i)
         for (int set = 0; set < SETS; ++set) {
             const bool small =

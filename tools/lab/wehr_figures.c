@@ -67,7 +67,8 @@ static kd_status lose(const paper_table *table, const wehr_cloud *cloud, int on,
 
 static kd_status figure_4(const bench_request *request) {
     const paper_table table = paper_table_make(request, "wehr-figure4", "Titan X", false, 500000);
-    printf("Wehr and Radkowski, Figure 4: what setting cutoff = TPB loses (theirs on a Titan X: at "
+    printf("Wehr and Radkowski, Figure 4: loss of the choice cutoff = TPB (published, on a Titan "
+           "X: at "
            "most 0.0025 %%)\n");
     for (int i = 0; i < SIZES; ++i) {
         wehr_cloud cloud;
@@ -127,15 +128,15 @@ static kd_status by_blocks(const bench_request *request, const char *name, wehr_
 
 static kd_status figure_5(const bench_request *request) {
     printf("Wehr and Radkowski, Figure 5: random points by threads per block, mean of %d and "
-           "standard deviation\n(theirs on a Titan X: 2.5 ms for 2,000 points, 30 ms for 500,000, "
-           "on the average; their means are Table II's)\n",
+           "standard deviation\n(published, on a Titan X: on average 2.5 ms for 2,000 points, "
+           "30 ms for 500,000; their means are in Table II)\n",
            request->quick ? 3 : REPEATS);
     return by_blocks(request, "wehr-figure5", WEHR_RANDOM);
 }
 
 static kd_status figure_6(const bench_request *request) {
-    printf("Wehr and Radkowski, Figure 6: a scan and the bunny by threads per block (their scan is "
-           "lost, what a camera sees of walls and spheres stands in)\n");
+    printf("Wehr and Radkowski, Figure 6: a scan and the bunny by threads per block (the paper's "
+           "scan is not available; walls and spheres seen by a simulated camera replace it)\n");
     KD_TRY(by_blocks(request, "wehr-figure6", WEHR_SCAN));
     return by_blocks(request, "wehr-figure6", WEHR_BUNNY);
 }
@@ -291,7 +292,7 @@ static kd_status figure_10(const bench_request *request) {
     double levels[3][LEVELS];
     wehr_cloud cloud;
     bench_row row = paper_row_measured(&table, TABLE_CPU, "wehr", count, 3);
-    printf("Wehr and Radkowski, Figure 10: sorts of the final levels, %llu random points, ms a "
+    printf("Wehr and Radkowski, Figure 10: sorts of the last levels, %llu random points, ms per "
            "level\n%-6s %-8s %16s %16s %16s\n",
            (unsigned long long)count, "level", "chunk", sorts[0], sorts[1], sorts[2]);
     if (!row.runs) return KD_OK;

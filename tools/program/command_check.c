@@ -102,8 +102,8 @@ const subcommand command_check = {
         "Prints the numbers of vertices, faces, triangles, materials and lights of a mesh file, "
         "and every problem with file, line, severity and kind. At most 100 problems of each kind "
         "are listed; all are counted. The exit status is 3 if there is an error.\n\n"
-        "--fix keeps everything else of an OBJ file (groups, materials, texture coordinates, "
-        "polygons) line by line; from other formats, materials become groups.",
+        "--fix copies all other lines of an OBJ file unchanged (groups, materials, texture "
+        "coordinates, polygons); from other formats, it writes a group for each material.",
     .items_heading = "Severities and kinds of problems",
     .items = severities,
     .examples = examples,

@@ -97,7 +97,7 @@ static const option_row rows[] = {
      .help = "picture to write (repeatable)"},
     {OPTION_ROW(develop_values, "exposure", OPTION_FLOAT, exposure), .argument = "STOPS",
      .initial = "0", .automatic = "auto", .minimum = -64, .maximum = 64, .unit = "stops",
-     .help = "scale 8-bit pictures by 2^STOPS; auto: at most 5 % of the pixels clip"},
+     .help = "scale 8-bit pictures by 2^STOPS; auto: brighten, but clip at most 5 % of the pixels"},
     {OPTION_ROW(develop_values, "tonemap", OPTION_CHOICE, tonemap), .argument = "NAME",
      .initial = "linear", .choice = tonemap_name, .help = "tone curve of 8-bit pictures"},
     {OPTION_ROW(develop_values, "denoise", OPTION_FLAG, denoise),

@@ -132,7 +132,7 @@ const subcommand command_info = {
 };
 
 static void line(FILE *stream, const char *name, const char *text) {
-    fprintf(stream, "  %-12s %s\n", name, text);
+    fprintf(stream, "  %-13s %s\n", name, text);
 }
 
 void info_compiled(FILE *stream) {

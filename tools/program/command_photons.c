@@ -195,8 +195,8 @@ const subcommand command_photons = {
     .name = "photons",
     .arguments = "SCENE | info MAP | dump MAP | merge MAP... | filter MAP",
     .summary = "write photon maps to files; inspect, merge and filter them",
-    .description = "Traces photons into files for kandela render --photon-map, and inspects and "
-                   "changes such files.",
+    .description = "Writes photon maps to files for kandela render --photon-map; inspects, merges "
+                   "and filters such files.",
     .items_heading = "Actions",
     .items = actions_help,
     .examples = examples,

@@ -40,7 +40,8 @@ static const option_row scene_rows[] = {
      .initial = "the first", .help = "camera of a glTF file, by name or by number from 0"},
     {OPTION_ROW(render_values, "placements", OPTION_CHOICE, instances), .argument = "MODE",
      .initial = "auto", .choice = render_instancing_name,
-     .help = "keep instances, or copy their meshes; auto: copy within 1/8 of the memory"},
+     .help = "keep instances, or copy their meshes; auto: copy if that takes at most 1/8 of the "
+             "memory"},
     {OPTION_ROW(render_values, "glass-by-ni", OPTION_FLAG, glass_by_ni),
      .help =
          "render sharp MTL materials with Ni > 1, and thin-walled glTF materials, as solid glass"},

@@ -62,8 +62,8 @@ def draw_layout(program, path):
     drawing = svg.Drawing(920, 350)
     draw_nodes(drawing, tree, 60, 510, 40)
     draw_front(drawing, tree, 605, 25, 280)
-    drawing.text(60, 340, "level order: node i has the children 2i+1 and 2i+2; no other pointer is kept", 12)
-    drawing.text(605, 325, "the same points from the front: node 0 splits x,", 11)
+    drawing.text(60, 340, "level order: node i has the children 2i+1 and 2i+2; no pointers are stored", 12)
+    drawing.text(605, 325, "the same points, front view: node 0 splits x,", 11)
     drawing.text(605, 340, "nodes 1 and 2 split y; a colour is a sub-tree of level 2", 11)
     drawing.write(path)
 
@@ -94,7 +94,7 @@ def draw_hashes(program, path):
             colour = svg.COLOURS[0] if same else svg.COLOURS[1]
             drawing.box(106 + 86 * column, y, 78, 24, "white", colour, 1.5)
             drawing.text(145 + 86 * column, y + 16, found[name, builder][:8], 11, "middle", colour)
-    drawing.text(106, 50 + 28 * len(builders), "the first digits of each tree's hash; blue: the oracle's tree", 11)
+    drawing.text(106, 50 + 28 * len(builders), "the first digits of each tree's hash; blue: the reference tree", 11)
     drawing.write(path)
 
 

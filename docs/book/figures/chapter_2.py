@@ -78,8 +78,8 @@ def draw_walk(program, path):
         drawing.circle(*steps[step], 3.2, colours[step])
         if node in answers:
             drawing.circle(*steps[step], 6, "none", svg.COLOURS[2])
-    drawing.text(20, 420, f"{tree.count} photons from above; black: the query; green: its {k} nearest, their ball", 11)
-    drawing.text(440, 420, f"the {len(met)} nodes met, in order, by level; blue: the way down", 11)
+    drawing.text(20, 420, f"{tree.count} photons from above; black: the query; green: its {k} nearest and their bounding sphere", 11)
+    drawing.text(440, 420, f"the {len(met)} nodes visited, in order, by level; blue: descents", 11)
     drawing.write(path)
 
 

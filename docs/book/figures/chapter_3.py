@@ -37,7 +37,7 @@ def draw_planes(folder):
         plot.circle(*plot.at(x, plane_cost(x)), 3, colour)
     best = min(ends[1:-1], key=plane_cost)
     plot.line(*plot.at(best, 0), *plot.at(best, 12), COLOURS[1], 1.2, dashed=True)
-    plot.text(plot.right + 10, 40, "a cut at x", colour=colour)
+    plot.text(plot.right + 10, 40, "a plane at x", colour=colour)
     plot.text(plot.right + 10, 58, "dots: candidates", 11, colour=colour)
     plot.text(plot.right + 10, 80, f"best: x = {best:g}", colour=COLOURS[1])
     plot.text(plot.right + 10, 96, f"cost {plane_cost(best):.2f}", 11, colour=COLOURS[1])
@@ -70,7 +70,7 @@ def draw_trees(program, folder):
         drawing.text(left + 70, base + 36, f"{model}, {exact['n']} triangles", 11, "middle")
     drawing.line(30, base, 710, base)
     drawing.text(30, 22, "SAH cost of whole trees (C_t 1, C_i 1, empty 0.8); bars to the exact tree's scale", 12)
-    drawing.text(30, 302, "blue: the nodes and references have one hash, that of exact", 11, colour=COLOURS[0])
+    drawing.text(30, 302, "blue: nodes and references have the hash of the exact tree", 11, colour=COLOURS[0])
     drawing.write(os.path.join(folder, "tree_costs.svg"))
 
 

@@ -49,10 +49,10 @@ def draw_bins(folder):
         plot.line(*plot.at(low, bound), *plot.at(high, bound), colour, 4)
     side = plot.right + 10
     plot.text(side, 40, "costs at edges", colour=COLOURS[0])
-    plot.text(side, 60, "bounds that promise", colour=COLOURS[1])
-    plot.text(side, 76, "more than an edge", colour=COLOURS[1])
-    plot.text(side, 96, "bounds that do not,", colour="#999")
-    plot.text(side, 112, "or nothing ends there", colour="#999")
+    plot.text(side, 60, "bounds below the", colour=COLOURS[1])
+    plot.text(side, 76, "best edge cost", colour=COLOURS[1])
+    plot.text(side, 96, "other bounds; bins", colour="#999")
+    plot.text(side, 112, "without events", colour="#999")
     plot.text(side, 132, "thin: every plane", 11, colour="#777")
     plot.write(os.path.join(folder, "bin_bounds.svg"))
 

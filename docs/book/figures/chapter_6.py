@@ -50,9 +50,9 @@ def draw(program, folder):
         drawing.box(130 + 100 * row, 12, 12, 12, COLOURS[row], "none", 0)
         drawing.text(147 + 100 * row, 23, name, 12)
     drawing.text(568, 23, "ended + cut", 11, "end")
-    drawing.text(645, 23, "not booked", 11, "end")
+    drawing.text(645, 23, "unaccounted", 11, "end")
     with tempfile.TemporaryDirectory() as scratch:
         for i, name in enumerate(NAMES):
             draw_bar(drawing, 40 + 30 * i, name, statistics(program, name, scratch)["energy_watts"])
-    drawing.text(130, 68 + 30 * len(NAMES), "share of the watts emitted; the line marks all of them", 11)
+    drawing.text(130, 68 + 30 * len(NAMES), "fraction of the emitted power; the line marks 100 %", 11)
     drawing.write(os.path.join(folder, "ledger_shares.svg"))
