@@ -132,9 +132,9 @@ void paper_row_begin(paper_row *row, const paper_table *table, const char *build
     for (int on = 0; on < TABLE_DEVICES; ++on) {
         row->ours[on] = paper_row_ours(table, on, builder, n, dims);
         snprintf(row->remarks[on], PAPER_REMARK, "%s",
-                 on == TABLE_CPU            ? table->on_cpu ? "by --sizes" : "not asked"
+                 on == TABLE_CPU            ? table->on_cpu ? "by --sizes" : "not requested"
                  : device_cuda_count() == 0 ? "no GPU"
-                                            : "not asked");
+                                            : "not requested");
     }
 }
 

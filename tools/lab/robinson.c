@@ -95,7 +95,7 @@ static kd_status print_cuda(const bench_request *request, const bench_cloud *clo
     bench_row row = paper_row_ours(&table, TABLE_CUDA, "brown", cloud->points.count, 4);
     if (!row.runs) {
         printf("%-44s %9s\n", "ours, brown on cuda:0",
-               device_cuda_count() ? "not asked" : "no GPU");
+               device_cuda_count() ? "not requested" : "no GPU");
         return KD_OK;
     }
     KD_TRY(bench_tree_cuda(&row, cloud, &options));
