@@ -6,6 +6,7 @@
 #ifndef KD_PHOTON_DENSITY_TILE_PARTS_H
 #define KD_PHOTON_DENSITY_TILE_PARTS_H
 #include "accel/rays/batch.h"
+#include "core/job.h"
 #include "core/math/sampling.h"
 #include "core/status.h"
 #include "shaders/scene_view.h"
@@ -30,9 +31,9 @@ typedef struct tile_parts {
 /* Multiplies the weights by the reachability and openness of each side; a part has about the area
    of a square with sides of `size`, and the openness model has the range `radius` (both in scene
    units). `view`: the scene's copy on the current device, where the rays are traced; NULL: on the
-   host. */
+   host, where KD_INTERRUPTED is returned soon after `job` (may be NULL) is cancelled. */
 kd_status tile_parts_reach(tile_parts *parts, const scene_view *scene, const scene_view *view,
-                           float radius, float size);
+                           float radius, float size, const job_control *job);
 uint64_t tile_parts_reach_bytes_max(uint64_t parts, uint64_t triangles);
 
 static inline void tile_face_corners(const mesh_view *mesh, uint32_t triangle, vec3 out[3]) {

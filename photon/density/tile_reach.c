@@ -21,6 +21,7 @@ typedef struct reaching {
     const scene_view *scene;
     tile_parts *parts;
     tile_probes probes;
+    const job_control *job;
 } reaching;
 
 /* --- selection of probes ---------------------------------------------------------------------- */
@@ -150,10 +151,12 @@ static void probe_from(const reaching *work, probe_rays *ray, uint32_t begin, ui
 
 static void probe_all(void *context, int64_t begin, int64_t end, int thread) {
     (void)thread;
+    const reaching *work = (const reaching *)context;
     probe_rays rays;
+    if (job_cancelled(work->job)) return;
     for (int64_t i = begin; i < end; i += PROBES_AT_ONCE) {
         const int64_t stop = i + PROBES_AT_ONCE < end ? i + PROBES_AT_ONCE : end;
-        probe_from((const reaching *)context, &rays, (uint32_t)i, (uint32_t)stop);
+        probe_from(work, &rays, (uint32_t)i, (uint32_t)stop);
     }
 }
 
@@ -187,6 +190,8 @@ static kd_status follow_on_cpu(reaching *work) {
     KD_TRY(KD_RESERVE(probes->targets, 2 * (uint64_t)probes->pair_count * OPENNESS_RAYS));
     KD_TRY(KD_RESERVE(probes->next, 2 * (uint64_t)probes->pair_count));
     parallel_for(2 * (int64_t)probes->pair_count, PROBE_GRAIN, probe_all, work);
+    KD_REQUIRE(!job_cancelled(work->job), KD_INTERRUPTED,
+               "building the photon tiles was interrupted");
     pass_light_on(probes);
     return KD_OK;
 }
@@ -234,12 +239,13 @@ static void tile_probes_close(tile_probes *owned) {
 }
 
 kd_status tile_parts_reach(tile_parts *parts, const scene_view *scene, const scene_view *view,
-                           float radius, float size) {
+                           float radius, float size, const job_control *job) {
     kd_status status = KD_OK;
     reaching work;
     memset(&work, 0, sizeof work);
     work.scene = scene;
     work.parts = parts;
+    work.job = job;
     work.probes.faces = parts->faces;
     work.probes.radius = radius;
     KD_TRY_GOTO(reserve(&work));

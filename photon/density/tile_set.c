@@ -306,7 +306,7 @@ kd_status tile_set_open(tile_set *out, const scene_view *scene, const scene_view
     KD_TRY_GOTO(KD_RESERVE(parts.weights, parts.count));
     weighing_work weighing = {scene, &parts};
     parallel_for(parts.face_count, WEIGHT_GRAIN, weigh_faces, &weighing);
-    if (reach) KD_TRY_GOTO(tile_parts_reach(&parts, scene, view, radius, size));
+    if (reach) KD_TRY_GOTO(tile_parts_reach(&parts, scene, view, radius, size, job));
     out->scene = scene;
     out->span = radius;
     KD_TRY_GOTO(tiles_of_parts(out, scene, &parts, radius));

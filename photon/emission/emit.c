@@ -240,7 +240,13 @@ uint64_t photon_batch_bytes(uint64_t photons) {
     const uint64_t paths = photons < BATCH_PATHS ? photons + BATCH_PATHS_MIN : BATCH_PATHS;
     const uint64_t each =
         sizeof(uint32_t) + sizeof(photon_ledger) + PHOTONS_PLANNED * sizeof(photon);
-    return photons ? paths * each : 0;
+    /* Each thread traces a piece: its wave, and its photons a second time while they are ordered.
+     */
+    const uint64_t pieces = (paths + PIECE_PATHS - 1) / PIECE_PATHS,
+                   threads = (uint64_t)parallel_threads();
+    const uint64_t traced = (pieces < threads ? pieces : threads) *
+                            (sizeof(wave) + PIECE_FIRST_CAPACITY * sizeof(photon));
+    return photons ? paths * each + traced : 0;
 }
 
 static void batch_release(emit_batch *batch) {

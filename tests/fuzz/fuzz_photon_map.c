@@ -2,11 +2,14 @@
    input is read as it is and with recomputed checksums, as an attacker would write them. */
 #include "accel/builders.h"
 #include "core/hash.h"
+#include "core/job.h"
 #include "photon/density/estimate_radius.h"
 #include "photon/maps/photon_file.h"
 #include "photon/maps/photon_map.h"
 #include "tests/fuzz/fuzz.h"
+#include <signal.h>
 #include <string.h>
+#include <time.h>
 
 enum { LISTS = sizeof((photon_file *)0)->lists / sizeof *((photon_file *)0)->lists };
 enum { LIST_BYTES = (PHOTON_FILE_HEADER_BYTES - 32) / LISTS };
@@ -65,11 +68,46 @@ static void sign(uint8_t *bytes, size_t count) {
     memcpy(bytes + place, &hash, sizeof hash);
 }
 
+/* The tiles of a tiny gather radius take a minute under sanitizers: each build is cancelled after
+   CANCEL_SECONDS, and one that does not end soon afterwards is reported as a timeout. */
+enum { CANCEL_SECONDS = 1 };
+static job_control job;
+
+static void cancel(int number) {
+    (void)number;
+    atomic_store(&job.cancelled, true);
+}
+
+static void set_timer(timer_t timer, time_t seconds) {
+    const struct itimerspec when = {{0, 0}, {seconds, 0}};
+    FUZZ_REQUIRE(timer_settime(timer, 0, &when, NULL) == 0);
+}
+
+static kd_status build_maps(photon_maps *maps, const scene_view *scene, photon_list *lists,
+                            const photon_options *options) {
+    static timer_t timer;
+    static bool timer_made;
+    if (!timer_made) {
+        struct sigevent event;
+        memset(&event, 0, sizeof event);
+        event.sigev_notify = SIGEV_SIGNAL;
+        event.sigev_signo = SIGRTMIN; /* libFuzzer uses SIGALRM */
+        signal(SIGRTMIN, cancel);
+        FUZZ_REQUIRE(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0);
+        timer_made = true;
+    }
+    job_init(&job);
+    set_timer(timer, CANCEL_SECONDS);
+    const kd_status status = photon_maps_build_trees(maps, scene, lists, options, &job);
+    set_timer(timer, 0);
+    return status;
+}
+
 static void lookup_all(photon_file *file, const scene_view *scene) {
     photon_options options = photon_options_default();
     photon_maps maps;
     options.gather = 4;
-    if (photon_maps_build_trees(&maps, scene, file->lists, &options, NULL) != KD_OK) return;
+    if (build_maps(&maps, scene, file->lists, &options) != KD_OK) return;
     photon_map_view view = photon_maps_global(&maps);
     const tile_view tiles = photon_maps_tiles(&maps);
     const estimate_point at = {{0.1f, 0, 0.2f}, {0, 1, 0}, 0};

@@ -17,6 +17,10 @@ ratios() { # ROWS: expects so many rows of the last table to have a published va
     expect_true "$1 ratios, not $rows" test "$rows" = "$1"
 }
 
+# What the tables of a run on the CPU alone print in place of the figures of a GPU.
+no_cuda='no GPU'
+if "$program" info | grep -q '^ *cuda:0 '; then no_cuda='not selected'; fi
+
 table wald-build-1 8 'RTX 8000'
 ratios 4 # the published value for 1K points is "<1", which gives no ratio
 expect_says out 'no GPU'
@@ -27,7 +31,7 @@ ratios 36
 expect_true 'by the walk, too' test "$(grep -c '"variant":"walk' lines)" = 18
 table robinson-times 1 'Titan Black'
 expect_says lines '"stage_ms":{"init":'
-expect_says out 'no GPU'
+expect_says out "$no_cuda"
 table robinson-figure1 0 'written to <'
 table wehr-1 12 'Hu GTX 660'
 ratios 12
