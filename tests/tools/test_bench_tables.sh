@@ -23,7 +23,7 @@ if "$program" info | grep -q '^ *cuda:0 '; then no_cuda='not selected'; fi
 
 table wald-build-1 8 'RTX 8000'
 ratios 4 # the published value for 1K points is "<1", which gives no ratio
-expect_says out 'no GPU'
+expect_says out "$no_cuda"
 expect_true 'int1 has one dimension' test "$(grep -c '"dims":1,' lines)" = 4
 table wald-build-example 0 'the tree equals that of the paper'
 table wald-query-1 36 'RTX 3090 Ti'
