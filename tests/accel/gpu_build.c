@@ -45,7 +45,7 @@ static void check_set(const tritree_builder_cuda *builder, case_triangles which,
     triangle_set_close(&set);
 }
 
-static void trees_keep_the_invariants(void **state) {
+static void test_trees_satisfy_invariants(void **state) {
     (void)state;
     static const uint32_t counts[] = {0, 1, 2, 3, 5, 16, 17, 64, 65, 127, 500, 513, 1025, 5000};
     tritree_options options = tritree_options_default();
@@ -88,13 +88,13 @@ static void compare_with_exact(const char *path, double maximum) {
 
 /* Small objects far apart, where a single pass over the bins of a large node misses the best plane;
    and a floor, where no plane strictly inside a node cuts off the empty space above it. */
-static void rooms_cost_hardly_more_than_exact_trees(void **state) {
+static void test_room_cost_is_near_exact_tree(void **state) {
     (void)state;
     compare_with_exact(gpu_is_emulated() ? "gen:room:16000" : "gen:room:200000", 1.01);
     compare_with_exact(gpu_is_emulated() ? "gen:hall:10000" : "gen:hall:100000", 1.02);
 }
 
-static void floors_are_parted_from_the_air(void **state) {
+static void test_planar_triangles_get_a_flat_cell(void **state) {
     (void)state;
     const tritree_options options = {1, 1, 0.8f, 0};
     for (const tritree_builder_cuda *const *row = tritree_builders_cuda; *row; ++row)
@@ -108,7 +108,7 @@ static void floors_are_parted_from_the_air(void **state) {
         }
 }
 
-static void bad_input_is_refused_by_name(void **state) {
+static void test_invalid_input_is_rejected(void **state) {
     (void)state;
     const tritree_options options = tritree_options_default();
     triangle_set set = triangle_set_make(CASE_SOUP, 40);
@@ -136,7 +136,7 @@ static void bad_input_is_refused_by_name(void **state) {
 
 /* A scratch limit that is too small is rejected before anything runs, and the message states the
    bytes needed. */
-static void too_little_memory_is_refused(void **state) {
+static void test_insufficient_memory_is_rejected(void **state) {
     (void)state;
     const tritree_options options = tritree_options_default();
     triangle_set set = triangle_set_make(CASE_SOUP, 1000);
@@ -164,7 +164,7 @@ static void plan_poorly(tritree_build_cuda *build) {
 
 /* A tree that needs more capacity than was planned is rebuilt with more; one that exceeds every
    limit fails with a clear message. */
-static void rooms_grow(void **state) {
+static void test_capacity_grows(void **state) {
     (void)state;
     const tritree_options options = tritree_options_default();
     triangle_set set = triangle_set_make(CASE_SOUP, 300);
@@ -212,7 +212,7 @@ static kd_status note_attempt(void *context, const tritree_builder_cuda *row) {
 
 /* "auto" falls back to the next builder if memory is short, to the CPU last, and skips builders
    whose triangle limit is exceeded. A builder requested by name has no fallback. */
-static void builders_take_turns(void **state) {
+static void test_automatic_builder_falls_back(void **state) {
     (void)state;
     attempts builds = {.answers = {KD_ERROR_MEMORY, KD_ERROR_MEMORY, KD_OK}};
     assert_int_equal(tritree_build_by_turns("auto", 100, 200, note_attempt, &builds), KD_OK);
@@ -242,12 +242,12 @@ static void builders_take_turns(void **state) {
 
 int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(trees_keep_the_invariants),
-                                       cmocka_unit_test(rooms_cost_hardly_more_than_exact_trees),
-                                       cmocka_unit_test(floors_are_parted_from_the_air),
-                                       cmocka_unit_test(bad_input_is_refused_by_name),
-                                       cmocka_unit_test(too_little_memory_is_refused),
-                                       cmocka_unit_test(rooms_grow),
-                                       cmocka_unit_test(builders_take_turns)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_trees_satisfy_invariants),
+                                       cmocka_unit_test(test_room_cost_is_near_exact_tree),
+                                       cmocka_unit_test(test_planar_triangles_get_a_flat_cell),
+                                       cmocka_unit_test(test_invalid_input_is_rejected),
+                                       cmocka_unit_test(test_insufficient_memory_is_rejected),
+                                       cmocka_unit_test(test_capacity_grows),
+                                       cmocka_unit_test(test_automatic_builder_falls_back)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,7 +47,7 @@ static void prove(triangle_set *set, const char *name, const char *builder, floa
     tritree_close(&tree);
 }
 
-static void a_device_makes_the_bytes_of_the_cpu(void **state) {
+static void test_device_bytes_equal_cpu_bytes(void **state) {
     (void)state;
     static const uint32_t counts[] = {0, 1, 2, 3, 17, 127, 1025, 20000};
     for (int which = 0; which < CASE_TRIANGLE_SETS; ++which)
@@ -81,7 +81,7 @@ static void note_warning(void *context, log_level level, const char *message) {
 
 /* Without memory for the compressed form rays traverse the plain nodes, and a warning is logged
    once. */
-static void a_full_card_says_that_rays_are_slower(void **state) {
+static void test_missing_compressed_form_is_logged(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_SOUP, 3000);
     const tritree_options options = tritree_options_default();
@@ -112,7 +112,7 @@ static void a_full_card_says_that_rays_are_slower(void **state) {
 
 int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_device_makes_the_bytes_of_the_cpu),
-                                       cmocka_unit_test(a_full_card_says_that_rays_are_slower)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_device_bytes_equal_cpu_bytes),
+                                       cmocka_unit_test(test_missing_compressed_form_is_logged)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

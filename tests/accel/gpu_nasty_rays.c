@@ -94,7 +94,7 @@ static void prove(triangle_set *set, const char *name) {
     triangle_set_close(set);
 }
 
-static void nasty_rays_are_answered_as_by_all_triangles(void **state) {
+static void test_difficult_rays_match_brute_force(void **state) {
     (void)state;
     static const case_triangles sets[] = {CASE_SOUP,    CASE_LONG_SOUP, CASE_SLANTED,
                                           CASE_SLIVERS, CASE_FAN,       CASE_FAR_SOUP};
@@ -108,7 +108,6 @@ static void nasty_rays_are_answered_as_by_all_triangles(void **state) {
 
 int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nasty_rays_are_answered_as_by_all_triangles)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_difficult_rays_match_brute_force)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,7 +40,7 @@ static void query_device(const kd_triangles *gpu, const vec3 *points, float maxi
     device_memory_free(to);
 }
 
-static void same_answers(void **state) {
+static void test_results_equal_cpu_results(void **state) {
     (void)state;
     static vec3 points[POINTS];
     static kd_near_triangle of_cpu[POINTS], of_gpu[POINTS];
@@ -67,7 +67,7 @@ static void same_answers(void **state) {
 }
 
 /* A mesh without triangles, and no query points. */
-static void empty_meshes(void **state) {
+static void test_empty_meshes(void **state) {
     (void)state;
     const kd_triangle_mesh mesh = kd_triangle_mesh_make(NULL, 0, NULL, 0);
     kd_triangles *gpu = open_mesh(&mesh, "cuda:0");
@@ -81,7 +81,7 @@ static void empty_meshes(void **state) {
 
 int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(same_answers),
-                                       cmocka_unit_test(empty_meshes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_results_equal_cpu_results),
+                                       cmocka_unit_test(test_empty_meshes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -111,7 +111,7 @@ static void compare(answers *a, answers *b, case_triangles which, uint32_t count
     triangle_set_close(&set);
 }
 
-static void casters_answer_as_the_cpu_does(void **state) {
+static void test_traversals_match_cpu(void **state) {
     (void)state;
     static const uint32_t counts[] = {0, 1, 2, 3, 17, 127, 1025};
     answers *a = (answers *)malloc(2 * sizeof *a);
@@ -145,7 +145,7 @@ static ray unsound_ray(const triangle_set *set, uint32_t i) {
 }
 
 /* Invalid rays among valid ones, in every kernel. */
-static void unsound_rays_miss(void **state) {
+static void test_invalid_rays_miss(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_SOUP, 127);
     const tritree_options options = tritree_options_default();
@@ -174,7 +174,7 @@ static void unsound_rays_miss(void **state) {
     triangle_set_close(&set);
 }
 
-static void senseless_requests_are_refused(void **state) {
+static void test_invalid_requests_are_rejected(void **state) {
     (void)state;
     tritree_cuda tree;
     memset(&tree, 0, sizeof tree);
@@ -190,8 +190,8 @@ static void senseless_requests_are_refused(void **state) {
 
 int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(casters_answer_as_the_cpu_does),
-                                       cmocka_unit_test(unsound_rays_miss),
-                                       cmocka_unit_test(senseless_requests_are_refused)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_traversals_match_cpu),
+                                       cmocka_unit_test(test_invalid_rays_miss),
+                                       cmocka_unit_test(test_invalid_requests_are_rejected)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,7 +78,7 @@ static void expect_same_answers(const char *label) {
     }
 }
 
-static void same_answers(void **state) {
+static void test_results_equal_cpu_results(void **state) {
     (void)state;
     static const uint32_t counts[] = {0, 1, 300};
     for (int which = 0; which < CASE_TRIANGLE_SETS; ++which)
@@ -98,7 +98,7 @@ static void same_answers(void **state) {
 }
 
 /* A tree built on the CPU has the same statistics on both devices, and rays do the same work. */
-static void a_tree_of_the_cpu_on_the_device(void **state) {
+static void test_cpu_tree_on_device(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_SOUP, 2000);
     const kd_triangle_mesh mesh = mesh_of(&set);
@@ -142,7 +142,7 @@ static kd_triangle_mesh strided_on_device(const triangle_set *set) {
     return mesh;
 }
 
-static void mesh_on_the_device(void **state) {
+static void test_mesh_on_the_device(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_SOUP, 500);
     const kd_triangle_mesh mesh = mesh_of(&set), triangle_mesh = strided_on_device(&set);
@@ -203,7 +203,7 @@ static void query_by_structs(const kd_triangles *gpu, kd_ray_batch batch) {
 }
 
 /* Rays and results in device memory, in any order, on the caller's stream. */
-static void rays_on_the_device(void **state) {
+static void test_rays_on_the_device(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_SOUP, 500);
     const kd_triangle_mesh mesh = mesh_of(&set);
@@ -225,7 +225,7 @@ static void rays_on_the_device(void **state) {
     triangle_set_close(&set);
 }
 
-static void saved_and_loaded(void **state) {
+static void test_save_and_load(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_SOUP, 700);
     const kd_triangle_mesh mesh = mesh_of(&set);
@@ -256,7 +256,7 @@ static void saved_and_loaded(void **state) {
     triangle_set_close(&set);
 }
 
-static void auto_chooses_by_size(void **state) {
+static void test_automatic_device_depends_on_size(void **state) {
     (void)state;
     if (gpu_is_emulated()) skip(); /* needs a million threads */
     for (uint32_t count = 50000; count <= 100000; count *= 2) {
@@ -284,7 +284,7 @@ static void expect_refused(const kd_triangle_mesh *mesh, const char *device, con
     if (!strstr(kd_last_error(), says)) fail_msg("\"%s\" lacks \"%s\"", kd_last_error(), says);
 }
 
-static void bad_requests(void **state) {
+static void test_invalid_requests(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_SOUP, 20);
     const kd_triangle_mesh good = mesh_of(&set);
@@ -322,7 +322,7 @@ static void bad_requests(void **state) {
 
 /* A tree on the CPU cannot read device pointers: each is rejected by name before it is
    dereferenced. */
-static void device_pointers_on_the_cpu(void **state) {
+static void test_device_pointers_on_cpu_are_rejected(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_SOUP, 50);
     kd_triangle_mesh mesh = mesh_of(&set);
@@ -356,7 +356,7 @@ static void device_pointers_on_the_cpu(void **state) {
 }
 
 /* Structs must be aligned, because kernels access them 16 bytes at a time. */
-static void misaligned_structs_on_the_device(void **state) {
+static void test_misaligned_structs_are_rejected(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_SOUP, 50);
     kd_triangle_mesh mesh = mesh_of(&set);
@@ -377,15 +377,15 @@ static void misaligned_structs_on_the_device(void **state) {
 int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_answers),
-        cmocka_unit_test(a_tree_of_the_cpu_on_the_device),
-        cmocka_unit_test(mesh_on_the_device),
-        cmocka_unit_test(rays_on_the_device),
-        cmocka_unit_test(saved_and_loaded),
-        cmocka_unit_test(auto_chooses_by_size),
-        cmocka_unit_test(bad_requests),
-        cmocka_unit_test(device_pointers_on_the_cpu),
-        cmocka_unit_test(misaligned_structs_on_the_device),
+        cmocka_unit_test(test_results_equal_cpu_results),
+        cmocka_unit_test(test_cpu_tree_on_device),
+        cmocka_unit_test(test_mesh_on_the_device),
+        cmocka_unit_test(test_rays_on_the_device),
+        cmocka_unit_test(test_save_and_load),
+        cmocka_unit_test(test_automatic_device_depends_on_size),
+        cmocka_unit_test(test_invalid_requests),
+        cmocka_unit_test(test_device_pointers_on_cpu_are_rejected),
+        cmocka_unit_test(test_misaligned_structs_are_rejected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

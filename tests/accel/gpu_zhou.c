@@ -32,7 +32,7 @@ static void compare(const tritree_input *input, const tritree_options *options, 
     tritree_close(&on_cpu);
 }
 
-static void every_case_gives_the_tree_of_the_cpu(void **state) {
+static void test_trees_equal_cpu_trees(void **state) {
     (void)state;
     static const uint32_t counts[] = {0,  1,   2,   3,   5,   33,   63,   64,
                                       65, 127, 500, 513, 514, 1025, 5000, 20000};
@@ -48,7 +48,7 @@ static void every_case_gives_the_tree_of_the_cpu(void **state) {
         }
 }
 
-static void models_give_the_tree_of_the_cpu(void **state) {
+static void test_model_trees_equal_cpu_trees(void **state) {
     (void)state;
     static const char *const models[] = {"bunny.obj", "dragon.obj", "sponza.obj"};
     for (int i = 0; i < (gpu_is_emulated() ? 1 : 3); ++i) {
@@ -65,7 +65,7 @@ static void models_give_the_tree_of_the_cpu(void **state) {
 }
 
 /* If the budget is too small, a budget of the bytes named in the message suffices. */
-static void a_budget_that_is_too_small_names_the_bytes(void **state) {
+static void test_small_budget_reports_bytes_needed(void **state) {
     (void)state;
     const tritree_builder_cuda *builder = tritree_builder_cuda_find("zhou");
     triangle_set set = triangle_set_make(CASE_LONG_SOUP, 20000);
@@ -97,9 +97,8 @@ static void a_budget_that_is_too_small_names_the_bytes(void **state) {
 
 int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_case_gives_the_tree_of_the_cpu),
-        cmocka_unit_test(models_give_the_tree_of_the_cpu),
-        cmocka_unit_test(a_budget_that_is_too_small_names_the_bytes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_trees_equal_cpu_trees),
+                                       cmocka_unit_test(test_model_trees_equal_cpu_trees),
+                                       cmocka_unit_test(test_small_budget_reports_bytes_needed)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,7 +31,7 @@ static triangle_set set_of(const mesh *mesh) {
     return set;
 }
 
-static void exact_trees_cost_no_more_than_others(void **state) {
+static void test_exact_trees_have_lowest_cost(void **state) {
     (void)state;
     for (int i = 0; i < MODELS; ++i) {
         mesh loaded = {0};
@@ -67,7 +67,7 @@ static ray_hit brute_force(const tritree_input *input, ray ray) {
     return best;
 }
 
-static void every_ray_finds_what_all_triangles_give(void **state) {
+static void test_rays_match_brute_force(void **state) {
     (void)state;
     for (int i = 0; i < MODELS; ++i) {
         mesh loaded = {0};
@@ -99,7 +99,7 @@ static void every_ray_finds_what_all_triangles_give(void **state) {
 }
 
 /* Scaling by 2^-20 and 2^20 (about 1e-6 and 1e6) is exact, so every hit stays the same. */
-static void a_bunny_of_any_size_is_hit_alike(void **state) {
+static void test_hits_are_scale_invariant(void **state) {
     (void)state;
     enum { SIDE = 200 };
     mesh loaded = {0};
@@ -135,8 +135,8 @@ int main(void) {
         fprintf(stderr, "KANDELA_MODELS names no folder with bunny.obj: skipped\n");
         return TEST_SKIPPED;
     }
-    const struct CMUnitTest tests[] = {cmocka_unit_test(exact_trees_cost_no_more_than_others),
-                                       cmocka_unit_test(every_ray_finds_what_all_triangles_give),
-                                       cmocka_unit_test(a_bunny_of_any_size_is_hit_alike)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_exact_trees_have_lowest_cost),
+                                       cmocka_unit_test(test_rays_match_brute_force),
+                                       cmocka_unit_test(test_hits_are_scale_invariant)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

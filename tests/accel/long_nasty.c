@@ -56,20 +56,20 @@ static void build_on_cuda(case_triangles which, const char *name) {
     triangle_set_close(&set);
 }
 
-static void many_triangles_through_one_point(void **state) {
+static void test_many_triangles_through_one_point(void **state) {
     (void)state;
     build_on_cuda(CASE_FAN, "fan");
     build_on_cpu(CASE_FAN, "fan");
 }
 
-static void many_equal_triangles(void **state) {
+static void test_many_equal_triangles(void **state) {
     (void)state;
     build_on_cuda(CASE_SAME, "same");
     build_on_cpu(CASE_SAME, "same");
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(many_equal_triangles),
-                                       cmocka_unit_test(many_triangles_through_one_point)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_many_equal_triangles),
+                                       cmocka_unit_test(test_many_triangles_through_one_point)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -101,7 +101,7 @@ static void prove(answers *a, const mesh *loaded, const char *name) {
     }
 }
 
-static void a_million_rays_are_answered_alike(void **state) {
+static void test_one_million_rays_match_brute_force(void **state) {
     (void)state;
     answers a = {NULL, NULL, NULL, NULL};
     assert_int_equal(KD_RESERVE(a.rays, RAYS), KD_OK);
@@ -127,7 +127,7 @@ static void a_million_rays_are_answered_alike(void **state) {
    its middle. A corner of triangle 9913, seen edge-on, lies within 6 rounding units of the ray at t
    = 1. An inexact test hits that triangle at t = 0.99996, 0.4 m off the ray, or misses it,
    depending on the cells. */
-static void a_triangle_seen_edge_on_from_afar_hides_nothing(void **state) {
+static void test_distant_edge_on_triangle_occludes_nothing(void **state) {
     (void)state;
     mesh loaded = {0};
     const char *path = test_model("sponza.obj");
@@ -159,7 +159,7 @@ int main(void) {
         return TEST_SKIPPED;
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_triangle_seen_edge_on_from_afar_hides_nothing),
-        cmocka_unit_test(a_million_rays_are_answered_alike)};
+        cmocka_unit_test(test_distant_edge_on_triangle_occludes_nothing),
+        cmocka_unit_test(test_one_million_rays_match_brute_force)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

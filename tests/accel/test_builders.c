@@ -20,7 +20,7 @@ static tritree_options options_of(int setting) {
     return options;
 }
 
-static void every_builder_keeps_the_invariants(void **state) {
+static void test_builders_satisfy_invariants(void **state) {
     (void)state;
     for (const tritree_builder *const *row = tritree_builders; *row; ++row)
         for (int which = 0; which < CASE_TRIANGLE_SETS; ++which)
@@ -39,7 +39,7 @@ static void every_builder_keeps_the_invariants(void **state) {
             }
 }
 
-static void same_input_gives_the_same_tree(void **state) {
+static void test_same_input_gives_the_same_tree(void **state) {
     (void)state;
     for (const tritree_builder *const *row = tritree_builders; *row; ++row)
         for (int which = 0; which < CASE_TRIANGLE_SETS; ++which) {
@@ -61,7 +61,7 @@ static void same_input_gives_the_same_tree(void **state) {
 }
 
 /* A cell of zero thickness contains the floor. */
-static void floors_are_parted_from_the_air(void **state) {
+static void test_planar_triangles_get_a_flat_cell(void **state) {
     (void)state;
     static const char *const builders[] = {"sweep", "parallel", "zhou"};
     const tritree_options options = options_of(1);
@@ -89,7 +89,7 @@ static uint64_t hash_of(const triangle_set *set, const char *builder, int settin
 
 /* The exact builders build the same tree: a set large enough for tasks on every level, and cases
    with many ties. */
-static void exact_builders_make_one_tree(void **state) {
+static void test_exact_builders_agree(void **state) {
     (void)state;
     for (int which = 0; which < CASE_TRIANGLE_SETS; ++which)
         for (uint32_t count = 700; count <= 12000; count += 11300) {
@@ -181,7 +181,7 @@ static void leaves_wrong(tritree *tree) {
     ++tree->statistics.leaves;
 }
 
-static void the_checker_finds_what_is_wrong(void **state) {
+static void test_validation_detects_damage(void **state) {
     (void)state;
     static const struct {
         void (*spoil)(tritree *tree);
@@ -205,7 +205,7 @@ static void the_checker_finds_what_is_wrong(void **state) {
     }
 }
 
-static void bad_input_is_refused_by_name(void **state) {
+static void test_invalid_input_is_rejected(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_SOUP, 40);
     tritree_options options = tritree_options_default();
@@ -232,7 +232,7 @@ static void bad_input_is_refused_by_name(void **state) {
     triangle_set_close(&set);
 }
 
-static void a_cancelled_build_leaves_nothing(void **state) {
+static void test_cancelled_build_frees_everything(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_SOUP, 500);
     const tritree_options options = tritree_options_default();
@@ -249,12 +249,12 @@ static void a_cancelled_build_leaves_nothing(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_builder_keeps_the_invariants),
-                                       cmocka_unit_test(same_input_gives_the_same_tree),
-                                       cmocka_unit_test(floors_are_parted_from_the_air),
-                                       cmocka_unit_test(exact_builders_make_one_tree),
-                                       cmocka_unit_test(the_checker_finds_what_is_wrong),
-                                       cmocka_unit_test(bad_input_is_refused_by_name),
-                                       cmocka_unit_test(a_cancelled_build_leaves_nothing)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_builders_satisfy_invariants),
+                                       cmocka_unit_test(test_same_input_gives_the_same_tree),
+                                       cmocka_unit_test(test_planar_triangles_get_a_flat_cell),
+                                       cmocka_unit_test(test_exact_builders_agree),
+                                       cmocka_unit_test(test_validation_detects_damage),
+                                       cmocka_unit_test(test_invalid_input_is_rejected),
+                                       cmocka_unit_test(test_cancelled_build_frees_everything)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

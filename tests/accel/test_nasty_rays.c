@@ -71,7 +71,7 @@ static void prove(triangle_set *set, const char *name) {
     triangle_set_close(set);
 }
 
-static void sets_are_met_alike_by_every_walk(void **state) {
+static void test_all_traversals_agree(void **state) {
     (void)state;
     static const case_triangles sets[] = {CASE_SOUP,     CASE_LONG_SOUP, CASE_FLAT,
                                           CASE_SLANTED,  CASE_SLIVERS,   CASE_FAN,
@@ -82,14 +82,14 @@ static void sets_are_met_alike_by_every_walk(void **state) {
     }
 }
 
-static void needles_are_met_alike_by_every_walk(void **state) {
+static void test_all_traversals_agree_on_needles(void **state) {
     (void)state;
     triangle_set set = triangle_set_needles(TRIANGLES);
     prove(&set, "needles");
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(sets_are_met_alike_by_every_walk),
-                                       cmocka_unit_test(needles_are_met_alike_by_every_walk)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_all_traversals_agree),
+                                       cmocka_unit_test(test_all_traversals_agree_on_needles)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

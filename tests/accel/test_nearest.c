@@ -77,7 +77,7 @@ static void query_set(case_triangles which, uint32_t count, float reach) {
     triangle_set_close(&set);
 }
 
-static void answers_are_those_of_all_triangles(void **state) {
+static void test_results_match_brute_force(void **state) {
     (void)state;
     static const uint32_t counts[] = {0, 1, 2, 7, 8, 9, 64, 65, 129, 600};
     for (int which = 0; which < CASE_TRIANGLE_SETS; ++which)
@@ -136,7 +136,7 @@ static long double face_oracle(long double c[3][3], const long double p[3]) {
     return dot(ap, n) * dot(ap, n) / n2;
 }
 
-static void distances_are_right(void **state) {
+static void test_distances_are_correct(void **state) {
     (void)state;
     for (int which = 0; which < CASE_TRIANGLE_SETS; ++which) {
         triangle_set set = triangle_set_make((case_triangles)which, 200);
@@ -165,7 +165,7 @@ static void distances_are_right(void **state) {
 }
 
 /* The point, weights and feature returned describe the same place, at the distance returned. */
-static void places_are_on_the_triangle(void **state) {
+static void test_closest_points_are_on_the_triangle(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_SOUP, 300);
     kd_triangles *tree = open_set(&set);
@@ -192,7 +192,7 @@ static void places_are_on_the_triangle(void **state) {
     triangle_set_close(&set);
 }
 
-static void threads_give_the_same_answers(void **state) {
+static void test_results_are_independent_of_threads(void **state) {
     (void)state;
     static vec3 points[5000];
     static kd_near_triangle one[5000], many[5000];
@@ -212,7 +212,7 @@ static void threads_give_the_same_answers(void **state) {
 
 /* A query tests only few of the triangles; the test counts them in single steps of the reference
    traversal. */
-static void most_triangles_are_left_out(void **state) {
+static void test_most_triangles_are_culled(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_SOUP, 20000);
     for (uint32_t i = 0; i < 60000; ++i) /* make the triangles small */
@@ -242,7 +242,7 @@ static void most_triangles_are_left_out(void **state) {
     triangle_set_close(&set);
 }
 
-static void what_makes_no_sense_is_refused(void **state) {
+static void test_invalid_arguments_are_rejected(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_SOUP, 10);
     kd_triangles *tree = open_set(&set);
@@ -270,12 +270,12 @@ static void what_makes_no_sense_is_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(answers_are_those_of_all_triangles),
-        cmocka_unit_test(distances_are_right),
-        cmocka_unit_test(places_are_on_the_triangle),
-        cmocka_unit_test(threads_give_the_same_answers),
-        cmocka_unit_test(most_triangles_are_left_out),
-        cmocka_unit_test(what_makes_no_sense_is_refused),
+        cmocka_unit_test(test_results_match_brute_force),
+        cmocka_unit_test(test_distances_are_correct),
+        cmocka_unit_test(test_closest_points_are_on_the_triangle),
+        cmocka_unit_test(test_results_are_independent_of_threads),
+        cmocka_unit_test(test_most_triangles_are_culled),
+        cmocka_unit_test(test_invalid_arguments_are_rejected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,7 +31,7 @@ static tritree build(int which, uint32_t count, const char *builder) {
     return tree;
 }
 
-static void what_lies_at_one_place_takes_no_more_than_its_share(void **state) {
+static void test_coincident_triangles_keep_references_linear(void **state) {
     (void)state;
     for (const tritree_builder *const *row = tritree_builders; *row; ++row)
         for (int which = 0; which < 4; ++which) {
@@ -47,6 +47,6 @@ static void what_lies_at_one_place_takes_no_more_than_its_share(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_lies_at_one_place_takes_no_more_than_its_share)};
+        cmocka_unit_test(test_coincident_triangles_keep_references_linear)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

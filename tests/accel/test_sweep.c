@@ -6,7 +6,7 @@
 #include "accel/tree/triangle_clip.h"
 #include "triangle_sets.h"
 
-static void the_tree_is_the_plain_one(void **state) {
+static void test_tree_equals_exact_tree(void **state) {
     (void)state;
     static const uint32_t counts[] = {1, 2, 7, 8, 9, 16, 33, 80, 81, 100, 333, 2000};
     static const tritree_options settings[] = {{1.5f, 1, 1, 0}, {1, 1, 0.8f, 0}, {0, 1, 1, 9}};
@@ -39,7 +39,7 @@ static float on_grid(uint32_t i, uint32_t k, float scale) {
     return x == 0 && k % 3 == 0 ? -0.0f : x;
 }
 
-static void clipping_by_vectors_gives_the_same_bits(void **state) {
+static void test_vector_clipping_is_bit_identical(void **state) {
     (void)state;
     static const float scales[] = {1, 1e30f, 1e-30f, 1e-44f};
     uint32_t seen[4] = {0};
@@ -107,7 +107,7 @@ static sah_split try_all_planes(const sweep_line *line, const sah_costs *costs) 
     return best;
 }
 
-static void bins_hide_no_plane(void **state) {
+static void test_bins_miss_no_plane(void **state) {
     (void)state;
     static const float sides[][2] = {
         {-1, 1},           {0, 1}, {1000, 1001},  {-2e38f, 2e38f}, {-3e-39f, 3e-39f},
@@ -152,7 +152,7 @@ static void bins_hide_no_plane(void **state) {
     assert_true(found_some > 100);
 }
 
-static void growth_is_bounded(void **state) {
+static void test_reference_growth_is_bounded(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_FAN, 20000);
     const tritree_options options = tritree_options_default();
@@ -164,9 +164,9 @@ static void growth_is_bounded(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_tree_is_the_plain_one),
-                                       cmocka_unit_test(clipping_by_vectors_gives_the_same_bits),
-                                       cmocka_unit_test(bins_hide_no_plane),
-                                       cmocka_unit_test(growth_is_bounded)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_tree_equals_exact_tree),
+                                       cmocka_unit_test(test_vector_clipping_is_bit_identical),
+                                       cmocka_unit_test(test_bins_miss_no_plane),
+                                       cmocka_unit_test(test_reference_growth_is_bounded)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

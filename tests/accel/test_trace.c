@@ -50,7 +50,7 @@ static void compare(const tritree_builder *builder, case_triangles which, uint32
     triangle_set_close(&set);
 }
 
-static void every_tree_answers_as_all_triangles_do(void **state) {
+static void test_trees_match_brute_force(void **state) {
     (void)state;
     static const uint32_t counts[] = {0, 1, 2, 3, 5, 16, 17, 64, 127, 500, 1025};
     for (const tritree_builder *const *row = tritree_builders; *row; ++row)
@@ -62,7 +62,7 @@ static void every_tree_answers_as_all_triangles_do(void **state) {
 
 /* Batches return the results of single rays, on any number of threads, with and without
    counting. */
-static void batches_answer_as_single_rays_do(void **state) {
+static void test_batches_match_single_rays(void **state) {
     (void)state;
     enum { BATCH = 5000 };
     triangle_set set = triangle_set_make(CASE_SOUP, 1000);
@@ -125,7 +125,7 @@ static void fan_out(const triangle_set *set, uint32_t i, ray fan[WIDE_PACKET]) {
 }
 
 /* A packet returns the same result for each of its rays as a single ray does, bit for bit. */
-static void packets_answer_as_single_rays_do(void **state) {
+static void test_packets_match_single_rays(void **state) {
     (void)state;
     uint32_t packets = 0, hit = 0;
     packet_use use = {0, 0};
@@ -163,7 +163,7 @@ static void packets_answer_as_single_rays_do(void **state) {
 
 /* Rays through the wide tree, singly and in streams, return the reference traversal's results, bit
    for bit. Rays that are not in a stream's list are left unchanged. */
-static void streams_answer_as_single_rays_do(void **state) {
+static void test_streams_match_single_rays(void **state) {
     (void)state;
     static ray rays[RAYS];
     static ray_hit closest[RAYS];
@@ -210,7 +210,7 @@ static void streams_answer_as_single_rays_do(void **state) {
 }
 
 /* Invalid rays hit nothing, and their traversal ends. */
-static void senseless_rays_hit_nothing(void **state) {
+static void test_invalid_rays_hit_nothing(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_SOUP, 500);
     const tritree_options options = tritree_options_default();
@@ -236,10 +236,10 @@ static void senseless_rays_hit_nothing(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_tree_answers_as_all_triangles_do),
-                                       cmocka_unit_test(batches_answer_as_single_rays_do),
-                                       cmocka_unit_test(packets_answer_as_single_rays_do),
-                                       cmocka_unit_test(streams_answer_as_single_rays_do),
-                                       cmocka_unit_test(senseless_rays_hit_nothing)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_trees_match_brute_force),
+                                       cmocka_unit_test(test_batches_match_single_rays),
+                                       cmocka_unit_test(test_packets_match_single_rays),
+                                       cmocka_unit_test(test_streams_match_single_rays),
+                                       cmocka_unit_test(test_invalid_rays_hit_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

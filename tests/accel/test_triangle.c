@@ -48,7 +48,7 @@ static triangle_set ball_make(uint32_t n, float size, vec3 centre) {
 }
 
 /* Rays from inside a closed surface through its corners, edges and faces all hit it. */
-static void closed_surfaces_do_not_leak(void **state) {
+static void test_closed_surfaces_are_watertight(void **state) {
     (void)state;
     static const struct {
         float size;
@@ -87,7 +87,7 @@ static void closed_surfaces_do_not_leak(void **state) {
 
 /* If all coordinates are scaled by a power of two, rays have the same hits with the same
    weights. */
-static void scale_changes_nothing(void **state) {
+static void test_intersection_is_scale_invariant(void **state) {
     (void)state;
     triangle_set set = ball_make(24, 1, vec3_make(0.5f, 3, -2));
     const tritree_options options = tritree_options_default();
@@ -122,7 +122,7 @@ static void scale_changes_nothing(void **state) {
 }
 
 /* A ray that leaves a triangle towards either side never hits it again, at any angle. */
-static void no_surface_meets_the_ray_that_leaves_it(void **state) {
+static void test_leaving_rays_do_not_hit_their_origin(void **state) {
     (void)state;
     for (int which = 0; which < CASE_TRIANGLE_SETS; ++which)
         for (uint32_t i = 0; i < 3000; ++i) {
@@ -155,7 +155,7 @@ static void no_surface_meets_the_ray_that_leaves_it(void **state) {
 
 /* A point that lies in a triangle and in a box also lies in the bounds of the triangle clipped to
    the box, and to half of the box. */
-static void clipping_loses_no_point(void **state) {
+static void test_clipping_is_conservative(void **state) {
     (void)state;
     uint32_t inside = 0;
     for (int which = 0; which < CASE_TRIANGLE_SETS; ++which)
@@ -209,9 +209,9 @@ static void clipping_loses_no_point(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(closed_surfaces_do_not_leak),
-                                       cmocka_unit_test(scale_changes_nothing),
-                                       cmocka_unit_test(no_surface_meets_the_ray_that_leaves_it),
-                                       cmocka_unit_test(clipping_loses_no_point)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_closed_surfaces_are_watertight),
+                                       cmocka_unit_test(test_intersection_is_scale_invariant),
+                                       cmocka_unit_test(test_leaving_rays_do_not_hit_their_origin),
+                                       cmocka_unit_test(test_clipping_is_conservative)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -108,7 +108,7 @@ static tally compare(int shape, float scale) {
     return sum;
 }
 
-static void forms_agree_bit_for_bit(void **state) {
+static void test_variants_are_bit_identical(void **state) {
     (void)state;
     for (int shape = 0; shape < SHAPES; ++shape) {
         const tally sum = compare(shape, 1);
@@ -121,7 +121,7 @@ static void forms_agree_bit_for_bit(void **state) {
 }
 
 /* If products overflow or underflow, triangle_intersect makes the decision. */
-static void forms_agree_at_every_scale(void **state) {
+static void test_variants_agree_at_every_scale(void **state) {
     (void)state;
     static const float scales[] = {1e-30f, 1e-13f, 1e-6f, 1e6f, 1e13f, 1e30f};
     for (size_t i = 0; i < sizeof scales / sizeof *scales; ++i)
@@ -134,8 +134,8 @@ static void forms_agree_at_every_scale(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(forms_agree_bit_for_bit),
-        cmocka_unit_test(forms_agree_at_every_scale),
+        cmocka_unit_test(test_variants_are_bit_identical),
+        cmocka_unit_test(test_variants_agree_at_every_scale),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,7 +44,7 @@ static ray_hit brute_force(const tritree_input *input, ray ray) {
     return best;
 }
 
-static void answers_are_those_of_all_triangles(void **state) {
+static void test_results_match_brute_force(void **state) {
     (void)state;
     static kd_ray rays[RAYS];
     static kd_ray_hit hits[RAYS], counted[RAYS];
@@ -74,7 +74,7 @@ static void answers_are_those_of_all_triangles(void **state) {
 }
 
 /* Rays and hits as separate arrays give the same results as structs; so does each array alone. */
-static void arrays_are_as_good_as_structs(void **state) {
+static void test_arrays_match_structs(void **state) {
     (void)state;
     static kd_ray rays[RAYS];
     static kd_ray_hit hits[RAYS];
@@ -127,7 +127,7 @@ static void arrays_are_as_good_as_structs(void **state) {
 
 /* The tree's copy of the mesh depends neither on the stride of the caller's arrays nor on whether
    there are indices, and the arrays may be changed afterwards. */
-static void input_is_copied(void **state) {
+static void test_input_is_copied(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_SOUP, 200);
     kd_triangles *compressed = open_set(&set, NULL);
@@ -157,7 +157,7 @@ static void input_is_copied(void **state) {
     triangle_set_close(&set);
 }
 
-static void options_reach_the_builder(void **state) {
+static void test_options_reach_the_builder(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_SOUP, 500);
     uint64_t hashes[4];
@@ -181,7 +181,7 @@ static void options_reach_the_builder(void **state) {
     triangle_set_close(&set);
 }
 
-static void rays_that_make_no_sense_hit_nothing(void **state) {
+static void test_invalid_rays_hit_nothing(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_LONG_SOUP, 200);
     kd_triangles *tree = open_set(&set, NULL);
@@ -218,7 +218,7 @@ static void expect_refused(const kd_triangle_mesh *mesh, const kd_triangles_opti
     if (!strstr(kd_last_error(), says)) fail_msg("\"%s\" lacks \"%s\"", kd_last_error(), says);
 }
 
-static void what_makes_no_sense_is_refused(void **state) {
+static void test_invalid_arguments_are_rejected(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_SOUP, 20);
     const kd_triangle_mesh good = mesh_of(&set);
@@ -345,7 +345,7 @@ static void expect_no_other(const char *path, const char *whole, size_t bytes) {
     free(changed);
 }
 
-static void files_give_back_the_tree_or_nothing(void **state) {
+static void test_file_round_trip_and_damage(void **state) {
     (void)state;
     char path[] = "/tmp/test_triangles_XXXXXX";
     const int descriptor = mkstemp(path);
@@ -379,13 +379,13 @@ static void files_give_back_the_tree_or_nothing(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(answers_are_those_of_all_triangles),
-        cmocka_unit_test(arrays_are_as_good_as_structs),
-        cmocka_unit_test(input_is_copied),
-        cmocka_unit_test(options_reach_the_builder),
-        cmocka_unit_test(rays_that_make_no_sense_hit_nothing),
-        cmocka_unit_test(what_makes_no_sense_is_refused),
-        cmocka_unit_test(files_give_back_the_tree_or_nothing),
+        cmocka_unit_test(test_results_match_brute_force),
+        cmocka_unit_test(test_arrays_match_structs),
+        cmocka_unit_test(test_input_is_copied),
+        cmocka_unit_test(test_options_reach_the_builder),
+        cmocka_unit_test(test_invalid_rays_hit_nothing),
+        cmocka_unit_test(test_invalid_arguments_are_rejected),
+        cmocka_unit_test(test_file_round_trip_and_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

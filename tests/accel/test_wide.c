@@ -175,7 +175,7 @@ static void check_both(const tritree *tree) {
     }
 }
 
-static void every_tree_has_a_sound_wide_form(void **state) {
+static void test_wide_trees_are_valid(void **state) {
     (void)state;
     static const uint32_t counts[] = {0, 1, 2, 3, 7, 8, 9, 16, 17, 64, 127, 500, 1025};
     for (const tritree_builder *const *row = tritree_builders; *row; ++row)
@@ -200,7 +200,7 @@ static void same_tree(const wide_tree *a, const wide_tree *b) {
     assert_memory_equal(a->leaves, b->leaves, a->leaf_triangles * WIDE_LEAF_FLOATS * sizeof(float));
 }
 
-static void threads_make_the_same_wide_tree(void **state) {
+static void test_wide_tree_is_independent_of_threads(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_SOUP, 20000);
     const tritree_options options = tritree_options_default();
@@ -223,7 +223,7 @@ static void threads_make_the_same_wide_tree(void **state) {
 
 /* Lanes are ordered for any-hit rays: the wall, which blocks all rays, is in the last lane,
    although a few specks are in front of it. */
-static void what_stops_most_rays_comes_first(void **state) {
+static void test_strongest_occluder_comes_first(void **state) {
     (void)state;
     enum { SPECKS = 40 };
     vec3 positions[3 * (SPECKS + 2)];
@@ -254,8 +254,8 @@ static void what_stops_most_rays_comes_first(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_tree_has_a_sound_wide_form),
-                                       cmocka_unit_test(threads_make_the_same_wide_tree),
-                                       cmocka_unit_test(what_stops_most_rays_comes_first)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_wide_trees_are_valid),
+                                       cmocka_unit_test(test_wide_tree_is_independent_of_threads),
+                                       cmocka_unit_test(test_strongest_occluder_comes_first)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

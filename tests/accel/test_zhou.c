@@ -23,7 +23,7 @@ static uint32_t parts_of(const triangle_set *set, zhou_part *parts) {
     return count;
 }
 
-static void candidates_tell_left_from_right(void **state) {
+static void test_candidate_masks_match_positions(void **state) {
     (void)state;
     for (int which = 0; which < CASE_TRIANGLE_SETS; ++which) {
         triangle_set set = triangle_set_make((case_triangles)which, ZHOU_SMALL_MAX);
@@ -122,7 +122,7 @@ static void compare_node(const plain *p, uint32_t at, const zhou_part *parts, ui
     }
 }
 
-static void small_roots_split_where_counting_says(void **state) {
+static void test_small_roots_match_counted_costs(void **state) {
     (void)state;
     for (int which = 0; which < CASE_TRIANGLE_SETS; ++which)
         for (uint32_t count = 1; count <= ZHOU_SMALL_MAX; count += 9) {
@@ -155,7 +155,7 @@ static bool holds(box3 outer, box3 inner, bool loosely) {
 }
 
 /* Clipped boxes contain the exact clipped triangle and stay inside the original box. */
-static void clipping_loses_nothing(void **state) {
+static void test_clipping_is_conservative(void **state) {
     (void)state;
     for (int which = 0; which < CASE_TRIANGLE_SETS; ++which)
         for (uint32_t i = 0; i < 400; ++i) {
@@ -180,7 +180,7 @@ static void clipping_loses_nothing(void **state) {
         }
 }
 
-static void plans_cut_empty_space_only(void **state) {
+static void test_planned_cuts_remove_only_empty_space(void **state) {
     (void)state;
     uint32_t cuts = 0;
     for (uint32_t i = 0; i < 4000; ++i) {
@@ -228,7 +228,7 @@ static void plans_cut_empty_space_only(void **state) {
 
 /* Many small triangles in a corner of a large floor: too few levels are left to halve space down to
    them, and the floor leaves no empty space to cut off. */
-static void small_things_in_large_places_are_parted(void **state) {
+static void test_small_cluster_on_large_floor_is_split(void **state) {
     (void)state;
     enum { SMALL = 6000 };
     triangle_set set = triangle_set_make(CASE_SOUP, SMALL + 2);
@@ -253,7 +253,7 @@ static void small_things_in_large_places_are_parted(void **state) {
     triangle_set_close(&set);
 }
 
-static void any_number_of_threads_gives_the_same_tree(void **state) {
+static void test_tree_is_independent_of_threads(void **state) {
     (void)state;
     static const int threads[] = {1, 2, 8};
     for (int which = 0; which < CASE_TRIANGLE_SETS; ++which) {
@@ -277,7 +277,7 @@ static void any_number_of_threads_gives_the_same_tree(void **state) {
 
 /* The number of references stays within the budget of the large-node stage, even if it ends in
    large leaves. */
-static void equal_triangles_are_one_leaf(void **state) {
+static void test_equal_triangles_form_one_leaf(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_SAME, 3000);
     const tritree_options options = tritree_options_default();
@@ -296,12 +296,12 @@ static void equal_triangles_are_one_leaf(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(candidates_tell_left_from_right),
-                                       cmocka_unit_test(small_roots_split_where_counting_says),
-                                       cmocka_unit_test(clipping_loses_nothing),
-                                       cmocka_unit_test(plans_cut_empty_space_only),
-                                       cmocka_unit_test(small_things_in_large_places_are_parted),
-                                       cmocka_unit_test(any_number_of_threads_gives_the_same_tree),
-                                       cmocka_unit_test(equal_triangles_are_one_leaf)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_candidate_masks_match_positions),
+                                       cmocka_unit_test(test_small_roots_match_counted_costs),
+                                       cmocka_unit_test(test_clipping_is_conservative),
+                                       cmocka_unit_test(test_planned_cuts_remove_only_empty_space),
+                                       cmocka_unit_test(test_small_cluster_on_large_floor_is_split),
+                                       cmocka_unit_test(test_tree_is_independent_of_threads),
+                                       cmocka_unit_test(test_equal_triangles_form_one_leaf)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

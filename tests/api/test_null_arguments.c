@@ -203,7 +203,7 @@ static const row rows[] = {
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
-static void null_is_refused_or_nothing(void **state) {
+static void test_null_is_rejected_or_ignored(void **state) {
     (void)state;
     for (int i = 0; i < ROWS; ++i)
         for (int null = -1; null < rows[i].pointers; ++null) {
@@ -260,7 +260,7 @@ static int read_header(const char *name) {
     return count;
 }
 
-static void every_function_has_a_row(void **state) {
+static void test_every_function_is_covered(void **state) {
     (void)state;
     DIR *headers = opendir(KD_TEST_SOURCE_DIR "/include/kandela");
     assert_non_null(headers);
@@ -312,8 +312,8 @@ static int tear_down(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(null_is_refused_or_nothing),
-        cmocka_unit_test(every_function_has_a_row),
+        cmocka_unit_test(test_null_is_rejected_or_ignored),
+        cmocka_unit_test(test_every_function_is_covered),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -48,7 +48,7 @@ static void compare(const kd_points *tree, kd_points_query query, uint32_t k) {
     }
 }
 
-static void repeated_queries_are_answered_each(void **state) {
+static void test_repeated_queries_are_independent(void **state) {
     (void)state;
     for (uint32_t dims = 2; dims <= 5; ++dims)
         for (int wide = 0; wide < 2; ++wide) {
@@ -76,7 +76,7 @@ static void repeated_queries_are_answered_each(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(repeated_queries_are_answered_each),
+        cmocka_unit_test(test_repeated_queries_are_independent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,7 +31,7 @@ static void read_struct(char *text, size_t bytes) {
 }
 
 /* A field without a row would have no default, no check, no option and no key. */
-static void every_field_has_a_row(void **state) {
+static void test_every_field_has_a_row(void **state) {
     (void)state;
     static char text[1 << 14];
     const option_row *last = NULL;
@@ -54,7 +54,7 @@ static void every_field_has_a_row(void **state) {
     assert_true(fields > 30);
 }
 
-static void every_row_has_all_faces(void **state) {
+static void test_every_row_is_complete(void **state) {
     (void)state;
     for (const option_row *row = NULL; (row = render_option_next(row));) {
         if (!row->help || !row->help[0]) fail_msg("--%s has no help", row->name);
@@ -71,7 +71,7 @@ static void every_row_has_all_faces(void **state) {
 }
 
 /* The table's default equals the struct's, is valid, and survives conversion to text and back. */
-static void defaults_are_the_tables(void **state) {
+static void test_defaults_match_table(void **state) {
     (void)state;
     kd_render_options options;
     kd_render_options_default(&options);
@@ -88,7 +88,7 @@ static void defaults_are_the_tables(void **state) {
 }
 
 /* A value out of range is rejected both as text and in the struct, which stays unchanged. */
-static void values_out_of_range_are_refused(void **state) {
+static void test_values_out_of_range_are_rejected(void **state) {
     (void)state;
     for (const option_row *row = NULL; (row = render_option_next(row));) {
         kd_render_options options, before;
@@ -121,7 +121,7 @@ static void values_out_of_range_are_refused(void **state) {
 }
 
 /* Names written with - and with _ are equivalent. */
-static void names_are_those_of_every_face(void **state) {
+static void test_name_spellings_are_equivalent(void **state) {
     (void)state;
     kd_render_options options;
     char text[64];
@@ -150,7 +150,7 @@ static void names_are_those_of_every_face(void **state) {
 }
 
 /* The state's hash depends on those options that must not change when resuming, and on no other. */
-static void the_hash_covers_what_it_says(void **state) {
+static void test_hash_covers_resume_options(void **state) {
     (void)state;
     kd_render_options options;
     kd_render_options_default(&options);
@@ -170,12 +170,12 @@ static void the_hash_covers_what_it_says(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_field_has_a_row),
-        cmocka_unit_test(every_row_has_all_faces),
-        cmocka_unit_test(defaults_are_the_tables),
-        cmocka_unit_test(values_out_of_range_are_refused),
-        cmocka_unit_test(names_are_those_of_every_face),
-        cmocka_unit_test(the_hash_covers_what_it_says),
+        cmocka_unit_test(test_every_field_has_a_row),
+        cmocka_unit_test(test_every_row_is_complete),
+        cmocka_unit_test(test_defaults_match_table),
+        cmocka_unit_test(test_values_out_of_range_are_rejected),
+        cmocka_unit_test(test_name_spellings_are_equivalent),
+        cmocka_unit_test(test_hash_covers_resume_options),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

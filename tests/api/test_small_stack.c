@@ -160,7 +160,7 @@ static void read_name(char name[64], const char *declaration) {
     strcat(name, "(");
 }
 
-static void every_function_is_called(void **state) {
+static void test_every_function_is_covered(void **state) {
     (void)state;
     static const char *const headers[] = {"exchange", "photons",   "points", "render",
                                           "status",   "triangles", "version"};
@@ -193,41 +193,43 @@ static void expect_stack_suffices(const char *label, void *(*run)(void *)) {
     print_message("%s: %zu bytes of stack\n", label, small_stack_call(run, NULL));
 }
 
-static void options_fit(void **state) {
+static void test_options_need_little_stack(void **state) {
     (void)state;
     expect_stack_suffices("options", options_in_thread);
 }
-static void points_fit(void **state) {
+static void test_points_need_little_stack(void **state) {
     (void)state;
     expect_stack_suffices("points", points_in_thread);
 }
-static void triangles_fit(void **state) {
+static void test_triangles_need_little_stack(void **state) {
     (void)state;
     expect_stack_suffices("triangles", triangles_in_thread);
 }
-static void files_fit(void **state) {
+static void test_files_need_little_stack(void **state) {
     (void)state;
     expect_stack_suffices("files", files_in_thread);
 }
-static void photons_fit(void **state) {
+static void test_photons_need_little_stack(void **state) {
     (void)state;
     expect_stack_suffices("photons", photons_in_thread);
 }
-static void pictures_fit(void **state) {
+static void test_pictures_need_little_stack(void **state) {
     (void)state;
     expect_stack_suffices("pictures", pictures_in_thread);
 }
 
 int main(void) {
-    const struct CMUnitTest lists[] = {cmocka_unit_test(every_function_is_called)};
+    const struct CMUnitTest lists[] = {cmocka_unit_test(test_every_function_is_covered)};
     if (cmocka_run_group_tests(lists, NULL, NULL) != 0) return 1;
 #ifndef __OPTIMIZE__
     return TEST_SKIPPED; /* stack frames are larger without optimisation */
 #endif
     if (TEST_IS_WATCHED) return TEST_SKIPPED;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(options_fit),   cmocka_unit_test(points_fit),
-        cmocka_unit_test(triangles_fit), cmocka_unit_test(files_fit),
-        cmocka_unit_test(photons_fit),   cmocka_unit_test(pictures_fit)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_options_need_little_stack),
+                                       cmocka_unit_test(test_points_need_little_stack),
+                                       cmocka_unit_test(test_triangles_need_little_stack),
+                                       cmocka_unit_test(test_files_need_little_stack),
+                                       cmocka_unit_test(test_photons_need_little_stack),
+                                       cmocka_unit_test(test_pictures_need_little_stack)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,7 +71,7 @@ static void *cut(const void *full, size_t full_size, size_t size) {
         }                                                                                          \
     } while (0)
 
-static void defaults_fill_what_there_is(void **state) {
+static void test_defaults_fill_given_size(void **state) {
     (void)state;
     EXPECT_DEFAULTS(kd_points_options, kd_points_options_default);
     EXPECT_DEFAULTS(kd_points_query, kd_points_query_default);
@@ -82,7 +82,7 @@ static void defaults_fill_what_there_is(void **state) {
 
 static float cloud[60][3];
 
-static void points_of_other_versions(void **state) {
+static void test_points_structs_of_other_versions(void **state) {
     (void)state;
     const kd_point_array points = kd_point_array_make(cloud, 60, 3, KD_FLOAT);
     kd_points_options options;
@@ -113,7 +113,7 @@ static void points_of_other_versions(void **state) {
     kd_points_close(tree);
 }
 
-static void triangles_of_other_versions(void **state) {
+static void test_triangles_structs_of_other_versions(void **state) {
     (void)state;
     const kd_triangle_mesh mesh = kd_triangle_mesh_make(cloud[0], 60, NULL, 20);
     kd_triangles_options options;
@@ -143,7 +143,7 @@ static void triangles_of_other_versions(void **state) {
     kd_triangles_close(tree);
 }
 
-static void renderings_of_other_versions(void **state) {
+static void test_render_options_of_other_versions(void **state) {
     (void)state;
     kd_scene *scene = NULL;
     kd_render_options options;
@@ -168,7 +168,7 @@ static void renderings_of_other_versions(void **state) {
 
 /* A newer program may leave unknown fields at 0; other values give an error. Invalid sizes are
    rejected. */
-static void what_cannot_be_done_is_refused(void **state) {
+static void test_unknown_fields_are_rejected(void **state) {
     (void)state;
     const kd_point_array points = kd_point_array_make(cloud, 60, 3, KD_FLOAT);
     kd_points_options options;
@@ -192,11 +192,11 @@ static void what_cannot_be_done_is_refused(void **state) {
 int main(void) {
     for (int i = 0; i < 180; ++i) cloud[i / 3][i % 3] = (float)(i * 7919 % 1009) / 64;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(defaults_fill_what_there_is),
-        cmocka_unit_test(points_of_other_versions),
-        cmocka_unit_test(triangles_of_other_versions),
-        cmocka_unit_test(renderings_of_other_versions),
-        cmocka_unit_test(what_cannot_be_done_is_refused),
+        cmocka_unit_test(test_defaults_fill_given_size),
+        cmocka_unit_test(test_points_structs_of_other_versions),
+        cmocka_unit_test(test_triangles_structs_of_other_versions),
+        cmocka_unit_test(test_render_options_of_other_versions),
+        cmocka_unit_test(test_unknown_fields_are_rejected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

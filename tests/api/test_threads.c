@@ -134,7 +134,7 @@ static void run_all(void *(*body)(void *), const kd_points *points, const kd_tri
     }
 }
 
-static void eight_threads_get_the_answers_of_one(void **state) {
+static void test_concurrent_results_match_single_thread(void **state) {
     (void)state;
     kd_points *points = NULL;
     kd_triangles *triangles = NULL;
@@ -154,7 +154,7 @@ static void eight_threads_get_the_answers_of_one(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(eight_threads_get_the_answers_of_one),
+        cmocka_unit_test(test_concurrent_results_match_single_thread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

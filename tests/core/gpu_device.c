@@ -5,7 +5,7 @@
 #include "core/device/device_stream.h"
 #include "tests/gpu.h"
 
-static void bytes_come_back(void **state) {
+static void test_upload_download_round_trip(void **state) {
     (void)state;
     enum { COUNT = 100000 };
     uint32_t *device_data = NULL;
@@ -60,7 +60,7 @@ static void cross_all_sizes(void) {
 
 /* On an emulated device that can pin at most 1 MB at once. Must run before the process has
    allocated its ring buffer. */
-static void much_crosses_without_pinned_memory(void **state) {
+static void test_large_copy_without_pinned_memory(void **state) {
     (void)state;
     if (!gpu_is_emulated()) skip();
     assert_int_equal(setenv("KANDELA_EMULATED_PINNED", "1048576", 1), 0);
@@ -68,12 +68,12 @@ static void much_crosses_without_pinned_memory(void **state) {
     assert_int_equal(unsetenv("KANDELA_EMULATED_PINNED"), 0);
 }
 
-static void much_crosses_by_pieces(void **state) {
+static void test_large_copy_in_chunks(void **state) {
     (void)state;
     cross_all_sizes();
 }
 
-static void too_much_is_refused(void **state) {
+static void test_excessive_allocation_is_rejected(void **state) {
     (void)state;
     void *device_data = NULL;
     assert_int_equal(device_memory_reserve(&device_data, UINT64_C(1) << 50), KD_ERROR_MEMORY);
@@ -84,7 +84,7 @@ static void too_much_is_refused(void **state) {
 }
 
 /* The pool keeps freed memory, but releases it if another allocation would otherwise fail. */
-static void what_the_pool_keeps_is_not_lost(void **state) {
+static void test_pooled_memory_is_reclaimed(void **state) {
     (void)state;
     uint64_t before = 0, kept = 0, after = 0;
     void *pooled = NULL, *other = NULL;
@@ -106,11 +106,11 @@ static void what_the_pool_keeps_is_not_lost(void **state) {
 int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bytes_come_back),
-        cmocka_unit_test(much_crosses_without_pinned_memory),
-        cmocka_unit_test(much_crosses_by_pieces),
-        cmocka_unit_test(too_much_is_refused),
-        cmocka_unit_test(what_the_pool_keeps_is_not_lost),
+        cmocka_unit_test(test_upload_download_round_trip),
+        cmocka_unit_test(test_large_copy_without_pinned_memory),
+        cmocka_unit_test(test_large_copy_in_chunks),
+        cmocka_unit_test(test_excessive_allocation_is_rejected),
+        cmocka_unit_test(test_pooled_memory_is_reclaimed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -75,7 +75,7 @@ static const expectation expectations[] = {
     {1, 2, 0.359237216945, 3.118433199279, 8.892373536061, 0.305527446, 0.280769355, 0.392537682,
      0.010041177467, 0.049369296875}};
 
-static void known_values_are_found(void **state) {
+static void test_known_values(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof expectations / sizeof *expectations; ++i) {
         const expectation *e = &expectations[i];
@@ -92,7 +92,7 @@ static void known_values_are_found(void **state) {
     }
 }
 
-static void known_flip_errors_are_found(void **state) {
+static void test_known_flip_errors(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof expectations / sizeof *expectations; ++i) {
         const expectation *e = &expectations[i];
@@ -115,7 +115,7 @@ static void known_flip_errors_are_found(void **state) {
 }
 
 /* The extremes: pure green and pure blue differ most. */
-static void flip_spans_its_scale(void **state) {
+static void test_flip_extremes(void **state) {
     (void)state;
     image green = flat(8, 8, 0, 1, 0), blue = flat(8, 8, 0, 0, 1);
     image black = flat(8, 8, 0, 0, 0), white = flat(8, 8, 1, 1, 1);
@@ -129,7 +129,7 @@ static void flip_spans_its_scale(void **state) {
     image_close(&white);
 }
 
-static void sameness_is_zero(void **state) {
+static void test_equal_pictures_have_zero_error(void **state) {
     (void)state;
     for (int32_t block = 0; block < 60; block += 7) {
         image a = pattern(1);
@@ -141,7 +141,7 @@ static void sameness_is_zero(void **state) {
     }
 }
 
-static void order_matters_only_where_it_should(void **state) {
+static void test_symmetric_metrics(void **state) {
     (void)state;
     image a = flat(3, 3, 1, 1, 1), b = flat(3, 3, 3, 3, 3);
     static const compare_metric symmetric[] = {COMPARE_RMSE, COMPARE_PSNR, COMPARE_MAX,
@@ -155,7 +155,7 @@ static void order_matters_only_where_it_should(void **state) {
 }
 
 /* Averaging over blocks removes noise of mean zero, but not a shift of all values. */
-static void blocks_average_noise_away(void **state) {
+static void test_blocks_average_out_noise(void **state) {
     (void)state;
     image a = flat(16, 16, 0.5f, 0.5f, 0.5f), b = flat(16, 16, 0.5f, 0.5f, 0.5f);
     for (int i = 0; i < 256; ++i)
@@ -169,7 +169,7 @@ static void blocks_average_noise_away(void **state) {
     image_close(&b);
 }
 
-static void alpha_is_ignored(void **state) {
+static void test_alpha_is_ignored(void **state) {
     (void)state;
     image a = pattern(0), b = pattern(0);
     float *plane;
@@ -181,7 +181,7 @@ static void alpha_is_ignored(void **state) {
     image_close(&b);
 }
 
-static void what_cannot_be_compared_is_refused(void **state) {
+static void test_incomparable_pictures_are_rejected(void **state) {
     (void)state;
     double value;
     image a = pattern(0), b = pattern(0), small = flat(WIDTH, HEIGHT - 1, 0, 0, 0), difference;
@@ -203,7 +203,7 @@ static void what_cannot_be_compared_is_refused(void **state) {
     image_close(&small);
 }
 
-static void names_choose_the_metric(void **state) {
+static void test_metric_names(void **state) {
     (void)state;
     compare_metric metric;
     assert_int_equal(compare_metric_find(&metric, "relmse", "a.exr", "b.exr"), KD_OK);
@@ -222,7 +222,7 @@ static void names_choose_the_metric(void **state) {
 }
 
 /* The luminance of the colour map grows with the error; black means equal. */
-static void differences_are_drawn(void **state) {
+static void test_difference_picture(void **state) {
     (void)state;
     image a = flat(1024, 1, 0, 0, 0), b = flat(1024, 1, 0, 0, 0), difference;
     for (int i = 0; i < 1024; ++i)
@@ -249,7 +249,7 @@ static void differences_are_drawn(void **state) {
     image_close(&b);
 }
 
-static void threads_change_no_bit(void **state) {
+static void test_results_are_independent_of_threads(void **state) {
     (void)state;
     image a = pattern(1), b = pattern(2);
     for (int metric = COMPARE_RMSE; metric <= COMPARE_MAX; ++metric) {
@@ -267,7 +267,7 @@ static void threads_change_no_bit(void **state) {
 }
 
 /* Images smaller than FLIP's filters can be compared. */
-static void small_images_have_flip_errors(void **state) {
+static void test_flip_of_small_images(void **state) {
     (void)state;
     for (int32_t width = 1; width < 24; width += 5)
         for (int32_t height = 1; height < 24; height += 5) {
@@ -280,7 +280,7 @@ static void small_images_have_flip_errors(void **state) {
 
 /* 8-bit pictures with more rows than are in memory at a time: each metric gives the same values as
    on a picture in one piece. */
-static void strips_and_packed_pictures_compare_alike(void **state) {
+static void test_strips_match_whole_pictures(void **state) {
     (void)state;
     enum { WIDE = 24, HIGH = 22000 };
     uint8_t *bytes[2];
@@ -333,19 +333,19 @@ static void strips_and_packed_pictures_compare_alike(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_values_are_found),
-        cmocka_unit_test(known_flip_errors_are_found),
-        cmocka_unit_test(flip_spans_its_scale),
-        cmocka_unit_test(sameness_is_zero),
-        cmocka_unit_test(order_matters_only_where_it_should),
-        cmocka_unit_test(blocks_average_noise_away),
-        cmocka_unit_test(alpha_is_ignored),
-        cmocka_unit_test(what_cannot_be_compared_is_refused),
-        cmocka_unit_test(names_choose_the_metric),
-        cmocka_unit_test(differences_are_drawn),
-        cmocka_unit_test(threads_change_no_bit),
-        cmocka_unit_test(small_images_have_flip_errors),
-        cmocka_unit_test(strips_and_packed_pictures_compare_alike),
+        cmocka_unit_test(test_known_values),
+        cmocka_unit_test(test_known_flip_errors),
+        cmocka_unit_test(test_flip_extremes),
+        cmocka_unit_test(test_equal_pictures_have_zero_error),
+        cmocka_unit_test(test_symmetric_metrics),
+        cmocka_unit_test(test_blocks_average_out_noise),
+        cmocka_unit_test(test_alpha_is_ignored),
+        cmocka_unit_test(test_incomparable_pictures_are_rejected),
+        cmocka_unit_test(test_metric_names),
+        cmocka_unit_test(test_difference_picture),
+        cmocka_unit_test(test_results_are_independent_of_threads),
+        cmocka_unit_test(test_flip_of_small_images),
+        cmocka_unit_test(test_strips_match_whole_pictures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,7 @@ static kd_status fails_below(int depth) {
     return KD_OK;
 }
 
-static void failure_carries_message_and_path(void **state) {
+static void test_error_has_message_and_path(void **state) {
     (void)state;
     assert_int_equal(fails_below(0), KD_ERROR_INPUT);
     assert_string_equal(kd_last_error(), "depth 3, expected less than 3");
@@ -33,7 +33,7 @@ static void failure_carries_message_and_path(void **state) {
     status_clear();
 }
 
-static void memory_refuses_what_does_not_fit(void **state) {
+static void test_oversized_allocation_fails(void **state) {
     (void)state;
     double *numbers = NULL;
     assert_int_equal(KD_RESERVE(numbers, UINT64_MAX / 4), KD_ERROR_MEMORY);
@@ -49,7 +49,7 @@ static void count_visits(void *context, int64_t begin, int64_t end, int thread) 
     for (int64_t i = begin; i < end; ++i) ++visits[i];
 }
 
-static void loops_visit_each_item_once(void **state) {
+static void test_loops_visit_each_item_once(void **state) {
     (void)state;
     uint8_t visits[1000];
     for (int threads = 1; threads <= 8; threads *= 2)
@@ -62,7 +62,7 @@ static void loops_visit_each_item_once(void **state) {
     parallel_set_threads(0);
 }
 
-static void output_appears_whole_or_not_at_all(void **state) {
+static void test_output_is_atomic(void **state) {
     (void)state;
     char folder[] = "/tmp/kandela-test-XXXXXX";
     assert_non_null(mkdtemp(folder));
@@ -89,7 +89,7 @@ static void output_appears_whole_or_not_at_all(void **state) {
 
 /* Output to special files: a device is written to and stays a device; through a symbolic link the
    target is replaced. */
-static void special_files_stay_what_they_are(void **state) {
+static void test_special_files_are_preserved(void **state) {
     (void)state;
     char folder[] = "/tmp/kandela-test-XXXXXX", path[64], name[64], bytes[8] = "";
     assert_non_null(mkdtemp(folder));
@@ -138,7 +138,7 @@ static void *save_often(void *path) {
 
 /* Threads that save to the same name: the file is complete, from one of the writers, and no
    temporary file remains. */
-static void writers_of_one_name_keep_apart(void **state) {
+static void test_concurrent_writers_of_one_file(void **state) {
     (void)state;
     char folder[] = "/tmp/kandela-test-XXXXXX", path[64];
     assert_non_null(mkdtemp(folder));
@@ -160,7 +160,7 @@ static void writers_of_one_name_keep_apart(void **state) {
     assert_int_equal(rmdir(folder), 0); /* the directory is empty */
 }
 
-static void paths_are_joined(void **state) {
+static void test_path_join(void **state) {
     (void)state;
     char *joined = file_path_beside("models/a.obj", "tex\\b.png");
     assert_string_equal(joined, "models/tex/b.png");
@@ -172,7 +172,7 @@ static void paths_are_joined(void **state) {
     assert_string_equal(file_suffix("x.y/z.obj"), ".obj");
 }
 
-static void stages_add_up(void **state) {
+static void test_stage_times_are_accumulated(void **state) {
     (void)state;
     job_control job;
     job_init(&job);
@@ -190,7 +190,7 @@ static void stages_add_up(void **state) {
     assert_false(job_cancelled(NULL));
 }
 
-static void absent_devices_are_errors(void **state) {
+static void test_missing_device_is_an_error(void **state) {
     (void)state;
     device device;
     assert_int_equal(device_find(&device, "cpu"), KD_OK);
@@ -204,7 +204,7 @@ static void absent_devices_are_errors(void **state) {
 
 /* Binary code runs on devices of the same major version and the same or a later minor one, PTX on
    all later devices. */
-static void devices_need_code_of_their_kind(void **state) {
+static void test_device_code_compatibility(void **state) {
     (void)state;
     const char *all = "75 80 86 89 90 100 120 90+", *one = "90 90+";
     const int capabilities[] = {75, 80, 86, 87, 89, 90, 100, 103, 110, 120, 121, 130};
@@ -221,7 +221,7 @@ static void devices_need_code_of_their_kind(void **state) {
     assert_non_null(strstr(device_code_lacks("70 75+", 70), "7.5 or later"));
 }
 
-static void cards_are_seen_without_cuda(void **state) {
+static void test_card_detection_without_cuda(void **state) {
     (void)state;
     assert_false(device_card_exists("no-such-folder"));
     assert_int_equal(system("mkdir -p pretended/dev && : >pretended/dev/nvidia0"), 0);
@@ -233,7 +233,7 @@ static void take_three(const void *context, uint64_t i, void *out) {
     memcpy(out, (const char *)context + 3 * i, 3);
 }
 
-static void hashes_tell_apart(void **state) {
+static void test_hashes_differ(void **state) {
     (void)state;
     assert_true(hash_bytes("ab", 2) != hash_bytes("ba", 2));
     const char letters[] =
@@ -247,18 +247,18 @@ static void hashes_tell_apart(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(failure_carries_message_and_path),
-        cmocka_unit_test(memory_refuses_what_does_not_fit),
-        cmocka_unit_test(loops_visit_each_item_once),
-        cmocka_unit_test(output_appears_whole_or_not_at_all),
-        cmocka_unit_test(special_files_stay_what_they_are),
-        cmocka_unit_test(writers_of_one_name_keep_apart),
-        cmocka_unit_test(paths_are_joined),
-        cmocka_unit_test(stages_add_up),
-        cmocka_unit_test(absent_devices_are_errors),
-        cmocka_unit_test(devices_need_code_of_their_kind),
-        cmocka_unit_test(cards_are_seen_without_cuda),
-        cmocka_unit_test(hashes_tell_apart),
+        cmocka_unit_test(test_error_has_message_and_path),
+        cmocka_unit_test(test_oversized_allocation_fails),
+        cmocka_unit_test(test_loops_visit_each_item_once),
+        cmocka_unit_test(test_output_is_atomic),
+        cmocka_unit_test(test_special_files_are_preserved),
+        cmocka_unit_test(test_concurrent_writers_of_one_file),
+        cmocka_unit_test(test_path_join),
+        cmocka_unit_test(test_stage_times_are_accumulated),
+        cmocka_unit_test(test_missing_device_is_an_error),
+        cmocka_unit_test(test_device_code_compatibility),
+        cmocka_unit_test(test_card_detection_without_cuda),
+        cmocka_unit_test(test_hashes_differ),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

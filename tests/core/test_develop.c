@@ -67,7 +67,7 @@ static double tent_of(const image *image, int c, int32_t width, int32_t height, 
     return sum / weights;
 }
 
-static void sizes_are_tents(void **state) {
+static void test_resize_uses_a_tent_filter(void **state) {
     (void)state;
     static const int32_t sizes[][2] = {{40, 30}, {13, 30}, {7, 5}, {1, 1}, {80, 61}, {40, 90}};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; ++s) {
@@ -91,7 +91,7 @@ static void sizes_are_tents(void **state) {
     }
 }
 
-static void nothing_rings_and_means_stay(void **state) {
+static void test_resize_preserves_means_without_ringing(void **state) {
     (void)state;
     image image = made_image(64, 48, spark);
     assert_int_equal(image_resize(&image, 16, 0), KD_OK);
@@ -110,7 +110,7 @@ static void nothing_rings_and_means_stay(void **state) {
     image_close(&image);
 }
 
-static void threads_change_nothing(void **state) {
+static void test_resize_is_independent_of_threads(void **state) {
     (void)state;
     image first = made_image(90, 70, noise), second = made_image(90, 70, noise);
     parallel_set_threads(1);
@@ -123,7 +123,7 @@ static void threads_change_nothing(void **state) {
     image_close(&second);
 }
 
-static void crops_keep_pixels(void **state) {
+static void test_crop_keeps_pixels(void **state) {
     (void)state;
     static const int32_t inside[4] = {3, 2, 9, 7}, outside[4] = {0, 0, 13, 4},
                          none[4] = {2, 2, 2, 3};
@@ -151,7 +151,7 @@ static bool is_about(float actual, double meant, double by) {
 
 /* The design points of AgX: mid-grey maps to the middle of a display of gamma 2.2, ten stops below
    and six and a half above it map to the ends, and very bright colours become white. */
-static void agx_keeps_its_promises(void **state) {
+static void test_agx_design_points(void **state) {
     (void)state;
     const vec3 grey = curve(0.18f, 0.18f, 0.18f, KD_TONEMAP_AGX);
     assert_true(is_about(powf(grey.x, 1 / 2.2f), 0.5, 0.01));
@@ -171,7 +171,7 @@ static void agx_keeps_its_promises(void **state) {
 
 /* Computed by hand from the specification: subtract F90 of 0.04, then 1 - d^2 / (peak + d - 0.76)
    with d = 0.24, and desaturate by 0.15. */
-static void neutral_follows_its_specification(void **state) {
+static void test_neutral_matches_specification(void **state) {
     (void)state;
     const vec3 grey = curve(0.5f, 0.5f, 0.5f, KD_TONEMAP_NEUTRAL);
     assert_true(is_about(grey.x, 0.46, 1e-6) && is_about(grey.z, 0.46, 1e-6));
@@ -198,7 +198,7 @@ static float some_floats(int c, int32_t x, int32_t y) {
 }
 
 /* The lookup table equals the curve, for floats of all sizes and next to each of its steps. */
-static void bytes_are_the_curves(void **state) {
+static void test_lookup_table_equals_curve(void **state) {
     (void)state;
     enum { WIDTH = 50000, HEIGHT = 13 };
     image image = made_image(WIDTH, HEIGHT, some_floats);
@@ -225,7 +225,7 @@ static float smooth(int c, int32_t x, int32_t y) {
 }
 
 /* Lossy formats return the picture with errors of a few of the 256 steps. */
-static void lossy_files_are_near(void **state) {
+static void test_lossy_formats_are_close(void **state) {
     (void)state;
     static const char *const paths[] = {"/tmp/kandela-develop.jpg", "/tmp/kandela-develop.jpeg",
                                         "/tmp/kandela-develop.webp"};
@@ -254,14 +254,14 @@ static void lossy_files_are_near(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes_are_tents),
-        cmocka_unit_test(nothing_rings_and_means_stay),
-        cmocka_unit_test(threads_change_nothing),
-        cmocka_unit_test(crops_keep_pixels),
-        cmocka_unit_test(agx_keeps_its_promises),
-        cmocka_unit_test(neutral_follows_its_specification),
-        cmocka_unit_test(bytes_are_the_curves),
-        cmocka_unit_test(lossy_files_are_near),
+        cmocka_unit_test(test_resize_uses_a_tent_filter),
+        cmocka_unit_test(test_resize_preserves_means_without_ringing),
+        cmocka_unit_test(test_resize_is_independent_of_threads),
+        cmocka_unit_test(test_crop_keeps_pixels),
+        cmocka_unit_test(test_agx_design_points),
+        cmocka_unit_test(test_neutral_matches_specification),
+        cmocka_unit_test(test_lookup_table_equals_curve),
+        cmocka_unit_test(test_lossy_formats_are_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

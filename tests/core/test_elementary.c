@@ -57,7 +57,7 @@ static const elementary_case cases[] = {
 };
 
 /* One in 499 of all floats, of both signs, and the neighbours of multiples of pi/4. */
-static void all_ranges(void **state) {
+static void test_accuracy_over_all_floats(void **state) {
     (void)state;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; ++c) {
         const elementary_case *test = cases + c;
@@ -82,7 +82,7 @@ static void all_ranges(void **state) {
 }
 
 /* Every float of the interval in which random numbers become angles. */
-static void every_angle_of_a_circle(void **state) {
+static void test_sine_and_cosine_over_a_circle(void **state) {
     (void)state;
     double worst = 0;
     for (uint32_t i = 0; i < 1u << 24; i += 3) {
@@ -101,7 +101,7 @@ static float random_float(uint32_t *state) {
     return float_from_bits(*state ^ *state >> 16);
 }
 
-static void arcs_of_all_points(void **state) {
+static void test_atan2_accuracy(void **state) {
     (void)state;
     static const float special[] = {0.0f,      -0.0f,       1,         -1,      INFINITY,
                                     -INFINITY, NAN,         0x1p-149f, FLT_MAX, -FLT_MAX,
@@ -129,7 +129,7 @@ static void arcs_of_all_points(void **state) {
 }
 
 /* Outside the documented range results stay finite and in range. */
-static void huge_angles_stay_in_range(void **state) {
+static void test_huge_angles_stay_in_range(void **state) {
     (void)state;
     for (uint32_t bits = float_bits(0x1p20f); bits <= float_bits(FLT_MAX); bits += 4999) {
         const float x = float_from_bits(bits);
@@ -141,10 +141,10 @@ static void huge_angles_stay_in_range(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_ranges),
-        cmocka_unit_test(every_angle_of_a_circle),
-        cmocka_unit_test(arcs_of_all_points),
-        cmocka_unit_test(huge_angles_stay_in_range),
+        cmocka_unit_test(test_accuracy_over_all_floats),
+        cmocka_unit_test(test_sine_and_cosine_over_a_circle),
+        cmocka_unit_test(test_atan2_accuracy),
+        cmocka_unit_test(test_huge_angles_stay_in_range),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -69,7 +69,7 @@ static uint32_t bits_of(size_t kind, uint32_t channel, size_t i, size_t width) {
     return noise ? some_bits(channel, i) : 0x3f800000u + (uint32_t)(i / 5 % 3) * channel;
 }
 
-static void all_channels_keep_every_bit(void **state) {
+static void test_channels_round_trip_bit_exact(void **state) {
     (void)state;
     const int32_t large[2] = {(int32_t)test_size(1031, 131), (int32_t)test_size(777, 97)};
     const int32_t sizes[][2] = {
@@ -214,7 +214,7 @@ static void foreign_write(const foreign *layout) {
 }
 
 /* Every storage form with every type; channel names in alphabetical order, as EXR requires. */
-static void foreign_files_are_understood(void **state) {
+static void test_every_storage_form_is_read(void **state) {
     (void)state;
     static const exr_compression_t codes[] = {EXR_COMPRESSION_NONE, EXR_COMPRESSION_RLE,
                                               EXR_COMPRESSION_ZIPS, EXR_COMPRESSION_ZIP,
@@ -244,7 +244,7 @@ static void foreign_files_are_understood(void **state) {
     unlink(path);
 }
 
-static void luminance_is_grey_and_oddities_are_named(void **state) {
+static void test_luminance_and_unusual_channels(void **state) {
     (void)state;
     image read;
     const foreign grey = {EXR_COMPRESSION_ZIP, EXR_PIXEL_HALF, 0, 0, {"Y"}, 0};
@@ -296,7 +296,7 @@ static void file_fill(const char *name, const void *bytes, size_t count) {
 
 /* B44 compresses 4 x 4 half values to 14 bytes: blocks of one value are exact, others have errors
    of up to a sixteenth of the block's largest difference. */
-static void half_b44_is_understood(void **state) {
+static void test_half_b44_is_read(void **state) {
     (void)state;
     static const exr_compression_t codes[] = {EXR_COMPRESSION_B44, EXR_COMPRESSION_B44A};
     for (int code = 0; code < 2; ++code)
@@ -318,7 +318,7 @@ static void half_b44_is_understood(void **state) {
 
 /* Files that the OpenEXR core library cannot write, cannot decode, or decodes to zeros: the reader
    recognises them by their header. */
-static void what_cannot_be_decoded_is_named(void **state) {
+static void test_undecodable_files_are_reported(void **state) {
     (void)state;
     static const struct {
         exr_compression_t claimed;
@@ -384,7 +384,7 @@ static void damage_is_survived(const foreign *layout) {
     file_close(&whole);
 }
 
-static void damaged_files_are_refused(void **state) {
+static void test_damaged_files_are_rejected(void **state) {
     (void)state;
     const foreign lines = {EXR_COMPRESSION_ZIP, EXR_PIXEL_FLOAT, 0, -3, {"B", "G", "R"}, 0};
     const foreign tiles = {EXR_COMPRESSION_NONE, EXR_PIXEL_HALF, 16, 0, {"B", "G", "R"}, 0};
@@ -412,12 +412,12 @@ static int folder_remove(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_channels_keep_every_bit),
-        cmocka_unit_test(foreign_files_are_understood),
-        cmocka_unit_test(luminance_is_grey_and_oddities_are_named),
-        cmocka_unit_test(half_b44_is_understood),
-        cmocka_unit_test(what_cannot_be_decoded_is_named),
-        cmocka_unit_test(damaged_files_are_refused),
+        cmocka_unit_test(test_channels_round_trip_bit_exact),
+        cmocka_unit_test(test_every_storage_form_is_read),
+        cmocka_unit_test(test_luminance_and_unusual_channels),
+        cmocka_unit_test(test_half_b44_is_read),
+        cmocka_unit_test(test_undecodable_files_are_reported),
+        cmocka_unit_test(test_damaged_files_are_rejected),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

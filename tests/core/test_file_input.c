@@ -72,7 +72,7 @@ static void unlink_it(const char *path) {
     assert_int_equal(unlink(path), 0);
 }
 
-static void a_change_is_seen(void **state) {
+static void test_file_changes_are_detected(void **state) {
     (void)state;
     assert_int_equal(read_after(nothing), MAPPING_MADE);
     assert_int_equal(read_after(shorten), MAPPING_CHANGED);
@@ -84,7 +84,7 @@ static void a_change_is_seen(void **state) {
 }
 
 /* Data that have been read remain valid, whatever happens to the file. */
-static void bytes_outlive_the_file(void **state) {
+static void test_bytes_outlive_the_file(void **state) {
     (void)state;
     char *bytes = (char *)malloc(BYTES);
     file_view view;
@@ -141,7 +141,7 @@ static int read_again_and_again(char *path) {
     return changed ? 0 : 4;
 }
 
-static void no_moment_is_deadly(void **state) {
+static void test_truncation_at_any_time_is_survived(void **state) {
     (void)state;
     file_put_text("in.bin", "");
     assert_int_equal(truncate(file_in("in.bin"), BYTES), 0);
@@ -234,7 +234,7 @@ static kd_status load_and_render(const char *name) {
     return status;
 }
 
-static void every_reader_reports_it(void **state) {
+static void test_every_reader_reports_changes(void **state) {
     (void)state;
     static const struct {
         const char *loaded, *shrinks;
@@ -259,10 +259,10 @@ static void every_reader_reports_it(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_change_is_seen),
-        cmocka_unit_test(bytes_outlive_the_file),
-        cmocka_unit_test(no_moment_is_deadly),
-        cmocka_unit_test(every_reader_reports_it),
+        cmocka_unit_test(test_file_changes_are_detected),
+        cmocka_unit_test(test_bytes_outlive_the_file),
+        cmocka_unit_test(test_truncation_at_any_time_is_survived),
+        cmocka_unit_test(test_every_reader_reports_changes),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

@@ -45,7 +45,7 @@ static void expect_text(const char *path, const char *text) {
 
 /* After a crash the final name must not refer to an empty file, so the data are synchronised before
    the rename. */
-static void bytes_are_on_the_disk_before_the_name(void **state) {
+static void test_data_is_synced_before_rename(void **state) {
     (void)state;
     memset(&synced, 0, sizeof synced);
     snprintf(synced.name, sizeof synced.name, "%s", file_in("new.txt"));
@@ -56,7 +56,7 @@ static void bytes_are_on_the_disk_before_the_name(void **state) {
     expect_text(file_in("new.txt"), "twelve bytes");
 }
 
-static void a_disk_that_fails_leaves_the_old_file(void **state) {
+static void test_disk_errors_keep_the_old_file(void **state) {
     (void)state;
     memset(&synced, 0, sizeof synced);
     file_put_text("old.txt", "old");
@@ -70,7 +70,7 @@ static void a_disk_that_fails_leaves_the_old_file(void **state) {
 
 /* An attacker has put a link in the place of the temporary file. Its target must neither be written
    to nor opened: the reader of a pipe would see an end of file. */
-static void planted_links_are_not_followed(void **state) {
+static void test_planted_links_are_not_followed(void **state) {
     (void)state;
     file_put_text("victim.txt", "precious");
     assert_int_equal(symlink(file_in("victim.txt"), file_in("a.txt.0.tmp")), 0);
@@ -92,7 +92,7 @@ static void planted_links_are_not_followed(void **state) {
     expect_text(file_in("b.txt"), "mine");
 }
 
-static void links_stay_links(void **state) {
+static void test_symbolic_links_are_preserved(void **state) {
     (void)state;
     struct stat info;
     assert_int_equal(mkdir(file_in("deep"), 0700), 0);
@@ -115,7 +115,7 @@ static void links_stay_links(void **state) {
 }
 
 /* Errors are reported when the output is opened, and opening never blocks. */
-static void pipes_and_devices_are_opened_at_once(void **state) {
+static void test_pipes_and_devices_open_without_blocking(void **state) {
     (void)state;
     file_output output;
     alarm(60); /* watchdog */
@@ -140,11 +140,11 @@ static void pipes_and_devices_are_opened_at_once(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bytes_are_on_the_disk_before_the_name),
-        cmocka_unit_test(a_disk_that_fails_leaves_the_old_file),
-        cmocka_unit_test(planted_links_are_not_followed),
-        cmocka_unit_test(links_stay_links),
-        cmocka_unit_test(pipes_and_devices_are_opened_at_once),
+        cmocka_unit_test(test_data_is_synced_before_rename),
+        cmocka_unit_test(test_disk_errors_keep_the_old_file),
+        cmocka_unit_test(test_planted_links_are_not_followed),
+        cmocka_unit_test(test_symbolic_links_are_preserved),
+        cmocka_unit_test(test_pipes_and_devices_open_without_blocking),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

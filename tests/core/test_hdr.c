@@ -109,7 +109,7 @@ static const struct {
     {"+X 9 +Y 3", true, false, true},   {"-X 9 +Y 3", true, true, true},
 };
 
-static void every_orientation_and_packing_shows_the_same(void **state) {
+static void test_every_orientation_and_encoding(void **state) {
     (void)state;
     for (int o = 0; o < 8; ++o)
         for (int how = 0; how < PACKINGS; ++how) {
@@ -141,7 +141,7 @@ static void every_orientation_and_packing_shows_the_same(void **state) {
 
 /* Run lengths of the old encoding: each following count is worth 256 times more. 2 + 256 + 3 pixels
    of one colour, the last one of another. */
-static void old_counts_take_eight_bits_more_each(void **state) {
+static void test_old_run_lengths_are_shifted_by_eight_bits(void **state) {
     (void)state;
     bytes made = begun("", "-Y 1 +X 263");
     put(&made, "\x80\x40\x20\x81\1\1\1\5\1\1\1\1\x20\x20\x20\x81", 16);
@@ -156,7 +156,7 @@ static void old_counts_take_eight_bits_more_each(void **state) {
     refused(&made, "exceeds its scanline"); /* there is no pixel to repeat */
 }
 
-static void damage_is_refused(void **state) {
+static void test_damaged_files_are_rejected(void **state) {
     (void)state;
     bytes made = begun("", "-Y 1 +X 8");
     put(&made, "\2\2\0\x8", 4); /* truncated within the first scanline */
@@ -202,7 +202,7 @@ static void one_pixel(const char *lines, const char *pixel, float r, float g, fl
     memory_free(texels);
 }
 
-static void headers_say_what_values_mean(void **state) {
+static void test_header_scales_values(void **state) {
     (void)state;
     static const char warm[] = "\x80\x40\x20\x81"; /* 1, 0.5, 0.25 */
     one_pixel("", warm, 1, 0.5f, 0.25f);
@@ -223,7 +223,7 @@ static void headers_say_what_values_mean(void **state) {
 
 /* --- as pictures, and from files -------------------------------------------------------------- */
 
-static void data_are_read_through_a_displays_curve(void **state) {
+static void test_data_textures_use_gamma_2_2(void **state) {
     (void)state;
     bytes made = begun("", "-Y 1 +X 1");
     put(&made, "\x80\x40\0\x81", 4);
@@ -237,7 +237,7 @@ static void data_are_read_through_a_displays_curve(void **state) {
     picture_close(&opened);
 }
 
-static void what_is_written_comes_back(void **state) {
+static void test_write_read_round_trip(void **state) {
     (void)state;
     char path[64];
     snprintf(path, sizeof path, "/tmp/kandela-hdr-%d.hdr", getpid());
@@ -268,12 +268,12 @@ static void what_is_written_comes_back(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_orientation_and_packing_shows_the_same),
-        cmocka_unit_test(old_counts_take_eight_bits_more_each),
-        cmocka_unit_test(damage_is_refused),
-        cmocka_unit_test(headers_say_what_values_mean),
-        cmocka_unit_test(data_are_read_through_a_displays_curve),
-        cmocka_unit_test(what_is_written_comes_back),
+        cmocka_unit_test(test_every_orientation_and_encoding),
+        cmocka_unit_test(test_old_run_lengths_are_shifted_by_eight_bits),
+        cmocka_unit_test(test_damaged_files_are_rejected),
+        cmocka_unit_test(test_header_scales_values),
+        cmocka_unit_test(test_data_textures_use_gamma_2_2),
+        cmocka_unit_test(test_write_read_round_trip),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -80,7 +80,7 @@ static void assert_same_planes(const image *a, const image *b) {
     }
 }
 
-static void channels_have_names(void **state) {
+static void test_channel_names(void **state) {
     (void)state;
     image made = colour_image(3, 2);
     float *plane = NULL;
@@ -102,7 +102,7 @@ static void channels_have_names(void **state) {
     assert_int_equal(image_open(&made, 5, -1), KD_ERROR_USAGE);
 }
 
-static void suffixes_choose_the_format(void **state) {
+static void test_suffix_selects_format(void **state) {
     (void)state;
     assert_int_equal(image_writable("a.png"), KD_OK);
     assert_int_equal(image_writable("a.b/c.PFM"), KD_OK);
@@ -119,7 +119,7 @@ static void suffixes_choose_the_format(void **state) {
     assert_int_equal(image_read(&none, in_folder("absent.png")), KD_ERROR_INPUT);
 }
 
-static void hashes_see_every_bit(void **state) {
+static void test_hash_depends_on_every_bit(void **state) {
     (void)state;
     image a = colour_image(5, 4);
     fill_with_ramp(&a);
@@ -134,7 +134,7 @@ static void hashes_see_every_bit(void **state) {
     image_close(&a);
 }
 
-static void pfm_keeps_every_bit(void **state) {
+static void test_pfm_round_trip_is_bit_exact(void **state) {
     (void)state;
     for (int32_t width = 1; width < 40; width += 7)
         for (int32_t height = 1; height < 10; height += 4) {
@@ -151,7 +151,7 @@ static void pfm_keeps_every_bit(void **state) {
 }
 
 /* Two rows of one pixel, the lower row first; 1.0f is 3f800000, 2.0f is 40000000. */
-static void pfm_knows_byte_order_and_grey(void **state) {
+static void test_pfm_byte_order_and_grey(void **state) {
     (void)state;
     static const char little[] = "Pf\n1 2\n-1.0\n\0\0\x80\x3f\0\0\0\x40";
     static const char big[] = "Pf\r1\t2 1\n\x3f\x80\0\0\x40\0\0\0";
@@ -177,7 +177,7 @@ static double srgb_to_linear(int byte) {
     return v <= 0.04045 ? v / 12.92 : pow((v + 0.055) / 1.055, 2.4);
 }
 
-static void png_keeps_every_byte(void **state) {
+static void test_png_round_trip_is_exact(void **state) {
     (void)state;
     image a = colour_image(256, 3), b;
     for (int i = 0; i < 256; ++i)
@@ -204,7 +204,7 @@ static void png_keeps_every_byte(void **state) {
     image_close(&b);
 }
 
-static void png_keeps_coverage(void **state) {
+static void test_png_preserves_alpha(void **state) {
     (void)state;
     image a = colour_image(256, 1), b;
     add_channel(&a, "A");
@@ -244,7 +244,7 @@ static const uint8_t palette_png[] = {
     51,  90, 103, 81,  92,  0,   0,  0,  10,  73,  68,  65, 84, 120, 218, 99, 144, 0,  0,  0,  26,
     0,   25, 128, 0,   142, 187, 0,  0,  0,   0,   73,  69, 78, 68,  174, 66, 96,  130};
 
-static void foreign_png_is_understood(void **state) {
+static void test_foreign_png_is_read(void **state) {
     (void)state;
     static const float wide[3][2] = {
         {0.21404820f, 0.00030352698f}, {1, 0.0061089773f}, {0, 0.50370044f}};
@@ -283,7 +283,7 @@ static int shown_byte(float radiance, float exposure, kd_tonemap curve) {
 
 /* Grey values computed by hand: sRGB(0.5) = 188, sRGB(0.25) = 137, sRGB(0.8038) = 232 (ACES of 1 is
    (2.51 + 0.03) / (2.43 + 0.59 + 0.14)). */
-static void png_is_exposed_and_mapped(void **state) {
+static void test_png_exposure_and_tone_mapping(void **state) {
     (void)state;
     assert_int_equal(shown_byte(0.5f, 0, KD_TONEMAP_LINEAR), 188);
     assert_int_equal(shown_byte(0.125f, 2, KD_TONEMAP_LINEAR), 188);
@@ -327,7 +327,7 @@ static void damage_is_survived(const char *name) {
     file_close(&whole);
 }
 
-static void damaged_files_are_refused(void **state) {
+static void test_damaged_files_are_rejected(void **state) {
     (void)state;
     static const char *const names[] = {"a.png", "a.pfm"};
     for (int i = 0; i < 2; ++i) {
@@ -341,7 +341,7 @@ static void damaged_files_are_refused(void **state) {
     }
 }
 
-static void hostile_sizes_are_refused(void **state) {
+static void test_hostile_sizes_are_rejected(void **state) {
     (void)state;
     static const char *const bad[] = {"PF\n999999999 999999999\n-1.0\nabcdabcdabcd",
                                       "PF\n1 1\n0\nabcdabcdabcd",
@@ -363,7 +363,7 @@ static void hostile_sizes_are_refused(void **state) {
     unlink(in_folder("bad.png"));
 }
 
-static void failed_writes_leave_the_old_file(void **state) {
+static void test_failed_writes_keep_the_old_file(void **state) {
     (void)state;
     static const char *const names[] = {"old.png", "old.pfm", "old.exr"};
     const int before = folder_entries();
@@ -389,7 +389,7 @@ static void failed_writes_leave_the_old_file(void **state) {
 
 /* The disk is full after 4 KiB: the status reports it, the old file is kept, and no temporary file
    remains. */
-static void full_disks_leave_the_old_file(void **state) {
+static void test_full_disk_keeps_the_old_file(void **state) {
     (void)state;
     static const char *const names[] = {"old.png", "old.pfm", "old.exr"};
     image a = colour_image(128, 128);
@@ -431,19 +431,19 @@ static int folder_remove(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(channels_have_names),
-        cmocka_unit_test(suffixes_choose_the_format),
-        cmocka_unit_test(hashes_see_every_bit),
-        cmocka_unit_test(pfm_keeps_every_bit),
-        cmocka_unit_test(pfm_knows_byte_order_and_grey),
-        cmocka_unit_test(png_keeps_every_byte),
-        cmocka_unit_test(png_keeps_coverage),
-        cmocka_unit_test(foreign_png_is_understood),
-        cmocka_unit_test(png_is_exposed_and_mapped),
-        cmocka_unit_test(damaged_files_are_refused),
-        cmocka_unit_test(hostile_sizes_are_refused),
-        cmocka_unit_test(failed_writes_leave_the_old_file),
-        cmocka_unit_test(full_disks_leave_the_old_file),
+        cmocka_unit_test(test_channel_names),
+        cmocka_unit_test(test_suffix_selects_format),
+        cmocka_unit_test(test_hash_depends_on_every_bit),
+        cmocka_unit_test(test_pfm_round_trip_is_bit_exact),
+        cmocka_unit_test(test_pfm_byte_order_and_grey),
+        cmocka_unit_test(test_png_round_trip_is_exact),
+        cmocka_unit_test(test_png_preserves_alpha),
+        cmocka_unit_test(test_foreign_png_is_read),
+        cmocka_unit_test(test_png_exposure_and_tone_mapping),
+        cmocka_unit_test(test_damaged_files_are_rejected),
+        cmocka_unit_test(test_hostile_sizes_are_rejected),
+        cmocka_unit_test(test_failed_writes_keep_the_old_file),
+        cmocka_unit_test(test_full_disk_keeps_the_old_file),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

@@ -72,7 +72,7 @@ static int loop_in_grandchild(void) {
     return loop_is_right(1) && code_of_child(loop_in_child) == 0 ? 0 : 1;
 }
 
-static void a_forked_child_has_threads_of_its_own(void **state) {
+static void test_forked_child_creates_its_threads(void **state) {
     (void)state;
     skip_forks_under_tsan();
     parallel_set_threads(4);
@@ -98,7 +98,7 @@ static void *call_loops(void *context) {
     return NULL;
 }
 
-static void a_fork_while_others_are_in_loops_does_not_hang(void **state) {
+static void test_fork_during_loops_of_other_threads(void **state) {
     (void)state;
     skip_forks_under_tsan();
     calls calls = {false, 0, 0};
@@ -119,7 +119,7 @@ static void fork_in_piece(void *context, int64_t begin, int64_t end, int thread)
     if (begin % 8 == 0 && code_of_child(loop_in_child) != 0) atomic_fetch_add(failed, 1);
 }
 
-static void a_fork_inside_a_loop_does_not_hang(void **state) {
+static void test_fork_inside_a_loop(void **state) {
     (void)state;
     skip_forks_under_tsan();
     atomic_int failed = 0;
@@ -145,7 +145,7 @@ static void fork_and_return(void *context, int64_t begin, int64_t end, int threa
     if (WIFSIGNALED(status)) atomic_fetch_add(failed, 1);
 }
 
-static void a_child_that_returns_into_a_loop_does_not_hang(void **state) {
+static void test_forked_child_returns_into_a_loop(void **state) {
     (void)state;
     skip_forks_under_tsan();
     atomic_int failed = 0;
@@ -156,7 +156,7 @@ static void a_child_that_returns_into_a_loop_does_not_hang(void **state) {
     parallel_set_threads(0);
 }
 
-static void many_callers_at_once_have_their_loops_done(void **state) {
+static void test_concurrent_callers(void **state) {
     (void)state;
     calls calls = {true, 0, 0};
     pthread_t callers[CALLERS];
@@ -169,7 +169,7 @@ static void many_callers_at_once_have_their_loops_done(void **state) {
     parallel_set_threads(0);
 }
 
-static void the_count_may_change_while_loops_run(void **state) {
+static void test_thread_count_changes_during_loops(void **state) {
     (void)state;
     calls calls = {false, 0, 0};
     pthread_t caller;
@@ -190,7 +190,7 @@ static void loop_inside(void *context, int64_t begin, int64_t end, int thread) {
     for (int i = 0; i < 3; ++i) parallel_for(ITEMS, 10, add_piece, inner);
 }
 
-static void loops_inside_loops_are_one_threads(void **state) {
+static void test_nested_loops_run_on_one_thread(void **state) {
     (void)state;
     static tally inner[16];
     parallel_set_threads(4);
@@ -207,7 +207,7 @@ static void count_warnings(void *context, log_level level, const char *message) 
     if (level == LOG_WARNING) ++*(int *)context;
 }
 
-static void too_many_threads_are_fewer_and_that_is_said_once(void **state) {
+static void test_thread_limit_is_logged_once(void **state) {
     (void)state;
     int warnings = 0;
     log_set_sink(count_warnings, &warnings);
@@ -233,7 +233,7 @@ static void expect_signals(void *context, int64_t begin, int64_t end, int thread
     usleep(100); /* gives the workers time to take part */
 }
 
-static void workers_take_no_signals_of_the_program(void **state) {
+static void test_workers_block_signals(void **state) {
     (void)state;
     atomic_int wrong = 0;
     parallel_set_threads(4);
@@ -245,7 +245,7 @@ static void workers_take_no_signals_of_the_program(void **state) {
     parallel_set_threads(0);
 }
 
-static void nothing_is_done_for_no_items(void **state) {
+static void test_empty_loops_do_nothing(void **state) {
     (void)state;
     tally none = {.sum = 0};
     parallel_for(0, 10, add_piece, &none);
@@ -255,16 +255,16 @@ static void nothing_is_done_for_no_items(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_forked_child_has_threads_of_its_own),
-        cmocka_unit_test(a_fork_while_others_are_in_loops_does_not_hang),
-        cmocka_unit_test(a_fork_inside_a_loop_does_not_hang),
-        cmocka_unit_test(a_child_that_returns_into_a_loop_does_not_hang),
-        cmocka_unit_test(many_callers_at_once_have_their_loops_done),
-        cmocka_unit_test(the_count_may_change_while_loops_run),
-        cmocka_unit_test(loops_inside_loops_are_one_threads),
-        cmocka_unit_test(too_many_threads_are_fewer_and_that_is_said_once),
-        cmocka_unit_test(workers_take_no_signals_of_the_program),
-        cmocka_unit_test(nothing_is_done_for_no_items),
+        cmocka_unit_test(test_forked_child_creates_its_threads),
+        cmocka_unit_test(test_fork_during_loops_of_other_threads),
+        cmocka_unit_test(test_fork_inside_a_loop),
+        cmocka_unit_test(test_forked_child_returns_into_a_loop),
+        cmocka_unit_test(test_concurrent_callers),
+        cmocka_unit_test(test_thread_count_changes_during_loops),
+        cmocka_unit_test(test_nested_loops_run_on_one_thread),
+        cmocka_unit_test(test_thread_limit_is_logged_once),
+        cmocka_unit_test(test_workers_block_signals),
+        cmocka_unit_test(test_empty_loops_do_nothing),
     };
     alarm(4 * WATCHDOG_SECONDS);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -138,7 +138,7 @@ static bytes jpeg(uint32_t side, uint32_t codes, size_t data) {
 
 /* --- tests ------------------------------------------------------------------------------------ */
 
-static void sizes_that_cannot_be_are_refused(void **state) {
+static void test_impossible_sizes_are_rejected(void **state) {
     (void)state;
     static const char reason[] = "in a file of only";
     bytes made = tga(2, 16384, 0); /* 18 bytes that claim 800 MB */
@@ -164,7 +164,7 @@ static void sizes_that_cannot_be_are_refused(void **state) {
     refused(&made, "at most 268435456 in all");
 }
 
-static void the_emptiest_honest_files_pass(void **state) {
+static void test_smallest_valid_files_are_accepted(void **state) {
     (void)state;
     bytes made = tga(2, 64, 3 * 64 * 64);
     accepted(&made, 64, 64);
@@ -187,7 +187,7 @@ static void the_emptiest_honest_files_pass(void **state) {
 }
 
 /* Two grey values of one bit each, a row of eight pixels. */
-static void samples_are_those_of_the_file(void **state) {
+static void test_samples_match_file(void **state) {
     (void)state;
     static const uint8_t bits_png[] = {
         137, 80, 78,  71,  13, 10, 26, 10,  0,   0,  0,  13, 73,  72,  68,  82,  0,
@@ -206,7 +206,7 @@ static void samples_are_those_of_the_file(void **state) {
     picture_close(&opened);
 }
 
-static void overlong_huffman_tables_are_refused(void **state) {
+static void test_overlong_huffman_tables_are_rejected(void **state) {
     (void)state;
     bytes made = jpeg(64, 257, 100);
     refused(&made, "Huffman table of more than 256 codes");
@@ -222,7 +222,7 @@ static void take(void *context, void *data, int count) {
 }
 
 /* A PNG whose header states one pixel, with 9 MB of data. */
-static void decoding_keeps_to_its_budget(void **state) {
+static void test_decoding_respects_its_budget(void **state) {
     (void)state;
     enum { SIDE = 3000 };
     uint8_t *zeros = (uint8_t *)calloc(SIDE, SIDE);
@@ -253,7 +253,7 @@ static void compress(void *context) {
     work->ended = true;
 }
 
-static void a_run_ends_where_memory_does(void **state) {
+static void test_exhausted_budget_ends_compression(void **state) {
     (void)state;
     uint8_t noise[3 * NOISE_WIDE * NOISE_HIGH];
     int refusals = 0;
@@ -274,12 +274,12 @@ static void a_run_ends_where_memory_does(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes_that_cannot_be_are_refused),
-        cmocka_unit_test(the_emptiest_honest_files_pass),
-        cmocka_unit_test(samples_are_those_of_the_file),
-        cmocka_unit_test(overlong_huffman_tables_are_refused),
-        cmocka_unit_test(decoding_keeps_to_its_budget),
-        cmocka_unit_test(a_run_ends_where_memory_does),
+        cmocka_unit_test(test_impossible_sizes_are_rejected),
+        cmocka_unit_test(test_smallest_valid_files_are_accepted),
+        cmocka_unit_test(test_samples_match_file),
+        cmocka_unit_test(test_overlong_huffman_tables_are_rejected),
+        cmocka_unit_test(test_decoding_respects_its_budget),
+        cmocka_unit_test(test_exhausted_budget_ends_compression),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -63,7 +63,7 @@ static void expect_bytes_of(const char *name, int kind, const image *written) {
 
 /* Filtered rows in pieces that end or begin at a boundary, and in many pieces, with high, low and
    mixed compressibility. */
-static void png_of_many_pieces(void **state) {
+static void test_png_of_many_blocks(void **state) {
     (void)state;
     static const int sizes[][3] = {{1, 1, 3},     {19999, 1, 3}, {6666, 3, 3},
                                    {14999, 1, 4}, {1999, 10, 3}, {700, 301, 3},
@@ -90,7 +90,7 @@ static void png_of_many_pieces(void **state) {
     unlink(in_folder("three.png"));
 }
 
-static void pieces_are_one_stream(void **state) {
+static void test_blocks_form_one_stream(void **state) {
     (void)state;
     uint8_t *bytes = NULL;
     deflated packed;
@@ -112,8 +112,8 @@ static void pieces_are_one_stream(void **state) {
 int main(void) {
     if (!mkdtemp(folder)) return 1;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(png_of_many_pieces),
-        cmocka_unit_test(pieces_are_one_stream),
+        cmocka_unit_test(test_png_of_many_blocks),
+        cmocka_unit_test(test_blocks_form_one_stream),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     rmdir(folder);

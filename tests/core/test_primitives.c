@@ -17,7 +17,7 @@ static uint64_t random_bits(uint64_t i) {
            (uint64_t)(r.value[2] * 0x1p24f);
 }
 
-static void scans_sum_what_is_before(void **state) {
+static void test_exclusive_scan(void **state) {
     (void)state;
     for (int threads = 1; threads <= 8; threads *= 2)
         for (size_t c = 0; c < sizeof counts / sizeof *counts; ++c) {
@@ -66,7 +66,7 @@ static void expect_sorted(uint64_t count, int begin_bit, int end_bit) {
     }
 }
 
-static void sorts_are_stable_and_whole(void **state) {
+static void test_radix_sort_is_stable(void **state) {
     (void)state;
     static const int bits[][2] = {{0, 64}, {0, 8}, {3, 14}, {32, 64}, {5, 5}, {63, 64}, {0, 37}};
     static const uint64_t masks[] = {UINT64_MAX, 0xff, 0x00ff00ff00ff00ffull, 0};
@@ -89,7 +89,7 @@ static void sorts_are_stable_and_whole(void **state) {
 }
 
 /* A 32-bit key and its value as one item. */
-static void items_sort_by_their_keys(void **state) {
+static void test_items_are_sorted_by_key(void **state) {
     (void)state;
     void *scratch = NULL;
     assert_int_equal(memory_reserve(&scratch, radix_sort_scratch_bytes(ITEMS_MAX), 1), KD_OK);
@@ -108,9 +108,9 @@ static void items_sort_by_their_keys(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scans_sum_what_is_before),
-        cmocka_unit_test(sorts_are_stable_and_whole),
-        cmocka_unit_test(items_sort_by_their_keys),
+        cmocka_unit_test(test_exclusive_scan),
+        cmocka_unit_test(test_radix_sort_is_stable),
+        cmocka_unit_test(test_items_are_sorted_by_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

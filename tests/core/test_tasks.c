@@ -49,7 +49,7 @@ static void sum_all(task_pool *pool, void *context) {
     run_sum(&all->base);
 }
 
-static void every_task_is_done_once(void **state) {
+static void test_every_task_runs_once(void **state) {
     (void)state;
     for (int threads = 1; threads <= 8; ++threads) {
         parallel_set_threads(threads);
@@ -70,7 +70,7 @@ static void run_inside(void *context, int64_t begin, int64_t end, int thread) {
 }
 
 /* If no more threads can be created, the caller runs all tasks. */
-static void pools_may_be_opened_inside_loops(void **state) {
+static void test_pools_inside_loops(void **state) {
     (void)state;
     sum_task all[4];
     parallel_set_threads(3);
@@ -81,7 +81,7 @@ static void pools_may_be_opened_inside_loops(void **state) {
     parallel_set_threads(0);
 }
 
-static void without_a_pool_all_is_done_here(void **state) {
+static void test_without_pool_caller_runs_tasks(void **state) {
     (void)state;
     int counts[EACH] = {0};
     task_each(NULL, EACH, add_one, counts);
@@ -90,9 +90,9 @@ static void without_a_pool_all_is_done_here(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_task_is_done_once),
-        cmocka_unit_test(pools_may_be_opened_inside_loops),
-        cmocka_unit_test(without_a_pool_all_is_done_here),
+        cmocka_unit_test(test_every_task_runs_once),
+        cmocka_unit_test(test_pools_inside_loops),
+        cmocka_unit_test(test_without_pool_caller_runs_tasks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,7 +30,7 @@ static vec3 corner(const mesh *mesh, uint32_t triangle, uint32_t k) {
 
 /* --- one model, many forms -------------------------------------------------------------------- */
 
-static void every_form_is_the_same_scene(void **state) {
+static void test_every_file_form_gives_the_same_scene(void **state) {
     (void)state;
     static gltf_maker made, sparse;
     static const uint16_t replaced[2] = {2, 6};
@@ -70,7 +70,7 @@ static void every_form_is_the_same_scene(void **state) {
     mesh_close(&read);
 }
 
-static void threads_do_not_change_it(void **state) {
+static void test_result_is_independent_of_threads(void **state) {
     (void)state;
     static gltf_maker made;
     box_put(&made);
@@ -83,7 +83,7 @@ static void threads_do_not_change_it(void **state) {
 }
 
 /* Indices of every type, and no indices. */
-static void indices_of_every_width(void **state) {
+static void test_indices_of_every_width(void **state) {
     (void)state;
     static gltf_maker made;
     uint16_t words[36];
@@ -123,7 +123,7 @@ static void indices_of_every_width(void **state) {
 }
 
 /* The same triangle in every component type, interleaved and not. */
-static void component_types_and_strides(void **state) {
+static void test_component_types_and_strides(void **state) {
     (void)state;
     static const struct {
         int type;
@@ -169,7 +169,7 @@ static void component_types_and_strides(void **state) {
 }
 
 /* Strips and fans cover the same squares with the same side up. */
-static void strips_and_fans(void **state) {
+static void test_strips_and_fans(void **state) {
     (void)state;
     static gltf_maker made;
     static const float strip[6][3] = {{0, 0, 0}, {1, 0, 0}, {0, 1, 0},
@@ -208,7 +208,7 @@ static void strips_and_fans(void **state) {
     "{\"translation\":[10,0,0],\"children\":[0,2]},"                                               \
     "{\"scale\":[1,2,1],\"children\":[1]}],"
 
-static void nodes_place_their_meshes(void **state) {
+static void test_node_transforms(void **state) {
     (void)state;
     static gltf_maker made;
     box_put(&made);
@@ -263,7 +263,7 @@ static float *triangles_sorted(const mesh *mesh) {
     return sorted;
 }
 
-static void assimp_reads_the_same(void **state) {
+static void test_result_matches_assimp(void **state) {
     (void)state;
     static gltf_maker made;
     /* files without references, because kandela-import may open no other file */
@@ -289,7 +289,7 @@ static void assimp_reads_the_same(void **state) {
 #endif
 
 /* A chain of nodes too deep for a recursive reader. */
-static void a_deep_tree_is_no_harm(void **state) {
+static void test_deep_node_chain(void **state) {
     (void)state;
     enum { DEEP = 8000 };
     static gltf_maker made;
@@ -313,7 +313,7 @@ static void a_deep_tree_is_no_harm(void **state) {
 
 /* A skin with two joints, one of which is 2 higher than in the bind pose. The transform of the
    mesh's node, a large translation, must be ignored. */
-static void skins_rest_where_their_joints_stand(void **state) {
+static void test_skins_follow_joint_transforms(void **state) {
     (void)state;
     static gltf_maker made;
     uint8_t joints[8][4] = {{0}};
@@ -349,7 +349,7 @@ static void skins_rest_where_their_joints_stand(void **state) {
     mesh_close(&read);
 }
 
-static void morph_targets_rest_by_their_weights(void **state) {
+static void test_morph_targets_use_default_weights(void **state) {
     (void)state;
     static gltf_maker made;
     float moves[8][3] = {{0}};
@@ -369,7 +369,7 @@ static void morph_targets_rest_by_their_weights(void **state) {
 
 /* If the only lights of a model are emissive surfaces of constant colour, it gets no other light;
    with an emissive texture it also gets the default sky. */
-static void what_only_glows_is_lit(void **state) {
+static void test_emissive_only_model_gets_no_other_light(void **state) {
     (void)state;
     static gltf_maker made;
     for (int i = 0; i < 2; ++i) {
@@ -424,7 +424,7 @@ static void what_only_glows_is_lit(void **state) {
     "{\"type\":\"spot\",\"intensity\":683,\"color\":[1,0.5,0],\"spot\":{\"innerConeAngle\":0.1,"   \
     "\"outerConeAngle\":0.2}},{\"type\":\"directional\",\"intensity\":3}]}},"
 
-static void cameras_and_lights_stand_where_nodes_are(void **state) {
+static void test_camera_and_light_node_transforms(void **state) {
     (void)state;
     static gltf_maker made;
     box_put(&made);
@@ -461,7 +461,7 @@ static void cameras_and_lights_stand_where_nodes_are(void **state) {
 }
 
 /* Blender's exporter multiplies watts by 683; the importer divides by it. */
-static void blender_lights_are_in_watts_again(void **state) {
+static void test_blender_lights_are_converted_to_watts(void **state) {
     (void)state;
     static gltf_maker made;
     box_put(&made);
@@ -480,21 +480,21 @@ static void blender_lights_are_in_watts_again(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_form_is_the_same_scene),
-        cmocka_unit_test(threads_do_not_change_it),
-        cmocka_unit_test(indices_of_every_width),
-        cmocka_unit_test(component_types_and_strides),
-        cmocka_unit_test(strips_and_fans),
-        cmocka_unit_test(nodes_place_their_meshes),
+        cmocka_unit_test(test_every_file_form_gives_the_same_scene),
+        cmocka_unit_test(test_result_is_independent_of_threads),
+        cmocka_unit_test(test_indices_of_every_width),
+        cmocka_unit_test(test_component_types_and_strides),
+        cmocka_unit_test(test_strips_and_fans),
+        cmocka_unit_test(test_node_transforms),
 #if KD_HAVE_ASSIMP
-        cmocka_unit_test(assimp_reads_the_same),
+        cmocka_unit_test(test_result_matches_assimp),
 #endif
-        cmocka_unit_test(a_deep_tree_is_no_harm),
-        cmocka_unit_test(skins_rest_where_their_joints_stand),
-        cmocka_unit_test(morph_targets_rest_by_their_weights),
-        cmocka_unit_test(what_only_glows_is_lit),
-        cmocka_unit_test(cameras_and_lights_stand_where_nodes_are),
-        cmocka_unit_test(blender_lights_are_in_watts_again),
+        cmocka_unit_test(test_deep_node_chain),
+        cmocka_unit_test(test_skins_follow_joint_transforms),
+        cmocka_unit_test(test_morph_targets_use_default_weights),
+        cmocka_unit_test(test_emissive_only_model_gets_no_other_light),
+        cmocka_unit_test(test_camera_and_light_node_transforms),
+        cmocka_unit_test(test_blender_lights_are_converted_to_watts),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

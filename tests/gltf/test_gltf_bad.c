@@ -18,7 +18,7 @@ static void refused(const char *name, const char *said) {
     mesh_close(&read);
 }
 
-static void hostile_text_is_one_line(void **state) {
+static void test_hostile_text_gives_one_line_of_error(void **state) {
     (void)state;
     static const struct {
         const char *rest, *said;
@@ -57,7 +57,7 @@ static void hostile_text_is_one_line(void **state) {
 
 /* Writes a file with accessors and views: `view` is the JSON of view 0, `accessor` that of accessor
    0. */
-static void hostile_counts_are_one_line(void **state) {
+static void test_hostile_counts_give_one_line_of_error(void **state) {
     (void)state;
 #define VIEW "\"buffer\":0,\"byteLength\":96"
 #define VEC3S "\"componentType\":5126,\"type\":\"VEC3\""
@@ -104,7 +104,7 @@ static void hostile_counts_are_one_line(void **state) {
     }
 }
 
-static void an_index_beyond_the_vertices(void **state) {
+static void test_index_out_of_range(void **state) {
     (void)state;
     static gltf_maker made;
     static const uint8_t indices[3] = {0, 1, 8};
@@ -117,7 +117,7 @@ static void an_index_beyond_the_vertices(void **state) {
 }
 
 /* A primitive with indices but no positions is not drawn, alone or beside a complete one. */
-static void indices_without_places(void **state) {
+static void test_indices_without_positions(void **state) {
     (void)state;
     static const char *const rests[] = {
         ONE_NODE PRIMITIVE("\"attributes\":{},\"indices\":3"),
@@ -137,7 +137,7 @@ static void indices_without_places(void **state) {
     }
 }
 
-static void uris_stay_in_the_folder(void **state) {
+static void test_uris_outside_the_folder_are_rejected(void **state) {
     (void)state;
     static const struct {
         const char *uri, *said;
@@ -182,7 +182,7 @@ static void uris_stay_in_the_folder(void **state) {
     mesh_close(&read);
 }
 
-static void chunks_are_held_against_the_file(void **state) {
+static void test_glb_chunk_sizes_are_validated(void **state) {
     (void)state;
     static gltf_maker made;
     static unsigned char whole[1 << 14], bad[1 << 14];
@@ -224,7 +224,7 @@ static void chunks_are_held_against_the_file(void **state) {
 }
 
 /* Points and lines have no triangles; non-finite values are omitted with a warning. */
-static void what_cannot_be_drawn_is_said(void **state) {
+static void test_unsupported_primitives_are_reported(void **state) {
     (void)state;
     static gltf_maker made;
     float places[6][3];
@@ -253,13 +253,13 @@ static void what_cannot_be_drawn_is_said(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hostile_text_is_one_line),
-        cmocka_unit_test(hostile_counts_are_one_line),
-        cmocka_unit_test(an_index_beyond_the_vertices),
-        cmocka_unit_test(indices_without_places),
-        cmocka_unit_test(uris_stay_in_the_folder),
-        cmocka_unit_test(chunks_are_held_against_the_file),
-        cmocka_unit_test(what_cannot_be_drawn_is_said),
+        cmocka_unit_test(test_hostile_text_gives_one_line_of_error),
+        cmocka_unit_test(test_hostile_counts_give_one_line_of_error),
+        cmocka_unit_test(test_index_out_of_range),
+        cmocka_unit_test(test_indices_without_positions),
+        cmocka_unit_test(test_uris_outside_the_folder_are_rejected),
+        cmocka_unit_test(test_glb_chunk_sizes_are_validated),
+        cmocka_unit_test(test_unsupported_primitives_are_reported),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

@@ -65,7 +65,7 @@ static scene *scene_of(const char *name, bool placed) {
     assert_true(fabsf((direction).x - (a)) < 1e-5f && fabsf((direction).y - (b)) < 1e-5f &&        \
                 fabsf((direction).z - (c)) < 1e-5f)
 
-static void tangents_of_the_file_turn_what_lies_along_them(void **state) {
+static void test_file_tangents_orient_anisotropy(void **state) {
     (void)state;
     for (int side = -1; side <= 1; side += 2)
         for (int placed = 0; placed < 2; ++placed) {
@@ -104,7 +104,7 @@ static void halves_take(void *context, void *bytes, int count) {
     fwrite(bytes, 1, (size_t)count, (FILE *)context);
 }
 
-static void maps_by_two_sets_of_coordinates(void **state) {
+static void test_two_texture_coordinate_sets(void **state) {
     (void)state;
     static const uint8_t texels[8] = {255, 0, 0, 255, 0, 0, 255, 255}; /* red, blue */
     FILE *file = fopen(file_in("halves.png"), "wb");
@@ -177,7 +177,7 @@ static const struct {
      offsetof(principled, anisotropy_map), false, 'd'},
 };
 
-static void maps_of_layers_have_their_channels(void **state) {
+static void test_layer_textures_read_their_channels(void **state) {
     (void)state;
     static const uint8_t texels[8] = {255, 0, 0, 102, 0, 255, 255, 255};
     FILE *file = fopen(file_in("halves.png"), "wb");
@@ -215,7 +215,7 @@ static void maps_of_layers_have_their_channels(void **state) {
 }
 
 /* Rays of an orthographic camera are parallel, and the camera's height sets their spacing. */
-static void orthographic_cameras(void **state) {
+static void test_orthographic_cameras(void **state) {
     (void)state;
     static gltf_maker made;
     box_put(&made);
@@ -237,7 +237,7 @@ static void orthographic_cameras(void **state) {
     scene_close(opened);
 }
 
-static void blenders_anisotropy_is_its_own(void **state) {
+static void test_blender_anisotropy_is_converted(void **state) {
     (void)state;
     static gltf_maker made;
     static unsigned char whole[GLTF_TEXT];
@@ -260,7 +260,7 @@ static void blenders_anisotropy_is_its_own(void **state) {
     mesh_close(&read);
 }
 
-static void extensions_that_are_not_read_are_said(void **state) {
+static void test_unsupported_extensions_are_reported(void **state) {
     (void)state;
     quad_write("film.glb",
                "\"extensions\":{\"KHR_materials_iridescence\":{\"iridescenceFactor\":1},"
@@ -279,12 +279,12 @@ static void extensions_that_are_not_read_are_said(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tangents_of_the_file_turn_what_lies_along_them),
-        cmocka_unit_test(maps_by_two_sets_of_coordinates),
-        cmocka_unit_test(maps_of_layers_have_their_channels),
-        cmocka_unit_test(orthographic_cameras),
-        cmocka_unit_test(blenders_anisotropy_is_its_own),
-        cmocka_unit_test(extensions_that_are_not_read_are_said),
+        cmocka_unit_test(test_file_tangents_orient_anisotropy),
+        cmocka_unit_test(test_two_texture_coordinate_sets),
+        cmocka_unit_test(test_layer_textures_read_their_channels),
+        cmocka_unit_test(test_orthographic_cameras),
+        cmocka_unit_test(test_blender_anisotropy_is_converted),
+        cmocka_unit_test(test_unsupported_extensions_are_reported),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

@@ -71,7 +71,7 @@ static void expect_same_triangles(const char *name, uint32_t instances) {
     "{\"attributes\":{\"POSITION\":0,\"TEXCOORD_0\":2},\"mode\":5}]},"                             \
     "{\"primitives\":[{\"attributes\":{\"POSITION\":0},\"indices\":3}]}]"
 
-static void nodes_that_share_a_mesh_place_it(void **state) {
+static void test_nodes_sharing_a_mesh_become_instances(void **state) {
     (void)state;
     static gltf_maker made;
     box_put(&made);
@@ -104,7 +104,7 @@ static void nodes_that_share_a_mesh_place_it(void **state) {
     "{\"mesh\":0,\"translation\":[1,0,0],\"extensions\":{\"EXT_mesh_gpu_instancing\":{"            \
     "\"attributes\":{\"TRANSLATION\":4,\"ROTATION\":5,\"SCALE\":6}}}}],"
 
-static void instances_of_one_node(void **state) {
+static void test_instances_of_one_node(void **state) {
     (void)state;
     enum { COUNT = 100 };
     static gltf_maker made;
@@ -140,7 +140,7 @@ static void instances_of_one_node(void **state) {
 }
 
 /* Dropping invalid triangles keeps the ranges of the parts contiguous. */
-static void parts_without_some_of_their_triangles(void **state) {
+static void test_parts_with_dropped_triangles(void **state) {
     (void)state;
     static gltf_maker made;
     float places[8][3];
@@ -165,9 +165,9 @@ static void parts_without_some_of_their_triangles(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nodes_that_share_a_mesh_place_it),
-        cmocka_unit_test(instances_of_one_node),
-        cmocka_unit_test(parts_without_some_of_their_triangles),
+        cmocka_unit_test(test_nodes_sharing_a_mesh_become_instances),
+        cmocka_unit_test(test_instances_of_one_node),
+        cmocka_unit_test(test_parts_with_dropped_triangles),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

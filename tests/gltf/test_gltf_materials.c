@@ -44,7 +44,7 @@ static void box_of(const char *name, const char *material_text, const char *rest
 
 #define NEAR(a, b) assert_true(fabs((double)(a) - (double)(b)) < 1e-6 * (1 + fabs((double)(b))))
 
-static void factors_become_numbers(void **state) {
+static void test_material_factors(void **state) {
     (void)state;
     box_of("factors.glb",
            "\"name\":\"paint\",\"pbrMetallicRoughness\":{\"baseColorFactor\":[0.1,0.2,0.3,0.5],"
@@ -72,7 +72,7 @@ static void factors_become_numbers(void **state) {
     mesh_close(&read);
 }
 
-static void layers_become_numbers(void **state) {
+static void test_layer_factors(void **state) {
     (void)state;
     box_of("layers.glb",
            "\"extensions\":{\"KHR_materials_clearcoat\":{\"clearcoatFactor\":0.5,"
@@ -126,7 +126,7 @@ static void layers_become_numbers(void **state) {
 }
 
 /* The roughnesses along and across the tangent are as glTF defines them. */
-static void anisotropy_keeps_both_widths(void **state) {
+static void test_anisotropic_roughness(void **state) {
     (void)state;
     box_of("brushed.glb",
            "\"pbrMetallicRoughness\":{\"roughnessFactor\":0.5},\"extensions\":{"
@@ -142,7 +142,7 @@ static void anisotropy_keeps_both_widths(void **state) {
     mesh_close(&read);
 }
 
-static void alpha_modes(void **state) {
+static void test_alpha_modes(void **state) {
     (void)state;
     static const struct {
         const char *text;
@@ -164,7 +164,7 @@ static void alpha_modes(void **state) {
     }
 }
 
-static void unlit_shows_its_base_colour(void **state) {
+static void test_unlit_emits_base_colour(void **state) {
     (void)state;
     box_of("unlit.glb",
            "\"pbrMetallicRoughness\":{\"baseColorFactor\":[0.2,0.4,0.6,1]},"
@@ -200,7 +200,7 @@ static scene *open_scene(const char *name) {
 }
 
 /* Images in a buffer, in a data URI and in a separate file give the same texels. */
-static void images_wherever_they_are(void **state) {
+static void test_image_sources_are_equivalent(void **state) {
     (void)state;
     static gltf_maker made;
     unsigned char png[512];
@@ -272,7 +272,7 @@ static const struct {
 };
 
 /* Textures scaled, rotated counter-clockwise and moved: which texel appears at a corner. */
-static void transforms_and_wraps(void **state) {
+static void test_texture_transforms_and_wrap_modes(void **state) {
     (void)state;
     unsigned char png[512];
     const size_t count = png_make(png);
@@ -294,7 +294,7 @@ static void transforms_and_wraps(void **state) {
 }
 
 /* Roughness is read from green, metalness from blue, a cut-out's opacity from alpha. */
-static void numbers_come_from_their_channels(void **state) {
+static void test_textures_read_their_channels(void **state) {
     (void)state;
     unsigned char png[512];
     file_put("four.png", (const char *)png, png_make(png));
@@ -316,7 +316,7 @@ static void numbers_come_from_their_channels(void **state) {
 }
 
 /* A texture that cannot be read gives one warning, and the material works without it. */
-static void what_is_not_there_is_said(void **state) {
+static void test_missing_texture_is_reported(void **state) {
     (void)state;
     static const struct {
         const char *rest, *kind;
@@ -353,7 +353,7 @@ static void what_is_not_there_is_said(void **state) {
 
 /* --- vertex colours --------------------------------------------------------------------------- */
 
-static void corner_colours_of_every_type(void **state) {
+static void test_vertex_colours_of_every_type(void **state) {
     (void)state;
     static const float floats[3][4] = {{1, 0.5f, 0.25f, 0.5f}, {0, 1, 0, 1}, {0, 0, 1, 1}};
     static const uint8_t bytes[3][4] = {{255, 51, 0, 102}, {0, 255, 0, 255}, {0, 0, 255, 255}};
@@ -386,7 +386,7 @@ static void corner_colours_of_every_type(void **state) {
 
 /* A glTF file in a scene description: each picture is read once, and each placement has its own
    media and colours. */
-static void descriptions_take_all_of_it(void **state) {
+static void test_gltf_in_scene_description(void **state) {
     (void)state;
     static gltf_maker made;
     static const float colours[8][3] = {{0.5f, 0.5f, 0.5f}};
@@ -430,17 +430,17 @@ static void descriptions_take_all_of_it(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(factors_become_numbers),
-        cmocka_unit_test(layers_become_numbers),
-        cmocka_unit_test(anisotropy_keeps_both_widths),
-        cmocka_unit_test(alpha_modes),
-        cmocka_unit_test(unlit_shows_its_base_colour),
-        cmocka_unit_test(images_wherever_they_are),
-        cmocka_unit_test(transforms_and_wraps),
-        cmocka_unit_test(numbers_come_from_their_channels),
-        cmocka_unit_test(what_is_not_there_is_said),
-        cmocka_unit_test(corner_colours_of_every_type),
-        cmocka_unit_test(descriptions_take_all_of_it),
+        cmocka_unit_test(test_material_factors),
+        cmocka_unit_test(test_layer_factors),
+        cmocka_unit_test(test_anisotropic_roughness),
+        cmocka_unit_test(test_alpha_modes),
+        cmocka_unit_test(test_unlit_emits_base_colour),
+        cmocka_unit_test(test_image_sources_are_equivalent),
+        cmocka_unit_test(test_texture_transforms_and_wrap_modes),
+        cmocka_unit_test(test_textures_read_their_channels),
+        cmocka_unit_test(test_missing_texture_is_reported),
+        cmocka_unit_test(test_vertex_colours_of_every_type),
+        cmocka_unit_test(test_gltf_in_scene_description),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

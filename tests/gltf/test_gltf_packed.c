@@ -61,7 +61,7 @@ static void write_packed(const char *name, const unsigned char *bytes, size_t fi
     file_put(name, (const char *)whole, glb_make(whole, text, bytes, count));
 }
 
-static void meshoptimizer_unpacks(void **state) {
+static void test_meshoptimizer_compression(void **state) {
     (void)state;
     unsigned char bytes[2000];
     size_t first = 0;
@@ -87,7 +87,7 @@ static void meshoptimizer_unpacks(void **state) {
     }
 }
 #else
-static void meshoptimizer_is_asked_for(void **state) {
+static void test_missing_meshoptimizer_is_reported(void **state) {
     (void)state;
     static unsigned char whole[1 << 14];
     char text[4096];
@@ -132,7 +132,7 @@ static void write_draco(const char *name, const unsigned char *bytes, size_t cou
     file_put(name, (const char *)whole, glb_make(whole, text, bytes, count));
 }
 
-static void draco_unpacks_or_is_asked_for(void **state) {
+static void test_draco_compression(void **state) {
     (void)state;
     enum { POINTS = 22 };
     mesh read;
@@ -167,11 +167,11 @@ static void draco_unpacks_or_is_asked_for(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
 #if KD_HAVE_MESHOPT
-        cmocka_unit_test(meshoptimizer_unpacks),
+        cmocka_unit_test(test_meshoptimizer_compression),
 #else
-        cmocka_unit_test(meshoptimizer_is_asked_for),
+        cmocka_unit_test(test_missing_meshoptimizer_is_reported),
 #endif
-        cmocka_unit_test(draco_unpacks_or_is_asked_for),
+        cmocka_unit_test(test_draco_compression),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

@@ -138,7 +138,7 @@ static const struct {
     {"unlit", PLASTIC, "", "\"KHR_materials_unlit\":{}", ""},
 };
 
-static void each_extension_is_seen(void **state) {
+static void test_each_extension_changes_the_picture(void **state) {
     (void)state;
     static float plain[3][PIXELS], extended[3][PIXELS];
     char text[1024];
@@ -153,7 +153,7 @@ static void each_extension_is_seen(void **state) {
     }
 }
 
-static void lights_and_texture_transforms_are_seen(void **state) {
+static void test_lights_and_texture_transforms_change_the_picture(void **state) {
     (void)state;
     static float plain[3][PIXELS], extended[3][PIXELS];
     picture_of(PLASTIC, "", plain);
@@ -186,8 +186,8 @@ static int setup(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_extension_is_seen),
-        cmocka_unit_test(lights_and_texture_transforms_are_seen),
+        cmocka_unit_test(test_each_extension_changes_the_picture),
+        cmocka_unit_test(test_lights_and_texture_transforms_change_the_picture),
     };
     return cmocka_run_group_tests(tests, setup, folder_remove);
 }

@@ -25,7 +25,7 @@ static uint64_t picture(const char *method, const char *device) {
     return hash;
 }
 
-static void test_same(void **state) {
+static void test_device_matches_cpu(void **state) {
     (void)state;
     for (int i = 0; integrators[i]; ++i)
         if (integrators[i]->instances)
@@ -34,7 +34,7 @@ static void test_same(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_device_matches_cpu)};
     if (gpu_is_missing()) return TEST_SKIPPED;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

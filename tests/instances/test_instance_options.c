@@ -36,7 +36,7 @@ static uint64_t picture(const char *text, const char *method, render_instancing 
     return hash;
 }
 
-static void test_as_copies(void **state) {
+static void test_instances_match_copies(void **state) {
     (void)state;
     int methods = 0;
     for (int i = 0; integrators[i]; ++i) {
@@ -55,7 +55,7 @@ static const char *const under_sky =
     "[], [{\"translate\": [2, 0, 0]}], [{\"scale\": 2}, {\"translate\": [-3, 1, 0]}]]}],"
     "\"render\": {\"resolution\": [32, 24], \"spp\": 4}}";
 
-static void test_nothing_else(void **state) {
+static void test_scene_without_instances_is_unchanged(void **state) {
     (void)state;
     assert_true(picture(under_sky, "path", RENDER_INSTANCING_KEEP) ==
                 picture(under_sky, "path", RENDER_INSTANCING_COPY));
@@ -69,7 +69,7 @@ static void test_nothing_else(void **state) {
 
 /* Placements are equivalent to separate entries in the same order, and to a file that lists
    them. */
-static void test_as_described(void **state) {
+static void test_instances_match_explicit_transforms(void **state) {
     (void)state;
     static const char *const placed =
         "{\"kandela\": 1, \"meshes\": [" BOX
@@ -97,7 +97,7 @@ static void test_as_described(void **state) {
 
 /* Instances of lamps become copies, each of which is a light; photon integrators accept copies
    only. */
-static void test_copied(void **state) {
+static void test_unsupported_features_copy_instances(void **state) {
     (void)state;
     kd_render_options options;
     scene *made =
@@ -130,7 +130,7 @@ static void test_copied(void **state) {
     scene_close(made);
 }
 
-static void test_refused(void **state) {
+static void test_unsupported_options_are_rejected(void **state) {
     (void)state;
     static const char *const wrong[][2] = {
         {BOX "\"placements\": 7}", "a list of lists of steps or a file"},
@@ -158,9 +158,10 @@ static void test_refused(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_as_copies), cmocka_unit_test(test_nothing_else),
-        cmocka_unit_test(test_as_described), cmocka_unit_test(test_copied),
-        cmocka_unit_test(test_refused)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_instances_match_copies),
+                                       cmocka_unit_test(test_scene_without_instances_is_unchanged),
+                                       cmocka_unit_test(test_instances_match_explicit_transforms),
+                                       cmocka_unit_test(test_unsupported_features_copy_instances),
+                                       cmocka_unit_test(test_unsupported_options_are_rejected)};
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

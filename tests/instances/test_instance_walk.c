@@ -115,7 +115,7 @@ static void expect_same(const instance_case *c, ray ray, const char *name, uint3
     assert_true((walk(c, ray, true).at.triangle != KD_NONE) == (all.at.triangle != KD_NONE));
 }
 
-static void test_rays(void **state) {
+static void test_rays_match_copies(void **state) {
     (void)state;
     static instance_case c;
     uint32_t hits = 0;
@@ -143,7 +143,7 @@ static void test_rays(void **state) {
 
 /* Of several instances in the same place the first is hit; triangles without an instance precede
    all. */
-static void test_ties(void **state) {
+static void test_ties_match_copies(void **state) {
     (void)state;
     static instance_case c;
     open_case(&c, CASE_SAME);
@@ -190,7 +190,7 @@ static uint32_t count_boxes(const instance_case *c, uint32_t at, box3 around, ui
     return 1;
 }
 
-static void test_boxes(void **state) {
+static void test_instance_boxes(void **state) {
     (void)state;
     static instance_case c;
     for (int which = 0; which < CASE_TRIANGLE_SETS; ++which) {
@@ -202,7 +202,7 @@ static void test_boxes(void **state) {
     }
 }
 
-static void test_refused(void **state) {
+static void test_invalid_input_is_rejected(void **state) {
     (void)state;
     instance out;
     const transform flat = transform_scale(vec3_make(1, 0, 1));
@@ -213,7 +213,7 @@ static void test_refused(void **state) {
 }
 
 /* A mesh without area is never hit. */
-static void test_nothing_to_hit(void **state) {
+static void test_empty_instances(void **state) {
     (void)state;
     vec3 points[3] = {{0, 0, 0}, {0, 0, 0}, {1, 1, 1}};
     const uint32_t corners[3] = {0, 1, 2};
@@ -231,8 +231,9 @@ static void test_nothing_to_hit(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rays), cmocka_unit_test(test_ties),
-                                       cmocka_unit_test(test_boxes), cmocka_unit_test(test_refused),
-                                       cmocka_unit_test(test_nothing_to_hit)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rays_match_copies), cmocka_unit_test(test_ties_match_copies),
+        cmocka_unit_test(test_instance_boxes), cmocka_unit_test(test_invalid_input_is_rejected),
+        cmocka_unit_test(test_empty_instances)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

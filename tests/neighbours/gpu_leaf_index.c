@@ -171,7 +171,7 @@ static void check_upper(const index_copy *copy) {
         }
 }
 
-static void boxes_are_tight(void **state) {
+static void test_leaf_boxes_are_tight(void **state) {
     (void)state;
     static const uint32_t counts[] = {1,    2,    15,    31,    32,    33,   511,  512,
                                       513,  1022, 1023,  1024,  1025,  1535, 1536, 2047,
@@ -190,6 +190,6 @@ static void boxes_are_tight(void **state) {
 
 int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(boxes_are_tight)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_leaf_boxes_are_tight)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

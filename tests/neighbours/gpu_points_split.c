@@ -96,7 +96,7 @@ static const struct {
 enum { STRATEGIES = sizeof strategies / sizeof *strategies };
 
 /* A limit that all queries exceed, one that few exceed, and the default. */
-static void rows_stay(void **state) {
+static void test_results_are_independent_of_limit(void **state) {
     (void)state;
     static const uint32_t counts[] = {1, 33, 1023, 1500, 5000}, patience[] = {1, 5, 0};
     uint32_t number = 0, parted = 0;
@@ -123,7 +123,7 @@ static void rows_stay(void **state) {
 
 /* Nine in ten points lie in a cluster: queries around it leave their packets, those inside do
    not. */
-static void queries_around_a_spot_part(void **state) {
+static void test_queries_around_a_cluster_leave_packets(void **state) {
     (void)state;
     const uint32_t count = gpu_size(100000, 6000), patience = gpu_size(0, 8);
     split_state s;
@@ -139,7 +139,7 @@ static void queries_around_a_spot_part(void **state) {
 
 /* Every query needs every leaf, and a query on its own would visit all of them, so they must stay
    together. Queries of ancestors always run on their own. */
-static void equal_points_stay_together(void **state) {
+static void test_equal_points_stay_in_packets(void **state) {
     (void)state;
     const uint32_t count = gpu_size(8000, 2500);
     split_state s;
@@ -155,8 +155,9 @@ static void equal_points_stay_together(void **state) {
 
 int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_stay),
-                                       cmocka_unit_test(queries_around_a_spot_part),
-                                       cmocka_unit_test(equal_points_stay_together)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_results_are_independent_of_limit),
+        cmocka_unit_test(test_queries_around_a_cluster_leave_packets),
+        cmocka_unit_test(test_equal_points_stay_in_packets)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,7 +32,7 @@ static kd_status run_errand(void *context, job_control *job) {
     return job_cancelled(job) ? KD_INTERRUPTED : KD_OK;
 }
 
-static void test_errands(void **state) {
+static void test_asynchronous_tasks(void **state) {
     (void)state;
     static uint8_t received[BYTES];
     errand request = {.memory = NULL};
@@ -115,7 +115,7 @@ static kd_render_options options_for(const char *method) {
     return options;
 }
 
-static void test_pictures(void **state) {
+static void test_pictures_match_sequential(void **state) {
     (void)state;
     char path[512];
     snprintf(path, sizeof path, "%s", file_in("room.json"));
@@ -133,7 +133,7 @@ static void test_pictures(void **state) {
     }
 }
 
-static void test_interrupted(void **state) {
+static void test_interruption(void **state) {
     (void)state;
     char path[512], kept[512];
     snprintf(path, sizeof path, "%s", file_in("room.json"));
@@ -152,9 +152,9 @@ static void test_interrupted(void **state) {
 int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_errands),
-        cmocka_unit_test(test_pictures),
-        cmocka_unit_test(test_interrupted),
+        cmocka_unit_test(test_asynchronous_tasks),
+        cmocka_unit_test(test_pictures_match_sequential),
+        cmocka_unit_test(test_interruption),
     };
     return cmocka_run_group_tests(tests, room_make, folder_remove);
 }

@@ -176,7 +176,7 @@ static void expect_estimates(const stage *stage, const char *name, uint32_t k, f
     }
 }
 
-static void same_as_brute_force(void **state) {
+static void test_results_match_brute_force(void **state) {
     (void)state;
     static const uint32_t counts[] = {1, 40, 65, 3000};
     static const uint32_t several[] = {1, 2, 10, 33, 50, 72, 100};
@@ -198,7 +198,7 @@ static void same_as_brute_force(void **state) {
 }
 
 /* A dense cluster inside the ball of a packet has more photons than shared memory can hold. */
-static void dense_spots(void **state) {
+static void test_dense_clusters(void **state) {
     (void)state;
     stage *stage = stage_open(CASE_CLUSTERED, gpu_size(100000, 4000), false);
     for (uint32_t k = 5; k <= 70; k += 65) {
@@ -212,8 +212,8 @@ static void dense_spots(void **state) {
 int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_as_brute_force),
-        cmocka_unit_test(dense_spots),
+        cmocka_unit_test(test_results_match_brute_force),
+        cmocka_unit_test(test_dense_clusters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

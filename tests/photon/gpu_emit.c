@@ -95,7 +95,7 @@ static void check_maps(const photon_scene *scene, const device_scene *device_sce
     photon_maps_close(&maps);
 }
 
-static void same_maps_for_any_batch(void **state) {
+static void test_maps_are_independent_of_batch_size(void **state) {
     (void)state;
     static const uint32_t batches[] = {0, 100, 777, 4096, 30000};
     photon_scene *scene = photon_scene_balls();
@@ -131,7 +131,7 @@ static void same_maps_for_any_batch(void **state) {
     photon_scene_free(scene);
 }
 
-static void same_maps_in_fog(void **state) {
+static void test_maps_match_cpu_in_fog(void **state) {
     (void)state;
     static const uint32_t batches[] = {0, 333, 5000};
     photon_scene *scene = photon_scene_fog();
@@ -164,7 +164,7 @@ static void same_maps_in_fog(void **state) {
 }
 
 /* A floor under each kind of light; for some of them most photons miss it. */
-static void same_maps_for_every_kind_of_light(void **state) {
+static void test_maps_match_cpu_for_every_light(void **state) {
     (void)state;
     for (int kind = LIGHT_POINT; kind <= LIGHT_ENVIRONMENT; ++kind) {
         photon_scene *scene = photon_scene_new();
@@ -197,7 +197,7 @@ static void ignore(void *context, log_level level, const char *message) {
 }
 
 /* Photons of a lamp that shines into empty space never land; emission must end nevertheless. */
-static void escaping_photons_end_the_emission(void **state) {
+static void test_escaping_photons_end_the_emission(void **state) {
     (void)state;
     photon_scene *scene = photon_scene_new();
     const uint32_t lamp = fixture_material(&scene->fixture, photon_scene_diffuse(0, 10));
@@ -222,7 +222,7 @@ static void escaping_photons_end_the_emission(void **state) {
 }
 
 /* The caustics of a very dark mirror are not worth their paths; emission must end early. */
-static void faint_caustics_end_the_emission(void **state) {
+static void test_faint_caustics_end_the_emission(void **state) {
     (void)state;
     photon_scene *scene = photon_scene_new();
     scene_fixture *to = &scene->fixture;
@@ -249,7 +249,7 @@ static void faint_caustics_end_the_emission(void **state) {
 }
 
 /* A deadline ends the lists of both devices after the same batch. */
-static void deadlines_cut_the_same_lists(void **state) {
+static void test_deadline_ends_lists_like_cpu(void **state) {
     (void)state;
     photon_scene *scene = photon_scene_balls();
     device_scene device_scene;
@@ -268,7 +268,7 @@ static void deadlines_cut_the_same_lists(void **state) {
     photon_scene_free(scene);
 }
 
-static void uploaded_photons_are_the_same(void **state) {
+static void test_uploaded_photons_equal_originals(void **state) {
     (void)state;
     photon_scene *scene = photon_scene_fog();
     const photon_options options = options_for(5000);
@@ -293,7 +293,7 @@ static void uploaded_photons_are_the_same(void **state) {
 }
 
 /* A tree stored with its photons is checked, then used without rebuilding it. */
-static void known_trees_are_proved(void **state) {
+static void test_stored_trees_are_validated(void **state) {
     (void)state;
     photon_scene *scene = photon_scene_fog();
     const photon_options options = options_for(1000);
@@ -338,14 +338,14 @@ static void known_trees_are_proved(void **state) {
 int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_maps_for_any_batch),
-        cmocka_unit_test(same_maps_in_fog),
-        cmocka_unit_test(same_maps_for_every_kind_of_light),
-        cmocka_unit_test(escaping_photons_end_the_emission),
-        cmocka_unit_test(faint_caustics_end_the_emission),
-        cmocka_unit_test(deadlines_cut_the_same_lists),
-        cmocka_unit_test(uploaded_photons_are_the_same),
-        cmocka_unit_test(known_trees_are_proved),
+        cmocka_unit_test(test_maps_are_independent_of_batch_size),
+        cmocka_unit_test(test_maps_match_cpu_in_fog),
+        cmocka_unit_test(test_maps_match_cpu_for_every_light),
+        cmocka_unit_test(test_escaping_photons_end_the_emission),
+        cmocka_unit_test(test_faint_caustics_end_the_emission),
+        cmocka_unit_test(test_deadline_ends_lists_like_cpu),
+        cmocka_unit_test(test_uploaded_photons_equal_originals),
+        cmocka_unit_test(test_stored_trees_are_validated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

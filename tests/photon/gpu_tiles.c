@@ -39,19 +39,19 @@ static void check_scene(photon_scene *scene) {
     photon_scene_free(scene);
 }
 
-static void same_tiles_of_balls(void **state) {
+static void test_tiles_of_balls_match_cpu(void **state) {
     (void)state;
     check_scene(photon_scene_balls());
 }
 
-static void same_tiles_behind_cutouts(void **state) {
+static void test_tiles_behind_cutouts_match_cpu(void **state) {
     (void)state;
     check_scene(photon_scene_fog());
 }
 
 /* Surfaces that photons cannot reach: the inside and underside of boxes, touching sheets, triangles
    without area. */
-static void same_tiles_in_the_dark(void **state) {
+static void test_tiles_of_unlit_surfaces_match_cpu(void **state) {
     (void)state;
     photon_scene *scene = photon_scene_new();
     scene_fixture *to = &scene->fixture;
@@ -71,7 +71,7 @@ static void same_tiles_in_the_dark(void **state) {
     check_scene(scene);
 }
 
-static void same_tiles_under_every_kind_of_light(void **state) {
+static void test_tiles_match_cpu_for_every_light(void **state) {
     (void)state;
     for (int kind = LIGHT_POINT; kind <= LIGHT_ENVIRONMENT; ++kind) {
         photon_scene *scene = photon_scene_new();
@@ -89,10 +89,10 @@ static void same_tiles_under_every_kind_of_light(void **state) {
 int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_tiles_of_balls),
-        cmocka_unit_test(same_tiles_behind_cutouts),
-        cmocka_unit_test(same_tiles_in_the_dark),
-        cmocka_unit_test(same_tiles_under_every_kind_of_light),
+        cmocka_unit_test(test_tiles_of_balls_match_cpu),
+        cmocka_unit_test(test_tiles_behind_cutouts_match_cpu),
+        cmocka_unit_test(test_tiles_of_unlit_surfaces_match_cpu),
+        cmocka_unit_test(test_tiles_match_cpu_for_every_light),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -91,27 +91,27 @@ static void compare_means(uint32_t gather, float radius, bool adaptive) {
     }
 }
 
-static void the_nearest_photons_irradiance_has_the_mean_of_estimates(void **state) {
+static void test_precomputed_mean_is_unbiased(void **state) {
     (void)state;
     compare_means(20, 1, false);
     compare_means(50, 1, false);
 }
 
-static void so_it_has_with_a_fixed_radius(void **state) {
+static void test_precomputed_mean_with_fixed_radius(void **state) {
     (void)state;
     compare_means(0, 0.04f, false); /* the radius contains 25 photons on average */
 }
 
-static void so_it_has_with_as_many_as_the_light_allows(void **state) {
+static void test_precomputed_mean_with_adaptive_count(void **state) {
     (void)state;
     compare_means(50, 1, true);
 }
 
 static int compare_all_means(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_nearest_photons_irradiance_has_the_mean_of_estimates),
-        cmocka_unit_test(so_it_has_with_a_fixed_radius),
-        cmocka_unit_test(so_it_has_with_as_many_as_the_light_allows),
+        cmocka_unit_test(test_precomputed_mean_is_unbiased),
+        cmocka_unit_test(test_precomputed_mean_with_fixed_radius),
+        cmocka_unit_test(test_precomputed_mean_with_adaptive_count),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

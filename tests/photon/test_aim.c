@@ -97,7 +97,7 @@ static void assert_aim_is_fair(const light *lamp, float emission, bool two_sided
     photon_scene_free(scene);
 }
 
-static void every_light_aims_fairly(void **state) {
+static void test_aimed_emission_is_unbiased(void **state) {
     (void)state;
     const light_kind kinds[4] = {LIGHT_POINT, LIGHT_SPOT, LIGHT_DIRECTIONAL, LIGHT_ENVIRONMENT};
     for (int i = 0; i < 4; ++i) {
@@ -109,7 +109,7 @@ static void every_light_aims_fairly(void **state) {
 }
 
 /* A floor under a uniform sky: E = pi L. */
-static void the_sky_emits_photons(void **state) {
+static void test_the_sky_emits_photons(void **state) {
     (void)state;
     light sky = lamp_of(LIGHT_ENVIRONMENT);
     sky.emitted = vec3_all(2);
@@ -129,7 +129,7 @@ static void the_sky_emits_photons(void **state) {
 }
 
 /* Every specular surface lies in a target sphere, and separate objects have separate spheres. */
-static void targets_hold_the_lenses(void **state) {
+static void test_targets_contain_specular_surfaces(void **state) {
     (void)state;
     photon_scene *scene = scene_with(NULL, 1, false);
     emission_target targets[EMISSION_TARGETS];
@@ -156,7 +156,7 @@ static void targets_hold_the_lenses(void **state) {
     photon_scene_free(scene);
 }
 
-static void no_lens_no_target(void **state) {
+static void test_diffuse_scene_has_no_targets(void **state) {
     (void)state;
     photon_scene *scene = photon_scene_furnace(vec3_all(0), vec3_all(1), 0.5f, 1);
     emission_target targets[EMISSION_TARGETS];
@@ -169,7 +169,7 @@ static void no_lens_no_target(void **state) {
 /* A varnished floor reflects four per cent: to trace as many caustic photons as requested would
    take far more paths than their light is worth. The photons stored nevertheless carry the whole
    flux. */
-static void faint_caustics_end_early(void **state) {
+static void test_faint_caustics_end_emission_early(void **state) {
     (void)state;
     photon_scene *scene = photon_scene_new();
     scene_fixture *to = &scene->fixture;
@@ -206,7 +206,7 @@ static void faint_caustics_end_early(void **state) {
 
 /* The floor is a dark mirror. If fewer than one in 4096 aimed paths stores a photon, caustics add
    at most that fraction of the light, so their emission ends at once. */
-static void caustics_too_faint_to_see_end_at_once(void **state) {
+static void test_negligible_caustics_end_at_once(void **state) {
     (void)state;
     for (int bright = 0; bright < 2; ++bright) {
         photon_scene *scene = photon_scene_new();
@@ -242,12 +242,12 @@ static void caustics_too_faint_to_see_end_at_once(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_light_aims_fairly),
-        cmocka_unit_test(the_sky_emits_photons),
-        cmocka_unit_test(targets_hold_the_lenses),
-        cmocka_unit_test(faint_caustics_end_early),
-        cmocka_unit_test(no_lens_no_target),
-        cmocka_unit_test(caustics_too_faint_to_see_end_at_once),
+        cmocka_unit_test(test_aimed_emission_is_unbiased),
+        cmocka_unit_test(test_the_sky_emits_photons),
+        cmocka_unit_test(test_targets_contain_specular_surfaces),
+        cmocka_unit_test(test_faint_caustics_end_emission_early),
+        cmocka_unit_test(test_diffuse_scene_has_no_targets),
+        cmocka_unit_test(test_negligible_caustics_end_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

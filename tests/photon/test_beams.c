@@ -72,7 +72,7 @@ static void expect_near(double actual, double expected, double tolerance) {
 
 /* Parallel rays that cross one beam at an angle: the sum of their radiances equals the light
    scattered at the crossing, for every kernel. */
-static void one_beam_scatters_what_it_should(void **state) {
+static void test_single_beam_scatters_expected_light(void **state) {
     (void)state;
     const vec3 lost = vec3_make(0.7f, 1.2f, 2), scattering = vec3_make(0.5f, 0.7f, 0.2f);
     build_cube(vec3_sub(lost, scattering), scattering, 0.4f);
@@ -113,7 +113,7 @@ static void one_beam_scatters_what_it_should(void **state) {
 
 /* A ray along a beam, where the one-dimensional kernel would diverge, uses the two-dimensional one:
    the kernel over the disc weights light beside the ray. */
-static void a_beam_along_the_ray_is_finite(void **state) {
+static void test_beam_parallel_to_ray_is_finite(void **state) {
     (void)state;
     build_cube(vec3_all(0), vec3_all(1e-4f), 0);
     const photon one =
@@ -142,7 +142,7 @@ static void a_beam_along_the_ray_is_finite(void **state) {
 
 /* Beams along x, uniform over the cube, one watt in all: a ray along y has the radiance phase
    function times scattering coefficient, in the middle, at the walls, and along an edge. */
-static void media_are_as_bright_at_their_walls(void **state) {
+static void test_radiance_at_medium_boundary(void **state) {
     (void)state;
     build_cube(vec3_all(0), vec3_all(1e-4f), 0);
     for (uint32_t i = 0; i < STREWN; ++i) {
@@ -211,7 +211,7 @@ static bool same_sums(flux_sum a, flux_sum b) {
 
 /* The traversal equals the sum over every piece, and, if no beam is parallel to the ray, the sum
    over every beam as one piece. */
-static void the_walk_finds_every_crossing_once(void **state) {
+static void test_traversal_finds_every_crossing_once(void **state) {
     (void)state;
     build_cube(vec3_all(0.1f), vec3_make(0.5f, 1, 2), 0.7f);
     strew_nasty();
@@ -249,7 +249,7 @@ static void the_walk_finds_every_crossing_once(void **state) {
     tritree_close(&walls);
 }
 
-static void pieces_are_as_many_as_planned(void **state) {
+static void test_piece_count_is_within_plan(void **state) {
     (void)state;
     build_cube(vec3_all(0.1f), vec3_all(1), 0);
     strew_nasty();
@@ -295,7 +295,7 @@ static void build_room(void) {
     fog.tree = tritree_get_view(&walls);
 }
 
-static void beams_are_the_same_on_any_threads(void **state) {
+static void test_beams_are_independent_of_threads(void **state) {
     (void)state;
     build_room();
     photon_options options = photon_options_default();
@@ -326,7 +326,7 @@ static void beams_are_the_same_on_any_threads(void **state) {
 }
 
 /* The wavefront version stores the same beams as tracing single paths. */
-static void traced_alone_a_path_leaves_the_same_beams(void **state) {
+static void test_wavefront_beams_match_single_paths(void **state) {
     (void)state;
     build_room();
     photon_options options = photon_options_default();
@@ -356,13 +356,13 @@ static void traced_alone_a_path_leaves_the_same_beams(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_beam_scatters_what_it_should),
-        cmocka_unit_test(a_beam_along_the_ray_is_finite),
-        cmocka_unit_test(media_are_as_bright_at_their_walls),
-        cmocka_unit_test(the_walk_finds_every_crossing_once),
-        cmocka_unit_test(pieces_are_as_many_as_planned),
-        cmocka_unit_test(beams_are_the_same_on_any_threads),
-        cmocka_unit_test(traced_alone_a_path_leaves_the_same_beams),
+        cmocka_unit_test(test_single_beam_scatters_expected_light),
+        cmocka_unit_test(test_beam_parallel_to_ray_is_finite),
+        cmocka_unit_test(test_radiance_at_medium_boundary),
+        cmocka_unit_test(test_traversal_finds_every_crossing_once),
+        cmocka_unit_test(test_piece_count_is_within_plan),
+        cmocka_unit_test(test_beams_are_independent_of_threads),
+        cmocka_unit_test(test_wavefront_beams_match_single_paths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

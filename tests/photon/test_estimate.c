@@ -127,7 +127,7 @@ static void compare_patch(const patch *patch, bool mixed_winding, bool copies) {
     photon_scene_free(scene);
 }
 
-static void integrals_are_those_of_the_surface_there(void **state) {
+static void test_kernel_integrals_match_surface_area(void **state) {
     (void)state;
     for (int i = 0; i < PATCHES; ++i)
         for (int mixed = 0; mixed < (i == 2 ? 1 : 2); ++mixed)
@@ -135,7 +135,7 @@ static void integrals_are_those_of_the_surface_there(void **state) {
                 compare_patch(&patches[i], mixed != 0, copies != 0);
 }
 
-static void a_whole_disc_has_the_kernels_integral(void **state) {
+static void test_full_disc_matches_kernel_integral(void **state) {
     (void)state;
     tile_view none;
     memset(&none, 0, sizeof none);
@@ -159,7 +159,7 @@ static void a_whole_disc_has_the_kernels_integral(void **state) {
 
 /* A fluted wall: eight half-round grooves, narrower than the disc, in strips that bend by 22
    degrees. Estimates on it must have no outliers. */
-static void ragged_surfaces_make_no_sparks(void **state) {
+static void test_fluted_wall_has_no_outliers(void **state) {
     (void)state;
     enum { FLUTES = 8, STRIPS = 8 };
     photon_scene *scene = photon_scene_new();
@@ -241,7 +241,7 @@ static void furnace_estimates(photon_kernel kernel, photon_estimator estimator, 
     photon_scene_free(scene);
 }
 
-static void estimates_lose_nothing_at_corners(void **state) {
+static void test_estimates_are_unbiased_at_corners(void **state) {
     (void)state;
     for (int i = 0; i < PHOTON_KERNELS; ++i)
         for (int e = 0; e < PHOTON_ESTIMATORS; ++e) {
@@ -320,7 +320,7 @@ static strewn_figures strewn_measure(const strewn *cloud, float x0, float x1, do
 }
 
 /* Every estimator gives the irradiance of a uniformly lit plane. */
-static void an_even_plane_has_its_irradiance(void **state) {
+static void test_uniform_plane_irradiance(void **state) {
     (void)state;
     strewn *plane = strewn_open(1, 1);
     for (int i = 0; i < PHOTON_KERNELS; ++i)
@@ -337,7 +337,7 @@ static void an_even_plane_has_its_irradiance(void **state) {
 
 /* At a step of the irradiance the adaptive estimate has less bias than one of many photons; on a
    uniform plane it has less noise than one of few photons. */
-static void adaptive_estimates_have_little_bias_and_little_noise(void **state) {
+static void test_adaptive_estimates_reduce_bias_and_noise(void **state) {
     (void)state;
     strewn *even = strewn_open(1, 2), *step = strewn_open(0.1f, 3);
     even->map.gather = ADAPT_MIN + 1;
@@ -361,7 +361,7 @@ static void adaptive_estimates_have_little_bias_and_little_noise(void **state) {
 
 /* Estimates are finite without photons, with all photons at one position, and with fewer photons
    than an estimate uses. */
-static void poor_maps_have_finite_estimates(void **state) {
+static void test_sparse_maps_have_finite_estimates(void **state) {
     (void)state;
     strewn *all = strewn_open(1, 4);
     const estimate_point at = {{0.1f, 0.1f, 0}, {0, 0, 1}, 0};
@@ -383,7 +383,7 @@ static void poor_maps_have_finite_estimates(void **state) {
 
 /* Photons on the other side of a thin wall are ignored; those on a sheet above count for an
    estimate, but their precomputed irradiance is not used. */
-static void far_sides_are_rejected(void **state) {
+static void test_photons_of_the_other_side_are_rejected(void **state) {
     (void)state;
     photon landed;
     memset(&landed, 0, sizeof landed);
@@ -406,7 +406,7 @@ static vec3 direction_of(rng_block r) {
 }
 
 /* The simplified evaluation for diffuse surfaces equals the scattering function. */
-static void diffuse_surfaces_scatter_by_the_short_form(void **state) {
+static void test_diffuse_short_form_matches_bsdf(void **state) {
     (void)state;
     uint32_t lit = 0;
     for (uint32_t i = 0; i < 20000; ++i) {
@@ -442,15 +442,15 @@ static void diffuse_surfaces_scatter_by_the_short_form(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_whole_disc_has_the_kernels_integral),
-        cmocka_unit_test(integrals_are_those_of_the_surface_there),
-        cmocka_unit_test(ragged_surfaces_make_no_sparks),
-        cmocka_unit_test(estimates_lose_nothing_at_corners),
-        cmocka_unit_test(far_sides_are_rejected),
-        cmocka_unit_test(an_even_plane_has_its_irradiance),
-        cmocka_unit_test(adaptive_estimates_have_little_bias_and_little_noise),
-        cmocka_unit_test(poor_maps_have_finite_estimates),
-        cmocka_unit_test(diffuse_surfaces_scatter_by_the_short_form),
+        cmocka_unit_test(test_full_disc_matches_kernel_integral),
+        cmocka_unit_test(test_kernel_integrals_match_surface_area),
+        cmocka_unit_test(test_fluted_wall_has_no_outliers),
+        cmocka_unit_test(test_estimates_are_unbiased_at_corners),
+        cmocka_unit_test(test_photons_of_the_other_side_are_rejected),
+        cmocka_unit_test(test_uniform_plane_irradiance),
+        cmocka_unit_test(test_adaptive_estimates_reduce_bias_and_noise),
+        cmocka_unit_test(test_sparse_maps_have_finite_estimates),
+        cmocka_unit_test(test_diffuse_short_form_matches_bsdf),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,7 +61,7 @@ static uint64_t picture_by(const scene *room, const kd_render_options *base, con
     return hash;
 }
 
-static void the_picture_is_the_same_by_every_lookup(void **state) {
+static void test_lookup_methods_give_equal_pictures(void **state) {
     (void)state;
     scene *room = open_room();
     int methods = 0;
@@ -84,7 +84,7 @@ static void the_picture_is_the_same_by_every_lookup(void **state) {
 }
 
 /* The stack-free traversal needs no index, so none is built. */
-static void what_walks_has_no_index(void **state) {
+static void test_stack_free_lookup_builds_no_index(void **state) {
     (void)state;
     scene *made = open_room();
     scene_view view = scene_get_view(made);
@@ -110,7 +110,7 @@ static void what_walks_has_no_index(void **state) {
     scene_close(made);
 }
 
-static void unknown_names_are_refused(void **state) {
+static void test_unknown_names_are_rejected(void **state) {
     (void)state;
     scene *room = open_room();
     kd_render_options options = small_options("photon");
@@ -126,9 +126,9 @@ static void unknown_names_are_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_picture_is_the_same_by_every_lookup),
-        cmocka_unit_test(what_walks_has_no_index),
-        cmocka_unit_test(unknown_names_are_refused),
+        cmocka_unit_test(test_lookup_methods_give_equal_pictures),
+        cmocka_unit_test(test_stack_free_lookup_builds_no_index),
+        cmocka_unit_test(test_unknown_names_are_rejected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

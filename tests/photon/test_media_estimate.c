@@ -109,7 +109,7 @@ static void expect_near(double actual, double expected, double tolerance) {
         fail_msg("%.6f, expected %.6f within %g", actual, expected, tolerance);
 }
 
-static void far_from_walls_nothing_is_lost(void **state) {
+static void test_estimates_far_from_walls_are_unbiased(void **state) {
     (void)state;
     photon_map_view map = strew(false);
     double expected = 0;
@@ -129,7 +129,7 @@ static void far_from_walls_nothing_is_lost(void **state) {
 }
 
 /* The kernel's integral over a ball of radius s, against its sum over shells. */
-static void reach_is_the_kernels_integral(void **state) {
+static void test_kernel_reach_matches_integral(void **state) {
     (void)state;
     for (int i = 0; i < PHOTON_KERNELS; ++i) {
         double sum = 0;
@@ -148,7 +148,7 @@ static void reach_is_the_kernels_integral(void **state) {
 
 /* Estimates are corrected for walls. Without the correction a cube would lose up to a fifth of its
    light at radius 0.16. */
-static void walls_take_nothing(void **state) {
+static void test_estimates_near_walls_are_corrected(void **state) {
     (void)state;
     photon_map_view map = strew(false);
     for (int i = 0; i < PHOTON_KERNELS; ++i)
@@ -165,7 +165,7 @@ static void walls_take_nothing(void **state) {
 
 /* The density falls by a factor e per fifth of the cube. The estimates add up to the total light;
    those by number of photons find slightly more, since the density is convex. */
-static void a_falling_density_adds_up(void **state) {
+static void test_falling_density_sums_to_total(void **state) {
     (void)state;
     photon_map_view map = strew(true);
     for (int i = 0; i < PHOTON_KERNELS; ++i)
@@ -190,7 +190,7 @@ static void a_falling_density_adds_up(void **state) {
 
 /* Light is scattered as the phase function states, here forwards; photons of another medium are
    ignored. */
-static void photons_scatter_by_their_phase_function(void **state) {
+static void test_photons_scatter_by_their_phase_function(void **state) {
     (void)state;
     photon_map_view map = strew(false);
     map.kernel = PHOTON_KERNEL_CONE;
@@ -214,11 +214,11 @@ static void photons_scatter_by_their_phase_function(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(far_from_walls_nothing_is_lost),
-        cmocka_unit_test(reach_is_the_kernels_integral),
-        cmocka_unit_test(walls_take_nothing),
-        cmocka_unit_test(a_falling_density_adds_up),
-        cmocka_unit_test(photons_scatter_by_their_phase_function),
+        cmocka_unit_test(test_estimates_far_from_walls_are_unbiased),
+        cmocka_unit_test(test_kernel_reach_matches_integral),
+        cmocka_unit_test(test_estimates_near_walls_are_corrected),
+        cmocka_unit_test(test_falling_density_sums_to_total),
+        cmocka_unit_test(test_photons_scatter_by_their_phase_function),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -84,7 +84,7 @@ static void test_merge(void **state) {
 
 /* Rejected: a map that has already been merged into the other, or that is the first part of the
    other. */
-static void test_merge_finds_parts(void **state) {
+static void test_merge_finds_sectioned_files(void **state) {
     (void)state;
     const photon_file maps[2] = {make_file(0), make_file(1)};
     photon_file merged, file[2];
@@ -99,7 +99,7 @@ static void test_merge_finds_parts(void **state) {
 }
 
 /* Merging files in any order gives the same bytes. */
-static void test_order_of_merging(void **state) {
+static void test_merge_order_is_irrelevant(void **state) {
     (void)state;
     static const char *const files[] = {"merge_a.kdp", "merge_b.kdp"};
     photon_file merged[2];
@@ -150,7 +150,7 @@ static size_t read_bytes(char *to, size_t maximum) {
 
 static char bytes[8192];
 
-static void test_damage_is_refused(void **state) {
+static void test_damaged_files_are_rejected(void **state) {
     (void)state;
     const photon_file made = make_file(0);
     assert_int_equal(photon_file_write(path, &made), KD_OK);
@@ -219,7 +219,7 @@ static void test_hostile_files(void **state) {
 }
 
 /* Trees in a file are read, not rebuilt, and equal those that are built. */
-static void test_trees_are_in_the_file(void **state) {
+static void test_trees_are_stored(void **state) {
     (void)state;
     const photon_file made = make_file(0);
     photon_file file;
@@ -307,10 +307,14 @@ static void test_messages(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),        cmocka_unit_test(test_merge),
-        cmocka_unit_test(test_merge_finds_parts), cmocka_unit_test(test_order_of_merging),
-        cmocka_unit_test(test_damage_is_refused), cmocka_unit_test(test_hostile_files),
-        cmocka_unit_test(test_messages),          cmocka_unit_test(test_trees_are_in_the_file),
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_merge),
+        cmocka_unit_test(test_merge_finds_sectioned_files),
+        cmocka_unit_test(test_merge_order_is_irrelevant),
+        cmocka_unit_test(test_damaged_files_are_rejected),
+        cmocka_unit_test(test_hostile_files),
+        cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_trees_are_stored),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,7 +30,7 @@ static void assert_ledger_closes(const photon_ledger *ledger) {
 
 /* --- energy ledger ---------------------------------------------------------------------------- */
 
-static void ledger_closes_with_lenses_and_an_open_side(void **state) {
+static void test_energy_ledger_with_lenses_and_open_side(void **state) {
     (void)state;
     photon_scene *scene = photon_scene_balls();
     photon_options options = options_for(20000);
@@ -51,7 +51,7 @@ static void ledger_closes_with_lenses_and_an_open_side(void **state) {
     photon_scene_free(scene);
 }
 
-static void ledger_closes_for_every_kind_of_light(void **state) {
+static void test_energy_ledger_for_every_light(void **state) {
     (void)state;
     for (int kind = LIGHT_POINT; kind <= LIGHT_ENVIRONMENT; ++kind) {
         photon_scene *scene = photon_scene_new();
@@ -81,7 +81,7 @@ static void ledger_closes_for_every_kind_of_light(void **state) {
 
 /* In a closed box of albedo a, flux P lands first, then P a, and so on; all landings after the
    first sum to P a / (1 - a). */
-static void stored_power_is_the_geometric_series(void **state) {
+static void test_stored_power_matches_geometric_series(void **state) {
     (void)state;
     static const float albedos[] = {0.2f, 0.5f, 0.8f};
     for (int i = 0; i < 3; ++i) {
@@ -102,7 +102,7 @@ static void stored_power_is_the_geometric_series(void **state) {
 
 /* --- the same photons for any division of the work -------------------------------------------- */
 
-static void threads_and_batches_make_no_difference(void **state) {
+static void test_maps_are_independent_of_threads_and_batches(void **state) {
     (void)state;
     photon_scene *scene = photon_scene_balls();
     static const uint32_t batches[] = {0, 100, 256, 777, 4096, 30000};
@@ -137,7 +137,7 @@ static void threads_and_batches_make_no_difference(void **state) {
 }
 
 /* Paths traced together store the same photons as paths traced singly. */
-static void paths_together_are_paths_alone(void **state) {
+static void test_batched_paths_match_single_paths(void **state) {
     (void)state;
     enum { LIMIT = 256 };
     static photon alone[LIMIT];
@@ -171,7 +171,7 @@ static void paths_together_are_paths_alone(void **state) {
     }
 }
 
-static void photons_are_what_they_say(void **state) {
+static void test_photon_fields_are_valid(void **state) {
     (void)state;
     photon_scene *scene = photon_scene_balls();
     const photon_options options = options_for(20000);
@@ -193,7 +193,7 @@ static void photons_are_what_they_say(void **state) {
 
 /* Caustics by photons aimed at specular surfaces carry the flux of those that hit them by
    chance. */
-static void aimed_photons_carry_the_same_flux(void **state) {
+static void test_aimed_photons_carry_the_same_flux(void **state) {
     (void)state;
     photon_scene *scene = photon_scene_balls();
     photon_order order;
@@ -228,7 +228,7 @@ static void count_warnings(void *context, log_level level, const char *message) 
     warnings += level == LOG_WARNING;
 }
 
-static void nothing_lands_and_it_says_so(void **state) {
+static void test_empty_maps_are_reported(void **state) {
     (void)state;
     log_set_sink(count_warnings, NULL);
     for (int which = 0; which < 3; ++which) {
@@ -258,7 +258,7 @@ static void nothing_lands_and_it_says_so(void **state) {
 
 /* A lamp over a small plate: most of its light misses the plate, and little is reflected. At most
    65536 paths are traced per stored photon, however many photons are requested. */
-static void paths_are_bounded_by_what_lands(void **state) {
+static void test_paths_per_stored_photon_are_bounded(void **state) {
     (void)state;
     log_set_sink(count_warnings, NULL);
     for (int which = 0; which < 2; ++which) {
@@ -282,7 +282,7 @@ static void paths_are_bounded_by_what_lands(void **state) {
     log_set_sink(NULL, NULL);
 }
 
-static void bad_options_are_refused(void **state) {
+static void test_invalid_options_are_rejected(void **state) {
     (void)state;
     photon_scene *scene = photon_scene_furnace(vec3_all(0), vec3_all(1), 0.5f, 1);
     photon_maps maps;
@@ -304,16 +304,16 @@ static void bad_options_are_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ledger_closes_with_lenses_and_an_open_side),
-        cmocka_unit_test(ledger_closes_for_every_kind_of_light),
-        cmocka_unit_test(stored_power_is_the_geometric_series),
-        cmocka_unit_test(threads_and_batches_make_no_difference),
-        cmocka_unit_test(paths_together_are_paths_alone),
-        cmocka_unit_test(photons_are_what_they_say),
-        cmocka_unit_test(aimed_photons_carry_the_same_flux),
-        cmocka_unit_test(nothing_lands_and_it_says_so),
-        cmocka_unit_test(paths_are_bounded_by_what_lands),
-        cmocka_unit_test(bad_options_are_refused),
+        cmocka_unit_test(test_energy_ledger_with_lenses_and_open_side),
+        cmocka_unit_test(test_energy_ledger_for_every_light),
+        cmocka_unit_test(test_stored_power_matches_geometric_series),
+        cmocka_unit_test(test_maps_are_independent_of_threads_and_batches),
+        cmocka_unit_test(test_batched_paths_match_single_paths),
+        cmocka_unit_test(test_photon_fields_are_valid),
+        cmocka_unit_test(test_aimed_photons_carry_the_same_flux),
+        cmocka_unit_test(test_empty_maps_are_reported),
+        cmocka_unit_test(test_paths_per_stored_photon_are_bounded),
+        cmocka_unit_test(test_invalid_options_are_rejected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

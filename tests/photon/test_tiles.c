@@ -78,7 +78,7 @@ static double put_kind(scene_fixture *fixture, sheet_kind kind, photon_kernel ke
     }
 }
 
-static void sheets_count_by_their_area(void **state) {
+static void test_stacked_sheets_match_their_area(void **state) {
     (void)state;
     for (int kind = 0; kind < SHEETS; ++kind)
         for (int k = 0; k < PHOTON_KERNELS; ++k) {
@@ -160,7 +160,7 @@ static void compare_leaves(uint32_t count, float size, float radius, double wors
     photon_scene_free(scene);
 }
 
-static void many_leaves_are_measured_in_few_looks(void **state) {
+static void test_many_leaves_need_few_samples(void **state) {
     (void)state;
     compare_leaves(60, 0.3f, 0.3f, 1e-5, 1e-5);
     compare_leaves(200, 0.1f, 0.3f, 1e-4, 5e-5); /* each part is sampled at seven positions */
@@ -172,7 +172,7 @@ static void many_leaves_are_measured_in_few_looks(void **state) {
 
 /* A floor with a rug on its right half: the stored parts against those that lookups compute, at
    positions all over the floor and the rug, for any radius up to the precomputed one. */
-static void planes_are_known_without_a_look(void **state) {
+static void test_coplanar_parts_match_lookups(void **state) {
     enum { PLACES = 4000 };
     (void)state;
     photon_scene *scene = photon_scene_new();
@@ -251,7 +251,7 @@ static void expect_sheets(photon_scene *scene, const photon_maps *maps, double *
     }
 }
 
-static void furnaces_of_sheets_close(void **state) {
+static void test_furnace_of_sheets(void **state) {
     (void)state;
     photon_scene *scene = furnace_of_sheets();
     for (int k = 0; k < PHOTON_KERNELS; ++k)
@@ -308,7 +308,7 @@ static double integral_near(photon_scene *scene, const photon_map_view *map,
     return sum;
 }
 
-static void what_no_light_reaches_is_left_out(void **state) {
+static void test_unlit_surfaces_are_omitted(void **state) {
     (void)state;
     photon_scene *scene = furnace_with_box();
     photon_options options = photon_options_default();
@@ -330,7 +330,7 @@ static void what_no_light_reaches_is_left_out(void **state) {
     photon_scene_free(scene);
 }
 
-static void bad_radii_are_refused(void **state) {
+static void test_invalid_radii_are_rejected(void **state) {
     (void)state;
     photon_scene *scene = furnace_of_sheets();
     tile_set tiles;
@@ -345,12 +345,12 @@ static void bad_radii_are_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sheets_count_by_their_area),
-        cmocka_unit_test(many_leaves_are_measured_in_few_looks),
-        cmocka_unit_test(planes_are_known_without_a_look),
-        cmocka_unit_test(furnaces_of_sheets_close),
-        cmocka_unit_test(what_no_light_reaches_is_left_out),
-        cmocka_unit_test(bad_radii_are_refused),
+        cmocka_unit_test(test_stacked_sheets_match_their_area),
+        cmocka_unit_test(test_many_leaves_need_few_samples),
+        cmocka_unit_test(test_coplanar_parts_match_lookups),
+        cmocka_unit_test(test_furnace_of_sheets),
+        cmocka_unit_test(test_unlit_surfaces_are_omitted),
+        cmocka_unit_test(test_invalid_radii_are_rejected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

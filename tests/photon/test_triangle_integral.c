@@ -34,7 +34,7 @@ static void sum_triangle(double out[PHOTON_KERNELS], const vec3 corner[3], doubl
     for (int k = 0; k < PHOTON_KERNELS; ++k) out[k] *= area / STEPS / STEPS;
 }
 
-static void closed_forms_are_the_sums_over_small_pieces(void **state) {
+static void test_closed_forms_match_subdivision(void **state) {
     (void)state;
     uint32_t hit = 0;
     for (uint32_t t = 0; t < TRIALS; ++t) {
@@ -61,7 +61,7 @@ static void closed_forms_are_the_sums_over_small_pieces(void **state) {
 
 /* A triangle that contains the whole disc, at heights from 0 to beyond the ball; with the opposite
    winding; and with a corner cut off, whose parts must add up. */
-static void whole_discs_and_parts_add_up(void **state) {
+static void test_parts_sum_to_full_disc(void **state) {
     (void)state;
     for (int k = 0; k < PHOTON_KERNELS; ++k)
         for (int step = 0; step <= 10; ++step) {
@@ -90,8 +90,8 @@ static void whole_discs_and_parts_add_up(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(closed_forms_are_the_sums_over_small_pieces),
-        cmocka_unit_test(whole_discs_and_parts_add_up),
+        cmocka_unit_test(test_closed_forms_match_subdivision),
+        cmocka_unit_test(test_parts_sum_to_full_disc),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

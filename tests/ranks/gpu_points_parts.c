@@ -7,7 +7,7 @@
 
 static const char *const device_lists[] = {"cuda:0,cuda:0", "cuda:0,cpu", "cpu,cuda:0,cuda:0"};
 
-static void answers_are_those_of_one_tree(void **state) {
+static void test_results_equal_single_tree(void **state) {
     (void)state;
     const uint32_t sizes[] = {gpu_size(700, 300), 0, 3};
     for (uint32_t variant = 0; variant < CASE_POINT_SETS * 3; ++variant) {
@@ -25,7 +25,7 @@ static void answers_are_those_of_one_tree(void **state) {
     }
 }
 
-static void self_queries_agree(void **state) {
+static void test_self_queries_agree(void **state) {
     (void)state;
     static const uint32_t ks[] = {8, 1, 0};
     for (uint32_t which = 0; which < CASE_POINT_SETS; ++which) {
@@ -45,7 +45,7 @@ static void self_queries_agree(void **state) {
 }
 
 /* Points, queries and results in device memory; one array of points per part. */
-static void arrays_on_a_device(void **state) {
+static void test_device_arrays(void **state) {
     (void)state;
     enum { K = 5 };
     const uint32_t count = gpu_size(5000, 300), cut = count / 3;
@@ -108,8 +108,8 @@ static void arrays_on_a_device(void **state) {
 
 int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(answers_are_those_of_one_tree),
-                                       cmocka_unit_test(self_queries_agree),
-                                       cmocka_unit_test(arrays_on_a_device)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_results_equal_single_tree),
+                                       cmocka_unit_test(test_self_queries_agree),
+                                       cmocka_unit_test(test_device_arrays)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

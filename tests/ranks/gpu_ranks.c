@@ -134,7 +134,7 @@ static void test_distributed_photons_refused(void **state) {
 #ifdef KD_TEST_NCCL
 /* Devices exchange data by a library with NCCL's functions, or through the host if that library
    fails or is missing: the same bits. */
-static void test_linked_ranks(void **state) {
+static void test_nccl_ranks(void **state) {
     (void)state;
     static const char *const methods[] = {"sppm", "photon", "light"};
     void *library = dlopen(KD_TEST_NCCL, RTLD_NOW);
@@ -181,7 +181,7 @@ int main(void) {
                                        cmocka_unit_test(test_distributed_photons),
                                        cmocka_unit_test(test_distributed_photons_refused),
 #ifdef KD_TEST_NCCL
-                                       cmocka_unit_test(test_linked_ranks)
+                                       cmocka_unit_test(test_nccl_ranks)
 #endif
     };
     if (gpu_is_missing()) return TEST_SKIPPED;

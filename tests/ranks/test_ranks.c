@@ -184,7 +184,7 @@ static void test_distributed_photons_refused(void **state) {
 
 /* The plan selects replicated maps if they fit, else distributed ones, else batches, if the caller
    accepts other bits. */
-static void test_choice_of_maps(void **state) {
+static void test_automatic_map_distribution(void **state) {
     (void)state;
     scene *made = open_scene("cornell_diffuse");
     const scene_view view = scene_get_view(made);
@@ -222,7 +222,7 @@ static void test_choice_of_maps(void **state) {
 
 /* On devices the plan selects, among the layouts that fit, the one that sends fewer bytes, whatever
    the bandwidth. */
-static void test_choice_of_devices(void **state) {
+static void test_device_assignment(void **state) {
     (void)state;
     maps_choice choice = {.rank_count = 4, .on_devices = true};
     choice.sent[RANK_MAPS_WHOLE] = 1000;
@@ -274,7 +274,7 @@ static void expect_resumed(const char *name, int before, int after) {
     scene_close(made);
 }
 
-static void test_resumed_by_others(void **state) {
+static void test_resumed_by_other_ranks(void **state) {
     (void)state;
     expect_resumed("path", 3, 2);
     expect_resumed("path", 1, 4);
@@ -282,7 +282,7 @@ static void test_resumed_by_others(void **state) {
     expect_resumed("light", 4, 1);
 }
 
-static void test_a_failing_rank_ends_all(void **state) {
+static void test_failing_rank_ends_all_ranks(void **state) {
     (void)state;
     kd_render_options options = small_options("path");
     scene *made = open_scene("cornell_diffuse");
@@ -297,7 +297,7 @@ static void test_a_failing_rank_ends_all(void **state) {
 
 /* The scheduler hands out every row once, in chunks that shrink towards the end, and a slow rank
    does not delay the others. */
-static void test_dealing(void **state) {
+static void test_row_scheduling(void **state) {
     (void)state;
     enum { RANKS = 5, ROWS = 1000, SLOW = 3 };
     const double speed[RANKS] = {100, 90, 110, 5, 1000}; /* rows per second */
@@ -372,17 +372,17 @@ static int remove_states(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_dealing),
+        cmocka_unit_test(test_row_scheduling),
         cmocka_unit_test(test_splitting),
         cmocka_unit_test(test_every_integrator),
         cmocka_unit_test(test_photon_forms),
         cmocka_unit_test(test_crop_and_target),
         cmocka_unit_test(test_distributed_photons),
         cmocka_unit_test(test_distributed_photons_refused),
-        cmocka_unit_test(test_choice_of_maps),
-        cmocka_unit_test(test_choice_of_devices),
-        cmocka_unit_test(test_resumed_by_others),
-        cmocka_unit_test(test_a_failing_rank_ends_all),
+        cmocka_unit_test(test_automatic_map_distribution),
+        cmocka_unit_test(test_device_assignment),
+        cmocka_unit_test(test_resumed_by_other_ranks),
+        cmocka_unit_test(test_failing_rank_ends_all_ranks),
     };
     return cmocka_run_group_tests(tests, NULL, remove_states);
 }

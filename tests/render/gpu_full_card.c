@@ -35,7 +35,7 @@ static uint64_t needed_by(const char *builder) {
                                       view.mesh.triangle_count);
 }
 
-static void a_full_card_is_left(void **state) {
+static void test_full_device_falls_back_to_cpu(void **state) {
     (void)state;
     render_result result;
     strcpy(options.builder, "auto");
@@ -52,7 +52,7 @@ static void a_full_card_is_left(void **state) {
 
 /* Memory that is too small for the first builder, but suffices for the second or for a tree built
    on the host. */
-static void builders_are_tried_in_turn(void **state) {
+static void test_builders_fall_back(void **state) {
     (void)state;
     render_result result;
     const uint64_t first = needed_by("binned");
@@ -67,7 +67,7 @@ static void builders_are_tried_in_turn(void **state) {
 
 /* Memory that is too small for the samples of all rows at once, so they run in parts, with the same
    result. This test must be the first, because the peak of memory use is per process. */
-static void looks_go_in_parts(void **state) {
+static void test_lookups_run_in_parts(void **state) {
     (void)state;
     static const uint64_t spared = 400; /* bytes per pixel withheld, of about 640 needed */
     render_result result;
@@ -99,9 +99,9 @@ int main(void) {
     options.spp = 1;
     strcpy(options.integrator, "path");
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(looks_go_in_parts),
-        cmocka_unit_test(a_full_card_is_left),
-        cmocka_unit_test(builders_are_tried_in_turn),
+        cmocka_unit_test(test_lookups_run_in_parts),
+        cmocka_unit_test(test_full_device_falls_back_to_cpu),
+        cmocka_unit_test(test_builders_fall_back),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     scene_close(made);

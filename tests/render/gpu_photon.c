@@ -246,7 +246,7 @@ static void test_final_gather(void **state) {
 
 /* Lookups at the ends of gather rays: on glossy surfaces, at all ends (with a radius so large that
    no end is beyond it), with few photons and many, within a radius. */
-static void test_gather_looks(void **state) {
+static void test_gather_lookups(void **state) {
     (void)state;
     static const struct {
         int32_t gather;
@@ -421,7 +421,7 @@ int main(void) {
         cmocka_unit_test(test_photon),          cmocka_unit_test(test_waves),
         cmocka_unit_test(test_estimators),      cmocka_unit_test(test_tiles),
         cmocka_unit_test(test_small_triangles), cmocka_unit_test(test_final_gather),
-        cmocka_unit_test(test_gather_looks),    cmocka_unit_test(test_progressive),
+        cmocka_unit_test(test_gather_lookups),  cmocka_unit_test(test_progressive),
         cmocka_unit_test(test_crops),           cmocka_unit_test(test_resumed),
         cmocka_unit_test(test_photon_in_fog),   cmocka_unit_test(test_progressive_in_fog),
         cmocka_unit_test(test_map_of_fog),      cmocka_unit_test(test_without_photons),

@@ -31,7 +31,7 @@ static kd_render_options options_for(const char *method) {
 
 /* The renderings are in ascending order of their needs, because the peak of memory use is per
    process. */
-static void plans_are_upper_bounds(void **state) {
+static void test_plans_are_upper_bounds(void **state) {
     (void)state;
     static const char *const methods[] = {"light", "path", "sppm", "photon"};
     scene *made = open_scene();
@@ -57,7 +57,7 @@ static void plans_are_upper_bounds(void **state) {
     scene_close(made);
 }
 
-static void plans_fit_or_are_refused(void **state) {
+static void test_plans_fit_or_are_rejected(void **state) {
     (void)state;
     scene *made = open_scene();
     kd_render_options options;
@@ -85,8 +85,8 @@ static void plans_fit_or_are_refused(void **state) {
 int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plans_are_upper_bounds),
-        cmocka_unit_test(plans_fit_or_are_refused),
+        cmocka_unit_test(test_plans_are_upper_bounds),
+        cmocka_unit_test(test_plans_fit_or_are_rejected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -153,7 +153,7 @@ static kd_status cancel(void *context, const render_result *so_far) {
 
 /* Launches end early if the film is to be saved; each save ends the run, and the next run resumes
    it. */
-static void test_saved_all_the_time(void **state) {
+static void test_frequent_saves(void **state) {
     (void)state;
     for (int i = 0; i < 5; i += 4) {
         kd_render_options options =
@@ -253,10 +253,8 @@ static void test_plan(void **state) {
 int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pools),
-        cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_saved_all_the_time),
-        cmocka_unit_test(test_interrupted),
+        cmocka_unit_test(test_pools),          cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_frequent_saves), cmocka_unit_test(test_interrupted),
         cmocka_unit_test(test_plan),
     };
     return cmocka_run_group_tests(tests, files_make, folder_remove);

@@ -9,7 +9,7 @@ static double block_relmse(const image *a, const image *b) {
 }
 
 /* Each estimator, with and without final gather. */
-static void batches_show_the_same_picture(void **state) {
+static void test_picture_is_independent_of_batches(void **state) {
     (void)state;
     static const struct {
         const char *integrator, *estimator;
@@ -44,6 +44,6 @@ static void batches_show_the_same_picture(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(batches_show_the_same_picture)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_picture_is_independent_of_batches)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* Methods that share little code converge to the same pictures: path tracing, photon maps with and
-   without final gather, and sppm, on five scenes; furnaces by every method; an energy ledger that
-   closes. */
+   without final gather, and sppm, on five scenes; test_furnaces_converge by every method; an energy
+   ledger that closes. */
 #include "core/image_processing/compare.h"
 #include "render/api/render.h"
 #include "test.h"
@@ -131,24 +131,24 @@ static void expect_one_picture(const char *path) {
     scene_close(made);
 }
 
-static void a_diffuse_box(void **state) {
+static void test_diffuse_box_converges(void **state) {
     (void)state;
     expect_one_picture(KD_TEST_SOURCE_DIR "/scenes/cornell_diffuse.json");
 }
 
-static void glossy_things(void **state) {
+static void test_glossy_scene_converges(void **state) {
     (void)state;
     write_scene(glossy);
     expect_one_picture(scene_path);
     unlink(scene_path);
 }
 
-static void the_caustic_demo(void **state) {
+static void test_caustic_demo_converges(void **state) {
     (void)state;
     expect_one_picture(KD_TEST_SOURCE_DIR "/scenes/cornell_caustic.json");
 }
 
-static void a_textured_hall(void **state) {
+static void test_textured_hall_converges(void **state) {
     (void)state;
     write_texture();
     write_scene(textured);
@@ -157,7 +157,7 @@ static void a_textured_hall(void **state) {
     unlink(texture_path);
 }
 
-static void a_foggy_box(void **state) {
+static void test_foggy_box_converges(void **state) {
     (void)state;
     write_scene(foggy);
     expect_one_picture(scene_path);
@@ -166,7 +166,7 @@ static void a_foggy_box(void **state) {
 
 /* Walls of albedo 1/2 and emission 1 have the radiance 2 everywhere, and 1.5 without light that was
    reflected more than once. */
-static void furnaces(void **state) {
+static void test_furnaces_converge(void **state) {
     (void)state;
     static const struct {
         const char *name;
@@ -201,9 +201,12 @@ static void furnaces(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(furnaces),        cmocka_unit_test(a_diffuse_box),
-        cmocka_unit_test(glossy_things),   cmocka_unit_test(the_caustic_demo),
-        cmocka_unit_test(a_textured_hall), cmocka_unit_test(a_foggy_box),
+        cmocka_unit_test(test_furnaces_converge),
+        cmocka_unit_test(test_diffuse_box_converges),
+        cmocka_unit_test(test_glossy_scene_converges),
+        cmocka_unit_test(test_caustic_demo_converges),
+        cmocka_unit_test(test_textured_hall_converges),
+        cmocka_unit_test(test_foggy_box_converges),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 
 static const char *const state_path = "test_batches.state";
 
-static void any_cut_of_the_work_gives_the_same_bits(void **state) {
+static void test_result_is_independent_of_batch_size(void **state) {
     (void)state;
     kd_render_options options = small_options("photon");
     options.width = options.height = 12;
@@ -38,7 +38,7 @@ static void any_cut_of_the_work_gives_the_same_bits(void **state) {
     render_close(&whole);
 }
 
-static void plans_fit_by_batches_or_are_refused(void **state) {
+static void test_plans_use_batches_or_are_rejected(void **state) {
     (void)state;
     scene *made = NULL;
     kd_render_options options;
@@ -78,7 +78,7 @@ static void plans_fit_by_batches_or_are_refused(void **state) {
     scene_close(made);
 }
 
-static void batches_that_cannot_be_are_refused(void **state) {
+static void test_invalid_batch_sizes_are_rejected(void **state) {
     (void)state;
     render_result result;
     kd_render_options options = small_options("path");
@@ -100,7 +100,7 @@ static void batches_that_cannot_be_are_refused(void **state) {
 
 /* A time limit applies to photons as well: the rendering has at least one batch of paths per map
    and one sample per pixel. */
-static void photons_end_when_the_time_is_up(void **state) {
+static void test_time_limit_ends_photon_emission(void **state) {
     (void)state;
     static const char *const names[] = {"photon", "sppm", "photon"};
     for (int i = 0; i < 3; ++i) {
@@ -126,10 +126,10 @@ static void photons_end_when_the_time_is_up(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_cut_of_the_work_gives_the_same_bits),
-        cmocka_unit_test(plans_fit_by_batches_or_are_refused),
-        cmocka_unit_test(batches_that_cannot_be_are_refused),
-        cmocka_unit_test(photons_end_when_the_time_is_up),
+        cmocka_unit_test(test_result_is_independent_of_batch_size),
+        cmocka_unit_test(test_plans_use_batches_or_are_rejected),
+        cmocka_unit_test(test_invalid_batch_sizes_are_rejected),
+        cmocka_unit_test(test_time_limit_ends_photon_emission),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

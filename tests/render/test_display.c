@@ -154,7 +154,7 @@ static kd_status shoot(render_result *out, const char *address, const char *titl
     return status;
 }
 
-static void the_viewer_ends_with_the_picture(void **state) {
+static void test_viewer_receives_final_picture(void **state) {
     (void)state;
     viewer *viewer_state = viewer_open(CAPACITY);
     render_result result;
@@ -189,7 +189,7 @@ static void count_warnings(void *context, log_level level, const char *message) 
 }
 
 /* A viewer that is absent or leaves gives one warning each, and the picture is unchanged. */
-static void a_viewer_that_is_not_there_is_a_warning(void **state) {
+static void test_missing_viewer_is_a_warning(void **state) {
     (void)state;
     render_result alone, absent, left;
     assert_int_equal(shoot(&alone, NULL, NULL), KD_OK);
@@ -212,7 +212,7 @@ static void a_viewer_that_is_not_there_is_a_warning(void **state) {
     render_close(&left);
 }
 
-static void addresses_are_checked(void **state) {
+static void test_addresses_are_validated(void **state) {
     (void)state;
     static const char *const good[] = {"localhost", "localhost:14158", "10.0.0.1:1", "[::1]:65535"};
     static const char *const bad[] = {
@@ -225,9 +225,9 @@ static void addresses_are_checked(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_viewer_ends_with_the_picture),
-        cmocka_unit_test(a_viewer_that_is_not_there_is_a_warning),
-        cmocka_unit_test(addresses_are_checked),
+        cmocka_unit_test(test_viewer_receives_final_picture),
+        cmocka_unit_test(test_missing_viewer_is_a_warning),
+        cmocka_unit_test(test_addresses_are_validated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

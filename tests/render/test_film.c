@@ -42,7 +42,7 @@ static void test_means(void **state) {
     film_close(&negative);
 }
 
-static void test_no_numbers(void **state) {
+static void test_non_finite_samples(void **state) {
     (void)state;
     const int32_t crop[4] = {0, 0, 1, 1};
     film negative;
@@ -106,7 +106,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_means),
         cmocka_unit_test(test_error),
-        cmocka_unit_test(test_no_numbers),
+        cmocka_unit_test(test_non_finite_samples),
         cmocka_unit_test(test_many_samples),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

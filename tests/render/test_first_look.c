@@ -36,7 +36,7 @@ static void camera_away(seen *owned) {
     scene_close(owned->scene);
 }
 
-static void rooms_are_seen_from_inside(void **state) {
+static void test_camera_of_room_is_inside(void **state) {
     (void)state;
     static const struct {
         const char *path;
@@ -77,7 +77,7 @@ static void reversed_put(const char *to, const char *path) {
     mesh_close(&body);
 }
 
-static void bodies_wound_inwards_are_seen_from_outside(void **state) {
+static void test_camera_of_reversed_body_is_outside(void **state) {
     (void)state;
     const char *bunny = test_model("bunny.obj"); /* has holes */
     const char *const paths[] = {"gen:sphere:1000", "gen:blob:3000", "gen:ring:2000",
@@ -93,7 +93,7 @@ static void bodies_wound_inwards_are_seen_from_outside(void **state) {
     remove("reversed.obj");
 }
 
-static void a_chosen_camera_stays(void **state) {
+static void test_given_camera_is_kept(void **state) {
     (void)state;
     seen shown;
     describe(&shown, "gen:sphere:1000");
@@ -138,7 +138,7 @@ static double clipped_share(const image *picture, float stops) {
     return clipped / covered;
 }
 
-static void dark_pictures_are_raised(void **state) {
+static void test_dark_picture_is_brightened(void **state) {
     (void)state;
     static const struct {
         float grey, stops;
@@ -166,7 +166,7 @@ static image make_subject(double share, float minimum, float backdrop) {
     return picture;
 }
 
-static void dark_backdrops_do_not_burn_their_subjects(void **state) {
+static void test_dark_backdrop_does_not_overexpose_subject(void **state) {
     (void)state;
     static const float backdrops[] = {0, 1e-6f, 0.003f, 0.02f};
     static const double shares[] = {0.1, 0.45, 0.6};
@@ -181,7 +181,7 @@ static void dark_backdrops_do_not_burn_their_subjects(void **state) {
 }
 
 /* If more than half of the picture is black, the exposure is chosen for the rest. */
-static void black_medians_are_metered(void **state) {
+static void test_black_median_is_metered(void **state) {
     (void)state;
     image picture = make_subject(0.3, 0.01f, 0);
     assert_float_equal(metered(&picture), 3.6, 0.3);
@@ -191,7 +191,7 @@ static void black_medians_are_metered(void **state) {
     image_close(&picture);
 }
 
-static void lamps_and_fireflies_tell_nothing(void **state) {
+static void test_metering_ignores_lamps_and_outliers(void **state) {
     (void)state;
     image picture = make_subject(1, 0.02f, 0);
     const float before = metered(&picture);
@@ -203,7 +203,7 @@ static void lamps_and_fireflies_tell_nothing(void **state) {
 
 /* The exposure chosen at 1 sample per pixel equals that at 64, for a room lit by its ceiling and
    for an object in the open. */
-static void few_samples_give_the_exposure_of_many(void **state) {
+static void test_exposure_is_independent_of_samples(void **state) {
     (void)state;
     static const char *const paths[] = {"gen:room:3000", "gen:blob:3000"};
     for (int i = 0; i < 2; ++i) {
@@ -231,14 +231,14 @@ static void few_samples_give_the_exposure_of_many(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rooms_are_seen_from_inside),
-        cmocka_unit_test(bodies_wound_inwards_are_seen_from_outside),
-        cmocka_unit_test(a_chosen_camera_stays),
-        cmocka_unit_test(dark_pictures_are_raised),
-        cmocka_unit_test(dark_backdrops_do_not_burn_their_subjects),
-        cmocka_unit_test(black_medians_are_metered),
-        cmocka_unit_test(lamps_and_fireflies_tell_nothing),
-        cmocka_unit_test(few_samples_give_the_exposure_of_many),
+        cmocka_unit_test(test_camera_of_room_is_inside),
+        cmocka_unit_test(test_camera_of_reversed_body_is_outside),
+        cmocka_unit_test(test_given_camera_is_kept),
+        cmocka_unit_test(test_dark_picture_is_brightened),
+        cmocka_unit_test(test_dark_backdrop_does_not_overexpose_subject),
+        cmocka_unit_test(test_black_median_is_metered),
+        cmocka_unit_test(test_metering_ignores_lamps_and_outliers),
+        cmocka_unit_test(test_exposure_is_independent_of_samples),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

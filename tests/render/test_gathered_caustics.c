@@ -56,7 +56,7 @@ static void expect_counted_once(int32_t ceiling, float radius, uint64_t photons)
                  (double)radius, gathered, seen);
 }
 
-static void caustics_are_counted_once_from_afar(void **state) {
+static void test_distant_caustics_are_counted_once(void **state) {
     (void)state;
     expect_counted_once(MATERIAL_MIRROR, 0.1f, 4000);
     expect_counted_once(MATERIAL_PLASTIC, 0.1f, 4000);
@@ -65,15 +65,15 @@ static void caustics_are_counted_once_from_afar(void **state) {
 /* Gather rays shorter than the radius continue as paths: here all of them. So large a disc blurs
    the light below a coat, and no other picture is available for comparison, so this test uses
    mirrors only. */
-static void caustics_are_counted_once_from_near(void **state) {
+static void test_nearby_caustics_are_counted_once(void **state) {
     (void)state;
     expect_counted_once(MATERIAL_MIRROR, 3, 100);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(caustics_are_counted_once_from_afar),
-        cmocka_unit_test(caustics_are_counted_once_from_near),
+        cmocka_unit_test(test_distant_caustics_are_counted_once),
+        cmocka_unit_test(test_nearby_caustics_are_counted_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

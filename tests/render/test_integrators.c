@@ -254,7 +254,7 @@ static void prove(const char *path) {
     scene_close(made);
 }
 
-static void pools_follow_paths_as_one_by_one(void **state) {
+static void test_wavefront_matches_single_paths(void **state) {
     (void)state;
     prove(KD_TEST_SOURCE_DIR "/scenes/cornell_diffuse.json");
     prove(KD_TEST_SOURCE_DIR "/scenes/cornell_fog.json");
@@ -271,7 +271,7 @@ int main(void) {
         cmocka_unit_test(test_threads_make_no_difference),
         cmocka_unit_test(test_debug_channels),
         cmocka_unit_test(test_misuse_is_refused),
-        cmocka_unit_test(pools_follow_paths_as_one_by_one),
+        cmocka_unit_test(test_wavefront_matches_single_paths),
     };
     return cmocka_run_group_tests(tests, files_make, folder_remove);
 }

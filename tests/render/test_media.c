@@ -68,7 +68,7 @@ static const camera straight = {{0, 0, 5}, {0, 0, 0}, {0, 1, 0}, 0.05f, 0, 0, 0}
 /* --- absorption ------------------------------------------------------------------------------- */
 
 /* An absorbing slab in front of a sky of radiance 1, without a surface and as glass of index 1. */
-static void ink_obeys_beer(void **state) {
+static void test_absorbing_slab_follows_beers_law(void **state) {
     (void)state;
     static const char *const names[] = {"path", "direct", "whitted", "photon", "sppm", "light"};
     for (int glass = 0; glass < 2; ++glass) {
@@ -98,7 +98,7 @@ static void ink_obeys_beer(void **state) {
 /* A box of one medium inside a box of another; rays from the centre, the outer medium and its edge
    cross different lengths of each. Media nest, and the medium at the camera is determined
    correctly. */
-static void the_eye_may_be_inside(void **state) {
+static void test_camera_inside_nested_media(void **state) {
     (void)state;
     fixture_clear(&stage);
     const uint32_t thin = fixture_medium(&stage, vec3_all(0.25f), vec3_all(0), 0);
@@ -124,7 +124,7 @@ static void the_eye_may_be_inside(void **state) {
 
 /* Sunlight on a slab, seen from above: the light scattered once equals the integral along the
    ray. */
-static void single_scattering_is_the_integral(void **state) {
+static void test_single_scattering_matches_integral(void **state) {
     (void)state;
     static const char *const names[] = {"direct", "whitted", "photon"};
     const double absorbed = 0.4, scattered = 0.9, lost = absorbed + scattered, depth = 1.5;
@@ -163,7 +163,7 @@ static void single_scattering_is_the_integral(void **state) {
 /* The total transmittance and reflectance of a slab at normal incidence: van de Hulst 1980,
    "Multiple Light Scattering" (optical thickness 2, albedo 0.9, g = 0.75), as quoted by Wang,
    Jacques and Zheng 1995. Computed in reverse: a uniform lamp behind the slab, or before it. */
-static void thick_fog_is_as_in_tables(void **state) {
+static void test_thick_fog_matches_published_tables(void **state) {
     (void)state;
     const double expected[2] = {0.66096, 0.09739}, tolerance[2] = {0.002, 0.0013};
     const float extinction = 4.5f, depth = 2 / extinction, wide = 300;
@@ -187,7 +187,7 @@ static void thick_fog_is_as_in_tables(void **state) {
 
 /* A cloud without absorption is invisible in front of a white sky: coloured, with multiple
    scattering, for any phase function. */
-static void a_white_furnace_hides_clouds(void **state) {
+static void test_cloud_in_white_furnace_is_invisible(void **state) {
     (void)state;
     for (int fog = 0; fog < 2; ++fog) {
         fixture_clear(&stage);
@@ -220,7 +220,7 @@ static void a_white_furnace_hides_clouds(void **state) {
 /* A lamp in fog between black walls, seen through the fog beside it: path tracing and photon maps
    give the same single scattering for any seed. If only points of the lamp were sampled, with
    weights of 1 over the squared distance, errors would be 5 %, up to a factor of 8. */
-static void fog_beside_a_lamp_has_no_sparks(void **state) {
+static void test_fog_near_lamp_has_no_outliers(void **state) {
     (void)state;
     const camera inside = {{0, 0, 0.95f}, {0, 0.3f, -1}, {0, 1, 0}, 80, 0, 0, 0};
     fixture_clear(&stage);
@@ -251,7 +251,7 @@ static void fog_beside_a_lamp_has_no_sparks(void **state) {
 
 /* A furnace filled with fog: the energy ledger closes and has a row for media, and photons store
    their medium. */
-static void the_ledger_has_a_row_for_media(void **state) {
+static void test_energy_ledger_includes_media(void **state) {
     (void)state;
     fixture_clear(&stage);
     stage.fog = fixture_medium(&stage, vec3_make(0.1f, 0.2f, 0.3f), vec3_make(0.9f, 1.5f, 2), 0.3f);
@@ -308,13 +308,13 @@ static void the_ledger_has_a_row_for_media(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ink_obeys_beer),
-        cmocka_unit_test(the_eye_may_be_inside),
-        cmocka_unit_test(single_scattering_is_the_integral),
-        cmocka_unit_test(thick_fog_is_as_in_tables),
-        cmocka_unit_test(a_white_furnace_hides_clouds),
-        cmocka_unit_test(fog_beside_a_lamp_has_no_sparks),
-        cmocka_unit_test(the_ledger_has_a_row_for_media),
+        cmocka_unit_test(test_absorbing_slab_follows_beers_law),
+        cmocka_unit_test(test_camera_inside_nested_media),
+        cmocka_unit_test(test_single_scattering_matches_integral),
+        cmocka_unit_test(test_thick_fog_matches_published_tables),
+        cmocka_unit_test(test_cloud_in_white_furnace_is_invisible),
+        cmocka_unit_test(test_fog_near_lamp_has_no_outliers),
+        cmocka_unit_test(test_energy_ledger_includes_media),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,7 +22,7 @@ static void render(render_result *out, int32_t side, int32_t precompute, int32_t
     scene_close(stage);
 }
 
-static void the_picture_is_the_same_but_for_noise(void **state) {
+static void test_precomputed_picture_differs_only_by_noise(void **state) {
     (void)state;
     render_result kept, result;
     render(&kept, 32, 1, 0);
@@ -40,7 +40,7 @@ static void the_picture_is_the_same_but_for_noise(void **state) {
     render_close(&result);
 }
 
-static void threads_change_nothing(void **state) {
+static void test_picture_is_independent_of_threads(void **state) {
     (void)state;
     render_result alone, threaded;
     render(&alone, 20, 1, 1);
@@ -52,8 +52,8 @@ static void threads_change_nothing(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_picture_is_the_same_but_for_noise),
-        cmocka_unit_test(threads_change_nothing),
+        cmocka_unit_test(test_precomputed_picture_differs_only_by_noise),
+        cmocka_unit_test(test_picture_is_independent_of_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

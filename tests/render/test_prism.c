@@ -81,7 +81,7 @@ static bool is_of_beam(const photon *p) {
     return fabsf(p->position.x - 3.5f) < 1e-3f && fabsf(p->position.z) < 0.1f && p->position.y < 2;
 }
 
-static void photons_fall_where_snell_says(void **state) {
+static void test_photons_follow_snells_law(void **state) {
     (void)state;
     scene *made = NULL;
     kd_render_options unused;
@@ -125,7 +125,7 @@ static void photons_fall_where_snell_says(void **state) {
 }
 
 /* A picture of the wall shows from above red, green and blue. */
-static void a_picture_shows_a_rainbow(void **state) {
+static void test_picture_shows_spectrum(void **state) {
     (void)state;
     scene *made = NULL;
     kd_render_options options;
@@ -162,8 +162,8 @@ static void a_picture_shows_a_rainbow(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(photons_fall_where_snell_says),
-        cmocka_unit_test(a_picture_shows_a_rainbow),
+        cmocka_unit_test(test_photons_follow_snells_law),
+        cmocka_unit_test(test_picture_shows_spectrum),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

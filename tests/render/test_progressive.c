@@ -61,7 +61,7 @@ static void test_furnace(void **state) {
 
 /* `ppm` uses the same ray in several passes, with the same weight each time, so that a filter with
    negative lobes does not change the mean. */
-static void test_rays_taken_again_count_alike(void **state) {
+static void test_retraced_rays_count_equally(void **state) {
     (void)state;
     still_life_build(&stage);
     kd_render_options options = small_options("ppm", 24, 4);
@@ -114,7 +114,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_radius_shrinks_as_published),
         cmocka_unit_test(test_furnace),
-        cmocka_unit_test(test_rays_taken_again_count_alike),
+        cmocka_unit_test(test_retraced_rays_count_equally),
         cmocka_unit_test(test_threads_make_no_difference),
         cmocka_unit_test(test_misuse_is_refused),
     };

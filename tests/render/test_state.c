@@ -108,14 +108,14 @@ static void expect_resumed_is_whole(const char *name) {
     unlink(state_path);
 }
 
-static void test_resumed_is_whole(void **state) {
+static void test_resumed_equals_uninterrupted(void **state) {
     (void)state;
     expect_resumed_is_whole("sppm");
     expect_resumed_is_whole("path");
     parallel_set_threads(0);
 }
 
-static void test_pauses_change_nothing(void **state) {
+static void test_pauses_do_not_change_result(void **state) {
     (void)state;
     kd_render_options options = small_options("path", 48, 1);
     options.spp = 4;
@@ -133,7 +133,7 @@ static kd_status count_saving(void *context, const render_result *so_far) {
 }
 
 /* However often the state is saved, each save includes at least one new tile. */
-static void test_savings_do_not_stop_the_work(void **state) {
+static void test_failed_saves_do_not_stop_rendering(void **state) {
     (void)state;
     int savings = 0;
     kd_render_options options = small_options("path", 48, 1);
@@ -180,7 +180,7 @@ static void write_bytes(const char *bytes, size_t count) {
 
 /* Any changed byte of a state is detected, and so is any changed option except the number of
    passes. */
-static void test_bad_states_are_refused(void **state) {
+static void test_invalid_states_are_rejected(void **state) {
     (void)state;
     kd_render_options options = small_options("sppm", 2, 1);
     options.photons = 100;
@@ -243,7 +243,7 @@ static void set_other_option(kd_render_options *options, const other_option *oth
 
 /* Changes each option that affects samples, between a state and its resumption, in both
    directions. */
-static void every_option_of_a_sample_tells_states_apart(void **state) {
+static void test_state_depends_on_every_sample_option(void **state) {
     (void)state;
     static const other_option rows[] = {
         OTHER("path", clamp, 0.5),          OTHER("path", filter, 1),
@@ -273,7 +273,7 @@ static void every_option_of_a_sample_tells_states_apart(void **state) {
 }
 
 /* A rendering cannot be resumed with another movement of the camera, or without its movement. */
-static void a_moving_camera_tells_states_apart(void **state) {
+static void test_state_depends_on_camera_animation(void **state) {
     (void)state;
     static const float moves[] = {0, 0.25f, 0.5f};
     for (int kept = 0; kept < 3; ++kept)
@@ -290,7 +290,7 @@ static void a_moving_camera_tells_states_apart(void **state) {
 }
 
 /* A target error ends a resumed rendering at the same sample as an uninterrupted one. */
-static void a_target_error_ends_resumed_renderings_where_whole_ones_end(void **state) {
+static void test_target_error_ends_resumed_rendering_at_same_sample(void **state) {
     (void)state;
     kd_render_options options = small_options("path", 24, 1);
     options.spp = 1 << 20;
@@ -318,14 +318,14 @@ static void a_target_error_ends_resumed_renderings_where_whole_ones_end(void **s
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_resumed_is_whole),
-        cmocka_unit_test(test_pauses_change_nothing),
-        cmocka_unit_test(test_savings_do_not_stop_the_work),
+        cmocka_unit_test(test_resumed_equals_uninterrupted),
+        cmocka_unit_test(test_pauses_do_not_change_result),
+        cmocka_unit_test(test_failed_saves_do_not_stop_rendering),
         cmocka_unit_test(test_no_time_for_photons),
-        cmocka_unit_test(test_bad_states_are_refused),
-        cmocka_unit_test(every_option_of_a_sample_tells_states_apart),
-        cmocka_unit_test(a_moving_camera_tells_states_apart),
-        cmocka_unit_test(a_target_error_ends_resumed_renderings_where_whole_ones_end),
+        cmocka_unit_test(test_invalid_states_are_rejected),
+        cmocka_unit_test(test_state_depends_on_every_sample_option),
+        cmocka_unit_test(test_state_depends_on_camera_animation),
+        cmocka_unit_test(test_target_error_ends_resumed_rendering_at_same_sample),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

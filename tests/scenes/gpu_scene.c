@@ -69,7 +69,7 @@ static void expect_textures(const scene_view *view) {
     assert_int_equal(back[2].height, 7);
 }
 
-static void every_array_is_there(void **state) {
+static void test_every_array_is_uploaded(void **state) {
     (void)state;
     const scene_view host = make_scene();
     const tritree_input input = {host.mesh.positions, host.mesh.triangles, host.mesh.position_count,
@@ -105,7 +105,7 @@ static void every_array_is_there(void **state) {
     tritree_close(&tree);
 }
 
-static void too_much_is_refused(void **state) {
+static void test_oversized_scene_is_rejected(void **state) {
     (void)state;
     scene_view host = make_scene();
     tritree_view tree;
@@ -121,8 +121,8 @@ static void too_much_is_refused(void **state) {
 int main(void) {
     if (gpu_is_missing()) return TEST_SKIPPED;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_array_is_there),
-        cmocka_unit_test(too_much_is_refused),
+        cmocka_unit_test(test_every_array_is_uploaded),
+        cmocka_unit_test(test_oversized_scene_is_rejected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

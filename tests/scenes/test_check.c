@@ -25,7 +25,7 @@ static void check_text(check_report *report, const char *text) {
     assert_int_equal(check_file(report, file_in("c.obj"), NULL, NULL), KD_OK);
 }
 
-static void a_sound_mesh_has_no_problems(void **state) {
+static void test_valid_mesh_has_no_problems(void **state) {
     (void)state;
     check_report report;
     check_text(&report, TETRAHEDRON("glass") LAMP);
@@ -43,7 +43,7 @@ static void a_sound_mesh_has_no_problems(void **state) {
     check_close(&report);
 }
 
-static void each_trouble_is_found_where_it_is(void **state) {
+static void test_problems_have_their_line(void **state) {
     (void)state;
     static const struct {
         const char *text, *kind;
@@ -88,7 +88,7 @@ static void each_trouble_is_found_where_it_is(void **state) {
     }
 }
 
-static void it_goes_on_after_a_fatal_one(void **state) {
+static void test_check_continues_after_error(void **state) {
     (void)state;
     check_report report;
     check_text(&report, "v 0 0 0\nv x\nv 1 0 0\nf 1 2 7\nv 0 1 0\nf 1 3 4\nf 9 9 9\n");
@@ -102,7 +102,7 @@ static void it_goes_on_after_a_fatal_one(void **state) {
     check_close(&report);
 }
 
-static void an_mtl_in_utf16_is_refused_in_its_own_name(void **state) {
+static void test_utf16_mtl_is_rejected_by_name(void **state) {
     (void)state;
     check_report report;
     static const char utf16[] = "\xff\xfen\0e\0w\0m\0t\0l\0 \0a\0\n";
@@ -118,7 +118,7 @@ static void an_mtl_in_utf16_is_refused_in_its_own_name(void **state) {
     check_close(&report);
 }
 
-static void faults_of_mtl_files_carry_their_name(void **state) {
+static void test_mtl_problems_name_their_file(void **state) {
     (void)state;
     check_report report;
     file_put_text("lit.mtl", "newmtl a\nd 0.5\nTr 0.9\nmap_Kd absent.png\n");
@@ -133,7 +133,7 @@ static void faults_of_mtl_files_carry_their_name(void **state) {
     check_close(&report);
 }
 
-static void many_of_a_kind_are_counted_and_cut(void **state) {
+static void test_repeated_problems_are_truncated(void **state) {
     (void)state;
     static char text[64 * 1024];
     size_t used = (size_t)snprintf(text, sizeof text, "v 0 0 0\nv 1 0 0\nv 0 1 0\n");
@@ -148,7 +148,7 @@ static void many_of_a_kind_are_counted_and_cut(void **state) {
     check_close(&report);
 }
 
-static void json_holds_the_report(void **state) {
+static void test_json_report(void **state) {
     (void)state;
     check_report report;
     check_text(&report, TETRAHEDRON("gr\xfc\"n") "f 1 2 9\n");
@@ -179,7 +179,7 @@ static void json_holds_the_report(void **state) {
     check_close(&report);
 }
 
-static void absent_files_and_other_formats(void **state) {
+static void test_missing_files_and_other_formats(void **state) {
     (void)state;
     check_report report;
     assert_int_equal(check_file(&report, file_in("absent.obj"), NULL, NULL), KD_OK);
@@ -201,14 +201,14 @@ static void absent_files_and_other_formats(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_sound_mesh_has_no_problems),
-        cmocka_unit_test(each_trouble_is_found_where_it_is),
-        cmocka_unit_test(it_goes_on_after_a_fatal_one),
-        cmocka_unit_test(an_mtl_in_utf16_is_refused_in_its_own_name),
-        cmocka_unit_test(faults_of_mtl_files_carry_their_name),
-        cmocka_unit_test(many_of_a_kind_are_counted_and_cut),
-        cmocka_unit_test(json_holds_the_report),
-        cmocka_unit_test(absent_files_and_other_formats),
+        cmocka_unit_test(test_valid_mesh_has_no_problems),
+        cmocka_unit_test(test_problems_have_their_line),
+        cmocka_unit_test(test_check_continues_after_error),
+        cmocka_unit_test(test_utf16_mtl_is_rejected_by_name),
+        cmocka_unit_test(test_mtl_problems_name_their_file),
+        cmocka_unit_test(test_repeated_problems_are_truncated),
+        cmocka_unit_test(test_json_report),
+        cmocka_unit_test(test_missing_files_and_other_formats),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

@@ -214,7 +214,7 @@ static int end_of(pid_t child) {
     return status;
 }
 
-static void every_attempt_is_refused(void **state) {
+static void test_sandbox_rejects_every_attempt(void **state) {
     (void)state;
     if (TEST_IS_WATCHED) skip(); /* a sanitizer's runtime needs refused operations */
     parent = getpid();
@@ -232,7 +232,7 @@ static void every_attempt_is_refused(void **state) {
 }
 
 /* A crash ends the process with its own signal, not with the filter's. */
-static void it_may_still_abort(void **state) {
+static void test_sandboxed_process_may_abort(void **state) {
     (void)state;
     if (TEST_IS_WATCHED) skip();
     const pid_t child = fork();
@@ -263,7 +263,7 @@ static int status_of(pid_t process, const char *name) {
 
 /* kandela-import blocks on a large answer until it is read; meanwhile the test inspects its
    status. */
-static void kandela_import_is_confined(void **state) {
+static void test_import_process_is_sandboxed(void **state) {
     (void)state;
     const char *const program = getenv("KANDELA_PROGRAM");
     char import[4200], mesh[] = "/tmp/kandela-confined-XXXXXX.off";
@@ -299,7 +299,7 @@ static void kandela_import_is_confined(void **state) {
     unlink(mesh);
 }
 #else
-static void kandela_import_is_confined(void **state) {
+static void test_import_process_is_sandboxed(void **state) {
     (void)state;
     skip();
 }
@@ -307,9 +307,9 @@ static void kandela_import_is_confined(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_attempt_is_refused),
-        cmocka_unit_test(it_may_still_abort),
-        cmocka_unit_test(kandela_import_is_confined),
+        cmocka_unit_test(test_sandbox_rejects_every_attempt),
+        cmocka_unit_test(test_sandboxed_process_may_abort),
+        cmocka_unit_test(test_import_process_is_sandboxed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

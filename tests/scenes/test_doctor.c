@@ -78,7 +78,7 @@ static const injected faults[] = {
 };
 enum { FAULTS = sizeof faults / sizeof *faults };
 
-static void one_fault_is_named_alone(void **state) {
+static void test_single_fault_is_reported_alone(void **state) {
     (void)state;
     static const double scales[] = {1, 1e30, 1e-30};
     for (int s = 0; s < 3; ++s)
@@ -101,7 +101,7 @@ static void one_fault_is_named_alone(void **state) {
         }
 }
 
-static void faces_that_cut_are_named(void **state) {
+static void test_intersecting_faces_are_reported(void **state) {
     (void)state;
     static body made;
     body_make(&made);
@@ -122,7 +122,7 @@ static void faces_that_cut_are_named(void **state) {
     expect_kinds("b.obj", "a corner on a face", "hole 2");
 }
 
-static void lines_are_told(void **state) {
+static void test_problems_have_line_numbers(void **state) {
     (void)state;
     static body made;
     body_make(&made);
@@ -151,7 +151,7 @@ static void lines_are_told(void **state) {
 #define CUBE "v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nv 0 0 1\nv 1 0 1\nv 1 1 1\nv 0 1 1\n"
 #define CUBE_SIDES "f 1 4 3 2\nf 1 2 6 5\nf 2 3 7 6\nf 3 4 8 7\nf 4 1 5 8\n"
 
-static void polygons_are_looked_at(void **state) {
+static void test_polygons_are_checked(void **state) {
     (void)state;
     file_put_text("c.obj", CUBE CUBE_SIDES "f 5 6 7 8\n");
     expect_kinds("c.obj", "a cube of squares", "");
@@ -175,7 +175,7 @@ static void polygons_are_looked_at(void **state) {
     check_close(&report);
 }
 
-static void normals_and_textures_are_looked_at(void **state) {
+static void test_normals_and_textures_are_checked(void **state) {
     (void)state;
     static const char white[] = "\0\0\2\0\0\0\0\0\0\0\0\0\1\0\1\0\30\0\377\377\377";
     file_put("t.tga", white, sizeof white - 1);
@@ -188,7 +188,7 @@ static void normals_and_textures_are_looked_at(void **state) {
     expect_kinds("d.obj", "without it", "");
 }
 
-static void strips_of_one_side_are_named(void **state) {
+static void test_moebius_strip_is_reported(void **state) {
     (void)state;
     /* a Moebius strip: five squares, the last joined to the first by a half turn */
     file_put_text("c.obj",
@@ -202,7 +202,7 @@ static void strips_of_one_side_are_named(void **state) {
     check_close(&report);
 }
 
-static void what_has_area_is_never_flat(void **state) {
+static void test_triangles_with_area_are_not_degenerate(void **state) {
     (void)state;
     check_report report;
     file_put_text("c.obj",
@@ -212,7 +212,7 @@ static void what_has_area_is_never_flat(void **state) {
     check_close(&report);
 }
 
-static void what_a_rendering_refuses_is_an_error(void **state) {
+static void test_unrenderable_mesh_is_an_error(void **state) {
     (void)state;
     static body made;
     check_report report;
@@ -227,7 +227,7 @@ static void what_a_rendering_refuses_is_an_error(void **state) {
     check_close(&report);
 }
 
-static void what_is_mended_is_not_found_again(void **state) {
+static void test_repaired_mesh_has_no_problems(void **state) {
     (void)state;
     for (int i = 0; i < FAULTS; ++i) {
         static body made;
@@ -239,7 +239,7 @@ static void what_is_mended_is_not_found_again(void **state) {
     }
 }
 
-static void a_sound_mesh_is_written_as_it_is(void **state) {
+static void test_valid_mesh_is_written_unchanged(void **state) {
     (void)state;
     static body made;
     mesh from, to;
@@ -256,7 +256,7 @@ static void a_sound_mesh_is_written_as_it_is(void **state) {
     mesh_close(&to);
 }
 
-static void the_rest_of_the_file_stays(void **state) {
+static void test_other_lines_are_preserved(void **state) {
     (void)state;
     static const char text[] =
         "# a cube\nmtllib t.mtl\no cube\nv 9 9 9\n" CUBE "vt 0 0\nvt 1 0\nvt 1 1\nvn 0 0 1\n"
@@ -278,7 +278,7 @@ static void the_rest_of_the_file_stays(void **state) {
 }
 
 /* If the repair reverses a triangle's winding, it also reverses normals that agreed with it. */
-static void normals_turn_with_their_faces(void **state) {
+static void test_normals_are_reversed_with_faces(void **state) {
     (void)state;
     file_put_text("b.obj", CUBE "vn 0 0 1\nvn 0 0 -1\nf 1//1 2//1 3//1 4//1\nf 5 6 2 1\nf 6 7 3 2\n"
                                 "f 7 8 4 3\nf 8 5 1 4\nf 8//2 7//2 6//2 5//2\n");
@@ -315,7 +315,7 @@ static void heap_put(int shape, int count) {
     fclose(file);
 }
 
-static void heaps_take_bounded_work(void **state) {
+static void test_work_on_overlapping_triangles_is_bounded(void **state) {
     (void)state;
     enum { HEAP = 10000, SHAPES = 5 };
     bool unfinished[3] = {false, false, false};
@@ -337,7 +337,7 @@ static void heaps_take_bounded_work(void **state) {
 }
 
 /* Small clusters are examined completely. */
-static void small_heaps_are_finished(void **state) {
+static void test_small_overlaps_are_checked_completely(void **state) {
     (void)state;
     for (int shape = 0; shape < 5; ++shape) {
         check_report report;
@@ -358,7 +358,7 @@ static void cancelled_at_last(void *context, const char *stage, int64_t done, in
 }
 
 /* A check that is cancelled while it runs ends without the remaining work. */
-static void cancelling_ends_it(void **state) {
+static void test_cancellation(void **state) {
     (void)state;
     check_report report;
     static job_control job;
@@ -375,7 +375,7 @@ static void cancelling_ends_it(void **state) {
 
 /* A copy of a triangle with another material may be intended; two with the same material are
    duplicates. */
-static void copies_of_other_materials_stay(void **state) {
+static void test_duplicates_with_other_material_are_kept(void **state) {
     (void)state;
     mesh made;
     file_put_text("t.mtl", "newmtl red\nKd 1 0 0\nnewmtl blue\nKd 0 0 1\n");
@@ -388,7 +388,7 @@ static void copies_of_other_materials_stay(void **state) {
     mesh_close(&made);
 }
 
-static void generators_become_obj_files(void **state) {
+static void test_generated_meshes_are_written_as_obj(void **state) {
     (void)state;
     check_report report;
     assert_int_equal(check_file(&report, "gen:wedge", file_in("d.obj"), NULL), KD_OK);
@@ -400,7 +400,7 @@ static void generators_become_obj_files(void **state) {
     check_close(&report);
 }
 
-static void threads_change_nothing(void **state) {
+static void test_report_is_independent_of_threads(void **state) {
     (void)state;
     static body made;
     char *text[2] = {NULL, NULL};
@@ -424,7 +424,7 @@ static void threads_change_nothing(void **state) {
 }
 
 /* Another program counted 223 edges with one triangle, in 5 loops. */
-static void the_bunny_has_five_holes(void **state) {
+static void test_bunny_has_five_holes(void **state) {
     (void)state;
     const char *path = test_model("bunny.obj");
     check_report report;
@@ -443,25 +443,25 @@ static void the_bunny_has_five_holes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_fault_is_named_alone),
-        cmocka_unit_test(faces_that_cut_are_named),
-        cmocka_unit_test(lines_are_told),
-        cmocka_unit_test(polygons_are_looked_at),
-        cmocka_unit_test(normals_and_textures_are_looked_at),
-        cmocka_unit_test(strips_of_one_side_are_named),
-        cmocka_unit_test(what_has_area_is_never_flat),
-        cmocka_unit_test(what_a_rendering_refuses_is_an_error),
-        cmocka_unit_test(what_is_mended_is_not_found_again),
-        cmocka_unit_test(a_sound_mesh_is_written_as_it_is),
-        cmocka_unit_test(the_rest_of_the_file_stays),
-        cmocka_unit_test(normals_turn_with_their_faces),
-        cmocka_unit_test(heaps_take_bounded_work),
-        cmocka_unit_test(small_heaps_are_finished),
-        cmocka_unit_test(cancelling_ends_it),
-        cmocka_unit_test(copies_of_other_materials_stay),
-        cmocka_unit_test(generators_become_obj_files),
-        cmocka_unit_test(threads_change_nothing),
-        cmocka_unit_test(the_bunny_has_five_holes),
+        cmocka_unit_test(test_single_fault_is_reported_alone),
+        cmocka_unit_test(test_intersecting_faces_are_reported),
+        cmocka_unit_test(test_problems_have_line_numbers),
+        cmocka_unit_test(test_polygons_are_checked),
+        cmocka_unit_test(test_normals_and_textures_are_checked),
+        cmocka_unit_test(test_moebius_strip_is_reported),
+        cmocka_unit_test(test_triangles_with_area_are_not_degenerate),
+        cmocka_unit_test(test_unrenderable_mesh_is_an_error),
+        cmocka_unit_test(test_repaired_mesh_has_no_problems),
+        cmocka_unit_test(test_valid_mesh_is_written_unchanged),
+        cmocka_unit_test(test_other_lines_are_preserved),
+        cmocka_unit_test(test_normals_are_reversed_with_faces),
+        cmocka_unit_test(test_work_on_overlapping_triangles_is_bounded),
+        cmocka_unit_test(test_small_overlaps_are_checked_completely),
+        cmocka_unit_test(test_cancellation),
+        cmocka_unit_test(test_duplicates_with_other_material_are_kept),
+        cmocka_unit_test(test_generated_meshes_are_written_as_obj),
+        cmocka_unit_test(test_report_is_independent_of_threads),
+        cmocka_unit_test(test_bunny_has_five_holes),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

@@ -38,7 +38,7 @@ static mesh load_two(void) {
     return read;
 }
 
-static void gltf_nodes_place_their_meshes(void **state) {
+static void test_gltf_node_transforms(void **state) {
     (void)state;
     mesh read = load_two();
     assert_int_equal(read.triangle_count, 2);
@@ -58,7 +58,7 @@ static void gltf_nodes_place_their_meshes(void **state) {
     mesh_close(&read);
 }
 
-static void mirrored_meshes_are_turned_back(void **state) {
+static void test_mirrored_meshes_are_reversed(void **state) {
     (void)state;
     mesh read = load_two();
     for (uint32_t i = 0; i < read.triangle_count; ++i) assert_true(mesh_cross(&read, i).z > 0);
@@ -66,7 +66,7 @@ static void mirrored_meshes_are_turned_back(void **state) {
 }
 
 /* A file with points only, which assimp's aiProcess_ValidateDataStructure would reject. */
-static void points_alone_are_read(void **state) {
+static void test_point_only_file_is_read(void **state) {
     (void)state;
     mesh read;
     file_put_text("points.gltf", GLTF("0"));
@@ -80,7 +80,7 @@ static void points_alone_are_read(void **state) {
     check_close(&report);
 }
 
-static void damage_is_an_error(void **state) {
+static void test_damaged_files_are_rejected(void **state) {
     (void)state;
     file_put_text("bad.gltf", "{\"asset\":");
     mesh read;
@@ -116,7 +116,7 @@ static void stand_in(const char *script) {
     setenv("KANDELA_IMPORT", file_in("stand-in"), 1);
 }
 
-static void every_grief_is_one_line_and_leaves_nothing(void **state) {
+static void test_failures_give_one_line_and_no_leftovers(void **state) {
     (void)state;
     static const struct {
         const char *script, *seconds, *said;
@@ -171,7 +171,7 @@ static void *cancel_soon(void *job) {
     return NULL;
 }
 
-static void cancelling_ends_it_soon(void **state) {
+static void test_cancellation_is_prompt(void **state) {
     (void)state;
     job_control job;
     mesh read;
@@ -197,7 +197,7 @@ static void *load_one(void *failed) {
     return NULL;
 }
 
-static void threads_import_side_by_side(void **state) {
+static void test_concurrent_imports(void **state) {
     (void)state;
     enum { THREADS = 4 };
     pthread_t threads[THREADS];
@@ -230,7 +230,7 @@ static kd_status bytes_take(void *context, void *to, uint64_t bytes) {
 }
 
 /* The answer with each byte changed, and truncated at each byte, gives an error or a valid mesh. */
-static void no_answer_is_believed(void **state) {
+static void test_damaged_answers_are_validated(void **state) {
     (void)state;
     mesh made = load_two(), read;
     char *bytes = NULL;
@@ -265,14 +265,14 @@ static void no_answer_is_believed(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gltf_nodes_place_their_meshes),
-        cmocka_unit_test(mirrored_meshes_are_turned_back),
-        cmocka_unit_test(points_alone_are_read),
-        cmocka_unit_test(damage_is_an_error),
-        cmocka_unit_test(every_grief_is_one_line_and_leaves_nothing),
-        cmocka_unit_test(cancelling_ends_it_soon),
-        cmocka_unit_test(threads_import_side_by_side),
-        cmocka_unit_test(no_answer_is_believed),
+        cmocka_unit_test(test_gltf_node_transforms),
+        cmocka_unit_test(test_mirrored_meshes_are_reversed),
+        cmocka_unit_test(test_point_only_file_is_read),
+        cmocka_unit_test(test_damaged_files_are_rejected),
+        cmocka_unit_test(test_failures_give_one_line_and_no_leftovers),
+        cmocka_unit_test(test_cancellation_is_prompt),
+        cmocka_unit_test(test_concurrent_imports),
+        cmocka_unit_test(test_damaged_answers_are_validated),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

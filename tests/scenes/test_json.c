@@ -135,7 +135,7 @@ static const struct {
      "dir/s.json: environment.radiance: found null, expected a number or [r, g, b] >= 0"},
 };
 
-static void errors_say_where_what_and_what_instead(void **state) {
+static void test_errors_give_position_and_expectation(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; ++i) {
         assert_int_equal(parse(wrong[i].text), KD_ERROR_INPUT);
@@ -146,7 +146,7 @@ static void errors_say_where_what_and_what_instead(void **state) {
 
 /* --- valid descriptions ----------------------------------------------------------------------- */
 
-static void render_settings_arrive(void **state) {
+static void test_render_settings_are_read(void **state) {
     (void)state;
     assert_int_equal(
         parse(START BOX
@@ -198,7 +198,7 @@ static void render_settings_arrive(void **state) {
     assert_memory_equal(&options, &expected, sizeof expected);
 }
 
-static void what_is_not_said_stays_as_it_was(void **state) {
+static void test_unspecified_settings_are_unchanged(void **state) {
     (void)state;
     kd_render_options expected;
     kd_render_options_default(&expected);
@@ -210,7 +210,7 @@ static void what_is_not_said_stays_as_it_was(void **state) {
     assert_memory_equal(&draft.geometry.materials[0].record, &plain, sizeof plain);
 }
 
-static void paths_start_beside_the_file(void **state) {
+static void test_paths_are_relative_to_the_file(void **state) {
     (void)state;
     path_scope scope; /* an absolute path is outside of the scene's directory */
     path_scope_begin(&scope, "dir/scene.json", true);
@@ -227,7 +227,7 @@ static void paths_start_beside_the_file(void **state) {
     assert_string_equal(draft.sky_image, "dir/sky.hdr");
 }
 
-static void layers_and_metals_arrive(void **state) {
+static void test_layers_and_metals_are_read(void **state) {
     (void)state;
     assert_int_equal(
         parse(START
@@ -250,7 +250,7 @@ static void layers_and_metals_arrive(void **state) {
 }
 
 /* Red, green and blue reflectance of metals along the normal, within 0.01. */
-static void metals_have_colours_of_their_own(void **state) {
+static void test_metal_colours(void **state) {
     (void)state;
     static const struct {
         const char *name;
@@ -275,7 +275,7 @@ static void metals_have_colours_of_their_own(void **state) {
     }
 }
 
-static void a_byte_order_mark_and_remarks_are_fine(void **state) {
+static void test_byte_order_mark_and_comments_are_accepted(void **state) {
     (void)state;
     assert_int_equal(parse("\xef\xbb\xbf" START "\"about\": \"x\", " BOX "}"), KD_OK);
     assert_int_equal(parse(START "\"about\": 5, " BOX "}"), KD_ERROR_INPUT);
@@ -297,7 +297,7 @@ static void write_down(void *context, const char *text) {
 }
 
 /* scenes/DESCRIPTION.md ends with the generated tables, so it cannot be out of date. */
-static void the_description_ends_with_the_tables_of_keys(void **state) {
+static void test_documentation_contains_key_tables(void **state) {
     (void)state;
     static listing expected;
     file_view file;
@@ -316,7 +316,7 @@ static void the_description_ends_with_the_tables_of_keys(void **state) {
 
 /* A description with every key, truncated everywhere and with many damaged bytes, is rejected or
    read. */
-static void damaged_files_are_refused_or_read(void **state) {
+static void test_damaged_files_are_rejected_or_read(void **state) {
     (void)state;
     file_view file;
     const char *path = KD_TEST_SOURCE_DIR "/tests/fuzz/corpus/json/everything.json";
@@ -336,7 +336,7 @@ static void damaged_files_are_refused_or_read(void **state) {
     file_close(&file);
 }
 
-static void the_corpus_is_replayed(void **state) {
+static void test_corpus_replay(void **state) {
     (void)state;
     const char *folder = KD_TEST_SOURCE_DIR "/tests/fuzz/corpus/json";
     DIR *open = opendir(folder);
@@ -368,16 +368,16 @@ static int close_draft(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(errors_say_where_what_and_what_instead),
-        cmocka_unit_test(render_settings_arrive),
-        cmocka_unit_test(what_is_not_said_stays_as_it_was),
-        cmocka_unit_test(paths_start_beside_the_file),
-        cmocka_unit_test(layers_and_metals_arrive),
-        cmocka_unit_test(metals_have_colours_of_their_own),
-        cmocka_unit_test(a_byte_order_mark_and_remarks_are_fine),
-        cmocka_unit_test(the_description_ends_with_the_tables_of_keys),
-        cmocka_unit_test(damaged_files_are_refused_or_read),
-        cmocka_unit_test(the_corpus_is_replayed),
+        cmocka_unit_test(test_errors_give_position_and_expectation),
+        cmocka_unit_test(test_render_settings_are_read),
+        cmocka_unit_test(test_unspecified_settings_are_unchanged),
+        cmocka_unit_test(test_paths_are_relative_to_the_file),
+        cmocka_unit_test(test_layers_and_metals_are_read),
+        cmocka_unit_test(test_metal_colours),
+        cmocka_unit_test(test_byte_order_mark_and_comments_are_accepted),
+        cmocka_unit_test(test_documentation_contains_key_tables),
+        cmocka_unit_test(test_damaged_files_are_rejected_or_read),
+        cmocka_unit_test(test_corpus_replay),
     };
     return cmocka_run_group_tests(tests, NULL, close_draft);
 }

@@ -18,7 +18,7 @@ static mesh part_of(const char *const *names, int count) {
 }
 
 /* Each name is the first unused one of name, name#2, name#3, ... */
-static void copies_get_the_first_free_name(void **state) {
+static void test_duplicate_names_get_the_first_free_suffix(void **state) {
     (void)state;
     static const char *const names[] = {"a", "a#3", "b"};
     static const char *const expected[] = {"a",   "a#3", "b",     "a#2", "a#3#2",
@@ -39,7 +39,7 @@ static void copies_get_the_first_free_name(void **state) {
 
 /* If the time to compare names grew with the third power, this would take five hours, and the
    watchdog would end it. */
-static void thousands_of_meshes_are_joined_in_no_time(void **state) {
+static void test_joining_thousands_of_meshes_is_fast(void **state) {
     (void)state;
     enum { BOXES = 20000 };
     FILE *file = fopen(file_in("boxes.json"), "w");
@@ -64,8 +64,8 @@ static void thousands_of_meshes_are_joined_in_no_time(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(copies_get_the_first_free_name),
-        cmocka_unit_test(thousands_of_meshes_are_joined_in_no_time),
+        cmocka_unit_test(test_duplicate_names_get_the_first_free_suffix),
+        cmocka_unit_test(test_joining_thousands_of_meshes_is_fast),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

@@ -28,7 +28,7 @@ static int kind_of(const char *lines) {
     return material_of(lines)->record.kind;
 }
 
-static void kinds_follow_illum_and_colours(void **state) {
+static void test_material_kind_depends_on_illum_and_colours(void **state) {
     (void)state;
     assert_int_equal(kind_of(""), MATERIAL_DIFFUSE);
     assert_int_equal(kind_of("Kd 1 1 1\nKs 0 0 0\nillum 2\nNs 10\n"), MATERIAL_DIFFUSE);
@@ -51,7 +51,7 @@ static void kinds_follow_illum_and_colours(void **state) {
     assert_int_equal(kind_of("Kd .5 .5 .5\nNi 1.6\nTf 1 1 1\n"), MATERIAL_DIFFUSE);
 }
 
-static void glass_is_smooth_and_filters_by_tf(void **state) {
+static void test_glass_is_smooth_and_tinted_by_tf(void **state) {
     (void)state;
     const material *glass = &material_of("illum 7\nNi 1.33\nTf .81 .25 1\nNs 10\nd 0.1\n")->record;
     assert_true(glass->ior == 1.33f && glass->roughness == 0 && glass->opacity == 1);
@@ -61,7 +61,7 @@ static void glass_is_smooth_and_filters_by_tf(void **state) {
     assert_true(material_of("illum 7\nPr 0.3\n")->record.roughness == 0.3f);
 }
 
-static void rougher_exponents_are_rougher(void **state) {
+static void test_lower_exponents_are_rougher(void **state) {
     (void)state;
     float before = 1;
     for (float ns = 1; ns < 1e6f; ns *= 3) {
@@ -72,7 +72,7 @@ static void rougher_exponents_are_rougher(void **state) {
     assert_true(mtl_roughness_of_exponent(0) == 1 && mtl_roughness_of_exponent(NAN) == 1);
 }
 
-static void coats_reflect_as_ks_says(void **state) {
+static void test_coat_reflectance_from_ks(void **state) {
     (void)state;
     for (float ks = 0.01f; ks < 0.9f; ks += 0.07f) {
         char text[128];
@@ -85,7 +85,7 @@ static void coats_reflect_as_ks_says(void **state) {
     assert_float_equal(ior, 1.45f, 1e-5f); /* Ni limits the strength of the coat */
 }
 
-static void opacity_is_d_before_tr(void **state) {
+static void test_opacity_prefers_d_over_tr(void **state) {
     (void)state;
     assert_true(material_of("d 0.25\n")->record.opacity == 0.25f);
     assert_true(material_of("Tr 0.25\n")->record.opacity == 0.75f);
@@ -100,7 +100,7 @@ static void opacity_is_d_before_tr(void **state) {
     assert_true(made_library.materials[0].record.opacity == 0.5f);
 }
 
-static void pbr_keys_make_principled_plastic(void **state) {
+static void test_pbr_keys_give_principled_plastic(void **state) {
     (void)state;
     const material *made =
         &material_of("Kd .8 .1 .1\nPr .4\nPm .3\nPs .1\nPc .2\nPcr .1\naniso 0\nanisor 0\n")
@@ -127,7 +127,7 @@ static const mesh_material *blender_material(const char *first, const char *line
 }
 
 /* Roughness from Ns, as Blender 4.2 and 5.0 write it by measurement, and as older versions do. */
-static void blender_has_an_exponent_of_its_own(void **state) {
+static void test_blender_exponent(void **state) {
     (void)state;
     static const float ns[7] = {1000, 810, 562.5f, 280.9f, 250, 62.5f, 0},
                        rough[7] = {0, 0.1f, 0.25f, 0.47f, 0.5f, 0.75f, 1};
@@ -153,7 +153,7 @@ static void blender_has_an_exponent_of_its_own(void **state) {
                            versions[i].rough, 1e-6f);
 }
 
-static void blender_has_keys_of_its_own(void **state) {
+static void test_blender_keys(void **state) {
     (void)state;
     const mesh_material *m =
         blender_material(BLENDER_5, "Ka .25 .25 .25\nKd .9 .6 .1\nKs .5 .5 .5\nNs 250\nillum 3\n");
@@ -173,7 +173,7 @@ static void blender_has_keys_of_its_own(void **state) {
 
 /* Blender's default export of glass does not mark it as glass; it is reported once, and flagged in
    the record. */
-static void glass_is_guessed_but_not_taken(void **state) {
+static void test_likely_glass_is_reported_but_opaque(void **state) {
     (void)state;
     static const char glass[] = "newmtl m\nKd 1 1 1\nKs .5 .5 .5\nNs 1000\nNi 1.45\nd 1\nillum 2\n";
     char text[512];
@@ -194,7 +194,7 @@ static void glass_is_guessed_but_not_taken(void **state) {
     assert_true(!material_of("Kd 1 1 1\nNs 1000\nNi 1.5\nPr 0\n")->may_be_glass);
 }
 
-static void cut_outs_are_no_glass(void **state) {
+static void test_cutouts_are_not_glass(void **state) {
     (void)state;
     const material *made = &material_of("Kd 1 1 1\nNi 1.5\nd .5\nillum 9\n")->record;
     assert_true(made->kind != MATERIAL_GLASS && made->opacity == 0.5f);
@@ -205,7 +205,7 @@ static void cut_outs_are_no_glass(void **state) {
 }
 
 /* Gold and brass from 3ds Max: a coloured highlight over a darker base colour is a metal. */
-static void coloured_highlights_are_metals(void **state) {
+static void test_coloured_highlights_are_metals(void **state) {
     (void)state;
     const material *gold = &material_of("Kd .25 .2 .07\nKs .63 .56 .37\nNs 51\nillum 2\n")->record;
     assert_int_equal(gold->kind, MATERIAL_CONDUCTOR);
@@ -216,7 +216,7 @@ static void coloured_highlights_are_metals(void **state) {
     assert_int_equal(kind_of("Kd .2 .2 .2\nKs .6 .6 .6\nNs 51\n"), MATERIAL_PLASTIC);
 }
 
-static void left_out_is_told_once(void **state) {
+static void test_omitted_features_are_reported_once(void **state) {
     (void)state;
     heard_problems to;
     assert_int_equal(read_text(&to, "newmtl m\nmap_Ns a.png\ndisp d.png\nnewmtl n\ndisp d.png\n"
@@ -232,7 +232,7 @@ static const char *base(const char *path) {
     return path ? strrchr(path, '/') + 1 : NULL;
 }
 
-static void maps_have_names_with_blanks_and_options(void **state) {
+static void test_map_names_with_spaces_and_options(void **state) {
     (void)state;
     static const char *const names[] = {"my wood.png", "b.png", "n.png", "-x y.png"};
     for (size_t i = 0; i < sizeof names / sizeof *names; ++i) file_put_text(names[i], "x");
@@ -270,7 +270,7 @@ static void maps_have_names_with_blanks_and_options(void **state) {
     assert_true(m->record.roughness == 1);
 }
 
-static void troubles_are_told_with_their_line(void **state) {
+static void test_problems_have_line_numbers(void **state) {
     (void)state;
     static const struct {
         const char *line, *kind;
@@ -309,7 +309,7 @@ static void troubles_are_told_with_their_line(void **state) {
     assert_non_null(strstr(kd_last_error(), "UTF-16"));
 }
 
-static void names_are_unique_and_may_be_anything(void **state) {
+static void test_material_names(void **state) {
     (void)state;
     heard_problems to;
     assert_int_equal(read_text(&to, "\xef\xbb\xbfnewmtl  a b #1 \nKd 1 0 0\n\tnewmtl\tc\r"
@@ -326,21 +326,21 @@ static void names_are_unique_and_may_be_anything(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kinds_follow_illum_and_colours),
-        cmocka_unit_test(glass_is_smooth_and_filters_by_tf),
-        cmocka_unit_test(rougher_exponents_are_rougher),
-        cmocka_unit_test(coats_reflect_as_ks_says),
-        cmocka_unit_test(opacity_is_d_before_tr),
-        cmocka_unit_test(pbr_keys_make_principled_plastic),
-        cmocka_unit_test(blender_has_an_exponent_of_its_own),
-        cmocka_unit_test(blender_has_keys_of_its_own),
-        cmocka_unit_test(glass_is_guessed_but_not_taken),
-        cmocka_unit_test(cut_outs_are_no_glass),
-        cmocka_unit_test(coloured_highlights_are_metals),
-        cmocka_unit_test(left_out_is_told_once),
-        cmocka_unit_test(maps_have_names_with_blanks_and_options),
-        cmocka_unit_test(troubles_are_told_with_their_line),
-        cmocka_unit_test(names_are_unique_and_may_be_anything),
+        cmocka_unit_test(test_material_kind_depends_on_illum_and_colours),
+        cmocka_unit_test(test_glass_is_smooth_and_tinted_by_tf),
+        cmocka_unit_test(test_lower_exponents_are_rougher),
+        cmocka_unit_test(test_coat_reflectance_from_ks),
+        cmocka_unit_test(test_opacity_prefers_d_over_tr),
+        cmocka_unit_test(test_pbr_keys_give_principled_plastic),
+        cmocka_unit_test(test_blender_exponent),
+        cmocka_unit_test(test_blender_keys),
+        cmocka_unit_test(test_likely_glass_is_reported_but_opaque),
+        cmocka_unit_test(test_cutouts_are_not_glass),
+        cmocka_unit_test(test_coloured_highlights_are_metals),
+        cmocka_unit_test(test_omitted_features_are_reported_once),
+        cmocka_unit_test(test_map_names_with_spaces_and_options),
+        cmocka_unit_test(test_problems_have_line_numbers),
+        cmocka_unit_test(test_material_names),
     };
     const int failed = cmocka_run_group_tests(tests, folder_make, folder_remove);
     mtl_library_close(&made_library);

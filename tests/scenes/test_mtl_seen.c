@@ -54,7 +54,7 @@ static void row_put(const char *name, const uint8_t *texels, int count, int chan
 
 /* The picture controls the opacity, 0.2 on the left and 1 on the right: by its alpha, or by its
    grey if it has no alpha. */
-static void cut_outs_are_where_the_picture_says(void **state) {
+static void test_opacity_textures(void **state) {
     (void)state;
     static const uint8_t opaque[8] = {51, 51, 51, 255, 255, 255, 255, 255};
     static const uint8_t alpha[8] = {255, 255, 255, 51, 255, 255, 255, 255};
@@ -86,7 +86,7 @@ static void cut_outs_are_where_the_picture_says(void **state) {
 
 /* A normal of (0.6, 0, 0.8) by either key, from a normal map and from heights that rise by 4/3
    along u. */
-static void normals_are_normals_by_either_word(void **state) {
+static void test_normal_and_bump_maps(void **state) {
     (void)state;
     static const uint8_t normals[6] = {204, 128, 230, 204, 128, 230};
     static const uint8_t heights[12] = {0, 0, 0, 85, 85, 85, 170, 170, 170, 255, 255, 255};
@@ -112,7 +112,7 @@ static void normals_are_normals_by_either_word(void **state) {
 
 /* A picture for Ks scales the coat: black means no coat, white the coat of Ks 0.04, an index of
    1.5. */
-static void a_picture_of_ks_is_the_coats(void **state) {
+static void test_ks_texture_scales_the_coat(void **state) {
     (void)state;
     static const uint8_t halves[6] = {0, 0, 0, 255, 255, 255};
     row_put("halves.png", halves, 2, 3);
@@ -129,7 +129,7 @@ static void a_picture_of_ks_is_the_coats(void **state) {
     EXPECT(seen(&view, 0.75f, true).alpha, sqrt(0.02), 1e-6);
 }
 
-static void light_leaves_blenders_both_sides(void **state) {
+static void test_blender_emission_is_two_sided(void **state) {
     (void)state;
     for (int blender = 0; blender < 2; ++blender) {
         const scene_view view = view_of(blender ? BLENDER : "", "Kd 0 0 0\nKe 2 3 4\n");
@@ -138,7 +138,7 @@ static void light_leaves_blenders_both_sides(void **state) {
     }
 }
 
-static void metals_keep_colour_and_roughness(void **state) {
+static void test_metals_keep_colour_and_roughness(void **state) {
     (void)state;
     scene_view view = view_of(BLENDER, "Ka .25 .25 .25\nKd .9 .6 .1\nKs .5 .5 .5\nNs 250\n"
                                        "illum 3\n");
@@ -156,7 +156,7 @@ static void metals_keep_colour_and_roughness(void **state) {
 
 /* Glass as Blender exports it: opaque by default, glass if requested; with the PBR extensions,
    glass. */
-static void glass_is_taken_where_asked_for(void **state) {
+static void test_glass_if_requested(void **state) {
     (void)state;
     scene_view view = view_of(BLENDER, "Kd 1 1 1\nKs .5 .5 .5\nNs 1000\nNi 1.45\nd 1\nillum 2\n");
     EXPECT(seen(&view, 0.5f, true).layers.transmission, 0, 0);
@@ -186,12 +186,12 @@ static int end(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cut_outs_are_where_the_picture_says),
-        cmocka_unit_test(normals_are_normals_by_either_word),
-        cmocka_unit_test(a_picture_of_ks_is_the_coats),
-        cmocka_unit_test(light_leaves_blenders_both_sides),
-        cmocka_unit_test(metals_keep_colour_and_roughness),
-        cmocka_unit_test(glass_is_taken_where_asked_for),
+        cmocka_unit_test(test_opacity_textures),
+        cmocka_unit_test(test_normal_and_bump_maps),
+        cmocka_unit_test(test_ks_texture_scales_the_coat),
+        cmocka_unit_test(test_blender_emission_is_two_sided),
+        cmocka_unit_test(test_metals_keep_colour_and_roughness),
+        cmocka_unit_test(test_glass_if_requested),
     };
     return cmocka_run_group_tests(tests, folder_make, end);
 }

@@ -31,7 +31,7 @@ static uint32_t next(uint32_t *i) {
            (float_bits(drawn.value[2]) << 21);
 }
 
-static void printed_floats_come_back(void **state) {
+static void test_printed_floats_round_trip(void **state) {
     (void)state;
     uint32_t i = 0;
     for (int n = 0; n < 1000000; ++n) {
@@ -50,7 +50,7 @@ static void printed_floats_come_back(void **state) {
     }
 }
 
-static void random_digits_are_rounded_right(void **state) {
+static void test_random_digits_round_correctly(void **state) {
     (void)state;
     uint32_t i = 0;
     for (int n = 0; n < 1000000; ++n) {
@@ -72,7 +72,7 @@ static void random_digits_are_rounded_right(void **state) {
 
 /* Numbers exactly halfway between two floats, and ones that only a distant digit moves off the
    middle. */
-static void halves_are_rounded_to_even(void **state) {
+static void test_ties_round_to_even(void **state) {
     (void)state;
     uint32_t i = 0;
     for (int n = 0; n < 20000; ++n) {
@@ -89,7 +89,7 @@ static void halves_are_rounded_to_even(void **state) {
     }
 }
 
-static void special_forms(void **state) {
+static void test_special_values(void **state) {
     (void)state;
     static const char *const same[] = {"0",
                                        "-0",
@@ -136,7 +136,7 @@ static void special_forms(void **state) {
         assert_false(read_float(none[i], &value, &used));
 }
 
-static void integers(void **state) {
+static void test_integers(void **state) {
     (void)state;
     int64_t value;
     assert_true(number_integer("12/", &value) && value == 12);
@@ -151,11 +151,11 @@ static void integers(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(printed_floats_come_back),
-        cmocka_unit_test(random_digits_are_rounded_right),
-        cmocka_unit_test(halves_are_rounded_to_even),
-        cmocka_unit_test(special_forms),
-        cmocka_unit_test(integers),
+        cmocka_unit_test(test_printed_floats_round_trip),
+        cmocka_unit_test(test_random_digits_round_correctly),
+        cmocka_unit_test(test_ties_round_to_even),
+        cmocka_unit_test(test_special_values),
+        cmocka_unit_test(test_integers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,7 @@ static kd_status read_text(mesh *mesh, heard_problems *log, const char *text) {
 static const char square[] = "v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\n";
 
 /* The same square written in many ways gives the same mesh. */
-static void spellings_mean_the_same(void **state) {
+static void test_equivalent_spellings(void **state) {
     (void)state;
     static const char *const files[] = {
         "v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nf 1 2 3 4\n",
@@ -59,7 +59,7 @@ static void spellings_mean_the_same(void **state) {
 
 /* A cube in one smoothing group has the normals of a sphere at its corners, however its squares are
    triangulated. Groups are independent of each other and of flat faces. vn takes precedence. */
-static void smoothing_groups_make_normals(void **state) {
+static void test_smoothing_groups_make_normals(void **state) {
     (void)state;
     mesh read;
     heard_problems to;
@@ -104,7 +104,7 @@ static void smoothing_groups_make_normals(void **state) {
     mesh_close(&read);
 }
 
-static void malformed_lines_are_named(void **state) {
+static void test_malformed_lines_are_reported(void **state) {
     (void)state;
     static const struct {
         const char *line, *message;
@@ -147,7 +147,7 @@ static void malformed_lines_are_named(void **state) {
 }
 
 /* Problems in a file that is still usable are reported, and reading continues. */
-static void warnings_do_not_stop(void **state) {
+static void test_reading_continues_after_warnings(void **state) {
     (void)state;
     static const struct {
         const char *lines, *kind;
@@ -183,7 +183,7 @@ static void warnings_do_not_stop(void **state) {
     }
 }
 
-static void other_encodings_are_refused_by_name(void **state) {
+static void test_other_encodings_are_rejected_by_name(void **state) {
     (void)state;
     static const char little[] = "\xff\xfev\0 \0001\0", big[] = "\xfe\xff\0v\0 \0001";
     static const char bare[] = "v\0 \0001\0", wide[] = "\xff\xfe\0\0v\0\0\0";
@@ -204,7 +204,7 @@ static const char *material_name(const mesh *mesh, uint32_t triangle) {
     return mesh->materials[mesh->triangle_materials[triangle]].name;
 }
 
-static void materials_follow_usemtl(void **state) {
+static void test_materials_follow_usemtl(void **state) {
     (void)state;
     file_put_text("one.mtl", "newmtl red\nKd 1 0 0\nnewmtl a b\nKd 0 1 0\n");
     file_put_text("my two.mtl", "newmtl blue\nKd 0 0 1\nnewmtl red\nKd 0 0 0\n");
@@ -232,7 +232,7 @@ static void materials_follow_usemtl(void **state) {
 
 /* A mesh with every kind of line gives the same result in chunks of every size and on any number of
    threads. */
-static void chunks_and_threads_change_nothing(void **state) {
+static void test_result_is_independent_of_chunks_and_threads(void **state) {
     (void)state;
     static char text[16384];
     size_t used = 0;
@@ -272,7 +272,7 @@ static void chunks_and_threads_change_nothing(void **state) {
     mesh_close(&first);
 }
 
-static void cancelled_is_interrupted(void **state) {
+static void test_cancellation(void **state) {
     (void)state;
     file_put_text("a.obj", square);
     job_control job;
@@ -286,14 +286,14 @@ static void cancelled_is_interrupted(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(spellings_mean_the_same),
-        cmocka_unit_test(smoothing_groups_make_normals),
-        cmocka_unit_test(malformed_lines_are_named),
-        cmocka_unit_test(warnings_do_not_stop),
-        cmocka_unit_test(other_encodings_are_refused_by_name),
-        cmocka_unit_test(materials_follow_usemtl),
-        cmocka_unit_test(chunks_and_threads_change_nothing),
-        cmocka_unit_test(cancelled_is_interrupted),
+        cmocka_unit_test(test_equivalent_spellings),
+        cmocka_unit_test(test_smoothing_groups_make_normals),
+        cmocka_unit_test(test_malformed_lines_are_reported),
+        cmocka_unit_test(test_reading_continues_after_warnings),
+        cmocka_unit_test(test_other_encodings_are_rejected_by_name),
+        cmocka_unit_test(test_materials_follow_usemtl),
+        cmocka_unit_test(test_result_is_independent_of_chunks_and_threads),
+        cmocka_unit_test(test_cancellation),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

@@ -76,7 +76,7 @@ static bool row_holds(const char *folder) {
     return holds;
 }
 
-static void the_files_of_other_readers(void **state) {
+static void test_conformance_files(void **state) {
     (void)state;
     const char *list = test_model("objtests/expected.csv");
     if (!list) skip();
@@ -100,6 +100,6 @@ static void the_files_of_other_readers(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_files_of_other_readers)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_conformance_files)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,7 +44,7 @@ static int tree_remove(void **state) {
     return folder_remove(state);
 }
 
-static void the_folder_and_below_are_inside(void **state) {
+static void test_scene_folder_contains_its_subfolders(void **state) {
     (void)state;
     static const char *const inside[] = {"a.obj",           "models/a.obj",  "./a.obj",
                                          "models/../a.obj", "m/a.obj",       "absolute/a.obj",
@@ -63,7 +63,7 @@ static void the_folder_and_below_are_inside(void **state) {
 }
 
 /* A model inside a scene may refer to files anywhere in the directory of that scene. */
-static void the_scene_is_the_outermost_folder(void **state) {
+static void test_outermost_scene_folder_applies(void **state) {
     (void)state;
     path_scope scope, inner;
     assert_false(allowed("models/a.mtl", "../textures/t.png"));
@@ -92,7 +92,7 @@ static kd_status scene_read(const char *json, bool allow) {
 
 #define SCENE(mesh) "{\"kandela\": 1, \"meshes\": [" mesh "]}"
 
-static void descriptions_name_no_file_outside(void **state) {
+static void test_descriptions_cannot_name_outside_files(void **state) {
     (void)state;
     static const char *const paths[] = {
         SCENE("{\"file\": \"../secret.obj\"}"),
@@ -120,7 +120,7 @@ static void descriptions_name_no_file_outside(void **state) {
 
 /* A texture outside of the scene's directory gives the same message whether the file exists or not,
    without its details. */
-static void libraries_find_no_texture_outside(void **state) {
+static void test_libraries_cannot_read_outside_textures(void **state) {
     (void)state;
     heard_problems to[2];
     for (int i = 0; i < 2; ++i) {
@@ -144,10 +144,10 @@ static void libraries_find_no_texture_outside(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_folder_and_below_are_inside),
-        cmocka_unit_test(the_scene_is_the_outermost_folder),
-        cmocka_unit_test(descriptions_name_no_file_outside),
-        cmocka_unit_test(libraries_find_no_texture_outside),
+        cmocka_unit_test(test_scene_folder_contains_its_subfolders),
+        cmocka_unit_test(test_outermost_scene_folder_applies),
+        cmocka_unit_test(test_descriptions_cannot_name_outside_files),
+        cmocka_unit_test(test_libraries_cannot_read_outside_textures),
     };
     return cmocka_run_group_tests(tests, tree_make, tree_remove);
 }

@@ -44,7 +44,7 @@ static void put_ply(const char *name, const mesh *mesh, ply_order order) {
 }
 
 /* Vertices with and without normals and texture coordinates. */
-static void every_form_is_the_scene_of_the_obj(void **state) {
+static void test_every_format_matches_obj(void **state) {
     (void)state;
     for (int kind = 0; kind < 4; ++kind) {
         mesh made;
@@ -79,7 +79,7 @@ static void every_form_is_the_scene_of_the_obj(void **state) {
     }
 }
 
-static void properties_may_stand_in_any_order_and_type(void **state) {
+static void test_properties_of_any_order_and_type(void **state) {
     (void)state;
     mesh read =
         load_text("ply\r\nformat ascii 1.0\r\nobj_info by hand\r\ncomment x y\r\n"
@@ -103,7 +103,7 @@ static void properties_may_stand_in_any_order_and_type(void **state) {
     mesh_close(&read);
 }
 
-static void concave_faces_keep_their_area(void **state) {
+static void test_concave_faces_keep_their_area(void **state) {
     (void)state;
     mesh read = load_text(
         ASCII("5", "element face 1\n" INDICES) "0 0 0\n4 0 0\n4 4 0\n2 1 0\n0 4 0\n5 0 1 2 3 4\n");
@@ -114,7 +114,7 @@ static void concave_faces_keep_their_area(void **state) {
     mesh_close(&read);
 }
 
-static void strips_turn_every_other_triangle(void **state) {
+static void test_strips_alternate_winding(void **state) {
     (void)state;
     mesh read = load_text(ASCII(
         "6",
@@ -129,7 +129,7 @@ static void strips_turn_every_other_triangle(void **state) {
 
 /* A file without faces gives positions without triangles, which is not an error; `check` reports
    it. */
-static void points_alone_are_a_mesh_of_points(void **state) {
+static void test_point_only_file_is_read(void **state) {
     (void)state;
     mesh read = load_text(ASCII("3", "") "0 0 0\n1 0 0\n0 1 5");
     assert_int_equal(read.position_count, 3);
@@ -147,7 +147,7 @@ static void points_alone_are_a_mesh_of_points(void **state) {
     check_close(&report);
 }
 
-static void colours_become_materials(void **state) {
+static void test_colours_become_materials(void **state) {
     (void)state;
     mesh read =
         load_text(ASCII("6", "property uchar red\nproperty uchar green\n"
@@ -166,7 +166,7 @@ static void colours_become_materials(void **state) {
 
 /* Each error is reported with its line, or, if the line is 0, with the byte offset in the
    message. */
-static void faults_are_told_where_they_are(void **state) {
+static void test_errors_give_line_or_offset(void **state) {
     (void)state;
 #define FACES "element face 1\n" INDICES
     static const struct {
@@ -217,7 +217,7 @@ static void faults_are_told_where_they_are(void **state) {
 }
 
 /* A binary file truncated at any byte gives one line of error or a smaller mesh. */
-static void binary_files_cut_anywhere_are_told(void **state) {
+static void test_truncated_binary_files(void **state) {
     (void)state;
     mesh made, read;
     assert_int_equal(procedural_load(&made, "gen:blob:12"), KD_OK);
@@ -244,7 +244,7 @@ static void binary_files_cut_anywhere_are_told(void **state) {
 }
 
 /* Files that crash or hang assimp 5.2 give one line of error. */
-static void what_others_die_of_is_one_line(void **state) {
+static void test_hostile_files_give_one_line_of_error(void **state) {
     (void)state;
     static const char crash[] =
         "ply\nformat binary_little_endian 1.0\nelement vertex 3\n" XYZ
@@ -260,7 +260,7 @@ static void what_others_die_of_is_one_line(void **state) {
     alarm(0);
 }
 
-static void real_models_are_read(void **state) {
+static void test_real_models_are_read(void **state) {
     (void)state;
     const char *path = test_model("dragon_48k.ply");
     if (!path) skip();
@@ -274,16 +274,16 @@ static void real_models_are_read(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_form_is_the_scene_of_the_obj),
-        cmocka_unit_test(properties_may_stand_in_any_order_and_type),
-        cmocka_unit_test(concave_faces_keep_their_area),
-        cmocka_unit_test(strips_turn_every_other_triangle),
-        cmocka_unit_test(points_alone_are_a_mesh_of_points),
-        cmocka_unit_test(colours_become_materials),
-        cmocka_unit_test(faults_are_told_where_they_are),
-        cmocka_unit_test(binary_files_cut_anywhere_are_told),
-        cmocka_unit_test(what_others_die_of_is_one_line),
-        cmocka_unit_test(real_models_are_read),
+        cmocka_unit_test(test_every_format_matches_obj),
+        cmocka_unit_test(test_properties_of_any_order_and_type),
+        cmocka_unit_test(test_concave_faces_keep_their_area),
+        cmocka_unit_test(test_strips_alternate_winding),
+        cmocka_unit_test(test_point_only_file_is_read),
+        cmocka_unit_test(test_colours_become_materials),
+        cmocka_unit_test(test_errors_give_line_or_offset),
+        cmocka_unit_test(test_truncated_binary_files),
+        cmocka_unit_test(test_hostile_files_give_one_line_of_error),
+        cmocka_unit_test(test_real_models_are_read),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

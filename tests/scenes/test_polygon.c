@@ -81,7 +81,7 @@ static flat *flat_allocate(uint32_t count) {
     return p;
 }
 
-static void convex_star_comb_spiral(void **state) {
+static void test_known_shapes(void **state) {
     (void)state;
     for (uint32_t n = 4; n <= 2048; n = n * 3 / 2 + 1) {
         flat *p = flat_allocate(4 * n);
@@ -114,7 +114,7 @@ static void convex_star_comb_spiral(void **state) {
 
 /* Polygons with vertices on straight edges, with repeated vertices, and with a hole connected by a
    bridge. */
-static void special_polygons(void **state) {
+static void test_special_polygons(void **state) {
     (void)state;
     static flat arrow[] = {{0, 0}, {4, 0}, {4, 4}, {2, 1}, {0, 4}};
     static flat quad[] = {{0, 0}, {2, 1}, {4, 0}, {2, 4}};
@@ -132,7 +132,7 @@ static void special_polygons(void **state) {
 }
 
 /* Random star-shaped polygons: random radii around a centre. */
-static void random_stars(void **state) {
+static void test_random_stars(void **state) {
     (void)state;
     for (uint32_t seed = 0; seed < 300; ++seed) {
         const uint32_t n = 4 + seed % 40;
@@ -150,7 +150,7 @@ static void random_stars(void **state) {
 
 /* Polygons that intersect themselves, are degenerate or lie in one place still give n - 2 triangles
    with valid indices. */
-static void any_corners_yield_their_number(void **state) {
+static void test_any_polygon_yields_n_minus_2_triangles(void **state) {
     (void)state;
     for (uint32_t seed = 0; seed < 400; ++seed) {
         const uint32_t n = 3 + seed % 60;
@@ -176,7 +176,7 @@ static void any_corners_yield_their_number(void **state) {
 }
 
 /* A star of 100,000 corners takes milliseconds, so the time is not O(n^2). */
-static void large_ones_are_cut_fast(void **state) {
+static void test_large_polygons_are_fast(void **state) {
     (void)state;
     const uint32_t n = 100000;
     flat *p = flat_allocate(n);
@@ -192,7 +192,7 @@ static void large_ones_are_cut_fast(void **state) {
 
 /* A disc is triangulated such that in each round the diagonals become twice as long. A fan of
    needles would overlap every node of a tree. */
-static void discs_are_cut_without_needles(void **state) {
+static void test_discs_are_triangulated_without_needles(void **state) {
     (void)state;
     enum { COUNT = 4096 };
     static vec3 corners[COUNT];
@@ -212,12 +212,12 @@ static void discs_are_cut_without_needles(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(convex_star_comb_spiral),
-        cmocka_unit_test(special_polygons),
-        cmocka_unit_test(random_stars),
-        cmocka_unit_test(any_corners_yield_their_number),
-        cmocka_unit_test(large_ones_are_cut_fast),
-        cmocka_unit_test(discs_are_cut_without_needles),
+        cmocka_unit_test(test_known_shapes),
+        cmocka_unit_test(test_special_polygons),
+        cmocka_unit_test(test_random_stars),
+        cmocka_unit_test(test_any_polygon_yields_n_minus_2_triangles),
+        cmocka_unit_test(test_large_polygons_are_fast),
+        cmocka_unit_test(test_discs_are_triangulated_without_needles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

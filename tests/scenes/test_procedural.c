@@ -15,7 +15,7 @@ static mesh load(const char *path) {
     return made;
 }
 
-static void counts_are_those_of_the_formulas(void **state) {
+static void test_triangle_counts(void **state) {
     (void)state;
     static const struct {
         const char *path;
@@ -87,7 +87,7 @@ static double signed_volume(const mesh *mesh) {
     return sum;
 }
 
-static void closed_ones_are_watertight_and_face_outwards(void **state) {
+static void test_closed_shapes_are_watertight_and_face_outwards(void **state) {
     (void)state;
     for (const procedural_generator *row = procedural_generators; row->name; ++row)
         for (uint64_t triangles = 1; triangles < 20000; triangles = triangles * 7 + 5) {
@@ -110,7 +110,7 @@ static void closed_ones_are_watertight_and_face_outwards(void **state) {
 
 /* A glass of water: the glass and its interface with the water have no opening at the axis, and the
    water's surface ends in a circle of the glass. */
-static void interfaces_of_the_glass_meet(void **state) {
+static void test_interfaces_of_glass_of_water_meet(void **state) {
     (void)state;
     mesh made = load("gen:glass:5000");
     const uint64_t open = open_edges(&made);
@@ -162,7 +162,7 @@ static double turned_normals(const mesh *mesh) {
     return all ? (double)turned / (double)all : 0;
 }
 
-static void all_are_sound(void **state) {
+static void test_all_shapes_are_valid(void **state) {
     (void)state;
     for (const procedural_generator *row = procedural_generators; row->name; ++row)
         for (uint64_t triangles = 1; triangles < 100000; triangles = triangles * 9 + 7) {
@@ -181,7 +181,7 @@ static uint64_t mesh_hash(const mesh *mesh) {
     return hash_combine(hash, mesh->triangles, 3 * sizeof(uint32_t) * mesh->triangle_count);
 }
 
-static void threads_do_not_change_them(void **state) {
+static void test_shapes_are_independent_of_threads(void **state) {
     (void)state;
     static const char *const paths[] = {"gen:blob:30000", "gen:room:30000", "gen:soup:30000",
                                         "gen:terrain:30000", "gen:blob:30000:2"};
@@ -199,7 +199,7 @@ static void threads_do_not_change_them(void **state) {
     parallel_set_threads(0);
 }
 
-static void odd_paths_are_refused(void **state) {
+static void test_invalid_names_are_rejected(void **state) {
     (void)state;
     static const char *const paths[] = {
         "gen:",          "gen:blub",      "gen:blo",        "gen:blob:",
@@ -215,7 +215,7 @@ static void odd_paths_are_refused(void **state) {
 }
 
 /* A profile from axis to axis gives twice as many triangles as the rows of the formula. */
-static void lathes_count_their_triangles(void **state) {
+static void test_lathe_triangle_counts(void **state) {
     (void)state;
     const lathe_point cone[] = {{0, 0, 0}, {1, 0, 0}, {0, 2, 0}};
     const lathe shape = {cone, 3, false, 64, vec3_all(0)};
@@ -233,13 +233,13 @@ static void lathes_count_their_triangles(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counts_are_those_of_the_formulas),
-        cmocka_unit_test(closed_ones_are_watertight_and_face_outwards),
-        cmocka_unit_test(interfaces_of_the_glass_meet),
-        cmocka_unit_test(all_are_sound),
-        cmocka_unit_test(threads_do_not_change_them),
-        cmocka_unit_test(odd_paths_are_refused),
-        cmocka_unit_test(lathes_count_their_triangles),
+        cmocka_unit_test(test_triangle_counts),
+        cmocka_unit_test(test_closed_shapes_are_watertight_and_face_outwards),
+        cmocka_unit_test(test_interfaces_of_glass_of_water_meet),
+        cmocka_unit_test(test_all_shapes_are_valid),
+        cmocka_unit_test(test_shapes_are_independent_of_threads),
+        cmocka_unit_test(test_invalid_names_are_rejected),
+        cmocka_unit_test(test_lathe_triangle_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,7 +67,7 @@ static scene *open_with(const char *mesh_text, const char *light_text, const cha
     return open_text(text);
 }
 
-static void each_kind_has_its_power(void **state) {
+static void test_power_of_each_light_kind(void **state) {
     (void)state;
     static const struct {
         const char *mesh_text, *light_text, *rest;
@@ -101,7 +101,7 @@ static void each_kind_has_its_power(void **state) {
 }
 
 /* The power of a spotlight equals the integral of its intensity over all directions. */
-static void spots_integrate_to_their_power(void **state) {
+static void test_spots_integrate_to_their_power(void **state) {
     (void)state;
     scene *made = open_with("",
                             "{\"kind\": \"spot\", \"power\": 1, \"inner_degrees\": 25,"
@@ -127,7 +127,7 @@ static void put_half_white(void) {
     file_put("half.bmp", bmp, 62);
 }
 
-static void textured_emission_is_the_mean_over_the_triangle(void **state) {
+static void test_textured_emission_is_averaged_over_triangle(void **state) {
     (void)state;
     put_half_white();
     scene *made = open_text("{\"kandela\": 1, \"meshes\": [{\"quad\": "
@@ -144,7 +144,7 @@ static void textured_emission_is_the_mean_over_the_triangle(void **state) {
     scene_close(made);
 }
 
-static void dark_lights_are_left_out(void **state) {
+static void test_black_lights_are_omitted(void **state) {
     (void)state;
     scene *made = open_with("",
                             "{\"kind\": \"point\", \"power\": 0}, {\"kind\": \"point\", \"power\":"
@@ -179,7 +179,7 @@ static void check_cdf(const float *cdf, int count) {
     for (int i = 0; i < count; ++i) assert_true(cdf[i + 1] >= cdf[i]);
 }
 
-static void skies_are_sampled_as_they_shine(void **state) {
+static void test_sky_sampling_is_proportional_to_radiance(void **state) {
     (void)state;
     enum { W = 7, H = 6, STEPS = 840 }; /* rows of fewer than 8 texels are not compressed */
     put_sky(W, H, 2, 1);
@@ -217,7 +217,7 @@ static void skies_are_sampled_as_they_shine(void **state) {
     scene_close(made);
 }
 
-static void a_missing_sky_is_an_error(void **state) {
+static void test_missing_sky_is_an_error(void **state) {
     (void)state;
     scene *made = NULL;
     file_put_text("scene.json", "{\"kandela\": 1, \"meshes\": [{\"box\": {}}], \"environment\":"
@@ -237,7 +237,7 @@ static void keep_message(void *context, log_level level, const char *message) {
     snprintf(last_message, sizeof last_message, "%s", message);
 }
 
-static void scenes_without_light_get_a_sky_and_say_so(void **state) {
+static void test_unlit_scene_gets_default_sky(void **state) {
     (void)state;
     log_set_sink(keep_message, NULL);
     scene *made = open_path("gen:sphere:100");
@@ -270,7 +270,7 @@ static double picture_extent(const scene *scene, double aspect) {
     return extent;
 }
 
-static void default_cameras_frame_the_box(void **state) {
+static void test_default_cameras_frame_the_box(void **state) {
     (void)state;
     static const char *const meshes[] = {
         "{\"box\": {}}",
@@ -295,7 +295,7 @@ static void default_cameras_frame_the_box(void **state) {
         }
 }
 
-static void cameras_of_rooms_stand_inside(void **state) {
+static void test_default_camera_of_room_is_inside(void **state) {
     (void)state;
     static const char *const paths[] = {"gen:room:20000", "gen:hall:5000"};
     for (int i = 0; i < 2; ++i) {
@@ -328,7 +328,7 @@ static void check_outward(const scene_view *view, vec3 centre, float sign) {
     }
 }
 
-static void placed_meshes_keep_their_fronts(void **state) {
+static void test_transformed_meshes_keep_orientation(void **state) {
     (void)state;
     static const struct {
         const char *steps;
@@ -363,7 +363,7 @@ static void placed_meshes_keep_their_fronts(void **state) {
         }
 }
 
-static void overrides_change_what_they_name(void **state) {
+static void test_overrides(void **state) {
     (void)state;
     scene *made = open_text(
         "{\"kandela\": 1, \"materials\": {\"tin\": {\"kind\": \"conductor\", \"roughness\": 0.3}},"
@@ -384,7 +384,7 @@ static void overrides_change_what_they_name(void **state) {
     scene_close(made);
 }
 
-static void every_shipped_scene_opens(void **state) {
+static void test_shipped_scenes_open(void **state) {
     (void)state;
     glob_t matches;
     assert_int_equal(glob(KD_TEST_SOURCE_DIR "/scenes/*.json", 0, NULL, &matches), 0);
@@ -401,18 +401,18 @@ static void every_shipped_scene_opens(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_kind_has_its_power),
-        cmocka_unit_test(spots_integrate_to_their_power),
-        cmocka_unit_test(textured_emission_is_the_mean_over_the_triangle),
-        cmocka_unit_test(dark_lights_are_left_out),
-        cmocka_unit_test(skies_are_sampled_as_they_shine),
-        cmocka_unit_test(a_missing_sky_is_an_error),
-        cmocka_unit_test(scenes_without_light_get_a_sky_and_say_so),
-        cmocka_unit_test(default_cameras_frame_the_box),
-        cmocka_unit_test(cameras_of_rooms_stand_inside),
-        cmocka_unit_test(placed_meshes_keep_their_fronts),
-        cmocka_unit_test(overrides_change_what_they_name),
-        cmocka_unit_test(every_shipped_scene_opens),
+        cmocka_unit_test(test_power_of_each_light_kind),
+        cmocka_unit_test(test_spots_integrate_to_their_power),
+        cmocka_unit_test(test_textured_emission_is_averaged_over_triangle),
+        cmocka_unit_test(test_black_lights_are_omitted),
+        cmocka_unit_test(test_sky_sampling_is_proportional_to_radiance),
+        cmocka_unit_test(test_missing_sky_is_an_error),
+        cmocka_unit_test(test_unlit_scene_gets_default_sky),
+        cmocka_unit_test(test_default_cameras_frame_the_box),
+        cmocka_unit_test(test_default_camera_of_room_is_inside),
+        cmocka_unit_test(test_transformed_meshes_keep_orientation),
+        cmocka_unit_test(test_overrides),
+        cmocka_unit_test(test_shipped_scenes_open),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

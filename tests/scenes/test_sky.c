@@ -22,7 +22,7 @@ static texture_view load_one(texture_store *store, const char *path, texture_rol
 #if KD_HAVE_OPENEXR
 /* An EXR file as sky or colour holds radiance; negative, huge and non-finite values are replaced.
    As other data it is rejected. */
-static void exr_files_are_light(void **state) {
+static void test_exr_files_hold_radiance(void **state) {
     (void)state;
     image made;
     static const float values[3][2] = {{0.25f, 3e38f}, {-1, 400}, {NAN, 1e-6f}};
@@ -99,7 +99,7 @@ static double sky_illuminance(const clear_sky_model *sky) {
 /* The zenith by the paper's formula for turbidity 3 and the sun at 45 degrees, computed by hand:
    chi = (4/9 - 3/120) pi/2, (4.0453 * 3 - 4.9710) tan chi - 0.2155 * 3 + 2.4192. Gamut clipping and
    rounding change little. */
-static void the_zenith_is_the_papers(void **state) {
+static void test_zenith_matches_paper(void **state) {
     (void)state;
     clear_sky_model model;
     const clear_sky sky = sky_of(45, 3);
@@ -115,7 +115,7 @@ static void the_zenith_is_the_papers(void **state) {
 /* Properties of real skies: brighter near the sun, dimmer with a lower sun, redder at sunset, about
    100,000 lux with a high sun. The expected illuminance is the integral of the paper's luminance
    formulas, computed by an independent program. */
-static void skies_are_as_bright_as_skies(void **state) {
+static void test_sky_illuminance_is_realistic(void **state) {
     (void)state;
     clear_sky_model high, low;
     const clear_sky noon = sky_of(65, 2.5f), evening = sky_of(6, 2.5f);
@@ -169,7 +169,7 @@ static void beam(double sum[3], const scene_view *view, const double towards[3])
 
 /* The sun in the sky's picture, as shaders look it up, has the energy of the model's sun, and is
    sampled in proportion. */
-static void the_sun_keeps_its_energy(void **state) {
+static void test_sun_energy_is_preserved(void **state) {
     (void)state;
     static const char *const suns[] = {"[0.3, 0.8, 0.4]", "[-1, 0.2, 0.3]", "[0.02, 1, 0]"};
     static const clear_sky skies[] = {{.sun = {0.3f, 0.8f, 0.4f}, .turbidity = 3},
@@ -199,7 +199,7 @@ static void the_sun_keeps_its_energy(void **state) {
     }
 }
 
-static void what_is_no_sky_is_refused(void **state) {
+static void test_invalid_skies_are_rejected(void **state) {
     (void)state;
     static const char wide[] = "#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y 1 +X 2\n"
                                "\200\200\200\203\200\200\200\203";
@@ -237,7 +237,7 @@ static void square_direction(double direction[3], double u, double v) {
 }
 
 #if KD_HAVE_OPENEXR
-static void equal_areas_are_where_they_say(void **state) {
+static void test_equal_area_mapping(void **state) {
     (void)state;
     enum { SIDE = 128 };
     static const char *const names[] = {"R", "G", "B"};
@@ -271,13 +271,13 @@ static void equal_areas_are_where_they_say(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
 #if KD_HAVE_OPENEXR
-        cmocka_unit_test(exr_files_are_light),
-        cmocka_unit_test(equal_areas_are_where_they_say),
+        cmocka_unit_test(test_exr_files_hold_radiance),
+        cmocka_unit_test(test_equal_area_mapping),
 #endif
-        cmocka_unit_test(the_zenith_is_the_papers),
-        cmocka_unit_test(skies_are_as_bright_as_skies),
-        cmocka_unit_test(the_sun_keeps_its_energy),
-        cmocka_unit_test(what_is_no_sky_is_refused),
+        cmocka_unit_test(test_zenith_matches_paper),
+        cmocka_unit_test(test_sky_illuminance_is_realistic),
+        cmocka_unit_test(test_sun_energy_is_preserved),
+        cmocka_unit_test(test_invalid_skies_are_rejected),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

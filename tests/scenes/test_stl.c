@@ -35,7 +35,7 @@ static void put(const char *name, const mesh *mesh, bool as_text) {
 }
 
 /* An OBJ file whose vertices are in the order of first use gives the same mesh. */
-static void both_forms_are_the_scene_of_the_obj(void **state) {
+static void test_both_formats_match_obj(void **state) {
     (void)state;
     mesh made, welded;
     assert_int_equal(procedural_load(&made, "gen:blob:3000"), KD_OK);
@@ -54,7 +54,7 @@ static void both_forms_are_the_scene_of_the_obj(void **state) {
     mesh_close(&welded);
 }
 
-static void text_is_read_as_it_is_written(void **state) {
+static void test_text_variants(void **state) {
     (void)state;
     static const char text[] =
         "SOLID first one, with blanks\r\n  FACET NORMAL 0 0 0\r\n\tOUTER LOOP\r\n"
@@ -74,7 +74,7 @@ static void text_is_read_as_it_is_written(void **state) {
     mesh_close(&read);
 }
 
-static void an_empty_solid_is_an_empty_mesh(void **state) {
+static void test_empty_solid_is_an_empty_mesh(void **state) {
     (void)state;
     mesh read;
     char none[84] = "solid, and binary";
@@ -92,7 +92,7 @@ static void an_empty_solid_is_an_empty_mesh(void **state) {
     mesh_close(&read);
 }
 
-static void faults_are_told_where_they_are(void **state) {
+static void test_errors_give_line_or_offset(void **state) {
     (void)state;
     static const struct {
         const char *text, *kind, *what;
@@ -133,7 +133,7 @@ static void faults_are_told_where_they_are(void **state) {
     }
 }
 
-static void binary_files_cut_anywhere_are_told(void **state) {
+static void test_truncated_binary_files(void **state) {
     (void)state;
     mesh made, read;
     char *bytes = NULL;
@@ -158,7 +158,7 @@ static void binary_files_cut_anywhere_are_told(void **state) {
 
 /* Merging vertices against a straightforward method, for few and for many different positions, on
    one thread and on several. */
-static void welding_numbers_first_occurrences(void **state) {
+static void test_welding_numbers_first_occurrences(void **state) {
     (void)state;
     enum { COUNT = 150000 };
     static vec3 places[COUNT];
@@ -196,12 +196,12 @@ static void welding_numbers_first_occurrences(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(both_forms_are_the_scene_of_the_obj),
-        cmocka_unit_test(text_is_read_as_it_is_written),
-        cmocka_unit_test(an_empty_solid_is_an_empty_mesh),
-        cmocka_unit_test(faults_are_told_where_they_are),
-        cmocka_unit_test(binary_files_cut_anywhere_are_told),
-        cmocka_unit_test(welding_numbers_first_occurrences),
+        cmocka_unit_test(test_both_formats_match_obj),
+        cmocka_unit_test(test_text_variants),
+        cmocka_unit_test(test_empty_solid_is_an_empty_mesh),
+        cmocka_unit_test(test_errors_give_line_or_offset),
+        cmocka_unit_test(test_truncated_binary_files),
+        cmocka_unit_test(test_welding_numbers_first_occurrences),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

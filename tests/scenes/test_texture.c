@@ -9,7 +9,7 @@
 
 static const double pi = 3.14159265358979323846;
 
-static void srgb_follows_the_standard(void **state) {
+static void test_srgb_follows_the_standard(void **state) {
     (void)state;
     for (int i = 0; i < 256; ++i) {
         const double c = i / 255.0;
@@ -59,7 +59,7 @@ static double slow_sample(double u, double v, bool clamp, int c) {
     return sum;
 }
 
-static void samples_are_bilinear(void **state) {
+static void test_samples_are_bilinear(void **state) {
     (void)state;
     for (int clamp = 0; clamp < 2; ++clamp) {
         const texture_view image = numbered_image(clamp != 0);
@@ -80,7 +80,7 @@ static double mirrored(double x) {
 }
 
 /* Each axis has its own wrap mode, and u and v may be sheared. */
-static void wraps_and_shears_are_by_direction(void **state) {
+static void test_wrap_modes_per_axis_and_shear(void **state) {
     (void)state;
     for (uint32_t u_wrap = 0; u_wrap < 3; ++u_wrap)
         for (uint32_t v_wrap = 0; v_wrap < 3; ++v_wrap) {
@@ -105,7 +105,7 @@ static void wraps_and_shears_are_by_direction(void **state) {
         }
 }
 
-static void texel_centres_are_texels_and_v_runs_up(void **state) {
+static void test_texel_centres_and_v_direction(void **state) {
     (void)state;
     const texture_view image = numbered_image(false);
     for (int y = 0; y < HIGH; ++y)
@@ -115,7 +115,7 @@ static void texel_centres_are_texels_and_v_runs_up(void **state) {
         }
 }
 
-static void wild_coordinates_stay_inside(void **state) {
+static void test_extreme_coordinates_stay_in_range(void **state) {
     (void)state;
     static const float wild[] = {NAN,       INFINITY,   -INFINITY,  FLT_MAX, -FLT_MAX,
                                  0x1p-149f, -0x1p-149f, 1e10f,      -1e10f,  0.99999994f,
@@ -136,7 +136,7 @@ static void wild_coordinates_stay_inside(void **state) {
     }
 }
 
-static void skies_are_looked_up_where_they_say(void **state) {
+static void test_sky_directions(void **state) {
     (void)state;
     const vec2 centre = latlong_from_direction(vec3_make(0, 0, -1), 0);
     assert_true(fabsf(centre.x - 0.5f) < 1e-6f && fabsf(centre.y - 0.5f) < 1e-6f);
@@ -159,7 +159,7 @@ static void skies_are_looked_up_where_they_say(void **state) {
 }
 
 /* The mean over the sphere of an image of cos^2(theta) is one third. */
-static void sky_lookups_integrate(void **state) {
+static void test_sky_lookups_integrate(void **state) {
     (void)state;
     enum { W = 64, H = 128, STEPS = 256 };
     static float sky[H][W][3];
@@ -216,7 +216,7 @@ static texture_view load_one(texture_store *store, const char *path, texture_rol
     return store->views[index];
 }
 
-static void roles_pick_channels(void **state) {
+static void test_texture_use_selects_channels(void **state) {
     (void)state;
     static const uint8_t rgba[] = {10, 20, 30, 40, 50, 60, 70, 80};
     static const struct {
@@ -250,7 +250,7 @@ static void roles_pick_channels(void **state) {
 }
 
 /* Normal maps are distinguished from height maps by their colours. */
-static void normals_are_told_from_heights(void **state) {
+static void test_normal_maps_are_distinguished_from_height_maps(void **state) {
     (void)state;
     static const uint8_t normals[12] = {128, 128, 255, 190, 128, 239, 128, 66, 239, 110, 140, 252};
     static const uint8_t heights[12] = {9, 9, 9, 128, 128, 128, 200, 200, 200, 90, 90, 255};
@@ -264,7 +264,7 @@ static void normals_are_told_from_heights(void **state) {
     }
 }
 
-static void hdr_files_stay_linear(void **state) {
+static void test_hdr_files_stay_linear(void **state) {
     (void)state;
     /* mantissas and an exponent: 128 and 129 are 0.5 and 1 */
     static const char head[] = "#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y 1 +X 2\n";
@@ -281,7 +281,7 @@ static void hdr_files_stay_linear(void **state) {
     texture_store_close(&store);
 }
 
-static void same_images_are_read_once(void **state) {
+static void test_equal_images_are_read_once(void **state) {
     (void)state;
     static const uint8_t grey[] = {1, 2, 3};
     texture_store store;
@@ -304,7 +304,7 @@ static void same_images_are_read_once(void **state) {
 }
 
 /* A texture keeps as many channels as its file has; a map of single values keeps one. */
-static void texels_keep_their_depth(void **state) {
+static void test_channel_count_is_preserved(void **state) {
     (void)state;
     static const uint8_t rgb[] = {10, 20, 30, 200, 100, 0};
     static const struct {
@@ -328,7 +328,7 @@ static void texels_keep_their_depth(void **state) {
 }
 
 /* One budget applies to all images together, before any is decoded. */
-static void one_budget_is_for_all_textures(void **state) {
+static void test_textures_share_one_budget(void **state) {
     (void)state;
     enum { SIDE = 64, BYTES = 3 * SIDE * SIDE };
     static const uint8_t black[BYTES] = {0};
@@ -364,7 +364,7 @@ static void count_warnings(void *context, log_level level, const char *message) 
 static const char huge_png[] = "\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\xea\x60\0\0\xea\x60\x08\2\0\0\0"
                                "\0\0\0\0\0\0\0\0IDAT";
 
-static void unusable_images_become_neutral(void **state) {
+static void test_unusable_images_become_neutral(void **state) {
     (void)state;
     static const uint8_t grey[3 * 64] = {7};
     put_png("cut.png", 8, 8, 3, grey);
@@ -395,20 +395,20 @@ static void unusable_images_become_neutral(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(srgb_follows_the_standard),
-        cmocka_unit_test(samples_are_bilinear),
-        cmocka_unit_test(wraps_and_shears_are_by_direction),
-        cmocka_unit_test(texel_centres_are_texels_and_v_runs_up),
-        cmocka_unit_test(wild_coordinates_stay_inside),
-        cmocka_unit_test(skies_are_looked_up_where_they_say),
-        cmocka_unit_test(sky_lookups_integrate),
-        cmocka_unit_test(roles_pick_channels),
-        cmocka_unit_test(normals_are_told_from_heights),
-        cmocka_unit_test(hdr_files_stay_linear),
-        cmocka_unit_test(same_images_are_read_once),
-        cmocka_unit_test(texels_keep_their_depth),
-        cmocka_unit_test(one_budget_is_for_all_textures),
-        cmocka_unit_test(unusable_images_become_neutral),
+        cmocka_unit_test(test_srgb_follows_the_standard),
+        cmocka_unit_test(test_samples_are_bilinear),
+        cmocka_unit_test(test_wrap_modes_per_axis_and_shear),
+        cmocka_unit_test(test_texel_centres_and_v_direction),
+        cmocka_unit_test(test_extreme_coordinates_stay_in_range),
+        cmocka_unit_test(test_sky_directions),
+        cmocka_unit_test(test_sky_lookups_integrate),
+        cmocka_unit_test(test_texture_use_selects_channels),
+        cmocka_unit_test(test_normal_maps_are_distinguished_from_height_maps),
+        cmocka_unit_test(test_hdr_files_stay_linear),
+        cmocka_unit_test(test_equal_images_are_read_once),
+        cmocka_unit_test(test_channel_count_is_preserved),
+        cmocka_unit_test(test_textures_share_one_budget),
+        cmocka_unit_test(test_unusable_images_become_neutral),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

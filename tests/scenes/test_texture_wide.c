@@ -80,7 +80,7 @@ static texture_view load_one(texture_store *store, const char *path, texture_rol
 
 /* Every 16-bit value for every use of a texture is exact; values that 8 bits can represent give the
    floats of 8-bit files. */
-static void samples_of_16_bits_are_exact(void **state) {
+static void test_samples_of_16_bits_are_exact(void **state) {
     (void)state;
     enum { SIDE = 256 };
     static uint16_t ramp[SIDE * SIDE];
@@ -111,7 +111,7 @@ static void samples_of_16_bits_are_exact(void **state) {
 }
 
 /* Pictures with 16-bit colours and alpha: the channel that each use reads. */
-static void samples_of_16_bits_have_roles(void **state) {
+static void test_channels_of_16_bit_textures(void **state) {
     (void)state;
     static const uint16_t rgba[] = {0x1234, 0x2345, 0x3456, 0x4567, 9, 8, 7, 6,
                                     5,      4,      3,      2,      1, 2, 3, 65535};
@@ -138,8 +138,8 @@ static void samples_of_16_bits_have_roles(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(samples_of_16_bits_are_exact),
-        cmocka_unit_test(samples_of_16_bits_have_roles),
+        cmocka_unit_test(test_samples_of_16_bits_are_exact),
+        cmocka_unit_test(test_channels_of_16_bit_textures),
     };
     return cmocka_run_group_tests(tests, folder_make, folder_remove);
 }

@@ -143,7 +143,7 @@ static void test_integrals(void **state) {
 
 /* The weight of each sample equals f |cos| / pdf, as the functions for evaluation and pdf return
    them. */
-static void test_draw_is_evaluate_over_pdf(void **state) {
+static void test_sample_weight_is_value_over_pdf(void **state) {
     (void)state;
     for (int c = 0; c < CASES; ++c) {
         const surface at = case_surface(c);
@@ -249,7 +249,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_energy),
         cmocka_unit_test(test_integrals),
-        cmocka_unit_test(test_draw_is_evaluate_over_pdf),
+        cmocka_unit_test(test_sample_weight_is_value_over_pdf),
         cmocka_unit_test(test_reciprocity),
         cmocka_unit_test(test_tilted_normal),
         cmocka_unit_test(test_fresnel),

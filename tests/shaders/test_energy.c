@@ -72,7 +72,7 @@ static vec3 drawn(const surface *at, vec3 wo, vec3 *reflected) {
     return vec3_make((float)sum[0], (float)sum[1], (float)sum[2]);
 }
 
-static void test_furnace_by_draws(void **state) {
+static void test_furnace_by_sampling(void **state) {
     (void)state;
     for (int c = 0; c < CASES; ++c)
         for (int r = 0; r < ROUGHNESSES; ++r) {
@@ -108,7 +108,7 @@ static double over_sphere(const surface *at, vec3 wo, bool density) {
     return sum * 2 * 3.141592653589793 * 3.141592653589793 / ((double)rows * columns);
 }
 
-static void test_furnace_by_values(void **state) {
+static void test_furnace_by_evaluation(void **state) {
     (void)state;
     for (int c = 0; c < CASES; ++c)
         for (int r = 4; r < ROUGHNESSES; r += 4) {
@@ -164,7 +164,7 @@ enum { WALKS = 40000 };
 /* Coloured metals reflect as much as random walks from facet to facet; single-scattering ones at
    most as much as the first facets of the walks, because masking is computed separately for each
    side. */
-static void test_metals_against_walks(void **state) {
+static void test_metals_match_random_walks(void **state) {
     (void)state;
     static const float rough[3] = {0.3f, 0.6f, 1};
     for (int r = 0; r < 3; ++r)
@@ -197,7 +197,7 @@ static void test_metals_against_walks(void **state) {
 /* The fraction of light that glass reflects. The masking of its first facets is separable (Walter
    2007), unlike that of the random walks, so their transmission differs by 3 % at grazing
    angles. */
-static void test_glass_against_walks(void **state) {
+static void test_glass_matches_random_walks(void **state) {
     (void)state;
     static const float rough[3] = {0.3f, 0.6f, 0.9f};
     for (int c = 4; c < 7; ++c)
@@ -235,7 +235,7 @@ static float once_through(surface glass, float cosine, float *reflected) {
 
 /* The base of rough plastic with single scattering receives the light that single facets transmit,
    and loses no light that they reflect back. */
-static void test_bodies_below_single_facets(void **state) {
+static void test_diffuse_base_below_single_scattering(void **state) {
     (void)state;
     static const float rough[3] = {0.3f, 0.5f, 0.7f};
     for (int c = 1; c < 3; ++c)
@@ -282,12 +282,12 @@ static void test_smooth_limit(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_furnace_by_draws),
-        cmocka_unit_test(test_furnace_by_values),
+        cmocka_unit_test(test_furnace_by_sampling),
+        cmocka_unit_test(test_furnace_by_evaluation),
         cmocka_unit_test(test_reciprocity),
-        cmocka_unit_test(test_metals_against_walks),
-        cmocka_unit_test(test_glass_against_walks),
-        cmocka_unit_test(test_bodies_below_single_facets),
+        cmocka_unit_test(test_metals_match_random_walks),
+        cmocka_unit_test(test_glass_matches_random_walks),
+        cmocka_unit_test(test_diffuse_base_below_single_scattering),
         cmocka_unit_test(test_smooth_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -47,7 +47,7 @@ static double density(int filter, double x) {
 
 /* Returns the largest distance between the samples' distribution and the filter's integral, over
    both axes. */
-static void samples_lie_as_the_curve_says(void **state) {
+static void test_samples_follow_the_filter(void **state) {
     (void)state;
     enum { CELLS = 60, SAMPLES = 400 };
     for (int filter = 0; pixel_filter_name(filter); ++filter) {
@@ -88,7 +88,7 @@ static void samples_lie_as_the_curve_says(void **state) {
 }
 
 /* The edge of a lamp against black: its ramp across pixels equals the filter's integral. */
-static void edges_are_the_filters_ramps(void **state) {
+static void test_edge_ramp_matches_filter_integral(void **state) {
     (void)state;
     enum { SIDE = 16 };
     FILE *file = fopen("filter.json", "w");
@@ -131,7 +131,7 @@ static void edges_are_the_filters_ramps(void **state) {
     remove("filter.json");
 }
 
-static void what_knows_no_filter_says_so(void **state) {
+static void test_integrators_without_filter_reject_it(void **state) {
     (void)state;
     static const char *const names[] = {"light", "debug"};
     kd_render_options options;
@@ -155,9 +155,9 @@ static void what_knows_no_filter_says_so(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(samples_lie_as_the_curve_says),
-        cmocka_unit_test(edges_are_the_filters_ramps),
-        cmocka_unit_test(what_knows_no_filter_says_so),
+        cmocka_unit_test(test_samples_follow_the_filter),
+        cmocka_unit_test(test_edge_ramp_matches_filter_integral),
+        cmocka_unit_test(test_integrators_without_filter_reject_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,7 +41,7 @@ static double strongest_wave(const photon_emission *emission, uint32_t d) {
     return maximum;
 }
 
-static void boxes_keep_their_points(void **state) {
+static void test_scrambling_preserves_stratification(void **state) {
     (void)state;
     for (uint32_t pass = 0; pass < 4; ++pass)
         for (uint32_t d = 0; d + 1 < EMISSION_DIMENSIONS; ++d) {
@@ -54,7 +54,7 @@ static void boxes_keep_their_points(void **state) {
         }
 }
 
-static void lines_are_gone(void **state) {
+static void test_scrambling_removes_lattice_waves(void **state) {
     (void)state;
     photon_emission emission = photon_emission_make(5, 1, vec3_all(0), 1, false);
     const double lattice = strongest_wave(&emission, 3);
@@ -67,8 +67,8 @@ static void lines_are_gone(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(boxes_keep_their_points),
-        cmocka_unit_test(lines_are_gone),
+        cmocka_unit_test(test_scrambling_preserves_stratification),
+        cmocka_unit_test(test_scrambling_removes_lattice_waves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

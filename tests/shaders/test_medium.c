@@ -18,7 +18,7 @@ static rng_block numbers(uint32_t i, uint32_t what) {
 
 static const float cosines[] = {0, 0.3f, -0.3f, 0.76f, -0.9f, 0.99f, 1e-4f, -1e-3f};
 
-static void phase_integrates_to_one_with_mean_cosine_g(void **state) {
+static void test_phase_integrates_to_one_with_mean_cosine_g(void **state) {
     (void)state;
     for (size_t k = 0; k < sizeof cosines / sizeof *cosines; ++k) {
         const int steps = 1 << 18;
@@ -36,7 +36,7 @@ static void phase_integrates_to_one_with_mean_cosine_g(void **state) {
     }
 }
 
-static void phase_draws_follow_their_density(void **state) {
+static void test_phase_samples_follow_their_density(void **state) {
     (void)state;
     for (size_t k = 0; k < sizeof cosines / sizeof *cosines; ++k) {
         const vec3 before = vec3_normalize(vec3_make(0.3f, -2, 1));
@@ -76,7 +76,7 @@ static const medium kinds[] = {
 };
 
 /* The mean transmitted and scattered light equal Beer's law. */
-static void flights_obey_beer(void **state) {
+static void test_flights_follow_beers_law(void **state) {
     (void)state;
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; ++k) {
         const medium *in = &kinds[k];
@@ -110,7 +110,7 @@ static void flights_obey_beer(void **state) {
 }
 
 /* Pure absorption has no noise: each single flight returns Beer's law. */
-static void absorption_is_exact(void **state) {
+static void test_absorption_is_exact(void **state) {
     (void)state;
     for (uint32_t i = 0; i < 1000; ++i) {
         const rng_block random = numbers(i, 3);
@@ -123,7 +123,7 @@ static void absorption_is_exact(void **state) {
 }
 
 /* Positions drawn along a segment integrate the light scattered into the ray. */
-static void places_integrate_what_is_scattered(void **state) {
+static void test_sampled_positions_integrate_scattering(void **state) {
     (void)state;
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; ++k)
         for (int which = 0; which < 2; ++which) {
@@ -144,7 +144,7 @@ static void places_integrate_what_is_scattered(void **state) {
 }
 
 /* The span of a ray inside a sphere. */
-static void spans_lie_in_the_sphere(void **state) {
+static void test_sphere_spans(void **state) {
     (void)state;
     const vec3 centre = vec3_make(1, 2, 3);
     for (uint32_t i = 0; i < 20000; ++i) {
@@ -165,7 +165,7 @@ static void spans_lie_in_the_sphere(void **state) {
 }
 
 /* Integrals of the kernels over the unit ball. */
-static void balls_have_their_integral(void **state) {
+static void test_kernel_integrals_over_ball(void **state) {
     (void)state;
     for (int k = 0; k < PHOTON_KERNELS; ++k) {
         const photon_kernel kernel = (photon_kernel)k;
@@ -182,7 +182,7 @@ static void balls_have_their_integral(void **state) {
 
 static const vec3 white = {1, 1, 1};
 
-static void all_wavelengths_are_white(void **state) {
+static void test_wavelengths_sum_to_white(void **state) {
     (void)state;
     double sum[3] = {0};
     const int side =
@@ -202,7 +202,7 @@ static void all_wavelengths_are_white(void **state) {
     for (int c = 0; c < 3; ++c) expect_near(sum[c] / (3.0 * side * side), 1, 5e-4);
 }
 
-static void colours_have_their_order(void **state) {
+static void test_spectral_colours(void **state) {
     (void)state;
     const vec3 violet = spectrum_colour(0.43f, white), blue = spectrum_colour(0.465f, white);
     const vec3 green = spectrum_colour(0.535f, white), yellow = spectrum_colour(0.575f, white);
@@ -215,7 +215,7 @@ static void colours_have_their_order(void **state) {
 }
 
 /* Schott's BK7: n_F 1.52238, n_d 1.51680, n_C 1.51432. */
-static void glass_has_its_index(void **state) {
+static void test_glass_index_matches_catalogue(void **state) {
     (void)state;
     material glass = material_default();
     const float bk7[6] = {1.03961212f,    0.231792344f,  1.01046945f,
@@ -233,16 +233,16 @@ static void glass_has_its_index(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(phase_integrates_to_one_with_mean_cosine_g),
-        cmocka_unit_test(phase_draws_follow_their_density),
-        cmocka_unit_test(flights_obey_beer),
-        cmocka_unit_test(absorption_is_exact),
-        cmocka_unit_test(places_integrate_what_is_scattered),
-        cmocka_unit_test(spans_lie_in_the_sphere),
-        cmocka_unit_test(balls_have_their_integral),
-        cmocka_unit_test(all_wavelengths_are_white),
-        cmocka_unit_test(colours_have_their_order),
-        cmocka_unit_test(glass_has_its_index),
+        cmocka_unit_test(test_phase_integrates_to_one_with_mean_cosine_g),
+        cmocka_unit_test(test_phase_samples_follow_their_density),
+        cmocka_unit_test(test_flights_follow_beers_law),
+        cmocka_unit_test(test_absorption_is_exact),
+        cmocka_unit_test(test_sampled_positions_integrate_scattering),
+        cmocka_unit_test(test_sphere_spans),
+        cmocka_unit_test(test_kernel_integrals_over_ball),
+        cmocka_unit_test(test_wavelengths_sum_to_white),
+        cmocka_unit_test(test_spectral_colours),
+        cmocka_unit_test(test_glass_index_matches_catalogue),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -200,7 +200,7 @@ static void tint(surface *at) {
 }
 
 /* The weight of a sample is value over density; radiance in one direction is flux in the other. */
-static void test_draws_and_reciprocity(void **state) {
+static void test_sampling_and_reciprocity(void **state) {
     (void)state;
     for (int c = 0; c < CASES; ++c) {
         surface at = made_of(cases + c);
@@ -273,7 +273,7 @@ static void test_base_colour(void **state) {
 
 /* A thin sheet transmits light straight, without refraction; it reflects as both of its faces
    do. */
-static void test_sheet(void **state) {
+static void test_thin_sheet(void **state) {
     (void)state;
     const surface at = made_of(cases + 18);
     const vec3 wo = direction_at(0.5f);
@@ -329,8 +329,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_furnace),      cmocka_unit_test(test_long_facets),
         cmocka_unit_test(test_integrals),    cmocka_unit_test(test_plain_limits),
-        cmocka_unit_test(test_base_colour),  cmocka_unit_test(test_draws_and_reciprocity),
-        cmocka_unit_test(test_sheet),        cmocka_unit_test(test_metal_edge),
+        cmocka_unit_test(test_base_colour),  cmocka_unit_test(test_sampling_and_reciprocity),
+        cmocka_unit_test(test_thin_sheet),   cmocka_unit_test(test_metal_edge),
         cmocka_unit_test(test_index_of_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -80,7 +80,7 @@ static void test_normal_of_any_size(void **state) {
 
 /* From any point in any direction, a ray does not hit its own triangle again, and the ends of a
    connection do not occlude each other. */
-static void test_rays_leave(void **state) {
+static void test_offset_rays_leave_the_surface(void **state) {
     (void)state;
     for (uint64_t i = 0; i < 20000; ++i) {
         make_triangle(MATERIAL_DIFFUSE, i);
@@ -172,7 +172,7 @@ static __attribute__((noinline)) void expect_one_answer(const material *made,
     if (surface_is_specular(&at)) assert_true(!holds);
 }
 
-static void test_who_passes_light_on(void **state) {
+static void test_transmitting_materials(void **state) {
     (void)state;
     static const float shares[] = {0, 0.4f, 1}, roughness[] = {0, 0.02f, 0.5f};
     for (uint32_t i = 0; i < MATERIAL_KINDS * 3 * 3 * 2 * 3 * 3 * 2; ++i) {
@@ -195,9 +195,11 @@ static void test_who_passes_light_on(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_normals_and_mirrors), cmocka_unit_test(test_normal_of_any_size),
-        cmocka_unit_test(test_rays_leave),          cmocka_unit_test(test_maps_turn_normals),
-        cmocka_unit_test(test_who_passes_light_on),
+        cmocka_unit_test(test_normals_and_mirrors),
+        cmocka_unit_test(test_normal_of_any_size),
+        cmocka_unit_test(test_offset_rays_leave_the_surface),
+        cmocka_unit_test(test_maps_turn_normals),
+        cmocka_unit_test(test_transmitting_materials),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

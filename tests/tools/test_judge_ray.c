@@ -4,7 +4,7 @@
 
 /* Rays that start on a triangle's plane, inside the triangle, may hit it or miss it; rays that
    cross it must hit it. The same holds for rays that end there. */
-static void rays_that_begin_or_end_on_a_triangle_may_go_either_way(void **state) {
+static void test_rays_ending_on_a_triangle_may_hit_or_miss(void **state) {
     (void)state;
     triangle_set set = triangle_set_make(CASE_LONG_SOUP, 1000);
     uint32_t judged = 0;
@@ -30,6 +30,6 @@ static void rays_that_begin_or_end_on_a_triangle_may_go_either_way(void **state)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rays_that_begin_or_end_on_a_triangle_may_go_either_way)};
+        cmocka_unit_test(test_rays_ending_on_a_triangle_may_hit_or_miss)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -62,7 +62,7 @@ static kd_status read_line(values *out, int *arguments, const char *line) {
     return status;
 }
 
-static void fields_are_set(void **state) {
+static void test_options_set_fields(void **state) {
     (void)state;
     values got;
     int arguments;
@@ -89,7 +89,7 @@ static void fields_are_set(void **state) {
 }
 
 /* All counts accept the same suffixes. */
-static void counts_have_suffixes(void **state) {
+static void test_count_suffixes(void **state) {
     (void)state;
     static const struct {
         const char *text;
@@ -118,7 +118,7 @@ static void counts_have_suffixes(void **state) {
 
 /* A word that occurs twice would hide one of its hints; a word that is an option would never be
    looked up. */
-static void hints_are_unique(void **state) {
+static void test_hints_are_unique(void **state) {
     (void)state;
     char seen[8192] = " ";
     for (const option_hint *hint = option_hints; hint->use; ++hint) {
@@ -139,7 +139,7 @@ static void hints_are_unique(void **state) {
     assert_null(option_hint_find("--samples", groups)); /* commands of these groups have no --spp */
 }
 
-static void sizes_have_units(void **state) {
+static void test_size_units(void **state) {
     (void)state;
     static const struct {
         const char *line;
@@ -170,7 +170,7 @@ static void sizes_have_units(void **state) {
     }
 }
 
-static void a_number_may_be_automatic(void **state) {
+static void test_automatic_numbers(void **state) {
     (void)state;
     values got;
     assert_int_equal(read_line(&got, NULL, "--bright auto"), KD_OK);
@@ -182,7 +182,7 @@ static void a_number_may_be_automatic(void **state) {
     assert_int_equal(read_line(&got, NULL, "--real auto"), KD_ERROR_USAGE);
 }
 
-static void misuse_is_refused(void **state) {
+static void test_misuse_is_rejected(void **state) {
     (void)state;
     static const char *const lines[] = {"--flga",
                                         "--flag=1",
@@ -241,7 +241,7 @@ static void misuse_is_refused(void **state) {
     }
 }
 
-static void messages_suggest(void **state) {
+static void test_messages_suggest_options(void **state) {
     (void)state;
     values got;
     read_line(&got, NULL, "--numbr 3");
@@ -257,7 +257,7 @@ static void messages_suggest(void **state) {
                         "unknown option --zzzzzzzzzz; --help=all lists all options");
 }
 
-static void line_beats_environment(void **state) {
+static void test_command_line_overrides_environment(void **state) {
     (void)state;
     values got;
     setenv("KD_TEST_NUMBER", "7", 1);
@@ -275,7 +275,7 @@ static void line_beats_environment(void **state) {
     unsetenv("KD_TEST_NUMBER");
 }
 
-static void distance_counts_edits(void **state) {
+static void test_edit_distance(void **state) {
     (void)state;
     assert_int_equal(nearest_distance("render", "render"), 0);
     assert_int_equal(nearest_distance("redner", "render"), 1);
@@ -292,15 +292,15 @@ static void distance_counts_edits(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fields_are_set),
-        cmocka_unit_test(counts_have_suffixes),
-        cmocka_unit_test(hints_are_unique),
-        cmocka_unit_test(sizes_have_units),
-        cmocka_unit_test(a_number_may_be_automatic),
-        cmocka_unit_test(misuse_is_refused),
-        cmocka_unit_test(messages_suggest),
-        cmocka_unit_test(line_beats_environment),
-        cmocka_unit_test(distance_counts_edits),
+        cmocka_unit_test(test_options_set_fields),
+        cmocka_unit_test(test_count_suffixes),
+        cmocka_unit_test(test_hints_are_unique),
+        cmocka_unit_test(test_size_units),
+        cmocka_unit_test(test_automatic_numbers),
+        cmocka_unit_test(test_misuse_is_rejected),
+        cmocka_unit_test(test_messages_suggest_options),
+        cmocka_unit_test(test_command_line_overrides_environment),
+        cmocka_unit_test(test_edit_distance),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -240,7 +240,7 @@ static void change_all(stage *stage, const render_values *base) {
     assert_true(stage->accepted > 20 && stage->refused > 20);
 }
 
-static void every_option_and_camera_of_every_integrator(void **state) {
+static void test_resume_with_every_option(void **state) {
     static stage stage;
     kd_render_options unused;
     (void)state;
@@ -262,7 +262,7 @@ static void every_option_and_camera_of_every_integrator(void **state) {
 
 /* `kandela render` accepts every option of the table under one heading; help and man page use the
    same groups. */
-static void every_option_has_a_group(void **state) {
+static void test_every_option_has_a_group(void **state) {
     (void)state;
     int daily = 0;
     for (const option_row *row = NULL; (row = render_option_next(row));) {
@@ -283,8 +283,8 @@ static void every_option_has_a_group(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_option_has_a_group),
-        cmocka_unit_test(every_option_and_camera_of_every_integrator),
+        cmocka_unit_test(test_every_option_has_a_group),
+        cmocka_unit_test(test_resume_with_every_option),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
